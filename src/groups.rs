@@ -1,0 +1,85 @@
+//! G items for each of P prompts: what flows through the loop, so that no later stage regroups by index arithmetic.
+
+/// `P` groups of exactly `size` items each, in the order of the prompts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Groups<T> {
+    size: usize,
+    items: Vec<T>,
+}
+
+impl<T> Groups<T> {
+    /// Groups `items`, `size` at a time.
+    ///
+    /// # Panics
+    /// When `items` is not a whole number of groups: that is a bug of the caller, never of the input.
+    pub fn new(size: usize, items: Vec<T>) -> Self {
+        assert!(size > 0 && items.len().is_multiple_of(size), "{} items do not make groups of {size}", items.len());
+        Groups { size, items }
+    }
+
+    /// Items a group (G).
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Number of groups (P).
+    pub fn count(&self) -> usize {
+        self.items.len() / self.size
+    }
+
+    /// All items, group after group.
+    pub fn items(&self) -> &[T] {
+        &self.items
+    }
+
+    /// All items, group after group, by value.
+    pub fn into_items(self) -> Vec<T> {
+        self.items
+    }
+
+    /// The groups, one slice each.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[T]> {
+        self.items.chunks_exact(self.size)
+    }
+
+    /// The same groups with every item replaced.
+    pub fn map<U>(self, replace: impl FnMut(T) -> U) -> Groups<U> {
+        Groups { size: self.size, items: self.items.into_iter().map(replace).collect() }
+    }
+
+    /// The same groups with each group replaced as a whole.
+    ///
+    /// # Panics
+    /// When `replace` returns another number of items than it was given.
+    pub fn map_groups<U>(&self, mut replace: impl FnMut(&[T]) -> Vec<U>) -> Groups<U> {
+        let mut items = Vec::with_capacity(self.items.len());
+        for group in self.iter() {
+            let replaced = replace(group);
+            assert_eq!(replaced.len(), self.size, "a group keeps its size");
+            items.extend(replaced);
+        }
+        Groups { size: self.size, items }
+    }
+
+    /// Pairs the items of two groupings of the same shape.
+    ///
+    /// # Panics
+    /// When the shapes differ.
+    pub fn zip<U>(self, other: Groups<U>) -> Groups<(T, U)> {
+        assert_eq!((self.size, self.items.len()), (other.size, other.items.len()), "groups of one shape");
+        Groups { size: self.size, items: self.items.into_iter().zip(other.items).collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_stay_with_their_group() {
+        let groups = Groups::new(2, vec![1, 2, 3, 4]);
+        assert_eq!(groups.count(), 2);
+        let sums = groups.map_groups(|group| vec![group.iter().sum::<i32>(); group.len()]);
+        assert_eq!(sums.items(), [3, 3, 7, 7]);
+    }
+}
