@@ -1,1 +1,50 @@
-//! (to come)
+//! What a run says about itself: names, units, and where they go.
+//!
+//! The loop tells [`Event`]s to every [`Sink`]: a JSONL file, the terminal, the summary at the end. Takes plain
+//! numbers and texts; knows no tensor and no sandbox, and changes nothing of what it watches.
+
+mod event;
+mod jsonl;
+mod record;
+
+pub use event::{EvaluationRecord, Event, RunHeader, ScoredCompletion};
+pub use jsonl::JsonlSink;
+pub use record::StepRecord;
+
+/// Why something could not be recorded.
+#[derive(Debug, thiserror::Error)]
+pub enum SinkError {
+    /// A file that cannot be written or read back.
+    #[error("{path}: {source}")]
+    File {
+        /// The file.
+        path: std::path::PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+/// Something that is told what happens, as it happens.
+pub trait Sink {
+    /// Takes note of one event. An error stops the run: a record that silently ends is worse than none.
+    fn note(&mut self, event: &Event<'_>) -> Result<(), SinkError>;
+}
+
+/// Tells several sinks, in order.
+#[derive(Default)]
+pub struct Sinks {
+    sinks: Vec<Box<dyn Sink>>,
+}
+
+impl Sinks {
+    /// Adds one more.
+    pub fn push(&mut self, sink: impl Sink + 'static) {
+        self.sinks.push(Box::new(sink));
+    }
+}
+
+impl Sink for Sinks {
+    fn note(&mut self, event: &Event<'_>) -> Result<(), SinkError> {
+        self.sinks.iter_mut().try_for_each(|sink| sink.note(event))
+    }
+}
