@@ -3,13 +3,21 @@
 //! The loop tells [`Event`]s to every [`Sink`]: a JSONL file, the terminal, the summary at the end. Takes plain
 //! numbers and texts; knows no tensor and no sandbox, and changes nothing of what it watches.
 
+mod board;
+mod console;
 mod event;
 mod jsonl;
 mod record;
+mod summary;
+mod terminal;
 
+pub use board::{Stream, board_lines, numbered};
+pub use console::Console;
 pub use event::{EvaluationRecord, Event, RunHeader, ScoredCompletion};
 pub use jsonl::JsonlSink;
 pub use record::StepRecord;
+pub use summary::Summary;
+pub use terminal::{Show, TerminalSink};
 
 /// Why something could not be recorded.
 #[derive(Debug, thiserror::Error)]
@@ -32,18 +40,18 @@ pub trait Sink {
 
 /// Tells several sinks, in order.
 #[derive(Default)]
-pub struct Sinks {
-    sinks: Vec<Box<dyn Sink>>,
+pub struct Sinks<'a> {
+    sinks: Vec<&'a mut dyn Sink>,
 }
 
-impl Sinks {
+impl<'a> Sinks<'a> {
     /// Adds one more.
-    pub fn push(&mut self, sink: impl Sink + 'static) {
-        self.sinks.push(Box::new(sink));
+    pub fn push(&mut self, sink: &'a mut dyn Sink) {
+        self.sinks.push(sink);
     }
 }
 
-impl Sink for Sinks {
+impl Sink for Sinks<'_> {
     fn note(&mut self, event: &Event<'_>) -> Result<(), SinkError> {
         self.sinks.iter_mut().try_for_each(|sink| sink.note(event))
     }
