@@ -184,7 +184,12 @@ fn lookahead(rng: &mut ChaCha8Rng, value: &str, moves: &str) -> String {
 fn chance(rng: &mut ChaCha8Rng) -> String {
     let few = weighted(
         rng,
-        &[(2, ""), (3, "        free = free[:2]\n"), (3, "        free = free[:3]\n"), (2, "        free = free[-2:]\n")],
+        &[
+            (2, ""),
+            (3, "        free = free[:2]\n"),
+            (3, "        free = free[:3]\n"),
+            (2, "        free = free[-2:]\n"),
+        ],
     );
     format!(
         "    def chance(b):
@@ -205,7 +210,9 @@ fn choosing(rng: &mut ChaCha8Rng, look: &str, moves: &str) -> String {
     let checked = rng.random_bool(5.0 / 6.0);
     if rng.random_bool(0.4) {
         let (legal, letters) = match checked {
-            true => (format!("    moves = [m for m in \"{order}\" if {moves}(board, m) != board]\n"), "moves".to_owned()),
+            true => {
+                (format!("    moves = [m for m in \"{order}\" if {moves}(board, m) != board]\n"), "moves".to_owned())
+            }
             false => (String::new(), format!("\"{order}\"")),
         };
         return format!("{legal}    return max({letters}, key=lambda m: {look}({moves}(board, m)))\n");
