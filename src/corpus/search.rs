@@ -185,9 +185,9 @@ fn chance(rng: &mut ChaCha8Rng) -> String {
     let few = weighted(
         rng,
         &[
-            (2, ""),
-            (3, "        free = free[:2]\n"),
-            (3, "        free = free[:3]\n"),
+            (1, ""),
+            (4, "        free = free[:2]\n"),
+            (2, "        free = free[:3]\n"),
             (2, "        free = free[-2:]\n"),
         ],
     );
