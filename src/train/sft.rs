@@ -67,6 +67,9 @@ pub enum SftError {
         /// What it is.
         loss: f64,
     },
+    /// No threads to compute on.
+    #[error("threads: {0}")]
+    Threads(#[from] rayon::ThreadPoolBuildError),
     /// The model refused.
     #[error(transparent)]
     Policy(#[from] PolicyError),
@@ -215,6 +218,9 @@ struct Training<'a> {
     mix: Mix,
     held_out: Vec<Vec<Example>>,
     optimizer: Adam,
+    /// Parts of a batch run side by side here; a pool of our own, because within a part every product is better off on
+    /// one thread, and `RAYON_NUM_THREADS=1` says so to the tensor library.
+    pool: rayon::ThreadPool,
     step: usize,
     steps: usize,
     tokens: usize,
@@ -229,8 +235,11 @@ impl<'a> Training<'a> {
         let held_out_seed = options.seed.child(Purpose::HeldOut, 0);
         let held_out = micro_batches(Writer::new(&policy, &prompts, &mix).batch(held_out_seed, HELD_OUT_TOKENS));
         let optimizer = Adam::new(policy.trainable())?;
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
         let steps = options.config.total_tokens.div_ceil(options.config.batch_tokens);
-        let mut training = Training { options, policy, prompts, mix, held_out, optimizer, step: 0, steps, tokens: 0 };
+        let mut training =
+            Training { options, policy, prompts, mix, held_out, optimizer, pool, step: 0, steps, tokens: 0 };
         if let Some(saved) = Saved::read_latest(&options.output_dir, &training.settings())? {
             training.restore(saved)?;
         }
@@ -261,17 +270,17 @@ impl<'a> Training<'a> {
     /// that the sums do not depend on who finished first.
     fn gradients(&self, examples: Vec<Example>) -> Result<(f64, BTreeMap<String, Tensor>), SftError> {
         let targets: usize = examples.iter().map(Example::targets).sum();
-        let parts: Vec<(f64, BTreeMap<String, Tensor>)> = micro_batches(examples)
-            .par_iter()
-            .map(|rows| {
-                let loss = (batches::loss(&self.policy, rows)? / targets as f64)?;
-                let mut store = loss.backward()?;
-                let gradients = self.policy.trainable().iter();
-                let gradients = gradients.filter_map(|(name, var)| Some((name.clone(), store.remove(var)?)));
-                Ok((f64::from(loss.to_scalar::<f32>()?), gradients.collect()))
-            })
-            .collect::<Result<_, SftError>>()?;
-        let mut parts = parts.into_iter();
+        let rows = micro_batches(examples);
+        let part = |rows: &Vec<Example>| {
+            let loss = (batches::loss(&self.policy, rows)? / targets as f64)?;
+            let mut store = loss.backward()?;
+            let gradients = self.policy.trainable().iter();
+            let gradients = gradients.filter_map(|(name, var)| Some((name.clone(), store.remove(var)?)));
+            Ok((f64::from(loss.to_scalar::<f32>()?), gradients.collect()))
+        };
+        let parts: Result<Vec<(f64, BTreeMap<String, Tensor>)>, SftError> =
+            self.pool.install(|| rows.par_iter().map(part).collect());
+        let mut parts = parts?.into_iter();
         let (mut loss, mut sum) = parts.next().unwrap_or_default();
         for (more, gradients) in parts {
             loss += more;
@@ -287,11 +296,13 @@ impl<'a> Training<'a> {
     }
 
     fn held_out_loss(&self) -> Result<f64, SftError> {
-        let parts = self.held_out.par_iter().map(|rows| {
+        let part = |rows: &Vec<Example>| {
             let loss = batches::loss(&self.policy, rows)?.to_scalar::<f32>()?;
             Ok((f64::from(loss), rows.iter().map(Example::targets).sum()))
-        });
-        let parts: Vec<(f64, usize)> = parts.collect::<Result<_, SftError>>()?;
+        };
+        let parts: Result<Vec<(f64, usize)>, SftError> =
+            self.pool.install(|| self.held_out.par_iter().map(part).collect());
+        let parts = parts?;
         let targets: usize = parts.iter().map(|(_, targets)| targets).sum();
         Ok(parts.iter().map(|(loss, _)| loss).sum::<f64>() / targets as f64)
     }

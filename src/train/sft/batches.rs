@@ -9,7 +9,7 @@ use crate::seed::{Purpose, Seed};
 
 /// Padded tokens that pass through the model at once. Small enough that activations stay near the core; a step is
 /// split into as many of these as it needs, which threads then share.
-const MICRO_BATCH_TOKENS: usize = 512;
+const MICRO_BATCH_TOKENS: usize = 1024;
 
 /// Prompt and program as ids, and where the program begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
