@@ -14,7 +14,7 @@ mod terminal;
 pub use board::{Stream, board_lines, numbered};
 pub use console::Console;
 pub use event::{EvaluationRecord, Event, RunHeader, ScoredCompletion};
-pub use jsonl::JsonlSink;
+pub use jsonl::{JsonlSink, METRICS_FILE};
 pub use record::StepRecord;
 pub use summary::Summary;
 pub use terminal::{Show, TerminalSink};
