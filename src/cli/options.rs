@@ -24,6 +24,11 @@ const KEYS: &[(&str, &str)] = &[
     ("output_dir", "train.output_dir"),
     ("save_steps", "train.save_steps"),
     ("eval_steps", "train.eval_steps"),
+    ("adapter", "model.adapter"),
+    ("samples", "train.eval_samples"),
+    ("eval_games", "train.eval_games"),
+    ("total_tokens", "sft.total_tokens"),
+    ("sft_learning_rate", "sft.learning_rate"),
 ];
 
 /// Where settings come from besides the flags.

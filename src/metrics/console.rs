@@ -64,7 +64,7 @@ impl Console {
 
     /// A bar that counts to `total`, shown on a terminal only. It is gone when dropped.
     pub fn count(&self, total: usize, what: &str) -> Count {
-        let template = format!("{{bar:24.cyan/white.dim}} {{pos}}/{{len}} {what} ({{elapsed}})");
+        let template = format!("{{bar:16.cyan/white.dim}} {{pos}}/{{len}} {what}  {{wide_msg}}");
         let style = ProgressStyle::with_template(&template).expect("a fixed template").progress_chars("━╸─");
         Count { bar: self.bars.add(ProgressBar::new(total as u64).with_style(style)) }
     }
@@ -73,6 +73,15 @@ impl Console {
 /// A wait that is shown; see [`Console::wait`].
 pub struct Wait {
     spinner: Option<ProgressBar>,
+}
+
+impl Wait {
+    /// Says something else from now on; without a terminal, nothing.
+    pub fn say(&self, message: String) {
+        if let Some(spinner) = &self.spinner {
+            spinner.set_message(message);
+        }
+    }
 }
 
 impl Drop for Wait {
@@ -89,9 +98,10 @@ pub struct Count {
 }
 
 impl Count {
-    /// One more is done.
-    pub fn advance(&self) {
-        self.bar.inc(1);
+    /// `done` are done; `words` stand beside the bar.
+    pub fn show(&self, done: usize, words: &str) {
+        self.bar.set_position(done as u64);
+        self.bar.set_message(words.to_owned());
     }
 }
 

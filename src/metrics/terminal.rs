@@ -145,6 +145,10 @@ impl Sink for TerminalSink {
             Event::RunStarted(header) => self.run_started(header),
             Event::StepStarted { step } => self.step_started(step),
             Event::Decoding { tokens, finished, total } => {
+                if tokens < self.phase.tokens || self.phase.started.is_none() {
+                    // An evaluation samples outside of any step.
+                    self.phase = Phase { started: Some(Instant::now()), ..Phase::default() };
+                }
                 (self.phase.tokens, self.phase.finished, self.phase.total) = (tokens, finished, total);
                 self.sampling();
             }
@@ -227,6 +231,7 @@ fn completion_text(completion: &ScoredCompletion) -> String {
             text.push_str(&format!("  {line}\n"));
         }
     }
+    text.push('\n');
     text
 }
 
@@ -242,7 +247,7 @@ fn count(number: usize) -> String {
 }
 
 /// `8 s`, `2:05`, `1:02:05`.
-pub(super) fn duration(seconds: f64) -> String {
+pub fn duration(seconds: f64) -> String {
     let whole = seconds.max(0.0).round() as u64;
     match (whole / 3600, whole / 60 % 60, whole % 60) {
         (0, 0, seconds) => format!("{seconds} s"),
