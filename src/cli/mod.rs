@@ -4,10 +4,19 @@
 //! decides nothing that a result depends on.
 
 mod config;
+mod doctor;
 mod error;
+mod eval;
 mod interrupt;
+mod loading;
 mod options;
 mod output;
+mod play;
+mod playing;
+mod report;
+mod score;
+mod sft;
+mod train;
 
 use std::process::ExitCode;
 
@@ -40,6 +49,12 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Commands {
+    Train(Box<train::TrainArgs>),
+    Sft(sft::SftArgs),
+    Eval(eval::EvalArgs),
+    Score(score::ScoreArgs),
+    Play(play::PlayArgs),
+    Doctor(doctor::DoctorArgs),
     Config(config::ConfigArgs),
 }
 
@@ -57,6 +72,12 @@ pub fn run() -> ExitCode {
     let console = Console::new();
     start_logging(&console, cli.verbose);
     let done = match cli.command {
+        Commands::Train(args) => args.run(&console),
+        Commands::Sft(args) => args.run(&console),
+        Commands::Eval(args) => args.run(&console),
+        Commands::Score(args) => args.run(&console),
+        Commands::Play(args) => args.run(&console),
+        Commands::Doctor(args) => args.run(&console),
         Commands::Config(args) => args.run(),
     };
     match done {

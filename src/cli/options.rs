@@ -52,7 +52,7 @@ pub struct SourceArgs {
 pub struct WorkerArgs {
     /// Worker threads that play games while the model still writes
     #[arg(long, value_name = "N", value_parser = workers)]
-    pub parallel_rewards: Option<usize>,
+    pub parallel_rewards: Option<u32>,
     /// Debug mode: no worker threads, everything in order
     #[arg(long, conflicts_with = "parallel_rewards")]
     pub sequential: bool,
@@ -60,13 +60,13 @@ pub struct WorkerArgs {
 
 impl WorkerArgs {
     /// The value of `arena.parallel_rewards` that was asked for; 0 means inline.
-    pub fn chosen(&self) -> Option<usize> {
+    pub fn chosen(&self) -> Option<u32> {
         if self.sequential { Some(0) } else { self.parallel_rewards }
     }
 }
 
 /// A number of workers; none at all is another mode with a name of its own.
-fn workers(text: &str) -> Result<usize, String> {
+fn workers(text: &str) -> Result<u32, String> {
     match text.parse() {
         Ok(0) => Err("expected a whole number, at least 1; use --sequential to play without worker threads".into()),
         Ok(count) => Ok(count),
@@ -143,7 +143,8 @@ impl SourceArgs {
     }
 }
 
-/// Adds `[default: ...]` to the help of every argument that stands for a key, from where the defaults are kept.
+/// Adds `[default: ...]` to the help of every argument that stands for a key and has no default of its own, from where
+/// the defaults are kept.
 pub fn with_defaults(command: Command) -> Command {
     let table = |preset: &str| {
         let config = Config::preset(preset).expect("presets are tested");
@@ -152,6 +153,9 @@ pub fn with_defaults(command: Command) -> Command {
     let (builtin, llm) = (table("builtin"), table("llm"));
     command.mut_args(|arg| {
         let Some((_, key)) = KEYS.iter().find(|(name, _)| arg.get_id().as_str() == *name) else { return arg };
+        if !arg.get_default_values().is_empty() {
+            return arg;
+        }
         let (section, name) = key.split_once('.').expect("keys are dotted");
         let (ours, theirs) = (plain(&builtin[section][name]), plain(&llm[section][name]));
         let note = match (ours.as_str(), ours == theirs) {

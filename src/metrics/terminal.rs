@@ -1,9 +1,10 @@
 //! The run as its user watches it: a bar and what the step is doing, or a line a step where there is no terminal.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::console::TICK;
 use super::board::{Stream, board_lines, numbered};
 use super::event::{EvaluationRecord, RunHeader, ScoredCompletion};
 use super::{Console, Event, Sink, SinkError, StepRecord};
@@ -65,7 +66,7 @@ impl TerminalSink {
         let step = self.console.add(ProgressBar::new_spinner().with_style(step));
         run.set_position(header.resumed_from as u64);
         run.set_prefix(format!("step {}/{}", header.resumed_from, header.max_steps));
-        step.enable_steady_tick(Duration::from_millis(120));
+        step.enable_steady_tick(TICK);
         self.bars = Some(Bars { run, step });
     }
 
