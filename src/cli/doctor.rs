@@ -16,8 +16,6 @@ use crate::metrics::{Console, Stream};
 const INSTANCES: usize = 21;
 /// Free space below which a run is likely to die while saving.
 const DISK_LOW_BYTES: u64 = 1 << 30;
-/// A strategy that does arithmetic for a while, to measure what fuel costs here.
-const BUSY: &str = "def strategy(board):\n    total = 0\n    for i in range(400000):\n        total += i * i % 7\n    return 'WASD'[total % 4]\n";
 /// The smallest strategy.
 const IDLE: &str = "def strategy(board):\n    return 'W'\n";
 
@@ -159,8 +157,10 @@ fn sandbox(config: &Config, console: &Console) -> Vec<Finding> {
     };
     let opened = started.elapsed();
     let size = directory_bytes(&cache) as f64 / 1e6;
-    let mut findings =
-        vec![Finding::ok("sandbox cache", format!("{} ({size:.0} MB), opened in {}", cache.display(), milliseconds(opened)))];
+    let mut findings = vec![Finding::ok(
+        "sandbox cache",
+        format!("{} ({size:.0} MB), opened in {}", cache.display(), milliseconds(opened)),
+    )];
     findings.push(instances(&sandbox, config));
     findings.push(fuel(&sandbox, config));
     findings
@@ -192,13 +192,7 @@ fn instances(sandbox: &Sandbox, config: &Config) -> Finding {
 
 /// Fuel a second on this machine, and what the budget of a game comes to.
 fn fuel(sandbox: &Sandbox, config: &Config) -> Finding {
-    let generous = Limits { game_fuel: u64::MAX / 4, call_fuel: u64::MAX / 4, ..limits(config) };
-    let measured = sandbox.load(BUSY, 0, &generous).and_then(|mut session| {
-        let (before, started) = (session.fuel_used(), Instant::now());
-        session.choose(&[[2; 4]; 4])?;
-        Ok((session.fuel_used() - before) as f64 / started.elapsed().as_secs_f64())
-    });
-    match measured {
+    match sandbox.calibrate() {
         Ok(speed) => {
             let budget = config.sandbox.game_seconds * FUEL_PER_SECOND as f64;
             Finding::ok(

@@ -17,7 +17,7 @@ pub fn device(name: &str) -> Result<Device, CliError> {
         "cuda" => Some(0),
         _ => name.strip_prefix("cuda:").and_then(|index| index.parse().ok()),
     };
-    let index = index.ok_or_else(|| CliError::user_hint(format!("--device {name}"), allowed))?;
+    let index = index.ok_or_else(|| CliError::user_hint(format!("--device {name}: unknown device"), allowed))?;
     if !cfg!(feature = "cuda") {
         let hint = "build with `--features cuda`, or use --device cpu";
         return Err(CliError::user_hint(format!("--device {name}: this program was built without CUDA"), hint));

@@ -33,12 +33,12 @@ use crate::metrics::Console;
 /// rewards move the model (GRPO).
 #[derive(Debug, Parser)]
 #[command(name = "grpo-2048", version, max_term_width = 110, subcommand_required = true, arg_required_else_help = true)]
-#[command(
-    after_help = "Start with:\n  grpo-2048 train                     train the built-in model, about ten minutes on two cores\n  \
-                  grpo-2048 score strategy.py         how well does this program play?\n  \
-                  grpo-2048 doctor                    is this machine ready?\n\n\
-                  Exit codes: 0 done, 1 the run failed, 2 wrong input, 130 interrupted (a checkpoint is written first)."
-)]
+#[command(after_help = "Start with:
+  grpo-2048 train              train the built-in model, about ten minutes on two cores
+  grpo-2048 score strategy.py  how well does this program play?
+  grpo-2048 doctor             is this machine ready?
+
+Exit codes: 0 done, 1 the run failed, 2 wrong input, 130 interrupted (after a checkpoint).")]
 struct Cli {
     #[command(subcommand)]
     command: Commands,

@@ -102,8 +102,7 @@ mod tests {
     #[test]
     fn a_summary_compares_the_ends_and_shows_the_best_program() {
         let step = |step: usize| StepRecord { step, mean_score: 100.0 * step as f64, ..StepRecord::default() };
-        let evaluation =
-            |(step, mean_score)| EvaluationRecord { step, mean_score, ..EvaluationRecord::default() };
+        let evaluation = |(step, mean_score)| EvaluationRecord { step, mean_score, ..EvaluationRecord::default() };
         let best = Member {
             program: String::new(),
             source: "def strategy(board):\n    return 'W'".into(),

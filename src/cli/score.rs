@@ -23,7 +23,9 @@ const REASON_WIDTH: usize = 60;
 /// Each file holds a Python function `strategy(board)` that returns "W", "A", "S" or "D". All files play the same
 /// boards. Scores depend on the file, the seed and the budget alone, never on the machine or the number of workers.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  grpo-2048 score mine.py theirs.py --games 50\n  grpo-2048 score *.py --json | jq -s 'sort_by(.mean_score)'")]
+#[command(
+    after_help = "Examples:\n  grpo-2048 score mine.py theirs.py --games 50\n  grpo-2048 score *.py --json | jq -s 'sort_by(.mean_score)'"
+)]
 pub struct ScoreArgs {
     /// Python files
     #[arg(value_name = "FILE.py", required = true)]
@@ -222,7 +224,15 @@ mod tests {
     use super::*;
 
     fn game(score: u64) -> Game {
-        Game { seed: String::new(), score, max_tile: 4, moves: 2, ending: "game_over", fuel: 1, moves_text: "WA".into() }
+        Game {
+            seed: String::new(),
+            score,
+            max_tile: 4,
+            moves: 2,
+            ending: "game_over",
+            fuel: 1,
+            moves_text: "WA".into(),
+        }
     }
 
     #[test]

@@ -20,7 +20,9 @@ const LINE_STEPS: usize = 50;
 /// Writes a model directory in Hugging Face layout, which `train --model DIR` takes. A run that was stopped goes on
 /// where it was when the same command is given again.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  grpo-2048 sft\n  grpo-2048 sft --output-dir runs/small --total-tokens 2000000\n  grpo-2048 train --model runs/sft")]
+#[command(
+    after_help = "Examples:\n  grpo-2048 sft\n  grpo-2048 sft --output-dir runs/small --total-tokens 2000000\n  grpo-2048 train --model runs/sft"
+)]
 pub struct SftArgs {
     /// Where to write the model and its checkpoints
     #[arg(long, value_name = "DIR", default_value = "runs/sft")]

@@ -18,12 +18,12 @@ use crate::train::{Run, TrainError};
 /// A step samples groups x num-generations programs, plays each in the same games, and moves the model towards the
 /// better ones of each group. Without arguments it trains the built-in model.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  \
-    grpo-2048 train                                          the built-in model, about ten minutes on two cores\n  \
-    grpo-2048 train --sequential --steps 2                   look at every program as it is scored\n  \
-    grpo-2048 train --model smollm2.gguf --steps 3           a language model, with LoRA\n  \
-    grpo-2048 train --model Qwen/Qwen2.5-Coder-0.5B-Instruct --device cuda:0\n  \
-    grpo-2048 train --resume latest --steps 200              go on with the newest run")]
+#[command(after_help = "Examples:
+  grpo-2048 train                                 the built-in model, about ten minutes on two cores
+  grpo-2048 train --sequential --steps 2          look at every program as it is scored
+  grpo-2048 train --model smollm2.gguf --steps 3  a language model, with LoRA
+  grpo-2048 train --model Qwen/Qwen2.5-Coder-0.5B-Instruct --device cuda
+  grpo-2048 train --resume latest --steps 200     go on with the newest run")]
 pub struct TrainArgs {
     #[command(flatten)]
     model: ModelArgs,

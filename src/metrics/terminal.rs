@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::console::TICK;
 use super::board::{Stream, board_lines, numbered};
+use super::console::TICK;
 use super::event::{EvaluationRecord, RunHeader, ScoredCompletion};
 use super::{Console, Event, Sink, SinkError, StepRecord};
 
