@@ -6,6 +6,9 @@ use std::time::Duration;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tracing_subscriber::fmt::MakeWriter;
 
+/// How often what moves on the screen moves.
+pub(super) const TICK: Duration = Duration::from_millis(120);
+
 /// A handle on standard error; all clones share the same bars.
 #[derive(Clone)]
 pub struct Console {
@@ -53,7 +56,7 @@ impl Console {
         }
         let style = ProgressStyle::with_template("{spinner} {msg} ({elapsed})").expect("a fixed template");
         let spinner = self.bars.add(ProgressBar::new_spinner().with_style(style).with_message(message.to_owned()));
-        spinner.enable_steady_tick(Duration::from_millis(120));
+        spinner.enable_steady_tick(TICK);
         Wait { spinner: Some(spinner) }
     }
 
@@ -64,15 +67,26 @@ impl Console {
 
     /// A bar that counts to `total`, shown on a terminal only. It is gone when dropped.
     pub fn count(&self, total: usize, what: &str) -> Count {
-        let template = format!("{{bar:24.cyan/white.dim}} {{pos}}/{{len}} {what} ({{elapsed}})");
+        let template = format!("{{spinner}} {{bar:16.cyan/white.dim}} {{pos}}/{{len}} {what}  {{wide_msg}}");
         let style = ProgressStyle::with_template(&template).expect("a fixed template").progress_chars("━╸─");
-        Count { bar: self.bars.add(ProgressBar::new(total as u64).with_style(style)) }
+        let bar = self.bars.add(ProgressBar::new(total as u64).with_style(style));
+        bar.enable_steady_tick(TICK);
+        Count { bar }
     }
 }
 
 /// A wait that is shown; see [`Console::wait`].
 pub struct Wait {
     spinner: Option<ProgressBar>,
+}
+
+impl Wait {
+    /// Says something else from now on; without a terminal, nothing.
+    pub fn say(&self, message: String) {
+        if let Some(spinner) = &self.spinner {
+            spinner.set_message(message);
+        }
+    }
 }
 
 impl Drop for Wait {
@@ -89,9 +103,10 @@ pub struct Count {
 }
 
 impl Count {
-    /// One more is done.
-    pub fn advance(&self) {
-        self.bar.inc(1);
+    /// `done` are done; `words` stand beside the bar.
+    pub fn show(&self, done: usize, words: &str) {
+        self.bar.set_position(done as u64);
+        self.bar.set_message(words.to_owned());
     }
 }
 

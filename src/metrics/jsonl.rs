@@ -6,21 +6,19 @@ use std::path::{Path, PathBuf};
 
 use super::{Event, Sink, SinkError};
 
-/// Appends [`StepRecord`](super::StepRecord)s and evaluations to a file, a line each.
+/// Name of the file in the output directory.
+pub const METRICS_FILE: &str = "metrics.jsonl";
+
+/// Appends [`StepRecord`](super::StepRecord)s and evaluations to a file of the output directory, a line each.
+#[derive(Default)]
 pub struct JsonlSink {
-    path: PathBuf,
-    file: File,
+    open: Option<(PathBuf, File)>,
 }
 
 impl JsonlSink {
-    /// A new, empty file.
-    pub fn create(path: &Path) -> Result<JsonlSink, SinkError> {
-        let file = File::create(path).map_err(at(path))?;
-        Ok(JsonlSink { path: path.to_owned(), file })
-    }
-
-    /// Goes on with a file after `step` steps: later lines, and one that was half written when the run died, are cut.
-    pub fn resume(path: &Path, step: usize) -> Result<JsonlSink, SinkError> {
+    /// Goes on with `path` after `step` steps: later lines, and one that was half written when the run died, are cut.
+    /// A file that does not exist begins empty.
+    pub fn open(path: &Path, step: usize) -> Result<JsonlSink, SinkError> {
         let text = match fs::read(path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
@@ -33,20 +31,25 @@ impl JsonlSink {
             fs::rename(&beside, path).map_err(at(path))?;
         }
         let file = OpenOptions::new().append(true).create(true).open(path).map_err(at(path))?;
-        Ok(JsonlSink { path: path.to_owned(), file })
+        Ok(JsonlSink { open: Some((path.to_owned(), file)) })
     }
 
     fn line(&mut self, record: &impl serde::Serialize) -> Result<(), SinkError> {
-        let mut line = serde_json::to_vec(record).map_err(|error| at(&self.path)(error.into()))?;
+        let Some((path, file)) = &mut self.open else { return Ok(()) };
+        let mut line = serde_json::to_vec(record).map_err(|error| at(path)(error.into()))?;
         line.push(b'\n');
         // One write a line, no buffer: what a reader or a kill -9 leaves is whole lines and at most one torn end.
-        self.file.write_all(&line).map_err(at(&self.path))
+        file.write_all(&line).map_err(at(path))
     }
 }
 
 impl Sink for JsonlSink {
     fn note(&mut self, event: &Event<'_>) -> Result<(), SinkError> {
         match event {
+            Event::RunStarted(header) => {
+                *self = JsonlSink::open(&header.output_dir.join(METRICS_FILE), header.resumed_from)?;
+                Ok(())
+            }
             Event::StepDone(record) => self.line(record),
             Event::Evaluated(record) => self.line(record),
             _ => Ok(()),
@@ -84,12 +87,12 @@ mod tests {
     fn a_resumed_file_equals_an_unbroken_one() {
         let dir = tempfile::tempdir().unwrap();
         let (unbroken, broken) = (dir.path().join("unbroken.jsonl"), dir.path().join("broken.jsonl"));
-        let mut sink = JsonlSink::create(&unbroken).unwrap();
+        let mut sink = JsonlSink::open(&unbroken, 0).unwrap();
         (1..=4).for_each(|n| sink.note(&Event::StepDone(&step(n))).unwrap());
-        let mut sink = JsonlSink::create(&broken).unwrap();
+        let mut sink = JsonlSink::open(&broken, 0).unwrap();
         (1..=3).for_each(|n| sink.note(&Event::StepDone(&step(n))).unwrap());
-        sink.file.write_all(b"{\"step\":4,\"rew").unwrap();
-        let mut sink = JsonlSink::resume(&broken, 2).unwrap();
+        sink.open.as_mut().unwrap().1.write_all(b"{\"step\":4,\"rew").unwrap();
+        let mut sink = JsonlSink::open(&broken, 2).unwrap();
         (3..=4).for_each(|n| sink.note(&Event::StepDone(&step(n))).unwrap());
         assert_eq!(fs::read(&broken).unwrap(), fs::read(&unbroken).unwrap());
     }
@@ -99,7 +102,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("metrics.jsonl");
         fs::write(&path, "{\"step\":1}\n{\"step\":2").unwrap();
-        drop(JsonlSink::resume(&path, 2).unwrap());
+        drop(JsonlSink::open(&path, 2).unwrap());
         assert_eq!(fs::read_to_string(&path).unwrap(), "{\"step\":1}\n");
     }
 }

@@ -1,6 +1,6 @@
 //! What a run says about itself: names, units, and where they go.
 //!
-//! The loop tells [`Event`]s to every [`Sink`]: a JSONL file, the terminal, the summary at the end. Takes plain
+//! The loop tells [`Event`]s to every [`Sink`]: a JSONL file and the terminal. Takes plain
 //! numbers and texts; knows no tensor and no sandbox, and changes nothing of what it watches.
 
 mod board;
@@ -8,16 +8,14 @@ mod console;
 mod event;
 mod jsonl;
 mod record;
-mod summary;
 mod terminal;
 
 pub use board::{Stream, board_lines, numbered};
 pub use console::Console;
 pub use event::{EvaluationRecord, Event, RunHeader, ScoredCompletion};
-pub use jsonl::JsonlSink;
+pub use jsonl::{JsonlSink, METRICS_FILE};
 pub use record::StepRecord;
-pub use summary::Summary;
-pub use terminal::{Show, TerminalSink};
+pub use terminal::{Show, TerminalSink, duration};
 
 /// Why something could not be recorded.
 #[derive(Debug, thiserror::Error)]

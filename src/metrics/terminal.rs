@@ -1,10 +1,11 @@
 //! The run as its user watches it: a bar and what the step is doing, or a line a step where there is no terminal.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::board::{Stream, board_lines, numbered};
+use super::console::TICK;
 use super::event::{EvaluationRecord, RunHeader, ScoredCompletion};
 use super::{Console, Event, Sink, SinkError, StepRecord};
 
@@ -65,7 +66,7 @@ impl TerminalSink {
         let step = self.console.add(ProgressBar::new_spinner().with_style(step));
         run.set_position(header.resumed_from as u64);
         run.set_prefix(format!("step {}/{}", header.resumed_from, header.max_steps));
-        step.enable_steady_tick(Duration::from_millis(120));
+        step.enable_steady_tick(TICK);
         self.bars = Some(Bars { run, step });
     }
 
@@ -145,6 +146,10 @@ impl Sink for TerminalSink {
             Event::RunStarted(header) => self.run_started(header),
             Event::StepStarted { step } => self.step_started(step),
             Event::Decoding { tokens, finished, total } => {
+                if tokens < self.phase.tokens || self.phase.started.is_none() {
+                    // An evaluation samples outside of any step.
+                    self.phase = Phase { started: Some(Instant::now()), ..Phase::default() };
+                }
                 (self.phase.tokens, self.phase.finished, self.phase.total) = (tokens, finished, total);
                 self.sampling();
             }
@@ -227,6 +232,7 @@ fn completion_text(completion: &ScoredCompletion) -> String {
             text.push_str(&format!("  {line}\n"));
         }
     }
+    text.push('\n');
     text
 }
 
@@ -242,7 +248,7 @@ fn count(number: usize) -> String {
 }
 
 /// `8 s`, `2:05`, `1:02:05`.
-pub(super) fn duration(seconds: f64) -> String {
+pub fn duration(seconds: f64) -> String {
     let whole = seconds.max(0.0).round() as u64;
     match (whole / 3600, whole / 60 % 60, whole % 60) {
         (0, 0, seconds) => format!("{seconds} s"),
