@@ -61,7 +61,8 @@ fn slip_indentation(rng: &mut ChaCha8Rng, body: &str) -> String {
 }
 
 fn rename_one_use(rng: &mut ChaCha8Rng, body: &str) -> String {
-    let names = [("slide(", "shift("), ("can(", "check("), ("value(", "evaluate("), ("max(", "best("), ("s[0]", "i[0]")];
+    let names =
+        [("slide(", "shift("), ("can(", "check("), ("value(", "evaluate("), ("max(", "best("), ("s[0]", "i[0]")];
     let present: Vec<_> = names.into_iter().filter(|(name, _)| body.contains(name)).collect();
     if present.is_empty() { drop_character(rng, body) } else { pick(rng, &present).apply(body) }
 }

@@ -63,7 +63,7 @@ const SLIDES: [(u32, &str); 4] = [
     ),
     // Forgets that equal tiles merge.
     (
-        1,
+        2,
         "    def slide(r):
         t = [x for x in r if x]
         return t + [0] * (4 - len(t))
@@ -184,7 +184,12 @@ fn lookahead(rng: &mut ChaCha8Rng, value: &str, moves: &str) -> String {
 fn chance(rng: &mut ChaCha8Rng) -> String {
     let few = weighted(
         rng,
-        &[(2, ""), (3, "        free = free[:2]\n"), (3, "        free = free[:3]\n"), (2, "        free = free[-2:]\n")],
+        &[
+            (1, ""),
+            (4, "        free = free[:2]\n"),
+            (2, "        free = free[:3]\n"),
+            (2, "        free = free[-2:]\n"),
+        ],
     );
     format!(
         "    def chance(b):
@@ -199,13 +204,16 @@ fn chance(rng: &mut ChaCha8Rng) -> String {
     )
 }
 
-/// Tries the moves and returns the best. One author in six forgets that a move may change nothing.
+/// Tries the moves and returns the best. One author in three forgets that a move may change nothing,
+/// which is the first thing rewards teach.
 fn choosing(rng: &mut ChaCha8Rng, look: &str, moves: &str) -> String {
     let order = order(rng);
-    let checked = rng.random_bool(5.0 / 6.0);
+    let checked = rng.random_bool(2.0 / 3.0);
     if rng.random_bool(0.4) {
         let (legal, letters) = match checked {
-            true => (format!("    moves = [m for m in \"{order}\" if {moves}(board, m) != board]\n"), "moves".to_owned()),
+            true => {
+                (format!("    moves = [m for m in \"{order}\" if {moves}(board, m) != board]\n"), "moves".to_owned())
+            }
             false => (String::new(), format!("\"{order}\"")),
         };
         return format!("{legal}    return max({letters}, key=lambda m: {look}({moves}(board, m)))\n");
@@ -213,7 +221,7 @@ fn choosing(rng: &mut ChaCha8Rng, look: &str, moves: &str) -> String {
     let best = pick(rng, &["best", "top"]);
     let choice = pick(rng, &["ans", "choice"]);
     let check = if checked { "        if n == board:\n            continue\n" } else { "" };
-    let sign = weighted(rng, &[(24, ">"), (1, "<")]);
+    let sign = weighted(rng, &[(23, ">"), (2, "<")]);
     let least = weighted(rng, &[(9, "-10 ** 9"), (1, "-1")]);
     format!(
         "    {best} = {least}

@@ -66,14 +66,8 @@ pub(super) fn draw(rng: &mut ChaCha8Rng, style: Style) -> Terms {
     Terms { terms, table }
 }
 
-const FOLLOWING: [(u32, Kind); 6] = [
-    (6, Kind::Room),
-    (3, Kind::Merges),
-    (1, Kind::Squares),
-    (1, Kind::Corner),
-    (1, Kind::Smooth),
-    (1, Kind::Largest),
-];
+const FOLLOWING: [(u32, Kind); 6] =
+    [(6, Kind::Room), (3, Kind::Merges), (1, Kind::Squares), (1, Kind::Corner), (1, Kind::Smooth), (1, Kind::Largest)];
 
 fn leading(style: Style) -> &'static [(u32, Kind)] {
     match style {
