@@ -8,7 +8,8 @@ use grpo_sandbox::{FUEL_PER_SECOND, Limits, Sandbox};
 use serde::Serialize;
 
 use super::options::{Flags, SourceArgs};
-use super::{CliError, loading, output, playing};
+use super::playing::{self, Opened};
+use super::{CliError, loading, output};
 use crate::config::Config;
 use crate::metrics::{Console, Stream};
 
@@ -151,16 +152,16 @@ fn sandbox(config: &Config, console: &Console) -> Vec<Finding> {
         Err(error) => return vec![Finding::problem("sandbox", error)],
     };
     let started = Instant::now();
-    let sandbox = match playing::open_sandbox_in(&cache, console) {
-        Ok(sandbox) => sandbox,
+    let (sandbox, how) = match playing::open_sandbox(&cache, console) {
+        Ok(opened) => opened,
         Err(error) => return vec![Finding::problem("sandbox", error)],
     };
-    let opened = started.elapsed();
+    let took = match how {
+        Opened::Compiled => format!("compiled in {:.0} s, once", started.elapsed().as_secs_f64()),
+        Opened::FromCache => format!("opened in {}", milliseconds(started.elapsed())),
+    };
     let size = directory_bytes(&cache) as f64 / 1e6;
-    let mut findings = vec![Finding::ok(
-        "sandbox cache",
-        format!("{} ({size:.0} MB), opened in {}", cache.display(), milliseconds(opened)),
-    )];
+    let mut findings = vec![Finding::ok("sandbox cache", format!("{} ({size:.0} MB), {took}", cache.display()))];
     findings.push(instances(&sandbox, config));
     findings.push(fuel(&sandbox, config));
     findings

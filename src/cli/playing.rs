@@ -9,21 +9,29 @@ use crate::arena::{Arena, Rules, Workers};
 use crate::config::Config;
 use crate::metrics::Console;
 
-/// Opens the sandbox; the first time on a machine it is compiled, which is said.
-pub fn open_sandbox(console: &Console) -> Result<Sandbox, CliError> {
-    let cache = Sandbox::default_cache_dir().map_err(CliError::run)?;
-    open_sandbox_in(&cache, console)
+/// How the sandbox came to be open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Opened {
+    /// Compiled code was found.
+    FromCache,
+    /// It was compiled now.
+    Compiled,
 }
 
-/// The same, with the cache in `directory`.
-pub fn open_sandbox_in(cache: &Path, console: &Console) -> Result<Sandbox, CliError> {
+/// Opens the sandbox with the cache in `directory`; the first time on a machine it is compiled, which is said.
+pub fn open_sandbox(directory: &Path, console: &Console) -> Result<(Sandbox, Opened), CliError> {
     let mut wait = None;
-    Sandbox::open(cache, || wait = Some(console.wait("compiling the Python sandbox, once: about 12 s")))
-        .map_err(CliError::run)
+    let sandbox = Sandbox::open(directory, || {
+        wait = Some(console.wait("compiling the Python sandbox, once: about 12 s"));
+    })
+    .map_err(CliError::run)?;
+    Ok((sandbox, if wait.is_some() { Opened::Compiled } else { Opened::FromCache }))
 }
 
 /// An arena with the workers and the limits of `config`.
 pub fn open_arena(config: &Config, console: &Console) -> Result<Arena, CliError> {
+    let cache = Sandbox::default_cache_dir().map_err(CliError::run)?;
+    let (sandbox, _) = open_sandbox(&cache, console)?;
     let rules = Rules::new(&config.sandbox, &config.arena);
-    Arena::new(open_sandbox(console)?, rules, Workers::new(config.arena.parallel_rewards)).map_err(CliError::run)
+    Arena::new(sandbox, rules, Workers::new(config.arena.parallel_rewards)).map_err(CliError::run)
 }

@@ -169,8 +169,8 @@ fn table(scored: &[Scored]) -> String {
     );
     let mut text = format!("{}\n", bold.apply_to(header));
     for line in scored {
-        let games = line.games.len().max(1) as f64;
-        let moves = line.games.iter().map(|game| f64::from(game.moves)).sum::<f64>() / games;
+        let moves = line.games.iter().map(|game| u64::from(game.moves)).sum::<u64>() as f64;
+        let moves = moves / line.games.len().max(1) as f64;
         let style = match line.verdict {
             "played" => Stream::Stdout.style().green(),
             "rejected" => Stream::Stdout.style().yellow(),
