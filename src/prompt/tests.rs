@@ -1,5 +1,6 @@
 use super::*;
 use crate::corpus::{HEADER, Style, vocabulary};
+use crate::environment::{Board, Move};
 
 fn builtin() -> Tokenizer {
     let options =
@@ -69,6 +70,19 @@ fn a_base_model_is_refused_as_a_chat_and_served_as_text() {
     assert!(error.contains("model.raw_prompt=true"), "{error}");
     let set = PromptSet::load(PromptKind::of(&base, true), &base).unwrap();
     assert!(set.prompts()[0].text.ends_with("\n\n```python\ndef strategy(board):"));
+}
+
+#[test]
+fn the_rules_name_the_letters_of_the_environment() {
+    let system = file::system().unwrap();
+    let mut centre = [[0; 4]; 4];
+    centre[1][1] = 2;
+    let board = Board::from_cells(&centre).unwrap();
+    for (word, row, column) in [("up", 0, 1), ("left", 1, 0), ("down", 3, 1), ("right", 1, 3)] {
+        let pushed = |direction: &&Move| board.slide(**direction).0.cells()[row][column] == 2;
+        let direction = Move::ALL.iter().find(pushed).unwrap();
+        assert!(system.contains(&format!("\"{}\" ({word})", direction.letter())), "{word}: {direction:?}");
+    }
 }
 
 #[test]
