@@ -40,7 +40,7 @@ pub fn evaluate(
     for (turn, first) in (0..protocol.samples).step_by(per_turn).enumerate() {
         let seed = seed.child(Purpose::Step, turn as u64);
         let drawn = prompts.draw(seed, per_turn.min(protocol.samples - first));
-        let (scored, _) = stage.episodes(&drawn, &rollout, seed, &boards, observer)?;
+        let (scored, _) = stage.episodes(&drawn, &rollout, (seed, &boards), observer)?;
         episodes.extend(scored.into_items());
     }
     let record = summarise(&episodes, protocol, step, start.elapsed().as_secs_f64());
@@ -62,7 +62,7 @@ fn summarise(episodes: &[Episode], protocol: Protocol, step: usize, runtime: f64
         reward: mean(&|episode| f64::from(episode.reward.value)),
         mean_score: mean(&|episode| episode.evaluation.mean_score()),
         max_tile: episodes.iter().map(|episode| episode.evaluation.max_tile()).max().unwrap_or(0),
-        frac_played: mean(&|episode| f64::from(u8::from(episode.evaluation.plays_to_the_end()))),
+        frac_played: mean(&|episode| f64::from(u8::from(episode.plays()))),
         runtime,
     }
 }

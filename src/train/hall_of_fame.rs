@@ -39,7 +39,7 @@ impl HallOfFame {
     pub fn consider(&mut self, step: usize, style: &str, episode: &Episode) {
         let Ok(program) = &episode.program else { return };
         let mean_score = episode.evaluation.mean_score();
-        let digest = program.digest().to_string();
+        let digest = hex(&program.digest());
         let rank = self.members.partition_point(|member| member.mean_score >= mean_score);
         if rank >= SIZE || mean_score <= 0.0 || self.members.iter().any(|member| member.program == digest) {
             return;
@@ -69,4 +69,9 @@ impl HallOfFame {
     pub fn members(&self) -> &[Member] {
         &self.members
     }
+}
+
+/// Lower-case hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

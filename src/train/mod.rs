@@ -20,7 +20,7 @@ use crate::config::Config;
 use crate::groups::Groups;
 use crate::grpo::{self, Batch, LearnError, Optimizer};
 use crate::metrics::{EvaluationRecord, Event, RunHeader, StepRecord};
-use crate::policy::{Policy, PolicyError};
+use crate::policy::{Adapters, Decoder, Policy, PolicyError};
 use crate::program::Program;
 use crate::prompt::{Prompt, PromptError, PromptSet};
 use crate::rollout::RolloutError;
@@ -100,9 +100,18 @@ pub struct Run<'a> {
     pub stop: &'a AtomicBool,
 }
 
+/// What the KL penalty keeps the policy close to.
+enum Reference {
+    /// The policy without its adapters.
+    AdaptersOff,
+    /// A copy of the start.
+    Frozen(Decoder),
+}
+
 struct Progress {
     dir: RunDir,
     optimizer: Optimizer,
+    reference: Option<Reference>,
     state: TrainerState,
 }
 
@@ -112,16 +121,27 @@ impl Run<'_> {
         let dir = RunDir::create(self.config, about)?;
         let optimizer = Optimizer::new(self.policy.trainable(), &self.config.grpo)?;
         let state = TrainerState { max_steps: self.config.train.max_steps, ..TrainerState::default() };
-        self.go(Progress { dir, optimizer, state }, observer)
+        let reference = self.reference()?;
+        self.go(Progress { dir, optimizer, reference, state }, observer)
     }
 
     /// Goes on with the run in `path` from its newest checkpoint.
     pub fn resume(mut self, path: &Path, observer: &mut dyn FnMut(Event<'_>)) -> Result<Summary, TrainError> {
         let (dir, newest) = RunDir::reopen(path, self.config)?;
         let mut optimizer = Optimizer::new(self.policy.trainable(), &self.config.grpo)?;
+        // Before the trained weights are put back: the reference is what the run started from.
+        let reference = self.reference()?;
         let mut state = checkpoint::load(&newest, self.policy, &mut optimizer, self.config.train.seed)?;
         state.max_steps = self.config.train.max_steps;
-        self.go(Progress { dir, optimizer, state }, observer)
+        self.go(Progress { dir, optimizer, reference, state }, observer)
+    }
+
+    fn reference(&self) -> Result<Option<Reference>, TrainError> {
+        Ok(match (self.config.grpo.beta > 0.0, self.config.model.lora_r > 0) {
+            (false, _) => None,
+            (true, true) => Some(Reference::AdaptersOff),
+            (true, false) => Some(Reference::Frozen(self.policy.frozen_decoder()?)),
+        })
     }
 
     fn go(&mut self, mut progress: Progress, observer: &mut dyn FnMut(Event<'_>)) -> Result<Summary, TrainError> {
@@ -156,19 +176,17 @@ impl Run<'_> {
         let seed = Seed::root(self.config.train.seed).child(Purpose::Step, done as u64);
         let prompts = self.prompts.draw(seed, self.config.rollout.groups);
         let boards = boards(seed, Purpose::Game, self.config.arena.games);
-        let (episodes, timing) = self.stage().episodes(&prompts, &self.config.rollout, seed, &boards, observer)?;
+        let (episodes, timing) = self.stage().episodes(&prompts, &self.config.rollout, (seed, &boards), observer)?;
         let mut record = record::of_episodes(step, &episodes, timing);
-        let counters = self.arena.counters();
-        (record.cache_hits, record.infra_faults) = (counters.cache_hits, counters.infra_faults);
-        (record.p50_ms, record.p99_ms) = (counters.p50_ms, counters.p99_ms);
 
         let update = Instant::now();
-        let advantages = grpo::advantages(&episodes.clone().map(|episode| episode.reward.value), &self.config.grpo);
+        let rewards = episodes.clone().map(|episode| episode.reward.value);
+        let advantages = grpo::advantages(&rewards, &self.config.grpo);
+        let batch = self.batch(&prompts, &episodes, &advantages, progress.reference.as_ref())?;
         record.learning_rate = grpo::learning_rate(&self.config.grpo, done, self.config.train.max_steps);
-        let batch = Batch::new(&prompts, episodes.clone().map(|episode| episode.completion), advantages.clone());
-        let mut progress_hook = |done, total| observer(Event::Updating { done, total });
-        let stats = grpo::update(self.policy, &mut progress.optimizer, &batch, &self.config.grpo, record.learning_rate, &mut progress_hook)?;
-        if let Some(stats) = stats {
+        let mut updating = |done, total| observer(Event::Updating { done, total });
+        let optimizer = &mut progress.optimizer;
+        if let Some(stats) = grpo::update(self.policy, optimizer, &batch, record.learning_rate, &mut updating)? {
             record::add_update(&mut record, &stats);
         }
         record.time_update = update.elapsed().as_secs_f64();
@@ -187,6 +205,25 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// What the update learns from, with the reference's log-probabilities where there is a KL penalty.
+    fn batch(
+        &self,
+        prompts: &[Prompt],
+        episodes: &Groups<Episode>,
+        advantages: &Groups<f32>,
+        reference: Option<&Reference>,
+    ) -> Result<Batch, TrainError> {
+        let completions = episodes.clone().map(|episode| episode.completion);
+        let batch = Batch::new(prompts, completions, advantages.clone(), &self.config.rollout, &self.config.grpo);
+        let Some(reference) = reference else { return Ok(batch) };
+        let decoder = match reference {
+            Reference::AdaptersOff => self.policy.decoder(),
+            Reference::Frozen(decoder) => decoder,
+        };
+        let logprobs = grpo::reference_logprobs(decoder, Adapters::Off, &batch)?;
+        Ok(batch.with_reference(logprobs))
+    }
+
     fn stage(&self) -> Stage<'_> {
         Stage { policy: self.policy, arena: self.arena, config: self.config }
     }
@@ -197,7 +234,7 @@ impl Run<'_> {
             model: self.config.model.model.clone(),
             parameters: self.policy.decoder().config().parameters(),
             trainable: weights(&mut self.policy.trainable().values().map(|var| var.elem_count())),
-            device: self.policy.device_name(),
+            device: self.config.model.device.clone(),
             max_steps: self.config.train.max_steps,
             resumed_from: progress.state.global_step,
             groups: self.config.rollout.groups,
@@ -253,9 +290,9 @@ impl Run<'_> {
     /// Mean scores of the members on the held-out boards.
     fn play_members(&self, hall: &HallOfFame) -> Result<Vec<f64>, TrainError> {
         let boards = evaluation::held_out_boards(HALL_OF_FAME_GAMES);
-        let mut scoring = self.arena.begin(hall.members().len());
+        let mut scoring = self.arena.begin();
         for (index, member) in hall.members().iter().enumerate() {
-            scoring.submit(index, Program::from_text(&member.source), &boards)?;
+            scoring.submit(index, Program::from_text(&member.source), &boards);
         }
         Ok(scoring.finish()?.iter().map(Evaluation::mean_score).collect())
     }
@@ -291,7 +328,7 @@ fn log_completions(
             "reward": episode.reward.value,
             "reward_parts": parts,
             "advantage": advantage,
-            "program": episode.program.as_ref().ok().map(|program| program.digest().to_string()),
+            "program": episode.program.as_ref().ok().map(|program| hall_of_fame::hex(&program.digest())),
             "evaluation": episode.evaluation,
             "digest": episode.evaluation.digest(),
         });

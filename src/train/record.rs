@@ -1,6 +1,7 @@
 //! From the episodes and the update of one step to its line of metrics.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use crate::groups::Groups;
 use crate::grpo::UpdateStats;
@@ -18,8 +19,11 @@ pub fn of_episodes(step: usize, episodes: &Groups<Episode>, timing: Timing) -> S
     let lengths: Vec<usize> = items.iter().map(|episode| episode.completion.ids.len()).collect();
     let tokens: usize = lengths.iter().sum();
     let tied = episodes.iter().filter(|group| is_tied(group)).count();
-    let unique: BTreeSet<String> =
-        items.iter().filter_map(|episode| episode.program.as_ref().ok()).map(digest).collect();
+    let unique: BTreeSet<[u8; 32]> =
+        items.iter().filter_map(|episode| episode.program.as_ref().ok()).map(Program::digest).collect();
+    let usages = || items.iter().map(|episode| &episode.evaluation.usage);
+    let mut times: Vec<f64> = usages().flat_map(|usage| &usage.game_times).map(Duration::as_secs_f64).collect();
+    times.sort_by(f64::total_cmp);
     let games: Vec<_> = items.iter().flat_map(|episode| &episode.evaluation.games).collect();
     let mut record = StepRecord {
         step,
@@ -30,10 +34,14 @@ pub fn of_episodes(step: usize, episodes: &Groups<Episode>, timing: Timing) -> S
         frac_reward_zero_std: tied as f64 / episodes.count() as f64,
         mean_score: items.iter().map(|episode| episode.evaluation.mean_score()).sum::<f64>() / count,
         max_tile: games.iter().map(|game| game.max_tile).max().unwrap_or(0),
-        frac_played: share(&|episode| episode.evaluation.plays_to_the_end()),
+        frac_played: share(&Episode::plays),
         programs_unique: unique.len(),
         groups_trainable: episodes.count() - tied,
         fuel_mean: games.iter().map(|game| game.fuel as f64).sum::<f64>() / (games.len().max(1) as f64),
+        cache_hits: usages().filter(|usage| usage.reused).count(),
+        infra_faults: usages().map(|usage| usage.retries as usize).sum(),
+        p50_ms: 1000.0 * percentile(&times, 0.5),
+        p99_ms: 1000.0 * percentile(&times, 0.99),
         time_generate: timing.generate.as_secs_f64(),
         time_reward_wait: timing.reward_wait.as_secs_f64(),
         tokens_per_s: tokens as f64 / timing.generate.as_secs_f64().max(1e-9),
@@ -61,8 +69,9 @@ fn is_tied(group: &[Episode]) -> bool {
     group.windows(2).all(|pair| pair[0].reward.value == pair[1].reward.value)
 }
 
-fn digest(program: &Program) -> String {
-    program.digest().to_string()
+/// Nearest rank; 0 of nothing.
+fn percentile(sorted: &[f64], share: f64) -> f64 {
+    sorted.get(((sorted.len() as f64 * share) as usize).min(sorted.len().saturating_sub(1))).copied().unwrap_or(0.0)
 }
 
 fn count_kinds(record: &mut StepRecord, items: &[Episode]) {
@@ -74,7 +83,11 @@ fn count_kinds(record: &mut StepRecord, items: &[Episode]) {
     }
     let names: BTreeSet<&str> = items.iter().flat_map(|episode| episode.reward.parts.iter().map(|(name, _)| *name)).collect();
     for name in names {
-        let values: Vec<f32> = items.iter().map(|episode| episode.reward.part(name)).collect();
+        let values: Vec<f32> = items.iter().map(|episode| part(episode, name)).collect();
         record.reward_part(name, &values);
     }
+}
+
+fn part(episode: &Episode, name: &str) -> f32 {
+    episode.reward.parts.iter().find(|(known, _)| *known == name).map_or(0.0, |(_, value)| *value)
 }

@@ -2,12 +2,14 @@
 //!
 //! Completions go to the arena the moment they end, while the rest of the batch still decodes.
 
+use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
-use crate::arena::{Arena, Evaluation};
-use crate::config::{Config, RewardConfig, RolloutConfig};
+use crate::arena::{Arena, Evaluation, Verdict};
+use crate::config::{Config, RolloutConfig};
+use crate::environment::{Ending, Outcome};
 use crate::groups::Groups;
-use crate::metrics::{CompletionScored, Event};
+use crate::metrics::{Event, ScoredCompletion};
 use crate::policy::Policy;
 use crate::program::{Program, Rejection};
 use crate::prompt::Prompt;
@@ -28,6 +30,21 @@ pub struct Episode {
     pub evaluation: Evaluation,
     /// What that is worth.
     pub reward: Reward,
+}
+
+impl Episode {
+    /// Whether every game went on to an ending that is no fault of the program: no move left, or budget used up.
+    pub fn plays(&self) -> bool {
+        let ends_well = |game: &Outcome| matches!(game.ending, Ending::GameOver | Ending::OutOfFuel);
+        matches!(self.evaluation.verdict, Verdict::Played) && self.evaluation.games.iter().all(ends_well)
+    }
+}
+
+/// A completion between its end and its evaluation.
+#[derive(Debug, Clone)]
+struct Written {
+    text: String,
+    program: Result<Program, Rejection>,
 }
 
 /// What sampling and scoring took, wall clock.
@@ -60,39 +77,63 @@ impl Stage<'_> {
         &self,
         prompts: &[Prompt],
         rollout: &RolloutConfig,
-        seed: Seed,
-        boards: &[Seed],
+        (seed, boards): (Seed, &[Seed]),
         observer: &mut dyn FnMut(Event<'_>),
     ) -> Result<(Groups<Episode>, Timing), TrainError> {
         let total = prompts.len() * rollout.num_generations;
-        let mut programs: Vec<Option<Result<Program, Rejection>>> = vec![None; total];
-        let mut scoring = self.arena.begin(total);
-        let mut submitted = Ok(());
-        let start = Instant::now();
-        let (decoder, tokenizer) = (self.policy.decoder(), self.policy.tokenizer());
-        let completions = rollout::generate(decoder, tokenizer, prompts, rollout, seed, &mut |event| match event {
-            RolloutEvent::Finished { index, completion } => {
-                let prompt = &prompts[index / rollout.num_generations];
-                let program = Program::from_text(&prompt.program_text(&completion.text));
-                if submitted.is_ok() {
-                    submitted = scoring.submit(index, program.clone(), boards);
-                    report(&mut scoring, &programs, &self.config.reward, total, observer);
-                }
-                programs[index] = Some(program);
+        let written: RefCell<Vec<Option<Written>>> = RefCell::new(vec![None; total]);
+        let observer = RefCell::new(observer);
+        let mut scored = 0;
+        let on_evaluated = |index: usize, evaluation: &Evaluation| {
+            scored += 1;
+            let mut tell = observer.borrow_mut();
+            if let Some(written) = &written.borrow()[index] {
+                tell(Event::CompletionScored(&self.shown(index, written, evaluation)));
             }
-            RolloutEvent::Tokens { tokens, finished } => observer(Event::Decoding { tokens, finished, total }),
+            tell(Event::Scored { done: scored, total });
+        };
+        let mut scoring = self.arena.begin_with(on_evaluated);
+        let start = Instant::now();
+        let completions = rollout::generate(self.policy, prompts, rollout, seed, &mut |event| match event {
+            RolloutEvent::Finished { index, completion } => {
+                let text = prompts[index / rollout.num_generations].program_text(&completion.text);
+                let program = Program::from_text(&text);
+                written.borrow_mut()[index] = Some(Written { text, program: program.clone() });
+                scoring.submit(index, program, boards);
+            }
+            RolloutEvent::Tokens { tokens, finished } => {
+                scoring.poll();
+                observer.borrow_mut()(Event::Decoding { tokens, finished, total });
+            }
         })?;
         let generate = start.elapsed();
-        submitted?;
         let evaluations = scoring.finish()?;
         let timing = Timing { generate, reward_wait: start.elapsed() - generate };
-        let mut rest = programs.into_iter().zip(evaluations);
+        let mut rest = written.into_inner().into_iter().flatten().zip(evaluations);
         let episodes = completions.map(|completion| {
-            let (program, evaluation) = rest.next().expect("an evaluation for every completion");
-            let program = program.expect("every completion ends");
+            let (written, evaluation) = rest.next().expect("an evaluation for every completion");
             let reward = reward::score(&evaluation, &self.config.reward);
-            Episode { completion, program, evaluation, reward }
+            Episode { completion, program: written.program, evaluation, reward }
         });
         Ok((episodes, timing))
+    }
+
+    /// A completion as a reader wants it.
+    fn shown(&self, index: usize, written: &Written, evaluation: &Evaluation) -> ScoredCompletion {
+        let reward = reward::score(evaluation, &self.config.reward);
+        let endings = evaluation.games.iter().map(|game| game.ending.name()).collect::<Vec<_>>().join(", ");
+        ScoredCompletion {
+            step: 0,
+            index,
+            source: written.program.as_ref().map_or_else(|_| written.text.clone(), |program| program.source().to_owned()),
+            verdict: evaluation.verdict.name().to_owned(),
+            reason: evaluation.verdict.reason().unwrap_or(endings),
+            reward: f64::from(reward.value),
+            parts: reward.parts.iter().map(|(name, value)| ((*name).to_owned(), f64::from(*value))).collect(),
+            mean_score: evaluation.mean_score(),
+            max_tile: evaluation.max_tile(),
+            games: evaluation.games.len(),
+            final_board: evaluation.games.first().map(|game| game.final_board),
+        }
     }
 }
