@@ -58,7 +58,7 @@ impl EvalArgs {
             .add("parallel_rewards", self.workers.chosen());
         let config = self.source.resolve(&flags)?;
         let device = loading::device(&config.model.device)?;
-        let policy = loading::policy(&config, &device)?;
+        let policy = loading::policy_shown(&config, &device, console)?;
         let prompts = loading::prompts(&config, &policy)?;
         let arena = playing::open_arena(&config, console)?;
         let stage = Stage { policy: &policy, arena: &arena, config: &config };

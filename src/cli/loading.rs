@@ -4,6 +4,7 @@ use candle_core::{Device, DeviceLocation};
 
 use super::CliError;
 use crate::config::Config;
+use crate::metrics::Console;
 use crate::policy::{Policy, PolicyError};
 use crate::prompt::{PromptKind, PromptSet};
 use crate::seed::{Purpose, Seed};
@@ -41,6 +42,12 @@ pub fn policy(config: &Config, device: &Device) -> Result<Policy, CliError> {
         PolicyError::Tensor(_) => CliError::run(error),
         other => CliError::user(format!("--model {}: {other}", config.model.model)),
     })
+}
+
+/// The same, saying so while it takes a while.
+pub fn policy_shown(config: &Config, device: &Device, console: &Console) -> Result<Policy, CliError> {
+    let _wait = (config.model.model != "builtin").then(|| console.wait(&format!("loading {}", config.model.model)));
+    policy(config, device)
 }
 
 /// The prompts that suit the model.

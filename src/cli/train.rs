@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use candle_core::Device;
 use clap::Args;
 
 use super::options::{Flags, SourceArgs, WorkerArgs};
@@ -105,7 +106,7 @@ impl TrainArgs {
         let config = self.configuration(resumed.as_deref())?;
         let stop = interrupt::stop_flag(console)?;
         let device = loading::device(&config.model.device)?;
-        let mut policy = loading::policy(&config, &device)?;
+        let mut policy = loading::policy_shown(&config, &device, console)?;
         let prompts = loading::prompts(&config, &policy)?;
         let arena = playing::open_arena(&config, console)?;
 
@@ -120,7 +121,7 @@ impl TrainArgs {
         let run = Run { config: &config, policy: &mut policy, arena: &arena, prompts: &prompts, stop: &stop };
         let ended = match &resumed {
             Some(path) => run.resume(path, &mut observer),
-            None => run.start(&about(&config), &mut observer),
+            None => run.start(&about(&device), &mut observer),
         };
         let failure = recorder.failure.take();
         drop(terminal);
@@ -201,7 +202,7 @@ impl Recorder<'_> {
 }
 
 /// What the recorded configuration says about the program and the machine.
-fn about(config: &Config) -> Vec<(&'static str, String)> {
+fn about(device: &Device) -> Vec<(&'static str, String)> {
     let features: Vec<&str> = [("cuda", cfg!(feature = "cuda")), ("mkl", cfg!(feature = "mkl"))]
         .into_iter()
         .filter_map(|(name, on)| on.then_some(name))
@@ -210,7 +211,7 @@ fn about(config: &Config) -> Vec<(&'static str, String)> {
         ("version", env!("CARGO_PKG_VERSION").to_owned()),
         ("target", format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS)),
         ("features", features.join(",")),
-        ("device", config.model.device.clone()),
+        ("device", loading::device_name(device)),
     ]
 }
 

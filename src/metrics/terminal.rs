@@ -272,4 +272,27 @@ mod tests {
         let header = RunHeader { groups: 8, num_generations: 8, max_steps: 60, ..RunHeader::default() };
         assert!(headline(&header).contains("8 prompts x 8 completions = 64 a step"));
     }
+
+    #[test]
+    fn a_completion_shows_source_verdict_reward_and_board() {
+        let completion = ScoredCompletion {
+            index: 3,
+            source: "def strategy(board):\n    return 'W'".into(),
+            verdict: "played".into(),
+            reason: "freeze".into(),
+            reward: 0.21,
+            parts: vec![("game".into(), 0.2), ("gate".into(), 0.01)],
+            mean_score: 512.0,
+            max_tile: 128,
+            games: 1,
+            final_board: Some([[128, 64, 0, 0]; 4]),
+            ..ScoredCompletion::default()
+        };
+        let text = completion_text(&completion);
+        for expected in
+            ["completion 4", "   2 |     return 'W'", "(freeze)", "reward 0.210 = game 0.200 + gate 0.010", "128"]
+        {
+            assert!(text.contains(expected), "{expected} in {text}");
+        }
+    }
 }
