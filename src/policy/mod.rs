@@ -5,6 +5,7 @@
 //! people bring them. Does not know prompts, programs, rewards or losses.
 
 mod architecture;
+mod builtin;
 mod decoder;
 mod error;
 pub mod kernels;
@@ -53,6 +54,10 @@ impl Policy {
 
     /// Loads the model that `config` names.
     pub fn load(config: &ModelConfig, _seed: Seed, device: &Device) -> Result<Self, PolicyError> {
+        if config.model == builtin::NAME {
+            let (settings, tokenizer, weights) = builtin::read(device)?;
+            return Self::full(settings, tokenizer, weights);
+        }
         let dir = Path::new(&config.model);
         let path = dir.join("config.json");
         let text = std::fs::read_to_string(&path).map_err(PolicyError::file(&path))?;
@@ -108,6 +113,19 @@ impl Policy {
             var.set(&tensors[name].to_device(var.device())?.to_dtype(var.dtype())?)?;
         }
         Ok(())
+    }
+
+    /// Puts the trained weights back from a directory that [`save`](Self::save) wrote.
+    pub fn restore(&self, dir: &Path) -> Result<(), PolicyError> {
+        let tensors = weights::read_dir(dir, &Device::Cpu)?;
+        self.set_trainable(&tensors)
+    }
+
+    /// A copy of the decoder as it stands, which training does not move.
+    pub fn frozen_decoder(&self) -> Result<Decoder, PolicyError> {
+        let copies = self.weights.iter().map(|(name, tensor)| Ok((name.clone(), tensor.detach().copy()?)));
+        let copies: BTreeMap<String, Tensor> = copies.collect::<Result<_, PolicyError>>()?;
+        Decoder::new(self.decoder.config().clone(), &copies, &BTreeMap::new(), 0.0)
     }
 
     /// Writes a Hugging Face model directory, tokenizer included. The directory must exist.
