@@ -1,0 +1,206 @@
+//! The decoder: one stack of layers for the Llama, Qwen2 and Qwen3 families.
+//!
+//! Takes settings and weights; gives hidden states and logits that candle can differentiate. Sampling, which keeps a
+//! cache and no graph, is in `sampling`. Does not know text.
+
+use std::collections::BTreeMap;
+
+use candle_core::{Device, Tensor};
+
+use super::kernels::{self, Heads, RopeTable};
+use super::linear::{Adapters, Linear, Lora};
+use super::{DecoderConfig, PolicyError};
+
+/// One layer's weights.
+#[derive(Debug, Clone)]
+pub(super) struct Layer {
+    pub input_norm: Tensor,
+    pub query: Linear,
+    pub key: Linear,
+    pub value: Linear,
+    pub head_norms: Option<(Tensor, Tensor)>,
+    pub output: Linear,
+    pub inner_norm: Tensor,
+    pub gate: Linear,
+    pub up: Linear,
+    pub down: Linear,
+}
+
+/// A decoder-only language model.
+#[derive(Debug, Clone)]
+pub struct Decoder {
+    pub(super) config: DecoderConfig,
+    pub(super) embedding: Tensor,
+    pub(super) layers: Vec<Layer>,
+    pub(super) norm: Tensor,
+    pub(super) head: Linear,
+}
+
+/// Takes tensors out of a map by name, checking shapes.
+struct Source<'a> {
+    weights: &'a BTreeMap<String, Tensor>,
+    adapters: &'a BTreeMap<String, Tensor>,
+    scale: f64,
+}
+
+impl Source<'_> {
+    fn tensor(&self, name: &str, expected: &[usize]) -> Result<Tensor, PolicyError> {
+        let Some(tensor) = self.weights.get(name) else {
+            return Err(PolicyError::MissingTensor {
+                name: name.into(),
+                expected: expected.to_vec(),
+                hint: String::new(),
+            });
+        };
+        if tensor.dims() != expected {
+            return Err(PolicyError::WrongShape {
+                name: name.into(),
+                found: tensor.dims().to_vec(),
+                expected: expected.to_vec(),
+            });
+        }
+        Ok(tensor.clone())
+    }
+
+    fn linear(&self, name: &str, shape: [usize; 2], bias: bool) -> Result<Linear, PolicyError> {
+        let [outputs, _] = shape;
+        let bias = if bias { Some(self.tensor(&format!("{name}.bias"), &[outputs])?) } else { None };
+        let factor = |side: &str| self.adapters.get(&format!("{name}.lora_{side}.weight")).cloned();
+        let lora = match (factor("A"), factor("B")) {
+            (Some(a), Some(b)) => Some(Lora { a, b, scale: self.scale }),
+            _ => None,
+        };
+        Ok(Linear { weight: self.tensor(&format!("{name}.weight"), &shape)?, bias, lora })
+    }
+}
+
+impl Decoder {
+    /// Puts a decoder together from `weights` (Hugging Face names) and `adapters` (the same names with `lora_A` and
+    /// `lora_B`, scaled by `scale`). Tensors that are variables are trained, the others are not.
+    pub(super) fn new(
+        config: DecoderConfig,
+        weights: &BTreeMap<String, Tensor>,
+        adapters: &BTreeMap<String, Tensor>,
+        scale: f64,
+    ) -> Result<Self, PolicyError> {
+        config.check()?;
+        let source = Source { weights, adapters, scale };
+        let embedding = source.tensor("model.embed_tokens.weight", &[config.vocab_size, config.hidden_size])?;
+        let layers = (0..config.num_hidden_layers).map(|index| layer(&config, &source, index));
+        let layers = layers.collect::<Result<Vec<_>, _>>()?;
+        let norm = source.tensor("model.norm.weight", &[config.hidden_size])?;
+        let head = match config.tie_word_embeddings {
+            true => Linear { weight: embedding.clone(), bias: None, lora: None },
+            false => source.linear("lm_head", [config.vocab_size, config.hidden_size], false)?,
+        };
+        Ok(Decoder { config, embedding, layers, norm, head })
+    }
+
+    /// Sizes and switches.
+    pub fn config(&self) -> &DecoderConfig {
+        &self.config
+    }
+
+    /// Where the weights live.
+    pub fn device(&self) -> &Device {
+        self.embedding.device()
+    }
+
+    pub(super) fn heads(&self) -> Heads {
+        let DecoderConfig { num_attention_heads, num_key_value_heads, head_dim, .. } = self.config;
+        Heads { queries: num_attention_heads, keys: num_key_value_heads, width: head_dim }
+    }
+
+    /// Hidden states after the last norm, differentiable. Each token sees itself and those before it, so padding on
+    /// the right changes nothing before it.
+    ///
+    /// * `ids`: `(B, T)` u32. Returns `(B, T, hidden_size)`.
+    pub fn hidden(&self, ids: &Tensor, adapters: Adapters) -> Result<Tensor, PolicyError> {
+        let (rows, steps) = ids.dims2()?;
+        self.check_length(steps)?;
+        let width = self.config.hidden_size;
+        let rope = RopeTable::new(&self.config, steps, self.device())?;
+        let mut x = self.embedding.index_select(&ids.flatten_all()?, 0)?;
+        for layer in &self.layers {
+            x = self.layer(layer, &x, (rows, steps), &rope, adapters)?;
+        }
+        let x = kernels::rms_norm(&x, &self.norm, self.config.rms_norm_eps)?;
+        Ok(x.reshape((rows, steps, width))?)
+    }
+
+    /// Scores of every token of the vocabulary, before softmax; differentiable.
+    ///
+    /// * `hidden`: `(..., hidden_size)`. Returns `(..., vocab_size)`.
+    pub fn logits(&self, hidden: &Tensor) -> Result<Tensor, PolicyError> {
+        let mut dims = hidden.dims().to_vec();
+        let width = dims.pop().unwrap_or(0);
+        let count = dims.iter().product::<usize>();
+        dims.push(self.config.vocab_size);
+        Ok(self.head.forward(&hidden.reshape((count, width))?, Adapters::Off)?.reshape(dims)?)
+    }
+
+    /// Refuses sequences beyond what the model was trained for.
+    pub(super) fn check_length(&self, tokens: usize) -> Result<(), PolicyError> {
+        let expected = self.config.max_position_embeddings;
+        if tokens > expected {
+            return Err(PolicyError::TooLong { found: tokens, expected, what: "max_position_embeddings of the model" });
+        }
+        Ok(())
+    }
+
+    /// `x`: `(B * T, hidden_size)`.
+    fn layer(
+        &self,
+        layer: &Layer,
+        x: &Tensor,
+        (rows, steps): (usize, usize),
+        rope: &RopeTable,
+        adapters: Adapters,
+    ) -> candle_core::Result<Tensor> {
+        let (heads, epsilon) = (self.heads(), self.config.rms_norm_eps);
+        let normed = kernels::rms_norm(x, &layer.input_norm, epsilon)?;
+        let mut query = layer.query.forward(&normed, adapters)?;
+        let mut key = layer.key.forward(&normed, adapters)?;
+        let value = layer.value.forward(&normed, adapters)?;
+        if let Some((query_norm, key_norm)) = &layer.head_norms {
+            query = kernels::rms_norm(&query.reshape(((), heads.width))?, query_norm, epsilon)?;
+            key = kernels::rms_norm(&key.reshape(((), heads.width))?, key_norm, epsilon)?;
+        }
+        let (queries, keys) = (heads.queries * heads.width, heads.keys * heads.width);
+        let query = query.reshape((rows, steps, queries))?;
+        let key = key.reshape((rows, steps, keys))?;
+        let value = value.reshape((rows, steps, keys))?;
+        let mixed = kernels::causal_attention([&query, &key, &value], heads, rope)?;
+        let x = (x + layer.output.forward(&mixed.reshape((rows * steps, queries))?, adapters)?)?;
+        let normed = kernels::rms_norm(&x, &layer.inner_norm, epsilon)?;
+        let gate = layer.gate.forward(&normed, adapters)?;
+        let up = layer.up.forward(&normed, adapters)?;
+        &x + layer.down.forward(&kernels::silu_mul(&gate, &up)?, adapters)?
+    }
+}
+
+fn layer(config: &DecoderConfig, source: &Source<'_>, index: usize) -> Result<Layer, PolicyError> {
+    let (hidden, inner) = (config.hidden_size, config.intermediate_size);
+    let queries = config.num_attention_heads * config.head_dim;
+    let keys = config.num_key_value_heads * config.head_dim;
+    let name = |part: &str| format!("model.layers.{index}.{part}");
+    let norm = |part: &str, width: usize| source.tensor(&name(&format!("{part}.weight")), &[width]);
+    let linear = |part: &str, outputs: usize, inputs: usize| source.linear(&name(part), [outputs, inputs], false);
+    let attention = |part: &str, outputs: usize| source.linear(&name(part), [outputs, hidden], config.qkv_bias);
+    let head_norms = match config.qk_norm {
+        true => Some((norm("self_attn.q_norm", config.head_dim)?, norm("self_attn.k_norm", config.head_dim)?)),
+        false => None,
+    };
+    Ok(Layer {
+        input_norm: norm("input_layernorm", hidden)?,
+        query: attention("self_attn.q_proj", queries)?,
+        key: attention("self_attn.k_proj", keys)?,
+        value: attention("self_attn.v_proj", keys)?,
+        head_norms,
+        output: linear("self_attn.o_proj", hidden, queries)?,
+        inner_norm: norm("post_attention_layernorm", hidden)?,
+        gate: linear("mlp.gate_proj", inner, hidden)?,
+        up: linear("mlp.up_proj", inner, hidden)?,
+        down: linear("mlp.down_proj", hidden, inner)?,
+    })
+}

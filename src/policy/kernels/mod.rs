@@ -1,0 +1,17 @@
+//! The numeric heart of the decoder.
+//!
+//! Each kernel exists twice: `plain`, composed of tensor operations that candle differentiates, which runs on any
+//! device; and fused, one pass over the numbers with its own backward, which runs on the CPU. Tests hold the second
+//! to the first. Work is split between threads by whole rows only, so results do not depend on how many there are.
+
+mod attention;
+mod log_probs;
+mod norm;
+mod rope;
+mod swiglu;
+
+pub use attention::{Heads, causal_attention, plain_attention};
+pub use log_probs::token_log_probs;
+pub use norm::rms_norm;
+pub use rope::RopeTable;
+pub use swiglu::silu_mul;

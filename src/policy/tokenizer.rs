@@ -1,0 +1,149 @@
+//! Text to token ids and back, with what a model ships beside its vocabulary: stop ids and the chat template.
+//!
+//! Takes `tokenizer.json` (and `tokenizer_config.json`, `generation_config.json` when they are there). Does not know
+//! prompts: rendering a template is another module's business.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::str::FromStr;
+
+use serde_json::{Value, json};
+
+use super::PolicyError;
+
+/// The tokenizer of a model.
+#[derive(Debug, Clone)]
+pub struct Tokenizer {
+    inner: tokenizers::Tokenizer,
+    stop_ids: Vec<u32>,
+    chat_template: Option<String>,
+    bos_token: Option<String>,
+    eos_token: Option<String>,
+}
+
+impl Tokenizer {
+    /// From the text of `tokenizer.json` and, where present, of the two files beside it.
+    pub fn from_json(
+        tokenizer: &str,
+        tokenizer_config: Option<&str>,
+        generation_config: Option<&str>,
+    ) -> Result<Self, PolicyError> {
+        let inner = tokenizers::Tokenizer::from_str(tokenizer).map_err(|error| invalid(error.to_string()))?;
+        let parse = |name: &str, text: Option<&str>| -> Result<Value, PolicyError> {
+            let parsed = text.map(serde_json::from_str).transpose();
+            parsed.map(|value| value.unwrap_or(Value::Null)).map_err(|error| invalid(format!("{name}: {error}")))
+        };
+        let config = parse("tokenizer_config.json", tokenizer_config)?;
+        let generation = parse("generation_config.json", generation_config)?;
+        let eos_token = special(&config, "eos_token");
+        let mut stop_ids: BTreeSet<u32> = BTreeSet::new();
+        match generation.get("eos_token_id") {
+            Some(Value::Array(ids)) => stop_ids.extend(ids.iter().filter_map(Value::as_u64).map(|id| id as u32)),
+            Some(id) => stop_ids.extend(id.as_u64().map(|id| id as u32)),
+            None => {}
+        }
+        stop_ids.extend(eos_token.as_deref().and_then(|token| inner.token_to_id(token)));
+        let chat_template = config.get("chat_template").and_then(Value::as_str).map(str::to_owned);
+        Ok(Tokenizer {
+            inner,
+            stop_ids: stop_ids.into_iter().collect(),
+            chat_template,
+            bos_token: special(&config, "bos_token"),
+            eos_token,
+        })
+    }
+
+    /// From the files of a model directory. `chat_template.jinja`, when it is there, wins over the one in the config.
+    pub fn from_dir(dir: &Path) -> Result<Self, PolicyError> {
+        let optional = |name: &str| std::fs::read_to_string(dir.join(name)).ok();
+        let path = dir.join("tokenizer.json");
+        let text = std::fs::read_to_string(&path).map_err(PolicyError::file(&path))?;
+        let (config, generation) = (optional("tokenizer_config.json"), optional("generation_config.json"));
+        let mut tokenizer = Self::from_json(&text, config.as_deref(), generation.as_deref())?;
+        if let Some(template) = optional("chat_template.jinja") {
+            tokenizer.chat_template = Some(template);
+        }
+        Ok(tokenizer)
+    }
+
+    /// From parts, as a GGUF file or a freshly trained vocabulary gives them.
+    pub fn from_parts(inner: tokenizers::Tokenizer, stop_ids: Vec<u32>, chat_template: Option<String>) -> Self {
+        let eos_token = stop_ids.first().and_then(|id| inner.id_to_token(*id));
+        Tokenizer { inner, stop_ids, chat_template, bos_token: None, eos_token }
+    }
+
+    /// Token ids of `text`; special tokens written out in the text count, none are added.
+    pub fn encode(&self, text: &str) -> Vec<u32> {
+        // `encode` can refuse only what a post-processor or a truncation setting asks for; neither is applied here.
+        self.inner.encode_fast(text, false).map(|encoding| encoding.get_ids().to_vec()).unwrap_or_default()
+    }
+
+    /// Text of `ids`, special tokens left out.
+    pub fn decode(&self, ids: &[u32]) -> String {
+        self.inner.decode(ids, true).unwrap_or_default()
+    }
+
+    /// Ids that end a completion, ascending.
+    pub fn stop_ids(&self) -> &[u32] {
+        &self.stop_ids
+    }
+
+    /// The id of one token, if there is such a token.
+    pub fn token_id(&self, token: &str) -> Option<u32> {
+        self.inner.token_to_id(token)
+    }
+
+    /// Jinja template of the model's chat format.
+    pub fn chat_template(&self) -> Option<&str> {
+        self.chat_template.as_deref()
+    }
+
+    /// Token a sequence begins with, as templates name it.
+    pub fn bos_token(&self) -> Option<&str> {
+        self.bos_token.as_deref()
+    }
+
+    /// Token a turn ends with, as templates name it.
+    pub fn eos_token(&self) -> Option<&str> {
+        self.eos_token.as_deref()
+    }
+
+    /// Smallest embedding that has a row for every token.
+    pub fn vocab_size(&self) -> usize {
+        self.inner.get_vocab(true).values().map(|id| *id as usize + 1).max().unwrap_or(0)
+    }
+
+    /// Writes `tokenizer.json`, `tokenizer_config.json` and `generation_config.json`.
+    pub fn save(&self, dir: &Path) -> Result<(), PolicyError> {
+        let text = self.inner.to_string(false).map_err(|error| invalid(error.to_string()))?;
+        let mut config = json!({ "tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": false });
+        for (key, value) in
+            [("bos_token", &self.bos_token), ("eos_token", &self.eos_token), ("chat_template", &self.chat_template)]
+        {
+            if let Some(value) = value {
+                config[key] = json!(value);
+            }
+        }
+        let generation = json!({ "eos_token_id": self.stop_ids });
+        let files = [
+            ("tokenizer.json", text),
+            ("tokenizer_config.json", format!("{config:#}\n")),
+            ("generation_config.json", format!("{generation:#}\n")),
+        ];
+        for (name, text) in files {
+            let path = dir.join(name);
+            std::fs::write(&path, text).map_err(PolicyError::file(&path))?;
+        }
+        Ok(())
+    }
+}
+
+/// A special token is written as a string or as an object with its content.
+fn special(config: &Value, key: &str) -> Option<String> {
+    let value = config.get(key)?;
+    value.as_str().or_else(|| value.get("content").and_then(Value::as_str)).map(str::to_owned)
+}
+
+fn invalid(message: String) -> PolicyError {
+    PolicyError::Tokenizer { message }
+}

@@ -1,0 +1,114 @@
+//! Named tensors from and to safetensors files in Hugging Face layout, and fresh ones from chance.
+
+use std::collections::BTreeMap;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use candle_core::{DType, Device, Tensor};
+use rand::Rng;
+use serde_json::Value;
+
+use super::{DecoderConfig, PolicyError};
+use crate::seed::{Purpose, Seed};
+
+/// Standard deviation of fresh embeddings and projections.
+const INITIAL_STD: f64 = 0.02;
+
+/// Reads a safetensors file as f32.
+pub(super) fn read_file(path: &Path, device: &Device) -> Result<BTreeMap<String, Tensor>, PolicyError> {
+    let bytes = std::fs::read(path).map_err(PolicyError::file(path))?;
+    read_bytes(&bytes, path, device)
+}
+
+/// Reads the content of a safetensors file as f32; `path` is for errors.
+pub(super) fn read_bytes(bytes: &[u8], path: &Path, device: &Device) -> Result<BTreeMap<String, Tensor>, PolicyError> {
+    let tensors = candle_core::safetensors::load_buffer(bytes, device).map_err(|error| PolicyError::Corrupt {
+        path: path.into(),
+        format: "safetensors",
+        message: error.to_string(),
+    })?;
+    tensors.into_iter().map(|(name, tensor)| Ok((name, tensor.to_dtype(DType::F32)?))).collect()
+}
+
+/// Reads all weights of a model directory: `model.safetensors`, or the shards its index names.
+pub(super) fn read_dir(dir: &Path, device: &Device) -> Result<BTreeMap<String, Tensor>, PolicyError> {
+    let index = dir.join("model.safetensors.index.json");
+    if !index.exists() {
+        return read_file(&dir.join("model.safetensors"), device);
+    }
+    let mut weights = BTreeMap::new();
+    for shard in shards(&index)? {
+        weights.extend(read_file(&dir.join(shard), device)?);
+    }
+    Ok(weights)
+}
+
+/// Names of the files that an index spreads the weights over.
+pub(super) fn shards(index: &Path) -> Result<Vec<PathBuf>, PolicyError> {
+    let corrupt = |message: String| PolicyError::Corrupt { path: index.into(), format: "safetensors index", message };
+    let text = std::fs::read_to_string(index).map_err(PolicyError::file(index))?;
+    let value: Value = serde_json::from_str(&text).map_err(|error| corrupt(error.to_string()))?;
+    let map = value.get("weight_map").and_then(Value::as_object);
+    let map = map.ok_or_else(|| corrupt("no weight_map".into()))?;
+    let mut files: Vec<PathBuf> = map.values().filter_map(Value::as_str).map(PathBuf::from).collect();
+    files.sort();
+    files.dedup();
+    // An index must not lead out of its directory.
+    match files.iter().find(|file| file.components().count() != 1 || file.file_name().is_none()) {
+        Some(file) => Err(corrupt(format!("shard `{}` is not a file name", file.display()))),
+        None => Ok(files),
+    }
+}
+
+/// Writes tensors with the metadata that older readers of the format ask for.
+pub(super) fn write_file<'a>(
+    tensors: impl IntoIterator<Item = (String, &'a Tensor)>,
+    path: &Path,
+) -> Result<(), PolicyError> {
+    let metadata = HashMap::from([("format".to_owned(), "pt".to_owned())]);
+    let tensors: Vec<(String, Tensor)> = tensors
+        .into_iter()
+        .map(|(name, tensor)| Ok((name, tensor.detach().to_device(&Device::Cpu)?.contiguous()?)))
+        .collect::<candle_core::Result<_>>()?;
+    safetensors::serialize_to_file(tensors, Some(metadata), path)
+        .map_err(|error| PolicyError::File { path: path.into(), source: std::io::Error::other(error.to_string()) })
+}
+
+/// Fresh weights: norms one, biases zero, everything else normal; projections back into the residual stream are
+/// smaller the more layers add to it.
+///
+/// Source: Radford et al. 2019, section 2.3, for the scale of the residual projections.
+pub(super) fn initial(
+    config: &DecoderConfig,
+    seed: Seed,
+    device: &Device,
+) -> Result<BTreeMap<String, Tensor>, PolicyError> {
+    let residual_std = INITIAL_STD / (2.0 * config.num_hidden_layers as f64).sqrt();
+    let tensors = config.tensors().into_iter().enumerate().map(|(index, (name, shape))| {
+        let tensor = match shape.as_slice() {
+            [_] if name.ends_with(".bias") => Tensor::zeros(shape, DType::F32, device)?,
+            [_] => Tensor::ones(shape, DType::F32, device)?,
+            _ => {
+                let residual = name.ends_with("o_proj.weight") || name.ends_with("down_proj.weight");
+                let std = if residual { residual_std } else { INITIAL_STD };
+                normal(&shape, std, seed.child(Purpose::Init, index as u64), device)?
+            }
+        };
+        Ok((name, tensor))
+    });
+    tensors.collect()
+}
+
+/// Normally distributed numbers (Box and Muller 1958), the same on every device.
+pub(super) fn normal(shape: &[usize], std: f64, seed: Seed, device: &Device) -> candle_core::Result<Tensor> {
+    let mut rng = seed.rng();
+    let count = shape.iter().product::<usize>();
+    let mut values = Vec::with_capacity(count + 1);
+    while values.len() < count {
+        let radius = (-2.0 * (1.0 - rng.random::<f64>()).ln()).sqrt() * std;
+        let (sin, cos) = (rng.random::<f64>() * std::f64::consts::TAU).sin_cos();
+        values.extend([(radius * cos) as f32, (radius * sin) as f32]);
+    }
+    values.truncate(count);
+    Tensor::from_vec(values, shape, device)
+}
