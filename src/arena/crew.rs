@@ -7,14 +7,12 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crossbeam::channel::{Receiver, Sender, unbounded};
+use grpo_sandbox::{SESSIONS_MAX, THREAD_STACK};
 
 use super::player::{GameError, Play, PlayGame};
 use super::{ArenaError, Workers};
 use crate::program::Program;
 use crate::seed::Seed;
-
-/// The interpreter recurses on the stack of the thread that runs it; the sandbox allows it a part of this.
-const STACK_BYTES: usize = 8 << 20;
 
 /// One game to play. A whole program would be a longer tail at the end of a batch.
 pub(super) struct Job {
@@ -55,9 +53,9 @@ impl Crew {
         };
         let (jobs, queue) = unbounded();
         let mut crew = Crew { play_game, jobs: Some(jobs), threads: Vec::new() };
-        for index in 0..count.get() {
+        for index in 0..count.get().min(SESSIONS_MAX) {
             let (play_game, queue) = (Arc::clone(&crew.play_game), queue.clone());
-            let thread = std::thread::Builder::new().name(format!("arena-{index}")).stack_size(STACK_BYTES);
+            let thread = std::thread::Builder::new().name(format!("arena-{index}")).stack_size(THREAD_STACK);
             let started = thread.spawn(move || work(&*play_game, &queue));
             crew.threads.push(started.map_err(|source| ArenaError::Threads { workers: count.get(), source })?);
         }

@@ -55,9 +55,10 @@ impl Rules {
 /// Who plays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Workers {
-    /// The caller's thread, each program as it is submitted.
+    /// The caller's thread, each program as it is submitted. The stack must hold [`grpo_sandbox::THREAD_STACK`], as
+    /// that of a main thread does.
     Inline,
-    /// So many threads.
+    /// So many threads, though never more than the sandbox has sessions: the rest would have nothing to do.
     Pool(NonZeroUsize),
 }
 
