@@ -13,6 +13,9 @@ mod sampling;
 mod tokenizer;
 mod weights;
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
