@@ -1,25 +1,24 @@
-//! The built-in model, embedded in the program.
+//! The small model that comes inside the binary.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
-use candle_core::{Device, Tensor};
+use candle_core::Device;
 
+use super::loading::Loaded;
 use super::{DecoderConfig, PolicyError, Tokenizer, weights};
 
-/// What `--model` calls it.
-pub(super) const NAME: &str = "builtin";
-
 const CONFIG: &str = include_str!("../../models/builtin/config.json");
-const GENERATION: &str = include_str!("../../models/builtin/generation_config.json");
 const TOKENIZER: &str = include_str!("../../models/builtin/tokenizer.json");
 const TOKENIZER_CONFIG: &str = include_str!("../../models/builtin/tokenizer_config.json");
+const GENERATION_CONFIG: &str = include_str!("../../models/builtin/generation_config.json");
 const WEIGHTS: &[u8] = include_bytes!("../../models/builtin/model.safetensors");
 
-/// Settings, tokenizer and f32 weights.
-pub(super) fn read(device: &Device) -> Result<(DecoderConfig, Tokenizer, BTreeMap<String, Tensor>), PolicyError> {
-    let origin = Path::new("models/builtin");
-    let config = DecoderConfig::from_json(CONFIG, &origin.join("config.json"))?;
-    let tokenizer = Tokenizer::from_json(TOKENIZER, Some(TOKENIZER_CONFIG), Some(GENERATION))?;
-    Ok((config, tokenizer, weights::read_bytes(WEIGHTS, &origin.join("model.safetensors"), device)?))
+/// Reads the embedded files.
+pub(super) fn load(device: &Device) -> Result<Loaded, PolicyError> {
+    let path = Path::new("builtin");
+    Ok(Loaded {
+        config: DecoderConfig::from_json(CONFIG, path)?,
+        tokenizer: Tokenizer::from_json(TOKENIZER, Some(TOKENIZER_CONFIG), Some(GENERATION_CONFIG))?,
+        weights: weights::read_bytes(WEIGHTS, path, device)?,
+    })
 }
