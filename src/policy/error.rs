@@ -122,6 +122,14 @@ pub enum PolicyError {
         /// What was expected.
         expected: String,
     },
+    /// A device that is not there.
+    #[error("device `{found}`: {reason}")]
+    Device {
+        /// What was asked for.
+        found: String,
+        /// Why it cannot be had.
+        reason: String,
+    },
     /// An error of the tensor library.
     #[error(transparent)]
     Tensor(#[from] candle_core::Error),

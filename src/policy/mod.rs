@@ -8,6 +8,7 @@ mod adapter;
 mod architecture;
 mod builtin;
 mod decoder;
+mod device;
 mod error;
 mod gguf;
 mod hub;
@@ -24,10 +25,11 @@ mod tests;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use candle_core::{Device, Tensor, Var};
+use candle_core::{Tensor, Var};
 
 pub use architecture::{DecoderConfig, RopeScaling, SUPPORTED};
 pub use decoder::Decoder;
+pub use device::{Device, device_name, open_device};
 pub use error::PolicyError;
 pub use linear::Adapters;
 pub use sampling::Cache;
