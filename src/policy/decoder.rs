@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use candle_core::{Device, Tensor};
 
 use super::kernels::{self, Heads, RopeTable};
-use super::linear::{Adapters, Linear, Lora};
+use super::linear::{Adapters, Linear, Lora, side_by_side};
 use super::{DecoderConfig, PolicyError};
 
 /// One layer's weights.
@@ -122,7 +122,7 @@ impl Decoder {
         let rope = RopeTable::new(&self.config, steps, self.device())?;
         let mut x = self.embedding.index_select(&ids.flatten_all()?, 0)?;
         for layer in &self.layers {
-            x = self.layer(layer, &x, (rows, steps), &rope, adapters)?;
+            x = self.layer(layer, &x, rows, &rope, adapters)?;
         }
         let x = kernels::rms_norm(&x, &self.norm, self.config.rms_norm_eps)?;
         Ok(x.reshape((rows, steps, width))?)
@@ -153,30 +153,37 @@ impl Decoder {
         &self,
         layer: &Layer,
         x: &Tensor,
-        (rows, steps): (usize, usize),
+        rows: usize,
         rope: &RopeTable,
         adapters: Adapters,
     ) -> candle_core::Result<Tensor> {
         let (heads, epsilon) = (self.heads(), self.config.rms_norm_eps);
         let normed = kernels::rms_norm(x, &layer.input_norm, epsilon)?;
-        let mut query = layer.query.forward(&normed, adapters)?;
-        let mut key = layer.key.forward(&normed, adapters)?;
-        let value = layer.value.forward(&normed, adapters)?;
-        if let Some((query_norm, key_norm)) = &layer.head_norms {
-            query = kernels::rms_norm(&query.reshape(((), heads.width))?, query_norm, epsilon)?;
-            key = kernels::rms_norm(&key.reshape(((), heads.width))?, key_norm, epsilon)?;
+        let mut qkv = side_by_side(&[&layer.query, &layer.key, &layer.value], &normed, adapters)?;
+        if let Some(norms) = &layer.head_norms {
+            qkv = norm_heads(&qkv, norms, heads, epsilon)?;
         }
-        let (queries, keys) = (heads.queries * heads.width, heads.keys * heads.width);
-        let query = query.reshape((rows, steps, queries))?;
-        let key = key.reshape((rows, steps, keys))?;
-        let value = value.reshape((rows, steps, keys))?;
-        let mixed = kernels::causal_attention([&query, &key, &value], heads, rope)?;
-        let x = (x + layer.output.forward(&mixed.reshape((rows * steps, queries))?, adapters)?)?;
+        let mixed = kernels::causal_attention(&qkv, rows, heads, rope)?;
+        let x = (x + layer.output.forward(&mixed, adapters)?)?;
         let normed = kernels::rms_norm(&x, &layer.inner_norm, epsilon)?;
-        let gate = layer.gate.forward(&normed, adapters)?;
-        let up = layer.up.forward(&normed, adapters)?;
-        &x + layer.down.forward(&kernels::silu_mul(&gate, &up)?, adapters)?
+        let gate_up = side_by_side(&[&layer.gate, &layer.up], &normed, adapters)?;
+        &x + layer.down.forward(&kernels::silu_mul(&gate_up)?, adapters)?
     }
+}
+
+/// Norms each query and key head (Qwen3). `qkv`: `(N, (queries + 2 keys) * width)`.
+pub(super) fn norm_heads(
+    qkv: &Tensor,
+    (query_norm, key_norm): &(Tensor, Tensor),
+    heads: Heads,
+    epsilon: f64,
+) -> candle_core::Result<Tensor> {
+    let (count, total) = qkv.dims2()?;
+    let Heads { queries, keys, width } = heads;
+    let all = qkv.reshape((count, queries + 2 * keys, width))?;
+    let query = kernels::rms_norm(&all.narrow(1, 0, queries)?, query_norm, epsilon)?;
+    let key = kernels::rms_norm(&all.narrow(1, queries, keys)?, key_norm, epsilon)?;
+    Tensor::cat(&[query, key, all.narrow(1, queries + keys, keys)?], 1)?.reshape((count, total))
 }
 
 fn layer(config: &DecoderConfig, source: &Source<'_>, index: usize) -> Result<Layer, PolicyError> {

@@ -1,6 +1,8 @@
-//! Linear maps, with the low-rank adapter that may sit on them.
+//! Linear maps, with the low-rank adapters that may sit on them.
 
 use candle_core::{Result, Tensor};
+
+use super::kernels;
 
 /// Whether the forward pass goes through the adapters. Without adapters both are the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,13 +37,13 @@ pub(super) struct Linear {
 impl Linear {
     /// * `x`: `(N, in)`. Returns `(N, out)`.
     pub fn forward(&self, x: &Tensor, adapters: Adapters) -> Result<Tensor> {
-        let mut y = x.matmul(&self.weight.t()?)?;
+        let mut y = kernels::linear(x, &self.weight)?;
         if let Some(bias) = &self.bias {
             y = y.broadcast_add(bias)?;
         }
         match &self.lora {
             Some(lora) if adapters == Adapters::On => {
-                let low = x.matmul(&lora.a.t()?)?.matmul(&lora.b.t()?)?;
+                let low = kernels::linear(&kernels::linear(x, &lora.a)?, &lora.b)?;
                 y + (low * lora.scale)?
             }
             _ => Ok(y),
@@ -56,4 +58,20 @@ impl Linear {
             None => Ok(weight),
         }
     }
+}
+
+/// The outputs of several maps of one `x`, side by side.
+///
+/// * `x`: `(N, in)`. Returns `(N, sum of outs)`.
+pub(super) fn side_by_side(parts: &[&Linear], x: &Tensor, adapters: Adapters) -> Result<Tensor> {
+    // Trained weights are joined first: one product, and one gradient of `x`. Joining frozen ones would copy the
+    // model at every pass, so there the outputs are joined.
+    if parts.iter().any(|part| part.lora.is_some() || !part.weight.track_op()) {
+        let outputs = parts.iter().map(|part| part.forward(x, adapters)).collect::<Result<Vec<_>>>()?;
+        return Tensor::cat(&outputs, 1);
+    }
+    let weights: Vec<&Tensor> = parts.iter().map(|part| &part.weight).collect();
+    let biases: Option<Vec<&Tensor>> = parts.iter().map(|part| part.bias.as_ref()).collect();
+    let bias = biases.map(|biases| Tensor::cat(&biases, 0)).transpose()?;
+    Linear { weight: Tensor::cat(&weights, 0)?, bias, lora: None }.forward(x, adapters)
 }

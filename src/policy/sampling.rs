@@ -3,9 +3,10 @@
 //! Prompts of unequal length are padded on the left to one width, so that all rows write the same slot of the cache;
 //! each row knows where its first token is, counts positions from there and never looks before it.
 
-use candle_core::{DType, Device, Tensor};
+use candle_core::Tensor;
 
-use super::kernels::{self, Heads, RopeTable};
+use super::decoder::norm_heads;
+use super::kernels::{self, KeyValues, RopeTable, Window};
 use super::linear::Linear;
 use super::{Decoder, PolicyError};
 
@@ -16,12 +17,9 @@ use super::{Decoder, PolicyError};
 pub struct Cache {
     weights: Snapshot,
     rope: RopeTable,
-    /// Keys and values of each layer, `(rows, keys, capacity, width)`.
-    layers: Vec<(Tensor, Tensor)>,
-    /// Slot of each row's first token.
-    first: Vec<usize>,
-    /// Slots written.
-    length: usize,
+    layers: Vec<KeyValues>,
+    window: Window,
+    /// Tokens a row may hold, as asked for.
     capacity: usize,
 }
 
@@ -93,17 +91,17 @@ impl Snapshot {
 impl Cache {
     /// Sequences held.
     pub fn rows(&self) -> usize {
-        self.first.len()
+        self.window.first.len()
     }
 
     /// Slots written so far, padding included.
     pub fn len(&self) -> usize {
-        self.length
+        self.window.length
     }
 
     /// Whether nothing has been written yet.
     pub fn is_empty(&self) -> bool {
-        self.length == 0
+        self.window.length == 0
     }
 
     /// Slots there are.
@@ -119,42 +117,19 @@ impl Cache {
 
     /// Keeps these rows, in this order; a row may be named more than once.
     pub fn select(&mut self, rows: &[usize]) -> Result<(), PolicyError> {
-        if let Some(row) = rows.iter().find(|row| **row >= self.rows()) {
+        let count = self.rows();
+        if let Some(row) = rows.iter().find(|row| **row >= count) {
             return Err(PolicyError::Argument {
                 what: "row of the cache",
                 found: row.to_string(),
-                expected: format!("below {}", self.rows()),
+                expected: format!("below {count}"),
             });
         }
-        let ids: Vec<u32> = rows.iter().map(|row| *row as u32).collect();
-        for (key, value) in &mut self.layers {
-            let ids = Tensor::from_slice(&ids, rows.len(), key.device())?;
-            *key = key.index_select(&ids, 0)?;
-            *value = value.index_select(&ids, 0)?;
+        for layer in &mut self.layers {
+            layer.select(rows, count)?;
         }
-        self.first = rows.iter().map(|row| self.first[*row]).collect();
+        self.window.first = rows.iter().map(|row| self.window.first[*row]).collect();
         Ok(())
-    }
-
-    /// Positions of the next `steps` slots, `(rows, steps)` u32; padding is at position 0.
-    fn positions(&self, steps: usize, device: &Device) -> candle_core::Result<Tensor> {
-        let slots = self.length..self.length + steps;
-        let positions: Vec<u32> =
-            self.first.iter().flat_map(|first| slots.clone().map(move |s| s.saturating_sub(*first) as u32)).collect();
-        Tensor::from_vec(positions, (self.rows(), steps), device)
-    }
-
-    /// `(rows, steps, length + steps)`: zero where a query may look. Padding looks at itself, to stay finite.
-    fn mask(&self, steps: usize, device: &Device) -> candle_core::Result<Tensor> {
-        let slots = self.length + steps;
-        let mut mask = Vec::with_capacity(self.rows() * steps * slots);
-        for first in &self.first {
-            for query in self.length..slots {
-                let seen = |slot: usize| slot == query || (*first..=query).contains(&slot);
-                mask.extend((0..slots).map(|slot| if seen(slot) { 0.0 } else { f32::NEG_INFINITY }));
-            }
-        }
-        Tensor::from_vec(mask, (self.rows(), steps, slots), device)
     }
 }
 
@@ -162,15 +137,13 @@ impl Decoder {
     /// An empty cache for `rows` sequences of up to `capacity` tokens, with today's weights.
     pub fn new_cache(&self, rows: usize, capacity: usize) -> Result<Cache, PolicyError> {
         self.check_length(capacity)?;
-        let Heads { keys, width, .. } = self.heads();
-        let empty = || Tensor::zeros((rows, keys, capacity, width), DType::F32, self.device());
-        let layers = (0..self.layers.len()).map(|_| Ok((empty()?, empty()?)));
+        let window = Window::new(rows, capacity);
+        let layers = self.layers.iter().map(|_| KeyValues::new(&window, self.heads(), self.device()));
         Ok(Cache {
             weights: Snapshot::new(self)?,
             rope: RopeTable::new(&self.config, capacity, self.device())?,
             layers: layers.collect::<candle_core::Result<_>>()?,
-            first: vec![0; rows],
-            length: 0,
+            window,
             capacity,
         })
     }
@@ -187,7 +160,7 @@ impl Decoder {
             });
         }
         let width = prompts.iter().map(|prompt| prompt.len()).max().unwrap_or(0);
-        cache.first = prompts.iter().map(|prompt| width - prompt.len()).collect();
+        cache.window.first = prompts.iter().map(|prompt| width - prompt.len()).collect();
         let mut ids = vec![0; prompts.len() * width];
         for (row, prompt) in ids.chunks_exact_mut(width).zip(prompts) {
             row[width - prompt.len()..].copy_from_slice(prompt);
@@ -214,56 +187,34 @@ impl Decoder {
     /// `ids`: `(rows, T)`; returns the logits after the last of them.
     fn advance(&self, ids: &Tensor, cache: &mut Cache) -> Result<Tensor, PolicyError> {
         let (rows, steps) = ids.dims2()?;
-        if cache.length + steps > cache.capacity {
-            let found = cache.length + steps;
+        let found = cache.len() + steps;
+        if found > cache.capacity {
             return Err(PolicyError::TooLong { found, expected: cache.capacity, what: "capacity of the cache" });
         }
-        let positions = cache.positions(steps, self.device())?;
-        let mask = cache.mask(steps, self.device())?;
         let mut x = cache.weights.embedding.index_select(&ids.flatten_all()?, 0)?;
         for index in 0..self.layers.len() {
-            x = self.advance_layer(index, &x, (&positions, &mask), cache)?;
+            x = self.advance_layer(index, &x, cache)?;
         }
-        cache.length += steps;
+        cache.window.length += steps;
         let width = self.config.hidden_size;
         let last = x.reshape((rows, steps, width))?.narrow(1, steps - 1, 1)?.contiguous()?.reshape((rows, width))?;
         let last = kernels::rms_norm(&last, &cache.weights.norm, self.config.rms_norm_eps)?;
         Ok(cache.weights.head.forward(&last)?)
     }
 
-    fn advance_layer(
-        &self,
-        index: usize,
-        x: &Tensor,
-        (positions, mask): (&Tensor, &Tensor),
-        cache: &mut Cache,
-    ) -> candle_core::Result<Tensor> {
+    /// `x`: `(rows * T, hidden_size)`.
+    fn advance_layer(&self, index: usize, x: &Tensor, cache: &mut Cache) -> candle_core::Result<Tensor> {
         let (heads, epsilon) = (self.heads(), self.config.rms_norm_eps);
-        let (rows, steps) = positions.dims2()?;
         let layer = &cache.weights.layers[index];
         let normed = kernels::rms_norm(x, &layer.input_norm, epsilon)?;
-        let all = layer.query_key_value.forward(&normed)?.reshape((rows, steps, (), heads.width))?;
-        let part = |from: usize, count: usize| all.narrow(2, from, count)?.contiguous();
-        let mut query = part(0, heads.queries)?;
-        let mut key = part(heads.queries, heads.keys)?;
-        let value = part(heads.queries + heads.keys, heads.keys)?.transpose(1, 2)?.contiguous()?;
-        if let Some((query_norm, key_norm)) = &layer.head_norms {
-            query = kernels::rms_norm(&query, query_norm, epsilon)?;
-            key = kernels::rms_norm(&key, key_norm, epsilon)?;
+        let mut qkv = layer.query_key_value.forward(&normed)?;
+        if let Some(norms) = &layer.head_norms {
+            qkv = norm_heads(&qkv, norms, heads, epsilon)?;
         }
-        let query = cache.rope.rotate(&query.transpose(1, 2)?.contiguous()?, positions)?;
-        let key = cache.rope.rotate(&key.transpose(1, 2)?.contiguous()?, positions)?;
-        let (keys, values) = &cache.layers[index];
-        keys.slice_set(&key.contiguous()?, 2, cache.length)?;
-        values.slice_set(&value, 2, cache.length)?;
-        let seen = cache.length + steps;
-        let mixed = kernels::plain_attention([&query, &keys.narrow(2, 0, seen)?, &values.narrow(2, 0, seen)?], mask)?;
-        let x = (x + layer.output.forward(&mixed.reshape((rows * steps, ()))?)?)?;
+        let mixed = kernels::cached_attention(&qkv, &mut cache.layers[index], &cache.window, heads, &cache.rope)?;
+        let x = (x + layer.output.forward(&mixed)?)?;
         let normed = kernels::rms_norm(&x, &layer.inner_norm, epsilon)?;
-        let both = layer.gate_up.forward(&normed)?;
-        let inner = self.config.intermediate_size;
-        let gate = both.narrow(1, 0, inner)?.contiguous()?;
-        let up = both.narrow(1, inner, inner)?.contiguous()?;
-        &x + layer.down.forward(&kernels::silu_mul(&gate, &up)?)?
+        let gate_up = layer.gate_up.forward(&normed)?;
+        &x + layer.down.forward(&kernels::silu_mul(&gate_up)?)?
     }
 }

@@ -72,6 +72,11 @@ impl Tokenizer {
         Tokenizer { inner, stop_ids, chat_template, bos_token: None, eos_token }
     }
 
+    /// Names the tokens a sequence begins and a turn ends with, for chat templates.
+    pub(super) fn with_ends(self, (bos_token, eos_token): (Option<String>, Option<String>)) -> Self {
+        Tokenizer { bos_token, eos_token, ..self }
+    }
+
     /// Token ids of `text`; special tokens written out in the text count, none are added.
     pub fn encode(&self, text: &str) -> Vec<u32> {
         // `encode` can refuse only what a post-processor or a truncation setting asks for; neither is applied here.

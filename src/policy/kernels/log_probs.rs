@@ -1,18 +1,99 @@
 //! Log-probability of the token that was chosen.
 
-use candle_core::{D, Result, Tensor};
+use candle_core::{CpuStorage, CustomOp1, D, Layout, Result, Shape, Tensor, bail};
+
+use super::rows::{dot, exp, for_rows, max, slice, sum, wide, with_slice};
 
 /// Log-probability of each target and entropy of each distribution, in nats; both differentiable.
 ///
 /// * `logits`: `(N, V)`; `targets`: `(N,)` u32, each below `V`.
 /// * Returns `(N,)` and `(N,)`.
 pub fn token_log_probs(logits: &Tensor, targets: &Tensor) -> Result<(Tensor, Tensor)> {
-    plain(logits, targets)
+    if !logits.device().is_cpu() {
+        return plain(logits, targets);
+    }
+    let (count, vocabulary) = logits.dims2()?;
+    let targets = targets.to_vec1::<u32>()?;
+    if targets.len() != count || targets.iter().any(|target| *target as usize >= vocabulary) {
+        bail!("token_log_probs: {} targets for logits of shape {:?}", targets.len(), logits.shape());
+    }
+    let both = logits.contiguous()?.apply_op1(TokenLogProbs { targets })?;
+    Ok((both.narrow(1, 0, 1)?.squeeze(1)?, both.narrow(1, 1, 1)?.squeeze(1)?))
 }
 
-fn plain(logits: &Tensor, targets: &Tensor) -> Result<(Tensor, Tensor)> {
+pub(super) fn plain(logits: &Tensor, targets: &Tensor) -> Result<(Tensor, Tensor)> {
     let log_probs = candle_nn::ops::log_softmax(logits, D::Minus1)?;
     let chosen = log_probs.gather(&targets.unsqueeze(1)?, 1)?.squeeze(1)?;
     let entropy = (log_probs.exp()? * &log_probs)?.sum(D::Minus1)?.neg()?;
     Ok((chosen, entropy))
+}
+
+/// `(N, V)` logits to `(N, 2)`: log-probability and entropy.
+struct TokenLogProbs {
+    targets: Vec<u32>,
+}
+
+/// Fills `weights` with `exp(logits - max)`; returns their sum, the largest logit and the entropy.
+#[inline(always)]
+fn softmax_sums(weights: &mut [f32], logits: &[f32]) -> (f32, f32, f32) {
+    let top = max(logits);
+    for (weight, logit) in weights.iter_mut().zip(logits) {
+        *weight = exp(logit - top);
+    }
+    let total = sum(weights);
+    // -sum p log p, with log p = (logit - top) - ln(total).
+    let mean = dot(weights, logits) / total - top;
+    (total, top, total.ln() - mean)
+}
+
+impl CustomOp1 for TokenLogProbs {
+    fn name(&self) -> &'static str {
+        "token_log_probs"
+    }
+
+    fn cpu_fwd(&self, logits: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
+        let logits = slice(logits, layout)?;
+        let (count, vocabulary) = layout.shape().dims2()?;
+        let mut out = vec![0.0; count * 2];
+        for_rows(&mut out, 2, |row, out| {
+            let logits = &logits[row * vocabulary..][..vocabulary];
+            let mut weights = vec![0.0; vocabulary];
+            wide(
+                #[inline(always)]
+                || {
+                    let (total, top, entropy) = softmax_sums(&mut weights, logits);
+                    out[0] = logits[self.targets[row] as usize] - top - total.ln();
+                    out[1] = entropy;
+                },
+            );
+        });
+        Ok((CpuStorage::F32(out), (count, 2).into()))
+    }
+
+    fn bwd(&self, logits: &Tensor, _: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
+        let (_, vocabulary) = logits.dims2()?;
+        let mut out = vec![0.0; logits.elem_count()];
+        with_slice(logits, |logits| {
+            with_slice(grad, |grad| {
+                for_rows(&mut out, vocabulary, |row, out| {
+                    let logits = &logits[row * vocabulary..][..vocabulary];
+                    let (chosen, spread) = (grad[2 * row], grad[2 * row + 1]);
+                    wide(
+                        #[inline(always)]
+                        || {
+                            let (total, top, entropy) = softmax_sums(out, logits);
+                            let offset = entropy - top - total.ln();
+                            // d logp / d logit = onehot - p; d entropy / d logit = -p (log p + entropy).
+                            for (out, logit) in out.iter_mut().zip(logits) {
+                                *out *= (-chosen - spread * (logit + offset)) / total;
+                            }
+                            out[self.targets[row] as usize] += chosen;
+                        },
+                    );
+                });
+                Ok(())
+            })
+        })?;
+        Ok(Some(Tensor::from_vec(out, logits.shape(), logits.device())?))
+    }
 }

@@ -5,12 +5,20 @@
 //! to the first. Work is split between threads by whole rows only, so results do not depend on how many there are.
 
 mod attention;
+mod cached;
+mod linear;
 mod log_probs;
 mod norm;
 mod rope;
+mod rows;
 mod swiglu;
 
-pub use attention::{Heads, causal_attention, plain_attention};
+#[cfg(test)]
+mod tests;
+
+pub use attention::{Heads, causal_attention};
+pub use cached::{KeyValues, Window, cached_attention};
+pub use linear::linear;
 pub use log_probs::token_log_probs;
 pub use norm::rms_norm;
 pub use rope::RopeTable;

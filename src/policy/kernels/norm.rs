@@ -1,6 +1,9 @@
 //! Root-mean-square norm.
 
-use candle_core::{D, Result, Tensor};
+use candle_core::{CpuStorage, CustomOp2, D, Layout, Result, Shape, Tensor};
+use rayon::prelude::*;
+
+use super::rows::{ROWS_PER_TASK, dot, for_rows, slice, wide, with_slice};
 
 /// `x / sqrt(mean(x^2) + epsilon) * weight` over the last dimension.
 ///
@@ -8,10 +11,109 @@ use candle_core::{D, Result, Tensor};
 ///
 /// Source: Zhang and Sennrich 2019, eq. 4.
 pub fn rms_norm(x: &Tensor, weight: &Tensor, epsilon: f64) -> Result<Tensor> {
-    plain(x, weight, epsilon)
+    if !x.device().is_cpu() {
+        return plain(x, weight, epsilon);
+    }
+    x.contiguous()?.apply_op2(weight, RmsNorm { epsilon: epsilon as f32 })
 }
 
-fn plain(x: &Tensor, weight: &Tensor, epsilon: f64) -> Result<Tensor> {
+pub(super) fn plain(x: &Tensor, weight: &Tensor, epsilon: f64) -> Result<Tensor> {
     let mean_square = x.sqr()?.mean_keepdim(D::Minus1)?;
     x.broadcast_div(&(mean_square + epsilon)?.sqrt()?)?.broadcast_mul(weight)
+}
+
+struct RmsNorm {
+    epsilon: f32,
+}
+
+impl RmsNorm {
+    #[inline(always)]
+    fn inverse(&self, x: &[f32]) -> f32 {
+        1.0 / (dot(x, x) / x.len() as f32 + self.epsilon).sqrt()
+    }
+}
+
+impl CustomOp2 for RmsNorm {
+    fn name(&self) -> &'static str {
+        "rms_norm"
+    }
+
+    fn cpu_fwd(
+        &self,
+        x: &CpuStorage,
+        x_layout: &Layout,
+        weight: &CpuStorage,
+        weight_layout: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
+        let (x, weight) = (slice(x, x_layout)?, slice(weight, weight_layout)?);
+        let width = weight.len();
+        let mut out = vec![0.0; x.len()];
+        for_rows(&mut out, width, |row, out| {
+            let x = &x[row * width..][..width];
+            wide(
+                #[inline(always)]
+                || {
+                    let inverse = self.inverse(x);
+                    for ((out, x), weight) in out.iter_mut().zip(x).zip(weight) {
+                        *out = x * inverse * weight;
+                    }
+                },
+            );
+        });
+        Ok((CpuStorage::F32(out), x_layout.shape().clone()))
+    }
+
+    fn bwd(&self, x: &Tensor, weight: &Tensor, _: &Tensor, grad: &Tensor) -> Result<(Option<Tensor>, Option<Tensor>)> {
+        let (dx, dweight) = with_slice(x, |x| {
+            with_slice(weight, |weight| with_slice(grad, |grad| Ok(self.gradients(x, weight, grad))))
+        })?;
+        let dx = Tensor::from_vec(dx, x.shape(), x.device())?;
+        let dweight = match weight.track_op() {
+            true => Some(Tensor::from_vec(dweight, weight.shape(), weight.device())?),
+            false => None,
+        };
+        Ok((Some(dx), dweight))
+    }
+}
+
+impl RmsNorm {
+    fn gradients(&self, x: &[f32], weight: &[f32], grad: &[f32]) -> (Vec<f32>, Vec<f32>) {
+        let width = weight.len();
+        let task = width * ROWS_PER_TASK;
+        let mut dx = vec![0.0; x.len()];
+        // One row of weight gradients a task, added in order afterwards.
+        let mut partial = vec![0.0; x.len().div_ceil(task) * width];
+        let work = dx.par_chunks_mut(task).zip(x.par_chunks(task)).zip(grad.par_chunks(task));
+        work.zip(partial.par_chunks_mut(width)).for_each(|(((dx, x), grad), dweight)| {
+            wide(
+                #[inline(always)]
+                || {
+                    let rows = dx.chunks_exact_mut(width).zip(x.chunks_exact(width)).zip(grad.chunks_exact(width));
+                    for ((dx, x), grad) in rows {
+                        self.row_gradient((dx, &mut *dweight), x, weight, grad);
+                    }
+                },
+            );
+        });
+        let mut dweight = vec![0.0; width];
+        for row in partial.chunks_exact(width) {
+            for (sum, value) in dweight.iter_mut().zip(row) {
+                *sum += value;
+            }
+        }
+        (dx, dweight)
+    }
+
+    #[inline(always)]
+    fn row_gradient(&self, (dx, dweight): (&mut [f32], &mut [f32]), x: &[f32], weight: &[f32], grad: &[f32]) {
+        let inverse = self.inverse(x);
+        for ((dx, grad), weight) in dx.iter_mut().zip(grad).zip(weight) {
+            *dx = grad * weight;
+        }
+        let pull = dot(dx, x) * inverse * inverse / x.len() as f32;
+        for (((dx, dweight), x), grad) in dx.iter_mut().zip(dweight).zip(x).zip(grad) {
+            *dx = inverse * (*dx - x * pull);
+            *dweight += grad * x * inverse;
+        }
+    }
 }

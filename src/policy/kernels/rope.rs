@@ -1,5 +1,7 @@
 //! Rotary positions: sine and cosine tables and the rotation of head halves.
 
+use std::sync::Arc;
+
 use candle_core::{D, Device, Result, Tensor};
 
 use crate::policy::DecoderConfig;
@@ -11,6 +13,17 @@ pub struct RopeTable {
     cos: Tensor,
     /// `(L, D/2)`.
     sin: Tensor,
+    /// Both once more for the fused kernels, by position: `D/2` cosines, then `D/2` sines.
+    rows: Arc<Vec<f32>>,
+    half: usize,
+}
+
+/// Which way a vector turns.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Turn {
+    Forward,
+    /// The transpose of the rotation, which carries gradients back.
+    Back,
 }
 
 impl RopeTable {
@@ -19,25 +32,41 @@ impl RopeTable {
     /// Source: Su et al. 2021, eq. 15; stretching as in Llama 3.1.
     pub fn new(config: &DecoderConfig, length: usize, device: &Device) -> Result<Self> {
         let frequencies = frequencies(config);
+        let half = frequencies.len();
         let angles: Vec<f64> =
             (0..length).flat_map(|position| frequencies.iter().map(move |f| position as f64 * f)).collect();
-        let table = |function: fn(f64) -> f64| {
-            let values: Vec<f32> = angles.iter().map(|angle| function(*angle) as f32).collect();
-            Tensor::from_vec(values, (length, frequencies.len()), device)
-        };
-        Ok(RopeTable { cos: table(f64::cos)?, sin: table(f64::sin)? })
+        let cos: Vec<f32> = angles.iter().map(|angle| angle.cos() as f32).collect();
+        let sin: Vec<f32> = angles.iter().map(|angle| angle.sin() as f32).collect();
+        let rows = cos.chunks(half).zip(sin.chunks(half)).flat_map(|(cos, sin)| cos.iter().chain(sin)).copied();
+        let rows = Arc::new(rows.collect());
+        let table = |values: Vec<f32>| Tensor::from_vec(values, (length, half), device);
+        Ok(RopeTable { cos: table(cos)?, sin: table(sin)?, rows, half })
     }
 
     /// Rotates the halves of each head: `x` `(B, H, T, D)` by `positions` `(B, T)` u32.
     pub fn rotate(&self, x: &Tensor, positions: &Tensor) -> Result<Tensor> {
         let (rows, steps) = positions.dims2()?;
-        let half = self.cos.dim(1)?;
+        let half = self.half;
         let of = |table: &Tensor| table.index_select(&positions.flatten_all()?, 0)?.reshape((rows, 1, steps, half));
         let (cos, sin) = (of(&self.cos)?, of(&self.sin)?);
         let (low, high) = (x.narrow(D::Minus1, 0, half)?, x.narrow(D::Minus1, half, half)?);
         let turned_low = (low.broadcast_mul(&cos)? - high.broadcast_mul(&sin)?)?;
         let turned_high = (high.broadcast_mul(&cos)? + low.broadcast_mul(&sin)?)?;
         Tensor::cat(&[turned_low, turned_high], D::Minus1)
+    }
+
+    /// Rotates one head's vector into `out`.
+    #[inline(always)]
+    pub(super) fn turn(&self, out: &mut [f32], x: &[f32], position: usize, turn: Turn) {
+        let half = self.half;
+        let (cos, sin) = self.rows[position * 2 * half..][..2 * half].split_at(half);
+        let ((low, high), (out_low, out_high)) = (x.split_at(half), out.split_at_mut(half));
+        let sign = if turn == Turn::Forward { 1.0 } else { -1.0 };
+        for i in 0..half {
+            let sin = sign * sin[i];
+            out_low[i] = low[i] * cos[i] - high[i] * sin;
+            out_high[i] = high[i] * cos[i] + low[i] * sin;
+        }
     }
 }
 

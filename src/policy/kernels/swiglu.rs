@@ -1,14 +1,76 @@
 //! Gate of the feed-forward block.
 
-use candle_core::{Result, Tensor};
+use candle_core::{CpuStorage, CustomOp1, D, Layout, Result, Shape, Tensor};
+
+use super::rows::{exp, for_rows, slice, wide, with_slice};
 
 /// `silu(gate) * up`, element by element.
 ///
+/// * `gate_up`: `(N, 2 I)`, the gate first. Returns `(N, I)`.
+///
 /// Source: Shazeer 2020, SwiGLU.
-pub fn silu_mul(gate: &Tensor, up: &Tensor) -> Result<Tensor> {
-    plain(gate, up)
+pub fn silu_mul(gate_up: &Tensor) -> Result<Tensor> {
+    if !gate_up.device().is_cpu() {
+        return plain(gate_up);
+    }
+    gate_up.contiguous()?.apply_op1(SiluMul)
 }
 
-fn plain(gate: &Tensor, up: &Tensor) -> Result<Tensor> {
-    gate.silu()? * up
+pub(super) fn plain(gate_up: &Tensor) -> Result<Tensor> {
+    let parts = gate_up.chunk(2, D::Minus1)?;
+    parts[0].silu()? * &parts[1]
+}
+
+struct SiluMul;
+
+impl CustomOp1 for SiluMul {
+    fn name(&self) -> &'static str {
+        "silu_mul"
+    }
+
+    fn cpu_fwd(&self, gate_up: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
+        let gate_up = slice(gate_up, layout)?;
+        let (count, width) = layout.shape().dims2()?;
+        let inner = width / 2;
+        let mut out = vec![0.0; count * inner];
+        for_rows(&mut out, inner, |row, out| {
+            let (gate, up) = gate_up[row * width..][..width].split_at(inner);
+            wide(
+                #[inline(always)]
+                || {
+                    for ((out, gate), up) in out.iter_mut().zip(gate).zip(up) {
+                        *out = gate * up / (1.0 + exp(-gate));
+                    }
+                },
+            );
+        });
+        Ok((CpuStorage::F32(out), (count, inner).into()))
+    }
+
+    fn bwd(&self, gate_up: &Tensor, _: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
+        let (_, width) = gate_up.dims2()?;
+        let inner = width / 2;
+        let mut out = vec![0.0; gate_up.elem_count()];
+        with_slice(gate_up, |gate_up| {
+            with_slice(grad, |grad| {
+                for_rows(&mut out, width, |row, out| {
+                    let (gate, up) = gate_up[row * width..][..width].split_at(inner);
+                    let (dgate, dup) = out.split_at_mut(inner);
+                    let grad = &grad[row * inner..][..inner];
+                    wide(
+                        #[inline(always)]
+                        || {
+                            for i in 0..inner {
+                                let sigmoid = 1.0 / (1.0 + exp(-gate[i]));
+                                dup[i] = grad[i] * gate[i] * sigmoid;
+                                dgate[i] = grad[i] * up[i] * sigmoid * (1.0 + gate[i] * (1.0 - sigmoid));
+                            }
+                        },
+                    );
+                });
+                Ok(())
+            })
+        })?;
+        Ok(Some(Tensor::from_vec(out, gate_up.shape(), gate_up.device())?))
+    }
 }

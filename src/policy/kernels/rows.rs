@@ -1,0 +1,213 @@
+//! What the fused kernels share: numbers of a tensor as a slice, work by rows, vector arithmetic, matrix products.
+
+use candle_core::{CpuStorage, Layout, Result, Storage, Tensor, bail};
+use rayon::prelude::*;
+
+/// Rows one task works on. Part of the order in which sums over rows are taken: never derived from the thread count.
+pub(super) const ROWS_PER_TASK: usize = 32;
+
+/// Independent partial sums of a reduction; as many as the widest vectors hold twice.
+const LANES: usize = 16;
+
+/// The numbers of a contiguous f32 tensor on the CPU.
+pub(super) fn slice<'a>(storage: &'a CpuStorage, layout: &Layout) -> Result<&'a [f32]> {
+    let Some((start, end)) = layout.contiguous_offsets() else {
+        bail!("kernel: expected a contiguous tensor, found {layout:?}");
+    };
+    Ok(&storage.as_slice::<f32>()?[start..end])
+}
+
+/// Runs `function` on the numbers of `x`, made contiguous first if they are not.
+pub(super) fn with_slice<R>(x: &Tensor, function: impl FnOnce(&[f32]) -> Result<R>) -> Result<R> {
+    let x = x.contiguous()?;
+    let (storage, layout) = x.storage_and_layout();
+    match &*storage {
+        Storage::Cpu(storage) => function(slice(storage, layout)?),
+        _ => bail!("kernel: expected a tensor on the cpu"),
+    }
+}
+
+/// Calls `function(index, row of out)` for each row of `width`, tasks of some rows in parallel.
+pub(super) fn for_rows(out: &mut [f32], width: usize, function: impl Fn(usize, &mut [f32]) + Sync) {
+    out.par_chunks_mut(width * ROWS_PER_TASK).enumerate().for_each(|(task, rows)| {
+        for (index, row) in rows.chunks_exact_mut(width).enumerate() {
+            function(task * ROWS_PER_TASK + index, row);
+        }
+    });
+}
+
+/// Runs `function` with the widest vector instructions the machine has. It must be `#[inline(always)]`, with all it
+/// calls, to be compiled for them. No operation is fused or reordered, so the numbers are the same on every machine.
+#[inline(always)]
+pub(super) fn wide<R>(function: impl FnOnce() -> R) -> R {
+    #[cfg(target_arch = "x86_64")]
+    {
+        #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq")]
+        fn avx512<R>(function: impl FnOnce() -> R) -> R {
+            function()
+        }
+        #[target_feature(enable = "avx2")]
+        fn avx2<R>(function: impl FnOnce() -> R) -> R {
+            function()
+        }
+        let all = |features: &[bool]| features.iter().all(|feature| *feature);
+        if all(&[
+            is_x86_feature_detected!("avx512f"),
+            is_x86_feature_detected!("avx512vl"),
+            is_x86_feature_detected!("avx512bw"),
+            is_x86_feature_detected!("avx512dq"),
+        ]) {
+            // Safety: the machine has these instructions.
+            return unsafe { avx512(function) };
+        }
+        if is_x86_feature_detected!("avx2") {
+            // Safety: the machine has these instructions.
+            return unsafe { avx2(function) };
+        }
+    }
+    function()
+}
+
+/// Sum of products, in an order that depends on the length alone.
+#[inline(always)]
+pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {
+    let mut lanes = [0.0; LANES];
+    let (a_blocks, a_rest) = a.as_chunks::<LANES>();
+    let (b_blocks, b_rest) = b.as_chunks::<LANES>();
+    for (a, b) in a_blocks.iter().zip(b_blocks) {
+        for lane in 0..LANES {
+            lanes[lane] += a[lane] * b[lane];
+        }
+    }
+    let rest: f32 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
+    fold(lanes) + rest
+}
+
+/// Sum, in an order that depends on the length alone.
+#[inline(always)]
+pub(super) fn sum(values: &[f32]) -> f32 {
+    let mut lanes = [0.0; LANES];
+    let (blocks, rest) = values.as_chunks::<LANES>();
+    for block in blocks {
+        for lane in 0..LANES {
+            lanes[lane] += block[lane];
+        }
+    }
+    fold(lanes) + rest.iter().sum::<f32>()
+}
+
+/// Largest value; negative infinity of none.
+#[inline(always)]
+pub(super) fn max(values: &[f32]) -> f32 {
+    let mut lanes = [f32::NEG_INFINITY; LANES];
+    let larger = |a: f32, b: f32| if a > b { a } else { b };
+    let (blocks, rest) = values.as_chunks::<LANES>();
+    for block in blocks {
+        for lane in 0..LANES {
+            lanes[lane] = larger(lanes[lane], block[lane]);
+        }
+    }
+    lanes.iter().chain(rest).fold(f32::NEG_INFINITY, |a, b| larger(a, *b))
+}
+
+#[inline(always)]
+fn fold(mut lanes: [f32; LANES]) -> f32 {
+    let mut width = LANES / 2;
+    while width > 0 {
+        for lane in 0..width {
+            lanes[lane] += lanes[lane + width];
+        }
+        width /= 2;
+    }
+    lanes[0]
+}
+
+/// `e^x` within 2 units in the last place, without branches so that it runs in vector registers. Below the smallest
+/// normal number it stays at about 1e-38 instead of zero.
+#[inline(always)]
+pub(super) fn exp(x: f32) -> f32 {
+    // Adding and taking away 1.5 * 2^23 rounds to a whole number.
+    const ROUND: f32 = 12_582_912.0;
+    // ln 2 in two parts, the first with room for an exact product (Cody and Waite 1980).
+    const LN2_HIGH: f32 = 0.693_359_375;
+    const LN2_LOW: f32 = -2.121_944_4e-4;
+    let x = x.clamp(-87.3, 88.3);
+    let power = (x * std::f32::consts::LOG2_E + ROUND) - ROUND;
+    let r = x - power * LN2_HIGH - power * LN2_LOW;
+    // Minimax polynomial of Cephes' expf.
+    let mut p = 1.987_569_1e-4_f32;
+    for coefficient in [1.398_2e-3, 8.333_452e-3, 4.166_579_6e-2, 1.666_666_6e-1, 0.5] {
+        p = p * r + coefficient;
+    }
+    let mantissa = p * r * r + r + 1.0;
+    mantissa * f32::from_bits(((power as i32 + 127) << 23) as u32)
+}
+
+/// A view of numbers as a matrix.
+#[derive(Clone, Copy)]
+pub(super) struct Matrix<'a> {
+    values: &'a [f32],
+    rows: usize,
+    columns: usize,
+    row_stride: usize,
+    column_stride: usize,
+}
+
+impl<'a> Matrix<'a> {
+    /// Rows of `columns` numbers, `row_stride` apart.
+    pub fn new(values: &'a [f32], rows: usize, columns: usize, row_stride: usize) -> Self {
+        assert!(rows == 0 || (rows - 1) * row_stride + columns <= values.len(), "matrix view out of bounds");
+        Matrix { values, rows, columns, row_stride, column_stride: 1 }
+    }
+
+    /// The transpose.
+    pub fn t(self) -> Self {
+        Matrix {
+            rows: self.columns,
+            columns: self.rows,
+            row_stride: self.column_stride,
+            column_stride: self.row_stride,
+            ..self
+        }
+    }
+}
+
+/// What a product does with what was there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Into {
+    Overwrite,
+    Add,
+}
+
+/// `out = scale * a b` or `out += scale * a b`, on this thread. `out` has rows of `out_stride` numbers.
+pub(super) fn product(out: &mut [f32], out_stride: usize, a: Matrix<'_>, b: Matrix<'_>, (scale, into): (f32, Into)) {
+    assert_eq!(a.columns, b.rows, "matrix product");
+    let (m, n, k) = (a.rows, b.columns, a.columns);
+    assert!(m == 0 || (m - 1) * out_stride + n <= out.len(), "product out of bounds");
+    let stride = |stride: usize| stride as isize;
+    // Safety: the assertions here and in `Matrix::new` keep every access of the three views within their slices, and
+    // `out` cannot overlap the others, being borrowed mutably.
+    unsafe {
+        gemm::gemm(
+            m,
+            n,
+            k,
+            out.as_mut_ptr(),
+            1,
+            stride(out_stride),
+            into == Into::Add,
+            a.values.as_ptr(),
+            stride(a.column_stride),
+            stride(a.row_stride),
+            b.values.as_ptr(),
+            stride(b.column_stride),
+            stride(b.row_stride),
+            1.0,
+            scale,
+            false,
+            false,
+            false,
+            gemm::Parallelism::None,
+        );
+    }
+}

@@ -1,0 +1,139 @@
+//! Every fused kernel against its plain composition, forward and gradient.
+
+use candle_core::{DType, Device, Result, Tensor, Var};
+
+use super::attention::{self, Heads};
+use super::rope::RopeTable;
+use super::{cached, linear, log_probs, norm, swiglu};
+use crate::policy::{tests::config, weights};
+use crate::seed::Seed;
+
+fn random(shape: &[usize], seed: u64) -> Var {
+    Var::from_tensor(&weights::normal(shape, 1.0, Seed::root(seed), &Device::Cpu).unwrap()).unwrap()
+}
+
+fn difference(a: &Tensor, b: &Tensor) -> f32 {
+    assert_eq!(a.dims(), b.dims());
+    (a - b).unwrap().abs().unwrap().flatten_all().unwrap().max(0).unwrap().to_scalar().unwrap()
+}
+
+/// Outputs and gradients of `fused` and `plain` agree, with an uneven weight on every output.
+fn check(inputs: &[&Var], fused: impl Fn() -> Result<Tensor>, plain: impl Fn() -> Result<Tensor>) {
+    let (fused, plain) = (fused().unwrap(), plain().unwrap());
+    assert!(difference(&fused, &plain) < 2e-5, "forward differs by {}", difference(&fused, &plain));
+    let uneven = random(fused.dims(), 99);
+    let gradients = |out: &Tensor| (out * uneven.as_tensor()).unwrap().sum_all().unwrap().backward().unwrap();
+    let (fused, plain) = (gradients(&fused), gradients(&plain));
+    for (index, input) in inputs.iter().enumerate() {
+        let (fused, plain) = (fused.get(input).expect("fused gradient"), plain.get(input).expect("plain gradient"));
+        let scale = plain.abs().unwrap().flatten_all().unwrap().max(0).unwrap().to_scalar::<f32>().unwrap().max(1.0);
+        let found = difference(fused, plain);
+        assert!(found < 3e-5 * scale, "gradient of input {index} differs by {found} at scale {scale}");
+    }
+}
+
+#[test]
+fn fused_norm_is_plain_norm() {
+    for (rows, width) in [(1, 7), (67, 48), (5, 33)] {
+        let (x, weight) = (random(&[rows, width], 1), random(&[width], 2));
+        check(&[&x, &weight], || norm::rms_norm(&x, &weight, 1e-5), || norm::plain(&x, &weight, 1e-5));
+    }
+}
+
+#[test]
+fn fused_gate_is_plain_gate() {
+    for (rows, inner) in [(1, 3), (70, 24)] {
+        let x = random(&[rows, 2 * inner], 1);
+        check(&[&x], || swiglu::silu_mul(&x), || swiglu::plain(&x));
+    }
+}
+
+#[test]
+fn fused_linear_is_a_product() {
+    let (x, weight) = (random(&[37, 12], 1), random(&[20, 12], 2));
+    check(&[&x, &weight], || linear::linear(&x, &weight), || linear::plain(&x, &weight));
+}
+
+#[test]
+fn a_frozen_weight_gets_no_gradient() {
+    let (x, weight) = (random(&[4, 3], 1), random(&[5, 3], 2).as_detached_tensor());
+    let gradients = linear::linear(&x, &weight).unwrap().sum_all().unwrap().backward().unwrap();
+    assert!(gradients.get(&x).is_some());
+    assert!(gradients.get(&weight).is_none());
+}
+
+#[test]
+fn fused_log_probs_and_entropy_are_those_of_log_softmax() {
+    for (rows, vocabulary) in [(1, 2), (40, 50), (3, 1000)] {
+        let logits = random(&[rows, vocabulary], 1);
+        let targets: Vec<u32> = (0..rows).map(|row| (row * 7 % vocabulary) as u32).collect();
+        let targets = Tensor::from_vec(targets, rows, &Device::Cpu).unwrap();
+        let joined = |(logp, entropy): (Tensor, Tensor)| Tensor::stack(&[logp, entropy], 1);
+        check(
+            &[&logits],
+            || joined(log_probs::token_log_probs(&logits, &targets)?),
+            || joined(log_probs::plain(&logits, &targets)?),
+        );
+    }
+}
+
+#[test]
+fn log_probs_stay_finite_for_extreme_logits() {
+    let logits = Tensor::new(&[[1e4_f32, -1e4, 0.0], [-1e4, -1e4, -1e4]], &Device::Cpu).unwrap();
+    let targets = Tensor::new(&[0_u32, 2], &Device::Cpu).unwrap();
+    let (logp, entropy) = log_probs::token_log_probs(&logits, &targets).unwrap();
+    let (logp, entropy) = (logp.to_vec1::<f32>().unwrap(), entropy.to_vec1::<f32>().unwrap());
+    assert_eq!(logp[0], 0.0);
+    assert!((logp[1] + 3.0_f32.ln()).abs() < 1e-3 && (entropy[1] - 3.0_f32.ln()).abs() < 1e-3, "{logp:?} {entropy:?}");
+}
+
+#[test]
+fn targets_outside_the_vocabulary_are_refused() {
+    let logits = Tensor::zeros((1, 3), DType::F32, &Device::Cpu).unwrap();
+    let targets = Tensor::new(&[3_u32], &Device::Cpu).unwrap();
+    assert!(log_probs::token_log_probs(&logits, &targets).is_err());
+}
+
+#[test]
+fn fused_attention_is_plain_attention() {
+    for (rows, steps, queries, keys, width) in [(1, 1, 1, 1, 2), (3, 37, 4, 2, 8), (2, 70, 3, 3, 16), (2, 65, 6, 1, 10)]
+    {
+        let heads = Heads { queries, keys, width };
+        let rope = RopeTable::new(&crate::policy::DecoderConfig { head_dim: width, ..config() }, steps, &Device::Cpu);
+        let rope = rope.unwrap();
+        let qkv = random(&[rows * steps, heads.total()], 3);
+        check(
+            &[&qkv],
+            || attention::causal_attention(&qkv, rows, heads, &rope),
+            || attention::plain_causal(&qkv, rows, heads, &rope),
+        );
+    }
+}
+
+#[test]
+fn blocks_and_tensors_cache_alike() {
+    let heads = Heads { queries: 4, keys: 2, width: 18 };
+    let settings = crate::policy::DecoderConfig { head_dim: heads.width, ..config() };
+    let rope = RopeTable::new(&settings, 64, &Device::Cpu).unwrap();
+    let mut window = cached::Window::new(3, 40);
+    window.first = vec![0, 2, 17];
+    let mut blocks = cached::KeyValues::new(&window, heads, &Device::Cpu).unwrap();
+    let shape = (3, heads.keys, window.capacity, heads.width);
+    let empty = || Tensor::zeros(shape, DType::F32, &Device::Cpu).unwrap();
+    let mut tensors = cached::KeyValues::Tensors { keys: empty(), values: empty() };
+    for (call, steps) in [19, 1, 1, 5, 1].into_iter().enumerate() {
+        let qkv = random(&[3 * steps, heads.total()], call as u64);
+        let run = |cache| cached::cached_attention(&qkv, cache, &window, heads, &rope).unwrap();
+        let (fused, plain) = (run(&mut blocks), run(&mut tensors));
+        // Padding carries no meaning: compare each row's last token.
+        let last = |x: Tensor| x.reshape((3, steps, ())).unwrap().narrow(1, steps - 1, 1).unwrap();
+        let found = difference(&last(fused), &last(plain));
+        assert!(found < 1e-5, "call {call} differs by {found}");
+        window.length += steps;
+        if call == 2 {
+            window.first = vec![17, 0, 17];
+            blocks.select(&[2, 0, 2], 3).unwrap();
+            tensors.select(&[2, 0, 2], 3).unwrap();
+        }
+    }
+}
