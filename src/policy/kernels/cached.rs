@@ -8,7 +8,7 @@ use super::rope::{RopeTable, Turn};
 use super::rows::{wide, with_slice};
 
 /// Slots scored at once; the cache has room for whole blocks.
-const BLOCK: usize = 16;
+const BLOCK: usize = 32;
 
 /// Keys and values of one layer for every row.
 #[derive(Debug)]
@@ -208,15 +208,19 @@ impl Row<'_> {
         let values = &self.values[start..][..width * self.capacity];
         // Whole blocks: what lies outside the window is scored too and left out below.
         for block in (self.first / BLOCK..=slot / BLOCK).map(|block| block * BLOCK) {
-            let mut sums = [0.0_f32; BLOCK];
-            for (query, keys) in query.iter().zip(keys.chunks_exact(self.capacity)) {
-                let keys: &[f32; BLOCK] = keys[block..].first_chunk().expect("capacity is a multiple of the block");
+            // Two sets of sums: one addition need not wait for the one before it.
+            let mut sums = [[0.0_f32; BLOCK]; 2];
+            for (query, keys) in query.chunks_exact(2).zip(keys.chunks_exact(2 * self.capacity)) {
+                let (even, odd) = keys.split_at(self.capacity);
+                let even: &[f32; BLOCK] = even[block..].first_chunk().expect("capacity is a multiple of the block");
+                let odd: &[f32; BLOCK] = odd[block..].first_chunk().expect("capacity is a multiple of the block");
                 for lane in 0..BLOCK {
-                    sums[lane] += query * keys[lane];
+                    sums[0][lane] += query[0] * even[lane];
+                    sums[1][lane] += query[1] * odd[lane];
                 }
             }
             for lane in 0..BLOCK {
-                scores[block + lane] = sums[lane] * scale;
+                scores[block + lane] = (sums[0][lane] + sums[1][lane]) * scale;
             }
         }
         let seen = &mut scores[self.first..=slot];
@@ -232,14 +236,28 @@ impl Row<'_> {
 #[inline(always)]
 fn mix(out: &mut [f32], weights: &[f32], values: &[f32], (column, width): (usize, usize)) {
     if let Some(out) = out.first_chunk_mut::<BLOCK>() {
-        let mut sums = [0.0_f32; BLOCK];
-        for (weight, values) in weights.iter().zip(values.chunks_exact(width)) {
-            let values: &[f32; BLOCK] = values[column..].first_chunk().expect("a whole block of columns");
+        let columns =
+            |values: &'_ [f32]| -> [f32; BLOCK] { *values[column..].first_chunk().expect("a whole block of columns") };
+        let mut sums = [[0.0_f32; BLOCK]; 2];
+        let (pairs, rest) = weights.as_chunks::<2>();
+        let mut rows = values.chunks_exact(2 * width);
+        for (weights, values) in pairs.iter().zip(&mut rows) {
+            let (even, odd) = values.split_at(width);
+            let (even, odd) = (columns(even), columns(odd));
             for lane in 0..BLOCK {
-                sums[lane] += weight * values[lane];
+                sums[0][lane] += weights[0] * even[lane];
+                sums[1][lane] += weights[1] * odd[lane];
             }
         }
-        *out = sums;
+        if let Some(weight) = rest.first() {
+            let last = columns(rows.remainder());
+            for lane in 0..BLOCK {
+                sums[0][lane] += weight * last[lane];
+            }
+        }
+        for lane in 0..BLOCK {
+            out[lane] = sums[0][lane] + sums[1][lane];
+        }
         return;
     }
     out.fill(0.0);
