@@ -1,4 +1,60 @@
 //! Teach a language model to write programs, by running them.
+//!
+//! A GRPO loop samples completions from a language model, takes from each a Python function `def strategy(board)`,
+//! plays it at 2048 inside a WebAssembly sandbox, and feeds the scores back as rewards.
+//!
+//! # As data flows
+//!
+//! Each arrow is a function from one type to the next; the module on the left owns it.
+//!
+//! ```text
+//! prompts/*.md
+//!    | prompt       PromptSet::draw            -> Prompt
+//!    | rollout      generate                   -> Completion      leaves as soon as it ends
+//!    | program      Program::from_text         -> Program | Rejection
+//!    | arena        Scoring::submit, finish    -> Evaluation      workers play while the rest still decodes
+//!    |    +- environment    the rules of 2048, on the host
+//!    |    +- grpo-sandbox   a fresh interpreter for every game, within fuel and memory
+//!    | reward       score                      -> Reward
+//!    | grpo         advantages, Batch, update  -> UpdateStats
+//!    | train        the loop, checkpoints, held-out evaluation
+//!    | metrics      StepRecord                 -> terminal, metrics.jsonl
+//! ```
+//!
+//! # Words
+//!
+//! | word | meaning |
+//! |---|---|
+//! | prompt | text given to the policy, with its token ids |
+//! | policy, reference | the model being trained, the frozen start |
+//! | rollout | sampling completions from the policy; one batch of them |
+//! | completion | sampled token ids, their log-probabilities, decoded text, finish reason |
+//! | group | the completions of one prompt in one step |
+//! | program | Python source taken from a completion and accepted |
+//! | environment, game | rules with seeded chance; one play of it |
+//! | outcome | what one game returned: score, best tile, moves, ending, fuel |
+//! | evaluation | verdict and outcomes of one completion |
+//! | verdict | played, rejected, faulted: the program's doing, never the machine's |
+//! | reward | one number with its breakdown |
+//! | episode | completion, evaluation and reward |
+//! | advantage | an episode's reward relative to its group |
+//! | step, update | one turn of the loop, one application of the optimiser inside it |
+//!
+//! # Where to add things
+//!
+//! | a new | goes to |
+//! |---|---|
+//! | reward shape | `reward`, its knob in `config/default.toml` |
+//! | loss variant, advantage scale | `grpo`, an enum in `config` |
+//! | model family | `policy::DecoderConfig`, a golden in `tests/goldens` |
+//! | prompt style | a file in `prompts/`, its family in `corpus` |
+//! | metric | `metrics::StepRecord`, filled in `train::record` |
+//! | knob | `config`: the struct and `default.toml` |
+//! | native baseline | `environment` |
+//!
+//! Which module may use which is a table in `tests/architecture.rs`.
+
+#![warn(missing_docs)]
 
 pub mod arena;
 pub mod cli;

@@ -1,1 +1,21 @@
-fn main() {}
+//! The `grpo-2048` program: everything is in the library.
+
+use std::process::ExitCode;
+
+/// Training allocates and frees large tensors all the time; glibc gives each back to the kernel.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// The backward pass walks the graph of a whole update recursively; 8 MiB do not hold a deep one.
+const STACK_BYTES: usize = 64 << 20;
+
+fn main() -> ExitCode {
+    let program = std::thread::Builder::new().name("grpo-2048".into()).stack_size(STACK_BYTES);
+    match program.spawn(grpo_2048::cli::run) {
+        Ok(running) => running.join().unwrap_or(ExitCode::FAILURE),
+        Err(error) => {
+            eprintln!("error: cannot start a thread: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,1 +1,94 @@
+//! Runs one untrusted Python function within limits: CPython as a WebAssembly component that imports nothing.
+//!
+//! Takes source text and boards, gives back what the function returned, or a typed [`Fault`], and the fuel it used.
+//! Knows no game, no model and no tensor. What a program does depends on (source, seed, boards, limits) and the
+//! committed interpreter alone: no clock takes part, and nothing survives a [`Session`].
+//!
+//! The README beside this package says what is promised and what is not.
 
+#![deny(unsafe_code)]
+#![warn(missing_docs)]
+
+mod artifact;
+mod cache;
+mod engine;
+mod fault;
+mod session;
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+pub use artifact::{SHA256, WASM_BYTES};
+pub use fault::{Failure, Fault, FuelScope, HostError};
+pub use session::Session;
+
+use engine::Interpreter;
+
+/// Fuel that one second of a reference core burns on Python search code; what "a second" means in limits.
+///
+/// A constant, so that a budget in seconds is the same number of instructions everywhere.
+pub const FUEL_PER_SECOND: u64 = 8_500_000_000;
+
+/// Sessions that may be alive at once.
+pub const SESSIONS_MAX: usize = 128;
+
+/// Most linear memory a session may be given, in bytes.
+pub const MEMORY_MAX: u64 = 1 << 30;
+
+/// Stack that a thread calling into the sandbox needs, in bytes: the guest's own and room for the host.
+pub const THREAD_STACK: usize = 4 << 20;
+
+/// What one session may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Fuel for the session as a whole, loading included.
+    pub game_fuel: u64,
+    /// Fuel for loading, and for any one call.
+    pub call_fuel: u64,
+    /// Linear memory, the interpreter's own 13 MiB included.
+    pub memory_bytes: u64,
+    /// Wall-clock backstop for any one call. Protects the host; when it fires that is a [`HostError`], never a fault.
+    pub backstop: Duration,
+}
+
+/// The compiled interpreter. Cheap to clone, shared by all threads.
+#[derive(Clone)]
+pub struct Sandbox {
+    interpreter: std::sync::Arc<Interpreter>,
+}
+
+impl Sandbox {
+    /// Opens the interpreter from the machine-code cache in `cache`. Where that holds nothing fit for this program,
+    /// processor and configuration, calls `on_compile`, compiles (about 12 CPU-seconds) and keeps the result.
+    pub fn open(cache: &Path, on_compile: impl FnOnce()) -> Result<Sandbox, HostError> {
+        Ok(Sandbox { interpreter: std::sync::Arc::new(Interpreter::open(cache, on_compile)?) })
+    }
+
+    /// Where the compiled interpreter is kept: `$GRPO_2048_CACHE`, or `grpo-2048` in the user's cache directory.
+    pub fn default_cache_dir() -> Result<PathBuf, HostError> {
+        cache::default_dir()
+    }
+
+    /// A fresh interpreter in which `source` has run. Nothing it does outlives the session.
+    ///
+    /// `seed` seeds `random`. Call on a thread with at least [`THREAD_STACK`] bytes of stack.
+    pub fn load(&self, source: &str, seed: u64, limits: &Limits) -> Result<Session, Failure> {
+        Session::load(&self.interpreter, source, seed, limits)
+    }
+
+    /// Fuel a second on this machine, now: a fixed search-like program against the wall clock.
+    pub fn calibrate(&self) -> Result<f64, Failure> {
+        const PROBE: &str = "def strategy(board):\n    n = 0\n    for i in range(400000):\n        \
+                             row = [x for x in board[i % 4] if x]\n        n += len(row) + i % 7\n    return 'W'\n";
+        let limits = Limits {
+            game_fuel: 100 * FUEL_PER_SECOND,
+            call_fuel: 100 * FUEL_PER_SECOND,
+            memory_bytes: 128 << 20,
+            backstop: Duration::from_secs(300),
+        };
+        let mut session = self.load(PROBE, 0, &limits)?;
+        let (start, before) = (Instant::now(), session.fuel_used());
+        session.choose(&[[2, 0, 0, 4]; 4])?;
+        Ok((session.fuel_used() - before) as f64 / start.elapsed().as_secs_f64())
+    }
+}

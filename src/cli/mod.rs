@@ -1,1 +1,101 @@
-//! (to come)
+//! Commands: what the user typed becomes a configuration, a run, and an exit code.
+//!
+//! Results go to standard output, narration and the bar to standard error. Knows every part of the program and
+//! decides nothing that a result depends on.
+
+mod config;
+mod doctor;
+mod error;
+mod eval;
+mod interrupt;
+mod loading;
+mod options;
+mod output;
+mod play;
+mod playing;
+mod report;
+mod score;
+mod sft;
+mod train;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use tracing_subscriber::EnvFilter;
+
+pub use error::CliError;
+
+use crate::metrics::Console;
+
+/// Teach a language model to write programs, by running them
+///
+/// A model writes Python functions that play 2048; each plays in a sandbox; the scores are the rewards, and the
+/// rewards move the model (GRPO).
+#[derive(Debug, Parser)]
+#[command(name = "grpo-2048", version, max_term_width = 110, subcommand_required = true, arg_required_else_help = true)]
+#[command(after_help = "Start with:
+  grpo-2048 train              train the built-in model, about ten minutes on two cores
+  grpo-2048 score strategy.py  how well does this program play?
+  grpo-2048 doctor             is this machine ready?
+
+Exit codes: 0 done, 1 the run failed, 2 wrong input, 130 interrupted (after a checkpoint).")]
+struct Cli {
+    #[command(subcommand)]
+    command: Commands,
+    /// More messages; twice for debugging
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    verbose: u8,
+}
+
+#[derive(Debug, Subcommand)]
+enum Commands {
+    Train(Box<train::TrainArgs>),
+    Sft(sft::SftArgs),
+    Eval(eval::EvalArgs),
+    Score(score::ScoreArgs),
+    Play(play::PlayArgs),
+    Doctor(doctor::DoctorArgs),
+    Config(config::ConfigArgs),
+}
+
+/// Runs the program on the arguments of the process.
+pub fn run() -> ExitCode {
+    let command = Cli::command().mut_subcommands(options::with_defaults);
+    let parsed = command.try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
+    let cli = match parsed {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    let console = Console::new();
+    start_logging(&console, cli.verbose);
+    let done = match cli.command {
+        Commands::Train(args) => args.run(&console),
+        Commands::Sft(args) => args.run(&console),
+        Commands::Eval(args) => args.run(&console),
+        Commands::Score(args) => args.run(&console),
+        Commands::Play(args) => args.run(&console),
+        Commands::Doctor(args) => args.run(&console),
+        Commands::Config(args) => args.run(),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => error.report(),
+    }
+}
+
+/// Messages of the libraries, above the bars. `RUST_LOG` wins over `-v`.
+fn start_logging(console: &Console, verbose: u8) {
+    let level = ["warn", "info", "debug"][usize::from(verbose.min(2))];
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
+    // A subscriber that is set already is that of a test.
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(console::colors_enabled_stderr())
+        .without_time()
+        .with_target(false)
+        .with_writer(console.clone())
+        .try_init();
+}

@@ -1,1 +1,190 @@
-//! (to come)
+//! Synthetic 2048 strategies: what the built-in model reads before it is ever rewarded.
+//!
+//! Takes a generator of chance and a [`Mix`]; gives Python source. A small grammar writes players from blind to
+//! two-move lookahead, in the varied, sometimes careless hand of many authors, so that a model trained on them has
+//! something to say and something left to learn. Does not know tensors, prompts or the sandbox.
+
+mod choice;
+mod mistakes;
+mod search;
+mod simple;
+mod terms;
+pub mod vocabulary;
+
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+
+/// What kind of player a program is; prompts ask for it by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Style {
+    /// A few lines that hardly look at the board.
+    Short,
+    /// The first legal move of an order of preference.
+    Legal,
+    /// One move ahead, for merges and room.
+    Merge,
+    /// One move ahead, the largest tile held in a corner.
+    Corner,
+    /// One move ahead, tiles along a winding path of weights.
+    Snake,
+    /// One move ahead, neighbours alike or in order.
+    Smooth,
+    /// Two own moves ahead.
+    Ahead,
+    /// Two moves ahead with the new tile between them.
+    Chance,
+}
+
+impl Style {
+    /// Every style, from the simplest.
+    pub const ALL: [Style; 8] = [
+        Style::Short,
+        Style::Legal,
+        Style::Merge,
+        Style::Corner,
+        Style::Snake,
+        Style::Smooth,
+        Style::Ahead,
+        Style::Chance,
+    ];
+
+    /// The name prompts and configuration use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Style::Short => "short",
+            Style::Legal => "legal",
+            Style::Merge => "merge",
+            Style::Corner => "corner",
+            Style::Snake => "snake",
+            Style::Smooth => "smooth",
+            Style::Ahead => "ahead",
+            Style::Chance => "chance",
+        }
+    }
+
+    /// How readily a mistake slips in, against the other styles. Long programs keep few: a model that breaks them
+    /// half of the time learns to avoid them.
+    fn proneness(self) -> f64 {
+        match self {
+            Style::Short => 4.0,
+            Style::Legal => 2.0,
+            _ => 0.3,
+        }
+    }
+}
+
+/// How often each style is written, and how often a program carries a mistake.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mix {
+    /// Relative frequency of each style; a style left out is never written.
+    pub weights: Vec<(Style, f64)>,
+    /// Share of programs with a deliberate mistake, 0 to 1, over all styles.
+    pub error_rate: f64,
+}
+
+impl Default for Mix {
+    /// Mostly players that search: they are the long ones, which need the practice.
+    fn default() -> Self {
+        let weight = |style: Style| match style {
+            Style::Short => 0.5,
+            Style::Legal => 0.8,
+            _ => 1.0,
+        };
+        Mix { weights: Style::ALL.map(|style| (style, weight(style))).to_vec(), error_rate: 0.08 }
+    }
+}
+
+impl Mix {
+    /// Programs of one style, without mistakes.
+    pub fn only(style: Style) -> Self {
+        Mix { weights: vec![(style, 1.0)], error_rate: 0.0 }
+    }
+
+    /// Chance of a mistake in a program of `style`, so that the whole mix comes to `error_rate`.
+    fn mistake_probability(&self, style: Style) -> f64 {
+        let total: f64 = self.weights.iter().map(|(_, weight)| weight).sum();
+        let mean: f64 = self.weights.iter().map(|(style, weight)| weight * style.proneness()).sum::<f64>() / total;
+        (self.error_rate * style.proneness() / mean).min(1.0)
+    }
+}
+
+/// One program of the corpus.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sample {
+    /// What kind of player it is meant to be.
+    pub style: Style,
+    /// Python source; begins with [`HEADER`] unless a mistake says otherwise, ends in a newline.
+    pub source: String,
+    /// A deliberate mistake was made; some of them leave a program that still plays.
+    pub mistaken: bool,
+}
+
+/// What every program begins with; a prompt ends in it. The argument list stays open, for state kept in defaults.
+pub const HEADER: &str = "def strategy(board";
+
+/// Writes the next program.
+///
+/// # Panics
+/// When the mix has no style with a positive weight: a bug of the caller.
+pub fn program(rng: &mut ChaCha8Rng, mix: &Mix) -> Sample {
+    let style = choice::proportional(rng, &mix.weights);
+    let (arguments, body) = match style {
+        Style::Short => simple::short(rng),
+        Style::Legal => ("", simple::legal(rng)),
+        _ => ("", search::program(rng, style)),
+    };
+    let mistaken = rng.random_bool(mix.mistake_probability(style));
+    let mut body = format!("{arguments}):\n{body}");
+    if mistaken {
+        body = mistakes::make(rng, &body);
+    }
+    Sample { style, source: format!("{HEADER}{body}"), mistaken }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seed::{Purpose, Seed};
+
+    fn samples(mix: &Mix, count: usize) -> Vec<Sample> {
+        let mut rng = Seed::root(11).child(Purpose::Corpus, 0).rng();
+        (0..count).map(|_| program(&mut rng, mix)).collect()
+    }
+
+    #[test]
+    fn the_same_seed_writes_the_same_programs() {
+        assert_eq!(samples(&Mix::default(), 200), samples(&Mix::default(), 200));
+    }
+
+    #[test]
+    fn programs_are_distinct_and_every_style_occurs() {
+        let samples = samples(&Mix::default(), 2000);
+        let distinct: std::collections::BTreeSet<_> = samples.iter().map(|sample| &sample.source).collect();
+        assert!(distinct.len() > 1600, "{} of 2000 distinct", distinct.len());
+        for style in Style::ALL {
+            assert!(samples.iter().any(|sample| sample.style == style), "{style:?}");
+        }
+    }
+
+    #[test]
+    fn mistakes_come_at_the_rate_asked_for_and_mostly_in_short_programs() {
+        let samples = samples(&Mix::default(), 8000);
+        let mistaken = samples.iter().filter(|sample| sample.mistaken).count() as f64 / 8000.0;
+        assert!((mistaken - 0.08).abs() < 0.015, "{mistaken}");
+        let simple = samples.iter().filter(|s| s.mistaken && s.style <= Style::Legal).count() as f64;
+        assert!(simple / (mistaken * 8000.0) > 0.6);
+        assert!(self::samples(&Mix { error_rate: 0.0, ..Mix::default() }, 500).iter().all(|sample| !sample.mistaken));
+    }
+
+    #[test]
+    fn a_program_without_mistakes_is_python_with_the_function_in_it() {
+        for style in Style::ALL {
+            for sample in samples(&Mix::only(style), 300) {
+                let parsed = ruff_python_parser::parse_module(&sample.source);
+                assert!(parsed.is_ok(), "{style:?}: {:?}\n{}", parsed.err(), sample.source);
+                assert!(sample.source.starts_with(HEADER) && sample.source.ends_with('\n'));
+                assert!(sample.source.is_ascii());
+            }
+        }
+    }
+}

@@ -1,1 +1,96 @@
-//! (to come)
+//! From rewards to better weights.
+//!
+//! Takes episodes as numbers (token ids, sampling log-probabilities, rewards); moves the trained variables of a policy
+//! and says what happened. Advantages, loss, gradients, optimiser: one file each. Does not know programs or games.
+
+mod advantage;
+mod batch;
+mod gradients;
+mod loss;
+mod optimizer;
+mod schedule;
+mod update;
+
+use std::path::PathBuf;
+
+pub use advantage::advantages;
+pub use batch::Batch;
+pub use gradients::{Gradients, accumulate, gradients, parallel_parts};
+pub use loss::{Clip, clipped_surrogate, k3};
+pub use optimizer::{AdamW, Optimizer};
+pub use schedule::learning_rate;
+pub use update::{UpdateStats, reference_logprobs, update};
+
+use crate::policy::PolicyError;
+
+/// Why nothing was learnt. The variables are as they were before the update that was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum LearnError {
+    /// Variables that the loss does not reach.
+    #[error(
+        "no gradient for {}; expected one for every trained variable: some operation records no backward",
+        list(names)
+    )]
+    MissingGradients {
+        /// Names of the variables.
+        names: Vec<String>,
+    },
+    /// A loss that is no number.
+    #[error("the loss is {loss}; expected a finite number: lower grpo.learning_rate, or go back to a checkpoint")]
+    NotFiniteLoss {
+        /// Its value.
+        loss: f64,
+    },
+    /// Gradients that are no numbers.
+    #[error(
+        "the gradient is no finite number for {}; lower the learning rate, or go back to a checkpoint",
+        list(names)
+    )]
+    NotFiniteGradients {
+        /// Names of the variables.
+        names: Vec<String>,
+    },
+    /// A KL penalty without a reference.
+    #[error("grpo.beta = {beta} needs log-probabilities of the reference; found none in the batch")]
+    NoReference {
+        /// Weight of the penalty.
+        beta: f64,
+    },
+    /// State of an optimiser that does not belong to these variables.
+    #[error("optimiser state: `{name}`: found {found}, expected {expected}")]
+    State {
+        /// Name of the tensor.
+        name: String,
+        /// What is there.
+        found: String,
+        /// What must be there.
+        expected: String,
+    },
+    /// A file of optimiser state that cannot be read or written.
+    #[error("{path}: {message}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What went wrong.
+        message: String,
+    },
+    /// The model refused.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// A tensor operation failed.
+    #[error(transparent)]
+    Tensor(#[from] candle_core::Error),
+}
+
+/// The first names, and how many more there are.
+fn list(names: &[String]) -> String {
+    const SHOWN: usize = 8;
+    let shown = names.iter().take(SHOWN).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

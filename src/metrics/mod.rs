@@ -1,1 +1,56 @@
-//! (to come)
+//! What a run says about itself: names, units, and where they go.
+//!
+//! The loop tells [`Event`]s to every [`Sink`]: a JSONL file and the terminal. Takes plain
+//! numbers and texts; knows no tensor and no sandbox, and changes nothing of what it watches.
+
+mod board;
+mod console;
+mod event;
+mod jsonl;
+mod record;
+mod terminal;
+
+pub use board::{Stream, board_lines, numbered};
+pub use console::Console;
+pub use event::{EvaluationRecord, Event, RunHeader, ScoredCompletion};
+pub use jsonl::{JsonlSink, METRICS_FILE};
+pub use record::StepRecord;
+pub use terminal::{Show, TerminalSink, duration};
+
+/// Why something could not be recorded.
+#[derive(Debug, thiserror::Error)]
+pub enum SinkError {
+    /// A file that cannot be written or read back.
+    #[error("{path}: {source}")]
+    File {
+        /// The file.
+        path: std::path::PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+/// Something that is told what happens, as it happens.
+pub trait Sink {
+    /// Takes note of one event. An error stops the run: a record that silently ends is worse than none.
+    fn note(&mut self, event: &Event<'_>) -> Result<(), SinkError>;
+}
+
+/// Tells several sinks, in order.
+#[derive(Default)]
+pub struct Sinks<'a> {
+    sinks: Vec<&'a mut dyn Sink>,
+}
+
+impl<'a> Sinks<'a> {
+    /// Adds one more.
+    pub fn push(&mut self, sink: &'a mut dyn Sink) {
+        self.sinks.push(sink);
+    }
+}
+
+impl Sink for Sinks<'_> {
+    fn note(&mut self, event: &Event<'_>) -> Result<(), SinkError> {
+        self.sinks.iter_mut().try_for_each(|sink| sink.note(event))
+    }
+}

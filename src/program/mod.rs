@@ -1,1 +1,94 @@
-//! (to come)
+//! From the text of a completion to a program.
+//!
+//! Takes text with Python somewhere in it; gives the last well-formed top-level `def strategy(board)` with everything
+//! around it that belongs to it, or says why there is none. Parses once, runs nothing, knows no sandbox.
+
+mod extract;
+#[cfg(test)]
+mod tests;
+
+use ruff_python_ast::token::TokenKind;
+use ruff_text_size::Ranged;
+use serde::{Deserialize, Serialize};
+
+/// Bytes of the longest program. Parsers recurse; what a policy writes is a hundredth of this.
+pub const SOURCE_BYTES_MAX: usize = 64 * 1024;
+
+/// Why a text is no program. The sandbox's own compiler may say so too, in the same words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(tag = "why", rename_all = "snake_case")]
+pub enum Rejection {
+    /// Nothing in the text defines `strategy` at top level.
+    #[error("no top-level `def strategy(board)` found")]
+    NoFunction,
+    /// Python refuses it.
+    #[error("line {line} of {lines}: {message}")]
+    NotCompiled {
+        /// First line with an error, from 1.
+        line: u32,
+        /// Lines of the program.
+        lines: u32,
+        /// What is wrong with it.
+        message: String,
+    },
+}
+
+impl Rejection {
+    /// The name in logs and metrics.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Rejection::NoFunction => "no_function",
+            Rejection::NotCompiled { .. } => "not_compiled",
+        }
+    }
+}
+
+/// Python source that defines `strategy` at top level and parses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    source: String,
+    digest: [u8; 32],
+}
+
+impl Program {
+    /// The program in a completion, or in a file. The text may open in the middle of code, after a prefilled fence.
+    pub fn from_text(text: &str) -> Result<Program, Rejection> {
+        let source = extract::program_source(&text.replace("\r\n", "\n"))?;
+        let digest = digest_of_tokens(&source);
+        Ok(Program { source, digest })
+    }
+
+    /// What the sandbox runs.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// Number of lines.
+    pub fn lines(&self) -> u32 {
+        line_count(&self.source)
+    }
+
+    /// A digest of what the program says: comments, blank lines and spacing do not count.
+    pub fn digest(&self) -> [u8; 32] {
+        self.digest
+    }
+}
+
+fn line_count(source: &str) -> u32 {
+    source.trim_end().lines().count().max(1) as u32
+}
+
+fn digest_of_tokens(source: &str) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new_derive_key("grpo-2048 program v1");
+    for token in extract::parse(source).tokens() {
+        let text = match token.kind() {
+            TokenKind::Comment | TokenKind::NonLogicalNewline | TokenKind::EndOfFile => continue,
+            TokenKind::Newline => "\n",
+            TokenKind::Indent => "\u{1}",
+            TokenKind::Dedent => "\u{2}",
+            _ => &source[token.range()],
+        };
+        hasher.update(text.as_bytes()).update(&[0]);
+    }
+    *hasher.finalize().as_bytes()
+}

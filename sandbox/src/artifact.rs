@@ -1,0 +1,26 @@
+//! The committed interpreter, compressed in the binary.
+
+use crate::HostError;
+
+/// The component, zstd-compressed.
+const COMPRESSED: &[u8] = include_bytes!("../artifact/strategy.wasm.zst");
+
+const CHECKSUM_LINE: &str = include_str!("../artifact/strategy.wasm.sha256");
+
+/// Sha256 of the component, in hexadecimal. Part of what a verdict depends on.
+pub const SHA256: &str = CHECKSUM_LINE.split_at(64).0;
+
+/// Compressed size in bytes.
+pub const WASM_BYTES: usize = COMPRESSED.len();
+
+/// The component itself, checked against its checksum.
+pub(crate) fn component() -> Result<Vec<u8>, HostError> {
+    use sha2::Digest;
+    let broken = |what: String| HostError::Artifact(what);
+    let wasm = zstd::decode_all(COMPRESSED).map_err(|error| broken(format!("does not decompress: {error}")))?;
+    let found: String = sha2::Sha256::digest(&wasm).iter().map(|byte| format!("{byte:02x}")).collect();
+    if found != SHA256 {
+        return Err(broken(format!("has sha256 {found}, expected {SHA256}")));
+    }
+    Ok(wasm)
+}

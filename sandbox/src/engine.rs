@@ -1,0 +1,120 @@
+//! The engine's configuration, the compiled interpreter, and the thread that ticks the backstop.
+
+use std::path::Path;
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use wasmtime::component::{Component, InstancePre, Linker};
+use wasmtime::{Config, Engine, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig};
+
+use crate::session::Host;
+use crate::{HostError, MEMORY_MAX, SESSIONS_MAX, artifact, cache};
+
+/// Core modules inside the component; counted, with room for a rebuilt guest.
+const CORE_INSTANCES: u32 = 60;
+
+/// Machine stack of a guest. With 1 MiB CPython's parser reports deep nesting itself instead of overflowing.
+const WASM_STACK: usize = 1 << 20;
+
+/// Granularity of the backstop.
+const TICK: Duration = Duration::from_millis(50);
+
+/// The interpreter, ready to be instantiated.
+pub(crate) struct Interpreter {
+    pub(crate) engine: Engine,
+    pub(crate) component: InstancePre<Host>,
+    ticker: Option<(mpsc::Sender<()>, JoinHandle<()>)>,
+}
+
+impl Interpreter {
+    pub(crate) fn open(dir: &Path, on_compile: impl FnOnce()) -> Result<Interpreter, HostError> {
+        let engine = Engine::new(&config()).map_err(HostError::engine)?;
+        let path = cache::path(dir, &engine);
+        let cached = cache::read(&path).and_then(|code| load(&engine, &code).ok());
+        let component = match cached {
+            Some(component) => component,
+            None => {
+                on_compile();
+                let code = engine.precompile_component(&artifact::component()?).map_err(HostError::engine)?;
+                cache::write(&path, &code)?;
+                load(&engine, &code)?
+            }
+        };
+        // An empty linker: a component that imported anything would be refused here.
+        let component = Linker::new(&engine).instantiate_pre(&component).map_err(HostError::engine)?;
+        let ticker = Some(start_ticker(engine.clone())?);
+        Ok(Interpreter { engine, component, ticker })
+    }
+}
+
+impl Drop for Interpreter {
+    fn drop(&mut self) {
+        if let Some((stop, thread)) = self.ticker.take() {
+            drop(stop);
+            // A ticker that panicked has already said so.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Ticks until a deadline `backstop` away, rounded up: never early.
+pub(crate) fn ticks(backstop: Duration) -> u64 {
+    (backstop.as_nanos().div_ceil(TICK.as_nanos()) + 1) as u64
+}
+
+fn config() -> Config {
+    let mut pool = PoolingAllocationConfig::new();
+    pool.total_component_instances(SESSIONS_MAX as u32)
+        .total_memories(SESSIONS_MAX as u32)
+        .total_tables(4 * SESSIONS_MAX as u32)
+        .total_core_instances(CORE_INSTANCES * SESSIONS_MAX as u32)
+        .max_core_instances_per_component(CORE_INSTANCES)
+        .max_component_instance_size(8 << 20)
+        .max_core_instance_size(8 << 20)
+        .max_memories_per_component(1)
+        .max_tables_per_component(4)
+        .table_elements(60_000)
+        .max_memory_size(MEMORY_MAX as usize)
+        .linear_memory_keep_resident(1 << 20);
+    let mut config = Config::new();
+    config
+        .allocation_strategy(InstanceAllocationStrategy::Pooling(pool))
+        // A fresh instance maps the snapshot copy-on-write: half a millisecond instead of nine.
+        .memory_init_cow(true)
+        .memory_guaranteed_dense_image_size(64 << 20)
+        .consume_fuel(true)
+        .epoch_interruption(true)
+        .max_wasm_stack(WASM_STACK)
+        .cranelift_opt_level(OptLevel::Speed)
+        // Bits of a NaN would differ between processors.
+        .cranelift_nan_canonicalization(true)
+        .wasm_relaxed_simd(false)
+        .concurrency_support(false)
+        .wasm_backtrace_max_frames(None);
+    config
+}
+
+/// Maps machine code that this program compiled.
+#[allow(unsafe_code)]
+fn load(engine: &Engine, code: &[u8]) -> Result<Component, HostError> {
+    // SAFETY: `code` comes from `precompile_component`, straight or through the cache, which gives out only files that
+    // are whole, belong to this user, and were compiled by this version for this engine.
+    unsafe { Component::deserialize(engine, code) }.map_err(HostError::engine)
+}
+
+/// Increments the epoch by elapsed time, not by counting sleeps, which drift under load.
+fn start_ticker(engine: Engine) -> Result<(mpsc::Sender<()>, JoinHandle<()>), HostError> {
+    let (stop, stopped) = mpsc::channel::<()>();
+    let tick = move || {
+        let start = Instant::now();
+        let mut done = 0;
+        while stopped.recv_timeout(TICK) == Err(mpsc::RecvTimeoutError::Timeout) {
+            let due = (start.elapsed().as_nanos() / TICK.as_nanos()) as u64;
+            (done..due).for_each(|_| engine.increment_epoch());
+            done = done.max(due);
+        }
+    };
+    let thread = std::thread::Builder::new().name("sandbox-backstop".into()).spawn(tick);
+    Ok((stop, thread.map_err(|error| HostError::Engine(format!("no thread for the backstop: {error}")))?))
+}

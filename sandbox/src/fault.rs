@@ -1,0 +1,135 @@
+//! What can go wrong, by whose doing.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// Longest text of a fault, in characters.
+const TEXT_MAX: usize = 200;
+
+/// Why a session did not return a value.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The program's doing: evidence for the reward.
+    #[error("{0}")]
+    Program(Fault),
+    /// The machine's doing: never a score.
+    #[error(transparent)]
+    Host(#[from] HostError),
+}
+
+/// Which budget ran out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FuelScope {
+    /// One call used more than a call may: a hang.
+    Call,
+    /// The session as a whole is used up.
+    Game,
+}
+
+/// What a program did wrong. Texts are cut and stripped of control characters; they are still the program's words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fault {
+    /// The source does not compile.
+    NotCompiled {
+        /// Line of the first error, from 1.
+        line: u32,
+        /// The compiler's words.
+        message: String,
+    },
+    /// The source runs but leaves no callable `strategy`.
+    NoFunction,
+    /// A budget of fuel is used up.
+    OutOfFuel {
+        /// Which one.
+        scope: FuelScope,
+    },
+    /// `MemoryError`, or a trap after memory was denied.
+    OutOfMemory,
+    /// `RecursionError`, or the machine stack ran out.
+    StackOverflow,
+    /// An exception, or a trap of the interpreter.
+    Raised {
+        /// Type of the exception; `Trap` for a trap.
+        kind: String,
+        /// Its message.
+        message: String,
+    },
+    /// The function returned something that is not a short ASCII string.
+    BadValue {
+        /// What it was.
+        found: String,
+    },
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::NotCompiled { line, message } => write!(f, "does not compile: line {line}: {message}"),
+            Fault::NoFunction => f.write_str("no callable `strategy`"),
+            Fault::OutOfFuel { scope: FuelScope::Call } => f.write_str("one call used more than a call may"),
+            Fault::OutOfFuel { scope: FuelScope::Game } => f.write_str("budget used up"),
+            Fault::OutOfMemory => f.write_str("out of memory"),
+            Fault::StackOverflow => f.write_str("stack overflow"),
+            Fault::Raised { kind, message } if message.is_empty() => f.write_str(kind),
+            Fault::Raised { kind, message } => write!(f, "{kind}: {message}"),
+            Fault::BadValue { found } => write!(f, "returned {found}"),
+        }
+    }
+}
+
+impl Fault {
+    /// Reads the guest's own account of a fault. Anything may stand there; nothing in it is worth more to a program
+    /// than the truth, since every kind that can be forged here counts as an exception or less.
+    pub(crate) fn from_guest(text: &str, loading: bool) -> Fault {
+        let mut fields = text.splitn(3, '\n');
+        let (kind, first, second) = (fields.next().unwrap_or(""), fields.next(), fields.next());
+        match (kind, first, second) {
+            ("not-compiled", Some(line), Some(message)) if loading => {
+                Fault::NotCompiled { line: line.parse().unwrap_or(1), message: clean(message) }
+            }
+            ("no-function", None, None) if loading => Fault::NoFunction,
+            ("bad-value", Some(found), None) if !loading => Fault::BadValue { found: clean(found) },
+            ("raised", Some("MemoryError"), _) => Fault::OutOfMemory,
+            ("raised", Some("RecursionError"), _) => Fault::StackOverflow,
+            ("raised", Some(kind), Some(message)) => Fault::Raised { kind: clean(kind), message: clean(message) },
+            _ => Fault::Raised { kind: "Forged".into(), message: clean(text) },
+        }
+    }
+}
+
+/// Cuts a hostile text and takes its control characters away.
+pub(crate) fn clean(text: &str) -> String {
+    text.chars().take(TEXT_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect::<String>().trim_end().to_owned()
+}
+
+/// Something of ours that failed.
+#[derive(Debug, thiserror::Error)]
+pub enum HostError {
+    /// A file or directory of the cache.
+    #[error("{path}: {source}; $GRPO_2048_CACHE names another cache directory")]
+    Cache {
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// No home directory to keep a cache in.
+    #[error("no cache directory: neither $GRPO_2048_CACHE nor a home directory is set")]
+    NoCacheDir,
+    /// The embedded interpreter is damaged.
+    #[error("the embedded interpreter {0}; the program is damaged, build it again")]
+    Artifact(String),
+    /// Wasmtime refused something it should not.
+    #[error("sandbox: {0}")]
+    Engine(String),
+    /// A call outlived the wall-clock backstop, which is far above what its fuel costs.
+    #[error("a call took more than {0:?} of wall time; the machine is overloaded or was suspended")]
+    Backstop(std::time::Duration),
+}
+
+impl HostError {
+    // Wasmtime's error is no `std::error::Error`; its alternate form is the whole chain.
+    pub(crate) fn engine(error: wasmtime::Error) -> HostError {
+        HostError::Engine(format!("{error:#}"))
+    }
+}

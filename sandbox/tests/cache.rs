@@ -1,0 +1,75 @@
+//! The machine-code cache: used when whole and ours, rebuilt otherwise. And the committed artifact agrees with its
+//! sources.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use grpo_sandbox::Sandbox;
+use sha2::Digest;
+
+fn only_file(dir: &Path) -> PathBuf {
+    let files: Vec<PathBuf> = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(files.len(), 1, "{files:?}");
+    files[0].clone()
+}
+
+/// Whether opening had to compile.
+fn compiles(dir: &Path) -> bool {
+    let mut compiled = false;
+    Sandbox::open(dir, || compiled = true).unwrap();
+    compiled
+}
+
+#[test]
+fn a_damaged_or_foreign_cache_file_is_rebuilt_never_loaded() {
+    let dir = tempfile::tempdir().unwrap();
+    let shared = Sandbox::default_cache_dir().unwrap();
+    // Filling the shared cache first spares a compilation: its file is a good one for this directory too.
+    compiles(&shared);
+    for entry in fs::read_dir(shared).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "cwasm") {
+            fs::copy(&path, dir.path().join(path.file_name().unwrap())).unwrap();
+        }
+    }
+    assert!(!compiles(dir.path()), "a whole file is used");
+    let path = only_file(dir.path());
+    let good = fs::read(&path).unwrap();
+
+    let mut damaged = good.clone();
+    let middle = damaged.len() / 2;
+    damaged[middle] ^= 1;
+    fs::write(&path, &damaged).unwrap();
+    assert!(compiles(dir.path()), "one flipped bit");
+    assert_eq!(fs::read(&path).unwrap(), good, "compiled alike");
+
+    // The two ways below are told apart before anything is compiled, so one of each suffices.
+    fs::write(&path, &good[..good.len() - 1]).unwrap();
+    assert!(compiles(dir.path()), "truncated");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_cache_file_that_others_may_write_is_not_trusted() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempfile::tempdir().unwrap();
+    assert!(compiles(dir.path()));
+    let path = only_file(dir.path());
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+    assert!(compiles(dir.path()));
+}
+
+#[test]
+fn the_artifact_was_built_from_these_sources() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let recorded = fs::read_to_string(root.join("artifact/sources.sha256")).unwrap();
+    let mut checked = 0;
+    for line in recorded.lines() {
+        let (expected, name) = line.split_once("  ").unwrap();
+        let bytes = fs::read(root.join("guest").join(name)).unwrap();
+        let found: String = sha2::Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(found, expected, "{name} has changed; run `make guest` and commit the artifact");
+        checked += 1;
+    }
+    assert_eq!(checked, 3);
+}

@@ -1,0 +1,6 @@
+# expect: stack_overflow
+def strategy(board):
+    nest = []
+    for _ in range(10**5):
+        nest = [nest]
+    return repr(nest)

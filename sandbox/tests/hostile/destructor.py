@@ -1,0 +1,10 @@
+# expect: hang
+class Stuck:
+    def __del__(self):
+        while True:
+            pass
+
+
+def strategy(board):
+    Stuck()
+    return "W"

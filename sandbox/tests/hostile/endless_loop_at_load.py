@@ -1,0 +1,7 @@
+# expect: hang
+while True:
+    pass
+
+
+def strategy(board):
+    return "W"

@@ -1,0 +1,7 @@
+# expect: hang
+import re
+
+
+def strategy(board):
+    re.match(r"(a+)+$", "a" * 64 + "b")
+    return "W"

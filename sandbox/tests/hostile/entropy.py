@@ -1,0 +1,6 @@
+# expect: raised Trap
+import os
+
+
+def strategy(board):
+    return "WASD"[os.urandom(1)[0] % 4]

@@ -1,0 +1,6 @@
+# expect: plays 0
+import os
+
+
+def strategy(board):
+    return str(len(os.environ))

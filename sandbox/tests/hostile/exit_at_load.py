@@ -1,0 +1,4 @@
+# expect: raised SystemExit
+import sys
+
+sys.exit(0)

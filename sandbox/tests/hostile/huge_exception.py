@@ -1,0 +1,3 @@
+# expect: raised ValueError
+def strategy(board):
+    raise ValueError("x" * 10_000_000)

@@ -1,0 +1,3 @@
+# expect: raised EOFError
+def strategy(board):
+    return input("move? ")

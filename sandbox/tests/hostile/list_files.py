@@ -1,0 +1,6 @@
+# expect: raised PermissionError
+import os
+
+
+def strategy(board):
+    return os.listdir("/")[0]

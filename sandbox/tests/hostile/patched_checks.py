@@ -1,0 +1,7 @@
+# expect: bad_value
+import builtins
+
+
+def strategy(board):
+    builtins.len = lambda _: 1
+    return "W" * 100

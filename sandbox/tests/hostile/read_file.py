@@ -1,0 +1,3 @@
+# expect: raised PermissionError
+def strategy(board):
+    return open("/etc/passwd").read(1)

@@ -1,0 +1,3 @@
+# expect: stack_overflow
+def strategy(board):
+    return strategy(board)

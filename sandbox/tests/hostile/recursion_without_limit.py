@@ -1,0 +1,8 @@
+# expect: stack_overflow
+import sys
+
+sys.setrecursionlimit(10**9)
+
+
+def strategy(board):
+    return strategy(board)

@@ -1,0 +1,7 @@
+# expect: raised PermissionError
+import time
+
+
+def strategy(board):
+    time.sleep(5)
+    return "W"

@@ -1,0 +1,6 @@
+# expect: raised ModuleNotFoundError
+import socket
+
+
+def strategy(board):
+    return "W"

@@ -1,0 +1,6 @@
+# expect: raised EOFError
+import sys
+
+
+def strategy(board):
+    return sys.stdin.readline()

@@ -1,0 +1,6 @@
+# expect: raised ModuleNotFoundError
+import subprocess
+
+
+def strategy(board):
+    return "W"

@@ -1,0 +1,8 @@
+# expect: raised RuntimeError
+import threading
+
+threading.Thread(target=print).start()
+
+
+def strategy(board):
+    return "W"

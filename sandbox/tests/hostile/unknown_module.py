@@ -1,0 +1,6 @@
+# expect: raised ModuleNotFoundError
+import numpy as np
+
+
+def strategy(board):
+    return "W"

@@ -1,0 +1,200 @@
+//! Arguments that set configuration keys, and how the layers of a configuration are collected.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Command};
+
+use super::CliError;
+use crate::config::{Config, ConfigError, Layers};
+
+/// Arguments that stand for one configuration key each: name of the argument, key.
+const KEYS: &[(&str, &str)] = &[
+    ("model", "model.model"),
+    ("lora_r", "model.lora_r"),
+    ("device", "model.device"),
+    ("groups", "rollout.groups"),
+    ("num_generations", "rollout.num_generations"),
+    ("max_completion_length", "rollout.max_completion_length"),
+    ("temperature", "rollout.temperature"),
+    ("games", "arena.games"),
+    ("parallel_rewards", "arena.parallel_rewards"),
+    ("learning_rate", "grpo.learning_rate"),
+    ("steps", "train.max_steps"),
+    ("seed", "train.seed"),
+    ("output_dir", "train.output_dir"),
+    ("save_steps", "train.save_steps"),
+    ("eval_steps", "train.eval_steps"),
+    ("adapter", "model.adapter"),
+    ("samples", "train.eval_samples"),
+    ("eval_games", "train.eval_games"),
+    ("total_tokens", "sft.total_tokens"),
+    ("sft_learning_rate", "sft.learning_rate"),
+];
+
+/// Where settings come from besides the flags.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Configuration (defaults < preset < file < --set < flags)")]
+pub struct SourceArgs {
+    /// TOML file with any part of what `grpo-2048 config` prints
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// One setting, such as grpo.beta=0.04; may be repeated
+    #[arg(long, value_name = "SECTION.KEY=VALUE")]
+    pub set: Vec<String>,
+    /// "builtin" or "llm"; without it the model decides
+    #[arg(long, value_name = "NAME")]
+    pub preset: Option<String>,
+}
+
+/// How many games run at once. The numbers are the same whatever is chosen.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Games")]
+pub struct WorkerArgs {
+    /// Worker threads that play games while the model still writes
+    #[arg(long, value_name = "N", value_parser = workers)]
+    pub parallel_rewards: Option<u32>,
+    /// Debug mode: no worker threads, everything in order
+    #[arg(long, conflicts_with = "parallel_rewards")]
+    pub sequential: bool,
+}
+
+impl WorkerArgs {
+    /// The value of `arena.parallel_rewards` that was asked for; 0 means inline.
+    pub fn chosen(&self) -> Option<u32> {
+        if self.sequential { Some(0) } else { self.parallel_rewards }
+    }
+}
+
+/// A number of workers; none at all is another mode with a name of its own.
+fn workers(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(0) => Err("expected a whole number, at least 1; use --sequential to play without worker threads".into()),
+        Ok(count) => Ok(count),
+        Err(_) => Err("expected a whole number, at least 1".into()),
+    }
+}
+
+/// Flags that were given, ready to be laid over the other layers.
+#[derive(Debug, Clone, Default)]
+pub struct Flags {
+    given: Vec<(&'static str, toml::Value)>,
+}
+
+impl Flags {
+    /// Takes the value of the argument `name` if it was given.
+    ///
+    /// # Panics
+    /// When no key belongs to `name`: the table above is wrong then, whatever the user typed.
+    pub fn add(&mut self, name: &str, value: Option<impl Into<toml::Value>>) -> &mut Self {
+        let (name, _) = KEYS.iter().find(|(known, _)| *known == name).expect("an argument with a key");
+        if let Some(value) = value {
+            self.given.push((name, value.into()));
+        }
+        self
+    }
+
+    fn lay(&self, layers: &mut Layers) -> Result<(), ConfigError> {
+        for (name, value) in &self.given {
+            let origin = format!("--{}", name.replace('_', "-"));
+            layers.value(&origin, key_of(name), value.clone())?;
+        }
+        Ok(())
+    }
+}
+
+impl SourceArgs {
+    /// The configuration of a new run.
+    pub fn resolve(&self, flags: &Flags) -> Result<Config, CliError> {
+        let preset = match &self.preset {
+            Some(name) => name.clone(),
+            None => self.preset_of_model(flags)?.to_owned(),
+        };
+        let mut layers = Layers::default();
+        layers.preset(&preset)?;
+        self.lay(&mut layers, flags)?;
+        Ok(layers.resolve()?)
+    }
+
+    /// The configuration that a run recorded, with this command's settings over it.
+    pub fn resolve_over(&self, recorded: &str, path: &Path, flags: &Flags) -> Result<Config, CliError> {
+        let mut layers = Layers::default();
+        layers.text(&path.display().to_string(), recorded)?;
+        self.lay(&mut layers, flags)?;
+        Ok(layers.resolve()?)
+    }
+
+    fn lay(&self, layers: &mut Layers, flags: &Flags) -> Result<(), CliError> {
+        if let Some(path) = &self.config {
+            let text = std::fs::read_to_string(path)
+                .map_err(|error| CliError::user(format!("--config {}: {error}", path.display())))?;
+            layers.text(&path.display().to_string(), &text)?;
+        }
+        for assignment in &self.set {
+            layers.assignment(assignment)?;
+        }
+        Ok(flags.lay(layers)?)
+    }
+
+    /// The built-in model has a preset of its own; everything else is a language model.
+    fn preset_of_model(&self, flags: &Flags) -> Result<&'static str, CliError> {
+        let mut layers = Layers::default();
+        self.lay(&mut layers, flags)?;
+        Ok(if layers.resolve()?.model.model == "builtin" { "builtin" } else { "llm" })
+    }
+}
+
+/// Adds `[default: ...]` to the help of every argument that stands for a key and has no default of its own, from where
+/// the defaults are kept.
+pub fn with_defaults(command: Command) -> Command {
+    let table = |preset: &str| {
+        let config = Config::preset(preset).expect("presets are tested");
+        toml::Table::try_from(config).expect("a configuration is TOML")
+    };
+    let (builtin, llm) = (table("builtin"), table("llm"));
+    command.mut_args(|arg| {
+        let Some((_, key)) = KEYS.iter().find(|(name, _)| arg.get_id().as_str() == *name) else { return arg };
+        if !arg.get_default_values().is_empty() {
+            return arg;
+        }
+        let (section, name) = key.split_once('.').expect("keys are dotted");
+        let (ours, theirs) = (plain(&builtin[section][name]), plain(&llm[section][name]));
+        let note = match (ours.as_str(), ours == theirs) {
+            ("", _) => return arg,
+            (_, true) => format!("[default: {ours}]"),
+            (_, false) => format!("[default: {ours}; llm: {theirs}]"),
+        };
+        let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+        arg.help(format!("{help} {note}"))
+    })
+}
+
+fn plain(value: &toml::Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn key_of(name: &str) -> &'static str {
+    KEYS.iter().find(|(known, _)| *known == name).map(|(_, key)| *key).expect("an argument with a key")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_argument_stands_for_a_key_that_exists() {
+        let table = toml::Table::try_from(Config::preset("builtin").unwrap()).unwrap();
+        for (name, key) in KEYS {
+            let (section, field) = key.split_once('.').unwrap();
+            assert!(table[section].get(field).is_some(), "{name}: {key}");
+        }
+    }
+
+    #[test]
+    fn flags_win_over_set_and_the_model_chooses_the_preset() {
+        let source = SourceArgs { set: vec!["rollout.groups=3".into(), "train.seed=9".into()], ..Default::default() };
+        let mut flags = Flags::default();
+        flags.add("model", Some("some/model")).add("groups", Some(5_i64));
+        let config = source.resolve(&flags).unwrap();
+        assert_eq!((config.rollout.groups, config.train.seed, config.model.lora_r), (5, 9, 16));
+    }
+}

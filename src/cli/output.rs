@@ -1,0 +1,14 @@
+//! Results go to standard output; a reader that has seen enough, such as `head`, ends nothing badly.
+
+use std::io::{self, Write};
+
+use super::CliError;
+
+/// Prints a result as it is.
+pub fn print(text: &str) -> Result<(), CliError> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(CliError::run(error)),
+        _ => Ok(()),
+    }
+}

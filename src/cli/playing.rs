@@ -1,0 +1,37 @@
+//! The sandbox and the arena, opened the way every command wants them.
+
+use std::path::Path;
+
+use grpo_sandbox::Sandbox;
+
+use super::CliError;
+use crate::arena::{Arena, Rules, Workers};
+use crate::config::Config;
+use crate::metrics::Console;
+
+/// How the sandbox came to be open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Opened {
+    /// Compiled code was found.
+    FromCache,
+    /// It was compiled now.
+    Compiled,
+}
+
+/// Opens the sandbox with the cache in `directory`; the first time on a machine it is compiled, which is said.
+pub fn open_sandbox(directory: &Path, console: &Console) -> Result<(Sandbox, Opened), CliError> {
+    let mut wait = None;
+    let sandbox = Sandbox::open(directory, || {
+        wait = Some(console.wait("compiling the Python sandbox, once: about 12 s"));
+    })
+    .map_err(CliError::run)?;
+    Ok((sandbox, if wait.is_some() { Opened::Compiled } else { Opened::FromCache }))
+}
+
+/// An arena with the workers and the limits of `config`.
+pub fn open_arena(config: &Config, console: &Console) -> Result<Arena, CliError> {
+    let cache = Sandbox::default_cache_dir().map_err(CliError::run)?;
+    let (sandbox, _) = open_sandbox(&cache, console)?;
+    let rules = Rules::new(&config.sandbox, &config.arena);
+    Arena::new(sandbox, rules, Workers::new(config.arena.parallel_rewards)).map_err(CliError::run)
+}

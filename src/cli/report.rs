@@ -1,0 +1,139 @@
+//! What came of a run: the first steps against the last, held-out scores before and after, and the best program.
+
+use std::time::Duration;
+
+use crate::metrics::{EvaluationRecord, METRICS_FILE, StepRecord, Stream, duration, numbered};
+use crate::train::Summary;
+use crate::train::hall_of_fame::Member;
+
+/// Steps averaged at either end; one step alone is mostly chance.
+const WINDOW: usize = 5;
+
+/// The summary of a run as text. `elapsed` is what this process took.
+pub fn text(summary: &Summary, elapsed: Duration) -> String {
+    let mut text = String::new();
+    if let Some(last) = summary.steps.last() {
+        let how = if summary.interrupted { "interrupted after" } else { "done:" };
+        text.push_str(&format!("\n{how} step {}, {}\n\n", last.step, duration(elapsed.as_secs_f64())));
+    }
+    text.push_str(&steps_table(&summary.steps));
+    text.push_str(&held_out_table(&summary.evaluations));
+    if let Some(best) = summary.hall_of_fame.first() {
+        text.push_str(&best_text(best));
+    }
+    let dir = summary.output_dir.display();
+    text.push_str(&format!("\nmetrics     {}\n", summary.output_dir.join(METRICS_FILE).display()));
+    text.push_str(&format!("programs    {}\n", summary.output_dir.join("hall_of_fame.json").display()));
+    text.push_str(&format!("checkpoint  {}\n", summary.checkpoint.display()));
+    text.push_str(&format!("go on       grpo-2048 train --resume {dir} --steps N\n"));
+    text
+}
+
+fn steps_table(steps: &[StepRecord]) -> String {
+    if steps.len() < 2 {
+        return String::new();
+    }
+    let window = WINDOW.min(steps.len() / 2);
+    let (first, last) = (&steps[..window], &steps[steps.len() - window..]);
+    let mut text = row("", &span(first), &span(last), "");
+    let mut compare = |name: &str, number: fn(&StepRecord) -> f64, show: fn(f64) -> String| {
+        let mean = |steps: &[StepRecord]| show(steps.iter().map(number).sum::<f64>() / steps.len() as f64);
+        text.push_str(&row(name, &mean(first), &mean(last), ""));
+    };
+    compare("mean reward", |step| step.reward, |value| format!("{value:.3}"));
+    compare("programs that play", |step| step.frac_played, percent);
+    compare("mean score", |step| step.mean_score, |value| format!("{value:.0}"));
+    let best = |steps: &[StepRecord]| steps.iter().map(|step| step.max_tile).max().unwrap_or(0).to_string();
+    text.push_str(&row("best tile", &best(first), &best(last), ""));
+    text
+}
+
+fn held_out_table(evaluations: &[EvaluationRecord]) -> String {
+    let [before, .., after] = evaluations else {
+        return String::new();
+    };
+    let mut text = String::from("\n");
+    text.push_str(&row("held-out games", &format!("step {}", before.step), &format!("step {}", after.step), ""));
+    let ratio = match before.mean_score > 0.0 {
+        true => format!("  x {:.2}", after.mean_score / before.mean_score),
+        false => String::new(),
+    };
+    let scores = [before, after].map(|record| format!("{:.0}", record.mean_score));
+    text.push_str(&row("mean score", &scores[0], &scores[1], &ratio));
+    text.push_str(&row("programs that play", &percent(before.frac_played), &percent(after.frac_played), ""));
+    text.push_str(&row("best tile", &before.max_tile.to_string(), &after.max_tile.to_string(), ""));
+    text
+}
+
+fn best_text(best: &Member) -> String {
+    let (score, where_) = match best.held_out_mean_score {
+        Some(score) => (score, "on held-out boards"),
+        None => (best.mean_score, "in training"),
+    };
+    format!(
+        "\nbest program: {score:.0} points a game {where_}, best tile {}, written at step {}\n{}",
+        best.max_tile,
+        best.step,
+        numbered(&best.source, Stream::Stdout)
+    )
+}
+
+/// `step 7` or `steps 56-60`.
+fn span(steps: &[StepRecord]) -> String {
+    match steps {
+        [] => String::new(),
+        [only] => format!("step {}", only.step),
+        [first, .., last] => format!("steps {}-{}", first.step, last.step),
+    }
+}
+
+fn row(name: &str, left: &str, right: &str, note: &str) -> String {
+    format!("{name:<20}{left:>14}{right:>14}{note}\n")
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0}%", 100.0 * share)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_compares_the_ends_and_shows_the_best_program() {
+        let step = |step: usize| StepRecord { step, mean_score: 100.0 * step as f64, ..StepRecord::default() };
+        let evaluation = |(step, mean_score)| EvaluationRecord { step, mean_score, ..EvaluationRecord::default() };
+        let best = Member {
+            program: String::new(),
+            source: "def strategy(board):\n    return 'W'".into(),
+            step: 9,
+            style: "plain".into(),
+            mean_score: 1500.0,
+            max_tile: 256,
+            held_out_mean_score: Some(1400.0),
+        };
+        let summary = Summary {
+            output_dir: "runs/train-001".into(),
+            steps: (1..=12).map(step).collect(),
+            evaluations: [(0, 500.0), (12, 1250.0)].map(evaluation).to_vec(),
+            hall_of_fame: vec![best],
+            checkpoint: "runs/train-001/checkpoint-12".into(),
+            interrupted: false,
+        };
+        let text = text(&summary, Duration::from_secs(75));
+        let expected = [
+            "done: step 12, 1:15",
+            "steps 1-5",
+            "steps 8-12",
+            "300",
+            "1000",
+            "x 2.50",
+            "return 'W'",
+            "1400 points a game on held-out boards",
+            "runs/train-001/metrics.jsonl",
+        ];
+        for words in expected {
+            assert!(text.contains(words), "{words} in {text}");
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! `grpo-2048 train`: the loop.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use candle_core::Device;
+use clap::Args;
+
+use super::options::{Flags, SourceArgs, WorkerArgs};
+use super::{CliError, interrupt, loading, output, playing, report};
+use crate::config::Config;
+use crate::metrics::{Console, Event, JsonlSink, Show, Sink, SinkError, Sinks, TerminalSink};
+use crate::train::run_dir;
+use crate::train::{Run, TrainError};
+
+/// Train a model by GRPO on the games its programs play
+///
+/// A step samples groups x num-generations programs, plays each in the same games, and moves the model towards the
+/// better ones of each group. Without arguments it trains the built-in model.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  grpo-2048 train                                 the built-in model, about ten minutes on two cores
+  grpo-2048 train --sequential --steps 2          look at every program as it is scored
+  grpo-2048 train --model smollm2.gguf --steps 3  a language model, with LoRA
+  grpo-2048 train --model Qwen/Qwen2.5-Coder-0.5B-Instruct --device cuda
+  grpo-2048 train --resume latest --steps 200     go on with the newest run")]
+pub struct TrainArgs {
+    #[command(flatten)]
+    model: ModelArgs,
+    #[command(flatten)]
+    run: RunArgs,
+    #[command(flatten)]
+    step: StepArgs,
+    /// Games each program plays; all completions of a group play the same boards
+    #[arg(long, value_name = "K", help_heading = "Games")]
+    games: Option<u32>,
+    #[command(flatten)]
+    workers: WorkerArgs,
+    #[command(flatten)]
+    source: SourceArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Model")]
+struct ModelArgs {
+    /// "builtin", a Hugging Face id, a local directory in its layout, or a .gguf file
+    #[arg(long, value_name = "M")]
+    model: Option<String>,
+    /// Rank of the LoRA adapters; 0 trains every weight
+    #[arg(long, value_name = "R")]
+    lora_r: Option<u32>,
+    /// "auto", "cpu", "cuda" or "cuda:N"
+    #[arg(long, value_name = "D")]
+    device: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Run")]
+struct RunArgs {
+    /// Last step of the run
+    #[arg(long, value_name = "N")]
+    steps: Option<u32>,
+    /// Root of all chance; the same seed gives the same run
+    #[arg(long, value_name = "S")]
+    seed: Option<u32>,
+    /// Where to write; without it the next of runs/train-001, -002, ...
+    #[arg(long, value_name = "DIR")]
+    output_dir: Option<PathBuf>,
+    /// Checkpoint every N steps, and at the end
+    #[arg(long, value_name = "N")]
+    save_steps: Option<u32>,
+    /// Held-out evaluation every N steps; 0: only first and last
+    #[arg(long, value_name = "N")]
+    eval_steps: Option<u32>,
+    /// Go on with the run in DIR, or with the newest one ("latest")
+    #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = "latest", conflicts_with = "preset")]
+    resume: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Step")]
+struct StepArgs {
+    /// Prompts a step (P)
+    #[arg(long, value_name = "P")]
+    groups: Option<u32>,
+    /// Completions for each prompt (G); at least 2
+    #[arg(long, value_name = "G")]
+    num_generations: Option<u32>,
+    /// Longest completion, in tokens
+    #[arg(long, value_name = "T")]
+    max_completion_length: Option<u32>,
+    /// Softmax temperature of sampling
+    #[arg(long, value_name = "F")]
+    temperature: Option<f64>,
+    /// Peak learning rate of AdamW
+    #[arg(long, value_name = "F")]
+    learning_rate: Option<f64>,
+}
+
+impl TrainArgs {
+    /// Trains until the end, an error or Ctrl-C.
+    pub fn run(self, console: &Console) -> Result<(), CliError> {
+        let started = Instant::now();
+        let resumed = self.resumed()?;
+        let config = self.configuration(resumed.as_deref())?;
+        let stop = interrupt::stop_flag(console)?;
+        let device = loading::device(&config.model.device)?;
+        let mut policy = loading::policy_shown(&config, &device, console)?;
+        let prompts = loading::prompts(&config, &policy)?;
+        let arena = playing::open_arena(&config, console)?;
+
+        let show = if config.arena.parallel_rewards == 0 { Show::Completions } else { Show::Steps };
+        let mut terminal = TerminalSink::new(console.clone(), show);
+        let mut file = JsonlSink::default();
+        let mut sinks = Sinks::default();
+        sinks.push(&mut file);
+        sinks.push(&mut terminal);
+        let mut recorder = Recorder { sinks, stop: &stop, failure: None };
+        let mut observer = |event: Event<'_>| recorder.note(&event);
+        let run = Run { config: &config, policy: &mut policy, arena: &arena, prompts: &prompts, stop: &stop };
+        let ended = match &resumed {
+            Some(path) => run.resume(path, &mut observer),
+            None => run.start(&about(&device), &mut observer),
+        };
+        let failure = recorder.failure.take();
+        drop(terminal);
+        let summary = ended.map_err(train_error)?;
+        if let Some(failure) = failure {
+            return Err(CliError::run(failure));
+        }
+        output::print(&report::text(&summary, started.elapsed()))?;
+        if summary.interrupted { Err(CliError::Interrupted) } else { Ok(()) }
+    }
+
+    /// The run to go on with, if one was asked for.
+    fn resumed(&self) -> Result<Option<PathBuf>, CliError> {
+        let Some(asked) = &self.run.resume else { return Ok(None) };
+        let path = match (asked.as_os_str() == "latest", &self.run.output_dir) {
+            (true, Some(output_dir)) => output_dir.clone(),
+            (true, None) => run_dir::latest_run().ok_or_else(|| {
+                CliError::user_hint(
+                    format!("--resume: no run with a checkpoint in {}", run_dir::RUNS),
+                    "name the directory, as in --resume DIR, or start without --resume",
+                )
+            })?,
+            (false, Some(output_dir)) if output_dir != asked => {
+                return Err(CliError::user_hint(
+                    format!("--output-dir {} with --resume {}", output_dir.display(), asked.display()),
+                    "a resumed run goes on where it was; leave --output-dir away",
+                ));
+            }
+            (false, _) => asked.clone(),
+        };
+        Ok(Some(path))
+    }
+
+    fn configuration(&self, resumed: Option<&std::path::Path>) -> Result<Config, CliError> {
+        let mut flags = self.flags();
+        let Some(path) = resumed else { return self.source.resolve(&flags) };
+        let recorded = run_dir::recorded_text(path).map_err(CliError::user)?;
+        flags.add("output_dir", Some(path.display().to_string()));
+        self.source.resolve_over(&recorded, path, &flags)
+    }
+
+    fn flags(&self) -> Flags {
+        let mut flags = Flags::default();
+        flags
+            .add("model", self.model.model.clone())
+            .add("lora_r", self.model.lora_r)
+            .add("device", self.model.device.clone())
+            .add("steps", self.run.steps)
+            .add("seed", self.run.seed)
+            .add("output_dir", self.run.output_dir.as_ref().map(|path| path.display().to_string()))
+            .add("save_steps", self.run.save_steps)
+            .add("eval_steps", self.run.eval_steps)
+            .add("groups", self.step.groups)
+            .add("num_generations", self.step.num_generations)
+            .add("max_completion_length", self.step.max_completion_length)
+            .add("temperature", self.step.temperature)
+            .add("learning_rate", self.step.learning_rate)
+            .add("games", self.games)
+            .add("parallel_rewards", self.workers.chosen());
+        flags
+    }
+}
+
+/// Hands events to the sinks. When one cannot record any more, the run is asked to stop, with a checkpoint.
+struct Recorder<'a> {
+    sinks: Sinks<'a>,
+    stop: &'a AtomicBool,
+    failure: Option<SinkError>,
+}
+
+impl Recorder<'_> {
+    fn note(&mut self, event: &Event<'_>) {
+        if let Err(error) = self.sinks.note(event) {
+            self.stop.store(true, Ordering::SeqCst);
+            self.failure.get_or_insert(error);
+        }
+    }
+}
+
+/// What the recorded configuration says about the program and the machine.
+fn about(device: &Device) -> Vec<(&'static str, String)> {
+    let features: Vec<&str> = [("cuda", cfg!(feature = "cuda")), ("mkl", cfg!(feature = "mkl"))]
+        .into_iter()
+        .filter_map(|(name, on)| on.then_some(name))
+        .collect();
+    vec![
+        ("version", env!("CARGO_PKG_VERSION").to_owned()),
+        ("target", format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS)),
+        ("features", features.join(",")),
+        ("device", loading::device_name(device)),
+    ]
+}
+
+/// An output directory that cannot be used is the user's to mend; everything else that stops a run is not.
+fn train_error(error: TrainError) -> CliError {
+    match error {
+        TrainError::RunDir(error) if error.is_user() => CliError::user(error),
+        other => CliError::run(other),
+    }
+}

@@ -1,0 +1,83 @@
+//! Slips that real authors make. Some break the program, some only weaken it.
+
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+
+use super::choice::pick;
+
+/// Rewrites `body` with one mistake in it. The header in front of it is never touched.
+pub(super) fn make(rng: &mut ChaCha8Rng, body: &str) -> String {
+    match rng.random_range(0..9) {
+        0 => drop_character(rng, body),
+        1 => drop_line(rng, body),
+        2 => slip_indentation(rng, body),
+        3 => pick(rng, &[("return", "retrun"), (":\n", "\n"), ("==", "=")]).apply(body),
+        4 => ("range(3)", "range(4)").apply(body),
+        5 => rename_one_use(rng, body),
+        6 => drop_last_return(body),
+        7 => lower_case(body),
+        _ => pick(rng, &[("board[", "bord["), ("(board)", "(b)"), (" in board", " in b")]).apply(body),
+    }
+}
+
+trait Replacement {
+    /// The last occurrence replaced; unchanged where there is none.
+    fn apply(&self, text: &str) -> String;
+}
+
+impl Replacement for (&str, &str) {
+    fn apply(&self, text: &str) -> String {
+        match text.rfind(self.0) {
+            Some(at) => format!("{}{}{}", &text[..at], self.1, &text[at + self.0.len()..]),
+            None => text.into(),
+        }
+    }
+}
+
+fn drop_character(rng: &mut ChaCha8Rng, body: &str) -> String {
+    let places: Vec<usize> = body.char_indices().filter(|(_, c)| !c.is_whitespace()).map(|(at, _)| at).collect();
+    let at = pick(rng, &places);
+    format!("{}{}", &body[..at], &body[at + 1..])
+}
+
+/// A line of `body` that may be changed: not the rest of the header.
+fn line(rng: &mut ChaCha8Rng, lines: &[&str]) -> usize {
+    if lines.len() < 2 { 0 } else { rng.random_range(1..lines.len()) }
+}
+
+fn drop_line(rng: &mut ChaCha8Rng, body: &str) -> String {
+    let mut lines: Vec<&str> = body.split_inclusive('\n').collect();
+    if lines.len() > 2 {
+        lines.remove(line(rng, &lines));
+    }
+    lines.concat()
+}
+
+fn slip_indentation(rng: &mut ChaCha8Rng, body: &str) -> String {
+    let mut lines: Vec<&str> = body.split_inclusive('\n').collect();
+    let at = line(rng, &lines);
+    lines[at] = lines[at].strip_prefix(' ').unwrap_or(lines[at]);
+    lines.concat()
+}
+
+fn rename_one_use(rng: &mut ChaCha8Rng, body: &str) -> String {
+    let names =
+        [("slide(", "shift("), ("can(", "check("), ("value(", "evaluate("), ("max(", "best("), ("s[0]", "i[0]")];
+    let present: Vec<_> = names.into_iter().filter(|(name, _)| body.contains(name)).collect();
+    if present.is_empty() { drop_character(rng, body) } else { pick(rng, &present).apply(body) }
+}
+
+fn drop_last_return(body: &str) -> String {
+    match body.rfind("    return") {
+        Some(at) => format!("{}    pass\n", &body[..at]),
+        None => body.into(),
+    }
+}
+
+fn lower_case(body: &str) -> String {
+    let mut lower = body.to_owned();
+    for letter in ["W", "A", "S", "D"] {
+        lower = lower.replace(&format!("\"{letter}\""), &format!("\"{}\"", letter.to_lowercase()));
+    }
+    lower
+}

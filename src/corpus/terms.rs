@@ -1,0 +1,152 @@
+//! What an evaluation looks at: terms that are added up into the value of a board `b`.
+
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+
+use super::Style;
+use super::choice::{pick, weighted};
+
+/// One summand of an evaluation.
+#[derive(Debug, Clone)]
+pub(super) enum Term {
+    /// An expression over `b`, perhaps over `W`.
+    Expression(String),
+    /// Statements that change `v`, already indented for the body of the evaluation.
+    Statements(&'static str),
+}
+
+/// The terms of one evaluation, and the table `W` they need.
+#[derive(Debug, Clone)]
+pub(super) struct Terms {
+    pub terms: Vec<Term>,
+    pub table: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Room,
+    Merges,
+    RowMerges,
+    Squares,
+    Distinct,
+    Largest,
+    Corner,
+    Gradient,
+    Table,
+    PowerTable,
+    Smooth,
+    Ordered,
+    Bends,
+}
+
+/// Counts how far each line is from going one way only; by far the best judge of a board among the terms.
+const BENDS: &str = "        for r in b + list(zip(*b)):
+            up = down = 0
+            for x, y in zip(r, r[1:]):
+                d = x.bit_length() - y.bit_length()
+                if d > 0:
+                    down += d
+                else:
+                    up -= d
+            v -= 20 * min(up, down)
+";
+
+/// Draws the terms of an evaluation: one that `style` stands for, then up to two more.
+pub(super) fn draw(rng: &mut ChaCha8Rng, style: Style) -> Terms {
+    let mut kinds = vec![weighted(rng, leading(style))];
+    for _ in 0..weighted(rng, &[(4, 0), (5, 1), (2, 2)]) {
+        let kind = weighted(rng, &FOLLOWING);
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    let corner = (pick(rng, &[0, 3]), pick(rng, &[0, 3]));
+    let terms = kinds.iter().map(|kind| term(rng, *kind, corner)).collect();
+    let table = kinds.iter().any(|kind| matches!(kind, Kind::Table | Kind::PowerTable)).then(|| table(rng));
+    Terms { terms, table }
+}
+
+const FOLLOWING: [(u32, Kind); 6] =
+    [(6, Kind::Room), (3, Kind::Merges), (1, Kind::Squares), (1, Kind::Corner), (1, Kind::Smooth), (1, Kind::Largest)];
+
+fn leading(style: Style) -> &'static [(u32, Kind)] {
+    match style {
+        Style::Short | Style::Legal | Style::Merge => &[
+            (5, Kind::Room),
+            (4, Kind::Merges),
+            (2, Kind::RowMerges),
+            (2, Kind::Squares),
+            (2, Kind::Distinct),
+            (1, Kind::Largest),
+        ],
+        Style::Corner => &[(5, Kind::Corner), (4, Kind::Gradient)],
+        Style::Snake => &[(4, Kind::Table), (5, Kind::PowerTable)],
+        Style::Smooth => &[(4, Kind::Smooth), (4, Kind::Ordered), (2, Kind::Bends)],
+        Style::Ahead | Style::Chance => &[
+            (3, Kind::Room),
+            (2, Kind::Merges),
+            (2, Kind::Squares),
+            (1, Kind::Distinct),
+            (2, Kind::Corner),
+            (3, Kind::Gradient),
+            (2, Kind::Table),
+            (3, Kind::PowerTable),
+            (2, Kind::Smooth),
+            (2, Kind::Ordered),
+            (1, Kind::Bends),
+        ],
+    }
+}
+
+fn term(rng: &mut ChaCha8Rng, kind: Kind, corner: (usize, usize)) -> Term {
+    let factor = pick(rng, &[1, 2, 5, 10, 20, 50, 100, 200]);
+    let cells = "for i in range(4) for j in range(4)";
+    let lines = "for r in b + list(zip(*b))";
+    Term::Expression(match kind {
+        Kind::Room => format!("{factor} * sum(r.count(0) for r in b)"),
+        Kind::Merges => format!("{factor} * sum(x == y > 0 {lines} for x, y in zip(r, r[1:]))"),
+        Kind::RowMerges => format!("{factor} * sum(r[i] == r[i + 1] for r in b for i in range(3))"),
+        Kind::Squares => "sum(x * x for r in b for x in r)".into(),
+        Kind::Distinct => format!("-{factor} * len(set(sum(b, [])))"),
+        Kind::Largest => "max(map(max, b))".into(),
+        Kind::Corner => {
+            let factor = pick(rng, &[10, 100, 500, 1000]);
+            format!("{factor} * (b[{}][{}] == max(map(max, b)))", corner.0, corner.1)
+        }
+        Kind::Gradient => {
+            let row = if corner.0 == 3 { "i" } else { "3 - i" };
+            let column = if corner.1 == 3 { "j" } else { "3 - j" };
+            let power = pick(rng, &["", " ** 2", " ** 3"]);
+            format!("sum(b[i][j] * ({row} + {column}){power} {cells})")
+        }
+        Kind::Table => format!("sum(b[i][j] * W[i][j] {cells})"),
+        Kind::PowerTable => format!("sum(b[i][j] * {} ** W[i][j] {cells})", pick(rng, &[2, 2, 3, 4])),
+        Kind::Smooth => format!("-sum(abs(x - y) {lines} for x, y in zip(r, r[1:]))"),
+        Kind::Ordered => {
+            let sign = pick(rng, &[">=", "<="]);
+            format!("{factor} * sum(x {sign} y {lines} for x, y in zip(r, r[1:]))")
+        }
+        Kind::Bends => return Term::Statements(BENDS),
+    })
+}
+
+fn table(rng: &mut ChaCha8Rng) -> String {
+    let known = [
+        (6, Some("[[0, 1, 2, 3], [7, 6, 5, 4], [8, 9, 10, 11], [15, 14, 13, 12]]")),
+        (3, Some("[[15, 14, 13, 12], [8, 9, 10, 11], [7, 6, 5, 4], [0, 1, 2, 3]]")),
+        (3, Some("[[6, 5, 4, 3], [5, 4, 3, 2], [4, 3, 2, 1], [3, 2, 1, 0]]")),
+        (2, Some("[[3, 2, 2, 3], [2, 1, 1, 2], [2, 1, 1, 2], [3, 2, 2, 3]]")),
+        (1, Some("[[0, 0, 0, 0], [0, 1, 1, 0], [0, 1, 1, 0], [0, 0, 0, 0]]")),
+        (3, None),
+    ];
+    match weighted(rng, &known) {
+        Some(known) => known.into(),
+        None => {
+            let row = |rng: &mut ChaCha8Rng| {
+                let cells: Vec<String> = (0..4).map(|_| rng.random_range(0..10).to_string()).collect();
+                format!("[{}]", cells.join(", "))
+            };
+            format!("[{}, {}, {}, {}]", row(rng), row(rng), row(rng), row(rng))
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! What an update learns from: sampled ids with their advantages, cut into parts that fit through the model.
+
+use crate::config::{GrpoConfig, LossType, RolloutConfig};
+use crate::groups::Groups;
+use crate::prompt::Prompt;
+use crate::rollout::{Completion, FinishReason};
+
+/// One completion behind its prompt.
+#[derive(Debug, Clone)]
+struct Row {
+    /// Prompt and completion.
+    ids: Vec<u32>,
+    /// Tokens of the prompt.
+    prompt: usize,
+    sampled: Vec<f32>,
+    advantage: f32,
+    /// Weight of each of its tokens in the loss.
+    weight: f64,
+}
+
+/// The completions of a step as an update sees them.
+#[derive(Debug, Clone)]
+pub struct Batch {
+    pub(super) config: GrpoConfig,
+    pub(super) temperature: f64,
+    /// In the order of the completions.
+    rows: Vec<Row>,
+    /// Log-probabilities under the reference, in the order of the completions.
+    reference: Option<Vec<Vec<f32>>>,
+    /// Rows of each part, longest rows first.
+    parts: Vec<Vec<usize>>,
+}
+
+/// Rows of similar length as flat arrays, padded on the right to one width. `N` is the number of completion tokens.
+#[derive(Debug)]
+pub(super) struct Part {
+    /// `(rows, width)`, without the last token of each row, which is only ever predicted.
+    pub ids: Vec<u32>,
+    pub shape: (usize, usize),
+    /// `(N,)`: places in the flat `(rows * width)` that predict a completion token.
+    pub places: Vec<u32>,
+    /// `(N,)`: the tokens they predict.
+    pub targets: Vec<u32>,
+    /// `(N,)`: log-probabilities when they were sampled.
+    pub sampled: Vec<f32>,
+    /// `(N,)`: log-probabilities under the reference, if there is one.
+    pub reference: Option<Vec<f32>>,
+    /// `(N,)`: the completion's advantage.
+    pub advantage: Vec<f32>,
+    /// `(N,)`: weight in the loss.
+    pub weight: Vec<f32>,
+}
+
+impl Batch {
+    /// Puts together what was sampled and what it was worth. The ids that were sampled are the ids that are scored.
+    ///
+    /// # Panics
+    /// When there is not one prompt a group, or not one advantage a completion.
+    pub fn new(
+        prompts: &[Prompt],
+        completions: Groups<Completion>,
+        advantages: Groups<f32>,
+        rollout: &RolloutConfig,
+        config: &GrpoConfig,
+    ) -> Self {
+        assert_eq!(prompts.len(), completions.count(), "one prompt a group");
+        let size = completions.size();
+        let episodes = completions.zip(advantages).into_items();
+        let kept = |completion: &Completion| {
+            !completion.ids.is_empty()
+                && !(config.mask_truncated_completions && completion.finish == FinishReason::Length)
+        };
+        let in_loss = episodes.iter().filter(|(completion, _)| kept(completion));
+        let lengths: Vec<usize> = in_loss.map(|(completion, _)| completion.ids.len()).collect();
+        let tokens: usize = lengths.iter().sum();
+        let weight = |length: usize| match config.loss_type {
+            LossType::Dapo => 1.0 / tokens as f64,
+            LossType::Grpo => 1.0 / (lengths.len() * length) as f64,
+            LossType::DrGrpo => 1.0 / (lengths.len() * rollout.max_completion_length) as f64,
+        };
+        let row = |(index, (completion, advantage)): (usize, (Completion, f32))| Row {
+            weight: if kept(&completion) { weight(completion.ids.len()) } else { 0.0 },
+            prompt: prompts[index / size].ids.len(),
+            ids: [prompts[index / size].ids.as_slice(), &completion.ids].concat(),
+            sampled: completion.logprobs,
+            advantage,
+        };
+        let rows: Vec<Row> = episodes.into_iter().enumerate().map(row).collect();
+        let mut order: Vec<usize> = (0..rows.len()).filter(|row| rows[*row].weight > 0.0).collect();
+        // Like lengths together waste little padding; the largest part comes first, so that memory runs out at once
+        // or never.
+        order.sort_by_key(|row| std::cmp::Reverse(rows[*row].ids.len()));
+        let parts = order.chunks(config.micro_batch).map(<[usize]>::to_vec).collect();
+        Batch { config: config.clone(), temperature: rollout.temperature, rows, reference: None, parts }
+    }
+
+    /// Adds log-probabilities under the reference, in the order of the completions.
+    ///
+    /// # Panics
+    /// When they are not one for each token of each completion that counts.
+    pub fn with_reference(mut self, reference: Vec<Vec<f32>>) -> Self {
+        assert_eq!(reference.len(), self.rows.len(), "one list a completion");
+        for row in self.parts.iter().flatten() {
+            assert_eq!(reference[*row].len(), self.rows[*row].completion().len(), "one number a token");
+        }
+        self.reference = Some(reference);
+        self
+    }
+
+    /// Whether any completion is better or worse than its group. Without that there is nothing to learn, and bonuses
+    /// and penalties alone must not move the policy.
+    pub fn has_signal(&self) -> bool {
+        self.parts.iter().flatten().any(|row| self.rows[*row].advantage != 0.0)
+    }
+
+    /// Completions, those that are left out of the loss included.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there are no completions.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Tokens of one completion.
+    pub(super) fn completion_length(&self, row: usize) -> usize {
+        self.rows[row].completion().len()
+    }
+
+    /// Whether log-probabilities under the reference are there.
+    pub(super) fn has_reference(&self) -> bool {
+        self.reference.is_some()
+    }
+
+    /// The parts, in the order in which their gradients are added up.
+    pub(super) fn parts(&self) -> impl ExactSizeIterator<Item = (&[usize], Part)> {
+        self.parts.iter().map(|rows| (rows.as_slice(), self.part(rows)))
+    }
+
+    fn part(&self, indices: &[usize]) -> Part {
+        let width = indices.iter().map(|row| self.rows[*row].ids.len() - 1).max().unwrap_or(0);
+        let mut part = Part {
+            ids: vec![0; indices.len() * width],
+            shape: (indices.len(), width),
+            places: Vec::new(),
+            targets: Vec::new(),
+            sampled: Vec::new(),
+            reference: self.reference.as_ref().map(|_| Vec::new()),
+            advantage: Vec::new(),
+            weight: Vec::new(),
+        };
+        for (slot, index) in indices.iter().enumerate() {
+            let (row, start) = (&self.rows[*index], slot * width);
+            let inputs = &row.ids[..row.ids.len() - 1];
+            part.ids[start..start + inputs.len()].copy_from_slice(inputs);
+            part.places.extend((row.prompt - 1..inputs.len()).map(|place| (start + place) as u32));
+            part.targets.extend_from_slice(row.completion());
+            part.sampled.extend_from_slice(&row.sampled);
+            part.advantage.extend(row.completion().iter().map(|_| row.advantage));
+            part.weight.extend(row.completion().iter().map(|_| row.weight as f32));
+            if let (Some(all), Some(reference)) = (&mut part.reference, &self.reference) {
+                all.extend_from_slice(&reference[*index]);
+            }
+        }
+        part
+    }
+}
+
+impl Row {
+    fn completion(&self) -> &[u32] {
+        &self.ids[self.prompt..]
+    }
+}

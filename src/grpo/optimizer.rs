@@ -1,0 +1,382 @@
+//! AdamW with f32 moments, clipping by the global norm, and a state that can be read.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use candle_core::{CpuStorage, DType, Device, InplaceOp2, InplaceOp3, Layout, Storage, Tensor, Var};
+use rayon::prelude::*;
+
+use super::LearnError;
+use super::gradients::Gradients;
+use crate::config::GrpoConfig;
+
+/// Numbers a thread works on at a time. Sums are made of such pieces in order, however many threads there are.
+const PIECE: usize = 1 << 15;
+
+/// Settings of the optimiser.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AdamW {
+    /// Decay of the mean of gradients.
+    pub beta1: f64,
+    /// Decay of the mean of squared gradients.
+    pub beta2: f64,
+    /// Added to the root of the mean square.
+    pub epsilon: f64,
+    /// Decoupled decay of matrices; vectors (norms, biases) are not decayed, as in the Hugging Face trainer.
+    pub weight_decay: f64,
+    /// Gradients are scaled down to this global norm.
+    pub max_grad_norm: f64,
+}
+
+impl From<&GrpoConfig> for AdamW {
+    fn from(config: &GrpoConfig) -> Self {
+        AdamW {
+            beta1: config.adam_beta1,
+            beta2: config.adam_beta2,
+            epsilon: config.adam_epsilon,
+            weight_decay: config.weight_decay,
+            max_grad_norm: config.max_grad_norm,
+        }
+    }
+}
+
+/// First and second moment of one variable's gradient, in f32, where the variable lives.
+#[derive(Debug)]
+struct Moments {
+    mean: Tensor,
+    square: Tensor,
+}
+
+/// Moves variables against their gradients.
+///
+/// Source: Loshchilov and Hutter 2019, algorithm 2, in the form PyTorch gives it.
+#[derive(Debug)]
+pub struct Optimizer {
+    settings: AdamW,
+    /// Updates made.
+    updates: u32,
+    moments: BTreeMap<String, Moments>,
+}
+
+impl Optimizer {
+    /// An optimiser that has not moved anything yet.
+    pub fn new(trainable: &BTreeMap<String, Var>, settings: impl Into<AdamW>) -> Result<Self, LearnError> {
+        let zeros = |var: &Var| Tensor::zeros(var.shape(), DType::F32, var.device());
+        let moments = trainable
+            .iter()
+            .map(|(name, var)| Ok((name.clone(), Moments { mean: zeros(var)?, square: zeros(var)? })))
+            .collect::<Result<_, LearnError>>()?;
+        Ok(Optimizer { settings: settings.into(), updates: 0, moments })
+    }
+
+    /// One update. Returns the global norm of the gradient before clipping.
+    ///
+    /// Refused, with everything left as it was, when a variable has no gradient or a gradient is no finite number.
+    pub fn apply(
+        &mut self,
+        trainable: &BTreeMap<String, Var>,
+        gradients: &Gradients,
+        learning_rate: f64,
+    ) -> Result<f64, LearnError> {
+        let missing = |name: &&String| !gradients.contains_key(*name) || !self.moments.contains_key(*name);
+        let names: Vec<String> = trainable.keys().filter(missing).cloned().collect();
+        if !names.is_empty() {
+            return Err(LearnError::MissingGradients { names });
+        }
+        let norm = global_norm(trainable.keys().map(|name| (name, &gradients[name])))?;
+        self.updates += 1;
+        let scale = (self.settings.max_grad_norm / (norm + 1e-6)).min(1.0);
+        for (name, var) in trainable {
+            self.step(var, &gradients[name], &self.moments[name], (scale, learning_rate))?;
+        }
+        Ok(norm)
+    }
+
+    fn step(&self, var: &Var, gradient: &Tensor, moments: &Moments, rates: (f64, f64)) -> candle_core::Result<()> {
+        let (scale, learning_rate) = rates;
+        let AdamW { beta1, beta2, epsilon, weight_decay, .. } = self.settings;
+        let corrected = |beta: f64| 1.0 - beta.powi(self.updates as i32);
+        let decay = if var.rank() > 1 { weight_decay } else { 0.0 };
+        let step = Step {
+            rate: learning_rate / corrected(beta1),
+            root_correction: corrected(beta2).sqrt(),
+            epsilon,
+            keep: 1.0 - learning_rate * decay,
+        };
+        let gradient = gradient.to_dtype(DType::F32)?.contiguous()?;
+        if var.device().is_cpu() && var.dtype() == DType::F32 {
+            moments.mean.inplace_op2(&gradient, &Average { beta: beta1, scale, squared: false })?;
+            moments.square.inplace_op2(&gradient, &Average { beta: beta2, scale, squared: true })?;
+            return var.inplace_op3(&moments.mean, &moments.square, &step);
+        }
+        step_by_tensors(var, &(gradient * scale)?, moments, &step, (beta1, beta2))
+    }
+
+    /// Everything but the settings, by name: `exp_avg.{variable}`, `exp_avg_sq.{variable}` and `step`. A copy.
+    pub fn state(&self) -> Result<BTreeMap<String, Tensor>, LearnError> {
+        let mut state = BTreeMap::new();
+        for (name, Moments { mean, square }) in &self.moments {
+            state.insert(format!("exp_avg.{name}"), mean.copy()?);
+            state.insert(format!("exp_avg_sq.{name}"), square.copy()?);
+        }
+        state.insert("step".into(), Tensor::new(&[self.updates], &Device::Cpu)?);
+        Ok(state)
+    }
+
+    /// Takes over a state that [`Optimizer::state`] gave for the same variables.
+    pub fn load_state(&mut self, state: &BTreeMap<String, Tensor>) -> Result<(), LearnError> {
+        let take = |name: String, like: &Tensor| {
+            let expected = format!("a tensor of shape {:?}", like.dims());
+            match state.get(&name) {
+                Some(found) if found.dims() == like.dims() => {
+                    Ok(found.to_device(like.device())?.to_dtype(like.dtype())?.copy()?)
+                }
+                Some(found) => Err(LearnError::State { name, found: format!("shape {:?}", found.dims()), expected }),
+                None => Err(LearnError::State { name, found: "nothing".into(), expected }),
+            }
+        };
+        let updates = take("step".into(), &Tensor::new(&[self.updates], &Device::Cpu)?)?;
+        let mut moments = BTreeMap::new();
+        for (name, Moments { mean, square }) in &self.moments {
+            let mean = take(format!("exp_avg.{name}"), mean)?;
+            let square = take(format!("exp_avg_sq.{name}"), square)?;
+            moments.insert(name.clone(), Moments { mean, square });
+        }
+        self.updates = updates.to_vec1::<u32>()?[0];
+        self.moments = moments;
+        Ok(())
+    }
+
+    /// Writes the state as a safetensors file.
+    pub fn save(&self, path: &Path) -> Result<(), LearnError> {
+        let state = self.state()?;
+        safetensors::serialize_to_file(state.iter(), None, path).map_err(file_error(path))
+    }
+
+    /// Reads a state that [`Optimizer::save`] wrote for the same variables.
+    pub fn restore(&mut self, path: &Path) -> Result<(), LearnError> {
+        let tensors = candle_core::safetensors::load(path, &Device::Cpu).map_err(file_error(path))?;
+        self.load_state(&tensors.into_iter().collect())
+    }
+}
+
+fn file_error<E: std::fmt::Display>(path: &Path) -> impl FnOnce(E) -> LearnError {
+    move |error| LearnError::File { path: path.to_owned(), message: error.to_string() }
+}
+
+/// Root of the sum of squares over all gradients, summed in f64.
+fn global_norm<'a>(gradients: impl Iterator<Item = (&'a String, &'a Tensor)>) -> Result<f64, LearnError> {
+    let (mut total, mut names) = (0.0, Vec::new());
+    for (name, gradient) in gradients {
+        let squares = sum_of_squares(gradient)?;
+        if !squares.is_finite() {
+            names.push(name.clone());
+        }
+        total += squares;
+    }
+    if names.is_empty() { Ok(total.sqrt()) } else { Err(LearnError::NotFiniteGradients { names }) }
+}
+
+fn sum_of_squares(gradient: &Tensor) -> candle_core::Result<f64> {
+    let gradient = gradient.contiguous()?;
+    let (storage, layout) = gradient.storage_and_layout();
+    if let (Storage::Cpu(CpuStorage::F32(values)), Some((from, to))) = (&*storage, layout.contiguous_offsets()) {
+        let square = |piece: &[f32]| piece.iter().map(|value| f64::from(*value) * f64::from(*value)).sum::<f64>();
+        let pieces: Vec<f64> = values[from..to].par_chunks(PIECE).map(square).collect();
+        return Ok(pieces.iter().sum());
+    }
+    drop(storage);
+    Ok(f64::from(gradient.to_dtype(DType::F32)?.sqr()?.sum_all()?.to_scalar::<f32>()?))
+}
+
+/// `average = beta * average + (1 - beta) * g`, where `g` is the scaled gradient or its square.
+struct Average {
+    beta: f64,
+    scale: f64,
+    squared: bool,
+}
+
+impl InplaceOp2 for Average {
+    fn name(&self) -> &'static str {
+        "moment of a gradient"
+    }
+
+    fn cpu_fwd(
+        &self,
+        average: &mut CpuStorage,
+        average_layout: &Layout,
+        gradient: &CpuStorage,
+        gradient_layout: &Layout,
+    ) -> candle_core::Result<()> {
+        let gradient = slice(gradient, gradient_layout)?;
+        let (beta, rest, scale) = (self.beta as f32, (1.0 - self.beta) as f32, self.scale as f32);
+        let pairs = slice_mut(average, average_layout)?.par_chunks_mut(PIECE).zip(gradient.par_chunks(PIECE));
+        pairs.for_each(|(average, gradient)| {
+            for (average, gradient) in average.iter_mut().zip(gradient) {
+                let gradient = gradient * scale;
+                let term = if self.squared { gradient * gradient } else { gradient };
+                *average = beta * *average + rest * term;
+            }
+        });
+        Ok(())
+    }
+}
+
+/// `p = keep * p - rate * mean / (sqrt(square) / root_correction + epsilon)`.
+struct Step {
+    rate: f64,
+    root_correction: f64,
+    epsilon: f64,
+    keep: f64,
+}
+
+impl InplaceOp3 for Step {
+    fn name(&self) -> &'static str {
+        "step of AdamW"
+    }
+
+    fn cpu_fwd(
+        &self,
+        values: &mut CpuStorage,
+        values_layout: &Layout,
+        mean: &CpuStorage,
+        mean_layout: &Layout,
+        square: &CpuStorage,
+        square_layout: &Layout,
+    ) -> candle_core::Result<()> {
+        let (mean, square) = (slice(mean, mean_layout)?, slice(square, square_layout)?);
+        let (rate, epsilon, keep) = (self.rate as f32, self.epsilon as f32, self.keep as f32);
+        let inverse = (1.0 / self.root_correction) as f32;
+        let values = slice_mut(values, values_layout)?.par_chunks_mut(PIECE);
+        values.zip(mean.par_chunks(PIECE)).zip(square.par_chunks(PIECE)).for_each(|((values, mean), square)| {
+            for ((value, mean), square) in values.iter_mut().zip(mean).zip(square) {
+                *value = keep * *value - rate * mean / (square.sqrt() * inverse + epsilon);
+            }
+        });
+        Ok(())
+    }
+}
+
+/// The same by tensor operations, for variables that are not f32 on the CPU.
+fn step_by_tensors(
+    var: &Var,
+    gradient: &Tensor,
+    moments: &Moments,
+    step: &Step,
+    (beta1, beta2): (f64, f64),
+) -> candle_core::Result<()> {
+    let mean = ((&moments.mean * beta1)? + (gradient * (1.0 - beta1))?)?;
+    let square = ((&moments.square * beta2)? + (gradient.sqr()? * (1.0 - beta2))?)?;
+    let root = ((square.sqrt()? / step.root_correction)? + step.epsilon)?;
+    let moved = ((var.as_detached_tensor().to_dtype(DType::F32)? * step.keep)? - ((&mean * step.rate)? / root)?)?;
+    moments.mean.slice_set(&mean, 0, 0)?;
+    moments.square.slice_set(&square, 0, 0)?;
+    var.set(&moved.to_dtype(var.dtype())?)
+}
+
+fn slice<'a>(storage: &'a CpuStorage, layout: &Layout) -> candle_core::Result<&'a [f32]> {
+    match (storage, layout.contiguous_offsets()) {
+        (CpuStorage::F32(values), Some((from, to))) => Ok(&values[from..to]),
+        _ => candle_core::bail!("the optimiser works on contiguous f32 values"),
+    }
+}
+
+fn slice_mut<'a>(storage: &'a mut CpuStorage, layout: &Layout) -> candle_core::Result<&'a mut [f32]> {
+    match (storage, layout.contiguous_offsets()) {
+        (CpuStorage::F32(values), Some((from, to))) => Ok(&mut values[from..to]),
+        _ => candle_core::bail!("the optimiser works on contiguous f32 values"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SETTINGS: AdamW =
+        AdamW { beta1: 0.9, beta2: 0.95, epsilon: 1e-8, weight_decay: 0.01, max_grad_norm: f64::INFINITY };
+
+    fn one(values: &[f32], dtype: DType) -> BTreeMap<String, Var> {
+        let tensor = Tensor::from_slice(values, (2, 2), &Device::Cpu).unwrap().to_dtype(dtype).unwrap();
+        BTreeMap::from([("w".into(), Var::from_tensor(&tensor).unwrap())])
+    }
+
+    fn gradient(values: &[f32]) -> Gradients {
+        BTreeMap::from([("w".into(), Tensor::from_slice(values, (2, 2), &Device::Cpu).unwrap())])
+    }
+
+    fn values(trainable: &BTreeMap<String, Var>) -> Vec<f64> {
+        trainable["w"].flatten_all().unwrap().to_dtype(DType::F64).unwrap().to_vec1().unwrap()
+    }
+
+    #[test]
+    fn three_steps_agree_with_the_rule_worked_out_in_double_precision() {
+        // PyTorch's order of operations (decay, moments, bias correction) in Python floats; both paths.
+        let expected = [
+            [0.899000009999999, -1.8980000049999997, 0.39950000333333324, 2.997],
+            [0.9534411855511393, -1.869265061897143, 0.30159263041280204, 2.920507020295947],
+            [0.9634688375062485, -1.9059834634753503, 0.24529300542284194, 2.975045424505175],
+        ];
+        let gradients = [[0.1, -0.2, 0.3, 0.0], [-0.4, 0.1, 0.2, 0.05], [0.2, 0.3, -0.1, -0.6]];
+        for dtype in [DType::F32, DType::F64] {
+            let trainable = one(&[1.0, -2.0, 0.5, 3.0], dtype);
+            let mut optimizer = Optimizer::new(&trainable, SETTINGS).unwrap();
+            for (gradient_values, expected) in gradients.iter().zip(expected) {
+                optimizer.apply(&trainable, &gradient(gradient_values), 0.1).unwrap();
+                for (found, expected) in values(&trainable).iter().zip(expected) {
+                    assert!((found - expected).abs() < 2e-6, "{dtype:?}: {found} is not {expected}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_long_gradient_is_cut_to_the_norm_and_reported_uncut() {
+        // (3, 4, 0, 0) has norm 5; with moments that forget at once the mean is the clipped gradient itself.
+        let trainable = one(&[0.0; 4], DType::F32);
+        let settings = AdamW { beta1: 0.0, beta2: 0.0, epsilon: 1.0, weight_decay: 0.0, max_grad_norm: 1.0 };
+        let mut optimizer = Optimizer::new(&trainable, settings).unwrap();
+        assert_eq!(optimizer.apply(&trainable, &gradient(&[3.0, 4.0, 0.0, 0.0]), 1.0).unwrap(), 5.0);
+        for (found, expected) in values(&trainable).iter().zip([-0.6 / 1.6, -0.8 / 1.8, 0.0, 0.0]) {
+            assert!((found - expected).abs() < 1e-6, "{found} is not {expected}");
+        }
+    }
+
+    #[test]
+    fn no_gradient_and_no_number_are_refused_by_name_and_change_nothing() {
+        let trainable = one(&[1.0; 4], DType::F32);
+        let mut optimizer = Optimizer::new(&trainable, SETTINGS).unwrap();
+        let missing = optimizer.apply(&trainable, &Gradients::new(), 0.1).unwrap_err();
+        assert!(matches!(&missing, LearnError::MissingGradients { names } if names == &["w"]), "{missing}");
+        let infinite = optimizer.apply(&trainable, &gradient(&[f32::NAN, 0.0, 0.0, 0.0]), 0.1).unwrap_err();
+        assert!(matches!(&infinite, LearnError::NotFiniteGradients { names } if names == &["w"]), "{infinite}");
+        assert_eq!(values(&trainable), [1.0; 4]);
+        assert_eq!(optimizer.state().unwrap()["step"].to_vec1::<u32>().unwrap(), [0]);
+    }
+
+    #[test]
+    fn a_state_read_back_goes_on_bit_for_bit() {
+        let (first, second) = (gradient(&[0.1, -0.2, 0.3, 0.0]), gradient(&[-0.4, 0.1, 0.2, 0.05]));
+        let unbroken = one(&[1.0, -2.0, 0.5, 3.0], DType::F32);
+        let mut optimizer = Optimizer::new(&unbroken, SETTINGS).unwrap();
+        optimizer.apply(&unbroken, &first, 0.1).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("optimizer.safetensors");
+        optimizer.save(&path).unwrap();
+        let resumed = BTreeMap::from([("w".to_owned(), Var::from_tensor(&unbroken["w"].copy().unwrap()).unwrap())]);
+        optimizer.apply(&unbroken, &second, 0.1).unwrap();
+        let mut restored = Optimizer::new(&resumed, SETTINGS).unwrap();
+        restored.restore(&path).unwrap();
+        restored.apply(&resumed, &second, 0.1).unwrap();
+        assert_eq!(values(&unbroken), values(&resumed));
+    }
+
+    #[test]
+    fn a_state_of_other_variables_is_refused_by_name() {
+        let trainable = one(&[1.0; 4], DType::F32);
+        let mut optimizer = Optimizer::new(&trainable, SETTINGS).unwrap();
+        let mut state = optimizer.state().unwrap();
+        state.remove("exp_avg_sq.w");
+        let error = optimizer.load_state(&state).unwrap_err().to_string();
+        assert_eq!(error, "optimiser state: `exp_avg_sq.w`: found nothing, expected a tensor of shape [2, 2]");
+    }
+}

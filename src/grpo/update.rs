@@ -1,0 +1,224 @@
+//! One rollout's worth of learning.
+
+use candle_core::{Device, Shape, Tensor, WithDType};
+
+use crate::policy::{Adapters, Decoder, Policy, kernels};
+
+use super::batch::Part;
+use super::gradients::{Gradients, accumulate, gradients, parallel_parts};
+use super::{Batch, Clip, LearnError, Optimizer, clipped_surrogate, k3};
+
+/// What an update did. Means are over the completion tokens in the loss, and over the updates of the rollout.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct UpdateStats {
+    /// Value of the loss.
+    pub loss: f64,
+    /// Global norm of the gradient before clipping.
+    pub grad_norm: f64,
+    /// Mean entropy of the policy, in nats.
+    pub entropy: f64,
+    /// Mean KL divergence from the reference (k3), in nats; when there is a reference.
+    pub kl: Option<f64>,
+    /// Share of tokens whose ratio was clipped from below.
+    pub clip_ratio_low: f64,
+    /// Share of tokens whose ratio was clipped from above.
+    pub clip_ratio_high: f64,
+    /// Mean absolute difference of sampling and scoring log-probabilities before the first update, in nats.
+    pub logp_difference_mean: f64,
+    /// Largest such difference.
+    pub logp_difference_max: f64,
+}
+
+/// Sums over tokens, from which [`UpdateStats`] are made.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sums {
+    tokens: f64,
+    loss: f64,
+    entropy: f64,
+    kl: f64,
+    low: f64,
+    high: f64,
+    difference: f64,
+    difference_max: f64,
+}
+
+impl Sums {
+    fn add(&mut self, other: &Sums) {
+        self.tokens += other.tokens;
+        self.loss += other.loss;
+        self.entropy += other.entropy;
+        self.kl += other.kl;
+        self.low += other.low;
+        self.high += other.high;
+        self.difference += other.difference;
+        self.difference_max = self.difference_max.max(other.difference_max);
+    }
+}
+
+/// Learns from `batch`: `num_iterations` updates at `learning_rate`. `progress` is told parts done and parts in all.
+///
+/// A batch in which no completion is better or worse than its group moves nothing and gives no statistics.
+///
+/// With one update a rollout the ratio is taken to the policy's own log-probabilities, so it is 1 and the gradient is
+/// the policy gradient; with more, to those the tokens were sampled with.
+pub fn update(
+    policy: &Policy,
+    optimizer: &mut Optimizer,
+    batch: &Batch,
+    learning_rate: f64,
+    progress: &mut dyn FnMut(usize, usize),
+) -> Result<Option<UpdateStats>, LearnError> {
+    if !batch.has_signal() {
+        return Ok(None);
+    }
+    if batch.config.beta > 0.0 && !batch.has_reference() {
+        return Err(LearnError::NoReference { beta: batch.config.beta });
+    }
+    let parts: Vec<Part> = batch.parts().map(|(_, part)| part).collect();
+    let iterations = batch.config.num_iterations;
+    let (mut all, mut first, mut grad_norm, mut done) = (Sums::default(), None, 0.0, 0);
+    for _ in 0..iterations {
+        let mut took = || {
+            done += 1;
+            progress(done, parts.len() * iterations);
+        };
+        let (sums, sum) = pass(policy, batch, &parts, &mut took)?;
+        if !sums.loss.is_finite() {
+            return Err(LearnError::NotFiniteLoss { loss: sums.loss });
+        }
+        grad_norm += optimizer.apply(policy.trainable(), &sum, learning_rate)?;
+        all.add(&sums);
+        first.get_or_insert(sums);
+    }
+    let (first, updates) = (first.unwrap_or_default(), iterations as f64);
+    Ok(Some(UpdateStats {
+        loss: all.loss / updates,
+        grad_norm: grad_norm / updates,
+        entropy: all.entropy / all.tokens,
+        kl: batch.has_reference().then_some(all.kl / all.tokens),
+        clip_ratio_low: all.low / all.tokens,
+        clip_ratio_high: all.high / all.tokens,
+        logp_difference_mean: first.difference / first.tokens,
+        logp_difference_max: first.difference_max,
+    }))
+}
+
+/// Loss and gradients of the whole batch.
+fn pass(
+    policy: &Policy,
+    batch: &Batch,
+    parts: &[Part],
+    took: &mut dyn FnMut(),
+) -> Result<(Sums, Gradients), LearnError> {
+    let (mut sums, mut sum) = (Sums::default(), Gradients::new());
+    let work = |part: &Part| {
+        let (loss, part_sums) = part_loss(policy.decoder(), batch, part)?;
+        Ok((part_sums, gradients(&loss, policy.trainable())?))
+    };
+    parallel_parts(policy.decoder().device(), parts, work, |(part_sums, part_gradients)| {
+        sums.add(&part_sums);
+        accumulate(&mut sum, part_gradients)?;
+        took();
+        Ok(())
+    })?;
+    Ok((sums, sum))
+}
+
+/// A part's share of the loss, differentiable, and what to report of it.
+fn part_loss(decoder: &Decoder, batch: &Batch, part: &Part) -> Result<(Tensor, Sums), LearnError> {
+    let (config, device) = (&batch.config, decoder.device());
+    let (logp, entropy) = score(decoder, Adapters::On, batch.temperature, part)?;
+    let (sampled, advantage) = (vector(&part.sampled, device)?, vector(&part.advantage, device)?);
+    let old = if config.num_iterations == 1 { logp.detach() } else { sampled };
+    let clip = Clip { low: config.epsilon, high: config.epsilon_high };
+    let mut loss = clipped_surrogate(&logp, &old, &advantage, clip)?;
+    if let (Some(reference), true) = (&part.reference, config.beta > 0.0) {
+        loss = (loss + (k3(&logp, &vector(reference, device)?)? * config.beta)?)?;
+    }
+    if config.entropy_coef != 0.0 {
+        loss = (loss - (&entropy * config.entropy_coef)?)?;
+    }
+    let loss = (loss * vector(&part.weight, device)?)?.sum_all()?;
+    let now = logp.detach().to_vec1::<f32>()?;
+    let mut sums = observe(part, &now, &old.to_vec1()?, clip);
+    sums.loss = f64::from(loss.detach().to_scalar::<f32>()?);
+    sums.entropy = entropy.detach().to_vec1::<f32>()?.iter().map(|value| f64::from(*value)).sum();
+    Ok((loss, sums))
+}
+
+/// Statistics of a part's tokens.
+fn observe(part: &Part, now: &[f32], old: &[f32], clip: Clip) -> Sums {
+    let mut sums = Sums { tokens: now.len() as f64, ..Sums::default() };
+    for (token, (now, old)) in now.iter().zip(old).enumerate() {
+        let (ratio, advantage) = (f64::from(now - old).exp(), part.advantage[token]);
+        sums.low += f64::from(u8::from(advantage < 0.0 && ratio < 1.0 - clip.low));
+        sums.high += f64::from(u8::from(advantage > 0.0 && ratio > 1.0 + clip.high));
+        let difference = f64::from((now - part.sampled[token]).abs());
+        sums.difference += difference;
+        sums.difference_max = sums.difference_max.max(difference);
+        if let Some(reference) = &part.reference {
+            let difference = f64::from(reference[token] - now);
+            sums.kl += difference.exp() - difference - 1.0;
+        }
+    }
+    sums
+}
+
+/// Log-probabilities and entropies at completion tokens, both `(N,)`, at the sampling temperature. Prompt positions
+/// never reach the head.
+fn score(decoder: &Decoder, adapters: Adapters, temperature: f64, part: &Part) -> Result<(Tensor, Tensor), LearnError> {
+    let device = decoder.device();
+    let hidden = decoder.hidden(&tensor(&part.ids, part.shape, device)?, adapters)?;
+    let hidden = hidden.flatten_to(1)?.index_select(&vector(&part.places, device)?, 0)?;
+    let mut logits = decoder.logits(&hidden)?;
+    if temperature != 1.0 {
+        logits = (logits / temperature)?;
+    }
+    Ok(kernels::token_log_probs(&logits, &vector(&part.targets, device)?)?)
+}
+
+/// Log-probabilities of every completion under a reference, in the order of the completions: `decoder` is a kept copy
+/// of the start, or the policy's own with its adapters off. Completions left out of the loss get an empty list.
+pub fn reference_logprobs(decoder: &Decoder, adapters: Adapters, batch: &Batch) -> Result<Vec<Vec<f32>>, LearnError> {
+    let mut all = vec![Vec::new(); batch.len()];
+    let (rows, parts): (Vec<&[usize]>, Vec<Part>) = batch.parts().unzip();
+    let mut rows = rows.into_iter();
+    let work = |part: &Part| {
+        let (logp, _) = score(decoder, adapters, batch.temperature, part)?;
+        Ok(logp.detach().to_vec1::<f32>()?)
+    };
+    parallel_parts(decoder.device(), &parts, work, |logp| {
+        let mut logp = logp.into_iter();
+        for row in rows.next().unwrap_or_default() {
+            all[*row] = logp.by_ref().take(batch.completion_length(*row)).collect();
+        }
+        Ok(())
+    })?;
+    Ok(all)
+}
+
+fn vector<T: WithDType>(values: &[T], device: &Device) -> candle_core::Result<Tensor> {
+    tensor(values, values.len(), device)
+}
+
+fn tensor<T: WithDType>(values: &[T], shape: impl Into<Shape>, device: &Device) -> candle_core::Result<Tensor> {
+    Tensor::from_slice(values, shape, device)
+}
+
+/// Loss and gradients as an update sees them.
+#[cfg(test)]
+pub(super) fn pass_for_tests(policy: &Policy, batch: &Batch) -> Result<(f64, Gradients), LearnError> {
+    let parts: Vec<Part> = batch.parts().map(|(_, part)| part).collect();
+    let (sums, sum) = pass(policy, batch, &parts, &mut || ())?;
+    Ok((sums.loss, sum))
+}
+
+/// Log-probabilities of one completion, by the decoder alone.
+#[cfg(test)]
+pub(super) fn score_for_tests(policy: &Policy, prompt: &[u32], completion: &[u32]) -> Result<Tensor, LearnError> {
+    let ids = [prompt, completion].concat();
+    let hidden = policy.decoder().hidden(&tensor(&ids, (1, ids.len()), &Device::Cpu)?, Adapters::On)?;
+    let logits = policy.decoder().logits(&hidden.squeeze(0)?.narrow(0, prompt.len() - 1, completion.len())?)?;
+    let logp = candle_nn::ops::log_softmax(&logits, 1)?;
+    Ok(logp.gather(&vector(completion, &Device::Cpu)?.unsqueeze(1)?, 1)?.squeeze(1)?)
+}

@@ -1,0 +1,95 @@
+//! Boards in tile colours, and source with line numbers, as text for a terminal.
+
+use console::Style;
+
+/// Where a text will be shown, which decides whether it may carry colour (`NO_COLOR` and pipes are respected).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stream {
+    /// Standard output: results.
+    Stdout,
+    /// Standard error: narration.
+    Stderr,
+}
+
+impl Stream {
+    /// A style that paints only when this stream shows colour.
+    pub fn style(self) -> Style {
+        match self {
+            Stream::Stdout => Style::new().for_stdout(),
+            Stream::Stderr => Style::new().for_stderr(),
+        }
+    }
+}
+
+/// Four lines, one a row of the board, each ending in a newline.
+pub fn board_lines(board: &[[u32; 4]; 4], stream: Stream) -> String {
+    let mut text = String::new();
+    for row in board {
+        for &tile in row {
+            let (background, foreground) = tile_colours(tile);
+            let label = if tile == 0 { ".".to_owned() } else { tile.to_string() };
+            let cell = format!("{label:^7}");
+            text.push_str(&stream.style().on_color256(background).color256(foreground).apply_to(cell).to_string());
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// `source` with a line number before each line, each ending in a newline.
+pub fn numbered(source: &str, stream: Stream) -> String {
+    let dim = stream.style().dim();
+    source
+        .lines()
+        .enumerate()
+        .map(|(index, line)| format!("{} {}\n", dim.apply_to(format!("{:>4} |", index + 1)), printable(line)))
+        .collect()
+}
+
+/// Text of a model must not steer the terminal: control characters are shown as escapes.
+fn printable(line: &str) -> String {
+    line.chars()
+        .map(|letter| match letter {
+            '\t' => "    ".to_owned(),
+            letter if letter.is_control() => letter.escape_default().to_string(),
+            letter => letter.to_string(),
+        })
+        .collect()
+}
+
+/// Background and foreground in the 256-colour palette: pale to red to gold, as on the board people know.
+fn tile_colours(tile: u32) -> (u8, u8) {
+    match tile {
+        0 => (237, 242),
+        2 => (255, 238),
+        4 => (230, 238),
+        8 => (215, 232),
+        16 => (209, 232),
+        32 => (203, 232),
+        64 => (196, 255),
+        128 => (229, 232),
+        256 => (228, 232),
+        512 => (227, 232),
+        1024 => (220, 232),
+        2048 => (214, 232),
+        _ => (91, 255),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_board_shows_every_tile() {
+        let text = board_lines(&[[2, 0, 0, 0], [0, 4, 0, 0], [0, 0, 1024, 0], [0, 0, 0, 131_072]], Stream::Stdout);
+        assert_eq!(text.lines().count(), 4);
+        assert!(["2", "4", "1024", "131072"].iter().all(|tile| text.contains(tile)), "{text}");
+    }
+
+    #[test]
+    fn source_cannot_steer_the_terminal() {
+        let text = numbered("def strategy(board):\n\treturn '\u{1b}[2J'", Stream::Stdout);
+        assert!(text.contains("   2 |     return '\\u{1b}[2J'"), "{text}");
+    }
+}

@@ -1,0 +1,150 @@
+//! Standard error as the program's narrator: progress bars, and lines that scroll above them.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tracing_subscriber::fmt::MakeWriter;
+
+/// How often what moves on the screen moves.
+pub(super) const TICK: Duration = Duration::from_millis(120);
+
+/// A handle on standard error; all clones share the same bars.
+#[derive(Clone)]
+pub struct Console {
+    bars: MultiProgress,
+    interactive: bool,
+}
+
+impl Default for Console {
+    fn default() -> Self {
+        Console::new()
+    }
+}
+
+impl Console {
+    /// Looks at standard error: bars on a terminal, plain lines elsewhere.
+    pub fn new() -> Console {
+        let terminal = console::Term::stderr();
+        let interactive = terminal.is_term() && std::env::var("TERM").is_ok_and(|name| name != "dumb");
+        let target = if interactive { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        Console { bars: MultiProgress::with_draw_target(target), interactive }
+    }
+
+    /// Whether bars can be shown.
+    pub fn interactive(&self) -> bool {
+        self.interactive
+    }
+
+    /// Writes lines above the bars. A closed standard error is nobody's loss.
+    pub fn print(&self, text: &str) {
+        self.bars.suspend(|| {
+            let mut stderr = io::stderr().lock();
+            let _ = stderr.write_all(text.as_bytes());
+            if !text.ends_with('\n') {
+                let _ = stderr.write_all(b"\n");
+            }
+        });
+    }
+
+    /// Something that takes a while and has no measure: a spinner on a terminal, one line elsewhere. It is gone when
+    /// dropped.
+    pub fn wait(&self, message: &str) -> Wait {
+        if !self.interactive {
+            self.print(message);
+            return Wait { spinner: None };
+        }
+        let style = ProgressStyle::with_template("{spinner} {msg} ({elapsed})").expect("a fixed template");
+        let spinner = self.bars.add(ProgressBar::new_spinner().with_style(style).with_message(message.to_owned()));
+        spinner.enable_steady_tick(TICK);
+        Wait { spinner: Some(spinner) }
+    }
+
+    /// Adds a bar below those that are there.
+    pub(super) fn add(&self, bar: ProgressBar) -> ProgressBar {
+        self.bars.add(bar)
+    }
+
+    /// A bar that counts to `total`, shown on a terminal only. It is gone when dropped.
+    pub fn count(&self, total: usize, what: &str) -> Count {
+        let template = format!("{{spinner}} {{bar:16.cyan/white.dim}} {{pos}}/{{len}} {what}  {{wide_msg}}");
+        let style = ProgressStyle::with_template(&template).expect("a fixed template").progress_chars("━╸─");
+        let bar = self.bars.add(ProgressBar::new(total as u64).with_style(style));
+        bar.enable_steady_tick(TICK);
+        Count { bar }
+    }
+}
+
+/// A wait that is shown; see [`Console::wait`].
+pub struct Wait {
+    spinner: Option<ProgressBar>,
+}
+
+impl Wait {
+    /// Says something else from now on; without a terminal, nothing.
+    pub fn say(&self, message: String) {
+        if let Some(spinner) = &self.spinner {
+            spinner.set_message(message);
+        }
+    }
+}
+
+impl Drop for Wait {
+    fn drop(&mut self) {
+        if let Some(spinner) = &self.spinner {
+            spinner.finish_and_clear();
+        }
+    }
+}
+
+/// A count that is shown; see [`Console::count`].
+pub struct Count {
+    bar: ProgressBar,
+}
+
+impl Count {
+    /// `done` are done; `words` stand beside the bar.
+    pub fn show(&self, done: usize, words: &str) {
+        self.bar.set_position(done as u64);
+        self.bar.set_message(words.to_owned());
+    }
+}
+
+impl Drop for Count {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+impl<'a> MakeWriter<'a> for Console {
+    type Writer = LogLine;
+
+    fn make_writer(&'a self) -> LogLine {
+        LogLine { console: self.clone(), text: Vec::new() }
+    }
+}
+
+/// One log message on its way above the bars.
+pub struct LogLine {
+    console: Console,
+    text: Vec<u8>,
+}
+
+impl Write for LogLine {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.text.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for LogLine {
+    fn drop(&mut self) {
+        if !self.text.is_empty() {
+            self.console.print(&String::from_utf8_lossy(&self.text));
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! The numbers of one step, under the names that users of TRL already plot.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// One line of `metrics.jsonl`: a flat object, its keys always in this order, then the open families
+/// (`rewards/`, `verdict/`, `ending/`) by name.
+///
+/// Numbers of the update are absent from a step that made none because no group had a signal.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct StepRecord {
+    /// Steps done, this one included.
+    pub step: usize,
+    /// Value of the loss.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub loss: Option<f64>,
+    /// Global norm of the gradient before clipping.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub grad_norm: Option<f64>,
+    /// Learning rate of this step.
+    pub learning_rate: f64,
+    /// Tokens seen since the run began, prompts and completions.
+    pub num_tokens: u64,
+    /// Seconds the step took.
+    pub step_time: f64,
+    /// Mean completion length, in tokens.
+    #[serde(rename = "completions/mean_length")]
+    pub mean_length: f64,
+    /// Shortest completion, in tokens.
+    #[serde(rename = "completions/min_length")]
+    pub min_length: usize,
+    /// Longest completion, in tokens.
+    #[serde(rename = "completions/max_length")]
+    pub max_length: usize,
+    /// Share of completions cut at the longest length allowed.
+    #[serde(rename = "completions/clipped_ratio")]
+    pub clipped_ratio: f64,
+    /// Mean reward.
+    pub reward: f64,
+    /// Standard deviation of the rewards over the batch.
+    pub reward_std: f64,
+    /// Share of groups whose rewards are all the same.
+    pub frac_reward_zero_std: f64,
+    /// Mean entropy of the sampling distribution at completion tokens, in nats.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub entropy: Option<f64>,
+    /// Estimated KL divergence from the reference, in nats; only when `beta` is not 0.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub kl: Option<f64>,
+    /// Share of tokens whose ratio was clipped from below.
+    #[serde(rename = "clip_ratio/low_mean", skip_serializing_if = "Option::is_none", default)]
+    pub clip_ratio_low: Option<f64>,
+    /// Share of tokens whose ratio was clipped from above.
+    #[serde(rename = "clip_ratio/high_mean", skip_serializing_if = "Option::is_none", default)]
+    pub clip_ratio_high: Option<f64>,
+    /// Mean absolute difference of sampling and scoring log-probabilities, in nats.
+    #[serde(rename = "sampling/sampling_logp_difference/mean", skip_serializing_if = "Option::is_none", default)]
+    pub logp_difference_mean: Option<f64>,
+    /// Largest such difference.
+    #[serde(rename = "sampling/sampling_logp_difference/max", skip_serializing_if = "Option::is_none", default)]
+    pub logp_difference_max: Option<f64>,
+    /// Mean over completions of the mean score of their games; 0 for one that does not play.
+    #[serde(rename = "game/mean_score")]
+    pub mean_score: f64,
+    /// Best tile of any game.
+    #[serde(rename = "game/max_tile")]
+    pub max_tile: u32,
+    /// Share of completions that play.
+    #[serde(rename = "game/frac_played")]
+    pub frac_played: f64,
+    /// Distinct programs, comments and spacing aside.
+    #[serde(rename = "programs/unique")]
+    pub programs_unique: usize,
+    /// Completions whose evaluation was known already.
+    #[serde(rename = "programs/cache_hits")]
+    pub cache_hits: usize,
+    /// Groups with a signal.
+    #[serde(rename = "groups/trainable")]
+    pub groups_trainable: usize,
+    /// Mean fuel of a game.
+    #[serde(rename = "sandbox/fuel_mean")]
+    pub fuel_mean: f64,
+    /// Median time of an evaluation, in milliseconds.
+    #[serde(rename = "sandbox/p50_ms")]
+    pub p50_ms: f64,
+    /// 99th percentile of the time of an evaluation, in milliseconds.
+    #[serde(rename = "sandbox/p99_ms")]
+    pub p99_ms: f64,
+    /// Faults of the machine, not of a program; each was tried again.
+    #[serde(rename = "sandbox/infra_faults")]
+    pub infra_faults: usize,
+    /// Seconds of sampling.
+    #[serde(rename = "time/generate")]
+    pub time_generate: f64,
+    /// Seconds the trainer waited for rewards after sampling had ended.
+    #[serde(rename = "time/reward_wait")]
+    pub time_reward_wait: f64,
+    /// Seconds of the update.
+    #[serde(rename = "time/update")]
+    pub time_update: f64,
+    /// Completion tokens sampled a second.
+    #[serde(rename = "generate/tokens_per_s")]
+    pub tokens_per_s: f64,
+    /// The open families: `rewards/{name}/mean`, `rewards/{name}/std`, `verdict/{kind}`, `ending/{kind}`.
+    #[serde(flatten)]
+    pub families: BTreeMap<String, f64>,
+}
+
+impl StepRecord {
+    /// Sets `rewards/{name}/mean` and `rewards/{name}/std` from the values of one part of the reward.
+    pub fn reward_part(&mut self, name: &str, values: &[f32]) {
+        let (mean, std) = mean_and_std(values);
+        self.families.insert(format!("rewards/{name}/mean"), mean);
+        self.families.insert(format!("rewards/{name}/std"), std);
+    }
+
+    /// Sets `reward` and `reward_std` (over the batch, with n - 1 as in TRL).
+    pub fn rewards(&mut self, values: &[f32]) {
+        (self.reward, self.reward_std) = mean_and_std(values);
+    }
+
+    /// Counts completions with a verdict of this kind.
+    pub fn count_verdict(&mut self, kind: &str) {
+        *self.families.entry(format!("verdict/{kind}")).or_default() += 1.0;
+    }
+
+    /// Counts games that ended this way.
+    pub fn count_ending(&mut self, kind: &str) {
+        *self.families.entry(format!("ending/{kind}")).or_default() += 1.0;
+    }
+}
+
+/// Mean, and standard deviation with n - 1; 0 for fewer than two values.
+fn mean_and_std(values: &[f32]) -> (f64, f64) {
+    if values.is_empty() {
+        return (0.0, 0.0);
+    }
+    let count = values.len() as f64;
+    let mean = values.iter().map(|&value| f64::from(value)).sum::<f64>() / count;
+    if values.len() < 2 {
+        return (mean, 0.0);
+    }
+    let squares: f64 = values.iter().map(|&value| (f64::from(value) - mean).powi(2)).sum();
+    (mean, (squares / (count - 1.0)).sqrt())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_flat_in_a_fixed_order_and_reads_back() {
+        let mut record = StepRecord { step: 3, loss: Some(0.25), learning_rate: 3e-4, ..StepRecord::default() };
+        record.rewards(&[0.0, 1.0]);
+        record.reward_part("game", &[0.0, 1.0]);
+        record.count_verdict("played");
+        record.count_verdict("played");
+        record.count_ending("game_over");
+        let line = serde_json::to_string(&record).unwrap();
+        let object: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&line).unwrap();
+        let keys: Vec<&str> = object.keys().map(String::as_str).collect();
+        assert_eq!(keys[..5], ["step", "loss", "learning_rate", "num_tokens", "step_time"]);
+        assert_eq!(
+            keys[keys.len() - 4..],
+            ["ending/game_over", "rewards/game/mean", "rewards/game/std", "verdict/played"]
+        );
+        assert!(object.values().all(|value| value.is_number()), "{line}");
+        assert_eq!(object["verdict/played"], 2.0);
+        assert_eq!(serde_json::from_str::<StepRecord>(&line).unwrap(), record);
+    }
+
+    #[test]
+    fn the_deviation_is_that_of_a_sample() {
+        let mut record = StepRecord::default();
+        record.rewards(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]);
+        assert_eq!(record.reward, 5.0);
+        assert!((record.reward_std - (32.0_f64 / 7.0).sqrt()).abs() < 1e-12);
+    }
+}

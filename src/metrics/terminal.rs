@@ -1,0 +1,298 @@
+//! The run as its user watches it: a bar and what the step is doing, or a line a step where there is no terminal.
+
+use std::time::Instant;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::board::{Stream, board_lines, numbered};
+use super::console::TICK;
+use super::event::{EvaluationRecord, RunHeader, ScoredCompletion};
+use super::{Console, Event, Sink, SinkError, StepRecord};
+
+/// How much of a step is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Show {
+    /// The numbers of each step.
+    Steps,
+    /// Also every completion as it is scored: source, verdict, reward, final board (`--sequential`).
+    Completions,
+}
+
+/// Tells a run on standard error.
+pub struct TerminalSink {
+    console: Console,
+    show: Show,
+    bars: Option<Bars>,
+    max_steps: usize,
+    best_tile: u32,
+    /// Smoothed seconds a step.
+    pace: Option<f64>,
+    phase: Phase,
+}
+
+/// Line of the run, line of the step.
+struct Bars {
+    run: ProgressBar,
+    step: ProgressBar,
+}
+
+/// How far the current step has come.
+#[derive(Default)]
+struct Phase {
+    started: Option<Instant>,
+    tokens: usize,
+    finished: usize,
+    scored: usize,
+    total: usize,
+}
+
+impl TerminalSink {
+    /// Tells on `console`; bars appear when the run starts.
+    pub fn new(console: Console, show: Show) -> TerminalSink {
+        TerminalSink { console, show, bars: None, max_steps: 0, best_tile: 0, pace: None, phase: Phase::default() }
+    }
+
+    fn run_started(&mut self, header: &RunHeader) {
+        self.max_steps = header.max_steps;
+        self.console.print(&headline(header));
+        if !self.console.interactive() {
+            return;
+        }
+        let run = ProgressStyle::with_template("{prefix} {bar:16.cyan/white.dim} {wide_msg}")
+            .expect("a fixed template")
+            .progress_chars("━╸─");
+        let step = ProgressStyle::with_template("  {spinner} {wide_msg}").expect("a fixed template");
+        let run = self.console.add(ProgressBar::new(header.max_steps as u64).with_style(run));
+        let step = self.console.add(ProgressBar::new_spinner().with_style(step));
+        run.set_position(header.resumed_from as u64);
+        run.set_prefix(format!("step {}/{}", header.resumed_from, header.max_steps));
+        step.enable_steady_tick(TICK);
+        self.bars = Some(Bars { run, step });
+    }
+
+    fn step_started(&mut self, step: usize) {
+        self.phase = Phase { started: Some(Instant::now()), ..Phase::default() };
+        if let Some(bars) = &self.bars {
+            bars.run.set_prefix(format!("step {step}/{}", self.max_steps));
+            bars.step.set_message("drawing prompts");
+        }
+        if self.show == Show::Completions {
+            self.console.print(&format!("step {step}/{}", self.max_steps));
+        }
+    }
+
+    fn sampling(&self) {
+        let Some(bars) = &self.bars else { return };
+        let Phase { tokens, finished, scored, total, .. } = self.phase;
+        if finished < total || total == 0 {
+            let seconds = self.phase.started.map_or(0.0, |started| started.elapsed().as_secs_f64());
+            let speed = tokens as f64 / seconds.max(1e-3);
+            bars.step.set_message(format!(
+                "decoding: {tokens} tokens at {speed:.0}/s, {finished}/{total} written, {scored} scored"
+            ));
+        } else {
+            bars.step.set_message(format!("rewards: {scored}/{total} scored"));
+        }
+    }
+
+    fn step_done(&mut self, record: &StepRecord) {
+        self.best_tile = self.best_tile.max(record.max_tile);
+        // The latest steps tell more about the next ones than the first did.
+        let pace = self.pace.map_or(record.step_time, |pace| 0.8 * pace + 0.2 * record.step_time);
+        self.pace = Some(pace);
+        let left = duration(pace * self.max_steps.saturating_sub(record.step) as f64);
+        let numbers = format!(
+            "reward {:.3}  plays {:.0}%  score {:.0}  best {}",
+            record.reward,
+            100.0 * record.frac_played,
+            record.mean_score,
+            self.best_tile
+        );
+        let speed = format!("{:.0} tok/s", record.tokens_per_s);
+        match &self.bars {
+            Some(bars) => {
+                bars.run.set_position(record.step as u64);
+                bars.run.set_message(format!("{numbers}  {speed}  {left} left"));
+            }
+            None => self.console.print(&format!(
+                "step {}/{}  {numbers}  {speed}  {:.1} s  {left} left",
+                record.step, self.max_steps, record.step_time
+            )),
+        }
+    }
+
+    fn evaluated(&self, record: &EvaluationRecord) {
+        self.console.print(&format!(
+            "held out, after step {}: score {:.0}, {:.0}% of {} programs play, best tile {}, reward {:.3}",
+            record.step,
+            record.mean_score,
+            100.0 * record.frac_played,
+            record.samples,
+            record.max_tile,
+            record.reward
+        ));
+    }
+
+    fn completion(&self, completion: &ScoredCompletion) {
+        if self.show == Show::Completions {
+            self.console.print(&completion_text(completion));
+        }
+    }
+}
+
+impl Sink for TerminalSink {
+    fn note(&mut self, event: &Event<'_>) -> Result<(), SinkError> {
+        match *event {
+            Event::RunStarted(header) => self.run_started(header),
+            Event::StepStarted { step } => self.step_started(step),
+            Event::Decoding { tokens, finished, total } => {
+                if tokens < self.phase.tokens || self.phase.started.is_none() {
+                    // An evaluation samples outside of any step.
+                    self.phase = Phase { started: Some(Instant::now()), ..Phase::default() };
+                }
+                (self.phase.tokens, self.phase.finished, self.phase.total) = (tokens, finished, total);
+                self.sampling();
+            }
+            Event::Scored { done, total } => {
+                (self.phase.scored, self.phase.total) = (done, total);
+                self.sampling();
+            }
+            Event::CompletionScored(completion) => self.completion(completion),
+            Event::Updating { done, total } => {
+                if let Some(bars) = &self.bars {
+                    bars.step.set_message(format!("update: {done}/{total} micro-batches"));
+                }
+            }
+            Event::StepDone(record) => self.step_done(record),
+            Event::Evaluated(record) => self.evaluated(record),
+            Event::Saved { path } => self.console.print(&format!("saved {}", path.display())),
+            Event::Message(message) => self.console.print(message),
+        }
+        Ok(())
+    }
+}
+
+impl Drop for TerminalSink {
+    fn drop(&mut self) {
+        if let Some(bars) = &self.bars {
+            bars.step.finish_and_clear();
+            // The last numbers stay on the screen.
+            bars.run.abandon();
+        }
+    }
+}
+
+/// What the run is, in two lines.
+fn headline(header: &RunHeader) -> String {
+    let trained = if header.trainable == header.parameters {
+        "all trained".to_owned()
+    } else {
+        format!("{} trained", count(header.trainable))
+    };
+    let workers = match header.parallel_rewards {
+        0 => "sequential".to_owned(),
+        1 => "1 worker".to_owned(),
+        workers => format!("{workers} workers"),
+    };
+    format!(
+        "{} ({} weights, {trained}) on {}, seed {}\n\
+         {} prompts x {} completions = {} a step, {} games each, {workers}; steps {} to {} in {}",
+        header.model,
+        count(header.parameters),
+        header.device,
+        header.seed,
+        header.groups,
+        header.num_generations,
+        header.groups * header.num_generations,
+        header.games,
+        header.resumed_from + 1,
+        header.max_steps,
+        header.output_dir.display()
+    )
+}
+
+/// Everything about one completion, for `--sequential`.
+fn completion_text(completion: &ScoredCompletion) -> String {
+    let stream = Stream::Stderr;
+    let verdict = match completion.verdict.as_str() {
+        "played" => stream.style().green().apply_to(&completion.verdict),
+        "rejected" => stream.style().yellow().apply_to(&completion.verdict),
+        _ => stream.style().red().apply_to(&completion.verdict),
+    };
+    let reason = if completion.reason.is_empty() { String::new() } else { format!(" ({})", completion.reason) };
+    let parts: Vec<String> = completion.parts.iter().map(|(name, value)| format!("{name} {value:.3}")).collect();
+    let mut text = format!("completion {}\n{}", completion.index + 1, numbered(&completion.source, stream));
+    text.push_str(&format!("  {verdict}{reason}   reward {:.3} = {}", completion.reward, parts.join(" + ")));
+    if completion.games > 0 {
+        text.push_str(&format!("   score {:.0}, best tile {}", completion.mean_score, completion.max_tile));
+    }
+    text.push('\n');
+    if let Some(board) = &completion.final_board {
+        for line in board_lines(board, stream).lines() {
+            text.push_str(&format!("  {line}\n"));
+        }
+    }
+    text.push('\n');
+    text
+}
+
+/// `950`, `12.3 k`, `1.4 M`, `135 M`.
+fn count(number: usize) -> String {
+    let number = number as f64;
+    match number {
+        number if number >= 1e8 => format!("{:.0} M", number / 1e6),
+        number if number >= 1e6 => format!("{:.1} M", number / 1e6),
+        number if number >= 1e3 => format!("{:.1} k", number / 1e3),
+        _ => format!("{number}"),
+    }
+}
+
+/// `8 s`, `2:05`, `1:02:05`.
+pub fn duration(seconds: f64) -> String {
+    let whole = seconds.max(0.0).round() as u64;
+    match (whole / 3600, whole / 60 % 60, whole % 60) {
+        (0, 0, seconds) => format!("{seconds} s"),
+        (0, minutes, seconds) => format!("{minutes}:{seconds:02}"),
+        (hours, minutes, seconds) => format!("{hours}:{minutes:02}:{seconds:02}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_and_counts_read_as_people_write_them() {
+        assert_eq!([8.2, 125.0, 3725.0].map(duration), ["8 s", "2:05", "1:02:05"]);
+        assert_eq!([950, 12_345, 1_400_000, 134_515_008].map(count), ["950", "12.3 k", "1.4 M", "135 M"]);
+    }
+
+    #[test]
+    fn the_headline_prints_the_product_of_groups_and_completions() {
+        let header = RunHeader { groups: 8, num_generations: 8, max_steps: 60, ..RunHeader::default() };
+        assert!(headline(&header).contains("8 prompts x 8 completions = 64 a step"));
+    }
+
+    #[test]
+    fn a_completion_shows_source_verdict_reward_and_board() {
+        let completion = ScoredCompletion {
+            index: 3,
+            source: "def strategy(board):\n    return 'W'".into(),
+            verdict: "played".into(),
+            reason: "freeze".into(),
+            reward: 0.21,
+            parts: vec![("game".into(), 0.2), ("gate".into(), 0.01)],
+            mean_score: 512.0,
+            max_tile: 128,
+            games: 1,
+            final_board: Some([[128, 64, 0, 0]; 4]),
+            ..ScoredCompletion::default()
+        };
+        let text = completion_text(&completion);
+        for expected in
+            ["completion 4", "   2 |     return 'W'", "(freeze)", "reward 0.210 = game 0.200 + gate 0.010", "128"]
+        {
+            assert!(text.contains(expected), "{expected} in {text}");
+        }
+    }
+}

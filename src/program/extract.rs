@@ -1,0 +1,146 @@
+//! Finds the code in a text, and in the code the longest stretch that parses.
+//!
+//! A text is cut at its fences, and whatever lies between two cuts may be code: inside a fence, before the first one
+//! when the prompt opened it, or without any fence. The last stretch that defines `strategy` well wins.
+
+use ruff_python_ast::{Expr, ModModule, PythonVersion, Stmt};
+use ruff_python_parser::{Mode, ParseOptions, Parsed, parse_unchecked};
+use ruff_text_size::Ranged;
+
+use super::{Rejection, SOURCE_BYTES_MAX, line_count};
+
+/// Parses tried on one stretch: prose is passed a paragraph at a time, never a character at a time.
+const ATTEMPTS_MAX: usize = 32;
+
+/// Parses as the interpreter in the sandbox would, CPython 3.14.
+pub(super) fn parse(code: &str) -> Parsed<ModModule> {
+    let options = ParseOptions::from(Mode::Module).with_target_version(PythonVersion::PY314);
+    parse_unchecked(code, options).try_into_module().expect("module mode gives a module")
+}
+
+/// Source of the last well-formed program in `text`.
+pub(super) fn program_source(text: &str) -> Result<String, Rejection> {
+    let mut rejection = Rejection::NoFunction;
+    for stretch in stretches(text).into_iter().rev().map(dedent) {
+        if strategy_lines(&stretch).next().is_none() {
+            continue;
+        }
+        match source_in(&stretch) {
+            Ok(source) => return Ok(source),
+            Err(found) if rejection == Rejection::NoFunction => rejection = found,
+            Err(_) => {}
+        }
+    }
+    Err(rejection)
+}
+
+/// What lies between fences; the rest of a fence's line (a language, or nothing) belongs to the fence.
+fn stretches(text: &str) -> Vec<&str> {
+    let mut pieces = text.split("```");
+    let first = pieces.next();
+    first.into_iter().chain(pieces.map(|piece| piece.split_once('\n').map_or("", |(_, code)| code))).collect()
+}
+
+/// Takes away the indentation that all lines share, as in a fence below a list item.
+fn dedent(stretch: &str) -> String {
+    let lines = || stretch.lines().filter(|line| !line.trim().is_empty());
+    let indent = lines().map(|line| line.len() - line.trim_start_matches([' ', '\t']).len()).min().unwrap_or(0);
+    let same = lines().all(|line| line[..indent] == lines().next().unwrap_or_default()[..indent]);
+    if indent == 0 || !same {
+        return stretch.to_owned();
+    }
+    stretch.split_inclusive('\n').map(|line| line.get(indent..).unwrap_or("\n")).collect()
+}
+
+/// Where lines begin that are not indented and not empty.
+fn outer_lines(code: &str) -> impl DoubleEndedIterator<Item = usize> {
+    let starts = std::iter::once(0).chain(code.match_indices('\n').map(|(at, _)| at + 1).collect::<Vec<_>>());
+    starts.filter(|&at| code[at..].starts_with(|first: char| !first.is_whitespace()))
+}
+
+/// Where lines begin that define `strategy` at top level.
+fn strategy_lines(code: &str) -> impl DoubleEndedIterator<Item = usize> {
+    outer_lines(code).filter(|&at| {
+        let name = code[at..].strip_prefix("def").and_then(|rest| rest.trim_start().strip_prefix("strategy"));
+        name.is_some_and(|rest| rest.starts_with(['(', ' ', '[']))
+    })
+}
+
+/// The program in a stretch that has a line defining `strategy`.
+///
+/// Lines before the code that do not parse are passed over, a top-level line at a time; so are lines after it.
+fn source_in(stretch: &str) -> Result<String, Rejection> {
+    let last_strategy = strategy_lines(stretch).next_back().unwrap_or(0);
+    let mut start = outer_lines(stretch).next().unwrap_or(0);
+    let (mut attempts, mut earlier) = (0, None);
+    loop {
+        let code = &stretch[start..];
+        if code.len() > SOURCE_BYTES_MAX {
+            let message = format!("{} bytes; expected at most {SOURCE_BYTES_MAX}", code.len());
+            return Err(Rejection::NotCompiled { line: 1, lines: line_count(code), message });
+        }
+        attempts += 1;
+        let parsed = parse(code);
+        let Some((at, message)) = first_error(&parsed) else {
+            return without_prose(code, &parsed).ok_or(Rejection::NoFunction);
+        };
+        earlier = valid_prefix(code, at, &mut attempts).or(earlier);
+        let next = outer_lines(stretch).find(|&line| line > start + at.min(last_strategy.saturating_sub(start)));
+        match next.filter(|&next| next <= last_strategy && attempts < ATTEMPTS_MAX) {
+            Some(next) => start = next,
+            None => return earlier.ok_or_else(|| not_compiled(code, at, message)),
+        }
+    }
+}
+
+fn not_compiled(code: &str, at: usize, message: String) -> Rejection {
+    let lines = line_count(code);
+    let line = code[..at].matches('\n').count() as u32 + 1;
+    Rejection::NotCompiled { line: line.min(lines), lines, message }
+}
+
+fn first_error(parsed: &Parsed<ModModule>) -> Option<(usize, String)> {
+    let first = parsed.errors().iter().min_by_key(|error| error.location.start())?;
+    Some((first.location.start().to_usize(), first.error.to_string()))
+}
+
+/// The longest run of whole top-level lines before the error at `at` that parses and defines `strategy`.
+fn valid_prefix(code: &str, at: usize, attempts: &mut usize) -> Option<String> {
+    let first_strategy = strategy_lines(code).next()?;
+    for end in outer_lines(code).rev().filter(|&line| line <= at).take_while(|&line| line > first_strategy) {
+        *attempts += 1;
+        if *attempts > ATTEMPTS_MAX {
+            return None;
+        }
+        let parsed = parse(&code[..end]);
+        if parsed.errors().is_empty() {
+            return without_prose(&code[..end], &parsed);
+        }
+    }
+    None
+}
+
+/// The code without single words before and after, which parse as Python but are prose (`Explanation`); `None` when
+/// it does not define `strategy`.
+fn without_prose(code: &str, parsed: &Parsed<ModModule>) -> Option<String> {
+    let statements = &parsed.syntax().body;
+    let strategy = statements.iter().rposition(is_strategy)?;
+    let first = statements.iter().position(|statement| !is_bare(statement))?;
+    let start = if first == 0 { 0 } else { statements[first].start().to_usize() };
+    let bare_after = statements[strategy..].iter().find(|statement| is_bare(statement));
+    let end = bare_after.map_or(code.len(), |statement| statement.start().to_usize());
+    Some(format!("{}\n", code[start..end].trim_end()))
+}
+
+/// `def strategy` that can be called with a board.
+fn is_strategy(statement: &Stmt) -> bool {
+    let Stmt::FunctionDef(function) = statement else { return false };
+    let parameters = &function.parameters;
+    let takes_board = parameters.posonlyargs.len() + parameters.args.len() > 0 || parameters.vararg.is_some();
+    function.name.as_str() == "strategy" && !function.is_async && takes_board
+}
+
+/// An expression by itself that neither calls anything nor documents anything.
+fn is_bare(statement: &Stmt) -> bool {
+    matches!(statement, Stmt::Expr(expression) if !matches!(*expression.value, Expr::Call(_) | Expr::StringLiteral(_)))
+}

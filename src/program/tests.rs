@@ -1,0 +1,214 @@
+use super::*;
+
+fn source(text: &str) -> String {
+    Program::from_text(text).unwrap_or_else(|rejection| panic!("{rejection}:\n{text}")).source().to_owned()
+}
+
+fn rejection(text: &str) -> Rejection {
+    match Program::from_text(text) {
+        Ok(program) => panic!("accepted:\n{}", program.source()),
+        Err(rejection) => rejection,
+    }
+}
+
+fn first_error_line(text: &str) -> (u32, u32) {
+    match rejection(text) {
+        Rejection::NotCompiled { line, lines, .. } => (line, lines),
+        Rejection::NoFunction => panic!("expected a syntax error in:\n{text}"),
+    }
+}
+
+const CONSTANT: &str = "def strategy(board):\n    return \"W\"\n";
+
+#[test]
+fn plain_code_is_taken_as_it_is() {
+    assert_eq!(source(CONSTANT), CONSTANT);
+    assert_eq!(source("def strategy(board):\n    return \"W\""), CONSTANT);
+    assert_eq!(source("def strategy(board): return 'W'"), "def strategy(board): return 'W'\n");
+    assert_eq!(source(&CONSTANT.replace('\n', "\r\n")), CONSTANT);
+}
+
+#[test]
+fn code_is_found_in_a_fence_with_prose_around() {
+    for fence in ["```python", "```py", "```", "```Python3 "] {
+        assert_eq!(
+            source(&format!("Sure! Here it is:\n\n{fence}\n{CONSTANT}```\nThis moves up: it's simple.")),
+            CONSTANT
+        );
+    }
+}
+
+#[test]
+fn a_fence_that_the_prompt_opened_is_closed_by_the_completion() {
+    assert_eq!(source(&format!("{CONSTANT}```\nThis always moves up.\n")), CONSTANT);
+    assert_eq!(source("def strategy(board):\n    return \"W\"```"), CONSTANT);
+    assert_eq!(source(&format!("{CONSTANT}```\n\nExample:\n```python\nprint(strategy([[2]]))\n```\n")), CONSTANT);
+}
+
+#[test]
+fn the_last_well_formed_strategy_wins() {
+    let second = "def strategy(board):\n    return \"S\"\n";
+    assert_eq!(source(&format!("```\n{CONSTANT}```\nBetter:\n```\n{second}```")), second);
+    assert_eq!(source(&format!("```\n{CONSTANT}```\nBetter:\n```\ndef strategy(board):\n    return (\n```")), CONSTANT);
+    assert_eq!(source(&format!("{second}\ndef strategy(board:\n    return\n\n{CONSTANT}")), CONSTANT);
+    assert_eq!(source(&format!("{CONSTANT}\ndef strategy(board):\n    for m in")), CONSTANT);
+}
+
+#[test]
+fn a_later_fence_without_a_strategy_does_not_hide_it() {
+    assert_eq!(source(&format!("```python\n{CONSTANT}```\nOutput:\n```\nW W W\n```")), CONSTANT);
+}
+
+#[test]
+fn helpers_imports_constants_and_decorators_stay() {
+    let code = "import random\nfrom math import log2\n\nW = [[0, 1], [2, 3]]\n\nclass Node:\n    pass\n\n\
+                def gain(board):\n    return 0\n\n@staticmethod\ndef strategy(board):\n    return pick(board)\n\n\
+                def pick(board):\n    return 'A'\n";
+    assert_eq!(source(code), code);
+    assert_eq!(source(&format!("Here you go:\n```python\n{code}```")), code);
+    assert_eq!(source(&format!("My answer is below.\n\n{code}\nIt looks one move ahead.")), code);
+}
+
+#[test]
+fn annotations_defaults_and_nested_functions_are_allowed() {
+    for code in [
+        "def strategy(board: list[list[int]]) -> str:\n    return 'W'\n",
+        "def strategy(board, s=[0]):\n    s[0] += 1\n    return 'WASD'[s[0] % 4]\n",
+        "def strategy(board, /, *, depth=2):\n    def slide(row):\n        return row\n    return 'W'\n",
+        "def strategy(*args):\n    return 'W'\n",
+        "def strategy (board):\n\treturn 'W'\n",
+        "def strategy[T](board: T) -> str:\n    match board:\n        case _:\n            return 'W'\n",
+    ] {
+        assert_eq!(source(code), code);
+    }
+}
+
+#[test]
+fn prose_after_unfenced_code_is_left_out() {
+    for prose in [
+        "This strategy always moves up.",
+        "Explanation",
+        "Note: it's greedy",
+        "**Why it works**\n\n1. It moves up.",
+        "# Notes\nThis isn't clever (yet",
+        "Human: write another",
+    ] {
+        let code = source(&format!("{CONSTANT}\n{prose}\n"));
+        assert!(code.starts_with(CONSTANT.trim_end()), "{code}");
+        assert!(!code.contains(prose.lines().last().unwrap()), "{code}");
+    }
+}
+
+#[test]
+fn prose_before_unfenced_code_is_left_out() {
+    for prose in ["Sure!", "Sure, here's a strategy:", "Solution\n", "It's easy (really:\n\nSteps:\n- move up"] {
+        assert_eq!(source(&format!("{prose}\n\n{CONSTANT}")), CONSTANT, "{prose}");
+    }
+}
+
+#[test]
+fn a_fence_below_a_list_item_may_be_indented() {
+    assert_eq!(source("1. Code:\n\n   ```python\n   def strategy(board):\n       return \"W\"\n   ```\n"), CONSTANT);
+}
+
+#[test]
+fn without_the_function_there_is_no_program() {
+    for text in [
+        "",
+        "I cannot do that.",
+        "def move(board):\n    return 'W'\n",
+        "def strategy2(board):\n    return 'W'\n",
+        "strategy = lambda board: 'W'\n",
+        "class Player:\n    def strategy(self, board):\n        return 'W'\n",
+        "if True:\n    def strategy(board):\n        return 'W'\n",
+        "def strategy():\n    return 'W'\n",
+        "async def strategy(board):\n    return 'W'\n",
+        "'''\ndef strategy(board):\n    return 'W'\n'''\n",
+    ] {
+        assert_eq!(rejection(text), Rejection::NoFunction, "{text}");
+    }
+}
+
+#[test]
+fn a_syntax_error_is_named_by_its_line() {
+    assert_eq!(first_error_line("def strategy(board):\n    x = 1\n    y = = 2\n    return 'W'\n"), (3, 4));
+    assert_eq!(first_error_line("def strategy(board)\n    return 'W'\n"), (1, 2));
+    assert_eq!(first_error_line("Here:\n```python\ndef strategy(board):\n    return 'W\n```\n"), (2, 2));
+    assert_eq!(
+        first_error_line("Here it is, without a fence:\n\ndef strategy(board):\n    if board\n        return 'W'\n"),
+        (2, 3)
+    );
+    assert_eq!(first_error_line("def strategy(board):\n  if board:\n\treturn 'W'\n      return 'A'\n"), (3, 4));
+}
+
+#[test]
+fn a_truncated_program_does_not_compile() {
+    for text in [
+        "def strategy(board):\n    for move in 'WASD':\n        if",
+        "def strategy(board):\n    best = max(\n        [1, 2",
+        "def strategy(board):\n",
+        "def strategy(board",
+        "```python\ndef strategy(board):\n    '''Moves up.",
+    ] {
+        let (line, lines) = first_error_line(text);
+        assert!((1..=lines).contains(&line), "{text}: {line} of {lines}");
+    }
+}
+
+#[test]
+fn the_digest_does_not_see_comments_blank_lines_or_spacing() {
+    let digest = |text: &str| Program::from_text(text).unwrap().digest();
+    let spaced = "# Always up.\ndef strategy( board ) :\n\n        # up\n        return   \"W\"  # here\n\n";
+    assert_eq!(digest(CONSTANT), digest(spaced));
+    for other in ["def strategy(board):\n    return \"S\"\n", "def strategy(b):\n    return \"W\"\n"] {
+        assert_ne!(digest(CONSTANT), digest(other));
+    }
+    let nested = "def strategy(board):\n    if board:\n        x = 1\n    return 'W'\n";
+    assert_ne!(digest(nested), digest(&nested.replace("\n    return", "\n        return")));
+}
+
+#[test]
+fn hostile_texts_are_answered_and_not_died_of() {
+    let deep = 30_000;
+    let body = [
+        "(".repeat(deep),
+        "[".repeat(deep),
+        format!("{}1{}", "[".repeat(deep), "]".repeat(deep)),
+        format!("x{}", ".a".repeat(deep)),
+        format!("{}1", "-".repeat(deep)),
+        format!("{}1", "not ".repeat(deep / 4)),
+        format!("{}1", "lambda:".repeat(deep / 8)),
+        format!("1{}", "+1".repeat(deep)),
+        format!("1{}", "**1".repeat(deep / 3)),
+        format!("x{}", "()".repeat(deep)),
+        format!("x{}", "[0]".repeat(deep / 2)),
+        format!("1{}", " if 1 else 1".repeat(deep / 13)),
+        "\0".repeat(100),
+        "f'{".repeat(1000),
+        "\u{feff}\u{202e}".into(),
+    ];
+    let tower: String = (0..300).map(|depth| format!("{}if 1:\n", " ".repeat(depth + 1))).collect();
+    let texts = body.iter().map(|body| format!("def strategy(board):\n    {body}\n"));
+    for text in
+        texts.chain([format!("def strategy(board):\n{tower}"), "```".repeat(10_000), "\ndef strategy(".repeat(4000)])
+    {
+        let small = std::thread::Builder::new().stack_size(2 << 20);
+        small.spawn(move || drop(Program::from_text(&text))).unwrap().join().unwrap();
+    }
+}
+
+#[test]
+fn a_program_has_a_longest_size() {
+    let long = format!("def strategy(board):\n    return '{}'\n", "W".repeat(SOURCE_BYTES_MAX));
+    assert!(rejection(&long).to_string().contains("expected at most 65536"));
+}
+
+#[test]
+fn everything_accepted_is_accepted_again_unchanged() {
+    for text in
+        [CONSTANT, "Sure\n\nimport random\n\ndef strategy(board):\n    return random.choice('WASD')\n\nThat's it."]
+    {
+        let program = Program::from_text(text).unwrap();
+        assert_eq!(Program::from_text(program.source()).unwrap(), program);
+    }
+}

@@ -1,0 +1,96 @@
+//! Prompt files: a few lines of front matter that say what the file is, then the words.
+
+use super::PromptError;
+
+/// A parsed file of `prompts/`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PromptFile {
+    /// Style it asks for; also its file name.
+    pub style: String,
+    /// What it asks for, in a few words.
+    pub asks: String,
+    /// The request, as a chat model reads it.
+    pub body: String,
+}
+
+/// A request and its answer, shown before every request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Example {
+    pub request: String,
+    pub program: String,
+}
+
+/// From the simplest style on. The order gives prompts their ids and style tokens theirs: append.
+const PROMPTS: [(&str, &str); 8] = [
+    ("short.md", include_str!("../../prompts/short.md")),
+    ("legal.md", include_str!("../../prompts/legal.md")),
+    ("merge.md", include_str!("../../prompts/merge.md")),
+    ("corner.md", include_str!("../../prompts/corner.md")),
+    ("snake.md", include_str!("../../prompts/snake.md")),
+    ("smooth.md", include_str!("../../prompts/smooth.md")),
+    ("ahead.md", include_str!("../../prompts/ahead.md")),
+    ("chance.md", include_str!("../../prompts/chance.md")),
+];
+
+/// All prompts.
+pub(super) fn prompts() -> Result<Vec<PromptFile>, PromptError> {
+    PROMPTS.iter().map(|(name, text)| PromptFile::parse(name, text)).collect()
+}
+
+/// The words that open every chat.
+pub(super) fn system() -> Result<String, PromptError> {
+    let parts = Parts::split("chat/system.md", include_str!("../../prompts/chat/system.md"))?;
+    Ok(parts.body.into())
+}
+
+/// The worked example of every chat.
+pub(super) fn example() -> Result<Example, PromptError> {
+    let name = "chat/example.md";
+    let parts = Parts::split(name, include_str!("../../prompts/chat/example.md"))?;
+    let (request, program) = parts
+        .body
+        .split_once("\n===\n")
+        .ok_or_else(|| invalid(name, "expected a line === between request and program"))?;
+    Ok(Example { request: request.into(), program: program.into() })
+}
+
+impl PromptFile {
+    /// Reads the text of the file `name`.
+    pub fn parse(name: &str, text: &str) -> Result<Self, PromptError> {
+        let parts = Parts::split(name, text)?;
+        let style = parts.field("style")?;
+        if name.strip_suffix(".md") != Some(style) {
+            return Err(invalid(name, &format!("found style {style}; expected the name of the file")));
+        }
+        Ok(PromptFile { style: style.into(), asks: parts.field("asks")?.into(), body: parts.body.into() })
+    }
+}
+
+struct Parts<'a> {
+    name: &'a str,
+    front: &'a str,
+    body: &'a str,
+}
+
+impl<'a> Parts<'a> {
+    fn split(name: &'a str, text: &'a str) -> Result<Self, PromptError> {
+        let front_and_body = text.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n"));
+        let (front, body) = front_and_body.ok_or_else(|| invalid(name, "expected front matter between lines ---"))?;
+        let body = body.trim();
+        if body.is_empty() {
+            return Err(invalid(name, "expected words after the front matter"));
+        }
+        Ok(Parts { name, front, body })
+    }
+
+    fn field(&self, key: &str) -> Result<&'a str, PromptError> {
+        let value = self.front.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'));
+        value
+            .map(str::trim)
+            .ok_or_else(|| invalid(self.name, &format!("expected a line `{key}: ...` in the front matter")))
+    }
+}
+
+fn invalid(name: &str, message: &str) -> PromptError {
+    PromptError::File { name: name.into(), message: message.into() }
+}

@@ -1,0 +1,159 @@
+//! The loop over tokens: one batch, from prompts to the last completion.
+
+use candle_core::Tensor;
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+
+use crate::config::RolloutConfig;
+use crate::policy::{Cache, Policy};
+use crate::prompt::Prompt;
+use crate::seed::{Purpose, Seed};
+
+use super::{Completion, FinishReason, RolloutError, RolloutEvent, Sampler};
+
+/// Share of a batch that may have ended before the rest is moved together. Moving copies the cache, so it must not
+/// happen for every row that ends.
+pub(super) const IDLE_SHARE: f64 = 0.25;
+/// Logits that are worth a thread.
+const LOGITS_PER_TASK: usize = 16_384;
+
+/// One sequence that still decodes, or has ended and was not yet removed from the batch.
+struct Row {
+    index: usize,
+    rng: ChaCha8Rng,
+    ids: Vec<u32>,
+    logprobs: Vec<f32>,
+    weights: Vec<f32>,
+    ended: bool,
+}
+
+/// A batch of sequences in the order of the cache.
+pub(super) struct Decoding<'a> {
+    policy: &'a Policy,
+    sampler: Sampler,
+    longest: usize,
+    cache: Cache,
+    rows: Vec<Row>,
+    /// Of the next token, `(rows, vocab_size)`.
+    logits: Tensor,
+    finished: Vec<Option<Completion>>,
+    tokens: usize,
+}
+
+impl<'a> Decoding<'a> {
+    /// Feeds each prompt once and repeats it for its group.
+    pub fn begin(
+        policy: &'a Policy,
+        prompts: &[Prompt],
+        config: &RolloutConfig,
+        seed: Seed,
+    ) -> Result<Self, RolloutError> {
+        let (decoder, longest) = (policy.decoder(), config.max_completion_length);
+        let prompt = prompts.iter().map(|prompt| prompt.ids.len()).max().unwrap_or(0);
+        let limit = decoder.config().max_position_embeddings;
+        if prompt + longest > limit {
+            return Err(RolloutError::TooLong { prompt, completion: longest, limit });
+        }
+        let mut cache = decoder.new_cache(prompts.len(), prompt + longest)?;
+        let ids: Vec<&[u32]> = prompts.iter().map(|prompt| prompt.ids.as_slice()).collect();
+        let logits = decoder.prefill(&ids, &mut cache)?;
+        cache.expand(config.num_generations)?;
+        let of_prompt: Vec<u32> =
+            (0..prompts.len() as u32).flat_map(|prompt| std::iter::repeat_n(prompt, config.num_generations)).collect();
+        let count = of_prompt.len();
+        let logits = logits.index_select(&Tensor::from_vec(of_prompt, count, decoder.device())?, 0)?;
+        let row = |index| Row {
+            index,
+            rng: seed.child(Purpose::Sample, index as u64).rng(),
+            ids: Vec::new(),
+            logprobs: Vec::new(),
+            weights: Vec::new(),
+            ended: false,
+        };
+        let rows = (0..count).map(row).collect();
+        let sampler = Sampler::new(config);
+        Ok(Decoding { policy, sampler, longest, cache, rows, logits, finished: vec![None; count], tokens: 0 })
+    }
+
+    /// Decodes until every row has ended. Rows that have ended are removed once they are `idle_share` of the batch.
+    pub fn run(
+        mut self,
+        idle_share: f64,
+        observer: &mut dyn FnMut(RolloutEvent<'_>),
+    ) -> Result<Vec<Completion>, RolloutError> {
+        while !self.rows.is_empty() {
+            self.sample()?;
+            self.release(observer);
+            let ended = self.rows.iter().filter(|row| row.ended).count();
+            if ended == self.rows.len() {
+                break;
+            }
+            if ended as f64 >= idle_share * self.rows.len() as f64 && ended > 0 {
+                self.compact()?;
+            }
+            let decoder = self.policy.decoder();
+            // A row that has ended repeats its last token until it is removed; nobody looks at what follows.
+            let ids: Vec<u32> = self.rows.iter().map(|row| row.ids.last().copied().unwrap_or(0)).collect();
+            let ids = Tensor::from_vec(ids, self.rows.len(), decoder.device())?;
+            self.logits = decoder.step(&ids, &mut self.cache)?;
+        }
+        Ok(self.finished.into_iter().flatten().collect())
+    }
+
+    /// Draws one token for every row that has not ended.
+    fn sample(&mut self) -> Result<(), RolloutError> {
+        let logits = self.logits.flatten_all()?.to_vec1::<f32>()?;
+        let vocabulary = logits.len() / self.rows.len();
+        let (sampler, stop_ids, longest) = (self.sampler, self.policy.tokenizer().stop_ids(), self.longest);
+        let draw = |(row, logits): (&mut Row, &[f32])| {
+            if row.ended {
+                return Ok(0);
+            }
+            let Some((token, logp)) = sampler.draw(logits, row.rng.random(), &mut row.weights) else {
+                return Err(RolloutError::NotFinite { index: row.index, token: row.ids.len() });
+            };
+            row.ids.push(token);
+            row.logprobs.push(logp);
+            row.ended = stop_ids.contains(&token) || row.ids.len() == longest;
+            Ok(1)
+        };
+        let rows = self.rows.par_iter_mut().zip(logits.par_chunks_exact(vocabulary));
+        let drawn: Vec<Result<usize, RolloutError>> =
+            rows.with_min_len(LOGITS_PER_TASK.div_ceil(vocabulary)).map(draw).collect();
+        for drawn in drawn {
+            self.tokens += drawn?;
+        }
+        Ok(())
+    }
+
+    /// Hands out the completions that have just ended.
+    fn release(&mut self, observer: &mut dyn FnMut(RolloutEvent<'_>)) {
+        let tokenizer = self.policy.tokenizer();
+        for row in &mut self.rows {
+            if !row.ended || self.finished[row.index].is_some() {
+                continue;
+            }
+            let stopped = row.ids.last().is_some_and(|last| tokenizer.stop_ids().contains(last));
+            let written = if stopped { &row.ids[..row.ids.len() - 1] } else { &row.ids[..] };
+            let completion = Completion {
+                text: tokenizer.decode(written),
+                ids: row.ids.clone(),
+                logprobs: std::mem::take(&mut row.logprobs),
+                finish: if stopped { FinishReason::Stop } else { FinishReason::Length },
+            };
+            observer(RolloutEvent::Finished { index: row.index, completion: &completion });
+            self.finished[row.index] = Some(completion);
+        }
+        let finished = self.finished.iter().flatten().count();
+        observer(RolloutEvent::Tokens { tokens: self.tokens, finished });
+    }
+
+    /// Removes rows that have ended.
+    fn compact(&mut self) -> Result<(), RolloutError> {
+        let live: Vec<usize> = (0..self.rows.len()).filter(|slot| !self.rows[*slot].ended).collect();
+        self.cache.select(&live)?;
+        self.rows.retain(|row| !row.ended);
+        Ok(())
+    }
+}

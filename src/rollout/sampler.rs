@@ -1,0 +1,166 @@
+//! One token from one row of logits.
+
+use crate::config::RolloutConfig;
+
+/// How a distribution is sharpened and cut before a token is drawn from it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sampler {
+    temperature: f32,
+    top_k: usize,
+    top_p: f64,
+    min_p: f32,
+}
+
+impl Sampler {
+    /// As the configuration says.
+    pub fn new(config: &RolloutConfig) -> Self {
+        Sampler {
+            temperature: config.temperature as f32,
+            top_k: config.top_k,
+            top_p: config.top_p,
+            min_p: config.min_p as f32,
+        }
+    }
+
+    /// Draws a token by inverting the cumulative distribution at `uniform`, in the order of token ids.
+    ///
+    /// * `logits`: `(V,)`; `uniform`: in `0..1`; `weights`: room to work in, its content is lost.
+    /// * Returns the token and its log-probability at this temperature, in nats, nothing cut; none when a logit is no
+    ///   number.
+    pub fn draw(&self, logits: &[f32], uniform: f64, weights: &mut Vec<f32>) -> Option<(u32, f32)> {
+        let top = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        let inverse = self.temperature.recip();
+        weights.clear();
+        weights.extend(logits.iter().map(|logit| ((logit - top) * inverse).exp()));
+        let whole: f64 = weights.iter().map(|weight| f64::from(*weight)).sum();
+        if !whole.is_finite() || whole < 1.0 {
+            return None;
+        }
+        let kept = if self.cuts() { self.cut(weights) } else { whole };
+        let token = invert(weights, uniform * kept);
+        Some((token as u32, (logits[token] - top) * inverse - whole.ln() as f32))
+    }
+
+    fn cuts(&self) -> bool {
+        self.top_k > 0 || self.top_p < 1.0 || self.min_p > 0.0
+    }
+
+    /// Sets the weight of every token that may not be drawn to zero; returns the sum of the others. Ties are kept in
+    /// the order of ids. The likeliest token always stays.
+    fn cut(&self, weights: &mut [f32]) -> f64 {
+        let mut order: Vec<usize> = (0..weights.len()).collect();
+        order.sort_by(|a, b| weights[*b].total_cmp(&weights[*a]));
+        let mut keep = if self.top_k > 0 { self.top_k.min(order.len()) } else { order.len() };
+        if self.top_p < 1.0 {
+            let total: f64 = order[..keep].iter().map(|token| f64::from(weights[*token])).sum();
+            let mut before = 0.0;
+            let reached = |token: &usize| {
+                let full = before >= self.top_p * total;
+                before += f64::from(weights[*token]);
+                full
+            };
+            keep = order[..keep].iter().position(reached).unwrap_or(keep);
+        }
+        let least = self.min_p * weights[order[0]];
+        keep = order[..keep].iter().position(|token| weights[*token] < least).unwrap_or(keep);
+        order[keep.max(1)..].iter().for_each(|token| weights[*token] = 0.0);
+        weights.iter().map(|weight| f64::from(*weight)).sum()
+    }
+}
+
+/// First token whose cumulative weight exceeds `target`.
+fn invert(weights: &[f32], target: f64) -> usize {
+    let mut cumulative = 0.0;
+    let mut last = 0;
+    for (token, weight) in weights.iter().enumerate() {
+        if *weight > 0.0 {
+            cumulative += f64::from(*weight);
+            last = token;
+            if cumulative > target {
+                break;
+            }
+        }
+    }
+    last
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seed::{Purpose, Seed};
+    use rand::Rng;
+
+    fn sampler(temperature: f32) -> Sampler {
+        Sampler { temperature, top_k: 0, top_p: 1.0, min_p: 0.0 }
+    }
+
+    fn counts(sampler: Sampler, logits: &[f32], draws: usize) -> Vec<usize> {
+        let mut rng = Seed::root(1).child(Purpose::Sample, 0).rng();
+        let mut counts = vec![0; logits.len()];
+        for _ in 0..draws {
+            let (token, _) = sampler.draw(logits, rng.random(), &mut Vec::new()).unwrap();
+            counts[token as usize] += 1;
+        }
+        counts
+    }
+
+    #[test]
+    fn tokens_are_drawn_as_often_as_softmax_says() {
+        // Probabilities 1/2, 1/4, 1/8, 1/8 at T = 1; proportional to 4, 2, sqrt 2 ... squared-rooted at T = 2.
+        let logits = [8f32.ln(), 4f32.ln(), 2f32.ln(), 2f32.ln()];
+        let roots: [f64; 4] = [8f64.sqrt(), 2.0, 2f64.sqrt(), 2f64.sqrt()];
+        let total: f64 = roots.iter().sum();
+        for (temperature, expected) in [(1.0, [0.5, 0.25, 0.125, 0.125]), (2.0, roots.map(|root| root / total))] {
+            let draws = 20_000;
+            let counts = counts(sampler(temperature), &logits, draws);
+            let chi_square: f64 = counts
+                .iter()
+                .zip(expected)
+                .map(|(count, share)| (*count as f64 - share * draws as f64).powi(2) / (share * draws as f64))
+                .sum();
+            // 99.9 % quantile of chi-square with 3 degrees of freedom.
+            assert!(chi_square < 16.27, "T = {temperature}: {counts:?}, chi-square {chi_square}");
+        }
+    }
+
+    #[test]
+    fn log_probability_is_that_of_the_whole_tempered_distribution() {
+        let logits = [8f32.ln(), 4f32.ln(), 4f32.ln()];
+        let cut = Sampler { top_k: 1, ..sampler(1.0) };
+        for sampler in [sampler(1.0), cut] {
+            let (token, logp) = sampler.draw(&logits, 0.3, &mut Vec::new()).unwrap();
+            assert_eq!(token, 0);
+            assert!((logp - 0.5f32.ln()).abs() < 1e-6);
+        }
+        // At T = 1/2 the weights are squared: 64, 16, 16.
+        let (_, logp) = sampler(0.5).draw(&logits, 0.3, &mut Vec::new()).unwrap();
+        assert!((logp - (64f32 / 96.0).ln()).abs() < 1e-6);
+    }
+
+    #[test]
+    fn cuts_leave_the_likeliest() {
+        // 8/15, 4/15, 2/15, 1/15.
+        let logits = [2f32.ln(), 8f32.ln(), 1f32.ln(), 4f32.ln()];
+        let drawn = |sampler| counts(sampler, &logits, 500).iter().map(|count| *count > 0).collect::<Vec<_>>();
+        assert_eq!(drawn(Sampler { top_k: 2, ..sampler(1.0) }), [false, true, false, true]);
+        assert_eq!(drawn(Sampler { top_p: 0.5, ..sampler(1.0) }), [false, true, false, false]);
+        assert_eq!(drawn(Sampler { top_p: 0.85, ..sampler(1.0) }), [true, true, false, true]);
+        assert_eq!(drawn(Sampler { min_p: 0.2, ..sampler(1.0) }), [true, true, false, true]);
+        assert_eq!(drawn(sampler(1.0)), [true; 4]);
+    }
+
+    #[test]
+    fn no_number_is_no_token() {
+        for logits in [[f32::NAN, 0.0], [f32::INFINITY, 0.0], [f32::NEG_INFINITY, f32::NEG_INFINITY]] {
+            assert_eq!(sampler(1.0).draw(&logits, 0.5, &mut Vec::new()), None, "{logits:?}");
+        }
+        assert_eq!(sampler(1.0).draw(&[f32::NEG_INFINITY, 0.0], 0.0, &mut Vec::new()), Some((1, 0.0)));
+    }
+
+    #[test]
+    fn the_ends_of_the_unit_interval_are_tokens() {
+        let logits = [0.0, 0.0, f32::NEG_INFINITY];
+        assert_eq!(sampler(1.0).draw(&logits, 0.0, &mut Vec::new()).unwrap().0, 0);
+        assert_eq!(sampler(1.0).draw(&logits, 1.0 - f64::EPSILON, &mut Vec::new()).unwrap().0, 1);
+    }
+}

@@ -1,0 +1,100 @@
+use super::fixture::{END, builtin_sized_policy, prompts, rollout_config, tiny_policy};
+use super::*;
+use crate::seed::Purpose;
+
+fn sample(policy: &Policy, prompts: &[Prompt], config: &RolloutConfig) -> Vec<Completion> {
+    generate(policy, prompts, config, Seed::root(5), &mut |_| ()).unwrap().into_items()
+}
+
+#[test]
+fn a_completion_ends_at_its_end_token_or_at_the_longest_length() {
+    let policy = tiny_policy();
+    let completions = sample(&policy, &prompts(), &rollout_config(16, 12));
+    assert_eq!(completions.len(), 32);
+    for completion in &completions {
+        let (last, before) = completion.ids.split_last().unwrap();
+        assert!(!before.contains(&END));
+        assert_eq!(completion.finish == FinishReason::Stop, *last == END);
+        assert!(*last == END || completion.ids.len() == 12);
+        assert_eq!(completion.logprobs.len(), completion.ids.len());
+        let written = if *last == END { before } else { &completion.ids };
+        let words: Vec<String> = written.iter().map(|id| format!("w{id}")).collect();
+        assert_eq!(completion.text, words.join(" "));
+    }
+    let stopped = completions.iter().filter(|completion| completion.finish == FinishReason::Stop).count();
+    assert!((1..32).contains(&stopped), "both ways of ending are covered: {stopped}");
+}
+
+#[test]
+fn every_completion_is_handed_out_once_as_soon_as_it_ends() {
+    let (policy, config) = (tiny_policy(), rollout_config(8, 12));
+    let mut out: Vec<(usize, Completion, usize)> = Vec::new();
+    let mut counted = 0;
+    let groups = generate(&policy, &prompts(), &config, Seed::root(5), &mut |event| match event {
+        RolloutEvent::Finished { index, completion } => out.push((index, completion.clone(), counted)),
+        RolloutEvent::Tokens { tokens, finished } => {
+            counted = tokens;
+            assert_eq!(finished, out.len());
+        }
+    });
+    let completions = groups.unwrap().into_items();
+    assert_eq!(counted, completions.iter().map(|completion| completion.ids.len()).sum::<usize>());
+    let lengths: Vec<usize> = out.iter().map(|(_, completion, _)| completion.ids.len()).collect();
+    assert!(lengths.is_sorted(), "shorter ones come first: {lengths:?}");
+    out.sort_by_key(|(index, ..)| *index);
+    let in_order: Vec<Completion> = out.into_iter().map(|(_, completion, _)| completion).collect();
+    assert_eq!(in_order, completions);
+}
+
+#[test]
+fn company_and_compaction_do_not_change_a_completion() {
+    let (policy, config, seed) = (tiny_policy(), rollout_config(8, 24), Seed::root(5));
+    let run = |prompts: &[Prompt], idle_share| {
+        Decoding::begin(&policy, prompts, &config, seed).unwrap().run(idle_share, &mut |_| ()).unwrap()
+    };
+    let ids = |completions: &[Completion]| completions.iter().map(|it| it.ids.clone()).collect::<Vec<_>>();
+    let usual = ids(&run(&prompts(), decoding::IDLE_SHARE));
+    assert_eq!(usual, ids(&run(&prompts(), 2.0)), "never compacted");
+    assert_eq!(usual, ids(&run(&prompts(), 0.0)), "compacted whenever a row ends");
+    assert_eq!(usual[..8], ids(&run(&prompts()[..1], decoding::IDLE_SHARE)), "the first prompt alone");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_completions_and_another_seed_others() {
+    let (policy, config) = (tiny_policy(), rollout_config(4, 12));
+    let other = generate(&policy, &prompts(), &config, Seed::root(6), &mut |_| ()).unwrap().into_items();
+    let (first, again) = (sample(&policy, &prompts(), &config), sample(&policy, &prompts(), &config));
+    assert_eq!(first, again);
+    assert_ne!(first, other);
+    assert_ne!(first[0].ids, first[1].ids, "members of a group differ");
+}
+
+#[test]
+fn a_completion_that_cannot_fit_is_refused_with_what_would() {
+    let error = generate(&tiny_policy(), &prompts(), &rollout_config(2, 60), Seed::root(5), &mut |_| ()).unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("rollout.max_completion_length = 60") && text.contains("at most 58"), "{text}");
+}
+
+#[test]
+fn weights_that_are_no_numbers_are_named_not_sampled() {
+    let policy = tiny_policy();
+    let broken = policy.trainable().iter().map(|(name, var)| (name.clone(), (var.as_tensor() * f64::NAN).unwrap()));
+    policy.set_trainable(&broken.collect()).unwrap();
+    let error = generate(&policy, &prompts(), &rollout_config(2, 4), Seed::root(5), &mut |_| ()).unwrap_err();
+    assert!(matches!(error, RolloutError::NotFinite { index: 0, token: 0 }), "{error}");
+}
+
+#[test]
+#[ignore = "a measurement: cargo test --release measure_ -- --ignored --nocapture"]
+fn measure_generation_of_the_builtin_shape() {
+    let (policy, prompt) = (builtin_sized_policy(), prompts()[..1].to_vec());
+    let eight: Vec<Prompt> = std::iter::repeat_n(prompt, 8).flatten().collect();
+    for length in [100, 256] {
+        let start = std::time::Instant::now();
+        let seed = Seed::root(1).child(Purpose::Step, 0);
+        let done = generate(&policy, &eight, &rollout_config(8, length), seed, &mut |_| ()).unwrap();
+        let tokens: usize = done.items().iter().map(|completion| completion.ids.len()).sum();
+        println!("64 rows, at most {length} tokens: {tokens} tokens in {:?}", start.elapsed());
+    }
+}

@@ -1,0 +1,100 @@
+//! Everything a run needs to go on, on disk as a whole or not at all.
+//!
+//! A checkpoint holds the weights that are trained (full model or PEFT adapter), the moments of the optimiser, and the
+//! trainer's state. Chance needs no state: every stream is derived from the root seed and the number of the step.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::grpo::Optimizer;
+use crate::metrics::{EvaluationRecord, StepRecord};
+use crate::policy::Policy;
+
+use super::TrainError;
+use super::hall_of_fame::HallOfFame;
+use super::run_dir::{RunDir, RunDirError};
+
+const STATE: &str = "trainer_state.json";
+const CHANCE: &str = "rng_state.json";
+const OPTIMIZER: &str = "optimizer.safetensors";
+
+/// What the loop knows besides weights and moments. Key names as in Hugging Face's `trainer_state.json`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct TrainerState {
+    /// Steps done.
+    pub global_step: usize,
+    /// Steps the run was asked for.
+    pub max_steps: usize,
+    /// Tokens seen, prompts and completions.
+    pub num_input_tokens_seen: u64,
+    /// One record a step.
+    pub log_history: Vec<StepRecord>,
+    /// Held-out evaluations so far.
+    pub evaluations: Vec<EvaluationRecord>,
+    /// Best programs so far.
+    pub hall_of_fame: HallOfFame,
+}
+
+/// State of chance: counters, since every stream is derived.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Chance {
+    root_seed: u64,
+    next_step: usize,
+}
+
+/// Writes `checkpoint-N` for the state's step and removes older ones beyond `keep`.
+pub fn save(
+    dir: &RunDir,
+    policy: &Policy,
+    optimizer: &Optimizer,
+    state: &TrainerState,
+    (root_seed, keep): (u64, usize),
+) -> Result<PathBuf, TrainError> {
+    let name = format!("checkpoint-{}", state.global_step);
+    let chance = Chance { root_seed, next_step: state.global_step };
+    let path = dir.write_whole_dir::<TrainError>(&name, |path| {
+        policy.save(path)?;
+        optimizer.save(&path.join(OPTIMIZER))?;
+        write_json(&path.join(CHANCE), &chance)?;
+        write_json(&path.join(STATE), state)
+    })?;
+    dir.advance(&name, keep)?;
+    Ok(path)
+}
+
+/// Puts weights and moments back and returns the state.
+pub fn load(
+    path: &Path,
+    policy: &mut Policy,
+    optimizer: &mut Optimizer,
+    root_seed: u64,
+) -> Result<TrainerState, TrainError> {
+    let state: TrainerState = read_json(&path.join(STATE))?;
+    let chance: Chance = read_json(&path.join(CHANCE))?;
+    if chance != (Chance { root_seed, next_step: state.global_step }) {
+        return Err(TrainError::Checkpoint {
+            path: path.join(CHANCE),
+            reason: format!(
+                "belongs to seed {} and step {}, expected seed {root_seed} and step {}",
+                chance.root_seed, chance.next_step, state.global_step
+            ),
+        });
+    }
+    policy.restore(path)?;
+    optimizer.restore(&path.join(OPTIMIZER))?;
+    Ok(state)
+}
+
+fn write_json(path: &Path, value: &impl Serialize) -> Result<(), TrainError> {
+    let io = |source| TrainError::RunDir(RunDirError::Io { path: path.to_owned(), source });
+    let text = serde_json::to_vec_pretty(value).map_err(|error| io(error.into()))?;
+    fs::write(path, text).map_err(io)
+}
+
+fn read_json<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T, TrainError> {
+    let unreadable = |reason: String| TrainError::Checkpoint { path: path.to_owned(), reason };
+    let text = fs::read(path).map_err(|error| unreadable(error.to_string()))?;
+    serde_json::from_slice(&text).map_err(|error| unreadable(error.to_string()))
+}

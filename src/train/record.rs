@@ -1,0 +1,93 @@
+//! From the episodes and the update of one step to its line of metrics.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use crate::groups::Groups;
+use crate::grpo::UpdateStats;
+use crate::metrics::StepRecord;
+use crate::program::Program;
+use crate::rollout::FinishReason;
+
+use super::scoring::{Episode, Timing};
+
+/// Numbers of sampling and play. Those of the update are added by [`add_update`].
+pub fn of_episodes(step: usize, episodes: &Groups<Episode>, timing: Timing) -> StepRecord {
+    let items = episodes.items();
+    let count = items.len() as f64;
+    let share = |holds: &dyn Fn(&Episode) -> bool| items.iter().filter(|episode| holds(episode)).count() as f64 / count;
+    let lengths: Vec<usize> = items.iter().map(|episode| episode.completion.ids.len()).collect();
+    let tokens: usize = lengths.iter().sum();
+    let tied = episodes.iter().filter(|group| is_tied(group)).count();
+    let unique: BTreeSet<[u8; 32]> =
+        items.iter().filter_map(|episode| episode.program.as_ref().ok()).map(Program::digest).collect();
+    let usages = || items.iter().map(|episode| &episode.evaluation.usage);
+    let mut times: Vec<f64> = usages().flat_map(|usage| &usage.game_times).map(Duration::as_secs_f64).collect();
+    times.sort_by(f64::total_cmp);
+    let games: Vec<_> = items.iter().flat_map(|episode| &episode.evaluation.games).collect();
+    let mut record = StepRecord {
+        step,
+        mean_length: tokens as f64 / count,
+        min_length: lengths.iter().copied().min().unwrap_or(0),
+        max_length: lengths.iter().copied().max().unwrap_or(0),
+        clipped_ratio: share(&|episode| episode.completion.finish == FinishReason::Length),
+        frac_reward_zero_std: tied as f64 / episodes.count() as f64,
+        mean_score: items.iter().map(|episode| episode.evaluation.mean_score()).sum::<f64>() / count,
+        max_tile: games.iter().map(|game| game.max_tile).max().unwrap_or(0),
+        frac_played: share(&Episode::plays),
+        programs_unique: unique.len(),
+        groups_trainable: episodes.count() - tied,
+        fuel_mean: games.iter().map(|game| game.fuel as f64).sum::<f64>() / (games.len().max(1) as f64),
+        cache_hits: usages().filter(|usage| usage.reused).count(),
+        infra_faults: usages().map(|usage| usage.retries as usize).sum(),
+        p50_ms: 1000.0 * percentile(&times, 0.5),
+        p99_ms: 1000.0 * percentile(&times, 0.99),
+        time_generate: timing.generate.as_secs_f64(),
+        time_reward_wait: timing.reward_wait.as_secs_f64(),
+        tokens_per_s: tokens as f64 / timing.generate.as_secs_f64().max(1e-9),
+        ..StepRecord::default()
+    };
+    record.rewards(&items.iter().map(|episode| episode.reward.value).collect::<Vec<_>>());
+    count_kinds(&mut record, items);
+    record
+}
+
+/// Adds the numbers of the update.
+pub fn add_update(record: &mut StepRecord, stats: &UpdateStats) {
+    record.loss = Some(stats.loss);
+    record.grad_norm = Some(stats.grad_norm);
+    record.entropy = Some(stats.entropy);
+    record.kl = stats.kl;
+    record.clip_ratio_low = Some(stats.clip_ratio_low);
+    record.clip_ratio_high = Some(stats.clip_ratio_high);
+    record.logp_difference_mean = Some(stats.logp_difference_mean);
+    record.logp_difference_max = Some(stats.logp_difference_max);
+}
+
+/// Whether all rewards of a group are the same number.
+fn is_tied(group: &[Episode]) -> bool {
+    group.windows(2).all(|pair| pair[0].reward.value == pair[1].reward.value)
+}
+
+/// Nearest rank; 0 of nothing.
+fn percentile(sorted: &[f64], share: f64) -> f64 {
+    sorted.get(((sorted.len() as f64 * share) as usize).min(sorted.len().saturating_sub(1))).copied().unwrap_or(0.0)
+}
+
+fn count_kinds(record: &mut StepRecord, items: &[Episode]) {
+    for episode in items {
+        record.count_verdict(episode.evaluation.verdict.name());
+        for game in &episode.evaluation.games {
+            record.count_ending(game.ending.name());
+        }
+    }
+    let names: BTreeSet<&str> = items.iter().flat_map(|episode| episode.reward.parts.iter().map(|(name, _)| *name)).collect();
+    for name in names {
+        let values: Vec<f32> = items.iter().map(|episode| part(episode, name)).collect();
+        record.reward_part(name, &values);
+    }
+}
+
+fn part(episode: &Episode, name: &str) -> f32 {
+    episode.reward.parts.iter().find(|(known, _)| *known == name).map_or(0.0, |(_, value)| *value)
+}

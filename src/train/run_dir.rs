@@ -1,0 +1,395 @@
+//! The output directory of a run: who may write into it, what it records, and how files appear in it.
+//!
+//! Every file that must not be half there is written beside its place, synced, and renamed. A lock file keeps two
+//! processes apart. Knows nothing of models or games.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use crate::config::{Config, ConfigError, Layers};
+
+/// Where runs without `--output-dir` go, one numbered directory each.
+pub const RUNS: &str = "runs";
+/// The resolved configuration, with a `[run]` table of versions.
+const CONFIG: &str = "config.toml";
+/// Names the newest complete checkpoint.
+const LATEST: &str = "checkpoint-latest";
+/// Settings that may change when a run goes on: they do not change what a step computes.
+const FREE_KEYS: &[&str] = &[
+    "train.max_steps",
+    "train.output_dir",
+    "train.save_steps",
+    "train.save_total_limit",
+    "train.eval_steps",
+    "train.eval_samples",
+    "train.eval_games",
+    "arena.parallel_rewards",
+];
+
+/// Why an output directory cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum RunDirError {
+    /// A run is there already and nobody asked to go on with it.
+    #[error(
+        "--output-dir {path}: holds a run {with}; add --resume to go on with it, or choose another directory",
+        with = if differing.is_empty() { "with this configuration".into() } else { format!("with another configuration ({})", differing.join(", ")) }
+    )]
+    Occupied {
+        /// The directory.
+        path: PathBuf,
+        /// Keys that differ, with both values.
+        differing: Vec<String>,
+    },
+    /// Something else lives there.
+    #[error("--output-dir {path}: is not empty and holds no run; choose an empty or new directory")]
+    Foreign {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// Nothing to resume.
+    #[error("--resume {path}: no complete checkpoint there; start without --resume")]
+    NothingToResume {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The recorded configuration and the one asked for disagree in something that matters.
+    #[error("--resume {path}: the run was started with other settings: {differing}; drop them, or start a new run", differing = differing.join(", "))]
+    Differs {
+        /// The directory.
+        path: PathBuf,
+        /// Keys that differ, with both values.
+        differing: Vec<String>,
+    },
+    /// Another process has it.
+    #[error("--output-dir {path}: another process is training there")]
+    Locked {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A recorded configuration that cannot be read.
+    #[error("{path}: the recorded configuration cannot be read: {source}")]
+    Config {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: ConfigError,
+    },
+    /// The machine's fault.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl RunDirError {
+    /// Whether the user's input is at fault, and not the machine.
+    pub fn is_user(&self) -> bool {
+        !matches!(self, RunDirError::Io { .. })
+    }
+
+    fn io(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
+        move |source| RunDirError::Io { path: path.to_owned(), source }
+    }
+}
+
+/// A directory that this process alone writes to.
+#[derive(Debug)]
+pub struct RunDir {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl RunDir {
+    /// A directory for a new run: `config.train.output_dir`, or the next free number below [`RUNS`] when that is empty.
+    pub fn create(config: &Config, about: &[(&str, String)]) -> Result<RunDir, RunDirError> {
+        let path = match config.train.output_dir.as_os_str().is_empty() {
+            true => next_free(Path::new(RUNS))?,
+            false => config.train.output_dir.clone(),
+        };
+        let record = path.join(CONFIG);
+        if record.exists() {
+            let differing = differences(&recorded(&path)?, config, &["train.output_dir"]);
+            return Err(RunDirError::Occupied { path, differing });
+        }
+        if path.exists() && !is_empty(&path)? {
+            return Err(RunDirError::Foreign { path });
+        }
+        fs::create_dir_all(&path).map_err(RunDirError::io(&path))?;
+        let dir = RunDir::lock(path)?;
+        dir.write_whole(CONFIG, config_text(config, about).as_bytes())?;
+        Ok(dir)
+    }
+
+    /// The directory of a run that goes on, and its newest complete checkpoint.
+    pub fn reopen(path: &Path, config: &Config) -> Result<(RunDir, PathBuf), RunDirError> {
+        let differing = differences(&recorded(path)?, config, FREE_KEYS);
+        if !differing.is_empty() {
+            return Err(RunDirError::Differs { path: path.to_owned(), differing });
+        }
+        let checkpoint = latest_checkpoint(path).ok_or(RunDirError::NothingToResume { path: path.to_owned() })?;
+        let dir = RunDir::lock(path.to_owned())?;
+        dir.sweep()?;
+        Ok((dir, checkpoint))
+    }
+
+    fn lock(path: PathBuf) -> Result<RunDir, RunDirError> {
+        let file = path.join(".lock");
+        let lock = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&file)
+            .map_err(RunDirError::io(&file))?;
+        match lock.try_lock() {
+            Ok(()) => Ok(RunDir { path, _lock: lock }),
+            Err(fs::TryLockError::WouldBlock) => Err(RunDirError::Locked { path }),
+            Err(fs::TryLockError::Error(source)) => Err(RunDirError::Io { path: file, source }),
+        }
+    }
+
+    /// The directory itself.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Puts a file in place whole or not at all.
+    pub fn write_whole(&self, name: &str, bytes: &[u8]) -> Result<(), RunDirError> {
+        let target = self.path.join(name);
+        let parent = target.parent().unwrap_or(&self.path);
+        fs::create_dir_all(parent).map_err(RunDirError::io(parent))?;
+        let write = || -> io::Result<()> {
+            let mut file = tempfile::Builder::new().prefix(".partial-").tempfile_in(parent)?;
+            file.write_all(bytes)?;
+            file.as_file().sync_all()?;
+            file.persist(&target).map_err(|error| error.error)?;
+            Ok(())
+        };
+        write().map_err(RunDirError::io(&target))
+    }
+
+    /// Puts a directory in place whole or not at all: `fill` writes into a hidden one, which is synced and renamed.
+    pub fn write_whole_dir<E: From<RunDirError>>(
+        &self,
+        name: &str,
+        fill: impl FnOnce(&Path) -> Result<(), E>,
+    ) -> Result<PathBuf, E> {
+        let partial = tempfile::Builder::new()
+            .prefix(".partial-")
+            .tempdir_in(&self.path)
+            .map_err(RunDirError::io(&self.path))?;
+        fill(partial.path())?;
+        let target = self.path.join(name);
+        let publish = || -> io::Result<()> {
+            for entry in fs::read_dir(partial.path())? {
+                File::open(entry?.path())?.sync_all()?;
+            }
+            if target.exists() {
+                fs::remove_dir_all(&target)?;
+            }
+            fs::rename(partial.path(), &target)?;
+            File::open(&self.path)?.sync_all()
+        };
+        publish().map_err(RunDirError::io(&target))?;
+        Ok(target)
+    }
+
+    /// Names `checkpoint` as the newest, then removes those beyond `keep`.
+    pub fn advance(&self, checkpoint: &str, keep: usize) -> Result<(), RunDirError> {
+        self.write_whole(LATEST, checkpoint.as_bytes())?;
+        let mut found = checkpoints(&self.path);
+        found.truncate(found.len().saturating_sub(keep));
+        for (_, path) in found {
+            fs::remove_dir_all(&path).map_err(RunDirError::io(&path))?;
+        }
+        Ok(())
+    }
+
+    /// Removes what a killed process left half-written.
+    fn sweep(&self) -> Result<(), RunDirError> {
+        for entry in fs::read_dir(&self.path).map_err(RunDirError::io(&self.path))? {
+            let path = entry.map_err(RunDirError::io(&self.path))?.path();
+            let partial = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(".partial-"));
+            if partial && path.is_dir() {
+                fs::remove_dir_all(&path).map_err(RunDirError::io(&path))?;
+            } else if partial {
+                fs::remove_file(&path).map_err(RunDirError::io(&path))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The newest run below [`RUNS`] that has a checkpoint: what `--resume latest` means.
+pub fn latest_run() -> Option<PathBuf> {
+    numbered(Path::new(RUNS), "train-").into_iter().rev().map(|(_, path)| path).find(|path| latest_checkpoint(path).is_some())
+}
+
+/// The text of the configuration that a run recorded, to lay under the flags of a resumed run.
+pub fn recorded_text(run: &Path) -> Result<String, RunDirError> {
+    let path = run.join(CONFIG);
+    match fs::read_to_string(&path) {
+        Ok(text) => Ok(text),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(RunDirError::NothingToResume { path: run.to_owned() })
+        }
+        Err(source) => Err(RunDirError::Io { path, source }),
+    }
+}
+
+/// The newest complete checkpoint of a run.
+pub fn latest_checkpoint(run: &Path) -> Option<PathBuf> {
+    let named = fs::read_to_string(run.join(LATEST)).ok().map(|name| run.join(name.trim()));
+    named.filter(|path| path.is_dir()).or_else(|| checkpoints(run).pop().map(|(_, path)| path))
+}
+
+fn recorded(run: &Path) -> Result<Config, RunDirError> {
+    let text = recorded_text(run)?;
+    let mut layers = Layers::default();
+    let path = run.join(CONFIG);
+    layers
+        .text(CONFIG, &text)
+        .and_then(|()| layers.resolve())
+        .map_err(|source| RunDirError::Config { path, source })
+}
+
+fn config_text(config: &Config, about: &[(&str, String)]) -> String {
+    let about: toml::Table = about.iter().map(|(key, value)| ((*key).to_owned(), value.clone().into())).collect();
+    let run = toml::Table::from_iter([("run".to_owned(), toml::Value::Table(about))]);
+    let body = toml::to_string(config).expect("a configuration is TOML");
+    format!("# Written by grpo-2048; `--config` on this file repeats the run.\n\n{run}\n{body}")
+}
+
+/// Dotted keys in which the two differ, `key: recorded -> wanted`, apart from `free`.
+fn differences(recorded: &Config, wanted: &Config, free: &[&str]) -> Vec<String> {
+    let table = |config: &Config| toml::Table::try_from(config).expect("a configuration is TOML");
+    let (recorded, wanted) = (table(recorded), table(wanted));
+    let mut differing = Vec::new();
+    for (section, values) in &recorded {
+        for (key, value) in values.as_table().into_iter().flatten() {
+            let dotted = format!("{section}.{key}");
+            let other = &wanted[section][key];
+            if value != other && !free.contains(&dotted.as_str()) && section != "sft" {
+                differing.push(format!("{dotted}: {value} -> {other}"));
+            }
+        }
+    }
+    differing
+}
+
+fn next_free(runs: &Path) -> Result<PathBuf, RunDirError> {
+    let mut number = numbered(runs, "train-").last().map_or(1, |(number, _)| number + 1);
+    fs::create_dir_all(runs).map_err(RunDirError::io(runs))?;
+    loop {
+        let path = runs.join(format!("train-{number:03}"));
+        match fs::create_dir(&path) {
+            Ok(()) => return Ok(path),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+            Err(source) => return Err(RunDirError::Io { path, source }),
+        }
+    }
+}
+
+fn checkpoints(run: &Path) -> Vec<(usize, PathBuf)> {
+    numbered(run, "checkpoint-")
+}
+
+/// Directories called `prefix` and a number, by number.
+fn numbered(parent: &Path, prefix: &str) -> Vec<(usize, PathBuf)> {
+    let entries = fs::read_dir(parent).into_iter().flatten().flatten();
+    let mut found: Vec<(usize, PathBuf)> = entries
+        .filter_map(|entry| {
+            let number = entry.file_name().to_str()?.strip_prefix(prefix)?.parse().ok()?;
+            entry.path().is_dir().then(|| (number, entry.path()))
+        })
+        .collect();
+    found.sort();
+    found
+}
+
+fn is_empty(path: &Path) -> Result<bool, RunDirError> {
+    if !path.is_dir() {
+        return Ok(false);
+    }
+    let mut entries = fs::read_dir(path).map_err(RunDirError::io(path))?;
+    Ok(entries.all(|entry| entry.is_ok_and(|entry| entry.file_name() == ".lock")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(dir: &Path) -> Config {
+        let mut config = Config::preset("builtin").unwrap();
+        config.train.output_dir = dir.to_owned();
+        config
+    }
+
+    #[test]
+    fn a_directory_with_a_run_is_refused_and_differences_are_named() {
+        let root = tempfile::tempdir().unwrap();
+        let mut config = config(&root.path().join("run"));
+        drop(RunDir::create(&config, &[]).unwrap());
+        assert!(matches!(RunDir::create(&config, &[]), Err(RunDirError::Occupied { differing, .. }) if differing.is_empty()));
+        config.rollout.groups = 3;
+        let message = RunDir::create(&config, &[]).unwrap_err().to_string();
+        assert!(message.contains("rollout.groups: 8 -> 3") && message.contains("--resume"), "{message}");
+    }
+
+    #[test]
+    fn a_foreign_directory_is_left_alone() {
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join("thesis.tex"), "mine").unwrap();
+        assert!(matches!(RunDir::create(&config(root.path()), &[]), Err(RunDirError::Foreign { .. })));
+    }
+
+    #[test]
+    fn two_processes_do_not_share_a_run() {
+        let root = tempfile::tempdir().unwrap();
+        let config = config(&root.path().join("run"));
+        let first = RunDir::create(&config, &[]).unwrap();
+        first.write_whole_dir::<RunDirError>("checkpoint-1", |_| Ok(())).unwrap();
+        first.advance("checkpoint-1", 1).unwrap();
+        assert!(matches!(RunDir::reopen(first.path(), &config), Err(RunDirError::Locked { .. })));
+    }
+
+    #[test]
+    fn a_checkpoint_that_cannot_be_finished_leaves_the_last_one() {
+        let root = tempfile::tempdir().unwrap();
+        let config = config(&root.path().join("run"));
+        let dir = RunDir::create(&config, &[]).unwrap();
+        dir.write_whole_dir::<RunDirError>("checkpoint-1", |path| {
+            fs::write(path.join("model"), "one").map_err(RunDirError::io(path))
+        })
+        .unwrap();
+        dir.advance("checkpoint-1", 2).unwrap();
+        let full = dir.write_whole_dir::<RunDirError>("checkpoint-2", |path| {
+            fs::write(path.join("model"), "tw").unwrap();
+            Err(RunDirError::Io { path: path.to_owned(), source: io::Error::from(io::ErrorKind::StorageFull) })
+        });
+        assert!(full.is_err());
+        assert_eq!(latest_checkpoint(dir.path()).unwrap(), dir.path().join("checkpoint-1"));
+        assert!(!dir.path().join("checkpoint-2").exists());
+    }
+
+    #[test]
+    fn only_the_newest_checkpoints_stay_and_leftovers_are_swept() {
+        let root = tempfile::tempdir().unwrap();
+        let config = config(&root.path().join("run"));
+        let dir = RunDir::create(&config, &[]).unwrap();
+        for step in [2, 10, 9] {
+            dir.write_whole_dir::<RunDirError>(&format!("checkpoint-{step}"), |_| Ok(())).unwrap();
+        }
+        dir.advance("checkpoint-10", 2).unwrap();
+        assert!(!dir.path().join("checkpoint-2").exists() && dir.path().join("checkpoint-9").exists());
+        fs::create_dir(dir.path().join(".partial-killed")).unwrap();
+        let path = dir.path().to_owned();
+        drop(dir);
+        let (_dir, checkpoint) = RunDir::reopen(&path, &config).unwrap();
+        assert_eq!(checkpoint, path.join("checkpoint-10"));
+        assert!(!path.join(".partial-killed").exists());
+    }
+}

@@ -1,0 +1,349 @@
+//! Supervised warm start: the built-in model learns to write programs of the corpus before any is rewarded.
+//!
+//! Takes settings and a seed; leaves a model directory in Hugging Face layout. Every step reads programs it has never
+//! seen; a step depends on the seed and its number alone, so a run that was killed goes on from its last checkpoint as
+//! if nothing had happened. Does not know rewards or games.
+
+mod adam;
+mod batches;
+mod saving;
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use candle_core::{Device, Tensor};
+use rayon::prelude::*;
+
+use crate::config::SftConfig;
+use crate::corpus::{self, Mix, vocabulary};
+use crate::policy::{DecoderConfig, Policy, PolicyError, Tokenizer};
+use crate::prompt::{self, Prompt, PromptError, PromptKind, PromptSet};
+use crate::seed::{Purpose, Seed};
+
+use adam::Adam;
+use batches::{Example, Writer, micro_batches};
+use saving::Saved;
+
+/// Tokens of the built-in vocabulary.
+const VOCABULARY: usize = 768;
+/// Longest token, in characters.
+const TOKEN_CHARS: usize = 12;
+/// Programs the vocabulary is learnt from.
+const VOCABULARY_PROGRAMS: usize = 4000;
+/// Tokens of held-out programs that the loss is watched on.
+const HELD_OUT_TOKENS: usize = 32_000;
+/// Steps between checkpoints; the held-out loss is measured then.
+const SAVE_STEPS: usize = 100;
+
+/// Why supervised training stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum SftError {
+    /// A file that cannot be read or written.
+    #[error("{path}: {source}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The directory belongs to other settings.
+    #[error("{path}: holds a run with other settings ({found}); choose another --output-dir or delete it")]
+    OtherRun {
+        /// The checkpoint.
+        path: PathBuf,
+        /// Its settings.
+        found: String,
+    },
+    /// The vocabulary could not be learnt.
+    #[error("vocabulary: {0}")]
+    Vocabulary(#[from] tokenizers::Error),
+    /// The loss is no number any more.
+    #[error("step {step}: the loss is {loss}; lower sft.learning_rate")]
+    Diverged {
+        /// Where.
+        step: usize,
+        /// What it is.
+        loss: f64,
+    },
+    /// No threads to compute on.
+    #[error("threads: {0}")]
+    Threads(#[from] rayon::ThreadPoolBuildError),
+    /// The model refused.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// The prompts could not be made.
+    #[error(transparent)]
+    Prompt(#[from] PromptError),
+    /// A tensor operation failed.
+    #[error(transparent)]
+    Tensor(#[from] candle_core::Error),
+}
+
+/// What to train and where to leave it.
+#[derive(Debug, Clone)]
+pub struct SftOptions {
+    /// How long, how fast.
+    pub config: SftConfig,
+    /// Root of all chance.
+    pub seed: Seed,
+    /// Where model and checkpoints go; a run found there with the same settings is carried on.
+    pub output_dir: PathBuf,
+    /// Where tensors live.
+    pub device: Device,
+}
+
+/// Where training stands, after every step.
+#[derive(Debug, Clone)]
+pub struct SftProgress {
+    /// Steps done.
+    pub step: usize,
+    /// Steps in all.
+    pub steps: usize,
+    /// Tokens read so far, prompts included.
+    pub tokens: usize,
+    /// Mean negative log-probability of this step's tokens, in nats.
+    pub loss: f64,
+    /// The same on held-out programs, when it was measured after this step.
+    pub held_out_loss: Option<f64>,
+    /// Of this step.
+    pub learning_rate: f64,
+    /// Of the gradient, before clipping.
+    pub grad_norm: f64,
+    /// Since training began or was resumed.
+    pub tokens_per_second: f64,
+    /// Until the last step, at this pace.
+    pub remaining: Duration,
+}
+
+/// How training ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SftSummary {
+    /// Steps done.
+    pub steps: usize,
+    /// Tokens read.
+    pub tokens: usize,
+    /// Mean negative log-probability of held-out tokens, in nats.
+    pub held_out_loss: f64,
+    /// Whether the observer stopped it; a checkpoint is there to go on from.
+    pub interrupted: bool,
+}
+
+/// Shape of the built-in model: small enough to train on two cores, large enough to copy names and count brackets.
+pub fn builtin_shape() -> DecoderConfig {
+    DecoderConfig {
+        vocab_size: VOCABULARY,
+        hidden_size: 160,
+        num_hidden_layers: 4,
+        num_attention_heads: 5,
+        num_key_value_heads: 5,
+        head_dim: 32,
+        intermediate_size: 448,
+        rope_theta: 10_000.0,
+        rope_scaling: None,
+        rms_norm_eps: 1e-5,
+        tie_word_embeddings: true,
+        qkv_bias: false,
+        qk_norm: false,
+        max_position_embeddings: 512,
+    }
+}
+
+/// Trains the built-in model from nothing and saves it. `observe` is called after every step and may stop the run.
+pub fn run(
+    options: &SftOptions,
+    observe: &mut dyn FnMut(&SftProgress) -> ControlFlow<()>,
+) -> Result<SftSummary, SftError> {
+    let mut training = Training::begin(options)?;
+    let started = (Instant::now(), training.tokens);
+    while training.step < training.steps {
+        let (loss, grad_norm, learning_rate) = training.advance()?;
+        let (step, last) = (training.step, training.step == training.steps);
+        let held_out_loss = match last || step.is_multiple_of(SAVE_STEPS) {
+            true => Some(training.held_out_loss()?),
+            false => None,
+        };
+        let elapsed = started.0.elapsed().as_secs_f64();
+        let tokens_per_second = (training.tokens - started.1) as f64 / elapsed.max(1e-9);
+        let tokens_left = (training.steps - step) * options.config.batch_tokens;
+        let remaining = Duration::try_from_secs_f64(tokens_left as f64 / tokens_per_second).unwrap_or(Duration::MAX);
+        let progress = SftProgress {
+            step,
+            steps: training.steps,
+            tokens: training.tokens,
+            loss,
+            held_out_loss,
+            learning_rate,
+            grad_norm,
+            tokens_per_second,
+            remaining,
+        };
+        let stop = observe(&progress).is_break() && !last;
+        if stop || held_out_loss.is_some() {
+            training.saved().write(&options.output_dir)?;
+        }
+        if stop {
+            return training.summary(true);
+        }
+    }
+    saving::write_model(&training.policy, &options.output_dir)?;
+    saving::clear(&options.output_dir)?;
+    training.summary(false)
+}
+
+/// A tokenizer for the built-in model, learnt from programs without mistakes.
+fn builtin_tokenizer(seed: Seed) -> Result<Tokenizer, SftError> {
+    let mut rng = seed.child(Purpose::Corpus, 0).rng();
+    let mix = Mix { error_rate: 0.0, ..Mix::default() };
+    let programs: Vec<String> = (0..VOCABULARY_PROGRAMS)
+        .map(|_| corpus::program(&mut rng, &mix).source[corpus::HEADER.len()..].into())
+        .collect();
+    let options = vocabulary::VocabularyOptions {
+        size: VOCABULARY,
+        token_chars: TOKEN_CHARS,
+        prompt_tokens: prompt::builtin_tokens()?,
+    };
+    let texts = programs.iter().map(String::as_str).chain([corpus::HEADER]);
+    let inner = vocabulary::train(texts, &options)?;
+    let end = inner.token_to_id(vocabulary::END).into_iter().collect();
+    Ok(Tokenizer::from_parts(inner, end, None))
+}
+
+/// Everything that changes from step to step.
+struct Training<'a> {
+    options: &'a SftOptions,
+    policy: Policy,
+    prompts: Vec<Prompt>,
+    mix: Mix,
+    held_out: Vec<Vec<Example>>,
+    optimizer: Adam,
+    /// Parts of a batch run side by side here; a pool of our own, because within a part every product is better off on
+    /// one thread, and `RAYON_NUM_THREADS=1` says so to the tensor library.
+    pool: rayon::ThreadPool,
+    step: usize,
+    steps: usize,
+    tokens: usize,
+}
+
+impl<'a> Training<'a> {
+    fn begin(options: &'a SftOptions) -> Result<Self, SftError> {
+        let tokenizer = builtin_tokenizer(options.seed)?;
+        let policy = Policy::initialise(builtin_shape(), tokenizer, options.seed, &options.device)?;
+        let prompts = PromptSet::load(PromptKind::Builtin, policy.tokenizer())?.prompts().to_vec();
+        let mix = Mix { error_rate: options.config.error_rate, ..Mix::default() };
+        let held_out_seed = options.seed.child(Purpose::HeldOut, 0);
+        let held_out = micro_batches(Writer::new(&policy, &prompts, &mix).batch(held_out_seed, HELD_OUT_TOKENS));
+        let optimizer = Adam::new(policy.trainable())?;
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
+        let steps = options.config.total_tokens.div_ceil(options.config.batch_tokens);
+        let mut training =
+            Training { options, policy, prompts, mix, held_out, optimizer, pool, step: 0, steps, tokens: 0 };
+        if let Some(saved) = Saved::read_latest(&options.output_dir, &training.settings())? {
+            training.restore(saved)?;
+        }
+        Ok(training)
+    }
+
+    /// One update. Returns its loss, gradient norm and learning rate.
+    fn advance(&mut self) -> Result<(f64, f64, f64), SftError> {
+        let config = &self.options.config;
+        let writer = Writer::new(&self.policy, &self.prompts, &self.mix);
+        let seed = self.options.seed.child(Purpose::Step, self.step as u64);
+        let examples = writer.batch(seed, config.batch_tokens);
+        let tokens: usize = examples.iter().map(Example::tokens).sum();
+        let (loss, gradients) = self.gradients(examples)?;
+        if !loss.is_finite() {
+            return Err(SftError::Diverged { step: self.step, loss });
+        }
+        let learning_rate = learning_rate(config, self.step, self.steps);
+        let variables = self.policy.trainable();
+        let grad_norm =
+            self.optimizer.apply(variables, &gradients, learning_rate, config.weight_decay, config.max_grad_norm)?;
+        self.step += 1;
+        self.tokens += tokens;
+        Ok((loss, grad_norm, learning_rate))
+    }
+
+    /// Mean loss of a batch and its gradients. Parts run on whatever threads there are and are added up in order, so
+    /// that the sums do not depend on who finished first.
+    fn gradients(&self, examples: Vec<Example>) -> Result<(f64, BTreeMap<String, Tensor>), SftError> {
+        let targets: usize = examples.iter().map(Example::targets).sum();
+        let rows = micro_batches(examples);
+        let part = |rows: &Vec<Example>| {
+            let loss = (batches::loss(&self.policy, rows)? / targets as f64)?;
+            let mut store = loss.backward()?;
+            let gradients = self.policy.trainable().iter();
+            let gradients = gradients.filter_map(|(name, var)| Some((name.clone(), store.remove(var)?)));
+            Ok((f64::from(loss.to_scalar::<f32>()?), gradients.collect()))
+        };
+        let parts: Result<Vec<(f64, BTreeMap<String, Tensor>)>, SftError> =
+            self.pool.install(|| rows.par_iter().map(part).collect());
+        let mut parts = parts?.into_iter();
+        let (mut loss, mut sum) = parts.next().unwrap_or_default();
+        for (more, gradients) in parts {
+            loss += more;
+            for (name, gradient) in gradients {
+                let added = match sum.get(&name) {
+                    Some(so_far) => (so_far + gradient)?,
+                    None => gradient,
+                };
+                sum.insert(name, added);
+            }
+        }
+        Ok((loss, sum))
+    }
+
+    fn held_out_loss(&self) -> Result<f64, SftError> {
+        let part = |rows: &Vec<Example>| {
+            let loss = batches::loss(&self.policy, rows)?.to_scalar::<f32>()?;
+            Ok((f64::from(loss), rows.iter().map(Example::targets).sum()))
+        };
+        let parts: Result<Vec<(f64, usize)>, SftError> =
+            self.pool.install(|| self.held_out.par_iter().map(part).collect());
+        let parts = parts?;
+        let targets: usize = parts.iter().map(|(_, targets)| targets).sum();
+        Ok(parts.iter().map(|(loss, _)| loss).sum::<f64>() / targets as f64)
+    }
+
+    fn summary(&self, interrupted: bool) -> Result<SftSummary, SftError> {
+        Ok(SftSummary { steps: self.step, tokens: self.tokens, held_out_loss: self.held_out_loss()?, interrupted })
+    }
+
+    /// What must be equal for a checkpoint to be carried on.
+    fn settings(&self) -> String {
+        let config = serde_json::to_string(&self.options.config).unwrap_or_default();
+        format!("seed {}, {config}", self.options.seed)
+    }
+
+    fn saved(&self) -> Saved {
+        let variables = self.policy.trainable().iter();
+        Saved {
+            settings: self.settings(),
+            step: self.step,
+            tokens: self.tokens,
+            weights: variables.map(|(name, var)| (name.clone(), var.as_detached_tensor())).collect(),
+            optimizer: self.optimizer.state(),
+        }
+    }
+
+    fn restore(&mut self, saved: Saved) -> Result<(), SftError> {
+        self.policy.set_trainable(&saved.weights)?;
+        self.optimizer.load_state(&saved.optimizer)?;
+        (self.step, self.tokens) = (saved.step, saved.tokens);
+        Ok(())
+    }
+}
+
+/// Linear warm-up, then half a cosine down to a tenth of the peak.
+fn learning_rate(config: &SftConfig, step: usize, steps: usize) -> f64 {
+    if step < config.warmup_steps {
+        return config.learning_rate * (step + 1) as f64 / config.warmup_steps as f64;
+    }
+    let done = (step - config.warmup_steps) as f64 / (steps - config.warmup_steps).max(1) as f64;
+    config.learning_rate * (0.55 + 0.45 * (std::f64::consts::PI * done).cos())
+}
+
+#[cfg(test)]
+mod tests;

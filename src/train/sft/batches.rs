@@ -1,0 +1,111 @@
+//! Programs of the corpus as rows of token ids, a fresh batch for every step.
+
+use candle_core::{Device, Tensor};
+
+use crate::corpus::{self, Mix, Sample, Style};
+use crate::policy::{Adapters, Policy, PolicyError, kernels};
+use crate::prompt::Prompt;
+use crate::seed::{Purpose, Seed};
+
+/// Padded tokens that pass through the model at once. Small enough that activations stay near the core; a step is
+/// split into as many of these as it needs, which threads then share.
+const MICRO_BATCH_TOKENS: usize = 1024;
+
+/// Prompt and program as ids, and where the program begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Example {
+    ids: Vec<u32>,
+    prompt: usize,
+}
+
+impl Example {
+    /// All tokens, prompt and end included.
+    pub(super) fn tokens(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Tokens the model is to predict.
+    pub(super) fn targets(&self) -> usize {
+        self.ids.len() - self.prompt
+    }
+}
+
+/// Writes examples: the prompt of the sample's style, then the rest of the program, then the end.
+pub(super) struct Writer<'a> {
+    policy: &'a Policy,
+    prompts: &'a [Prompt],
+    mix: &'a Mix,
+}
+
+impl<'a> Writer<'a> {
+    pub(super) fn new(policy: &'a Policy, prompts: &'a [Prompt], mix: &'a Mix) -> Self {
+        Writer { policy, prompts, mix }
+    }
+
+    /// Examples of about `tokens` tokens in all, the same for the same seed.
+    pub(super) fn batch(&self, seed: Seed, tokens: usize) -> Vec<Example> {
+        let mut rng = seed.child(Purpose::Corpus, 0).rng();
+        let (mut examples, mut total) = (Vec::new(), 0);
+        while total < tokens {
+            let example = self.example(&corpus::program(&mut rng, self.mix));
+            total += example.ids.len();
+            examples.push(example);
+        }
+        examples
+    }
+
+    fn example(&self, sample: &Sample) -> Example {
+        let prompt = self.prompt(sample.style);
+        let tokenizer = self.policy.tokenizer();
+        let mut ids = prompt.ids.clone();
+        // Encoded apart from the prompt, as sampling will see it: no token may straddle the two.
+        ids.extend(tokenizer.encode(&sample.source[prompt.prefill.len()..]));
+        ids.push(tokenizer.stop_ids()[0]);
+        Example { ids, prompt: prompt.ids.len() }
+    }
+
+    fn prompt(&self, style: Style) -> &Prompt {
+        let found = self.prompts.iter().find(|prompt| prompt.style == style.name());
+        found.expect("a test holds that every style has a prompt")
+    }
+}
+
+/// Cuts a batch into rows of similar length, the same number of padded tokens in each part.
+pub(super) fn micro_batches(mut examples: Vec<Example>) -> Vec<Vec<Example>> {
+    examples.sort_by_key(|example| std::cmp::Reverse(example.ids.len()));
+    let mut parts: Vec<Vec<Example>> = Vec::new();
+    for example in examples {
+        match parts.last_mut() {
+            Some(part) if (part.len() + 1) * part[0].ids.len() <= MICRO_BATCH_TOKENS => part.push(example),
+            _ => parts.push(vec![example]),
+        }
+    }
+    parts
+}
+
+/// Summed negative log-probability, in nats, of everything the rows are to predict; differentiable.
+pub(super) fn loss(policy: &Policy, rows: &[Example]) -> Result<Tensor, PolicyError> {
+    let decoder = policy.decoder();
+    let device = decoder.device();
+    // The last token of a row is only ever predicted.
+    let width = rows.iter().map(|row| row.ids.len() - 1).max().unwrap_or(0);
+    let mut ids = vec![0; rows.len() * width];
+    let (mut places, mut targets) = (Vec::new(), Vec::new());
+    for (row, example) in rows.iter().enumerate() {
+        let start = row * width;
+        let inputs = &example.ids[..example.ids.len() - 1];
+        ids[start..start + inputs.len()].copy_from_slice(inputs);
+        places.extend((example.prompt - 1..inputs.len()).map(|at| (start + at) as u32));
+        targets.extend_from_slice(&example.ids[example.prompt..]);
+    }
+    let hidden = decoder.hidden(&from_ids(ids, (rows.len(), width), device)?, Adapters::Off)?;
+    let predicting = places.len();
+    let hidden = hidden.flatten_to(1)?.index_select(&from_ids(places, predicting, device)?, 0)?;
+    let targets = from_ids(targets, predicting, device)?;
+    let (log_probs, _) = kernels::token_log_probs(&decoder.logits(&hidden)?, &targets)?;
+    Ok(log_probs.sum_all()?.neg()?)
+}
+
+fn from_ids(ids: Vec<u32>, shape: impl Into<candle_core::Shape>, device: &Device) -> candle_core::Result<Tensor> {
+    Tensor::from_vec(ids, shape.into(), device)
+}

@@ -1,0 +1,138 @@
+//! The program as its users meet it: messages, exit codes, and what `score` prints.
+
+use std::fs;
+use std::path::Path;
+
+use assert_cmd::Command;
+use assert_cmd::cargo::cargo_bin_cmd;
+use serde_json::Value;
+
+fn program(directory: &Path) -> Command {
+    let mut command = cargo_bin_cmd!("grpo-2048");
+    command.current_dir(directory).env("NO_COLOR", "1").env_remove("RUST_LOG");
+    command
+}
+
+/// Runs a command that the user got wrong; gives what it said.
+fn refused(directory: &Path, arguments: &[&str]) -> String {
+    let output = program(directory).args(arguments).output().unwrap();
+    let words = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {words}");
+    assert!(words.starts_with("error: "), "{words}");
+    words
+}
+
+#[test]
+fn wrong_input_is_named_with_what_is_allowed() {
+    let empty = tempfile::tempdir().unwrap();
+    let cases: &[(&[&str], &[&str])] = &[
+        (
+            &["train", "--set", "rollout.num_generation=4"],
+            &["`rollout.num_generation`", "did you mean `num_generations`"],
+        ),
+        (&["train", "--set", "grpo.learning_rate=fast"], &["grpo.learning_rate", "fast", "float"]),
+        (&["train", "--num-generations", "1"], &["rollout.num_generations = 1", "at least 2"]),
+        (&["train", "--parallel-rewards", "0"], &["--parallel-rewards", "0", "--sequential"]),
+        (&["train", "--sequential", "--parallel-rewards", "2"], &["--sequential", "--parallel-rewards"]),
+        (&["train", "--config", "nowhere.toml"], &["nowhere.toml", "No such file"]),
+        (&["train", "--preset", "huge"], &["huge", "builtin", "llm"]),
+        (&["config", "--preset", "huge"], &["huge", "builtin", "llm"]),
+        (&["train", "--resume"], &["--resume", "no run with a checkpoint"]),
+        (&["train", "--resume", "nowhere"], &["nowhere"]),
+        (&["train", "--model", "nowhere.gguf"], &["nowhere.gguf"]),
+        (&["train", "--device", "abacus"], &["abacus"]),
+        (&["score", "nowhere.py"], &["nowhere.py", "No such file"]),
+        (&["score", "."], &[".", "is a directory"]),
+        (&["score"], &["FILE.py"]),
+        (&["dance"], &["dance"]),
+    ];
+    for (arguments, expected) in cases {
+        let words = refused(empty.path(), arguments);
+        for expected in *expected {
+            assert!(words.contains(expected), "{arguments:?}: no {expected:?} in {words}");
+        }
+    }
+    assert_eq!(fs::read_dir(empty.path()).unwrap().count(), 0, "a refused command leaves nothing behind");
+}
+
+#[test]
+fn damaged_files_are_named() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("latin.py"), b"# caf\xe9\n").unwrap();
+    fs::write(dir.path().join("broken.toml"), "[train\n").unwrap();
+    fs::write(dir.path().join("cut.gguf"), b"GGUF\x03\0\0\0").unwrap();
+    assert!(refused(dir.path(), &["score", "latin.py"]).contains("latin.py: not UTF-8 text, at byte 5"));
+    assert!(refused(dir.path(), &["train", "--config", "broken.toml"]).contains("broken.toml"));
+    assert!(refused(dir.path(), &["train", "--model", "cut.gguf"]).contains("cut.gguf"));
+}
+
+#[test]
+fn a_directory_of_something_else_is_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir(dir.path().join("thesis")).unwrap();
+    fs::write(dir.path().join("thesis/chapter.tex"), "mine").unwrap();
+    let words = refused(dir.path(), &["train", "--output-dir", "thesis"]);
+    assert!(words.contains("--output-dir thesis"), "{words}");
+    assert_eq!(fs::read_dir(dir.path().join("thesis")).unwrap().count(), 1);
+}
+
+#[test]
+fn the_printed_configuration_is_one_that_can_be_given_back() {
+    let dir = tempfile::tempdir().unwrap();
+    for preset in ["builtin", "llm"] {
+        let printed = program(dir.path()).args(["config", "--preset", preset]).output().unwrap();
+        assert!(printed.status.success());
+        fs::write(dir.path().join("run.toml"), printed.stdout).unwrap();
+        // The file passes; what is refused is the setting after it.
+        let words = refused(dir.path(), &["train", "--config", "run.toml", "--set", "train.nonsense=1"]);
+        assert!(words.contains("--set train.nonsense=1: unknown key"), "{words}");
+    }
+}
+
+const CYCLE: &str = "def strategy(board, s=[0]):\n    s[0] += 1\n    return \"WASD\"[s[0] % 4]\n";
+
+fn score(directory: &Path, arguments: &[&str]) -> Vec<Value> {
+    let output = program(directory).arg("score").args(arguments).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn score_prints_a_line_a_file_in_order_whatever_the_workers() {
+    let dir = tempfile::tempdir().unwrap();
+    let files = [
+        ("cycle.py", CYCLE, "played"),
+        ("broken.py", "def strategy(board:\n    return 'W'\n", "rejected"),
+        ("nothing.py", "print('hello')\n", "rejected"),
+        ("raises.py", "def strategy(board):\n    return board[9]\n", "faulted"),
+        ("constant.py", "def strategy(board):\n    return 'W'\n", "played"),
+    ];
+    for (name, source, _) in files {
+        fs::write(dir.path().join(name), source).unwrap();
+    }
+    let names = files.map(|(name, ..)| name);
+    let common = ["--json", "--games", "2", "--seed", "5"];
+    let lines = score(dir.path(), &[&names[..], &common, &["--sequential"]].concat());
+    for (line, (name, _, verdict)) in lines.iter().zip(files) {
+        assert_eq!((line["file"].as_str(), line["verdict"].as_str()), (Some(name), Some(verdict)), "{line}");
+        assert_eq!(line["reason"].is_null(), verdict == "played", "{line}");
+    }
+    let game = &lines[0]["games"][0];
+    assert!(game["moves_text"].as_str().unwrap().len() as u64 >= game["moves"].as_u64().unwrap());
+    assert!(lines[0]["mean_score"].as_f64() > lines[4]["mean_score"].as_f64());
+    assert!(lines[0]["reward"].as_f64() > lines[3]["reward"].as_f64());
+    for workers in ["1", "2", "8"] {
+        assert_eq!(score(dir.path(), &[&names[..], &common, &["--parallel-rewards", workers]].concat()), lines);
+    }
+}
+
+#[test]
+fn help_teaches_the_defaults_and_the_two_modes() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = program(dir.path()).args(["train", "--help"]).output().unwrap();
+    let help = String::from_utf8(output.stdout).unwrap();
+    for expected in ["--parallel-rewards <N>", "[default: 8]", "--sequential", "[default: 60; llm: 200]", "Examples:"] {
+        assert!(help.contains(expected), "{expected} in {help}");
+    }
+}

@@ -1,0 +1,130 @@
+//! Whole runs of the program on the built-in model: repeatable, resumable, the same with any number of workers.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// Small enough for a test, large enough that every part has something to do.
+const SMALL: &[&str] = &[
+    "--groups", "2", "--num-generations", "4", "--games", "1", "--max-completion-length", "160", "--save-steps", "1",
+    "--seed", "11", "--set", "train.eval_samples=4", "--set", "train.eval_games=1", "--set", "sandbox.game_seconds=0.05",
+];
+
+fn train(dir: &Path, more: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_grpo-2048"));
+    command.arg("train").args(["--output-dir".as_ref(), dir.as_os_str()]).args(SMALL).args(more);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    command
+}
+
+fn run(dir: &Path, more: &[&str]) {
+    let output = train(dir, more).stderr(Stdio::piped()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Every file of a run that must repeat, without what clocks and the number of workers put into it.
+fn essence(run: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    collect(run, run, &mut files);
+    files
+}
+
+fn collect(root: &Path, dir: &Path, files: &mut BTreeMap<PathBuf, Vec<u8>>) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        if path.is_dir() {
+            collect(root, &path, files);
+        } else if name.ends_with(".safetensors") {
+            files.insert(path.strip_prefix(root).unwrap().to_owned(), fs::read(&path).unwrap());
+        } else if name.ends_with(".jsonl") {
+            let text = fs::read_to_string(&path).unwrap();
+            let lines: Vec<String> = text.lines().map(|line| without_clocks(serde_json::from_str(line).unwrap())).collect();
+            files.insert(path.strip_prefix(root).unwrap().to_owned(), lines.join("\n").into_bytes());
+        }
+    }
+}
+
+fn without_clocks(mut record: Value) -> String {
+    let clocks = ["step_time", "eval_runtime", "generate/tokens_per_s", "sandbox/p50_ms", "sandbox/p99_ms"];
+    record.as_object_mut().unwrap().retain(|key, _| !key.starts_with("time/") && !clocks.contains(&key.as_str()));
+    record.to_string()
+}
+
+fn assert_same(left: &Path, right: &Path) {
+    let (left, right) = (essence(left), essence(right));
+    assert_eq!(left.keys().collect::<Vec<_>>(), right.keys().collect::<Vec<_>>());
+    for (path, bytes) in &left {
+        assert!(bytes == &right[path], "{} differs", path.display());
+    }
+}
+
+fn wait_for(path: &Path, child: &mut Child) {
+    let start = Instant::now();
+    while !path.exists() {
+        assert!(child.try_wait().unwrap().is_none(), "ended before {} appeared", path.display());
+        assert!(start.elapsed() < Duration::from_secs(300), "{} never appeared", path.display());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn sequential_and_any_number_of_workers_train_byte_for_byte_alike() {
+    let root = tempfile::tempdir().unwrap();
+    let sequential = root.path().join("sequential");
+    run(&sequential, &["--steps", "2", "--sequential"]);
+    for workers in ["1", "2", "8"] {
+        let pooled = root.path().join(workers);
+        run(&pooled, &["--steps", "2", "--parallel-rewards", workers]);
+        assert_same(&sequential, &pooled);
+    }
+}
+
+#[test]
+fn a_run_resumed_after_kill_9_equals_an_unbroken_one() {
+    let root = tempfile::tempdir().unwrap();
+    let (unbroken, killed) = (root.path().join("unbroken"), root.path().join("killed"));
+    run(&unbroken, &["--steps", "4"]);
+    let mut child = train(&killed, &["--steps", "4"]).spawn().unwrap();
+    wait_for(&killed.join("checkpoint-2"), &mut child);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    run(&killed, &["--steps", "4", "--resume", killed.to_str().unwrap()]);
+    assert_same(&unbroken, &killed);
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_writes_a_checkpoint_and_exits_130() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("run");
+    let mut child = train(&dir, &["--steps", "1000", "--save-steps", "1000"]).spawn().unwrap();
+    wait_for(&dir.join("completions/step_00001.jsonl"), &mut child);
+    let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(status.success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let newest = fs::read_to_string(dir.join("checkpoint-latest")).unwrap();
+    assert_ne!(newest, "checkpoint-0");
+    for file in ["model.safetensors", "optimizer.safetensors", "trainer_state.json", "rng_state.json"] {
+        assert!(dir.join(&newest).join(file).is_file(), "{file}");
+    }
+}
+
+#[test]
+fn a_directory_of_another_configuration_is_refused_and_left_as_it_was() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("run");
+    run(&dir, &["--steps", "1"]);
+    let before = essence(&dir);
+    for more in [&["--temperature", "0.9"][..], &["--temperature", "0.9", "--resume", dir.to_str().unwrap()]] {
+        let output = train(&dir, more).stderr(Stdio::piped()).output().unwrap();
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{message}");
+        assert!(message.contains("rollout.temperature"), "{message}");
+    }
+    assert_eq!(before, essence(&dir));
+}
