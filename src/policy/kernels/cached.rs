@@ -13,8 +13,8 @@ const BLOCK: usize = 32;
 /// Keys and values of one layer for every row.
 #[derive(Debug)]
 pub enum KeyValues {
-    /// On the CPU: keys `(rows, keys, width, capacity)`, so that one query meets many keys in a vector register;
-    /// values `(rows, keys, capacity, width)`.
+    /// On the CPU: keys `(rows, keys, capacity / BLOCK, width, BLOCK)`, so that one query meets many keys in a vector
+    /// register and memory is read in order; values `(rows, keys, capacity, width)`.
     Blocks {
         /// Rotated keys.
         keys: Vec<f32>,
@@ -192,8 +192,9 @@ impl Row<'_> {
         for (head, (key, value)) in keys.chunks_exact(width).zip(values.chunks_exact(width)).enumerate() {
             let start = head * width * self.capacity;
             self.rope.turn(turned, key, slot - self.first, Turn::Forward);
-            for (dimension, value) in turned.iter().enumerate() {
-                self.keys[start + dimension * self.capacity + slot] = *value;
+            let block = &mut self.keys[start + slot / BLOCK * BLOCK * width..][..BLOCK * width];
+            for (value, keys) in turned.iter().zip(block.chunks_exact_mut(BLOCK)) {
+                keys[slot % BLOCK] = *value;
             }
             self.values[start + slot * width..][..width].copy_from_slice(value);
         }
@@ -207,20 +208,21 @@ impl Row<'_> {
         let keys = &self.keys[start..][..width * self.capacity];
         let values = &self.values[start..][..width * self.capacity];
         // Whole blocks: what lies outside the window is scored too and left out below.
-        for block in (self.first / BLOCK..=slot / BLOCK).map(|block| block * BLOCK) {
+        let blocks = self.first / BLOCK..slot / BLOCK + 1;
+        let keys = keys[blocks.start * BLOCK * width..].chunks_exact(BLOCK * width);
+        let scored = scores[blocks.start * BLOCK..blocks.end * BLOCK].as_chunks_mut::<BLOCK>().0;
+        for (keys, scores) in keys.zip(scored) {
             // Two sets of sums: one addition need not wait for the one before it.
             let mut sums = [[0.0_f32; BLOCK]; 2];
-            for (query, keys) in query.chunks_exact(2).zip(keys.chunks_exact(2 * self.capacity)) {
-                let (even, odd) = keys.split_at(self.capacity);
-                let even: &[f32; BLOCK] = even[block..].first_chunk().expect("capacity is a multiple of the block");
-                let odd: &[f32; BLOCK] = odd[block..].first_chunk().expect("capacity is a multiple of the block");
+            let pairs = keys.as_chunks::<BLOCK>().0.as_chunks::<2>().0;
+            for (query, [even, odd]) in query.as_chunks::<2>().0.iter().zip(pairs) {
                 for lane in 0..BLOCK {
                     sums[0][lane] += query[0] * even[lane];
                     sums[1][lane] += query[1] * odd[lane];
                 }
             }
             for lane in 0..BLOCK {
-                scores[block + lane] = (sums[0][lane] + sums[1][lane]) * scale;
+                scores[lane] = (sums[0][lane] + sums[1][lane]) * scale;
             }
         }
         let seen = &mut scores[self.first..=slot];
