@@ -57,11 +57,11 @@ fn a_stronger_program_earns_more() {
         ("raises", "def strategy(board):\n    return board[4]", 1),
         ("returns no move", "def strategy(board):\n    pass", 1),
         ("constant", CONSTANT, 50),
-        ("random", RANDOM, 100),
-        ("cycle", CYCLE, 100),
-        ("greedy", GREEDY, 100),
-        ("monotone", MONOTONE, 20),
-        ("two-ply", TWO_PLY, 10),
+        ("random", RANDOM, 80),
+        ("cycle", CYCLE, 80),
+        ("greedy", GREEDY, 80),
+        ("monotone", MONOTONE, 12),
+        ("two-ply", TWO_PLY, 6),
     ];
     let arena = arena(8);
     let mut scoring = arena.begin();

@@ -61,7 +61,7 @@ pub(super) fn load(path: &Path, device: &Device) -> Result<Loaded, PolicyError> 
 }
 
 /// Name of a tensor in a GGUF file.
-fn gguf_name(name: &str) -> Option<String> {
+pub(super) fn gguf_name(name: &str) -> Option<String> {
     let known = match name {
         "model.embed_tokens.weight" => Some("token_embd.weight"),
         "model.norm.weight" => Some("output_norm.weight"),

@@ -58,7 +58,9 @@ impl Tokenizer {
         let optional = |name: &str| std::fs::read_to_string(dir.join(name)).ok();
         let path = dir.join("tokenizer.json");
         let text = std::fs::read_to_string(&path).map_err(PolicyError::file(&path))?;
-        let (config, generation) = (optional("tokenizer_config.json"), optional("generation_config.json"));
+        let config = optional("tokenizer_config.json");
+        // Models without a generation_config.json name their end in config.json, under the same key.
+        let generation = optional("generation_config.json").or_else(|| optional("config.json"));
         let mut tokenizer = Self::from_json(&text, config.as_deref(), generation.as_deref())?;
         if let Some(template) = optional("chat_template.jinja") {
             tokenizer.chat_template = Some(template);
