@@ -4,25 +4,22 @@
 //! seen; a step depends on the seed and its number alone, so a run that was killed goes on from its last checkpoint as
 //! if nothing had happened. Does not know rewards or games.
 
-mod adam;
 mod batches;
 mod saving;
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use candle_core::{Device, Tensor};
-use rayon::prelude::*;
+use candle_core::Device;
 
 use crate::config::SftConfig;
 use crate::corpus::{self, Mix, vocabulary};
+use crate::grpo::{self, AdamW, Gradients, LearnError, Optimizer};
 use crate::policy::{DecoderConfig, Policy, PolicyError, Tokenizer};
 use crate::prompt::{self, Prompt, PromptError, PromptKind, PromptSet};
 use crate::seed::{Purpose, Seed};
 
-use adam::Adam;
 use batches::{Example, Writer, micro_batches};
 use saving::Saved;
 
@@ -67,9 +64,9 @@ pub enum SftError {
         /// What it is.
         loss: f64,
     },
-    /// No threads to compute on.
-    #[error("threads: {0}")]
-    Threads(#[from] rayon::ThreadPoolBuildError),
+    /// The update was refused.
+    #[error(transparent)]
+    Learn(#[from] LearnError),
     /// The model refused.
     #[error(transparent)]
     Policy(#[from] PolicyError),
@@ -181,7 +178,7 @@ pub fn run(
         };
         let stop = observe(&progress).is_break() && !last;
         if stop || held_out_loss.is_some() {
-            training.saved().write(&options.output_dir)?;
+            training.saved()?.write(&options.output_dir)?;
         }
         if stop {
             return training.summary(true);
@@ -217,10 +214,7 @@ struct Training<'a> {
     prompts: Vec<Prompt>,
     mix: Mix,
     held_out: Vec<Vec<Example>>,
-    optimizer: Adam,
-    /// Parts of a batch run side by side here; a pool of our own, because within a part every product is better off on
-    /// one thread, and `RAYON_NUM_THREADS=1` says so to the tensor library.
-    pool: rayon::ThreadPool,
+    optimizer: Optimizer,
     step: usize,
     steps: usize,
     tokens: usize,
@@ -234,12 +228,9 @@ impl<'a> Training<'a> {
         let mix = Mix { error_rate: options.config.error_rate, ..Mix::default() };
         let held_out_seed = options.seed.child(Purpose::HeldOut, 0);
         let held_out = micro_batches(Writer::new(&policy, &prompts, &mix).batch(held_out_seed, HELD_OUT_TOKENS));
-        let optimizer = Adam::new(policy.trainable())?;
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
+        let optimizer = Optimizer::new(policy.trainable(), optimizer_settings(&options.config))?;
         let steps = options.config.total_tokens.div_ceil(options.config.batch_tokens);
-        let mut training =
-            Training { options, policy, prompts, mix, held_out, optimizer, pool, step: 0, steps, tokens: 0 };
+        let mut training = Training { options, policy, prompts, mix, held_out, optimizer, step: 0, steps, tokens: 0 };
         if let Some(saved) = Saved::read_latest(&options.output_dir, &training.settings())? {
             training.restore(saved)?;
         }
@@ -258,53 +249,39 @@ impl<'a> Training<'a> {
             return Err(SftError::Diverged { step: self.step, loss });
         }
         let learning_rate = learning_rate(config, self.step, self.steps);
-        let variables = self.policy.trainable();
-        let grad_norm =
-            self.optimizer.apply(variables, &gradients, learning_rate, config.weight_decay, config.max_grad_norm)?;
+        let grad_norm = self.optimizer.apply(self.policy.trainable(), &gradients, learning_rate)?;
         self.step += 1;
         self.tokens += tokens;
         Ok((loss, grad_norm, learning_rate))
     }
 
-    /// Mean loss of a batch and its gradients. Parts run on whatever threads there are and are added up in order, so
-    /// that the sums do not depend on who finished first.
-    fn gradients(&self, examples: Vec<Example>) -> Result<(f64, BTreeMap<String, Tensor>), SftError> {
+    /// Mean loss of a batch and its gradients.
+    fn gradients(&self, examples: Vec<Example>) -> Result<(f64, Gradients), SftError> {
         let targets: usize = examples.iter().map(Example::targets).sum();
-        let rows = micro_batches(examples);
-        let part = |rows: &Vec<Example>| {
-            let loss = (batches::loss(&self.policy, rows)? / targets as f64)?;
-            let mut store = loss.backward()?;
-            let gradients = self.policy.trainable().iter();
-            let gradients = gradients.filter_map(|(name, var)| Some((name.clone(), store.remove(var)?)));
-            Ok((f64::from(loss.to_scalar::<f32>()?), gradients.collect()))
+        let trainable = self.policy.trainable();
+        let (mut loss, mut sum) = (0.0, Gradients::new());
+        let work = |rows: &Vec<Example>| {
+            let part = (batches::loss(&self.policy, rows)? / targets as f64)?;
+            Ok((f64::from(part.to_scalar::<f32>()?), grpo::gradients(&part, trainable)?))
         };
-        let parts: Result<Vec<(f64, BTreeMap<String, Tensor>)>, SftError> =
-            self.pool.install(|| rows.par_iter().map(part).collect());
-        let mut parts = parts?.into_iter();
-        let (mut loss, mut sum) = parts.next().unwrap_or_default();
-        for (more, gradients) in parts {
-            loss += more;
-            for (name, gradient) in gradients {
-                let added = match sum.get(&name) {
-                    Some(so_far) => (so_far + gradient)?,
-                    None => gradient,
-                };
-                sum.insert(name, added);
-            }
-        }
+        grpo::parallel_parts(&self.options.device, &micro_batches(examples), work, |(part, gradients)| {
+            loss += part;
+            Ok(grpo::accumulate(&mut sum, gradients)?)
+        })?;
         Ok((loss, sum))
     }
 
     fn held_out_loss(&self) -> Result<f64, SftError> {
-        let part = |rows: &Vec<Example>| {
-            let loss = batches::loss(&self.policy, rows)?.to_scalar::<f32>()?;
-            Ok((f64::from(loss), rows.iter().map(Example::targets).sum()))
+        let (mut loss, mut targets) = (0.0, 0);
+        let work = |rows: &Vec<Example>| {
+            let part = batches::loss(&self.policy, rows)?.to_scalar::<f32>()?;
+            Ok((f64::from(part), rows.iter().map(Example::targets).sum::<usize>()))
         };
-        let parts: Result<Vec<(f64, usize)>, SftError> =
-            self.pool.install(|| self.held_out.par_iter().map(part).collect());
-        let parts = parts?;
-        let targets: usize = parts.iter().map(|(_, targets)| targets).sum();
-        Ok(parts.iter().map(|(loss, _)| loss).sum::<f64>() / targets as f64)
+        grpo::parallel_parts(&self.options.device, &self.held_out, work, |(part, count)| {
+            (loss, targets) = (loss + part, targets + count);
+            Ok(())
+        })?;
+        Ok(loss / targets as f64)
     }
 
     fn summary(&self, interrupted: bool) -> Result<SftSummary, SftError> {
@@ -317,15 +294,15 @@ impl<'a> Training<'a> {
         format!("seed {}, {config}", self.options.seed)
     }
 
-    fn saved(&self) -> Saved {
+    fn saved(&self) -> Result<Saved, SftError> {
         let variables = self.policy.trainable().iter();
-        Saved {
+        Ok(Saved {
             settings: self.settings(),
             step: self.step,
             tokens: self.tokens,
             weights: variables.map(|(name, var)| (name.clone(), var.as_detached_tensor())).collect(),
-            optimizer: self.optimizer.state(),
-        }
+            optimizer: self.optimizer.state()?,
+        })
     }
 
     fn restore(&mut self, saved: Saved) -> Result<(), SftError> {
@@ -334,6 +311,11 @@ impl<'a> Training<'a> {
         (self.step, self.tokens) = (saved.step, saved.tokens);
         Ok(())
     }
+}
+
+fn optimizer_settings(config: &SftConfig) -> AdamW {
+    let SftConfig { weight_decay, max_grad_norm, .. } = *config;
+    AdamW { beta1: 0.9, beta2: 0.95, epsilon: 1e-8, weight_decay, max_grad_norm }
 }
 
 /// Linear warm-up, then half a cosine down to a tenth of the peak.
