@@ -14,7 +14,7 @@ test: tools ## Run the whole test suite
 
 build: tools ## Leave the binary at target/release/grpo-2048, its sandbox compiled
 	$(CARGO) build --release --workspace --locked
-	$(BIN) doctor --prepare
+	$(BIN) doctor
 
 check: tools ## Formatting and lints, as CI runs them
 	$(CARGO) fmt --all --check

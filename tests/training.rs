@@ -10,7 +10,7 @@ use serde_json::Value;
 
 /// Small enough for a test, large enough that every part has something to do.
 const SMALL: &[&str] = &[
-    "--groups", "2", "--num-generations", "4", "--games", "1", "--max-completion-length", "160", "--save-steps", "1",
+    "--groups", "2", "--num-generations", "4", "--games", "1", "--max-completion-length", "160",
     "--seed", "11", "--set", "train.eval_samples=4", "--set", "train.eval_games=1", "--set", "sandbox.game_seconds=0.05",
 ];
 
@@ -88,12 +88,12 @@ fn sequential_and_any_number_of_workers_train_byte_for_byte_alike() {
 fn a_run_resumed_after_kill_9_equals_an_unbroken_one() {
     let root = tempfile::tempdir().unwrap();
     let (unbroken, killed) = (root.path().join("unbroken"), root.path().join("killed"));
-    run(&unbroken, &["--steps", "4"]);
-    let mut child = train(&killed, &["--steps", "4"]).spawn().unwrap();
+    run(&unbroken, &["--steps", "4", "--save-steps", "1"]);
+    let mut child = train(&killed, &["--steps", "4", "--save-steps", "1"]).spawn().unwrap();
     wait_for(&killed.join("checkpoint-2"), &mut child);
     child.kill().unwrap();
     child.wait().unwrap();
-    run(&killed, &["--steps", "4", "--resume", killed.to_str().unwrap()]);
+    run(&killed, &["--steps", "4", "--save-steps", "1", "--resume", killed.to_str().unwrap()]);
     assert_same(&unbroken, &killed);
 }
 

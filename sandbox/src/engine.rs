@@ -91,7 +91,7 @@ fn config() -> Config {
         .cranelift_nan_canonicalization(true)
         .wasm_relaxed_simd(false)
         .concurrency_support(false)
-        .wasm_backtrace(false);
+        .wasm_backtrace_max_frames(None);
     config
 }
 

@@ -1,1 +1,140 @@
-//! (to come)
+//! Plays programs in games inside the sandbox, inline or in a pool of workers.
+//!
+//! Takes programs as completions finish, and the seeds of their games; gives one [`Evaluation`] for each, in the order
+//! of the completions whatever the workers did. Both ways of working run the same code. A program's fault is a
+//! [`Verdict`]; the machine's fault is an [`ArenaError`]. Does not know models, rewards or where text came from.
+
+mod crew;
+mod evaluation;
+mod player;
+mod scoring;
+#[cfg(test)]
+mod tests;
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Duration;
+
+use grpo_sandbox::{FUEL_PER_SECOND, HostError, Limits, Sandbox};
+
+use self::crew::Crew;
+pub use self::evaluation::{Evaluation, Fault, Usage, Verdict};
+use self::player::PlayGame;
+pub use self::scoring::Scoring;
+use crate::config::{ArenaConfig, SandboxConfig};
+use crate::environment::GameLimits;
+
+/// What a program may use, and when a game is stopped. Part of the definition of every score.
+#[derive(Debug, Clone)]
+pub struct Rules {
+    /// Fuel and memory of one game, and the wall-clock backstop that never decides a score.
+    pub limits: Limits,
+    /// When a game stops though moves are left.
+    pub game: GameLimits,
+}
+
+impl Rules {
+    /// The rules that a configuration asks for.
+    pub fn new(sandbox: &SandboxConfig, arena: &ArenaConfig) -> Rules {
+        let game_fuel = sandbox.game_seconds * FUEL_PER_SECOND as f64;
+        Rules {
+            limits: Limits {
+                game_fuel: game_fuel as u64,
+                call_fuel: (game_fuel * sandbox.call_share) as u64,
+                memory_bytes: sandbox.memory_mib << 20,
+                backstop: Duration::from_secs_f64(sandbox.backstop_seconds),
+            },
+            game: GameLimits {
+                freeze_after: u32::try_from(arena.freeze_after).unwrap_or(u32::MAX),
+                moves_max: u32::try_from(arena.moves_max).unwrap_or(u32::MAX),
+            },
+        }
+    }
+}
+
+/// Who plays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Workers {
+    /// The caller's thread, each program as it is submitted. The stack must hold [`grpo_sandbox::THREAD_STACK`], as
+    /// that of a main thread does.
+    Inline,
+    /// So many threads, though never more than the sandbox has sessions: the rest would have nothing to do.
+    Pool(NonZeroUsize),
+}
+
+impl Workers {
+    /// That many threads; 0 is inline.
+    pub fn new(count: usize) -> Workers {
+        NonZeroUsize::new(count).map_or(Workers::Inline, Workers::Pool)
+    }
+}
+
+/// Why a batch has no evaluations. Never a program's doing.
+#[derive(Debug, thiserror::Error)]
+pub enum ArenaError {
+    /// The sandbox itself failed.
+    #[error("completion {completion}: the sandbox failed")]
+    Host {
+        /// Index of the completion whose game it was.
+        completion: usize,
+        /// What went wrong.
+        source: HostError,
+    },
+    /// A call ran into the wall-clock backstop twice, the second time alone on the machine.
+    #[error(
+        "completion {completion}: a call ran {seconds} s, twice; the budget in fuel ends far below that, so this machine \
+         is overloaded or suspended; raise sandbox.backstop_seconds or use fewer workers"
+    )]
+    Backstop {
+        /// Index of the completion whose game it was.
+        completion: usize,
+        /// The backstop.
+        seconds: f64,
+    },
+    /// Our own code panicked in a game.
+    #[error("completion {completion}: a worker panicked: {message}; this is a bug in grpo-2048")]
+    Panicked {
+        /// Index of the completion whose game it was.
+        completion: usize,
+        /// What the panic said.
+        message: String,
+    },
+    /// The system gave no threads.
+    #[error("cannot start {workers} worker threads; lower --parallel-rewards or use --sequential")]
+    Threads {
+        /// How many were asked for.
+        workers: usize,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+/// Where programs are played. Threads start once and live as long as this does.
+pub struct Arena {
+    crew: Crew,
+    backstop: Duration,
+}
+
+impl Arena {
+    /// An arena that plays in `sandbox`, under `rules`.
+    pub fn new(sandbox: Sandbox, rules: Rules, workers: Workers) -> Result<Arena, ArenaError> {
+        let backstop = rules.limits.backstop;
+        let play_game = move |program: &_, seed| player::play_in_sandbox(&sandbox, &rules, program, seed);
+        Arena::with_player(Arc::new(play_game), backstop, workers)
+    }
+
+    fn with_player(play_game: Arc<PlayGame>, backstop: Duration, workers: Workers) -> Result<Arena, ArenaError> {
+        Ok(Arena { crew: Crew::start(play_game, workers)?, backstop })
+    }
+
+    /// Begins a batch.
+    pub fn begin(&self) -> Scoring<'_> {
+        self.begin_with(|_, _| {})
+    }
+
+    /// Begins a batch, with somebody to tell of each evaluation as it arrives: inline while its program is submitted,
+    /// from a pool at the next submission, poll or the end. The order is that of arrival.
+    pub fn begin_with<'a>(&'a self, on_evaluated: impl FnMut(usize, &Evaluation) + 'a) -> Scoring<'a> {
+        Scoring::new(&self.crew, self.backstop, Box::new(on_evaluated))
+    }
+}

@@ -12,6 +12,7 @@ use super::playing::{self, Opened};
 use super::{CliError, loading, output};
 use crate::config::Config;
 use crate::metrics::{Console, Stream};
+use crate::policy;
 
 /// Instances timed for the median.
 const INSTANCES: usize = 21;
@@ -126,7 +127,7 @@ fn device_and_model(config: &Config) -> Vec<Finding> {
         Ok(device) => device,
         Err(error) => return vec![Finding::problem("device", error)],
     };
-    let mut findings = vec![Finding::ok("device", loading::device_name(&device))];
+    let mut findings = vec![Finding::ok("device", policy::device_name(&device))];
     let started = Instant::now();
     match loading::policy(config, &device) {
         Ok(policy) => {

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use candle_core::Device;
 use clap::Args;
 
 use super::options::{Flags, SourceArgs, WorkerArgs};
 use super::{CliError, interrupt, loading, output, playing, report};
 use crate::config::Config;
 use crate::metrics::{Console, Event, JsonlSink, Show, Sink, SinkError, Sinks, TerminalSink};
+use crate::policy::{self, Device};
 use crate::train::run_dir;
 use crate::train::{Run, TrainError};
 
@@ -211,7 +211,7 @@ fn about(device: &Device) -> Vec<(&'static str, String)> {
         ("version", env!("CARGO_PKG_VERSION").to_owned()),
         ("target", format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS)),
         ("features", features.join(",")),
-        ("device", loading::device_name(device)),
+        ("device", policy::device_name(device)),
     ]
 }
 

@@ -46,10 +46,12 @@ struct Source<'a> {
 impl Source<'_> {
     fn tensor(&self, name: &str, expected: &[usize]) -> Result<Tensor, PolicyError> {
         let Some(tensor) = self.weights.get(name) else {
+            let tied = "; set tie_word_embeddings if the output projection is the embedding";
+            let hint = if name.starts_with("lm_head") { tied } else { "" };
             return Err(PolicyError::MissingTensor {
                 name: name.into(),
                 expected: expected.to_vec(),
-                hint: String::new(),
+                hint: hint.into(),
             });
         };
         if tensor.dims() != expected {

@@ -77,6 +77,21 @@ pub enum PolicyError {
         /// What is wrong.
         message: String,
     },
+    /// An adapter that cannot be used.
+    #[error("adapter: {message}")]
+    Adapter {
+        /// What is wrong.
+        message: String,
+    },
+    /// A name that is nothing we can load.
+    #[error(
+        "model `{found}`: no such file or directory, and not a Hugging Face id; \
+         expected `builtin`, a directory, a .gguf file or owner/name"
+    )]
+    UnknownModel {
+        /// The name.
+        found: String,
+    },
     /// A model that could not be fetched.
     #[error("{model} (revision {revision}): {message}; a local directory or a .gguf file works without a network")]
     Hub {
@@ -106,6 +121,14 @@ pub enum PolicyError {
         found: String,
         /// What was expected.
         expected: String,
+    },
+    /// A device that is not there.
+    #[error("device `{found}`: {reason}")]
+    Device {
+        /// What was asked for.
+        found: String,
+        /// Why it cannot be had.
+        reason: String,
     },
     /// An error of the tensor library.
     #[error(transparent)]

@@ -4,11 +4,17 @@
 //! that training may move: all weights, or low-rank adapters over frozen ones. Knows files of weights in every form
 //! people bring them. Does not know prompts, programs, rewards or losses.
 
+mod adapter;
 mod architecture;
+mod builtin;
 mod decoder;
+mod device;
 mod error;
+mod gguf;
+mod hub;
 pub mod kernels;
 mod linear;
+mod loading;
 mod sampling;
 mod tokenizer;
 mod weights;
@@ -19,14 +25,18 @@ mod tests;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use candle_core::{Device, Tensor, Var};
+use candle_core::{Tensor, Var};
 
 pub use architecture::{DecoderConfig, RopeScaling, SUPPORTED};
 pub use decoder::Decoder;
+pub use device::{Device, device_name, open_device};
 pub use error::PolicyError;
 pub use linear::Adapters;
 pub use sampling::Cache;
 pub use tokenizer::Tokenizer;
+
+use adapter::AdapterSet;
+use loading::Loaded;
 
 use crate::config::ModelConfig;
 use crate::seed::Seed;
@@ -38,7 +48,11 @@ pub struct Policy {
     tokenizer: Tokenizer,
     /// Every weight of the model; variables where it is trained in full.
     weights: BTreeMap<String, Tensor>,
+    /// Adapters over frozen weights, where those are what is trained.
+    adapters: Option<AdapterSet>,
     trainable: BTreeMap<String, Var>,
+    /// Where the weights came from, as an adapter's configuration names it.
+    origin: String,
 }
 
 impl Policy {
@@ -51,34 +65,42 @@ impl Policy {
     ) -> Result<Self, PolicyError> {
         config.check()?;
         let weights = weights::initial(&config, seed, device)?;
-        Self::full(config, tokenizer, weights)
+        Self::full(Loaded { config, tokenizer, weights }, "fresh")
     }
 
-    /// Loads the model that `config` names.
-    pub fn load(config: &ModelConfig, _seed: Seed, device: &Device) -> Result<Self, PolicyError> {
-        let dir = Path::new(&config.model);
-        let path = dir.join("config.json");
-        let text = std::fs::read_to_string(&path).map_err(PolicyError::file(&path))?;
-        let settings = DecoderConfig::from_json(&text, &path)?;
-        Self::full(settings, Tokenizer::from_dir(dir)?, weights::read_dir(dir, device)?)
+    /// Loads the model that `config` names. Adapters are trained where `config` names one or gives a rank, all
+    /// weights otherwise; `seed` draws fresh adapters.
+    pub fn load(config: &ModelConfig, seed: Seed, device: &Device) -> Result<Self, PolicyError> {
+        let loaded = loading::load(config, device)?;
+        if !config.adapter.is_empty() {
+            let set = AdapterSet::load(Path::new(&config.adapter), &loaded.config, device)?;
+            return Self::adapted(loaded, set, &config.model);
+        }
+        if config.lora_r > 0 {
+            let set = AdapterSet::fresh(&loaded.config, (config.lora_r, config.lora_alpha), seed, device)?;
+            return Self::adapted(loaded, set, &config.model);
+        }
+        Self::full(loaded, &config.model)
     }
 
     /// All weights are variables.
-    fn full(
-        config: DecoderConfig,
-        tokenizer: Tokenizer,
-        weights: BTreeMap<String, Tensor>,
-    ) -> Result<Self, PolicyError> {
-        if tokenizer.vocab_size() > config.vocab_size {
-            return Err(PolicyError::VocabularyMismatch { found: tokenizer.vocab_size(), expected: config.vocab_size });
-        }
-        let names = config.tensors().into_iter().map(|(name, _)| name);
-        let trainable: BTreeMap<String, Var> = names
-            .filter_map(|name| weights.get(&name).map(|tensor| Ok((name, Var::from_tensor(tensor)?))))
-            .collect::<Result<_, PolicyError>>()?;
-        let weights = trainable.iter().map(|(name, var)| (name.clone(), var.as_tensor().clone())).collect();
-        let decoder = Decoder::new(config, &weights, &BTreeMap::new(), 0.0)?;
-        Ok(Policy { decoder, tokenizer, weights, trainable })
+    fn full(loaded: Loaded, origin: &str) -> Result<Self, PolicyError> {
+        let names = loaded.config.tensors().into_iter().map(|(name, _)| name);
+        let vars = names.filter_map(|name| loaded.weights.get(&name).map(|tensor| (name, tensor)));
+        let trainable = variables(vars)?;
+        let weights = tracked(&trainable);
+        let decoder = Decoder::new(loaded.config, &weights, &BTreeMap::new(), 0.0)?;
+        let (tokenizer, origin) = (loaded.tokenizer, origin.to_owned());
+        Ok(Policy { decoder, tokenizer, weights, adapters: None, trainable, origin })
+    }
+
+    /// Only the adapters are variables.
+    fn adapted(loaded: Loaded, mut set: AdapterSet, origin: &str) -> Result<Self, PolicyError> {
+        let trainable = variables(set.tensors.iter().map(|(name, tensor)| (name.clone(), tensor)))?;
+        set.tensors = tracked(&trainable);
+        let decoder = Decoder::new(loaded.config, &loaded.weights, &bare(&set.tensors), set.scale())?;
+        let (tokenizer, origin) = (loaded.tokenizer, origin.to_owned());
+        Ok(Policy { decoder, tokenizer, weights: loaded.weights, adapters: Some(set), trainable, origin })
     }
 
     /// The model itself.
@@ -113,12 +135,51 @@ impl Policy {
         Ok(())
     }
 
-    /// Writes a Hugging Face model directory, tokenizer included. The directory must exist.
-    pub fn save(&self, dir: &Path) -> Result<(), PolicyError> {
-        let path = dir.join("config.json");
-        std::fs::write(&path, format!("{:#}\n", self.decoder.config().to_json())).map_err(PolicyError::file(&path))?;
-        let weights = self.weights.iter().map(|(name, tensor)| (name.clone(), tensor));
-        weights::write_file(weights, &dir.join("model.safetensors"))?;
-        self.tokenizer.save(dir)
+    /// A copy of the model as it is now, that no training moves: what a KL penalty refers to.
+    pub fn frozen_decoder(&self) -> Result<Decoder, PolicyError> {
+        let copies = |tensors: &BTreeMap<String, Tensor>| {
+            let copies = tensors.iter().map(|(name, tensor)| Ok((name.clone(), tensor.detach().copy()?)));
+            copies.collect::<Result<BTreeMap<_, _>, PolicyError>>()
+        };
+        let (adapters, scale) = match &self.adapters {
+            Some(set) => (copies(&bare(&set.tensors))?, set.scale()),
+            None => (BTreeMap::new(), 0.0),
+        };
+        Decoder::new(self.decoder.config().clone(), &copies(&self.weights)?, &adapters, scale)
     }
+
+    /// Writes what is trained, with the tokenizer, into a directory that exists: a Hugging Face model directory, or
+    /// a PEFT adapter.
+    pub fn save(&self, dir: &Path) -> Result<(), PolicyError> {
+        self.tokenizer.save(dir)?;
+        if let Some(set) = &self.adapters {
+            return set.save(dir, &self.origin);
+        }
+        let path = dir.join("config.json");
+        let text = format!("{:#}\n", self.decoder.config().to_json());
+        std::fs::write(&path, text).map_err(PolicyError::file(&path))?;
+        let weights = self.weights.iter().map(|(name, tensor)| (name.clone(), tensor));
+        weights::write_file(weights, &dir.join(weights::FILE))
+    }
+
+    /// Sets what is trained to what [`Policy::save`] wrote into `dir`.
+    pub fn restore(&mut self, dir: &Path) -> Result<(), PolicyError> {
+        let file = if self.adapters.is_some() { adapter::WEIGHTS } else { weights::FILE };
+        self.set_trainable(&weights::read_file(&dir.join(file), self.decoder.device())?)
+    }
+}
+
+fn variables<'a>(tensors: impl Iterator<Item = (String, &'a Tensor)>) -> Result<BTreeMap<String, Var>, PolicyError> {
+    tensors.map(|(name, tensor)| Ok((name, Var::from_tensor(tensor)?))).collect()
+}
+
+/// The tensors of variables, through which gradients find them.
+fn tracked(variables: &BTreeMap<String, Var>) -> BTreeMap<String, Tensor> {
+    variables.iter().map(|(name, var)| (name.clone(), var.as_tensor().clone())).collect()
+}
+
+/// Adapters under the names of the model's own modules.
+fn bare(adapters: &BTreeMap<String, Tensor>) -> BTreeMap<String, Tensor> {
+    let bare = |name: &str| name.strip_prefix(adapter::PREFIX).unwrap_or(name).to_owned();
+    adapters.iter().map(|(name, tensor)| (bare(name), tensor.clone())).collect()
 }

@@ -1,5 +1,8 @@
 //! The decoder against an independent implementation, against itself by another way, and against differences.
 
+mod adapters;
+mod files;
+
 use std::collections::{BTreeMap, HashMap};
 
 use candle_core::{D, DType, Device, Tensor};

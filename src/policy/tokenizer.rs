@@ -58,7 +58,9 @@ impl Tokenizer {
         let optional = |name: &str| std::fs::read_to_string(dir.join(name)).ok();
         let path = dir.join("tokenizer.json");
         let text = std::fs::read_to_string(&path).map_err(PolicyError::file(&path))?;
-        let (config, generation) = (optional("tokenizer_config.json"), optional("generation_config.json"));
+        let config = optional("tokenizer_config.json");
+        // Models without a generation_config.json name their end in config.json, under the same key.
+        let generation = optional("generation_config.json").or_else(|| optional("config.json"));
         let mut tokenizer = Self::from_json(&text, config.as_deref(), generation.as_deref())?;
         if let Some(template) = optional("chat_template.jinja") {
             tokenizer.chat_template = Some(template);
@@ -70,6 +72,11 @@ impl Tokenizer {
     pub fn from_parts(inner: tokenizers::Tokenizer, stop_ids: Vec<u32>, chat_template: Option<String>) -> Self {
         let eos_token = stop_ids.first().and_then(|id| inner.id_to_token(*id));
         Tokenizer { inner, stop_ids, chat_template, bos_token: None, eos_token }
+    }
+
+    /// Names the tokens a sequence begins and a turn ends with, for chat templates.
+    pub(super) fn with_ends(self, (bos_token, eos_token): (Option<String>, Option<String>)) -> Self {
+        Tokenizer { bos_token, eos_token, ..self }
     }
 
     /// Token ids of `text`; special tokens written out in the text count, none are added.

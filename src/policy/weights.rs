@@ -11,6 +11,9 @@ use serde_json::Value;
 use super::{DecoderConfig, PolicyError};
 use crate::seed::{Purpose, Seed};
 
+/// Where a model's weights stand when one file holds them.
+pub(super) const FILE: &str = "model.safetensors";
+
 /// Standard deviation of fresh embeddings and projections.
 const INITIAL_STD: f64 = 0.02;
 
@@ -34,7 +37,7 @@ pub(super) fn read_bytes(bytes: &[u8], path: &Path, device: &Device) -> Result<B
 pub(super) fn read_dir(dir: &Path, device: &Device) -> Result<BTreeMap<String, Tensor>, PolicyError> {
     let index = dir.join("model.safetensors.index.json");
     if !index.exists() {
-        return read_file(&dir.join("model.safetensors"), device);
+        return read_file(&dir.join(FILE), device);
     }
     let mut weights = BTreeMap::new();
     for shard in shards(&index)? {

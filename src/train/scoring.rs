@@ -35,7 +35,7 @@ pub struct Episode {
 impl Episode {
     /// Whether every game went on to an ending that is no fault of the program: no move left, or budget used up.
     pub fn plays(&self) -> bool {
-        let ends_well = |game: &Outcome| matches!(game.ending, Ending::GameOver | Ending::OutOfFuel);
+        let ends_well = |game: &Outcome| matches!(game.ending, Ending::GameOver | Ending::OutOfFuel | Ending::MoveLimit);
         matches!(self.evaluation.verdict, Verdict::Played) && self.evaluation.games.iter().all(ends_well)
     }
 }

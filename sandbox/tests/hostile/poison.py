@@ -1,4 +1,4 @@
-# expect: plays P
+# expect: bad_value
 import builtins
 import math
 import random

@@ -8,13 +8,13 @@ use super::rope::{RopeTable, Turn};
 use super::rows::{wide, with_slice};
 
 /// Slots scored at once; the cache has room for whole blocks.
-const BLOCK: usize = 16;
+const BLOCK: usize = 32;
 
 /// Keys and values of one layer for every row.
 #[derive(Debug)]
 pub enum KeyValues {
-    /// On the CPU: keys `(rows, keys, width, capacity)`, so that one query meets many keys in a vector register;
-    /// values `(rows, keys, capacity, width)`.
+    /// On the CPU: keys `(rows, keys, capacity / BLOCK, width, BLOCK)`, so that one query meets many keys in a vector
+    /// register and memory is read in order; values `(rows, keys, capacity, width)`.
     Blocks {
         /// Rotated keys.
         keys: Vec<f32>,
@@ -192,8 +192,9 @@ impl Row<'_> {
         for (head, (key, value)) in keys.chunks_exact(width).zip(values.chunks_exact(width)).enumerate() {
             let start = head * width * self.capacity;
             self.rope.turn(turned, key, slot - self.first, Turn::Forward);
-            for (dimension, value) in turned.iter().enumerate() {
-                self.keys[start + dimension * self.capacity + slot] = *value;
+            let block = &mut self.keys[start + slot / BLOCK * BLOCK * width..][..BLOCK * width];
+            for (value, keys) in turned.iter().zip(block.chunks_exact_mut(BLOCK)) {
+                keys[slot % BLOCK] = *value;
             }
             self.values[start + slot * width..][..width].copy_from_slice(value);
         }
@@ -207,16 +208,21 @@ impl Row<'_> {
         let keys = &self.keys[start..][..width * self.capacity];
         let values = &self.values[start..][..width * self.capacity];
         // Whole blocks: what lies outside the window is scored too and left out below.
-        for block in (self.first / BLOCK..=slot / BLOCK).map(|block| block * BLOCK) {
-            let mut sums = [0.0_f32; BLOCK];
-            for (query, keys) in query.iter().zip(keys.chunks_exact(self.capacity)) {
-                let keys: &[f32; BLOCK] = keys[block..].first_chunk().expect("capacity is a multiple of the block");
+        let blocks = self.first / BLOCK..slot / BLOCK + 1;
+        let keys = keys[blocks.start * BLOCK * width..].chunks_exact(BLOCK * width);
+        let scored = scores[blocks.start * BLOCK..blocks.end * BLOCK].as_chunks_mut::<BLOCK>().0;
+        for (keys, scores) in keys.zip(scored) {
+            // Two sets of sums: one addition need not wait for the one before it.
+            let mut sums = [[0.0_f32; BLOCK]; 2];
+            let pairs = keys.as_chunks::<BLOCK>().0.as_chunks::<2>().0;
+            for (query, [even, odd]) in query.as_chunks::<2>().0.iter().zip(pairs) {
                 for lane in 0..BLOCK {
-                    sums[lane] += query * keys[lane];
+                    sums[0][lane] += query[0] * even[lane];
+                    sums[1][lane] += query[1] * odd[lane];
                 }
             }
             for lane in 0..BLOCK {
-                scores[block + lane] = sums[lane] * scale;
+                scores[lane] = (sums[0][lane] + sums[1][lane]) * scale;
             }
         }
         let seen = &mut scores[self.first..=slot];
@@ -232,14 +238,28 @@ impl Row<'_> {
 #[inline(always)]
 fn mix(out: &mut [f32], weights: &[f32], values: &[f32], (column, width): (usize, usize)) {
     if let Some(out) = out.first_chunk_mut::<BLOCK>() {
-        let mut sums = [0.0_f32; BLOCK];
-        for (weight, values) in weights.iter().zip(values.chunks_exact(width)) {
-            let values: &[f32; BLOCK] = values[column..].first_chunk().expect("a whole block of columns");
+        let columns =
+            |values: &'_ [f32]| -> [f32; BLOCK] { *values[column..].first_chunk().expect("a whole block of columns") };
+        let mut sums = [[0.0_f32; BLOCK]; 2];
+        let (pairs, rest) = weights.as_chunks::<2>();
+        let mut rows = values.chunks_exact(2 * width);
+        for (weights, values) in pairs.iter().zip(&mut rows) {
+            let (even, odd) = values.split_at(width);
+            let (even, odd) = (columns(even), columns(odd));
             for lane in 0..BLOCK {
-                sums[lane] += weight * values[lane];
+                sums[0][lane] += weights[0] * even[lane];
+                sums[1][lane] += weights[1] * odd[lane];
             }
         }
-        *out = sums;
+        if let Some(weight) = rest.first() {
+            let last = columns(rows.remainder());
+            for lane in 0..BLOCK {
+                sums[0][lane] += weight * last[lane];
+            }
+        }
+        for lane in 0..BLOCK {
+            out[lane] = sums[0][lane] + sums[1][lane];
+        }
         return;
     }
     out.fill(0.0);

@@ -132,7 +132,8 @@ pub(super) fn exp(x: f32) -> f32 {
     const LN2_HIGH: f32 = 0.693_359_375;
     const LN2_LOW: f32 = -2.121_944_4e-4;
     let x = x.clamp(-87.3, 88.3);
-    let power = (x * std::f32::consts::LOG2_E + ROUND) - ROUND;
+    let shifted = x * std::f32::consts::LOG2_E + ROUND;
+    let power = shifted - ROUND;
     let r = x - power * LN2_HIGH - power * LN2_LOW;
     // Minimax polynomial of Cephes' expf.
     let mut p = 1.987_569_1e-4_f32;
@@ -140,7 +141,8 @@ pub(super) fn exp(x: f32) -> f32 {
         p = p * r + coefficient;
     }
     let mantissa = p * r * r + r + 1.0;
-    mantissa * f32::from_bits(((power as i32 + 127) << 23) as u32)
+    // The low bits of `shifted` are the power; what else is there falls off the top.
+    mantissa * f32::from_bits((shifted.to_bits() << 23).wrapping_add(127 << 23))
 }
 
 /// A view of numbers as a matrix.

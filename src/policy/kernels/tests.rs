@@ -137,3 +137,39 @@ fn blocks_and_tensors_cache_alike() {
         }
     }
 }
+
+#[test]
+fn the_exponential_is_that_of_f64_rounded() {
+    for step in -8_700..8_800 {
+        let x = step as f32 * 0.01;
+        let (found, expected) = (f64::from(super::rows::exp(x)), f64::from(x).exp());
+        assert!((found / expected - 1.0).abs() < 2.5e-7, "exp({x}) = {found}, expected {expected}");
+    }
+    assert_eq!(super::rows::exp(0.0), 1.0);
+    assert!(super::rows::exp(f32::NEG_INFINITY) < 1.3e-38 && super::rows::exp(f32::NAN).is_nan());
+}
+
+#[test]
+fn numbers_do_not_depend_on_the_count_of_threads() {
+    let heads = Heads { queries: 4, keys: 2, width: 8 };
+    let rope = RopeTable::new(&crate::policy::DecoderConfig { head_dim: 8, ..config() }, 70, &Device::Cpu).unwrap();
+    let (x, weight) = (random(&[140, 200], 1), random(&[64, 200], 2));
+    let (norm_weight, targets) = (random(&[200], 3), Tensor::arange(0_u32, 140, &Device::Cpu).unwrap());
+    let targets = (targets / 5.0).unwrap();
+    let run = || -> Result<Vec<Vec<f32>>> {
+        let normed = norm::rms_norm(&x, &norm_weight, 1e-5)?;
+        let mixed = attention::causal_attention(&linear::linear(&normed, &weight)?, 2, heads, &rope)?;
+        let (logp, entropy) =
+            log_probs::token_log_probs(&swiglu::silu_mul(&Tensor::cat(&[&mixed, &mixed], 1)?)?, &targets)?;
+        let gradients = (logp + entropy)?.sum_all()?.backward()?;
+        let of = |var: &Var| gradients.get(var).unwrap().flatten_all()?.to_vec1::<f32>();
+        Ok(vec![of(&x)?, of(&weight)?, of(&norm_weight)?])
+    };
+    let with_threads = |count: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(count).build().unwrap();
+        pool.install(|| run().unwrap())
+    };
+    let alone = with_threads(1);
+    assert_eq!(alone, with_threads(2));
+    assert_eq!(alone, with_threads(7));
+}

@@ -1,0 +1,109 @@
+//! Who plays the games: nobody but the caller, or threads that wait for jobs.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crossbeam::channel::{Receiver, Sender, unbounded};
+use grpo_sandbox::{SESSIONS_MAX, THREAD_STACK};
+
+use super::player::{GameError, Play, PlayGame};
+use super::{ArenaError, Workers};
+use crate::program::Program;
+use crate::seed::Seed;
+
+/// One game to play. A whole program would be a longer tail at the end of a batch.
+pub(super) struct Job {
+    pub task: Task,
+    pub program: Arc<Program>,
+    pub seed: Seed,
+    pub reports: Sender<Report>,
+    /// Set when nobody waits for the report any more.
+    pub abandoned: Arc<AtomicBool>,
+}
+
+/// Which game of which entry of a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Task {
+    pub entry: usize,
+    pub game: usize,
+}
+
+/// What came of a job.
+pub(super) struct Report {
+    pub task: Task,
+    pub result: Result<Play, GameError>,
+    pub wall: Duration,
+}
+
+/// Plays jobs.
+pub(super) struct Crew {
+    play_game: Arc<PlayGame>,
+    /// Taken when the threads are to end.
+    jobs: Option<Sender<Job>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Crew {
+    pub fn start(play_game: Arc<PlayGame>, workers: Workers) -> Result<Crew, ArenaError> {
+        let Workers::Pool(count) = workers else {
+            return Ok(Crew { play_game, jobs: None, threads: Vec::new() });
+        };
+        let (jobs, queue) = unbounded();
+        let mut crew = Crew { play_game, jobs: Some(jobs), threads: Vec::new() };
+        for index in 0..count.get().min(SESSIONS_MAX) {
+            let (play_game, queue) = (Arc::clone(&crew.play_game), queue.clone());
+            let thread = std::thread::Builder::new().name(format!("arena-{index}")).stack_size(THREAD_STACK);
+            let started = thread.spawn(move || work(&*play_game, &queue));
+            crew.threads.push(started.map_err(|source| ArenaError::Threads { workers: count.get(), source })?);
+        }
+        Ok(crew)
+    }
+
+    /// Hands a job to the threads, or plays it here and now.
+    pub fn play(&self, job: Job) {
+        match &self.jobs {
+            Some(jobs) => jobs.send(job).expect("threads outlive the crew's sender"),
+            None => run(&*self.play_game, &job),
+        }
+    }
+
+    /// Plays a job here and now, whoever else there is.
+    pub fn play_here(&self, job: &Job) {
+        run(&*self.play_game, job);
+    }
+}
+
+impl Drop for Crew {
+    fn drop(&mut self) {
+        self.jobs = None;
+        for thread in self.threads.drain(..) {
+            // A thread ends by a panic only outside of games, and there is nobody left to tell.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn work(play_game: &PlayGame, queue: &Receiver<Job>) {
+    while let Ok(job) = queue.recv() {
+        if !job.abandoned.load(Ordering::Relaxed) {
+            run(play_game, &job);
+        }
+    }
+}
+
+/// Plays a job and reports; a panic is a report too, so nobody waits for a game that has died.
+fn run(play_game: &PlayGame, job: &Job) {
+    let begin = Instant::now();
+    let result = catch_unwind(AssertUnwindSafe(|| play_game(&job.program, job.seed)))
+        .unwrap_or_else(|panic| Err(GameError::Panicked(panic_message(&*panic))));
+    // The batch may have been given up meanwhile.
+    let _ = job.reports.send(Report { task: job.task, result, wall: begin.elapsed() });
+}
+
+fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".into())
+}

@@ -1,0 +1,100 @@
+//! What came of one completion.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::environment::{Ending, Outcome};
+use crate::program::Rejection;
+
+/// The failure of a program that never chose a move.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{reason}")]
+pub struct Fault {
+    /// Its kind.
+    pub ending: Ending,
+    /// In words.
+    pub reason: String,
+}
+
+/// How far a program came: its own doing, and never the machine's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// It chose at least one move in its first game.
+    Played,
+    /// It is no program.
+    Rejected(Rejection),
+    /// Its first call raised, hung, exhausted memory or returned no move. No further game was played.
+    Faulted(Fault),
+}
+
+impl Verdict {
+    /// The name in logs, metrics and JSON.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Verdict::Played => "played",
+            Verdict::Rejected(_) => "rejected",
+            Verdict::Faulted(_) => "faulted",
+        }
+    }
+
+    /// Why it did not play, in words.
+    pub fn reason(&self) -> Option<String> {
+        match self {
+            Verdict::Played => None,
+            Verdict::Rejected(rejection) => Some(rejection.to_string()),
+            Verdict::Faulted(fault) => Some(fault.to_string()),
+        }
+    }
+}
+
+/// What an evaluation cost. Depends on the machine, so it is no part of the evidence, of files or of digests.
+#[derive(Debug, Clone, Default)]
+pub struct Usage {
+    /// Wall-clock time of each game that was played for this evaluation.
+    pub game_times: Vec<Duration>,
+    /// Whether an identical program of the batch was played instead.
+    pub reused: bool,
+    /// Games that ran into the wall-clock backstop and were played again.
+    pub retries: u32,
+}
+
+/// Verdict and outcomes of one completion: a pure function of the program, the seeds and the rules.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Evaluation {
+    /// How far the program came.
+    pub verdict: Verdict,
+    /// One outcome a seed, in the order of the seeds; none for what is no program.
+    pub games: Vec<Outcome>,
+    /// What it cost.
+    #[serde(skip)]
+    pub usage: Usage,
+}
+
+impl Evaluation {
+    /// The evaluation of what is no program.
+    pub fn rejected(rejection: Rejection) -> Evaluation {
+        Evaluation { verdict: Verdict::Rejected(rejection), games: Vec::new(), usage: Usage::default() }
+    }
+
+    /// Mean score of the games; 0 without games.
+    pub fn mean_score(&self) -> f64 {
+        let total: u64 = self.games.iter().map(|game| game.score).sum();
+        total as f64 / self.games.len().max(1) as f64
+    }
+
+    /// Largest tile that a program reached in any game; 0 when it did not play.
+    pub fn max_tile(&self) -> u32 {
+        match self.verdict {
+            Verdict::Played => self.games.iter().map(|game| game.max_tile).max().unwrap_or(0),
+            Verdict::Rejected(_) | Verdict::Faulted(_) => 0,
+        }
+    }
+
+    /// Digest, in hex, of all that must be the same on every machine.
+    pub fn digest(&self) -> String {
+        let evidence = serde_json::to_vec(self).expect("an evaluation has string keys only");
+        blake3::hash(&evidence).to_hex().to_string()
+    }
+}

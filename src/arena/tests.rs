@@ -1,0 +1,206 @@
+//! How a batch is run, with a stand-in for the sandbox. What the sandbox itself does is tested in `tests/arena.rs`.
+
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::player::{GameError, Play};
+use super::*;
+use crate::environment::{Baseline, Ending, Outcome, play};
+use crate::program::{Program, Rejection};
+use crate::seed::{Purpose, Seed};
+
+const LIMITS: GameLimits = GameLimits { freeze_after: 4, moves_max: 100_000 };
+
+fn program(word: &str) -> Result<Program, Rejection> {
+    Program::from_text(&format!("def strategy(board):\n    return {word:?}\n"))
+}
+
+fn seeds(step: u64, count: u64) -> Vec<Seed> {
+    (0..count).map(|index| Seed::root(step).child(Purpose::Game, index)).collect()
+}
+
+/// Plays the word that a program returns: a baseline, or a way to fail.
+fn stand_in(program: &Program, seed: Seed) -> Result<Play, GameError> {
+    let word = program.source().split('"').nth(1).unwrap_or_default();
+    let failure = |ending| Play::Game { outcome: Outcome::unplayed(seed, ending), reason: Some(word.to_owned()) };
+    let kind = match word {
+        "raise" => return Ok(failure(Ending::Raised)),
+        "refuse" => return Ok(Play::Rejected(Rejection::NoFunction)),
+        "panic" => panic!("the stand-in was asked to"),
+        "greedy" => Baseline::Greedy,
+        _ => Baseline::Random,
+    };
+    // Another stream for each word, so that programs differ.
+    let mut player = kind.player(seed.child(Purpose::Baseline, word.len() as u64));
+    let Ok(outcome) = play(&mut player, seed, &LIMITS);
+    Ok(Play::Game { outcome, reason: None })
+}
+
+fn arena(workers: Workers) -> Arena {
+    Arena::with_player(Arc::new(stand_in), Duration::from_secs(1), workers).unwrap()
+}
+
+const EVERY_WAY: [usize; 4] = [0, 1, 2, 8];
+
+fn evaluate(workers: usize, words: &[&str]) -> Vec<Evaluation> {
+    let arena = arena(Workers::new(workers));
+    let mut scoring = arena.begin();
+    for (index, word) in words.iter().enumerate() {
+        scoring.submit(index, program(word), &seeds(index as u64 / 8, 3));
+    }
+    scoring.finish().unwrap()
+}
+
+#[test]
+fn inline_and_any_number_of_workers_give_the_same_bytes_in_the_order_of_the_completions() {
+    let words: Vec<String> =
+        (0..64).map(|index| ["greedy", "raise", "refuse", "a"][index % 4].repeat(1 + index % 3)).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let sequential: Vec<String> = evaluate(0, &words).iter().map(Evaluation::digest).collect();
+    for workers in EVERY_WAY {
+        let digests: Vec<String> = evaluate(workers, &words).iter().map(Evaluation::digest).collect();
+        assert_eq!(digests, sequential, "{workers} workers");
+    }
+}
+
+#[test]
+fn evaluations_go_by_index_however_they_were_submitted() {
+    let arena = arena(Workers::new(2));
+    let in_order = |order: [usize; 4]| {
+        let mut scoring = arena.begin();
+        order.into_iter().for_each(|index| scoring.submit(index, program(&"a".repeat(index + 1)), &seeds(0, 2)));
+        scoring.finish().unwrap().iter().map(Evaluation::digest).collect::<Vec<_>>()
+    };
+    assert_eq!(in_order([3, 0, 2, 1]), in_order([0, 1, 2, 3]));
+}
+
+#[test]
+fn a_first_call_that_fails_is_not_paid_for_again() {
+    for workers in EVERY_WAY {
+        let evaluation = evaluate(workers, &["raise"]).remove(0);
+        assert_eq!(evaluation.verdict, Verdict::Faulted(Fault { ending: Ending::Raised, reason: "raise".into() }));
+        assert_eq!(evaluation.usage.game_times.len(), 1, "{workers} workers");
+        let seeds_played: Vec<Seed> = evaluation.games.iter().map(|game| game.seed).collect();
+        assert_eq!(seeds_played, seeds(0, 3));
+        assert!(evaluation.games.iter().all(|game| (game.score, game.ending) == (0, Ending::Raised)));
+    }
+}
+
+#[test]
+fn what_the_interpreter_does_not_take_is_rejected_like_what_the_parser_does_not_take() {
+    let evaluation = evaluate(2, &["refuse"]).remove(0);
+    assert_eq!(evaluation.verdict, Verdict::Rejected(Rejection::NoFunction));
+    let parsed = Evaluation::rejected(Program::from_text("hello").unwrap_err());
+    assert_eq!(evaluation.digest(), parsed.digest());
+}
+
+#[test]
+fn identical_programs_of_a_group_play_once_and_tie_exactly() {
+    for workers in EVERY_WAY {
+        let evaluations = evaluate(workers, &["greedy", "a", "greedy", "greedy"]);
+        assert_eq!(evaluations[0].digest(), evaluations[2].digest());
+        assert_eq!(evaluations[0].digest(), evaluations[3].digest());
+        assert_ne!(evaluations[0].digest(), evaluations[1].digest());
+        let reused: Vec<bool> = evaluations.iter().map(|evaluation| evaluation.usage.reused).collect();
+        assert_eq!(reused, [false, false, true, true], "{workers} workers");
+    }
+}
+
+#[test]
+fn identical_programs_of_two_groups_play_different_boards() {
+    let words = ["greedy"; 16];
+    let evaluations = evaluate(8, &words);
+    assert_eq!(evaluations.iter().filter(|evaluation| evaluation.usage.reused).count(), 14);
+    assert_ne!(evaluations[0].digest(), evaluations[8].digest());
+}
+
+#[test]
+fn a_worker_that_panics_is_an_error_with_a_name_and_the_other_verdicts_are_right() {
+    let words = ["a", "greedy", "panic", "aa", "panic", "aaa"];
+    let sound: Vec<String> =
+        evaluate(0, &["a", "greedy", "a", "aa", "a", "aaa"]).iter().map(Evaluation::digest).collect();
+    for workers in EVERY_WAY {
+        let arena = arena(Workers::new(workers));
+        let seen = RefCell::new(Vec::new());
+        let mut scoring = arena.begin_with(|index, evaluation| seen.borrow_mut().push((index, evaluation.digest())));
+        words.iter().enumerate().for_each(|(index, word)| scoring.submit(index, program(word), &seeds(0, 3)));
+        let error = scoring.finish().unwrap_err().to_string();
+        assert!(error.starts_with("completion 2: a worker panicked: the stand-in was asked to"), "{error}");
+        let mut seen = seen.into_inner();
+        seen.sort();
+        assert_eq!(seen, [0, 1, 3, 5].map(|index| (index, sound[index].clone())), "{workers} workers");
+
+        let mut scoring = arena.begin();
+        scoring.submit(0, program("greedy"), &seeds(0, 3));
+        assert_eq!(scoring.finish().unwrap()[0].digest(), sound[1], "the arena lives on");
+    }
+}
+
+/// Meets the backstop in the games of `word`, the first `times` times.
+fn with_backstop(word: &'static str, times: usize, workers: usize) -> Arena {
+    let fired = AtomicUsize::new(0);
+    let play_game = move |program: &Program, seed| {
+        if program.source().contains(word) && fired.fetch_add(1, Ordering::SeqCst) < times {
+            return Err(GameError::Backstop);
+        }
+        stand_in(program, seed)
+    };
+    Arena::with_player(Arc::new(play_game), Duration::from_secs(120), Workers::new(workers)).unwrap()
+}
+
+#[test]
+fn a_game_that_met_the_backstop_is_played_once_more_and_counted_and_scores_the_same() {
+    let expected = evaluate(0, &["greedy", "a"]);
+    for workers in EVERY_WAY {
+        let arena = with_backstop("greedy", 1, workers);
+        let mut scoring = arena.begin();
+        scoring.submit(0, program("greedy"), &seeds(0, 3));
+        scoring.submit(1, program("a"), &seeds(0, 3));
+        let evaluations = scoring.finish().unwrap();
+        assert_eq!([evaluations[0].usage.retries, evaluations[1].usage.retries], [1, 0]);
+        assert_eq!(evaluations[0].digest(), expected[0].digest());
+        assert_eq!(evaluations[1].digest(), expected[1].digest());
+    }
+}
+
+#[test]
+fn a_game_that_meets_the_backstop_twice_is_an_error_and_never_a_score() {
+    for workers in EVERY_WAY {
+        let arena = with_backstop("greedy", usize::MAX, workers);
+        let mut scoring = arena.begin();
+        scoring.submit(0, program("a"), &seeds(0, 3));
+        scoring.submit(1, program("greedy"), &seeds(0, 3));
+        let error = scoring.finish().unwrap_err().to_string();
+        assert!(error.starts_with("completion 1: a call ran 120 s, twice"), "{error}");
+    }
+}
+
+#[test]
+fn a_batch_that_is_dropped_leaves_the_arena_usable() {
+    let arena = arena(Workers::new(2));
+    let mut given_up = arena.begin();
+    (0..50).for_each(|index| given_up.submit(index, program(&"a".repeat(index + 1)), &seeds(0, 3)));
+    drop(given_up);
+    let mut scoring = arena.begin();
+    scoring.submit(0, program("greedy"), &seeds(0, 3));
+    assert_eq!(scoring.finish().unwrap()[0].digest(), evaluate(0, &["greedy"])[0].digest());
+}
+
+#[test]
+fn the_cost_of_an_evaluation_is_no_part_of_its_digest() {
+    let mut evaluation = evaluate(0, &["greedy"]).remove(0);
+    let digest = evaluation.digest();
+    evaluation.usage = Usage { game_times: vec![Duration::from_secs(9)], reused: true, retries: 7 };
+    assert_eq!(evaluation.digest(), digest);
+    evaluation.games[0].fuel += 1;
+    assert_ne!(evaluation.digest(), digest);
+}
+
+#[test]
+fn an_evaluation_survives_a_log() {
+    for evaluation in evaluate(0, &["greedy", "raise", "refuse"]) {
+        let line = serde_json::to_string(&evaluation).unwrap();
+        let read: Evaluation = serde_json::from_str(&line).unwrap();
+        assert_eq!(read.digest(), evaluation.digest());
+    }
+}

@@ -1,0 +1,130 @@
+//! Low-rank adapters: off is the base model, on starts from it, and files are those of PEFT.
+
+use super::*;
+
+fn settings(dir: &Path, adapter: &str, lora_r: usize) -> ModelConfig {
+    let mut settings = Config::preset("builtin").unwrap().model;
+    settings.model = dir.display().to_string();
+    settings.adapter = adapter.into();
+    settings.lora_r = lora_r;
+    settings.lora_alpha = 3.0;
+    settings
+}
+
+/// A saved base model, and a policy with adapters on it that have learned something.
+fn adapted(config: DecoderConfig, dir: &Path) -> (Policy, Policy) {
+    let base = policy(config, 11);
+    base.save(dir).unwrap();
+    let adapted = Policy::load(&settings(dir, "", 3), Seed::root(1), &Device::Cpu).unwrap();
+    (base, adapted)
+}
+
+fn disturb(policy: &Policy) {
+    for (index, var) in policy.trainable().values().enumerate() {
+        let noise = weights::normal(var.dims(), 0.2, Seed::root(index as u64), &Device::Cpu).unwrap();
+        var.set(&(var.as_tensor() + noise).unwrap().detach()).unwrap();
+    }
+}
+
+fn logits(policy: &Policy, adapters: Adapters) -> Tensor {
+    let ids = Tensor::new(ids(2, 9, 1), &Device::Cpu).unwrap();
+    policy.decoder().logits(&policy.decoder().hidden(&ids, adapters).unwrap()).unwrap()
+}
+
+#[test]
+fn switched_off_they_leave_the_base_bit_for_bit() {
+    let dir = tempfile::tempdir().unwrap();
+    let (_, adapted) = adapted(config(), dir.path());
+    let before = logits(&adapted, Adapters::Off);
+    // B starts at zero, so that training starts from the base.
+    assert_eq!(largest_difference(&logits(&adapted, Adapters::On), &before), 0.0);
+    disturb(&adapted);
+    assert!(largest_difference(&logits(&adapted, Adapters::On), &before) > 1e-3);
+    assert_eq!(largest_difference(&logits(&adapted, Adapters::Off), &before), 0.0);
+    let base = Policy::load(&settings(dir.path(), "", 0), Seed::root(1), &Device::Cpu).unwrap();
+    let found = largest_difference(&logits(&base, Adapters::On), &before);
+    assert!(found < 1e-5, "trained in full the base differs by {found}");
+}
+
+#[test]
+fn every_adapter_gets_the_gradient_that_differences_give() {
+    for (family, config) in families() {
+        let dir = tempfile::tempdir().unwrap();
+        let (_, adapted) = adapted(config, dir.path());
+        disturb(&adapted);
+        assert_eq!(adapted.trainable().len(), 2 * 7 * 2, "{family}");
+        check_gradients(family, &adapted);
+    }
+}
+
+#[test]
+fn frozen_weights_get_no_gradients() {
+    let dir = tempfile::tempdir().unwrap();
+    let (_, adapted) = adapted(config(), dir.path());
+    disturb(&adapted);
+    let gradients = loss(&adapted, &ids(2, 9, 1)).backward().unwrap();
+    for (name, weight) in &adapted.weights {
+        let linear = name.contains("_proj") || name.contains("embed");
+        assert!(!linear || gradients.get(weight).is_none(), "{name}");
+    }
+}
+
+#[test]
+fn sampling_goes_through_the_adapters() {
+    let dir = tempfile::tempdir().unwrap();
+    let (_, adapted) = adapted(config(), dir.path());
+    disturb(&adapted);
+    let prompt = &ids(1, 9, 1)[0];
+    let mut cache = adapted.decoder().new_cache(1, 9).unwrap();
+    let sampled = adapted.decoder().prefill(&[prompt], &mut cache).unwrap().get(0).unwrap();
+    let scored = full_logits(&adapted, std::slice::from_ref(prompt)).get(0).unwrap().get(8).unwrap();
+    let found = largest_difference(&sampled, &scored);
+    assert!(found < 1e-4, "differs by {found}");
+}
+
+#[test]
+fn a_saved_adapter_is_loaded_bit_for_bit_and_restored() {
+    let dir = tempfile::tempdir().unwrap();
+    let (_, mut adapted) = adapted(config(), dir.path());
+    disturb(&adapted);
+    let expected = logits(&adapted, Adapters::On);
+    let saved = tempfile::tempdir().unwrap();
+    adapted.save(saved.path()).unwrap();
+    let name = saved.path().display().to_string();
+    let loaded = Policy::load(&settings(dir.path(), &name, 0), Seed::root(9), &Device::Cpu).unwrap();
+    assert_eq!(largest_difference(&logits(&loaded, Adapters::On), &expected), 0.0);
+    disturb(&adapted);
+    adapted.restore(saved.path()).unwrap();
+    assert_eq!(largest_difference(&logits(&adapted, Adapters::On), &expected), 0.0);
+    let config: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(saved.path().join("adapter_config.json")).unwrap()).unwrap();
+    assert_eq!((config["r"].as_u64(), config["lora_alpha"].as_f64()), (Some(3), Some(3.0)));
+    assert_eq!(config["target_modules"].as_array().unwrap().len(), 7);
+    let shape = loaded.trainable()["base_model.model.model.layers.1.mlp.down_proj.lora_A.weight"].dims().to_vec();
+    assert_eq!(shape, [3, 32]);
+}
+
+#[test]
+fn a_frozen_copy_stays_when_the_policy_moves() {
+    let policy = policy(config(), 12);
+    let frozen = policy.frozen_decoder().unwrap();
+    let ids = Tensor::new(ids(1, 5, 1), &Device::Cpu).unwrap();
+    let before = frozen.hidden(&ids, Adapters::On).unwrap();
+    let found = largest_difference(&before, &policy.decoder().hidden(&ids, Adapters::On).unwrap());
+    assert!(found < 1e-5, "differs by {found}");
+    disturb(&policy);
+    assert_eq!(largest_difference(&before, &frozen.hidden(&ids, Adapters::On).unwrap()), 0.0);
+    assert!(!before.track_op());
+}
+
+#[test]
+fn an_adapter_of_another_model_is_refused_by_name() {
+    let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    adapted(config(), dir.path());
+    let (_, wide) = adapted(DecoderConfig { intermediate_size: 48, ..config() }, other.path());
+    let saved = tempfile::tempdir().unwrap();
+    wide.save(saved.path()).unwrap();
+    let name = saved.path().display().to_string();
+    let error = Policy::load(&settings(dir.path(), &name, 0), Seed::root(9), &Device::Cpu).unwrap_err().to_string();
+    assert!(error.contains("mlp.") && error.contains("48") && error.contains("32"), "{error}");
+}

@@ -1,0 +1,241 @@
+//! From the text of a completion to its reward, through the real sandbox.
+
+use std::sync::LazyLock;
+
+use grpo_2048::arena::{Arena, Evaluation, Rules, Verdict, Workers};
+use grpo_2048::config::Config;
+use grpo_2048::environment::{Baseline, Board, Ending, GameLimits, play, replay};
+use grpo_2048::program::{Program, Rejection};
+use grpo_2048::reward;
+use grpo_2048::seed::{Purpose, Seed};
+use grpo_sandbox::Sandbox;
+
+static CONFIG: LazyLock<Config> = LazyLock::new(|| Config::preset("builtin").unwrap());
+static SANDBOX: LazyLock<Sandbox> = LazyLock::new(|| {
+    Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || eprintln!("compiling the sandbox")).unwrap()
+});
+
+fn arena(workers: usize) -> Arena {
+    Arena::new(SANDBOX.clone(), Rules::new(&CONFIG.sandbox, &CONFIG.arena), Workers::new(workers)).unwrap()
+}
+
+fn seeds(count: u64) -> Vec<Seed> {
+    (0..count).map(|index| Seed::root(2048).child(Purpose::HeldOut, index)).collect()
+}
+
+fn evaluate(workers: usize, texts: &[&str], games: u64) -> Vec<Evaluation> {
+    let arena = arena(workers);
+    let mut scoring = arena.begin();
+    for (index, text) in texts.iter().enumerate() {
+        scoring.submit(index, Program::from_text(text), &seeds(games));
+    }
+    scoring.finish().unwrap()
+}
+
+fn evaluate_one(text: &str, games: u64) -> Evaluation {
+    evaluate(2, &[text], games).remove(0)
+}
+
+fn returning(expression: &str) -> String {
+    format!("def strategy(board):\n    return {expression}\n")
+}
+
+const CONSTANT: &str = include_str!("ladder/constant.py");
+const RANDOM: &str = include_str!("ladder/random_move.py");
+const CYCLE: &str = include_str!("ladder/cycle.py");
+const PRIORITY: &str = include_str!("ladder/priority.py");
+const GREEDY: &str = include_str!("ladder/greedy.py");
+const MONOTONE: &str = include_str!("ladder/monotone.py");
+const TWO_PLY: &str = include_str!("ladder/two_ply.py");
+
+/// Each rung with as many games as it takes to tell it from the next.
+#[test]
+fn a_stronger_program_earns_more() {
+    let ladder = [
+        ("no program", "I would move up.", 1),
+        ("does not compile", "def strategy(board):\n    return (", 1),
+        ("raises", "def strategy(board):\n    return board[4]", 1),
+        ("returns no move", "def strategy(board):\n    pass", 1),
+        ("constant", CONSTANT, 50),
+        ("random", RANDOM, 80),
+        ("cycle", CYCLE, 80),
+        ("greedy", GREEDY, 80),
+        ("monotone", MONOTONE, 12),
+        ("two-ply", TWO_PLY, 6),
+    ];
+    let arena = arena(8);
+    let mut scoring = arena.begin();
+    for (index, (_, code, games)) in ladder.iter().enumerate() {
+        let completion = format!("Here is my strategy.\n```python\n{code}\n```\nIt plays well, I hope.\n");
+        scoring.submit(index, Program::from_text(&completion), &seeds(*games));
+    }
+    let evaluations = scoring.finish().unwrap();
+    let rewards: Vec<f32> =
+        evaluations.iter().map(|evaluation| reward::score(evaluation, &CONFIG.reward).value).collect();
+    let table: Vec<String> = ladder
+        .iter()
+        .zip(evaluations.iter().zip(&rewards))
+        .map(|((name, ..), (evaluation, reward))| {
+            format!("{name}: mean score {:.0}, reward {reward:.3}", evaluation.mean_score())
+        })
+        .collect();
+    assert!(rewards.is_sorted_by(|lower, higher| lower < higher), "{}", table.join("\n"));
+}
+
+#[test]
+fn inline_and_any_number_of_workers_give_the_same_bytes() {
+    let hang = "def strategy(board):\n    while True: pass\n";
+    let set_order = "def strategy(board):\n    return list({'W', 'A', 'S', 'D'})[id(board) % 4]\n";
+    let texts = [GREEDY, "nothing", RANDOM, hang, CYCLE, CONSTANT, RANDOM, set_order, PRIORITY];
+    let sequential: Vec<String> = evaluate(0, &texts, 3).iter().map(Evaluation::digest).collect();
+    assert_eq!(sequential[2], sequential[6], "identical programs tie exactly");
+    for workers in [1, 2, 8] {
+        let digests: Vec<String> = evaluate(workers, &texts, 3).iter().map(Evaluation::digest).collect();
+        assert_eq!(digests, sequential, "{workers} workers");
+    }
+}
+
+#[test]
+fn a_logged_game_can_be_replayed_with_the_engine_alone() {
+    for game in evaluate_one(GREEDY, 3).games {
+        let (score, board) = replay(game.seed, &game.moves_text).unwrap();
+        assert_eq!((score, Some(board)), (game.score, Board::from_cells(&game.final_board)));
+        assert!(board.is_stuck() && game.ending == Ending::GameOver && game.fuel > 0);
+        assert_eq!(game.moves as usize, game.moves_text.len(), "a greedy program makes no idle move");
+    }
+}
+
+#[test]
+fn the_same_strategy_in_python_and_in_rust_plays_the_same_game() {
+    let evaluation = evaluate_one(GREEDY, 5);
+    for game in evaluation.games {
+        let limits = GameLimits { freeze_after: 4, moves_max: 100_000 };
+        let Ok(native) = play(&mut Baseline::Greedy.player(game.seed), game.seed, &limits);
+        assert_eq!((native.moves_text, native.score), (game.moves_text, game.score));
+    }
+}
+
+#[test]
+fn a_program_plays_a_copy_of_the_board() {
+    let honest = evaluate_one(PRIORITY, 2);
+    let meddling = PRIORITY.replace("    columns =", "    board = [list(row) for row in board]\n    columns =");
+    let spoiling = format!(
+        "{}\n\n\nplay = strategy\n\n\ndef strategy(board):\n    move = play(board)\n    board[0][0] = 2048\n    board.clear()\n    return move\n",
+        PRIORITY
+    );
+    for text in [meddling, spoiling] {
+        let evaluation = evaluate_one(&text, 2);
+        assert!(evaluation.games.iter().zip(&honest.games).all(|(a, b)| a.moves_text == b.moves_text));
+    }
+}
+
+#[test]
+fn a_failure_of_the_first_call_is_the_verdict() {
+    for (expression, ending) in [
+        ("1 / 0", Ending::Raised),
+        ("__import__('numpy')", Ending::Raised),
+        ("'W' * 10 ** 9", Ending::OutOfMemory),
+        ("strategy(board)", Ending::StackOverflow),
+        ("sum(iter(int, 1))", Ending::Hung),
+        ("None", Ending::BadMove),
+        ("'w'", Ending::BadMove),
+        ("'W '", Ending::BadMove),
+        ("'WASD'", Ending::BadMove),
+        ("0", Ending::BadMove),
+    ] {
+        let evaluation = evaluate_one(&returning(expression), 2);
+        match &evaluation.verdict {
+            Verdict::Faulted(fault) => assert_eq!(fault.ending, ending, "{expression}: {fault}"),
+            verdict => panic!("{expression}: {verdict:?}"),
+        }
+        assert_eq!(evaluation.games.len(), 2);
+        assert_eq!(evaluation.usage.game_times.len(), 1, "{expression} is not paid for twice");
+    }
+}
+
+#[test]
+fn a_module_that_hangs_or_raises_while_it_loads_fails_in_its_first_call() {
+    for (line, ending) in
+        [("while True: pass", Ending::Hung), ("import numpy", Ending::Raised), ("x = board", Ending::Raised)]
+    {
+        let evaluation = evaluate_one(&format!("{line}\n{CONSTANT}"), 2);
+        assert!(
+            matches!(&evaluation.verdict, Verdict::Faulted(fault) if fault.ending == ending),
+            "{line}: {:?}",
+            evaluation.verdict
+        );
+    }
+}
+
+#[test]
+fn what_only_the_interpreter_refuses_is_rejected_all_the_same() {
+    for (code, line) in [
+        ("def strategy(board):\n    nonlocal best\n    return 'W'\n", 2),
+        ("return 'W'\ndef strategy(board):\n    return 'W'\n", 1),
+        ("def strategy(board):\n    return 'W'\n\ndef other():\n    x = 1\n    global x\n    break\n", 6),
+    ] {
+        match evaluate_one(code, 2).verdict {
+            Verdict::Rejected(Rejection::NotCompiled { line: found, lines, message }) => {
+                assert_eq!((found, lines), (line, code.lines().count() as u32), "{message}");
+            }
+            verdict => panic!("{code}: {verdict:?}"),
+        }
+    }
+    let gone = format!("{CONSTANT}\nstrategy = None\n");
+    assert_eq!(evaluate_one(&gone, 2).verdict, Verdict::Rejected(Rejection::NoFunction));
+}
+
+#[test]
+fn a_failure_in_mid_game_keeps_the_score_so_far() {
+    let failing = |statement: &str| {
+        let counting = "def strategy(board, calls=[0]):\n    calls[0] += 1\n    if calls[0] > 40:\n        ";
+        format!("{counting}{statement}\n    return 'WASD'[calls[0] % 4]\n")
+    };
+    let cycle = evaluate_one(CYCLE, 1).games.remove(0);
+    for (statement, ending) in [
+        ("raise KeyError('x')", Ending::Raised),
+        ("return 'Up'", Ending::BadMove),
+        ("while True: pass", Ending::Hung),
+        ("return 'A'", Ending::Freeze),
+    ] {
+        let evaluation = evaluate_one(&failing(statement), 1);
+        assert_eq!(evaluation.verdict, Verdict::Played, "{statement}");
+        let game = &evaluation.games[0];
+        assert_eq!(game.ending, ending, "{statement}");
+        assert_eq!(game.moves_text[..40], cycle.moves_text[..40]);
+        assert!(game.score > 0 && game.score == replay(game.seed, &game.moves_text).unwrap().0);
+    }
+}
+
+#[test]
+fn a_slow_program_plays_until_its_budget_is_used_up() {
+    let slow = "def strategy(board, calls=[0]):\n    calls[0] += 1\n    sum(range(10 ** 6))\n    return 'WASD'[calls[0] % 4]\n";
+    let game = evaluate_one(slow, 1).games.remove(0);
+    let budget = Rules::new(&CONFIG.sandbox, &CONFIG.arena).limits.game_fuel;
+    assert_eq!((game.ending, game.fuel), (Ending::OutOfFuel, budget));
+    assert!(game.score > 0);
+}
+
+#[test]
+fn a_program_remembers_within_a_game_and_never_beyond() {
+    let once = "def strategy(board, calls=[0]):\n    calls[0] += 1\n    if calls[0] == 1:\n        return 'WASD'[hash(str(board)) % 4]\n    return 'WASD'[calls[0] % 4]\n";
+    let alone: Vec<_> = seeds(4)
+        .into_iter()
+        .map(|seed| {
+            let arena = arena(0);
+            let mut scoring = arena.begin();
+            scoring.submit(0, Program::from_text(once), &[seed]);
+            scoring.finish().unwrap().remove(0).games.remove(0)
+        })
+        .collect();
+    assert_eq!(evaluate(0, &[once], 4)[0].games, alone);
+}
+
+#[test]
+fn random_is_seeded_by_the_game() {
+    let evaluation = evaluate_one(RANDOM, 4);
+    let openings: std::collections::BTreeSet<&str> =
+        evaluation.games.iter().map(|game| &game.moves_text[..8]).collect();
+    assert_eq!(openings.len(), 4, "{openings:?}");
+    assert_eq!(evaluation.games, evaluate_one(RANDOM, 4).games);
+}

@@ -1,0 +1,56 @@
+"""Logits, losses and gradients of tiny random models by transformers and torch.
+
+    python decoders.py            writes {llama,qwen2,qwen3}/{config.json,model.safetensors,expected.safetensors}
+
+The weights are drawn here; tests/policy_goldens.rs loads them and must find the same numbers.
+"""
+
+import json
+import pathlib
+
+import torch
+from safetensors.torch import save_file
+from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM
+
+HERE = pathlib.Path(__file__).parent
+SIZES = dict(
+    vocab_size=32,
+    hidden_size=16,
+    intermediate_size=24,
+    num_hidden_layers=2,
+    num_attention_heads=4,
+    num_key_value_heads=2,
+    max_position_embeddings=64,
+    attn_implementation="eager",
+)
+FAMILIES = {
+    "llama": (LlamaConfig, LlamaForCausalLM, dict(tie_word_embeddings=True, rope_theta=10000.0)),
+    "qwen2": (Qwen2Config, Qwen2ForCausalLM, dict(tie_word_embeddings=True, rope_theta=1000000.0)),
+    "qwen3": (Qwen3Config, Qwen3ForCausalLM, dict(tie_word_embeddings=False, head_dim=6, rope_theta=1000000.0)),
+}
+
+
+def write(family: str) -> None:
+    torch.manual_seed(0)
+    config_class, model_class, extra = FAMILIES[family]
+    model = model_class(config_class(**SIZES, **extra)).float().eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn_like(parameter) * 0.2)
+    ids = torch.randint(0, SIZES["vocab_size"], (2, 11))
+    output = model(input_ids=ids, labels=ids)
+    output.loss.backward()
+    expected = {"ids": ids, "logits": output.logits.detach(), "loss": output.loss.detach().reshape(1)}
+    tied = model.config.tie_word_embeddings
+    for name, parameter in model.named_parameters():
+        expected[f"grad.{name}"] = parameter.grad
+    weights = {name: value for name, value in model.state_dict().items() if not (tied and name == "lm_head.weight")}
+    out = HERE / family
+    out.mkdir(exist_ok=True)
+    (out / "config.json").write_text(json.dumps(model.config.to_diff_dict(), indent=1, default=str) + "\n")
+    save_file({k: v.contiguous() for k, v in weights.items()}, out / "model.safetensors", {"format": "pt"})
+    save_file({k: v.contiguous() for k, v in expected.items()}, out / "expected.safetensors", {"torch": torch.__version__})
+
+
+for family in FAMILIES:
+    write(family)
