@@ -1,11 +1,11 @@
 //! Gradients by name, and their sums over parts of a batch.
 
 use std::collections::BTreeMap;
+use std::panic::resume_unwind;
 use std::sync::OnceLock;
 
 use candle_core::{Device, Tensor, Var};
 use rayon::ThreadPool;
-use rayon::prelude::*;
 
 use super::LearnError;
 
@@ -44,38 +44,50 @@ pub fn accumulate(sum: &mut Gradients, part: Gradients) -> candle_core::Result<(
 /// Works on the parts of a batch, as many at once as there are cores when the model is on the CPU, and hands the
 /// results to `take` in the order of the parts, so that sums do not depend on who finished first.
 ///
-/// One part a core beats all cores on one part: operations on a small model are too short to share.
+/// Each part then runs on one core from beginning to end: the operations of a small model are too short to be worth
+/// meeting after each. A single part has all cores.
 pub fn parallel_parts<P: Sync, R: Send>(
     device: &Device,
     parts: &[P],
     work: impl Fn(&P) -> Result<R, LearnError> + Sync,
     mut take: impl FnMut(R) -> Result<(), LearnError>,
 ) -> Result<(), LearnError> {
-    let pool = pool()?;
-    let at_once = if device.is_cpu() { pool.current_num_threads() } else { 1 };
-    for wave in parts.chunks(at_once) {
-        let results: Vec<_> = match wave {
-            [part] => vec![pool.install(|| work(part))],
-            wave => pool.install(|| wave.par_iter().with_max_len(1).map(&work).collect()),
-        };
-        for result in results {
-            take(result?)?;
-        }
+    let (threads, work) = (Threads::get()?, &work);
+    if parts.len() < 2 || !device.is_cpu() {
+        return parts.iter().try_for_each(|part| take(threads.together.install(|| work(part))?));
+    }
+    for wave in parts.chunks(threads.apart.len()) {
+        let results: Vec<Result<R, LearnError>> = std::thread::scope(|scope| {
+            let run = |(part, thread): (_, &'static ThreadPool)| scope.spawn(move || thread.install(|| work(part)));
+            let running: Vec<_> = wave.iter().zip(&threads.apart).map(run).collect();
+            running.into_iter().map(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+        });
+        results.into_iter().try_for_each(|result| take(result?))?;
     }
     Ok(())
 }
 
 /// Threads with a stack that is deep enough.
-fn pool() -> Result<&'static ThreadPool, LearnError> {
-    static POOL: OnceLock<ThreadPool> = OnceLock::new();
-    if let Some(pool) = POOL.get() {
-        return Ok(pool);
+struct Threads {
+    /// All of them on one piece of work.
+    together: ThreadPool,
+    /// One thread each, and nested work stays on it.
+    apart: Vec<ThreadPool>,
+}
+
+impl Threads {
+    fn get() -> Result<&'static Self, LearnError> {
+        static THREADS: OnceLock<Threads> = OnceLock::new();
+        if let Some(threads) = THREADS.get() {
+            return Ok(threads);
+        }
+        let pool = |threads: usize| {
+            let builder = rayon::ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK_BYTES);
+            builder.build().map_err(candle_core::Error::wrap)
+        };
+        let count = rayon::current_num_threads();
+        let apart = (0..count).map(|_| pool(1)).collect::<Result<_, _>>()?;
+        let built = Threads { together: pool(count)?, apart };
+        Ok(THREADS.get_or_init(|| built))
     }
-    let built = rayon::ThreadPoolBuilder::new()
-        .num_threads(rayon::current_num_threads())
-        .stack_size(STACK_BYTES)
-        .thread_name(|index| format!("update-{index}"))
-        .build()
-        .map_err(candle_core::Error::wrap)?;
-    Ok(POOL.get_or_init(|| built))
 }
