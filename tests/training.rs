@@ -10,8 +10,22 @@ use serde_json::Value;
 
 /// Small enough for a test, large enough that every part has something to do.
 const SMALL: &[&str] = &[
-    "--groups", "2", "--num-generations", "4", "--games", "1", "--max-completion-length", "160",
-    "--seed", "11", "--set", "train.eval_samples=4", "--set", "train.eval_games=1", "--set", "sandbox.game_seconds=0.05",
+    "--groups",
+    "2",
+    "--num-generations",
+    "4",
+    "--games",
+    "1",
+    "--max-completion-length",
+    "160",
+    "--seed",
+    "11",
+    "--set",
+    "train.eval_samples=4",
+    "--set",
+    "train.eval_games=1",
+    "--set",
+    "sandbox.game_seconds=0.05",
 ];
 
 fn train(dir: &Path, more: &[&str]) -> Command {
@@ -43,7 +57,8 @@ fn collect(root: &Path, dir: &Path, files: &mut BTreeMap<PathBuf, Vec<u8>>) {
             files.insert(path.strip_prefix(root).unwrap().to_owned(), fs::read(&path).unwrap());
         } else if name.ends_with(".jsonl") {
             let text = fs::read_to_string(&path).unwrap();
-            let lines: Vec<String> = text.lines().map(|line| without_clocks(serde_json::from_str(line).unwrap())).collect();
+            let lines: Vec<String> =
+                text.lines().map(|line| without_clocks(serde_json::from_str(line).unwrap())).collect();
             files.insert(path.strip_prefix(root).unwrap().to_owned(), lines.join("\n").into_bytes());
         }
     }

@@ -44,7 +44,12 @@ pub struct Session {
 }
 
 impl Session {
-    pub(crate) fn load(interpreter: &Interpreter, source: &str, seed: u64, limits: &Limits) -> Result<Session, Failure> {
+    pub(crate) fn load(
+        interpreter: &Interpreter,
+        source: &str,
+        seed: u64,
+        limits: &Limits,
+    ) -> Result<Session, Failure> {
         if source.len() > SOURCE_MAX {
             let message = format!("source of {} bytes, at most {SOURCE_MAX} are compiled", source.len());
             return Err(Failure::Program(Fault::NotCompiled { line: 1, message }));

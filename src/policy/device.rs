@@ -14,8 +14,7 @@ pub fn open_device(name: &str) -> Result<Device, PolicyError> {
         "cuda" => Some(0),
         _ => name.strip_prefix("cuda:").and_then(|index| index.parse().ok()),
     };
-    let index =
-        index.ok_or_else(|| refused("expected \"auto\", \"cpu\", \"cuda\" or \"cuda:N\"".to_owned()))?;
+    let index = index.ok_or_else(|| refused("expected \"auto\", \"cpu\", \"cuda\" or \"cuda:N\"".to_owned()))?;
     if !cfg!(feature = "cuda") {
         let hint = "this program was built without CUDA; build with `--features cuda`, or use cpu";
         return Err(refused(hint.to_owned()));

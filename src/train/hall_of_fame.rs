@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::scoring::Episode;
 
 /// Programs kept.
-const SIZE: usize = 10;
+const SIZE: usize = 6;
 
 /// One program that played well.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -62,7 +62,8 @@ impl HallOfFame {
         for (member, &mean) in self.members.iter_mut().zip(held_out) {
             member.held_out_mean_score = Some(mean);
         }
-        self.members.sort_by(|a, b| b.held_out_mean_score.unwrap_or(0.0).total_cmp(&a.held_out_mean_score.unwrap_or(0.0)));
+        self.members
+            .sort_by(|a, b| b.held_out_mean_score.unwrap_or(0.0).total_cmp(&a.held_out_mean_score.unwrap_or(0.0)));
     }
 
     /// The programs, best first.

@@ -33,7 +33,7 @@ use run_dir::{RunDir, RunDirError};
 use scoring::{Episode, Stage, boards};
 
 /// Held-out games that settle the hall of fame.
-const HALL_OF_FAME_GAMES: usize = 20;
+const HALL_OF_FAME_GAMES: usize = 8;
 
 /// Why a run stopped before its end.
 #[derive(Debug, thiserror::Error)]
@@ -117,7 +117,11 @@ struct Progress {
 
 impl Run<'_> {
     /// Trains in a new output directory.
-    pub fn start(mut self, about: &[(&str, String)], observer: &mut dyn FnMut(Event<'_>)) -> Result<Summary, TrainError> {
+    pub fn start(
+        mut self,
+        about: &[(&str, String)],
+        observer: &mut dyn FnMut(Event<'_>),
+    ) -> Result<Summary, TrainError> {
         let dir = RunDir::create(self.config, about)?;
         let optimizer = Optimizer::new(self.policy.trainable(), &self.config.grpo)?;
         let state = TrainerState { max_steps: self.config.train.max_steps, ..TrainerState::default() };

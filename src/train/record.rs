@@ -81,7 +81,8 @@ fn count_kinds(record: &mut StepRecord, items: &[Episode]) {
             record.count_ending(game.ending.name());
         }
     }
-    let names: BTreeSet<&str> = items.iter().flat_map(|episode| episode.reward.parts.iter().map(|(name, _)| *name)).collect();
+    let names: BTreeSet<&str> =
+        items.iter().flat_map(|episode| episode.reward.parts.iter().map(|(name, _)| *name)).collect();
     for name in names {
         let values: Vec<f32> = items.iter().map(|episode| part(episode, name)).collect();
         record.reward_part(name, &values);

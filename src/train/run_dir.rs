@@ -138,12 +138,8 @@ impl RunDir {
 
     fn lock(path: PathBuf) -> Result<RunDir, RunDirError> {
         let file = path.join(".lock");
-        let lock = File::options()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(&file)
-            .map_err(RunDirError::io(&file))?;
+        let lock =
+            File::options().create(true).truncate(false).write(true).open(&file).map_err(RunDirError::io(&file))?;
         match lock.try_lock() {
             Ok(()) => Ok(RunDir { path, _lock: lock }),
             Err(fs::TryLockError::WouldBlock) => Err(RunDirError::Locked { path }),
@@ -177,10 +173,8 @@ impl RunDir {
         name: &str,
         fill: impl FnOnce(&Path) -> Result<(), E>,
     ) -> Result<PathBuf, E> {
-        let partial = tempfile::Builder::new()
-            .prefix(".partial-")
-            .tempdir_in(&self.path)
-            .map_err(RunDirError::io(&self.path))?;
+        let partial =
+            tempfile::Builder::new().prefix(".partial-").tempdir_in(&self.path).map_err(RunDirError::io(&self.path))?;
         fill(partial.path())?;
         let target = self.path.join(name);
         let publish = || -> io::Result<()> {
@@ -225,7 +219,11 @@ impl RunDir {
 
 /// The newest run below [`RUNS`] that has a checkpoint: what `--resume latest` means.
 pub fn latest_run() -> Option<PathBuf> {
-    numbered(Path::new(RUNS), "train-").into_iter().rev().map(|(_, path)| path).find(|path| latest_checkpoint(path).is_some())
+    numbered(Path::new(RUNS), "train-")
+        .into_iter()
+        .rev()
+        .map(|(_, path)| path)
+        .find(|path| latest_checkpoint(path).is_some())
 }
 
 /// The text of the configuration that a run recorded, to lay under the flags of a resumed run.
@@ -250,10 +248,7 @@ fn recorded(run: &Path) -> Result<Config, RunDirError> {
     let text = recorded_text(run)?;
     let mut layers = Layers::default();
     let path = run.join(CONFIG);
-    layers
-        .text(CONFIG, &text)
-        .and_then(|()| layers.resolve())
-        .map_err(|source| RunDirError::Config { path, source })
+    layers.text(CONFIG, &text).and_then(|()| layers.resolve()).map_err(|source| RunDirError::Config { path, source })
 }
 
 fn config_text(config: &Config, about: &[(&str, String)]) -> String {
@@ -333,7 +328,9 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let mut config = config(&root.path().join("run"));
         drop(RunDir::create(&config, &[]).unwrap());
-        assert!(matches!(RunDir::create(&config, &[]), Err(RunDirError::Occupied { differing, .. }) if differing.is_empty()));
+        assert!(
+            matches!(RunDir::create(&config, &[]), Err(RunDirError::Occupied { differing, .. }) if differing.is_empty())
+        );
         config.rollout.groups = 3;
         let message = RunDir::create(&config, &[]).unwrap_err().to_string();
         assert!(message.contains("rollout.groups: 8 -> 3") && message.contains("--resume"), "{message}");

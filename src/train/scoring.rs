@@ -35,7 +35,8 @@ pub struct Episode {
 impl Episode {
     /// Whether every game went on to an ending that is no fault of the program: no move left, or budget used up.
     pub fn plays(&self) -> bool {
-        let ends_well = |game: &Outcome| matches!(game.ending, Ending::GameOver | Ending::OutOfFuel | Ending::MoveLimit);
+        let ends_well =
+            |game: &Outcome| matches!(game.ending, Ending::GameOver | Ending::OutOfFuel | Ending::MoveLimit);
         matches!(self.evaluation.verdict, Verdict::Played) && self.evaluation.games.iter().all(ends_well)
     }
 }
@@ -125,7 +126,10 @@ impl Stage<'_> {
         ScoredCompletion {
             step: 0,
             index,
-            source: written.program.as_ref().map_or_else(|_| written.text.clone(), |program| program.source().to_owned()),
+            source: written
+                .program
+                .as_ref()
+                .map_or_else(|_| written.text.clone(), |program| program.source().to_owned()),
             verdict: evaluation.verdict.name().to_owned(),
             reason: evaluation.verdict.reason().unwrap_or(endings),
             reward: f64::from(reward.value),
