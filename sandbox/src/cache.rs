@@ -35,7 +35,7 @@ pub(crate) fn path(dir: &Path, engine: &Engine) -> PathBuf {
 
 /// The machine code in `path`, if it is whole and ours.
 pub(crate) fn read(path: &Path) -> Option<Vec<u8>> {
-    let owned = fs::metadata(path).ok().filter(|file| is_ours(file))?;
+    let owned = fs::metadata(path).ok().filter(is_ours)?;
     let bytes = fs::read(path).ok().filter(|bytes| bytes.len() as u64 == owned.len())?;
     let (checksum, code) = bytes.split_at_checked(blake3::OUT_LEN)?;
     if blake3::hash(code) != <[u8; blake3::OUT_LEN]>::try_from(checksum).ok()? {

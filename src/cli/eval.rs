@@ -18,7 +18,7 @@ use crate::train::scoring::{Episode, Stage};
 /// The boards and the sampling seeds are fixed: two models, or one before and after training, are compared alike.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  grpo-2048 eval\n  grpo-2048 eval --model runs/train-001/checkpoint-60 --samples 256 --json"
+    after_help = "Examples:\n  grpo-2048 eval\n  grpo-2048 eval --model runs/train-001/checkpoint-40 --samples 256 --json"
 )]
 pub struct EvalArgs {
     /// "builtin", a Hugging Face id, a local directory (a checkpoint too), or a .gguf file

@@ -67,8 +67,8 @@ impl Batch {
         let size = completions.size();
         let episodes = completions.zip(advantages).into_items();
         let kept = |completion: &Completion| {
-            !completion.ids.is_empty()
-                && !(config.mask_truncated_completions && completion.finish == FinishReason::Length)
+            let masked = config.mask_truncated_completions && completion.finish == FinishReason::Length;
+            !masked && !completion.ids.is_empty()
         };
         let in_loss = episodes.iter().filter(|(completion, _)| kept(completion));
         let lengths: Vec<usize> = in_loss.map(|(completion, _)| completion.ids.len()).collect();

@@ -105,7 +105,7 @@ enum Reference {
     /// The policy without its adapters.
     AdaptersOff,
     /// A copy of the start.
-    Frozen(Decoder),
+    Frozen(Box<Decoder>),
 }
 
 struct Progress {
@@ -144,7 +144,7 @@ impl Run<'_> {
         Ok(match (self.config.grpo.beta > 0.0, self.config.model.lora_r > 0) {
             (false, _) => None,
             (true, true) => Some(Reference::AdaptersOff),
-            (true, false) => Some(Reference::Frozen(self.policy.frozen_decoder()?)),
+            (true, false) => Some(Reference::Frozen(Box::new(self.policy.frozen_decoder()?))),
         })
     }
 
@@ -159,10 +159,9 @@ impl Run<'_> {
             self.step(&mut progress, observer)?;
             let (done, settings) = (progress.state.global_step, &self.config.train);
             let last = done == settings.max_steps || self.stop.load(Ordering::SeqCst);
-            if last || (settings.eval_steps > 0 && done.is_multiple_of(settings.eval_steps)) {
-                if !self.stop.load(Ordering::SeqCst) {
-                    self.evaluate(&mut progress, observer)?;
-                }
+            let due = last || (settings.eval_steps > 0 && done.is_multiple_of(settings.eval_steps));
+            if due && !self.stop.load(Ordering::SeqCst) {
+                self.evaluate(&mut progress, observer)?;
             }
             if last || done.is_multiple_of(settings.save_steps) {
                 newest = Some(self.save(&progress, observer)?);
