@@ -1,8 +1,10 @@
 //! The machine-code cache: used when whole and ours, rebuilt otherwise. And the committed artifact agrees with its
 //! sources.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use grpo_sandbox::Sandbox;
 use sha2::Digest;
@@ -20,41 +22,46 @@ fn compiles(dir: &Path) -> bool {
     compiled
 }
 
-#[test]
-fn a_damaged_or_foreign_cache_file_is_rebuilt_never_loaded() {
+/// A directory with a good file in it, compiled once for all tests.
+fn filled() -> (tempfile::TempDir, PathBuf) {
+    static COMPILED: OnceLock<(OsString, Vec<u8>)> = OnceLock::new();
     let dir = tempfile::tempdir().unwrap();
-    let shared = Sandbox::default_cache_dir().unwrap();
-    // Filling the shared cache first spares a compilation: its file is a good one for this directory too.
-    compiles(&shared);
-    for entry in fs::read_dir(shared).unwrap() {
-        let path = entry.unwrap().path();
-        if path.extension().is_some_and(|extension| extension == "cwasm") {
-            fs::copy(&path, dir.path().join(path.file_name().unwrap())).unwrap();
-        }
-    }
-    assert!(!compiles(dir.path()), "a whole file is used");
-    let path = only_file(dir.path());
-    let good = fs::read(&path).unwrap();
+    let (name, bytes) = COMPILED.get_or_init(|| {
+        assert!(compiles(dir.path()), "an empty directory holds nothing to use");
+        let path = only_file(dir.path());
+        (path.file_name().unwrap().to_owned(), fs::read(path).unwrap())
+    });
+    let path = dir.path().join(name);
+    fs::write(&path, bytes).unwrap();
+    (dir, path)
+}
 
+#[test]
+fn a_damaged_file_is_rebuilt_never_loaded() {
+    let (dir, path) = filled();
+    assert!(!compiles(dir.path()), "a whole file is used");
+    let good = fs::read(&path).unwrap();
     let mut damaged = good.clone();
     let middle = damaged.len() / 2;
     damaged[middle] ^= 1;
     fs::write(&path, &damaged).unwrap();
     assert!(compiles(dir.path()), "one flipped bit");
     assert_eq!(fs::read(&path).unwrap(), good, "compiled alike");
+}
 
-    // The two ways below are told apart before anything is compiled, so one of each suffices.
+#[test]
+fn a_truncated_file_is_rebuilt_never_loaded() {
+    let (dir, path) = filled();
+    let good = fs::read(&path).unwrap();
     fs::write(&path, &good[..good.len() - 1]).unwrap();
-    assert!(compiles(dir.path()), "truncated");
+    assert!(compiles(dir.path()));
 }
 
 #[cfg(unix)]
 #[test]
-fn a_cache_file_that_others_may_write_is_not_trusted() {
+fn a_file_that_others_may_write_is_not_trusted() {
     use std::os::unix::fs::PermissionsExt;
-    let dir = tempfile::tempdir().unwrap();
-    assert!(compiles(dir.path()));
-    let path = only_file(dir.path());
+    let (dir, path) = filled();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
     assert!(compiles(dir.path()));
 }
