@@ -9,7 +9,16 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// The backward pass walks the graph of a whole update recursively; 8 MiB do not hold a deep one.
 const STACK_BYTES: usize = 64 << 20;
 
+/// Threads of the tensor library's own pool, which waits by spinning: with more than one it takes half of the
+/// processor from matrix products and games. Kernels and products share the cores by other means.
+const TENSOR_THREADS: (&str, &str) = ("CANDLE_NUM_THREADS", "1");
+
+#[allow(unsafe_code)]
 fn main() -> ExitCode {
+    if std::env::var_os(TENSOR_THREADS.0).is_none() {
+        // SAFETY: no other thread has been started that could read the environment meanwhile.
+        unsafe { std::env::set_var(TENSOR_THREADS.0, TENSOR_THREADS.1) };
+    }
     let program = std::thread::Builder::new().name("grpo-2048".into()).stack_size(STACK_BYTES);
     match program.spawn(grpo_2048::cli::run) {
         Ok(running) => running.join().unwrap_or(ExitCode::FAILURE),

@@ -431,7 +431,6 @@ impl Config {
         at_least("train.max_steps", self.train.max_steps, 1)?;
         at_least("train.save_steps", self.train.save_steps, 1)?;
         at_least("train.save_total_limit", self.train.save_total_limit, 1)?;
-        at_least("train.eval_samples", self.train.eval_samples, 1)?;
         at_least("train.eval_games", self.train.eval_games, 1)?;
         positive("sft.learning_rate", self.sft.learning_rate)?;
         at_least("sft.batch_tokens", self.sft.batch_tokens, 512)?;
