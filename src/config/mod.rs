@@ -24,7 +24,6 @@ learning_rate = 3e-5
 adam_beta2 = 0.99
 entropy_coef = 0.0
 scale_rewards = "batch"
-mask_truncated_completions = true
 micro_batch = 4
 [train]
 max_steps = 200

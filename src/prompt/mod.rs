@@ -23,6 +23,7 @@ const BUILTIN_PREFILL: &str = "def strategy(board";
 /// What a chat model carries on. No newline at its end: with the indentation after it, that is one token of its own.
 const CHAT_PREFILL: &str = "def strategy(board):";
 const FENCE: &str = "```python\n";
+const FENCE_END: &str = "```";
 
 /// Why prompts could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -91,6 +92,8 @@ pub struct Prompt {
     pub prefill: String,
     /// Token ids of `text`.
     pub ids: Vec<u32>,
+    /// Text that ends a completion besides the model's own stop tokens: the fence that the prompt has opened.
+    pub stop: Option<&'static str>,
 }
 
 impl Prompt {
@@ -127,7 +130,8 @@ impl PromptSet {
                 }
             };
             let ids = tokenizer.encode(&text);
-            prompts.push(Prompt { id, style: prompt.style, text, prefill: prefill.into(), ids });
+            let stop = (kind != PromptKind::Builtin).then_some(FENCE_END);
+            prompts.push(Prompt { id, style: prompt.style, text, prefill: prefill.into(), ids, stop });
         }
         Ok(PromptSet { prompts })
     }

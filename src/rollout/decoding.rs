@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
 use crate::config::RolloutConfig;
-use crate::policy::{Cache, Policy};
+use crate::policy::{Cache, Policy, Tokenizer};
 use crate::prompt::Prompt;
 use crate::seed::{Purpose, Seed};
 
@@ -15,6 +15,8 @@ use super::{Completion, FinishReason, RolloutError, RolloutEvent, Sampler};
 /// Share of a batch that may have ended before the rest is moved together. Moving copies the cache, so it must not
 /// happen for every row that ends.
 pub(super) const IDLE_SHARE: f64 = 0.25;
+/// Newest tokens in which a stop text is looked for; no stop text is longer.
+const STOP_TOKENS: usize = 4;
 /// Logits that are worth a thread.
 const LOGITS_PER_TASK: usize = 16_384;
 
@@ -25,7 +27,23 @@ struct Row {
     ids: Vec<u32>,
     logprobs: Vec<f32>,
     weights: Vec<f32>,
+    /// Text that ends it.
+    stop: Option<&'static str>,
+    /// Whether a stop token or text has ended it, and not its length.
+    stopped: bool,
     ended: bool,
+}
+
+impl Row {
+    /// Takes in a token.
+    fn push(&mut self, (token, logp): (u32, f32), tokenizer: &Tokenizer, longest: usize) {
+        self.ids.push(token);
+        self.logprobs.push(logp);
+        let tail = &self.ids[self.ids.len().saturating_sub(STOP_TOKENS)..];
+        self.stopped = tokenizer.stop_ids().contains(&token)
+            || self.stop.is_some_and(|stop| tokenizer.decode(tail).contains(stop));
+        self.ended = self.stopped || self.ids.len() == longest;
+    }
 }
 
 /// A batch of sequences in the order of the cache.
@@ -69,6 +87,8 @@ impl<'a> Decoding<'a> {
             ids: Vec::new(),
             logprobs: Vec::new(),
             weights: Vec::new(),
+            stop: prompts[index / config.num_generations].stop,
+            stopped: false,
             ended: false,
         };
         let rows = (0..count).map(row).collect();
@@ -105,17 +125,15 @@ impl<'a> Decoding<'a> {
     fn sample(&mut self) -> Result<(), RolloutError> {
         let logits = self.logits.flatten_all()?.to_vec1::<f32>()?;
         let vocabulary = logits.len() / self.rows.len();
-        let (sampler, stop_ids, longest) = (self.sampler, self.policy.tokenizer().stop_ids(), self.longest);
+        let (sampler, tokenizer, longest) = (self.sampler, self.policy.tokenizer(), self.longest);
         let draw = |(row, logits): (&mut Row, &[f32])| {
             if row.ended {
                 return Ok(0);
             }
-            let Some((token, logp)) = sampler.draw(logits, row.rng.random(), &mut row.weights) else {
+            let Some(drawn) = sampler.draw(logits, row.rng.random(), &mut row.weights) else {
                 return Err(RolloutError::NotFinite { index: row.index, token: row.ids.len() });
             };
-            row.ids.push(token);
-            row.logprobs.push(logp);
-            row.ended = stop_ids.contains(&token) || row.ids.len() == longest;
+            row.push(drawn, tokenizer, longest);
             Ok(1)
         };
         let rows = self.rows.par_iter_mut().zip(logits.par_chunks_exact(vocabulary));
@@ -134,13 +152,13 @@ impl<'a> Decoding<'a> {
             if !row.ended || self.finished[row.index].is_some() {
                 continue;
             }
-            let stopped = row.ids.last().is_some_and(|last| tokenizer.stop_ids().contains(last));
-            let written = if stopped { &row.ids[..row.ids.len() - 1] } else { &row.ids[..] };
+            let by_token = row.ids.last().is_some_and(|last| tokenizer.stop_ids().contains(last));
+            let written = if by_token { &row.ids[..row.ids.len() - 1] } else { &row.ids[..] };
             let completion = Completion {
                 text: tokenizer.decode(written),
                 ids: row.ids.clone(),
                 logprobs: std::mem::take(&mut row.logprobs),
-                finish: if stopped { FinishReason::Stop } else { FinishReason::Length },
+                finish: if row.stopped { FinishReason::Stop } else { FinishReason::Length },
             };
             observer(RolloutEvent::Finished { index: row.index, completion: &completion });
             self.finished[row.index] = Some(completion);

@@ -69,6 +69,7 @@ pub(crate) fn prompts() -> Vec<Prompt> {
         text: ids.iter().map(|id| format!("w{id}")).collect::<Vec<_>>().join(" "),
         prefill: String::new(),
         ids: ids.to_vec(),
+        stop: None,
     };
     [(0, [2u32, 3, 4].as_slice()), (1, &[5, 6, 7, 8, 9, 10])].map(prompt).to_vec()
 }

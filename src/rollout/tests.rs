@@ -26,6 +26,19 @@ fn a_completion_ends_at_its_end_token_or_at_the_longest_length() {
 }
 
 #[test]
+fn a_completion_ends_where_the_stop_text_of_its_prompt_appears() {
+    let policy = tiny_policy();
+    let prompts: Vec<Prompt> = prompts().into_iter().map(|prompt| Prompt { stop: Some("w9"), ..prompt }).collect();
+    let completions = sample(&policy, &prompts, &rollout_config(16, 24));
+    let at_stop: Vec<&Completion> = completions.iter().filter(|it| it.text.contains("w9")).collect();
+    assert!(!at_stop.is_empty());
+    for completion in at_stop {
+        assert_eq!(completion.finish, FinishReason::Stop);
+        assert_eq!(completion.ids.iter().position(|id| *id == 9), Some(completion.ids.len() - 1));
+    }
+}
+
+#[test]
 fn every_completion_is_handed_out_once_as_soon_as_it_ends() {
     let (policy, config) = (tiny_policy(), rollout_config(8, 12));
     let mut out: Vec<(usize, Completion, usize)> = Vec::new();

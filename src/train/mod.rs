@@ -189,8 +189,12 @@ impl Run<'_> {
         record.learning_rate = grpo::learning_rate(&self.config.grpo, done, self.config.train.max_steps);
         let mut updating = |done, total| observer(Event::Updating { done, total });
         let optimizer = &mut progress.optimizer;
-        if let Some(stats) = grpo::update(self.policy, optimizer, &batch, record.learning_rate, &mut updating)? {
-            record::add_update(&mut record, &stats);
+        let stats = grpo::update(self.policy, optimizer, &batch, record.learning_rate, &mut updating)?;
+        match stats {
+            Some(stats) => record::add_update(&mut record, &stats),
+            None => {
+                observer(Event::Message(&format!("step {step}: no update, no completion is better than its group")))
+            }
         }
         record.time_update = update.elapsed().as_secs_f64();
 
