@@ -1,0 +1,95 @@
+//! Rules that no type can say: ranges, and what one value asks of another.
+
+use std::fmt::Display;
+
+use super::{
+    ArenaConfig, Config, ConfigError, GrpoConfig, RewardConfig, RolloutConfig, SandboxConfig, SftConfig, TrainConfig,
+};
+
+impl Config {
+    /// Refuses a value out of its range, by the name of its key.
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        rollout(&self.rollout)?;
+        sandbox(&self.sandbox)?;
+        arena(&self.arena)?;
+        reward(&self.reward)?;
+        grpo(&self.grpo)?;
+        train(&self.train)?;
+        sft(&self.sft)
+    }
+}
+
+fn rollout(rollout: &RolloutConfig) -> Result<(), ConfigError> {
+    at_least("rollout.groups", rollout.groups, 1)?;
+    let rule = "expected a whole number, at least 2: a group of one has no advantage";
+    require(rollout.num_generations >= 2, "rollout.num_generations", rollout.num_generations, rule)?;
+    at_least("rollout.max_completion_length", rollout.max_completion_length, 1)?;
+    positive("rollout.temperature", rollout.temperature)?;
+    share("rollout.top_p", rollout.top_p)?;
+    require((0.0..1.0).contains(&rollout.min_p), "rollout.min_p", rollout.min_p, "expected 0 to below 1")
+}
+
+fn sandbox(sandbox: &SandboxConfig) -> Result<(), ConfigError> {
+    positive("sandbox.game_seconds", sandbox.game_seconds)?;
+    share("sandbox.call_share", sandbox.call_share)?;
+    let rule = "expected 32 to 4096; the interpreter alone needs about 20";
+    require((32..=4096).contains(&sandbox.memory_mib), "sandbox.memory_mib", sandbox.memory_mib, rule)?;
+    let rule = "expected at least ten times sandbox.game_seconds: the backstop must never decide a score";
+    let holds = sandbox.backstop_seconds >= 10.0 * sandbox.game_seconds;
+    require(holds, "sandbox.backstop_seconds", sandbox.backstop_seconds, rule)
+}
+
+fn arena(arena: &ArenaConfig) -> Result<(), ConfigError> {
+    let workers = arena.parallel_rewards;
+    require(workers <= 1024, "arena.parallel_rewards", workers, "expected at most 1024")?;
+    at_least("arena.games", arena.games, 1)?;
+    at_least("arena.freeze_after", arena.freeze_after, 1)?;
+    let rule = "expected at least 2000: 2048 takes about 930 moves, and a cap below that makes it unreachable";
+    require(arena.moves_max >= 2000, "arena.moves_max", arena.moves_max, rule)
+}
+
+fn reward(reward: &RewardConfig) -> Result<(), ConfigError> {
+    positive("reward.scale", reward.scale)?;
+    let rule = "expected 0.1 to 2; 0.5 to 1 are sensible";
+    require((0.1..=2.0).contains(&reward.exponent), "reward.exponent", reward.exponent, rule)
+}
+
+fn grpo(grpo: &GrpoConfig) -> Result<(), ConfigError> {
+    positive("grpo.learning_rate", grpo.learning_rate)?;
+    positive("grpo.max_grad_norm", grpo.max_grad_norm)?;
+    require(grpo.beta >= 0.0, "grpo.beta", grpo.beta, "expected 0 or more")?;
+    at_least("grpo.num_iterations", grpo.num_iterations, 1)?;
+    at_least("grpo.micro_batch", grpo.micro_batch, 1)
+}
+
+fn train(train: &TrainConfig) -> Result<(), ConfigError> {
+    at_least("train.max_steps", train.max_steps, 1)?;
+    at_least("train.save_steps", train.save_steps, 1)?;
+    at_least("train.save_total_limit", train.save_total_limit, 1)?;
+    at_least("train.eval_games", train.eval_games, 1)
+}
+
+fn sft(sft: &SftConfig) -> Result<(), ConfigError> {
+    positive("sft.learning_rate", sft.learning_rate)?;
+    at_least("sft.batch_tokens", sft.batch_tokens, 512)?;
+    require((0.0..=1.0).contains(&sft.error_rate), "sft.error_rate", sft.error_rate, "expected 0 to 1")
+}
+
+fn positive(key: &str, value: f64) -> Result<(), ConfigError> {
+    require(value > 0.0, key, value, "expected a number above 0")
+}
+
+fn share(key: &str, value: f64) -> Result<(), ConfigError> {
+    require(value > 0.0 && value <= 1.0, key, value, "expected a number above 0, at most 1")
+}
+
+fn at_least(key: &str, value: usize, least: usize) -> Result<(), ConfigError> {
+    require(value >= least, key, value, &format!("expected a whole number, at least {least}"))
+}
+
+fn require(holds: bool, key: &str, found: impl Display, expected: &str) -> Result<(), ConfigError> {
+    if holds {
+        return Ok(());
+    }
+    Err(ConfigError::Value { key: key.into(), found: found.to_string(), expected: expected.into() })
+}

@@ -1,0 +1,185 @@
+//! The sections of the configuration and what their values may be.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::{ConfigError, Layers};
+
+/// The whole configuration.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)]
+pub struct Config {
+    pub model: ModelConfig,
+    pub rollout: RolloutConfig,
+    pub sandbox: SandboxConfig,
+    pub arena: ArenaConfig,
+    pub reward: RewardConfig,
+    pub grpo: GrpoConfig,
+    pub train: TrainConfig,
+    pub sft: SftConfig,
+}
+
+/// Which model, and what of it is trained. Fields are explained in `default.toml`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)]
+pub struct ModelConfig {
+    pub model: String,
+    pub revision: String,
+    pub adapter: String,
+    pub device: String,
+    pub lora_r: usize,
+    pub lora_alpha: f64,
+    pub raw_prompt: bool,
+}
+
+/// How completions are sampled. Fields are explained in `default.toml`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)]
+pub struct RolloutConfig {
+    pub groups: usize,
+    pub num_generations: usize,
+    pub max_completion_length: usize,
+    pub temperature: f64,
+    pub top_p: f64,
+    pub top_k: usize,
+    pub min_p: f64,
+}
+
+/// What a strategy may use. Fields are explained in `default.toml`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)]
+pub struct SandboxConfig {
+    pub game_seconds: f64,
+    pub call_share: f64,
+    pub memory_mib: u64,
+    pub backstop_seconds: f64,
+}
+
+/// How programs are played. Fields are explained in `default.toml`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)]
+pub struct ArenaConfig {
+    pub parallel_rewards: usize,
+    pub games: usize,
+    pub freeze_after: usize,
+    pub moves_max: usize,
+}
+
+/// Shape of the reward. Fields are explained in `default.toml`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)]
+pub struct RewardConfig {
+    pub scale: f64,
+    pub exponent: f64,
+}
+
+/// What advantages are divided by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ScaleRewards {
+    /// The group's own standard deviation.
+    Group,
+    /// The standard deviation of all rewards of the step.
+    Batch,
+    /// Nothing: centred rewards.
+    None,
+}
+
+/// How token losses become one number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LossType {
+    /// Mean over all completion tokens of the step.
+    Dapo,
+    /// Mean over a completion's tokens, then over completions.
+    Grpo,
+    /// Sum over tokens divided by completions times the longest length allowed.
+    DrGrpo,
+}
+
+/// Course of the learning rate after warm-up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LrScheduler {
+    /// Stays at the peak.
+    Constant,
+    /// Straight to zero at the last step.
+    Linear,
+    /// Half a cosine to zero at the last step.
+    Cosine,
+}
+
+/// The update. Fields are explained in `default.toml`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)]
+pub struct GrpoConfig {
+    pub learning_rate: f64,
+    pub warmup_steps: usize,
+    pub lr_scheduler_type: LrScheduler,
+    pub adam_beta1: f64,
+    pub adam_beta2: f64,
+    pub adam_epsilon: f64,
+    pub weight_decay: f64,
+    pub max_grad_norm: f64,
+    pub epsilon: f64,
+    pub epsilon_high: f64,
+    pub beta: f64,
+    pub entropy_coef: f64,
+    pub scale_rewards: ScaleRewards,
+    pub advantage_std_floor: f64,
+    pub loss_type: LossType,
+    pub num_iterations: usize,
+    pub mask_truncated_completions: bool,
+    pub micro_batch: usize,
+}
+
+/// The run. Fields are explained in `default.toml`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)]
+pub struct TrainConfig {
+    pub seed: u64,
+    pub max_steps: usize,
+    pub output_dir: PathBuf,
+    pub save_steps: usize,
+    pub save_total_limit: usize,
+    pub eval_steps: usize,
+    pub eval_samples: usize,
+    pub eval_games: usize,
+}
+
+/// Supervised training. Fields are explained in `default.toml`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)]
+pub struct SftConfig {
+    pub learning_rate: f64,
+    pub warmup_steps: usize,
+    pub weight_decay: f64,
+    pub max_grad_norm: f64,
+    pub batch_tokens: usize,
+    pub total_tokens: usize,
+    pub error_rate: f64,
+}
+
+impl Config {
+    /// The defaults under a preset. For tests and tools; a run goes through [`Layers`].
+    pub fn preset(name: &str) -> Result<Config, ConfigError> {
+        let mut layers = Layers::default();
+        layers.preset(name)?;
+        layers.resolve()
+    }
+
+    /// Completions a step: `groups x num_generations`.
+    pub fn completions_per_step(&self) -> usize {
+        self.rollout.groups * self.rollout.num_generations
+    }
+}

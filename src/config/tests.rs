@@ -1,0 +1,41 @@
+use super::*;
+
+#[test]
+fn every_preset_resolves_and_the_resolved_file_gives_it_back() {
+    for (name, _) in PRESETS {
+        let config = Config::preset(name).unwrap();
+        let mut layers = Layers::default();
+        layers.text("round trip", &toml::to_string(&config).unwrap()).unwrap();
+        assert_eq!(layers.resolve().unwrap(), config, "{name}");
+    }
+}
+
+#[test]
+fn a_misspelt_key_names_the_nearest() {
+    let error = Layers::default().assignment("rollout.num_generation=4").unwrap_err().to_string();
+    assert!(error.contains("rollout.num_generation") && error.contains("`num_generations`"), "{error}");
+}
+
+#[test]
+fn a_wrong_type_names_key_value_and_expectation() {
+    let error = Layers::default().assignment("grpo.learning_rate=fast").unwrap_err().to_string();
+    assert!(error.contains("grpo.learning_rate") && error.contains("fast") && error.contains("float"), "{error}");
+}
+
+#[test]
+fn later_layers_win_and_whole_numbers_may_be_floats() {
+    let mut layers = Layers::default();
+    layers.preset("llm").unwrap();
+    layers.assignment("rollout.temperature=1").unwrap();
+    layers.assignment("model.model=some/model").unwrap();
+    let config = layers.resolve().unwrap();
+    assert_eq!((config.model.lora_r, config.rollout.temperature), (16, 1.0));
+    assert_eq!(config.model.model, "some/model");
+}
+
+#[test]
+fn an_unreachable_target_is_refused() {
+    let mut layers = Layers::default();
+    layers.assignment("arena.moves_max=500").unwrap();
+    assert!(layers.resolve().unwrap_err().to_string().contains("unreachable"));
+}
