@@ -4,6 +4,7 @@
 //! decides nothing that a result depends on.
 
 mod config;
+mod corpus;
 mod doctor;
 mod error;
 mod eval;
@@ -56,6 +57,7 @@ enum Commands {
     Play(play::PlayArgs),
     Doctor(doctor::DoctorArgs),
     Config(config::ConfigArgs),
+    Corpus(corpus::CorpusArgs),
 }
 
 /// Runs the program on the arguments of the process.
@@ -79,6 +81,7 @@ pub fn run() -> ExitCode {
         Commands::Play(args) => args.run(&console),
         Commands::Doctor(args) => args.run(&console),
         Commands::Config(args) => args.run(),
+        Commands::Corpus(args) => args.run(),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -3,8 +3,8 @@
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
+use super::board_code::{Hand, Moving};
 use super::choice::{order, pick, weighted};
-use super::search;
 
 #[derive(Clone, Copy)]
 enum Short {
@@ -19,7 +19,7 @@ enum Short {
 }
 
 /// Extra arguments and body of a program that hardly looks at the board.
-pub(super) fn short(rng: &mut ChaCha8Rng) -> (&'static str, String) {
+pub(super) fn short(rng: &mut ChaCha8Rng) -> (String, String) {
     let kinds = [
         (1, Short::Constant),
         (2, Short::Statistic),
@@ -53,8 +53,8 @@ pub(super) fn short(rng: &mut ChaCha8Rng) -> (&'static str, String) {
         Short::Random => format!("    import random\n    return random.choice(\"{order}\")\n"),
     };
     let arguments = match kind {
-        Short::Counter | Short::LongCycle | Short::Scrambled => ", s=[0]",
-        _ => "",
+        Short::Counter | Short::LongCycle | Short::Scrambled => ", s=[0]".into(),
+        _ => String::new(),
     };
     (arguments, body)
 }
@@ -108,7 +108,7 @@ pub(super) fn legal(rng: &mut ChaCha8Rng) -> String {
     let (mut body, test) = if rng.random_bool(0.5) {
         (format!("{CAN}{LEGAL_TABLE}"), "ok[m]".to_owned())
     } else {
-        let moving = search::moving(rng);
+        let moving = Moving::draw(rng, Hand::Lists);
         let test = format!("{}(board, m) != board", moving.name);
         (moving.text, test)
     };

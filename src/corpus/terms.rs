@@ -1,4 +1,4 @@
-//! What an evaluation looks at: terms that are added up into the value of a board `b`.
+//! What a judgement of a whole board `b` looks at: terms that are added up into its value.
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -6,23 +6,23 @@ use rand_chacha::ChaCha8Rng;
 use super::Style;
 use super::choice::{pick, weighted};
 
-/// One summand of an evaluation.
+/// One summand.
 #[derive(Debug, Clone)]
 pub(super) enum Term {
-    /// An expression over `b`, perhaps over `W`.
+    /// An expression.
     Expression(String),
-    /// Statements that change `v`, already indented for the body of the evaluation.
-    Statements(&'static str),
+    /// Statements that change `v`, indented for the body of a function.
+    Statements(String),
 }
 
-/// The terms of one evaluation, and the table `W` they need.
+/// The terms of one judgement, and the table `W` they need.
 #[derive(Debug, Clone)]
 pub(super) struct Terms {
     pub terms: Vec<Term>,
     pub table: Option<String>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Room,
     Merges,
@@ -39,22 +39,10 @@ enum Kind {
     Bends,
 }
 
-/// Counts how far each line is from going one way only; by far the best judge of a board among the terms.
-const BENDS: &str = "        for r in b + list(zip(*b)):
-            up = down = 0
-            for x, y in zip(r, r[1:]):
-                d = x.bit_length() - y.bit_length()
-                if d > 0:
-                    down += d
-                else:
-                    up -= d
-            v -= 20 * min(up, down)
-";
-
-/// Draws the terms of an evaluation: one that `style` stands for, then up to two more.
+/// Draws terms: one that `style` stands for, then up to two more.
 pub(super) fn draw(rng: &mut ChaCha8Rng, style: Style) -> Terms {
     let mut kinds = vec![weighted(rng, leading(style))];
-    for _ in 0..weighted(rng, &[(4, 0), (5, 1), (2, 2)]) {
+    for _ in 0..weighted(rng, &[(3, 0), (5, 1), (3, 2)]) {
         let kind = weighted(rng, &FOLLOWING);
         if !kinds.contains(&kind) {
             kinds.push(kind);
@@ -66,8 +54,15 @@ pub(super) fn draw(rng: &mut ChaCha8Rng, style: Style) -> Terms {
     Terms { terms, table }
 }
 
-const FOLLOWING: [(u32, Kind); 6] =
-    [(6, Kind::Room), (3, Kind::Merges), (1, Kind::Squares), (1, Kind::Corner), (1, Kind::Smooth), (1, Kind::Largest)];
+const FOLLOWING: [(u32, Kind); 7] = [
+    (6, Kind::Room),
+    (4, Kind::Merges),
+    (1, Kind::Squares),
+    (2, Kind::Corner),
+    (1, Kind::Smooth),
+    (1, Kind::Largest),
+    (1, Kind::Bends),
+];
 
 fn leading(style: Style) -> &'static [(u32, Kind)] {
     match style {
@@ -107,7 +102,7 @@ fn term(rng: &mut ChaCha8Rng, kind: Kind, corner: (usize, usize)) -> Term {
         Kind::Merges => format!("{factor} * sum(x == y > 0 {lines} for x, y in zip(r, r[1:]))"),
         Kind::RowMerges => format!("{factor} * sum(r[i] == r[i + 1] for r in b for i in range(3))"),
         Kind::Squares => "sum(x * x for r in b for x in r)".into(),
-        Kind::Distinct => format!("-{factor} * len(set(sum(b, [])))"),
+        Kind::Distinct => format!("-{factor} * len({{x for r in b for x in r}})"),
         Kind::Largest => "max(map(max, b))".into(),
         Kind::Corner => {
             let factor = pick(rng, &[10, 100, 500, 1000]);
@@ -126,11 +121,43 @@ fn term(rng: &mut ChaCha8Rng, kind: Kind, corner: (usize, usize)) -> Term {
             let sign = pick(rng, &[">=", "<="]);
             format!("{factor} * sum(x {sign} y {lines} for x, y in zip(r, r[1:]))")
         }
-        Kind::Bends => return Term::Statements(BENDS),
+        Kind::Bends => return Term::Statements(bends(rng)),
     })
 }
 
-fn table(rng: &mut ChaCha8Rng) -> String {
+/// Counts how far each line is from going one way only; by far the best judge of a board among the terms.
+fn bends(rng: &mut ChaCha8Rng) -> String {
+    let body: String = turns(rng).lines().map(|line| format!("    {line}\n")).collect();
+    format!("        for r in b + list(zip(*b)):\n{body}")
+}
+
+/// Statements that take from `v` how far the line `r` is from going one way only, indented for a function of `r`.
+pub(super) fn turns(rng: &mut ChaCha8Rng) -> String {
+    let (power, factors): (&str, &[u32]) = weighted(
+        rng,
+        &[
+            (4, ("", &[5, 10, 20, 50, 100])),
+            (3, (" ** 2", &[1, 2, 5, 10, 20])),
+            (2, (" ** 3", &[1, 2, 4, 8])),
+            (1, (" ** 4", &[1, 2])),
+        ],
+    );
+    let factor = pick(rng, factors);
+    format!(
+        "        up = down = 0
+        for x, y in zip(r, r[1:]):
+            d = x.bit_length(){power} - y.bit_length(){power}
+            if d > 0:
+                down += d
+            else:
+                up -= d
+        v -= {factor} * min(up, down)
+"
+    )
+}
+
+/// Weights of the cells.
+pub(super) fn table(rng: &mut ChaCha8Rng) -> String {
     let known = [
         (6, Some("[[0, 1, 2, 3], [7, 6, 5, 4], [8, 9, 10, 11], [15, 14, 13, 12]]")),
         (3, Some("[[15, 14, 13, 12], [8, 9, 10, 11], [7, 6, 5, 4], [0, 1, 2, 3]]")),

@@ -24,7 +24,7 @@ use batches::{Example, Writer, micro_batches};
 use saving::Saved;
 
 /// Tokens of the built-in vocabulary.
-const VOCABULARY: usize = 768;
+const VOCABULARY: usize = 1024;
 /// Longest token, in characters.
 const TOKEN_CHARS: usize = 12;
 /// Programs the vocabulary is learnt from.
@@ -132,7 +132,7 @@ pub fn builtin_shape() -> DecoderConfig {
     DecoderConfig {
         vocab_size: VOCABULARY,
         hidden_size: 160,
-        num_hidden_layers: 4,
+        num_hidden_layers: 5,
         num_attention_heads: 5,
         num_key_value_heads: 5,
         head_dim: 32,

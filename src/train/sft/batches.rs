@@ -30,7 +30,7 @@ impl Example {
     }
 }
 
-/// Writes examples: the prompt of the sample's style, then the rest of the program, then the end.
+/// Writes examples: the prompt of the style that was asked for, then the rest of the program, then the end.
 pub(super) struct Writer<'a> {
     policy: &'a Policy,
     prompts: &'a [Prompt],
@@ -55,7 +55,7 @@ impl<'a> Writer<'a> {
     }
 
     fn example(&self, sample: &Sample) -> Example {
-        let prompt = self.prompt(sample.style);
+        let prompt = self.prompt(sample.asked);
         let tokenizer = self.policy.tokenizer();
         let mut ids = prompt.ids.clone();
         // Encoded apart from the prompt, as sampling will see it: no token may straddle the two.

@@ -1,0 +1,168 @@
+//! Functions that say what a board is worth: term by term over the whole board, or line by line with a memory.
+
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+
+use super::Style;
+use super::board_code::{Hand, Moving, remembered};
+use super::choice::{pick, weighted};
+use super::terms::{self, Term};
+
+/// The functions, and whether they remember lines.
+#[derive(Debug, Clone)]
+pub(super) struct Judgement {
+    pub text: String,
+    pub judges_lines: bool,
+}
+
+/// What the value of one line `r` is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Room,
+    Merges,
+    Squares,
+    Distinct,
+    Slope,
+    Ends,
+    Smooth,
+    Sorted,
+    Powers,
+    Turns,
+}
+
+/// Draws a function `name` of a board `b` as `style` would have it.
+pub(super) fn draw(rng: &mut ChaCha8Rng, style: Style, name: &str, moving: &Moving) -> Judgement {
+    let by_line = match (moving.hand, style) {
+        (Hand::Lists, _) => false,
+        (Hand::Tuples, Style::Snake) => return by_weights(rng, name, moving.judged),
+        (Hand::Tuples, Style::Corner) => rng.random_bool(0.6),
+        (Hand::Tuples, _) => rng.random_bool(0.8),
+    };
+    match by_line {
+        true => Judgement { text: by_lines(rng, style, name, moving.judged), judges_lines: true },
+        false => Judgement { text: by_terms(rng, style, name), judges_lines: false },
+    }
+}
+
+fn by_terms(rng: &mut ChaCha8Rng, style: Style, name: &str) -> String {
+    let drawn = terms::draw(rng, style);
+    let table = drawn.table.map(|table| format!("    W = {table}\n")).unwrap_or_default();
+    let head = format!("{table}    def {name}(b):\n");
+    if let [Term::Expression(expression)] = &drawn.terms[..] {
+        return format!("{head}        return {expression}\n");
+    }
+    head + &summed(&drawn.terms) + "        return v\n"
+}
+
+/// Statements that add terms up in `v`.
+fn summed(terms: &[Term]) -> String {
+    let mut text = String::new();
+    for term in terms {
+        match term {
+            Term::Expression(expression) => {
+                let sign = if text.is_empty() { "=" } else { "+=" };
+                text += &format!("        v {sign} {expression}\n");
+            }
+            Term::Statements(statements) => {
+                if text.is_empty() {
+                    text += "        v = 0\n";
+                }
+                text += statements;
+            }
+        }
+    }
+    text
+}
+
+/// Rows and columns are worth what they are, whichever place they have.
+fn by_lines(rng: &mut ChaCha8Rng, style: Style, name: &str, memory: &str) -> String {
+    let mut kinds = vec![weighted(rng, leading(style))];
+    for _ in 0..weighted(rng, &[(2, 0), (5, 1), (4, 2)]) {
+        let kind = weighted(rng, &FOLLOWING);
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    let terms: Vec<Term> = kinds.iter().map(|kind| term(rng, *kind)).collect();
+    let line = pick(rng, &["line", "line", "worth"]);
+    let function = match &terms[..] {
+        [Term::Expression(expression)] => remembered(line, memory, "", expression),
+        _ => remembered(line, memory, &summed(&terms), "v"),
+    };
+    let sum = match rng.random_range(0..7) {
+        0..3 => format!("sum(map({line}, b)) + sum(map({line}, zip(*b)))"),
+        3..5 => format!("sum({line}(r) for r in b) + sum({line}(r) for r in zip(*b))"),
+        _ => format!("sum(map({line}, b + list(zip(*b))))"),
+    };
+    format!("{function}    def {name}(b):\n        return {sum}\n")
+}
+
+const FOLLOWING: [(u32, Kind); 6] =
+    [(6, Kind::Room), (5, Kind::Merges), (2, Kind::Ends), (1, Kind::Smooth), (1, Kind::Slope), (1, Kind::Turns)];
+
+fn leading(style: Style) -> &'static [(u32, Kind)] {
+    match style {
+        Style::Short | Style::Legal | Style::Merge => {
+            &[(5, Kind::Room), (4, Kind::Merges), (2, Kind::Squares), (2, Kind::Distinct)]
+        }
+        Style::Corner | Style::Snake => &[(5, Kind::Slope), (4, Kind::Ends)],
+        Style::Smooth => &[(4, Kind::Smooth), (3, Kind::Sorted), (2, Kind::Powers), (3, Kind::Turns)],
+        Style::Ahead | Style::Chance => &[
+            (3, Kind::Room),
+            (2, Kind::Merges),
+            (2, Kind::Squares),
+            (1, Kind::Distinct),
+            (3, Kind::Slope),
+            (2, Kind::Ends),
+            (2, Kind::Smooth),
+            (1, Kind::Sorted),
+            (1, Kind::Powers),
+            (2, Kind::Turns),
+        ],
+    }
+}
+
+fn term(rng: &mut ChaCha8Rng, kind: Kind) -> Term {
+    let factor = pick(rng, &[1, 2, 5, 10, 20, 50, 100, 200, 500]);
+    let pairs = "for x, y in zip(r, r[1:])";
+    Term::Expression(match kind {
+        Kind::Room => format!("{factor} * r.count(0)"),
+        Kind::Merges => format!("{factor} * sum(x == y > 0 {pairs})"),
+        Kind::Squares => "sum(x * x for x in r)".into(),
+        Kind::Distinct => format!("-{factor} * len(set(r))"),
+        Kind::Slope => {
+            let weights = pick(rng, &["(8, 4, 2, 1)", "(1, 2, 4, 8)", "(3, 2, 1, 0)", "(0, 1, 3, 9)", "(27, 9, 3, 1)"]);
+            format!("sum(x * w for x, w in zip(r, {weights}))")
+        }
+        Kind::Ends => format!("{factor} * (max(r) in (r[0], r[3]))"),
+        Kind::Smooth => format!("-{factor} * sum(abs(x.bit_length() - y.bit_length()) {pairs})"),
+        Kind::Sorted => format!("{factor} * (sorted(r) in (list(r), list(r[::-1])))"),
+        Kind::Powers => {
+            let power = pick(rng, &[2, 3, 4]);
+            format!("-{factor} * sum(x.bit_length() ** {power} for x in r)")
+        }
+        Kind::Turns => return Term::Statements(terms::turns(rng)),
+    })
+}
+
+/// Every row by its own weights.
+fn by_weights(rng: &mut ChaCha8Rng, name: &str, memory: &str) -> Judgement {
+    let table = terms::table(rng);
+    let worth = pick(rng, &["x * 2 ** y", "x * 2 ** y", "x * 3 ** y", "x * y"]);
+    let extra = match rng.random_range(0..7) {
+        0..3 => String::new(),
+        3..6 => format!(" + {} * r.count(0)", pick(rng, &[10, 50, 100, 500, 1000])),
+        _ => format!(" + {} * sum(x == y > 0 for x, y in zip(r, r[1:]))", pick(rng, &[10, 50, 100, 500, 1000])),
+    };
+    let text = format!(
+        "    W = {table}
+    def row(r, i):
+        if (r, i) not in {memory}:
+            {memory}[r, i] = sum({worth} for x, y in zip(r, W[i])){extra}
+        return {memory}[r, i]
+    def {name}(b):
+        return sum(map(row, b, range(4)))
+"
+    );
+    Judgement { text, judges_lines: true }
+}
