@@ -8,6 +8,8 @@ use crate::metrics::Stream;
 
 /// Stands where a number would mean nothing.
 const NOTHING: &str = "-";
+/// Samples for one of n, from which a best of n is shown with its interval.
+const SURE_SHARE: usize = 4;
 
 /// All tables.
 pub fn text(report: &Report) -> String {
@@ -23,13 +25,16 @@ pub fn text(report: &Report) -> String {
 fn heading(report: &Report) -> String {
     let Games { selection, report: others, game_seconds } = report.games;
     let samples = report.models.first().map_or(0, |model| model.summary.samples);
-    let others = match others {
-        0 => String::new(),
-        others => format!(", best@n on {others} others; native strategies on all {}", selection + others),
-    };
-    format!(
-        "{samples} programs a model, {selection} held-out games each{others}; {game_seconds} s of a reference core a game\n\n"
-    )
+    let mut text = format!(
+        "{samples} programs a model, {selection} held-out games each, {game_seconds} s of a reference core a game"
+    );
+    if others > 0 {
+        text.push_str(&format!(
+            "\nbest@n: chosen on those, played on {others} other boards; native strategies: on all"
+        ));
+    }
+    text.push_str("\n\n");
+    text
 }
 
 /// Everybody's mean and shares.
@@ -69,7 +74,13 @@ fn best_of(report: &Report) -> String {
     let head = std::iter::once("best@n".to_owned()).chain(sizes.iter().map(|n| format!("best@{n}")));
     let mut rows = vec![head.collect::<Vec<_>>()];
     for model in &report.models {
-        let cell = |n| model.summary.best_of.get(n).map_or_else(|| NOTHING.into(), |best| score(*best));
+        // The best of nearly all there are rests on one or two programs, and no resampling says how sure those are.
+        let is_sure = |n: usize| SURE_SHARE * n <= model.summary.samples;
+        let cell = |n: &usize| match model.summary.best_of.get(n) {
+            Some(best) if is_sure(*n) => score(*best),
+            Some(best) => format!("{:.0}", best.value),
+            None => NOTHING.into(),
+        };
         rows.push(std::iter::once(model.name.clone()).chain(sizes.iter().map(cell)).collect());
     }
     format!("\n{}", aligned(&rows))
@@ -78,7 +89,8 @@ fn best_of(report: &Report) -> String {
 /// Mean score and share that plays by style, a column for each model.
 fn styles(report: &Report) -> String {
     let names: BTreeSet<&String> = report.models.iter().flat_map(|model| model.summary.styles.keys()).collect();
-    let head = std::iter::once("style".to_owned()).chain(report.models.iter().map(|model| model.name.clone()));
+    let head =
+        std::iter::once("mean score by style".to_owned()).chain(report.models.iter().map(|model| model.name.clone()));
     let mut rows = vec![head.collect::<Vec<_>>()];
     for style in names {
         let cell = |of: Option<&StyleSummary>| match of {
