@@ -17,7 +17,8 @@
 //!    |    +- grpo-sandbox   a fresh interpreter for every game, within fuel and memory
 //!    | reward       score                      -> Reward
 //!    | grpo         advantages, Batch, update  -> UpdateStats
-//!    | train        the loop, checkpoints, held-out evaluation
+//!    | train        the loop, checkpoints
+//!    | evaluation   Sample -> Summary             held-out boards, estimates with intervals
 //!    | metrics      StepRecord                 -> terminal, metrics.jsonl
 //! ```
 //!
@@ -51,6 +52,7 @@
 //! | metric | `metrics::StepRecord`, filled in `train::record` |
 //! | knob | `config`: the struct and `default.toml` |
 //! | native baseline | `environment` |
+//! | number of a report | `evaluation::Summary` |
 //!
 //! Which module may use which is a table in `tests/architecture.rs`.
 
@@ -61,6 +63,7 @@ pub mod cli;
 pub mod config;
 pub mod corpus;
 pub mod environment;
+pub mod evaluation;
 pub mod groups;
 pub mod grpo;
 pub mod metrics;

@@ -44,6 +44,13 @@ fn wrong_input_is_named_with_what_is_allowed() {
         (&["score", "nowhere.py"], &["nowhere.py", "No such file"]),
         (&["score", "."], &[".", "is a directory"]),
         (&["score"], &["FILE.py"]),
+        (&["eval", "--games", "9"], &["--games", "9", "1..=8"]),
+        (&["eval", "--report-games", "193"], &["--report-games", "193", "0..=192"]),
+        (&["eval", "--best-of", "4", "--report-games", "0"], &["--best-of", "--report-games 1"]),
+        (&["eval", "--baselines", "genius"], &["--baselines", "genius", "greedy"]),
+        (&["eval", "--against", "nowhere.gguf"], &["--against nowhere.gguf"]),
+        (&["eval", "--set", "train.eval_game_seconds=20"], &["train.eval_game_seconds", "20", "backstop"]),
+        (&["train", "--set", "train.eval_games=9"], &["train.eval_games", "9", "1 to 8"]),
         (&["dance"], &["dance"]),
     ];
     for (arguments, expected) in cases {
@@ -135,4 +142,55 @@ fn help_teaches_the_defaults_and_the_two_modes() {
     for expected in ["--parallel-rewards <N>", "[default: 8]", "--sequential", "[default: 40; llm: 200]", "Examples:"] {
         assert!(help.contains(expected), "{expected} in {help}");
     }
+}
+
+fn eval(directory: &Path, arguments: &[&str]) -> String {
+    let small = ["eval", "--samples", "20", "--games", "2", "--report-games", "3"];
+    let quick = ["--set", "train.eval_game_seconds=0.02", "--set", "rollout.max_completion_length=160"];
+    let output = program(directory).args([&small[..], &quick, arguments].concat()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn eval_tells_the_same_whatever_the_workers_and_the_batch() {
+    let dir = tempfile::tempdir().unwrap();
+    let rivals = ["--against", "builtin", "--best-of", "24", "--json"];
+    let expected = eval(dir.path(), &[&rivals[..], &["--sequential"]].concat());
+    // 16 completions at a time instead of 64.
+    let batch = ["--set", "rollout.groups=2", "--set", "rollout.num_generations=8"];
+    assert_eq!(eval(dir.path(), &[&rivals[..], &["--parallel-rewards", "3"], &batch].concat()), expected);
+
+    let report: Value = serde_json::from_str(&expected).unwrap();
+    let [model, rival] = report["models"].as_array().unwrap().as_slice() else { panic!("{report}") };
+    assert_eq!(model, rival, "a model against itself");
+    let programs = model["programs"].as_array().unwrap();
+    assert_eq!(programs.len(), 20);
+    let scores: Vec<f64> = programs.iter().map(|program| program["mean_score"].as_f64().unwrap()).collect();
+    let mean = scores.iter().sum::<f64>() / 20.0;
+    assert!((model["mean_score"]["value"].as_f64().unwrap() - mean).abs() < 1e-9);
+    assert!(model["mean_score"]["low"].as_f64() < Some(mean) && model["mean_score"]["high"].as_f64() > Some(mean));
+    assert_eq!(model["best_of"]["1"], model["mean_score"]);
+    assert!(model["best_of"]["16"]["value"].is_number() && model["best_of"]["64"].is_null());
+    let best = programs.iter().max_by(|a, b| a["mean_score"].as_f64().partial_cmp(&b["mean_score"].as_f64()).unwrap());
+    assert_eq!(best.unwrap()["report_scores"].as_array().unwrap().len(), 3);
+    let best_of = &report["best_of"][0];
+    assert_eq!((best_of["samples"].as_u64(), report["best_of"].as_array().unwrap().len()), (Some(24), 1));
+    assert_eq!(best_of["program"]["scores"].as_array().unwrap().len(), 8);
+    assert_eq!(best_of["rungs"][3]["games"], 8);
+    assert_eq!(report["baselines"][2]["scores"].as_array().unwrap().len(), 5);
+}
+
+#[test]
+fn eval_shows_models_and_native_strategies_in_one_table() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = eval(dir.path(), &["--baselines", "greedy,cycle", "--parallel-rewards", "2"]);
+    let row = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{name}: {text}"));
+    for column in ["mean score", "median", "plays", "unique", ">=2324", ">=14815", "best tile"] {
+        assert!(row("   ").contains(column), "{text}");
+    }
+    for name in ["builtin", "cycle", "greedy", "snake"] {
+        assert!(row(name).len() > name.len(), "{text}");
+    }
+    assert!(!text.contains("random") && row("best@n ").contains("best@16"), "{text}");
 }

@@ -26,6 +26,8 @@ const SMALL: &[&str] = &[
     "train.eval_games=1",
     "--set",
     "sandbox.game_seconds=0.05",
+    "--set",
+    "train.eval_game_seconds=0.05",
 ];
 
 fn train(dir: &Path, more: &[&str]) -> Command {

@@ -10,13 +10,14 @@ use crossbeam::channel::{Receiver, Sender, unbounded};
 use grpo_sandbox::{SESSIONS_MAX, THREAD_STACK};
 
 use super::player::{GameError, Play, PlayGame};
-use super::{ArenaError, Workers};
+use super::{ArenaError, Rules, Workers};
 use crate::program::Program;
 use crate::seed::Seed;
 
 /// One game to play. A whole program would be a longer tail at the end of a batch.
 pub(super) struct Job {
     pub task: Task,
+    pub rules: Arc<Rules>,
     pub program: Arc<Program>,
     pub seed: Seed,
     pub reports: Sender<Report>,
@@ -97,7 +98,7 @@ fn work(play_game: &PlayGame, queue: &Receiver<Job>) {
 /// Plays a job and reports; a panic is a report too, so nobody waits for a game that has died.
 fn run(play_game: &PlayGame, job: &Job) {
     let begin = Instant::now();
-    let result = catch_unwind(AssertUnwindSafe(|| play_game(&job.program, job.seed)))
+    let result = catch_unwind(AssertUnwindSafe(|| play_game(&job.rules, &job.program, job.seed)))
         .unwrap_or_else(|panic| Err(GameError::Panicked(panic_message(&*panic))));
     // The batch may have been given up meanwhile.
     let _ = job.reports.send(Report { task: job.task, result, wall: begin.elapsed() });

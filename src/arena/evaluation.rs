@@ -84,6 +84,13 @@ impl Evaluation {
         total as f64 / self.games.len().max(1) as f64
     }
 
+    /// Whether every game went on to an ending that is no fault of the program: no move left, or budget used up.
+    pub fn plays(&self) -> bool {
+        let ends_well =
+            |game: &Outcome| matches!(game.ending, Ending::GameOver | Ending::OutOfFuel | Ending::MoveLimit);
+        matches!(self.verdict, Verdict::Played) && self.games.iter().all(ends_well)
+    }
+
     /// Largest tile that a program reached in any game; 0 when it did not play.
     pub fn max_tile(&self) -> u32 {
         match self.verdict {

@@ -21,7 +21,7 @@ use self::crew::Crew;
 pub use self::evaluation::{Evaluation, Fault, Usage, Verdict};
 use self::player::PlayGame;
 pub use self::scoring::Scoring;
-use crate::config::{ArenaConfig, SandboxConfig};
+use crate::config::{ArenaConfig, Config, SandboxConfig};
 use crate::environment::GameLimits;
 
 /// What a program may use, and when a game is stopped. Part of the definition of every score.
@@ -49,6 +49,13 @@ impl Rules {
                 moves_max: u32::try_from(arena.moves_max).unwrap_or(u32::MAX),
             },
         }
+    }
+
+    /// The rules of held-out games: those of training games with a budget of their own, so that scores compare across
+    /// runs whatever their training games were given.
+    pub fn held_out(config: &Config) -> Rules {
+        let sandbox = SandboxConfig { game_seconds: config.train.eval_game_seconds, ..config.sandbox.clone() };
+        Rules::new(&sandbox, &config.arena)
     }
 }
 
@@ -109,22 +116,26 @@ pub enum ArenaError {
     },
 }
 
-/// Where programs are played. Threads start once and live as long as this does.
+/// Where programs are played. Threads start once and live as long as this and all that share them do.
 pub struct Arena {
-    crew: Crew,
-    backstop: Duration,
+    crew: Arc<Crew>,
+    rules: Arc<Rules>,
 }
 
 impl Arena {
     /// An arena that plays in `sandbox`, under `rules`.
     pub fn new(sandbox: Sandbox, rules: Rules, workers: Workers) -> Result<Arena, ArenaError> {
-        let backstop = rules.limits.backstop;
-        let play_game = move |program: &_, seed| player::play_in_sandbox(&sandbox, &rules, program, seed);
-        Arena::with_player(Arc::new(play_game), backstop, workers)
+        let play_game = move |rules: &_, program: &_, seed| player::play_in_sandbox(&sandbox, rules, program, seed);
+        Arena::with_player(Arc::new(play_game), rules, workers)
     }
 
-    fn with_player(play_game: Arc<PlayGame>, backstop: Duration, workers: Workers) -> Result<Arena, ArenaError> {
-        Ok(Arena { crew: Crew::start(play_game, workers)?, backstop })
+    fn with_player(play_game: Arc<PlayGame>, rules: Rules, workers: Workers) -> Result<Arena, ArenaError> {
+        Ok(Arena { crew: Arc::new(Crew::start(play_game, workers)?), rules: Arc::new(rules) })
+    }
+
+    /// The same workers under other rules.
+    pub fn under(&self, rules: Rules) -> Arena {
+        Arena { crew: Arc::clone(&self.crew), rules: Arc::new(rules) }
     }
 
     /// Begins a batch.
@@ -135,6 +146,6 @@ impl Arena {
     /// Begins a batch, with somebody to tell of each evaluation as it arrives: inline while its program is submitted,
     /// from a pool at the next submission, poll or the end. The order is that of arrival.
     pub fn begin_with<'a>(&'a self, on_evaluated: impl FnMut(usize, &Evaluation) + 'a) -> Scoring<'a> {
-        Scoring::new(&self.crew, self.backstop, Box::new(on_evaluated))
+        Scoring::new(&self.crew, Arc::clone(&self.rules), Box::new(on_evaluated))
     }
 }

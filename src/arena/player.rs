@@ -8,7 +8,7 @@ use crate::program::{Program, Rejection};
 use crate::seed::{Purpose, Seed};
 
 /// How a program is played once; a pure function of its arguments.
-pub(super) type PlayGame = dyn Fn(&Program, Seed) -> Result<Play, GameError> + Send + Sync;
+pub(super) type PlayGame = dyn Fn(&Rules, &Program, Seed) -> Result<Play, GameError> + Send + Sync;
 
 /// What playing a program once shows.
 #[derive(Debug, Clone, PartialEq, Eq)]

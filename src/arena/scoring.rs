@@ -7,14 +7,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use crossbeam::channel::{Receiver, Sender, unbounded};
 
-use super::ArenaError;
 use super::crew::{Crew, Job, Report, Task};
 use super::evaluation::{Evaluation, Fault, Usage, Verdict};
 use super::player::{GameError, Play};
+use super::{ArenaError, Rules};
 use crate::environment::{Ending, Outcome};
 use crate::program::{Program, Rejection};
 use crate::seed::Seed;
@@ -25,7 +24,7 @@ type OnEvaluated<'a> = dyn FnMut(usize, &Evaluation) + 'a;
 /// A batch being evaluated.
 pub struct Scoring<'a> {
     crew: &'a Crew,
-    backstop: Duration,
+    rules: Arc<Rules>,
     on_evaluated: Box<OnEvaluated<'a>>,
     entries: Vec<Entry>,
     /// Entry of a source on its seeds. The exact source: fuel, which may decide a score, sees even comments.
@@ -60,10 +59,10 @@ enum State {
 }
 
 impl<'a> Scoring<'a> {
-    pub(super) fn new(crew: &'a Crew, backstop: Duration, on_evaluated: Box<OnEvaluated<'a>>) -> Scoring<'a> {
+    pub(super) fn new(crew: &'a Crew, rules: Arc<Rules>, on_evaluated: Box<OnEvaluated<'a>>) -> Scoring<'a> {
         Scoring {
             crew,
-            backstop,
+            rules,
             on_evaluated,
             entries: Vec::new(),
             known: BTreeMap::new(),
@@ -160,6 +159,7 @@ impl<'a> Scoring<'a> {
         let entry = &self.entries[task.entry];
         Job {
             task,
+            rules: Arc::clone(&self.rules),
             program: Arc::clone(&entry.program),
             seed: entry.seeds[task.game],
             reports: self.reports.0.clone(),
@@ -177,7 +177,9 @@ impl<'a> Scoring<'a> {
             Err(GameError::Backstop) if !self.retried.contains(&report.task) => {
                 return self.stopped.push(report.task);
             }
-            Err(GameError::Backstop) => ArenaError::Backstop { completion, seconds: self.backstop.as_secs_f64() },
+            Err(GameError::Backstop) => {
+                ArenaError::Backstop { completion, seconds: self.rules.limits.backstop.as_secs_f64() }
+            }
             Err(GameError::Host(source)) => ArenaError::Host { completion, source },
             Err(GameError::Panicked(message)) => ArenaError::Panicked { completion, message },
         };

@@ -9,7 +9,17 @@ use crate::environment::{Baseline, Ending, Outcome, play};
 use crate::program::{Program, Rejection};
 use crate::seed::{Purpose, Seed};
 
-const LIMITS: GameLimits = GameLimits { freeze_after: 4, moves_max: 100_000 };
+fn rules(backstop_seconds: u64) -> Rules {
+    Rules {
+        limits: Limits {
+            game_fuel: FUEL_PER_SECOND,
+            call_fuel: FUEL_PER_SECOND,
+            memory_bytes: 128 << 20,
+            backstop: Duration::from_secs(backstop_seconds),
+        },
+        game: GameLimits { freeze_after: 4, moves_max: 100_000 },
+    }
+}
 
 fn program(word: &str) -> Result<Program, Rejection> {
     Program::from_text(&format!("def strategy(board):\n    return {word:?}\n"))
@@ -20,7 +30,7 @@ fn seeds(step: u64, count: u64) -> Vec<Seed> {
 }
 
 /// Plays the word that a program returns: a baseline, or a way to fail.
-fn stand_in(program: &Program, seed: Seed) -> Result<Play, GameError> {
+fn stand_in(rules: &Rules, program: &Program, seed: Seed) -> Result<Play, GameError> {
     let word = program.source().split('"').nth(1).unwrap_or_default();
     let failure = |ending| Play::Game { outcome: Outcome::unplayed(seed, ending), reason: Some(word.to_owned()) };
     let kind = match word {
@@ -32,12 +42,12 @@ fn stand_in(program: &Program, seed: Seed) -> Result<Play, GameError> {
     };
     // Another stream for each word, so that programs differ.
     let mut player = kind.player(seed.child(Purpose::Baseline, word.len() as u64));
-    let Ok(outcome) = play(&mut player, seed, &LIMITS);
+    let Ok(outcome) = play(&mut player, seed, &rules.game);
     Ok(Play::Game { outcome, reason: None })
 }
 
 fn arena(workers: Workers) -> Arena {
-    Arena::with_player(Arc::new(stand_in), Duration::from_secs(1), workers).unwrap()
+    Arena::with_player(Arc::new(stand_in), rules(1), workers).unwrap()
 }
 
 const EVERY_WAY: [usize; 4] = [0, 1, 2, 8];
@@ -139,13 +149,13 @@ fn a_worker_that_panics_is_an_error_with_a_name_and_the_other_verdicts_are_right
 /// Meets the backstop in the games of `word`, the first `times` times.
 fn with_backstop(word: &'static str, times: usize, workers: usize) -> Arena {
     let fired = AtomicUsize::new(0);
-    let play_game = move |program: &Program, seed| {
+    let play_game = move |rules: &Rules, program: &Program, seed| {
         if program.source().contains(word) && fired.fetch_add(1, Ordering::SeqCst) < times {
             return Err(GameError::Backstop);
         }
-        stand_in(program, seed)
+        stand_in(rules, program, seed)
     };
-    Arena::with_player(Arc::new(play_game), Duration::from_secs(120), Workers::new(workers)).unwrap()
+    Arena::with_player(Arc::new(play_game), rules(120), Workers::new(workers)).unwrap()
 }
 
 #[test]
@@ -202,5 +212,19 @@ fn an_evaluation_survives_a_log() {
         let line = serde_json::to_string(&evaluation).unwrap();
         let read: Evaluation = serde_json::from_str(&line).unwrap();
         assert_eq!(read.digest(), evaluation.digest());
+    }
+}
+
+#[test]
+fn workers_are_shared_and_rules_are_not() {
+    for workers in EVERY_WAY {
+        let usual = arena(Workers::new(workers));
+        let short = usual.under(Rules { game: GameLimits { moves_max: 10, ..rules(1).game }, ..rules(1) });
+        let (mut long_games, mut short_games) = (usual.begin(), short.begin());
+        long_games.submit(0, program("greedy"), &seeds(0, 3));
+        short_games.submit(0, program("greedy"), &seeds(0, 3));
+        let moves = |evaluation: Vec<Evaluation>| evaluation[0].games.iter().map(|game| game.moves).max();
+        assert_eq!(moves(short_games.finish().unwrap()), Some(10), "{workers} workers");
+        assert!(moves(long_games.finish().unwrap()) > Some(100), "{workers} workers");
     }
 }

@@ -1,25 +1,39 @@
-//! `grpo-2048 eval`: how good are the programs of this model, on boards it never trained on?
+//! `grpo-2048 eval`: how good are the programs of this model, on boards it never trained on, and beside what?
 
-use std::collections::BTreeMap;
+mod contender;
+mod report;
+mod table;
+
 use std::path::PathBuf;
 
 use clap::Args;
 
 use super::options::{Flags, SourceArgs, WorkerArgs};
 use super::{CliError, loading, output, playing};
-use crate::config::{ArenaConfig, Config};
-use crate::environment::{self, Baseline, GameLimits};
-use crate::metrics::{Console, EvaluationRecord, Event};
-use crate::train::evaluation::{self, Protocol};
-use crate::train::scoring::{Episode, Stage};
+use crate::arena::{Arena, Rules};
+use crate::config::Config;
+use crate::environment::Baseline;
+use crate::evaluation::{self, REPORT, SELECTION, Single, report_boards, selection_boards};
+use crate::metrics::Console;
 
-/// Sample programs from a model and play them on held-out boards
+use contender::Contender;
+use report::{Games, Report};
+
+/// Word that asks for no baseline.
+const NO_BASELINE: &str = "none";
+
+/// Sample programs from a model and play them on held-out boards, beside other models and native strategies
 ///
-/// The boards and the sampling seeds are fixed: two models, or one before and after training, are compared alike.
+/// Boards, sampling seeds and the budget of a game are fixed: two models, or one before and after training, are
+/// compared alike. best@n is the expected score of the best of n programs, chosen on some boards and measured on
+/// others. Numbers in brackets are 95 % bootstrap intervals over programs.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  grpo-2048 eval\n  grpo-2048 eval --model runs/train-001/checkpoint-40 --samples 256 --json"
-)]
+#[command(after_help = "Examples:
+  grpo-2048 eval                                                  the built-in model, untrained
+  grpo-2048 eval --model runs/train-001/checkpoint-40 --against builtin
+  grpo-2048 eval --model runs/train-001/checkpoint-40 --against builtin --best-of 2560
+                                                                  as many programs as 40 steps of 64 have drawn
+  grpo-2048 eval --samples 64 --report-games 0 --json             quick, every program with its scores")]
 pub struct EvalArgs {
     /// "builtin", a Hugging Face id, a local directory (a checkpoint too), or a .gguf file
     #[arg(long, value_name = "M")]
@@ -27,16 +41,28 @@ pub struct EvalArgs {
     /// PEFT adapter to put on the model
     #[arg(long, value_name = "DIR")]
     adapter: Option<PathBuf>,
+    /// Another model to evaluate alike, or a PEFT adapter on the same model; may be repeated
+    #[arg(long, value_name = "M")]
+    against: Vec<String>,
     /// "auto", "cpu", "cuda" or "cuda:N"
     #[arg(long, value_name = "D")]
     device: Option<String>,
-    /// Completions sampled
-    #[arg(long, value_name = "N")]
-    samples: Option<u32>,
-    /// Games each of them plays
-    #[arg(long, value_name = "K")]
-    games: Option<u32>,
-    /// One JSON object instead of text
+    /// Programs sampled from each model
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    samples: u32,
+    /// Selection games each of them plays
+    #[arg(long, value_name = "K", default_value_t = SELECTION as u32, value_parser = clap::value_parser!(u32).range(1..=SELECTION as i64))]
+    games: u32,
+    /// Games on other boards that the best ones play, for best@n; 0: no best@n
+    #[arg(long, value_name = "K", default_value_t = 32, value_parser = clap::value_parser!(u32).range(0..=REPORT as i64))]
+    report_games: u32,
+    /// Also the best of N programs of each --against model (of the model itself without one), found by halving
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    best_of: Option<u32>,
+    /// Native strategies on the same boards: any of random, cycle, greedy, or none
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "random,cycle,greedy", value_parser = baseline_names())]
+    baselines: Vec<String>,
+    /// One JSON object with every program and its scores, instead of tables
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -45,91 +71,76 @@ pub struct EvalArgs {
     source: SourceArgs,
 }
 
+fn baseline_names() -> clap::builder::PossibleValuesParser {
+    Baseline::ALL.map(Baseline::name).into_iter().chain([NO_BASELINE]).collect::<Vec<_>>().into()
+}
+
 impl EvalArgs {
     /// Samples, plays and prints.
     pub fn run(self, console: &Console) -> Result<(), CliError> {
-        let mut flags = Flags::default();
-        flags
-            .add("model", self.model.clone())
-            .add("adapter", self.adapter.as_ref().map(|path| path.display().to_string()))
-            .add("device", self.device.clone())
-            .add("samples", self.samples)
-            .add("eval_games", self.games)
-            .add("parallel_rewards", self.workers.chosen());
-        let config = self.source.resolve(&flags)?;
-        let device = loading::device(&config.model.device)?;
-        let policy = loading::policy_shown(&config, &device, console)?;
-        let prompts = loading::prompts(&config, &policy)?;
-        let arena = playing::open_arena(&config, console)?;
-        let stage = Stage { policy: &policy, arena: &arena, config: &config };
-        let protocol = Protocol { samples: config.train.eval_samples, games: config.train.eval_games };
-        let wait = console.wait(&format!("sampling {} programs from {}", protocol.samples, config.model.model));
-        let mut observer = |event: Event<'_>| {
-            if let Event::Decoding { tokens, finished, total } = event {
-                wait.say(format!("decoding: {tokens} tokens, {finished}/{total} written"));
-            }
+        if self.best_of.is_some() && self.report_games == 0 {
+            let hint = "what was chosen is reported on other boards; give --report-games 1 or more";
+            return Err(CliError::user_hint("--best-of with --report-games 0", hint));
+        }
+        let config = self.configuration(None)?;
+        let rivals: Vec<Config> =
+            self.against.iter().map(|name| self.configuration(Some(name))).collect::<Result<_, _>>()?;
+        for rival in &rivals {
+            // A mistake in a name should not show after half an hour.
+            loading::policy_of("--against", rival, &loading::device(&rival.model.device)?)?;
+        }
+        let rules = Rules::held_out(&config);
+        let arena = playing::open_arena(&config, console)?.under(rules.clone());
+        let games = Games {
+            selection: self.games as usize,
+            report: self.report_games as usize,
+            game_seconds: config.train.eval_game_seconds,
         };
-        let (record, episodes) =
-            evaluation::evaluate(&stage, &prompts, protocol, 0, &mut observer).map_err(CliError::run)?;
-        drop(wait);
-        let baselines = baselines(protocol.games, &config.arena);
-        output::print(&if self.json {
-            json(&config, &record, &baselines)?
-        } else {
-            text(&config, &record, &episodes, &baselines)
-        })
+        let mut report = Report { games, models: Vec::new(), best_of: Vec::new(), baselines: Vec::new() };
+        let chosen_from = if rivals.is_empty() { 0 } else { 1 };
+        for (number, config) in [&config].into_iter().chain(&rivals).enumerate() {
+            let best_of = self.best_of.filter(|_| number >= chosen_from).map(|count| count as usize);
+            self.evaluate(config, &arena, best_of, &mut report, console)?;
+        }
+        let boards = [selection_boards(games.selection), report_boards(games.report)].concat();
+        let asked = |baseline: &Baseline| self.baselines.iter().any(|name| name == baseline.name());
+        let play = |baseline| evaluation::play_baseline(baseline, &boards, &rules.game);
+        report.baselines = Baseline::ALL.into_iter().filter(asked).map(play).collect::<Vec<Single>>();
+        output::print(&if self.json { report.json()? } else { table::text(&report) })
     }
-}
 
-/// Mean scores of strategies written in Rust, on the same boards.
-fn baselines(games: usize, rules: &ArenaConfig) -> BTreeMap<&'static str, f64> {
-    let limits = GameLimits { freeze_after: rules.freeze_after as u32, moves_max: rules.moves_max as u32 };
-    let boards = evaluation::held_out_boards(games);
-    let mean = |baseline: Baseline| {
-        let scores = boards.iter().map(|&seed| {
-            let Ok(outcome) = environment::play(&mut baseline.player(seed), seed, &limits);
-            outcome.score as f64
-        });
-        (baseline.name(), scores.sum::<f64>() / games as f64)
-    };
-    Baseline::ALL.into_iter().map(mean).collect()
-}
-
-fn json(config: &Config, record: &EvaluationRecord, baselines: &BTreeMap<&str, f64>) -> Result<String, CliError> {
-    let mut object = serde_json::json!({ "model": config.model.model, "adapter": config.model.adapter });
-    let record = serde_json::to_value(record).map_err(CliError::run)?;
-    if let (Some(object), serde_json::Value::Object(record)) = (object.as_object_mut(), record) {
-        object.extend(record.into_iter().filter(|(key, _)| key != "step"));
-        object.insert("baselines".into(), serde_json::to_value(baselines).map_err(CliError::run)?);
+    /// Adds one model to the report.
+    fn evaluate(
+        &self,
+        config: &Config,
+        arena: &Arena,
+        best_of: Option<usize>,
+        report: &mut Report,
+        console: &Console,
+    ) -> Result<(), CliError> {
+        let device = loading::device(&config.model.device)?;
+        let policy = loading::policy_shown(config, &device, console)?;
+        let prompts = loading::prompts(config, &policy)?;
+        let contender = Contender { config, policy: &policy, prompts: &prompts, arena, console };
+        report.models.push(contender.evaluate(self.samples as usize, report.games)?);
+        if let Some(count) = best_of {
+            report.best_of.push(contender.best_of(count, report.games)?);
+        }
+        Ok(())
     }
-    Ok(format!("{object}\n"))
-}
 
-fn text(
-    config: &Config,
-    record: &EvaluationRecord,
-    episodes: &[Episode],
-    baselines: &BTreeMap<&'static str, f64>,
-) -> String {
-    let mut verdicts = BTreeMap::<&str, usize>::new();
-    episodes.iter().for_each(|episode| *verdicts.entry(episode.evaluation.verdict.name()).or_default() += 1);
-    let verdicts: Vec<String> = verdicts.iter().map(|(verdict, count)| format!("{verdict} {count}")).collect();
-    let baselines: Vec<String> = baselines.iter().map(|(name, score)| format!("{name} {score:.0}")).collect();
-    format!(
-        "{}: {} programs, {} held-out games each\n\
-         mean score   {:.0}\n\
-         plays        {:.0}%   ({})\n\
-         best tile    {}\n\
-         mean reward  {:.3}\n\
-         baselines    {}\n",
-        config.model.model,
-        record.samples,
-        record.games,
-        record.mean_score,
-        100.0 * record.frac_played,
-        verdicts.join(", "),
-        record.max_tile,
-        record.reward,
-        baselines.join(", ")
-    )
+    /// The configuration of the model, or of the one it is held against: each has the preset that suits it.
+    fn configuration(&self, against: Option<&str>) -> Result<Config, CliError> {
+        let mut flags = Flags::default();
+        flags.add("device", self.device.clone()).add("parallel_rewards", self.workers.chosen());
+        let adapter = self.adapter.as_ref().map(|path| path.display().to_string());
+        match against {
+            None => flags.add("model", self.model.clone()).add("adapter", adapter),
+            Some(name) if PathBuf::from(name).join("adapter_config.json").is_file() => {
+                flags.add("model", self.model.clone()).add("adapter", Some(name))
+            }
+            Some(name) => flags.add("model", Some(name)).add("adapter", Some("")),
+        };
+        self.source.resolve(&flags)
+    }
 }

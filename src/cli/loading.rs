@@ -14,10 +14,15 @@ pub fn device(name: &str) -> Result<Device, CliError> {
 
 /// The model of `config`. Almost everything that can be wrong with one is a file the user named.
 pub fn policy(config: &Config, device: &Device) -> Result<Policy, CliError> {
+    policy_of("--model", config, device)
+}
+
+/// The model of `config`, which the user named with `flag`.
+pub fn policy_of(flag: &str, config: &Config, device: &Device) -> Result<Policy, CliError> {
     let seed = Seed::root(config.train.seed).child(Purpose::Init, 0);
     Policy::load(&config.model, seed, device).map_err(|error| match error {
         PolicyError::Tensor(_) => CliError::run(error),
-        other => CliError::user(format!("--model {}: {other}", config.model.model)),
+        other => CliError::user(format!("{flag} {}: {other}", config.model.model)),
     })
 }
 

@@ -25,8 +25,6 @@ const KEYS: &[(&str, &str)] = &[
     ("save_steps", "train.save_steps"),
     ("eval_steps", "train.eval_steps"),
     ("adapter", "model.adapter"),
-    ("samples", "train.eval_samples"),
-    ("eval_games", "train.eval_games"),
     ("total_tokens", "sft.total_tokens"),
     ("sft_learning_rate", "sft.learning_rate"),
 ];

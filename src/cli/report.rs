@@ -1,5 +1,6 @@
 //! What came of a run: the first steps against the last, held-out scores before and after, and the best program.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::metrics::{EvaluationRecord, METRICS_FILE, StepRecord, Stream, duration, numbered};
@@ -8,6 +9,8 @@ use crate::train::hall_of_fame::Member;
 
 /// Steps averaged at either end; one step alone is mostly chance.
 const WINDOW: usize = 5;
+/// Styles that a summary has room for.
+const STYLES_SHOWN: usize = 12;
 
 /// The summary of a run as text. `elapsed` is what this process took.
 pub fn text(summary: &Summary, elapsed: Duration) -> String {
@@ -60,9 +63,34 @@ fn held_out_table(evaluations: &[EvaluationRecord]) -> String {
     };
     let scores = [before, after].map(|record| format!("{:.0}", record.mean_score));
     text.push_str(&row("mean score", &scores[0], &scores[1], &ratio));
-    text.push_str(&row("programs that play", &percent(before.frac_played), &percent(after.frac_played), ""));
+    let mut compare = |name: &str, show: fn(&EvaluationRecord) -> Option<String>| {
+        if let (Some(left), Some(right)) = (show(before), show(after)) {
+            text.push_str(&row(name, &left, &right, ""));
+        }
+    };
+    let interval =
+        |record: &EvaluationRecord| Some(format!("{:.0} to {:.0}", record.mean_score_low?, record.mean_score_high?));
+    compare("  95% interval", interval);
+    compare("median score", |record| record.median_score.map(|score| format!("{score:.0}")));
+    compare("programs that play", |record| Some(percent(record.frac_played)));
+    compare("distinct programs", |record| record.frac_unique.map(percent));
     text.push_str(&row("best tile", &before.max_tile.to_string(), &after.max_tile.to_string(), ""));
+    text.push_str(&styles_table(before, after));
     text
+}
+
+/// Mean scores by style of the prompt, when there are few enough for a summary.
+fn styles_table(before: &EvaluationRecord, after: &EvaluationRecord) -> String {
+    let earlier: BTreeMap<&str, f64> = before.styles().collect();
+    let both: Vec<(&str, f64, f64)> =
+        after.styles().filter_map(|(style, score)| Some((style, *earlier.get(style)?, score))).collect();
+    if both.is_empty() || both.len() > STYLES_SHOWN {
+        return String::new();
+    }
+    let rows = both
+        .into_iter()
+        .map(|(style, left, right)| row(&format!("  {style}"), &format!("{left:.0}"), &format!("{right:.0}"), ""));
+    std::iter::once("mean score by style\n".to_owned()).chain(rows).collect()
 }
 
 fn best_text(best: &Member) -> String {
@@ -102,7 +130,12 @@ mod tests {
     #[test]
     fn a_summary_compares_the_ends_and_shows_the_best_program() {
         let step = |step: usize| StepRecord { step, mean_score: 100.0 * step as f64, ..StepRecord::default() };
-        let evaluation = |(step, mean_score)| EvaluationRecord { step, mean_score, ..EvaluationRecord::default() };
+        let evaluation = |(step, mean_score): (usize, f64)| {
+            let mut record = EvaluationRecord { step, mean_score, ..EvaluationRecord::default() };
+            (record.mean_score_low, record.mean_score_high) = (Some(mean_score - 90.0), Some(mean_score + 110.0));
+            record.style("snake", 2.0 * mean_score);
+            record
+        };
         let best = Member {
             program: String::new(),
             source: "def strategy(board):\n    return 'W'".into(),
@@ -128,6 +161,8 @@ mod tests {
             "300",
             "1000",
             "x 2.50",
+            "410 to 610  1160 to 1360",
+            "  snake                       1000          2500",
             "return 'W'",
             "1400 points a game on held-out boards",
             "runs/train-001/metrics.jsonl",

@@ -14,7 +14,7 @@ impl Config {
         arena(&self.arena)?;
         reward(&self.reward)?;
         grpo(&self.grpo)?;
-        train(&self.train)?;
+        train(&self.train, self.sandbox.backstop_seconds)?;
         sft(&self.sft)
     }
 }
@@ -62,11 +62,16 @@ fn grpo(grpo: &GrpoConfig) -> Result<(), ConfigError> {
     at_least("grpo.micro_batch", grpo.micro_batch, 1)
 }
 
-fn train(train: &TrainConfig) -> Result<(), ConfigError> {
+fn train(train: &TrainConfig, backstop_seconds: f64) -> Result<(), ConfigError> {
     at_least("train.max_steps", train.max_steps, 1)?;
     at_least("train.save_steps", train.save_steps, 1)?;
     at_least("train.save_total_limit", train.save_total_limit, 1)?;
-    at_least("train.eval_games", train.eval_games, 1)
+    let rule = "expected 1 to 8: the other held-out boards are for reports of `grpo-2048 eval`";
+    require((1..=8).contains(&train.eval_games), "train.eval_games", train.eval_games, rule)?;
+    positive("train.eval_game_seconds", train.eval_game_seconds)?;
+    let rule = "expected at most a tenth of sandbox.backstop_seconds: the backstop must never decide a score";
+    let holds = backstop_seconds >= 10.0 * train.eval_game_seconds;
+    require(holds, "train.eval_game_seconds", train.eval_game_seconds, rule)
 }
 
 fn sft(sft: &SftConfig) -> Result<(), ConfigError> {

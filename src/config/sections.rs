@@ -154,6 +154,7 @@ pub struct TrainConfig {
     pub eval_steps: usize,
     pub eval_samples: usize,
     pub eval_games: usize,
+    pub eval_game_seconds: f64,
 }
 
 /// Supervised training. Fields are explained in `default.toml`.

@@ -108,6 +108,12 @@ impl Count {
         self.bar.set_position(done as u64);
         self.bar.set_message(words.to_owned());
     }
+
+    /// The same where the total is another one by now.
+    pub fn show_of(&self, done: usize, total: usize, words: &str) {
+        self.bar.set_length(total as u64);
+        self.show(done, words);
+    }
 }
 
 impl Drop for Count {

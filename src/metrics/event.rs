@@ -1,5 +1,6 @@
 //! What the loop tells while it runs.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -127,6 +128,21 @@ pub struct EvaluationRecord {
     /// Mean over completions of the mean score of their games; 0 for one that does not play.
     #[serde(rename = "eval_game/mean_score")]
     pub mean_score: f64,
+    /// Lower end of its 95 % interval; absent, like the next ones, from records of earlier versions.
+    #[serde(rename = "eval_game/mean_score_low", default, skip_serializing_if = "Option::is_none")]
+    pub mean_score_low: Option<f64>,
+    /// Upper end.
+    #[serde(rename = "eval_game/mean_score_high", default, skip_serializing_if = "Option::is_none")]
+    pub mean_score_high: Option<f64>,
+    /// Median over completions of the mean score of their games.
+    #[serde(rename = "eval_game/median_score", default, skip_serializing_if = "Option::is_none")]
+    pub median_score: Option<f64>,
+    /// Distinct programs over completions, layout and names aside.
+    #[serde(rename = "eval_game/frac_unique", default, skip_serializing_if = "Option::is_none")]
+    pub frac_unique: Option<f64>,
+    /// Mean negative log-probability of a token, in nats.
+    #[serde(rename = "eval_entropy", default, skip_serializing_if = "Option::is_none")]
+    pub entropy: Option<f64>,
     /// Best tile of any game.
     #[serde(rename = "eval_game/max_tile")]
     pub max_tile: u32,
@@ -136,4 +152,45 @@ pub struct EvaluationRecord {
     /// Seconds it took.
     #[serde(rename = "eval_runtime")]
     pub runtime: f64,
+    /// The open family `eval_style/{style}`: mean score of the answers to one style of prompt.
+    #[serde(flatten)]
+    pub families: BTreeMap<String, f64>,
+}
+
+const STYLE: &str = "eval_style/";
+
+impl EvaluationRecord {
+    /// Sets the mean score of a style.
+    pub fn style(&mut self, style: &str, mean_score: f64) {
+        self.families.insert(format!("{STYLE}{style}"), mean_score);
+    }
+
+    /// Mean scores by style, in the order of their names.
+    pub fn styles(&self) -> impl Iterator<Item = (&str, f64)> {
+        self.families.iter().filter_map(|(key, &score)| Some((key.strip_prefix(STYLE)?, score)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_evaluation_is_one_flat_object_and_reads_one_of_earlier_versions() {
+        let mut record = EvaluationRecord { step: 3, median_score: Some(7.5), ..EvaluationRecord::default() };
+        record.style("snake", 12.5);
+        let line = serde_json::to_string(&record).unwrap();
+        assert!(
+            line.contains("\"eval_style/snake\":12.5") && line.contains("\"eval_game/median_score\":7.5"),
+            "{line}"
+        );
+        assert!(!line.contains("frac_unique"), "{line}");
+        assert_eq!(serde_json::from_str::<EvaluationRecord>(&line).unwrap(), record);
+        assert_eq!(record.styles().collect::<Vec<_>>(), [("snake", 12.5)]);
+
+        let earlier = r#"{"step":0,"eval_samples":96,"eval_games":3,"eval_reward":0.25,"eval_game/mean_score":4071.5,
+            "eval_game/max_tile":2048,"eval_game/frac_played":0.8125,"eval_runtime":41.5}"#;
+        let record: EvaluationRecord = serde_json::from_str(earlier).unwrap();
+        assert_eq!((record.mean_score, record.median_score, record.families.len()), (4071.5, None, 0));
+    }
 }

@@ -11,7 +11,7 @@ mod record;
 mod terminal;
 
 pub use board::{Stream, board_lines, numbered};
-pub use console::Console;
+pub use console::{Console, Count};
 pub use event::{EvaluationRecord, Event, RunHeader, ScoredCompletion};
 pub use jsonl::{JsonlSink, METRICS_FILE};
 pub use record::StepRecord;

@@ -122,8 +122,12 @@ impl TerminalSink {
     }
 
     fn evaluated(&self, record: &EvaluationRecord) {
+        let interval = match (record.mean_score_low, record.mean_score_high) {
+            (Some(low), Some(high)) => format!(" ({low:.0} to {high:.0})"),
+            _ => String::new(),
+        };
         self.console.print(&format!(
-            "held out, after step {}: score {:.0}, {:.0}% of {} programs play, best tile {}, reward {:.3}",
+            "held out, after step {}: score {:.0}{interval}, {:.0}% of {} programs play, best tile {}, reward {:.3}",
             record.step,
             record.mean_score,
             100.0 * record.frac_played,

@@ -4,6 +4,7 @@
 //! around it that belongs to it, or says why there is none. Parses once, runs nothing, knows no sandbox.
 
 mod extract;
+mod form;
 #[cfg(test)]
 mod tests;
 
@@ -71,6 +72,13 @@ impl Program {
     /// A digest of what the program says: comments, blank lines and spacing do not count.
     pub fn digest(&self) -> [u8; 32] {
         self.digest
+    }
+
+    /// A digest of the program's syntax tree: besides what [`digest`](Self::digest) passes over, quotes, parentheses,
+    /// line breaks, docstrings and the names of variables, parameters and functions do not count. The same as
+    /// [`digest`](Self::digest) for a program of a nesting that nobody writes by hand.
+    pub fn form(&self) -> [u8; 32] {
+        form::digest(&self.source).unwrap_or(self.digest)
     }
 }
 

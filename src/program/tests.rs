@@ -193,7 +193,7 @@ fn hostile_texts_are_answered_and_not_died_of() {
         texts.chain([format!("def strategy(board):\n{tower}"), "```".repeat(10_000), "\ndef strategy(".repeat(4000)])
     {
         let small = std::thread::Builder::new().stack_size(2 << 20);
-        small.spawn(move || drop(Program::from_text(&text))).unwrap().join().unwrap();
+        small.spawn(move || drop(Program::from_text(&text).map(|program| program.form()))).unwrap().join().unwrap();
     }
 }
 
@@ -211,4 +211,48 @@ fn everything_accepted_is_accepted_again_unchanged() {
         let program = Program::from_text(text).unwrap();
         assert_eq!(Program::from_text(program.source()).unwrap(), program);
     }
+}
+
+#[test]
+fn the_form_sees_neither_layout_nor_names() {
+    let form = |text: &str| Program::from_text(text).unwrap().form();
+    let plain = "def pick(b, depth):\n    for m in 'WASD':\n        if b[0][0] == depth:\n            return m\n    \
+                 return max(b)\n\ndef strategy(board):\n    return pick(board, 2)\n";
+    let laid_out = "# a comment\n\ndef pick(b, depth):\n    '''Picks.'''\n    for m in \"WASD\":\n        \
+                    if (b[0][0] == depth): return m\n\n    return (max(\n        b,\n    ))\n\
+                    def strategy( board ):\n    return pick(board, 2)  # two\n";
+    let renamed = "def choose(grid, n):\n    for move in 'WASD':\n        if grid[0][0] == n:\n            return move\n    \
+                   return max(grid)\n\ndef strategy(state):\n    return choose(state, 2)\n";
+    for text in [laid_out, renamed] {
+        assert_eq!(form(plain), form(text), "{text}");
+        assert_ne!(Program::from_text(plain).unwrap().digest(), Program::from_text(text).unwrap().digest());
+    }
+    for (from, to) in [
+        ("'WASD'", "'WSAD'"),
+        ("depth:\n", "b:\n"),
+        ("max(b)", "min(b)"),
+        ("board, 2", "board, 3"),
+        ("b[0][0]", "b[0]"),
+        ("            return m\n", "            m\n"),
+    ] {
+        let other = plain.replace(from, to);
+        assert_ne!(other, plain);
+        assert_ne!(form(plain), form(&other), "{other}");
+    }
+}
+
+#[test]
+fn names_bound_by_other_means_are_told_apart() {
+    let form = |text: &str| Program::from_text(text).unwrap().form();
+    let handler = |bound: &str, used: &str| {
+        format!(
+            "def strategy(board):\n    {bound} = 'W'\n    try:\n        board()\n    except TypeError as e:\n        \
+             return {used}\n"
+        )
+    };
+    assert_eq!(form(&handler("x", "x")), form(&handler("y", "y")));
+    assert_ne!(form(&handler("e", "e")), form(&handler("x", "x")));
+    let imported =
+        |module: &str| format!("import {module}\ndef strategy(board):\n    return {module}.choice('WASD')\n");
+    assert_ne!(form(&imported("random")), form(&imported("secrets")));
 }

@@ -8,9 +8,9 @@ use rayon::prelude::*;
 use crate::config::RolloutConfig;
 use crate::policy::{Cache, Policy, Tokenizer};
 use crate::prompt::Prompt;
-use crate::seed::{Purpose, Seed};
+use crate::seed::Purpose;
 
-use super::{Completion, FinishReason, RolloutError, RolloutEvent, Sampler};
+use super::{Completion, FinishReason, RolloutError, RolloutEvent, Sampler, Streams};
 
 /// Share of a batch that may have ended before the rest is moved together. Moving copies the cache, so it must not
 /// happen for every row that ends.
@@ -65,7 +65,7 @@ impl<'a> Decoding<'a> {
         policy: &'a Policy,
         prompts: &[Prompt],
         config: &RolloutConfig,
-        seed: Seed,
+        Streams { seed, first }: Streams,
     ) -> Result<Self, RolloutError> {
         let (decoder, longest) = (policy.decoder(), config.max_completion_length);
         let prompt = prompts.iter().map(|prompt| prompt.ids.len()).max().unwrap_or(0);
@@ -83,7 +83,7 @@ impl<'a> Decoding<'a> {
         let logits = logits.index_select(&Tensor::from_vec(of_prompt, count, decoder.device())?, 0)?;
         let row = |index| Row {
             index,
-            rng: seed.child(Purpose::Sample, index as u64).rng(),
+            rng: seed.child(Purpose::Sample, first + index as u64).rng(),
             ids: Vec::new(),
             logprobs: Vec::new(),
             weights: Vec::new(),

@@ -92,6 +92,22 @@ pub enum RolloutEvent<'a> {
     },
 }
 
+/// Where completions draw their chance: the one at `index` of a batch from stream `first + index` below `seed`. What a
+/// long row of completions is, is then the same however it is cut into batches.
+#[derive(Debug, Clone, Copy)]
+pub struct Streams {
+    /// Above all streams.
+    pub seed: Seed,
+    /// Stream of the batch's first completion.
+    pub first: u64,
+}
+
+impl From<Seed> for Streams {
+    fn from(seed: Seed) -> Streams {
+        Streams { seed, first: 0 }
+    }
+}
+
 /// Samples `config.num_generations` completions for each prompt.
 ///
 /// The policy at temperature T is softmax(logits / T); that is also what is trained, so log-probabilities are taken
@@ -101,10 +117,10 @@ pub fn generate(
     policy: &Policy,
     prompts: &[Prompt],
     config: &RolloutConfig,
-    seed: Seed,
+    streams: impl Into<Streams>,
     observer: &mut dyn FnMut(RolloutEvent<'_>),
 ) -> Result<Groups<Completion>, RolloutError> {
-    let completions = Decoding::begin(policy, prompts, config, seed)?.run(decoding::IDLE_SHARE, observer)?;
+    let completions = Decoding::begin(policy, prompts, config, streams.into())?.run(decoding::IDLE_SHARE, observer)?;
     Ok(Groups::new(config.num_generations, completions))
 }
 

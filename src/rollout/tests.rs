@@ -63,13 +63,32 @@ fn every_completion_is_handed_out_once_as_soon_as_it_ends() {
 fn company_and_compaction_do_not_change_a_completion() {
     let (policy, config, seed) = (tiny_policy(), rollout_config(8, 24), Seed::root(5));
     let run = |prompts: &[Prompt], idle_share| {
-        Decoding::begin(&policy, prompts, &config, seed).unwrap().run(idle_share, &mut |_| ()).unwrap()
+        Decoding::begin(&policy, prompts, &config, seed.into()).unwrap().run(idle_share, &mut |_| ()).unwrap()
     };
     let ids = |completions: &[Completion]| completions.iter().map(|it| it.ids.clone()).collect::<Vec<_>>();
     let usual = ids(&run(&prompts(), decoding::IDLE_SHARE));
     assert_eq!(usual, ids(&run(&prompts(), 2.0)), "never compacted");
     assert_eq!(usual, ids(&run(&prompts(), 0.0)), "compacted whenever a row ends");
     assert_eq!(usual[..8], ids(&run(&prompts()[..1], decoding::IDLE_SHARE)), "the first prompt alone");
+}
+
+#[test]
+fn a_row_of_completions_is_the_same_however_it_is_cut_into_batches() {
+    let (policy, config, seed) = (tiny_policy(), rollout_config(1, 24), Seed::root(5));
+    let prompts: Vec<Prompt> = std::iter::repeat_n(prompts(), 4).flatten().collect();
+    let ids = |batch: usize| {
+        let mut ids = Vec::new();
+        for (number, prompts) in prompts.chunks(batch).enumerate() {
+            let streams = Streams { seed, first: (number * batch) as u64 };
+            let completions = generate(&policy, prompts, &config, streams, &mut |_| ()).unwrap().into_items();
+            ids.extend(completions.into_iter().map(|completion| completion.ids));
+        }
+        ids
+    };
+    let whole = ids(8);
+    for batch in [1, 3, 5] {
+        assert_eq!(ids(batch), whole, "{batch} at a time");
+    }
 }
 
 #[test]

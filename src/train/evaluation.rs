@@ -1,68 +1,123 @@
-//! Held-out evaluation: fixed sampling seeds, fixed boards that no training step can draw.
+//! Held-out evaluation: fixed sampling seeds, fixed boards that no training step can draw, a budget of its own.
 
 use std::time::Instant;
 
 use crate::config::RolloutConfig;
-use crate::metrics::{EvaluationRecord, Event};
-use crate::prompt::PromptSet;
-use crate::seed::{Purpose, Seed};
+use crate::evaluation::{self, Sample, Stream, Summary, chance, selection_boards};
+use crate::metrics::{EvaluationRecord, Event, ScoredCompletion};
+use crate::prompt::{Prompt, PromptSet};
+use crate::rollout::Streams;
 
 use super::TrainError;
-use super::scoring::{Episode, Stage, boards};
+use super::scoring::{Episode, Stage};
 
-/// Root of everything held out. Not the run's seed: every run and every model meets the same boards.
-const HELD_OUT: u64 = 0x2048;
+/// Completions that are sampled together, at least and at most: bounds memory, changes no result.
+const BATCH: (usize, usize) = (16, 64);
 
 /// How much is sampled and played.
 #[derive(Debug, Clone, Copy)]
 pub struct Protocol {
     /// Completions.
     pub samples: usize,
-    /// Games for each.
+    /// Selection games for each.
     pub games: usize,
 }
 
-/// Samples from the policy as it stands and plays on the held-out boards.
+/// Samples from the policy as it stands, plays on the selection boards, and sums up.
 pub fn evaluate(
     stage: &Stage<'_>,
     prompts: &PromptSet,
     protocol: Protocol,
     step: usize,
     observer: &mut dyn FnMut(Event<'_>),
-) -> Result<(EvaluationRecord, Vec<Episode>), TrainError> {
+) -> Result<EvaluationRecord, TrainError> {
     let start = Instant::now();
-    let seed = Seed::root(HELD_OUT).child(Purpose::Evaluation, 0);
+    let samples = sample(stage, prompts, protocol, Stream::Sampling, observer)?;
+    let summary = evaluation::summarise(&samples, &[]);
+    Ok(EvaluationRecord { step, runtime: start.elapsed().as_secs_f64(), ..record(&summary, protocol.games) })
+}
+
+/// Samples programs and plays them on the selection boards, a batch at a time. A program depends on the stream and its
+/// position alone.
+pub fn sample(
+    stage: &Stage<'_>,
+    prompts: &PromptSet,
+    protocol: Protocol,
+    stream: Stream,
+    observer: &mut dyn FnMut(Event<'_>),
+) -> Result<Vec<Sample>, TrainError> {
+    let seed = chance(stream);
     // Groups of one: evaluation compares with nobody.
     let rollout = RolloutConfig { num_generations: 1, ..stage.config.rollout.clone() };
-    let boards = held_out_boards(protocol.games);
-    let mut episodes = Vec::with_capacity(protocol.samples);
-    let per_turn = stage.config.completions_per_step();
-    for (turn, first) in (0..protocol.samples).step_by(per_turn).enumerate() {
-        let seed = seed.child(Purpose::Step, turn as u64);
-        let drawn = prompts.draw(seed, per_turn.min(protocol.samples - first));
-        let (scored, _) = stage.episodes(&drawn, &rollout, (seed, &boards), observer)?;
-        episodes.extend(scored.into_items());
+    let prompts = prompts.draw(seed, protocol.samples);
+    let batch = stage.config.completions_per_step().clamp(BATCH.0, BATCH.1);
+    let mut samples: Vec<Sample> = Vec::with_capacity(protocol.samples);
+    let mut tokens = 0;
+    for prompts in prompts.chunks(batch) {
+        let first = samples.len();
+        let streams = Streams { seed, first: first as u64 };
+        let before = Progress { completions: first, tokens, of: protocol.samples };
+        let mut observer = |event: Event<'_>| before.tell(event, observer);
+        let boards = selection_boards(protocol.games);
+        let (episodes, _) = stage.episodes(prompts, &rollout, (streams, boards), &mut observer)?;
+        samples.extend(prompts.iter().zip(episodes.into_items()).map(|(prompt, episode)| of_episode(prompt, episode)));
+        tokens = samples.iter().map(|sample| sample.tokens).sum();
     }
-    let record = summarise(&episodes, protocol, step, start.elapsed().as_secs_f64());
-    Ok((record, episodes))
+    Ok(samples)
 }
 
-/// The first `games` held-out boards.
-pub fn held_out_boards(games: usize) -> Vec<Seed> {
-    boards(Seed::root(HELD_OUT), Purpose::HeldOut, games)
+/// What earlier batches have done, for whoever watches the whole.
+struct Progress {
+    completions: usize,
+    tokens: usize,
+    of: usize,
 }
 
-fn summarise(episodes: &[Episode], protocol: Protocol, step: usize, runtime: f64) -> EvaluationRecord {
-    let count = episodes.len().max(1) as f64;
-    let mean = |of: &dyn Fn(&Episode) -> f64| episodes.iter().map(of).sum::<f64>() / count;
-    EvaluationRecord {
-        step,
-        samples: protocol.samples,
-        games: protocol.games,
-        reward: mean(&|episode| f64::from(episode.reward.value)),
-        mean_score: mean(&|episode| episode.evaluation.mean_score()),
-        max_tile: episodes.iter().map(|episode| episode.evaluation.max_tile()).max().unwrap_or(0),
-        frac_played: mean(&|episode| f64::from(u8::from(episode.plays()))),
-        runtime,
+impl Progress {
+    fn tell(&self, event: Event<'_>, observer: &mut dyn FnMut(Event<'_>)) {
+        match event {
+            Event::Decoding { tokens, finished, .. } => observer(Event::Decoding {
+                tokens: self.tokens + tokens,
+                finished: self.completions + finished,
+                total: self.of,
+            }),
+            Event::Scored { done, .. } => observer(Event::Scored { done: self.completions + done, total: self.of }),
+            Event::CompletionScored(completion) => observer(Event::CompletionScored(&ScoredCompletion {
+                index: self.completions + completion.index,
+                ..completion.clone()
+            })),
+            other => observer(other),
+        }
     }
+}
+
+fn of_episode(prompt: &Prompt, episode: Episode) -> Sample {
+    Sample {
+        style: prompt.style.clone(),
+        reward: f64::from(episode.reward.value),
+        tokens: episode.completion.ids.len(),
+        surprise: -episode.completion.logprobs.iter().map(|&logprob| f64::from(logprob)).sum::<f64>(),
+        program: episode.program,
+        selection: episode.evaluation,
+        report: Vec::new(),
+    }
+}
+
+fn record(summary: &Summary, games: usize) -> EvaluationRecord {
+    let mut record = EvaluationRecord {
+        samples: summary.samples,
+        games,
+        reward: summary.reward,
+        mean_score: summary.mean_score.value,
+        mean_score_low: Some(summary.mean_score.interval.low),
+        mean_score_high: Some(summary.mean_score.interval.high),
+        median_score: Some(summary.median_score.value),
+        frac_unique: Some(summary.unique),
+        entropy: Some(summary.entropy),
+        max_tile: summary.max_tile,
+        frac_played: summary.plays.value,
+        ..EvaluationRecord::default()
+    };
+    summary.styles.iter().for_each(|(style, of)| record.style(style, of.mean_score));
+    record
 }

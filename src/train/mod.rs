@@ -15,8 +15,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use crate::arena::{Arena, ArenaError, Evaluation};
+use crate::arena::{Arena, ArenaError, Evaluation, Rules};
 use crate::config::Config;
+use crate::evaluation::selection_boards;
 use crate::groups::Groups;
 use crate::grpo::{self, Batch, LearnError, Optimizer};
 use crate::metrics::{EvaluationRecord, Event, RunHeader, StepRecord};
@@ -259,7 +260,9 @@ impl Run<'_> {
             return Ok(());
         }
         let step = progress.state.global_step;
-        let (record, _) = evaluation::evaluate(&self.stage(), self.prompts, protocol, step, observer)?;
+        let arena = self.arena.under(Rules::held_out(self.config));
+        let stage = Stage { arena: &arena, ..self.stage() };
+        let record = evaluation::evaluate(&stage, self.prompts, protocol, step, observer)?;
         observer(Event::Evaluated(&record));
         progress.state.evaluations.push(record);
         Ok(())
@@ -296,10 +299,11 @@ impl Run<'_> {
 
     /// Mean scores of the members on the held-out boards.
     fn play_members(&self, hall: &HallOfFame) -> Result<Vec<f64>, TrainError> {
-        let boards = evaluation::held_out_boards(HALL_OF_FAME_GAMES);
-        let mut scoring = self.arena.begin();
+        let arena = self.arena.under(Rules::held_out(self.config));
+        let boards = selection_boards(HALL_OF_FAME_GAMES);
+        let mut scoring = arena.begin();
         for (index, member) in hall.members().iter().enumerate() {
-            scoring.submit(index, Program::from_text(&member.source), &boards);
+            scoring.submit(index, Program::from_text(&member.source), boards);
         }
         Ok(scoring.finish()?.iter().map(Evaluation::mean_score).collect())
     }

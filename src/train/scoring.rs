@@ -5,16 +5,15 @@
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
-use crate::arena::{Arena, Evaluation, Verdict};
+use crate::arena::{Arena, Evaluation};
 use crate::config::{Config, RolloutConfig};
-use crate::environment::{Ending, Outcome};
 use crate::groups::Groups;
 use crate::metrics::{Event, ScoredCompletion};
 use crate::policy::Policy;
 use crate::program::{Program, Rejection};
 use crate::prompt::Prompt;
 use crate::reward::{self, Reward};
-use crate::rollout::{self, Completion, RolloutEvent};
+use crate::rollout::{self, Completion, RolloutEvent, Streams};
 use crate::seed::{Purpose, Seed};
 
 use super::TrainError;
@@ -35,9 +34,7 @@ pub struct Episode {
 impl Episode {
     /// Whether every game went on to an ending that is no fault of the program: no move left, or budget used up.
     pub fn plays(&self) -> bool {
-        let ends_well =
-            |game: &Outcome| matches!(game.ending, Ending::GameOver | Ending::OutOfFuel | Ending::MoveLimit);
-        matches!(self.evaluation.verdict, Verdict::Played) && self.evaluation.games.iter().all(ends_well)
+        self.evaluation.plays()
     }
 }
 
@@ -78,7 +75,7 @@ impl Stage<'_> {
         &self,
         prompts: &[Prompt],
         rollout: &RolloutConfig,
-        (seed, boards): (Seed, &[Seed]),
+        (streams, boards): (impl Into<Streams>, &[Seed]),
         observer: &mut dyn FnMut(Event<'_>),
     ) -> Result<(Groups<Episode>, Timing), TrainError> {
         let total = prompts.len() * rollout.num_generations;
@@ -95,7 +92,7 @@ impl Stage<'_> {
         };
         let mut scoring = self.arena.begin_with(on_evaluated);
         let start = Instant::now();
-        let completions = rollout::generate(self.policy, prompts, rollout, seed, &mut |event| match event {
+        let completions = rollout::generate(self.policy, prompts, rollout, streams, &mut |event| match event {
             RolloutEvent::Finished { index, completion } => {
                 let text = prompts[index / rollout.num_generations].program_text(&completion.text);
                 let program = Program::from_text(&text);

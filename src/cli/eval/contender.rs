@@ -1,0 +1,86 @@
+//! One model on the held-out boards, with its progress on the screen.
+
+use super::super::CliError;
+use super::report::{BestOf, Games, Model, named};
+use crate::arena::Arena;
+use crate::config::Config;
+use crate::evaluation::{self, Sample, Single, Stream};
+use crate::metrics::{Console, Event};
+use crate::policy::Policy;
+use crate::prompt::PromptSet;
+use crate::train::evaluation::{Protocol, sample};
+use crate::train::scoring::Stage;
+
+/// A model and all that evaluating it takes.
+pub struct Contender<'a> {
+    pub config: &'a Config,
+    pub policy: &'a Policy,
+    pub prompts: &'a PromptSet,
+    pub arena: &'a Arena,
+    pub console: &'a Console,
+}
+
+impl Contender<'_> {
+    /// Samples programs, plays them on the selection boards, and the best of them on the report boards.
+    pub fn evaluate(&self, count: usize, games: Games) -> Result<Model, CliError> {
+        let mut samples = self.sample(Protocol { samples: count, games: games.selection }, Stream::Sampling)?;
+        let sizes = if games.report > 0 { evaluation::sizes_up_to(count) } else { vec![1] };
+        let scores: Vec<f64> = samples.iter().map(Sample::score).collect();
+        let report = evaluation::report_games(&scores, &sizes, games.report);
+        self.play_report(&mut samples, &report)?;
+        Ok(Model { name: named(self.config), summary: evaluation::summarise(&samples, &sizes), samples })
+    }
+
+    /// The best of `count` programs.
+    pub fn best_of(&self, count: usize, games: Games) -> Result<BestOf, CliError> {
+        let mut samples = self.sample(Protocol { samples: count, games: 1 }, Stream::BestOf)?;
+        let bar = self.progress(count, "programs", "choosing the best of them");
+        let chosen = evaluation::choose_best(self.arena, &mut samples, &mut |done, total| {
+            bar.show_of(done, total, "played more games");
+        });
+        drop(bar);
+        let chosen = chosen.map_err(CliError::run)?;
+        let name = format!("best of {count} of {}", named(self.config));
+        let Some(halving) = chosen else { return Ok(BestOf { name, samples: count, winner: None }) };
+        let mut report = vec![0; samples.len()];
+        report[halving.winner] = games.report;
+        self.play_report(&mut samples, &report)?;
+        let best = samples.swap_remove(halving.winner);
+        let single = Single::new(&name, &best.report);
+        Ok(BestOf { name, samples: count, winner: Some((halving, best, single)) })
+    }
+
+    fn sample(&self, protocol: Protocol, stream: Stream) -> Result<Vec<Sample>, CliError> {
+        let stage = Stage { policy: self.policy, arena: self.arena, config: self.config };
+        let message = format!("sampling {} programs from {}", protocol.samples, named(self.config));
+        let bar = self.progress(protocol.samples, "programs", &message);
+        let (mut written, mut played, mut tokens_so_far) = (0, 0, 0);
+        let mut observer = |event: Event<'_>| {
+            match event {
+                Event::Decoding { tokens, finished, .. } => (written, tokens_so_far) = (finished, tokens),
+                Event::Scored { done, .. } => played = done,
+                _ => return,
+            }
+            bar.show(played, &format!("played, {written} written, {tokens_so_far} tokens"));
+        };
+        sample(&stage, self.prompts, protocol, stream, &mut observer).map_err(CliError::run)
+    }
+
+    fn play_report(&self, samples: &mut [Sample], games: &[usize]) -> Result<(), CliError> {
+        let total = games.iter().filter(|&&games| games > 0).count();
+        if total == 0 {
+            return Ok(());
+        }
+        let bar = self.progress(total, "programs", "playing the best ones on other boards");
+        let told = &mut |done, total| bar.show_of(done, total, "played on other boards");
+        evaluation::play_report(self.arena, samples, games, told).map_err(CliError::run)
+    }
+
+    /// A bar on a terminal, one line elsewhere.
+    fn progress(&self, total: usize, what: &str, message: &str) -> crate::metrics::Count {
+        if !self.console.interactive() {
+            self.console.print(message);
+        }
+        self.console.count(total, what)
+    }
+}

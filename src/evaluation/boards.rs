@@ -1,0 +1,57 @@
+//! The held-out boards: a fixed list, the same for every run, model and baseline.
+
+use std::sync::LazyLock;
+
+use crate::seed::{Purpose, Seed};
+
+/// The list as it is committed.
+pub(super) const FILE: &str = include_str!("held_out_seeds.txt");
+/// Boards that programs are chosen on: the first of the list.
+pub const SELECTION: usize = 8;
+/// Boards that what was chosen is reported on: the rest.
+pub const REPORT: usize = 192;
+/// Root of everything held out. Not the run's seed: every run and every model meets the same chance.
+pub(super) const ROOT: u64 = 0x2048;
+
+static SEEDS: LazyLock<Vec<Seed>> = LazyLock::new(|| {
+    let lines = FILE.lines().filter(|line| !line.starts_with('#'));
+    lines.map(|line| Seed::root(u64::from_str_radix(line, 16).expect("the list is tested"))).collect()
+});
+
+/// All held-out boards.
+pub fn held_out_boards() -> &'static [Seed] {
+    &SEEDS
+}
+
+/// The first `games` boards that programs are chosen on.
+///
+/// # Panics
+/// When that is more than [`SELECTION`], which is a bug of the caller.
+pub fn selection_boards(games: usize) -> &'static [Seed] {
+    &SEEDS[..SELECTION][..games]
+}
+
+/// The first `games` boards that what was chosen is reported on.
+///
+/// # Panics
+/// When that is more than [`REPORT`], which is a bug of the caller.
+pub fn report_boards(games: usize) -> &'static [Seed] {
+    &SEEDS[SELECTION..][..games]
+}
+
+/// What the chance of an evaluation is for. The discriminant is part of the seed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u64)]
+pub enum Stream {
+    /// Sampling the programs that are evaluated.
+    Sampling = 0,
+    /// Sampling the many that the best is chosen from.
+    BestOf = 1,
+    /// Resampling.
+    Bootstrap = 2,
+}
+
+/// The seed of that stream; no training stream is below it.
+pub fn chance(stream: Stream) -> Seed {
+    Seed::root(ROOT).child(Purpose::Evaluation, stream as u64)
+}

@@ -1,0 +1,115 @@
+//! Numbers from numbers: quantiles, the expected best of n, bootstrap intervals. Pure.
+
+use rand::Rng;
+use serde::Serialize;
+
+use crate::seed::Seed;
+
+/// Resamples behind an interval.
+pub const RESAMPLES: usize = 2000;
+/// Share of the bootstrap distribution that an interval leaves out, both sides together.
+const LEFT_OUT: f64 = 0.05;
+
+/// A 95 % interval.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Interval {
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+/// A number and how sure it is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Estimate {
+    /// The number.
+    pub value: f64,
+    /// Its 95 % interval.
+    #[serde(flatten)]
+    pub interval: Interval,
+}
+
+/// The mean; 0 of nothing.
+pub fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+/// The middle value, or the mean of the two in the middle; 0 of nothing.
+pub fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    quantile(&sorted, 0.5)
+}
+
+/// Quantile of ascending values, linear between neighbours; 0 of nothing.
+pub fn quantile(sorted: &[f64], share: f64) -> f64 {
+    let Some(last) = sorted.len().checked_sub(1) else { return 0.0 };
+    let place = share * last as f64;
+    let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
+    below + (above - below) * place.fract()
+}
+
+/// How likely each item is the first, by score, of `n` items drawn without replacement; items of equal score share.
+///
+/// With the items ranked from 0, best first, rank r is first when it is drawn and no better one is: with probability
+/// C(N - 1 - r, n - 1) / C(N, n). The order statistics behind unbiased pass@k (Chen et al. 2021).
+///
+/// # Panics
+/// When `n` is 0 or more than there are items, which is a bug of the caller.
+pub fn best_of_weights(scores: &[f64], n: usize) -> Vec<f64> {
+    let count = scores.len();
+    assert!((1..=count).contains(&n), "the best of {n} out of {count}");
+    let mut order: Vec<usize> = (0..count).collect();
+    order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]));
+    let mut by_rank = Vec::with_capacity(count);
+    let mut chance = n as f64 / count as f64;
+    for rank in 0..count {
+        by_rank.push(chance);
+        // The ratio of the next rank's binomial to this one's; 0 once fewer than n - 1 are left below.
+        chance *= (count - rank).saturating_sub(n) as f64 / (count - rank - 1).max(1) as f64;
+    }
+    let mut weights = vec![0.0; count];
+    let mut rank = 0;
+    for tied in order.chunk_by(|&a, &b| scores[a] == scores[b]) {
+        let share = mean(&by_rank[rank..rank + tied.len()]);
+        tied.iter().for_each(|&item| weights[item] = share);
+        rank += tied.len();
+    }
+    weights
+}
+
+/// Expected value of the item that is first by score among `n` drawn without replacement. Unbiased when `values` were
+/// measured apart from `scores`.
+pub fn expected_best(scores: &[f64], values: &[f64], n: usize) -> f64 {
+    best_of_weights(scores, n).iter().zip(values).map(|(weight, value)| weight * value).sum()
+}
+
+/// Percentile bootstrap: statistics of `count` items drawn with replacement, [`RESAMPLES`] times over.
+///
+/// `statistics` gets positions of items and returns always as many numbers; there is one interval for each. Says how
+/// much the numbers would move with other items, so not what rests on one item alone: the best of n is only as sure as
+/// n is small against `count`.
+pub fn bootstrap(count: usize, seed: Seed, statistics: &dyn Fn(&[usize]) -> Vec<f64>) -> Vec<Interval> {
+    let mut rng = seed.rng();
+    let mut draw = vec![0; count];
+    let mut columns: Vec<Vec<f64>> = Vec::new();
+    for _ in 0..RESAMPLES {
+        draw.iter_mut().for_each(|place| *place = rng.random_range(0..count));
+        let values = statistics(&draw);
+        columns.resize_with(values.len(), || Vec::with_capacity(RESAMPLES));
+        columns.iter_mut().zip(values).for_each(|(column, value)| column.push(value));
+    }
+    let interval = |mut column: Vec<f64>| {
+        column.sort_by(f64::total_cmp);
+        Interval { low: quantile(&column, LEFT_OUT / 2.0), high: quantile(&column, 1.0 - LEFT_OUT / 2.0) }
+    };
+    columns.into_iter().map(interval).collect()
+}
+
+/// The statistics of all items, with their bootstrap intervals.
+pub fn estimate(count: usize, seed: Seed, statistics: &dyn Fn(&[usize]) -> Vec<f64>) -> Vec<Estimate> {
+    let values = statistics(&(0..count).collect::<Vec<_>>());
+    let intervals =
+        if count == 0 { vec![Interval::default(); values.len()] } else { bootstrap(count, seed, statistics) };
+    values.into_iter().zip(intervals).map(|(value, interval)| Estimate { value, interval }).collect()
+}

@@ -1,0 +1,61 @@
+//! How good the programs of a policy are, in numbers that a sceptic can use.
+//!
+//! Takes sampled programs with their games on held-out boards; gives means, shares and best-of-n with intervals, and
+//! native strategies on the same boards to hold them against. What is chosen is chosen on some boards and reported on
+//! others. Plays games where more are needed; does not sample, and knows no model and no training.
+
+mod baselines;
+mod boards;
+pub mod estimators;
+mod playing;
+mod summary;
+
+pub use baselines::play_baseline;
+pub use boards::{REPORT, SELECTION, Stream, chance, held_out_boards, report_boards, selection_boards};
+pub use estimators::{Estimate, Interval};
+pub use playing::{Halving, Rung, choose_best, play_report, report_games};
+pub use summary::{SIZES, Single, StyleSummary, Summary, THRESHOLDS, sizes_up_to, summarise};
+
+use crate::arena::{Evaluation, Verdict};
+use crate::environment::Outcome;
+use crate::program::{Program, Rejection};
+
+/// One sampled program and its games.
+#[derive(Debug, Clone)]
+pub struct Sample {
+    /// Style of the prompt it answers.
+    pub style: String,
+    /// The program, if there is one.
+    pub program: Result<Program, Rejection>,
+    /// What its selection games would earn in training.
+    pub reward: f64,
+    /// Tokens of the completion.
+    pub tokens: usize,
+    /// Negative log-probability of all its tokens, in nats.
+    pub surprise: f64,
+    /// Its games on [`selection_boards`].
+    pub selection: Evaluation,
+    /// Its games on [`report_boards`]; empty when it played none.
+    pub report: Vec<Outcome>,
+}
+
+impl Sample {
+    /// Mean score on the selection boards; 0 for what is no program.
+    pub fn score(&self) -> f64 {
+        self.selection.mean_score()
+    }
+
+    /// Mean score on the report boards, if it played there.
+    pub fn report_score(&self) -> Option<f64> {
+        let total: u64 = self.report.iter().map(|game| game.score).sum();
+        (!self.report.is_empty()).then(|| total as f64 / self.report.len() as f64)
+    }
+
+    /// Whether it is a program to the interpreter too.
+    pub fn parses(&self) -> bool {
+        !matches!(self.selection.verdict, Verdict::Rejected(_))
+    }
+}
+
+#[cfg(test)]
+mod tests;

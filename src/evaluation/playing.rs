@@ -1,0 +1,133 @@
+//! More games for the programs that are worth them.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use super::Sample;
+use super::boards::{SELECTION, report_boards, selection_boards};
+use super::estimators::best_of_weights;
+use crate::arena::{Arena, ArenaError, Evaluation};
+use crate::seed::Seed;
+
+/// Chance of being the best that a choice of n may leave to programs without report games.
+const NEGLIGIBLE: f64 = 0.01;
+/// Chance of being the best from which a program plays every report game; below it a quarter of them is enough.
+const FREQUENT: f64 = 0.02;
+/// One in so many goes on to the next rung.
+const KEPT: usize = 4;
+/// As many go on in any case, while there are that many.
+const KEPT_LEAST: usize = 8;
+
+/// Told how many programs of how many are done.
+pub type Told<'a> = dyn FnMut(usize, usize) + 'a;
+
+/// Plays as many report games with each sample as `games` says for it.
+pub fn play_report(
+    arena: &Arena,
+    samples: &mut [Sample],
+    games: &[usize],
+    told: &mut Told<'_>,
+) -> Result<(), ArenaError> {
+    let boards = games.iter().map(|&games| report_boards(games));
+    let jobs: Vec<Job<'_>> = boards.zip(0..).map(|(boards, sample)| Job { sample, boards }).collect();
+    for (job, evaluation) in play(arena, samples, jobs, told)? {
+        samples[job.sample].report = evaluation.games;
+    }
+    Ok(())
+}
+
+/// Report games that each program should play, given all selection scores: `games` where it often is the best of one
+/// of `sizes`, a quarter of that where it sometimes is, none where it hardly ever is.
+pub fn report_games(scores: &[f64], sizes: &[usize], games: usize) -> Vec<usize> {
+    let mut counts = vec![0; scores.len()];
+    for &n in sizes.iter().filter(|&&n| n > 1) {
+        let weights = best_of_weights(scores, n);
+        let mut rising: Vec<usize> = (0..weights.len()).collect();
+        rising.sort_by(|&a, &b| weights[a].total_cmp(&weights[b]));
+        let mut below = 0.0;
+        for item in rising {
+            below += weights[item];
+            if below > NEGLIGIBLE {
+                let wanted = if weights[item] >= FREQUENT { games } else { games.div_ceil(4) };
+                counts[item] = counts[item].max(wanted);
+            }
+        }
+    }
+    counts
+}
+
+/// How the best of many was found.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Halving {
+    /// Position of the best.
+    pub winner: usize,
+    /// Who played how much.
+    pub rungs: Vec<Rung>,
+}
+
+/// One round of a choice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Rung {
+    /// Distinct programs in it.
+    pub programs: usize,
+    /// Selection games each has played at its end.
+    pub games: usize,
+}
+
+/// Finds the best of samples that have played one selection game each, by successive halving: the best quarter of each
+/// rung plays twice as many games. Earlier samples win ties; equal programs count once. `None` when none is a program.
+///
+/// Source: Karnin, Koren and Somekh 2013.
+pub fn choose_best(arena: &Arena, samples: &mut [Sample], told: &mut Told<'_>) -> Result<Option<Halving>, ArenaError> {
+    let mut seen = BTreeSet::new();
+    let mut is_new = |sample: &Sample| {
+        let source = sample.program.as_ref().map(|program| program.source().to_owned());
+        sample.parses() && source.is_ok_and(|source| seen.insert(source))
+    };
+    let mut left: Vec<usize> = (0..samples.len()).filter(|&place| is_new(&samples[place])).collect();
+    let mut games = 1;
+    let mut rungs = Vec::new();
+    loop {
+        rungs.push(Rung { programs: left.len(), games });
+        left.sort_by(|&a, &b| samples[b].score().total_cmp(&samples[a].score()).then(a.cmp(&b)));
+        let Some(&winner) = left.first() else { return Ok(None) };
+        if games == SELECTION {
+            return Ok(Some(Halving { winner, rungs }));
+        }
+        left.truncate(left.len().div_ceil(KEPT).max(KEPT_LEAST));
+        let boards = &selection_boards((2 * games).min(SELECTION))[games..];
+        let jobs = left.iter().map(|&sample| Job { sample, boards }).collect();
+        for (job, evaluation) in play(arena, samples, jobs, told)? {
+            samples[job.sample].selection.games.extend(evaluation.games);
+        }
+        games += boards.len();
+    }
+}
+
+/// A sample and the boards it plays next.
+struct Job<'a> {
+    sample: usize,
+    boards: &'a [Seed],
+}
+
+/// Plays the jobs that have boards and whose sample is a program, in their order.
+fn play<'a>(
+    arena: &Arena,
+    samples: &[Sample],
+    mut jobs: Vec<Job<'a>>,
+    told: &mut Told<'_>,
+) -> Result<Vec<(Job<'a>, Evaluation)>, ArenaError> {
+    jobs.retain(|job| !job.boards.is_empty() && samples[job.sample].parses());
+    let mut done = 0;
+    let total = jobs.len();
+    let mut scoring = arena.begin_with(|_, _| {
+        done += 1;
+        told(done, total);
+    });
+    for (index, job) in jobs.iter().enumerate() {
+        scoring.submit(index, samples[job.sample].program.clone(), job.boards);
+    }
+    let evaluations = scoring.finish()?;
+    Ok(jobs.into_iter().zip(evaluations).collect())
+}

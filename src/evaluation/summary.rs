@@ -1,0 +1,160 @@
+//! From games to the numbers of a report.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use super::boards::{Stream, chance};
+use super::estimators::{self, Estimate};
+use super::{Sample, estimators::expected_best};
+use crate::environment::Outcome;
+use crate::program::Program;
+
+/// Mean scores that count: of a fixed cycle of moves, of more than any order of moves or greedy merging reaches, and of
+/// a well-shaped look at the next board.
+pub const THRESHOLDS: [u32; 3] = [2324, 5000, 14815];
+/// Sizes of the choices that are estimated.
+pub const SIZES: [usize; 5] = [1, 4, 16, 64, 256];
+
+/// What the programs of one policy come to.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Summary {
+    /// Programs sampled.
+    pub samples: usize,
+    /// Mean over programs of their mean score; 0 for one that does not play.
+    pub mean_score: Estimate,
+    /// Median over programs of their mean score.
+    pub median_score: Estimate,
+    /// Share that play all games to an end that is no fault of theirs.
+    pub plays: Estimate,
+    /// Share that are programs.
+    pub parses: Estimate,
+    /// Distinct programs over completions, layout and names aside. No interval: what is drawn twice is not distinct, so
+    /// a bootstrap of it is biased.
+    pub unique: f64,
+    /// Share whose mean score is at least so much.
+    pub reaches: BTreeMap<u32, Estimate>,
+    /// Expected report score of the best of so many programs, chosen by selection score.
+    pub best_of: BTreeMap<usize, Estimate>,
+    /// By style of the prompt.
+    pub styles: BTreeMap<String, StyleSummary>,
+    /// Mean negative log-probability of a token, in nats: an unbiased estimate of the entropy where sampling cuts
+    /// nothing off.
+    pub entropy: f64,
+    /// Mean reward.
+    pub reward: f64,
+    /// Best tile of any selection game.
+    pub max_tile: u32,
+}
+
+/// What the answers to one style of prompt come to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct StyleSummary {
+    /// Programs sampled.
+    pub samples: usize,
+    /// Mean of their mean scores.
+    pub mean_score: f64,
+    /// Share that play.
+    pub plays: f64,
+}
+
+/// What one program comes to.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Single {
+    /// What it is called.
+    pub name: String,
+    /// Score of each game.
+    pub scores: Vec<u64>,
+    /// Mean score; the interval is over games.
+    pub mean_score: Estimate,
+    /// Median score.
+    pub median_score: Estimate,
+    /// Best tile of any game.
+    pub max_tile: u32,
+}
+
+/// Those of [`SIZES`] that `samples` programs can tell about.
+pub fn sizes_up_to(samples: usize) -> Vec<usize> {
+    SIZES.into_iter().filter(|&size| size <= samples).collect()
+}
+
+/// What samples come to, with the expected best of each of `sizes`.
+///
+/// The best of one is no choice, so its value is the plain mean. Beyond that a program counts with its report score,
+/// or, where it hardly ever is the best and has not played there, with its selection score.
+pub fn summarise(samples: &[Sample], sizes: &[usize]) -> Summary {
+    let scores: Vec<f64> = samples.iter().map(Sample::score).collect();
+    let values: Vec<f64> =
+        samples.iter().map(|sample| sample.report_score().unwrap_or_else(|| sample.score())).collect();
+    let (plays, parses): (Vec<f64>, Vec<f64>) =
+        samples.iter().map(|sample| (indicator(sample.selection.plays()), indicator(sample.parses()))).unzip();
+    let statistics = |draw: &[usize]| {
+        let pick = |from: &[f64]| draw.iter().map(|&place| from[place]).collect::<Vec<_>>();
+        let (scores, values) = (pick(&scores), pick(&values));
+        let mean = estimators::mean(&scores);
+        let mut row = vec![mean, estimators::median(&scores)];
+        row.extend([&plays, &parses].map(|indicators| estimators::mean(&pick(indicators))));
+        row.extend(THRESHOLDS.map(|threshold| {
+            let reaches = scores.iter().map(|&score| indicator(score >= f64::from(threshold)));
+            estimators::mean(&reaches.collect::<Vec<_>>())
+        }));
+        row.extend(sizes.iter().map(|&n| if n == 1 { mean } else { expected_best(&scores, &values, n) }));
+        row
+    };
+    let row = estimators::estimate(samples.len(), chance(Stream::Bootstrap), &statistics);
+    let (reaches, best_of) = row[4..].split_at(THRESHOLDS.len());
+    let tokens: usize = samples.iter().map(|sample| sample.tokens).sum();
+    let surprise: f64 = samples.iter().map(|sample| sample.surprise).sum();
+    Summary {
+        samples: samples.len(),
+        mean_score: row[0],
+        median_score: row[1],
+        plays: row[2],
+        parses: row[3],
+        unique: unique(samples) as f64 / samples.len().max(1) as f64,
+        reaches: THRESHOLDS.into_iter().zip(reaches.iter().copied()).collect(),
+        best_of: sizes.iter().copied().zip(best_of.iter().copied()).collect(),
+        styles: styles(samples),
+        entropy: surprise / tokens.max(1) as f64,
+        reward: estimators::mean(&samples.iter().map(|sample| sample.reward).collect::<Vec<_>>()),
+        max_tile: samples.iter().map(|sample| sample.selection.max_tile()).max().unwrap_or(0),
+    }
+}
+
+fn unique(samples: &[Sample]) -> usize {
+    let programs = samples.iter().filter_map(|sample| sample.program.as_ref().ok());
+    programs.map(Program::form).collect::<BTreeSet<_>>().len()
+}
+
+fn styles(samples: &[Sample]) -> BTreeMap<String, StyleSummary> {
+    let mut by_style = BTreeMap::<&str, Vec<&Sample>>::new();
+    samples.iter().for_each(|sample| by_style.entry(&sample.style).or_default().push(sample));
+    let summary = |samples: Vec<&Sample>| {
+        let mean =
+            |of: fn(&Sample) -> f64| estimators::mean(&samples.iter().map(|sample| of(sample)).collect::<Vec<_>>());
+        StyleSummary {
+            samples: samples.len(),
+            mean_score: mean(Sample::score),
+            plays: mean(|sample| indicator(sample.selection.plays())),
+        }
+    };
+    by_style.into_iter().map(|(style, samples)| (style.to_owned(), summary(samples))).collect()
+}
+
+impl Single {
+    /// What these games of one program come to.
+    pub fn new(name: impl Into<String>, games: &[Outcome]) -> Single {
+        let scores: Vec<u64> = games.iter().map(|game| game.score).collect();
+        let statistics = |draw: &[usize]| {
+            let drawn: Vec<f64> = draw.iter().map(|&game| scores[game] as f64).collect();
+            vec![estimators::mean(&drawn), estimators::median(&drawn)]
+        };
+        let row = estimators::estimate(scores.len(), chance(Stream::Bootstrap), &statistics);
+        let max_tile = games.iter().map(|game| game.max_tile).max().unwrap_or(0);
+        Single { name: name.into(), mean_score: row[0], median_score: row[1], max_tile, scores }
+    }
+}
+
+fn indicator(holds: bool) -> f64 {
+    f64::from(u8::from(holds))
+}
