@@ -49,7 +49,7 @@ fn wrong_input_is_named_with_what_is_allowed() {
         (&["eval", "--best-of", "4", "--report-games", "0"], &["--best-of", "--report-games 1"]),
         (&["eval", "--baselines", "genius"], &["--baselines", "genius", "greedy"]),
         (&["eval", "--against", "nowhere.gguf"], &["--against nowhere.gguf"]),
-        (&["eval", "--set", "train.eval_game_seconds=20"], &["train.eval_game_seconds", "20", "backstop"]),
+        (&["train", "--set", "train.game_seconds=20"], &["train.game_seconds", "20", "backstop"]),
         (&["train", "--set", "train.eval_games=9"], &["train.eval_games", "9", "1 to 8"]),
         (&["dance"], &["dance"]),
     ];
@@ -146,7 +146,7 @@ fn help_teaches_the_defaults_and_the_two_modes() {
 
 fn eval(directory: &Path, arguments: &[&str]) -> String {
     let small = ["eval", "--samples", "20", "--games", "2", "--report-games", "3"];
-    let quick = ["--set", "train.eval_game_seconds=0.02", "--set", "rollout.max_completion_length=160"];
+    let quick = ["--set", "sandbox.game_seconds=0.02", "--set", "rollout.max_completion_length=160"];
     let output = program(directory).args([&small[..], &quick, arguments].concat()).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()

@@ -9,7 +9,7 @@ use grpo_sandbox::Sandbox;
 fn arena() -> Arena {
     let config = Config::preset("builtin").unwrap();
     let sandbox = Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || eprintln!("compiling the sandbox")).unwrap();
-    Arena::new(sandbox, Rules::held_out(&config), Workers::new(2)).unwrap()
+    Arena::new(sandbox, Rules::new(&config.sandbox, &config.arena), Workers::new(2)).unwrap()
 }
 
 /// Programs that all play, one for each order of the four moves, and two that do not.

@@ -27,7 +27,7 @@ const SMALL: &[&str] = &[
     "--set",
     "sandbox.game_seconds=0.05",
     "--set",
-    "train.eval_game_seconds=0.05",
+    "train.game_seconds=0.05",
 ];
 
 fn train(dir: &Path, more: &[&str]) -> Command {

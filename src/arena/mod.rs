@@ -51,10 +51,10 @@ impl Rules {
         }
     }
 
-    /// The rules of held-out games: those of training games with a budget of their own, so that scores compare across
-    /// runs whatever their training games were given.
-    pub fn held_out(config: &Config) -> Rules {
-        let sandbox = SandboxConfig { game_seconds: config.train.eval_game_seconds, ..config.sandbox.clone() };
+    /// The rules of training games: the same, with a budget of their own, so that scores compare across runs whatever
+    /// their training games were given.
+    pub fn training(config: &Config) -> Rules {
+        let sandbox = SandboxConfig { game_seconds: config.train.game_seconds, ..config.sandbox.clone() };
         Rules::new(&sandbox, &config.arena)
     }
 }

@@ -89,12 +89,12 @@ impl EvalArgs {
             // A mistake in a name should not show after half an hour.
             loading::policy_of("--against", rival, &loading::device(&rival.model.device)?)?;
         }
-        let rules = Rules::held_out(&config);
+        let rules = Rules::new(&config.sandbox, &config.arena);
         let arena = playing::open_arena(&config, console)?.under(rules.clone());
         let games = Games {
             selection: self.games as usize,
             report: self.report_games as usize,
-            game_seconds: config.train.eval_game_seconds,
+            game_seconds: config.sandbox.game_seconds,
         };
         let mut report = Report { games, models: Vec::new(), best_of: Vec::new(), baselines: Vec::new() };
         let chosen_from = if rivals.is_empty() { 0 } else { 1 };

@@ -8,6 +8,7 @@ use clap::Args;
 
 use super::options::{Flags, SourceArgs, WorkerArgs};
 use super::{CliError, interrupt, loading, output, playing, report};
+use crate::arena::Rules;
 use crate::config::Config;
 use crate::metrics::{Console, Event, JsonlSink, Show, Sink, SinkError, Sinks, TerminalSink};
 use crate::policy::{self, Device};
@@ -108,7 +109,7 @@ impl TrainArgs {
         let device = loading::device(&config.model.device)?;
         let mut policy = loading::policy_shown(&config, &device, console)?;
         let prompts = loading::prompts(&config, &policy)?;
-        let arena = playing::open_arena(&config, console)?;
+        let arena = playing::open_arena(&config, console)?.under(Rules::training(&config));
 
         let show = if config.arena.parallel_rewards == 0 { Show::Completions } else { Show::Steps };
         let mut terminal = TerminalSink::new(console.clone(), show);

@@ -68,10 +68,10 @@ fn train(train: &TrainConfig, backstop_seconds: f64) -> Result<(), ConfigError> 
     at_least("train.save_total_limit", train.save_total_limit, 1)?;
     let rule = "expected 1 to 8: the other held-out boards are for reports of `grpo-2048 eval`";
     require((1..=8).contains(&train.eval_games), "train.eval_games", train.eval_games, rule)?;
-    positive("train.eval_game_seconds", train.eval_game_seconds)?;
+    positive("train.game_seconds", train.game_seconds)?;
     let rule = "expected at most a tenth of sandbox.backstop_seconds: the backstop must never decide a score";
-    let holds = backstop_seconds >= 10.0 * train.eval_game_seconds;
-    require(holds, "train.eval_game_seconds", train.eval_game_seconds, rule)
+    let holds = backstop_seconds >= 10.0 * train.game_seconds;
+    require(holds, "train.game_seconds", train.game_seconds, rule)
 }
 
 fn sft(sft: &SftConfig) -> Result<(), ConfigError> {

@@ -34,6 +34,7 @@ scale_rewards = "batch"
 micro_batch = 4
 [train]
 max_steps = 200
+game_seconds = 1.0
 eval_samples = 16
 "#;
 

@@ -148,13 +148,13 @@ pub struct GrpoConfig {
 pub struct TrainConfig {
     pub seed: u64,
     pub max_steps: usize,
+    pub game_seconds: f64,
     pub output_dir: PathBuf,
     pub save_steps: usize,
     pub save_total_limit: usize,
     pub eval_steps: usize,
     pub eval_samples: usize,
     pub eval_games: usize,
-    pub eval_game_seconds: f64,
 }
 
 /// Supervised training. Fields are explained in `default.toml`.

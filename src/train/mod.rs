@@ -93,7 +93,7 @@ pub struct Run<'a> {
     pub config: &'a Config,
     /// Whose turn it is to write programs, and what is trained.
     pub policy: &'a mut Policy,
-    /// Where programs play.
+    /// Where programs play, under the rules of training games.
     pub arena: &'a Arena,
     /// What is asked of the policy.
     pub prompts: &'a PromptSet,
@@ -260,7 +260,7 @@ impl Run<'_> {
             return Ok(());
         }
         let step = progress.state.global_step;
-        let arena = self.arena.under(Rules::held_out(self.config));
+        let arena = self.arena.under(Rules::new(&self.config.sandbox, &self.config.arena));
         let stage = Stage { arena: &arena, ..self.stage() };
         let record = evaluation::evaluate(&stage, self.prompts, protocol, step, observer)?;
         observer(Event::Evaluated(&record));
@@ -299,7 +299,7 @@ impl Run<'_> {
 
     /// Mean scores of the members on the held-out boards.
     fn play_members(&self, hall: &HallOfFame) -> Result<Vec<f64>, TrainError> {
-        let arena = self.arena.under(Rules::held_out(self.config));
+        let arena = self.arena.under(Rules::new(&self.config.sandbox, &self.config.arena));
         let boards = selection_boards(HALL_OF_FAME_GAMES);
         let mut scoring = arena.begin();
         for (index, member) in hall.members().iter().enumerate() {

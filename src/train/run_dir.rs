@@ -24,7 +24,6 @@ const FREE_KEYS: &[&str] = &[
     "train.eval_steps",
     "train.eval_samples",
     "train.eval_games",
-    "train.eval_game_seconds",
     "arena.parallel_rewards",
 ];
 
