@@ -34,6 +34,12 @@ pub enum Purpose {
     Dropout = 10,
     /// Choices of the native baselines.
     Baseline = 11,
+    /// Which elites a step imitates.
+    Elite = 20,
+    /// Tied groups that are sampled anew.
+    Resample = 21,
+    /// Order of rewards in a control.
+    Control = 22,
 }
 
 /// A 64-bit seed with a path behind it.

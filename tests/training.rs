@@ -1,11 +1,12 @@
 //! Whole runs of the program on the built-in model: repeatable, resumable, the same with any number of workers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use grpo_2048::evaluation::held_out_boards;
 use serde_json::Value;
 
 /// Small enough for a test, large enough that every part has something to do.
@@ -28,6 +29,11 @@ const SMALL: &[&str] = &[
     "sandbox.game_seconds=0.05",
     "--set",
     "train.game_seconds=0.05",
+    // Everything that carries state from step to step, from the second step on.
+    "--set",
+    "grpo.elite_from_step=2",
+    "--set",
+    "grpo.beta=0.01",
 ];
 
 fn train(dir: &Path, more: &[&str]) -> Command {
@@ -144,4 +150,89 @@ fn a_directory_of_another_configuration_is_refused_and_left_as_it_was() {
         assert!(message.contains("rollout.temperature"), "{message}");
     }
     assert_eq!(before, essence(&dir));
+}
+
+/// The lines of every JSONL file in a directory.
+fn lines(dir: &Path) -> Vec<Value> {
+    let mut paths: Vec<PathBuf> = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    let text = |path: &PathBuf| fs::read_to_string(path).unwrap();
+    paths
+        .iter()
+        .flat_map(|path| text(path).lines().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<_>>())
+        .collect()
+}
+
+/// Step, and the seeds of the games, of each line.
+fn seeds(lines: &[Value]) -> BTreeSet<(u64, String)> {
+    let of = |line: &Value| {
+        let step = line["step"].as_u64().unwrap();
+        let games = line["evaluation"]["games"].as_array().unwrap().clone();
+        games.into_iter().map(move |game| (step, game["seed"].to_string())).collect::<Vec<_>>()
+    };
+    lines.iter().flat_map(of).collect()
+}
+
+#[test]
+fn elites_play_the_boards_of_their_step_and_never_the_held_out_ones() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("run");
+    run(&dir, &["--steps", "4"]);
+    let (elites, completions) = (seeds(&lines(&dir.join("elites"))), seeds(&lines(&dir.join("completions"))));
+    assert!(elites.iter().any(|(step, _)| *step == 4), "{elites:?}");
+    assert!(elites.is_subset(&completions), "{elites:?}\n{completions:?}");
+    let held_out: BTreeSet<String> =
+        held_out_boards().iter().map(|seed| serde_json::to_string(seed).unwrap()).collect();
+    assert!(elites.iter().all(|(_, seed)| !held_out.contains(seed)));
+    let state: Value =
+        serde_json::from_str(&fs::read_to_string(dir.join("checkpoint-4/trainer_state.json")).unwrap()).unwrap();
+    let history = state["log_history"].as_array().unwrap();
+    let imitated: Vec<u64> = history.iter().map(|record| record["elites/imitated"].as_u64().unwrap()).collect();
+    assert!(imitated[0] == 0 && imitated[1..].iter().any(|count| *count > 0), "{imitated:?}");
+    let tallies = state["elites"]["tallies"].as_object().unwrap();
+    assert!(tallies.values().any(|tally| tally["games"].as_u64().unwrap() > 1), "{tallies:?}");
+}
+
+#[test]
+fn a_control_says_so_and_learns_from_rewards_that_say_nothing() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("run");
+    let output = train(&dir, &["--steps", "2", "--set", "reward.shuffled=true"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .output()
+        .unwrap();
+    assert!(output.status.success());
+    assert!(String::from_utf8_lossy(&output.stderr).contains("CONTROL: rewards are shuffled"));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("CONTROL: rewards were shuffled"));
+    let metrics = fs::read_to_string(dir.join("metrics.jsonl")).unwrap();
+    let steps: Vec<Value> = metrics.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for step in steps.iter().filter(|line| line.get("loss").is_some()) {
+        assert!(step["control/reward_correlation"].as_f64().unwrap() < 0.999);
+        assert_eq!(step["elites/imitated"], 0);
+    }
+}
+
+#[test]
+fn a_run_that_can_no_longer_learn_exits_3_and_names_the_checkpoint_of_before() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("run");
+    let mut more = vec!["--steps", "5", "--max-completion-length", "4", "--save-steps", "1"];
+    for setting in ["window=2", "grace_steps=1", "warn_clipped=0", "stop_clipped=0.9"] {
+        more.extend(["--set", Box::leak(format!("guard.{setting}").into_boxed_str())]);
+    }
+    let output = train(&dir, &more).stderr(Stdio::piped()).output().unwrap();
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{message}");
+    for words in ["100% of the completions truncated over steps 1-2", "checkpoint-0; it began at step 1", "hint: "] {
+        assert!(message.contains(words), "{words} in {message}");
+    }
+    assert!(
+        dir.join("checkpoint-0").is_dir() && dir.join("checkpoint-2").is_dir() && dir.join("elites.json").is_file()
+    );
+    let resumed = train(&dir, &[&more[..], &["--resume", dir.to_str().unwrap(), "--set", "guard.stop=false"]].concat())
+        .stderr(Stdio::piped())
+        .output()
+        .unwrap();
+    assert!(resumed.status.success(), "{}", String::from_utf8_lossy(&resumed.stderr));
 }

@@ -6,6 +6,9 @@ use std::process::ExitCode;
 
 use crate::config::ConfigError;
 
+/// Exit code of a run that its guard stopped.
+pub const STOPPED: u8 = 3;
+
 /// Why a command ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum CliError {
@@ -20,6 +23,14 @@ pub enum CliError {
     /// The run failed: exit code 1.
     #[error(transparent)]
     Run(Box<dyn Error + Send + Sync>),
+    /// The guard stopped the run: exit code 3. Everything worth keeping is saved.
+    #[error("{message}")]
+    Stopped {
+        /// What collapsed, with figures, and what is left.
+        message: String,
+        /// What to do about it.
+        hint: String,
+    },
     /// Ctrl-C: exit code 130. Everything worth keeping is saved.
     #[error("interrupted")]
     Interrupted,
@@ -55,6 +66,10 @@ impl CliError {
             CliError::Run(error) => {
                 eprintln!("{} {}", red.apply_to("error:"), chain(error.as_ref()));
                 ExitCode::from(1)
+            }
+            CliError::Stopped { message, hint } => {
+                eprintln!("{} {message}\nhint: {hint}", red.apply_to("stopped:"));
+                ExitCode::from(STOPPED)
             }
             CliError::Interrupted => ExitCode::from(super::interrupt::INTERRUPTED),
         }

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::CliError;
+use crate::config::Config;
 use crate::metrics::{EvaluationRecord, METRICS_FILE, StepRecord, Stream, duration, numbered};
-use crate::train::Summary;
 use crate::train::hall_of_fame::Member;
+use crate::train::{Stopped, Summary};
 
 /// Steps averaged at either end; one step alone is mostly chance.
 const WINDOW: usize = 5;
@@ -16,8 +18,15 @@ const STYLES_SHOWN: usize = 12;
 pub fn text(summary: &Summary, elapsed: Duration) -> String {
     let mut text = String::new();
     if let Some(last) = summary.steps.last() {
-        let how = if summary.interrupted { "interrupted after" } else { "done:" };
+        let how = match (&summary.stopped, summary.interrupted) {
+            (Some(_), _) => "stopped by the guard after",
+            (None, true) => "interrupted after",
+            (None, false) => "done:",
+        };
         text.push_str(&format!("\n{how} step {}, {}\n\n", last.step, duration(elapsed.as_secs_f64())));
+    }
+    if summary.control {
+        text.push_str("CONTROL: rewards were shuffled inside each step; a difference below is chance\n\n");
     }
     text.push_str(&steps_table(&summary.steps));
     text.push_str(&held_out_table(&summary.evaluations));
@@ -30,6 +39,28 @@ pub fn text(summary: &Summary, elapsed: Duration) -> String {
     text.push_str(&format!("checkpoint  {}\n", summary.checkpoint.display()));
     text.push_str(&format!("go on       grpo-2048 train --resume {dir} --steps N\n"));
     text
+}
+
+/// Why the guard stopped a run, the last good checkpoint, and how to go on from there.
+pub fn stopped(stopped: &Stopped, config: &Config) -> CliError {
+    let Stopped { collapse, last_good, adapters } = stopped;
+    let mut message = format!("the run can no longer learn, after step {}", collapse.step);
+    for reason in &collapse.reasons {
+        message.push_str(&format!("\n  {reason}"));
+    }
+    let Some(good) = last_good else {
+        message.push_str(&format!("\nno checkpoint is left from before it began, at step {}", collapse.began));
+        return CliError::Stopped { message, hint: format!("{}, and start again", collapse.remedy) };
+    };
+    message.push_str(&format!("\nlast good checkpoint: {}; it began at step {}", good.display(), collapse.began));
+    let start = match adapters {
+        true => format!("--model {} --set model.adapter={}", config.model.model, good.display()),
+        false => format!("--model {}", good.display()),
+    };
+    CliError::Stopped {
+        message,
+        hint: format!("{}; start from there with\n  grpo-2048 train {start}", collapse.remedy),
+    }
 }
 
 fn steps_table(steps: &[StepRecord]) -> String {
@@ -152,6 +183,8 @@ mod tests {
             hall_of_fame: vec![best],
             checkpoint: "runs/train-001/checkpoint-12".into(),
             interrupted: false,
+            control: false,
+            stopped: None,
         };
         let text = text(&summary, Duration::from_secs(75));
         let expected = [

@@ -25,7 +25,10 @@ use crate::train::{Run, TrainError};
   grpo-2048 train --sequential --steps 2          look at every program as it is scored
   grpo-2048 train --model smollm2.gguf --steps 3  a language model, with LoRA
   grpo-2048 train --model Qwen/Qwen2.5-Coder-0.5B-Instruct --device cuda
-  grpo-2048 train --resume latest --steps 200     go on with the newest run")]
+  grpo-2048 train --resume latest --steps 200     go on with the newest run
+
+Exit codes: 0 done, 1 the run failed, 2 wrong input, 3 stopped because the run can no longer learn (collapse),
+130 interrupted (after a checkpoint).")]
 pub struct TrainArgs {
     #[command(flatten)]
     model: ModelArgs,
@@ -131,7 +134,11 @@ impl TrainArgs {
             return Err(CliError::run(failure));
         }
         output::print(&report::text(&summary, started.elapsed()))?;
-        if summary.interrupted { Err(CliError::Interrupted) } else { Ok(()) }
+        match &summary.stopped {
+            Some(stopped) => Err(report::stopped(stopped, &config)),
+            None if summary.interrupted => Err(CliError::Interrupted),
+            None => Ok(()),
+        }
     }
 
     /// The run to go on with, if one was asked for.

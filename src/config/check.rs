@@ -3,7 +3,8 @@
 use std::fmt::Display;
 
 use super::{
-    ArenaConfig, Config, ConfigError, GrpoConfig, RewardConfig, RolloutConfig, SandboxConfig, SftConfig, TrainConfig,
+    ArenaConfig, Config, ConfigError, GrpoConfig, GuardConfig, RewardConfig, RolloutConfig, SandboxConfig, SftConfig,
+    TrainConfig,
 };
 
 impl Config {
@@ -15,6 +16,7 @@ impl Config {
         reward(&self.reward)?;
         grpo(&self.grpo)?;
         train(&self.train, self.sandbox.backstop_seconds)?;
+        guard(&self.guard)?;
         sft(&self.sft)
     }
 }
@@ -26,7 +28,9 @@ fn rollout(rollout: &RolloutConfig) -> Result<(), ConfigError> {
     at_least("rollout.max_completion_length", rollout.max_completion_length, 1)?;
     positive("rollout.temperature", rollout.temperature)?;
     share("rollout.top_p", rollout.top_p)?;
-    require((0.0..1.0).contains(&rollout.min_p), "rollout.min_p", rollout.min_p, "expected 0 to below 1")
+    require((0.0..1.0).contains(&rollout.min_p), "rollout.min_p", rollout.min_p, "expected 0 to below 1")?;
+    let rule = "expected 0 to 8; each round samples at most as much again";
+    require(rollout.resample_tied <= 8, "rollout.resample_tied", rollout.resample_tied, rule)
 }
 
 fn sandbox(sandbox: &SandboxConfig) -> Result<(), ConfigError> {
@@ -58,6 +62,25 @@ fn grpo(grpo: &GrpoConfig) -> Result<(), ConfigError> {
     positive("grpo.learning_rate", grpo.learning_rate)?;
     positive("grpo.max_grad_norm", grpo.max_grad_norm)?;
     require(grpo.beta >= 0.0, "grpo.beta", grpo.beta, "expected 0 or more")?;
+    let target = grpo.entropy_target;
+    require((0.0..=2.0).contains(&target), "grpo.entropy_target", target, "expected 0 to 2; 0 switches it off")?;
+    require(
+        grpo.entropy_coef_step > 0.0 || target == 0.0,
+        "grpo.entropy_coef_step",
+        grpo.entropy_coef_step,
+        "expected a number above 0",
+    )?;
+    let rule = "expected at least grpo.entropy_coef, which it starts from";
+    let holds = target == 0.0 || grpo.entropy_coef_max >= grpo.entropy_coef;
+    require(holds, "grpo.entropy_coef_max", grpo.entropy_coef_max, rule)?;
+    require(
+        (0.0..=1.0).contains(&grpo.elite_coef),
+        "grpo.elite_coef",
+        grpo.elite_coef,
+        "expected 0 to 1; 0 imitates none",
+    )?;
+    at_least("grpo.elites_per_step", grpo.elites_per_step, 1)?;
+    at_least("grpo.elites_per_style", grpo.elites_per_style, 1)?;
     at_least("grpo.num_iterations", grpo.num_iterations, 1)?;
     at_least("grpo.micro_batch", grpo.micro_batch, 1)
 }
@@ -72,6 +95,30 @@ fn train(train: &TrainConfig, backstop_seconds: f64) -> Result<(), ConfigError> 
     let rule = "expected at most a tenth of sandbox.backstop_seconds: the backstop must never decide a score";
     let holds = backstop_seconds >= 10.0 * train.game_seconds;
     require(holds, "train.game_seconds", train.game_seconds, rule)
+}
+
+fn guard(guard: &GuardConfig) -> Result<(), ConfigError> {
+    at_least("guard.window", guard.window, 1)?;
+    let shares = [
+        ("guard.warn_tied", guard.warn_tied),
+        ("guard.warn_unique", guard.warn_unique),
+        ("guard.warn_entropy", guard.warn_entropy),
+        ("guard.warn_parsed", guard.warn_parsed),
+        ("guard.warn_clipped", guard.warn_clipped),
+        ("guard.stop_tied", guard.stop_tied),
+        ("guard.stop_unique", guard.stop_unique),
+        ("guard.stop_entropy", guard.stop_entropy),
+        ("guard.stop_clipped", guard.stop_clipped),
+    ];
+    for (key, value) in shares {
+        require((0.0..=1.0).contains(&value), key, value, "expected a share, 0 to 1")?;
+    }
+    let rule = "expected at least the share that is warned of";
+    require(guard.stop_tied >= guard.warn_tied, "guard.stop_tied", guard.stop_tied, rule)?;
+    require(guard.stop_clipped >= guard.warn_clipped, "guard.stop_clipped", guard.stop_clipped, rule)?;
+    let rule = "expected at most the share that is warned of";
+    require(guard.stop_unique <= guard.warn_unique, "guard.stop_unique", guard.stop_unique, rule)?;
+    require(guard.stop_entropy <= guard.warn_entropy, "guard.stop_entropy", guard.stop_entropy, rule)
 }
 
 fn sft(sft: &SftConfig) -> Result<(), ConfigError> {

@@ -30,6 +30,7 @@ max_completion_length = 512
 learning_rate = 3e-5
 adam_beta2 = 0.99
 entropy_coef = 0.0
+entropy_target = 0.0
 scale_rewards = "batch"
 micro_batch = 4
 [train]

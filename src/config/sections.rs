@@ -18,6 +18,7 @@ pub struct Config {
     pub reward: RewardConfig,
     pub grpo: GrpoConfig,
     pub train: TrainConfig,
+    pub guard: GuardConfig,
     pub sft: SftConfig,
 }
 
@@ -47,6 +48,7 @@ pub struct RolloutConfig {
     pub top_p: f64,
     pub top_k: usize,
     pub min_p: f64,
+    pub resample_tied: usize,
 }
 
 /// What a strategy may use. Fields are explained in `default.toml`.
@@ -78,6 +80,7 @@ pub struct ArenaConfig {
 pub struct RewardConfig {
     pub scale: f64,
     pub exponent: f64,
+    pub shuffled: bool,
 }
 
 /// What advantages are divided by.
@@ -133,6 +136,14 @@ pub struct GrpoConfig {
     pub epsilon_high: f64,
     pub beta: f64,
     pub entropy_coef: f64,
+    pub entropy_target: f64,
+    pub entropy_coef_step: f64,
+    pub entropy_coef_max: f64,
+    pub elite_coef: f64,
+    pub elite_from_step: usize,
+    pub elites_per_step: usize,
+    pub elites_per_style: usize,
+    pub elite_replays: usize,
     pub scale_rewards: ScaleRewards,
     pub advantage_std_floor: f64,
     pub loss_type: LossType,
@@ -155,6 +166,25 @@ pub struct TrainConfig {
     pub eval_steps: usize,
     pub eval_samples: usize,
     pub eval_games: usize,
+}
+
+/// When a run is told that it collapses, and when it stops. Fields are explained in `default.toml`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)]
+pub struct GuardConfig {
+    pub stop: bool,
+    pub window: usize,
+    pub grace_steps: usize,
+    pub warn_tied: f64,
+    pub warn_unique: f64,
+    pub warn_entropy: f64,
+    pub warn_parsed: f64,
+    pub warn_clipped: f64,
+    pub stop_tied: f64,
+    pub stop_unique: f64,
+    pub stop_entropy: f64,
+    pub stop_clipped: f64,
 }
 
 /// Supervised training. Fields are explained in `default.toml`.

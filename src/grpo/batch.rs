@@ -14,8 +14,29 @@ struct Row {
     prompt: usize,
     sampled: Vec<f32>,
     advantage: f32,
-    /// Weight of each of its tokens in the loss.
+    /// Weight of each of its tokens in the loss; 0 for a demonstration.
     weight: f64,
+    /// Weight of the negative log-likelihood of each of its tokens; 0 for what was sampled in this step.
+    imitation: f64,
+}
+
+impl Row {
+    fn completion(&self) -> &[u32] {
+        &self.ids[self.prompt..]
+    }
+
+    fn is_used(&self) -> bool {
+        self.weight > 0.0 || self.imitation > 0.0
+    }
+}
+
+/// A completion from an earlier step that is worth imitating, behind its prompt.
+#[derive(Debug, Clone, Copy)]
+pub struct Demonstration<'a> {
+    /// Token ids of the prompt.
+    pub prompt: &'a [u32],
+    /// Token ids of the completion, the one that ends it included.
+    pub completion: &'a [u32],
 }
 
 /// The completions of a step as an update sees them.
@@ -47,8 +68,10 @@ pub(super) struct Part {
     pub reference: Option<Vec<f32>>,
     /// `(N,)`: the completion's advantage.
     pub advantage: Vec<f32>,
-    /// `(N,)`: weight in the loss.
+    /// `(N,)`: weight in the loss; 0 for tokens of a demonstration.
     pub weight: Vec<f32>,
+    /// `(N,)`: weight of the negative log-likelihood; 0 for all other tokens.
+    pub imitation: Vec<f32>,
 }
 
 impl Batch {
@@ -84,17 +107,34 @@ impl Batch {
             ids: [prompts[index / size].ids.as_slice(), &completion.ids].concat(),
             sampled: completion.logprobs,
             advantage,
+            imitation: 0.0,
         };
         let rows: Vec<Row> = episodes.into_iter().enumerate().map(row).collect();
-        let mut order: Vec<usize> = (0..rows.len()).filter(|row| rows[*row].weight > 0.0).collect();
-        // Like lengths together waste little padding; the largest part comes first, so that memory runs out at once
-        // or never.
-        order.sort_by_key(|row| std::cmp::Reverse(rows[*row].ids.len()));
-        let parts = order.chunks(config.micro_batch).map(<[usize]>::to_vec).collect();
+        let parts = arrange(&rows, config.micro_batch);
         Batch { config: config.clone(), temperature: rollout.temperature, rows, reference: None, parts }
     }
 
-    /// Adds log-probabilities under the reference, in the order of the completions.
+    /// Adds `weight` times the mean negative log-likelihood of the tokens of `demonstrations` to the loss. They take no
+    /// part in anything else: no advantage, no bonus, no penalty, no statistics but their own.
+    ///
+    /// # Panics
+    /// When the reference is there already: it has to be taken of all rows.
+    pub fn with_demonstrations(mut self, demonstrations: &[Demonstration<'_>], weight: f64) -> Self {
+        assert!(self.reference.is_none(), "demonstrations come before the reference");
+        let tokens: usize = demonstrations.iter().map(|demonstration| demonstration.completion.len()).sum();
+        self.rows.extend(demonstrations.iter().map(|demonstration| Row {
+            ids: [demonstration.prompt, demonstration.completion].concat(),
+            prompt: demonstration.prompt.len(),
+            sampled: vec![0.0; demonstration.completion.len()],
+            advantage: 0.0,
+            weight: 0.0,
+            imitation: weight / tokens.max(1) as f64,
+        }));
+        self.parts = arrange(&self.rows, self.config.micro_batch);
+        self
+    }
+
+    /// Adds log-probabilities under the reference, in the order of the completions, then the demonstrations.
     ///
     /// # Panics
     /// When they are not one for each token of each completion that counts.
@@ -113,12 +153,12 @@ impl Batch {
         self.parts.iter().flatten().any(|row| self.rows[*row].advantage != 0.0)
     }
 
-    /// Completions, those that are left out of the loss included.
+    /// Completions, those that are left out of the loss included, and demonstrations.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether there are no completions.
+    /// Whether there are neither completions nor demonstrations.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
@@ -149,6 +189,7 @@ impl Batch {
             reference: self.reference.as_ref().map(|_| Vec::new()),
             advantage: Vec::new(),
             weight: Vec::new(),
+            imitation: Vec::new(),
         };
         for (slot, index) in indices.iter().enumerate() {
             let (row, start) = (&self.rows[*index], slot * width);
@@ -159,6 +200,7 @@ impl Batch {
             part.sampled.extend_from_slice(&row.sampled);
             part.advantage.extend(row.completion().iter().map(|_| row.advantage));
             part.weight.extend(row.completion().iter().map(|_| row.weight as f32));
+            part.imitation.extend(row.completion().iter().map(|_| row.imitation as f32));
             if let (Some(all), Some(reference)) = (&mut part.reference, &self.reference) {
                 all.extend_from_slice(&reference[*index]);
             }
@@ -167,8 +209,11 @@ impl Batch {
     }
 }
 
-impl Row {
-    fn completion(&self) -> &[u32] {
-        &self.ids[self.prompt..]
-    }
+/// Cuts the rows that are used into parts.
+fn arrange(rows: &[Row], micro_batch: usize) -> Vec<Vec<usize>> {
+    let mut order: Vec<usize> = (0..rows.len()).filter(|row| rows[*row].is_used()).collect();
+    // Like lengths together waste little padding; the largest part comes first, so that memory runs out at once
+    // or never.
+    order.sort_by_key(|row| std::cmp::Reverse(rows[*row].ids.len()));
+    order.chunks(micro_batch).map(<[usize]>::to_vec).collect()
 }

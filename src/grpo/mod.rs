@@ -5,6 +5,7 @@
 
 mod advantage;
 mod batch;
+mod entropy;
 mod gradients;
 mod loss;
 mod optimizer;
@@ -14,7 +15,8 @@ mod update;
 use std::path::PathBuf;
 
 pub use advantage::advantages;
-pub use batch::Batch;
+pub use batch::{Batch, Demonstration};
+pub use entropy::EntropyController;
 pub use gradients::{Gradients, accumulate, gradients, parallel_parts};
 pub use loss::{Clip, clipped_surrogate, k3};
 pub use optimizer::{AdamW, Optimizer};

@@ -219,6 +219,57 @@ fn the_penalty_needs_a_reference_and_pulls_towards_it() {
 }
 
 #[test]
+fn demonstrations_add_their_mean_negative_log_likelihood_and_nothing_else() {
+    let policy = tiny_policy();
+    let sampled = Sampled::new(&policy, rollout_config(4, 12));
+    let (prompt, examples) = (&sampled.prompts[1].ids, [&[5u32, 6, 1][..], &[9, 9, 9, 9, 1]]);
+    let demonstrations = examples.map(|completion| Demonstration { prompt, completion });
+    // The mean over their eight tokens, one completion at a time and without any of the machinery.
+    let mut nll = Tensor::new(0f32, &Device::Cpu).unwrap();
+    for completion in examples {
+        let logp = score_for_tests(&policy, prompt, completion).unwrap();
+        nll = (nll - (logp.sum_all().unwrap() * (1.0 / 8.0)).unwrap()).unwrap();
+    }
+    let of_nll = gradients(&nll, policy.trainable()).unwrap();
+    for micro_batch in [2, 16] {
+        let config = GrpoConfig { beta: 0.5, entropy_coef: 0.01, micro_batch, ..config() };
+        let with_reference = |batch: Batch| {
+            let reference = reference_logprobs(policy.decoder(), Adapters::On, &batch).unwrap();
+            batch.with_reference(reference)
+        };
+        let bare = with_reference(sampled.batch(&config));
+        let batch = with_reference(sampled.batch(&config).with_demonstrations(&demonstrations, 0.3));
+        let ((loss, with), (bare_loss, without)) =
+            (loss_and_gradients(&policy, &batch), loss_and_gradients(&policy, &bare));
+        let expected = bare_loss + 0.3 * f64::from(nll.to_scalar::<f32>().unwrap());
+        assert!((loss - expected).abs() < 1e-5, "{loss} is not {expected}");
+        let expected = without.iter().map(|(name, without)| {
+            let added = flat(&of_nll[name]);
+            (name.clone(), without.iter().zip(added).map(|(without, added)| without + 0.3 * added).collect())
+        });
+        assert_close(&with, &expected.collect(), 1e-4);
+        let stats = |batch: &Batch| {
+            let mut optimizer = Optimizer::new(policy.trainable(), &config).unwrap();
+            update(&policy, &mut optimizer, batch, 0.0, &mut |_, _| ()).unwrap().unwrap()
+        };
+        let (with, without) = (stats(&batch), stats(&bare));
+        assert!((with.entropy - without.entropy).abs() < 1e-5 && with.kl.unwrap() < 1e-9, "{with:?} {without:?}");
+        assert!((with.demonstration_nll.unwrap() - f64::from(nll.to_scalar::<f32>().unwrap())).abs() < 1e-5);
+        assert_eq!(without.demonstration_nll, None);
+    }
+}
+
+#[test]
+fn demonstrations_alone_move_nothing() {
+    let policy = tiny_policy();
+    let mut sampled = Sampled::new(&policy, rollout_config(4, 12));
+    sampled.advantages = sampled.advantages.map(|_| 0.0);
+    let prompt = &sampled.prompts[1].ids;
+    let demonstration = Demonstration { prompt, completion: &[5, 6, 1] };
+    assert!(!sampled.batch(&config()).with_demonstrations(&[demonstration], 0.3).has_signal());
+}
+
+#[test]
 fn more_updates_a_rollout_move_the_ratio_and_are_clipped() {
     let policy = tiny_policy();
     let sampled = Sampled::new(&policy, rollout_config(8, 12));

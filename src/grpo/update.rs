@@ -8,7 +8,7 @@ use super::batch::Part;
 use super::gradients::{Gradients, accumulate, gradients, parallel_parts};
 use super::{Batch, Clip, LearnError, Optimizer, clipped_surrogate, k3};
 
-/// What an update did. Means are over the completion tokens in the loss, and over the updates of the rollout.
+/// What an update did. Means are over the sampled tokens in the loss, and over the updates of the rollout.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct UpdateStats {
     /// Value of the loss.
@@ -27,6 +27,8 @@ pub struct UpdateStats {
     pub logp_difference_mean: f64,
     /// Largest such difference.
     pub logp_difference_max: f64,
+    /// Mean negative log-likelihood of the tokens of demonstrations, in nats; when there are any.
+    pub demonstration_nll: Option<f64>,
 }
 
 /// Sums over tokens, from which [`UpdateStats`] are made.
@@ -40,6 +42,8 @@ struct Sums {
     high: f64,
     difference: f64,
     difference_max: f64,
+    demonstrated: f64,
+    nll: f64,
 }
 
 impl Sums {
@@ -52,6 +56,8 @@ impl Sums {
         self.high += other.high;
         self.difference += other.difference;
         self.difference_max = self.difference_max.max(other.difference_max);
+        self.demonstrated += other.demonstrated;
+        self.nll += other.nll;
     }
 }
 
@@ -100,6 +106,7 @@ pub fn update(
         clip_ratio_high: all.high / all.tokens,
         logp_difference_mean: first.difference / first.tokens,
         logp_difference_max: first.difference_max,
+        demonstration_nll: (all.demonstrated > 0.0).then(|| all.nll / all.demonstrated),
     }))
 }
 
@@ -138,18 +145,30 @@ fn part_loss(decoder: &Decoder, batch: &Batch, part: &Part) -> Result<(Tensor, S
     if config.entropy_coef != 0.0 {
         loss = (loss - (&entropy * config.entropy_coef)?)?;
     }
-    let loss = (loss * vector(&part.weight, device)?)?.sum_all()?;
+    let mut loss = (loss * vector(&part.weight, device)?)?;
+    if part.imitation.iter().any(|weight| *weight != 0.0) {
+        loss = (loss - (&logp * vector(&part.imitation, device)?)?)?;
+    }
+    let loss = loss.sum_all()?;
     let now = logp.detach().to_vec1::<f32>()?;
     let mut sums = observe(part, &now, &old.to_vec1()?, clip);
     sums.loss = f64::from(loss.detach().to_scalar::<f32>()?);
-    sums.entropy = entropy.detach().to_vec1::<f32>()?.iter().map(|value| f64::from(*value)).sum();
+    let entropies = entropy.detach().to_vec1::<f32>()?;
+    let counts = entropies.iter().zip(&part.weight).filter(|(_, weight)| **weight != 0.0);
+    sums.entropy = counts.map(|(entropy, _)| f64::from(*entropy)).sum();
     Ok((loss, sums))
 }
 
 /// Statistics of a part's tokens.
 fn observe(part: &Part, now: &[f32], old: &[f32], clip: Clip) -> Sums {
-    let mut sums = Sums { tokens: now.len() as f64, ..Sums::default() };
+    let mut sums = Sums::default();
     for (token, (now, old)) in now.iter().zip(old).enumerate() {
+        if part.weight[token] == 0.0 {
+            sums.demonstrated += 1.0;
+            sums.nll -= f64::from(*now);
+            continue;
+        }
+        sums.tokens += 1.0;
         let (ratio, advantage) = (f64::from(now - old).exp(), part.advantage[token]);
         sums.low += f64::from(u8::from(advantage < 0.0 && ratio < 1.0 - clip.low));
         sums.high += f64::from(u8::from(advantage > 0.0 && ratio > 1.0 + clip.high));

@@ -82,6 +82,8 @@ pub struct RunHeader {
     pub output_dir: PathBuf,
     /// Root of all chance.
     pub seed: u64,
+    /// Whether this is a control with shuffled rewards.
+    pub control: bool,
 }
 
 /// One completion with its verdict, as a reader wants it.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 /// One line of `metrics.jsonl`: a flat object, its keys always in this order, then the open families
-/// (`rewards/`, `verdict/`, `ending/`) by name.
+/// (`rewards/`, `verdict/`, `ending/`, `guard/`) by name.
 ///
 /// Numbers of the update are absent from a step that made none because no group had a signal.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -45,6 +45,12 @@ pub struct StepRecord {
     /// Mean entropy of the sampling distribution at completion tokens, in nats.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub entropy: Option<f64>,
+    /// Weight of the entropy bonus in this step.
+    #[serde(default)]
+    pub entropy_coef: f64,
+    /// Entropy that the bonus is moved to hold, in nats; only with `entropy_target`, after the first update.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub entropy_target: Option<f64>,
     /// Estimated KL divergence from the reference, in nats; only when `beta` is not 0.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub kl: Option<f64>,
@@ -69,15 +75,48 @@ pub struct StepRecord {
     /// Share of completions that play.
     #[serde(rename = "game/frac_played")]
     pub frac_played: f64,
-    /// Distinct programs, comments and spacing aside.
+    /// Distinct programs by their syntax trees: layout and comments aside.
     #[serde(rename = "programs/unique")]
     pub programs_unique: usize,
+    /// Share of distinct programs among those that parse; 0 when none does.
+    #[serde(rename = "programs/frac_unique", default)]
+    pub frac_unique: f64,
+    /// Share of completions that hold a program that parses.
+    #[serde(rename = "programs/frac_parsed", default)]
+    pub frac_parsed: f64,
     /// Completions whose evaluation was known already.
     #[serde(rename = "programs/cache_hits")]
     pub cache_hits: usize,
     /// Groups with a signal.
     #[serde(rename = "groups/trainable")]
     pub groups_trainable: usize,
+    /// Groups that are tied, after resampling.
+    #[serde(rename = "groups/tied", default)]
+    pub groups_tied: usize,
+    /// Groups that were sampled anew because they were tied, once for each round.
+    #[serde(rename = "groups/resampled", default)]
+    pub groups_resampled: usize,
+    /// Elites that are kept.
+    #[serde(rename = "elites/count", default)]
+    pub elites_count: usize,
+    /// Their mean reward, each over all its games.
+    #[serde(rename = "elites/reward", skip_serializing_if = "Option::is_none", default)]
+    pub elites_reward: Option<f64>,
+    /// Elites that played the games of this step again.
+    #[serde(rename = "elites/replayed", default)]
+    pub elites_replayed: usize,
+    /// Elites that the update imitated.
+    #[serde(rename = "elites/imitated", default)]
+    pub elites_imitated: usize,
+    /// Mean negative log-likelihood of their tokens, in nats.
+    #[serde(rename = "elites/nll", skip_serializing_if = "Option::is_none", default)]
+    pub elites_nll: Option<f64>,
+    /// Correlation of the rewards with those that were learnt from; only in a control with shuffled rewards.
+    #[serde(rename = "control/reward_correlation", skip_serializing_if = "Option::is_none", default)]
+    pub control_correlation: Option<f64>,
+    /// What the guard says: 0 nothing, 1 a warning, 2 that nothing can be learnt any more. By symptom in `guard/{symptom}`.
+    #[serde(rename = "guard/level", default)]
+    pub guard_level: u8,
     /// Mean fuel of a game.
     #[serde(rename = "sandbox/fuel_mean")]
     pub fuel_mean: f64,
@@ -102,7 +141,8 @@ pub struct StepRecord {
     /// Completion tokens sampled a second.
     #[serde(rename = "generate/tokens_per_s")]
     pub tokens_per_s: f64,
-    /// The open families: `rewards/{name}/mean`, `rewards/{name}/std`, `verdict/{kind}`, `ending/{kind}`.
+    /// The open families: `rewards/{name}/mean`, `rewards/{name}/std`, `verdict/{kind}`, `ending/{kind}`,
+    /// `guard/{symptom}`.
     #[serde(flatten)]
     pub families: BTreeMap<String, f64>,
 }
@@ -123,6 +163,16 @@ impl StepRecord {
     /// Counts completions with a verdict of this kind.
     pub fn count_verdict(&mut self, kind: &str) {
         *self.families.entry(format!("verdict/{kind}")).or_default() += 1.0;
+    }
+
+    /// Sets `guard/{symptom}`, 1 for a warning and 2 for the end.
+    pub fn symptom(&mut self, name: &str, level: u8) {
+        self.families.insert(format!("guard/{name}"), f64::from(level));
+    }
+
+    /// Names of the symptoms that stand.
+    pub fn symptoms(&self) -> Vec<&str> {
+        self.families.keys().filter_map(|key| key.strip_prefix("guard/")).collect()
     }
 
     /// Counts games that ended this way.

@@ -30,6 +30,10 @@ pub struct TerminalSink {
     phase: Phase,
 }
 
+/// Nobody must mistake it for a run that learns.
+const CONTROL: &str =
+    "CONTROL: rewards are shuffled inside each step (reward.shuffled = true); nothing can be learnt here\n";
+
 /// Line of the run, line of the step.
 struct Bars {
     run: ProgressBar,
@@ -102,11 +106,12 @@ impl TerminalSink {
         self.pace = Some(pace);
         let left = duration(pace * self.max_steps.saturating_sub(record.step) as f64);
         let numbers = format!(
-            "reward {:.3}  plays {:.0}%  score {:.0}  best {}",
+            "reward {:.3}  plays {:.0}%  score {:.0}  best {}{}",
             record.reward,
             100.0 * record.frac_played,
             record.mean_score,
-            self.best_tile
+            self.best_tile,
+            mark(record)
         );
         let speed = format!("{:.0} tok/s", record.tokens_per_s);
         match &self.bars {
@@ -186,7 +191,15 @@ impl Drop for TerminalSink {
     }
 }
 
-/// What the run is, in two lines.
+/// What the guard sees, as a mark beside the numbers.
+fn mark(record: &StepRecord) -> String {
+    match record.symptoms().as_slice() {
+        [] => String::new(),
+        names => format!("  {}", Stream::Stderr.style().yellow().apply_to(format!("! {}", names.join(", ")))),
+    }
+}
+
+/// What the run is, in two lines; a control says so first.
 fn headline(header: &RunHeader) -> String {
     let trained = if header.trainable == header.parameters {
         "all trained".to_owned()
@@ -198,8 +211,9 @@ fn headline(header: &RunHeader) -> String {
         1 => "1 worker".to_owned(),
         workers => format!("{workers} workers"),
     };
+    let control = if header.control { CONTROL } else { "" };
     format!(
-        "{} ({} weights, {trained}) on {}, seed {}\n\
+        "{control}{} ({} weights, {trained}) on {}, seed {}\n\
          {} prompts x {} completions = {} a step, {} games each, {workers}; steps {} to {} in {}",
         header.model,
         count(header.parameters),
@@ -275,6 +289,17 @@ mod tests {
     fn the_headline_prints_the_product_of_groups_and_completions() {
         let header = RunHeader { groups: 8, num_generations: 8, max_steps: 60, ..RunHeader::default() };
         assert!(headline(&header).contains("8 prompts x 8 completions = 64 a step"));
+    }
+
+    #[test]
+    fn a_control_says_so_and_a_symptom_leaves_a_mark() {
+        assert!(headline(&RunHeader { control: true, ..RunHeader::default() }).starts_with("CONTROL: "));
+        assert!(!headline(&RunHeader::default()).contains("CONTROL"));
+        let mut record = StepRecord::default();
+        assert_eq!(mark(&record), "");
+        record.symptom("unique", 1);
+        record.symptom("entropy", 2);
+        assert!(mark(&record).contains("! entropy, unique"));
     }
 
     #[test]

@@ -3,13 +3,12 @@
 //! Takes text with Python somewhere in it; gives the last well-formed top-level `def strategy(board)` with everything
 //! around it that belongs to it, or says why there is none. Parses once, runs nothing, knows no sandbox.
 
+mod digest;
 mod extract;
 mod form;
 #[cfg(test)]
 mod tests;
 
-use ruff_python_ast::token::TokenKind;
-use ruff_text_size::Ranged;
 use serde::{Deserialize, Serialize};
 
 /// Bytes of the longest program. Parsers recurse; what a policy writes is a hundredth of this.
@@ -55,7 +54,7 @@ impl Program {
     /// The program in a completion, or in a file. The text may open in the middle of code, after a prefilled fence.
     pub fn from_text(text: &str) -> Result<Program, Rejection> {
         let source = extract::program_source(&text.replace("\r\n", "\n"))?;
-        let digest = digest_of_tokens(&source);
+        let digest = digest::of_syntax(&source);
         Ok(Program { source, digest })
     }
 
@@ -69,7 +68,7 @@ impl Program {
         line_count(&self.source)
     }
 
-    /// A digest of what the program says: comments, blank lines and spacing do not count.
+    /// A digest of what the program says: its syntax tree, whatever its layout, comments and docstrings.
     pub fn digest(&self) -> [u8; 32] {
         self.digest
     }
@@ -84,19 +83,4 @@ impl Program {
 
 fn line_count(source: &str) -> u32 {
     source.trim_end().lines().count().max(1) as u32
-}
-
-fn digest_of_tokens(source: &str) -> [u8; 32] {
-    let mut hasher = blake3::Hasher::new_derive_key("grpo-2048 program v1");
-    for token in extract::parse(source).tokens() {
-        let text = match token.kind() {
-            TokenKind::Comment | TokenKind::NonLogicalNewline | TokenKind::EndOfFile => continue,
-            TokenKind::Newline => "\n",
-            TokenKind::Indent => "\u{1}",
-            TokenKind::Dedent => "\u{2}",
-            _ => &source[token.range()],
-        };
-        hasher.update(text.as_bytes()).update(&[0]);
-    }
-    *hasher.finalize().as_bytes()
 }

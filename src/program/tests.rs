@@ -156,15 +156,29 @@ fn a_truncated_program_does_not_compile() {
 }
 
 #[test]
-fn the_digest_does_not_see_comments_blank_lines_or_spacing() {
+fn the_digest_sees_the_syntax_tree_and_nothing_else() {
     let digest = |text: &str| Program::from_text(text).unwrap().digest();
-    let spaced = "# Always up.\ndef strategy( board ) :\n\n        # up\n        return   \"W\"  # here\n\n";
-    assert_eq!(digest(CONSTANT), digest(spaced));
-    for other in ["def strategy(board):\n    return \"S\"\n", "def strategy(b):\n    return \"W\"\n"] {
-        assert_ne!(digest(CONSTANT), digest(other));
+    for same in [
+        "# Always up.\ndef strategy( board ) :\n\n        # up\n        return   \"W\"  # here\n\n",
+        "def strategy(board): return 'W'\n",
+        "def strategy(\n    board,\n):\n    return (\"W\")\n",
+        "def strategy(board):\n    \"\"\"Moves up.\"\"\"\n    return \"W\";\n",
+    ] {
+        assert_eq!(digest(CONSTANT), digest(same), "{same}");
+    }
+    for other in [
+        "def strategy(board):\n    return \"S\"\n",
+        "def strategy(b):\n    return \"W\"\n",
+        "def strategy(board):\n    return \"W\" + \"\"\n",
+        "def strategy(board):\n    'W'\n",
+        "W = 1\ndef strategy(board):\n    return \"W\"\n",
+    ] {
+        assert_ne!(digest(CONSTANT), digest(other), "{other}");
     }
     let nested = "def strategy(board):\n    if board:\n        x = 1\n    return 'W'\n";
     assert_ne!(digest(nested), digest(&nested.replace("\n    return", "\n        return")));
+    let grouped = |sum: &str| digest(&format!("def strategy(board):\n    return 'WASD'[{sum} % 4]\n"));
+    assert_ne!(grouped("(board[0][0] + 1)"), grouped("board[0][0] + 1"));
 }
 
 #[test]

@@ -99,8 +99,8 @@ mod tests {
     use crate::arena::{Fault, Usage};
     use crate::seed::Seed;
 
-    const ROOT: RewardConfig = RewardConfig { scale: 40_000.0, exponent: 0.5 };
-    const LINEAR: RewardConfig = RewardConfig { scale: 40_000.0, exponent: 1.0 };
+    const ROOT: RewardConfig = RewardConfig { scale: 40_000.0, exponent: 0.5, shuffled: false };
+    const LINEAR: RewardConfig = RewardConfig { scale: 40_000.0, exponent: 1.0, shuffled: false };
 
     fn game(score: u64, ending: Ending) -> Outcome {
         Outcome { score, ..Outcome::unplayed(Seed::root(0), ending) }
@@ -172,7 +172,7 @@ mod tests {
     }
 
     fn any_config() -> impl Strategy<Value = RewardConfig> {
-        (100.0..1e6, 0.1..2.0).prop_map(|(scale, exponent)| RewardConfig { scale, exponent })
+        (100.0..1e6, 0.1..2.0).prop_map(|(scale, exponent)| RewardConfig { scale, exponent, shuffled: false })
     }
 
     proptest! {

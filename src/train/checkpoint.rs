@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::grpo::Optimizer;
+use crate::grpo::{EntropyController, Optimizer};
 use crate::metrics::{EvaluationRecord, StepRecord};
 use crate::policy::Policy;
 
 use super::TrainError;
+use super::elites::Elites;
 use super::hall_of_fame::HallOfFame;
-use super::run_dir::{RunDir, RunDirError};
+use super::run_dir::{Retention, RunDir, RunDirError};
 
 const STATE: &str = "trainer_state.json";
 const CHANCE: &str = "rng_state.json";
@@ -35,6 +36,12 @@ pub struct TrainerState {
     pub evaluations: Vec<EvaluationRecord>,
     /// Best programs so far.
     pub hall_of_fame: HallOfFame,
+    /// Best programs of each style, for the update.
+    #[serde(default)]
+    pub elites: Elites,
+    /// Weight of the entropy bonus.
+    #[serde(default)]
+    pub entropy: EntropyController,
 }
 
 /// State of chance: counters, since every stream is derived.
@@ -44,13 +51,13 @@ struct Chance {
     next_step: usize,
 }
 
-/// Writes `checkpoint-N` for the state's step and removes older ones beyond `keep`.
+/// Writes `checkpoint-N` for the state's step and removes older ones as `retention` says.
 pub fn save(
     dir: &RunDir,
     policy: &Policy,
     optimizer: &Optimizer,
     state: &TrainerState,
-    (root_seed, keep): (u64, usize),
+    (root_seed, retention): (u64, Retention),
 ) -> Result<PathBuf, TrainError> {
     let name = format!("checkpoint-{}", state.global_step);
     let chance = Chance { root_seed, next_step: state.global_step };
@@ -60,7 +67,7 @@ pub fn save(
         write_json(&path.join(CHANCE), &chance)?;
         write_json(&path.join(STATE), state)
     })?;
-    dir.advance(&name, keep)?;
+    dir.advance(&name, retention)?;
     Ok(path)
 }
 

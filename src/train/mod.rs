@@ -4,34 +4,37 @@
 //! function of the configuration, the seed and the weights; clocks only feed the metrics.
 
 pub mod checkpoint;
+mod control;
+pub mod elites;
 pub mod evaluation;
+pub mod guard;
 pub mod hall_of_fame;
 mod record;
+mod resample;
 pub mod run_dir;
 pub mod scoring;
 pub mod sft;
+mod step;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
 
 use crate::arena::{Arena, ArenaError, Evaluation, Rules};
 use crate::config::Config;
 use crate::evaluation::selection_boards;
-use crate::groups::Groups;
-use crate::grpo::{self, Batch, LearnError, Optimizer};
+use crate::grpo::{LearnError, Optimizer};
 use crate::metrics::{EvaluationRecord, Event, RunHeader, StepRecord};
-use crate::policy::{Adapters, Decoder, Policy, PolicyError};
+use crate::policy::{Decoder, Policy, PolicyError};
 use crate::program::Program;
-use crate::prompt::{Prompt, PromptError, PromptSet};
+use crate::prompt::{PromptError, PromptSet};
 use crate::rollout::RolloutError;
-use crate::seed::{Purpose, Seed};
 
 use checkpoint::TrainerState;
 use evaluation::Protocol;
+use guard::{Collapse, Guard};
 use hall_of_fame::{HallOfFame, Member};
-use run_dir::{RunDir, RunDirError};
-use scoring::{Episode, Stage, boards};
+use run_dir::{Retention, RunDir, RunDirError};
+use scoring::Stage;
 
 /// Held-out games that settle the hall of fame.
 const HALL_OF_FAME_GAMES: usize = 8;
@@ -85,6 +88,21 @@ pub struct Summary {
     pub checkpoint: PathBuf,
     /// Whether the user stopped it.
     pub interrupted: bool,
+    /// Whether it was a control with shuffled rewards.
+    pub control: bool,
+    /// Why the guard stopped it, if it did.
+    pub stopped: Option<Stopped>,
+}
+
+/// The end of a run by its guard.
+#[derive(Debug, Clone)]
+pub struct Stopped {
+    /// What collapsed.
+    pub collapse: Collapse,
+    /// The newest checkpoint from before the trouble began, if one is left.
+    pub last_good: Option<PathBuf>,
+    /// Whether checkpoints are adapters.
+    pub adapters: bool,
 }
 
 /// What a run works with.
@@ -114,6 +132,7 @@ struct Progress {
     optimizer: Optimizer,
     reference: Option<Reference>,
     state: TrainerState,
+    guard: Guard,
 }
 
 impl Run<'_> {
@@ -127,7 +146,8 @@ impl Run<'_> {
         let optimizer = Optimizer::new(self.policy.trainable(), &self.config.grpo)?;
         let state = TrainerState { max_steps: self.config.train.max_steps, ..TrainerState::default() };
         let reference = self.reference()?;
-        self.go(Progress { dir, optimizer, reference, state }, observer)
+        let guard = Guard::new(&self.config.guard, &[]);
+        self.go(Progress { dir, optimizer, reference, state, guard }, observer)
     }
 
     /// Goes on with the run in `path` from its newest checkpoint.
@@ -138,7 +158,8 @@ impl Run<'_> {
         let reference = self.reference()?;
         let mut state = checkpoint::load(&newest, self.policy, &mut optimizer, self.config.train.seed)?;
         state.max_steps = self.config.train.max_steps;
-        self.go(Progress { dir, optimizer, reference, state }, observer)
+        let guard = Guard::new(&self.config.guard, &state.log_history);
+        self.go(Progress { dir, optimizer, reference, state, guard }, observer)
     }
 
     fn reference(&self) -> Result<Option<Reference>, TrainError> {
@@ -151,15 +172,18 @@ impl Run<'_> {
 
     fn go(&mut self, mut progress: Progress, observer: &mut dyn FnMut(Event<'_>)) -> Result<Summary, TrainError> {
         observer(Event::RunStarted(&self.header(&progress)));
-        let mut newest = None;
+        let (mut newest, mut collapse) = (None, None);
         if progress.state.global_step == 0 {
             self.evaluate(&mut progress, observer)?;
             newest = Some(self.save(&progress, observer)?);
         }
-        while progress.state.global_step < self.config.train.max_steps && !self.stop.load(Ordering::SeqCst) {
-            self.step(&mut progress, observer)?;
+        while collapse.is_none()
+            && progress.state.global_step < self.config.train.max_steps
+            && !self.stop.load(Ordering::SeqCst)
+        {
+            collapse = self.step(&mut progress, observer)?;
             let (done, settings) = (progress.state.global_step, &self.config.train);
-            let last = done == settings.max_steps || self.stop.load(Ordering::SeqCst);
+            let last = collapse.is_some() || done == settings.max_steps || self.stop.load(Ordering::SeqCst);
             let due = last || (settings.eval_steps > 0 && done.is_multiple_of(settings.eval_steps));
             if due && !self.stop.load(Ordering::SeqCst) {
                 self.evaluate(&mut progress, observer)?;
@@ -168,68 +192,8 @@ impl Run<'_> {
                 newest = Some(self.save(&progress, observer)?);
             }
         }
-        self.finish(progress, newest)
-    }
-
-    /// One turn of the loop. `global_step` advances last, so that a failed step leaves the state as it was.
-    fn step(&mut self, progress: &mut Progress, observer: &mut dyn FnMut(Event<'_>)) -> Result<(), TrainError> {
-        let start = Instant::now();
-        let done = progress.state.global_step;
-        let step = done + 1;
-        observer(Event::StepStarted { step });
-        let seed = Seed::root(self.config.train.seed).child(Purpose::Step, done as u64);
-        let prompts = self.prompts.draw(seed, self.config.rollout.groups);
-        let boards = boards(seed, Purpose::Game, self.config.arena.games);
-        let (episodes, timing) = self.stage().episodes(&prompts, &self.config.rollout, (seed, &boards), observer)?;
-        let mut record = record::of_episodes(step, &episodes, timing);
-
-        let update = Instant::now();
-        let rewards = episodes.clone().map(|episode| episode.reward.value);
-        let advantages = grpo::advantages(&rewards, &self.config.grpo);
-        let batch = self.batch(&prompts, &episodes, &advantages, progress.reference.as_ref())?;
-        record.learning_rate = grpo::learning_rate(&self.config.grpo, done, self.config.train.max_steps);
-        let mut updating = |done, total| observer(Event::Updating { done, total });
-        let optimizer = &mut progress.optimizer;
-        let stats = grpo::update(self.policy, optimizer, &batch, record.learning_rate, &mut updating)?;
-        match stats {
-            Some(stats) => record::add_update(&mut record, &stats),
-            None => {
-                observer(Event::Message(&format!("step {step}: no update, no completion is better than its group")))
-            }
-        }
-        record.time_update = update.elapsed().as_secs_f64();
-
-        let state = &mut progress.state;
-        state.num_input_tokens_seen += tokens(&prompts, &episodes);
-        record.num_tokens = state.num_input_tokens_seen;
-        for (index, episode) in episodes.items().iter().enumerate() {
-            state.hall_of_fame.consider(step, &prompts[index / episodes.size()].style, episode);
-        }
-        record.step_time = start.elapsed().as_secs_f64();
-        log_completions(&progress.dir, step, &prompts, &episodes, &advantages)?;
-        observer(Event::StepDone(&record));
-        state.log_history.push(record);
-        state.global_step = step;
-        Ok(())
-    }
-
-    /// What the update learns from, with the reference's log-probabilities where there is a KL penalty.
-    fn batch(
-        &self,
-        prompts: &[Prompt],
-        episodes: &Groups<Episode>,
-        advantages: &Groups<f32>,
-        reference: Option<&Reference>,
-    ) -> Result<Batch, TrainError> {
-        let completions = episodes.clone().map(|episode| episode.completion);
-        let batch = Batch::new(prompts, completions, advantages.clone(), &self.config.rollout, &self.config.grpo);
-        let Some(reference) = reference else { return Ok(batch) };
-        let decoder = match reference {
-            Reference::AdaptersOff => self.policy.decoder(),
-            Reference::Frozen(decoder) => decoder,
-        };
-        let logprobs = grpo::reference_logprobs(decoder, Adapters::Off, &batch)?;
-        Ok(batch.with_reference(logprobs))
+        let stopped = collapse.map(|collapse| self.stopped(&progress, collapse));
+        self.finish(progress, newest, stopped)
     }
 
     fn stage(&self) -> Stage<'_> {
@@ -251,6 +215,7 @@ impl Run<'_> {
             games: self.config.arena.games,
             output_dir: progress.dir.path().to_owned(),
             seed: self.config.train.seed,
+            control: self.config.reward.shuffled,
         }
     }
 
@@ -270,14 +235,27 @@ impl Run<'_> {
 
     fn save(&self, progress: &Progress, observer: &mut dyn FnMut(Event<'_>)) -> Result<PathBuf, TrainError> {
         let settings = &self.config.train;
-        let keep = (settings.seed, settings.save_total_limit);
-        let path = checkpoint::save(&progress.dir, self.policy, &progress.optimizer, &progress.state, keep)?;
+        let retention = Retention { limit: settings.save_total_limit, before: progress.guard.trouble_began() };
+        let last = (settings.seed, retention);
+        let path = checkpoint::save(&progress.dir, self.policy, &progress.optimizer, &progress.state, last)?;
         observer(Event::Saved { path: &path });
         Ok(path)
     }
 
+    fn stopped(&self, progress: &Progress, collapse: Collapse) -> Stopped {
+        let saved = progress.dir.checkpoints();
+        let good = collapse.last_good(saved.iter().map(|(step, _)| *step));
+        let last_good = saved.into_iter().find(|(step, _)| Some(*step) == good).map(|(_, path)| path);
+        Stopped { collapse, last_good, adapters: self.config.model.lora_r > 0 }
+    }
+
     /// Settles the hall of fame on held-out boards and says how it went.
-    fn finish(&self, progress: Progress, newest: Option<PathBuf>) -> Result<Summary, TrainError> {
+    fn finish(
+        &self,
+        progress: Progress,
+        newest: Option<PathBuf>,
+        stopped: Option<Stopped>,
+    ) -> Result<Summary, TrainError> {
         let Progress { dir, mut state, .. } = progress;
         let interrupted = self.stop.load(Ordering::SeqCst);
         if !interrupted {
@@ -287,6 +265,7 @@ impl Run<'_> {
         let members = state.hall_of_fame.members().to_vec();
         let text = serde_json::to_vec_pretty(&members).expect("members are JSON");
         dir.write_whole("hall_of_fame.json", &text)?;
+        dir.write_whole("elites.json", &state.elites.summary())?;
         Ok(Summary {
             output_dir: dir.path().to_owned(),
             steps: state.log_history,
@@ -294,6 +273,8 @@ impl Run<'_> {
             hall_of_fame: members,
             checkpoint: newest.unwrap_or_else(|| dir.path().to_owned()),
             interrupted,
+            control: self.config.reward.shuffled,
+            stopped,
         })
     }
 
@@ -307,44 +288,4 @@ impl Run<'_> {
         }
         Ok(scoring.finish()?.iter().map(Evaluation::mean_score).collect())
     }
-}
-
-fn tokens(prompts: &[Prompt], episodes: &Groups<Episode>) -> u64 {
-    let prompt: usize = prompts.iter().map(|prompt| prompt.ids.len() * episodes.size()).sum();
-    let completion: usize = episodes.items().iter().map(|episode| episode.completion.ids.len()).sum();
-    (prompt + completion) as u64
-}
-
-/// Writes `completions/step_00012.jsonl`: one line a completion, in order.
-fn log_completions(
-    dir: &RunDir,
-    step: usize,
-    prompts: &[Prompt],
-    episodes: &Groups<Episode>,
-    advantages: &Groups<f32>,
-) -> Result<(), TrainError> {
-    let mut text = String::new();
-    for (index, (episode, advantage)) in episodes.items().iter().zip(advantages.items()).enumerate() {
-        let prompt = &prompts[index / episodes.size()];
-        let parts: serde_json::Map<String, serde_json::Value> =
-            episode.reward.parts.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
-        let line = serde_json::json!({
-            "step": step,
-            "index": index,
-            "style": prompt.style,
-            "prompt": prompt.text,
-            "completion": episode.completion.text,
-            "tokens": episode.completion.ids.len(),
-            "finish": episode.completion.finish,
-            "reward": episode.reward.value,
-            "reward_parts": parts,
-            "advantage": advantage,
-            "program": episode.program.as_ref().ok().map(|program| hall_of_fame::hex(&program.digest())),
-            "evaluation": episode.evaluation,
-            "digest": episode.evaluation.digest(),
-        });
-        text.push_str(&line.to_string());
-        text.push('\n');
-    }
-    Ok(dir.write_whole(&format!("completions/step_{step:05}.jsonl"), text.as_bytes())?)
 }

@@ -3,24 +3,28 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use crate::groups::Groups;
 use crate::grpo::UpdateStats;
 use crate::metrics::StepRecord;
 use crate::program::Program;
 use crate::rollout::FinishReason;
 
-use super::scoring::{Episode, Timing};
+use super::elites::Elites;
+use super::guard::Watch;
+use super::resample::Sampled;
+use super::scoring::{Episode, is_tied};
 
 /// Numbers of sampling and play. Those of the update are added by [`add_update`].
-pub fn of_episodes(step: usize, episodes: &Groups<Episode>, timing: Timing) -> StepRecord {
+pub fn of_episodes(step: usize, sampled: &Sampled) -> StepRecord {
+    let (episodes, timing) = (&sampled.episodes, sampled.timing);
     let items = episodes.items();
     let count = items.len() as f64;
     let share = |holds: &dyn Fn(&Episode) -> bool| items.iter().filter(|episode| holds(episode)).count() as f64 / count;
     let lengths: Vec<usize> = items.iter().map(|episode| episode.completion.ids.len()).collect();
     let tokens: usize = lengths.iter().sum();
     let tied = episodes.iter().filter(|group| is_tied(group)).count();
-    let unique: BTreeSet<[u8; 32]> =
+    let parsed: Vec<[u8; 32]> =
         items.iter().filter_map(|episode| episode.program.as_ref().ok()).map(Program::digest).collect();
+    let unique = parsed.iter().collect::<BTreeSet<_>>().len();
     let usages = || items.iter().map(|episode| &episode.evaluation.usage);
     let mut times: Vec<f64> = usages().flat_map(|usage| &usage.game_times).map(Duration::as_secs_f64).collect();
     times.sort_by(f64::total_cmp);
@@ -35,8 +39,12 @@ pub fn of_episodes(step: usize, episodes: &Groups<Episode>, timing: Timing) -> S
         mean_score: items.iter().map(|episode| episode.evaluation.mean_score()).sum::<f64>() / count,
         max_tile: games.iter().map(|game| game.max_tile).max().unwrap_or(0),
         frac_played: share(&Episode::plays),
-        programs_unique: unique.len(),
+        programs_unique: unique,
+        frac_unique: unique as f64 / parsed.len().max(1) as f64,
+        frac_parsed: parsed.len() as f64 / count,
         groups_trainable: episodes.count() - tied,
+        groups_tied: tied,
+        groups_resampled: sampled.resampled,
         fuel_mean: games.iter().map(|game| game.fuel as f64).sum::<f64>() / (games.len().max(1) as f64),
         cache_hits: usages().filter(|usage| usage.reused).count(),
         infra_faults: usages().map(|usage| usage.retries as usize).sum(),
@@ -44,7 +52,7 @@ pub fn of_episodes(step: usize, episodes: &Groups<Episode>, timing: Timing) -> S
         p99_ms: 1000.0 * percentile(&times, 0.99),
         time_generate: timing.generate.as_secs_f64(),
         time_reward_wait: timing.reward_wait.as_secs_f64(),
-        tokens_per_s: tokens as f64 / timing.generate.as_secs_f64().max(1e-9),
+        tokens_per_s: sampled.completion_tokens as f64 / timing.generate.as_secs_f64().max(1e-9),
         ..StepRecord::default()
     };
     record.rewards(&items.iter().map(|episode| episode.reward.value).collect::<Vec<_>>());
@@ -62,11 +70,23 @@ pub fn add_update(record: &mut StepRecord, stats: &UpdateStats) {
     record.clip_ratio_high = Some(stats.clip_ratio_high);
     record.logp_difference_mean = Some(stats.logp_difference_mean);
     record.logp_difference_max = Some(stats.logp_difference_max);
+    record.elites_nll = stats.demonstration_nll;
 }
 
-/// Whether all rewards of a group are the same number.
-fn is_tied(group: &[Episode]) -> bool {
-    group.windows(2).all(|pair| pair[0].reward.value == pair[1].reward.value)
+/// Adds the numbers of the elites as they stand, of which `replayed` have played again.
+pub fn add_elites(record: &mut StepRecord, elites: &Elites, replayed: usize) {
+    let means: Vec<f64> = elites.members().map(|(_, _, tally)| tally.mean_reward()).collect();
+    record.elites_count = means.len();
+    record.elites_reward = (!means.is_empty()).then(|| means.iter().sum::<f64>() / means.len() as f64);
+    record.elites_replayed = replayed;
+}
+
+/// Adds what the guard says.
+pub fn add_watch(record: &mut StepRecord, watch: &Watch) {
+    record.guard_level = watch.level as u8;
+    for (symptom, level) in &watch.standing {
+        record.symptom(symptom.name(), *level as u8);
+    }
 }
 
 /// Nearest rank; 0 of nothing.

@@ -25,6 +25,18 @@ const FREE_KEYS: &[&str] = &[
     "train.eval_samples",
     "train.eval_games",
     "arena.parallel_rewards",
+    "guard.stop",
+    "guard.window",
+    "guard.grace_steps",
+    "guard.warn_tied",
+    "guard.warn_unique",
+    "guard.warn_entropy",
+    "guard.warn_parsed",
+    "guard.warn_clipped",
+    "guard.stop_tied",
+    "guard.stop_unique",
+    "guard.stop_entropy",
+    "guard.stop_clipped",
 ];
 
 /// Why an output directory cannot be used.
@@ -94,6 +106,15 @@ impl RunDirError {
     fn io(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
         move |source| RunDirError::Io { path: path.to_owned(), source }
     }
+}
+
+/// Which checkpoints stay.
+#[derive(Debug, Clone, Copy)]
+pub struct Retention {
+    /// So many of the newest.
+    pub limit: usize,
+    /// The newest of those before this step stays as well: what came later may be worth less.
+    pub before: Option<usize>,
 }
 
 /// A directory that this process alone writes to.
@@ -191,15 +212,21 @@ impl RunDir {
         Ok(target)
     }
 
-    /// Names `checkpoint` as the newest, then removes those beyond `keep`.
-    pub fn advance(&self, checkpoint: &str, keep: usize) -> Result<(), RunDirError> {
+    /// Names `checkpoint` as the newest, then removes those that need not stay.
+    pub fn advance(&self, checkpoint: &str, retention: Retention) -> Result<(), RunDirError> {
         self.write_whole(LATEST, checkpoint.as_bytes())?;
-        let mut found = checkpoints(&self.path);
-        found.truncate(found.len().saturating_sub(keep));
-        for (_, path) in found {
+        let mut found = self.checkpoints();
+        let good = retention.before.and_then(|before| found.iter().rev().find(|(step, _)| *step < before).cloned());
+        found.truncate(found.len().saturating_sub(retention.limit));
+        for (_, path) in found.into_iter().filter(|old| Some(old) != good.as_ref()) {
             fs::remove_dir_all(&path).map_err(RunDirError::io(&path))?;
         }
         Ok(())
+    }
+
+    /// Checkpoints that are there: step and directory, oldest first.
+    pub fn checkpoints(&self) -> Vec<(usize, PathBuf)> {
+        checkpoints(&self.path)
     }
 
     /// Removes what a killed process left half-written.
@@ -323,6 +350,22 @@ mod tests {
         config
     }
 
+    const NEWEST: Retention = Retention { limit: 2, before: None };
+
+    #[test]
+    fn the_checkpoint_from_before_the_trouble_stays() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = RunDir::create(&config(&root.path().join("run")), &[]).unwrap();
+        let steps = || dir.checkpoints().into_iter().map(|(step, _)| step).collect::<Vec<_>>();
+        for step in [10, 20, 30, 40, 50] {
+            dir.write_whole_dir::<RunDirError>(&format!("checkpoint-{step}"), |_| Ok(())).unwrap();
+        }
+        dir.advance("checkpoint-50", Retention { limit: 2, before: Some(27) }).unwrap();
+        assert_eq!(steps(), [20, 40, 50]);
+        dir.advance("checkpoint-50", Retention { limit: 2, before: Some(10) }).unwrap();
+        assert_eq!(steps(), [40, 50], "nothing is left from before");
+    }
+
     #[test]
     fn a_directory_with_a_run_is_refused_and_differences_are_named() {
         let root = tempfile::tempdir().unwrap();
@@ -349,7 +392,7 @@ mod tests {
         let config = config(&root.path().join("run"));
         let first = RunDir::create(&config, &[]).unwrap();
         first.write_whole_dir::<RunDirError>("checkpoint-1", |_| Ok(())).unwrap();
-        first.advance("checkpoint-1", 1).unwrap();
+        first.advance("checkpoint-1", NEWEST).unwrap();
         assert!(matches!(RunDir::reopen(first.path(), &config), Err(RunDirError::Locked { .. })));
     }
 
@@ -362,7 +405,7 @@ mod tests {
             fs::write(path.join("model"), "one").map_err(RunDirError::io(path))
         })
         .unwrap();
-        dir.advance("checkpoint-1", 2).unwrap();
+        dir.advance("checkpoint-1", NEWEST).unwrap();
         let full = dir.write_whole_dir::<RunDirError>("checkpoint-2", |path| {
             fs::write(path.join("model"), "tw").unwrap();
             Err(RunDirError::Io { path: path.to_owned(), source: io::Error::from(io::ErrorKind::StorageFull) })
@@ -380,7 +423,7 @@ mod tests {
         for step in [2, 10, 9] {
             dir.write_whole_dir::<RunDirError>(&format!("checkpoint-{step}"), |_| Ok(())).unwrap();
         }
-        dir.advance("checkpoint-10", 2).unwrap();
+        dir.advance("checkpoint-10", NEWEST).unwrap();
         assert!(!dir.path().join("checkpoint-2").exists() && dir.path().join("checkpoint-9").exists());
         fs::create_dir(dir.path().join(".partial-killed")).unwrap();
         let path = dir.path().to_owned();

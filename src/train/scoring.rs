@@ -38,6 +38,11 @@ impl Episode {
     }
 }
 
+/// Whether all rewards of a group are the same number.
+pub fn is_tied(group: &[Episode]) -> bool {
+    group.windows(2).all(|pair| pair[0].reward.value == pair[1].reward.value)
+}
+
 /// A completion between its end and its evaluation.
 #[derive(Debug, Clone)]
 struct Written {

@@ -1,0 +1,140 @@
+//! The weight of the entropy bonus, moved so that the policy keeps a share of the entropy it started with.
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::GrpoConfig;
+
+/// Share of the target within which the weight moves by less than a full step, so that it comes to rest there.
+const NEAR: f64 = 0.1;
+
+/// Holds the policy's entropy at `entropy_target` times that of the first update.
+///
+/// An integrator: below the target the weight of the bonus grows by `entropy_coef_step` a step, above it shrinks, and
+/// within a tenth of the target in proportion. It stays between 0 and `entropy_coef_max`.
+///
+/// After the adaptive coefficient of Skywork-OR1 (He et al. 2025), which moves by whole steps.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct EntropyController {
+    /// Entropy of the first update, in nats; none before it.
+    start: Option<f64>,
+    /// What has been added to `entropy_coef` so far.
+    added: f64,
+}
+
+impl EntropyController {
+    /// Weight of the bonus in the next update, in reward per nat. Without a target it is `entropy_coef`, always.
+    pub fn coefficient(&self, config: &GrpoConfig) -> f64 {
+        config.entropy_coef + self.added
+    }
+
+    /// The entropy that is held, in nats; none without a target or before the first update.
+    pub fn target(&self, config: &GrpoConfig) -> Option<f64> {
+        self.start.filter(|_| config.entropy_target > 0.0).map(|start| config.entropy_target * start)
+    }
+
+    /// Takes in the entropy that an update found, in nats.
+    pub fn observe(&mut self, entropy: f64, config: &GrpoConfig) {
+        self.start.get_or_insert(entropy);
+        let Some(target) = self.target(config).filter(|target| *target > 0.0) else { return };
+        let short = ((target - entropy) / (NEAR * target)).clamp(-1.0, 1.0);
+        let wanted = self.coefficient(config) + config.entropy_coef_step * short;
+        self.added = wanted.clamp(0.0, config.entropy_coef_max) - config.entropy_coef;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    fn config(entropy_target: f64) -> GrpoConfig {
+        GrpoConfig {
+            entropy_target,
+            entropy_coef: 0.01,
+            entropy_coef_step: 0.004,
+            entropy_coef_max: 0.1,
+            ..Config::preset("builtin").unwrap().grpo
+        }
+    }
+
+    /// A softmax over eight actions of which one is a little better, climbed by its exact policy gradient and that of
+    /// the bonus.
+    struct Bandit {
+        logits: [f64; 8],
+    }
+
+    impl Bandit {
+        fn probabilities(&self) -> [f64; 8] {
+            let total: f64 = self.logits.iter().map(|logit| logit.exp()).sum();
+            self.logits.map(|logit| logit.exp() / total)
+        }
+
+        fn entropy(&self) -> f64 {
+            -self.probabilities().iter().map(|p| p * p.ln()).sum::<f64>()
+        }
+
+        fn climb(&mut self, bonus: f64) {
+            const REWARDS: [f64; 8] = [0.3, 0.2, 0.2, 0.2, 0.1, 0.1, 0.1, 0.1];
+            const RATE: f64 = 2.0;
+            let (probabilities, entropy) = (self.probabilities(), self.entropy());
+            let mean: f64 = probabilities.iter().zip(REWARDS).map(|(p, reward)| p * reward).sum();
+            for (action, p) in probabilities.into_iter().enumerate() {
+                let reward = p * (REWARDS[action] - mean);
+                self.logits[action] += RATE * (reward - bonus * p * (p.ln() + entropy));
+            }
+        }
+    }
+
+    fn course(config: &GrpoConfig, steps: usize) -> (f64, Vec<f64>, EntropyController) {
+        let mut bandit = Bandit { logits: [0.0; 8] };
+        let mut controller = EntropyController::default();
+        let mut entropies = Vec::new();
+        for _ in 0..steps {
+            let entropy = bandit.entropy();
+            entropies.push(entropy);
+            bandit.climb(controller.coefficient(config));
+            controller.observe(entropy, config);
+        }
+        (entropies[0], entropies, controller)
+    }
+
+    #[test]
+    fn a_policy_that_would_collapse_is_held_at_its_target() {
+        let (start, free, _) = course(&config(0.0), 800);
+        assert!((start - 8f64.ln()).abs() < 1e-12);
+        assert!(free[799] < 0.1 * start, "without a target it collapses: {}", free[799]);
+        let (start, held, controller) = course(&config(0.7), 800);
+        let target = 0.7 * start;
+        for entropy in &held[400..] {
+            assert!((entropy - target).abs() < 0.05 * target, "{entropy} is not {target}");
+        }
+        let coefficient = controller.coefficient(&config(0.7));
+        assert!(coefficient > 0.01 && coefficient < 0.1, "{coefficient}");
+    }
+
+    #[test]
+    fn the_coefficient_moves_as_calculated_by_hand() {
+        let (config, mut controller) = (config(0.5), EntropyController::default());
+        // The first entropy is 2, so 1 is held; far above it a full step down, but not below 0.
+        let cases = [(2.0, 0.006), (1.5, 0.002), (1.5, 0.0), (0.8, 0.004), (0.95, 0.006), (1.0, 0.006), (1.05, 0.004)];
+        for (entropy, expected) in cases {
+            controller.observe(entropy, &config);
+            let found = controller.coefficient(&config);
+            assert!((found - expected).abs() < 1e-12, "at {entropy}: {found} is not {expected}");
+        }
+        for _ in 0..100 {
+            controller.observe(0.1, &config);
+        }
+        assert!((controller.coefficient(&config) - 0.1).abs() < 1e-12, "not above entropy_coef_max");
+        assert_eq!(controller.target(&config), Some(1.0));
+    }
+
+    #[test]
+    fn without_a_target_the_coefficient_is_fixed() {
+        let (config, mut controller) = (config(0.0), EntropyController::default());
+        for entropy in [2.0, 0.1, 0.0] {
+            controller.observe(entropy, &config);
+            assert_eq!((controller.coefficient(&config), controller.target(&config)), (0.01, None));
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! The best distinct programs of each style, kept so that the policy does not forget how to write them.
+//!
+//! The best of many lucky draws looks better than it is. So an elite is worth the mean over all the games it ever
+//! played, it keeps playing the boards of new steps, and a program that drops out takes its games along when it comes
+//! back. All games are those of training steps.
+
+use std::collections::BTreeMap;
+
+use rand::Rng;
+use serde::{Deserialize, Serialize};
+
+use crate::arena::{Arena, ArenaError, Evaluation, Scoring};
+use crate::groups::Groups;
+use crate::program::Program;
+use crate::prompt::Prompt;
+use crate::rollout::FinishReason;
+use crate::seed::{Purpose, Seed};
+
+use super::hall_of_fame::hex;
+use super::scoring::Episode;
+
+/// All games that one program ever played.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Tally {
+    /// How many.
+    pub games: u64,
+    /// Sum of their rewards.
+    pub reward: f64,
+    /// Sum of their scores.
+    pub score: u64,
+}
+
+impl Tally {
+    /// Mean reward of a game.
+    pub fn mean_reward(&self) -> f64 {
+        self.reward / self.games.max(1) as f64
+    }
+
+    /// Mean score of a game.
+    pub fn mean_score(&self) -> f64 {
+        self.score as f64 / self.games.max(1) as f64
+    }
+
+    /// With the games of one more step, which were worth `reward` on average.
+    fn with(self, games: usize, reward: f32, evaluation: &Evaluation) -> Tally {
+        Tally {
+            games: self.games + games as u64,
+            reward: self.reward + games as f64 * f64::from(reward),
+            score: self.score + evaluation.games.iter().map(|game| game.score).sum::<u64>(),
+        }
+    }
+}
+
+/// One program worth imitating.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Elite {
+    /// Digest of its syntax tree, in hex.
+    pub program: String,
+    /// Its text.
+    pub source: String,
+    /// Position of the prompt it answered.
+    pub prompt: u32,
+    /// Token ids of the completion, the one that ended it included.
+    pub ids: Vec<u32>,
+    /// Step that wrote it.
+    pub step: usize,
+}
+
+/// The elites of a run, and all that is known of them.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Elites {
+    /// By style, best first.
+    styles: BTreeMap<String, Vec<Elite>>,
+    /// Games of every program that is an elite or was one, by digest.
+    tallies: BTreeMap<String, Tally>,
+    /// Mean reward of what each style's prompt last gave.
+    levels: BTreeMap<String, f64>,
+}
+
+impl Elites {
+    /// Every elite with its style and its games, style after style, best first.
+    pub fn members(&self) -> impl Iterator<Item = (&str, &Elite, Tally)> {
+        self.styles.iter().flat_map(move |(style, elites)| {
+            elites.iter().map(move |elite| (style.as_str(), elite, self.tally(&elite.program)))
+        })
+    }
+
+    /// The `count` elites with the fewest games: digest and program, each program once.
+    pub fn least_played(&self, count: usize) -> Vec<(String, Program)> {
+        let mut known: Vec<(u64, &str, &str)> = self
+            .members()
+            .map(|(_, elite, tally)| (tally.games, elite.program.as_str(), elite.source.as_str()))
+            .collect();
+        known.sort_unstable();
+        known.dedup_by_key(|(_, digest, _)| *digest);
+        let program = |(_, digest, source): (u64, &str, &str)| {
+            Program::from_text(source).ok().map(|program| (digest.to_owned(), program))
+        };
+        known.into_iter().take(count).filter_map(program).collect()
+    }
+
+    /// `count` elites at random, among those that are better than what their style's prompt last gave: what the policy
+    /// does anyway needs no example.
+    pub fn draw(&self, seed: Seed, count: usize) -> Vec<Elite> {
+        let better =
+            |style: &str, tally: Tally| self.levels.get(style).is_none_or(|level| tally.mean_reward() > *level);
+        let mut left: Vec<&Elite> =
+            self.members().filter(|(style, _, tally)| better(style, *tally)).map(|(_, elite, _)| elite).collect();
+        let mut rng = seed.child(Purpose::Elite, 0).rng();
+        let mut drawn = Vec::with_capacity(count);
+        while drawn.len() < count && !left.is_empty() {
+            drawn.push(left.remove(rng.random_range(0..left.len())).clone());
+        }
+        drawn
+    }
+
+    /// Takes in what a step showed: the games of elites that played again, then its episodes, of which at most
+    /// `per_style` a style may stay.
+    pub fn take_in(&mut self, step: usize, replays: &[Replayed], sampled: Sampled<'_>, per_style: usize) {
+        self.levels.extend(sampled.levels());
+        // With the games of this step. Equal programs of one step played the same boards: that is one observation.
+        let mut tallies: BTreeMap<String, Tally> = BTreeMap::new();
+        let mut observe = |digest: &str, reward: f32, evaluation: &Evaluation| {
+            let with = || self.tally(digest).with(sampled.games, reward, evaluation);
+            *tallies.entry(digest.to_owned()).or_insert_with(with)
+        };
+        for Replayed { program, reward, evaluation } in replays {
+            observe(program, *reward, evaluation);
+        }
+        let mut candidates = Vec::new();
+        for (prompt, episode) in sampled.each() {
+            let Ok(program) = &episode.program else { continue };
+            let digest = hex(&program.digest());
+            let tally = observe(&digest, episode.reward.value, &episode.evaluation);
+            // A truncated completion would teach not to end.
+            if episode.plays() && episode.completion.finish == FinishReason::Stop {
+                let (source, ids) = (program.source().to_owned(), episode.completion.ids.clone());
+                candidates.push((
+                    &prompt.style,
+                    Elite { program: digest, source, prompt: prompt.id, ids, step },
+                    tally,
+                ));
+            }
+        }
+        for (digest, tally) in tallies {
+            self.tallies.entry(digest).and_modify(|known| *known = tally);
+        }
+        for (style, elite, tally) in candidates {
+            self.admit(style, elite, tally, per_style);
+        }
+        self.rank(per_style);
+    }
+
+    /// Lets a program in if its style has no better ones. The ranks of the others may be out of date.
+    fn admit(&mut self, style: &str, elite: Elite, tally: Tally, per_style: usize) {
+        let elites = self.styles.entry(style.to_owned()).or_default();
+        if elites.iter().any(|known| known.program == elite.program) {
+            return;
+        }
+        let mean = |elite: &Elite| self.tallies.get(&elite.program).map_or(0.0, Tally::mean_reward);
+        if elites.iter().filter(|known| mean(known) >= tally.mean_reward()).count() < per_style {
+            self.tallies.insert(elite.program.clone(), tally);
+            elites.push(elite);
+        }
+    }
+
+    /// Puts each style in order and lets the worst go. Earlier programs win ties.
+    fn rank(&mut self, per_style: usize) {
+        let mean = |elite: &Elite| self.tallies.get(&elite.program).map_or(0.0, Tally::mean_reward);
+        for elites in self.styles.values_mut() {
+            elites.sort_by(|a, b| mean(b).total_cmp(&mean(a)).then(a.step.cmp(&b.step)));
+            elites.truncate(per_style);
+        }
+    }
+
+    /// All of them for a reader, as JSON.
+    pub fn summary(&self) -> Vec<u8> {
+        let line = |(style, elite, tally): (&str, &Elite, Tally)| {
+            serde_json::json!({
+                "style": style,
+                "program": elite.program,
+                "source": elite.source,
+                "step": elite.step,
+                "games": tally.games,
+                "mean_reward": tally.mean_reward(),
+                "mean_score": tally.mean_score(),
+            })
+        };
+        let lines: Vec<serde_json::Value> = self.members().map(line).collect();
+        serde_json::to_vec_pretty(&lines).expect("elites are JSON")
+    }
+
+    fn tally(&self, digest: &str) -> Tally {
+        self.tallies.get(digest).copied().unwrap_or_default()
+    }
+}
+
+/// The episodes of a step, as elites are chosen from them.
+#[derive(Clone, Copy)]
+pub struct Sampled<'a> {
+    /// One a group.
+    pub prompts: &'a [Prompt],
+    /// What was sampled for them.
+    pub episodes: &'a Groups<Episode>,
+    /// Games of each.
+    pub games: usize,
+}
+
+impl<'a> Sampled<'a> {
+    fn each(self) -> impl Iterator<Item = (&'a Prompt, &'a Episode)> {
+        let size = self.episodes.size();
+        self.episodes.items().iter().enumerate().map(move |(index, episode)| (&self.prompts[index / size], episode))
+    }
+
+    /// Mean reward by style.
+    fn levels(self) -> BTreeMap<String, f64> {
+        let mut sums: BTreeMap<String, (f64, usize)> = BTreeMap::new();
+        for (prompt, episode) in self.each() {
+            let (sum, count) = sums.entry(prompt.style.clone()).or_default();
+            *sum += f64::from(episode.reward.value);
+            *count += 1;
+        }
+        sums.into_iter().map(|(style, (sum, count))| (style, sum / count as f64)).collect()
+    }
+}
+
+/// An elite that has played the boards of a step again.
+#[derive(Debug, Clone)]
+pub struct Replayed {
+    /// Digest of the program.
+    pub program: String,
+    /// What its games were worth.
+    pub reward: f32,
+    /// How they went.
+    pub evaluation: Evaluation,
+}
+
+/// Elites at play while a step is sampled.
+pub struct Replay<'a> {
+    scoring: Scoring<'a>,
+    programs: Vec<String>,
+}
+
+impl<'a> Replay<'a> {
+    /// Has programs play `boards`, those of the step at hand.
+    pub fn begin(arena: &'a Arena, elites: Vec<(String, Program)>, boards: &[Seed]) -> Self {
+        let mut scoring = arena.begin();
+        let mut programs = Vec::with_capacity(elites.len());
+        for (index, (digest, program)) in elites.into_iter().enumerate() {
+            scoring.submit(index, Ok(program), boards);
+            programs.push(digest);
+        }
+        Replay { scoring, programs }
+    }
+
+    /// Waits for them. `worth` says what an evaluation is worth.
+    pub fn finish(self, worth: impl Fn(&Evaluation) -> f32) -> Result<Vec<Replayed>, ArenaError> {
+        let evaluations = self.scoring.finish()?;
+        let replayed = |(program, evaluation)| Replayed { program, reward: worth(&evaluation), evaluation };
+        Ok(self.programs.into_iter().zip(evaluations).map(replayed).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,216 @@
+//! One step: prompts, completions, programs, games, rewards, advantages, update.
+
+use std::time::Instant;
+
+use crate::config::GrpoConfig;
+use crate::groups::Groups;
+use crate::grpo::{self, Batch, Demonstration};
+use crate::metrics::{Event, StepRecord};
+use crate::policy::Adapters;
+use crate::prompt::Prompt;
+use crate::reward;
+use crate::seed::{Purpose, Seed};
+
+use super::elites::{self, Elite, Elites, Replay, Replayed};
+use super::guard::Collapse;
+use super::run_dir::RunDir;
+use super::scoring::{Episode, boards};
+use super::{Progress, Reference, Run, TrainError, control, hall_of_fame, record};
+
+/// What a step learns from.
+struct Lesson<'a> {
+    prompts: &'a [Prompt],
+    episodes: &'a Groups<Episode>,
+    advantages: &'a Groups<f32>,
+    elites: Vec<Elite>,
+}
+
+impl Run<'_> {
+    /// One turn of the loop. The state changes last, so that a failed step leaves it as it was.
+    pub(super) fn step(
+        &mut self,
+        progress: &mut Progress,
+        observer: &mut dyn FnMut(Event<'_>),
+    ) -> Result<Option<Collapse>, TrainError> {
+        let start = Instant::now();
+        let done = progress.state.global_step;
+        let step = done + 1;
+        observer(Event::StepStarted { step });
+        let seed = Seed::root(self.config.train.seed).child(Purpose::Step, done as u64);
+        let prompts = self.prompts.draw(seed, self.config.rollout.groups);
+        let boards = boards(seed, Purpose::Game, self.config.arena.games);
+        // Elites play while the policy writes.
+        let replay = self.replay(&progress.state.elites, &boards);
+        let sampled = self.stage().step_episodes(&prompts, seed, &boards, observer)?;
+        let waiting = Instant::now();
+        let replays = replay.finish(|evaluation| reward::score(evaluation, &self.config.reward).value)?;
+        let mut record = record::of_episodes(step, &sampled);
+        record.time_reward_wait += waiting.elapsed().as_secs_f64();
+
+        let episodes = &sampled.episodes;
+        let rewards = self.rewards(seed, episodes, &mut record);
+        let advantages = grpo::advantages(&rewards, &self.config.grpo);
+        let elites = self.imitated(&progress.state.elites, step, seed);
+        let lesson = Lesson { prompts: &prompts, episodes, advantages: &advantages, elites };
+        let entropy = self.update(progress, &lesson, &mut record, observer)?;
+
+        let mut elites = progress.state.elites.clone();
+        let taken_in = elites::Sampled { prompts: &prompts, episodes, games: boards.len() };
+        elites.take_in(step, &replays, taken_in, self.config.grpo.elites_per_style);
+        record::add_elites(&mut record, &elites, replays.len());
+        record.num_tokens = progress.state.num_input_tokens_seen + sampled.prompt_tokens + sampled.completion_tokens;
+        record.step_time = start.elapsed().as_secs_f64();
+        log_completions(&progress.dir, step, &lesson)?;
+        log_replays(&progress.dir, step, &replays)?;
+        let watch = progress.guard.observe(&record);
+        record::add_watch(&mut record, &watch);
+        observer(Event::StepDone(&record));
+        watch.news.iter().for_each(|line| observer(Event::Message(line)));
+
+        let state = &mut progress.state;
+        for (index, episode) in episodes.items().iter().enumerate() {
+            state.hall_of_fame.consider(step, &prompts[index / episodes.size()].style, episode);
+        }
+        if let Some(entropy) = entropy {
+            state.entropy.observe(entropy, &self.config.grpo);
+        }
+        state.elites = elites;
+        state.num_input_tokens_seen = record.num_tokens;
+        state.log_history.push(record);
+        state.global_step = step;
+        Ok(watch.collapse)
+    }
+
+    /// Sets the elites with the fewest games to play the boards of this step, if they are ever to be imitated.
+    fn replay(&self, elites: &Elites, boards: &[Seed]) -> Replay<'_> {
+        let count = if self.imitates() { self.config.grpo.elite_replays } else { 0 };
+        Replay::begin(self.arena, elites.least_played(count), boards)
+    }
+
+    /// A control must learn from nothing that knows the rewards.
+    fn imitates(&self) -> bool {
+        self.config.grpo.elite_coef > 0.0 && !self.config.reward.shuffled
+    }
+
+    fn imitated(&self, elites: &Elites, step: usize, seed: Seed) -> Vec<Elite> {
+        let settings = &self.config.grpo;
+        let now = self.imitates() && step >= settings.elite_from_step;
+        if now { elites.draw(seed, settings.elites_per_step) } else { Vec::new() }
+    }
+
+    /// What is learnt from: the rewards, or in a control the same rewards in another order.
+    fn rewards(&self, seed: Seed, episodes: &Groups<Episode>, record: &mut StepRecord) -> Groups<f32> {
+        let size = episodes.size();
+        let rewards = Groups::new(size, episodes.items().iter().map(|episode| episode.reward.value).collect());
+        if !self.config.reward.shuffled {
+            return rewards;
+        }
+        let shuffled = control::shuffled(&rewards, seed);
+        record.control_correlation = Some(control::correlation(&rewards, &shuffled));
+        shuffled
+    }
+
+    /// Moves the policy. Returns the entropy that was found, when there was an update.
+    fn update(
+        &self,
+        progress: &mut Progress,
+        lesson: &Lesson<'_>,
+        record: &mut StepRecord,
+        observer: &mut dyn FnMut(Event<'_>),
+    ) -> Result<Option<f64>, TrainError> {
+        let (start, controller) = (Instant::now(), progress.state.entropy);
+        let config = GrpoConfig { entropy_coef: controller.coefficient(&self.config.grpo), ..self.config.grpo.clone() };
+        let batch = self.batch(lesson, &config, progress.reference.as_ref())?;
+        record.learning_rate = grpo::learning_rate(&config, record.step - 1, self.config.train.max_steps);
+        record.entropy_coef = config.entropy_coef;
+        record.entropy_target = controller.target(&config);
+        let mut updating = |done, total| observer(Event::Updating { done, total });
+        let stats = grpo::update(self.policy, &mut progress.optimizer, &batch, record.learning_rate, &mut updating)?;
+        match &stats {
+            Some(stats) => {
+                record::add_update(record, stats);
+                record.elites_imitated = lesson.elites.len();
+            }
+            None => observer(Event::Message(&format!(
+                "step {}: no update, no completion is better than its group",
+                record.step
+            ))),
+        }
+        record.time_update = start.elapsed().as_secs_f64();
+        Ok(stats.map(|stats| stats.entropy))
+    }
+
+    /// What the update learns from, with the reference's log-probabilities where there is a KL penalty.
+    fn batch(
+        &self,
+        lesson: &Lesson<'_>,
+        config: &GrpoConfig,
+        reference: Option<&Reference>,
+    ) -> Result<Batch, TrainError> {
+        let completions = lesson.episodes.clone().map(|episode| episode.completion);
+        let prompts = self.prompts.prompts();
+        let asked = lesson.elites.iter().filter_map(|elite| {
+            let prompt = prompts.iter().find(|prompt| prompt.id == elite.prompt)?;
+            Some(Demonstration { prompt: &prompt.ids, completion: &elite.ids })
+        });
+        let demonstrations: Vec<Demonstration<'_>> = asked.collect();
+        let batch = Batch::new(lesson.prompts, completions, lesson.advantages.clone(), &self.config.rollout, config)
+            .with_demonstrations(&demonstrations, config.elite_coef);
+        let Some(reference) = reference else { return Ok(batch) };
+        let decoder = match reference {
+            Reference::AdaptersOff => self.policy.decoder(),
+            Reference::Frozen(decoder) => decoder,
+        };
+        let logprobs = grpo::reference_logprobs(decoder, Adapters::Off, &batch)?;
+        Ok(batch.with_reference(logprobs))
+    }
+}
+
+/// Writes `completions/step_00012.jsonl`: one line a completion, in order.
+fn log_completions(dir: &RunDir, step: usize, lesson: &Lesson<'_>) -> Result<(), TrainError> {
+    let (episodes, advantages) = (lesson.episodes, lesson.advantages);
+    let mut text = String::new();
+    for (index, (episode, advantage)) in episodes.items().iter().zip(advantages.items()).enumerate() {
+        let prompt = &lesson.prompts[index / episodes.size()];
+        let parts: serde_json::Map<String, serde_json::Value> =
+            episode.reward.parts.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
+        let line = serde_json::json!({
+            "step": step,
+            "index": index,
+            "style": prompt.style,
+            "prompt": prompt.text,
+            "completion": episode.completion.text,
+            "tokens": episode.completion.ids.len(),
+            "finish": episode.completion.finish,
+            "reward": episode.reward.value,
+            "reward_parts": parts,
+            "advantage": advantage,
+            "program": episode.program.as_ref().ok().map(|program| hall_of_fame::hex(&program.digest())),
+            "evaluation": episode.evaluation,
+            "digest": episode.evaluation.digest(),
+        });
+        text.push_str(&line.to_string());
+        text.push('\n');
+    }
+    Ok(dir.write_whole(&format!("completions/step_{step:05}.jsonl"), text.as_bytes())?)
+}
+
+/// Writes `elites/step_00012.jsonl`: one line an elite that played again.
+fn log_replays(dir: &RunDir, step: usize, replays: &[Replayed]) -> Result<(), TrainError> {
+    if replays.is_empty() {
+        return Ok(());
+    }
+    let line = |replayed: &Replayed| {
+        let Replayed { program, reward, evaluation } = replayed;
+        let line = serde_json::json!({
+            "step": step,
+            "program": program,
+            "reward": reward,
+            "evaluation": evaluation,
+            "digest": evaluation.digest(),
+        });
+        format!("{line}\n")
+    };
+    let text: String = replays.iter().map(line).collect();
+    Ok(dir.write_whole(&format!("elites/step_{step:05}.jsonl"), text.as_bytes())?)
+}
