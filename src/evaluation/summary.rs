@@ -123,7 +123,7 @@ pub fn summarise(samples: &[Sample], sizes: &[usize]) -> Summary {
 
 fn unique(samples: &[Sample]) -> usize {
     let programs = samples.iter().filter_map(|sample| sample.program.as_ref().ok());
-    programs.map(Program::form).collect::<BTreeSet<_>>().len()
+    programs.map(Program::digest).collect::<BTreeSet<_>>().len()
 }
 
 fn styles(samples: &[Sample]) -> BTreeMap<String, StyleSummary> {

@@ -1,10 +1,15 @@
-//! What a program says, as a digest: its syntax tree, without what the interpreter never sees.
+//! When two texts are the same program: their syntax trees agree, whatever their layout, comments and local names.
 
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{Hash, Hasher};
 
 use ruff_python_ast::comparable::ComparableModModule;
-use ruff_python_ast::visitor::transformer::{Transformer, walk_stmt};
-use ruff_python_ast::{Expr, Stmt};
+use ruff_python_ast::name::Name;
+use ruff_python_ast::visitor::transformer::{self, Transformer};
+use ruff_python_ast::{
+    Alias, ExceptHandler, Expr, ExprContext, Identifier, Parameter, Pattern, Stmt, StmtFunctionDef, TypeParams,
+};
 
 use super::extract;
 
@@ -13,7 +18,8 @@ const LEVEL_BYTES: usize = 2048;
 /// Stack for a tree of no depth.
 const BASE_BYTES: usize = 128 << 10;
 
-/// Digest of the syntax tree: layout, comments, docstrings, quotes and redundant parentheses do not count.
+/// Digest of the syntax tree: layout, comments, docstrings, quotes, redundant parentheses and the names of variables,
+/// parameters and functions do not count.
 ///
 /// Equal in one build of this program; another version of the parser may name the same tree otherwise.
 pub(super) fn of_syntax(source: &str) -> [u8; 32] {
@@ -21,32 +27,138 @@ pub(super) fn of_syntax(source: &str) -> [u8; 32] {
     let stack = BASE_BYTES + source.len() * LEVEL_BYTES;
     stacker::maybe_grow(stack, stack, || {
         let mut module = extract::parse(source).into_syntax();
-        module.body.iter_mut().for_each(|statement| WithoutDocstrings.visit_stmt(statement));
-        let mut digest = Digest(blake3::Hasher::new_derive_key("grpo-2048 program v2"));
+        let names = Bound::default();
+        names.visit_body(&mut module.body);
+        names.into_renaming().visit_body(&mut module.body);
+        let mut digest = Digest(blake3::Hasher::new_derive_key("grpo-2048 program v3"));
         ComparableModModule::from(&module).hash(&mut digest);
         *digest.0.finalize().as_bytes()
     })
 }
 
-/// Takes strings that stand alone out of functions, unless nothing else is there.
-struct WithoutDocstrings;
-
-impl Transformer for WithoutDocstrings {
-    fn visit_stmt(&self, statement: &mut Stmt) {
-        if let Stmt::FunctionDef(function) = statement
-            && !function.body.iter().all(is_string)
-        {
-            function.body.retain(|statement| !is_string(statement));
-        }
-        walk_stmt(self, statement);
-    }
-
-    // Lambdas hold no statements.
-    fn visit_expr(&self, _: &mut Expr) {}
+/// Names that a program gives to things, in the order of their appearance; takes docstrings away on its walk.
+#[derive(Default)]
+struct Bound {
+    numbers: RefCell<BTreeMap<Name, usize>>,
+    /// Names that are also bound where [`Renaming`] does not reach, and so stay.
+    fixed: RefCell<BTreeSet<Name>>,
 }
 
-fn is_string(statement: &Stmt) -> bool {
-    matches!(statement, Stmt::Expr(expression) if matches!(*expression.value, Expr::StringLiteral(_)))
+impl Bound {
+    fn bind(&self, name: &Name) {
+        let mut numbers = self.numbers.borrow_mut();
+        let next = numbers.len();
+        numbers.entry(name.clone()).or_insert(next);
+    }
+
+    fn fix<'a>(&self, names: impl IntoIterator<Item = &'a Identifier>) {
+        self.fixed.borrow_mut().extend(names.into_iter().map(|name| name.id.clone()));
+    }
+
+    fn into_renaming(self) -> Renaming {
+        let fixed = self.fixed.into_inner();
+        // No identifier can look like this, so no name that stays is met by one that is given.
+        let named = self.numbers.into_inner().into_iter().filter(|(name, _)| !fixed.contains(name));
+        Renaming { names: named.map(|(name, number)| (name, Name::from(format!("${number}")))).collect() }
+    }
+}
+
+impl Transformer for Bound {
+    fn visit_stmt(&self, statement: &mut Stmt) {
+        match statement {
+            Stmt::FunctionDef(function) => {
+                self.bind(&function.name.id);
+                drop_docstring(function);
+            }
+            Stmt::ClassDef(class) => self.fix([&class.name]),
+            Stmt::Global(global) => self.fix(&global.names),
+            Stmt::Nonlocal(nonlocal) => self.fix(&nonlocal.names),
+            _ => {}
+        }
+        transformer::walk_stmt(self, statement);
+    }
+
+    fn visit_expr(&self, expression: &mut Expr) {
+        transformer::walk_expr(self, expression);
+        if let Expr::Name(name) = expression
+            && matches!(name.ctx, ExprContext::Store)
+        {
+            self.bind(&name.id);
+        }
+    }
+
+    fn visit_parameter(&self, parameter: &mut Parameter) {
+        self.bind(&parameter.name.id);
+        transformer::walk_parameter(self, parameter);
+    }
+
+    fn visit_alias(&self, alias: &mut Alias) {
+        self.fix([&alias.name]);
+        self.fix(&alias.asname);
+    }
+
+    fn visit_except_handler(&self, handler: &mut ExceptHandler) {
+        let ExceptHandler::ExceptHandler(inner) = handler;
+        self.fix(&inner.name);
+        transformer::walk_except_handler(self, handler);
+    }
+
+    fn visit_pattern(&self, pattern: &mut Pattern) {
+        match pattern {
+            Pattern::MatchAs(capture) => self.fix(&capture.name),
+            Pattern::MatchStar(capture) => self.fix(&capture.name),
+            Pattern::MatchMapping(mapping) => self.fix(&mapping.rest),
+            _ => {}
+        }
+        transformer::walk_pattern(self, pattern);
+    }
+
+    fn visit_type_params(&self, parameters: &mut TypeParams) {
+        self.fix(parameters.iter().map(|parameter| parameter.name()));
+        transformer::walk_type_params(self, parameters);
+    }
+}
+
+/// Takes away what documents a function, unless that is all there is in it.
+fn drop_docstring(function: &mut StmtFunctionDef) {
+    let documents = |statement: &Stmt| matches!(statement, Stmt::Expr(inner) if inner.value.is_string_literal_expr());
+    if function.body.len() > 1 && function.body.first().is_some_and(documents) {
+        function.body.remove(0);
+    }
+}
+
+/// Numbers in the place of names.
+struct Renaming {
+    names: BTreeMap<Name, Name>,
+}
+
+impl Renaming {
+    fn rename(&self, name: &mut Name) {
+        if let Some(new) = self.names.get(name) {
+            *name = new.clone();
+        }
+    }
+}
+
+impl Transformer for Renaming {
+    fn visit_stmt(&self, statement: &mut Stmt) {
+        if let Stmt::FunctionDef(function) = statement {
+            self.rename(&mut function.name.id);
+        }
+        transformer::walk_stmt(self, statement);
+    }
+
+    fn visit_expr(&self, expression: &mut Expr) {
+        if let Expr::Name(name) = expression {
+            self.rename(&mut name.id);
+        }
+        transformer::walk_expr(self, expression);
+    }
+
+    fn visit_parameter(&self, parameter: &mut Parameter) {
+        self.rename(&mut parameter.name.id);
+        transformer::walk_parameter(self, parameter);
+    }
 }
 
 /// Hashes what is `Hash` into a digest that does not depend on the process.

@@ -5,7 +5,6 @@
 
 mod digest;
 mod extract;
-mod form;
 #[cfg(test)]
 mod tests;
 
@@ -68,16 +67,10 @@ impl Program {
         line_count(&self.source)
     }
 
-    /// A digest of what the program says: its syntax tree, whatever its layout, comments and docstrings.
+    /// A digest of what the program does: its syntax tree, whatever its layout, comments, docstrings and the names of
+    /// its variables, parameters and functions.
     pub fn digest(&self) -> [u8; 32] {
         self.digest
-    }
-
-    /// A digest of the program's syntax tree: besides what [`digest`](Self::digest) passes over, quotes, parentheses,
-    /// line breaks, docstrings and the names of variables, parameters and functions do not count. The same as
-    /// [`digest`](Self::digest) for a program of a nesting that nobody writes by hand.
-    pub fn form(&self) -> [u8; 32] {
-        form::digest(&self.source).unwrap_or(self.digest)
     }
 }
 
