@@ -39,6 +39,8 @@
 //! | reward | one number with its breakdown |
 //! | episode | completion, evaluation and reward |
 //! | advantage | an episode's reward relative to its group |
+//! | tied | of a group: all rewards are equal, so there is nothing to learn from it |
+//! | elite | one of the best distinct programs of a style, imitated in later steps |
 //! | step, update | one turn of the loop, one application of the optimiser inside it |
 //!
 //! # Where to add things

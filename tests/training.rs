@@ -17,10 +17,10 @@ const SMALL: &[&str] = &[
     "4",
     "--games",
     "1",
-    "--max-completion-length",
-    "160",
     "--seed",
     "11",
+    "--set",
+    "rollout.max_completion_length=160",
     "--set",
     "train.eval_samples=4",
     "--set",
@@ -217,10 +217,12 @@ fn a_control_says_so_and_learns_from_rewards_that_say_nothing() {
 fn a_run_that_can_no_longer_learn_exits_3_and_names_the_checkpoint_of_before() {
     let root = tempfile::tempdir().unwrap();
     let dir = root.path().join("run");
-    let mut more = vec!["--steps", "5", "--max-completion-length", "4", "--save-steps", "1"];
-    for setting in ["window=2", "grace_steps=1", "warn_clipped=0", "stop_clipped=0.9"] {
-        more.extend(["--set", Box::leak(format!("guard.{setting}").into_boxed_str())]);
-    }
+    let more = [
+        &["--steps", "5", "--save-steps", "1", "--max-completion-length", "4"][..],
+        &["--set", "guard.window=2", "--set", "guard.grace_steps=1"],
+        &["--set", "guard.warn_clipped=0", "--set", "guard.stop_clipped=0.9"],
+    ]
+    .concat();
     let output = train(&dir, &more).stderr(Stdio::piped()).output().unwrap();
     let message = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{message}");

@@ -37,7 +37,9 @@ pub fn text(summary: &Summary, elapsed: Duration) -> String {
     text.push_str(&format!("\nmetrics     {}\n", summary.output_dir.join(METRICS_FILE).display()));
     text.push_str(&format!("programs    {}\n", summary.output_dir.join("hall_of_fame.json").display()));
     text.push_str(&format!("checkpoint  {}\n", summary.checkpoint.display()));
-    text.push_str(&format!("go on       grpo-2048 train --resume {dir} --steps N\n"));
+    if summary.stopped.is_none() {
+        text.push_str(&format!("go on       grpo-2048 train --resume {dir} --steps N\n"));
+    }
     text
 }
 
@@ -157,6 +159,7 @@ fn percent(share: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::train::guard::Collapse;
 
     #[test]
     fn a_summary_compares_the_ends_and_shows_the_best_program() {
@@ -203,5 +206,30 @@ mod tests {
         for words in expected {
             assert!(text.contains(words), "{words} in {text}");
         }
+    }
+
+    #[test]
+    fn a_stop_names_what_collapsed_the_checkpoint_of_before_and_the_way_on() {
+        let reason = "8.6% of the programs distinct over steps 46-53, 98% at best (stops below 10%)";
+        let collapse = Collapse { step: 53, began: 36, reasons: vec![reason.into()], remedy: "set grpo.beta=0.02" };
+        let message = |last_good: Option<&str>, adapters| {
+            let stop = Stopped { collapse: collapse.clone(), last_good: last_good.map(Into::into), adapters };
+            let mut config = Config::preset("builtin").unwrap();
+            config.model.model = "some/model".into();
+            let CliError::Stopped { message, hint } = stopped(&stop, &config) else { panic!("a stop") };
+            format!("{message}\nhint: {hint}")
+        };
+        let full = message(Some("runs/train-001/checkpoint-30"), false);
+        for words in
+            ["after step 53", reason, "last good checkpoint: runs/train-001/checkpoint-30; it began at step 36"]
+        {
+            assert!(full.contains(words), "{words} in {full}");
+        }
+        assert!(full.ends_with(
+            "set grpo.beta=0.02; start from there with\n  grpo-2048 train --model runs/train-001/checkpoint-30"
+        ));
+        let adapters = message(Some("c-30"), true);
+        assert!(adapters.ends_with("grpo-2048 train --model some/model --set model.adapter=c-30"), "{adapters}");
+        assert!(message(None, false).contains("no checkpoint is left"));
     }
 }

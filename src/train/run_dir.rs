@@ -15,6 +15,8 @@ pub const RUNS: &str = "runs";
 const CONFIG: &str = "config.toml";
 /// Names the newest complete checkpoint.
 const LATEST: &str = "checkpoint-latest";
+/// Sections that no step depends on: a run may go on with others.
+const FREE_SECTIONS: &[&str] = &["guard", "sft"];
 /// Settings that may change when a run goes on: they do not change what a step computes.
 const FREE_KEYS: &[&str] = &[
     "train.max_steps",
@@ -25,18 +27,6 @@ const FREE_KEYS: &[&str] = &[
     "train.eval_samples",
     "train.eval_games",
     "arena.parallel_rewards",
-    "guard.stop",
-    "guard.window",
-    "guard.grace_steps",
-    "guard.warn_tied",
-    "guard.warn_unique",
-    "guard.warn_entropy",
-    "guard.warn_parsed",
-    "guard.warn_clipped",
-    "guard.stop_tied",
-    "guard.stop_unique",
-    "guard.stop_entropy",
-    "guard.stop_clipped",
 ];
 
 /// Why an output directory cannot be used.
@@ -294,7 +284,7 @@ fn differences(recorded: &Config, wanted: &Config, free: &[&str]) -> Vec<String>
         for (key, value) in values.as_table().into_iter().flatten() {
             let dotted = format!("{section}.{key}");
             let other = &wanted[section][key];
-            if value != other && !free.contains(&dotted.as_str()) && section != "sft" {
+            if value != other && !free.contains(&dotted.as_str()) && !FREE_SECTIONS.contains(&section.as_str()) {
                 differing.push(format!("{dotted}: {value} -> {other}"));
             }
         }
@@ -341,95 +331,4 @@ fn is_empty(path: &Path) -> Result<bool, RunDirError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn config(dir: &Path) -> Config {
-        let mut config = Config::preset("builtin").unwrap();
-        config.train.output_dir = dir.to_owned();
-        config
-    }
-
-    const NEWEST: Retention = Retention { limit: 2, before: None };
-
-    #[test]
-    fn the_checkpoint_from_before_the_trouble_stays() {
-        let root = tempfile::tempdir().unwrap();
-        let dir = RunDir::create(&config(&root.path().join("run")), &[]).unwrap();
-        let steps = || dir.checkpoints().into_iter().map(|(step, _)| step).collect::<Vec<_>>();
-        for step in [10, 20, 30, 40, 50] {
-            dir.write_whole_dir::<RunDirError>(&format!("checkpoint-{step}"), |_| Ok(())).unwrap();
-        }
-        dir.advance("checkpoint-50", Retention { limit: 2, before: Some(27) }).unwrap();
-        assert_eq!(steps(), [20, 40, 50]);
-        dir.advance("checkpoint-50", Retention { limit: 2, before: Some(10) }).unwrap();
-        assert_eq!(steps(), [40, 50], "nothing is left from before");
-    }
-
-    #[test]
-    fn a_directory_with_a_run_is_refused_and_differences_are_named() {
-        let root = tempfile::tempdir().unwrap();
-        let mut config = config(&root.path().join("run"));
-        drop(RunDir::create(&config, &[]).unwrap());
-        assert!(
-            matches!(RunDir::create(&config, &[]), Err(RunDirError::Occupied { differing, .. }) if differing.is_empty())
-        );
-        config.rollout.groups = 3;
-        let message = RunDir::create(&config, &[]).unwrap_err().to_string();
-        assert!(message.contains("rollout.groups: 8 -> 3") && message.contains("--resume"), "{message}");
-    }
-
-    #[test]
-    fn a_foreign_directory_is_left_alone() {
-        let root = tempfile::tempdir().unwrap();
-        fs::write(root.path().join("thesis.tex"), "mine").unwrap();
-        assert!(matches!(RunDir::create(&config(root.path()), &[]), Err(RunDirError::Foreign { .. })));
-    }
-
-    #[test]
-    fn two_processes_do_not_share_a_run() {
-        let root = tempfile::tempdir().unwrap();
-        let config = config(&root.path().join("run"));
-        let first = RunDir::create(&config, &[]).unwrap();
-        first.write_whole_dir::<RunDirError>("checkpoint-1", |_| Ok(())).unwrap();
-        first.advance("checkpoint-1", NEWEST).unwrap();
-        assert!(matches!(RunDir::reopen(first.path(), &config), Err(RunDirError::Locked { .. })));
-    }
-
-    #[test]
-    fn a_checkpoint_that_cannot_be_finished_leaves_the_last_one() {
-        let root = tempfile::tempdir().unwrap();
-        let config = config(&root.path().join("run"));
-        let dir = RunDir::create(&config, &[]).unwrap();
-        dir.write_whole_dir::<RunDirError>("checkpoint-1", |path| {
-            fs::write(path.join("model"), "one").map_err(RunDirError::io(path))
-        })
-        .unwrap();
-        dir.advance("checkpoint-1", NEWEST).unwrap();
-        let full = dir.write_whole_dir::<RunDirError>("checkpoint-2", |path| {
-            fs::write(path.join("model"), "tw").unwrap();
-            Err(RunDirError::Io { path: path.to_owned(), source: io::Error::from(io::ErrorKind::StorageFull) })
-        });
-        assert!(full.is_err());
-        assert_eq!(latest_checkpoint(dir.path()).unwrap(), dir.path().join("checkpoint-1"));
-        assert!(!dir.path().join("checkpoint-2").exists());
-    }
-
-    #[test]
-    fn only_the_newest_checkpoints_stay_and_leftovers_are_swept() {
-        let root = tempfile::tempdir().unwrap();
-        let config = config(&root.path().join("run"));
-        let dir = RunDir::create(&config, &[]).unwrap();
-        for step in [2, 10, 9] {
-            dir.write_whole_dir::<RunDirError>(&format!("checkpoint-{step}"), |_| Ok(())).unwrap();
-        }
-        dir.advance("checkpoint-10", NEWEST).unwrap();
-        assert!(!dir.path().join("checkpoint-2").exists() && dir.path().join("checkpoint-9").exists());
-        fs::create_dir(dir.path().join(".partial-killed")).unwrap();
-        let path = dir.path().to_owned();
-        drop(dir);
-        let (_dir, checkpoint) = RunDir::reopen(&path, &config).unwrap();
-        assert_eq!(checkpoint, path.join("checkpoint-10"));
-        assert!(!path.join(".partial-killed").exists());
-    }
-}
+mod tests;

@@ -1,0 +1,125 @@
+use super::*;
+use crate::config::Config;
+
+fn config() -> GuardConfig {
+    Config::preset("builtin").unwrap().guard
+}
+
+fn healthy(step: usize) -> StepRecord {
+    StepRecord { step, frac_parsed: 0.95, frac_unique: 0.98, entropy: Some(0.29), ..StepRecord::default() }
+}
+
+/// Goes from `from` at step 20 straight to `to` at step 50, and stays.
+fn falling(step: usize, from: f64, to: f64) -> f64 {
+    from + (to - from) * ((step as f64 - 20.0) / 30.0).clamp(0.0, 1.0)
+}
+
+fn watch(config: &GuardConfig, steps: usize, record: impl Fn(usize) -> StepRecord) -> Vec<Watch> {
+    let mut guard = Guard::new(config, &[]);
+    (1..=steps).map(|step| guard.observe(&record(step))).collect()
+}
+
+fn news(watches: &[Watch]) -> Vec<(usize, &str)> {
+    let mut all = Vec::new();
+    for (index, watch) in watches.iter().enumerate() {
+        all.extend(watch.news.iter().map(|line| (index + 1, line.as_str())));
+    }
+    all
+}
+
+fn collapsing(step: usize) -> StepRecord {
+    let unique = falling(step, 63.0, 3.0) / 64.0;
+    StepRecord { frac_unique: unique, entropy: Some(falling(step, 0.29, 0.02)), ..healthy(step) }
+}
+
+#[test]
+fn a_collapse_is_warned_of_then_stopped_and_names_the_checkpoint_of_before() {
+    let watches = watch(&config(), 60, collapsing);
+    // Distinct programs fall by 2 of 64 a step: 31 at step 36 is the first below half. The mean of eight steps is
+    // 32 at step 39 and 30 at step 40; 6.75 at step 52 and 5.5 at step 53, where a tenth is 6.4.
+    let first = watches.iter().position(|watch| watch.level > Level::Ok).unwrap() + 1;
+    assert_eq!(first, 40);
+    assert_eq!(watches[39].standing, [(Symptom::Unique, Level::Warning)]);
+    let stopped = watches.iter().position(|watch| watch.collapse.is_some()).unwrap() + 1;
+    assert_eq!(stopped, 53);
+    let collapse = watches[52].collapse.as_ref().unwrap();
+    assert_eq!((collapse.step, collapse.began), (53, 36));
+    assert_eq!(collapse.last_good([0, 10, 20, 30, 40, 50]), Some(30));
+    assert_eq!(collapse.last_good([36, 40]), None);
+    assert_eq!(collapse.reasons[0], "8.6% of the programs distinct over steps 46-53, 98% at best (stops below 10%)");
+    assert!(collapse.reasons[1].starts_with("entropy at 11% of the first step's"), "{:?}", collapse.reasons);
+    assert!(collapse.remedy.contains("grpo.entropy_target"), "{}", collapse.remedy);
+    let said = news(&watches[..53]);
+    assert_eq!(said.len(), 3, "two warnings and one stop, each once: {said:?}");
+    assert_eq!(
+        said[0].1,
+        "warning, step 40: 47% of the programs distinct over steps 33-40, 98% at best (warns below 50%)"
+    );
+}
+
+#[test]
+fn a_healthy_run_says_nothing() {
+    let watches = watch(&config(), 200, |step| StepRecord {
+        frac_unique: falling(step, 63.0, 52.0) / 64.0,
+        entropy: Some(falling(step, 0.29, 0.19)),
+        frac_reward_zero_std: if step % 4 == 0 { 0.25 } else { 0.0 },
+        clipped_ratio: 0.05,
+        ..healthy(step)
+    });
+    assert!(watches.iter().all(|watch| watch.level == Level::Ok && watch.news.is_empty()), "{:?}", news(&watches));
+}
+
+#[test]
+fn a_model_that_starts_low_is_not_warned_of_what_it_never_had() {
+    let weak =
+        |step: usize| StepRecord { frac_parsed: 0.3, frac_unique: 0.4, frac_reward_zero_std: 0.4, ..healthy(step) };
+    let watches = watch(&config(), 30, weak);
+    assert!(watches[..20].iter().all(|watch| watch.level == Level::Ok));
+    assert_eq!(watches[20].standing, [(Symptom::Tied, Level::Warning)], "after the grace");
+    assert_eq!(news(&watches).len(), 1);
+    let worse = |step: usize| StepRecord { frac_parsed: if step > 30 { 0.1 } else { 0.3 }, ..healthy(step) };
+    let watches = watch(&config(), 60, worse);
+    assert_eq!(watches[59].standing, [(Symptom::Parsed, Level::Warning)], "but of what it has lost");
+}
+
+#[test]
+fn a_run_without_signal_or_without_programs_is_stopped() {
+    let tied = |step: usize| StepRecord { frac_reward_zero_std: f64::from(u8::from(step > 8)), ..healthy(step) };
+    let watches = watch(&config(), 40, tied);
+    assert_eq!(watches.iter().position(|watch| watch.collapse.is_some()), Some(15), "steps 9 to 16");
+    assert_eq!(watches[15].collapse.as_ref().unwrap().began, 9);
+    let mute = |step: usize| StepRecord { frac_parsed: if step > 20 { 0.0 } else { 0.9 }, ..healthy(step) };
+    let watches = watch(&config(), 40, mute);
+    assert_eq!(watches.iter().position(|watch| watch.collapse.is_some()), Some(27), "steps 21 to 28");
+    let reason = &watches[27].collapse.as_ref().unwrap().reasons[0];
+    assert_eq!(reason, "0% of the completions parse over steps 21-28, 90% at best (stops at nothing)");
+    let never = watch(&config(), 40, |step| StepRecord { frac_parsed: 0.0, ..healthy(step) });
+    assert!(never.iter().all(|watch| watch.collapse.is_none()), "nothing was lost");
+}
+
+#[test]
+fn a_warning_is_repeated_only_after_a_whole_window_of_health() {
+    let flapping = |step: usize| StepRecord { clipped_ratio: if step % 16 < 8 { 0.0 } else { 0.9 }, ..healthy(step) };
+    assert_eq!(news(&watch(&config(), 60, flapping)).len(), 1);
+    let rare = |step: usize| StepRecord { clipped_ratio: if step % 40 < 30 { 0.0 } else { 0.9 }, ..healthy(step) };
+    assert_eq!(news(&watch(&config(), 80, rare)).len(), 2);
+}
+
+#[test]
+fn a_resumed_guard_goes_on_as_if_it_had_never_stopped() {
+    let watches = watch(&config(), 53, collapsing);
+    for cut in [1, 30, 41, 52] {
+        let records: Vec<StepRecord> = (1..=cut).map(collapsing).collect();
+        let mut resumed = Guard::new(&config(), &records);
+        let rest: Vec<Watch> = (cut + 1..=53).map(|step| resumed.observe(&collapsing(step))).collect();
+        assert_eq!(rest, watches[cut..]);
+    }
+}
+
+#[test]
+fn without_stop_it_only_warns() {
+    let watches = watch(&GuardConfig { stop: false, ..config() }, 60, collapsing);
+    assert!(watches.iter().all(|watch| watch.collapse.is_none()));
+    assert_eq!(watches[59].level, Level::Stop);
+    assert!(news(&watches).iter().any(|(_, line)| line.ends_with("guard.stop = false, going on")));
+}
