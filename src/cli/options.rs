@@ -6,6 +6,7 @@ use clap::{Args, Command};
 
 use super::CliError;
 use crate::config::{Config, ConfigError, Layers};
+use crate::prompt::PROGRAM;
 
 /// Arguments that stand for one configuration key each: name of the argument, key.
 const KEYS: &[(&str, &str)] = &[
@@ -133,12 +134,18 @@ impl SourceArgs {
         Ok(flags.lay(layers)?)
     }
 
-    /// The built-in model has a preset of its own; everything else is a language model.
+    /// The built-in model, and what was trained from it, has a preset of its own; everything else is a language model.
     fn preset_of_model(&self, flags: &Flags) -> Result<&'static str, CliError> {
         let mut layers = Layers::default();
         self.lay(&mut layers, flags)?;
-        Ok(if layers.resolve()?.model.model == "builtin" { "builtin" } else { "llm" })
+        Ok(if is_builtin(&layers.resolve()?.model.model) { "builtin" } else { "llm" })
     }
+}
+
+/// Whether `model` is the built-in one or has its vocabulary, as a checkpoint of it has.
+fn is_builtin(model: &str) -> bool {
+    let vocabulary = || std::fs::read_to_string(Path::new(model).join("tokenizer.json"));
+    model == "builtin" || vocabulary().is_ok_and(|text| text.contains(PROGRAM))
 }
 
 /// Adds `[default: ...]` to the help of every argument that stands for a key and has no default of its own, from where
@@ -194,5 +201,8 @@ mod tests {
         flags.add("model", Some("some/model")).add("groups", Some(5_i64));
         let config = source.resolve(&flags).unwrap();
         assert_eq!((config.rollout.groups, config.train.seed, config.model.lora_r), (5, 9, 16));
+        let mut checkpoint = Flags::default();
+        checkpoint.add("model", Some(concat!(env!("CARGO_MANIFEST_DIR"), "/models/builtin")));
+        assert_eq!(source.resolve(&checkpoint).unwrap().model.lora_r, 0);
     }
 }
