@@ -34,6 +34,8 @@ pub enum Purpose {
     Dropout = 10,
     /// Choices of the native baselines.
     Baseline = 11,
+    /// Boards of the reward check before a run.
+    Preflight = 12,
 }
 
 /// A 64-bit seed with a path behind it.

@@ -7,7 +7,7 @@ use std::time::Instant;
 use clap::Args;
 
 use super::options::{Flags, SourceArgs, WorkerArgs};
-use super::{CliError, interrupt, loading, output, playing, report};
+use super::{CliError, interrupt, loading, output, playing, preflight, report};
 use crate::config::Config;
 use crate::metrics::{Console, Event, JsonlSink, Show, Sink, SinkError, Sinks, TerminalSink};
 use crate::policy::{self, Device};
@@ -109,6 +109,7 @@ impl TrainArgs {
         let mut policy = loading::policy_shown(&config, &device, console)?;
         let prompts = loading::prompts(&config, &policy)?;
         let arena = playing::open_arena(&config, console)?;
+        preflight::require(&config, &arena, console)?;
 
         let show = if config.arena.parallel_rewards == 0 { Show::Completions } else { Show::Steps };
         let mut terminal = TerminalSink::new(console.clone(), show);

@@ -149,6 +149,7 @@ pub struct TrainConfig {
     pub seed: u64,
     pub max_steps: usize,
     pub output_dir: PathBuf,
+    pub preflight: bool,
     pub save_steps: usize,
     pub save_total_limit: usize,
     pub eval_steps: usize,

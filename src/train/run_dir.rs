@@ -19,6 +19,7 @@ const LATEST: &str = "checkpoint-latest";
 const FREE_KEYS: &[&str] = &[
     "train.max_steps",
     "train.output_dir",
+    "train.preflight",
     "train.save_steps",
     "train.save_total_limit",
     "train.eval_steps",
