@@ -52,9 +52,18 @@ struct Finding {
     finding: String,
 }
 
+/// The object of `--json`.
+#[derive(Serialize)]
+struct Examined<'a> {
+    version: &'static str,
+    findings: &'a [Finding],
+    /// The reference players and what their rewards show; null when nothing could be played.
+    reward: Option<&'a Report>,
+}
+
 /// A finding that stops a run; the findings themselves have been printed.
 #[derive(Debug, thiserror::Error)]
-#[error("this machine is not ready: {0}")]
+#[error("not ready to train: {0}")]
 struct NotReady(String);
 
 impl Finding {
@@ -283,6 +292,6 @@ fn text(findings: &[Finding], reward: Option<&Report>) -> String {
 }
 
 fn json(findings: &[Finding], reward: Option<&Report>) -> Result<String, CliError> {
-    let object = serde_json::json!({ "version": env!("CARGO_PKG_VERSION"), "findings": findings, "reward": reward });
+    let object = Examined { version: env!("CARGO_PKG_VERSION"), findings, reward };
     Ok(format!("{}\n", serde_json::to_string(&object).map_err(CliError::run)?))
 }

@@ -110,6 +110,10 @@ impl TrainArgs {
         let prompts = loading::prompts(&config, &policy)?;
         let arena = playing::open_arena(&config, console)?;
         preflight::require(&config, &arena, console)?;
+        if stop.load(Ordering::SeqCst) {
+            // Nothing has been trained yet that a checkpoint could keep.
+            return Err(CliError::Interrupted);
+        }
 
         let show = if config.arena.parallel_rewards == 0 { Show::Completions } else { Show::Steps };
         let mut terminal = TerminalSink::new(console.clone(), show);

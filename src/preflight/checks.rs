@@ -136,9 +136,11 @@ impl Evidence<'_> {
         let range = self.reward(best) - self.reward(worst);
         let share = if range > 0.0 { climb / range } else { 0.0 };
         let text = format!(
-            "from {} to {} is {:.0}% of the range of rewards",
-            self.earns(CYCLE),
-            self.earns(best),
+            "from {} {:.3} to {} {:.3} is {:.0}% of the range of rewards",
+            RUNGS[CYCLE].name,
+            self.reward(CYCLE),
+            RUNGS[best].name,
+            self.reward(best),
             100.0 * share
         );
         match share {
@@ -223,6 +225,8 @@ impl Evidence<'_> {
     /// A cheat earns no more than the player it is a copy of.
     fn cheats(&self) -> Finding {
         let cheats = CHEATS.iter().zip(&self.judged[RUNGS.len()..]);
+        // A limit that stops the honest player at another call than its copy says nothing about cheating.
+        let cheats = cheats.filter(|(cheat, _)| !self.is_limited(cheat.honest));
         let paid: Vec<String> = cheats
             .filter(|(cheat, judged)| rises(self.reward(cheat.honest), judged.reward.value))
             .map(|(cheat, judged)| {

@@ -102,5 +102,10 @@ fn changed(config: &Config, key: &'static str) -> Option<Setting> {
     let defaults = Config::preset("builtin").expect("presets are tested");
     let (section, name) = key.split_once('.')?;
     let (found, default) = (&table(config)[section][name], &table(&defaults)[section][name]);
-    (found != default).then(|| Setting { key, found: found.to_string(), default: default.to_string() })
+    (found != default).then(|| Setting { key, found: words(found), default: words(default) })
+}
+
+/// `1e200` is easier to read than two hundred zeros.
+fn words(value: &toml::Value) -> String {
+    value.as_float().map_or_else(|| value.to_string(), |number| format!("{number:?}"))
 }

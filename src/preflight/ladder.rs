@@ -29,8 +29,12 @@ pub const BROKEN: u8 = 0;
 pub const BLIND: u8 = 3;
 /// Lowest rank that reaches the target tile.
 pub const STRONG: u8 = 5;
+/// The player whose answer is no move.
+const NO_MOVE: usize = 2;
 /// The player that pushes one way only.
 pub const CONSTANT: usize = 3;
+/// The player that goes to and fro between two moves.
+const TOGGLE: usize = 4;
 /// The player that goes round the four moves.
 pub const CYCLE: usize = 5;
 /// The player whose single games are compared.
@@ -41,13 +45,13 @@ pub const RUNGS: [Rung; 10] = [
     Rung { name: "syntax error", rank: BROKEN, games: 1, source: include_str!("ladder/syntax_error.py") },
     Rung { name: "crash", rank: BROKEN, games: 1, source: include_str!("ladder/crash.py") },
     Rung { name: "no move", rank: BROKEN, games: 1, source: include_str!("ladder/no_move.py") },
-    Rung { name: "constant", rank: 1, games: 16, source: include_str!("ladder/constant.py") },
-    Rung { name: "toggle", rank: 2, games: 16, source: include_str!("ladder/toggle.py") },
-    Rung { name: "cycle", rank: BLIND, games: 48, source: include_str!("ladder/cycle.py") },
-    Rung { name: "first legal", rank: BLIND, games: 48, source: include_str!("ladder/priority.py") },
-    Rung { name: "greedy", rank: 4, games: 48, source: include_str!("ladder/greedy.py") },
+    Rung { name: "constant", rank: 1, games: 12, source: include_str!("ladder/constant.py") },
+    Rung { name: "toggle", rank: 2, games: 12, source: include_str!("ladder/toggle.py") },
+    Rung { name: "cycle", rank: BLIND, games: 40, source: include_str!("ladder/cycle.py") },
+    Rung { name: "first legal", rank: BLIND, games: 40, source: include_str!("ladder/priority.py") },
+    Rung { name: "greedy", rank: 4, games: 40, source: include_str!("ladder/greedy.py") },
     Rung { name: "monotone", rank: STRONG, games: 8, source: include_str!("ladder/monotone.py") },
-    Rung { name: "two moves", rank: 6, games: 3, source: include_str!("ladder/two_ply.py") },
+    Rung { name: "two moves", rank: 6, games: 2, source: include_str!("ladder/two_ply.py") },
 ];
 
 /// A program that tries to be paid for something other than its play.
@@ -64,12 +68,16 @@ pub struct Cheat {
 pub const CHEATS: [Cheat; 4] = [
     Cheat {
         name: "writing a 2048 tile into its board",
-        honest: CYCLE,
+        honest: TOGGLE,
         source: include_str!("cheats/writes_a_tile.py"),
     },
     Cheat { name: "replacing its board", honest: CONSTANT, source: include_str!("cheats/replaces_the_board.py") },
-    Cheat { name: "many moves in one answer", honest: 2, source: include_str!("cheats/many_moves_at_once.py") },
-    Cheat { name: "an answer that equals every move", honest: 2, source: include_str!("cheats/equals_every_move.py") },
+    Cheat { name: "many moves in one answer", honest: NO_MOVE, source: include_str!("cheats/many_moves_at_once.py") },
+    Cheat {
+        name: "an answer that equals every move",
+        honest: NO_MOVE,
+        source: include_str!("cheats/equals_every_move.py"),
+    },
 ];
 
 /// A completion and the boards it is to be judged on.

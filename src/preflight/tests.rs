@@ -164,7 +164,7 @@ fn a_move_without_effect_that_counts_as_progress_is_found() {
             judged.reward = reward::score(&judged.evaluation, &CONFIG.reward);
         }
     });
-    assert!(problem(&report, Check::NoOp).contains("freeze in 0 of 16 games"));
+    assert!(problem(&report, Check::NoOp).contains("freeze in 0 of 12 games"));
     assert!(problem(&report, Check::Replay).contains("constant, game 1: "));
 }
 
@@ -207,9 +207,23 @@ fn a_cheat_that_pays_is_found() {
         }
     });
     let text = problem(&report, Check::Cheats);
-    assert!(text.contains("1 of 4 cheats") && text.contains("writing a 2048 tile into its board earns 20."), "{text}");
+    assert!(text.contains("1 of 4 cheats") && text.contains("writing a 2048 tile into its board earns 19.9"), "{text}");
     let others = report.findings.iter().filter(|finding| finding.check != Check::Cheats);
     assert!(others.into_iter().all(|finding| finding.level == Level::Ok), "{:?}", levels(&report));
+}
+
+#[test]
+fn a_tile_that_a_program_wrote_itself_is_found_in_the_evidence_too() {
+    let report = planted(|trial, judged| {
+        if trial.text.contains("board[0][0] = 2048") {
+            for game in &mut judged.evaluation.games {
+                (game.score, game.max_tile, game.final_board[0][0]) = (20_000, 2048, 2048);
+            }
+            judged.reward = reward::score(&judged.evaluation, &CONFIG.reward);
+        }
+    });
+    assert!(problem(&report, Check::Replay).contains("writing a 2048 tile into its board, game 1: 20000 points"));
+    assert!(problem(&report, Check::Cheats).contains("toggle earns -0.0"));
 }
 
 #[test]
@@ -219,7 +233,7 @@ fn a_cap_on_moves_that_keeps_the_target_out_of_reach_is_found() {
     config.arena.moves_max = 500;
     let report = examine(&config, &Fixed(play(&config, &ladder::trials()))).unwrap();
     let text = problem(&report, Check::Target);
-    assert!(text.contains("no reference player reaches 2048 in 11 games"), "{text}");
+    assert!(text.contains("no reference player reaches 2048 in 10 games"), "{text}");
     let setting = report.finding(Check::Target).unwrap().setting.clone().unwrap();
     assert_eq!((setting.key, &*setting.found, &*setting.default), ("arena.moves_max", "500", "100000"));
 }
