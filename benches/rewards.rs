@@ -17,13 +17,13 @@ use grpo_2048::seed::{Purpose, Seed};
 use grpo_sandbox::Sandbox;
 
 const LADDER: [(&str, &str, u64); 7] = [
-    ("constant", include_str!("../tests/ladder/constant.py"), 200),
-    ("random_move", include_str!("../tests/ladder/random_move.py"), 100),
-    ("cycle", include_str!("../tests/ladder/cycle.py"), 100),
-    ("priority", include_str!("../tests/ladder/priority.py"), 40),
-    ("greedy", include_str!("../tests/ladder/greedy.py"), 40),
-    ("monotone", include_str!("../tests/ladder/monotone.py"), 16),
-    ("two_ply", include_str!("../tests/ladder/two_ply.py"), 8),
+    ("constant", include_str!("../src/preflight/ladder/constant.py"), 200),
+    ("random_move", include_str!("../src/preflight/ladder/random_move.py"), 100),
+    ("cycle", include_str!("../src/preflight/ladder/cycle.py"), 100),
+    ("priority", include_str!("../src/preflight/ladder/priority.py"), 40),
+    ("greedy", include_str!("../src/preflight/ladder/greedy.py"), 40),
+    ("monotone", include_str!("../src/preflight/ladder/monotone.py"), 16),
+    ("two_ply", include_str!("../src/preflight/ladder/two_ply.py"), 8),
 ];
 
 /// Seconds that the parts of some games took.

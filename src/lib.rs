@@ -16,6 +16,7 @@
 //!    |    +- environment    the rules of 2048, on the host
 //!    |    +- grpo-sandbox   a fresh interpreter for every game, within fuel and memory
 //!    | reward       score                      -> Reward
+//!    |    +- preflight      players of known strength, scored before a run: is the reward in order?
 //!    | grpo         advantages, Batch, update  -> UpdateStats
 //!    | train        the loop, checkpoints
 //!    | evaluation   Sample -> Summary             held-out boards, estimates with intervals
@@ -55,6 +56,7 @@
 //! | knob | `config`: the struct and `default.toml` |
 //! | native baseline | `environment` |
 //! | number of a report | `evaluation::Summary` |
+//! | check of the reward, reference player | `preflight` |
 //!
 //! Which module may use which is a table in `tests/architecture.rs`.
 
@@ -70,6 +72,7 @@ pub mod groups;
 pub mod grpo;
 pub mod metrics;
 pub mod policy;
+pub mod preflight;
 pub mod program;
 pub mod prompt;
 pub mod reward;

@@ -34,6 +34,8 @@ pub enum Purpose {
     Dropout = 10,
     /// Choices of the native baselines.
     Baseline = 11,
+    /// Boards of the reward check before a run.
+    Preflight = 12,
     /// Which elites a step imitates.
     Elite = 20,
     /// Tied groups that are sampled anew.

@@ -40,13 +40,13 @@ fn returning(expression: &str) -> String {
     format!("def strategy(board):\n    return {expression}\n")
 }
 
-const CONSTANT: &str = include_str!("ladder/constant.py");
-const RANDOM: &str = include_str!("ladder/random_move.py");
-const CYCLE: &str = include_str!("ladder/cycle.py");
-const PRIORITY: &str = include_str!("ladder/priority.py");
-const GREEDY: &str = include_str!("ladder/greedy.py");
-const MONOTONE: &str = include_str!("ladder/monotone.py");
-const TWO_PLY: &str = include_str!("ladder/two_ply.py");
+const CONSTANT: &str = include_str!("../src/preflight/ladder/constant.py");
+const RANDOM: &str = include_str!("../src/preflight/ladder/random_move.py");
+const CYCLE: &str = include_str!("../src/preflight/ladder/cycle.py");
+const PRIORITY: &str = include_str!("../src/preflight/ladder/priority.py");
+const GREEDY: &str = include_str!("../src/preflight/ladder/greedy.py");
+const MONOTONE: &str = include_str!("../src/preflight/ladder/monotone.py");
+const TWO_PLY: &str = include_str!("../src/preflight/ladder/two_ply.py");
 
 /// Each rung with as many games as it takes to tell it from the next.
 #[test]

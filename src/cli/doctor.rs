@@ -1,5 +1,6 @@
 //! `grpo-2048 doctor`: is this machine ready, and what do the budgets mean on it?
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -9,10 +10,12 @@ use serde::Serialize;
 
 use super::options::{Flags, SourceArgs};
 use super::playing::{self, Opened};
-use super::{CliError, loading, output};
+use super::{CliError, loading, output, preflight};
+use crate::arena::{Arena, Rules, Workers};
 use crate::config::Config;
 use crate::metrics::{Console, Stream};
 use crate::policy;
+use crate::preflight::{Level, Report};
 
 /// Instances timed for the median.
 const INSTANCES: usize = 21;
@@ -21,7 +24,7 @@ const DISK_LOW_BYTES: u64 = 1 << 30;
 /// The smallest strategy.
 const IDLE: &str = "def strategy(board):\n    return 'W'\n";
 
-/// Check the machine: device, sandbox, budgets, disk, model
+/// Check the machine and the reward: device, model, disk, sandbox, budgets, reference players
 #[derive(Debug, Args)]
 #[command(after_help = "Exits with 1 when something would stop a run.")]
 pub struct DoctorArgs {
@@ -41,39 +44,39 @@ pub struct DoctorArgs {
     source: SourceArgs,
 }
 
-/// How serious a finding is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum Level {
-    Ok,
-    Warning,
-    Problem,
-}
-
 /// One line of the report.
 #[derive(Debug, Serialize)]
 struct Finding {
-    subject: &'static str,
+    subject: Cow<'static, str>,
     level: Level,
     finding: String,
 }
 
+/// The object of `--json`.
+#[derive(Serialize)]
+struct Examined<'a> {
+    version: &'static str,
+    findings: &'a [Finding],
+    /// The reference players and what their rewards show; null when nothing could be played.
+    reward: Option<&'a Report>,
+}
+
 /// A finding that stops a run; the findings themselves have been printed.
 #[derive(Debug, thiserror::Error)]
-#[error("this machine is not ready: {0}")]
+#[error("not ready to train: {0}")]
 struct NotReady(String);
 
 impl Finding {
     fn ok(subject: &'static str, finding: impl Into<String>) -> Finding {
-        Finding { subject, level: Level::Ok, finding: finding.into() }
+        Finding { subject: subject.into(), level: Level::Ok, finding: finding.into() }
     }
 
     fn warning(subject: &'static str, finding: impl Into<String>) -> Finding {
-        Finding { subject, level: Level::Warning, finding: finding.into() }
+        Finding { subject: subject.into(), level: Level::Warning, finding: finding.into() }
     }
 
     fn problem(subject: &'static str, finding: impl std::fmt::Display) -> Finding {
-        Finding { subject, level: Level::Problem, finding: finding.to_string() }
+        Finding { subject: subject.into(), level: Level::Problem, finding: finding.to_string() }
     }
 }
 
@@ -88,11 +91,12 @@ impl DoctorArgs {
         let config = self.source.resolve(&flags)?;
         let mut findings = vec![processor()];
         findings.extend(device_and_model(&config));
-        findings.extend(sandbox(&config, console));
         findings.push(disk(&config.train.output_dir));
-        output::print(&if self.json { json(&findings)? } else { text(&findings) })?;
-        let problems: Vec<&str> =
-            findings.iter().filter(|finding| finding.level == Level::Problem).map(|finding| finding.subject).collect();
+        let sandbox = sandbox(&config, console, &mut findings);
+        let reward = sandbox.and_then(|sandbox| reward(sandbox, &config, console, &mut findings));
+        output::print(&if self.json { json(&findings, reward.as_ref())? } else { text(&findings, reward.as_ref()) })?;
+        let problems = findings.iter().filter(|finding| finding.level == Level::Problem);
+        let problems: Vec<&str> = problems.map(|finding| &*finding.subject).collect();
         if problems.is_empty() { Ok(()) } else { Err(CliError::run(NotReady(problems.join(", ")))) }
     }
 }
@@ -146,26 +150,49 @@ fn device_and_model(config: &Config) -> Vec<Finding> {
     findings
 }
 
-/// What the sandbox costs here.
-fn sandbox(config: &Config, console: &Console) -> Vec<Finding> {
-    let cache = match Sandbox::default_cache_dir() {
-        Ok(cache) => cache,
-        Err(error) => return vec![Finding::problem("sandbox", error)],
-    };
+/// What the sandbox costs here, and the sandbox if it opens.
+fn sandbox(config: &Config, console: &Console, findings: &mut Vec<Finding>) -> Option<Sandbox> {
     let started = Instant::now();
-    let (sandbox, how) = match playing::open_sandbox(&cache, console) {
+    let opened = Sandbox::default_cache_dir()
+        .map_err(CliError::run)
+        .and_then(|cache| playing::open_sandbox(&cache, console).map(|(sandbox, how)| (cache, sandbox, how)));
+    let (cache, sandbox, how) = match opened {
         Ok(opened) => opened,
-        Err(error) => return vec![Finding::problem("sandbox", error)],
+        Err(error) => {
+            findings.push(Finding::problem("sandbox", error));
+            return None;
+        }
     };
     let took = match how {
         Opened::Compiled => format!("compiled in {:.0} s, once", started.elapsed().as_secs_f64()),
         Opened::FromCache => format!("opened in {}", milliseconds(started.elapsed())),
     };
     let size = directory_bytes(&cache) as f64 / 1e6;
-    let mut findings = vec![Finding::ok("sandbox cache", format!("{} ({size:.0} MB), {took}", cache.display()))];
+    findings.push(Finding::ok("sandbox cache", format!("{} ({size:.0} MB), {took}", cache.display())));
     findings.push(instances(&sandbox, config));
     findings.push(fuel(&sandbox, config));
-    findings
+    Some(sandbox)
+}
+
+/// Whether the reward of this configuration pays for playing well.
+fn reward(sandbox: Sandbox, config: &Config, console: &Console, findings: &mut Vec<Finding>) -> Option<Report> {
+    let rules = Rules::training(config);
+    let examined = Arena::new(sandbox, rules, Workers::new(config.arena.parallel_rewards))
+        .and_then(|arena| preflight::examine(config, &arena, console));
+    match examined {
+        Ok(report) => {
+            findings.extend(report.findings.iter().map(|finding| Finding {
+                subject: format!("reward {}", finding.check.name()).into(),
+                level: finding.level,
+                finding: preflight::explained(finding),
+            }));
+            Some(report)
+        }
+        Err(error) => {
+            findings.push(Finding::problem("reward", error));
+            None
+        }
+    }
 }
 
 fn instances(sandbox: &Sandbox, config: &Config) -> Finding {
@@ -213,7 +240,7 @@ fn fuel(sandbox: &Sandbox, config: &Config) -> Finding {
 }
 
 fn limits(config: &Config) -> Limits {
-    crate::arena::Rules::new(&config.sandbox, &config.arena).limits
+    Rules::new(&config.sandbox, &config.arena).limits
 }
 
 /// Space where a run would write.
@@ -242,7 +269,8 @@ fn milliseconds(duration: Duration) -> String {
     format!("{:.1} ms", 1e3 * duration.as_secs_f64())
 }
 
-fn text(findings: &[Finding]) -> String {
+fn text(findings: &[Finding], reward: Option<&Report>) -> String {
+    let width = findings.iter().map(|finding| finding.subject.len()).max().unwrap_or(0);
     let mut text = String::new();
     for finding in findings {
         let (word, style) = match finding.level {
@@ -251,16 +279,19 @@ fn text(findings: &[Finding]) -> String {
             Level::Problem => ("problem", Stream::Stdout.style().red().bold()),
         };
         text.push_str(&format!(
-            "{}  {:<14} {}\n",
+            "{}  {:<width$}  {}\n",
             style.apply_to(format!("{word:<8}")),
             finding.subject,
             finding.finding
         ));
     }
+    if let Some(report) = reward {
+        text.push_str(&format!("\n{}", preflight::chart(report)));
+    }
     text
 }
 
-fn json(findings: &[Finding]) -> Result<String, CliError> {
-    let object = serde_json::json!({ "version": env!("CARGO_PKG_VERSION"), "findings": findings });
+fn json(findings: &[Finding], reward: Option<&Report>) -> Result<String, CliError> {
+    let object = Examined { version: env!("CARGO_PKG_VERSION"), findings, reward };
     Ok(format!("{}\n", serde_json::to_string(&object).map_err(CliError::run)?))
 }

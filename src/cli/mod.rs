@@ -14,6 +14,7 @@ mod options;
 mod output;
 mod play;
 mod playing;
+mod preflight;
 mod report;
 mod score;
 mod sft;

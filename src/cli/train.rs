@@ -7,7 +7,7 @@ use std::time::Instant;
 use clap::Args;
 
 use super::options::{Flags, SourceArgs, WorkerArgs};
-use super::{CliError, interrupt, loading, output, playing, report};
+use super::{CliError, interrupt, loading, output, playing, preflight, report};
 use crate::arena::Rules;
 use crate::config::Config;
 use crate::metrics::{Console, Event, JsonlSink, Show, Sink, SinkError, Sinks, TerminalSink};
@@ -113,6 +113,11 @@ impl TrainArgs {
         let mut policy = loading::policy_shown(&config, &device, console)?;
         let prompts = loading::prompts(&config, &policy)?;
         let arena = playing::open_arena(&config, console)?.under(Rules::training(&config));
+        preflight::require(&config, &arena, console)?;
+        if stop.load(Ordering::SeqCst) {
+            // Nothing has been trained yet that a checkpoint could keep.
+            return Err(CliError::Interrupted);
+        }
 
         let show = if config.arena.parallel_rewards == 0 { Show::Completions } else { Show::Steps };
         let mut terminal = TerminalSink::new(console.clone(), show);

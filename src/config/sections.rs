@@ -161,6 +161,7 @@ pub struct TrainConfig {
     pub max_steps: usize,
     pub game_seconds: f64,
     pub output_dir: PathBuf,
+    pub preflight: bool,
     pub save_steps: usize,
     pub save_total_limit: usize,
     pub eval_steps: usize,

@@ -21,6 +21,7 @@ const FREE_SECTIONS: &[&str] = &["guard", "sft"];
 const FREE_KEYS: &[&str] = &[
     "train.max_steps",
     "train.output_dir",
+    "train.preflight",
     "train.save_steps",
     "train.save_total_limit",
     "train.eval_steps",

@@ -1,0 +1,140 @@
+//! The reward check as `train` and `doctor` show it.
+
+use std::time::Instant;
+
+use super::CliError;
+use crate::arena::{Arena, ArenaError};
+use crate::config::Config;
+use crate::metrics::{Console, Stream};
+use crate::preflight::{self, Check, Finding, Level, RUNGS, Report, TrainingPath};
+
+/// Columns of the longest bar.
+const BAR_WIDTH: f32 = 32.0;
+
+/// A reward that no setting explains; what else was found has been printed.
+#[derive(Debug, thiserror::Error)]
+#[error("reward check: {0}; this is a bug in grpo-2048")]
+struct RewardBroken(String);
+
+/// Has the reference players judged as a run under `config` would, showing that it takes a while.
+pub fn examine(config: &Config, arena: &Arena, console: &Console) -> Result<Report, ArenaError> {
+    let _wait = console.interactive().then(|| console.wait("checking the reward"));
+    preflight::examine(config, &TrainingPath { arena, reward: &config.reward })
+}
+
+/// Refuses a run whose reward is out of order; says in a line that it is not.
+pub fn require(config: &Config, arena: &Arena, console: &Console) -> Result<(), CliError> {
+    if !config.train.preflight {
+        console.print("reward check: skipped (train.preflight = false)");
+        return Ok(());
+    }
+    let started = Instant::now();
+    let report = examine(config, arena, console).map_err(CliError::run)?;
+    for finding in report.of_level(Level::Warning) {
+        console.print(&format!("warning: reward {}: {}", finding.check.name(), explained(finding)));
+    }
+    let problems: Vec<&Finding> = report.of_level(Level::Problem).collect();
+    // What a setting explains is the user's to mend, whatever else follows from it.
+    let Some(worst) = problems.iter().find(|finding| finding.setting.is_some()).or(problems.first()) else {
+        console.print(&line(&report, started.elapsed().as_secs_f64()));
+        return Ok(());
+    };
+    for finding in problems.iter().filter(|finding| *finding != worst) {
+        console.print(&format!("reward {}: {}", finding.check.name(), finding.text));
+    }
+    Err(refusal(worst))
+}
+
+fn refusal(finding: &Finding) -> CliError {
+    let text = format!("{}: {}", finding.check.name(), finding.text);
+    match &finding.setting {
+        Some(setting) => CliError::user_hint(
+            format!("{} = {}: the reward check refuses to start, {text}", setting.key, setting.found),
+            format!("the default is {}; train.preflight=false starts a run all the same", setting.default),
+        ),
+        None => CliError::run(RewardBroken(text)),
+    }
+}
+
+/// The result in one line.
+fn line(report: &Report, seconds: f64) -> String {
+    let order = report.finding(Check::Order).map_or("", |finding| &finding.text);
+    format!("reward check: {} reference players in order, {order} ({seconds:.1} s)", report.players.len())
+}
+
+/// What was found, and the setting behind it.
+pub fn explained(finding: &Finding) -> String {
+    match &finding.setting {
+        Some(setting) => {
+            format!("{} ({} = {}, the default is {})", finding.text, setting.key, setting.found, setting.default)
+        }
+        None => finding.text.clone(),
+    }
+}
+
+/// The reference players with a bar as long as their reward.
+pub fn chart(report: &Report) -> String {
+    let most = report.players.iter().map(|player| player.reward).fold(0.0, f32::max);
+    let name_width = RUNGS.iter().map(|rung| rung.name.len()).max().unwrap_or(0);
+    let header = format!("{:<name_width$}  {:>5}  {:>7}  {:>6}  {:>7}", "player", "games", "score", "tile", "reward");
+    let mut text = format!("{}\n", Stream::Stdout.style().bold().apply_to(header));
+    for player in &report.players {
+        let share = if most > 0.0 { (player.reward / most).clamp(0.0, 1.0) } else { 0.0 };
+        let bar = "━".repeat((BAR_WIDTH * share).round() as usize);
+        let row = format!(
+            "{:<name_width$}  {:>5}  {:>7.0}  {:>6}  {:>7.3}  {}",
+            player.name,
+            player.games,
+            player.mean_score,
+            player.max_tile,
+            player.reward,
+            Stream::Stdout.style().cyan().apply_to(bar)
+        );
+        text.push_str(row.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::preflight::{Setting, Standing};
+
+    fn standing(name: &'static str, mean_score: f64, reward: f32) -> Standing {
+        Standing { name, rank: 3, games: 2, mean_score, max_tile: 256, reward }
+    }
+
+    fn finding(check: Check, level: Level, setting: Option<Setting>) -> Finding {
+        Finding { check, level, text: "cycle 0.20 < greedy 0.40".into(), setting }
+    }
+
+    #[test]
+    fn bars_are_as_long_as_rewards_and_failures_have_none() {
+        let players =
+            vec![standing("crash", 0.0, -0.24), standing("cycle", 1600.0, 0.2), standing("greedy", 6400.0, 0.4)];
+        let text = chart(&Report { players, findings: Vec::new() });
+        let bars: Vec<usize> = text.lines().skip(1).map(|line| line.matches('━').count()).collect();
+        assert_eq!(bars, [0, 16, 32], "{text}");
+        assert!(text.contains("cycle             2     1600     256    0.200  ━"), "{text}");
+    }
+
+    #[test]
+    fn a_good_reward_is_told_in_one_line() {
+        let players = vec![standing("cycle", 1600.0, 0.2), standing("greedy", 6400.0, 0.4)];
+        let report = Report { players, findings: vec![finding(Check::Order, Level::Ok, None)] };
+        assert_eq!(line(&report, 1.94), "reward check: 2 reference players in order, cycle 0.20 < greedy 0.40 (1.9 s)");
+    }
+
+    #[test]
+    fn a_setting_is_the_users_to_mend_and_anything_else_is_ours() {
+        let setting = Setting { key: "reward.exponent", found: "0.1".into(), default: "0.5".into() };
+        let CliError::User { message, hint } = refusal(&finding(Check::Spread, Level::Problem, Some(setting))) else {
+            panic!("the user's mistake")
+        };
+        assert!(message.starts_with("reward.exponent = 0.1: "), "{message}");
+        assert!(hint.is_some_and(|hint| hint.contains("the default is 0.5") && hint.contains("train.preflight=false")));
+        let ours = refusal(&finding(Check::Cheats, Level::Problem, None));
+        assert!(matches!(&ours, CliError::Run(error) if error.to_string().contains("cheats: ")), "{ours}");
+    }
+}

@@ -1,0 +1,364 @@
+//! The checks: each looks at the same evidence for one way in which a reward goes wrong.
+//!
+//! They compare rewards with each other and outcomes with what the engine makes of the logged moves; no check knows
+//! how the reward is computed.
+
+use super::finding::{Check, Finding, Level};
+use super::ladder::{BLIND, BROKEN, CHEATS, CONSTANT, CYCLE, RUNGS, STRONG, TARGET_TILE, Trial};
+use super::{Judged, Rung};
+use crate::arena::{Rules, Verdict};
+use crate::config::Config;
+use crate::environment::{Board, Ending, Game, Move, Outcome};
+use crate::seed::Seed;
+
+/// Share of the range of all rewards that lies above the simplest player: below it, climbing is barely worth its risk.
+const CLIMB_EXPECTED: f32 = 0.2;
+/// The share below which the reward counts as flat.
+const CLIMB_LEAST: f32 = 0.05;
+/// Settings that bend the reward.
+const SHAPE: &[&str] = &["reward.exponent", "reward.scale"];
+/// Settings that say when a game stops.
+const LIMITS: &[&str] =
+    &["train.game_seconds", "sandbox.call_share", "sandbox.memory_mib", "arena.moves_max", "arena.freeze_after"];
+
+/// What was shown, and what became of it.
+pub(super) struct Evidence<'a> {
+    pub config: &'a Config,
+    pub trials: &'a [Trial],
+    pub judged: &'a [Judged],
+}
+
+impl Evidence<'_> {
+    /// One finding a check.
+    pub fn findings(&self) -> Vec<Finding> {
+        vec![
+            self.replay(),
+            self.failures(),
+            self.order(),
+            self.spread(),
+            self.single_games(),
+            self.target(),
+            self.cheats(),
+            self.no_op(),
+        ]
+    }
+
+    /// Every outcome is what the engine makes of its moves, on the board that was asked for.
+    fn replay(&self) -> Finding {
+        let (mut games, mut wrong) = (0, Vec::new());
+        for (at, (trial, judged)) in self.trials.iter().zip(self.judged).enumerate() {
+            if matches!(judged.evaluation.verdict, Verdict::Rejected(_)) {
+                continue;
+            }
+            if judged.evaluation.games.len() != trial.boards.len() {
+                let (found, asked) = (judged.evaluation.games.len(), trial.boards.len());
+                wrong.push(format!("{}: {found} games of {asked}", subject(at)));
+            }
+            for (number, (outcome, &board)) in judged.evaluation.games.iter().zip(&trial.boards).enumerate() {
+                games += 1;
+                wrong.extend(lie(outcome, board).map(|lie| format!("{}, game {}: {lie}", subject(at), number + 1)));
+            }
+        }
+        match wrong.first() {
+            None => Finding::ok(Check::Replay, format!("{games} games replay to the score, tile and board reported")),
+            Some(first) => Finding::problem(
+                Check::Replay,
+                format!("{} of {games} games are not what was played; {first}", wrong.len()),
+            ),
+        }
+    }
+
+    /// What is broken does not play, all others do, and not playing earns least.
+    fn failures(&self) -> Finding {
+        for (at, rung) in RUNGS.iter().enumerate() {
+            let verdict = &self.judged[at].evaluation.verdict;
+            let plays = matches!(verdict, Verdict::Played);
+            if plays == (rung.rank == BROKEN) {
+                let reason = verdict.reason().map(|reason| format!(" ({reason})")).unwrap_or_default();
+                let text = format!("{} counts as {}{reason}", rung.name, verdict.name());
+                return Finding::problem(Check::Failures, text).blame(self.config, LIMITS);
+            }
+        }
+        let highest = self.extreme(|rung| rung.rank == BROKEN, |a, b| a > b);
+        let lowest = self.extreme(|rung| rung.rank > BROKEN, |a, b| a < b);
+        let text = format!("{} against {}", self.earns(highest), self.earns(lowest));
+        match self.reward(highest) < self.reward(lowest) {
+            true => Finding::ok(Check::Failures, format!("broken programs earn least: {text}")),
+            false => Finding::problem(Check::Failures, format!("a broken program outranks one that plays: {text}"))
+                .blame(self.config, SHAPE),
+        }
+    }
+
+    /// A higher rank earns more. A player whose games a limit cut short shows its strength only in part.
+    fn order(&self) -> Finding {
+        let playing = || (0..RUNGS.len()).filter(|&at| RUNGS[at].rank > BROKEN);
+        let pairs = playing().flat_map(|weak| playing().map(move |strong| (weak, strong)));
+        let wrong: Vec<(usize, usize)> = pairs
+            .filter(|&(weak, strong)| RUNGS[weak].rank < RUNGS[strong].rank && !self.is_limited(strong))
+            .filter(|&(weak, strong)| !rises(self.reward(weak), self.reward(strong)))
+            .collect();
+        let Some(&(weak, strong)) = wrong.first() else { return Finding::ok(Check::Order, self.chain()) };
+        let text = format!(
+            "{} pairs of players are out of order: {} for {:.0} points, {} for {:.0}",
+            wrong.len(),
+            self.earns(strong),
+            self.judged[strong].evaluation.mean_score(),
+            self.earns(weak),
+            self.judged[weak].evaluation.mean_score()
+        );
+        Finding::problem(Check::Order, text).blame(self.config, &[SHAPE, LIMITS].concat())
+    }
+
+    /// `cycle 0.24 < greedy 0.27 < ...`: the first player of each rank from the blind ones on.
+    fn chain(&self) -> String {
+        let mut text = String::new();
+        let mut last: Option<usize> = None;
+        for (at, rung) in RUNGS.iter().enumerate().filter(|(_, rung)| rung.rank >= BLIND) {
+            if last.is_some_and(|last| RUNGS[last].rank == rung.rank) {
+                continue;
+            }
+            let sign = match last {
+                None => "",
+                Some(last) if rises(self.reward(last), self.reward(at)) => " < ",
+                Some(_) => "; cut short: ",
+            };
+            text.push_str(&format!("{sign}{} {:.2}", rung.name, self.reward(at)));
+            last = Some(at);
+        }
+        text
+    }
+
+    /// The climb from the simplest player to the best one is a good part of all there is to earn.
+    fn spread(&self) -> Finding {
+        let best = self.extreme(|rung| rung.rank > BROKEN, |a, b| a > b);
+        let worst = self.extreme(|_| true, |a, b| a < b);
+        let climb = self.reward(best) - self.reward(CYCLE);
+        let range = self.reward(best) - self.reward(worst);
+        let share = if range > 0.0 { climb / range } else { 0.0 };
+        let text = format!(
+            "from {} {:.3} to {} {:.3} is {:.0}% of the range of rewards",
+            RUNGS[CYCLE].name,
+            self.reward(CYCLE),
+            RUNGS[best].name,
+            self.reward(best),
+            100.0 * share
+        );
+        match share {
+            share if share >= CLIMB_EXPECTED => Finding::ok(Check::Spread, text),
+            share if share >= CLIMB_LEAST => {
+                let text =
+                    format!("{text}; expected at least {:.0}%: playing well barely pays", 100.0 * CLIMB_EXPECTED);
+                Finding::warning(Check::Spread, text).blame(self.config, SHAPE)
+            }
+            _ => {
+                let text = format!("the reward is flat: {text}; expected at least {:.0}%", 100.0 * CLIMB_LEAST);
+                Finding::problem(Check::Spread, text).blame(self.config, &[SHAPE, LIMITS].concat())
+            }
+        }
+    }
+
+    /// Of two games of one player, the better one earns more: the reward follows the game, not the program.
+    fn single_games(&self) -> Finding {
+        let singles = &self.judged[RUNGS.len() + CHEATS.len()..];
+        let full = |judged: &&Judged| judged.evaluation.games.iter().all(|game| game.ending == Ending::GameOver);
+        let games: Vec<(u64, f32)> =
+            singles.iter().filter(full).map(|judged| (played_score(judged), judged.reward.value)).collect();
+        let better = games.iter().flat_map(|&low| games.iter().map(move |&high| (low, high)));
+        let pairs: Vec<_> = better.filter(|(low, high)| low.0 < high.0).collect();
+        let wrong: Vec<_> = pairs.iter().filter(|(low, high)| !rises(low.1, high.1)).collect();
+        match wrong.first() {
+            None => Finding::ok(Check::Games, format!("the better of two games earns more, in {} pairs", pairs.len())),
+            Some((low, high)) => {
+                let text = format!(
+                    "in {} of {} pairs the better game does not earn more: {} points {:.3}, {} points {:.3}",
+                    wrong.len(),
+                    pairs.len(),
+                    low.0,
+                    low.1,
+                    high.0,
+                    high.1
+                );
+                Finding::problem(Check::Games, text).blame(self.config, SHAPE)
+            }
+        }
+    }
+
+    /// The strong players reach the target tile, and no limit stops them before it.
+    fn target(&self) -> Finding {
+        let strong = || (0..RUNGS.len()).filter(|&at| RUNGS[at].rank >= STRONG);
+        let games: Vec<&Outcome> = strong().flat_map(|at| &self.judged[at].evaluation.games).collect();
+        let reached = games.iter().filter(|game| game.max_tile >= TARGET_TILE).count();
+        let (key, cut) = commonest_cut(&games);
+        if reached == 0 {
+            let best = games.iter().map(|game| game.max_tile).max().unwrap_or(0);
+            let text = format!(
+                "no reference player reaches {TARGET_TILE} in {} games, {cut} of them cut by a limit; the best tile is {best}",
+                games.len()
+            );
+            return Finding::problem(Check::Target, text).blame(self.config, &[key]);
+        }
+        let text = format!("{TARGET_TILE} is reached in {reached} of {} games", games.len());
+        let of_player = |at: usize| {
+            let games = &self.judged[at].evaluation.games;
+            let cut = games.iter().filter(|game| limit(game).is_some() && game.max_tile < TARGET_TILE).count();
+            let mean = self.judged[at].evaluation.mean_score();
+            (cut > 0)
+                .then(|| format!("{key} cuts {} in {cut} of {} games, mean {mean:.0}", RUNGS[at].name, games.len()))
+        };
+        let cuts: Vec<String> = strong().filter_map(of_player).collect();
+        if cuts.is_empty() {
+            return Finding::ok(Check::Target, format!("{text}; {}", self.spending()));
+        }
+        let finding = Finding::warning(Check::Target, format!("{text}; before that {}", cuts.join("; ")));
+        let finding = finding.blame(self.config, &[key]);
+        // What the defaults cut is known, and no news.
+        match finding.setting.as_ref().is_some_and(|setting| setting.found == setting.default) {
+            true => Finding { level: Level::Ok, ..finding },
+            false => finding,
+        }
+    }
+
+    /// What the costliest player uses of its budget.
+    fn spending(&self) -> String {
+        let budget = Rules::training(self.config).limits.game_fuel as f64;
+        let at = RUNGS.len() - 1;
+        let games = &self.judged[at].evaluation.games;
+        let mean = games.iter().map(|game| game.fuel as f64).sum::<f64>() / games.len().max(1) as f64;
+        format!("{} uses {:.0}% of its budget", RUNGS[at].name, 100.0 * mean / budget)
+    }
+
+    /// A cheat earns no more than the player it is a copy of.
+    fn cheats(&self) -> Finding {
+        let cheats = CHEATS.iter().zip(&self.judged[RUNGS.len()..]);
+        // A limit that stops the honest player at another call than its copy says nothing about cheating.
+        let cheats = cheats.filter(|(cheat, _)| !self.is_limited(cheat.honest));
+        let paid: Vec<String> = cheats
+            .filter(|(cheat, judged)| rises(self.reward(cheat.honest), judged.reward.value))
+            .map(|(cheat, judged)| {
+                format!("{} earns {:.3}, {} without it", cheat.name, judged.reward.value, self.earns(cheat.honest))
+            })
+            .collect();
+        match paid.first() {
+            None => Finding::ok(Check::Cheats, format!("{} cheats earn nothing", CHEATS.len())),
+            Some(first) => {
+                Finding::problem(Check::Cheats, format!("{} of {} cheats pay: {first}", paid.len(), CHEATS.len()))
+            }
+        }
+    }
+
+    /// A player that pushes one way only freezes, and is worth less than one that goes round.
+    fn no_op(&self) -> Finding {
+        let problem = |text| Finding::problem(Check::NoOp, text).blame(self.config, &["arena.freeze_after"]);
+        let judged = &self.judged[CONSTANT];
+        let games = &judged.evaluation.games;
+        let frozen = games.iter().filter(|game| game.ending == Ending::Freeze).count();
+        let idle = games.iter().map(|game| game.moves_text.len()).sum::<usize>();
+        let moves = games.iter().map(|game| game.moves as usize).sum::<usize>();
+        if frozen < games.len() || moves >= idle {
+            return problem(format!(
+                "pushing one way only ends as a freeze in {frozen} of {} games; {moves} of {idle} pushes count as moves",
+                games.len()
+            ));
+        }
+        let text = format!("{} against {}", self.earns(CONSTANT), self.earns(CYCLE));
+        match rises(self.reward(CONSTANT), self.reward(CYCLE)) {
+            true => Finding::ok(Check::NoOp, format!("pushing one way only freezes: {text}")),
+            false => problem(format!("freezing pays: {text}")),
+        }
+    }
+
+    fn reward(&self, rung: usize) -> f32 {
+        self.judged[rung].reward.value
+    }
+
+    /// `greedy earns 0.272`.
+    fn earns(&self, rung: usize) -> String {
+        format!("{} earns {:.3}", RUNGS[rung].name, self.reward(rung))
+    }
+
+    /// Whether a limit ended a game of this player.
+    fn is_limited(&self, rung: usize) -> bool {
+        self.judged[rung].evaluation.games.iter().any(|game| limit(game).is_some())
+    }
+
+    /// The rung among those of `which` whose reward comes before all others.
+    fn extreme(&self, which: impl Fn(&Rung) -> bool, before: impl Fn(f32, f32) -> bool) -> usize {
+        let rungs = (0..RUNGS.len()).filter(|&at| which(&RUNGS[at]));
+        rungs.reduce(|best, at| if before(self.reward(at), self.reward(best)) { at } else { best }).unwrap_or(0)
+    }
+}
+
+/// Not the negation of `>=`: what is no number rises to nothing.
+fn rises(low: f32, high: f32) -> bool {
+    low < high
+}
+
+/// What a trial is called in a message.
+fn subject(trial: usize) -> &'static str {
+    let cheat = || CHEATS.get(trial - RUNGS.len()).map(|cheat| cheat.name);
+    RUNGS.get(trial).map(|rung| rung.name).or_else(cheat).unwrap_or("single game")
+}
+
+/// The setting whose limit ended this game.
+fn limit(game: &Outcome) -> Option<&'static str> {
+    match game.ending {
+        Ending::OutOfFuel => Some("train.game_seconds"),
+        Ending::Hung => Some("sandbox.call_share"),
+        Ending::OutOfMemory => Some("sandbox.memory_mib"),
+        Ending::MoveLimit => Some("arena.moves_max"),
+        Ending::GameOver | Ending::Freeze | Ending::BadMove | Ending::Raised | Ending::StackOverflow => None,
+    }
+}
+
+/// The limit that ended most games before the target, and how many any limit ended.
+fn commonest_cut(games: &[&Outcome]) -> (&'static str, usize) {
+    let cut: Vec<&str> =
+        games.iter().filter(|game| game.max_tile < TARGET_TILE).filter_map(|game| limit(game)).collect();
+    let most = LIMITS.iter().max_by_key(|&&key| cut.iter().filter(|&&other| other == key).count());
+    (most.copied().unwrap_or("train.game_seconds"), cut.len())
+}
+
+/// What the engine makes of the logged moves.
+struct Replayed {
+    score: u64,
+    board: Board,
+    moves: u32,
+}
+
+fn replayed(board: Seed, moves_text: &str) -> Option<Replayed> {
+    let mut game = Game::new(board);
+    let mut moves = 0;
+    for letter in moves_text.chars() {
+        let direction = Move::from_text(letter.encode_utf8(&mut [0; 4]))?;
+        moves += u32::from(game.play(direction));
+    }
+    Some(Replayed { score: game.score(), board: game.board(), moves })
+}
+
+/// The score of a single game, whatever was reported.
+fn played_score(judged: &Judged) -> u64 {
+    let game = judged.evaluation.games.first();
+    game.and_then(|game| replayed(game.seed, &game.moves_text)).map_or(0, |replayed| replayed.score)
+}
+
+/// What an outcome says that its moves do not.
+fn lie(outcome: &Outcome, board: Seed) -> Option<String> {
+    if outcome.seed != board {
+        return Some(format!("played board {}, asked for {board}", outcome.seed));
+    }
+    let Some(replayed) = replayed(board, &outcome.moves_text) else {
+        return Some("logged moves that are none".into());
+    };
+    let tile = replayed.board.max_tile();
+    if (outcome.score, outcome.max_tile, outcome.moves) != (replayed.score, tile, replayed.moves) {
+        return Some(format!(
+            "{} points, tile {} and {} moves reported; its moves make {} points, tile {tile}, {} moves",
+            outcome.score, outcome.max_tile, outcome.moves, replayed.score, replayed.moves
+        ));
+    }
+    if outcome.final_board != replayed.board.cells() {
+        return Some("another final board than its moves make".into());
+    }
+    let over = outcome.ending == Ending::GameOver && !replayed.board.is_stuck();
+    over.then(|| "reported as over with moves left".into())
+}

@@ -1,0 +1,3 @@
+def strategy(board):
+    best = max("WASD", key=lambda move: (
+    return best

@@ -1,0 +1,300 @@
+//! The check passes what runs use, and finds each way of getting a reward wrong that has cost somebody a run.
+
+use std::sync::LazyLock;
+
+use grpo_sandbox::Sandbox;
+
+use super::*;
+use crate::arena::{Rules, Verdict, Workers};
+use crate::environment::{Board, Ending, Game, Move, Outcome};
+use crate::seed::Seed;
+
+/// The defaults, with time for every player to end its games.
+static CONFIG: LazyLock<Config> = LazyLock::new(|| {
+    let mut config = Config::preset("builtin").unwrap();
+    config.train.game_seconds = 1.0;
+    config
+});
+static SANDBOX: LazyLock<Sandbox> = LazyLock::new(|| {
+    Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || eprintln!("compiling the sandbox")).unwrap()
+});
+/// What the real path makes of the trials under the defaults.
+static HONEST: LazyLock<Vec<Judged>> = LazyLock::new(|| play(&CONFIG, &ladder::trials()));
+
+fn play(config: &Config, trials: &[Trial]) -> Vec<Judged> {
+    let rules = Rules::training(config);
+    let arena = Arena::new(SANDBOX.clone(), rules, Workers::new(2)).unwrap();
+    TrainingPath { arena: &arena, reward: &config.reward }.judge(trials).unwrap()
+}
+
+/// The real path with something done to each of its results.
+struct Planted<F>(F);
+
+impl<F: Fn(&Trial, &mut Judged)> Judge for Planted<F> {
+    fn judge(&self, trials: &[Trial]) -> Result<Vec<Judged>, ArenaError> {
+        let mut judged = HONEST.clone();
+        trials.iter().zip(&mut judged).for_each(|(trial, judged)| (self.0)(trial, judged));
+        Ok(judged)
+    }
+}
+
+fn planted(bug: impl Fn(&Trial, &mut Judged)) -> Report {
+    examine(&CONFIG, &Planted(bug)).unwrap()
+}
+
+fn levels(report: &Report) -> Vec<(&'static str, Level)> {
+    report.findings.iter().map(|finding| (finding.check.name(), finding.level)).collect()
+}
+
+/// The text of a problem that `check` must have found.
+fn problem(report: &Report, check: Check) -> String {
+    let finding = report.finding(check).unwrap();
+    assert_eq!(finding.level, Level::Problem, "{:?}", report.findings);
+    finding.text.clone()
+}
+
+/// The honest games, scored again in another shape.
+fn reshaped(config: &RewardConfig) -> Report {
+    let changed = Config { reward: config.clone(), ..CONFIG.clone() };
+    examine(
+        &changed,
+        &Planted(|_: &Trial, judged: &mut Judged| judged.reward = reward::score(&judged.evaluation, config)),
+    )
+    .unwrap()
+}
+
+#[test]
+fn the_defaults_pass_every_check() {
+    let report = planted(|_, _| {});
+    assert_eq!(report.level(), Level::Ok, "{:#?}", report);
+    let order = &report.finding(Check::Order).unwrap().text;
+    assert!(order.starts_with("cycle 0.") && order.matches(" < ").count() == 3, "{order}");
+    // A rank more is worth more than the chance of drawing such boards: two standard errors where games are short.
+    let reward = |name: &str| report.players.iter().find(|player| player.name == name).unwrap().reward;
+    assert!(reward("toggle") - reward("constant") > 0.012, "{:?}", report.players);
+    assert!(reward("cycle") - reward("toggle") > 0.25, "{:?}", report.players);
+    assert!(reward("greedy") - reward("cycle") > 0.025, "{:?}", report.players);
+    assert!(reward("monotone") - reward("greedy") > 0.25, "{:?}", report.players);
+    assert!(reward("two moves") - reward("monotone") > 0.1, "{:?}", report.players);
+}
+
+#[test]
+fn every_exponent_that_makes_sense_passes() {
+    for exponent in [0.5, 0.75, 1.0] {
+        let report = reshaped(&RewardConfig { exponent, ..CONFIG.reward.clone() });
+        assert_eq!(report.level(), Level::Ok, "{exponent}: {:#?}", report.findings);
+    }
+    for exponent in [0.2, 2.0] {
+        let report = reshaped(&RewardConfig { exponent, ..CONFIG.reward.clone() });
+        assert_ne!(report.level(), Level::Problem, "{exponent}: {:#?}", report.findings);
+    }
+}
+
+#[test]
+fn what_the_default_budget_cuts_is_no_warning() {
+    let config = Config::preset("builtin").unwrap();
+    let report = examine(&config, &Fixed(play(&config, &ladder::trials()))).unwrap();
+    assert_eq!(report.level(), Level::Ok, "{:#?}", report);
+    let text = &report.finding(Check::Target).unwrap().text;
+    assert!(text.contains("train.game_seconds cuts two moves in "), "{text}");
+}
+
+#[test]
+fn a_tight_budget_is_a_warning_with_the_figure() {
+    for exponent in [0.5, 1.0] {
+        let mut config = CONFIG.clone();
+        config.train.game_seconds = 0.2;
+        config.reward.exponent = exponent;
+        let judged = play(&config, &ladder::trials());
+        let report = examine(&config, &Fixed(judged)).unwrap();
+        assert_eq!(report.level(), Level::Warning, "{:#?}", report);
+        let finding = report.finding(Check::Target).unwrap();
+        assert!(finding.text.contains("train.game_seconds cuts two moves in "), "{}", finding.text);
+        assert_eq!(
+            finding.setting.as_ref().map(|setting| (setting.key, &*setting.found)),
+            Some(("train.game_seconds", "0.2"))
+        );
+    }
+}
+
+/// Results that are there already.
+struct Fixed(Vec<Judged>);
+
+impl Judge for Fixed {
+    fn judge(&self, _: &[Trial]) -> Result<Vec<Judged>, ArenaError> {
+        Ok(self.0.clone())
+    }
+}
+
+#[test]
+fn a_score_read_from_a_fresh_board_is_found() {
+    let report = planted(|_, judged| {
+        for game in &mut judged.evaluation.games {
+            let fresh = Outcome::unplayed(game.seed, game.ending);
+            (game.score, game.max_tile, game.final_board) = (fresh.score, fresh.max_tile, fresh.final_board);
+        }
+        judged.reward = reward::score(&judged.evaluation, &CONFIG.reward);
+    });
+    let text = problem(&report, Check::Replay);
+    assert!(text.contains("0 points, tile 2 ") || text.contains("0 points, tile 4 "), "{text}");
+    assert!(problem(&report, Check::Target).contains("the best tile is 4"));
+}
+
+#[test]
+fn a_reward_read_from_a_fresh_board_is_found_though_the_evidence_is_right() {
+    let report = planted(|_, judged| {
+        if let (Verdict::Played, Some(game)) = (&judged.evaluation.verdict, judged.evaluation.games.first()) {
+            judged.reward.value = if Game::new(game.seed).board().max_tile() == 4 { 0.5 } else { 0.2 };
+        }
+    });
+    assert_eq!(report.finding(Check::Replay).unwrap().level, Level::Ok);
+    assert!(problem(&report, Check::Games).contains("the better game does not earn more"));
+    problem(&report, Check::Order);
+}
+
+/// A game in which every push drops a tile, whether it changed anything or not.
+fn push_left_for_ever(seed: Seed) -> Outcome {
+    let mut board = Game::new(seed).board();
+    let mut outcome = Outcome::unplayed(seed, Ending::GameOver);
+    while board.empty_cells() > 0 {
+        let (pushed, gain) = board.slide(Move::A);
+        let mut cells = pushed.cells();
+        if let Some(cell) = cells.as_flattened_mut().iter_mut().find(|cell| **cell == 0) {
+            *cell = 2;
+        }
+        board = Board::from_cells(&cells).unwrap();
+        outcome.score += u64::from(gain);
+        outcome.moves += 1;
+        outcome.moves_text.push('A');
+    }
+    Outcome { max_tile: board.max_tile(), final_board: board.cells(), ..outcome }
+}
+
+#[test]
+fn a_move_without_effect_that_counts_as_progress_is_found() {
+    let report = planted(|trial, judged| {
+        if trial.text.contains("    return \"A\"") {
+            judged.evaluation.games = trial.boards.iter().map(|&board| push_left_for_ever(board)).collect();
+            judged.reward = reward::score(&judged.evaluation, &CONFIG.reward);
+        }
+    });
+    assert!(problem(&report, Check::NoOp).contains("freeze in 0 of 12 games"));
+    assert!(problem(&report, Check::Replay).contains("constant, game 1: "));
+}
+
+#[test]
+fn freezing_that_pays_is_found() {
+    let report = planted(|trial, judged| {
+        if trial.text.contains("    return \"A\"") {
+            judged.reward.value = 0.3;
+        }
+    });
+    assert!(problem(&report, Check::NoOp).contains("freezing pays: constant earns 0.300"));
+}
+
+#[test]
+fn a_flat_reward_is_found() {
+    let report = planted(|_, judged| {
+        let played = matches!(judged.evaluation.verdict, Verdict::Played);
+        judged.reward.value = if played { 2.0 } else { -1.0 };
+    });
+    let text = problem(&report, Check::Spread);
+    assert!(text.contains("flat") && text.contains("0% of the range"), "{text}");
+    assert_eq!(report.finding(Check::Spread).unwrap().setting, None, "no setting is at fault");
+}
+
+#[test]
+fn a_reward_that_overflows_or_vanishes_is_laid_to_its_scale() {
+    for scale in [1e-90, 1e200] {
+        let report = reshaped(&RewardConfig { scale, exponent: 0.5, shuffled: false });
+        let finding = report.finding(Check::Spread).unwrap();
+        assert_eq!(finding.level, Level::Problem, "{scale}: {:?}", finding);
+        assert_eq!(finding.setting.as_ref().map(|setting| setting.key), Some("reward.scale"));
+    }
+}
+
+#[test]
+fn a_cheat_that_pays_is_found() {
+    let report = planted(|trial, judged| {
+        if trial.text.contains("board[0][0] = 2048") {
+            judged.reward.value += 20.0;
+        }
+    });
+    let text = problem(&report, Check::Cheats);
+    assert!(text.contains("1 of 4 cheats") && text.contains("writing a 2048 tile into its board earns 19.9"), "{text}");
+    let others = report.findings.iter().filter(|finding| finding.check != Check::Cheats);
+    assert!(others.into_iter().all(|finding| finding.level == Level::Ok), "{:?}", levels(&report));
+}
+
+#[test]
+fn a_tile_that_a_program_wrote_itself_is_found_in_the_evidence_too() {
+    let report = planted(|trial, judged| {
+        if trial.text.contains("board[0][0] = 2048") {
+            for game in &mut judged.evaluation.games {
+                (game.score, game.max_tile, game.final_board[0][0]) = (20_000, 2048, 2048);
+            }
+            judged.reward = reward::score(&judged.evaluation, &CONFIG.reward);
+        }
+    });
+    assert!(problem(&report, Check::Replay).contains("writing a 2048 tile into its board, game 1: 20000 points"));
+    assert!(problem(&report, Check::Cheats).contains("toggle earns -0.0"));
+}
+
+#[test]
+fn a_cap_on_moves_that_keeps_the_target_out_of_reach_is_found() {
+    // As in the Python original: two tiles and 500 more, all of them fours, add up to 2008.
+    let mut config = CONFIG.clone();
+    config.arena.moves_max = 500;
+    let report = examine(&config, &Fixed(play(&config, &ladder::trials()))).unwrap();
+    let text = problem(&report, Check::Target);
+    assert!(text.contains("no reference player reaches 2048 in 10 games"), "{text}");
+    let setting = report.finding(Check::Target).unwrap().setting.clone().unwrap();
+    assert_eq!((setting.key, &*setting.found, &*setting.default), ("arena.moves_max", "500", "100000"));
+}
+
+#[test]
+fn a_budget_that_keeps_the_target_out_of_reach_is_found() {
+    let mut config = CONFIG.clone();
+    config.train.game_seconds = 0.03;
+    let report = examine(&config, &Fixed(play(&config, &ladder::trials()))).unwrap();
+    problem(&report, Check::Target);
+    let setting = report.finding(Check::Target).unwrap().setting.clone().unwrap();
+    assert_eq!((setting.key, &*setting.found), ("train.game_seconds", "0.03"));
+}
+
+#[test]
+fn a_broken_program_that_outranks_play_is_found() {
+    let report = planted(|_, judged| {
+        if matches!(judged.evaluation.verdict, Verdict::Rejected(_)) {
+            judged.reward.value = 0.5;
+        }
+    });
+    let text = problem(&report, Check::Failures);
+    assert!(text.contains("syntax error earns 0.500 against constant earns -0.1"), "{text}");
+}
+
+#[test]
+fn an_inverted_exponent_is_found() {
+    let inverted = RewardConfig { exponent: -0.5, ..CONFIG.reward.clone() };
+    let report = planted(|_, judged| judged.reward = reward::score(&judged.evaluation, &inverted));
+    let text = problem(&report, Check::Order);
+    assert!(text.contains("pairs of players are out of order"), "{text}");
+}
+
+#[test]
+fn a_reward_that_is_no_number_is_found() {
+    let report = planted(|_, judged| judged.reward.value = f32::NAN);
+    for check in [Check::Failures, Check::Order, Check::Spread, Check::Games] {
+        problem(&report, check);
+    }
+}
+
+#[test]
+fn boards_are_the_checks_own_and_the_same_in_every_run() {
+    assert_eq!(ladder::trials(), ladder::trials());
+    let training = Seed::root(CONFIG.train.seed);
+    let board = ladder::trials()[0].boards[0];
+    for purpose in [crate::seed::Purpose::Game, crate::seed::Purpose::HeldOut] {
+        assert!((0..1000).all(|index| training.child(purpose, index) != board));
+    }
+}
