@@ -26,7 +26,7 @@ const NO_BASELINE: &str = "none";
 ///
 /// Boards, sampling seeds and the budget of a game are fixed: two models, or one before and after training, are
 /// compared alike. best@n is the expected score of the best of n programs, chosen on some boards and measured on
-/// others. Numbers in brackets are 95 % bootstrap intervals over programs.
+/// others. Numbers in brackets are 95 % bootstrap intervals over programs; over games, for a single program.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   grpo-2048 eval                                                  the built-in model, untrained

@@ -6,7 +6,8 @@ use clap::{Args, Command};
 
 use super::CliError;
 use crate::config::{Config, ConfigError, Layers};
-use crate::prompt::PROGRAM;
+use crate::policy::Tokenizer;
+use crate::prompt::PromptKind;
 
 /// Arguments that stand for one configuration key each: name of the argument, key.
 const KEYS: &[(&str, &str)] = &[
@@ -134,18 +135,21 @@ impl SourceArgs {
         Ok(flags.lay(layers)?)
     }
 
-    /// The built-in model, and what was trained from it, has a preset of its own; everything else is a language model.
+    /// The built-in model has a preset of its own, and what was trained from it too; everything else is a language
+    /// model.
     fn preset_of_model(&self, flags: &Flags) -> Result<&'static str, CliError> {
         let mut layers = Layers::default();
         self.lay(&mut layers, flags)?;
-        Ok(if is_builtin(&layers.resolve()?.model.model) { "builtin" } else { "llm" })
+        let model = layers.resolve()?.model.model;
+        Ok(if model == "builtin" || is_builtin_dir(Path::new(&model)) { "builtin" } else { "llm" })
     }
 }
 
-/// Whether `model` is the built-in one or has its vocabulary, as a checkpoint of it has.
-fn is_builtin(model: &str) -> bool {
-    let vocabulary = || std::fs::read_to_string(Path::new(model).join("tokenizer.json"));
-    model == "builtin" || vocabulary().is_ok_and(|text| text.contains(PROGRAM))
+/// Whether a directory holds a model that is spoken to as the built-in one is. One that cannot be read is reported
+/// where it is loaded.
+fn is_builtin_dir(dir: &Path) -> bool {
+    let tokenizer = dir.is_dir().then(|| Tokenizer::from_dir(dir).ok()).flatten();
+    tokenizer.is_some_and(|tokenizer| PromptKind::of(&tokenizer, true) == PromptKind::Builtin)
 }
 
 /// Adds `[default: ...]` to the help of every argument that stands for a key and has no default of its own, from where
@@ -201,8 +205,16 @@ mod tests {
         flags.add("model", Some("some/model")).add("groups", Some(5_i64));
         let config = source.resolve(&flags).unwrap();
         assert_eq!((config.rollout.groups, config.train.seed, config.model.lora_r), (5, 9, 16));
-        let mut checkpoint = Flags::default();
-        checkpoint.add("model", Some(concat!(env!("CARGO_MANIFEST_DIR"), "/models/builtin")));
-        assert_eq!(source.resolve(&checkpoint).unwrap().model.lora_r, 0);
+    }
+
+    #[test]
+    fn a_checkpoint_of_the_built_in_model_has_its_preset() {
+        let longest = |model: &str| {
+            let mut flags = Flags::default();
+            flags.add("model", Some(model));
+            SourceArgs::default().resolve(&flags).unwrap().rollout.max_completion_length
+        };
+        let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/models/builtin");
+        assert_eq!([longest("builtin"), longest(dir), longest("some/model")], [256, 256, 512]);
     }
 }

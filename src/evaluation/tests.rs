@@ -27,6 +27,17 @@ fn boards_that_choose_and_boards_that_report_share_nothing() {
 }
 
 #[test]
+fn the_configuration_allows_as_many_games_as_there_are_boards_to_choose_on() {
+    let set = |games: usize| {
+        let mut layers = crate::config::Layers::default();
+        layers.assignment(&format!("train.eval_games={games}")).unwrap();
+        layers.resolve()
+    };
+    assert_eq!(set(SELECTION).unwrap().train.eval_games, SELECTION);
+    assert!(set(SELECTION + 1).unwrap_err().to_string().contains("train.eval_games"));
+}
+
+#[test]
 fn no_training_step_plays_a_held_out_board() {
     let held_out: BTreeSet<&Seed> = held_out_boards().iter().collect();
     for run in (0..50).chain([ROOT]) {
