@@ -5,6 +5,7 @@
 //! a token, so it does not matter which others share its batch. Does not know programs, games or rewards.
 
 mod decoding;
+mod parts;
 mod sampler;
 
 use serde::{Deserialize, Serialize};
@@ -15,7 +16,6 @@ use crate::policy::{Policy, PolicyError};
 use crate::prompt::Prompt;
 use crate::seed::Seed;
 
-use decoding::Decoding;
 pub use sampler::Sampler;
 
 /// Why no completions came.
@@ -120,7 +120,7 @@ pub fn generate(
     streams: impl Into<Streams>,
     observer: &mut dyn FnMut(RolloutEvent<'_>),
 ) -> Result<Groups<Completion>, RolloutError> {
-    let completions = Decoding::begin(policy, prompts, config, streams.into())?.run(decoding::IDLE_SHARE, observer)?;
+    let completions = parts::decode(policy, prompts, config, streams.into(), observer)?;
     Ok(Groups::new(config.num_generations, completions))
 }
 

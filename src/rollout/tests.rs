@@ -1,3 +1,4 @@
+use super::decoding::Decoding;
 use super::fixture::{END, builtin_sized_policy, prompts, rollout_config, tiny_policy};
 use super::*;
 use crate::seed::Purpose;
@@ -128,5 +129,31 @@ fn measure_generation_of_the_builtin_shape() {
         let done = generate(&policy, &eight, &rollout_config(8, length), seed, &mut |_| ()).unwrap();
         let tokens: usize = done.items().iter().map(|completion| completion.ids.len()).sum();
         println!("64 rows, at most {length} tokens: {tokens} tokens in {:?}", start.elapsed());
+    }
+}
+
+#[test]
+fn parts_give_what_the_whole_batch_gives_and_tell_it_in_one_order() {
+    let (policy, config, seed) = (tiny_policy(), rollout_config(16, 24), Seed::root(5));
+    let prompts: Vec<Prompt> = std::iter::repeat_n(prompts(), 3).flatten().collect();
+    let told = || {
+        let mut events = Vec::new();
+        let completions = generate(&policy, &prompts, &config, seed, &mut |event| {
+            events.push(match event {
+                RolloutEvent::Finished { index, completion } => (index, completion.ids.len()),
+                RolloutEvent::Tokens { tokens, finished } => (tokens, finished),
+            });
+        });
+        (completions.unwrap().into_items(), events)
+    };
+    let (completions, events) = told();
+    let whole = Decoding::begin(&policy, &prompts, &config, seed.into()).unwrap();
+    let whole = whole.run(decoding::IDLE_SHARE, &mut |_| ()).unwrap();
+    let ids = |completions: &[Completion]| completions.iter().map(|it| it.ids.clone()).collect::<Vec<_>>();
+    assert_eq!(ids(&completions), ids(&whole));
+    let tokens = completions.iter().map(|completion| completion.ids.len()).sum();
+    assert_eq!(events.last(), Some(&(tokens, completions.len())));
+    for _ in 0..3 {
+        assert_eq!(told().1, events, "events do not depend on which part is faster");
     }
 }

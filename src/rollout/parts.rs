@@ -1,0 +1,111 @@
+//! A batch decoded in parts, side by side. One token of a small model is too little work for several cores; a part
+//! each is enough.
+
+use std::panic::resume_unwind;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+
+use crate::config::RolloutConfig;
+use crate::policy::{Device, Policy};
+use crate::prompt::Prompt;
+
+use super::decoding::{Decoding, IDLE_SHARE};
+use super::{Completion, RolloutError, RolloutEvent, Streams};
+
+/// Rows of a part on a CPU. Fixed, and no share of the cores: what is sampled must not depend on how many there are.
+const PART_ROWS: usize = 32;
+
+/// What a part tells.
+enum News {
+    Finished { index: usize, completion: Completion },
+    Tokens { tokens: usize, finished: usize },
+}
+
+/// Samples all parts. Events come in an order of their own that does not depend on how fast a part is: every part
+/// tells of one more token, then the first again.
+pub(super) fn decode(
+    policy: &Policy,
+    prompts: &[Prompt],
+    config: &RolloutConfig,
+    streams: Streams,
+    observer: &mut dyn FnMut(RolloutEvent<'_>),
+) -> Result<Vec<Completion>, RolloutError> {
+    let size = prompts_of_part(policy.decoder().device(), config.num_generations, prompts.len());
+    if size >= prompts.len() {
+        return Decoding::begin(policy, prompts, config, streams)?.run(IDLE_SHARE, observer);
+    }
+    thread::scope(|scope| {
+        let mut parts = Vec::new();
+        for (number, prompts) in prompts.chunks(size).enumerate() {
+            let first = number * size * config.num_generations;
+            let streams = Streams { first: streams.first + first as u64, ..streams };
+            let (sender, receiver) = channel();
+            let part = scope.spawn(move || decode_part(policy, prompts, config, streams, &sender));
+            parts.push((first, part, receiver));
+        }
+        relay(parts.iter().map(|(first, _, news)| (*first, news)).collect(), observer);
+        let mut all = Vec::with_capacity(prompts.len() * config.num_generations);
+        for (first, part, _) in parts {
+            all.extend(part.join().unwrap_or_else(|panic| resume_unwind(panic)).map_err(|error| moved(error, first))?);
+        }
+        Ok(all)
+    })
+}
+
+/// Prompts that are decoded together.
+fn prompts_of_part(device: &Device, num_generations: usize, prompts: usize) -> usize {
+    if device.is_cpu() { (PART_ROWS / num_generations).max(1) } else { prompts }
+}
+
+fn decode_part(
+    policy: &Policy,
+    prompts: &[Prompt],
+    config: &RolloutConfig,
+    streams: Streams,
+    sender: &Sender<News>,
+) -> Result<Vec<Completion>, RolloutError> {
+    let mut tell = |event: RolloutEvent<'_>| {
+        // Nobody listens any more when another part has failed; the result says enough.
+        let _ = sender.send(match event {
+            RolloutEvent::Finished { index, completion } => News::Finished { index, completion: completion.clone() },
+            RolloutEvent::Tokens { tokens, finished } => News::Tokens { tokens, finished },
+        });
+    };
+    Decoding::begin(policy, prompts, config, streams)?.run(IDLE_SHARE, &mut tell)
+}
+
+/// Hands on what the parts tell until all have ended. Each comes with the index of its first completion.
+fn relay(mut parts: Vec<(usize, &Receiver<News>)>, observer: &mut dyn FnMut(RolloutEvent<'_>)) {
+    let mut counts = vec![(0, 0); parts.len()];
+    let mut places: Vec<usize> = (0..parts.len()).collect();
+    while !parts.is_empty() {
+        let mut live = Vec::new();
+        for (slot, (first, news)) in parts.iter().enumerate() {
+            loop {
+                match news.recv() {
+                    Ok(News::Finished { index, completion }) => {
+                        observer(RolloutEvent::Finished { index: first + index, completion: &completion });
+                    }
+                    Ok(News::Tokens { tokens, finished }) => {
+                        counts[places[slot]] = (tokens, finished);
+                        live.push(slot);
+                        break;
+                    }
+                    Err(_) => break,
+                }
+            }
+        }
+        let (tokens, finished) = counts.iter().fold((0, 0), |sum, part| (sum.0 + part.0, sum.1 + part.1));
+        observer(RolloutEvent::Tokens { tokens, finished });
+        parts = live.iter().map(|slot| parts[*slot]).collect();
+        places = live.iter().map(|slot| places[*slot]).collect();
+    }
+}
+
+/// The error of a part in terms of the whole batch.
+fn moved(error: RolloutError, first: usize) -> RolloutError {
+    match error {
+        RolloutError::NotFinite { index, token } => RolloutError::NotFinite { index: first + index, token },
+        other => other,
+    }
+}
