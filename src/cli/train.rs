@@ -134,7 +134,7 @@ impl TrainArgs {
         }
         output::print(&report::text(&summary, started.elapsed()))?;
         match &summary.stopped {
-            Some(stopped) => Err(report::stopped(stopped, &config)),
+            Some(stopped) => Err(report::stopped(stopped, &summary.output_dir)),
             None if summary.interrupted => Err(CliError::Interrupted),
             None => Ok(()),
         }
