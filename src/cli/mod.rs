@@ -40,8 +40,8 @@ use crate::metrics::Console;
   grpo-2048 score strategy.py  how well does this program play?
   grpo-2048 doctor             is this machine ready?
 
-Exit codes: 0 done, 1 the run failed, 2 wrong input, 3 stopped because the run can no longer learn (collapse),
-130 interrupted (after a checkpoint).")]
+Exit codes: 0 done, 1 the run failed, 2 wrong input, 3 stopped by the guard (it can no longer learn),
+  130 interrupted (after a checkpoint).")]
 struct Cli {
     #[command(subcommand)]
     command: Commands,

@@ -1,10 +1,10 @@
 //! What came of a run: the first steps against the last, held-out scores before and after, and the best program.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
 use super::CliError;
-use crate::config::Config;
 use crate::metrics::{EvaluationRecord, METRICS_FILE, StepRecord, Stream, duration, numbered};
 use crate::train::hall_of_fame::Member;
 use crate::train::{Stopped, Summary};
@@ -44,7 +44,7 @@ pub fn text(summary: &Summary, elapsed: Duration) -> String {
 }
 
 /// Why the guard stopped a run, the last good checkpoint, and how to go on from there.
-pub fn stopped(stopped: &Stopped, config: &Config) -> CliError {
+pub fn stopped(stopped: &Stopped, run: &Path) -> CliError {
     let Stopped { collapse, last_good, adapters } = stopped;
     let mut message = format!("the run can no longer learn, after step {}", collapse.step);
     for reason in &collapse.reasons {
@@ -56,9 +56,11 @@ pub fn stopped(stopped: &Stopped, config: &Config) -> CliError {
     };
     message.push_str(&format!("\nlast good checkpoint: {}; it began at step {}", good.display(), collapse.began));
     let start = match adapters {
-        true => format!("--model {} --set model.adapter={}", config.model.model, good.display()),
+        true => format!("--set model.adapter={}", good.display()),
         false => format!("--model {}", good.display()),
     };
+    // The recorded configuration, since a directory alone would be taken for a language model.
+    let start = format!("--config {} {start} --output-dir DIR", run.join("config.toml").display());
     CliError::Stopped {
         message,
         hint: format!("{}; start from there with\n  grpo-2048 train {start}", collapse.remedy),
@@ -214,9 +216,7 @@ mod tests {
         let collapse = Collapse { step: 53, began: 36, reasons: vec![reason.into()], remedy: "set grpo.beta=0.02" };
         let message = |last_good: Option<&str>, adapters| {
             let stop = Stopped { collapse: collapse.clone(), last_good: last_good.map(Into::into), adapters };
-            let mut config = Config::preset("builtin").unwrap();
-            config.model.model = "some/model".into();
-            let CliError::Stopped { message, hint } = stopped(&stop, &config) else { panic!("a stop") };
+            let CliError::Stopped { message, hint } = stopped(&stop, Path::new("run")) else { panic!("a stop") };
             format!("{message}\nhint: {hint}")
         };
         let full = message(Some("runs/train-001/checkpoint-30"), false);
@@ -225,11 +225,10 @@ mod tests {
         {
             assert!(full.contains(words), "{words} in {full}");
         }
-        assert!(full.ends_with(
-            "set grpo.beta=0.02; start from there with\n  grpo-2048 train --model runs/train-001/checkpoint-30"
-        ));
+        assert!(full.contains("hint: set grpo.beta=0.02; start from there with\n"), "{full}");
+        assert!(full.ends_with("train --config run/config.toml --model runs/train-001/checkpoint-30 --output-dir DIR"));
         let adapters = message(Some("c-30"), true);
-        assert!(adapters.ends_with("grpo-2048 train --model some/model --set model.adapter=c-30"), "{adapters}");
+        assert!(adapters.contains("--config run/config.toml --set model.adapter=c-30"), "{adapters}");
         assert!(message(None, false).contains("no checkpoint is left"));
     }
 }

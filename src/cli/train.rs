@@ -27,8 +27,8 @@ use crate::train::{Run, TrainError};
   grpo-2048 train --model Qwen/Qwen2.5-Coder-0.5B-Instruct --device cuda
   grpo-2048 train --resume latest --steps 200     go on with the newest run
 
-Exit codes: 0 done, 1 the run failed, 2 wrong input, 3 stopped because the run can no longer learn (collapse),
-130 interrupted (after a checkpoint).")]
+Exit codes: 0 done, 1 the run failed, 2 wrong input, 3 stopped by the guard (it can no longer learn),
+  130 interrupted (after a checkpoint).")]
 pub struct TrainArgs {
     #[command(flatten)]
     model: ModelArgs,
@@ -140,7 +140,7 @@ impl TrainArgs {
         }
         output::print(&report::text(&summary, started.elapsed()))?;
         match &summary.stopped {
-            Some(stopped) => Err(report::stopped(stopped, &config)),
+            Some(stopped) => Err(report::stopped(stopped, &summary.output_dir)),
             None if summary.interrupted => Err(CliError::Interrupted),
             None => Ok(()),
         }
