@@ -18,7 +18,7 @@ struct RewardBroken(String);
 
 /// Has the reference players judged as a run under `config` would, showing that it takes a while.
 pub fn examine(config: &Config, arena: &Arena, console: &Console) -> Result<Report, ArenaError> {
-    let _wait = console.interactive().then(|| console.wait("checking the reward"));
+    let _wait = console.wait("checking the reward");
     preflight::examine(config, &TrainingPath { arena, reward: &config.reward })
 }
 
