@@ -26,6 +26,10 @@ lora_r = 16
 [rollout]
 groups = 2
 max_completion_length = 512
+[arena]
+games = 2
+[reward]
+exponent = 0.5
 [grpo]
 learning_rate = 3e-5
 adam_beta2 = 0.99

@@ -212,9 +212,9 @@ impl Evidence<'_> {
         let finding = Finding::warning(Check::Target, format!("{text}; before that {}", cuts.join("; ")));
         let finding = finding.blame(self.config, &[key]);
         // What the defaults cut is known, and no news.
-        match finding.setting.as_ref().is_some_and(|setting| setting.found == setting.default) {
-            true => Finding { level: Level::Ok, ..finding },
-            false => finding,
+        match finding.setting {
+            None => Finding { level: Level::Ok, ..finding },
+            Some(_) => finding,
         }
     }
 
