@@ -139,7 +139,7 @@ fn help_teaches_the_defaults_and_the_two_modes() {
     let dir = tempfile::tempdir().unwrap();
     let output = program(dir.path()).args(["train", "--help"]).output().unwrap();
     let help = String::from_utf8(output.stdout).unwrap();
-    for expected in ["--parallel-rewards <N>", "[default: 8]", "--sequential", "[default: 40; llm: 200]", "Examples:"] {
+    for expected in ["--parallel-rewards <N>", "[default: 8]", "--sequential", "[default: 200]", "Examples:"] {
         assert!(help.contains(expected), "{expected} in {help}");
     }
 }
