@@ -144,14 +144,14 @@ fn the_reward_check_says_its_line_and_leaves_the_run_as_it_is() {
     let root = tempfile::tempdir().unwrap();
     let (checked, unchecked) = (root.path().join("checked"), root.path().join("unchecked"));
     // The reference players need more of a budget than these runs.
-    let budget = ["--set", "sandbox.game_seconds=0.25"];
+    let budget = ["--set", "train.game_seconds=0.2"];
     let words = |dir: &Path, more: &[&str]| {
         let output = train(dir, &[&budget, more].concat()).stderr(Stdio::piped()).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stderr).unwrap()
     };
     let said = words(&checked, &["--steps", "1", "--set", "train.preflight=true"]);
-    assert!(said.contains("\nreward check: 10 reference players in order, cycle 0.2"), "{said}");
+    assert!(said.contains("\nreward check: 10 reference players in order, cycle 0.0"), "{said}");
     assert!(said.contains("warning: reward target: 2048 is reached in "), "{said}");
     assert!(words(&unchecked, &["--steps", "1"]).contains("reward check: skipped (train.preflight = false)"));
     assert_same(&checked, &unchecked);
@@ -164,12 +164,12 @@ fn the_reward_check_says_its_line_and_leaves_the_run_as_it_is() {
 fn a_run_whose_reward_cannot_reach_the_target_is_refused() {
     let root = tempfile::tempdir().unwrap();
     let dir = root.path().join("run");
-    let mut command = train(&dir, &["--set", "train.preflight=true", "--set", "sandbox.game_seconds=0.03"]);
+    let mut command = train(&dir, &["--set", "train.preflight=true", "--set", "train.game_seconds=0.03"]);
     let output = command.stderr(Stdio::piped()).output().unwrap();
     let message = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{message}");
-    assert!(message.contains("error: sandbox.game_seconds = 0.03: the reward check refuses to start"), "{message}");
-    assert!(message.contains("hint: the default is 1.0; train.preflight=false"), "{message}");
+    assert!(message.contains("error: train.game_seconds = 0.03: the reward check refuses to start"), "{message}");
+    assert!(message.contains("hint: the default is 0.25; train.preflight=false"), "{message}");
     assert!(!dir.exists(), "a refused run leaves nothing behind");
 }
 
