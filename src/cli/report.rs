@@ -129,9 +129,10 @@ fn styles_table(before: &EvaluationRecord, after: &EvaluationRecord) -> String {
 }
 
 fn best_text(best: &Member) -> String {
-    let (score, where_) = match best.held_out_mean_score {
-        Some(score) => (score, "on held-out boards"),
-        None => (best.mean_score, "in training"),
+    let (score, where_) = match (best.report_mean_score, best.held_out_mean_score) {
+        (Some(score), _) => (score, "on held-out boards that it was not chosen on"),
+        (None, Some(score)) => (score, "on held-out boards"),
+        (None, None) => (best.mean_score, "in training"),
     };
     format!(
         "\nbest program: {score:.0} points a game {where_}, best tile {}, written at step {}\n{}",
@@ -151,7 +152,7 @@ fn span(steps: &[StepRecord]) -> String {
 }
 
 fn row(name: &str, left: &str, right: &str, note: &str) -> String {
-    format!("{name:<20}{left:>14}{right:>14}{note}\n")
+    format!("{name:<20}{left:>16}{right:>18}{note}\n")
 }
 
 fn percent(share: f64) -> String {
@@ -179,7 +180,8 @@ mod tests {
             style: "plain".into(),
             mean_score: 1500.0,
             max_tile: 256,
-            held_out_mean_score: Some(1400.0),
+            held_out_mean_score: Some(1500.0),
+            report_mean_score: Some(1400.0),
         };
         let summary = Summary {
             output_dir: "runs/train-001".into(),

@@ -1,11 +1,14 @@
-//! The best distinct programs of a run, ranked by what they scored in training and settled on held-out boards.
+//! The best distinct programs of a run: ranked by what they scored in training, chosen on some held-out boards, and
+//! the best of them reported on others.
 
 use serde::{Deserialize, Serialize};
 
+use super::elites::Elites;
 use super::scoring::Episode;
+use crate::arena::Evaluation;
 
 /// Programs kept.
-const SIZE: usize = 6;
+const SIZE: usize = 12;
 
 /// One program that played well.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -20,11 +23,14 @@ pub struct Member {
     pub style: String,
     /// Mean score in the training games of that step.
     pub mean_score: f64,
-    /// Best tile in those games.
+    /// Best tile in those games; on held-out boards once settled.
     pub max_tile: u32,
-    /// Mean score on held-out boards, once settled.
+    /// Mean score on the held-out boards that it was chosen on, once settled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_out_mean_score: Option<f64>,
+    /// Mean score on held-out boards that nothing was chosen on; of the best program only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report_mean_score: Option<f64>,
 }
 
 /// The best so far, best first.
@@ -52,18 +58,48 @@ impl HallOfFame {
             mean_score,
             max_tile: episode.evaluation.max_tile(),
             held_out_mean_score: None,
+            report_mean_score: None,
         };
         self.members.insert(rank, member);
         self.members.truncate(SIZE);
     }
 
-    /// Records the held-out means, in the order of [`members`](Self::members), and ranks by them.
-    pub fn settle(&mut self, held_out: &[f64]) {
-        for (member, &mean) in self.members.iter_mut().zip(held_out) {
-            member.held_out_mean_score = Some(mean);
+    /// Lets the elites in as candidates: what scored well in many games, where a step's episode may have been lucky.
+    pub fn nominate(&mut self, elites: &Elites) {
+        for (style, elite, tally) in elites.members() {
+            if self.members.iter().any(|member| member.program == elite.program) {
+                continue;
+            }
+            self.members.push(Member {
+                program: elite.program.clone(),
+                source: elite.source.clone(),
+                step: elite.step,
+                style: style.to_owned(),
+                mean_score: tally.mean_score(),
+                max_tile: 0,
+                held_out_mean_score: None,
+                report_mean_score: None,
+            });
+        }
+    }
+
+    /// Ranks by held-out games, given in the order of [`members`](Self::members), and keeps the best.
+    pub fn settle(&mut self, held_out: &[Evaluation]) {
+        for (member, evaluation) in self.members.iter_mut().zip(held_out) {
+            member.held_out_mean_score = Some(evaluation.mean_score());
+            member.max_tile = evaluation.max_tile();
         }
         self.members
             .sort_by(|a, b| b.held_out_mean_score.unwrap_or(0.0).total_cmp(&a.held_out_mean_score.unwrap_or(0.0)));
+        self.members.truncate(SIZE);
+    }
+
+    /// Records what the best program scores on boards that it was not chosen on.
+    pub fn report(&mut self, evaluation: &Evaluation) {
+        if let Some(best) = self.members.first_mut() {
+            best.report_mean_score = Some(evaluation.mean_score());
+            best.max_tile = best.max_tile.max(evaluation.max_tile());
+        }
     }
 
     /// The programs, best first.
@@ -75,4 +111,52 @@ impl HallOfFame {
 /// Lower-case hexadecimal.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arena::{Usage, Verdict};
+    use crate::environment::{Ending, Outcome};
+    use crate::seed::Seed;
+
+    fn member(name: &str, mean_score: f64) -> Member {
+        Member {
+            program: name.into(),
+            source: name.into(),
+            step: 1,
+            style: "plain".into(),
+            mean_score,
+            max_tile: 8,
+            held_out_mean_score: None,
+            report_mean_score: None,
+        }
+    }
+
+    fn games(scores: &[u64]) -> Evaluation {
+        let game = |&score| Outcome { score, max_tile: 64, ..Outcome::unplayed(Seed::root(0), Ending::GameOver) };
+        Evaluation { verdict: Verdict::Played, games: scores.iter().map(game).collect(), usage: Usage::default() }
+    }
+
+    #[test]
+    fn held_out_games_overrule_luck_in_training_and_the_best_is_reported_on_others() {
+        let mut hall = HallOfFame { members: vec![member("lucky", 9000.0), member("steady", 5000.0)] };
+        hall.settle(&[games(&[1000, 3000]), games(&[4000, 5000])]);
+        let names: Vec<&str> = hall.members().iter().map(|member| member.program.as_str()).collect();
+        assert_eq!(names, ["steady", "lucky"]);
+        hall.report(&games(&[4100, 4300]));
+        let best = &hall.members()[0];
+        assert_eq!((best.held_out_mean_score, best.report_mean_score), (Some(4500.0), Some(4200.0)));
+        assert_eq!((best.max_tile, hall.members()[1].report_mean_score), (64, None));
+    }
+
+    #[test]
+    fn no_more_are_kept_than_there_is_room_for() {
+        let count = SIZE + 3;
+        let mut hall = HallOfFame { members: (0..count).map(|n| member(&n.to_string(), 0.0)).collect() };
+        let held_out: Vec<Evaluation> = (0..count as u64).map(|score| games(&[score])).collect();
+        hall.settle(&held_out);
+        assert_eq!(hall.members().len(), SIZE);
+        assert_eq!(hall.members()[0].held_out_mean_score, Some((count - 1) as f64));
+    }
 }

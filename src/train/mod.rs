@@ -21,23 +21,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::arena::{Arena, ArenaError, Evaluation, Rules};
 use crate::config::Config;
-use crate::evaluation::selection_boards;
+use crate::evaluation::{report_boards, selection_boards};
 use crate::grpo::{LearnError, Optimizer};
 use crate::metrics::{EvaluationRecord, Event, RunHeader, StepRecord};
 use crate::policy::{Decoder, Policy, PolicyError};
 use crate::program::Program;
 use crate::prompt::{PromptError, PromptSet};
 use crate::rollout::RolloutError;
+use crate::seed::Seed;
 
 use checkpoint::TrainerState;
 use evaluation::Protocol;
 use guard::{Collapse, Guard};
-use hall_of_fame::{HallOfFame, Member};
+use hall_of_fame::Member;
 use run_dir::{Retention, RunDir, RunDirError};
 use scoring::Stage;
 
-/// Held-out games that settle the hall of fame.
-const HALL_OF_FAME_GAMES: usize = 8;
+/// Held-out games that settle the hall of fame, and that its best program is reported on.
+const HALL_OF_FAME_GAMES: (usize, usize) = (8, 32);
 
 /// Why a run stopped before its end.
 #[derive(Debug, thiserror::Error)]
@@ -193,7 +194,7 @@ impl Run<'_> {
             }
         }
         let stopped = collapse.map(|collapse| self.stopped(&progress, collapse));
-        self.finish(progress, newest, stopped)
+        self.finish(progress, newest, stopped, observer)
     }
 
     fn stage(&self) -> Stage<'_> {
@@ -255,12 +256,12 @@ impl Run<'_> {
         progress: Progress,
         newest: Option<PathBuf>,
         stopped: Option<Stopped>,
+        observer: &mut dyn FnMut(Event<'_>),
     ) -> Result<Summary, TrainError> {
         let Progress { dir, mut state, .. } = progress;
         let interrupted = self.stop.load(Ordering::SeqCst);
         if !interrupted {
-            let held_out = self.play_members(&state.hall_of_fame)?;
-            state.hall_of_fame.settle(&held_out);
+            self.settle(&mut state, observer)?;
         }
         let members = state.hall_of_fame.members().to_vec();
         let text = serde_json::to_vec_pretty(&members).expect("members are JSON");
@@ -278,14 +279,28 @@ impl Run<'_> {
         })
     }
 
-    /// Mean scores of the members on the held-out boards.
-    fn play_members(&self, hall: &HallOfFame) -> Result<Vec<f64>, TrainError> {
+    /// Chooses the best programs of the run on some held-out boards and reports the best of them on others.
+    fn settle(&self, state: &mut TrainerState, observer: &mut dyn FnMut(Event<'_>)) -> Result<(), TrainError> {
+        let hall = &mut state.hall_of_fame;
+        hall.nominate(&state.elites);
+        let (programs, games) = (hall.members().len(), HALL_OF_FAME_GAMES.0);
+        observer(Event::Message(&format!("settling the best of {programs} programs in {games} held-out games each")));
+        hall.settle(&self.play_members(hall.members(), selection_boards(HALL_OF_FAME_GAMES.0))?);
+        let best =
+            self.play_members(&hall.members()[..hall.members().len().min(1)], report_boards(HALL_OF_FAME_GAMES.1))?;
+        if let Some(best) = best.first() {
+            hall.report(best);
+        }
+        Ok(())
+    }
+
+    /// Held-out games of programs.
+    fn play_members(&self, members: &[Member], boards: &[Seed]) -> Result<Vec<Evaluation>, TrainError> {
         let arena = self.arena.under(Rules::new(&self.config.sandbox, &self.config.arena));
-        let boards = selection_boards(HALL_OF_FAME_GAMES);
         let mut scoring = arena.begin();
-        for (index, member) in hall.members().iter().enumerate() {
+        for (index, member) in members.iter().enumerate() {
             scoring.submit(index, Program::from_text(&member.source), boards);
         }
-        Ok(scoring.finish()?.iter().map(Evaluation::mean_score).collect())
+        Ok(scoring.finish()?)
     }
 }
