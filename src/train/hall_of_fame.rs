@@ -64,9 +64,12 @@ impl HallOfFame {
         self.members.truncate(SIZE);
     }
 
-    /// Lets the elites in as candidates: what scored well in many games, where a step's episode may have been lucky.
+    /// Lets the best elites in as candidates: what scored well in many games, where a step's episode may have been
+    /// lucky.
     pub fn nominate(&mut self, elites: &Elites) {
-        for (style, elite, tally) in elites.members() {
+        let mut elites: Vec<_> = elites.members().collect();
+        elites.sort_by(|(_, _, a), (_, _, b)| b.mean_reward().total_cmp(&a.mean_reward()));
+        for (style, elite, tally) in elites.into_iter().take(SIZE) {
             if self.members.iter().any(|member| member.program == elite.program) {
                 continue;
             }
