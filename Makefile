@@ -3,8 +3,10 @@
 CARGO ?= cargo
 BIN := target/release/grpo-2048
 TRAIN_FLAGS ?=
+FUZZ_SECONDS ?= 60
+SOAK_VERDICTS ?= 100000
 
-.PHONY: train test build guest builtin-model smollm2 check bench clean tools
+.PHONY: train test build fuzz soak guest builtin-model smollm2 check bench clean tools
 
 train: build ## Train the built-in model, eight games at a time
 	$(BIN) train --parallel-rewards 8 $(TRAIN_FLAGS)
@@ -22,6 +24,12 @@ check: tools ## Formatting and lints, as CI runs them
 
 bench: tools ## Engine, sandbox, rewards and decoder
 	$(CARGO) bench --workspace --locked
+
+fuzz: ## Fuzz every boundary for FUZZ_SECONDS each (needs nightly and cargo-fuzz)
+	scripts/fuzz.sh $(FUZZ_SECONDS)
+
+soak: tools ## SOAK_VERDICTS verdicts in one process: memory and results must not change
+	SOAK_VERDICTS=$(SOAK_VERDICTS) $(CARGO) test --release --workspace --locked --test soak -- --ignored --nocapture
 
 guest: ## Rebuild the sandboxed interpreter from sandbox/guest (needs python3 and PyPI)
 	sandbox/guest/build.sh

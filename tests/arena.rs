@@ -181,8 +181,15 @@ fn what_only_the_interpreter_refuses_is_rejected_all_the_same() {
             verdict => panic!("{code}: {verdict:?}"),
         }
     }
+}
+
+#[test]
+fn a_module_that_unmakes_its_function_has_run_and_so_has_failed() {
     let gone = format!("{CONSTANT}\nstrategy = None\n");
-    assert_eq!(evaluate_one(&gone, 2).verdict, Verdict::Rejected(Rejection::NoFunction));
+    match evaluate_one(&gone, 2).verdict {
+        Verdict::Faulted(fault) => assert_eq!(fault.ending, Ending::Raised, "{fault:?}"),
+        verdict => panic!("{verdict:?}"),
+    }
 }
 
 #[test]

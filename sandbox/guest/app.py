@@ -139,27 +139,30 @@ def _raised(error):
 
 
 class WitWorld(wit_world.WitWorld):
-    def load(self, source, seed):
+    def compile(self, source):
         # Not at snapshot time: componentize-py itself still calls os.unsetenv after this module has run.
         sys.addaudithook(_audit)
+        global _code
+        try:
+            _code = compile(source, "<strategy>", "exec", dont_inherit=True)
+        except SyntaxError as error:
+            raise _fault("not-compiled", str(error.lineno or 1), str(error.msg)) from None
+        except (MemoryError, RecursionError) as error:
+            raise _raised(error) from None
+        except Exception as error:
+            raise _fault("not-compiled", "1", f"{type(error).__name__}: {error}") from None
+
+    def run(self, seed):
         _Random.default = seed
         _generator.seed(seed)
         try:
-            code = compile(source, "<strategy>", "exec", dont_inherit=True)
-        except SyntaxError as error:
-            raise _fault("not-compiled", str(error.lineno or 1), str(error.msg)) from None
-        except BaseException as error:
-            if isinstance(error, (MemoryError, RecursionError)):
-                raise _raised(error) from None
-            raise _fault("not-compiled", "1", f"{type(error).__name__}: {error}") from None
-        try:
             names = {"__name__": "strategy", "__builtins__": builtins}
-            exec(code, names)
+            exec(_code, names)
             function = names.get("strategy")
         except BaseException as error:
             raise _raised(error) from None
         if not callable(function):
-            raise _fault("no-function")
+            raise _fault("raised", "NameError", "no callable `strategy`")
         global _strategy
         _strategy = function
 

@@ -1,7 +1,7 @@
 //! The machine-code cache: one file for each combination of interpreter, wasmtime, configuration and processor.
 //!
 //! Machine code is run as it is, so a file is used only if it is whole (checksum) and belongs to this user, and the
-//! key in its name covers everything it was compiled from. Everything else is compiled again.
+//! key in its header covers everything it was compiled from. Everything else is compiled again.
 
 use std::fs;
 use std::hash::{Hash, Hasher};
@@ -16,6 +16,9 @@ use crate::{HostError, artifact};
 /// Names the directory that overrides the default.
 const VARIABLE: &str = "GRPO_2048_CACHE";
 
+/// Opens a cache file; its last byte is the version of the format.
+const MAGIC: &[u8] = b"grpo-2048 sandbox\x02";
+
 pub(crate) fn default_dir() -> Result<PathBuf, HostError> {
     if let Some(dir) = std::env::var_os(VARIABLE).filter(|dir| !dir.is_empty()) {
         return Ok(dir.into());
@@ -24,39 +27,66 @@ pub(crate) fn default_dir() -> Result<PathBuf, HostError> {
     Ok(base.cache_dir().join("grpo-2048"))
 }
 
-/// The file for `engine` in `dir`.
-pub(crate) fn path(dir: &Path, engine: &Engine) -> PathBuf {
-    let mut key = Key(blake3::Hasher::new());
-    key.write(artifact::SHA256.as_bytes());
-    // Covers the version of wasmtime, its settings and the processor's features.
-    engine.precompile_compatibility_hash().hash(&mut key);
-    dir.join(format!("sandbox-{}.cwasm", &key.0.finalize().to_hex()[..24]))
+/// The file for one interpreter on one engine: where it is, and the key it opens with.
+pub(crate) struct CacheFile {
+    path: PathBuf,
+    key: [u8; blake3::OUT_LEN],
 }
 
-/// The machine code in `path`, if it is whole and ours.
-pub(crate) fn read(path: &Path) -> Option<Vec<u8>> {
-    let owned = fs::metadata(path).ok().filter(is_ours)?;
-    let bytes = fs::read(path).ok().filter(|bytes| bytes.len() as u64 == owned.len())?;
-    let (checksum, code) = bytes.split_at_checked(blake3::OUT_LEN)?;
-    if blake3::hash(code) != <[u8; blake3::OUT_LEN]>::try_from(checksum).ok()? {
-        tracing::warn!("{}: damaged, compiling the sandbox again", path.display());
-        return None;
+impl CacheFile {
+    /// The file for `engine` in `dir`.
+    pub(crate) fn new(dir: &Path, engine: &Engine) -> CacheFile {
+        let mut key = Key(blake3::Hasher::new());
+        key.write(artifact::SHA256.as_bytes());
+        // Covers the version of wasmtime, its settings and the processor's features.
+        engine.precompile_compatibility_hash().hash(&mut key);
+        let key = key.0.finalize();
+        let path = dir.join(format!("sandbox-{}.cwasm", &key.to_hex()[..24]));
+        CacheFile { path, key: key.into() }
     }
-    Some(code.to_vec())
-}
 
-/// Puts machine code in place, whole or not at all; processes that race write the same bytes.
-pub(crate) fn write(path: &Path, code: &[u8]) -> Result<(), HostError> {
-    let dir = path.parent().unwrap_or(Path::new("."));
-    let put = || -> io::Result<()> {
-        create_private(dir)?;
-        let mut file = tempfile::NamedTempFile::new_in(dir)?;
-        file.write_all(blake3::hash(code).as_bytes())?;
-        file.write_all(code)?;
-        file.persist(path)?;
-        Ok(())
-    };
-    put().map_err(|source| HostError::Cache { path: path.to_owned(), source })
+    /// The machine code in it, if it is whole and ours.
+    pub(crate) fn read(&self) -> Option<Vec<u8>> {
+        let owned = fs::metadata(&self.path).ok().filter(is_ours)?;
+        let mut bytes = fs::read(&self.path).ok().filter(|bytes| bytes.len() as u64 == owned.len())?;
+        match self.header_in(&bytes) {
+            Ok(header) => Some(bytes.split_off(header)),
+            Err(why) => {
+                tracing::warn!("{}: {why}, compiling the sandbox again", self.path.display());
+                None
+            }
+        }
+    }
+
+    /// Puts machine code in place, whole or not at all; processes that race write the same bytes.
+    pub(crate) fn write(&self, code: &[u8]) -> Result<(), HostError> {
+        let dir = self.path.parent().unwrap_or(Path::new("."));
+        let put = || -> io::Result<()> {
+            create_private(dir)?;
+            let mut file = tempfile::NamedTempFile::new_in(dir)?;
+            for part in [MAGIC, &self.key, blake3::hash(code).as_bytes(), code] {
+                file.write_all(part)?;
+            }
+            file.persist(&self.path)?;
+            Ok(())
+        };
+        put().map_err(|source| HostError::Cache { path: self.path.clone(), source })
+    }
+
+    /// Length of the header of a good file: magic, key, checksum of the rest. The name is not believed, for a file can be
+    /// renamed or copied from another machine.
+    fn header_in(&self, bytes: &[u8]) -> Result<usize, &'static str> {
+        let rest = bytes.strip_prefix(MAGIC).ok_or("not a cache file of this format")?;
+        let (key, rest) = rest.split_at_checked(blake3::OUT_LEN).ok_or("cut short")?;
+        if key != self.key {
+            return Err("compiled for another interpreter, configuration or processor");
+        }
+        let (checksum, code) = rest.split_at_checked(blake3::OUT_LEN).ok_or("cut short")?;
+        if blake3::hash(code).as_bytes() != checksum {
+            return Err("damaged");
+        }
+        Ok(bytes.len() - code.len())
+    }
 }
 
 #[cfg(unix)]
@@ -95,5 +125,64 @@ impl Hasher for Key {
     fn finish(&self) -> u64 {
         let hash = self.0.finalize();
         u64::from_le_bytes(hash.as_bytes()[..8].try_into().expect("eight bytes"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wasmtime::Config;
+
+    use super::*;
+
+    const CODE: &[u8] = b"machine code";
+
+    /// Cache files of two engines whose machine code must not be mixed up.
+    fn two_files(dir: &Path) -> [CacheFile; 2] {
+        [true, false].map(|fuel| {
+            let engine = Engine::new(Config::new().consume_fuel(fuel)).unwrap();
+            CacheFile::new(dir, &engine)
+        })
+    }
+
+    #[test]
+    fn a_file_is_read_back_as_it_was_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let [file, _] = two_files(dir.path());
+        assert_eq!(file.read(), None);
+        file.write(CODE).unwrap();
+        assert_eq!(file.read().as_deref(), Some(CODE));
+    }
+
+    #[test]
+    fn a_file_renamed_from_another_configuration_is_not_used() {
+        let dir = tempfile::tempdir().unwrap();
+        let [with_fuel, without] = two_files(dir.path());
+        assert_ne!(with_fuel.path, without.path);
+        without.write(CODE).unwrap();
+        fs::rename(&without.path, &with_fuel.path).unwrap();
+        assert_eq!(with_fuel.read(), None);
+        let bytes = fs::read(&with_fuel.path).unwrap();
+        assert_eq!(with_fuel.header_in(&bytes), Err("compiled for another interpreter, configuration or processor"));
+    }
+
+    #[test]
+    fn a_file_cut_anywhere_is_not_used() {
+        let dir = tempfile::tempdir().unwrap();
+        let [file, _] = two_files(dir.path());
+        file.write(CODE).unwrap();
+        let whole = fs::read(&file.path).unwrap();
+        for length in 0..whole.len() {
+            fs::write(&file.path, &whole[..length]).unwrap();
+            assert_eq!(file.read(), None, "{length} of {} bytes", whole.len());
+        }
+    }
+
+    #[test]
+    fn a_file_of_another_format_is_not_used() {
+        let dir = tempfile::tempdir().unwrap();
+        let [file, _] = two_files(dir.path());
+        let older = [blake3::hash(CODE).as_bytes(), CODE].concat();
+        fs::write(&file.path, older).unwrap();
+        assert_eq!(file.read(), None);
     }
 }

@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use wasmtime::component::{Component, InstancePre, Linker};
 use wasmtime::{Config, Engine, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig};
 
+use crate::cache::CacheFile;
 use crate::session::Host;
-use crate::{HostError, MEMORY_MAX, SESSIONS_MAX, artifact, cache};
+use crate::{HostError, MEMORY_MAX, SESSIONS_MAX, artifact};
 
 /// Core modules inside the component; counted, with room for a rebuilt guest.
 const CORE_INSTANCES: u32 = 60;
@@ -30,14 +31,14 @@ pub(crate) struct Interpreter {
 impl Interpreter {
     pub(crate) fn open(dir: &Path, on_compile: impl FnOnce()) -> Result<Interpreter, HostError> {
         let engine = Engine::new(&config()).map_err(HostError::engine)?;
-        let path = cache::path(dir, &engine);
-        let cached = cache::read(&path).and_then(|code| load(&engine, &code).ok());
+        let file = CacheFile::new(dir, &engine);
+        let cached = file.read().and_then(|code| load(&engine, &code).ok());
         let component = match cached {
             Some(component) => component,
             None => {
                 on_compile();
                 let code = engine.precompile_component(&artifact::component()?).map_err(HostError::engine)?;
-                cache::write(&path, &code)?;
+                file.write(&code)?;
                 load(&engine, &code)?
             }
         };

@@ -26,6 +26,17 @@ pub enum FuelScope {
     Game,
 }
 
+/// Which call into the guest an answer came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// The interpreter has read the source; no line of it has run.
+    Compile,
+    /// The top level runs, or has run.
+    Run,
+    /// The function was called.
+    Choose,
+}
+
 /// What a program did wrong. Texts are cut and stripped of control characters; they are still the program's words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
@@ -36,8 +47,6 @@ pub enum Fault {
         /// The compiler's words.
         message: String,
     },
-    /// The source runs but leaves no callable `strategy`.
-    NoFunction,
     /// A budget of fuel is used up.
     OutOfFuel {
         /// Which one.
@@ -65,7 +74,6 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Fault::NotCompiled { line, message } => write!(f, "does not compile: line {line}: {message}"),
-            Fault::NoFunction => f.write_str("no callable `strategy`"),
             Fault::OutOfFuel { scope: FuelScope::Call } => f.write_str("one call used more than a call may"),
             Fault::OutOfFuel { scope: FuelScope::Game } => f.write_str("budget used up"),
             Fault::OutOfMemory => f.write_str("out of memory"),
@@ -78,17 +86,18 @@ impl fmt::Display for Fault {
 }
 
 impl Fault {
-    /// Reads the guest's own account of a fault. Anything may stand there; nothing in it is worth more to a program
-    /// than the truth, since every kind that can be forged here counts as an exception or less.
-    pub(crate) fn from_guest(text: &str, loading: bool) -> Fault {
+    /// Reads the guest's own account of a fault.
+    ///
+    /// The host knows which call the account came from. A refusal to compile counts only before any line of the program
+    /// has run; what comes later is the program's own word, and whatever it says is no more than a failure at runtime.
+    pub(crate) fn from_guest(text: &str, phase: Phase) -> Fault {
         let mut fields = text.splitn(3, '\n');
         let (kind, first, second) = (fields.next().unwrap_or(""), fields.next(), fields.next());
         match (kind, first, second) {
-            ("not-compiled", Some(line), Some(message)) if loading => {
+            ("not-compiled", Some(line), Some(message)) if phase == Phase::Compile => {
                 Fault::NotCompiled { line: line.parse().unwrap_or(1), message: clean(message) }
             }
-            ("no-function", None, None) if loading => Fault::NoFunction,
-            ("bad-value", Some(found), None) if !loading => Fault::BadValue { found: clean(found) },
+            ("bad-value", Some(found), None) if phase == Phase::Choose => Fault::BadValue { found: clean(found) },
             ("raised", Some("MemoryError"), _) => Fault::OutOfMemory,
             ("raised", Some("RecursionError"), _) => Fault::StackOverflow,
             ("raised", Some(kind), Some(message)) => Fault::Raised { kind: clean(kind), message: clean(message) },
@@ -131,5 +140,48 @@ impl HostError {
     // Wasmtime's error is no `std::error::Error`; its alternate form is the whole chain.
     pub(crate) fn engine(error: wasmtime::Error) -> HostError {
         HostError::Engine(format!("{error:#}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_refusal_to_compile_counts_only_before_the_program_has_run() {
+        let told = "not-compiled\n3\ninvalid syntax";
+        let refused = Fault::NotCompiled { line: 3, message: "invalid syntax".into() };
+        assert_eq!(Fault::from_guest(told, Phase::Compile), refused);
+        for phase in [Phase::Run, Phase::Choose] {
+            let forged = Fault::from_guest(told, phase);
+            assert!(matches!(&forged, Fault::Raised { kind, .. } if kind == "Forged"), "{phase:?}: {forged:?}");
+        }
+    }
+
+    fn phase() -> impl Strategy<Value = Phase> {
+        prop_oneof![Just(Phase::Compile), Just(Phase::Run), Just(Phase::Choose)]
+    }
+
+    /// Texts near what the guest says, and any text at all.
+    fn told() -> impl Strategy<Value = String> {
+        let kind = prop_oneof![Just("not-compiled"), Just("no-function"), Just("bad-value"), Just("raised"), Just("")];
+        let field = prop_oneof![any::<String>(), "[0-9]{1,30}", Just("MemoryError".to_owned()), "\\PC{0,400}"];
+        let near = (kind, proptest::collection::vec(field, 0..5))
+            .prop_map(|(kind, fields)| std::iter::once(kind.to_owned()).chain(fields).collect::<Vec<_>>().join("\n"));
+        prop_oneof![any::<String>(), near]
+    }
+
+    proptest! {
+        #[test]
+        fn every_account_of_a_fault_is_read_short_and_without_control_characters(told in told(), phase in phase()) {
+            let fault = Fault::from_guest(&told, phase);
+            let text = fault.to_string();
+            prop_assert!(text.chars().count() <= 2 * TEXT_MAX + 40, "{} characters", text.chars().count());
+            prop_assert!(!text.chars().any(char::is_control), "{text:?}");
+            let is_refusal = matches!(fault, Fault::NotCompiled { .. });
+            prop_assert!(!is_refusal || phase == Phase::Compile);
+        }
     }
 }

@@ -15,6 +15,28 @@ mod engine;
 mod fault;
 mod session;
 
+/// What the fuzz targets reach and nobody else does.
+#[cfg(fuzzing)]
+pub mod fuzzing {
+    use crate::Fault;
+    use crate::fault::Phase;
+
+    /// A guest's answer to being asked to compile.
+    pub fn fault_when_compiled(told: &str) -> Fault {
+        Fault::from_guest(told, Phase::Compile)
+    }
+
+    /// A guest's answer to being run.
+    pub fn fault_when_run(told: &str) -> Fault {
+        Fault::from_guest(told, Phase::Run)
+    }
+
+    /// A guest's answer to being asked for a move.
+    pub fn fault_when_called(told: &str) -> Fault {
+        Fault::from_guest(told, Phase::Choose)
+    }
+}
+
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 

@@ -4,7 +4,7 @@ use wasmtime::component::{ComponentNamedList, Lift, Lower, TypedFunc};
 use wasmtime::{ResourceLimiter, Store, Trap};
 
 use crate::engine::{Interpreter, ticks};
-use crate::fault::clean;
+use crate::fault::{Phase, clean};
 use crate::{Failure, Fault, FuelScope, HostError, Limits};
 
 /// Longest value a function may return, in bytes.
@@ -15,6 +15,9 @@ const HOSTCALL_FUEL: usize = 1 << 20;
 
 /// Longest source that is handed to a guest; beyond it nothing sensible is left to compile.
 const SOURCE_MAX: usize = 256 << 10;
+
+/// What the guest answers: a value, or its account of a fault.
+type Told<T> = Result<T, String>;
 
 /// What the host keeps with an instance.
 pub(crate) struct Host {
@@ -37,7 +40,7 @@ impl ResourceLimiter for Host {
 /// A loaded program. Dropping it leaves nothing behind.
 pub struct Session {
     store: Store<Host>,
-    choose: TypedFunc<(Vec<u32>,), (Result<String, String>,)>,
+    choose: TypedFunc<(Vec<u32>,), (Told<String>,)>,
     limits: Limits,
     fuel_used: u64,
     faulted: bool,
@@ -62,15 +65,16 @@ impl Session {
         store.set_fuel(u64::MAX).map_err(HostError::engine)?;
         store.set_epoch_deadline(ticks(limits.backstop));
         let instance = interpreter.component.instantiate(&mut store).map_err(HostError::engine)?;
-        let load = instance
-            .get_typed_func::<(&str, u64), (Result<(), String>,)>(&mut store, "load")
-            .map_err(HostError::engine)?;
+        let compile =
+            instance.get_typed_func::<(&str,), (Told<()>,)>(&mut store, "compile").map_err(HostError::engine)?;
+        let run = instance.get_typed_func::<(u64,), (Told<()>,)>(&mut store, "run").map_err(HostError::engine)?;
         let choose = instance.get_typed_func(&mut store, "choose").map_err(HostError::engine)?;
         let mut session = Session { store, choose, limits: *limits, fuel_used: 0, faulted: false };
-        match session.call(&load, (source, seed))? {
-            (Ok(()),) => Ok(session),
-            (Err(text),) => Err(Failure::Program(Fault::from_guest(&text, true))),
-        }
+        let (compiled,) = session.call(&compile, (source,))?;
+        compiled.map_err(|text| Failure::Program(Fault::from_guest(&text, Phase::Compile)))?;
+        let (ran,) = session.call(&run, (seed,))?;
+        ran.map_err(|text| Failure::Program(Fault::from_guest(&text, Phase::Run)))?;
+        Ok(session)
     }
 
     /// Asks the program for its choice on `board`, of which it gets a copy.
@@ -85,7 +89,7 @@ impl Session {
         let answer = self.call(&choose, (board.as_flattened().to_vec(),));
         let value = match answer {
             Ok((Ok(value),)) => checked(value),
-            Ok((Err(text),)) => Err(Failure::Program(Fault::from_guest(&text, false))),
+            Ok((Err(text),)) => Err(Failure::Program(Fault::from_guest(&text, Phase::Choose))),
             Err(failure) => Err(failure),
         };
         self.faulted = value.is_err();

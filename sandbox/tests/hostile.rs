@@ -1,13 +1,11 @@
-//! Hostile programs: each ends in the fault on its first line, within its budget, and the next program is unharmed.
+//! The corpus of hostile programs: each ends in the fault on its first line, within its budget and its memory, and the
+//! next program is unharmed. Alone in its process, so that the memory measured is its own.
 
 use std::fs;
-use std::path::Path;
-use std::sync::OnceLock;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use grpo_sandbox::{FUEL_PER_SECOND, Failure, Fault, FuelScope, Limits, Sandbox};
-
-const BOARD: [[u32; 4]; 4] = [[2, 0, 0, 4], [0, 0, 0, 0], [0, 8, 0, 0], [0, 0, 0, 2]];
 
 /// Small, so that hangs are cheap to prove; enough for every program that is meant to end by itself.
 const LIMITS: Limits = Limits {
@@ -17,24 +15,47 @@ const LIMITS: Limits = Limits {
     backstop: Duration::from_secs(120),
 };
 
-/// An honest program that would notice patched builtins, modules or random numbers.
-const WITNESS: &str = "import math, random\n\ndef strategy(board):\n    n = sum(x for r in board for x in r)\n    \
-                       return 'WASD'[(int(math.log(n) * 1000) + max(1, 2) + int(random.random() * 1000) + len(str(n))) % 4]\n";
+/// What the host may need beside the memory of one guest.
+const HOST_MEMORY: u64 = 32 << 20;
 
-fn sandbox() -> &'static Sandbox {
-    static SANDBOX: OnceLock<Sandbox> = OnceLock::new();
-    SANDBOX.get_or_init(|| Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || ()).unwrap())
-}
+const BOARDS: [[[u32; 4]; 4]; 4] = [
+    [[2, 0, 0, 4], [0, 0, 0, 0], [0, 8, 0, 0], [0, 0, 0, 2]],
+    [[2, 4, 8, 16], [4, 8, 16, 32], [0, 2, 4, 64], [0, 0, 2, 128]],
+    [[1024, 512, 256, 128], [2, 4, 8, 64], [4, 2, 16, 32], [2, 0, 2, 4]],
+    [[2, 4, 2, 4], [4, 2, 4, 2], [2, 4, 2, 4], [4, 2, 4, 2]],
+];
 
-/// Value or fault in one word or two, and the fuel it took.
-fn run(source: &str) -> (String, u64) {
-    let mut session = match sandbox().load(source, 7, &LIMITS) {
+/// An honest program that would notice patched builtins or modules, spent clocks, changed limits, another order of
+/// sets or other random numbers.
+const WITNESS: &str = "\
+import gc, math, random, sys, time
+
+def strategy(board):
+    n = sum(x for row in board for x in row)
+    words = list({str(x) + 'x' for row in board for x in row})
+    random.shuffle(words)
+    limits = (sys.getrecursionlimit(), sys.get_int_max_str_digits(), gc.isenabled(), len(sys.modules))
+    seen = (int(math.log(n) * 1000), max(1, 2), random.random(), words, time.time(), limits, ''.join(sorted(dir())))
+    return 'WASD'[sum(map(ord, str(seen))) % 4]
+";
+
+/// What a program did on every board, in a word or two each, and the fuel it took.
+fn run(sandbox: &Sandbox, source: &str) -> (Vec<String>, u64) {
+    let mut session = match sandbox.load(source, 7, &LIMITS) {
         Ok(session) => session,
-        Err(failure) => return (told(&failure), 0),
+        Err(failure) => return (vec![told(&failure)], 0),
     };
-    let answer = session.choose(&BOARD);
-    let word = answer.map_or_else(|failure| told(&failure), |value| format!("plays {value}"));
-    (word, session.fuel_used())
+    let mut answers = Vec::new();
+    for board in &BOARDS {
+        match session.choose(board) {
+            Ok(value) => answers.push(format!("plays {value}")),
+            Err(failure) => {
+                answers.push(told(&failure));
+                break;
+            }
+        }
+    }
+    (answers, session.fuel_used())
 }
 
 fn told(failure: &Failure) -> String {
@@ -46,101 +67,93 @@ fn told(failure: &Failure) -> String {
         Failure::Program(Fault::Raised { kind, .. }) => format!("raised {kind}"),
         Failure::Program(Fault::BadValue { .. }) => "bad_value".into(),
         Failure::Program(Fault::NotCompiled { line, .. }) => format!("not_compiled {line}"),
-        Failure::Program(Fault::NoFunction) => "no_function".into(),
         Failure::Host(error) => panic!("the host failed: {error}"),
     }
 }
 
-#[test]
-fn every_hostile_program_ends_in_its_fault_and_the_next_one_is_unharmed() {
+/// Every program, with the fault that its first line names.
+fn corpus() -> Vec<(PathBuf, String, String)> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hostile");
     let mut paths: Vec<_> = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
-    assert!(paths.len() >= 40, "{} programs", paths.len());
-    let unharmed = run(WITNESS);
-    assert!(unharmed.0.starts_with("plays "), "{}", unharmed.0);
-    let mut wrong = Vec::new();
-    for path in paths {
+    let read = |path: PathBuf| {
         let source = fs::read_to_string(&path).unwrap();
         let expected = source.lines().next().and_then(|line| line.strip_prefix("# expect: ")).unwrap().to_owned();
-        let (found, fuel) = run(&source);
-        if found != expected {
-            wrong.push(format!("{}: {found}, expected {expected}", path.display()));
+        (path, source, expected)
+    };
+    paths.into_iter().map(read).collect()
+}
+
+#[test]
+fn every_hostile_program_ends_in_its_fault_and_the_next_one_is_unharmed() {
+    let sandbox = Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || ()).unwrap();
+    let corpus = corpus();
+    assert!(corpus.len() >= 140, "{} programs", corpus.len());
+    let unharmed = run(&sandbox, WITNESS);
+    assert!(unharmed.0.iter().all(|answer| answer.starts_with("plays ")), "{unharmed:?}");
+    let resident = memory::resident();
+    let (mut wrong, mut peak) = (Vec::new(), 0);
+    for (path, source, expected) in corpus {
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        memory::forget_peak();
+        let (answers, fuel) = run(&sandbox, &source);
+        peak = peak.max(memory::peak().saturating_sub(resident));
+        let found = answers.last().unwrap();
+        if *found != expected {
+            wrong.push(format!("{name}: {found}, expected {expected}"));
         }
         if fuel > LIMITS.game_fuel {
-            wrong.push(format!("{}: used {fuel} of {}", path.display(), LIMITS.game_fuel));
+            wrong.push(format!("{name}: used {fuel} of {}", LIMITS.game_fuel));
         }
-        let after = run(WITNESS);
+        if peak > LIMITS.memory_bytes + HOST_MEMORY {
+            wrong.push(format!("{name}: {} MiB of host memory", peak >> 20));
+        }
+        let after = run(&sandbox, WITNESS);
         if after != unharmed {
-            wrong.push(format!("{}: the next program gave {after:?}, alone {unharmed:?}", path.display()));
+            wrong.push(format!("{name}: the next program gave {after:?}, alone {unharmed:?}"));
         }
     }
+    let kept = memory::resident().saturating_sub(resident);
+    println!("peak {} MiB above, {} MiB kept", peak >> 20, kept >> 20);
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+    assert!(kept <= HOST_MEMORY, "{} MiB stayed after the last program", kept >> 20);
 }
 
-#[test]
-fn a_board_is_a_copy() {
-    let source = "def strategy(board):\n    s = sum(map(sum, board))\n    board[0][0] = 999\n    board.pop()\n    return str(s)\n";
-    let mut session = sandbox().load(source, 0, &LIMITS).unwrap();
-    assert_eq!(session.choose(&BOARD).unwrap(), "16");
-    assert_eq!(session.choose(&BOARD).unwrap(), "16");
-}
+/// Memory of this process, as Linux counts it.
+#[cfg(target_os = "linux")]
+mod memory {
+    use std::fs;
 
-#[test]
-fn fuel_is_the_same_on_every_thread() {
-    let source = "import random\n\ndef strategy(board):\n    cells = list({str(x) for r in board for x in r})\n    \
-                  random.shuffle(cells)\n    return cells[0]\n";
-    let play = || {
-        let mut session = sandbox().load(source, 3, &LIMITS).unwrap();
-        let values: Vec<String> = (0..20).map(|_| session.choose(&BOARD).unwrap()).collect();
-        (values, session.fuel_used())
-    };
-    let alone = play();
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..8).map(|_| scope.spawn(play)).collect();
-        for thread in threads {
-            assert_eq!(thread.join().unwrap(), alone);
-        }
-    });
-}
-
-#[test]
-fn the_seed_decides_what_random_gives() {
-    let draw = |seed| {
-        let source = "import random\n\ndef strategy(board):\n    return str(random.randrange(10**9))\n";
-        sandbox().load(source, seed, &LIMITS).unwrap().choose(&BOARD).unwrap()
-    };
-    assert_eq!(draw(1), draw(1));
-    assert_ne!(draw(1), draw(2));
-}
-
-#[test]
-fn a_budget_is_spent_to_the_last_unit() {
-    let slow = "def strategy(board):\n    for i in range(200000):\n        pass\n    return 'W'\n";
-    let mut session = sandbox().load(slow, 0, &LIMITS).unwrap();
-    let failure = loop {
-        if let Err(failure) = session.choose(&BOARD) {
-            break failure;
-        }
-    };
-    assert!(matches!(failure, Failure::Program(Fault::OutOfFuel { scope: FuelScope::Game })), "{failure}");
-    assert_eq!(session.fuel_used(), LIMITS.game_fuel);
-}
-
-#[test]
-fn a_session_is_spent_after_a_fault() {
-    let source = "calls = []\n\ndef strategy(board):\n    calls.append(1)\n    return 7 if len(calls) == 1 else 'W'\n";
-    let mut session = sandbox().load(source, 0, &LIMITS).unwrap();
-    assert!(session.choose(&BOARD).is_err());
-    assert!(session.choose(&BOARD).is_err());
-}
-
-#[test]
-fn what_strategies_import_is_there() {
-    let names = "random math copy itertools functools collections heapq operator typing string re bisect statistics \
-                 dataclasses enum abc types numbers fractions decimal array json datetime contextlib time sys";
-    for name in names.split_whitespace() {
-        let source = format!("import {name}\n\ndef strategy(board):\n    return 'W'\n");
-        assert_eq!(run(&source).0, "plays W", "{name}");
+    fn status(key: &str) -> u64 {
+        let status = fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix(key)).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
     }
+
+    pub fn resident() -> u64 {
+        status("VmRSS:")
+    }
+
+    /// Most that was resident since [`forget_peak`].
+    pub fn peak() -> u64 {
+        status("VmHWM:")
+    }
+
+    pub fn forget_peak() {
+        fs::write("/proc/self/clear_refs", "5").unwrap();
+    }
+}
+
+/// Other systems do not say; there the rest of the test counts.
+#[cfg(not(target_os = "linux"))]
+mod memory {
+    pub fn resident() -> u64 {
+        0
+    }
+
+    pub fn peak() -> u64 {
+        0
+    }
+
+    pub fn forget_peak() {}
 }

@@ -55,7 +55,6 @@ pub(super) fn play_in_sandbox(
 
 fn load_fault(fault: SandboxFault, program: &Program, seed: Seed) -> Play {
     match fault {
-        SandboxFault::NoFunction => Play::Rejected(Rejection::NoFunction),
         SandboxFault::NotCompiled { line, message } => {
             let lines = program.lines();
             Play::Rejected(Rejection::NotCompiled { line: line.clamp(1, lines), lines, message })
@@ -78,7 +77,7 @@ fn ending(fault: &SandboxFault) -> Ending {
         SandboxFault::OutOfMemory => Ending::OutOfMemory,
         SandboxFault::StackOverflow => Ending::StackOverflow,
         SandboxFault::BadValue { .. } => Ending::BadMove,
-        SandboxFault::Raised { .. } | SandboxFault::NotCompiled { .. } | SandboxFault::NoFunction => Ending::Raised,
+        SandboxFault::Raised { .. } | SandboxFault::NotCompiled { .. } => Ending::Raised,
     }
 }
 

@@ -62,6 +62,23 @@ proptest! {
     }
 
     #[test]
+    fn cells_make_a_board_and_come_back_or_are_refused(cells in prop::array::uniform4(prop::array::uniform4(any::<u32>()))) {
+        let are_tiles = cells.as_flattened().iter().all(|&n| n == 0 || n.is_power_of_two() && (2..=1 << 17).contains(&n));
+        prop_assert_eq!(Board::from_cells(&cells).map(Board::cells), are_tiles.then_some(cells));
+    }
+
+    #[test]
+    fn any_board_comes_back_from_its_cells(board in any_board()) {
+        prop_assert_eq!(Board::from_cells(&board.cells()), Some(board));
+    }
+
+    #[test]
+    fn any_log_of_moves_is_replayed_or_refused(root in any::<u64>(), log in any::<String>()) {
+        let is_log = log.chars().all(|c| "WASD".contains(c));
+        prop_assert!(is_log || replay(Seed::root(root), &log).is_err(), "{log:?}");
+    }
+
+    #[test]
     fn whole_games_agree_with_the_rules_on_lists(root in any::<u64>(), letters in "[WASD]{1,400}") {
         let seed = Seed::root(root);
         let mut game = Game::new(seed);

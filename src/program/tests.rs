@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::*;
 
 fn source(text: &str) -> String {
@@ -268,4 +270,52 @@ fn names_bound_by_other_means_are_told_apart() {
     let imported =
         |module: &str| format!("import {module}\ndef strategy(board):\n    return {module}.choice('WASD')\n");
     assert_ne!(digest(&imported("random")), digest(&imported("secrets")));
+}
+
+/// Pieces that completions are made of, in any order.
+fn completion() -> impl Strategy<Value = String> {
+    const PIECES: [&str; 26] = [
+        "```python\n",
+        "```",
+        "\n",
+        "def strategy(board):\n",
+        "    return 'W'\n",
+        "def strategy",
+        "(",
+        ")",
+        "    ",
+        "\t",
+        "Explanation\n",
+        "\r\n",
+        "'''",
+        "\u{feff}",
+        "\0",
+        "x = [",
+        "]\n",
+        "# a comment\n",
+        "\\\n",
+        "async ",
+        "@cache\n",
+        "\u{202e}",
+        "é",
+        "\u{2028}",
+        "\x0c",
+        "*, ",
+    ];
+    let pieces = prop::collection::vec(prop::sample::select(&PIECES[..]), 0..30);
+    prop_oneof![1 => any::<String>(), 4 => pieces.prop_map(|pieces| pieces.concat())]
+}
+
+proptest! {
+    #[test]
+    fn any_completion_gives_a_program_that_stays_one_or_a_reason(text in completion()) {
+        match Program::from_text(&text) {
+            Ok(program) => {
+                let again = Program::from_text(program.source());
+                prop_assert_eq!(again.map_err(|why| why.to_string()), Ok(program));
+            }
+            Err(Rejection::NotCompiled { line, lines, .. }) => prop_assert!((1..=lines).contains(&line)),
+            Err(Rejection::NoFunction) => {}
+        }
+    }
 }

@@ -1,2 +1,2 @@
-# expect: no_function
+# expect: raised NameError
 strategy = "W"

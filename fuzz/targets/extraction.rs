@@ -1,0 +1,14 @@
+//! Any completion gives a program or a reason, and what was taken as a program is taken again, unchanged.
+
+#![no_main]
+
+use grpo_2048::program::{Program, SOURCE_BYTES_MAX};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| {
+    let Ok(program) = Program::from_text(text) else { return };
+    assert!(program.source().len() <= SOURCE_BYTES_MAX + 1);
+    let again = Program::from_text(program.source()).expect("a program is a program");
+    assert_eq!(again.source(), program.source());
+    assert_eq!(again.digest(), program.digest());
+});

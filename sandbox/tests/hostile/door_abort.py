@@ -1,0 +1,6 @@
+# expect: raised Trap
+import os
+
+
+def strategy(board):
+    os.abort()

@@ -1,0 +1,10 @@
+# expect: raised ModuleNotFoundError
+import asyncio
+
+
+async def move():
+    return "W"
+
+
+def strategy(board):
+    return asyncio.run(move())

@@ -1,0 +1,4 @@
+# expect: raised ModuleNotFoundError
+import ctypes
+
+ctypes.string_at(0)

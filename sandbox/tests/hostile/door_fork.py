@@ -1,0 +1,6 @@
+# expect: raised AttributeError
+import os
+
+
+def strategy(board):
+    return str(os.fork())

@@ -1,0 +1,7 @@
+# expect: raised AttributeError
+import os
+
+
+def strategy(board):
+    os.kill(os.getpid(), 9)
+    return "W"

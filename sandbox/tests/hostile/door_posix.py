@@ -1,0 +1,6 @@
+# expect: raised PermissionError
+import posix
+
+
+def strategy(board):
+    return posix.listdir("/")

@@ -1,0 +1,6 @@
+# expect: raised Trap
+import random
+
+
+def strategy(board):
+    return "WASD"[random.SystemRandom().randrange(4)]

@@ -1,0 +1,7 @@
+# expect: raised Trap
+import faulthandler
+
+
+def strategy(board):
+    faulthandler._sigsegv()
+    return "W"

@@ -1,0 +1,7 @@
+# expect: hang
+import copy
+
+
+def strategy(board):
+    while True:
+        board = [board, copy.deepcopy(board)]

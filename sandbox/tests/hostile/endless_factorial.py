@@ -1,0 +1,6 @@
+# expect: hang
+import math
+
+
+def strategy(board):
+    return str(math.factorial(10**7) % 4)

@@ -1,0 +1,7 @@
+# expect: hang
+def strategy(board):
+    while True:
+        try:
+            return "W"
+        finally:
+            continue

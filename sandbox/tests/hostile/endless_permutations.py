@@ -1,0 +1,6 @@
+# expect: hang
+import itertools
+
+
+def strategy(board):
+    return max(itertools.permutations(range(14)))

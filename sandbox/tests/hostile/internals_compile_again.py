@@ -1,0 +1,11 @@
+# expect: plays W
+import sys
+
+
+def strategy(board):
+    world = sys._getframe(1).f_globals["WitWorld"]
+    try:
+        world().compile("def strategy(board):\n    return (")
+    except BaseException:
+        pass
+    return "W"

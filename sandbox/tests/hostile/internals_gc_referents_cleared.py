@@ -1,0 +1,9 @@
+# expect: raised Trap
+import gc
+
+
+def strategy(board):
+    for value in gc.get_objects():
+        if type(value) is dict:
+            value.clear()
+    return "W"

@@ -1,0 +1,9 @@
+# expect: raised Trap
+import gc
+
+
+def strategy(board):
+    streams = [value for value in gc.get_objects() if type(value).__name__ == "FileIO"]
+    for stream in streams:
+        stream.read(1) if stream.readable() else stream.write(b"W")
+    return "W"

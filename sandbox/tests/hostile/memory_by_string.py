@@ -1,0 +1,5 @@
+# expect: out_of_memory
+def strategy(board):
+    text = "W"
+    while True:
+        text = "".join([text, text])

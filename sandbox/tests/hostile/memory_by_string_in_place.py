@@ -1,0 +1,5 @@
+# expect: raised TypeError
+def strategy(board):
+    text = "W"
+    while True:
+        text += text

@@ -1,0 +1,8 @@
+# expect: plays W
+import warnings
+
+
+def strategy(board):
+    for index in range(1000):
+        warnings.warn(f"flood {index}")
+    return "W"

@@ -1,0 +1,4 @@
+# expect: hang
+def strategy(board):
+    while True:
+        print("W" * 10000)

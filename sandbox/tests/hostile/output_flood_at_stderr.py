@@ -1,0 +1,7 @@
+# expect: hang
+import sys
+
+
+def strategy(board):
+    while True:
+        sys.stderr.write("W")

@@ -1,0 +1,3 @@
+# expect: bad_value
+def strategy(board):
+    return b"W"

@@ -1,0 +1,3 @@
+# expect: bad_value
+async def strategy(board):
+    return "W"

@@ -1,0 +1,4 @@
+# expect: bad_value
+def strategy(board):
+    while True:
+        yield "W"

@@ -1,0 +1,3 @@
+# expect: not_compiled 2
+﻿def strategy(board):
+    return "W"

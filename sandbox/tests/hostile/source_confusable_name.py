@@ -1,0 +1,3 @@
+# expect: raised NameError
+def strаtegy(board):
+    return "W"

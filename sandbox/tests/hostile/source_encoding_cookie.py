@@ -1,0 +1,4 @@
+# expect: plays W
+# -*- coding: utf-7 -*-
+def strategy(board):
+    return "W"  # +AGE-

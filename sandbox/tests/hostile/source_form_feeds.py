@@ -1,0 +1,4 @@
+# expect: plays W
+
+def strategy(board):
+    return "W"

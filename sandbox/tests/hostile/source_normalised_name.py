@@ -1,0 +1,3 @@
+# expect: plays W
+def 𝓼𝓽𝓻𝓪𝓽𝓮𝓰𝔂(board):
+    return "W"

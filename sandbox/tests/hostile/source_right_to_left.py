@@ -1,0 +1,4 @@
+# expect: bad_value
+def strategy(board):
+    move = "W‮"  # ⁦ "A"
+    return move

@@ -1,0 +1,4 @@
+# expect: plays W
+# coding: no-such-encoding
+def strategy(board):
+    return "W"

@@ -1,0 +1,7 @@
+# expect: stack_overflow
+def strategy(board):
+    nest = None
+    for _ in range(10**5):
+        nest = (nest,)
+    del nest
+    return "W"

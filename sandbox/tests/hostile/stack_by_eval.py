@@ -1,0 +1,3 @@
+# expect: out_of_memory
+def strategy(board):
+    return eval("(" * 100000 + ")" * 100000)

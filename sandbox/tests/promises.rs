@@ -1,0 +1,190 @@
+//! What a session promises: copies, budgets to the last unit, the same result on every thread.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use grpo_sandbox::{FUEL_PER_SECOND, Failure, Fault, FuelScope, Limits, Sandbox};
+use proptest::prelude::*;
+
+const BOARD: [[u32; 4]; 4] = [[2, 0, 0, 4], [0, 0, 0, 0], [0, 8, 0, 0], [0, 0, 0, 2]];
+
+const LIMITS: Limits = Limits {
+    game_fuel: FUEL_PER_SECOND / 2,
+    call_fuel: FUEL_PER_SECOND / 6,
+    memory_bytes: 96 << 20,
+    backstop: Duration::from_secs(120),
+};
+
+fn sandbox() -> &'static Sandbox {
+    static SANDBOX: OnceLock<Sandbox> = OnceLock::new();
+    SANDBOX.get_or_init(|| Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || ()).unwrap())
+}
+
+#[test]
+fn a_board_is_a_copy() {
+    let source = "def strategy(board):\n    s = sum(map(sum, board))\n    board[0][0] = 999\n    board.pop()\n    return str(s)\n";
+    let mut session = sandbox().load(source, 0, &LIMITS).unwrap();
+    assert_eq!(session.choose(&BOARD).unwrap(), "16");
+    assert_eq!(session.choose(&BOARD).unwrap(), "16");
+}
+
+#[test]
+fn fuel_is_the_same_on_every_thread() {
+    let source = "import random\n\ndef strategy(board):\n    cells = list({str(x) for r in board for x in r})\n    \
+                  random.shuffle(cells)\n    return cells[0]\n";
+    let play = || {
+        let mut session = sandbox().load(source, 3, &LIMITS).unwrap();
+        let values: Vec<String> = (0..20).map(|_| session.choose(&BOARD).unwrap()).collect();
+        (values, session.fuel_used())
+    };
+    let alone = play();
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(play)).collect();
+        for thread in threads {
+            assert_eq!(thread.join().unwrap(), alone);
+        }
+    });
+}
+
+#[test]
+fn the_seed_decides_what_random_gives() {
+    let draw = |seed| {
+        let source = "import random\n\ndef strategy(board):\n    return str(random.randrange(10**9))\n";
+        sandbox().load(source, seed, &LIMITS).unwrap().choose(&BOARD).unwrap()
+    };
+    assert_eq!(draw(1), draw(1));
+    assert_ne!(draw(1), draw(2));
+}
+
+#[test]
+fn a_budget_is_spent_to_the_last_unit() {
+    let slow = "def strategy(board):\n    for i in range(200000):\n        pass\n    return 'W'\n";
+    let mut session = sandbox().load(slow, 0, &LIMITS).unwrap();
+    let failure = loop {
+        if let Err(failure) = session.choose(&BOARD) {
+            break failure;
+        }
+    };
+    assert!(matches!(failure, Failure::Program(Fault::OutOfFuel { scope: FuelScope::Game })), "{failure}");
+    assert_eq!(session.fuel_used(), LIMITS.game_fuel);
+}
+
+#[test]
+fn a_session_is_spent_after_a_fault() {
+    let source = "calls = []\n\ndef strategy(board):\n    calls.append(1)\n    return 7 if len(calls) == 1 else 'W'\n";
+    let mut session = sandbox().load(source, 0, &LIMITS).unwrap();
+    assert!(session.choose(&BOARD).is_err());
+    assert!(session.choose(&BOARD).is_err());
+}
+
+#[test]
+fn what_strategies_import_is_there() {
+    let names = "random math copy itertools functools collections heapq operator typing string re bisect statistics \
+                 dataclasses enum abc types numbers fractions decimal array json datetime contextlib time sys";
+    for name in names.split_whitespace() {
+        let source = format!("import {name}\n\ndef strategy(board):\n    return 'W'\n");
+        let mut session = sandbox().load(&source, 7, &LIMITS).unwrap_or_else(|failure| panic!("{name}: {failure}"));
+        assert_eq!(session.choose(&BOARD).unwrap(), "W", "{name}");
+    }
+}
+
+/// Line of the refusal, and what it says.
+fn refusal(source: &str) -> (u32, String) {
+    match sandbox().load(source, 0, &LIMITS) {
+        Err(Failure::Program(Fault::NotCompiled { line, message })) => (line, message),
+        Err(failure) => panic!("{failure}"),
+        Ok(_) => panic!("compiled"),
+    }
+}
+
+#[test]
+fn a_source_of_ten_megabytes_is_refused_before_it_is_handed_over() {
+    let comment = "#".repeat(10_000_000);
+    let (line, message) = refusal(&format!("def strategy(board):\n    return 'W'\n{comment}\n"));
+    assert_eq!(line, 1);
+    assert!(message.starts_with("source of 10000"), "{message}");
+}
+
+#[test]
+fn deep_source_never_reaches_past_the_interpreter() {
+    for (open, close) in [("(", ")"), ("[", "]"), ("{", "}"), ("-", ""), ("not ", ""), ("lambda:", ""), ("f(", ")")] {
+        for depth in [100, 1000, 10_000, 40_000] {
+            let source = format!("x = 1\nx = lambda: {}1{}\n", open.repeat(depth), close.repeat(depth));
+            match sandbox().load(&source, 0, &LIMITS) {
+                Ok(_) => panic!("{open} {depth}: no strategy is there to load"),
+                Err(Failure::Program(_)) => {}
+                Err(Failure::Host(error)) => panic!("{open} {depth}: {error}"),
+            }
+        }
+    }
+}
+
+fn source() -> impl Strategy<Value = String> {
+    const TOKENS: [&str; 45] = [
+        "def strategy(board):\n",
+        "    return 'W'\n",
+        "\n",
+        "    ",
+        "while True: ",
+        "try: ",
+        "except: ",
+        "raise ",
+        "lambda: ",
+        "[",
+        "]",
+        "(",
+        ")",
+        "{",
+        "}",
+        "board",
+        "*",
+        "**",
+        "10",
+        "'",
+        "f'{",
+        "\\",
+        "import sys\n",
+        "sys._getframe()",
+        ".f_back",
+        ".f_globals",
+        "\0",
+        "=",
+        "yield ",
+        "await ",
+        "class A: ",
+        "del ",
+        "global x\n",
+        "x",
+        ": ",
+        "match x:\n case ",
+        "@",
+        "\u{feff}",
+        "\u{202e}",
+        "\t",
+        "\r",
+        "\x0c",
+        "exec(",
+        "__builtins__",
+        "strategy = ",
+    ];
+    let tokens =
+        proptest::collection::vec(proptest::sample::select(&TOKENS[..]), 0..40).prop_map(|tokens| tokens.concat());
+    prop_oneof![1 => any::<String>(), 4 => tokens]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn any_source_ends_in_a_value_or_a_fault_inside_its_budget(source in source()) {
+        let limits = Limits { game_fuel: FUEL_PER_SECOND / 20, call_fuel: FUEL_PER_SECOND / 50, ..LIMITS };
+        let play = || match sandbox().load(&source, 5, &limits) {
+            Ok(mut session) => (format!("{:?}", session.choose(&BOARD)), session.fuel_used()),
+            Err(failure) => (format!("{failure:?}"), 0),
+        };
+        let (told, fuel) = play();
+        prop_assert!(!told.contains("Host("), "{told}");
+        prop_assert!(fuel <= limits.game_fuel, "{fuel}");
+        prop_assert_eq!(play(), (told, fuel), "the second time");
+    }
+}
