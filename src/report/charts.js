@@ -65,11 +65,14 @@ function axes(width, xs, [low, high], show) {
   const x = (value) => LEFT + ((value - first) / (last - first || 1)) * (width - LEFT - RIGHT);
   const y = (value) => HEIGHT - BOTTOM - ((value - low) / (high - low || 1)) * (HEIGHT - TOP - BOTTOM);
   const nodes = [];
-  for (const at of ticks(low, high, 4)) {
+  const levels = ticks(low, high, 4);
+  const digits = Math.max(0, Math.min(6, -Math.floor(Math.log10(levels.length > 1 ? levels[1] - levels[0] : high - low || 1) + 1e-9)));
+  const label = show === number ? (value) => number(value, digits + (levels.every((at) => Math.abs(at - Number(at.toFixed(digits))) < 1e-9) ? 0 : 1)) : show;
+  for (const at of levels) {
     nodes.push(svg("line", { x1: LEFT, x2: width - RIGHT, y1: y(at), y2: y(at), stroke: "var(--grid)" }));
-    nodes.push(svg("text", { x: LEFT - 6, y: y(at) + 4, "text-anchor": "end" }, show(at)));
+    nodes.push(svg("text", { x: LEFT - 6, y: y(at) + 4, "text-anchor": "end" }, label(at)));
   }
-  for (const at of ticks(first, last, Math.max(2, Math.floor(width / 110)))) {
+  for (const at of ticks(first, last, Math.max(2, Math.floor(width / 70)))) {
     if (Number.isInteger(at)) nodes.push(svg("text", { x: x(at), y: HEIGHT - 7, "text-anchor": "middle" }, at));
   }
   return { x, y, nodes };

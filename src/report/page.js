@@ -78,7 +78,7 @@ function details(runs) {
       el("div", { class: "charts" }, shares(run).filter(Boolean), styles(run)),
       section("Programs and their games", el("p", { class: "soft small" }, "Best, median and worst of steps spread over the run. The board takes the keyboard: space plays, arrows step."), node),
       section("Hall of fame", hall(run, watch)),
-      section("Configuration", settings(run) || el("p", { class: "soft" }, "Not recorded.")));
+      section("Configuration", settings(run) ? el("details", {}, el("summary", {}, "All recorded settings"), settings(run)) : el("p", { class: "soft" }, "Not recorded.")));
     drawAll();
   };
   const list = el("select", { "aria-label": "run", onchange: () => { chosenRun = list.selectedIndex; chosenSample = null; fill(runs[chosenRun]); } }, runs.map((one) => el("option", {}, one.name)));

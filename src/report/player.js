@@ -61,7 +61,7 @@ function player() {
   const speed = el("select", { "aria-label": "speed", onchange: () => { if (timer) { stop(); play(); } } },
     [["4", "4 moves/s"], ["10", "10 moves/s"], ["30", "30 moves/s"], ["100", "100 moves/s"]].map(([value, text]) => el("option", { value, selected: value === "10" }, text)));
   const button = (text, label, action) => el("button", { type: "button", "aria-label": label, title: label, onclick: action }, text);
-  const toggle = button("▶", "play (space)", () => (timer ? stop() : play()));
+  const toggle = button("Play", "play (space)", () => (timer ? stop() : play()));
   const go = (index) => {
     at = Math.max(0, Math.min(shown.length - 1, index));
     const frame = shown[at];
@@ -79,10 +79,10 @@ function player() {
     figures.textContent = `move ${at} of ${shown.length - 1} · ${MOVES[frame.move]}${frame.idle ? " (changes nothing)" : ""} · score ${whole(frame.score)}${end}`;
     if (at === shown.length - 1) stop();
   };
-  const stop = () => { clearInterval(timer); timer = null; toggle.textContent = "▶"; toggle.setAttribute("aria-label", "play (space)"); figures.setAttribute("aria-live", "polite"); };
+  const stop = () => { clearInterval(timer); timer = null; toggle.textContent = "Play"; toggle.setAttribute("aria-label", "play (space)"); figures.setAttribute("aria-live", "polite"); };
   const play = () => {
     if (at >= shown.length - 1) go(0);
-    toggle.textContent = "⏸";
+    toggle.textContent = "Pause";
     toggle.setAttribute("aria-label", "pause (space)");
     // A reader of the screen is not told thirty moves a second.
     figures.setAttribute("aria-live", "off");
@@ -96,8 +96,8 @@ function player() {
   const node = el("div", { tabindex: "0", role: "group", "aria-label": "replay of a game: space plays, arrows step, Home and End jump", onkeydown: keys },
     board, figures, trouble,
     el("div", { class: "controls" },
-      button("⏮", "first board (Home)", () => { stop(); go(0); }), button("◀", "one move back (left arrow)", () => { stop(); go(at - 1); }), toggle,
-      button("▶▏", "one move on (right arrow)", () => { stop(); go(at + 1); }), button("⏭", "last board (End)", () => { stop(); go(1e9); })),
+      button("Start", "first board (Home)", () => { stop(); go(0); }), button("Back", "one move back (left arrow)", () => { stop(); go(at - 1); }), toggle,
+      button("Step", "one move on (right arrow)", () => { stop(); go(at + 1); }), button("End", "last board (End)", () => { stop(); go(1e9); })),
     el("div", { class: "controls" }, slider, speed));
   const show = (chosen) => {
     stop();

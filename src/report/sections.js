@@ -102,10 +102,10 @@ function styles(run) {
   const xs = evaluationsOf(run), last = xs.length - 1;
   const rows = keys.map((key) => {
     const ys = run.evaluations[key], first = ys[0], end = ys[last];
-    return [key.slice(STYLE.length), whole(first), xs.length > 1 ? whole(end) : "–", first > 0 && xs.length > 1 && end !== null ? `× ${number(end / first, 2)}` : "–"];
+    return xs.length < 2 ? [key.slice(STYLE.length), whole(first)] : [key.slice(STYLE.length), whole(first), whole(end), first > 0 && end !== null ? `× ${number(end / first, 2)}` : "–"];
   });
   return el("div", { class: "card" }, el("h3", {}, "Held-out score by style of the prompt"),
-    table(["style", `step ${xs[0]}`, xs.length > 1 ? `step ${xs[last]}` : "later", "ratio"], rows));
+    table(["style", `step ${xs[0]}`, ...(xs.length > 1 ? [`step ${xs[last]}`, "ratio"] : [])], rows));
 }
 
 function ends(ys) {
@@ -117,7 +117,7 @@ function comparison(runs) {
   const arrow = (pair, show) => (pair[0] === null ? "–" : [show(pair[0]), show(pair[1])]);
   const rows = [];
   const add = (name, show, pairs) => { if (pairs.some((pair) => pair[0] !== null)) rows.push([name, ...pairs.flatMap((pair) => (pair[0] === null ? ["–", "–"] : arrow(pair, show)))]); };
-  const firstLast = (ys) => { const there = known(ys); return there.length ? [there[0], there[there.length - 1]] : [null, null]; };
+  const firstLast = (ys) => { const there = known(ys); return there.length ? [there[0], there.length > 1 ? there[there.length - 1] : null] : [null, null]; };
   rows.push(["steps", ...runs.flatMap((run) => [whole(stepsOf(run)[0] ?? null), whole(stepsOf(run)[stepsOf(run).length - 1] ?? null)])]);
   add("held-out score", whole, runs.map((run) => firstLast(evaluation(run, "eval_game/mean_score"))));
   add("held-out, plays", percent, runs.map((run) => firstLast(evaluation(run, "eval_game/frac_played"))));
@@ -133,8 +133,14 @@ function comparison(runs) {
 function differences(runs) {
   const keys = [...new Set(runs.flatMap((run) => Object.keys(run.configuration)))].sort();
   const differing = keys.filter((key) => key !== "train.output_dir" && new Set(runs.map((run) => run.configuration[key])).size > 1);
-  if (!differing.length) return el("p", { class: "soft" }, "All recorded settings are the same.");
-  return table(["setting", ...runs.map((run) => run.name)], differing.map((key) => [key, ...runs.map((run) => run.configuration[key] ?? "not there")]));
+  // Versions differ in the settings they know: those are named apart from the ones that were set differently.
+  const everywhere = differing.filter((key) => runs.every((run) => key in run.configuration));
+  const missing = differing.filter((key) => !everywhere.includes(key));
+  return el("div", {},
+    everywhere.length ? table(["setting", ...runs.map((run) => run.name)], everywhere.map((key) => [key, ...runs.map((run) => run.configuration[key])]))
+      : el("p", { class: "soft" }, "Settings that all runs recorded are the same."),
+    missing.length ? el("details", {}, el("summary", {}, `${missing.length} settings are recorded by some of the runs only`),
+      table(["setting", ...runs.map((run) => run.name)], missing.map((key) => [key, ...runs.map((run) => run.configuration[key] ?? "–")]))) : null);
 }
 
 function settings(run) {
