@@ -8,7 +8,9 @@ const section = (title, ...children) => el("section", {}, el("h2", {}, title), .
 
 function heading(runs, follow) {
   const names = runs.map((run) => run.name).join(" · ");
-  const steps = (run) => { const xs = stepsOf(run); return xs.length ? `step ${xs[xs.length - 1]} of ${run.configuration["train.max_steps"] ?? "?"}` : "no steps yet"; };
+  const steps = (run) => { const xs = stepsOf(run); const done = xs[xs.length - 1], asked = Number(run.configuration["train.max_steps"]);
+    // A run that was resumed may have gone on for longer than its recorded configuration asked.
+    return xs.length ? `step ${done}${asked >= done ? ` of ${asked}` : ""}` : "no steps yet"; };
   return el("header", {}, el("h1", {}, `grpo-2048: ${names}`),
     runs.map((run) => el("p", { class: "soft small" }, `${runs.length > 1 ? run.name + ": " : ""}${run.path} · ${steps(run)} · model ${(run.configuration["model.model"] ?? "unknown").replaceAll('"', "")} · seed ${run.configuration["train.seed"] ?? "unknown"}`)),
     follow ? el("p", { class: "small", id: "following", role: "status" }, "Following: the page renews itself while the run writes.") : null,
