@@ -75,6 +75,7 @@ pub mod policy;
 pub mod preflight;
 pub mod program;
 pub mod prompt;
+pub mod report;
 pub mod reward;
 pub mod rollout;
 pub mod seed;

@@ -40,6 +40,7 @@ const USES: &[(&str, &[&str])] = &[
             "seed",
         ],
     ),
+    ("report", &["environment", "metrics", "seed", "train"]),
     (
         "cli",
         &[
@@ -53,6 +54,7 @@ const USES: &[(&str, &[&str])] = &[
             "preflight",
             "program",
             "prompt",
+            "report",
             "reward",
             "seed",
             "train",

@@ -8,10 +8,12 @@ mod corpus;
 mod doctor;
 mod error;
 mod eval;
+mod export_completions;
 mod interrupt;
 mod loading;
 mod options;
 mod output;
+mod page;
 mod play;
 mod playing;
 mod preflight;
@@ -57,6 +59,8 @@ enum Commands {
     Eval(eval::EvalArgs),
     Score(score::ScoreArgs),
     Play(play::PlayArgs),
+    Report(page::ReportArgs),
+    ExportCompletions(export_completions::ExportCompletionsArgs),
     Doctor(doctor::DoctorArgs),
     Config(config::ConfigArgs),
     Corpus(corpus::CorpusArgs),
@@ -81,6 +85,8 @@ pub fn run() -> ExitCode {
         Commands::Eval(args) => args.run(&console),
         Commands::Score(args) => args.run(&console),
         Commands::Play(args) => args.run(&console),
+        Commands::Report(args) => args.run(&console),
+        Commands::ExportCompletions(args) => args.run(),
         Commands::Doctor(args) => args.run(&console),
         Commands::Config(args) => args.run(),
         Commands::Corpus(args) => args.run(),

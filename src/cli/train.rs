@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use clap::Args;
 
@@ -10,7 +10,7 @@ use super::options::{Flags, SourceArgs, WorkerArgs};
 use super::{CliError, interrupt, loading, output, playing, preflight, report};
 use crate::arena::Rules;
 use crate::config::Config;
-use crate::metrics::{Console, Event, JsonlSink, Show, Sink, SinkError, Sinks, TerminalSink};
+use crate::metrics::{Console, Event, JsonlSink, Show, Sink, SinkError, Sinks, TensorBoardSink, TerminalSink};
 use crate::policy::{self, Device};
 use crate::train::run_dir;
 use crate::train::{Run, TrainError};
@@ -122,8 +122,12 @@ impl TrainArgs {
         let show = if config.arena.parallel_rewards == 0 { Show::Completions } else { Show::Steps };
         let mut terminal = TerminalSink::new(console.clone(), show);
         let mut file = JsonlSink::default();
+        let mut tensorboard = TensorBoardSink::new(&unix_seconds);
         let mut sinks = Sinks::default();
         sinks.push(&mut file);
+        if config.train.tensorboard {
+            sinks.push(&mut tensorboard);
+        }
         sinks.push(&mut terminal);
         let mut recorder = Recorder { sinks, stop: &stop, failure: None };
         let mut observer = |event: Event<'_>| recorder.note(&event);
@@ -212,6 +216,11 @@ impl Recorder<'_> {
             self.failure.get_or_insert(error);
         }
     }
+}
+
+/// The time that TensorBoard shows beside a number.
+fn unix_seconds() -> f64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
 }
 
 /// What the recorded configuration says about the program and the machine.

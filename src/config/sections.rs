@@ -162,6 +162,7 @@ pub struct TrainConfig {
     pub game_seconds: f64,
     pub output_dir: PathBuf,
     pub preflight: bool,
+    pub tensorboard: bool,
     pub save_steps: usize,
     pub save_total_limit: usize,
     pub eval_steps: usize,

@@ -1,13 +1,15 @@
 //! What a run says about itself: names, units, and where they go.
 //!
-//! The loop tells [`Event`]s to every [`Sink`]: a JSONL file and the terminal. Takes plain
+//! The loop tells [`Event`]s to every [`Sink`]: a JSONL file, TensorBoard's, and the terminal. Takes plain
 //! numbers and texts; knows no tensor and no sandbox, and changes nothing of what it watches.
 
 mod board;
 mod console;
+mod crc32c;
 mod event;
 mod jsonl;
 mod record;
+mod tensorboard;
 mod terminal;
 
 pub use board::{Stream, board_lines, numbered};
@@ -15,6 +17,7 @@ pub use console::{Console, Count};
 pub use event::{EvaluationRecord, Event, RunHeader, ScoredCompletion};
 pub use jsonl::{JsonlSink, METRICS_FILE};
 pub use record::StepRecord;
+pub use tensorboard::{TENSORBOARD_DIR, TensorBoardSink};
 pub use terminal::{Show, TerminalSink, duration};
 
 /// Why something could not be recorded.

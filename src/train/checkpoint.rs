@@ -28,6 +28,9 @@ pub struct TrainerState {
     pub global_step: usize,
     /// Steps the run was asked for.
     pub max_steps: usize,
+    /// Always null: prompts are drawn, not passed through. Readers of Hugging Face's files look for the key.
+    #[serde(default)]
+    pub epoch: Option<f64>,
     /// Tokens seen, prompts and completions.
     pub num_input_tokens_seen: u64,
     /// One record a step.

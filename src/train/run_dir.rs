@@ -22,6 +22,7 @@ const FREE_KEYS: &[&str] = &[
     "train.max_steps",
     "train.output_dir",
     "train.preflight",
+    "train.tensorboard",
     "train.save_steps",
     "train.save_total_limit",
     "train.eval_steps",

@@ -1,0 +1,161 @@
+//! `grpo-2048 export-completions`: the log of a run as one table.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::{Map, Value};
+
+use super::page::report_error;
+use super::{CliError, output};
+use crate::report::{LoggedCompletion, RunReader, completion_files, read_completions};
+
+/// Put the completions of a run into one table
+///
+/// Columns as in the completions tables of TRL, in its order: step, prompt, completion, one column for each part of the
+/// reward, advantage; then reward, style, verdict, mean_score and max_tile. The ending of the file chooses the format:
+/// .csv, or .jsonl. Both turn into parquet with one line:
+///   polars.read_ndjson("completions.jsonl").write_parquet("completions.parquet")
+///   pandas.read_csv("completions.csv").to_parquet("completions.parquet")
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct ExportCompletionsArgs {
+    /// Directory that the run writes to
+    #[arg(value_name = "RUN")]
+    run: PathBuf,
+    /// Where to write; .csv or .jsonl
+    #[arg(long, short, value_name = "FILE")]
+    output: PathBuf,
+}
+
+#[derive(Clone, Copy)]
+enum Format {
+    Csv,
+    Jsonl,
+}
+
+impl ExportCompletionsArgs {
+    /// Writes the table.
+    pub fn run(self) -> Result<(), CliError> {
+        let format = format_of(&self.output)?;
+        RunReader::open(&self.run).map_err(report_error)?;
+        let files = completion_files(&self.run);
+        if files.is_empty() {
+            let words = format!("{}: no completions were logged", self.run.display());
+            return Err(CliError::user_hint(words, "a run writes completions/step_00001.jsonl after its first step"));
+        }
+        // Columns first: a later version of a run may have had other parts in its reward.
+        let mut parts = BTreeSet::new();
+        for (_, path) in &files {
+            let (logged, _) = read_completions(path).map_err(report_error)?;
+            parts.extend(logged.iter().flat_map(|one| one.reward_parts.keys().cloned()));
+        }
+        let parts: Vec<String> = parts.into_iter().collect();
+        let file = File::create(&self.output).map_err(|error| {
+            CliError::user_hint(
+                format!("--output {}: {error}", self.output.display()),
+                "name a file that can be written",
+            )
+        })?;
+        let mut table = Table { writer: BufWriter::new(file), format, rows: 0 };
+        for (_, path) in &files {
+            for logged in read_completions(path).map_err(report_error)?.0 {
+                table.row(&row(&logged, &parts)).map_err(CliError::run)?;
+            }
+        }
+        table.writer.flush().map_err(CliError::run)?;
+        output::print(&format!("{}  ({} completions of {} steps)\n", self.output.display(), table.rows, files.len()))
+    }
+}
+
+fn format_of(path: &Path) -> Result<Format, CliError> {
+    match path.extension().and_then(|extension| extension.to_str()) {
+        Some("csv") => Ok(Format::Csv),
+        Some("jsonl" | "ndjson") => Ok(Format::Jsonl),
+        _ => Err(CliError::user_hint(
+            format!("--output {}: unknown format", path.display()),
+            "end it in .csv or .jsonl; `--help` says how to turn either into parquet",
+        )),
+    }
+}
+
+/// One line of the table; a part that this completion lacks is empty.
+fn row(logged: &LoggedCompletion, parts: &[String]) -> Map<String, Value> {
+    let mut row = Map::new();
+    row.insert("step".into(), logged.step.into());
+    row.insert("prompt".into(), logged.prompt.clone().into());
+    row.insert("completion".into(), logged.completion.clone().into());
+    for part in parts {
+        row.insert(part.clone(), logged.reward_parts.get(part).cloned().unwrap_or(Value::Null));
+    }
+    row.insert("advantage".into(), logged.advantage.into());
+    row.insert("reward".into(), logged.reward.into());
+    row.insert("style".into(), logged.style.clone().into());
+    row.insert("verdict".into(), logged.evaluation.verdict().into());
+    row.insert("mean_score".into(), logged.evaluation.mean_score().into());
+    row.insert("max_tile".into(), logged.evaluation.games.iter().map(|game| game.max_tile).max().into());
+    row
+}
+
+struct Table<W> {
+    writer: W,
+    format: Format,
+    rows: usize,
+}
+
+impl<W: Write> Table<W> {
+    fn row(&mut self, row: &Map<String, Value>) -> io::Result<()> {
+        if matches!(self.format, Format::Csv) && self.rows == 0 {
+            let names: Vec<String> = row.keys().map(|name| quoted(name)).collect();
+            writeln!(self.writer, "{}", names.join(","))?;
+        }
+        self.rows += 1;
+        match self.format {
+            Format::Csv => {
+                let fields: Vec<String> = row.values().map(field).collect();
+                writeln!(self.writer, "{}", fields.join(","))
+            }
+            Format::Jsonl => {
+                serde_json::to_writer(&mut self.writer, row)?;
+                self.writer.write_all(b"\n")
+            }
+        }
+    }
+}
+
+fn field(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => quoted(text),
+        number => number.to_string(),
+    }
+}
+
+/// As RFC 4180 has it: quotes around what needs them, and quotes inside doubled.
+fn quoted(text: &str) -> String {
+    match text.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_has_the_columns_of_trl_in_its_order_and_quotes_programs() {
+        let line = r#"{"step":3,"style":"snake","prompt":"<|x|>","completion":"if a:\n  \"b\", c","reward":0.5,
+            "reward_parts":{"game":0.7,"failure":-0.2},"advantage":-1.5,
+            "evaluation":{"verdict":{"faulted":{"ending":"raised","reason":"boom"}},"games":[{"score":12,"max_tile":8}]}}"#;
+        let logged: LoggedCompletion = serde_json::from_str(line).unwrap();
+        let parts = ["failure", "game", "later"].map(String::from);
+        let mut table = Table { writer: Vec::new(), format: Format::Csv, rows: 0 };
+        table.row(&row(&logged, &parts)).unwrap();
+        let expected = "step,prompt,completion,failure,game,later,advantage,reward,style,verdict,mean_score,max_tile\n\
+                        3,<|x|>,\"if a:\n  \"\"b\"\", c\",-0.2,0.7,,-1.5,0.5,snake,faulted,12.0,8\n";
+        assert_eq!(String::from_utf8(table.writer).unwrap(), expected);
+    }
+}

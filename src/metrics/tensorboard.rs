@@ -1,0 +1,167 @@
+//! `tensorboard/events.out.tfevents...`: the numbers of `metrics.jsonl`, where TensorBoard looks for them.
+//!
+//! A file of TFRecords, each an `Event` of TensorBoard's protocol, written by hand: five kinds of field are used. Tags
+//! are those of Hugging Face's callback: `train/reward`, and `eval/game/mean_score` for `eval_game/mean_score`.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::crc32c;
+use super::{Event, Sink, SinkError};
+
+/// Name of the directory in the output directory.
+pub const TENSORBOARD_DIR: &str = "tensorboard";
+
+/// What time it is, in seconds since 1970.
+pub type Clock<'a> = &'a dyn Fn() -> f64;
+
+/// Appends steps and evaluations to an event file of the output directory. A resumed run begins another file, which
+/// tells TensorBoard from which step on it stands for the earlier ones.
+pub struct TensorBoardSink<'a> {
+    clock: Clock<'a>,
+    open: Option<(PathBuf, File)>,
+}
+
+impl<'a> TensorBoardSink<'a> {
+    /// A sink that stamps events with the time of `clock`.
+    pub fn new(clock: Clock<'a>) -> TensorBoardSink<'a> {
+        TensorBoardSink { clock, open: None }
+    }
+
+    fn start(&mut self, output_dir: &Path, resumed_from: usize) -> Result<(), SinkError> {
+        let directory = output_dir.join(TENSORBOARD_DIR);
+        fs::create_dir_all(&directory).map_err(at(&directory))?;
+        let begun = (self.clock)();
+        // Newer files have greater names: that is the order in which they are read.
+        let name = format!("events.out.tfevents.{:010}.grpo-2048.{resumed_from:06}", begun as u64);
+        let path = directory.join(name);
+        let file = File::create(&path).map_err(at(&path))?;
+        self.open = Some((path, file));
+        let mut version = Message::default();
+        version.double(1, begun).text(3, "brain.Event:2");
+        self.record(&version)?;
+        let mut session = Message::default();
+        session.varint(1, SESSION_START);
+        let mut restart = Message::default();
+        restart.double(1, begun).varint(2, resumed_from as u64 + 1).message(7, &session);
+        if resumed_from > 0 { self.record(&restart) } else { Ok(()) }
+    }
+
+    /// One event with a scalar for each number of the record.
+    fn scalars(&mut self, step: usize, record: &impl Serialize) -> Result<(), SinkError> {
+        let Some((path, _)) = &self.open else { return Ok(()) };
+        let fields = serde_json::to_value(record).map_err(|error| at(path)(error.into()))?;
+        let mut summary = Message::default();
+        for (key, value) in fields.as_object().into_iter().flatten() {
+            let Some(value) = value.as_f64().filter(|_| key != "step") else { continue };
+            let mut scalar = Message::default();
+            scalar.text(1, &tag(key)).float(2, value as f32);
+            summary.message(1, &scalar);
+        }
+        let mut event = Message::default();
+        event.double(1, (self.clock)()).varint(2, step as u64).message(5, &summary);
+        self.record(&event)
+    }
+
+    fn record(&mut self, event: &Message) -> Result<(), SinkError> {
+        let Some((path, file)) = &mut self.open else { return Ok(()) };
+        // One write a record: a run that is killed leaves whole records and at most one torn end.
+        file.write_all(&framed(&event.bytes)).map_err(at(path))
+    }
+}
+
+impl Sink for TensorBoardSink<'_> {
+    fn note(&mut self, event: &Event<'_>) -> Result<(), SinkError> {
+        match event {
+            Event::RunStarted(header) => self.start(&header.output_dir, header.resumed_from),
+            Event::StepDone(record) => self.scalars(record.step, *record),
+            Event::Evaluated(record) => self.scalars(record.step, *record),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// `SessionLog.START` of TensorBoard's protocol.
+const SESSION_START: u64 = 1;
+
+/// Hugging Face's name in TensorBoard for a key of its logs.
+fn tag(key: &str) -> String {
+    match key.strip_prefix("eval_") {
+        Some(key) => format!("eval/{key}"),
+        None => format!("train/{key}"),
+    }
+}
+
+/// A TFRecord: length, its checksum, the bytes, their checksum; numbers in little-endian order.
+fn framed(bytes: &[u8]) -> Vec<u8> {
+    let length = (bytes.len() as u64).to_le_bytes();
+    let mut record = Vec::with_capacity(bytes.len() + 16);
+    record.extend_from_slice(&length);
+    record.extend_from_slice(&crc32c::masked(&length).to_le_bytes());
+    record.extend_from_slice(bytes);
+    record.extend_from_slice(&crc32c::masked(bytes).to_le_bytes());
+    record
+}
+
+/// A message of protocol buffers under construction.
+#[derive(Default)]
+struct Message {
+    bytes: Vec<u8>,
+}
+
+impl Message {
+    fn key(&mut self, field: u64, wire: u64) {
+        self.number(field << 3 | wire);
+    }
+
+    fn number(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.bytes.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        self.bytes.push(value as u8);
+    }
+
+    fn varint(&mut self, field: u64, value: u64) -> &mut Message {
+        self.key(field, 0);
+        self.number(value);
+        self
+    }
+
+    fn double(&mut self, field: u64, value: f64) -> &mut Message {
+        self.key(field, 1);
+        self.bytes.extend_from_slice(&value.to_le_bytes());
+        self
+    }
+
+    fn float(&mut self, field: u64, value: f32) -> &mut Message {
+        self.key(field, 5);
+        self.bytes.extend_from_slice(&value.to_le_bytes());
+        self
+    }
+
+    fn text(&mut self, field: u64, value: &str) -> &mut Message {
+        self.key(field, 2);
+        self.number(value.len() as u64);
+        self.bytes.extend_from_slice(value.as_bytes());
+        self
+    }
+
+    fn message(&mut self, field: u64, value: &Message) -> &mut Message {
+        self.key(field, 2);
+        self.number(value.bytes.len() as u64);
+        self.bytes.extend_from_slice(&value.bytes);
+        self
+    }
+}
+
+fn at(path: &Path) -> impl FnOnce(io::Error) -> SinkError {
+    let path = path.to_owned();
+    move |source| SinkError::File { path, source }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,157 @@
+// Curves and stacked areas in SVG, redrawn at the width they have, read with pointer or arrow keys.
+
+const charts = [];
+const HEIGHT = 210, LEFT = 50, RIGHT = 12, TOP = 8, BOTTOM = 24;
+
+function ticks(low, high, count) {
+  const raw = (high - low) / count || 1;
+  const unit = 10 ** Math.floor(Math.log10(raw));
+  const step = [1, 2, 2.5, 5, 10].map((factor) => factor * unit).find((size) => size >= raw) || 10 * unit;
+  const found = [];
+  for (let at = Math.ceil(low / step - 1e-9) * step; at <= high + step * 1e-6; at += step) found.push(Math.abs(at) < step * 1e-9 ? 0 : at);
+  return found;
+}
+
+function smoothed(values, reach) {
+  return values.map((_, index) => mean(values.slice(Math.max(0, index - reach), index + reach + 1)));
+}
+
+// A figure with its caption, readout and legend; `paint(width)` gives {nodes, x, xs, read}.
+function chart(title, note, paint, legend, wide) {
+  const canvas = svg("svg", { tabindex: "0", role: "img", "aria-label": `${title}. Arrow keys read the values.` });
+  const readout = el("div", { class: "readout", role: "status" });
+  const node = el("figure", { class: wide ? "card wide" : "card" },
+    el("figcaption", {}, el("h3", {}, title), el("span", { class: "soft small" }, note)), canvas, readout,
+    legend && el("ul", { class: "legend" }, legend.map(([name, colour]) =>
+      el("li", {}, el("i", { style: `background:var(${colour})` }), name))));
+  let painted = null, place = null;
+  const point = (index) => {
+    place = Math.max(0, Math.min(painted.xs.length - 1, index));
+    const at = painted.x(painted.xs[place]);
+    canvas.querySelector(".cursor")?.remove();
+    canvas.append(svg("line", { class: "cursor", x1: at, x2: at, y1: TOP, y2: HEIGHT - BOTTOM, stroke: "var(--soft)", "stroke-dasharray": "3 3" }));
+    readout.textContent = `step ${painted.xs[place]}: ${painted.read(painted.xs[place])}`;
+  };
+  const draw = () => {
+    const width = Math.max(240, canvas.clientWidth || 360);
+    painted = paint(width);
+    canvas.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
+    canvas.replaceChildren(...painted.nodes);
+    if (place !== null) point(place);
+  };
+  canvas.addEventListener("pointermove", (event) => {
+    if (!painted || !painted.xs.length) return;
+    const at = event.clientX - canvas.getBoundingClientRect().left;
+    let best = 0;
+    painted.xs.forEach((x, index) => { if (Math.abs(painted.x(x) - at) < Math.abs(painted.x(painted.xs[best]) - at)) best = index; });
+    point(best);
+  });
+  canvas.addEventListener("keydown", (event) => {
+    const move = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10, Home: -1e9, End: 1e9 }[event.key];
+    if (!move || !painted || !painted.xs.length) return;
+    event.preventDefault();
+    point((place === null ? (move > 0 ? -1 : painted.xs.length) : place) + move);
+  });
+  charts.push({ node, draw });
+  return node;
+}
+
+function drawAll() {
+  for (const { node, draw } of charts) if (node.isConnected) draw();
+}
+
+function axes(width, xs, [low, high], show) {
+  const first = xs.length ? Math.min(...xs) : 0, last = xs.length ? Math.max(...xs) : 1;
+  const x = (value) => LEFT + ((value - first) / (last - first || 1)) * (width - LEFT - RIGHT);
+  const y = (value) => HEIGHT - BOTTOM - ((value - low) / (high - low || 1)) * (HEIGHT - TOP - BOTTOM);
+  const nodes = [];
+  const levels = ticks(low, high, 4);
+  const digits = Math.max(0, Math.min(6, -Math.floor(Math.log10(levels.length > 1 ? levels[1] - levels[0] : high - low || 1) + 1e-9)));
+  const label = show === number ? (value) => number(value, digits + (levels.every((at) => Math.abs(at - Number(at.toFixed(digits))) < 1e-9) ? 0 : 1)) : show;
+  for (const at of levels) {
+    nodes.push(svg("line", { x1: LEFT, x2: width - RIGHT, y1: y(at), y2: y(at), stroke: "var(--grid)" }));
+    nodes.push(svg("text", { x: LEFT - 6, y: y(at) + 4, "text-anchor": "end" }, label(at)));
+  }
+  for (const at of ticks(first, last, Math.max(2, Math.floor(width / 70)))) {
+    if (Number.isInteger(at)) nodes.push(svg("text", { x: x(at), y: HEIGHT - 7, "text-anchor": "middle" }, at));
+  }
+  return { x, y, nodes };
+}
+
+// "M x y L x y ...", broken where a value is lacking.
+function path(xs, ys, x, y) {
+  let text = "", pen = "M";
+  xs.forEach((at, index) => {
+    if (ys[index] === null || ys[index] === undefined) { pen = "M"; return; }
+    text += `${pen}${x(at).toFixed(1)} ${y(ys[index]).toFixed(1)}`;
+    pen = "L";
+  });
+  return text;
+}
+
+function band(xs, lows, highs, x, y) {
+  const there = xs.map((_, index) => index).filter((index) => known([lows[index], highs[index]]).length === 2);
+  const side = (ys, order) => order.map((index) => `${x(xs[index]).toFixed(1)} ${y(ys[index]).toFixed(1)}`);
+  return there.length < 2 ? "" : `M${side(highs, there).concat(side(lows, [...there].reverse())).join("L")}Z`;
+}
+
+// series: {name, colour, xs, ys, lows?, highs?, smooth?, dots?}
+function lines({ title, note, series, show = number, floor = null, ceiling = null, legend, wide }) {
+  series = series.filter((one) => known(one.ys).length);
+  if (!series.length) return null;
+  const xs = [...new Set(series.flatMap((one) => one.xs))].sort((a, b) => a - b);
+  const all = known(series.flatMap((one) => [...one.ys, ...(one.lows || []), ...(one.highs || [])]));
+  let low = floor ?? Math.min(...all), high = Math.max(...all, ceiling ?? -Infinity);
+  if (floor === null) low = Math.min(low, low > 0 && low < 0.4 * high ? 0 : low);
+  if (high <= low) high = low + Math.max(1e-9, Math.abs(low) * 0.1 || 1);
+  else high += ceiling === null ? 0.04 * (high - low) : 0;
+  const paint = (width) => {
+    const { x, y, nodes } = axes(width, xs, [low, high], show);
+    for (const one of series) {
+      const colour = `var(${one.colour})`;
+      if (one.lows) nodes.push(svg("path", { d: band(one.xs, one.lows, one.highs, x, y), fill: colour, opacity: .18 }));
+      const drawn = one.smooth && one.ys.length > 8 ? smoothed(one.ys, 2) : one.ys;
+      if (drawn !== one.ys) nodes.push(svg("path", { d: path(one.xs, one.ys, x, y), fill: "none", stroke: colour, opacity: .35 }));
+      nodes.push(svg("path", { d: path(one.xs, drawn, x, y), fill: "none", stroke: colour, "stroke-width": 2, "stroke-linejoin": "round", "stroke-dasharray": one.dash }));
+      if (one.dots || known(one.ys).length === 1) one.ys.forEach((value, index) => {
+        if (value !== null) {
+          const at = x(one.xs[index]);
+          if (one.lows && known([one.lows[index]]).length) nodes.push(svg("line", { x1: at, x2: at, y1: y(one.lows[index]), y2: y(one.highs[index]), stroke: colour, "stroke-width": 1.5 }));
+          nodes.push(svg("circle", { cx: at, cy: y(value), r: 3.5, fill: colour }));
+        }
+      });
+    }
+    return { nodes, x, xs, read: (at) => series.map((one) => {
+      const index = one.xs.indexOf(at);
+      if (index < 0 || one.ys[index] === null) return null;
+      const range = one.lows && known([one.lows[index]]).length ? ` (${show(one.lows[index])} to ${show(one.highs[index])})` : "";
+      return `${series.length > 1 ? one.name + " " : ""}${show(one.ys[index])}${range}`;
+    }).filter(Boolean).join(" · ") };
+  };
+  return chart(title, note, paint, legend ?? (series.length > 1 ? series.map((one) => [one.name, one.colour]) : null), wide);
+}
+
+// layers: {name, colour, ys}; bottom first. `share` scales each step to 1.
+function stack({ title, note, xs, layers, show = number, share = false, wide }) {
+  layers = layers.filter((layer) => known(layer.ys).some((value) => value > 0));
+  if (!layers.length || !xs.length) return null;
+  const totals = xs.map((_, index) => layers.reduce((sum, layer) => sum + (layer.ys[index] || 0), 0));
+  const value = (layer, index) => (layer.ys[index] || 0) / (share ? totals[index] || 1 : 1);
+  const high = share ? 1 : Math.max(...totals);
+  const paint = (width) => {
+    const wideXs = xs.length === 1 ? [xs[0], xs[0] + 1] : xs;
+    const { x, y, nodes } = axes(width, wideXs, [0, high], show);
+    let below = xs.map(() => 0);
+    for (const layer of layers) {
+      const above = below.map((base, index) => base + value(layer, index));
+      const [lows, highs] = xs.length === 1 ? [[below[0], below[0]], [above[0], above[0]]] : [below, above];
+      nodes.push(svg("path", { d: band(wideXs, lows, highs, x, y), fill: `var(${layer.colour})`, stroke: "var(--card)", "stroke-width": .75 }));
+      below = above;
+    }
+    return { nodes, x, xs, read: (at) => {
+      const index = xs.indexOf(at);
+      return layers.map((layer) => `${layer.name} ${show(value(layer, index))}`).join(" · ");
+    } };
+  };
+  return chart(title, note, paint, layers.map((layer) => [layer.name, layer.colour]), wide);
+}

@@ -1,0 +1,209 @@
+//! `completions/step_*.jsonl`: what was written, what it played, and which few are worth a look.
+//!
+//! The files are plain JSON lines and need no program of ours to be read. With pandas or polars:
+//!
+//! ```python
+//! df = pandas.concat(pandas.read_json(f, lines=True) for f in sorted(glob.glob("RUN/completions/*.jsonl")))
+//! df = polars.read_ndjson("RUN/completions/*.jsonl", infer_schema_length=None)
+//! ```
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::ReportError;
+use super::frames::Frames;
+use super::metrics::rounded;
+
+/// Characters of a program that are shown.
+const SOURCE_MAX: usize = 8_000;
+/// Shares of a step's programs that scored no more: what a band of the distribution is drawn from.
+const QUANTILES: [f64; 5] = [0.1, 0.25, 0.5, 0.75, 0.9];
+
+/// One line of the log; keys of later versions are passed over, those that are lacking are empty.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct LoggedCompletion {
+    /// Step it belongs to.
+    pub step: usize,
+    /// Style of the prompt.
+    pub style: String,
+    /// Text given to the policy.
+    pub prompt: String,
+    /// Text it wrote.
+    pub completion: String,
+    /// The reward.
+    pub reward: f64,
+    /// What the reward is made of.
+    pub reward_parts: serde_json::Map<String, Value>,
+    /// Relative to its group; absent where nothing was learnt from it.
+    pub advantage: Option<f64>,
+    /// Digest of the program, when there is one.
+    pub program: Option<String>,
+    /// Verdict and games.
+    pub evaluation: LoggedEvaluation,
+}
+
+/// Verdict and games of a logged completion.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct LoggedEvaluation {
+    /// `"played"`, or an object whose key is the verdict.
+    pub verdict: Value,
+    /// The games.
+    pub games: Vec<LoggedGame>,
+}
+
+/// One logged game.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct LoggedGame {
+    /// What fixed the tiles.
+    pub seed: u64,
+    /// Sum of all tiles that merges made.
+    pub score: u64,
+    /// Largest tile.
+    pub max_tile: u32,
+    /// Why it stopped.
+    pub ending: String,
+    /// Letters the strategy chose.
+    pub moves_text: String,
+    /// Tiles at the end.
+    pub final_board: [[u32; 4]; 4],
+}
+
+impl LoggedEvaluation {
+    /// `played`, `rejected` or `faulted`.
+    pub fn verdict(&self) -> &str {
+        let named = self.verdict.as_object().and_then(|verdict| verdict.keys().next()).map(String::as_str);
+        self.verdict.as_str().or(named).unwrap_or("unknown")
+    }
+
+    /// Why it did not play, in the words of the log; empty when it did.
+    pub fn reason(&self) -> String {
+        let Some(why) = self.verdict.as_object().and_then(|verdict| verdict.values().next()) else {
+            return String::new();
+        };
+        match why {
+            Value::String(text) => text.clone(),
+            Value::Object(fields) => fields.values().filter_map(Value::as_str).collect::<Vec<_>>().join(": "),
+            _ => String::new(),
+        }
+    }
+
+    /// Mean score of the games; 0 without games.
+    pub fn mean_score(&self) -> f64 {
+        self.games.iter().map(|game| game.score as f64).sum::<f64>() / self.games.len().max(1) as f64
+    }
+}
+
+/// The completions of one step in figures, and three of them in full.
+#[derive(Debug, Clone, Serialize)]
+pub struct StepSummary {
+    /// The step.
+    pub step: usize,
+    /// Mean scores of the completions at the tenth, quarter, half, three quarters and nine tenths.
+    pub quantiles: [f64; 5],
+    /// Best mean score.
+    pub best: f64,
+    /// Best, median and worst.
+    #[serde(skip)]
+    pub samples: Vec<Sample>,
+}
+
+/// A completion to be shown, with its games.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Sample {
+    /// The step.
+    pub step: usize,
+    /// `best`, `median` or `worst` of its step.
+    pub place: &'static str,
+    /// Style of the prompt.
+    pub style: String,
+    /// How far it came.
+    pub verdict: String,
+    /// Why no farther.
+    pub reason: String,
+    /// The reward.
+    pub reward: f64,
+    /// What was learnt from it.
+    pub advantage: Option<f64>,
+    /// Mean score.
+    pub score: f64,
+    /// The program, from its `def` when the prompt began it.
+    pub source: String,
+    /// Its games.
+    pub games: Vec<Frames>,
+}
+
+impl Sample {
+    fn of(logged: &LoggedCompletion, place: &'static str) -> Sample {
+        Sample {
+            step: logged.step,
+            place,
+            style: logged.style.clone(),
+            verdict: logged.evaluation.verdict().to_owned(),
+            reason: logged.evaluation.reason(),
+            reward: rounded(logged.reward),
+            advantage: logged.advantage.map(rounded),
+            score: rounded(logged.evaluation.mean_score()),
+            source: cut(&source(logged)),
+            games: logged.evaluation.games.iter().filter_map(Frames::of).collect(),
+        }
+    }
+}
+
+/// The files of a run's log, by step.
+pub fn completion_files(run: &Path) -> Vec<(usize, PathBuf)> {
+    let entries = fs::read_dir(run.join("completions")).into_iter().flatten().flatten();
+    let mut files: Vec<(usize, PathBuf)> = entries
+        .filter_map(|entry| {
+            let name = entry.file_name();
+            let step = name.to_str()?.strip_prefix("step_")?.strip_suffix(".jsonl")?.parse().ok()?;
+            Some((step, entry.path()))
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+/// The lines of one file, and how many of them were none.
+pub fn read_completions(path: &Path) -> Result<(Vec<LoggedCompletion>, usize), ReportError> {
+    let text = fs::read(path).map_err(ReportError::io(path))?;
+    let lines = text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
+    let parsed: Vec<Option<LoggedCompletion>> = lines.map(|line| serde_json::from_slice(line).ok()).collect();
+    let unreadable = parsed.iter().filter(|line| line.is_none()).count();
+    Ok((parsed.into_iter().flatten().collect(), unreadable))
+}
+
+/// Figures and samples of a step; `None` of nothing.
+pub fn summarise(step: usize, mut logged: Vec<LoggedCompletion>) -> Option<StepSummary> {
+    let key = |logged: &LoggedCompletion| (logged.evaluation.mean_score(), logged.reward);
+    logged.sort_by(|a, b| key(b).partial_cmp(&key(a)).unwrap_or(std::cmp::Ordering::Equal));
+    let last = logged.len().checked_sub(1)?;
+    // Best first, so the quantile of a share lies at its complement.
+    let at = |share: f64| logged[((1.0 - share) * last as f64).round() as usize].evaluation.mean_score();
+    let quantiles = QUANTILES.map(|share| rounded(at(share)));
+    let places = [(0, "best"), (last / 2, "median"), (last, "worst")];
+    let mut samples: Vec<Sample> = places.iter().map(|&(index, place)| Sample::of(&logged[index], place)).collect();
+    samples.dedup_by(|later, earlier| later.source == earlier.source && later.games == earlier.games);
+    Some(StepSummary { step, quantiles, best: rounded(logged[0].evaluation.mean_score()), samples })
+}
+
+/// The completion after what the prompt began of the program.
+fn source(logged: &LoggedCompletion) -> String {
+    let begun = logged.prompt.rfind("def strategy").map(|start| &logged.prompt[start..]);
+    match begun.filter(|begun| begun.trim_end().lines().count() <= 1) {
+        Some(begun) => format!("{begun}{}", logged.completion),
+        None => logged.completion.clone(),
+    }
+}
+
+fn cut(source: &str) -> String {
+    match source.char_indices().nth(SOURCE_MAX) {
+        Some((end, _)) => format!("{}\n# ... cut here by the report", &source[..end]),
+        None => source.to_owned(),
+    }
+}

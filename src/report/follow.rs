@@ -1,0 +1,111 @@
+//! The page over HTTP, on this machine only, renewed while a run writes.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use super::{Refresh, ReportError, RunReader, RunView, html, json};
+
+/// Where the page asks for the runs as they are now.
+const RUNS: &str = "/runs.json";
+/// Bytes of a request that are read; a browser sends less.
+const REQUEST_BYTES: u64 = 16 << 10;
+/// How often somebody's wish to stop is looked for.
+const POLL: Duration = Duration::from_millis(100);
+/// A client that says nothing is let go.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Serves the page of some runs.
+pub struct Follower {
+    listener: TcpListener,
+    readers: Vec<RunReader>,
+    /// The runs as last read, with how far they had been written.
+    held: Option<(Vec<[u64; 2]>, Vec<RunView>)>,
+}
+
+impl Follower {
+    /// Listens on the loopback address; port 0 takes a free one.
+    pub fn bind(port: u16, readers: Vec<RunReader>) -> io::Result<Follower> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
+        listener.set_nonblocking(true)?;
+        Ok(Follower { listener, readers, held: None })
+    }
+
+    /// The port that was taken.
+    pub fn port(&self) -> io::Result<u16> {
+        Ok(self.listener.local_addr()?.port())
+    }
+
+    /// Answers until `stop`. One client after another: a page of one reader needs no more.
+    pub fn serve(&mut self, stop: &AtomicBool) -> Result<(), ReportError> {
+        while !stop.load(Ordering::SeqCst) {
+            match self.listener.accept() {
+                // A client that hangs up is its own affair; a run that cannot be read ends the service.
+                Ok((stream, _)) => self.answer(stream)?,
+                Err(_) => std::thread::sleep(POLL),
+            }
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self, stream: TcpStream) -> Result<(), ReportError> {
+        let Ok(request) = Request::read(&stream) else { return Ok(()) };
+        let (status, kind, body) = match (request.is_local(), request.path.as_str()) {
+            (false, _) => ("403 Forbidden", "text/plain", "this page is for this machine\n".to_owned()),
+            (true, "/") => ("200 OK", "text/html; charset=utf-8", html(self.runs()?, Refresh::Follow)),
+            (true, RUNS) => ("200 OK", "application/json", json(self.runs()?, Refresh::Follow)),
+            (true, _) => ("404 Not Found", "text/plain", "there are / and /runs.json\n".to_owned()),
+        };
+        let head = format!(
+            "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nCache-Control: no-store\r\n\
+             X-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n",
+            body.len()
+        );
+        let mut stream = stream;
+        let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes()));
+        Ok(())
+    }
+
+    /// The runs as they are, read again only when one has been written to.
+    fn runs(&mut self) -> Result<&[RunView], ReportError> {
+        let extents: Vec<[u64; 2]> = self.readers.iter().map(RunReader::extent).collect();
+        if self.held.as_ref().is_none_or(|(known, _)| *known != extents) {
+            let runs: Vec<RunView> = self.readers.iter_mut().map(RunReader::read).collect::<Result<_, _>>()?;
+            self.held = Some((extents, runs));
+        }
+        Ok(self.held.as_ref().map_or(&[], |(_, runs)| runs))
+    }
+}
+
+struct Request {
+    path: String,
+    host: String,
+}
+
+impl Request {
+    fn read(stream: &TcpStream) -> io::Result<Request> {
+        stream.set_nonblocking(false)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        let mut lines = BufReader::new(stream.take(REQUEST_BYTES)).lines();
+        let first = lines.next().unwrap_or_else(|| Ok(String::new()))?;
+        let path = first.strip_prefix("GET ").and_then(|rest| rest.split(' ').next()).unwrap_or_default().to_owned();
+        let mut host = String::new();
+        for line in lines {
+            let line = line?;
+            match line.split_once(':') {
+                Some((name, value)) if name.eq_ignore_ascii_case("host") => host = value.trim().to_owned(),
+                _ if line.is_empty() => break,
+                _ => {}
+            }
+        }
+        Ok(Request { path, host })
+    }
+
+    /// Whether the browser believes it talks to this machine: another site's name that resolves here must not read it.
+    fn is_local(&self) -> bool {
+        let name = self.host.rsplit_once(':').map_or(self.host.as_str(), |(name, _)| name);
+        ["127.0.0.1", "localhost"].contains(&name)
+    }
+}

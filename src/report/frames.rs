@@ -1,0 +1,71 @@
+//! A logged game in the few letters from which a page can show every board.
+//!
+//! The page knows how to push tiles; where new ones drop is recomputed here, from the seed, with the engine.
+
+use serde::Serialize;
+
+use super::completions::LoggedGame;
+use crate::environment::{Board, Game, Move};
+use crate::seed::Seed;
+
+/// Longer games are told by their figures alone.
+const MOVES_MAX: usize = 20_000;
+
+/// One game, ready to be shown.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Frames {
+    /// The seed, in the digits of the log.
+    pub seed: String,
+    /// Score on record.
+    pub score: u64,
+    /// Best tile on record.
+    pub max_tile: u32,
+    /// Why it stopped.
+    pub ending: String,
+    /// Letters the strategy chose.
+    pub moves: String,
+    /// Tiles that dropped: two at the start, then one for each move that changed the board. `a` to `p` is a 2 in the
+    /// first to the last cell, row after row; `A` to `P` is a 4.
+    pub drops: String,
+    /// Whether score and last board are those on record.
+    pub verified: bool,
+}
+
+impl Frames {
+    /// Plays the game again. `None` for one whose moves are no moves, or too many to show.
+    pub fn of(game: &LoggedGame) -> Option<Frames> {
+        if game.moves_text.len() > MOVES_MAX {
+            return None;
+        }
+        let mut replayed = Game::new(Seed::root(game.seed));
+        let mut drops = drops_between(Board::default(), replayed.board());
+        for letter in game.moves_text.chars() {
+            let direction = Move::from_text(letter.encode_utf8(&mut [0; 4]))?;
+            let pushed = replayed.board().slide(direction).0;
+            if replayed.play(direction) {
+                drops.push_str(&drops_between(pushed, replayed.board()));
+            }
+        }
+        let verified = replayed.score() == game.score && replayed.board().cells() == game.final_board;
+        Some(Frames {
+            seed: game.seed.to_string(),
+            score: game.score,
+            max_tile: game.max_tile,
+            ending: game.ending.clone(),
+            moves: game.moves_text.clone(),
+            drops,
+            verified,
+        })
+    }
+}
+
+fn drops_between(before: Board, after: Board) -> String {
+    let (before, after) = (before.cells(), after.cells());
+    let cells = before.as_flattened().iter().zip(after.as_flattened());
+    let letter = |(cell, (&was, &is)): (u8, (&u32, &u32))| match (was, is) {
+        (0, 2) => Some(char::from(b'a' + cell)),
+        (0, 4) => Some(char::from(b'A' + cell)),
+        _ => None,
+    };
+    (0..16).zip(cells).filter_map(letter).collect()
+}

@@ -1,0 +1,127 @@
+// The page as a whole: built from the runs, and built again when a run has gone on.
+
+const main = document.getElementById("page");
+const POLL_MS = 3000;
+let chosenRun = 0, chosenSample = null, chosenKey = "loss";
+
+const section = (title, ...children) => el("section", {}, el("h2", {}, title), ...children);
+
+function heading(runs, follow) {
+  const names = runs.map((run) => run.name).join(" · ");
+  const steps = (run) => { const xs = stepsOf(run); const done = xs[xs.length - 1], asked = Number(run.configuration["train.max_steps"]);
+    // A run that was resumed may have gone on for longer than its recorded configuration asked.
+    return xs.length ? `step ${done}${asked >= done ? ` of ${asked}` : ""}` : "no steps yet"; };
+  return el("header", {}, el("h1", {}, `grpo-2048: ${names}`),
+    runs.map((run) => el("p", { class: "soft small" }, `${runs.length > 1 ? run.name + ": " : ""}${run.path} · ${steps(run)} · model ${(run.configuration["model.model"] ?? "unknown").replaceAll('"', "")} · seed ${run.configuration["train.seed"] ?? "unknown"}`)),
+    follow ? el("p", { class: "small", id: "following", role: "status" }, "Following: the page renews itself while the run writes.") : null,
+    runs.filter((run) => run.configuration["reward.shuffled"] === "true").map((run) => el("div", { class: "notes" }, `${run.name} is a control: its rewards were shuffled, and what it seems to learn is chance.`)),
+    runs.filter((run) => run.notes.length).map((run) => el("div", { class: "notes" }, run.notes.map((note) => el("p", {}, runs.length > 1 ? `${run.name}: ${note}` : note)))));
+}
+
+function tiles(run) {
+  const scores = known(evaluation(run, "eval_game/mean_score"));
+  const tile = (value, words) => el("div", { class: "tile" }, el("strong", {}, value), el("span", {}, words));
+  const trained = ends(column(run, "game/mean_score")), plays = ends(column(run, "game/frac_played"));
+  const best = known([...column(run, "game/max_tile"), ...evaluation(run, "eval_game/max_tile")]);
+  return el("div", { class: "tiles" },
+    scores.length > 1 ? tile(`${whole(scores[0])} → ${whole(scores[scores.length - 1])}`, `held-out score${scores[0] > 0 ? `, × ${number(scores[scores.length - 1] / scores[0], 2)}` : ""}`)
+      : scores.length ? tile(whole(scores[0]), "held-out score before training") : null,
+    trained[0] === null ? null : tile(`${whole(trained[0])} → ${whole(trained[1])}`, "training score, first and last steps"),
+    plays[0] === null ? null : tile(`${percent(plays[0])} → ${percent(plays[1])}`, "programs that play"),
+    best.length ? tile(whole(Math.max(...best)).replace(",", ""), "best tile") : null,
+    known(column(run, "step_time")).length ? tile(seconds(mean(column(run, "step_time"))), "a step") : null);
+}
+
+function programs(run) {
+  if (!run.samples.length) return { node: el("p", { class: "soft" }, "No programs were logged."), watch: () => {} };
+  const board = player();
+  const code = el("div", {}), words = el("p", { class: "small" }), games = el("div", { class: "controls" });
+  const name = (sample) => `step ${sample.step}, ${sample.place}: ${whole(sample.score)} points, ${sample.verdict}`;
+  const id = (sample) => `${sample.step} ${sample.place}`;
+  const list = el("select", { "aria-label": "program", onchange: () => show(run.samples[list.selectedIndex]) }, run.samples.map((sample) => el("option", {}, name(sample))));
+  const watch = (game) => { board.show(game); board.node.scrollIntoView({ block: "center" }); board.node.focus({ preventScroll: true }); };
+  const show = (sample) => {
+    chosenSample = id(sample);
+    words.textContent = `Style ${sample.style || "unknown"}, reward ${number(sample.reward, 3)}, advantage ${sample.advantage === null ? "–" : number(sample.advantage, 2)}${sample.reason ? `: ${sample.reason}` : ""}`;
+    games.replaceChildren(...(sample.games.length > 1 ? sample.games.map((game, at) => el("button", { type: "button", onclick: () => board.show(game) }, `Game ${at + 1}: ${whole(game.score)}`)) : []));
+    code.replaceChildren(source(sample.source));
+    board.show(sample.games[0] || null);
+  };
+  const kept = run.samples.findIndex((sample) => id(sample) === chosenSample);
+  list.selectedIndex = Math.max(0, kept);
+  show(run.samples[list.selectedIndex]);
+  const node = el("div", { class: "card" }, el("div", { class: "controls" }, list), words, games,
+    el("div", { class: "player" }, board.node, code));
+  return { node, watch };
+}
+
+function everything(runs) {
+  const keys = [...new Set(runs.flatMap((run) => Object.keys(run.steps)))].filter((key) => key !== "step").sort();
+  if (!keys.length) return null;
+  const place = el("div", { class: "charts" });
+  const list = el("select", { "aria-label": "metric", onchange: () => show(list.value) }, keys.map((key) => el("option", { value: key }, key)));
+  const show = (key) => {
+    chosenKey = key;
+    const one = lines({ title: key, note: "", series: runs.map((run, index) => series(run, index, key)), wide: true });
+    place.replaceChildren(one || el("p", {}, "no values"));
+    drawAll();
+  };
+  list.value = keys.includes(chosenKey) ? chosenKey : keys[0];
+  show(list.value);
+  return section("Any metric", el("div", { class: "controls" }, list), place);
+}
+
+function details(runs) {
+  const run = runs[chosenRun] || runs[0];
+  const place = el("div", {});
+  const fill = (run) => {
+    const { node, watch } = programs(run);
+    place.replaceChildren(
+      el("div", { class: "charts" }, shares(run).filter(Boolean), styles(run)),
+      section("Programs and their games", el("p", { class: "soft small" }, "Best, median and worst of steps spread over the run. The board takes the keyboard: space plays, arrows step."), node),
+      section("Hall of fame", hall(run, watch)),
+      section("Configuration", settings(run) ? el("details", {}, el("summary", {}, "All recorded settings"), settings(run)) : el("p", { class: "soft" }, "Not recorded.")));
+    drawAll();
+  };
+  const list = el("select", { "aria-label": "run", onchange: () => { chosenRun = list.selectedIndex; chosenSample = null; fill(runs[chosenRun]); } }, runs.map((one) => el("option", {}, one.name)));
+  list.selectedIndex = runs.indexOf(run);
+  return { fill: () => fill(run), node: section(runs.length > 1 ? "One run in detail" : "In detail", runs.length > 1 ? el("div", { class: "controls" }, list) : null, place) };
+}
+
+function build({ runs, follow, version }) {
+  charts.length = 0;
+  const at = window.scrollY;
+  const detail = details(runs);
+  main.replaceChildren(heading(runs, follow),
+    ...(runs.length === 1 ? [tiles(runs[0])] : [section("Compared", el("div", { class: "card" }, comparison(runs), el("p", { class: "soft small" }, `First and last: means over ${WINDOW} steps; held-out: first and last evaluation.`))),
+      section("Differing settings", el("div", { class: "card" }, differences(runs)))]),
+    section("Learning curves", el("div", { class: "charts" }, curves(runs).filter(Boolean))),
+    detail.node, everything(runs) || "",
+    el("footer", { class: "soft small" }, `grpo-2048 ${version}. Thin lines are single steps, thick ones means over ${WINDOW}.`));
+  detail.fill();
+  drawAll();
+  window.scrollTo(0, at);
+}
+
+let waiting = null;
+window.addEventListener("resize", () => { clearTimeout(waiting); waiting = setTimeout(drawAll, 120); });
+window.addEventListener("beforeprint", drawAll);
+
+const text = document.getElementById("runs").textContent;
+build(JSON.parse(text));
+
+async function poll(before) {
+  let now = before;
+  const status = document.getElementById("following");
+  try {
+    now = await (await fetch("runs.json", { cache: "no-store" })).text();
+    // Somebody who watches a game or opens a list is not interrupted.
+    const busy = main.contains(document.activeElement) && ["SELECT", "INPUT", "BUTTON"].includes(document.activeElement.tagName);
+    if (now !== before && !busy) build(JSON.parse(now));
+    else now = before;
+  } catch {
+    if (status) status.textContent = "The server is gone: the page shows what it had.";
+  }
+  setTimeout(() => poll(now), POLL_MS);
+}
+if (JSON.parse(text).follow) poll(text);

@@ -1,0 +1,201 @@
+//! One run directory, read as far as it has been written.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::completions::{self, Sample, StepSummary};
+use super::frames::Frames;
+use super::metrics::{self, Columns};
+use super::{ReportError, configuration};
+use crate::metrics::METRICS_FILE;
+use crate::train::hall_of_fame::Member;
+use crate::train::run_dir;
+
+/// Steps of which programs are shown in full.
+const SAMPLED_STEPS: usize = 24;
+/// Bytes of programs and games that one run may put on the page.
+const SAMPLE_BYTES: usize = 1_500_000;
+
+/// What the page knows of one run.
+#[derive(Debug, Serialize)]
+pub struct RunView {
+    /// Name of the directory.
+    pub name: String,
+    /// The directory as it was named.
+    pub path: String,
+    /// Numbers of the steps.
+    pub steps: Columns,
+    /// Numbers of the held-out evaluations.
+    pub evaluations: Columns,
+    /// Distribution of scores by step.
+    pub scores: Vec<StepSummary>,
+    /// Best programs.
+    pub hall_of_fame: Vec<Famous>,
+    /// Best, median and worst programs of some steps.
+    pub samples: Vec<Sample>,
+    /// The recorded configuration.
+    pub configuration: BTreeMap<String, String>,
+    /// What is lacking, and why, for the reader.
+    pub notes: Vec<String>,
+}
+
+/// A member of the hall of fame with the games it was seen in.
+#[derive(Debug, Serialize)]
+pub struct Famous {
+    #[serde(flatten)]
+    member: Member,
+    games: Vec<Frames>,
+}
+
+/// Reads one run again and again without reading again what cannot have changed.
+pub struct RunReader {
+    path: PathBuf,
+    /// Summaries by step, with the length of the file each was made from.
+    seen: BTreeMap<usize, (u64, Option<StepSummary>)>,
+}
+
+impl RunReader {
+    /// A reader of a directory that holds a run.
+    pub fn open(path: &Path) -> Result<RunReader, ReportError> {
+        let named = || path.to_owned();
+        match fs::metadata(path) {
+            Ok(found) if !found.is_dir() => return Err(ReportError::File { path: named() }),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(ReportError::Missing { path: named() });
+            }
+            Err(source) => return Err(ReportError::Io { path: named(), source }),
+        }
+        match [METRICS_FILE, "config.toml"].iter().any(|name| path.join(name).is_file()) {
+            true => Ok(RunReader { path: named(), seen: BTreeMap::new() }),
+            false => Err(ReportError::NoRun { path: named() }),
+        }
+    }
+
+    /// Something that differs whenever there is more to read.
+    pub fn extent(&self) -> [u64; 2] {
+        ["metrics.jsonl", "hall_of_fame.json"]
+            .map(|name| fs::metadata(self.path.join(name)).map_or(0, |found| found.len()))
+    }
+
+    /// The run as it is now.
+    pub fn read(&mut self) -> Result<RunView, ReportError> {
+        let mut notes = Vec::new();
+        let text = self.text(METRICS_FILE)?.unwrap_or_default();
+        let records = metrics::read(&text);
+        if records.steps.is_empty() {
+            notes.push("No step has been recorded yet: a run writes its first line after its first step.".to_owned());
+        }
+        if records.unreadable > 0 {
+            notes.push(format!("{METRICS_FILE}: {} lines are no records and are left out.", records.unreadable));
+        }
+        let configuration = self.text("config.toml")?.and_then(|text| configuration::flat(&text));
+        if configuration.is_none() {
+            notes.push("config.toml is missing or cannot be read: settings are not shown.".to_owned());
+        }
+        let damaged = self.summarise()?;
+        if damaged > 0 {
+            notes.push(format!("completions: {damaged} lines cannot be read and are left out."));
+        }
+        let summaries: Vec<&StepSummary> = self.seen.values().filter_map(|(_, summary)| summary.as_ref()).collect();
+        if summaries.is_empty() && !records.steps.is_empty() {
+            notes.push("No completions were logged: there are no programs and games to show.".to_owned());
+        }
+        let (members, note) = self.members()?;
+        notes.extend(note);
+        Ok(RunView {
+            name: self.name(),
+            path: self.path.display().to_string(),
+            samples: samples(&summaries),
+            scores: summaries.into_iter().cloned().collect(),
+            hall_of_fame: members.into_iter().map(|member| self.famous(member)).collect(),
+            configuration: configuration.unwrap_or_default(),
+            steps: records.steps,
+            evaluations: records.evaluations,
+            notes,
+        })
+    }
+
+    fn name(&self) -> String {
+        let absolute = self.path.canonicalize().unwrap_or_else(|_| self.path.clone());
+        absolute.file_name().map_or_else(|| self.path.display().to_string(), |name| name.to_string_lossy().into_owned())
+    }
+
+    fn text(&self, name: &str) -> Result<Option<String>, ReportError> {
+        let path = self.path.join(name);
+        match fs::read(&path) {
+            Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(ReportError::Io { path, source }),
+        }
+    }
+
+    /// Brings the summaries up to date; gives the lines that could not be read.
+    fn summarise(&mut self) -> Result<usize, ReportError> {
+        let files = completions::completion_files(&self.path);
+        self.seen.retain(|step, _| files.iter().any(|(present, _)| present == step));
+        let mut damaged = 0;
+        for (step, path) in files {
+            let length = fs::metadata(&path).map_or(0, |found| found.len());
+            if self.seen.get(&step).is_some_and(|(known, _)| *known == length) {
+                continue;
+            }
+            let (logged, unreadable) = completions::read_completions(&path)?;
+            damaged += unreadable;
+            self.seen.insert(step, (length, completions::summarise(step, logged)));
+        }
+        Ok(damaged)
+    }
+
+    /// The hall of fame: its own file at the end of a run, the newest checkpoint before.
+    fn members(&self) -> Result<(Vec<Member>, Option<String>), ReportError> {
+        let unreadable = |name: &str| Some(format!("{name}: the hall of fame cannot be read and is left out."));
+        if let Some(text) = self.text("hall_of_fame.json")? {
+            return Ok(match serde_json::from_str(&text) {
+                Ok(members) => (members, None),
+                Err(_) => (Vec::new(), unreadable("hall_of_fame.json")),
+            });
+        }
+        let Some(state) = run_dir::latest_checkpoint(&self.path).map(|path| path.join("trainer_state.json")) else {
+            return Ok((Vec::new(), Some("The hall of fame appears with the first checkpoint.".to_owned())));
+        };
+        // A checkpoint may go while it is read: that of a run that goes on.
+        let state: Value =
+            fs::read(&state).ok().and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
+        Ok(match Vec::<Member>::deserialize(&state["hall_of_fame"]) {
+            Ok(members) => (members, None),
+            Err(_) => (Vec::new(), unreadable("trainer_state.json")),
+        })
+    }
+
+    fn famous(&self, member: Member) -> Famous {
+        let path = self.path.join(format!("completions/step_{:05}.jsonl", member.step));
+        let logged = completions::read_completions(&path).map(|(logged, _)| logged).unwrap_or_default();
+        let seen = logged.iter().find(|logged| logged.program.as_deref() == Some(&member.program));
+        let games = seen.map(|logged| logged.evaluation.games.iter().filter_map(Frames::of).collect());
+        Famous { member, games: games.unwrap_or_default() }
+    }
+}
+
+/// The samples of steps spread evenly over the run, the first and the last among them, as far as the bytes go.
+fn samples(summaries: &[&StepSummary]) -> Vec<Sample> {
+    let count = summaries.len().min(SAMPLED_STEPS);
+    let place = |index: usize| index * (summaries.len() - 1) / (count - 1).max(1);
+    let chosen: Vec<usize> = (0..count).map(place).collect();
+    let mut bytes = 0;
+    let mut kept = Vec::new();
+    // From the last backwards: what a run has come to matters most.
+    for sample in chosen.iter().rev().flat_map(|&index| summaries[index].samples.iter()) {
+        bytes += sample.source.len() + sample.games.iter().map(|game| 2 * game.moves.len() + 200).sum::<usize>();
+        if bytes > SAMPLE_BYTES {
+            break;
+        }
+        kept.push(sample.clone());
+    }
+    kept
+}

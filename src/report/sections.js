@@ -1,0 +1,166 @@
+// What the page says about runs: figures, curves, stacks, programs.
+
+const COLOURS = ["--s0", "--s1", "--s2", "--s3", "--s4", "--s5", "--s6", "--s7"];
+const AREAS = ["--a0", "--a1", "--a2", "--a3", "--a4", "--a5", "--a6", "--a7", "--a8"];
+const STYLE = "eval_style/";
+const WINDOW = 5;
+
+const stepsOf = (run) => run.steps.step || [];
+const column = (run, key) => run.steps[key] || stepsOf(run).map(() => null);
+const evaluationsOf = (run) => run.evaluations.step || [];
+const evaluation = (run, key) => run.evaluations[key] || evaluationsOf(run).map(() => null);
+
+// A run's column as a series; `spread` gives the half-width of an interval.
+function series(run, index, key, options = {}) {
+  const ys = column(run, key);
+  const half = options.spread && options.spread(run);
+  return { name: run.name, colour: COLOURS[index % COLOURS.length], dash: index >= COLOURS.length ? "6 3" : null, xs: stepsOf(run), ys, smooth: true,
+    lows: half && ys.map((value, at) => (half[at] === null || value === null ? null : value - half[at])),
+    highs: half && ys.map((value, at) => (half[at] === null || value === null ? null : value + half[at])) };
+}
+
+function completionsAt(run) {
+  const kinds = Object.keys(run.steps).filter((key) => key.startsWith("verdict/"));
+  return stepsOf(run).map((_, at) => kinds.reduce((sum, key) => sum + (run.steps[key][at] || 0), 0));
+}
+
+// 1.96 standard errors of the mean reward of a step.
+function rewardSpread(run) {
+  const counts = completionsAt(run);
+  return column(run, "reward_std").map((std, at) => (std === null || !counts[at] ? null : 1.96 * std / Math.sqrt(counts[at])));
+}
+
+function heldOut(run, index) {
+  return { name: run.name, colour: COLOURS[index % COLOURS.length], xs: evaluationsOf(run), ys: evaluation(run, "eval_game/mean_score"), dots: true,
+    lows: evaluation(run, "eval_game/mean_score_low"), highs: evaluation(run, "eval_game/mean_score_high") };
+}
+
+const CURVES = [
+  ["reward", "Mean reward", "95 % interval of the mean of a step", { spread: rewardSpread }],
+  ["game/mean_score", "Training score", "points a game; 0 for a program that does not play", { floor: 0, show: whole }],
+  ["game/frac_played", "Programs that play", "share of completions", { floor: 0, ceiling: 1, show: percent }],
+  ["entropy", "Entropy", "nats a token", { floor: 0 }],
+  ["programs/frac_unique", "Distinct programs", "share of those that parse", { floor: 0, ceiling: 1, show: percent }],
+  ["programs/unique", "Distinct programs", "in a step", { floor: 0, show: whole, unless: "programs/frac_unique" }],
+  ["frac_reward_zero_std", "Tied groups", "share of groups with nothing to learn", { floor: 0, ceiling: 1, show: percent }],
+  ["completions/clipped_ratio", "Cut completions", "share cut at the longest length", { floor: 0, ceiling: 1, show: percent, some: true }],
+  ["kl", "KL from the reference", "nats", { floor: 0 }],
+  ["grad_norm", "Gradient norm", "before clipping", { floor: 0 }],
+  ["step_time", "Time of a step", "seconds", { floor: 0 }],
+  ["generate/tokens_per_s", "Sampling speed", "tokens a second", { floor: 0, show: whole }],
+];
+
+function curves(runs) {
+  const found = [lines({ title: "Held-out score", note: "points a game, 95 % interval", series: runs.map(heldOut), floor: 0, show: whole })];
+  for (const [key, title, note, options] of CURVES) {
+    const there = (name) => runs.some((run) => known(run.steps[name]).length);
+    if (options.unless && there(options.unless)) continue;
+    if (options.some && !runs.some((run) => known(run.steps[key]).some((value) => value > 0))) continue;
+    found.push(lines({ title, note, series: runs.map((run, index) => series(run, index, key, options)), ...options }));
+  }
+  const gpu = [...new Set(runs.flatMap((run) => Object.keys(run.steps)))].filter((key) => key.startsWith("gpu/")).sort();
+  for (const key of gpu) found.push(lines({ title: key, note: "", series: runs.map((run, index) => series(run, index, key)), floor: 0 }));
+  return found;
+}
+
+function family(run, prefix) {
+  const keys = Object.keys(run.steps).filter((key) => key.startsWith(prefix) && !key.slice(prefix.length).includes("/"));
+  return keys.map((key) => ({ name: key.slice(prefix.length).replaceAll("_", " "), ys: run.steps[key] }));
+}
+
+function coloured(layers, order) {
+  const rank = (layer) => { const at = order.indexOf(layer.name); return at < 0 ? order.length : at; };
+  return layers.sort((a, b) => rank(a) - rank(b)).map((layer, index) => {
+    const at = order.indexOf(layer.name);
+    return { ...layer, colour: AREAS[(at < 0 ? order.length + index : at) % AREAS.length] };
+  });
+}
+
+const VERDICTS = ["played", "faulted", "rejected"];
+const ENDINGS = ["game over", "out of fuel", "move limit", "freeze", "bad move", "raised", "hung", "out of memory", "stack overflow"];
+
+function shares(run) {
+  const xs = stepsOf(run);
+  const time = [["generate", "time/generate"], ["reward wait", "time/reward_wait"], ["update", "time/update"]]
+    .map(([name, key], index) => ({ name, colour: AREAS[index], ys: column(run, key) }));
+  const bands = run.scores.map((one) => one.step);
+  const quantile = (at) => run.scores.map((one) => one.quantiles[at]);
+  const spread = (name, low, high) => ({ name, colour: "--s0", xs: bands, ys: quantile(2), lows: quantile(low), highs: quantile(high) });
+  return [
+    stack({ title: "Verdicts", note: "share of completions", xs, layers: coloured(family(run, "verdict/"), VERDICTS), share: true, show: percent }),
+    stack({ title: "How games ended", note: "share of games", xs, layers: coloured(family(run, "ending/"), ENDINGS), share: true, show: percent }),
+    stack({ title: "Where the time went", note: "seconds a step", xs, layers: time, show: seconds }),
+    lines({ title: "Distribution of scores", note: "mean score of each program: median, middle half, middle four fifths, and the best", floor: 0, show: whole,
+      series: [spread("10 to 90 %", 0, 4), spread("25 to 75 %", 1, 3), { name: "best", colour: "--s1", xs: bands, ys: run.scores.map((one) => one.best), dash: "2 3" }],
+      legend: [["median and bands", "--s0"], ["best of the step", "--s1"]] }),
+  ];
+}
+
+function styles(run) {
+  const keys = Object.keys(run.evaluations).filter((key) => key.startsWith(STYLE)).sort();
+  if (!keys.length) return null;
+  const xs = evaluationsOf(run), last = xs.length - 1;
+  const rows = keys.map((key) => {
+    const ys = run.evaluations[key], first = ys[0], end = ys[last];
+    return xs.length < 2 ? [key.slice(STYLE.length), whole(first)] : [key.slice(STYLE.length), whole(first), whole(end), first > 0 && end !== null ? `× ${number(end / first, 2)}` : "–"];
+  });
+  return el("div", { class: "card" }, el("h3", {}, "Held-out score by style of the prompt"),
+    table(["style", `step ${xs[0]}`, ...(xs.length > 1 ? [`step ${xs[last]}`, "ratio"] : [])], rows));
+}
+
+function ends(ys) {
+  const there = known(ys), reach = Math.min(WINDOW, Math.max(1, Math.floor(there.length / 2)));
+  return there.length ? [mean(there.slice(0, reach)), mean(there.slice(-reach))] : [null, null];
+}
+
+function comparison(runs) {
+  const arrow = (pair, show) => (pair[0] === null ? "–" : [show(pair[0]), show(pair[1])]);
+  const rows = [];
+  const add = (name, show, pairs) => { if (pairs.some((pair) => pair[0] !== null)) rows.push([name, ...pairs.flatMap((pair) => (pair[0] === null ? ["–", "–"] : arrow(pair, show)))]); };
+  const firstLast = (ys) => { const there = known(ys); return there.length ? [there[0], there.length > 1 ? there[there.length - 1] : null] : [null, null]; };
+  rows.push(["steps", ...runs.flatMap((run) => [whole(stepsOf(run)[0] ?? null), whole(stepsOf(run)[stepsOf(run).length - 1] ?? null)])]);
+  add("held-out score", whole, runs.map((run) => firstLast(evaluation(run, "eval_game/mean_score"))));
+  add("held-out, plays", percent, runs.map((run) => firstLast(evaluation(run, "eval_game/frac_played"))));
+  add("mean reward", (value) => number(value, 3), runs.map((run) => ends(column(run, "reward"))));
+  add("training score", whole, runs.map((run) => ends(column(run, "game/mean_score"))));
+  add("programs that play", percent, runs.map((run) => ends(column(run, "game/frac_played"))));
+  add("entropy", (value) => number(value, 3), runs.map((run) => ends(column(run, "entropy"))));
+  add("distinct programs", percent, runs.map((run) => ends(column(run, "programs/frac_unique"))));
+  add("seconds a step", (value) => number(value, 1), runs.map((run) => ends(column(run, "step_time"))));
+  return table(["", ...runs.flatMap((run) => [`${run.name}: first`, "last"])], rows);
+}
+
+function differences(runs) {
+  const keys = [...new Set(runs.flatMap((run) => Object.keys(run.configuration)))].sort();
+  const differing = keys.filter((key) => key !== "train.output_dir" && new Set(runs.map((run) => run.configuration[key])).size > 1);
+  // Versions differ in the settings they know: those are named apart from the ones that were set differently.
+  const everywhere = differing.filter((key) => runs.every((run) => key in run.configuration));
+  const missing = differing.filter((key) => !everywhere.includes(key));
+  return el("div", {},
+    everywhere.length ? table(["setting", ...runs.map((run) => run.name)], everywhere.map((key) => [key, ...runs.map((run) => run.configuration[key])]))
+      : el("p", { class: "soft" }, "Settings that all runs recorded are the same."),
+    missing.length ? el("details", {}, el("summary", {}, `${missing.length} settings are recorded by some of the runs only`),
+      table(["setting", ...runs.map((run) => run.name)], missing.map((key) => [key, ...runs.map((run) => run.configuration[key] ?? "–")]))) : null);
+}
+
+function settings(run) {
+  const keys = Object.keys(run.configuration);
+  if (!keys.length) return null;
+  const sections = [...new Set(keys.map((key) => key.split(".")[0]))];
+  return el("div", { class: "charts" }, sections.map((section) => el("div", { class: "card" }, el("h3", {}, section),
+    el("div", { class: "scroll" }, el("table", {}, el("tbody", {}, keys.filter((key) => key.split(".")[0] === section).map((key) =>
+      el("tr", {}, el("td", {}, key.slice(section.length + 1) || key), el("td", { class: "number" }, run.configuration[key])))))))));
+}
+
+function hall(run, watch) {
+  if (!run.hall_of_fame.length) return el("p", { class: "soft" }, "Nobody is in it yet.");
+  return el("div", { class: "hall" }, run.hall_of_fame.map((member, index) => {
+    const score = member.held_out_mean_score ?? null;
+    return el("details", { class: "card", open: index === 0 },
+      el("summary", {}, el("strong", {}, `${index + 1}. ${whole(score ?? member.mean_score)} points`),
+        ` ${score === null ? "in training" : `on held-out boards (${whole(member.mean_score)} in training)`}, best tile ${member.max_tile}, style ${member.style}, step ${member.step}`),
+      member.games.length ? el("div", { class: "controls" }, member.games.map((game, at) =>
+        el("button", { type: "button", onclick: () => watch(game) }, `Watch game ${at + 1}: ${whole(game.score)}`))) : null,
+      source(member.source));
+  }));
+}

@@ -1,0 +1,247 @@
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::completions::LoggedGame;
+use super::frames::Frames;
+use super::*;
+use crate::environment::{Board, Choice, GameLimits, Move, Strategy, play};
+use crate::seed::Seed;
+
+/// Chooses moves in turn, sense or not.
+struct Cycle(usize);
+
+impl Strategy for Cycle {
+    type Error = std::convert::Infallible;
+
+    fn choose(&mut self, _: &Board) -> Result<Choice, Self::Error> {
+        self.0 += 1;
+        Ok(Choice::Move(Move::ALL[self.0 * self.0 % 7 % 4]))
+    }
+}
+
+fn logged_game(seed: u64) -> Value {
+    let limits = GameLimits { freeze_after: 9, moves_max: 100_000 };
+    serde_json::to_value(play(&mut Cycle(0), Seed::root(seed), &limits).unwrap()).unwrap()
+}
+
+fn completion(step: usize, text: &str, seed: u64) -> Value {
+    json!({"step": step, "index": 0, "style": "snake", "prompt": "<|style:snake|>def strategy(board", "completion": text,
+        "reward": 0.25, "reward_parts": {"game": 0.25}, "advantage": 1.0, "program": format!("digest-{seed}"),
+        "evaluation": {"verdict": "played", "games": [logged_game(seed)]}})
+}
+
+/// A run of two steps with one evaluation, one completion of `text` a step.
+fn write_run(parent: &Path, name: &str, text: &str) -> PathBuf {
+    let run = parent.join(name);
+    fs::create_dir_all(run.join("completions")).unwrap();
+    fs::write(run.join("config.toml"), "[run]\nversion = \"0.1.0\"\n\n[train]\nseed = 7\n").unwrap();
+    let metrics = [
+        json!({"step": 0, "eval_game/mean_score": 900.5, "eval_style/snake": 900.5}),
+        json!({"step": 1, "reward": 0.1, "verdict/played": 1.0, "ending/game_over": 1.0}),
+        json!({"step": 2, "reward": 0.2, "verdict/played": 1.0, "ending/game_over": 1.0}),
+    ];
+    fs::write(run.join("metrics.jsonl"), metrics.map(|line| format!("{line}\n")).concat()).unwrap();
+    for step in 1..=2 {
+        let line = completion(step, text, step as u64);
+        fs::write(run.join(format!("completions/step_{step:05}.jsonl")), format!("{line}\n")).unwrap();
+    }
+    run
+}
+
+fn view(run: &Path) -> RunView {
+    RunReader::open(run).unwrap().read().unwrap()
+}
+
+/// What stands between the tags of the page's JSON.
+fn embedded(page: &str) -> &str {
+    let (_, rest) = page.split_once(r#"<script type="application/json" id="runs">"#).unwrap();
+    rest.split_once("</script>").unwrap().0
+}
+
+#[test]
+fn hostile_text_of_a_program_stays_text() {
+    let dir = tempfile::tempdir().unwrap();
+    let hostile =
+        "):\n    return '</script><script>alert(1)</script><!-- <img src=x onerror=alert(2)>&lt; \u{2028} @@RUNS@@'";
+    let page = html(&[view(&write_run(dir.path(), "<b>run&", hostile))], Refresh::Never);
+    // The program's own opening tags are nowhere; the page's two scripts are all there are.
+    assert_eq!(page.matches("<script").count(), 2);
+    assert_eq!(page.matches("</script").count(), 2);
+    assert!(!page.contains("<img") && !page.contains("alert(1)</") && !page.contains("<b>"));
+    let contents: Value = serde_json::from_str(embedded(&page)).unwrap();
+    let shown = contents["runs"][0]["samples"][0]["source"].as_str().unwrap();
+    assert_eq!(shown, format!("def strategy(board{hostile}"));
+}
+
+#[test]
+fn the_page_never_turns_text_into_markup_and_asks_nobody_for_anything() {
+    let page = html(&[], Refresh::Never);
+    for way in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function"] {
+        assert!(!page.contains(way), "{way}");
+    }
+    let addresses: BTreeSet<&str> = page.match_indices("http").map(|(at, _)| &page[at..at + 26]).collect();
+    // The name space of SVG and the policy's own header.
+    assert!(addresses.iter().all(|one| one.starts_with("http://www.w3.org/2000/svg") || one.starts_with("http-equiv")));
+    assert!(page.contains("default-src 'none'"));
+}
+
+/// Plays the drops of a game as the page does, and gives its last board and score.
+fn shown(frames: &Frames) -> ([[u32; 4]; 4], u64) {
+    let mut letters = frames.drops.bytes();
+    let mut drop = |board: Board| {
+        let letter = letters.next().unwrap();
+        let (cell, tile) = if letter >= b'a' { (letter - b'a', 2) } else { (letter - b'A', 4) };
+        let mut cells = board.cells();
+        cells[usize::from(cell / 4)][usize::from(cell % 4)] = tile;
+        Board::from_cells(&cells).unwrap()
+    };
+    let mut board = drop(Board::default());
+    board = drop(board);
+    let mut score = 0;
+    for letter in frames.moves.chars() {
+        let (pushed, gain) = board.slide(Move::from_text(&letter.to_string()).unwrap());
+        if pushed != board {
+            score += u64::from(gain);
+            board = drop(pushed);
+        }
+    }
+    assert_eq!(letters.next(), None);
+    (board.cells(), score)
+}
+
+#[test]
+fn a_replay_ends_on_the_logged_board() {
+    for seed in 0..40 {
+        let game: LoggedGame = serde_json::from_value(logged_game(seed)).unwrap();
+        let frames = Frames::of(&game).unwrap();
+        assert!(frames.verified && frames.moves.len() > 20, "{frames:?}");
+        assert_eq!(shown(&frames), (game.final_board, game.score));
+    }
+}
+
+#[test]
+fn a_forged_game_is_shown_as_such() {
+    let mut game: LoggedGame = serde_json::from_value(logged_game(3)).unwrap();
+    game.score += 4;
+    assert!(!Frames::of(&game).unwrap().verified);
+    game.moves_text.push('X');
+    assert_eq!(Frames::of(&game), None);
+}
+
+#[test]
+fn what_is_no_run_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let words = |path: &Path| RunReader::open(path).map(|_| ()).unwrap_err().to_string();
+    assert!(words(&dir.path().join("nowhere")).contains("no such directory"));
+    assert!(words(dir.path()).contains("neither metrics.jsonl nor config.toml"));
+    fs::write(dir.path().join("file"), "").unwrap();
+    assert!(words(&dir.path().join("file")).contains("is a file"));
+}
+
+#[test]
+fn an_empty_run_and_a_half_written_one_say_what_is_lacking() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = dir.path().join("begun");
+    fs::create_dir(&run).unwrap();
+    fs::write(run.join("config.toml"), "[train]\nseed = 1\n").unwrap();
+    let empty = view(&run);
+    assert!(empty.notes[0].contains("No step has been recorded yet"), "{:?}", empty.notes);
+    assert!(html(&[empty], Refresh::Never).contains("No step has been recorded yet"));
+
+    fs::write(run.join("metrics.jsonl"), "{\"step\":1,\"reward\":0.5}\n{\"step\":2,\"rew").unwrap();
+    fs::create_dir(run.join("completions")).unwrap();
+    fs::write(run.join("completions/step_00001.jsonl"), format!("{}\n{{\"step\":1,", completion(1, ")", 1))).unwrap();
+    fs::write(run.join("config.toml"), "[train\nse").unwrap();
+    let torn = view(&run);
+    assert_eq!((torn.steps["step"].len(), torn.samples.len()), (1, 1));
+    let notes = torn.notes.join("\n");
+    assert!(
+        notes.contains("completions: 1 lines") && notes.contains("config.toml is missing or cannot be read"),
+        "{notes}"
+    );
+}
+
+#[test]
+fn a_log_of_an_earlier_version_is_shown_as_far_as_it_goes() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = write_run(dir.path(), "early", ")");
+    let early = json!({"step": 1, "completion": "x", "evaluation": {"verdict": {"rejected": "no_function"}}});
+    fs::write(run.join("completions/step_00001.jsonl"), early.to_string()).unwrap();
+    let view = view(&run);
+    let sample = view.samples.iter().find(|sample| sample.step == 1).unwrap();
+    assert_eq!((sample.verdict.as_str(), sample.reason.as_str()), ("rejected", "no_function"));
+    assert_eq!((sample.advantage, sample.games.len()), (None, 0));
+}
+
+#[test]
+fn members_of_the_hall_of_fame_bring_their_games() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = write_run(dir.path(), "run", ")");
+    let member = json!([{"program": "digest-2", "source": "def strategy(board):\n    return 'W'", "step": 2,
+        "style": "snake", "mean_score": 10.0, "max_tile": 8, "held_out_mean_score": 9.0}]);
+    // Before the end of a run the newest checkpoint knows them.
+    fs::create_dir(run.join("checkpoint-2")).unwrap();
+    fs::write(run.join("checkpoint-2/trainer_state.json"), json!({"hall_of_fame": member}).to_string()).unwrap();
+    let shown = |view: &RunView| serde_json::to_value(&view.hall_of_fame).unwrap();
+    let hall = shown(&view(&run));
+    assert_eq!((&hall[0]["games"][0]["seed"], &hall[0]["held_out_mean_score"]), (&json!("2"), &json!(9.0)));
+    fs::write(run.join("hall_of_fame.json"), "[]").unwrap();
+    assert_eq!(shown(&view(&run)), json!([]));
+}
+
+#[test]
+fn the_shape_of_the_embedded_json_stands() {
+    let dir = tempfile::tempdir().unwrap();
+    let runs = [view(&write_run(dir.path(), "a", ")")), view(&write_run(dir.path(), "b", ")"))];
+    let contents: Value = serde_json::from_str(&super::json(&runs, Refresh::Follow)).unwrap();
+    let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
+    assert_eq!(keys(&contents), "format version follow runs");
+    assert_eq!(contents["follow"], true);
+    let run = &contents["runs"][1];
+    assert_eq!(run["name"], "b");
+    assert_eq!(keys(run), "name path steps evaluations scores hall_of_fame samples configuration notes");
+    assert_eq!(run["steps"]["reward"], json!([0.1, 0.2]));
+    assert_eq!(run["evaluations"]["eval_style/snake"], json!([900.5]));
+    assert_eq!(run["configuration"]["train.seed"], "7");
+    assert_eq!(keys(&run["scores"][0]), "step quantiles best");
+    assert_eq!(keys(&run["samples"][0]), "step place style verdict reason reward advantage score source games");
+    assert_eq!(keys(&run["samples"][0]["games"][0]), "seed score max_tile ending moves drops verified");
+}
+
+#[test]
+fn a_followed_page_grows_with_its_run_and_speaks_to_this_machine_only() {
+    use std::io::{Read, Write};
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    let dir = tempfile::tempdir().unwrap();
+    let run = write_run(dir.path(), "run", ")");
+    let mut follower = Follower::bind(0, vec![RunReader::open(&run).unwrap()]).unwrap();
+    let (port, stop) = (follower.port().unwrap(), AtomicBool::new(false));
+    let ask = |path: &str, host: &str| {
+        let mut stream = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
+        stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let steps = || {
+        let answer = ask("/runs.json", "localhost:2048");
+        let contents: Value = serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap();
+        contents["runs"][0]["steps"]["step"].as_array().unwrap().len()
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| follower.serve(&stop).unwrap());
+        let before = steps();
+        let mut file = fs::OpenOptions::new().append(true).open(run.join("metrics.jsonl")).unwrap();
+        file.write_all(b"{\"step\":3,\"reward\":0.3}\n").unwrap();
+        let after = steps();
+        let (page, stranger, lost) = (ask("/", "127.0.0.1"), ask("/", "evil.example"), ask("/etc/passwd", "localhost"));
+        stop.store(true, Ordering::SeqCst);
+        assert_eq!((before, after), (2, 3));
+        assert!(page.starts_with("HTTP/1.1 200") && page.contains("\"follow\":true"));
+        assert!(stranger.starts_with("HTTP/1.1 403") && lost.starts_with("HTTP/1.1 404"));
+    });
+}
