@@ -68,7 +68,7 @@ class Panel:
     def reference(self, value, words):
         x, y = self.at(self.last, value)
         self.parts.append(f'<path d="M{LEFT} {y:.1f}H{x}" class="reference"/>')
-        self.parts.append(f'<text x="{x - 2}" y="{y - 4:.1f}" class="label" text-anchor="end">{words}</text>')
+        self.parts.append(f'<text x="{LEFT + 4}" y="{y - 4:.1f}" class="label">{words}</text>')
 
     def curve(self, points, colour, marks=False, dashed=False):
         places = [self.at(*point) for point in points]
@@ -101,8 +101,9 @@ def main(out, *runs):
     for (_, steps, evaluations), colour in zip(read_runs, COLOURS):
         panels[0].curve([(record["step"], record[held_out]) for record in evaluations], colour, marks=True)
         for record in evaluations:
-            if interval := record.get("eval_game/mean_score_interval"):
-                panels[0].interval(record["step"], *interval, colour)
+            ends = [record.get(f"{held_out}_{end}") for end in ("low", "high")]
+            if None not in ends:
+                panels[0].interval(record["step"], *ends, colour)
         curves = {"game/mean_score": [], "game/frac_played": [], "unique": [], "entropy": []}
         for step in steps:
             completions = step["programs/unique"], sum(step[key] for key in step if key.startswith("verdict/"))
