@@ -21,11 +21,7 @@ pub(super) fn program(rng: &mut ChaCha8Rng, style: Style) -> (String, String) {
         Style::Chance => {
             body += &lookahead(rng, value, moving.name);
             body += &chance(rng, hand);
-            let (entry, board) = moving.entry(rng);
-            body += entry;
-            let (depth, look) = depth(rng, value, board);
-            body += &depth;
-            return (moving.arguments(judgement.judges_lines), body + &choosing(rng, look, moving.name, board));
+            "chance"
         }
         _ if style == Style::Ahead || rng.random_bool(0.1) => {
             body += &lookahead(rng, value, moving.name);
@@ -35,6 +31,8 @@ pub(super) fn program(rng: &mut ChaCha8Rng, style: Style) -> (String, String) {
     };
     let (entry, board) = moving.entry(rng);
     body += entry;
+    let (depth, look) = if style == Style::Chance { depth(rng, value, board) } else { (String::new(), look) };
+    body += &depth;
     (moving.arguments(judgement.judges_lines), body + &choosing(rng, look, moving.name, board))
 }
 
