@@ -53,7 +53,7 @@ fn wrong_input_is_named_with_what_is_allowed() {
         (&["eval", "--best-of", "4", "--report-games", "0"], &["--best-of", "--report-games 1"]),
         (&["eval", "--baselines", "genius"], &["--baselines", "genius", "greedy"]),
         (&["eval", "--against", "nowhere.gguf"], &["--against nowhere.gguf"]),
-        (&["train", "--set", "train.game_seconds=20"], &["train.game_seconds", "20", "backstop"]),
+        (&["train", "--set", "train.game_seconds=61"], &["train.game_seconds", "61", "at most 60"]),
         (&["train", "--set", "train.eval_games=9"], &["train.eval_games", "9", "1 to 8"]),
         (&["dance"], &["dance"]),
     ];

@@ -3,7 +3,6 @@
 #![no_main]
 
 use std::sync::LazyLock;
-use std::time::Duration;
 
 use grpo_sandbox::{FUEL_PER_SECOND, Failure, Limits, Sandbox};
 use libfuzzer_sys::fuzz_target;
@@ -12,7 +11,6 @@ const LIMITS: Limits = Limits {
     game_fuel: FUEL_PER_SECOND / 20,
     call_fuel: FUEL_PER_SECOND / 50,
     memory_bytes: 64 << 20,
-    backstop: Duration::from_secs(120),
 };
 
 static SANDBOX: LazyLock<Sandbox> = LazyLock::new(|| {

@@ -7,12 +7,7 @@ use grpo_sandbox::{FUEL_PER_SECOND, Limits, Sandbox};
 
 const BOARD: [[u32; 4]; 4] = [[2, 0, 0, 4]; 4];
 const CONSTANT: &str = "def strategy(board):\n    return 'W'\n";
-const LIMITS: Limits = Limits {
-    game_fuel: u64::MAX,
-    call_fuel: FUEL_PER_SECOND,
-    memory_bytes: 128 << 20,
-    backstop: Duration::from_secs(60),
-};
+const LIMITS: Limits = Limits { game_fuel: u64::MAX, call_fuel: FUEL_PER_SECOND, memory_bytes: 128 << 20 };
 
 fn sandbox(criterion: &mut Criterion) {
     let sandbox = Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || eprintln!("compiling the sandbox")).unwrap();

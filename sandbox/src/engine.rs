@@ -1,9 +1,6 @@
-//! The engine's configuration, the compiled interpreter, and the thread that ticks the backstop.
+//! The engine's configuration and the compiled interpreter.
 
 use std::path::Path;
-use std::sync::mpsc;
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
 
 use wasmtime::component::{Component, InstancePre, Linker};
 use wasmtime::{Config, Engine, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig};
@@ -18,14 +15,10 @@ const CORE_INSTANCES: u32 = 60;
 /// Machine stack of a guest. With 1 MiB CPython's parser reports deep nesting itself instead of overflowing.
 const WASM_STACK: usize = 1 << 20;
 
-/// Granularity of the backstop.
-const TICK: Duration = Duration::from_millis(50);
-
 /// The interpreter, ready to be instantiated.
 pub(crate) struct Interpreter {
     pub(crate) engine: Engine,
     pub(crate) component: InstancePre<Host>,
-    ticker: Option<(mpsc::Sender<()>, JoinHandle<()>)>,
 }
 
 impl Interpreter {
@@ -44,24 +37,8 @@ impl Interpreter {
         };
         // An empty linker: a component that imported anything would be refused here.
         let component = Linker::new(&engine).instantiate_pre(&component).map_err(HostError::engine)?;
-        let ticker = Some(start_ticker(engine.clone())?);
-        Ok(Interpreter { engine, component, ticker })
+        Ok(Interpreter { engine, component })
     }
-}
-
-impl Drop for Interpreter {
-    fn drop(&mut self) {
-        if let Some((stop, thread)) = self.ticker.take() {
-            drop(stop);
-            // A ticker that panicked has already said so.
-            let _ = thread.join();
-        }
-    }
-}
-
-/// Ticks until a deadline `backstop` away, rounded up: never early.
-pub(crate) fn ticks(backstop: Duration) -> u64 {
-    (backstop.as_nanos().div_ceil(TICK.as_nanos()) + 1) as u64
 }
 
 fn config() -> Config {
@@ -84,8 +61,8 @@ fn config() -> Config {
         // A fresh instance maps the snapshot copy-on-write: half a millisecond instead of nine.
         .memory_init_cow(true)
         .memory_guaranteed_dense_image_size(64 << 20)
+        // Fuel bounds every call, bulk memory included; checking epochs as well would cost a tenth of all time.
         .consume_fuel(true)
-        .epoch_interruption(true)
         .max_wasm_stack(WASM_STACK)
         .cranelift_opt_level(OptLevel::Speed)
         // Bits of a NaN would differ between processors.
@@ -102,20 +79,4 @@ fn load(engine: &Engine, code: &[u8]) -> Result<Component, HostError> {
     // SAFETY: `code` comes from `precompile_component`, straight or through the cache, which gives out only files that
     // are whole, belong to this user, and were compiled by this version for this engine.
     unsafe { Component::deserialize(engine, code) }.map_err(HostError::engine)
-}
-
-/// Increments the epoch by elapsed time, not by counting sleeps, which drift under load.
-fn start_ticker(engine: Engine) -> Result<(mpsc::Sender<()>, JoinHandle<()>), HostError> {
-    let (stop, stopped) = mpsc::channel::<()>();
-    let tick = move || {
-        let start = Instant::now();
-        let mut done = 0;
-        while stopped.recv_timeout(TICK) == Err(mpsc::RecvTimeoutError::Timeout) {
-            let due = (start.elapsed().as_nanos() / TICK.as_nanos()) as u64;
-            (done..due).for_each(|_| engine.increment_epoch());
-            done = done.max(due);
-        }
-    };
-    let thread = std::thread::Builder::new().name("sandbox-backstop".into()).spawn(tick);
-    Ok((stop, thread.map_err(|error| HostError::Engine(format!("no thread for the backstop: {error}")))?))
 }

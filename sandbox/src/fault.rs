@@ -128,12 +128,12 @@ pub enum HostError {
     /// The embedded interpreter is damaged.
     #[error("the embedded interpreter {0}; the program is damaged, build it again")]
     Artifact(String),
+    /// The system refused memory that a program may have.
+    #[error("the system refused memory for a sandbox: {0}; use fewer workers or a smaller sandbox.memory_mib")]
+    Memory(String),
     /// Wasmtime refused something it should not.
     #[error("sandbox: {0}")]
     Engine(String),
-    /// A call outlived the wall-clock backstop, which is far above what its fuel costs.
-    #[error("a call took more than {0:?} of wall time; the machine is overloaded or was suspended")]
-    Backstop(std::time::Duration),
 }
 
 impl HostError {

@@ -38,7 +38,7 @@ pub mod fuzzing {
 }
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 pub use artifact::{SHA256, WASM_BYTES};
 pub use fault::{Failure, Fault, FuelScope, HostError};
@@ -69,8 +69,6 @@ pub struct Limits {
     pub call_fuel: u64,
     /// Linear memory, the interpreter's own 13 MiB included.
     pub memory_bytes: u64,
-    /// Wall-clock backstop for any one call. Protects the host; when it fires that is a [`HostError`], never a fault.
-    pub backstop: Duration,
 }
 
 /// The compiled interpreter. Cheap to clone, shared by all threads.
@@ -102,12 +100,8 @@ impl Sandbox {
     pub fn calibrate(&self) -> Result<f64, Failure> {
         const PROBE: &str = "def strategy(board):\n    n = 0\n    for i in range(400000):\n        \
                              row = [x for x in board[i % 4] if x]\n        n += len(row) + i % 7\n    return 'W'\n";
-        let limits = Limits {
-            game_fuel: 100 * FUEL_PER_SECOND,
-            call_fuel: 100 * FUEL_PER_SECOND,
-            memory_bytes: 128 << 20,
-            backstop: Duration::from_secs(300),
-        };
+        let limits =
+            Limits { game_fuel: 100 * FUEL_PER_SECOND, call_fuel: 100 * FUEL_PER_SECOND, memory_bytes: 128 << 20 };
         let mut session = self.load(PROBE, 0, &limits)?;
         let (start, before) = (Instant::now(), session.fuel_used());
         session.choose(&[[2, 0, 0, 4]; 4])?;

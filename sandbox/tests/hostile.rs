@@ -3,17 +3,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use grpo_sandbox::{FUEL_PER_SECOND, Failure, Fault, FuelScope, Limits, Sandbox};
 
 /// Small, so that hangs are cheap to prove; enough for every program that is meant to end by itself.
-const LIMITS: Limits = Limits {
-    game_fuel: FUEL_PER_SECOND / 2,
-    call_fuel: FUEL_PER_SECOND / 6,
-    memory_bytes: 96 << 20,
-    backstop: Duration::from_secs(120),
-};
+const LIMITS: Limits =
+    Limits { game_fuel: FUEL_PER_SECOND / 2, call_fuel: FUEL_PER_SECOND / 6, memory_bytes: 96 << 20 };
 
 /// What the host may need beside the memory of one guest.
 const HOST_MEMORY: u64 = 32 << 20;

@@ -1,19 +1,14 @@
 //! What a session promises: copies, budgets to the last unit, the same result on every thread.
 
 use std::sync::OnceLock;
-use std::time::Duration;
 
 use grpo_sandbox::{FUEL_PER_SECOND, Failure, Fault, FuelScope, Limits, Sandbox};
 use proptest::prelude::*;
 
 const BOARD: [[u32; 4]; 4] = [[2, 0, 0, 4], [0, 0, 0, 0], [0, 8, 0, 0], [0, 0, 0, 2]];
 
-const LIMITS: Limits = Limits {
-    game_fuel: FUEL_PER_SECOND / 2,
-    call_fuel: FUEL_PER_SECOND / 6,
-    memory_bytes: 96 << 20,
-    backstop: Duration::from_secs(120),
-};
+const LIMITS: Limits =
+    Limits { game_fuel: FUEL_PER_SECOND / 2, call_fuel: FUEL_PER_SECOND / 6, memory_bytes: 96 << 20 };
 
 fn sandbox() -> &'static Sandbox {
     static SANDBOX: OnceLock<Sandbox> = OnceLock::new();

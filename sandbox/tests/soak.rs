@@ -3,16 +3,11 @@
 #![cfg(target_os = "linux")]
 
 use std::fs;
-use std::time::Duration;
 
 use grpo_sandbox::{FUEL_PER_SECOND, Limits, Sandbox};
 
-const LIMITS: Limits = Limits {
-    game_fuel: FUEL_PER_SECOND / 20,
-    call_fuel: FUEL_PER_SECOND / 50,
-    memory_bytes: 64 << 20,
-    backstop: Duration::from_secs(120),
-};
+const LIMITS: Limits =
+    Limits { game_fuel: FUEL_PER_SECOND / 20, call_fuel: FUEL_PER_SECOND / 50, memory_bytes: 64 << 20 };
 
 /// What may be resident beyond the first round.
 const GROWTH: u64 = 32 << 20;

@@ -56,7 +56,7 @@ pub struct Usage {
     pub game_times: Vec<Duration>,
     /// Whether an identical program of the batch was played instead.
     pub reused: bool,
-    /// Games that ran into the wall-clock backstop and were played again.
+    /// Games in which the sandbox failed and that were played again.
     pub retries: u32,
 }
 

@@ -13,7 +13,6 @@ mod tests;
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::time::Duration;
 
 use grpo_sandbox::{FUEL_PER_SECOND, HostError, Limits, Sandbox};
 
@@ -27,7 +26,7 @@ use crate::environment::GameLimits;
 /// What a program may use, and when a game is stopped. Part of the definition of every score.
 #[derive(Debug, Clone)]
 pub struct Rules {
-    /// Fuel and memory of one game, and the wall-clock backstop that never decides a score.
+    /// Fuel and memory of one game.
     pub limits: Limits,
     /// When a game stops though moves are left.
     pub game: GameLimits,
@@ -42,7 +41,6 @@ impl Rules {
                 game_fuel: game_fuel as u64,
                 call_fuel: (game_fuel * sandbox.call_share) as u64,
                 memory_bytes: sandbox.memory_mib << 20,
-                backstop: Duration::from_secs_f64(sandbox.backstop_seconds),
             },
             game: GameLimits {
                 freeze_after: u32::try_from(arena.freeze_after).unwrap_or(u32::MAX),
@@ -79,24 +77,13 @@ impl Workers {
 /// Why a batch has no evaluations. Never a program's doing.
 #[derive(Debug, thiserror::Error)]
 pub enum ArenaError {
-    /// The sandbox itself failed.
-    #[error("completion {completion}: the sandbox failed")]
+    /// The sandbox itself failed twice, the second time alone on the machine.
+    #[error("completion {completion}: the sandbox failed, and once more with nothing beside it")]
     Host {
         /// Index of the completion whose game it was.
         completion: usize,
         /// What went wrong.
         source: HostError,
-    },
-    /// A call ran into the wall-clock backstop twice, the second time alone on the machine.
-    #[error(
-        "completion {completion}: a call ran {seconds} s, twice; the budget in fuel ends far below that, so this machine \
-         is overloaded or suspended; raise sandbox.backstop_seconds or use fewer workers"
-    )]
-    Backstop {
-        /// Index of the completion whose game it was.
-        completion: usize,
-        /// The backstop.
-        seconds: f64,
     },
     /// Our own code panicked in a game.
     #[error("completion {completion}: a worker panicked: {message}; this is a bug in grpo-2048")]

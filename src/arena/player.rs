@@ -26,9 +26,7 @@ pub(super) enum Play {
 /// The machine's fault in one game.
 #[derive(Debug)]
 pub(super) enum GameError {
-    /// The wall-clock backstop fired; worth another try.
-    Backstop,
-    /// The sandbox failed.
+    /// The sandbox failed, perhaps for want of memory; worth another try.
     Host(HostError),
     /// Our own code panicked.
     Panicked(String),
@@ -46,10 +44,10 @@ pub(super) fn play_in_sandbox(
     let session = match sandbox.load(program.source(), guest_seed, &rules.limits) {
         Ok(session) => session,
         Err(Failure::Program(fault)) => return Ok(load_fault(fault, program, seed)),
-        Err(Failure::Host(error)) => return Err(game_error(error)),
+        Err(Failure::Host(error)) => return Err(GameError::Host(error)),
     };
     let mut player = SandboxedPlayer { session, reason: None };
-    let outcome = play(&mut player, seed, &rules.game).map_err(game_error)?;
+    let outcome = play(&mut player, seed, &rules.game).map_err(GameError::Host)?;
     Ok(Play::Game { outcome: Outcome { fuel: player.session.fuel_used(), ..outcome }, reason: player.reason })
 }
 
@@ -60,13 +58,6 @@ fn load_fault(fault: SandboxFault, program: &Program, seed: Seed) -> Play {
             Play::Rejected(Rejection::NotCompiled { line: line.clamp(1, lines), lines, message })
         }
         fault => Play::Game { outcome: Outcome::unplayed(seed, ending(&fault)), reason: Some(fault.to_string()) },
-    }
-}
-
-fn game_error(error: HostError) -> GameError {
-    match error {
-        HostError::Backstop { .. } => GameError::Backstop,
-        error => GameError::Host(error),
     }
 }
 

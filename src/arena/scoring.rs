@@ -32,7 +32,7 @@ pub struct Scoring<'a> {
     evaluations: BTreeMap<usize, Evaluation>,
     submitted: usize,
     errors: Vec<ArenaError>,
-    /// Games that ran into the backstop, to be played again when nothing else runs.
+    /// Games in which the sandbox failed, to be played again when nothing else runs.
     stopped: Vec<Task>,
     /// Games that are being played again, or were.
     retried: BTreeSet<Task>,
@@ -174,11 +174,8 @@ impl<'a> Scoring<'a> {
         let completion = entry.completions[0];
         let error = match report.result {
             Ok(play) => return self.take_in_play(report.task, play),
-            Err(GameError::Backstop) if !self.retried.contains(&report.task) => {
+            Err(GameError::Host(_)) if !self.retried.contains(&report.task) => {
                 return self.stopped.push(report.task);
-            }
-            Err(GameError::Backstop) => {
-                ArenaError::Backstop { completion, seconds: self.rules.limits.backstop.as_secs_f64() }
             }
             Err(GameError::Host(source)) => ArenaError::Host { completion, source },
             Err(GameError::Panicked(message)) => ArenaError::Panicked { completion, message },
@@ -248,9 +245,7 @@ fn reused(evaluation: &Evaluation) -> Evaluation {
 impl ArenaError {
     fn completion(&self) -> usize {
         match self {
-            ArenaError::Host { completion, .. }
-            | ArenaError::Backstop { completion, .. }
-            | ArenaError::Panicked { completion, .. } => *completion,
+            ArenaError::Host { completion, .. } | ArenaError::Panicked { completion, .. } => *completion,
             ArenaError::Threads { .. } => 0,
         }
     }

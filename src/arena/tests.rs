@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use super::player::{GameError, Play};
 use super::*;
@@ -9,14 +10,9 @@ use crate::environment::{Baseline, Ending, Outcome, play};
 use crate::program::{Program, Rejection};
 use crate::seed::{Purpose, Seed};
 
-fn rules(backstop_seconds: u64) -> Rules {
+fn rules() -> Rules {
     Rules {
-        limits: Limits {
-            game_fuel: FUEL_PER_SECOND,
-            call_fuel: FUEL_PER_SECOND,
-            memory_bytes: 128 << 20,
-            backstop: Duration::from_secs(backstop_seconds),
-        },
+        limits: Limits { game_fuel: FUEL_PER_SECOND, call_fuel: FUEL_PER_SECOND, memory_bytes: 128 << 20 },
         game: GameLimits { freeze_after: 4, moves_max: 100_000 },
     }
 }
@@ -47,7 +43,7 @@ fn stand_in(rules: &Rules, program: &Program, seed: Seed) -> Result<Play, GameEr
 }
 
 fn arena(workers: Workers) -> Arena {
-    Arena::with_player(Arc::new(stand_in), rules(1), workers).unwrap()
+    Arena::with_player(Arc::new(stand_in), rules(), workers).unwrap()
 }
 
 const EVERY_WAY: [usize; 4] = [0, 1, 2, 8];
@@ -146,23 +142,23 @@ fn a_worker_that_panics_is_an_error_with_a_name_and_the_other_verdicts_are_right
     }
 }
 
-/// Meets the backstop in the games of `word`, the first `times` times.
-fn with_backstop(word: &'static str, times: usize, workers: usize) -> Arena {
+/// The sandbox fails in the games of `word`, the first `times` times.
+fn failing(word: &'static str, times: usize, workers: usize) -> Arena {
     let fired = AtomicUsize::new(0);
     let play_game = move |rules: &Rules, program: &Program, seed| {
         if program.source().contains(word) && fired.fetch_add(1, Ordering::SeqCst) < times {
-            return Err(GameError::Backstop);
+            return Err(GameError::Host(HostError::Engine("out of address space".into())));
         }
         stand_in(rules, program, seed)
     };
-    Arena::with_player(Arc::new(play_game), rules(120), Workers::new(workers)).unwrap()
+    Arena::with_player(Arc::new(play_game), rules(), Workers::new(workers)).unwrap()
 }
 
 #[test]
-fn a_game_that_met_the_backstop_is_played_once_more_and_counted_and_scores_the_same() {
+fn a_game_in_which_the_sandbox_failed_is_played_once_more_and_counted_and_scores_the_same() {
     let expected = evaluate(0, &["greedy", "a"]);
     for workers in EVERY_WAY {
-        let arena = with_backstop("greedy", 1, workers);
+        let arena = failing("greedy", 1, workers);
         let mut scoring = arena.begin();
         scoring.submit(0, program("greedy"), &seeds(0, 3));
         scoring.submit(1, program("a"), &seeds(0, 3));
@@ -174,14 +170,14 @@ fn a_game_that_met_the_backstop_is_played_once_more_and_counted_and_scores_the_s
 }
 
 #[test]
-fn a_game_that_meets_the_backstop_twice_is_an_error_and_never_a_score() {
+fn a_game_in_which_the_sandbox_fails_twice_is_an_error_and_never_a_score() {
     for workers in EVERY_WAY {
-        let arena = with_backstop("greedy", usize::MAX, workers);
+        let arena = failing("greedy", usize::MAX, workers);
         let mut scoring = arena.begin();
         scoring.submit(0, program("a"), &seeds(0, 3));
         scoring.submit(1, program("greedy"), &seeds(0, 3));
         let error = scoring.finish().unwrap_err().to_string();
-        assert!(error.starts_with("completion 1: a call ran 120 s, twice"), "{error}");
+        assert!(error.starts_with("completion 1: the sandbox failed, and once more"), "{error}");
     }
 }
 
@@ -219,7 +215,7 @@ fn an_evaluation_survives_a_log() {
 fn workers_are_shared_and_rules_are_not() {
     for workers in EVERY_WAY {
         let usual = arena(Workers::new(workers));
-        let short = usual.under(Rules { game: GameLimits { moves_max: 10, ..rules(1).game }, ..rules(1) });
+        let short = usual.under(Rules { game: GameLimits { moves_max: 10, ..rules().game }, ..rules() });
         let (mut long_games, mut short_games) = (usual.begin(), short.begin());
         long_games.submit(0, program("greedy"), &seeds(0, 3));
         short_games.submit(0, program("greedy"), &seeds(0, 3));

@@ -59,7 +59,6 @@ pub struct SandboxConfig {
     pub game_seconds: f64,
     pub call_share: f64,
     pub memory_mib: u64,
-    pub backstop_seconds: f64,
 }
 
 /// How programs are played. Fields are explained in `default.toml`.
