@@ -39,7 +39,7 @@ impl Projection {
     }
 
     fn forward(&self, x: &Tensor) -> candle_core::Result<Tensor> {
-        let y = x.matmul(&self.weight)?;
+        let y = kernels::project(x, &self.weight)?;
         match &self.bias {
             Some(bias) => y.broadcast_add(bias),
             None => Ok(y),

@@ -10,6 +10,9 @@ use super::rows::{wide, with_slice};
 /// Slots scored at once; the cache has room for whole blocks.
 const BLOCK: usize = 32;
 
+/// Multiplications of one call that are worth several threads; waking them costs about as much as 100,000.
+const WORTH_THREADS: usize = 1 << 22;
+
 /// Keys and values of one layer for every row.
 #[derive(Debug)]
 pub enum KeyValues {
@@ -133,15 +136,21 @@ pub fn cached_attention(
             let mut out = vec![0.0; rows * steps * width];
             let row_size = heads.keys * heads.width * window.capacity;
             with_slice(qkv, |qkv| {
-                let work = out.par_chunks_mut(steps * width).zip(qkv.par_chunks(steps * heads.total()));
-                let work = work.zip(keys.par_chunks_mut(row_size)).zip(values.par_chunks_mut(row_size));
-                work.zip(&window.first).for_each(|((((out, qkv), keys), values), first)| {
+                let qkv = qkv.chunks(steps * heads.total()).zip(&window.first);
+                let cached = keys.chunks_mut(row_size).zip(values.chunks_mut(row_size));
+                let work: Vec<_> = out.chunks_mut(steps * width).zip(qkv).zip(cached).collect();
+                let advance = |((out, (qkv, first)), (keys, values)): ((&mut [f32], (&[f32], &usize)), _)| {
                     let mut row = Row { keys, values, first: *first, capacity: window.capacity, heads, rope };
                     wide(
                         #[inline(always)]
                         || row.advance(out, qkv, window.length),
                     );
-                });
+                };
+                if rows * steps * width * (window.length + steps) < WORTH_THREADS {
+                    work.into_iter().for_each(advance);
+                } else {
+                    work.into_par_iter().for_each(advance);
+                }
                 Ok(())
             })?;
             Tensor::from_vec(out, (rows * steps, width), qkv.device())

@@ -18,7 +18,7 @@ mod tests;
 
 pub use attention::{Heads, causal_attention};
 pub use cached::{KeyValues, Window, cached_attention};
-pub use linear::linear;
+pub use linear::{linear, project};
 pub use log_probs::token_log_probs;
 pub use norm::rms_norm;
 pub use rope::RopeTable;

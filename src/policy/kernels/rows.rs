@@ -29,11 +29,16 @@ pub(super) fn with_slice<R>(x: &Tensor, function: impl FnOnce(&[f32]) -> Result<
 
 /// Calls `function(index, row of out)` for each row of `width`, tasks of some rows in parallel.
 pub(super) fn for_rows(out: &mut [f32], width: usize, function: impl Fn(usize, &mut [f32]) + Sync) {
-    out.par_chunks_mut(width * ROWS_PER_TASK).enumerate().for_each(|(task, rows)| {
+    let work = |(task, rows): (usize, &mut [f32])| {
         for (index, row) in rows.chunks_exact_mut(width).enumerate() {
             function(task * ROWS_PER_TASK + index, row);
         }
-    });
+    };
+    // Handing over a single task costs more than most of them take.
+    if out.len() <= width * ROWS_PER_TASK {
+        return work((0, out));
+    }
+    out.par_chunks_mut(width * ROWS_PER_TASK).enumerate().for_each(work);
 }
 
 /// Runs `function` with the widest vector instructions the machine has. It must be `#[inline(always)]`, with all it
@@ -176,6 +181,18 @@ impl<'a> Matrix<'a> {
     }
 }
 
+/// Multiplications of a product that are worth several threads.
+const PRODUCT_WORTH_THREADS: usize = 1 << 24;
+
+/// `a b`, on this thread or, if it is large, on several. Which of them does not change the numbers.
+pub(super) fn matmul(a: Matrix<'_>, b: Matrix<'_>) -> Vec<f32> {
+    let mut out = vec![0.0; a.rows * b.columns];
+    let large = a.rows * b.columns * a.columns >= PRODUCT_WORTH_THREADS;
+    let threads = if large { gemm::Parallelism::Rayon(0) } else { gemm::Parallelism::None };
+    product_on(threads, &mut out, b.columns, (a, b), (1.0, Into::Overwrite));
+    out
+}
+
 /// What a product does with what was there.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Into {
@@ -184,7 +201,17 @@ pub(super) enum Into {
 }
 
 /// `out = scale * a b` or `out += scale * a b`, on this thread. `out` has rows of `out_stride` numbers.
-pub(super) fn product(out: &mut [f32], out_stride: usize, a: Matrix<'_>, b: Matrix<'_>, (scale, into): (f32, Into)) {
+pub(super) fn product(out: &mut [f32], out_stride: usize, a: Matrix<'_>, b: Matrix<'_>, how: (f32, Into)) {
+    product_on(gemm::Parallelism::None, out, out_stride, (a, b), how);
+}
+
+fn product_on(
+    threads: gemm::Parallelism,
+    out: &mut [f32],
+    out_stride: usize,
+    (a, b): (Matrix<'_>, Matrix<'_>),
+    (scale, into): (f32, Into),
+) {
     assert_eq!(a.columns, b.rows, "matrix product");
     let (m, n, k) = (a.rows, b.columns, a.columns);
     assert!(m == 0 || (m - 1) * out_stride + n <= out.len(), "product out of bounds");
@@ -211,7 +238,7 @@ pub(super) fn product(out: &mut [f32], out_stride: usize, a: Matrix<'_>, b: Matr
             false,
             false,
             false,
-            gemm::Parallelism::None,
+            threads,
         );
     }
 }

@@ -55,6 +55,14 @@ fn fused_linear_is_a_product() {
 }
 
 #[test]
+fn a_projection_is_a_product_on_one_thread_and_on_several() {
+    for (count, inputs, outputs) in [(5, 12, 20), (40, 700, 650)] {
+        let (x, weight) = (random(&[count, inputs], 1), random(&[inputs, outputs], 2));
+        check(&[], || linear::project(&x, &weight), || x.matmul(&weight));
+    }
+}
+
+#[test]
 fn a_frozen_weight_gets_no_gradient() {
     let (x, weight) = (random(&[4, 3], 1), random(&[5, 3], 2).as_detached_tensor());
     let gradients = linear::linear(&x, &weight).unwrap().sum_all().unwrap().backward().unwrap();
