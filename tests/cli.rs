@@ -82,8 +82,13 @@ fn a_directory_of_something_else_is_left_alone() {
     let dir = tempfile::tempdir().unwrap();
     fs::create_dir(dir.path().join("thesis")).unwrap();
     fs::write(dir.path().join("thesis/chapter.tex"), "mine").unwrap();
-    let words = refused(dir.path(), &["train", "--output-dir", "thesis", "--set", "train.preflight=false"]);
-    assert!(words.contains("--output-dir thesis"), "{words}");
+    fs::write(dir.path().join("notes"), "mine").unwrap();
+    // Before the model is looked for, so before anything that takes long.
+    let train = |place| refused(dir.path(), &["train", "--output-dir", place, "--model", "nowhere.gguf"]);
+    let words = train("thesis");
+    assert!(words.contains("--output-dir thesis: is not empty and holds no run"), "{words}");
+    let words = train("notes");
+    assert!(words.contains("--output-dir notes: is no directory"), "{words}");
     assert_eq!(fs::read_dir(dir.path().join("thesis")).unwrap().count(), 1);
 }
 

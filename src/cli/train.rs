@@ -12,7 +12,7 @@ use crate::arena::Rules;
 use crate::config::Config;
 use crate::metrics::{Console, Event, JsonlSink, Show, Sink, SinkError, Sinks, TensorBoardSink, TerminalSink};
 use crate::policy::{self, Device};
-use crate::train::run_dir;
+use crate::train::run_dir::{self, RunDir};
 use crate::train::{Run, TrainError};
 
 /// Train a model by GRPO on the games its programs play
@@ -108,6 +108,10 @@ impl TrainArgs {
         let started = Instant::now();
         let resumed = self.resumed()?;
         let config = self.configuration(resumed.as_deref())?;
+        if resumed.is_none() {
+            // Said before a model is loaded and the reward is checked, not after.
+            RunDir::vacant(&config).map_err(|error| train_error(TrainError::RunDir(error)))?;
+        }
         let stop = interrupt::stop_flag(console)?;
         let device = loading::device(&config.model.device)?;
         let mut policy = loading::policy_shown(&config, &device, console)?;

@@ -129,7 +129,8 @@ fn without_prose(code: &str, parsed: &Parsed<ModModule>) -> Option<String> {
     let start = if first == 0 { 0 } else { statements[first].start().to_usize() };
     let bare_after = statements[strategy..].iter().find(|statement| is_bare(statement));
     let end = bare_after.map_or(code.len(), |statement| statement.start().to_usize());
-    Some(format!("{}\n", code[start..end].trim_end()))
+    // A line continued into nothing: ruff lets it pass, CPython does not.
+    Some(format!("{}\n", code[start..end].trim_end_matches(|last: char| last.is_whitespace() || last == '\\')))
 }
 
 /// `def strategy` that can be called with a board.

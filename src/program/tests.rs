@@ -306,13 +306,24 @@ fn completion() -> impl Strategy<Value = String> {
     prop_oneof![1 => any::<String>(), 4 => pieces.prop_map(|pieces| pieces.concat())]
 }
 
+#[test]
+fn a_line_continued_into_nothing_is_no_part_of_a_program() {
+    let expected = "def strategy(board):\n    return \"W\"\n";
+    for after in ["\\\n", "\n\\\n\n\\", " \\\n", "\n\\\n```\nThat is all.\n"] {
+        assert_eq!(Program::from_text(&format!("{}{after}", expected.trim_end())).unwrap().source(), expected);
+    }
+}
+
 proptest! {
     #[test]
     fn any_completion_gives_a_program_or_a_reason_that_names_a_line_of_it(text in completion()) {
         match Program::from_text(&text) {
             Ok(program) => {
                 prop_assert!(program.source().len() <= SOURCE_BYTES_MAX + 1);
-                prop_assert_eq!(Program::from_text(&text), Ok(program), "the second time");
+                for (text, which) in [(text.as_str(), "the second time"), (program.source(), "from its own source")] {
+                    let again = Program::from_text(text);
+                    prop_assert_eq!(again.as_ref(), Ok(&program), "{}", which);
+                }
             }
             Err(Rejection::NotCompiled { line, lines, .. }) => prop_assert!((1..=lines).contains(&line)),
             Err(Rejection::NoFunction) => {}

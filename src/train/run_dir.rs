@@ -51,6 +51,12 @@ pub enum RunDirError {
         /// The directory.
         path: PathBuf,
     },
+    /// A file.
+    #[error("--output-dir {path}: is no directory; choose an empty or new one")]
+    NoDirectory {
+        /// What is there.
+        path: PathBuf,
+    },
     /// Nothing to resume.
     #[error("--resume {path}: no complete checkpoint there; start without --resume")]
     NothingToResume {
@@ -117,8 +123,8 @@ pub struct RunDir {
 }
 
 impl RunDir {
-    /// A directory for a new run: `config.train.output_dir`, or the next free number below [`RUNS`] when that is empty.
-    pub fn create(config: &Config, about: &[(&str, String)]) -> Result<RunDir, RunDirError> {
+    /// Where a new run may go: `config.train.output_dir`, or the next free number below [`RUNS`] when that is empty.
+    pub fn vacant(config: &Config) -> Result<PathBuf, RunDirError> {
         let path = match config.train.output_dir.as_os_str().is_empty() {
             true => next_free(Path::new(RUNS))?,
             false => config.train.output_dir.clone(),
@@ -128,9 +134,16 @@ impl RunDir {
             let differing = differences(&recorded(&path)?, config, &["train.output_dir"]);
             return Err(RunDirError::Occupied { path, differing });
         }
-        if path.exists() && !is_empty(&path)? {
-            return Err(RunDirError::Foreign { path });
+        match path.try_exists().map_err(RunDirError::io(&path))? {
+            true if !path.is_dir() => Err(RunDirError::NoDirectory { path }),
+            true if !is_empty(&path)? => Err(RunDirError::Foreign { path }),
+            _ => Ok(path),
         }
+    }
+
+    /// A directory for a new run, with its configuration.
+    pub fn create(config: &Config, about: &[(&str, String)]) -> Result<RunDir, RunDirError> {
+        let path = RunDir::vacant(config)?;
         fs::create_dir_all(&path).map_err(RunDirError::io(&path))?;
         let dir = RunDir::lock(path)?;
         dir.write_whole(CONFIG, config_text(config, about).as_bytes())?;
