@@ -20,7 +20,7 @@
 //!    | grpo         advantages, Batch, update  -> UpdateStats
 //!    | train        the loop, checkpoints
 //!    | evaluation   Sample -> Summary             held-out boards, estimates with intervals
-//!    | metrics      StepRecord                 -> terminal, metrics.jsonl
+//!    | metrics      StepRecord                 -> terminal, metrics.jsonl, a trace
 //! ```
 //!
 //! # Words
@@ -57,17 +57,21 @@
 //! | native baseline | `environment` |
 //! | number of a report | `evaluation::Summary` |
 //! | check of the reward, reference player | `preflight` |
+//! | span of a trace | `metrics::Event`, told in `train` |
+//! | measurement of `bench` | `bench` |
 //!
 //! Which module may use which is a table in `tests/architecture.rs`.
 
 #![warn(missing_docs)]
 
 pub mod arena;
+pub mod bench;
 pub mod cli;
 pub mod config;
 pub mod corpus;
 pub mod environment;
 pub mod evaluation;
+pub mod files;
 pub mod groups;
 pub mod grpo;
 pub mod metrics;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 const USES: &[(&str, &[&str])] = &[
     ("seed", &[]),
     ("groups", &[]),
+    ("files", &[]),
     ("config", &[]),
     ("environment", &["seed"]),
     ("program", &[]),
@@ -20,7 +21,7 @@ const USES: &[(&str, &[&str])] = &[
     ("preflight", &["arena", "config", "environment", "program", "reward", "seed"]),
     ("grpo", &["config", "groups", "policy", "prompt", "rollout", "seed"]),
     ("corpus", &["seed"]),
-    ("metrics", &[]),
+    ("metrics", &["files"]),
     (
         "train",
         &[
@@ -29,6 +30,7 @@ const USES: &[(&str, &[&str])] = &[
             "corpus",
             "environment",
             "evaluation",
+            "files",
             "groups",
             "grpo",
             "metrics",
@@ -41,14 +43,17 @@ const USES: &[(&str, &[&str])] = &[
         ],
     ),
     ("report", &["environment", "metrics", "seed", "train"]),
+    ("bench", &["arena", "corpus", "environment", "program", "seed"]),
     (
         "cli",
         &[
             "arena",
+            "bench",
             "config",
             "corpus",
             "environment",
             "evaluation",
+            "files",
             "metrics",
             "policy",
             "preflight",
@@ -66,8 +71,9 @@ const USES: &[(&str, &[&str])] = &[
 const HOMES: &[(&str, &[&str])] = &[
     ("candle_core", &["policy", "grpo", "rollout", "train"]),
     ("candle_nn", &["policy", "grpo"]),
-    ("grpo_sandbox", &["arena", "cli"]),
+    ("grpo_sandbox", &["arena", "bench", "cli"]),
     ("wasmtime", &[]),
+    ("cpu_time", &["cli"]),
     ("crossbeam", &["arena"]),
     ("indicatif", &["metrics"]),
     ("clap", &["cli"]),

@@ -149,7 +149,7 @@ fn a_failure_of_the_first_call_is_the_verdict() {
             verdict => panic!("{expression}: {verdict:?}"),
         }
         assert_eq!(evaluation.games.len(), 2);
-        assert_eq!(evaluation.usage.game_times.len(), 1, "{expression} is not paid for twice");
+        assert_eq!(evaluation.usage.games.len(), 1, "{expression} is not paid for twice");
     }
 }
 

@@ -4,11 +4,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crossbeam::channel::{Receiver, Sender, unbounded};
 use grpo_sandbox::{SESSIONS_MAX, THREAD_STACK};
 
+use super::evaluation::GameUsage;
 use super::player::{GameError, Play, PlayGame};
 use super::{ArenaError, Rules, Workers};
 use crate::program::Program;
@@ -36,7 +37,7 @@ pub(super) struct Task {
 pub(super) struct Report {
     pub task: Task,
     pub result: Result<Play, GameError>,
-    pub wall: Duration,
+    pub usage: GameUsage,
 }
 
 /// Plays jobs.
@@ -57,7 +58,7 @@ impl Crew {
         for index in 0..count.get().min(SESSIONS_MAX) {
             let (play_game, queue) = (Arc::clone(&crew.play_game), queue.clone());
             let thread = std::thread::Builder::new().name(format!("arena-{index}")).stack_size(THREAD_STACK);
-            let started = thread.spawn(move || work(&*play_game, &queue));
+            let started = thread.spawn(move || work(&*play_game, &queue, index));
             crew.threads.push(started.map_err(|source| ArenaError::Threads { workers: count.get(), source })?);
         }
         Ok(crew)
@@ -67,13 +68,13 @@ impl Crew {
     pub fn play(&self, job: Job) {
         match &self.jobs {
             Some(jobs) => jobs.send(job).expect("threads outlive the crew's sender"),
-            None => run(&*self.play_game, &job),
+            None => run(&*self.play_game, &job, None),
         }
     }
 
     /// Plays a job here and now, whoever else there is.
     pub fn play_here(&self, job: &Job) {
-        run(&*self.play_game, job);
+        run(&*self.play_game, job, None);
     }
 }
 
@@ -87,21 +88,22 @@ impl Drop for Crew {
     }
 }
 
-fn work(play_game: &PlayGame, queue: &Receiver<Job>) {
+fn work(play_game: &PlayGame, queue: &Receiver<Job>, worker: usize) {
     while let Ok(job) = queue.recv() {
         if !job.abandoned.load(Ordering::Relaxed) {
-            run(play_game, &job);
+            run(play_game, &job, Some(worker));
         }
     }
 }
 
 /// Plays a job and reports; a panic is a report too, so nobody waits for a game that has died.
-fn run(play_game: &PlayGame, job: &Job) {
+fn run(play_game: &PlayGame, job: &Job, worker: Option<usize>) {
     let begin = Instant::now();
     let result = catch_unwind(AssertUnwindSafe(|| play_game(&job.rules, &job.program, job.seed)))
         .unwrap_or_else(|panic| Err(GameError::Panicked(panic_message(&*panic))));
+    let usage = GameUsage { game: job.task.game, worker, begin, end: Instant::now(), failed: result.is_err() };
     // The batch may have been given up meanwhile.
-    let _ = job.reports.send(Report { task: job.task, result, wall: begin.elapsed() });
+    let _ = job.reports.send(Report { task: job.task, result, usage });
 }
 
 fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {

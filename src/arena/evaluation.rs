@@ -1,6 +1,6 @@
 //! What came of one completion.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
@@ -52,12 +52,34 @@ impl Verdict {
 /// What an evaluation cost. Depends on the machine, so it is no part of the evidence, of files or of digests.
 #[derive(Debug, Clone, Default)]
 pub struct Usage {
-    /// Wall-clock time of each game that was played for this evaluation.
-    pub game_times: Vec<Duration>,
+    /// Each game that was played for this evaluation, in the order in which they ended.
+    pub games: Vec<GameUsage>,
     /// Whether an identical program of the batch was played instead.
     pub reused: bool,
     /// Games in which the sandbox failed and that were played again.
     pub retries: u32,
+}
+
+/// What one game cost: who played it, and when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GameUsage {
+    /// Its place among the games of the evaluation.
+    pub game: usize,
+    /// The worker thread that played it; none when the caller's own did.
+    pub worker: Option<usize>,
+    /// When it began.
+    pub begin: Instant,
+    /// When it ended.
+    pub end: Instant,
+    /// Whether the sandbox failed in it, so that it was played again.
+    pub failed: bool,
+}
+
+impl GameUsage {
+    /// Wall-clock time.
+    pub fn wall(&self) -> Duration {
+        self.end - self.begin
+    }
 }
 
 /// Verdict and outcomes of one completion: a pure function of the program, the seeds and the rules.

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use grpo_sandbox::{FUEL_PER_SECOND, HostError, Limits, Sandbox};
 
 use self::crew::Crew;
-pub use self::evaluation::{Evaluation, Fault, Usage, Verdict};
+pub use self::evaluation::{Evaluation, Fault, GameUsage, Usage, Verdict};
 use self::player::PlayGame;
 pub use self::scoring::Scoring;
 use crate::config::{ArenaConfig, Config, SandboxConfig};

@@ -170,7 +170,7 @@ impl<'a> Scoring<'a> {
     fn take_in(&mut self, report: Report) {
         self.running -= 1;
         let entry = &mut self.entries[report.task.entry];
-        entry.usage.game_times.push(report.wall);
+        entry.usage.games.push(report.usage);
         let completion = entry.completions[0];
         let error = match report.result {
             Ok(play) => return self.take_in_play(report.task, play),

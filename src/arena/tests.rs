@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::player::{GameError, Play};
 use super::*;
@@ -85,7 +85,7 @@ fn a_first_call_that_fails_is_not_paid_for_again() {
     for workers in EVERY_WAY {
         let evaluation = evaluate(workers, &["raise"]).remove(0);
         assert_eq!(evaluation.verdict, Verdict::Faulted(Fault { ending: Ending::Raised, reason: "raise".into() }));
-        assert_eq!(evaluation.usage.game_times.len(), 1, "{workers} workers");
+        assert_eq!(evaluation.usage.games.len(), 1, "{workers} workers");
         let seeds_played: Vec<Seed> = evaluation.games.iter().map(|game| game.seed).collect();
         assert_eq!(seeds_played, seeds(0, 3));
         assert!(evaluation.games.iter().all(|game| (game.score, game.ending) == (0, Ending::Raised)));
@@ -196,10 +196,32 @@ fn a_batch_that_is_dropped_leaves_the_arena_usable() {
 fn the_cost_of_an_evaluation_is_no_part_of_its_digest() {
     let mut evaluation = evaluate(0, &["greedy"]).remove(0);
     let digest = evaluation.digest();
-    evaluation.usage = Usage { game_times: vec![Duration::from_secs(9)], reused: true, retries: 7 };
+    let begin = Instant::now();
+    let game = GameUsage { game: 2, worker: Some(5), begin, end: begin + Duration::from_secs(9), failed: true };
+    evaluation.usage = Usage { games: vec![game; 4], reused: true, retries: 7 };
     assert_eq!(evaluation.digest(), digest);
     evaluation.games[0].fuel += 1;
     assert_ne!(evaluation.digest(), digest);
+}
+
+#[test]
+fn usage_names_the_worker_of_every_game_and_a_worker_plays_one_at_a_time() {
+    for workers in EVERY_WAY {
+        let start = Instant::now();
+        let evaluations = evaluate(workers, &["greedy", "other", "raise"]);
+        let games: Vec<GameUsage> = evaluations.iter().flat_map(|evaluation| evaluation.usage.games.clone()).collect();
+        assert_eq!(games.len(), 3 + 3 + 1, "the first call of `raise` fails, and it is not played again");
+        assert!(games.iter().all(|game| game.begin >= start && game.end <= Instant::now() && !game.failed));
+        assert!(games.iter().all(|game| game.worker.map_or(0, |worker| worker + 1).min(1) == workers.min(1)));
+        for worker in 0..workers.max(1) {
+            let mut own: Vec<_> = games.iter().filter(|game| game.worker.unwrap_or(0) == worker).collect();
+            own.sort_by_key(|game| game.begin);
+            assert!(own.windows(2).all(|pair| pair[0].end <= pair[1].begin), "{workers} workers: {own:?}");
+        }
+        let mut of_greedy: Vec<usize> = evaluations[0].usage.games.iter().map(|game| game.game).collect();
+        of_greedy.sort_unstable();
+        assert_eq!(of_greedy, [0, 1, 2]);
+    }
 }
 
 #[test]

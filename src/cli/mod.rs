@@ -3,6 +3,7 @@
 //! Results go to standard output, narration and the bar to standard error. Knows every part of the program and
 //! decides nothing that a result depends on.
 
+mod bench;
 mod config;
 mod corpus;
 mod doctor;
@@ -20,6 +21,7 @@ mod preflight;
 mod report;
 mod score;
 mod sft;
+mod step_trace;
 mod train;
 
 use std::process::ExitCode;
@@ -64,6 +66,7 @@ enum Commands {
     Doctor(doctor::DoctorArgs),
     Config(config::ConfigArgs),
     Corpus(corpus::CorpusArgs),
+    Bench(bench::BenchArgs),
 }
 
 /// Runs the program on the arguments of the process.
@@ -90,6 +93,7 @@ pub fn run() -> ExitCode {
         Commands::Doctor(args) => args.run(&console),
         Commands::Config(args) => args.run(),
         Commands::Corpus(args) => args.run(),
+        Commands::Bench(args) => args.run(&console),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

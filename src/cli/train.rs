@@ -7,6 +7,7 @@ use std::time::{Instant, SystemTime};
 use clap::Args;
 
 use super::options::{Flags, SourceArgs, WorkerArgs};
+use super::step_trace::TraceArgs;
 use super::{CliError, interrupt, loading, output, playing, preflight, report};
 use crate::arena::Rules;
 use crate::config::Config;
@@ -26,6 +27,7 @@ use crate::train::{Run, TrainError};
   grpo-2048 train --model smollm2.gguf --steps 3  a language model, with LoRA
   grpo-2048 train --model Qwen/Qwen2.5-Coder-0.5B-Instruct --device cuda
   grpo-2048 train --resume latest --steps 200     go on with the newest run
+  grpo-2048 train --steps 2 --trace step.json     see who did what when, in Perfetto
 
 Exit codes: 0 done, 1 the run failed, 2 wrong input, 3 stopped by the guard (it can no longer learn),
   130 interrupted (after a checkpoint).")]
@@ -34,6 +36,8 @@ pub struct TrainArgs {
     model: ModelArgs,
     #[command(flatten)]
     run: RunArgs,
+    #[command(flatten)]
+    trace: TraceArgs,
     #[command(flatten)]
     step: StepArgs,
     /// Games each program plays; all completions of a group play the same boards
@@ -112,6 +116,8 @@ impl TrainArgs {
             // Said before a model is loaded and the reward is checked, not after.
             RunDir::vacant(&config).map_err(|error| train_error(TrainError::RunDir(error)))?;
         }
+        let done = resumed.as_deref().map_or(0, run_dir::steps_done);
+        let traced = self.trace.chosen(done, config.train.max_steps)?;
         let stop = interrupt::stop_flag(console)?;
         let device = loading::device(&config.model.device)?;
         let mut policy = loading::policy_shown(&config, &device, console)?;
@@ -127,7 +133,11 @@ impl TrainArgs {
         let mut terminal = TerminalSink::new(console.clone(), show);
         let mut file = JsonlSink::default();
         let mut tensorboard = TensorBoardSink::new(&unix_seconds);
+        let mut trace = traced.as_ref().map(|traced| traced.sink(&Instant::now));
         let mut sinks = Sinks::default();
+        if let Some(trace) = &mut trace {
+            sinks.push(trace);
+        }
         sinks.push(&mut file);
         if config.train.tensorboard {
             sinks.push(&mut tensorboard);
@@ -142,6 +152,9 @@ impl TrainArgs {
         };
         let failure = recorder.failure.take();
         drop(terminal);
+        if let (Some(traced), Some(trace)) = (&traced, &trace) {
+            traced.report(trace, console);
+        }
         let summary = ended.map_err(train_error)?;
         if let Some(failure) = failure {
             return Err(CliError::run(failure));

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +27,17 @@ pub enum Event<'a> {
         /// Completions of the step.
         total: usize,
     },
+    /// A completion has ended and is handed to those who play.
+    Written {
+        /// Its position in the step, group after group.
+        index: usize,
+        /// Its length.
+        tokens: usize,
+    },
+    /// A game of a completion or of an elite was played. Told when the whole batch has been.
+    GamePlayed(&'a GamePlayed<'a>),
+    /// Something that takes its time is over.
+    ActivityDone(Activity, Period),
     /// One more completion has its reward.
     Scored {
         /// Completions scored so far in this step.
@@ -53,6 +65,66 @@ pub enum Event<'a> {
     },
     /// Something worth a line.
     Message(&'a str),
+}
+
+/// From when to when, on the machine's monotonic clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Period {
+    /// When it began.
+    pub begin: Instant,
+    /// When it ended.
+    pub end: Instant,
+}
+
+/// What the loop itself spends time on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Activity {
+    /// Sampling a batch, from the first token to the last.
+    Decoding,
+    /// One of the parts that a batch is decoded in, side by side.
+    DecodingPart(usize),
+    /// Waiting for games after sampling had ended.
+    RewardWait,
+    /// The update of the policy.
+    Update,
+}
+
+/// Whose game it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Player<'a> {
+    /// A program of this step.
+    Completion {
+        /// Its position in the step, group after group.
+        index: usize,
+        /// Digest of its syntax tree.
+        digest: &'a [u8; 32],
+    },
+    /// A program of an earlier one, that plays again.
+    Elite {
+        /// Its position among those that do.
+        index: usize,
+        /// Digest of its syntax tree, in hex.
+        digest: &'a str,
+    },
+}
+
+/// One game: who played it when, and how it went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GamePlayed<'a> {
+    /// Whose it is.
+    pub player: Player<'a>,
+    /// Its place among the games of the program.
+    pub game: usize,
+    /// The worker thread that played it; none when it was the loop's own.
+    pub worker: Option<usize>,
+    /// From when to when.
+    pub period: Period,
+    /// Its score.
+    pub score: u64,
+    /// How it ended, or that the program was rejected or the sandbox failed.
+    pub ending: &'static str,
+    /// Instructions spent.
+    pub fuel: u64,
 }
 
 /// What is fixed for a whole run.

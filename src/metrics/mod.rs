@@ -1,7 +1,7 @@
 //! What a run says about itself: names, units, and where they go.
 //!
-//! The loop tells [`Event`]s to every [`Sink`]: a JSONL file, TensorBoard's, and the terminal. Takes plain
-//! numbers and texts; knows no tensor and no sandbox, and changes nothing of what it watches.
+//! The loop tells [`Event`]s to every [`Sink`]: a JSONL file, TensorBoard's, a trace, and the
+//! terminal. Takes plain numbers and texts; knows no tensor and no sandbox, and changes nothing of what it watches.
 
 mod board;
 mod console;
@@ -11,14 +11,16 @@ mod jsonl;
 mod record;
 mod tensorboard;
 mod terminal;
+mod trace;
 
 pub use board::{Stream, board_lines, numbered};
 pub use console::{Console, Count};
-pub use event::{EvaluationRecord, Event, RunHeader, ScoredCompletion};
+pub use event::{Activity, EvaluationRecord, Event, GamePlayed, Period, Player, RunHeader, ScoredCompletion};
 pub use jsonl::{JsonlSink, METRICS_FILE};
 pub use record::StepRecord;
 pub use tensorboard::{TENSORBOARD_DIR, TensorBoardSink};
 pub use terminal::{Show, TerminalSink, duration};
+pub use trace::TraceSink;
 
 /// Why something could not be recorded.
 #[derive(Debug, thiserror::Error)]

@@ -8,6 +8,8 @@ mod decoding;
 mod parts;
 mod sampler;
 
+use std::time::Instant;
+
 use serde::{Deserialize, Serialize};
 
 use crate::config::RolloutConfig;
@@ -89,6 +91,16 @@ pub enum RolloutEvent<'a> {
         tokens: usize,
         /// Completions ended so far.
         finished: usize,
+    },
+    /// One of the parts that a batch is decoded in, side by side, is over; told after all the above. A batch in one
+    /// piece has none.
+    PartDone {
+        /// Which one.
+        part: usize,
+        /// When it began.
+        begin: Instant,
+        /// When its last completion had ended.
+        end: Instant,
     },
 }
 

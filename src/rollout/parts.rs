@@ -4,6 +4,7 @@
 use std::panic::resume_unwind;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
+use std::time::Instant;
 
 use crate::config::RolloutConfig;
 use crate::policy::{Device, Policy};
@@ -19,6 +20,13 @@ const PART_ROWS: usize = 32;
 enum News {
     Finished { index: usize, completion: Completion },
     Tokens { tokens: usize, finished: usize },
+}
+
+/// What a part gives.
+struct Decoded {
+    completions: Vec<Completion>,
+    begin: Instant,
+    end: Instant,
 }
 
 /// Samples all parts. Events come in an order of their own that does not depend on how fast a part is: every part
@@ -45,8 +53,11 @@ pub(super) fn decode(
         }
         relay(parts.iter().map(|(first, _, news)| (*first, news)).collect(), observer);
         let mut all = Vec::with_capacity(prompts.len() * config.num_generations);
-        for (first, part, _) in parts {
-            all.extend(part.join().unwrap_or_else(|panic| resume_unwind(panic)).map_err(|error| moved(error, first))?);
+        for (number, (first, part, _)) in parts.into_iter().enumerate() {
+            let decoded = part.join().unwrap_or_else(|panic| resume_unwind(panic));
+            let Decoded { completions, begin, end } = decoded.map_err(|error| moved(error, first))?;
+            all.extend(completions);
+            observer(RolloutEvent::PartDone { part: number, begin, end });
         }
         Ok(all)
     })
@@ -63,15 +74,18 @@ fn decode_part(
     config: &RolloutConfig,
     streams: Streams,
     sender: &Sender<News>,
-) -> Result<Vec<Completion>, RolloutError> {
+) -> Result<Decoded, RolloutError> {
+    let begin = Instant::now();
     let mut tell = |event: RolloutEvent<'_>| {
         // Nobody listens any more when another part has failed; the result says enough.
         let _ = sender.send(match event {
             RolloutEvent::Finished { index, completion } => News::Finished { index, completion: completion.clone() },
             RolloutEvent::Tokens { tokens, finished } => News::Tokens { tokens, finished },
+            RolloutEvent::PartDone { .. } => return,
         });
     };
-    Decoding::begin(policy, prompts, config, streams)?.run(IDLE_SHARE, &mut tell)
+    let completions = Decoding::begin(policy, prompts, config, streams)?.run(IDLE_SHARE, &mut tell)?;
+    Ok(Decoded { completions, begin, end: Instant::now() })
 }
 
 /// Hands on what the parts tell until all have ended. Each comes with the index of its first completion.

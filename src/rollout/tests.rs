@@ -50,6 +50,7 @@ fn every_completion_is_handed_out_once_as_soon_as_it_ends() {
             counted = tokens;
             assert_eq!(finished, out.len());
         }
+        RolloutEvent::PartDone { .. } => panic!("16 rows are one piece"),
     });
     let completions = groups.unwrap().into_items();
     assert_eq!(counted, completions.iter().map(|completion| completion.ids.len()).sum::<usize>());
@@ -137,13 +138,15 @@ fn parts_give_what_the_whole_batch_gives_and_tell_it_in_one_order() {
     let (policy, config, seed) = (tiny_policy(), rollout_config(16, 24), Seed::root(5));
     let prompts: Vec<Prompt> = std::iter::repeat_n(prompts(), 3).flatten().collect();
     let told = || {
-        let mut events = Vec::new();
+        let (mut events, mut parts) = (Vec::new(), Vec::new());
         let completions = generate(&policy, &prompts, &config, seed, &mut |event| {
             events.push(match event {
                 RolloutEvent::Finished { index, completion } => (index, completion.ids.len()),
                 RolloutEvent::Tokens { tokens, finished } => (tokens, finished),
+                RolloutEvent::PartDone { part, begin, end } => return parts.push((part, begin < end)),
             });
         });
+        assert_eq!(parts, [(0, true), (1, true), (2, true)]);
         (completions.unwrap().into_items(), events)
     };
     let (completions, events) = told();

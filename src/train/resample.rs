@@ -3,7 +3,7 @@
 //! Source: dynamic sampling in Yu et al. 2025, bounded: a group that stays tied stays in the step, and is counted.
 
 use crate::groups::Groups;
-use crate::metrics::{Event, ScoredCompletion};
+use crate::metrics::{Event, GamePlayed, Player, ScoredCompletion};
 use crate::prompt::Prompt;
 use crate::seed::{Purpose, Seed};
 
@@ -79,12 +79,17 @@ impl Stage<'_> {
             let again: Vec<Prompt> = tied.iter().map(|group| prompts[*group].clone()).collect();
             let seed = seed.child(Purpose::Resample, round as u64);
             // A completion is told of by its place in the step.
+            let size = rollout.num_generations;
+            let place = |index: usize| tied[index / size] * size + index % size;
             let mut in_step = |event: Event<'_>| match event {
                 Event::CompletionScored(completion) => {
-                    let (group, place) =
-                        (tied[completion.index / rollout.num_generations], completion.index % rollout.num_generations);
-                    let index = group * rollout.num_generations + place;
+                    let index = place(completion.index);
                     observer(Event::CompletionScored(&ScoredCompletion { index, ..completion.clone() }));
+                }
+                Event::Written { index, tokens } => observer(Event::Written { index: place(index), tokens }),
+                Event::GamePlayed(game @ GamePlayed { player: Player::Completion { index, digest }, .. }) => {
+                    let player = Player::Completion { index: place(*index), digest };
+                    observer(Event::GamePlayed(&GamePlayed { player, ..*game }));
                 }
                 other => observer(other),
             };

@@ -4,10 +4,11 @@
 //! processes apart. Knows nothing of models or games.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::config::{Config, ConfigError, Layers};
+use crate::files::{self, PARTIAL};
 
 /// Where runs without `--output-dir` go, one numbered directory each.
 pub const RUNS: &str = "runs";
@@ -183,14 +184,7 @@ impl RunDir {
         let target = self.path.join(name);
         let parent = target.parent().unwrap_or(&self.path);
         fs::create_dir_all(parent).map_err(RunDirError::io(parent))?;
-        let write = || -> io::Result<()> {
-            let mut file = tempfile::Builder::new().prefix(".partial-").tempfile_in(parent)?;
-            file.write_all(bytes)?;
-            file.as_file().sync_all()?;
-            file.persist(&target).map_err(|error| error.error)?;
-            Ok(())
-        };
-        write().map_err(RunDirError::io(&target))
+        files::write_whole(&target, bytes).map_err(RunDirError::io(&target))
     }
 
     /// Puts a directory in place whole or not at all: `fill` writes into a hidden one, which is synced and renamed.
@@ -200,7 +194,7 @@ impl RunDir {
         fill: impl FnOnce(&Path) -> Result<(), E>,
     ) -> Result<PathBuf, E> {
         let partial =
-            tempfile::Builder::new().prefix(".partial-").tempdir_in(&self.path).map_err(RunDirError::io(&self.path))?;
+            tempfile::Builder::new().prefix(PARTIAL).tempdir_in(&self.path).map_err(RunDirError::io(&self.path))?;
         fill(partial.path())?;
         let target = self.path.join(name);
         let publish = || -> io::Result<()> {
@@ -238,7 +232,7 @@ impl RunDir {
     fn sweep(&self) -> Result<(), RunDirError> {
         for entry in fs::read_dir(&self.path).map_err(RunDirError::io(&self.path))? {
             let path = entry.map_err(RunDirError::io(&self.path))?.path();
-            let partial = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(".partial-"));
+            let partial = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PARTIAL));
             if partial && path.is_dir() {
                 fs::remove_dir_all(&path).map_err(RunDirError::io(&path))?;
             } else if partial {
@@ -256,6 +250,13 @@ pub fn latest_run() -> Option<PathBuf> {
         .rev()
         .map(|(_, path)| path)
         .find(|path| latest_checkpoint(path).is_some())
+}
+
+/// Steps that the newest complete checkpoint of a run has behind it; 0 without one.
+pub fn steps_done(run: &Path) -> usize {
+    let newest = latest_checkpoint(run);
+    let number = |path: &PathBuf| path.file_name()?.to_str()?.strip_prefix("checkpoint-")?.parse().ok();
+    newest.as_ref().and_then(number).unwrap_or(0)
 }
 
 /// The text of the configuration that a run recorded, to lay under the flags of a resumed run.

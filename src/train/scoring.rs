@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::arena::{Arena, Evaluation};
 use crate::config::{Config, RolloutConfig};
 use crate::groups::Groups;
-use crate::metrics::{Event, ScoredCompletion};
+use crate::metrics::{Activity, Event, GamePlayed, Period, Player, ScoredCompletion};
 use crate::policy::Policy;
 use crate::program::{Program, Rejection};
 use crate::prompt::Prompt;
@@ -74,6 +74,27 @@ pub fn boards(seed: Seed, purpose: Purpose, games: usize) -> Vec<Seed> {
     (0..games as u64).map(|game| seed.child(purpose, game)).collect()
 }
 
+/// Tells of every game that was played for an evaluation.
+pub fn tell_games(player: Player<'_>, evaluation: &Evaluation, observer: &mut dyn FnMut(Event<'_>)) {
+    for usage in &evaluation.usage.games {
+        let outcome = evaluation.games.get(usage.game).filter(|_| !usage.failed);
+        let ending = match outcome {
+            Some(outcome) => outcome.ending.name(),
+            None if usage.failed => "sandbox_failed",
+            None => evaluation.verdict.name(),
+        };
+        observer(Event::GamePlayed(&GamePlayed {
+            player,
+            game: usage.game,
+            worker: usage.worker,
+            period: Period { begin: usage.begin, end: usage.end },
+            score: outcome.map_or(0, |outcome| outcome.score),
+            ending,
+            fuel: outcome.map_or(0, |outcome| outcome.fuel),
+        }));
+    }
+}
+
 impl Stage<'_> {
     /// Samples `rollout.num_generations` completions for each prompt and plays each on `boards`.
     pub fn episodes(
@@ -100,6 +121,7 @@ impl Stage<'_> {
         let completions = rollout::generate(self.policy, prompts, rollout, streams, &mut |event| match event {
             RolloutEvent::Finished { index, completion } => {
                 let text = prompts[index / rollout.num_generations].program_text(&completion.text);
+                observer.borrow_mut()(Event::Written { index, tokens: completion.ids.len() });
                 let program = Program::from_text(&text);
                 written.borrow_mut()[index] = Some(Written { text, program: program.clone() });
                 scoring.submit(index, program, boards);
@@ -108,16 +130,28 @@ impl Stage<'_> {
                 scoring.poll();
                 observer.borrow_mut()(Event::Decoding { tokens, finished, total });
             }
+            RolloutEvent::PartDone { part, begin, end } => {
+                observer.borrow_mut()(Event::ActivityDone(Activity::DecodingPart(part), Period { begin, end }));
+            }
         })?;
-        let generate = start.elapsed();
+        let decoded = Instant::now();
         let evaluations = scoring.finish()?;
-        let timing = Timing { generate, reward_wait: start.elapsed() - generate };
+        let scored = Instant::now();
+        let timing = Timing { generate: decoded - start, reward_wait: scored - decoded };
+        let observer = observer.into_inner();
+        observer(Event::ActivityDone(Activity::Decoding, Period { begin: start, end: decoded }));
+        observer(Event::ActivityDone(Activity::RewardWait, Period { begin: decoded, end: scored }));
         let mut rest = written.into_inner().into_iter().flatten().zip(evaluations);
         let episodes = completions.map(|completion| {
             let (written, evaluation) = rest.next().expect("an evaluation for every completion");
             let reward = reward::score(&evaluation, &self.config.reward);
             Episode { completion, program: written.program, evaluation, reward }
         });
+        for (index, episode) in episodes.items().iter().enumerate() {
+            if let Ok(program) = &episode.program {
+                tell_games(Player::Completion { index, digest: &program.digest() }, &episode.evaluation, observer);
+            }
+        }
         Ok((episodes, timing))
     }
 

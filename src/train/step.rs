@@ -1,11 +1,11 @@
 //! One step: prompts, completions, programs, games, rewards, advantages, update.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::config::GrpoConfig;
 use crate::groups::Groups;
 use crate::grpo::{self, Batch, Demonstration};
-use crate::metrics::{Event, StepRecord};
+use crate::metrics::{Activity, Event, Period, Player, StepRecord};
 use crate::policy::Adapters;
 use crate::prompt::Prompt;
 use crate::reward;
@@ -14,7 +14,7 @@ use crate::seed::{Purpose, Seed};
 use super::elites::{self, Elite, Elites, Replay, Replayed};
 use super::guard::Collapse;
 use super::run_dir::RunDir;
-use super::scoring::{Episode, boards};
+use super::scoring::{Episode, boards, tell_games};
 use super::{Progress, Reference, Run, TrainError, control, hall_of_fame, record};
 
 /// What a step learns from.
@@ -42,10 +42,9 @@ impl Run<'_> {
         // Elites play while the policy writes.
         let replay = self.replay(&progress.state.elites, &boards);
         let sampled = self.stage().step_episodes(&prompts, seed, &boards, observer)?;
-        let waiting = Instant::now();
-        let replays = replay.finish(|evaluation| reward::score(evaluation, &self.config.reward).value)?;
+        let (replays, waited) = self.replayed(replay, observer)?;
         let mut record = record::of_episodes(step, &sampled);
-        record.time_reward_wait += waiting.elapsed().as_secs_f64();
+        record.time_reward_wait += waited.as_secs_f64();
 
         let episodes = &sampled.episodes;
         let rewards = self.rewards(seed, episodes, &mut record);
@@ -85,6 +84,22 @@ impl Run<'_> {
     fn replay(&self, elites: &Elites, boards: &[Seed]) -> Replay<'_> {
         let count = if self.imitates() { self.config.grpo.elite_replays } else { 0 };
         Replay::begin(self.arena, elites.least_played(count), boards)
+    }
+
+    /// Waits for the games of the elites; says how long.
+    fn replayed(
+        &self,
+        replay: Replay<'_>,
+        observer: &mut dyn FnMut(Event<'_>),
+    ) -> Result<(Vec<Replayed>, Duration), TrainError> {
+        let begin = Instant::now();
+        let replays = replay.finish(|evaluation| reward::score(evaluation, &self.config.reward).value)?;
+        let end = Instant::now();
+        observer(Event::ActivityDone(Activity::RewardWait, Period { begin, end }));
+        for (index, replayed) in replays.iter().enumerate() {
+            tell_games(Player::Elite { index, digest: &replayed.program }, &replayed.evaluation, observer);
+        }
+        Ok((replays, end - begin))
     }
 
     /// A control must learn from nothing that knows the rewards.
@@ -136,7 +151,9 @@ impl Run<'_> {
                 record.step
             ))),
         }
-        record.time_update = start.elapsed().as_secs_f64();
+        let end = Instant::now();
+        record.time_update = (end - start).as_secs_f64();
+        observer(Event::ActivityDone(Activity::Update, Period { begin: start, end }));
         Ok(stats.map(|stats| stats.entropy))
     }
 

@@ -1,0 +1,91 @@
+use super::table::Reference;
+use super::*;
+
+fn run(wall_s: f64, cpu_s: f64, results: &[(&str, bool, u64)]) -> Run {
+    let played = results.iter().map(|&(result, stopped, moves)| Played { result: result.into(), stopped, moves });
+    Run { cost: Cost { wall_s, cpu_s }, played: played.collect() }
+}
+
+#[test]
+fn a_median_lies_in_the_middle_and_between_two_when_there_is_none() {
+    assert_eq!(Spread::of([3.0, 1.0, 10.0]), Some(Spread { median: 3.0, low: 1.0, high: 10.0 }));
+    assert_eq!(Spread::of([4.0, 1.0, 2.0, 10.0]), Some(Spread { median: 3.0, low: 1.0, high: 10.0 }));
+    assert_eq!(Spread::of([7.0]), Some(Spread { median: 7.0, low: 7.0, high: 7.0 }));
+    assert_eq!(Spread::of([]), None);
+}
+
+#[test]
+fn ratios_are_taken_round_by_round() {
+    // 8/2, 9/1 and 20/10: the median of the ratios is 4, the ratio of the medians would be 4.5.
+    let peer = [run(8.0, 6.0, &[]), run(9.0, 6.0, &[]), run(20.0, 6.0, &[])];
+    let own = [run(2.0, 2.0, &[]), run(1.0, 3.0, &[]), run(10.0, 4.0, &[])];
+    let reference = Reference { peer: Some(&peer), results: &[], spinning_share: None };
+    let row = Row::new("healthy", "own".into(), &own, reference);
+    assert_eq!(row.wall_ratio, Some(Spread { median: 4.0, low: 2.0, high: 9.0 }));
+    assert_eq!(row.cpu_ratio, Some(Spread { median: 2.0, low: 1.5, high: 3.0 }));
+    assert_eq!((row.wall_s.median, row.cpu_s.median, row.innocents), (2.0, 3.0, None));
+    let alone = Row::new("healthy", "own".into(), &own, Reference { peer: None, ..reference });
+    assert_eq!((alone.wall_ratio, alone.cpu_ratio), (None, None));
+}
+
+#[test]
+fn an_innocent_has_changed_when_any_round_differs_and_who_spins_is_not_counted() {
+    let alone = run(1.0, 1.0, &[("a", false, 5), ("b", false, 6), ("c", false, 7), ("d", false, 8)]);
+    let runs = [
+        run(1.0, 1.0, &[("a", false, 5), ("b", false, 6), ("late", true, 0), ("spins", true, 0)]),
+        run(1.0, 1.0, &[("a", false, 5), ("other", false, 9), ("late", true, 0), ("spins", true, 0)]),
+        run(1.0, 1.0, &[("a", false, 5), ("b", false, 6), ("c", false, 7), ("spins", true, 0)]),
+    ];
+    let reference = Reference { peer: None, results: &alone.played, spinning_share: Some(4) };
+    let row = Row::new("1/4 spinning", "own".into(), &runs, reference);
+    // Moves of a, b and c: 11, 14 and 18.
+    assert_eq!(row.innocents, Some(Innocents { count: 3, changed: 2, stopped: 1, moves: 14 }));
+    let healthy = Row::new("healthy", "own".into(), &runs[..1], Reference { spinning_share: None, ..reference });
+    assert_eq!(healthy.innocents, Some(Innocents { count: 4, changed: 2, stopped: 2, moves: 11 }));
+}
+
+#[test]
+fn a_table_lines_up_and_its_csv_has_every_column() {
+    let peer = [run(2.5, 1.25, &[("a", false, 5)])];
+    let own = [run(0.05, 0.02, &[("a", false, 5)])];
+    let reference = Reference { peer: Some(&peer), results: &own[0].played, spinning_share: None };
+    let rows = vec![
+        Row::new("healthy", "python3".into(), &peer, reference),
+        Row::new("healthy", "arena inline".into(), &own, reference),
+    ];
+    let table = Table { completions: 1, rounds: 1, rows };
+    let text = table.text();
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines.iter().all(|line| line.chars().count() == lines[0].chars().count()), "{text}");
+    assert!(lines[1].starts_with("healthy  python3 ") && lines[1].contains("2.50 s (2.50 to 2.50)"), "{text}");
+    assert!(lines[2].starts_with("         arena inline") && lines[2].contains("50.00 ms (50.00 to 50.00)"), "{text}");
+    assert!(lines[2].contains("50.00x (50.00 to 50.00)") && lines[2].contains("62.50x"), "{text}");
+    let csv: Vec<Vec<String>> = table.csv().lines().map(|line| line.split(',').map(str::to_owned).collect()).collect();
+    assert_eq!(csv.iter().map(Vec::len).collect::<Vec<_>>(), [15, 15, 15]);
+    assert_eq!(csv[2][1..6], ["arena inline", "1", "0.05", "0.05", "0.05"]);
+    assert_eq!(csv[2][9..], ["50", "62.5", "1", "0", "0", "5"]);
+}
+
+#[test]
+fn work_is_timed_by_the_clocks_handed_in() {
+    let readings = std::cell::Cell::new(0);
+    let wall = || {
+        readings.set(readings.get() + 1);
+        Duration::from_secs(10 * readings.get())
+    };
+    let cpu = || Duration::from_secs(readings.get());
+    let (done, cost) = Clocks { wall: &wall, cpu: &cpu }.time(|| "done");
+    assert_eq!((done, cost), ("done", Cost { wall_s: 10.0, cpu_s: 1.0 }));
+}
+
+#[test]
+fn healthy_programs_are_different_and_every_fourth_is_replaced() {
+    let healthy = programs::healthy(64, Seed::root(0));
+    assert_eq!(healthy.iter().collect::<std::collections::BTreeSet<_>>().len(), 64);
+    assert_eq!(healthy, programs::healthy(64, Seed::root(0)));
+    let spinning = programs::with_spinning(&healthy, 4);
+    let replaced: Vec<usize> = (0..64).filter(|&index| healthy[index] != spinning[index]).collect();
+    assert_eq!(replaced, (0..16).map(|group| 4 * group + 3).collect::<Vec<_>>());
+    assert!(replaced.iter().all(|&index| Program::from_text(&spinning[index]).is_ok()));
+    assert_eq!(spinning.iter().collect::<std::collections::BTreeSet<_>>().len(), 64);
+}

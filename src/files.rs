@@ -1,0 +1,47 @@
+//! Files that are there whole or not at all, whatever happens to the process that writes them.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+/// What a file that is not finished begins with; a process that was killed may leave one.
+pub const PARTIAL: &str = ".partial-";
+
+/// Writes beside `target`, syncs, and renames. The directory must be there.
+pub fn write_whole(target: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = tempfile::Builder::new().prefix(PARTIAL).tempfile_in(directory_of(target))?;
+    file.write_all(bytes)?;
+    file.as_file().sync_all()?;
+    file.persist(target).map_err(|error| error.error)?;
+    Ok(())
+}
+
+/// The directory that `target` is in.
+pub fn directory_of(target: &Path) -> &Path {
+    match target.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_whole_and_nothing_is_left_beside_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = dir.path().join("trace.json");
+        for text in ["a longer first text", "second"] {
+            write_whole(&target, text.as_bytes()).unwrap();
+            assert_eq!(std::fs::read_to_string(&target).unwrap(), text);
+        }
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+        assert!(write_whole(&dir.path().join("missing/trace.json"), b"").is_err());
+    }
+
+    #[test]
+    fn a_bare_name_is_in_the_directory_at_hand() {
+        assert_eq!(directory_of(Path::new("trace.json")), Path::new("."));
+        assert_eq!(directory_of(Path::new("a/trace.json")), Path::new("a"));
+    }
+}

@@ -1,0 +1,239 @@
+//! One step as a picture in time: who did what when, for Perfetto (<https://ui.perfetto.dev>) and chrome://tracing.
+//!
+//! Source: "Trace Event Format", Google: complete events (`X`), instants (`i`) and names of tracks (`M`); times in
+//! microseconds.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use super::event::{Activity, GamePlayed, Period, Player};
+use super::{Event, Sink, SinkError, StepRecord};
+use crate::files;
+
+/// The one process of a trace.
+const PROCESS: u32 = 1;
+/// Digits of a program's digest that tell it from the others of a step.
+const DIGEST_DIGITS: usize = 12;
+
+/// Writes a file with the trace of one step, whole, as soon as the step is done. Before and after that it does
+/// nothing, not even look at the clock.
+pub struct TraceSink<'a> {
+    path: PathBuf,
+    step: usize,
+    clock: &'a dyn Fn() -> Instant,
+    recording: Option<Recording>,
+    written: bool,
+}
+
+/// One line of the picture, from top to bottom. Nothing on a track overlaps anything it is not part of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Track {
+    Step,
+    Decoding,
+    DecodingPart(usize),
+    /// Games on the loop's own thread.
+    Inline,
+    Worker(usize),
+    RewardWait,
+    Update,
+}
+
+impl<'a> TraceSink<'a> {
+    /// A sink that waits for `step`. `clock` is the one that games and activities are timed by.
+    pub fn new(path: PathBuf, step: usize, clock: &'a dyn Fn() -> Instant) -> Self {
+        TraceSink { path, step, clock, recording: None, written: false }
+    }
+
+    /// Whether the step came, and its trace is on disk.
+    pub fn written(&self) -> bool {
+        self.written
+    }
+}
+
+impl Sink for TraceSink<'_> {
+    fn note(&mut self, event: &Event<'_>) -> Result<(), SinkError> {
+        if let Event::StepStarted { step } = event {
+            self.recording = (*step == self.step).then(|| Recording::begin((self.clock)()));
+        }
+        let Some(recording) = &mut self.recording else { return Ok(()) };
+        match *event {
+            Event::Written { index, tokens } => recording.written(index, tokens, (self.clock)()),
+            Event::GamePlayed(game) => recording.game(game),
+            Event::ActivityDone(activity, period) => recording.activity(activity, period),
+            Event::StepDone(record) => {
+                let text = recording.end(record, (self.clock)()).to_string();
+                self.recording = None;
+                files::write_whole(&self.path, text.as_bytes())
+                    .map_err(|source| SinkError::File { path: self.path.clone(), source })?;
+                self.written = true;
+            }
+            _ => (),
+        }
+        Ok(())
+    }
+}
+
+/// What is known of a step that goes on.
+struct Recording {
+    begin: Instant,
+    tracks: BTreeMap<Track, Vec<Value>>,
+}
+
+impl Recording {
+    fn begin(begin: Instant) -> Recording {
+        Recording { begin, tracks: BTreeMap::new() }
+    }
+
+    /// Microseconds since the step began.
+    fn micros(&self, instant: Instant) -> f64 {
+        instant.saturating_duration_since(self.begin).as_nanos() as f64 / 1000.0
+    }
+
+    fn written(&mut self, index: usize, tokens: usize, at: Instant) {
+        let instant = json!({
+            "name": format!("completion {index}"), "ph": "i", "s": "t", "ts": self.micros(at),
+            "args": {"tokens": tokens},
+        });
+        self.tracks.entry(Track::Decoding).or_default().push(instant);
+    }
+
+    fn activity(&mut self, activity: Activity, period: Period) {
+        let (track, name) = match activity {
+            Activity::Decoding => (Track::Decoding, "decode".to_owned()),
+            Activity::DecodingPart(part) => (Track::DecodingPart(part), format!("decode part {part}")),
+            Activity::RewardWait => (Track::RewardWait, "waiting for rewards".to_owned()),
+            Activity::Update => (Track::Update, "update".to_owned()),
+        };
+        self.span(track, name, period, json!({}));
+    }
+
+    fn game(&mut self, game: &GamePlayed<'_>) {
+        let (who, index, digest) = match game.player {
+            Player::Completion { index, digest } => ("completion", index, hex_prefix(digest)),
+            Player::Elite { index, digest } => ("elite", index, digest.chars().take(DIGEST_DIGITS).collect()),
+        };
+        let track = game.worker.map_or(Track::Inline, Track::Worker);
+        let args = json!({"score": game.score, "ending": game.ending, "fuel": game.fuel, "program": digest});
+        self.span(track, format!("{who} {index} game {}", game.game), game.period, args);
+    }
+
+    fn span(&mut self, track: Track, name: String, period: Period, args: Value) {
+        let span = json!({
+            "name": name, "ph": "X", "ts": self.micros(period.begin),
+            "dur": (period.end - period.begin).as_nanos() as f64 / 1000.0, "args": args,
+        });
+        self.tracks.entry(track).or_default().push(span);
+    }
+
+    /// The whole trace.
+    fn end(&mut self, record: &StepRecord, end: Instant) -> Value {
+        let args = json!({"reward": record.reward, "groups_tied": record.groups_tied});
+        let period = Period { begin: self.begin, end };
+        self.span(Track::Step, format!("step {}", record.step), period, args);
+        let mut events = vec![named("process_name", 0, &format!("grpo-2048, step {}", record.step))];
+        for (number, (track, spans)) in std::mem::take(&mut self.tracks).into_iter().enumerate() {
+            let thread = number + 1;
+            events.push(named("thread_name", thread, &track.name()));
+            events.push(json!({
+                "name": "thread_sort_index", "ph": "M", "pid": PROCESS, "tid": thread, "args": {"sort_index": thread},
+            }));
+            events.extend(spans.into_iter().map(|mut span| {
+                span["pid"] = PROCESS.into();
+                span["tid"] = thread.into();
+                span
+            }));
+        }
+        json!({"displayTimeUnit": "ms", "traceEvents": events})
+    }
+}
+
+impl Track {
+    fn name(self) -> String {
+        match self {
+            Track::Step => "step".into(),
+            Track::Decoding => "decoding".into(),
+            Track::DecodingPart(part) => format!("decoding, part {part}"),
+            Track::Inline => "arena, inline".into(),
+            Track::Worker(worker) => format!("arena worker {worker}"),
+            Track::RewardWait => "waiting for rewards".into(),
+            Track::Update => "update".into(),
+        }
+    }
+}
+
+fn named(what: &str, thread: usize, name: &str) -> Value {
+    json!({"name": what, "ph": "M", "pid": PROCESS, "tid": thread, "args": {"name": name}})
+}
+
+fn hex_prefix(digest: &[u8; 32]) -> String {
+    digest[..DIGEST_DIGITS / 2].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::time::Duration;
+
+    use super::*;
+
+    /// The event of that name.
+    fn find<'a>(trace: &'a Value, name: &str) -> &'a Value {
+        let events = trace["traceEvents"].as_array().unwrap();
+        events.iter().find(|event| event["name"] == name).unwrap_or_else(|| panic!("{name} in {trace}"))
+    }
+
+    fn track(trace: &Value, event: &Value) -> String {
+        let is_name = |other: &&Value| other["name"] == "thread_name" && other["tid"] == event["tid"];
+        trace["traceEvents"].as_array().unwrap().iter().find(is_name).unwrap()["args"]["name"].as_str().unwrap().into()
+    }
+
+    #[test]
+    fn only_the_step_asked_for_is_written_and_its_times_are_those_of_the_clock() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("trace.json");
+        let (start, readings) = (Instant::now(), Cell::new(0_u32));
+        // Each reading is a second after the one before.
+        let clock = || {
+            readings.set(readings.get() + 1);
+            start + Duration::from_secs(u64::from(readings.get()))
+        };
+        let at = |millis: u64| start + Duration::from_millis(millis);
+        let mut sink = TraceSink::new(path.clone(), 2, &clock);
+        let game = GamePlayed {
+            player: Player::Completion { index: 12, digest: &[0xab; 32] },
+            game: 0,
+            worker: Some(3),
+            period: Period { begin: at(1250), end: at(1750) },
+            score: 1024,
+            ending: "game_over",
+            fuel: 77,
+        };
+        for step in [1, 2, 3] {
+            sink.note(&Event::StepStarted { step }).unwrap();
+            sink.note(&Event::Written { index: 12, tokens: 40 }).unwrap();
+            sink.note(&Event::GamePlayed(&game)).unwrap();
+            sink.note(&Event::ActivityDone(Activity::Update, Period { begin: at(2000), end: at(2001) })).unwrap();
+            sink.note(&Event::StepDone(&StepRecord { step, ..StepRecord::default() })).unwrap();
+            assert_eq!((sink.written(), path.exists()), (step >= 2, step >= 2));
+        }
+        assert_eq!(readings.get(), 3, "begin, completion and end of step 2 alone");
+
+        let trace: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        let played = find(&trace, "completion 12 game 0");
+        assert_eq!((played["ts"].as_f64(), played["dur"].as_f64()), (Some(250_000.0), Some(500_000.0)));
+        let args = json!({"score": 1024, "ending": "game_over", "fuel": 77, "program": "abababababab"});
+        assert_eq!((&played["args"], track(&trace, played).as_str()), (&args, "arena worker 3"));
+        let written = find(&trace, "completion 12");
+        assert_eq!((written["ph"].as_str(), written["ts"].as_f64()), (Some("i"), Some(1e6)));
+        assert_eq!(track(&trace, written), "decoding");
+        let step = find(&trace, "step 2");
+        assert_eq!((step["ts"].as_f64(), step["dur"].as_f64()), (Some(0.0), Some(2e6)));
+        let order: Vec<u64> = ["step 2", "completion 12", "completion 12 game 0", "update"]
+            .map(|name| find(&trace, name)["tid"].as_u64().unwrap())
+            .into();
+        assert_eq!(order, [1, 2, 3, 4], "from top to bottom");
+    }
+}

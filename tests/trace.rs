@@ -1,0 +1,184 @@
+//! The trace of a training step, and `bench rewards`: figures of a whole run, as a reader of the files meets them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn program(directory: &Path, arguments: &[&str]) -> Output {
+    let output = Command::new(env!("CARGO_BIN_EXE_grpo-2048"))
+        .current_dir(directory)
+        .env("NO_COLOR", "1")
+        .args(arguments)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    output
+}
+
+/// A tiny run into `run` below `directory`, two games a program.
+fn train(directory: &Path, more: &[&str]) -> Output {
+    let small = [
+        &["train", "--output-dir", "run", "--groups", "2", "--games", "2", "--seed", "11"][..],
+        &["--max-completion-length", "160", "--set", "train.eval_samples=0", "--set", "train.preflight=false"],
+        &["--set", "train.game_seconds=0.05", "--set", "rollout.resample_tied=0", "--trace", "step.json"],
+    ];
+    program(directory, &[&small.concat(), more].concat())
+}
+
+/// A trace, by the names of its tracks.
+struct Trace {
+    tracks: BTreeMap<String, Vec<Value>>,
+}
+
+impl Trace {
+    fn read(path: &Path) -> Trace {
+        let whole: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        let events = whole["traceEvents"].as_array().unwrap();
+        let names: BTreeMap<u64, String> = events
+            .iter()
+            .filter(|event| event["name"] == "thread_name")
+            .map(|event| (event["tid"].as_u64().unwrap(), event["args"]["name"].as_str().unwrap().to_owned()))
+            .collect();
+        let mut tracks: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+        for event in events.iter().filter(|event| event["ph"] != "M") {
+            let name = &names[&event["tid"].as_u64().unwrap()];
+            tracks.entry(name.clone()).or_default().push(event.clone());
+        }
+        Trace { tracks }
+    }
+
+    /// Begin and end of the spans of a track, in order.
+    fn spans(&self, track: &str) -> Vec<(f64, f64)> {
+        let spans = self.tracks[track].iter().filter(|event| event["ph"] == "X");
+        let mut spans: Vec<(f64, f64)> = spans
+            .map(|event| {
+                let begin = event["ts"].as_f64().unwrap();
+                (begin, begin + event["dur"].as_f64().unwrap())
+            })
+            .collect();
+        spans.sort_by(|a, b| a.0.total_cmp(&b.0));
+        spans
+    }
+
+    /// Tracks on which games are played.
+    fn arena(&self) -> BTreeSet<&str> {
+        self.tracks.keys().map(String::as_str).filter(|name| name.starts_with("arena")).collect()
+    }
+
+    /// Every game: its name, and score, ending and program.
+    fn games(&self) -> BTreeMap<String, (u64, String, String)> {
+        let events = self.arena().into_iter().flat_map(|track| &self.tracks[track]);
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        events
+            .map(|event| {
+                let args = &event["args"];
+                let game = (args["score"].as_u64().unwrap(), text(&args["ending"]), text(&args["program"]));
+                (text(&event["name"]), game)
+            })
+            .collect()
+    }
+
+    /// Whatever the machine did: all is within the step, and no track does two things at once.
+    fn check(&self, step: &str) {
+        let [whole] = self.spans("step")[..] else { panic!("one step") };
+        assert_eq!((whole.0, &self.tracks["step"][0]["name"]), (0.0, &Value::from(step)));
+        for track in self.tracks.keys() {
+            let spans = self.spans(track);
+            // A nanosecond is 0.001 here.
+            assert!(spans.iter().all(|&(begin, end)| begin >= 0.0 && end <= whole.1 + 5e-4), "{track}: {spans:?}");
+            assert!(spans.windows(2).all(|pair| pair[0].1 <= pair[1].0 + 5e-4), "{track}: {spans:?}");
+        }
+        let [decode] = self.spans("decoding")[..] else { panic!("one batch") };
+        for event in self.tracks["decoding"].iter().filter(|event| event["ph"] == "i") {
+            let at = event["ts"].as_f64().unwrap();
+            assert!(decode.0 <= at && at <= decode.1, "{event} outside {decode:?}");
+        }
+        let [update] = self.spans("update")[..] else { panic!("one update") };
+        assert!(decode.1 <= update.0);
+        let waits = self.spans("waiting for rewards");
+        assert!(waits[0].0 >= decode.1 - 5e-4 && waits.last().unwrap().1 <= update.0, "{waits:?}");
+    }
+}
+
+/// The games of the completions of a step that were played for themselves, as the run's own log has them.
+fn logged(directory: &Path, step: &str) -> BTreeMap<String, (u64, String, String)> {
+    let text = std::fs::read_to_string(directory.join("run/completions").join(step)).unwrap();
+    let mut games = BTreeMap::new();
+    for line in text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
+        for (game, outcome) in line["evaluation"]["games"].as_array().unwrap().iter().enumerate() {
+            let digest = line["program"].as_str().unwrap()[..12].to_owned();
+            let ending = outcome["ending"].as_str().unwrap().to_owned();
+            let name = format!("completion {} game {game}", line["index"]);
+            games.insert(name, (outcome["score"].as_u64().unwrap(), ending, digest));
+        }
+    }
+    games
+}
+
+#[test]
+fn a_trace_shows_every_worker_and_part_of_the_step_that_was_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    // Groups of 17 are a part each; elites play again from the second step on.
+    let more = ["--steps", "2", "--num-generations", "17", "--parallel-rewards", "2"];
+    let output = train(dir.path(), &[&more[..], &["--set", "grpo.elite_from_step=2"]].concat());
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("trace of step 2: step.json"), "{said}");
+
+    let trace = Trace::read(&dir.path().join("step.json"));
+    trace.check("step 2");
+    assert_eq!(trace.arena().into_iter().collect::<Vec<_>>(), ["arena worker 0", "arena worker 1"]);
+    let parts = [trace.spans("decoding, part 0"), trace.spans("decoding, part 1")];
+    assert!(parts.iter().all(|part| part.len() == 1), "{parts:?}");
+    let written = trace.tracks["decoding"].iter().filter(|event| event["ph"] == "i").count();
+    assert_eq!(written, 34, "an instant for each completion");
+
+    let (games, logged) = (trace.games(), logged(dir.path(), "step_00002.jsonl"));
+    let of = |who: &str| games.iter().filter(|(name, _)| name.starts_with(who)).count();
+    assert!(of("completion") > 10 && of("elite") > 0, "{games:?}");
+    for (name, game) in games.iter().filter(|(name, _)| name.starts_with("completion")) {
+        // What the interpreter rejects has a span and no outcome.
+        assert!(logged.get(name).is_some_and(|known| known == game) || game.1 == "rejected", "{name}: {game:?}");
+    }
+    assert!(trace.tracks.values().flatten().all(|event| event["args"].is_object()));
+}
+
+#[test]
+fn without_workers_games_are_on_the_loops_own_track() {
+    let dir = tempfile::tempdir().unwrap();
+    train(dir.path(), &["--steps", "1", "--num-generations", "2", "--sequential"]);
+    let trace = Trace::read(&dir.path().join("step.json"));
+    trace.check("step 1");
+    assert_eq!(trace.arena().into_iter().collect::<Vec<_>>(), ["arena, inline"]);
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2, "the run and the trace, and nothing half written");
+}
+
+#[test]
+fn bench_rewards_prints_its_table_in_three_forms() {
+    let dir = tempfile::tempdir().unwrap();
+    let small = ["bench", "rewards", "--completions", "4", "--rounds", "1", "--set", "sandbox.game_seconds=0.1"];
+    let text = |more: &[&str]| String::from_utf8(program(dir.path(), &[&small, more].concat()).stdout).unwrap();
+
+    let table: Value = serde_json::from_str(&text(&["--json"])).unwrap();
+    let rows = table["rows"].as_array().unwrap();
+    let arena: Vec<&Value> = rows.iter().filter(|row| row["way"].as_str().unwrap().starts_with("arena")).collect();
+    assert_eq!(arena.len(), 8, "four ways, healthy and with a program that spins");
+    for row in &arena {
+        assert_eq!(row["innocents"]["changed"], 0, "{row}");
+        assert_eq!(row["innocents"]["moves"], arena[usize::from(row["work"] != "healthy") * 4]["innocents"]["moves"]);
+        assert!(row["wall_s"]["median"].as_f64().unwrap() > 0.0 && row["cpu_s"]["low"].as_f64().unwrap() > 0.0);
+    }
+    assert_eq!((&arena[0]["innocents"]["count"], &arena[4]["innocents"]["count"]), (&4.into(), &3.into()));
+    assert_eq!(rows.last().unwrap()["way"], "sandbox instance");
+    let compared = rows[0]["way"].as_str().unwrap().starts_with("python3");
+    assert!(rows.iter().all(|row| row["cpu_ratio"].is_object() == compared), "{table}");
+
+    let lines = text(&[]);
+    for words in ["4 programs, one game of 0.1 s each", "arena 8 workers", "1/4 spinning", "wall ratio", "changed"] {
+        assert!(lines.contains(words), "{words} in {lines}");
+    }
+    let csv = text(&["--csv"]);
+    assert_eq!(csv.lines().count(), 1 + rows.len());
+    assert!(csv.lines().all(|line| line.split(',').count() == 15), "{csv}");
+}
