@@ -148,6 +148,95 @@ fn help_teaches_the_defaults_and_the_two_modes() {
     }
 }
 
+/// What a command prints that goes well.
+fn printed(directory: &Path, arguments: &[&str]) -> String {
+    let output = program(directory).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The commands that `--help` lists.
+fn commands(directory: &Path) -> Vec<String> {
+    let help = printed(directory, &["--help"]);
+    let listed = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    let entries = listed.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    let names = entries.map(|line| line.split_whitespace().next().unwrap().to_owned());
+    names.filter(|name| name != "help").collect()
+}
+
+#[test]
+fn every_help_has_groups_and_an_example_that_is_a_command_of_its_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let names = commands(dir.path());
+    assert!(names.len() >= 12 && names.contains(&"export-completions".to_owned()), "{names:?}");
+    for name in &names {
+        let help = printed(dir.path(), &[name, "--help"]);
+        let examples = help.split("Examples:\n").nth(1).unwrap_or_else(|| panic!("{name}: no examples in {help}"));
+        assert!(examples.contains(&format!("grpo-2048 {name}")), "{name}: {examples}");
+        let options = help.split("\nOptions:\n").nth(1).unwrap().split("\n\n").next().unwrap();
+        let ungrouped = options.lines().filter(|line| line.trim_start().starts_with("--")).count();
+        assert!(ungrouped <= 1, "{name}: flags without a heading in {help}");
+        // Examples are columns; a terminal of 80 must not break them.
+        let wide = examples.lines().find(|line| line.chars().count() > 84);
+        assert_eq!(wide, None, "{name}");
+    }
+}
+
+#[test]
+fn completions_know_every_command_and_shells_accept_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let names = commands(dir.path());
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let script = printed(dir.path(), &["completions", shell]);
+        for name in &names {
+            assert!(script.contains(name.as_str()), "{shell}: no {name}");
+        }
+        // Shells that are not on this machine check nothing.
+        if ["bash", "fish", "zsh"].contains(&shell) {
+            fs::write(dir.path().join(shell), &script).unwrap();
+            let checked = std::process::Command::new(shell).arg("-n").arg(dir.path().join(shell)).output();
+            if let Ok(checked) = checked {
+                assert!(checked.status.success(), "{shell}: {}", String::from_utf8_lossy(&checked.stderr));
+            }
+        }
+    }
+    assert!(refused(dir.path(), &["completions", "bsh"]).contains("bash"));
+}
+
+#[test]
+fn bash_completes_commands_presets_styles_and_keys() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("script"), printed(dir.path(), &["completions", "bash"])).unwrap();
+    let offered = |words: &str| {
+        let ask = format!(
+            "source ./script; COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); \
+             _grpo-2048 grpo-2048 \"${{COMP_WORDS[-1]}}\" \"${{COMP_WORDS[-2]}}\"; echo \"${{COMPREPLY[*]}}\""
+        );
+        let output = std::process::Command::new("bash").current_dir(dir.path()).args(["-c", &ask]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    assert_eq!(offered("grpo-2048 exp"), "export-completions");
+    assert_eq!(offered("grpo-2048 train --preset ll"), "llm");
+    assert_eq!(offered("grpo-2048 corpus --style sna"), "snake");
+    assert_eq!(offered("grpo-2048 train --set reward.ex"), "reward.exponent=");
+    assert_eq!(offered("grpo-2048 eval --baselines gr"), "greedy");
+}
+
+#[test]
+fn manual_pages_are_one_a_command() {
+    let dir = tempfile::tempdir().unwrap();
+    let own = printed(dir.path(), &["man"]);
+    assert!(own.contains(".TH grpo-2048 1") && own.contains("grpo\\-2048 train"), "{own}");
+    printed(dir.path(), &["man", "pages/man1"]);
+    let pages = dir.path().join("pages/man1");
+    assert_eq!(fs::read_to_string(pages.join("grpo-2048.1")).unwrap(), own);
+    let train = fs::read_to_string(pages.join("grpo-2048-train.1")).unwrap();
+    assert!(train.contains("parallel\\-rewards") && train.contains(".SH \"EXIT CODES\""), "{train}");
+    assert_eq!(fs::read_dir(&pages).unwrap().count(), commands(dir.path()).len() + 1);
+    fs::write(dir.path().join("file"), "").unwrap();
+    assert!(refused(dir.path(), &["man", "file"]).contains("file"));
+}
+
 fn eval(directory: &Path, arguments: &[&str]) -> String {
     let small = ["eval", "--samples", "20", "--games", "2", "--report-games", "3"];
     let quick = ["--set", "sandbox.game_seconds=0.02", "--set", "rollout.max_completion_length=160"];

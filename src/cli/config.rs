@@ -2,25 +2,27 @@
 
 use clap::Args;
 
+use super::options::preset_names;
 use super::{CliError, output};
-use crate::config::{DEFAULT_TOML, Layers, PRESETS};
+use crate::config::{DEFAULT_TOML, PRESETS};
 
 /// Print the full, commented configuration
 ///
 /// The output is a valid --config file: keep the lines you care about, drop the rest.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  grpo-2048 config > run.toml\n  grpo-2048 config --preset llm | less")]
+#[command(after_help = "Examples:
+  grpo-2048 config > run.toml && grpo-2048 train --config run.toml
+  grpo-2048 config --preset llm | less
+  diff <(grpo-2048 config) <(grpo-2048 config --preset llm)")]
 pub struct ConfigArgs {
-    /// Show the settings under this preset ("builtin" or "llm")
-    #[arg(long, value_name = "NAME", default_value = "builtin")]
+    /// Show the settings under this preset
+    #[arg(long, value_name = "NAME", default_value = "builtin", value_parser = preset_names())]
     preset: String,
 }
 
 impl ConfigArgs {
     /// Prints it.
     pub fn run(self) -> Result<(), CliError> {
-        // Refuses an unknown name in the words every command uses.
-        Layers::default().preset(&self.preset)?;
         let overlay = PRESETS.iter().find(|(name, _)| *name == self.preset).map_or("", |(_, text)| *text);
         output::print(&commented(overlay))
     }
@@ -48,7 +50,7 @@ fn commented(overlay: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Config;
+    use crate::config::{Config, Layers};
 
     #[test]
     fn what_is_printed_is_what_the_preset_means() {

@@ -26,19 +26,27 @@ const IDLE: &str = "def strategy(board):\n    return 'W'\n";
 
 /// Check the machine and the reward: device, model, disk, sandbox, budgets, reference players
 #[derive(Debug, Args)]
-#[command(after_help = "Exits with 1 when something would stop a run.")]
+#[command(after_help = "Examples:
+  grpo-2048 doctor                        this machine, and the built-in model
+  grpo-2048 doctor --model smollm2.gguf   would this model load, and is its reward in order?
+  grpo-2048 doctor --json | jq '.findings[] | select(.level != \"ok\")'
+
+Exit codes:
+  0  ready
+  1  something would stop a run
+  2  wrong input")]
 pub struct DoctorArgs {
     /// Model to look for: "builtin", a Hugging Face id, a directory or a .gguf file
-    #[arg(long, value_name = "M")]
+    #[arg(long, value_name = "M", help_heading = "What to check")]
     model: Option<String>,
     /// "auto", "cpu", "cuda" or "cuda:N"
-    #[arg(long, value_name = "D")]
+    #[arg(long, value_name = "D", help_heading = "What to check")]
     device: Option<String>,
     /// Where a run would write
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = "What to check")]
     output_dir: Option<PathBuf>,
     /// One JSON object instead of text
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     json: bool,
     #[command(flatten)]
     source: SourceArgs,

@@ -3,6 +3,7 @@
 //! Results go to standard output, narration and the bar to standard error. Knows every part of the program and
 //! decides nothing that a result depends on.
 
+mod completions;
 mod config;
 mod corpus;
 mod doctor;
@@ -11,6 +12,7 @@ mod eval;
 mod export_completions;
 mod interrupt;
 mod loading;
+mod man;
 mod options;
 mod output;
 mod page;
@@ -24,26 +26,34 @@ mod train;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
 pub use error::CliError;
 
 use crate::metrics::Console;
 
+/// What the program is called.
+const NAME: &str = "grpo-2048";
+
 /// Teach a language model to write programs, by running them
 ///
 /// A model writes Python functions that play 2048; each plays in a sandbox; the scores are the rewards, and the
 /// rewards move the model (GRPO).
 #[derive(Debug, Parser)]
-#[command(name = "grpo-2048", version, max_term_width = 110, subcommand_required = true, arg_required_else_help = true)]
-#[command(after_help = "Start with:
+#[command(name = NAME, version, max_term_width = 110, subcommand_required = true, arg_required_else_help = true)]
+#[command(after_help = "Examples:
   grpo-2048 train              train the built-in model, about ten minutes on two cores
   grpo-2048 score strategy.py  how well does this program play?
   grpo-2048 doctor             is this machine ready?
+  grpo-2048 COMMAND --help     every command has examples of its own
 
-Exit codes: 0 done, 1 the run failed, 2 wrong input, 3 stopped by the guard (it can no longer learn),
-  130 interrupted (after a checkpoint).")]
+Exit codes:
+  0    done
+  1    the run failed
+  2    wrong input
+  3    stopped by the guard: it can no longer learn
+  130  interrupted, after a checkpoint")]
 struct Cli {
     #[command(subcommand)]
     command: Commands,
@@ -64,12 +74,18 @@ enum Commands {
     Doctor(doctor::DoctorArgs),
     Config(config::ConfigArgs),
     Corpus(corpus::CorpusArgs),
+    Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
+}
+
+/// All commands, as help, completions and manual pages describe them.
+fn command() -> Command {
+    Cli::command().mut_subcommands(options::with_defaults)
 }
 
 /// Runs the program on the arguments of the process.
 pub fn run() -> ExitCode {
-    let command = Cli::command().mut_subcommands(options::with_defaults);
-    let parsed = command.try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
+    let parsed = command().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
     let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => {
@@ -90,6 +106,8 @@ pub fn run() -> ExitCode {
         Commands::Doctor(args) => args.run(&console),
         Commands::Config(args) => args.run(),
         Commands::Corpus(args) => args.run(),
+        Commands::Completions(args) => args.run(),
+        Commands::Man(args) => args.run(),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

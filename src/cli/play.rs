@@ -20,16 +20,16 @@ const FRAME_LINES: usize = 5;
 ///
 /// Without a terminal the last board alone is printed.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  grpo-2048 play mine.py --seed 7 --delay-ms 20")]
+#[command(after_help = "Examples:\n  grpo-2048 play mine.py --seed 7 --delay-ms 20")]
 pub struct PlayArgs {
     /// Python file with a function strategy(board)
     #[arg(value_name = "FILE.py")]
     file: PathBuf,
     /// Root of the board; `score` with this seed plays it as its first game
-    #[arg(long, value_name = "S", default_value_t = 0)]
+    #[arg(long, value_name = "S", default_value_t = 0, help_heading = "Game")]
     seed: u64,
     /// Milliseconds between moves
-    #[arg(long, value_name = "D", default_value_t = 60)]
+    #[arg(long, value_name = "D", default_value_t = 60, help_heading = "Game")]
     delay_ms: u64,
     #[command(flatten)]
     source: SourceArgs,

@@ -46,6 +46,13 @@ eval_samples = 16
 /// Names of the presets, and the overlay each is.
 pub const PRESETS: &[(&str, &str)] = &[("builtin", ""), ("llm", LLM_PRESET)];
 
+/// Dotted names of all keys, in the order of `default.toml`.
+pub fn keys() -> Vec<String> {
+    let defaults: Table = DEFAULT_TOML.parse().expect("default.toml is TOML");
+    let sections = defaults.iter().filter_map(|(section, value)| Some((section, value.as_table()?)));
+    sections.flat_map(|(section, keys)| keys.keys().map(move |key| format!("{section}.{key}"))).collect()
+}
+
 /// Collects layers and turns them into a checked [`Config`].
 #[derive(Debug, Clone)]
 pub struct Layers {
