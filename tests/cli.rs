@@ -67,6 +67,43 @@ fn wrong_input_is_named_with_what_is_allowed() {
 }
 
 #[test]
+fn a_misspelt_word_is_answered_with_the_nearest_that_is_there() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir_all(dir.path().join("runs/train-001")).unwrap();
+    fs::create_dir(dir.path().join("models")).unwrap();
+    for file in ["strategy.py", "run.toml", "models/smollm2.gguf"] {
+        fs::write(dir.path().join(file), "").unwrap();
+    }
+    let cases: &[(&[&str], &str)] = &[
+        (&["trian"], "'train'"),
+        (&["export"], "'export-completions'"),
+        (&["train", "--step", "3"], "'--steps'"),
+        (&["eval", "--agianst", "builtin"], "'--against'"),
+        (&["corpus", "--style", "snaek"], "'snake'"),
+        (&["train", "--preset", "buitlin"], "'builtin'"),
+        (&["config", "--preset", "lm"], "'llm'"),
+        (&["eval", "--baselines", "random,gredy"], "'greedy'"),
+        (&["completions", "zhs"], "'zsh'"),
+        (&["train", "--set", "grpo.learning_rat=1"], "`learning_rate`"),
+        (&["train", "--set", "gpro.beta=1"], "`grpo`"),
+        (&["train", "--model", "bultin"], "`builtin`"),
+        (&["train", "--model", "models/smollm.gguf"], "`models/smollm2.gguf`"),
+        (&["eval", "--against", "model/smollm2.gguf"], "`models/smollm2.gguf`"),
+        (&["train", "--config", "runs.tml"], "`run.toml`"),
+        (&["score", "stratgey.py"], "`strategy.py`"),
+        (&["play", "strategi.py"], "`strategy.py`"),
+        (&["report", "runs/train-01"], "`runs/train-001`"),
+        (&["train", "--resume", "run/train-001"], "`runs/train-001`"),
+    ];
+    for (arguments, expected) in cases {
+        let words = refused(dir.path(), arguments);
+        let hint = words.lines().find(|line| line.contains("did you mean") || line.contains("tip: "));
+        assert!(hint.is_some_and(|hint| hint.contains(expected)), "{arguments:?}: no {expected} in {words}");
+    }
+    assert!(!refused(dir.path(), &["score", "unrelated.py"]).contains("did you mean"));
+}
+
+#[test]
 fn damaged_files_are_named() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("latin.py"), b"# caf\xe9\n").unwrap();

@@ -13,6 +13,7 @@ mod export_completions;
 mod interrupt;
 mod loading;
 mod man;
+mod near;
 mod options;
 mod output;
 mod page;

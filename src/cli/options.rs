@@ -132,7 +132,7 @@ impl SourceArgs {
     fn lay(&self, layers: &mut Layers, flags: &Flags) -> Result<(), CliError> {
         if let Some(path) = &self.config {
             let text = std::fs::read_to_string(path)
-                .map_err(|error| CliError::user(format!("--config {}: {error}", path.display())))?;
+                .map_err(|error| CliError::user_path(format!("--config {}: {error}", path.display()), path))?;
             layers.text(&path.display().to_string(), &text)?;
         }
         for assignment in &self.set {

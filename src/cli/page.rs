@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use clap::Args;
 
-use super::{CliError, interrupt, output};
+use super::{CliError, interrupt, near, output};
 use crate::metrics::Console;
 use crate::report::{Follower, Refresh, ReportError, RunReader, RunView, html};
 
@@ -92,6 +92,11 @@ impl ReportArgs {
 pub(super) fn report_error(error: ReportError) -> CliError {
     if !error.is_user() {
         return CliError::run(error);
+    }
+    if let ReportError::Missing { path } = &error
+        && let Some(hint) = near::path_hint(path)
+    {
+        return CliError::user_hint(error, hint);
     }
     let runs = fs::read_dir(crate::train::run_dir::RUNS).into_iter().flatten().flatten();
     let mut there: Vec<String> =

@@ -87,7 +87,8 @@ pub fn read_program(path: &Path) -> Result<String, CliError> {
     if path.is_dir() {
         return Err(CliError::user_hint(format!("{}: is a directory", path.display()), "expected a Python file"));
     }
-    let bytes = std::fs::read(path).map_err(|error| CliError::user(format!("{}: {error}", path.display())))?;
+    let bytes =
+        std::fs::read(path).map_err(|error| CliError::user_path(format!("{}: {error}", path.display()), path))?;
     String::from_utf8(bytes).map_err(|error| {
         let offset = error.utf8_error().valid_up_to();
         CliError::user_hint(

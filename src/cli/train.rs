@@ -180,7 +180,7 @@ impl TrainArgs {
     fn configuration(&self, resumed: Option<&std::path::Path>) -> Result<Config, CliError> {
         let mut flags = self.flags();
         let Some(path) = resumed else { return self.source.resolve(&flags) };
-        let recorded = run_dir::recorded_text(path).map_err(CliError::user)?;
+        let recorded = run_dir::recorded_text(path).map_err(|error| CliError::user_path(error, path))?;
         flags.add("output_dir", Some(path.display().to_string()));
         self.source.resolve_over(&recorded, path, &flags)
     }

@@ -6,6 +6,7 @@
 
 mod check;
 mod error;
+mod nearest;
 mod sections;
 
 use std::path::Path;
@@ -14,6 +15,7 @@ use serde::Deserialize;
 use toml::{Table, Value};
 
 pub use error::ConfigError;
+pub use nearest::nearest;
 pub use sections::*;
 
 /// The commented defaults, as `grpo-2048 config` prints them.
@@ -147,11 +149,8 @@ fn merge(base: &mut Table, layer: Table, origin: &str, path: &str) -> Result<(),
 }
 
 fn unknown(known: &Table, origin: &str, dotted: &str, key: &str) -> ConfigError {
-    let mut candidates: Vec<(f64, &str)> =
-        known.keys().map(|candidate| (strsim::jaro_winkler(candidate, key), candidate.as_str())).collect();
-    candidates.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let hint = match candidates.first() {
-        Some((likeness, nearest)) if *likeness > 0.8 => format!("; did you mean `{nearest}`?"),
+    let hint = match nearest(key, known.keys().map(String::as_str)) {
+        Some(nearest) => format!("; did you mean `{nearest}`?"),
         _ => format!("; known here: {}", known.keys().cloned().collect::<Vec<_>>().join(", ")),
     };
     ConfigError::UnknownKey { origin: origin.into(), key: dotted.into(), hint }
