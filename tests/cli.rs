@@ -91,7 +91,7 @@ fn a_misspelt_word_is_answered_with_the_nearest_that_is_there() {
         (&["eval", "--against", "model/smollm2.gguf"], "`models/smollm2.gguf`"),
         (&["train", "--config", "runs.tml"], "`run.toml`"),
         (&["score", "stratgey.py"], "`strategy.py`"),
-        (&["play", "strategi.py"], "`strategy.py`"),
+        (&["play", "strategy.py", "strategi.py"], "`strategy.py`"),
         (&["report", "runs/train-01"], "`runs/train-001`"),
         (&["train", "--resume", "run/train-001"], "`runs/train-001`"),
     ];
@@ -173,6 +173,29 @@ fn score_prints_a_line_a_file_in_order_whatever_the_workers() {
     for workers in ["1", "2", "8"] {
         assert_eq!(score(dir.path(), &[&names[..], &common, &["--parallel-rewards", workers]].concat()), lines);
     }
+}
+
+#[test]
+fn two_programs_are_played_on_one_board_and_a_pipe_gets_the_last_boards() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("cycle.py"), CYCLE).unwrap();
+    fs::write(dir.path().join("constant.py"), "def strategy(board):\n    return 'W'\n").unwrap();
+    fs::write(dir.path().join("broken.py"), "def strategy(board:\n").unwrap();
+    let scores = score(dir.path(), &["cycle.py", "constant.py", "--json", "--games", "1", "--seed", "3"]);
+    let [left, right] = [0, 1].map(|index| scores[index]["mean_score"].as_f64().unwrap());
+    let text = printed(dir.path(), &["play", "cycle.py", "constant.py", "--seed", "3"]);
+    assert!(!text.contains('\u{1b}'), "{text}");
+    let (boards, figures) = text.split_once("\n\n").unwrap();
+    // Each: file, move and score, four rows, ending.
+    let lines: Vec<&str> = boards.lines().map(str::trim_end).collect();
+    assert_eq!((lines.len(), lines[0], lines[7]), (14, "cycle.py", "constant.py"), "{text}");
+    assert!(lines[1].ends_with(&format!("score {left:>6}")), "{text}");
+    assert!(lines[8].ends_with(&format!("score {right:>6}")), "{text}");
+    assert!(lines[6].contains("% of the fuel") && lines[13].starts_with("freeze"), "{text}");
+    assert!(figures.contains(&format!("cycle.py is ahead by {}", left - right)), "{text}");
+    assert!(figures.contains("cycle.py     game_over: score"), "{text}");
+    let text = printed(dir.path(), &["play", "broken.py", "--delay", "0"]);
+    assert!(text.contains("broken.py: rejected: "), "{text}");
 }
 
 #[test]

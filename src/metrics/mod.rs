@@ -12,7 +12,7 @@ mod record;
 mod tensorboard;
 mod terminal;
 
-pub use board::{Stream, board_lines, numbered};
+pub use board::{Stream, TileSize, board_lines, numbered};
 pub use console::{Console, Count};
 pub use event::{EvaluationRecord, Event, RunHeader, ScoredCompletion};
 pub use jsonl::{JsonlSink, METRICS_FILE};
