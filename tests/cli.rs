@@ -80,7 +80,8 @@ fn a_misspelt_word_is_answered_with_the_nearest_that_is_there() {
         (&["train", "--step", "3"], "'--steps'"),
         (&["eval", "--agianst", "builtin"], "'--against'"),
         (&["corpus", "--style", "snaek"], "'snake'"),
-        (&["train", "--preset", "buitlin"], "'builtin'"),
+        (&["train", "--preset", "labtop"], "'laptop'"),
+        (&["train", "--preset", "gpu-24"], "'gpu-24gb'"),
         (&["config", "--preset", "lm"], "'llm'"),
         (&["eval", "--baselines", "random,gredy"], "'greedy'"),
         (&["completions", "zhs"], "'zsh'"),
@@ -127,10 +128,12 @@ fn a_directory_of_something_else_is_left_alone() {
 #[test]
 fn the_printed_configuration_is_one_that_can_be_given_back() {
     let dir = tempfile::tempdir().unwrap();
-    for preset in ["builtin", "llm"] {
+    for preset in ["builtin", "llm", "laptop", "gpu-24gb", "h200"] {
         let printed = program(dir.path()).args(["config", "--preset", preset]).output().unwrap();
         assert!(printed.status.success());
         fs::write(dir.path().join("run.toml"), printed.stdout).unwrap();
+        let text = fs::read_to_string(dir.path().join("run.toml")).unwrap();
+        assert_eq!(text.contains("HuggingFaceTB/SmolLM2-135M-Instruct"), preset == "laptop");
         // The file passes; what is refused is the setting after it.
         let words = refused(dir.path(), &["train", "--config", "run.toml", "--set", "train.nonsense=1"]);
         assert!(words.contains("--set train.nonsense=1: unknown key"), "{words}");
@@ -276,7 +279,7 @@ fn bash_completes_commands_presets_styles_and_keys() {
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     };
     assert_eq!(offered("grpo-2048 exp"), "export-completions");
-    assert_eq!(offered("grpo-2048 train --preset ll"), "llm");
+    assert_eq!(offered("grpo-2048 train --preset gpu"), "gpu-24gb");
     assert_eq!(offered("grpo-2048 corpus --style sna"), "snake");
     assert_eq!(offered("grpo-2048 train --set reward.ex"), "reward.exponent=");
     assert_eq!(offered("grpo-2048 eval --baselines gr"), "greedy");

@@ -93,7 +93,7 @@ mod tests {
     fn every_script_knows_the_commands_and_what_their_values_may_be() {
         for shell in Shell::value_variants() {
             let script = script(*shell).unwrap();
-            let presets = PRESETS.iter().map(|(name, _)| (*name).to_owned());
+            let presets = PRESETS.iter().map(|preset| preset.name.to_owned());
             let styles = Style::ALL.map(|style| style.name().to_owned());
             let mut words: Vec<String> = command_names();
             words.push("parallel-rewards".into());

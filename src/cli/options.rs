@@ -42,14 +42,14 @@ pub struct SourceArgs {
     /// One setting, such as grpo.beta=0.04; may be repeated
     #[arg(long, value_name = "SECTION.KEY=VALUE")]
     pub set: Vec<String>,
-    /// Settings to start from; without it the model decides between builtin and llm
+    /// Settings to start from, see `config --help`; without it the model decides between builtin and llm
     #[arg(long, value_name = "NAME", value_parser = preset_names())]
     pub preset: Option<String>,
 }
 
 /// Names of the presets, for an argument.
 pub fn preset_names() -> PossibleValuesParser {
-    PRESETS.iter().map(|(name, _)| *name).collect::<Vec<_>>().into()
+    PRESETS.iter().map(|preset| preset.name).collect::<Vec<_>>().into()
 }
 
 /// How many games run at once. The numbers are the same whatever is chosen.
