@@ -6,6 +6,8 @@ TRAIN_FLAGS ?=
 FUZZ_SECONDS ?= 60
 SOAK_VERDICTS ?= 100000
 
+# What `--version` and `doctor` name; empty outside a repository.
+export GRPO_2048_COMMIT := $(shell git describe --always --dirty --exclude "*" 2>/dev/null)
 DATA_DIR ?= $(or $(XDG_DATA_HOME),$(HOME)/.local/share)
 
 .PHONY: train test build fuzz soak guest builtin-model smollm2 check bench install-completions clean tools

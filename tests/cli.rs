@@ -300,6 +300,59 @@ fn manual_pages_are_one_a_command() {
     assert!(refused(dir.path(), &["man", "file"]).contains("file"));
 }
 
+#[test]
+fn doctor_tells_what_a_bug_report_needs() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir_all(dir.path().join("hf/hub/models--owner--name")).unwrap();
+    let blob = fs::File::create(dir.path().join("hf/hub/models--owner--name/blob")).unwrap();
+    blob.set_len(300_000_000).unwrap();
+    let output = program(dir.path()).env("HF_HOME", dir.path().join("hf")).args(["doctor", "--json"]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let examined: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(examined["version"], env!("CARGO_PKG_VERSION"));
+    assert!(examined.as_object().unwrap().contains_key("commit"));
+    let findings = examined["findings"].as_array().unwrap();
+    let finding = |subject: &str| {
+        let found = findings.iter().find(|finding| finding["subject"] == subject);
+        found.unwrap_or_else(|| panic!("no {subject} in {findings:?}"))
+    };
+    for (subject, words) in [
+        ("program", "commit "),
+        ("processor", " cores, "),
+        ("memory", " GB free of "),
+        ("gpu", ""),
+        ("device", ""),
+        ("precision", "f32"),
+        ("model", "inside this program"),
+        ("model cache", "1 models, 0.3 GB"),
+        ("disk", " GB free for runs"),
+        ("sandbox cache", " MB)"),
+        ("sandbox", "median "),
+        ("fuel", "Gfuel a second"),
+        ("reward order", "greedy"),
+    ] {
+        assert!(finding(subject)["finding"].as_str().unwrap().contains(words), "{}", finding(subject));
+    }
+    for finding in findings {
+        assert_eq!(finding["level"] == "ok", finding["advice"].is_null(), "{finding}");
+    }
+    assert!(examined["reward"]["players"].as_array().unwrap().len() > 4);
+}
+
+#[test]
+fn doctor_says_what_to_do_about_a_model_that_is_not_there() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("model.gguf"), "").unwrap();
+    let output = program(dir.path()).args(["doctor", "--model", "modle.gguf"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let problem =
+        text.lines().position(|line| line.starts_with("problem   model ")).unwrap_or_else(|| panic!("{text}"));
+    let advice = text.lines().skip(problem + 1).find(|line| line.contains("-> ")).unwrap();
+    assert!(advice.trim().starts_with("-> did you mean `model.gguf`?"), "{text}");
+    assert!(text.lines().any(|line| line.starts_with("greedy") && line.contains('\u{2501}')), "a chart: {text}");
+}
+
 fn eval(directory: &Path, arguments: &[&str]) -> String {
     let small = ["eval", "--samples", "20", "--games", "2", "--report-games", "3"];
     let quick = ["--set", "sandbox.game_seconds=0.02", "--set", "rollout.max_completion_length=160"];

@@ -84,9 +84,11 @@ fn command() -> Command {
     Cli::command().mut_subcommands(options::with_defaults)
 }
 
-/// Runs the program on the arguments of the process.
-pub fn run() -> ExitCode {
-    let parsed = command().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
+/// Runs the program on the arguments of the process. `commit` is what it was built from, where the build knows.
+pub fn run(commit: Option<&'static str>) -> ExitCode {
+    let version = commit.map(|commit| format!("{} ({commit})", env!("CARGO_PKG_VERSION")));
+    let command = command().version(version.unwrap_or_else(|| env!("CARGO_PKG_VERSION").to_owned()));
+    let parsed = command.try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
     let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => {
@@ -104,7 +106,7 @@ pub fn run() -> ExitCode {
         Commands::Play(args) => args.run(&console),
         Commands::Report(args) => args.run(&console),
         Commands::ExportCompletions(args) => args.run(),
-        Commands::Doctor(args) => args.run(&console),
+        Commands::Doctor(args) => args.run(&console, commit),
         Commands::Config(args) => args.run(),
         Commands::Corpus(args) => args.run(),
         Commands::Completions(args) => args.run(),

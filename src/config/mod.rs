@@ -49,11 +49,7 @@ pub const PRESETS: &[Preset] = &[
         about: "Qwen2.5-Coder-0.5B on one GPU with 24 GB",
         layers: &[LLM, include_str!("presets/gpu-24gb.toml")],
     },
-    Preset {
-        name: "h200",
-        about: "Qwen2.5-Coder-1.5B on one H200",
-        layers: &[LLM, include_str!("presets/h200.toml")],
-    },
+    Preset { name: "h200", about: "Qwen2.5-Coder-1.5B on one H200", layers: &[LLM, include_str!("presets/h200.toml")] },
 ];
 
 /// Dotted names of all keys, in the order of `default.toml`.
