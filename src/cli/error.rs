@@ -2,8 +2,10 @@
 
 use std::error::Error;
 use std::fmt::Display;
+use std::path::Path;
 use std::process::ExitCode;
 
+use super::near;
 use crate::config::ConfigError;
 
 /// Exit code of a run that its guard stopped.
@@ -45,6 +47,11 @@ impl CliError {
     /// The user's mistake, with a way out.
     pub fn user_hint(error: impl Display, hint: impl Into<String>) -> CliError {
         CliError::User { message: error.to_string(), hint: Some(hint.into()) }
+    }
+
+    /// The user's mistake with a path: where nothing is there, what nearly has its name.
+    pub fn user_path(error: impl Display, path: &Path) -> CliError {
+        CliError::User { message: error.to_string(), hint: near::path_hint(path) }
     }
 
     /// The machine's or the program's fault.

@@ -29,41 +29,42 @@ const NO_BASELINE: &str = "none";
 /// others. Numbers in brackets are 95 % bootstrap intervals over programs; over games, for a single program.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  grpo-2048 eval                                                  the built-in model, untrained
+  grpo-2048 eval                                        the built-in model
   grpo-2048 eval --model runs/train-001/checkpoint-40 --against builtin
-  grpo-2048 eval --model runs/train-001/checkpoint-40 --against builtin --best-of 2560
-                                                                  as many programs as 40 steps of 64 have drawn
-  grpo-2048 eval --samples 64 --report-games 0 --json             quick, every program with its scores")]
+  grpo-2048 eval --model runs/train-001/checkpoint-40 --against builtin \\
+                 --best-of 2560                         as many programs as 40
+                                                        steps of 64 have drawn
+  grpo-2048 eval --samples 64 --report-games 0 --json   quick, every program")]
 pub struct EvalArgs {
     /// "builtin", a Hugging Face id, a local directory (a checkpoint too), or a .gguf file
-    #[arg(long, value_name = "M")]
+    #[arg(long, value_name = "M", help_heading = "Models")]
     model: Option<String>,
     /// PEFT adapter to put on the model
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = "Models")]
     adapter: Option<PathBuf>,
     /// Another model to evaluate alike, or a PEFT adapter on the same model; may be repeated
-    #[arg(long, value_name = "M")]
+    #[arg(long, value_name = "M", help_heading = "Models")]
     against: Vec<String>,
     /// "auto", "cpu", "cuda" or "cuda:N"
-    #[arg(long, value_name = "D")]
+    #[arg(long, value_name = "D", help_heading = "Models")]
     device: Option<String>,
     /// Programs sampled from each model
-    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 256, help_heading = "Programs", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     samples: u32,
     /// Selection games each of them plays
-    #[arg(long, value_name = "K", default_value_t = SELECTION as u32, value_parser = clap::value_parser!(u32).range(1..=SELECTION as i64))]
+    #[arg(long, value_name = "K", default_value_t = SELECTION as u32, help_heading = "Games", value_parser = clap::value_parser!(u32).range(1..=SELECTION as i64))]
     games: u32,
     /// Games on other boards that the best ones play, for best@n; 0: no best@n
-    #[arg(long, value_name = "K", default_value_t = 32, value_parser = clap::value_parser!(u32).range(0..=REPORT as i64))]
+    #[arg(long, value_name = "K", default_value_t = 32, help_heading = "Games", value_parser = clap::value_parser!(u32).range(0..=REPORT as i64))]
     report_games: u32,
     /// Also the best of N programs of each --against model (of the model itself without one), found by halving
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", help_heading = "Programs", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     best_of: Option<u32>,
-    /// Native strategies on the same boards: any of random, cycle, greedy, or none
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "random,cycle,greedy", value_parser = baseline_names())]
+    /// Native strategies on the same boards, parted by commas
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "random,cycle,greedy", help_heading = "Games", value_parser = baseline_names())]
     baselines: Vec<String>,
     /// One JSON object with every program and its scores, instead of tables
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     json: bool,
     #[command(flatten)]
     workers: WorkerArgs,

@@ -16,11 +16,15 @@ use crate::report::{LoggedCompletion, RunReader, completion_files, read_completi
 ///
 /// Columns as in the completions tables of TRL, in its order: step, prompt, completion, one column for each part of the
 /// reward, advantage; then reward, style, verdict, mean_score and max_tile. The ending of the file chooses the format:
-/// .csv, or .jsonl. Both turn into parquet with one line:
-///   polars.read_ndjson("completions.jsonl").write_parquet("completions.parquet")
-///   pandas.read_csv("completions.csv").to_parquet("completions.parquet")
+/// .csv, or .jsonl.
 #[derive(Debug, Args)]
-#[command(verbatim_doc_comment)]
+#[command(after_help = "Examples:
+  grpo-2048 export-completions runs/train-001 --output t.csv
+  grpo-2048 export-completions runs/train-001 --output t.jsonl
+
+In Python:
+  polars.read_ndjson(\"t.jsonl\").write_parquet(\"t.parquet\")
+  pandas.read_csv(\"t.csv\").to_parquet(\"t.parquet\")")]
 pub struct ExportCompletionsArgs {
     /// Directory that the run writes to
     #[arg(value_name = "RUN")]

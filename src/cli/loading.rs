@@ -1,6 +1,8 @@
 //! The model and the prompts, loaded the way every command wants them.
 
-use super::CliError;
+use std::path::Path;
+
+use super::{CliError, near};
 use crate::config::Config;
 use crate::metrics::Console;
 use crate::policy::{self, Device, Policy, PolicyError};
@@ -22,7 +24,11 @@ pub fn policy_of(flag: &str, config: &Config, device: &Device) -> Result<Policy,
     let seed = Seed::root(config.train.seed).child(Purpose::Init, 0);
     Policy::load(&config.model, seed, device).map_err(|error| match error {
         PolicyError::Tensor(_) => CliError::run(error),
-        other => CliError::user(format!("{flag} {}: {other}", config.model.model)),
+        other => {
+            let adapter = Path::new(&config.model.adapter);
+            let hint = near::model_hint(&config.model.model).or_else(|| near::path_hint(adapter));
+            CliError::User { message: format!("{flag} {}: {other}", config.model.model), hint }
+        }
     })
 }
 

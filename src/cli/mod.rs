@@ -4,6 +4,7 @@
 //! decides nothing that a result depends on.
 
 mod bench;
+mod completions;
 mod config;
 mod corpus;
 mod doctor;
@@ -12,6 +13,8 @@ mod eval;
 mod export_completions;
 mod interrupt;
 mod loading;
+mod man;
+mod near;
 mod options;
 mod output;
 mod page;
@@ -26,26 +29,34 @@ mod train;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
 pub use error::CliError;
 
 use crate::metrics::Console;
 
+/// What the program is called.
+const NAME: &str = "grpo-2048";
+
 /// Teach a language model to write programs, by running them
 ///
 /// A model writes Python functions that play 2048; each plays in a sandbox; the scores are the rewards, and the
 /// rewards move the model (GRPO).
 #[derive(Debug, Parser)]
-#[command(name = "grpo-2048", version, max_term_width = 110, subcommand_required = true, arg_required_else_help = true)]
-#[command(after_help = "Start with:
+#[command(name = NAME, version, max_term_width = 110, subcommand_required = true, arg_required_else_help = true)]
+#[command(after_help = "Examples:
   grpo-2048 train              train the built-in model, about ten minutes on two cores
   grpo-2048 score strategy.py  how well does this program play?
   grpo-2048 doctor             is this machine ready?
+  grpo-2048 COMMAND --help     every command has examples of its own
 
-Exit codes: 0 done, 1 the run failed, 2 wrong input, 3 stopped by the guard (it can no longer learn),
-  130 interrupted (after a checkpoint).")]
+Exit codes:
+  0    done
+  1    the run failed
+  2    wrong input
+  3    stopped by the guard: it can no longer learn
+  130  interrupted, after a checkpoint")]
 struct Cli {
     #[command(subcommand)]
     command: Commands,
@@ -67,11 +78,19 @@ enum Commands {
     Config(config::ConfigArgs),
     Corpus(corpus::CorpusArgs),
     Bench(bench::BenchArgs),
+    Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
 }
 
-/// Runs the program on the arguments of the process.
-pub fn run() -> ExitCode {
-    let command = Cli::command().mut_subcommands(options::with_defaults);
+/// All commands, as help, completions and manual pages describe them.
+fn command() -> Command {
+    Cli::command().mut_subcommands(options::with_defaults)
+}
+
+/// Runs the program on the arguments of the process. `commit` is what it was built from, where the build knows.
+pub fn run(commit: Option<&'static str>) -> ExitCode {
+    let version = commit.map(|commit| format!("{} ({commit})", env!("CARGO_PKG_VERSION")));
+    let command = command().version(version.unwrap_or_else(|| env!("CARGO_PKG_VERSION").to_owned()));
     let parsed = command.try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
     let cli = match parsed {
         Ok(cli) => cli,
@@ -90,10 +109,12 @@ pub fn run() -> ExitCode {
         Commands::Play(args) => args.run(&console),
         Commands::Report(args) => args.run(&console),
         Commands::ExportCompletions(args) => args.run(),
-        Commands::Doctor(args) => args.run(&console),
+        Commands::Doctor(args) => args.run(&console, commit),
         Commands::Config(args) => args.run(),
         Commands::Corpus(args) => args.run(),
         Commands::Bench(args) => args.run(&console),
+        Commands::Completions(args) => args.run(),
+        Commands::Man(args) => args.run(),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Command};
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, Args, Command};
 
 use super::CliError;
-use crate::config::{Config, ConfigError, Layers};
+use crate::config::{Config, ConfigError, Layers, PRESETS};
 use crate::policy::Tokenizer;
 use crate::prompt::PromptKind;
 
@@ -41,9 +42,14 @@ pub struct SourceArgs {
     /// One setting, such as grpo.beta=0.04; may be repeated
     #[arg(long, value_name = "SECTION.KEY=VALUE")]
     pub set: Vec<String>,
-    /// "builtin" or "llm"; without it the model decides
-    #[arg(long, value_name = "NAME")]
+    /// Settings to start from, see `config --help`; without it the model decides between builtin and llm
+    #[arg(long, value_name = "NAME", value_parser = preset_names())]
     pub preset: Option<String>,
+}
+
+/// Names of the presets, for an argument.
+pub fn preset_names() -> PossibleValuesParser {
+    PRESETS.iter().map(|preset| preset.name).collect::<Vec<_>>().into()
 }
 
 /// How many games run at once. The numbers are the same whatever is chosen.
@@ -126,7 +132,7 @@ impl SourceArgs {
     fn lay(&self, layers: &mut Layers, flags: &Flags) -> Result<(), CliError> {
         if let Some(path) = &self.config {
             let text = std::fs::read_to_string(path)
-                .map_err(|error| CliError::user(format!("--config {}: {error}", path.display())))?;
+                .map_err(|error| CliError::user_path(format!("--config {}: {error}", path.display()), path))?;
             layers.text(&path.display().to_string(), &text)?;
         }
         for assignment in &self.set {
@@ -152,8 +158,8 @@ fn is_builtin_dir(dir: &Path) -> bool {
     tokenizer.is_some_and(|tokenizer| PromptKind::of(&tokenizer, true) == PromptKind::Builtin)
 }
 
-/// Adds `[default: ...]` to the help of every argument that stands for a key and has no default of its own, from where
-/// the defaults are kept.
+/// Ends the help of every argument in its default and its possible values, on the same line. The default of an argument
+/// that stands for a key comes from where the defaults are kept.
 pub fn with_defaults(command: Command) -> Command {
     let table = |preset: &str| {
         let config = Config::preset(preset).expect("presets are tested");
@@ -161,20 +167,31 @@ pub fn with_defaults(command: Command) -> Command {
     };
     let (builtin, llm) = (table("builtin"), table("llm"));
     command.mut_args(|arg| {
-        let Some((_, key)) = KEYS.iter().find(|(name, _)| arg.get_id().as_str() == *name) else { return arg };
-        if !arg.get_default_values().is_empty() {
-            return arg;
+        let mut help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+        if let Some(default) = default_note(&arg, &builtin, &llm) {
+            help.push_str(&format!(" [default: {default}]"));
         }
-        let (section, name) = key.split_once('.').expect("keys are dotted");
-        let (ours, theirs) = (plain(&builtin[section][name]), plain(&llm[section][name]));
-        let note = match (ours.as_str(), ours == theirs) {
-            ("", _) => return arg,
-            (_, true) => format!("[default: {ours}]"),
-            (_, false) => format!("[default: {ours}; llm: {theirs}]"),
-        };
-        let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
-        arg.help(format!("{help} {note}"))
+        let values: Vec<String> = arg.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect();
+        if !values.is_empty() && arg.get_action().takes_values() {
+            help.push_str(&format!(" [possible values: {}]", values.join(", ")));
+        }
+        arg.help(help).hide_default_value(true).hide_possible_values(true)
     })
+}
+
+fn default_note(arg: &Arg, builtin: &toml::Table, llm: &toml::Table) -> Option<String> {
+    let own: Vec<_> = arg.get_default_values().iter().map(|value| value.to_string_lossy()).collect();
+    if !own.is_empty() {
+        return arg.get_action().takes_values().then(|| own.join(","));
+    }
+    let (_, key) = KEYS.iter().find(|(name, _)| arg.get_id().as_str() == *name)?;
+    let (section, name) = key.split_once('.').expect("keys are dotted");
+    let (ours, theirs) = (plain(&builtin[section][name]), plain(&llm[section][name]));
+    match (ours.as_str(), ours == theirs) {
+        ("", _) => None,
+        (_, true) => Some(ours),
+        (_, false) => Some(format!("{ours}; llm: {theirs}")),
+    }
 }
 
 fn plain(value: &toml::Value) -> String {

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use clap::Args;
 
-use super::{CliError, interrupt, output};
+use super::{CliError, interrupt, near, output};
 use crate::metrics::Console;
 use crate::report::{Follower, Refresh, ReportError, RunReader, RunView, html};
 
@@ -20,24 +20,24 @@ const PAGE: &str = "report.html";
 /// settings in which they differ. The page needs no network, and may be made while a run goes on.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  grpo-2048 report runs/train-001                       writes runs/train-001/report.html
-  grpo-2048 report runs/train-001 runs/train-002        compares; writes report.html here
-  grpo-2048 report runs/train-001 --follow --open       in the browser, renewed while the run writes")]
+  grpo-2048 report runs/train-001                  writes runs/train-001/report.html
+  grpo-2048 report runs/train-001 runs/train-002   compares; writes report.html here
+  grpo-2048 report runs/train-001 --follow --open  in the browser, as the run writes")]
 pub struct ReportArgs {
     /// Directories that runs write to
     #[arg(value_name = "DIR", required = true)]
     runs: Vec<PathBuf>,
     /// Where to write the page
-    #[arg(long, short, value_name = "FILE", conflicts_with = "follow")]
+    #[arg(long, short, value_name = "FILE", conflicts_with = "follow", help_heading = "Page")]
     output: Option<PathBuf>,
     /// Serve the page on this machine (127.0.0.1) until Ctrl-C; it renews itself while the runs write
-    #[arg(long)]
+    #[arg(long, help_heading = "Page")]
     follow: bool,
     /// Port of --follow; 0 takes a free one
-    #[arg(long, value_name = "PORT", default_value_t = 2048, requires = "follow")]
+    #[arg(long, value_name = "PORT", default_value_t = 2048, requires = "follow", help_heading = "Page")]
     port: u16,
     /// Open the page in the browser
-    #[arg(long)]
+    #[arg(long, help_heading = "Page")]
     open: bool,
 }
 
@@ -92,6 +92,11 @@ impl ReportArgs {
 pub(super) fn report_error(error: ReportError) -> CliError {
     if !error.is_user() {
         return CliError::run(error);
+    }
+    if let ReportError::Missing { path } = &error
+        && let Some(hint) = near::path_hint(path)
+    {
+        return CliError::user_hint(error, hint);
     }
     let runs = fs::read_dir(crate::train::run_dir::RUNS).into_iter().flatten().flatten();
     let mut there: Vec<String> =

@@ -1,91 +1,161 @@
-//! `grpo-2048 play`: watch one game.
+//! `grpo-2048 play`: watch a game, or two programs on the same board.
 //!
-//! The game is played first, in the sandbox, and then shown: the moves on record replayed on the host's own board.
+//! The games are played first, in the sandbox, and then shown: the moves on record replayed on the host's own board.
 
-use std::path::PathBuf;
+mod panel;
+
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
 
 use super::options::{Flags, SourceArgs};
 use super::{CliError, output, playing, score};
-use crate::environment::{Game, Move, Outcome};
-use crate::metrics::{Console, Stream, board_lines};
+use crate::arena::Evaluation;
+use crate::environment::Outcome;
+use crate::metrics::Console;
 use crate::program::Program;
 
-/// Lines a board takes on the screen, heading included.
-const FRAME_LINES: usize = 5;
+use panel::{Layout, Panel, frame};
 
-/// Watch a program play one game on a coloured board
+/// Watch a program play one game on a coloured board, or two programs beside each other
 ///
-/// Without a terminal the last board alone is printed.
+/// Two programs start on the same board and get the same chance. Without a terminal the last boards alone are printed.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  grpo-2048 play mine.py --seed 7 --delay-ms 20")]
+#[command(after_help = "Examples:
+  grpo-2048 play mine.py --seed 7 --delay-ms 20
+  grpo-2048 play mine.py theirs.py
+  grpo-2048 play mine.py theirs.py | cat      how it ended, without watching")]
 pub struct PlayArgs {
-    /// Python file with a function strategy(board)
-    #[arg(value_name = "FILE.py")]
-    file: PathBuf,
+    /// Python files with a function strategy(board), one or two
+    #[arg(value_name = "FILE.py", required = true, num_args = 1..=2)]
+    files: Vec<PathBuf>,
     /// Root of the board; `score` with this seed plays it as its first game
-    #[arg(long, value_name = "S", default_value_t = 0)]
+    #[arg(long, value_name = "S", default_value_t = 0, help_heading = "Game")]
     seed: u64,
     /// Milliseconds between moves
-    #[arg(long, value_name = "D", default_value_t = 60)]
+    #[arg(long, visible_alias = "delay", value_name = "D", default_value_t = 60, help_heading = "Game")]
     delay_ms: u64,
     #[command(flatten)]
     source: SourceArgs,
 }
 
+/// A program and the game it played.
+struct Contestant {
+    /// The file, as it was named.
+    name: String,
+    /// The game; why there is none otherwise.
+    played: Result<Outcome, String>,
+    /// Fuel that the game could have used.
+    budget_fuel: f64,
+}
+
 impl PlayArgs {
     /// Plays, then shows.
     pub fn run(self, console: &Console) -> Result<(), CliError> {
-        let text = score::read_program(&self.file)?;
+        let texts: Vec<String> = self.files.iter().map(|path| score::read_program(path)).collect::<Result<_, _>>()?;
         let mut flags = Flags::default();
         flags.add("games", Some(1_u32)).add("parallel_rewards", Some(0_u32));
         let config = self.source.resolve(&flags)?;
         let arena = playing::open_arena(&config, console)?;
         let wait = console.wait("playing");
         let mut scoring = arena.begin();
-        scoring.submit(0, Program::from_text(&text), &score::game_seeds(self.seed, 1));
+        for (index, text) in texts.iter().enumerate() {
+            scoring.submit(index, Program::from_text(text), &score::game_seeds(self.seed, 1));
+        }
         let evaluations = scoring.finish().map_err(CliError::run)?;
         drop(wait);
-        let verdict = &evaluations[0].verdict;
-        if let Some(reason) = verdict.reason() {
-            return output::print(&format!("{}: {}: {reason}\n", self.file.display(), verdict.name()));
-        }
-        let outcome = &evaluations[0].games[0];
-        if console::Term::stdout().is_term() {
-            animate(outcome, Duration::from_millis(self.delay_ms))?;
-        } else {
-            output::print(&board_lines(&outcome.final_board, Stream::Stdout))?;
-        }
-        let share = outcome.fuel as f64 / (config.sandbox.game_seconds * grpo_sandbox::FUEL_PER_SECOND as f64);
-        output::print(&format!(
-            "{}: score {}, best tile {}, {} moves, {:.2} Gfuel ({:.0}% of the budget)\n",
-            outcome.ending.name(),
-            outcome.score,
-            outcome.max_tile,
-            outcome.moves,
-            outcome.fuel as f64 / 1e9,
-            100.0 * share
-        ))
+        let budget_fuel = config.sandbox.game_seconds * grpo_sandbox::FUEL_PER_SECOND as f64;
+        let played = self.files.iter().zip(&evaluations);
+        let contestants: Vec<Contestant> =
+            played.map(|(path, evaluation)| Contestant::new(path, evaluation, budget_fuel)).collect();
+        show(&contestants, Duration::from_millis(self.delay_ms))?;
+        output::print(&result(&contestants))
     }
 }
 
-/// Shows every move of a game on record.
-fn animate(outcome: &Outcome, delay: Duration) -> Result<(), CliError> {
-    let terminal = console::Term::stdout();
-    let mut game = Game::new(outcome.seed);
-    let mut last = ' ';
-    for (number, letter) in std::iter::once(None).chain(outcome.moves_text.chars().map(Some)).enumerate() {
-        if let Some(letter) = letter {
-            let Some(direction) = Move::from_text(letter.encode_utf8(&mut [0; 4])) else { continue };
-            game.play(direction);
-            last = letter;
-            std::thread::sleep(delay);
-            terminal.clear_last_lines(FRAME_LINES).map_err(CliError::run)?;
-        }
-        let heading = format!("move {number:>4} {last}   score {}\n", game.score());
-        output::print(&format!("{heading}{}", board_lines(&game.board().cells(), Stream::Stdout)))?;
+impl Contestant {
+    fn new(path: &Path, evaluation: &Evaluation, budget_fuel: f64) -> Contestant {
+        let played = match evaluation.verdict.reason() {
+            Some(reason) => Err(format!("{}: {reason}", evaluation.verdict.name())),
+            None => Ok(evaluation.games[0].clone()),
+        };
+        Contestant { name: path.display().to_string(), played, budget_fuel }
     }
-    Ok(())
+
+    /// How it ended, short enough for a panel.
+    fn closing(&self) -> String {
+        match &self.played {
+            Ok(outcome) => format!("{}, {}", outcome.ending.name(), self.fuel(outcome)),
+            Err(reason) => reason.clone(),
+        }
+    }
+
+    fn fuel(&self, outcome: &Outcome) -> String {
+        format!("{:.0}% of the fuel", 100.0 * outcome.fuel as f64 / self.budget_fuel)
+    }
+
+    /// All figures of the game.
+    fn result(&self) -> String {
+        match &self.played {
+            Ok(outcome) => format!(
+                "{}: score {}, best tile {}, {} moves, {:.2} Gfuel ({:.0}% of the budget)",
+                outcome.ending.name(),
+                outcome.score,
+                outcome.max_tile,
+                outcome.moves,
+                outcome.fuel as f64 / 1e9,
+                100.0 * outcome.fuel as f64 / self.budget_fuel
+            ),
+            Err(reason) => reason.clone(),
+        }
+    }
+}
+
+/// Shows every move on a terminal with room for it, and the last boards elsewhere.
+fn show(contestants: &[Contestant], delay: Duration) -> Result<(), CliError> {
+    let mut panels: Vec<Panel<'_>> = contestants.iter().map(Panel::new).collect();
+    let terminal = console::Term::stdout();
+    let (rows, columns) = terminal.size();
+    let layout = Layout::fit(panels.len(), columns.into(), rows.into()).filter(|_| terminal.is_term());
+    let Some(layout) = layout else {
+        for panel in &mut panels {
+            while panel.step() {}
+        }
+        return output::print(&frame(&panels, Layout::PLAIN));
+    };
+    let mut text = frame(&panels, layout);
+    output::print(&text)?;
+    loop {
+        let moved = panels.iter_mut().fold(false, |moved, panel| panel.step() | moved);
+        if !moved {
+            return Ok(());
+        }
+        std::thread::sleep(delay);
+        // What is on the screen is written over, not cleared: nothing flickers.
+        terminal.move_cursor_up(text.lines().count()).map_err(CliError::run)?;
+        text = frame(&panels, layout);
+        output::print(&text)?;
+    }
+}
+
+/// The figures of each game, and of two the difference.
+fn result(contestants: &[Contestant]) -> String {
+    let [first, second] = contestants else {
+        return contestants.iter().map(|only| format!("{}: {}\n", only.name, only.result())).collect();
+    };
+    let width = first.name.chars().count().max(second.name.chars().count());
+    let line = |contestant: &Contestant| format!("{:<width$}  {}\n", contestant.name, contestant.result());
+    let mut text = format!("\n{}{}", line(first), line(second));
+    if let (Ok(left), Ok(right)) = (&first.played, &second.played) {
+        let (ahead, more, less) = match left.score >= right.score {
+            true => (first, left.score, right.score),
+            false => (second, right.score, left.score),
+        };
+        text.push_str(&match more - less {
+            0 => "equal scores\n".to_owned(),
+            difference => format!("{} is ahead by {difference}\n", ahead.name),
+        });
+    }
+    text
 }

@@ -62,6 +62,18 @@ fn line(report: &Report, seconds: f64) -> String {
     format!("reward check: {} reference players in order, {order} ({seconds:.1} s)", report.players.len())
 }
 
+/// What to do about a finding: the setting that explains it, if one does.
+pub fn advice(finding: &Finding) -> Option<String> {
+    match (&finding.setting, finding.level) {
+        (_, Level::Ok) => None,
+        (Some(setting), _) => {
+            Some(format!("{} = {} explains it; the default is {}", setting.key, setting.found, setting.default))
+        }
+        (None, Level::Problem) => Some("no setting explains it: a bug of grpo-2048, please report it".to_owned()),
+        (None, Level::Warning) => Some("a run may start; look at its rewards now and then".to_owned()),
+    }
+}
+
 /// What was found, and the setting behind it.
 pub fn explained(finding: &Finding) -> String {
     match &finding.setting {

@@ -23,21 +23,21 @@ const REASON_WIDTH: usize = 60;
 /// Each file holds a Python function `strategy(board)` that returns "W", "A", "S" or "D". All files play the same
 /// boards. Scores depend on the file, the seed and the budget alone, never on the machine or the number of workers.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  grpo-2048 score mine.py theirs.py --games 50\n  grpo-2048 score *.py --json | jq -s 'sort_by(.mean_score)'"
-)]
+#[command(after_help = "Examples:
+  grpo-2048 score mine.py theirs.py --games 50
+  grpo-2048 score *.py --json | jq -s 'sort_by(.mean_score)'")]
 pub struct ScoreArgs {
     /// Python files
     #[arg(value_name = "FILE.py", required = true)]
     files: Vec<PathBuf>,
     /// Games each program plays
-    #[arg(long, value_name = "K", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "K", default_value_t = 10, help_heading = "Games", value_parser = clap::value_parser!(u32).range(1..))]
     games: u32,
     /// Root of the boards
-    #[arg(long, value_name = "S", default_value_t = 0)]
+    #[arg(long, value_name = "S", default_value_t = 0, help_heading = "Games")]
     seed: u64,
     /// One JSON object a line, in the order of the files, instead of a table
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     json: bool,
     #[command(flatten)]
     workers: WorkerArgs,
@@ -87,7 +87,8 @@ pub fn read_program(path: &Path) -> Result<String, CliError> {
     if path.is_dir() {
         return Err(CliError::user_hint(format!("{}: is a directory", path.display()), "expected a Python file"));
     }
-    let bytes = std::fs::read(path).map_err(|error| CliError::user(format!("{}: {error}", path.display())))?;
+    let bytes =
+        std::fs::read(path).map_err(|error| CliError::user_path(format!("{}: {error}", path.display()), path))?;
     String::from_utf8(bytes).map_err(|error| {
         let offset = error.utf8_error().valid_up_to();
         CliError::user_hint(

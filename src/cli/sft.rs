@@ -20,24 +20,25 @@ const LINE_STEPS: usize = 50;
 /// Writes a model directory in Hugging Face layout, which `train --model DIR` takes. A run that was stopped goes on
 /// where it was when the same command is given again.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  grpo-2048 sft\n  grpo-2048 sft --output-dir runs/small --total-tokens 2000000\n  grpo-2048 train --model runs/sft"
-)]
+#[command(after_help = "Examples:
+  grpo-2048 sft
+  grpo-2048 sft --output-dir runs/small --total-tokens 2000000
+  grpo-2048 train --model runs/sft")]
 pub struct SftArgs {
     /// Where to write the model and its checkpoints
-    #[arg(long, value_name = "DIR", default_value = "runs/sft")]
+    #[arg(long, value_name = "DIR", default_value = "runs/sft", help_heading = "Run")]
     output_dir: PathBuf,
     /// Root of all chance
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", help_heading = "Run")]
     seed: Option<u32>,
     /// Tokens seen in all
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = "Run")]
     total_tokens: Option<u32>,
     /// Peak learning rate
-    #[arg(long, value_name = "F")]
+    #[arg(long, value_name = "F", help_heading = "Run")]
     sft_learning_rate: Option<f64>,
     /// "auto", "cpu", "cuda" or "cuda:N"
-    #[arg(long, value_name = "D")]
+    #[arg(long, value_name = "D", help_heading = "Run")]
     device: Option<String>,
     #[command(flatten)]
     source: SourceArgs,

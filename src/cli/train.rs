@@ -22,15 +22,20 @@ use crate::train::{Run, TrainError};
 /// better ones of each group. Without arguments it trains the built-in model.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  grpo-2048 train                                 the built-in model, about ten minutes on two cores
-  grpo-2048 train --sequential --steps 2          look at every program as it is scored
+  grpo-2048 train                                 the built-in model, about ten
+                                                  minutes on two cores
+  grpo-2048 train --sequential --steps 2          look at every program
   grpo-2048 train --model smollm2.gguf --steps 3  a language model, with LoRA
   grpo-2048 train --model Qwen/Qwen2.5-Coder-0.5B-Instruct --device cuda
   grpo-2048 train --resume latest --steps 200     go on with the newest run
   grpo-2048 train --steps 2 --trace step.json     see who did what when, in Perfetto
 
-Exit codes: 0 done, 1 the run failed, 2 wrong input, 3 stopped by the guard (it can no longer learn),
-  130 interrupted (after a checkpoint).")]
+Exit codes:
+  0    done
+  1    the run failed
+  2    wrong input
+  3    stopped by the guard: it can no longer learn
+  130  interrupted, after a checkpoint")]
 pub struct TrainArgs {
     #[command(flatten)]
     model: ModelArgs,
@@ -192,7 +197,7 @@ impl TrainArgs {
     fn configuration(&self, resumed: Option<&std::path::Path>) -> Result<Config, CliError> {
         let mut flags = self.flags();
         let Some(path) = resumed else { return self.source.resolve(&flags) };
-        let recorded = run_dir::recorded_text(path).map_err(CliError::user)?;
+        let recorded = run_dir::recorded_text(path).map_err(|error| CliError::user_path(error, path))?;
         flags.add("output_dir", Some(path.display().to_string()));
         self.source.resolve_over(&recorded, path, &flags)
     }

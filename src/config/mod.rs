@@ -6,6 +6,7 @@
 
 mod check;
 mod error;
+mod nearest;
 mod sections;
 
 use std::path::Path;
@@ -14,37 +15,49 @@ use serde::Deserialize;
 use toml::{Table, Value};
 
 pub use error::ConfigError;
+pub use nearest::nearest;
 pub use sections::*;
 
 /// The commented defaults, as `grpo-2048 config` prints them.
 pub const DEFAULT_TOML: &str = include_str!("default.toml");
 
 /// What differs when a real language model is trained instead of the built-in one.
-const LLM_PRESET: &str = r#"
-[model]
-lora_r = 16
-[rollout]
-groups = 2
-max_completion_length = 512
-[arena]
-games = 2
-[reward]
-exponent = 0.5
-[grpo]
-learning_rate = 3e-5
-adam_beta2 = 0.99
-entropy_coef = 0.0
-entropy_target = 0.0
-scale_rewards = "batch"
-micro_batch = 4
-[train]
-max_steps = 200
-game_seconds = 1.0
-eval_samples = 16
-"#;
+const LLM: &str = include_str!("presets/llm.toml");
 
-/// Names of the presets, and the overlay each is.
-pub const PRESETS: &[(&str, &str)] = &[("builtin", ""), ("llm", LLM_PRESET)];
+/// A named starting point: layers of commented TOML over the defaults.
+#[derive(Debug, Clone, Copy)]
+pub struct Preset {
+    /// What `--preset` takes.
+    pub name: &'static str,
+    /// What it is for.
+    pub about: &'static str,
+    /// Later ones win.
+    pub layers: &'static [&'static str],
+}
+
+/// All presets. Those for a machine lie over the one for language models.
+pub const PRESETS: &[Preset] = &[
+    Preset { name: "builtin", about: "the built-in model, in about ten minutes on two cores", layers: &[] },
+    Preset { name: "llm", about: "any language model, with LoRA", layers: &[LLM] },
+    Preset {
+        name: "laptop",
+        about: "SmolLM2-135M on a processor",
+        layers: &[LLM, include_str!("presets/laptop.toml")],
+    },
+    Preset {
+        name: "gpu-24gb",
+        about: "Qwen2.5-Coder-0.5B on one GPU with 24 GB",
+        layers: &[LLM, include_str!("presets/gpu-24gb.toml")],
+    },
+    Preset { name: "h200", about: "Qwen2.5-Coder-1.5B on one H200", layers: &[LLM, include_str!("presets/h200.toml")] },
+];
+
+/// Dotted names of all keys, in the order of `default.toml`.
+pub fn keys() -> Vec<String> {
+    let defaults: Table = DEFAULT_TOML.parse().expect("default.toml is TOML");
+    let sections = defaults.iter().filter_map(|(section, value)| Some((section, value.as_table()?)));
+    sections.flat_map(|(section, keys)| keys.keys().map(move |key| format!("{section}.{key}"))).collect()
+}
 
 /// Collects layers and turns them into a checked [`Config`].
 #[derive(Debug, Clone)]
@@ -61,11 +74,11 @@ impl Default for Layers {
 impl Layers {
     /// Lays a preset over what is there.
     pub fn preset(&mut self, name: &str) -> Result<(), ConfigError> {
-        let Some((_, text)) = PRESETS.iter().find(|(known, _)| *known == name) else {
-            let known: Vec<&str> = PRESETS.iter().map(|(known, _)| *known).collect();
+        let Some(preset) = PRESETS.iter().find(|preset| preset.name == name) else {
+            let known: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
             return Err(ConfigError::UnknownPreset { found: name.into(), known: known.join(", ") });
         };
-        self.text(&format!("preset {name}"), text)
+        preset.layers.iter().try_for_each(|text| self.text(&format!("preset {name}"), text))
     }
 
     /// Lays a TOML file over what is there.
@@ -140,11 +153,8 @@ fn merge(base: &mut Table, layer: Table, origin: &str, path: &str) -> Result<(),
 }
 
 fn unknown(known: &Table, origin: &str, dotted: &str, key: &str) -> ConfigError {
-    let mut candidates: Vec<(f64, &str)> =
-        known.keys().map(|candidate| (strsim::jaro_winkler(candidate, key), candidate.as_str())).collect();
-    candidates.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let hint = match candidates.first() {
-        Some((likeness, nearest)) if *likeness > 0.8 => format!("; did you mean `{nearest}`?"),
+    let hint = match nearest(key, known.keys().map(String::as_str)) {
+        Some(nearest) => format!("; did you mean `{nearest}`?"),
         _ => format!("; known here: {}", known.keys().cloned().collect::<Vec<_>>().join(", ")),
     };
     ConfigError::UnknownKey { origin: origin.into(), key: dotted.into(), hint }

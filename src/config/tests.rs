@@ -2,12 +2,24 @@ use super::*;
 
 #[test]
 fn every_preset_resolves_and_the_resolved_file_gives_it_back() {
-    for (name, _) in PRESETS {
+    for Preset { name, .. } in PRESETS {
         let config = Config::preset(name).unwrap();
         let mut layers = Layers::default();
         layers.text("round trip", &toml::to_string(&config).unwrap()).unwrap();
         assert_eq!(layers.resolve().unwrap(), config, "{name}");
     }
+}
+
+#[test]
+fn a_preset_says_what_it_is_for_and_why_it_differs() {
+    let builtin = Config::preset("builtin").unwrap();
+    for preset in PRESETS.iter().filter(|preset| preset.name != "builtin") {
+        let config = Config::preset(preset.name).unwrap();
+        assert_ne!(config, builtin, "{}", preset.name);
+        assert!(config.model.lora_r > 0 && !preset.about.is_empty(), "{}", preset.name);
+        assert!(preset.layers.iter().all(|text| text.starts_with("# ")), "{}", preset.name);
+    }
+    assert_eq!(Config::preset("h200").unwrap().model.device, "cuda");
 }
 
 #[test]

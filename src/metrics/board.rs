@@ -21,17 +21,58 @@ impl Stream {
     }
 }
 
-/// Four lines, one a row of the board, each ending in a newline.
-pub fn board_lines(board: &[[u32; 4]; 4], stream: Stream) -> String {
+/// How large a tile is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TileSize {
+    /// One line.
+    Small,
+    /// Three lines.
+    Large,
+}
+
+impl TileSize {
+    /// Columns of a board.
+    pub fn board_columns(self) -> usize {
+        4 * self.columns()
+    }
+
+    /// Lines of a board.
+    pub fn board_lines(self) -> usize {
+        4 * self.lines()
+    }
+
+    fn columns(self) -> usize {
+        match self {
+            TileSize::Small => 7,
+            TileSize::Large => 9,
+        }
+    }
+
+    fn lines(self) -> usize {
+        match self {
+            TileSize::Small => 1,
+            TileSize::Large => 3,
+        }
+    }
+}
+
+/// The rows of the board, each line ending in a newline.
+pub fn board_lines(board: &[[u32; 4]; 4], stream: Stream, size: TileSize) -> String {
     let mut text = String::new();
     for row in board {
-        for &tile in row {
-            let (background, foreground) = tile_colours(tile);
-            let label = if tile == 0 { ".".to_owned() } else { tile.to_string() };
-            let cell = format!("{label:^7}");
-            text.push_str(&stream.style().on_color256(background).color256(foreground).apply_to(cell).to_string());
+        for line in 0..size.lines() {
+            for &tile in row {
+                let (background, foreground) = tile_colours(tile);
+                let label = match (line == size.lines() / 2, tile) {
+                    (false, _) => String::new(),
+                    (true, 0) => ".".to_owned(),
+                    (true, tile) => tile.to_string(),
+                };
+                let cell = format!("{label:^width$}", width = size.columns());
+                text.push_str(&stream.style().on_color256(background).color256(foreground).apply_to(cell).to_string());
+            }
+            text.push('\n');
         }
-        text.push('\n');
     }
     text
 }
@@ -82,9 +123,13 @@ mod tests {
 
     #[test]
     fn a_board_shows_every_tile() {
-        let text = board_lines(&[[2, 0, 0, 0], [0, 4, 0, 0], [0, 0, 1024, 0], [0, 0, 0, 131_072]], Stream::Stdout);
-        assert_eq!(text.lines().count(), 4);
-        assert!(["2", "4", "1024", "131072"].iter().all(|tile| text.contains(tile)), "{text}");
+        let board = [[2, 0, 0, 0], [0, 4, 0, 0], [0, 0, 1024, 0], [0, 0, 0, 131_072]];
+        for size in [TileSize::Small, TileSize::Large] {
+            let text = board_lines(&board, Stream::Stdout, size);
+            assert_eq!(text.lines().count(), size.board_lines());
+            assert!(text.lines().all(|line| console::measure_text_width(line) == size.board_columns()), "{text}");
+            assert!(["2", "4", "1024", "131072"].iter().all(|tile| text.contains(tile)), "{text}");
+        }
     }
 
     #[test]

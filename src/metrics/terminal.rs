@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::board::{Stream, board_lines, numbered};
+use super::board::{Stream, TileSize, board_lines, numbered};
 use super::console::TICK;
 use super::event::{EvaluationRecord, RunHeader, ScoredCompletion};
 use super::{Console, Event, Sink, SinkError, StepRecord};
@@ -247,7 +247,7 @@ fn completion_text(completion: &ScoredCompletion) -> String {
     }
     text.push('\n');
     if let Some(board) = &completion.final_board {
-        for line in board_lines(board, stream).lines() {
+        for line in board_lines(board, stream, TileSize::Small).lines() {
             text.push_str(&format!("  {line}\n"));
         }
     }

@@ -3,12 +3,17 @@
 use std::path::PathBuf;
 
 use hf_hub::api::sync::{ApiBuilder, ApiRepo};
-use hf_hub::{Repo, RepoType};
+use hf_hub::{Cache, Repo, RepoType};
 
 use super::{PolicyError, weights};
 
 /// Files that models may come without.
 const OPTIONAL: &[&str] = &["tokenizer_config.json", "generation_config.json", "chat_template.jinja"];
+
+/// Where fetched models are kept: `$HF_HOME/hub`, or the cache of the user.
+pub fn hub_cache_dir() -> PathBuf {
+    Cache::from_env().path().clone()
+}
 
 /// The local directory of a model, its files fetched where they are missing.
 pub(super) fn fetch(model: &str, revision: &str) -> Result<PathBuf, PolicyError> {

@@ -31,6 +31,7 @@ pub use architecture::{DecoderConfig, RopeScaling, SUPPORTED};
 pub use decoder::Decoder;
 pub use device::{Device, device_name, open_device};
 pub use error::PolicyError;
+pub use hub::hub_cache_dir;
 pub use linear::Adapters;
 pub use sampling::Cache;
 pub use tokenizer::Tokenizer;

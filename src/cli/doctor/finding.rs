@@ -1,0 +1,99 @@
+//! What was examined, how it stands, and what to do about it; as lines and as JSON.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+
+use crate::metrics::Stream;
+use crate::preflight::Level;
+
+/// Columns of the word that says how serious a finding is.
+const LEVEL_WIDTH: usize = 8;
+
+/// One line of the report.
+#[derive(Debug, Serialize)]
+pub struct Finding {
+    pub subject: Cow<'static, str>,
+    pub level: Level,
+    pub finding: String,
+    /// What to do about it; null where nothing is to be done.
+    pub advice: Option<String>,
+}
+
+impl Finding {
+    pub fn ok(subject: &'static str, finding: impl Into<String>) -> Finding {
+        Finding { subject: subject.into(), level: Level::Ok, finding: finding.into(), advice: None }
+    }
+
+    pub fn warning(subject: &'static str, finding: impl Into<String>, advice: impl Into<String>) -> Finding {
+        Finding { level: Level::Warning, advice: Some(advice.into()), ..Finding::ok(subject, finding) }
+    }
+
+    pub fn problem(subject: &'static str, finding: impl std::fmt::Display, advice: impl Into<String>) -> Finding {
+        Finding { level: Level::Problem, advice: Some(advice.into()), ..Finding::ok(subject, finding.to_string()) }
+    }
+}
+
+/// All findings, each with its advice below it, in lines of at most `columns` where there is such a limit.
+pub fn text(findings: &[Finding], columns: Option<usize>) -> String {
+    let width = findings.iter().map(|finding| finding.subject.len()).max().unwrap_or(0);
+    let indent = LEVEL_WIDTH + 2 + width + 2;
+    let room = columns.map_or(usize::MAX, |columns| columns.saturating_sub(indent).max(20));
+    let mut text = String::new();
+    for finding in findings {
+        let (word, style) = match finding.level {
+            Level::Ok => ("ok", Stream::Stdout.style().green()),
+            Level::Warning => ("warning", Stream::Stdout.style().yellow()),
+            Level::Problem => ("problem", Stream::Stdout.style().red().bold()),
+        };
+        let mut lines = wrapped(&finding.finding, room);
+        if let Some(advice) = &finding.advice {
+            lines.extend(wrapped(&format!("-> {advice}"), room));
+        }
+        for (number, line) in lines.iter().enumerate() {
+            text.push_str(&match number {
+                0 => format!(
+                    "{}  {:<width$}  {line}\n",
+                    style.apply_to(format!("{word:<LEVEL_WIDTH$}")),
+                    finding.subject
+                ),
+                _ => format!("{:indent$}{line}\n", ""),
+            });
+        }
+    }
+    text
+}
+
+/// Lines of at most `room` characters, broken at blanks.
+fn wrapped(text: &str, room: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let line = lines.last_mut().expect("never empty");
+        if line.is_empty() {
+            line.push_str(word);
+        } else if line.chars().count() + 1 + word.chars().count() <= room {
+            line.push(' ');
+            line.push_str(word);
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advice_stands_below_what_was_found_and_lines_keep_within_the_screen() {
+        let findings = [
+            Finding::ok("disk", "12.0 GB free"),
+            Finding::warning("processor", "1 core, which games and decoding share", "wait longer"),
+        ];
+        let expected = "ok        disk       12.0 GB free\n\
+                        warning   processor  1 core, which games\n                     and decoding share\n                     -> wait longer\n";
+        assert_eq!(console::strip_ansi_codes(&text(&findings, Some(42))), expected);
+        assert_eq!(text(&findings, None).lines().count(), 3);
+    }
+}

@@ -1,0 +1,184 @@
+//! The machine: program, processor, memory, precision, GPU.
+
+use std::fs;
+use std::process::Command;
+
+use super::finding::Finding;
+
+/// Free memory below which even the built-in model may be killed.
+const MEMORY_LOW_BYTES: u64 = 2 << 30;
+
+/// Version and commit, and whether the build is one to train with.
+pub fn program(commit: Option<&str>) -> Finding {
+    let features: Vec<&str> = [("cuda", cfg!(feature = "cuda")), ("mkl", cfg!(feature = "mkl"))]
+        .into_iter()
+        .filter_map(|(name, on)| on.then_some(name))
+        .collect();
+    let line = format!(
+        "grpo-2048 {}, commit {}, {}-{}, features: {}",
+        env!("CARGO_PKG_VERSION"),
+        commit.unwrap_or("unknown (`make build` records it)"),
+        std::env::consts::ARCH,
+        std::env::consts::OS,
+        if features.is_empty() { "none".to_owned() } else { features.join(", ") }
+    );
+    match cfg!(debug_assertions) {
+        true => {
+            Finding::warning("program", format!("{line}; a debug build"), "build with --release, many times faster")
+        }
+        false => Finding::ok("program", line),
+    }
+}
+
+/// Cores, model and instruction sets.
+pub fn processor() -> Finding {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
+    let model = fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| processor_model(&text));
+    let features = processor_features();
+    let sets = if features.is_empty() { std::env::consts::ARCH.to_owned() } else { features.join(" ") };
+    let line = format!("{cores} cores, {}{sets}", model.map_or_else(String::new, |model| format!("{model}, ")));
+    match cores {
+        1 => Finding::warning("processor", line, "games and decoding will share one core; expect half the speed"),
+        _ => Finding::ok("processor", line),
+    }
+}
+
+fn processor_model(cpuinfo: &str) -> Option<String> {
+    let line = cpuinfo.lines().find(|line| line.starts_with("model name"))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
+}
+
+/// Instruction sets that the matrix products choose from.
+fn processor_features() -> Vec<&'static str> {
+    #[cfg(target_arch = "x86_64")]
+    let known = [
+        ("avx2", std::arch::is_x86_feature_detected!("avx2")),
+        ("fma", std::arch::is_x86_feature_detected!("fma")),
+        ("f16c", std::arch::is_x86_feature_detected!("f16c")),
+        ("avx512f", std::arch::is_x86_feature_detected!("avx512f")),
+    ];
+    #[cfg(not(target_arch = "x86_64"))]
+    let known: [(&'static str, bool); 0] = [];
+    known.into_iter().filter_map(|(name, there)| there.then_some(name)).collect()
+}
+
+/// The number format that everything is computed in, and what computes it.
+pub fn precision(on_gpu: bool) -> Finding {
+    let why = "weights, gradients and sampling alike, so the policy that is trained is the one that was sampled";
+    let features = processor_features();
+    let products = match (on_gpu, features.contains(&"avx512f"), features.contains(&"fma")) {
+        (true, ..) => "the GPU",
+        (false, true, _) => "AVX-512",
+        (false, false, true) => "AVX2 and FMA",
+        (false, false, false) if cfg!(target_arch = "x86_64") => {
+            return Finding::warning(
+                "precision",
+                format!("f32: {why}; this processor has neither AVX2 nor FMA"),
+                "matrix products will be several times slower; use a machine made after 2013",
+            );
+        }
+        _ => "this processor's own vectors",
+    };
+    Finding::ok("precision", format!("f32: {why}; matrix products use {products}"))
+}
+
+/// Memory that is left, of what there is for this process.
+pub fn memory() -> Finding {
+    let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let group = ["memory.max", "memory.current"].map(|file| fs::read_to_string(format!("/sys/fs/cgroup/{file}")));
+    let [limit, used] = group.map(|text| text.ok().and_then(|text| text.trim().parse().ok()));
+    let Some(memory) = Memory::read(&meminfo, limit, used) else {
+        return Finding::ok("memory", "this system does not say how much is free");
+    };
+    let line = format!("{:.1} GB free of {:.1} GB", memory.free as f64 / 1e9, memory.total as f64 / 1e9);
+    match memory.free < MEMORY_LOW_BYTES {
+        true => Finding::warning("memory", line, "end other programs, or lower grpo.micro_batch and rollout.groups"),
+        false => Finding::ok("memory", line),
+    }
+}
+
+/// Bytes of memory.
+#[derive(Debug, PartialEq, Eq)]
+struct Memory {
+    total: u64,
+    free: u64,
+}
+
+impl Memory {
+    /// From the text of `/proc/meminfo`, and the limit and use of a container where it has one.
+    fn read(meminfo: &str, limit: Option<u64>, used: Option<u64>) -> Option<Memory> {
+        let field = |name: &str| {
+            let line = meminfo.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+            let kibibytes: u64 = line.split_whitespace().next()?.parse().ok()?;
+            Some(1024 * kibibytes)
+        };
+        let (total, free) = (field("MemTotal")?, field("MemAvailable")?);
+        Some(match (limit, used) {
+            (Some(limit), Some(used)) if limit < total => {
+                Memory { total: limit, free: free.min(limit.saturating_sub(used)) }
+            }
+            _ => Memory { total, free },
+        })
+    }
+}
+
+/// NVIDIA GPUs, by the word of their driver.
+pub fn gpu() -> Finding {
+    let query = ["--query-gpu=name,driver_version,memory.total,memory.free", "--format=csv,noheader,nounits"];
+    let asked = Command::new("nvidia-smi").args(query).output();
+    let text = asked.ok().filter(|output| output.status.success()).map(|output| output.stdout).unwrap_or_default();
+    let gpus: Vec<String> = String::from_utf8_lossy(&text).lines().filter_map(gpu_line).collect();
+    match (gpus.is_empty(), cfg!(feature = "cuda")) {
+        (true, false) => Finding::ok("gpu", "none found; models run on the processor"),
+        (true, true) => Finding::warning(
+            "gpu",
+            "none found (nvidia-smi says nothing), though this build could use one",
+            "install the NVIDIA driver, or give the container its GPU (docker run --gpus all)",
+        ),
+        (false, true) => Finding::ok("gpu", gpus.join("; ")),
+        (false, false) => Finding::warning(
+            "gpu",
+            format!("{}, which this build cannot use", gpus.join("; ")),
+            "build with `cargo build --release --features cuda` (needs nvcc)",
+        ),
+    }
+}
+
+/// A row of nvidia-smi in words.
+fn gpu_line(row: &str) -> Option<String> {
+    let fields: Vec<&str> = row.split(',').map(str::trim).collect();
+    let [name, driver, total, free] = fields.as_slice() else { return None };
+    let gigabytes = |mebibytes: &str| mebibytes.parse().map(|size: f64| size * 1.048_576e-3);
+    Some(match (gigabytes(total), gigabytes(free)) {
+        (Ok(total), Ok(free)) => format!("{name}, driver {driver}, {free:.1} GB free of {total:.1} GB"),
+        _ => format!("{name}, driver {driver}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MEMINFO: &str = "MemTotal:       16384000 kB\nMemFree:          100 kB\nMemAvailable:    8192000 kB\n";
+
+    #[test]
+    fn a_container_has_what_its_limit_leaves() {
+        let gib = |count: u64| count << 30;
+        let all = Memory { total: 16_384_000 << 10, free: 8_192_000 << 10 };
+        assert_eq!(Memory::read(MEMINFO, None, None), Some(all));
+        let limited = Memory { total: gib(4), free: gib(1) };
+        assert_eq!(Memory::read(MEMINFO, Some(gib(4)), Some(gib(3))), Some(limited));
+        let unlimited = Memory::read(MEMINFO, Some(gib(64)), Some(gib(3))).unwrap();
+        assert_eq!(unlimited.free, 8_192_000 << 10);
+        assert_eq!(Memory::read("", None, None), None);
+    }
+
+    #[test]
+    fn a_processor_and_a_gpu_are_told_by_name() {
+        let text = "processor\t: 0\nmodel name\t: Imaginary CPU @ 3.00GHz\nprocessor\t: 1\n";
+        assert_eq!(processor_model(text).as_deref(), Some("Imaginary CPU @ 3.00GHz"));
+        let row = "NVIDIA H200, 550.90.07, 143771, 143000";
+        assert_eq!(gpu_line(row).as_deref(), Some("NVIDIA H200, driver 550.90.07, 149.9 GB free of 150.8 GB"));
+        assert_eq!(gpu_line("NVIDIA-SMI has failed"), None);
+    }
+}

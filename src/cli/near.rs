@@ -1,0 +1,70 @@
+//! Hints for paths that are not there: what lies beside them under nearly the same name.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::config::nearest;
+
+/// "did you mean ...?" for a path that is not there but has a near namesake.
+pub fn path_hint(path: &Path) -> Option<String> {
+    near_path(path).map(|near| did_you_mean(&near.display().to_string()))
+}
+
+/// The same for the name of a model, which may be a path.
+pub fn model_hint(model: &str) -> Option<String> {
+    let named = nearest(model, ["builtin"]).filter(|near| *near != model);
+    named.map(did_you_mean).or_else(|| path_hint(Path::new(model)))
+}
+
+fn did_you_mean(near: &str) -> String {
+    format!("did you mean `{near}`?")
+}
+
+/// The path with every misspelt part replaced by its nearest namesake in the directory before it; `None` when the path
+/// is there, or a part of it is like nothing that is.
+fn near_path(path: &Path) -> Option<PathBuf> {
+    if path.as_os_str().is_empty() || path.exists() {
+        return None;
+    }
+    let mut found = PathBuf::new();
+    for part in path.components() {
+        let next = found.join(part);
+        found = if next.exists() { next } else { found.join(namesake(&found, part.as_os_str().to_str()?)?) };
+    }
+    Some(found)
+}
+
+fn namesake(directory: &Path, name: &str) -> Option<OsString> {
+    let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+    let entries = fs::read_dir(directory).ok()?.flatten();
+    let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    // Of two that are equally near the same one is named every time.
+    names.sort();
+    nearest(name, names.iter().map(String::as_str)).map(OsString::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_part_of_a_path_may_be_misspelt() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join("runs/train-001")).unwrap();
+        fs::write(dir.path().join("strategy.py"), "").unwrap();
+        let near = |path: &str| near_path(&dir.path().join(path));
+        assert_eq!(near("stratgey.py"), Some(dir.path().join("strategy.py")));
+        assert_eq!(near("rnus/train-01"), Some(dir.path().join("runs/train-001")));
+        assert_eq!(near("runs/train-001"), None, "it is there");
+        assert_eq!(near("models/train-001"), None, "nothing is called nearly so");
+        assert_eq!(near("runs/train-001/metrics.jsonl"), None, "an empty directory");
+    }
+
+    #[test]
+    fn a_model_may_be_a_word_or_a_file() {
+        assert_eq!(model_hint("bultin").as_deref(), Some("did you mean `builtin`?"));
+        assert_eq!(model_hint("builtin"), None);
+        assert_eq!(model_hint("nowhere/at-all"), None);
+    }
+}

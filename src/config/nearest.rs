@@ -1,0 +1,25 @@
+//! What a misspelt name was meant to be.
+
+/// Likeness, by Jaro and Winkler, from which one name is taken for a slip of the other.
+const ALIKE: f64 = 0.8;
+
+/// The candidate most like `word`, if it is like enough to be what was meant.
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let likeness = candidates.into_iter().map(|candidate| (strsim::jaro_winkler(candidate, word), candidate));
+    let best = likeness.max_by(|a, b| a.0.total_cmp(&b.0));
+    best.filter(|(likeness, _)| *likeness > ALIKE).map(|(_, candidate)| candidate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_is_recognised_and_another_word_is_not() {
+        let names = ["builtin", "laptop", "h200"];
+        assert_eq!(nearest("buitlin", names), Some("builtin"));
+        assert_eq!(nearest("labtop", names), Some("laptop"));
+        assert_eq!(nearest("enormous", names), None);
+        assert_eq!(nearest("anything", []), None);
+    }
+}
