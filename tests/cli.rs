@@ -53,7 +53,6 @@ fn wrong_input_is_named_with_what_is_allowed() {
         (&["bench", "rewards", "--rounds", "0"], &["--rounds", "0", "1..=1000"]),
         (&["bench", "rewards", "--json", "--csv"], &["--json", "--csv"]),
         (&["bench", "rewards", "--python", "abacus"], &["--python abacus", "name another interpreter"]),
-        (&["bench"], &["Usage: grpo-2048 bench"]),
         (&["score", "nowhere.py"], &["nowhere.py", "No such file"]),
         (&["score", "."], &[".", "is a directory"]),
         (&["score"], &["FILE.py"]),

@@ -147,7 +147,7 @@ fn a_trace_shows_every_worker_and_part_of_the_step_that_was_asked_for() {
 #[test]
 fn without_workers_games_are_on_the_loops_own_track() {
     let dir = tempfile::tempdir().unwrap();
-    train(dir.path(), &["--steps", "1", "--num-generations", "2", "--sequential"]);
+    train(dir.path(), &["--steps", "1", "--num-generations", "4", "--sequential"]);
     let trace = Trace::read(&dir.path().join("step.json"));
     trace.check("step 1");
     assert_eq!(trace.arena().into_iter().collect::<Vec<_>>(), ["arena, inline"]);

@@ -90,7 +90,7 @@ impl RewardsArgs {
             rounds: self.rounds as usize,
             seed: Seed::root(self.seed),
         };
-        console.print("measuring; a busy machine makes every figure worse, though not the ratios");
+        console.print("measuring every way once a round, in turn");
         let bar = console.count(self.rounds as usize, "runs");
         let table = rewards.measure(&mut |done, total, words| bar.show_of(done, total, words));
         drop(bar);
