@@ -96,7 +96,7 @@ fn a_misspelt_word_is_answered_with_the_nearest_that_is_there() {
         (&["train", "--preset", "gpu-24"], "'gpu-24gb'"),
         (&["config", "--preset", "lm"], "'llm'"),
         (&["eval", "--baselines", "random,gredy"], "'greedy'"),
-        (&["completions", "zhs"], "'zsh'"),
+        (&["completions", "powershel"], "'powershell'"),
         (&["train", "--set", "grpo.learning_rat=1"], "`learning_rate`"),
         (&["train", "--set", "gpro.beta=1"], "`grpo`"),
         (&["train", "--model", "bultin"], "`builtin`"),
@@ -290,7 +290,7 @@ fn bash_completes_commands_presets_styles_and_keys() {
     let offered = |words: &str| {
         let ask = format!(
             "source ./script; COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); \
-             _grpo-2048 grpo-2048 \"${{COMP_WORDS[-1]}}\" \"${{COMP_WORDS[-2]}}\"; echo \"${{COMPREPLY[*]}}\""
+             _grpo__2048 grpo-2048 \"${{COMP_WORDS[-1]}}\" \"${{COMP_WORDS[-2]}}\"; echo \"${{COMPREPLY[*]}}\""
         );
         let output = std::process::Command::new("bash").current_dir(dir.path()).args(["-c", &ask]).output().unwrap();
         String::from_utf8(output.stdout).unwrap().trim().to_owned()

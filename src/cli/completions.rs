@@ -49,7 +49,12 @@ fn script(shell: Shell) -> Result<String, CliError> {
     let mut command = super::command().mut_subcommands(|command| command.mut_args(offering));
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command, NAME, &mut script);
-    String::from_utf8(script).map_err(CliError::run)
+    let script = String::from_utf8(script).map_err(CliError::run)?;
+    // For bash the generator spells a program with a hyphen in two ways, and no command would ever be recognised.
+    Ok(match shell {
+        Shell::Bash => script.replace(&NAME.replace('-', "__subcmd__"), &NAME.replace('-', "__")),
+        _ => script,
+    })
 }
 
 /// The argument with what a shell should offer for it. Only the script sees it: what is accepted does not change.

@@ -92,7 +92,7 @@ impl Contestant {
     }
 
     fn fuel(&self, outcome: &Outcome) -> String {
-        format!("{:.0}% of the fuel", 100.0 * outcome.fuel as f64 / self.budget_fuel)
+        format!("{:.1}% of the fuel", 100.0 * outcome.fuel as f64 / self.budget_fuel)
     }
 
     /// All figures of the game.
