@@ -46,7 +46,7 @@ const NAME: &str = "grpo-2048";
 #[derive(Debug, Parser)]
 #[command(name = NAME, version, max_term_width = 110, subcommand_required = true, arg_required_else_help = true)]
 #[command(after_help = "Examples:
-  grpo-2048 train              train the built-in model, about ten minutes on two cores
+  grpo-2048 train              train the built-in model: good players in ten minutes, all steps in half an hour
   grpo-2048 score strategy.py  how well does this program play?
   grpo-2048 doctor             is this machine ready?
   grpo-2048 COMMAND --help     every command has examples of its own

@@ -37,7 +37,7 @@ pub struct Preset {
 
 /// All presets. Those for a machine lie over the one for language models.
 pub const PRESETS: &[Preset] = &[
-    Preset { name: "builtin", about: "the built-in model, in about ten minutes on two cores", layers: &[] },
+    Preset { name: "builtin", about: "the built-in model, in about half an hour on two cores", layers: &[] },
     Preset { name: "llm", about: "any language model, with LoRA", layers: &[LLM] },
     Preset {
         name: "laptop",
