@@ -26,7 +26,7 @@ use finding::Finding;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   grpo-2048 doctor                        this machine, and the built-in model
-  grpo-2048 doctor --model smollm2.gguf   would this model load, and is its reward in order?
+  grpo-2048 doctor --model smollm2.gguf   would this model load?
   grpo-2048 doctor --json | jq '.findings[] | select(.level != \"ok\")'
 
 Exit codes:
