@@ -94,7 +94,7 @@ fn a_misspelt_word_is_answered_with_the_nearest_that_is_there() {
         (&["corpus", "--style", "snaek"], "'snake'"),
         (&["train", "--preset", "labtop"], "'laptop'"),
         (&["train", "--preset", "gpu-24"], "'gpu-24gb'"),
-        (&["config", "--preset", "lm"], "'llm'"),
+        (&["config", "--preset", "llms"], "'llm'"),
         (&["eval", "--baselines", "random,gredy"], "'greedy'"),
         (&["completions", "powershel"], "'powershell'"),
         (&["train", "--set", "grpo.learning_rat=1"], "`learning_rate`"),

@@ -20,6 +20,7 @@ const PYTHON: &str = "python3";
 
 /// Measure this machine
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  grpo-2048 bench rewards")]
 pub struct BenchArgs {
     #[command(subcommand)]
     what: What,

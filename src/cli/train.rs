@@ -117,9 +117,10 @@ impl TrainArgs {
         let started = Instant::now();
         let resumed = self.resumed()?;
         let config = self.configuration(resumed.as_deref())?;
-        if resumed.is_none() {
+        if resumed.is_none() && !config.train.output_dir.as_os_str().is_empty() {
             // Said before a model is loaded and the reward is checked, not after.
-            RunDir::vacant(&config).map_err(|error| train_error(TrainError::RunDir(error)))?;
+            RunDir::vacant(&config.train.output_dir, &config)
+                .map_err(|error| train_error(TrainError::RunDir(error)))?;
         }
         let done = resumed.as_deref().map_or(0, run_dir::steps_done);
         let traced = self.trace.chosen(done, config.train.max_steps)?;

@@ -70,6 +70,7 @@ fn strategy_lines(code: &str) -> impl DoubleEndedIterator<Item = usize> {
 ///
 /// Lines before the code that do not parse are passed over, a top-level line at a time; so are lines after it.
 fn source_in(stretch: &str) -> Result<String, Rejection> {
+    let stretch = without_continuation(stretch);
     let last_strategy = strategy_lines(stretch).next_back().unwrap_or(0);
     let mut start = outer_lines(stretch).next().unwrap_or(0);
     let (mut attempts, mut earlier) = (0, None);
@@ -129,8 +130,12 @@ fn without_prose(code: &str, parsed: &Parsed<ModModule>) -> Option<String> {
     let start = if first == 0 { 0 } else { statements[first].start().to_usize() };
     let bare_after = statements[strategy..].iter().find(|statement| is_bare(statement));
     let end = bare_after.map_or(code.len(), |statement| statement.start().to_usize());
-    // A line continued into nothing: ruff lets it pass, CPython does not.
-    Some(format!("{}\n", code[start..end].trim_end_matches(|last: char| last.is_whitespace() || last == '\\')))
+    Some(format!("{}\n", without_continuation(&code[start..end])))
+}
+
+/// The code without blank lines and line continuations at its end: no statement ends with one.
+fn without_continuation(code: &str) -> &str {
+    code.trim_end_matches(|last: char| last.is_whitespace() || last == '\\')
 }
 
 /// `def strategy` that can be called with a board.

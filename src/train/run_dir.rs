@@ -124,27 +124,27 @@ pub struct RunDir {
 }
 
 impl RunDir {
-    /// Where a new run may go: `config.train.output_dir`, or the next free number below [`RUNS`] when that is empty.
-    pub fn vacant(config: &Config) -> Result<PathBuf, RunDirError> {
+    /// Refuses a place for a new run where something is already.
+    pub fn vacant(path: &Path, config: &Config) -> Result<(), RunDirError> {
+        let found = || path.to_owned();
+        if path.join(CONFIG).exists() {
+            let differing = differences(&recorded(path)?, config, &["train.output_dir"]);
+            return Err(RunDirError::Occupied { path: found(), differing });
+        }
+        match path.try_exists().map_err(RunDirError::io(path))? {
+            true if !path.is_dir() => Err(RunDirError::NoDirectory { path: found() }),
+            true if !is_empty(path)? => Err(RunDirError::Foreign { path: found() }),
+            _ => Ok(()),
+        }
+    }
+
+    /// A directory for a new run: `config.train.output_dir`, or the next free number below [`RUNS`] when that is empty.
+    pub fn create(config: &Config, about: &[(&str, String)]) -> Result<RunDir, RunDirError> {
         let path = match config.train.output_dir.as_os_str().is_empty() {
             true => next_free(Path::new(RUNS))?,
             false => config.train.output_dir.clone(),
         };
-        let record = path.join(CONFIG);
-        if record.exists() {
-            let differing = differences(&recorded(&path)?, config, &["train.output_dir"]);
-            return Err(RunDirError::Occupied { path, differing });
-        }
-        match path.try_exists().map_err(RunDirError::io(&path))? {
-            true if !path.is_dir() => Err(RunDirError::NoDirectory { path }),
-            true if !is_empty(&path)? => Err(RunDirError::Foreign { path }),
-            _ => Ok(path),
-        }
-    }
-
-    /// A directory for a new run, with its configuration.
-    pub fn create(config: &Config, about: &[(&str, String)]) -> Result<RunDir, RunDirError> {
-        let path = RunDir::vacant(config)?;
+        RunDir::vacant(&path, config)?;
         fs::create_dir_all(&path).map_err(RunDirError::io(&path))?;
         let dir = RunDir::lock(path)?;
         dir.write_whole(CONFIG, config_text(config, about).as_bytes())?;

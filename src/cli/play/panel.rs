@@ -143,7 +143,8 @@ mod tests {
         let layout = |columns, rows| Layout::fit(2, columns, rows).map(|layout| (layout.size, layout.beside));
         assert_eq!(layout(200, 50), Some((TileSize::Large, true)));
         assert_eq!(layout(200, 12), Some((TileSize::Small, true)));
-        assert_eq!(layout(80, 24), Some((TileSize::Small, true)));
+        assert_eq!(layout(80, 24), Some((TileSize::Large, true)));
+        assert_eq!(layout(75, 24), Some((TileSize::Small, true)));
         assert_eq!(layout(59, 24), Some((TileSize::Small, false)));
         assert_eq!(layout(20, 24), None);
         assert_eq!(layout(80, 5), None);
