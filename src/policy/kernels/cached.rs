@@ -138,9 +138,13 @@ pub fn cached_attention(
             with_slice(qkv, |qkv| {
                 let qkv = qkv.chunks(steps * heads.total()).zip(&window.first);
                 let cached = keys.chunks_mut(row_size).zip(values.chunks_mut(row_size));
-                let work: Vec<_> = out.chunks_mut(steps * width).zip(qkv).zip(cached).collect();
-                let advance = |((out, (qkv, first)), (keys, values)): ((&mut [f32], (&[f32], &usize)), _)| {
-                    let mut row = Row { keys, values, first: *first, capacity: window.capacity, heads, rope };
+                let work = out.chunks_mut(steps * width).zip(qkv).zip(cached);
+                let work: Vec<_> = work
+                    .map(|((out, (qkv, first)), (keys, values))| {
+                        (out, qkv, Row { keys, values, first: *first, capacity: window.capacity, heads, rope })
+                    })
+                    .collect();
+                let advance = |(out, qkv, mut row): (&mut [f32], &[f32], Row<'_>)| {
                     wide(
                         #[inline(always)]
                         || row.advance(out, qkv, window.length),
