@@ -39,24 +39,27 @@ use crate::metrics::Console;
 /// What the program is called.
 const NAME: &str = "grpo-2048";
 
+/// What the program's exit says, at the end of a help.
+const EXIT_CODES: &str = "Exit codes:
+  0    done
+  1    the run failed
+  2    wrong input
+  3    stopped by the guard: it can no longer learn
+  130  interrupted, after a checkpoint";
+
 /// Teach a language model to write programs, by running them
 ///
 /// A model writes Python functions that play 2048; each plays in a sandbox; the scores are the rewards, and the
 /// rewards move the model (GRPO).
 #[derive(Debug, Parser)]
 #[command(name = NAME, version, max_term_width = 110, subcommand_required = true, arg_required_else_help = true)]
-#[command(after_help = "Examples:
+#[command(after_help = format!("Examples:
   grpo-2048 train              train the built-in model: good players in ten minutes, all steps in half an hour
   grpo-2048 score strategy.py  how well does this program play?
   grpo-2048 doctor             is this machine ready?
   grpo-2048 COMMAND --help     every command has examples of its own
 
-Exit codes:
-  0    done
-  1    the run failed
-  2    wrong input
-  3    stopped by the guard: it can no longer learn
-  130  interrupted, after a checkpoint")]
+{EXIT_CODES}"))]
 struct Cli {
     #[command(subcommand)]
     command: Commands,

@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::options::{Flags, SourceArgs, WorkerArgs};
 use super::step_trace::TraceArgs;
-use super::{CliError, interrupt, loading, output, playing, preflight, report};
+use super::{CliError, EXIT_CODES, interrupt, loading, output, playing, preflight, report};
 use crate::arena::Rules;
 use crate::config::Config;
 use crate::metrics::{Console, Event, JsonlSink, Show, Sink, SinkError, Sinks, TensorBoardSink, TerminalSink};
@@ -21,21 +21,16 @@ use crate::train::{Run, TrainError};
 /// A step samples groups x num-generations programs, plays each in the same games, and moves the model towards the
 /// better ones of each group. Without arguments it trains the built-in model.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  grpo-2048 train                                 the built-in model, about ten
-                                                  minutes on two cores
+#[command(after_help = format!("Examples:
+  grpo-2048 train                                 the built-in model, about
+                                                  half an hour on two cores
   grpo-2048 train --sequential --steps 2          look at every program
   grpo-2048 train --model smollm2.gguf --steps 3  a language model, with LoRA
   grpo-2048 train --model Qwen/Qwen2.5-Coder-0.5B-Instruct --device cuda
   grpo-2048 train --resume latest --steps 200     go on with the newest run
   grpo-2048 train --steps 2 --trace step.json     see who did what when, in Perfetto
 
-Exit codes:
-  0    done
-  1    the run failed
-  2    wrong input
-  3    stopped by the guard: it can no longer learn
-  130  interrupted, after a checkpoint")]
+{EXIT_CODES}"))]
 pub struct TrainArgs {
     #[command(flatten)]
     model: ModelArgs,
