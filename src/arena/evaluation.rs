@@ -56,8 +56,13 @@ pub struct Usage {
     pub games: Vec<GameUsage>,
     /// Whether an identical program of the batch was played instead.
     pub reused: bool,
+}
+
+impl Usage {
     /// Games in which the sandbox failed and that were played again.
-    pub retries: u32,
+    pub fn retries(&self) -> usize {
+        self.games.iter().filter(|game| game.failed).count()
+    }
 }
 
 /// What one game cost: who played it, and when.

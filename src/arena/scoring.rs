@@ -104,7 +104,6 @@ impl<'a> Scoring<'a> {
         while let Some(task) = self.stopped.pop() {
             // Alone, so that a crowded machine is no reason the second time.
             self.retried.insert(task);
-            self.entries[task.entry].usage.retries += 1;
             self.running += 1;
             self.crew.play_here(&self.job(task));
             self.wait();

@@ -163,7 +163,7 @@ fn a_game_in_which_the_sandbox_failed_is_played_once_more_and_counted_and_scores
         scoring.submit(0, program("greedy"), &seeds(0, 3));
         scoring.submit(1, program("a"), &seeds(0, 3));
         let evaluations = scoring.finish().unwrap();
-        assert_eq!([evaluations[0].usage.retries, evaluations[1].usage.retries], [1, 0]);
+        assert_eq!([evaluations[0].usage.retries(), evaluations[1].usage.retries()], [1, 0]);
         assert_eq!(evaluations[0].digest(), expected[0].digest());
         assert_eq!(evaluations[1].digest(), expected[1].digest());
     }
@@ -198,7 +198,7 @@ fn the_cost_of_an_evaluation_is_no_part_of_its_digest() {
     let digest = evaluation.digest();
     let begin = Instant::now();
     let game = GameUsage { game: 2, worker: Some(5), begin, end: begin + Duration::from_secs(9), failed: true };
-    evaluation.usage = Usage { games: vec![game; 4], reused: true, retries: 7 };
+    evaluation.usage = Usage { games: vec![game; 4], reused: true };
     assert_eq!(evaluation.digest(), digest);
     evaluation.games[0].fuel += 1;
     assert_ne!(evaluation.digest(), digest);
