@@ -18,6 +18,17 @@ fn engine(criterion: &mut Criterion) {
             slides.fold(0, |sum, (_, gain)| sum + gain)
         });
     });
+    let letters: Vec<Move> = letters_of_a_game();
+    group.throughput(Throughput::Elements(letters.len() as u64));
+    group.bench_function("a game by its log, a move", |bencher| {
+        bencher.iter(|| {
+            let mut game = Game::new(black_box(seed()));
+            letters.iter().for_each(|&direction| {
+                game.play(direction);
+            });
+            (game.score(), game.is_over())
+        });
+    });
     for baseline in Baseline::ALL {
         let seed = Seed::root(5).child(Purpose::HeldOut, 0);
         let one_game = || {
@@ -30,18 +41,24 @@ fn engine(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Every board of one greedy game.
+fn seed() -> Seed {
+    Seed::root(5).child(Purpose::HeldOut, 1)
+}
+
+/// The moves of one greedy game.
+fn letters_of_a_game() -> Vec<Move> {
+    let Ok(outcome) = play(&mut Baseline::Greedy.player(seed()), seed(), &LIMITS);
+    outcome.moves_text.chars().filter_map(|letter| Move::from_text(letter.encode_utf8(&mut [0; 4]))).collect()
+}
+
+/// Every board of that game.
 fn boards_of_a_game() -> Vec<Board> {
-    let seed = Seed::root(5).child(Purpose::HeldOut, 1);
-    let Ok(outcome) = play(&mut Baseline::Greedy.player(seed), seed, &LIMITS);
-    let mut game = Game::new(seed);
-    let moves = outcome.moves_text.chars().filter_map(|letter| Move::from_text(&letter.to_string()));
-    moves
-        .map(|direction| {
-            game.play(direction);
-            game.board()
-        })
-        .collect()
+    let mut game = Game::new(seed());
+    let boards = letters_of_a_game().into_iter().map(|direction| {
+        game.play(direction);
+        game.board()
+    });
+    boards.collect()
 }
 
 criterion_group! {

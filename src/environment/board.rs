@@ -46,55 +46,62 @@ impl Move {
 
 /// A 4x4 board.
 ///
-/// One byte a cell, row after row, the first cell lowest: 0 is empty, `n` is the tile `2^n`. A byte holds more than the
-/// largest tile that sixteen cells allow (131072), so the rules of merging hold without an exception at any size.
+/// Cells are counted row after row. Four bits a cell hold the exponent of its tile, 0 for empty, so that a line of four
+/// is an index of a table. The two largest tiles that sixteen cells allow, 65536 and 131072, need a fifth bit; it lies
+/// apart, and boards that have it set are pushed cell by cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Board(u128);
+pub struct Board {
+    /// The lower four bits of each exponent, the first cell lowest.
+    low: u64,
+    /// The fifth bit of each exponent, the first cell lowest.
+    fifth: u16,
+}
 
 impl Board {
     /// The board of these tile values, 0 for empty; `None` when a value is no tile.
     pub fn from_cells(cells: &[[u32; 4]; 4]) -> Option<Board> {
-        let mut bytes = [0; 16];
-        for (byte, &value) in bytes.iter_mut().zip(cells.as_flattened()) {
-            *byte = match value {
+        let mut exponents = [0; 16];
+        for (exponent, &value) in exponents.iter_mut().zip(cells.as_flattened()) {
+            *exponent = match value {
                 0 => 0,
                 value if value.is_power_of_two() && (2..=1 << 17).contains(&value) => value.ilog2() as u8,
                 _ => return None,
             };
         }
-        Some(Board(u128::from_le_bytes(bytes)))
+        Some(Board::from_exponents(exponents))
     }
 
     /// Tile values, 0 for empty.
     pub fn cells(self) -> [[u32; 4]; 4] {
-        let bytes = self.0.to_le_bytes();
-        std::array::from_fn(|row| std::array::from_fn(|column| tile(bytes[4 * row + column])))
+        let exponents = self.exponents();
+        std::array::from_fn(|row| std::array::from_fn(|column| tile(exponents[4 * row + column])))
     }
 
     /// The largest tile; 0 on an empty board.
     pub fn max_tile(self) -> u32 {
-        self.0.to_le_bytes().into_iter().max().map_or(0, tile)
+        self.exponents().into_iter().max().map_or(0, tile)
     }
 
     /// Number of empty cells.
     pub fn empty_cells(self) -> u32 {
-        self.0.to_le_bytes().into_iter().filter(|&exponent| exponent == 0).count() as u32
+        self.empty().count_ones()
     }
 
     /// The board after a push, before any new tile, and the sum of the tiles that merges made.
     pub fn slide(self, direction: Move) -> (Board, u32) {
-        match direction {
-            Move::A => self.slide_rows(|row| row),
-            Move::D => self.slide_rows(u32::swap_bytes),
-            Move::W => {
-                let (turned, gain) = self.transpose().slide_rows(|row| row);
-                (turned.transpose(), gain)
-            }
-            Move::S => {
-                let (turned, gain) = self.transpose().slide_rows(u32::swap_bytes);
-                (turned.transpose(), gain)
+        if self.fifth == 0 {
+            let tables = &*TABLES;
+            let (low, gain) = match direction {
+                Move::A => slide_rows(self.low, &tables.to_first),
+                Move::D => slide_rows(self.low, &tables.to_last),
+                Move::W => transposed(slide_rows(transpose(self.low), &tables.to_first)),
+                Move::S => transposed(slide_rows(transpose(self.low), &tables.to_last)),
+            };
+            if gain < FIFTH_BIT_GAIN {
+                return (Board { low, fifth: 0 }, gain);
             }
         }
+        self.slide_cells(direction)
     }
 
     /// Whether the push changes anything.
@@ -107,34 +114,63 @@ impl Board {
         Move::ALL.into_iter().filter(move |&direction| self.is_legal(direction))
     }
 
-    /// Whether no push changes anything.
+    /// Whether no push changes anything: no cell is empty, and no neighbours are equal.
     pub fn is_stuck(self) -> bool {
-        self.legal_moves().next().is_none()
+        self.empty() == 0 && self.equal_pairs(1) & HAS_RIGHT == 0 && self.equal_pairs(4) & HAS_BELOW == 0
     }
 
     /// The same board with a tile of `2^exponent` in the `nth` empty cell, counted row after row.
     pub(super) fn with_tile(self, nth: u32, exponent: u8) -> Board {
-        let mut bytes = self.0.to_le_bytes();
-        let empty = bytes.iter_mut().filter(|exponent| **exponent == 0).nth(nth as usize);
-        *empty.expect("fewer empty cells than asked for") = exponent;
-        Board(u128::from_le_bytes(bytes))
-    }
-
-    /// Pushes each row to its first cell as `view` sees it; `view` is its own inverse.
-    fn slide_rows(self, view: impl Fn(u32) -> u32) -> (Board, u32) {
-        let lines = &**LINES;
-        let (mut pushed, mut gain) = (0, 0);
-        for shift in [0, 32, 64, 96] {
-            let line = lookup(lines, view((self.0 >> shift) as u32));
-            pushed |= u128::from(view(line.pushed)) << shift;
-            gain += line.gain;
+        let mut empty = self.empty();
+        for _ in 0..nth {
+            empty &= empty.wrapping_sub(1);
         }
-        (Board(pushed), gain)
+        assert!(empty != 0, "fewer empty cells than asked for");
+        Board { low: self.low | u64::from(exponent) << empty.trailing_zeros(), fifth: self.fifth }
     }
 
-    fn transpose(self) -> Board {
-        let bytes = self.0.to_le_bytes();
-        Board(u128::from_le_bytes(std::array::from_fn(|cell| bytes[4 * (cell % 4) + cell / 4])))
+    fn from_exponents(exponents: [u8; 16]) -> Board {
+        let mut board = Board::default();
+        for (cell, exponent) in exponents.into_iter().enumerate() {
+            board.low |= u64::from(exponent & 15) << (4 * cell);
+            board.fifth |= u16::from(exponent >> 4) << cell;
+        }
+        board
+    }
+
+    fn exponents(self) -> [u8; 16] {
+        std::array::from_fn(|cell| (self.low >> (4 * cell) & 15) as u8 | ((self.fifth >> cell & 1) << 4) as u8)
+    }
+
+    /// The lowest of four bits is set for each empty cell.
+    fn empty(self) -> u64 {
+        let empty = zero_cells(self.low);
+        if self.fifth == 0 { empty } else { empty & spread(!u64::from(self.fifth)) }
+    }
+
+    /// The lowest of four bits is set for each cell that equals the cell `apart` places on.
+    fn equal_pairs(self, apart: u32) -> u64 {
+        let equal = zero_cells(self.low ^ self.low >> (4 * apart));
+        if self.fifth == 0 { equal } else { equal & spread(!u64::from(self.fifth ^ self.fifth >> apart)) }
+    }
+
+    /// A push without tables, for tiles of any size.
+    fn slide_cells(self, direction: Move) -> (Board, u32) {
+        let (mut exponents, mut gain) = (self.exponents(), 0);
+        for line in 0..4 {
+            let cells: [usize; 4] = std::array::from_fn(|place| match direction {
+                Move::A => 4 * line + place,
+                Move::D => 4 * line + 3 - place,
+                Move::W => 4 * place + line,
+                Move::S => 4 * (3 - place) + line,
+            });
+            let (pushed, line_gain) = push_line(cells.map(|cell| exponents[cell]));
+            for (cell, exponent) in cells.into_iter().zip(pushed) {
+                exponents[cell] = exponent;
+            }
+            gain += line_gain;
+        }
+        (Board::from_exponents(exponents), gain)
     }
 }
 
@@ -160,31 +196,82 @@ fn tile(exponent: u8) -> u32 {
     if exponent == 0 { 0 } else { 1 << exponent }
 }
 
-#[derive(Clone, Copy, Default)]
-struct Line {
-    pushed: u32,
-    gain: u32,
+/// The lowest bit of each cell's four.
+const ONES: u64 = 0x1111_1111_1111_1111;
+/// Of those, the cells that have a neighbour to the right.
+const HAS_RIGHT: u64 = 0x0111_0111_0111_0111;
+/// Of those, the cells that have a neighbour below.
+const HAS_BELOW: u64 = 0x0000_1111_1111_1111;
+/// The least that a push gains which makes a tile of five bits.
+const FIFTH_BIT_GAIN: u32 = 1 << 16;
+
+/// The lowest of four bits is set for each cell whose four bits are zero.
+fn zero_cells(low: u64) -> u64 {
+    let some = low | low >> 2;
+    !(some | some >> 1) & ONES
 }
 
-/// Pushed lines by four bits a cell: all lines without a tile above 32768.
-static LINES: LazyLock<Box<[Line]>> = LazyLock::new(|| {
-    let unpacked = |packed: u32| (0..4).fold(0, |line, cell| line | ((packed >> (4 * cell)) & 15) << (8 * cell));
-    (0..1 << 16).map(|packed| push_line(unpacked(packed))).collect()
+/// One bit a cell to the lowest of its four.
+fn spread(bits: u64) -> u64 {
+    (0..16).fold(0, |spread, cell| spread | (bits >> cell & 1) << (4 * cell))
+}
+
+/// Rows become columns.
+fn transpose(low: u64) -> u64 {
+    // Cells change places within each 2x2 block, then the blocks do.
+    let within =
+        low & 0xf0f0_0f0f_f0f0_0f0f | (low & 0x0000_f0f0_0000_f0f0) << 12 | (low & 0x0f0f_0000_0f0f_0000) >> 12;
+    within & 0xff00_ff00_00ff_00ff | (within & 0x0000_0000_ff00_ff00) << 24 | (within & 0x00ff_00ff_0000_0000) >> 24
+}
+
+fn transposed((low, gain): (u64, u32)) -> (u64, u32) {
+    (transpose(low), gain)
+}
+
+/// Looks each row up; the sum of the gains is right even where a pushed line does not fit.
+fn slide_rows(low: u64, lines: &[Line; 1 << 16]) -> (u64, u32) {
+    let row = |shift: u32| lines[usize::from((low >> shift) as u16)];
+    let rows = [row(0), row(16), row(32), row(48)];
+    let pushed = rows.iter().rev().fold(0, |pushed, line| pushed << 16 | u64::from(line.pushed));
+    (pushed, 4 * rows.iter().map(|line| u32::from(line.gain_in_fours)).sum::<u32>())
+}
+
+/// What a push makes of one line.
+#[derive(Clone, Copy)]
+struct Line {
+    /// Four bits a cell; without meaning when the gain says that one needs five.
+    pushed: u16,
+    /// Every tile that a merge makes is a multiple of 4.
+    gain_in_fours: u16,
+}
+
+struct Tables {
+    to_first: Box<[Line; 1 << 16]>,
+    to_last: Box<[Line; 1 << 16]>,
+}
+
+static TABLES: LazyLock<Tables> = LazyLock::new(|| {
+    let in_order = |cells: [u8; 4]| cells;
+    let reversed = |[a, b, c, d]: [u8; 4]| [d, c, b, a];
+    Tables { to_first: table(in_order), to_last: table(reversed) }
 });
 
-fn lookup(lines: &[Line], line: u32) -> Line {
-    if line & 0xf0f0_f0f0 != 0 {
-        return push_line(line);
-    }
-    let pairs = (line | line >> 4) & 0x00ff_00ff;
-    lines[usize::from((pairs | pairs >> 8) as u16)]
+/// The pushed form of every line, to its first cell as `view` sees it; `view` is its own inverse.
+fn table(view: impl Fn([u8; 4]) -> [u8; 4]) -> Box<[Line; 1 << 16]> {
+    let line = |packed: u16| {
+        let (pushed, gain) = push_line(view(std::array::from_fn(|cell| (packed >> (4 * cell) & 15) as u8)));
+        let pushed = view(pushed).iter().rev().fold(0, |line, exponent| line << 4 | u16::from(exponent & 15));
+        Line { pushed, gain_in_fours: (gain / 4) as u16 }
+    };
+    let lines: Box<[Line]> = (0..=u16::MAX).map(line).collect();
+    lines.try_into().unwrap_or_else(|_| unreachable!("one line for every u16"))
 }
 
 /// Pushes one line to its first cell: tiles close up, and equal neighbours merge once, nearest to that cell first.
-fn push_line(line: u32) -> Line {
+fn push_line(line: [u8; 4]) -> ([u8; 4], u32) {
     let (mut pushed, mut gain, mut filled) = ([0; 4], 0, 0);
     let mut may_merge = false;
-    for exponent in line.to_le_bytes() {
+    for exponent in line {
         match exponent {
             0 => {}
             exponent if may_merge && pushed[filled - 1] == exponent => {
@@ -199,5 +286,5 @@ fn push_line(line: u32) -> Line {
             }
         }
     }
-    Line { pushed: u32::from_le_bytes(pushed), gain }
+    (pushed, gain)
 }

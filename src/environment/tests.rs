@@ -62,6 +62,29 @@ proptest! {
     }
 
     #[test]
+    fn what_is_read_off_the_bits_agrees_with_the_cells(board in any_board()) {
+        let cells = board.cells();
+        let empty = cells.concat().iter().filter(|&&value| value == 0).count();
+        prop_assert_eq!(board.empty_cells() as usize, empty);
+        prop_assert_eq!(board.max_tile(), cells.concat().into_iter().max().unwrap());
+        prop_assert_eq!(board.is_stuck(), board.legal_moves().next().is_none());
+        for nth in 0..empty {
+            let place = (0..16).filter(|cell| cells[cell / 4][cell % 4] == 0).nth(nth).unwrap();
+            let mut expected = cells;
+            expected[place / 4][place % 4] = 4;
+            prop_assert_eq!(board.with_tile(nth as u32, 2).cells(), expected);
+        }
+    }
+
+    #[test]
+    fn a_full_board_is_stuck_exactly_when_no_push_changes_it(
+        exponents in prop::array::uniform4(prop::array::uniform4(prop_oneof![1u32..=17, 15u32..=17])),
+    ) {
+        let board = Board::from_cells(&exponents.map(|row| row.map(|exponent| 1 << exponent))).unwrap();
+        prop_assert_eq!(board.is_stuck(), board.legal_moves().next().is_none());
+    }
+
+    #[test]
     fn cells_make_a_board_and_come_back_or_are_refused(cells in prop::array::uniform4(prop::array::uniform4(any::<u32>()))) {
         let are_tiles = cells.as_flattened().iter().all(|&n| n == 0 || n.is_power_of_two() && (2..=1 << 17).contains(&n));
         prop_assert_eq!(Board::from_cells(&cells).map(Board::cells), are_tiles.then_some(cells));
