@@ -10,7 +10,7 @@ SOAK_VERDICTS ?= 100000
 export GRPO_2048_COMMIT := $(shell git describe --always --dirty --exclude "*" 2>/dev/null)
 DATA_DIR ?= $(or $(XDG_DATA_HOME),$(HOME)/.local/share)
 
-.PHONY: train test build fuzz soak guest builtin-model smollm2 check bench install-completions clean tools
+.PHONY: train test build fuzz soak readers guest builtin-model smollm2 check bench install-completions clean tools
 
 train: build ## Train the built-in model, eight games at a time
 	$(BIN) train --parallel-rewards 8 $(TRAIN_FLAGS)
@@ -34,6 +34,15 @@ fuzz: ## Fuzz every boundary for FUZZ_SECONDS each (needs nightly and cargo-fuzz
 
 soak: tools ## SOAK_VERDICTS verdicts in one process: memory and results must not change
 	SOAK_VERDICTS=$(SOAK_VERDICTS) $(CARGO) test --release --workspace --locked --test soak -- --ignored --nocapture
+
+readers: tools target/readers/installed ## Open a run's files with TensorBoard, pandas and polars (needs python3 and PyPI)
+	READERS_PYTHON=$(CURDIR)/target/readers/bin/python \
+		$(CARGO) test --release --workspace --locked --test readers -- --ignored --nocapture
+
+target/readers/installed: tests/readers/requirements.txt
+	python3 -m venv target/readers
+	target/readers/bin/pip install --quiet --disable-pip-version-check -r $<
+	touch $@
 
 guest: ## Rebuild the sandboxed interpreter from sandbox/guest (needs python3 and PyPI)
 	sandbox/guest/build.sh

@@ -9,15 +9,20 @@ use crate::metrics::Console;
 /// Exit code of a program that was interrupted: 128 + SIGINT.
 pub const INTERRUPTED: u8 = 130;
 
-/// A flag that Ctrl-C sets.
-pub fn stop_flag(console: &Console) -> Result<Arc<AtomicBool>, CliError> {
+/// What a run says to the first Ctrl-C.
+pub const AFTER_THIS_STEP: &str = "stopping after this step, with a checkpoint; Ctrl-C again ends at once";
+/// What a command without checkpoints says to it.
+pub const SOON: &str = "stopping; Ctrl-C again ends at once";
+
+/// A flag that Ctrl-C sets; `words` is what is said to that.
+pub fn stop_flag(console: &Console, words: &'static str) -> Result<Arc<AtomicBool>, CliError> {
     let stop = Arc::new(AtomicBool::new(false));
     let (flag, console) = (stop.clone(), console.clone());
     ctrlc::set_handler(move || {
         if flag.swap(true, Ordering::SeqCst) {
             std::process::exit(i32::from(INTERRUPTED));
         }
-        console.print("stopping after this step, with a checkpoint; Ctrl-C again ends at once");
+        console.print(words);
     })
     .map_err(CliError::run)?;
     Ok(stop)

@@ -11,9 +11,11 @@ mod doctor;
 mod error;
 mod eval;
 mod export_completions;
+mod gpu_watch;
 mod interrupt;
 mod loading;
 mod man;
+mod monitor;
 mod near;
 mod options;
 mod output;
@@ -78,6 +80,7 @@ enum Commands {
     Report(page::ReportArgs),
     ExportCompletions(export_completions::ExportCompletionsArgs),
     Doctor(doctor::DoctorArgs),
+    Monitor(monitor::MonitorArgs),
     Config(config::ConfigArgs),
     Corpus(corpus::CorpusArgs),
     Bench(bench::BenchArgs),
@@ -108,6 +111,7 @@ pub fn run(commit: Option<&'static str>) -> ExitCode {
         Commands::Train(args) => args.run(&console),
         Commands::Sft(args) => args.run(&console),
         Commands::Eval(args) => args.run(&console),
+        Commands::Monitor(args) => args.run(&console),
         Commands::Score(args) => args.run(&console),
         Commands::Play(args) => args.run(&console),
         Commands::Report(args) => args.run(&console),

@@ -75,7 +75,7 @@ impl ReportArgs {
     }
 
     fn serve(&self, readers: Vec<RunReader>, console: &Console) -> Result<(), CliError> {
-        let stop = interrupt::stop_flag(console)?;
+        let stop = interrupt::stop_flag(console, interrupt::SOON)?;
         let mut follower = Follower::bind(self.port, readers).map_err(|error| {
             CliError::user_hint(format!("--port {}: {error}", self.port), "choose another, or 0 for a free one")
         })?;

@@ -5,12 +5,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::CliError;
-use crate::metrics::{EvaluationRecord, METRICS_FILE, StepRecord, Stream, duration, numbered};
+use crate::metrics::{EvaluationRecord, METRICS_FILE, StepRecord, Stream, duration, numbered, sparkline};
 use crate::train::hall_of_fame::Member;
 use crate::train::{Stopped, Summary};
 
 /// Steps averaged at either end; one step alone is mostly chance.
 const WINDOW: usize = 5;
+/// Characters of the curve of a run, so that it ends where the columns above it do.
+const CURVE: usize = 34;
 /// Styles that a summary has room for.
 const STYLES_SHOWN: usize = 12;
 
@@ -83,6 +85,8 @@ fn steps_table(steps: &[StepRecord]) -> String {
     compare("mean score", |step| step.mean_score, |value| format!("{value:.0}"));
     let best = |steps: &[StepRecord]| steps.iter().map(|step| step.max_tile).max().unwrap_or(0).to_string();
     text.push_str(&row("best tile", &best(first), &best(last), ""));
+    let scores: Vec<f64> = steps.iter().map(|step| step.mean_score).collect();
+    text.push_str(&format!("mean score, curve   {}\n", sparkline(&scores, CURVE)));
     text
 }
 
@@ -200,6 +204,7 @@ mod tests {
             "steps 8-12",
             "300",
             "1000",
+            "mean score, curve   ▁▂▂▃▄▄▅▅▆▇▇█\n",
             "x 2.50",
             "410 to 610      1160 to 1360",
             "  snake                         1000              2500",

@@ -54,7 +54,7 @@ impl SftArgs {
             .add("sft_learning_rate", self.sft_learning_rate)
             .add("device", self.device.clone());
         let config = self.source.resolve(&flags)?;
-        let stop = interrupt::stop_flag(console)?;
+        let stop = interrupt::stop_flag(console, interrupt::AFTER_THIS_STEP)?;
         let options = SftOptions {
             seed: Seed::root(config.train.seed),
             output_dir: self.output_dir.clone(),

@@ -6,6 +6,7 @@ use std::time::{Instant, SystemTime};
 
 use clap::Args;
 
+use super::gpu_watch::GpuWatch;
 use super::options::{Flags, SourceArgs, WorkerArgs};
 use super::step_trace::TraceArgs;
 use super::{CliError, EXIT_CODES, interrupt, loading, output, playing, preflight, report};
@@ -119,7 +120,7 @@ impl TrainArgs {
         }
         let done = resumed.as_deref().map_or(0, run_dir::steps_done);
         let traced = self.trace.chosen(done, config.train.max_steps)?;
-        let stop = interrupt::stop_flag(console)?;
+        let stop = interrupt::stop_flag(console, interrupt::AFTER_THIS_STEP)?;
         let device = loading::device(&config.model.device)?;
         let mut policy = loading::policy_shown(&config, &device, console)?;
         let prompts = loading::prompts(&config, &policy)?;
@@ -144,14 +145,15 @@ impl TrainArgs {
             sinks.push(&mut tensorboard);
         }
         sinks.push(&mut terminal);
-        let mut recorder = Recorder { sinks, stop: &stop, failure: None };
+        let gpu = GpuWatch::new(&device, console);
+        let mut recorder = Recorder { sinks, gpu, stop: &stop, failure: None };
         let mut observer = |event: Event<'_>| recorder.note(&event);
         let run = Run { config: &config, policy: &mut policy, arena: &arena, prompts: &prompts, stop: &stop };
         let ended = match &resumed {
             Some(path) => run.resume(path, &mut observer),
             None => run.start(&about(&device), &mut observer),
         };
-        let failure = recorder.failure.take();
+        let (failure, busy) = (recorder.failure.take(), recorder.gpu.verdict());
         drop(terminal);
         if let (Some(traced), Some(trace)) = (&traced, &trace) {
             traced.report(trace, console);
@@ -161,6 +163,7 @@ impl TrainArgs {
             return Err(CliError::run(failure));
         }
         output::print(&report::text(&summary, started.elapsed()))?;
+        output::print(&busy)?;
         match &summary.stopped {
             Some(stopped) => Err(report::stopped(stopped, &summary.output_dir)),
             None if summary.interrupted => Err(CliError::Interrupted),
@@ -223,13 +226,15 @@ impl TrainArgs {
 /// Hands events to the sinks. When one cannot record any more, the run is asked to stop, with a checkpoint.
 struct Recorder<'a> {
     sinks: Sinks<'a>,
+    gpu: GpuWatch,
     stop: &'a AtomicBool,
     failure: Option<SinkError>,
 }
 
 impl Recorder<'_> {
     fn note(&mut self, event: &Event<'_>) {
-        if let Err(error) = self.sinks.note(event) {
+        let watched = self.gpu.watched(event);
+        if let Err(error) = self.sinks.note(&watched.as_ref().map_or(*event, Event::StepDone)) {
             self.stop.store(true, Ordering::SeqCst);
             self.failure.get_or_insert(error);
         }

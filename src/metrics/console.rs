@@ -36,8 +36,16 @@ impl Console {
         self.interactive
     }
 
-    /// Writes lines above the bars. A closed standard error is nobody's loss.
+    /// Writes words above the bars; on a terminal, lines that are too long go on in the next one.
     pub fn print(&self, text: &str) {
+        match self.interactive {
+            true => self.print_as_is(&wrapped(text, usize::from(console::Term::stderr().size().1))),
+            false => self.print_as_is(text),
+        }
+    }
+
+    /// Writes lines above the bars, as they are: source and boards. A closed standard error is nobody's loss.
+    pub fn print_as_is(&self, text: &str) {
         self.bars.suspend(|| {
             let mut stderr = io::stderr().lock();
             let _ = stderr.write_all(text.as_bytes());
@@ -73,6 +81,12 @@ impl Console {
         bar.enable_steady_tick(TICK);
         Count { bar }
     }
+}
+
+/// The same lines, none wider than `columns`; what goes on from the line before is indented.
+fn wrapped(text: &str, columns: usize) -> String {
+    let options = textwrap::Options::new(columns.max(20)).subsequent_indent("  ").break_words(false);
+    text.lines().map(|line| textwrap::fill(line, &options)).collect::<Vec<_>>().join("\n")
 }
 
 /// A wait that is shown; see [`Console::wait`].
@@ -152,5 +166,19 @@ impl Drop for LogLine {
         if !self.text.is_empty() {
             self.console.print(&String::from_utf8_lossy(&self.text));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_line_goes_on_indented_in_the_next_and_what_has_no_space_is_left_whole() {
+        assert_eq!(wrapped("reward check: two moves 0.16", 20), "reward check: two\n  moves 0.16");
+        assert_eq!(wrapped("short\n  indented\n", 20), "short\n  indented");
+        assert_eq!(wrapped("saved /a/path/that/is/long/enough", 20), "saved\n  /a/path/that/is/long/enough");
+        let coloured = "\u{1b}[33mone two\u{1b}[0m three four f";
+        assert_eq!(wrapped(coloured, 20), coloured, "escape codes take no columns");
     }
 }

@@ -1,14 +1,16 @@
 //! What a run says about itself: names, units, and where they go.
 //!
-//! The loop tells [`Event`]s to every [`Sink`]: a JSONL file, TensorBoard's, a trace, and the
-//! terminal. Takes plain numbers and texts; knows no tensor and no sandbox, and changes nothing of what it watches.
+//! The loop tells [`Event`]s to every [`Sink`]: a JSONL file, TensorBoard's, a trace, and the terminal. [`gpu`] watches
+//! the GPUs meanwhile. Takes plain numbers and texts; knows no tensor and no sandbox, and changes nothing of what it watches.
 
 mod board;
 mod console;
 mod crc32c;
 mod event;
+pub mod gpu;
 mod jsonl;
 mod record;
+mod sparkline;
 mod tensorboard;
 mod terminal;
 mod trace;
@@ -18,6 +20,7 @@ pub use console::{Console, Count};
 pub use event::{Activity, EvaluationRecord, Event, GamePlayed, Period, Player, RunHeader, ScoredCompletion};
 pub use jsonl::{JsonlSink, METRICS_FILE};
 pub use record::StepRecord;
+pub use sparkline::sparkline;
 pub use tensorboard::{TENSORBOARD_DIR, TensorBoardSink};
 pub use terminal::{Show, TerminalSink, duration};
 pub use trace::TraceSink;

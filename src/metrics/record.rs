@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 /// One line of `metrics.jsonl`: a flat object, its keys always in this order, then the open families
-/// (`rewards/`, `verdict/`, `ending/`, `guard/`) by name.
+/// (`rewards/`, `verdict/`, `ending/`, `guard/`, `gpu/`) by name.
 ///
 /// Numbers of the update are absent from a step that made none because no group had a signal.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -142,7 +142,7 @@ pub struct StepRecord {
     #[serde(rename = "generate/tokens_per_s")]
     pub tokens_per_s: f64,
     /// The open families: `rewards/{name}/mean`, `rewards/{name}/std`, `verdict/{kind}`, `ending/{kind}`,
-    /// `guard/{symptom}`.
+    /// `guard/{symptom}`, and `gpu/{quantity}` where one is watched.
     #[serde(flatten)]
     pub families: BTreeMap<String, f64>,
 }

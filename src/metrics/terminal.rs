@@ -113,7 +113,7 @@ impl TerminalSink {
             self.best_tile,
             mark(record)
         );
-        let speed = format!("{:.0} tok/s", record.tokens_per_s);
+        let speed = format!("{:.0} tok/s{}", record.tokens_per_s, gpu(record));
         match &self.bars {
             Some(bars) => {
                 bars.run.set_position(record.step as u64);
@@ -144,7 +144,7 @@ impl TerminalSink {
 
     fn completion(&self, completion: &ScoredCompletion) {
         if self.show == Show::Completions {
-            self.console.print(&completion_text(completion));
+            self.console.print_as_is(&completion_text(completion));
         }
     }
 }
@@ -197,6 +197,16 @@ fn mark(record: &StepRecord) -> String {
     match record.symptoms().as_slice() {
         [] => String::new(),
         names => format!("  {}", Stream::Stderr.style().yellow().apply_to(format!("! {}", names.join(", ")))),
+    }
+}
+
+/// What the GPU did in the step, where one was watched.
+fn gpu(record: &StepRecord) -> String {
+    let told = |name: &str| record.families.get(name);
+    match (told("gpu/util"), told("gpu/power_w")) {
+        (Some(util), Some(power)) => format!("  gpu {util:.0}% {power:.0} W"),
+        (Some(util), None) => format!("  gpu {util:.0}%"),
+        _ => String::new(),
     }
 }
 
@@ -301,6 +311,14 @@ mod tests {
         record.symptom("unique", 1);
         record.symptom("entropy", 2);
         assert!(mark(&record).contains("! entropy, unique"));
+    }
+
+    #[test]
+    fn a_watched_gpu_stands_beside_the_speed() {
+        let mut record = StepRecord::default();
+        assert_eq!(gpu(&record), "");
+        record.families.extend([("gpu/util".to_owned(), 96.6), ("gpu/power_w".to_owned(), 612.0)]);
+        assert_eq!(gpu(&record), "  gpu 97% 612 W");
     }
 
     #[test]

@@ -1,0 +1,72 @@
+//! The GPU that a run works on, watched while it runs.
+
+use std::path::Path;
+
+use crate::metrics::gpu::{GPU_FILE, GpuSampler, NvmlSource, SAMPLE_EVERY, StepShares, verdict};
+use crate::metrics::{Console, Event, StepRecord};
+use crate::policy::{Device, device_name};
+
+/// Adds what the GPU did to the numbers of each step, and has a verdict at the end. Runs on the processor have none.
+pub struct GpuWatch {
+    console: Console,
+    /// Which GPU the run works on, as CUDA counts them.
+    index: Option<usize>,
+    sampler: Option<GpuSampler>,
+    shares: StepShares,
+}
+
+impl GpuWatch {
+    /// Watches what `device` is, from the start of the run on.
+    pub fn new(device: &Device, console: &Console) -> GpuWatch {
+        let index = device_name(device).strip_prefix("cuda:").and_then(|index| index.parse().ok());
+        GpuWatch { console: console.clone(), index, sampler: None, shares: StepShares::default() }
+    }
+
+    /// Looks at an event of the run; gives the record of a step with the numbers of the GPU, where there are any.
+    pub fn watched(&mut self, event: &Event<'_>) -> Option<StepRecord> {
+        let index = self.index?;
+        match *event {
+            Event::RunStarted(header) => {
+                self.start(&header.output_dir);
+                None
+            }
+            Event::StepDone(record) => {
+                self.shares.steps += 1;
+                self.shares.total += record.step_time;
+                self.shares.reward_wait += record.time_reward_wait;
+                let sampler = self.sampler.as_ref()?;
+                if let Some(reason) = sampler.take_ended() {
+                    self.console.print(&format!("warning: the GPU is no longer watched: {reason}"));
+                }
+                let lately = sampler.take_lately();
+                let mut record = record.clone();
+                let metrics = lately.get(index)?.metrics();
+                record.families.extend(metrics.map(|(name, value)| (name.to_owned(), value)));
+                Some(record)
+            }
+            _ => None,
+        }
+    }
+
+    /// What the GPU did in the whole run, in words; nothing where none was watched.
+    pub fn verdict(&self) -> String {
+        let (Some(index), Some(sampler)) = (self.index, &self.sampler) else { return String::new() };
+        match (sampler.whole().get(index), sampler.names().get(index)) {
+            (Some(usage), Some(name)) => format!("\n{}", verdict(index, name, usage, Some(&self.shares))),
+            _ => String::new(),
+        }
+    }
+
+    /// A GPU that cannot be watched is worth a line, and no reason not to train on it.
+    fn start(&mut self, dir: &Path) {
+        let visible = std::env::var("CUDA_VISIBLE_DEVICES").ok();
+        let started = NvmlSource::open(visible.as_deref()).map_err(|error| error.to_string()).and_then(|source| {
+            GpuSampler::start(Box::new(source), SAMPLE_EVERY, Some(dir.join(GPU_FILE)))
+                .map_err(|error| error.to_string())
+        });
+        match started {
+            Ok(sampler) => self.sampler = Some(sampler),
+            Err(reason) => self.console.print(&format!("warning: {reason}; gpu/* and {GPU_FILE} are left out")),
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! GPUs by NVIDIA's management library, which is looked for when the program runs.
+
+use nvml_wrapper::Nvml;
+use nvml_wrapper::bitmasks::device::ThrottleReasons;
+use nvml_wrapper::enum_wrappers::device::{Clock, TemperatureSensor};
+use nvml_wrapper::error::NvmlError;
+
+use super::{GpuError, GpuReading, GpuSource, Slowdown};
+
+/// What lowers clocks, and what that is called here. An idle GPU and clocks that somebody set are no slowdown.
+const SLOWDOWNS: [(ThrottleReasons, Slowdown); 5] = [
+    (ThrottleReasons::SW_POWER_CAP, Slowdown::Power),
+    (ThrottleReasons::SW_THERMAL_SLOWDOWN, Slowdown::Heat),
+    (ThrottleReasons::HW_THERMAL_SLOWDOWN, Slowdown::Heat),
+    (ThrottleReasons::HW_POWER_BRAKE_SLOWDOWN, Slowdown::Hardware),
+    (ThrottleReasons::HW_SLOWDOWN, Slowdown::Hardware),
+];
+
+/// All GPUs of this machine, or those that CUDA may see.
+pub struct NvmlSource {
+    library: Nvml,
+    /// Numbers of the driver, in the order of [`GpuSource::names`].
+    indices: Vec<u32>,
+    names: Vec<String>,
+}
+
+impl NvmlSource {
+    /// Opens the driver's library. `visible` is what `CUDA_VISIBLE_DEVICES` says, where it is set: the GPUs are then
+    /// counted as a CUDA program counts them.
+    pub fn open(visible: Option<&str>) -> Result<NvmlSource, GpuError> {
+        let no_driver = |error: NvmlError| GpuError::NoDriver(error.to_string());
+        let library = Nvml::init().map_err(no_driver)?;
+        let count = library.device_count().map_err(no_driver)?;
+        let identified = |index| library.device_by_index(index).and_then(|device| device.uuid()).unwrap_or_default();
+        let uuids: Vec<String> = (0..count).map(identified).collect();
+        let indices = match visible {
+            Some(list) => chosen(list, &uuids),
+            None => (0..count).collect(),
+        };
+        if indices.is_empty() {
+            return Err(GpuError::NoGpu);
+        }
+        let named = |&index: &u32| library.device_by_index(index).and_then(|device| device.name());
+        let names = indices.iter().map(|index| named(index).unwrap_or_else(|_| "NVIDIA GPU".into())).collect();
+        Ok(NvmlSource { library, indices, names })
+    }
+}
+
+impl GpuSource for NvmlSource {
+    fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    fn read(&mut self) -> Result<Vec<GpuReading>, GpuError> {
+        let read = |(index, &number): (usize, &u32)| {
+            reading(&self.library, number).map_err(|error| GpuError::Lost { index, reason: error.to_string() })
+        };
+        self.indices.iter().enumerate().map(read).collect()
+    }
+}
+
+fn reading(library: &Nvml, number: u32) -> Result<GpuReading, NvmlError> {
+    let device = library.device_by_index(number)?;
+    let rates = told(device.utilization_rates())?;
+    let memory = told(device.memory_info())?;
+    let reasons = told(device.current_throttle_reasons())?.unwrap_or(ThrottleReasons::empty());
+    let mut slowed: Vec<Slowdown> =
+        SLOWDOWNS.into_iter().filter_map(|(reason, slowdown)| reasons.contains(reason).then_some(slowdown)).collect();
+    slowed.dedup();
+    let watts = |milliwatts: u32| f64::from(milliwatts) / 1000.0;
+    Ok(GpuReading {
+        utilisation: rates.as_ref().map(|rates| f64::from(rates.gpu)),
+        memory_activity: rates.as_ref().map(|rates| f64::from(rates.memory)),
+        memory_used: memory.as_ref().map(|memory| memory.used),
+        memory_total: memory.as_ref().map(|memory| memory.total),
+        power: told(device.power_usage())?.map(watts),
+        power_limit: told(device.enforced_power_limit())?.map(watts),
+        sm_clock: told(device.clock_info(Clock::SM))?,
+        memory_clock: told(device.clock_info(Clock::Memory))?,
+        temperature: told(device.temperature(TemperatureSensor::Gpu))?,
+        slowed,
+    })
+}
+
+/// What one GPU or driver does not support is absent; a GPU that is gone is an error.
+fn told<T>(answer: Result<T, NvmlError>) -> Result<Option<T>, NvmlError> {
+    match answer {
+        Ok(value) => Ok(Some(value)),
+        Err(error @ (NvmlError::GpuLost | NvmlError::Uninitialized | NvmlError::DriverNotLoaded)) => Err(error),
+        Err(_) => Ok(None),
+    }
+}
+
+/// Numbers of the driver that a list such as `2,0` or `GPU-8932f937` names, up to the first that it cannot; an empty
+/// list hides all.
+pub(super) fn chosen(list: &str, uuids: &[String]) -> Vec<u32> {
+    let number = |entry: &str| {
+        let by_number = entry.parse().ok().filter(|&number: &usize| number < uuids.len());
+        let by_uuid = || uuids.iter().position(|uuid| entry.starts_with("GPU-") && uuid.starts_with(entry));
+        by_number.or_else(by_uuid).map(|number| number as u32)
+    };
+    list.split(',').map(str::trim).map_while(number).collect()
+}

@@ -1,0 +1,30 @@
+//! The files of a run, opened with the packages that people read them with: TensorBoard, pandas, polars.
+//!
+//! `make readers` installs the packages and runs this.
+
+use std::path::Path;
+use std::process::Command;
+
+fn program(directory: &Path, arguments: &[&str]) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_grpo-2048"));
+    let output = command.current_dir(directory).env("NO_COLOR", "1").args(arguments).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+#[ignore = "needs TensorBoard, pandas and polars; `make readers` runs it"]
+fn a_run_opens_in_the_tools_that_people_have() {
+    let python = std::env::var("READERS_PYTHON").expect("READERS_PYTHON names an interpreter; use `make readers`");
+    let scratch = tempfile::tempdir().unwrap();
+    let small = ["train", "--output-dir", "run", "--steps", "3", "--groups", "2", "--num-generations", "4"];
+    let quick = ["--eval-steps", "2", "--set", "train.eval_samples=4", "--set", "train.preflight=false"];
+    program(scratch.path(), &[&small[..], &quick].concat());
+    for table in ["table.jsonl", "table.csv"] {
+        program(scratch.path(), &["export-completions", "run", "--output", table]);
+    }
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/readers/check.py");
+    let mut check = Command::new(python);
+    let output = check.current_dir(scratch.path()).args([script, "run", "table.jsonl", "table.csv"]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    print!("{}", String::from_utf8_lossy(&output.stdout));
+}
