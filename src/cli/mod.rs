@@ -14,6 +14,7 @@ mod export_completions;
 mod interrupt;
 mod loading;
 mod man;
+mod memory;
 mod near;
 mod options;
 mod output;
