@@ -122,6 +122,58 @@ fn a_run_resumed_after_kill_9_equals_an_unbroken_one() {
     assert_same(&unbroken, &killed);
 }
 
+#[test]
+fn several_updates_a_rollout_over_adapters_resume_to_the_last_bit() {
+    let root = tempfile::tempdir().unwrap();
+    let (unbroken, killed) = (root.path().join("unbroken"), root.path().join("killed"));
+    let more = [
+        &["--steps", "3", "--save-steps", "1", "--lora-r", "4"][..],
+        &["--set", "grpo.num_iterations=2", "--set", "grpo.lr_scheduler_type=cosine"],
+        &["--set", "grpo.warmup_steps=2", "--set", "grpo.gradient_checkpointing=on"],
+    ]
+    .concat();
+    run(&unbroken, &more);
+    let mut child = train(&killed, &more).spawn().unwrap();
+    wait_for(&killed.join("checkpoint-1"), &mut child);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    run(&killed, &[&more[..], &["--resume", killed.to_str().unwrap()]].concat());
+    assert_same(&unbroken, &killed);
+}
+
+/// What the first step of a run found: loss, norm of the gradient, entropy.
+fn first_update(run: &Path) -> [f64; 3] {
+    let text = fs::read_to_string(run.join("metrics.jsonl")).unwrap();
+    let records = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let record = records.into_iter().find(|record| record.get("loss").is_some()).unwrap();
+    ["loss", "grad_norm", "entropy"].map(|key| record[key].as_f64().unwrap())
+}
+
+#[test]
+fn a_limit_on_memory_cuts_the_update_says_so_once_and_keeps_the_batch() {
+    let root = tempfile::tempdir().unwrap();
+    let (free, cut) = (root.path().join("free"), root.path().join("cut"));
+    let words = |dir: &Path, limit: &str| {
+        let output = train(dir, &["--steps", "1", "--set", limit]).stderr(Stdio::piped()).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, said) = words(&free, "train.memory_mib=4000");
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("\nmemory: ") && !said.contains("cut to fit"), "{said}");
+    let (code, said) = words(&cut, "train.memory_mib=285");
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(said.matches("\nmemory: cut to fit: ").count(), 1, "{said}");
+    for (free, cut) in first_update(&free).into_iter().zip(first_update(&cut)) {
+        assert!((free - cut).abs() < 1e-3 * free.abs() + 1e-5, "{free} became {cut}");
+    }
+
+    let refused = root.path().join("refused");
+    let (code, said) = words(&refused, "train.memory_mib=64");
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("error: train.memory_mib = 64: expected at least "), "{said}");
+    assert!(!refused.exists(), "a refused run leaves nothing behind");
+}
+
 #[cfg(unix)]
 #[test]
 fn ctrl_c_writes_a_checkpoint_and_exits_130() {

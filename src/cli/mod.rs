@@ -15,6 +15,7 @@ mod gpu_watch;
 mod interrupt;
 mod loading;
 mod man;
+mod memory;
 mod monitor;
 mod near;
 mod options;

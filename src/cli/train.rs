@@ -7,6 +7,7 @@ use std::time::{Instant, SystemTime};
 use clap::Args;
 
 use super::gpu_watch::GpuWatch;
+use super::memory::Memory;
 use super::options::{Flags, SourceArgs, WorkerArgs};
 use super::step_trace::TraceArgs;
 use super::{CliError, EXIT_CODES, interrupt, loading, output, playing, preflight, report};
@@ -122,6 +123,7 @@ impl TrainArgs {
         let traced = self.trace.chosen(done, config.train.max_steps)?;
         let stop = interrupt::stop_flag(console, interrupt::AFTER_THIS_STEP)?;
         let device = loading::device(&config.model.device)?;
+        let free_memory = Memory::of_this_process().map(|memory| memory.free);
         let mut policy = loading::policy_shown(&config, &device, console)?;
         let prompts = loading::prompts(&config, &policy)?;
         let arena = playing::open_arena(&config, console)?.under(Rules::training(&config));
@@ -148,7 +150,8 @@ impl TrainArgs {
         let gpu = GpuWatch::new(&device, console);
         let mut recorder = Recorder { sinks, gpu, stop: &stop, failure: None };
         let mut observer = |event: Event<'_>| recorder.note(&event);
-        let run = Run { config: &config, policy: &mut policy, arena: &arena, prompts: &prompts, stop: &stop };
+        let (policy, arena, prompts) = (&mut policy, &arena, &prompts);
+        let run = Run { config: &config, policy, arena, prompts, free_memory, stop: &stop };
         let ended = match &resumed {
             Some(path) => run.resume(path, &mut observer),
             None => run.start(&about(&device), &mut observer),
@@ -264,6 +267,7 @@ fn about(device: &Device) -> Vec<(&'static str, String)> {
 fn train_error(error: TrainError) -> CliError {
     match error {
         TrainError::RunDir(error) if error.is_user() => CliError::user(error),
+        TrainError::Memory(error) => CliError::user(format!("train.memory_mib = {}: {error}", error.limit >> 20)),
         other => CliError::run(other),
     }
 }

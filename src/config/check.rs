@@ -98,6 +98,7 @@ fn train(train: &TrainConfig) -> Result<(), ConfigError> {
 
 fn guard(guard: &GuardConfig) -> Result<(), ConfigError> {
     at_least("guard.window", guard.window, 1)?;
+    positive("guard.warn_logp_difference", guard.warn_logp_difference)?;
     let shares = [
         ("guard.warn_tied", guard.warn_tied),
         ("guard.warn_unique", guard.warn_unique),

@@ -118,6 +118,18 @@ pub enum LrScheduler {
     Cosine,
 }
 
+/// Whether the backward pass computes layers again instead of keeping what they computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Checkpointing {
+    /// Where memory asks for it.
+    Auto,
+    /// Always.
+    On,
+    /// Never.
+    Off,
+}
+
 /// The update. Fields are explained in `default.toml`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -149,6 +161,7 @@ pub struct GrpoConfig {
     pub num_iterations: usize,
     pub mask_truncated_completions: bool,
     pub micro_batch: usize,
+    pub gradient_checkpointing: Checkpointing,
 }
 
 /// The run. Fields are explained in `default.toml`.
@@ -161,6 +174,7 @@ pub struct TrainConfig {
     pub game_seconds: f64,
     pub output_dir: PathBuf,
     pub preflight: bool,
+    pub memory_mib: u64,
     pub tensorboard: bool,
     pub save_steps: usize,
     pub save_total_limit: usize,
@@ -177,6 +191,7 @@ pub struct GuardConfig {
     pub stop: bool,
     pub window: usize,
     pub grace_steps: usize,
+    pub warn_logp_difference: f64,
     pub warn_tied: f64,
     pub warn_unique: f64,
     pub warn_entropy: f64,

@@ -1,5 +1,6 @@
 //! What an update learns from: sampled ids with their advantages, cut into parts that fit through the model.
 
+use super::Division;
 use crate::config::{GrpoConfig, LossType, RolloutConfig};
 use crate::groups::Groups;
 use crate::prompt::Prompt;
@@ -44,6 +45,7 @@ pub struct Demonstration<'a> {
 pub struct Batch {
     pub(super) config: GrpoConfig,
     pub(super) temperature: f64,
+    pub(super) division: Division,
     /// In the order of the completions.
     rows: Vec<Row>,
     /// Log-probabilities under the reference, in the order of the completions.
@@ -110,8 +112,16 @@ impl Batch {
             imitation: 0.0,
         };
         let rows: Vec<Row> = episodes.into_iter().enumerate().map(row).collect();
-        let parts = arrange(&rows, config.micro_batch);
-        Batch { config: config.clone(), temperature: rollout.temperature, rows, reference: None, parts }
+        let division = Division::from(config);
+        let parts = arrange(&rows, division.micro_batch);
+        Batch { config: config.clone(), temperature: rollout.temperature, division, rows, reference: None, parts }
+    }
+
+    /// Cuts the batch in another way than the configuration asks for.
+    pub fn divided(mut self, division: Division) -> Self {
+        self.division = division;
+        self.parts = arrange(&self.rows, division.micro_batch);
+        self
     }
 
     /// Adds `weight` times the mean negative log-likelihood of the tokens of `demonstrations` to the loss. They take no
@@ -130,7 +140,7 @@ impl Batch {
             weight: 0.0,
             imitation: weight / tokens.max(1) as f64,
         }));
-        self.parts = arrange(&self.rows, self.config.micro_batch);
+        self.parts = arrange(&self.rows, self.division.micro_batch);
         self
     }
 

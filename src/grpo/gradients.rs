@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::panic::resume_unwind;
 use std::sync::OnceLock;
 
+use candle_core::backprop::GradStore;
 use candle_core::{Device, Tensor, Var};
 use rayon::ThreadPool;
 
 use super::LearnError;
+use crate::policy::LayerInputs;
 
 /// Gradient of each trained variable.
 pub type Gradients = BTreeMap<String, Tensor>;
@@ -17,15 +19,36 @@ const STACK_BYTES: usize = 64 << 20;
 
 /// Gradients of `loss`, a scalar, one for every trained variable; a variable that it does not reach is an error.
 pub fn gradients(loss: &Tensor, trainable: &BTreeMap<String, Var>) -> Result<Gradients, LearnError> {
-    let mut store = loss.backward()?;
     let mut found = Gradients::new();
-    let mut names = Vec::new();
+    collect(loss.backward()?, trainable, &mut found);
+    complete(found, trainable)
+}
+
+/// The same, to the last bit, where `loss` was computed from [`LayerInputs`].
+pub fn gradients_by_layer(
+    loss: &Tensor,
+    layers: LayerInputs<'_>,
+    trainable: &BTreeMap<String, Var>,
+) -> Result<Gradients, LearnError> {
+    let mut found = Gradients::new();
+    layers.backward(loss.backward()?, &mut |store| {
+        collect(store, trainable, &mut found);
+        Ok(())
+    })?;
+    complete(found, trainable)
+}
+
+/// Takes what `store` has of the variables.
+fn collect(mut store: GradStore, trainable: &BTreeMap<String, Var>, found: &mut Gradients) {
     for (name, var) in trainable {
-        match store.remove(var) {
-            Some(gradient) => drop(found.insert(name.clone(), gradient)),
-            None => names.push(name.clone()),
+        if let Some(gradient) = store.remove(var) {
+            found.insert(name.clone(), gradient);
         }
     }
+}
+
+fn complete(found: Gradients, trainable: &BTreeMap<String, Var>) -> Result<Gradients, LearnError> {
+    let names: Vec<String> = trainable.keys().filter(|name| !found.contains_key(*name)).cloned().collect();
     if names.is_empty() { Ok(found) } else { Err(LearnError::MissingGradients { names }) }
 }
 
@@ -41,6 +64,11 @@ pub fn accumulate(sum: &mut Gradients, part: Gradients) -> candle_core::Result<(
     Ok(())
 }
 
+/// Parts that can be worked on at once.
+pub fn cores(device: &Device) -> usize {
+    if device.is_cpu() { rayon::current_num_threads() } else { 1 }
+}
+
 /// Works on the parts of a batch, as many at once as there are cores when the model is on the CPU, and hands the
 /// results to `take` in the order of the parts, so that sums do not depend on who finished first.
 ///
@@ -50,16 +78,28 @@ pub fn parallel_parts<P: Sync, R: Send>(
     device: &Device,
     parts: &[P],
     work: impl Fn(&P) -> Result<R, LearnError> + Sync,
+    take: impl FnMut(R) -> Result<(), LearnError>,
+) -> Result<(), LearnError> {
+    parallel_parts_at_most(usize::MAX, device, parts, work, take)
+}
+
+/// The same with at most `at_once` parts in memory together. One part at a time has all cores.
+pub fn parallel_parts_at_most<P: Sync, R: Send>(
+    at_once: usize,
+    device: &Device,
+    parts: &[P],
+    work: impl Fn(&P) -> Result<R, LearnError> + Sync,
     mut take: impl FnMut(R) -> Result<(), LearnError>,
 ) -> Result<(), LearnError> {
     let (threads, work) = (Threads::get()?, &work);
-    if parts.len() < 2 || !device.is_cpu() {
+    let apart = &threads.apart[..at_once.clamp(1, threads.apart.len())];
+    if parts.len() < 2 || apart.len() < 2 || !device.is_cpu() {
         return parts.iter().try_for_each(|part| take(threads.together.install(|| work(part))?));
     }
-    for wave in parts.chunks(threads.apart.len()) {
+    for wave in parts.chunks(apart.len()) {
         let results: Vec<Result<R, LearnError>> = std::thread::scope(|scope| {
             let run = |(part, thread): (_, &'static ThreadPool)| scope.spawn(move || thread.install(|| work(part)));
-            let running: Vec<_> = wave.iter().zip(&threads.apart).map(run).collect();
+            let running: Vec<_> = wave.iter().zip(apart).map(run).collect();
             running.into_iter().map(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
         });
         results.into_iter().try_for_each(|result| take(result?))?;

@@ -5,6 +5,7 @@
 
 mod advantage;
 mod batch;
+mod division;
 mod entropy;
 mod gradients;
 mod loss;
@@ -16,8 +17,11 @@ use std::path::PathBuf;
 
 pub use advantage::advantages;
 pub use batch::{Batch, Demonstration};
+pub use division::Division;
 pub use entropy::EntropyController;
-pub use gradients::{Gradients, accumulate, gradients, parallel_parts};
+pub use gradients::{
+    Gradients, accumulate, cores, gradients, gradients_by_layer, parallel_parts, parallel_parts_at_most,
+};
 pub use loss::{Clip, clipped_surrogate, k3};
 pub use optimizer::{AdamW, Optimizer};
 pub use schedule::learning_rate;
@@ -82,6 +86,17 @@ pub enum LearnError {
     /// A tensor operation failed.
     #[error(transparent)]
     Tensor(#[from] candle_core::Error),
+}
+
+impl LearnError {
+    /// Whether a device had too little memory. Nothing was moved then.
+    fn is_out_of_memory(&self) -> bool {
+        let text = match self {
+            LearnError::Tensor(error) | LearnError::Policy(PolicyError::Tensor(error)) => error.to_string(),
+            _ => return false,
+        };
+        text.contains("OUT_OF_MEMORY") || text.contains("out of memory")
+    }
 }
 
 /// The first names, and how many more there are.

@@ -6,7 +6,7 @@ use super::update::score_for_tests;
 use super::*;
 use crate::config::{Config, GrpoConfig, LossType, RolloutConfig, ScaleRewards};
 use crate::groups::Groups;
-use crate::policy::{Adapters, Policy};
+use crate::policy::{Activations, Adapters, Policy};
 use crate::prompt::Prompt;
 use crate::rollout::fixture::{builtin_sized_policy, prompts, rollout_config, tiny_policy};
 use crate::rollout::{Completion, FinishReason, generate};
@@ -111,6 +111,27 @@ fn i13_micro_batches_change_nothing_beyond_rounding() {
             assert!((part_loss - loss).abs() < 1e-5 * loss.abs(), "{loss_type:?}: {part_loss} is not {loss}");
             assert_close(&parts, &whole, 1e-5);
         }
+    }
+}
+
+#[test]
+fn what_is_kept_and_who_works_on_it_changes_no_bit() {
+    let policy = tiny_policy();
+    let sampled = Sampled::new(&policy, rollout_config(8, 24));
+    let config = GrpoConfig { micro_batch: 4, entropy_coef: 0.01, beta: 0.02, ..config() };
+    let with = |division: Division| {
+        let batch = sampled.batch(&config).divided(division);
+        let reference = reference_logprobs(policy.decoder(), Adapters::On, &batch).unwrap();
+        loss_and_gradients(&policy, &batch.with_reference(reference))
+    };
+    let whole = Division::from(&config);
+    let expected = with(whole);
+    for division in [
+        Division { activations: Activations::Recomputed, ..whole },
+        Division { at_once: 1, ..whole },
+        Division { logit_bytes: 0, ..whole },
+    ] {
+        assert!(with(division) == expected, "{division:?}");
     }
 }
 

@@ -2,11 +2,12 @@
 
 use candle_core::{Device, Shape, Tensor, WithDType};
 
-use crate::policy::{Adapters, Decoder, Policy, kernels};
+use crate::policy::kernels::Scoring;
+use crate::policy::{Activations, Adapters, Decoder, Policy};
 
 use super::batch::Part;
-use super::gradients::{Gradients, accumulate, gradients, parallel_parts};
-use super::{Batch, Clip, LearnError, Optimizer, clipped_surrogate, k3};
+use super::gradients::{Gradients, accumulate, gradients, gradients_by_layer, parallel_parts_at_most};
+use super::{Batch, Clip, Division, LearnError, Optimizer, clipped_surrogate, k3};
 
 /// What an update did. Means are over the sampled tokens in the loss, and over the updates of the rollout.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -29,6 +30,8 @@ pub struct UpdateStats {
     pub logp_difference_max: f64,
     /// Mean negative log-likelihood of the tokens of demonstrations, in nats; when there are any.
     pub demonstration_nll: Option<f64>,
+    /// How the batch was cut in the end; smaller than it was if the device ran out of memory.
+    pub division: Division,
 }
 
 /// Sums over tokens, from which [`UpdateStats`] are made.
@@ -80,15 +83,23 @@ pub fn update(
     if batch.config.beta > 0.0 && !batch.has_reference() {
         return Err(LearnError::NoReference { beta: batch.config.beta });
     }
-    let parts: Vec<Part> = batch.parts().map(|(_, part)| part).collect();
-    let iterations = batch.config.num_iterations;
-    let (mut all, mut first, mut grad_norm, mut done) = (Sums::default(), None, 0.0, 0);
-    for _ in 0..iterations {
-        let mut took = || {
-            done += 1;
-            progress(done, parts.len() * iterations);
+    let (iterations, mut division) = (batch.config.num_iterations, batch.division);
+    let (mut all, mut first, mut grad_norm) = (Sums::default(), None, 0.0);
+    for iteration in 0..iterations {
+        let mut attempt = |division| {
+            let batch = batch.clone().divided(division);
+            let parts: Vec<Part> = batch.parts().map(|(_, part)| part).collect();
+            let mut done = iteration * parts.len();
+            let mut took = || {
+                done += 1;
+                progress(done, parts.len() * iterations);
+            };
+            pass(policy, &batch, &parts, &mut took)
         };
-        let (sums, sum) = pass(policy, batch, &parts, &mut took)?;
+        let vocabulary = policy.decoder().config().vocab_size;
+        let smaller = |division: Division| division.smaller(&batch.config, vocabulary);
+        let ((sums, sum), fitted) = division.until_it_fits(smaller, &mut attempt)?;
+        division = fitted;
         if !sums.loss.is_finite() {
             return Err(LearnError::NotFiniteLoss { loss: sums.loss });
         }
@@ -107,6 +118,7 @@ pub fn update(
         logp_difference_mean: first.difference / first.tokens,
         logp_difference_max: first.difference_max,
         demonstration_nll: (all.demonstrated > 0.0).then(|| all.nll / all.demonstrated),
+        division,
     }))
 }
 
@@ -118,11 +130,9 @@ fn pass(
     took: &mut dyn FnMut(),
 ) -> Result<(Sums, Gradients), LearnError> {
     let (mut sums, mut sum) = (Sums::default(), Gradients::new());
-    let work = |part: &Part| {
-        let (loss, part_sums) = part_loss(policy.decoder(), batch, part)?;
-        Ok((part_sums, gradients(&loss, policy.trainable())?))
-    };
-    parallel_parts(policy.decoder().device(), parts, work, |(part_sums, part_gradients)| {
+    let work = |part: &Part| part_pass(policy, batch, part);
+    let at_once = batch.division.at_once;
+    parallel_parts_at_most(at_once, policy.decoder().device(), parts, work, |(part_sums, part_gradients)| {
         sums.add(&part_sums);
         accumulate(&mut sum, part_gradients)?;
         took();
@@ -131,10 +141,27 @@ fn pass(
     Ok((sums, sum))
 }
 
+/// What to report of a part, and its share of the gradients.
+fn part_pass(policy: &Policy, batch: &Batch, part: &Part) -> Result<(Sums, Gradients), LearnError> {
+    let (decoder, trainable) = (policy.decoder(), policy.trainable());
+    let ids = tensor(&part.ids, part.shape, decoder.device())?;
+    match batch.division.activations {
+        Activations::Kept => {
+            let (loss, sums) = part_loss(decoder, batch, part, decoder.hidden(&ids, Adapters::On)?)?;
+            Ok((sums, gradients(&loss, trainable)?))
+        }
+        Activations::Recomputed => {
+            let (hidden, layers) = decoder.hidden_checkpointed(&ids, Adapters::On)?;
+            let (loss, sums) = part_loss(decoder, batch, part, hidden)?;
+            Ok((sums, gradients_by_layer(&loss, layers, trainable)?))
+        }
+    }
+}
+
 /// A part's share of the loss, differentiable, and what to report of it.
-fn part_loss(decoder: &Decoder, batch: &Batch, part: &Part) -> Result<(Tensor, Sums), LearnError> {
+fn part_loss(decoder: &Decoder, batch: &Batch, part: &Part, hidden: Tensor) -> Result<(Tensor, Sums), LearnError> {
     let (config, device) = (&batch.config, decoder.device());
-    let (logp, entropy) = score(decoder, Adapters::On, batch.temperature, part)?;
+    let (logp, entropy) = score(decoder, batch, part, hidden)?;
     let (sampled, advantage) = (vector(&part.sampled, device)?, vector(&part.advantage, device)?);
     let old = if config.num_iterations == 1 { logp.detach() } else { sampled };
     let clip = Clip { low: config.epsilon, high: config.epsilon_high };
@@ -185,15 +212,11 @@ fn observe(part: &Part, now: &[f32], old: &[f32], clip: Clip) -> Sums {
 
 /// Log-probabilities and entropies at completion tokens, both `(N,)`, at the sampling temperature. Prompt positions
 /// never reach the head.
-fn score(decoder: &Decoder, adapters: Adapters, temperature: f64, part: &Part) -> Result<(Tensor, Tensor), LearnError> {
+fn score(decoder: &Decoder, batch: &Batch, part: &Part, hidden: Tensor) -> Result<(Tensor, Tensor), LearnError> {
     let device = decoder.device();
-    let hidden = decoder.hidden(&tensor(&part.ids, part.shape, device)?, adapters)?;
     let hidden = hidden.flatten_to(1)?.index_select(&vector(&part.places, device)?, 0)?;
-    let mut logits = decoder.logits(&hidden)?;
-    if temperature != 1.0 {
-        logits = (logits / temperature)?;
-    }
-    Ok(kernels::token_log_probs(&logits, &vector(&part.targets, device)?)?)
+    let how = Scoring { temperature: batch.temperature, logit_bytes: batch.division.logit_bytes };
+    Ok(decoder.score(&hidden, &vector(&part.targets, device)?, how)?)
 }
 
 /// Log-probabilities of every completion under a reference, in the order of the completions: `decoder` is a kept copy
@@ -203,10 +226,11 @@ pub fn reference_logprobs(decoder: &Decoder, adapters: Adapters, batch: &Batch) 
     let (rows, parts): (Vec<&[usize]>, Vec<Part>) = batch.parts().unzip();
     let mut rows = rows.into_iter();
     let work = |part: &Part| {
-        let (logp, _) = score(decoder, adapters, batch.temperature, part)?;
+        let ids = tensor(&part.ids, part.shape, decoder.device())?;
+        let (logp, _) = score(decoder, batch, part, decoder.hidden(&ids, adapters)?)?;
         Ok(logp.detach().to_vec1::<f32>()?)
     };
-    parallel_parts(decoder.device(), &parts, work, |logp| {
+    parallel_parts_at_most(batch.division.at_once, decoder.device(), &parts, work, |logp| {
         let mut logp = logp.into_iter();
         for row in rows.next().unwrap_or_default() {
             all[*row] = logp.by_ref().take(batch.completion_length(*row)).collect();

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use candle_core::{Device, Tensor};
 
-use super::kernels::{self, Heads, RopeTable};
+use super::kernels::{self, Heads, RopeTable, Scoring};
 use super::linear::{Adapters, Linear, Lora, side_by_side};
 use super::{DecoderConfig, PolicyError};
 
@@ -34,6 +34,17 @@ pub struct Decoder {
     pub(super) layers: Vec<Layer>,
     pub(super) norm: Tensor,
     pub(super) head: Linear,
+}
+
+/// Sequences of equal length, and how the layers run over them.
+#[derive(Debug)]
+pub(super) struct Sequences {
+    /// `(B * T,)`.
+    pub ids: Tensor,
+    /// `B`.
+    pub rows: usize,
+    pub rope: RopeTable,
+    pub adapters: Adapters,
 }
 
 /// Takes tensors out of a map by name, checking shapes.
@@ -118,16 +129,34 @@ impl Decoder {
     ///
     /// * `ids`: `(B, T)` u32. Returns `(B, T, hidden_size)`.
     pub fn hidden(&self, ids: &Tensor, adapters: Adapters) -> Result<Tensor, PolicyError> {
+        let sequences = self.sequences(ids, adapters)?;
+        let mut x = self.embedding.index_select(&sequences.ids, 0)?;
+        for layer in &self.layers {
+            x = self.layer(layer, &x, &sequences)?;
+        }
+        Ok(self.normed(&x, &sequences)?)
+    }
+
+    /// Sequences of `ids`, `(B, T)`, as the layers see them.
+    pub(super) fn sequences(&self, ids: &Tensor, adapters: Adapters) -> Result<Sequences, PolicyError> {
         let (rows, steps) = ids.dims2()?;
         self.check_length(steps)?;
-        let width = self.config.hidden_size;
         let rope = RopeTable::new(&self.config, steps, self.device())?;
-        let mut x = self.embedding.index_select(&ids.flatten_all()?, 0)?;
-        for layer in &self.layers {
-            x = self.layer(layer, &x, rows, &rope, adapters)?;
-        }
-        let x = kernels::rms_norm(&x, &self.norm, self.config.rms_norm_eps)?;
-        Ok(x.reshape((rows, steps, width))?)
+        Ok(Sequences { ids: ids.flatten_all()?, rows, rope, adapters })
+    }
+
+    /// What the last layer gives, `(B * T, hidden_size)`, as the head expects it, `(B, T, hidden_size)`.
+    pub(super) fn normed(&self, x: &Tensor, sequences: &Sequences) -> candle_core::Result<Tensor> {
+        let x = kernels::rms_norm(x, &self.norm, self.config.rms_norm_eps)?;
+        x.reshape((sequences.rows, (), self.config.hidden_size))
+    }
+
+    /// Log-probability of each target and entropy of the distribution it is drawn from, in nats; differentiable.
+    /// Logits are never held beyond a chunk of rows.
+    ///
+    /// * `hidden`: `(N, hidden_size)`; `targets`: `(N,)` u32. Returns `(N,)` and `(N,)`.
+    pub fn score(&self, hidden: &Tensor, targets: &Tensor, how: Scoring) -> Result<(Tensor, Tensor), PolicyError> {
+        Ok(kernels::score_tokens(hidden, &self.head.weight, targets, how)?)
     }
 
     /// Scores of every token of the vocabulary, before softmax; differentiable.
@@ -151,14 +180,9 @@ impl Decoder {
     }
 
     /// `x`: `(B * T, hidden_size)`.
-    fn layer(
-        &self,
-        layer: &Layer,
-        x: &Tensor,
-        rows: usize,
-        rope: &RopeTable,
-        adapters: Adapters,
-    ) -> candle_core::Result<Tensor> {
+    pub(super) fn layer(&self, layer: &Layer, x: &Tensor, sequences: &Sequences) -> candle_core::Result<Tensor> {
+        let Sequences { rows, rope, adapters, .. } = sequences;
+        let (rows, adapters) = (*rows, *adapters);
         let (heads, epsilon) = (self.heads(), self.config.rms_norm_eps);
         let normed = kernels::rms_norm(x, &layer.input_norm, epsilon)?;
         let mut qkv = side_by_side(&[&layer.query, &layer.key, &layer.value], &normed, adapters)?;

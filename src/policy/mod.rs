@@ -7,6 +7,7 @@
 mod adapter;
 mod architecture;
 mod builtin;
+mod checkpointing;
 mod decoder;
 mod device;
 mod error;
@@ -28,12 +29,13 @@ use std::path::Path;
 use candle_core::{Tensor, Var};
 
 pub use architecture::{DecoderConfig, RopeScaling, SUPPORTED};
+pub use checkpointing::{Activations, LayerInputs};
 pub use decoder::Decoder;
 pub use device::{Device, device_name, open_device};
 pub use error::PolicyError;
 pub use hub::hub_cache_dir;
 pub use linear::Adapters;
-pub use sampling::Cache;
+pub use sampling::{Cache, Snapshot};
 pub use tokenizer::Tokenizer;
 
 use adapter::AdapterSet;

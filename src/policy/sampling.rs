@@ -3,6 +3,8 @@
 //! Prompts of unequal length are padded on the left to one width, so that all rows write the same slot of the cache;
 //! each row knows where its first token is, counts positions from there and never looks before it.
 
+use std::sync::Arc;
+
 use candle_core::Tensor;
 
 use super::decoder::norm_heads;
@@ -12,10 +14,10 @@ use super::{Decoder, PolicyError};
 
 /// Keys and values of a batch of sequences, and the weights they are computed with.
 ///
-/// Holds a snapshot of the weights (adapters added in): a cache outlives no update.
+/// Holds a snapshot of the weights: a cache outlives no update.
 #[derive(Debug)]
 pub struct Cache {
-    weights: Snapshot,
+    weights: Arc<Snapshot>,
     rope: RopeTable,
     layers: Vec<KeyValues>,
     window: Window,
@@ -58,8 +60,9 @@ struct SnapshotLayer {
     down: Projection,
 }
 
+/// The weights as sampling reads them: detached, adapters added in, rows and columns exchanged. A copy of the model.
 #[derive(Debug)]
-struct Snapshot {
+pub struct Snapshot {
     embedding: Tensor,
     layers: Vec<SnapshotLayer>,
     norm: Tensor,
@@ -134,13 +137,24 @@ impl Cache {
 }
 
 impl Decoder {
+    /// Today's weights, for any number of caches.
+    pub fn snapshot(&self) -> Result<Arc<Snapshot>, PolicyError> {
+        Ok(Arc::new(Snapshot::new(self)?))
+    }
+
     /// An empty cache for `rows` sequences of up to `capacity` tokens, with today's weights.
     pub fn new_cache(&self, rows: usize, capacity: usize) -> Result<Cache, PolicyError> {
+        self.check_length(capacity)?;
+        self.new_cache_over(self.snapshot()?, rows, capacity)
+    }
+
+    /// The same over weights that other caches read too.
+    pub fn new_cache_over(&self, weights: Arc<Snapshot>, rows: usize, capacity: usize) -> Result<Cache, PolicyError> {
         self.check_length(capacity)?;
         let window = Window::new(rows, capacity);
         let layers = self.layers.iter().map(|_| KeyValues::new(&window, self.heads(), self.device()));
         Ok(Cache {
-            weights: Snapshot::new(self)?,
+            weights,
             rope: RopeTable::new(&self.config, capacity, self.device())?,
             layers: layers.collect::<candle_core::Result<_>>()?,
             window,

@@ -2,6 +2,7 @@
 
 mod adapters;
 mod files;
+mod gradients;
 
 use std::collections::{BTreeMap, HashMap};
 

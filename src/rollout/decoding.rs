@@ -1,12 +1,14 @@
 //! The loop over tokens: one batch, from prompts to the last completion.
 
+use std::sync::Arc;
+
 use candle_core::Tensor;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
 use crate::config::RolloutConfig;
-use crate::policy::{Cache, Policy, Tokenizer};
+use crate::policy::{Cache, Policy, Snapshot, Tokenizer};
 use crate::prompt::Prompt;
 use crate::seed::Purpose;
 
@@ -46,6 +48,19 @@ impl Row {
     }
 }
 
+/// Who writes: a policy, and its weights as all parts of a batch read them.
+#[derive(Clone)]
+pub(super) struct Writer<'a> {
+    pub policy: &'a Policy,
+    weights: Arc<Snapshot>,
+}
+
+impl<'a> Writer<'a> {
+    pub fn new(policy: &'a Policy) -> Result<Self, RolloutError> {
+        Ok(Writer { policy, weights: policy.decoder().snapshot()? })
+    }
+}
+
 /// A batch of sequences in the order of the cache.
 pub(super) struct Decoding<'a> {
     policy: &'a Policy,
@@ -62,7 +77,7 @@ pub(super) struct Decoding<'a> {
 impl<'a> Decoding<'a> {
     /// Feeds each prompt once and repeats it for its group.
     pub fn begin(
-        policy: &'a Policy,
+        Writer { policy, weights }: Writer<'a>,
         prompts: &[Prompt],
         config: &RolloutConfig,
         Streams { seed, first }: Streams,
@@ -73,7 +88,7 @@ impl<'a> Decoding<'a> {
         if prompt + longest > limit {
             return Err(RolloutError::TooLong { prompt, completion: longest, limit });
         }
-        let mut cache = decoder.new_cache(prompts.len(), prompt + longest)?;
+        let mut cache = decoder.new_cache_over(weights, prompts.len(), prompt + longest)?;
         let ids: Vec<&[u32]> = prompts.iter().map(|prompt| prompt.ids.as_slice()).collect();
         let logits = decoder.prefill(&ids, &mut cache)?;
         cache.expand(config.num_generations)?;

@@ -10,7 +10,7 @@ use crate::config::RolloutConfig;
 use crate::policy::{Device, Policy};
 use crate::prompt::Prompt;
 
-use super::decoding::{Decoding, IDLE_SHARE};
+use super::decoding::{Decoding, IDLE_SHARE, Writer};
 use super::{Completion, RolloutError, RolloutEvent, Streams};
 
 /// Rows of a part on a CPU. Fixed, and no share of the cores: what is sampled must not depend on how many there are.
@@ -38,9 +38,10 @@ pub(super) fn decode(
     streams: Streams,
     observer: &mut dyn FnMut(RolloutEvent<'_>),
 ) -> Result<Vec<Completion>, RolloutError> {
+    let writer = Writer::new(policy)?;
     let size = prompts_of_part(policy.decoder().device(), config.num_generations, prompts.len());
     if size >= prompts.len() {
-        return Decoding::begin(policy, prompts, config, streams)?.run(IDLE_SHARE, observer);
+        return Decoding::begin(writer, prompts, config, streams)?.run(IDLE_SHARE, observer);
     }
     thread::scope(|scope| {
         let mut parts = Vec::new();
@@ -48,7 +49,8 @@ pub(super) fn decode(
             let first = number * size * config.num_generations;
             let streams = Streams { first: streams.first + first as u64, ..streams };
             let (sender, receiver) = channel();
-            let part = scope.spawn(move || decode_part(policy, prompts, config, streams, &sender));
+            let writer = writer.clone();
+            let part = scope.spawn(move || decode_part(writer, prompts, config, streams, &sender));
             parts.push((first, part, receiver));
         }
         relay(parts.iter().map(|(first, _, news)| (*first, news)).collect(), observer);
@@ -69,7 +71,7 @@ fn prompts_of_part(device: &Device, num_generations: usize, prompts: usize) -> u
 }
 
 fn decode_part(
-    policy: &Policy,
+    writer: Writer<'_>,
     prompts: &[Prompt],
     config: &RolloutConfig,
     streams: Streams,
@@ -84,7 +86,7 @@ fn decode_part(
             RolloutEvent::PartDone { .. } => return,
         });
     };
-    let completions = Decoding::begin(policy, prompts, config, streams)?.run(IDLE_SHARE, &mut tell)?;
+    let completions = Decoding::begin(writer, prompts, config, streams)?.run(IDLE_SHARE, &mut tell)?;
     Ok(Decoded { completions, begin, end: Instant::now() })
 }
 

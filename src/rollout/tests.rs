@@ -1,4 +1,4 @@
-use super::decoding::Decoding;
+use super::decoding::{Decoding, Writer};
 use super::fixture::{END, builtin_sized_policy, prompts, rollout_config, tiny_policy};
 use super::*;
 use crate::seed::Purpose;
@@ -65,7 +65,10 @@ fn every_completion_is_handed_out_once_as_soon_as_it_ends() {
 fn company_and_compaction_do_not_change_a_completion() {
     let (policy, config, seed) = (tiny_policy(), rollout_config(8, 24), Seed::root(5));
     let run = |prompts: &[Prompt], idle_share| {
-        Decoding::begin(&policy, prompts, &config, seed.into()).unwrap().run(idle_share, &mut |_| ()).unwrap()
+        Decoding::begin(Writer::new(&policy).unwrap(), prompts, &config, seed.into())
+            .unwrap()
+            .run(idle_share, &mut |_| ())
+            .unwrap()
     };
     let ids = |completions: &[Completion]| completions.iter().map(|it| it.ids.clone()).collect::<Vec<_>>();
     let usual = ids(&run(&prompts(), decoding::IDLE_SHARE));
@@ -150,7 +153,7 @@ fn parts_give_what_the_whole_batch_gives_and_tell_it_in_one_order() {
         (completions.unwrap().into_items(), events)
     };
     let (completions, events) = told();
-    let whole = Decoding::begin(&policy, &prompts, &config, seed.into()).unwrap();
+    let whole = Decoding::begin(Writer::new(&policy).unwrap(), &prompts, &config, seed.into()).unwrap();
     let whole = whole.run(decoding::IDLE_SHARE, &mut |_| ()).unwrap();
     let ids = |completions: &[Completion]| completions.iter().map(|it| it.ids.clone()).collect::<Vec<_>>();
     assert_eq!(ids(&completions), ids(&whole));

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::grpo::{EntropyController, Optimizer};
+use crate::grpo::{Division, EntropyController, Optimizer};
 use crate::metrics::{EvaluationRecord, StepRecord};
 use crate::policy::Policy;
 
@@ -45,6 +45,9 @@ pub struct TrainerState {
     /// Weight of the entropy bonus.
     #[serde(default)]
     pub entropy: EntropyController,
+    /// How updates are cut.
+    #[serde(default)]
+    pub division: Option<Division>,
 }
 
 /// State of chance: counters, since every stream is derived.

@@ -38,6 +38,9 @@ pub enum Symptom {
     Parsed,
     /// Share of completions cut at the longest length allowed.
     Clipped,
+    /// Difference between log-probabilities of sampling and of scoring, in nats. Judged at once and by itself: it is
+    /// no matter of learning.
+    Sampling,
 }
 
 impl Symptom {
@@ -51,6 +54,7 @@ impl Symptom {
             Symptom::Entropy => "entropy",
             Symptom::Parsed => "parsed",
             Symptom::Clipped => "clipped",
+            Symptom::Sampling => "sampling",
         }
     }
 
@@ -62,6 +66,7 @@ impl Symptom {
             Symptom::Entropy => format!("entropy at {share} of the first step's"),
             Symptom::Parsed => format!("{share} of the completions parse"),
             Symptom::Clipped => format!("{share} of the completions truncated"),
+            Symptom::Sampling => format!("sampling and scoring differ by {share}"),
         }
     }
 
@@ -74,12 +79,13 @@ impl Symptom {
             }
             Symptom::Parsed => "lower grpo.learning_rate, or set grpo.beta=0.02",
             Symptom::Clipped => "raise rollout.max_completion_length, or set grpo.beta=0.02",
+            Symptom::Sampling => "report it with config.toml: the model that is trained is not the one that is sampled",
         }
     }
 
     /// Whether large values are the bad ones.
     fn grows(self) -> bool {
-        matches!(self, Symptom::Tied | Symptom::Clipped)
+        matches!(self, Symptom::Tied | Symptom::Clipped | Symptom::Sampling)
     }
 
     fn is_beyond(self, value: f64, limit: f64) -> bool {
@@ -94,6 +100,7 @@ impl Symptom {
             Symptom::Entropy => Some(record.entropy? / start_entropy?.max(f64::MIN_POSITIVE)),
             Symptom::Parsed => Some(record.frac_parsed),
             Symptom::Clipped => Some(record.clipped_ratio),
+            Symptom::Sampling => record.logp_difference_mean,
         }
     }
 
@@ -105,6 +112,7 @@ impl Symptom {
             Symptom::Entropy => (config.warn_entropy, config.stop_entropy),
             Symptom::Parsed => (config.warn_parsed, NOTHING),
             Symptom::Clipped => (config.warn_clipped, config.stop_clipped),
+            Symptom::Sampling => (config.warn_logp_difference, f64::INFINITY),
         }
     }
 }
@@ -157,12 +165,15 @@ pub struct Guard {
     config: GuardConfig,
     start_entropy: Option<f64>,
     courses: [Course; 5],
+    /// Whether a difference of sampling and scoring has been told, until a step without one.
+    told_of_sampling: bool,
 }
 
 impl Guard {
     /// A guard that has seen `records` already.
     pub fn new(config: &GuardConfig, records: &[StepRecord]) -> Self {
-        let mut guard = Guard { config: config.clone(), start_entropy: None, courses: Default::default() };
+        let mut guard =
+            Guard { config: config.clone(), start_entropy: None, courses: Default::default(), told_of_sampling: false };
         for record in records {
             guard.observe(record);
         }
@@ -184,8 +195,16 @@ impl Guard {
                 news.push(format!("warning, step {}: {line}{going_on}", record.step));
             }
         }
-        let standing: Vec<(Symptom, Level)> =
+        let mut standing: Vec<(Symptom, Level)> =
             self.each().filter_map(|(symptom, course)| Some((symptom, course.level?))).collect();
+        let differs = record.logp_difference_mean.filter(|found| *found > self.config.warn_logp_difference);
+        if let Some(found) = differs {
+            standing.push((Symptom::Sampling, Level::Warning));
+            if !self.told_of_sampling {
+                news.push(self.sampling_line(record.step, found));
+            }
+        }
+        self.told_of_sampling = differs.is_some();
         let level = standing.iter().map(|(_, level)| *level).max().unwrap_or(Level::Ok);
         let collapse = (level == Level::Stop && self.config.stop).then(|| self.collapse(record.step));
         Watch { level, standing, news, collapse }
@@ -194,6 +213,12 @@ impl Guard {
     /// First step of what stands now. Checkpoints of before are worth keeping.
     pub fn trouble_began(&self) -> Option<usize> {
         self.courses.iter().filter_map(|course| course.began).min()
+    }
+
+    fn sampling_line(&self, step: usize, found: f64) -> String {
+        let words = Symptom::Sampling.words(&format!("{found:.3} nats a token"));
+        let (limit, remedy) = (self.config.warn_logp_difference, Symptom::Sampling.remedy());
+        format!("warning, step {step}: {words} (warns above {limit}); {remedy}")
     }
 
     fn each(&self) -> impl Iterator<Item = (Symptom, &Course)> {
@@ -237,6 +262,7 @@ impl Course {
             Symptom::Entropy => true,
             Symptom::Unique | Symptom::Parsed => mean < FALLEN * best,
             Symptom::Tied | Symptom::Clipped => !symptom.is_beyond(best, warn) || step > config.grace_steps,
+            Symptom::Sampling => true,
         };
         self.level = match worse_than_before {
             true if symptom.is_beyond(mean, stop) => Some(Level::Stop),

@@ -9,6 +9,7 @@ pub mod elites;
 pub mod evaluation;
 pub mod guard;
 pub mod hall_of_fame;
+pub mod memory;
 mod record;
 mod resample;
 pub mod run_dir;
@@ -22,7 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::arena::{Arena, ArenaError, Evaluation, Rules};
 use crate::config::Config;
 use crate::evaluation::{report_boards, selection_boards};
-use crate::grpo::{LearnError, Optimizer};
+use crate::grpo::{self, Division, LearnError, Optimizer};
 use crate::metrics::{EvaluationRecord, Event, RunHeader, StepRecord};
 use crate::policy::{Decoder, Policy, PolicyError};
 use crate::program::Program;
@@ -34,6 +35,7 @@ use checkpoint::TrainerState;
 use evaluation::Protocol;
 use guard::{Collapse, Guard};
 use hall_of_fame::Member;
+use memory::{MemoryPlan, SAFETY, TooSmall, Workload};
 use run_dir::{Retention, RunDir, RunDirError};
 use scoring::Stage;
 
@@ -61,6 +63,9 @@ pub enum TrainError {
     /// The update.
     #[error(transparent)]
     Learn(#[from] LearnError),
+    /// A limit on memory that nothing fits into.
+    #[error(transparent)]
+    Memory(#[from] TooSmall),
     /// A checkpoint that cannot be read.
     #[error("{path}: {reason}")]
     Checkpoint {
@@ -116,6 +121,8 @@ pub struct Run<'a> {
     pub arena: &'a Arena,
     /// What is asked of the policy.
     pub prompts: &'a PromptSet,
+    /// Bytes of memory that were free before the model was loaded; none where the system does not say.
+    pub free_memory: Option<u64>,
     /// Set from outside to stop after the step at hand.
     pub stop: &'a AtomicBool,
 }
@@ -134,6 +141,7 @@ struct Progress {
     reference: Option<Reference>,
     state: TrainerState,
     guard: Guard,
+    plan: MemoryPlan,
 }
 
 impl Run<'_> {
@@ -143,12 +151,13 @@ impl Run<'_> {
         about: &[(&str, String)],
         observer: &mut dyn FnMut(Event<'_>),
     ) -> Result<Summary, TrainError> {
+        let plan = self.plan(None, observer)?;
         let dir = RunDir::create(self.config, about)?;
         let optimizer = Optimizer::new(self.policy.trainable(), &self.config.grpo)?;
         let state = TrainerState { max_steps: self.config.train.max_steps, ..TrainerState::default() };
         let reference = self.reference()?;
         let guard = Guard::new(&self.config.guard, &[]);
-        self.go(Progress { dir, optimizer, reference, state, guard }, observer)
+        self.go(Progress { dir, optimizer, reference, state, guard, plan }, observer)
     }
 
     /// Goes on with the run in `path` from its newest checkpoint.
@@ -160,7 +169,8 @@ impl Run<'_> {
         let mut state = checkpoint::load(&newest, self.policy, &mut optimizer, self.config.train.seed)?;
         state.max_steps = self.config.train.max_steps;
         let guard = Guard::new(&self.config.guard, &state.log_history);
-        self.go(Progress { dir, optimizer, reference, state, guard }, observer)
+        let plan = self.plan(state.division, observer)?;
+        self.go(Progress { dir, optimizer, reference, state, guard, plan }, observer)
     }
 
     fn reference(&self) -> Result<Option<Reference>, TrainError> {
@@ -173,6 +183,9 @@ impl Run<'_> {
 
     fn go(&mut self, mut progress: Progress, observer: &mut dyn FnMut(Event<'_>)) -> Result<Summary, TrainError> {
         observer(Event::RunStarted(&self.header(&progress)));
+        let (line, notice) = (progress.plan.to_string(), memory::notice(self.config, progress.plan.division));
+        [Some(line), notice].iter().flatten().for_each(|line| observer(Event::Message(line)));
+        progress.state.division = Some(progress.plan.division);
         let (mut newest, mut collapse) = (None, None);
         if progress.state.global_step == 0 {
             self.evaluate(&mut progress, observer)?;
@@ -195,6 +208,29 @@ impl Run<'_> {
         }
         let stopped = collapse.map(|collapse| self.stopped(&progress, collapse));
         self.finish(progress, newest, stopped, observer)
+    }
+
+    /// What the run will take of memory. A limit that the user set is kept to; one that was found is only warned of.
+    fn plan(&self, had: Option<Division>, observer: &mut dyn FnMut(Event<'_>)) -> Result<MemoryPlan, TrainError> {
+        let decoder = self.policy.decoder();
+        let workload = Workload {
+            shape: decoder.config(),
+            trained: self.policy.trainable().values().map(|var| var.elem_count()).sum(),
+            prompt: self.prompts.prompts().iter().map(|prompt| prompt.ids.len()).max().unwrap_or(0),
+            config: self.config,
+            cores: grpo::cores(decoder.device()),
+        };
+        let set = self.config.train.memory_mib << 20;
+        let found = self.free_memory.filter(|_| decoder.device().is_cpu()).map(|free| (SAFETY * free as f64) as u64);
+        let limit = if set > 0 { Some(set) } else { found };
+        match MemoryPlan::fitting(&workload, limit, had) {
+            Err(too_small) if set == 0 => {
+                let free = memory::megabytes(too_small.limit);
+                observer(Event::Message(&format!("warning: {SAFETY} of the free memory is {free}; {too_small}")));
+                Ok(*too_small.smallest)
+            }
+            plan => Ok(plan?),
+        }
     }
 
     fn stage(&self) -> Stage<'_> {

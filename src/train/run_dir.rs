@@ -23,6 +23,7 @@ const FREE_KEYS: &[&str] = &[
     "train.max_steps",
     "train.output_dir",
     "train.preflight",
+    "train.memory_mib",
     "train.tensorboard",
     "train.save_steps",
     "train.save_total_limit",

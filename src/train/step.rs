@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::config::GrpoConfig;
 use crate::groups::Groups;
-use crate::grpo::{self, Batch, Demonstration};
+use crate::grpo::{self, Batch, Demonstration, Division};
 use crate::metrics::{Activity, Event, Period, Player, StepRecord};
 use crate::policy::Adapters;
 use crate::prompt::Prompt;
@@ -15,7 +15,7 @@ use super::elites::{self, Elite, Elites, Replay, Replayed};
 use super::guard::Collapse;
 use super::run_dir::RunDir;
 use super::scoring::{Episode, boards, tell_games};
-use super::{Progress, Reference, Run, TrainError, control, hall_of_fame, record};
+use super::{Progress, Reference, Run, TrainError, control, hall_of_fame, memory, record};
 
 /// What a step learns from.
 struct Lesson<'a> {
@@ -135,7 +135,8 @@ impl Run<'_> {
     ) -> Result<Option<f64>, TrainError> {
         let (start, controller) = (Instant::now(), progress.state.entropy);
         let config = GrpoConfig { entropy_coef: controller.coefficient(&self.config.grpo), ..self.config.grpo.clone() };
-        let batch = self.batch(lesson, &config, progress.reference.as_ref())?;
+        let division = progress.state.division.unwrap_or_else(|| (&config).into());
+        let batch = self.batch(lesson, &config, division, progress.reference.as_ref())?;
         record.learning_rate = grpo::learning_rate(&config, record.step - 1, self.config.train.max_steps);
         record.entropy_coef = config.entropy_coef;
         record.entropy_target = controller.target(&config);
@@ -144,6 +145,11 @@ impl Run<'_> {
         match &stats {
             Some(stats) => {
                 record::add_update(record, stats);
+                if let (true, Some(notice)) = (stats.division != division, memory::notice(self.config, stats.division))
+                {
+                    observer(Event::Message(&format!("step {}: out of memory; {notice}", record.step)));
+                    progress.state.division = Some(stats.division);
+                }
                 record.elites_imitated = lesson.elites.len();
             }
             None => observer(Event::Message(&format!(
@@ -162,6 +168,7 @@ impl Run<'_> {
         &self,
         lesson: &Lesson<'_>,
         config: &GrpoConfig,
+        division: Division,
         reference: Option<&Reference>,
     ) -> Result<Batch, TrainError> {
         let completions = lesson.episodes.clone().map(|episode| episode.completion);
@@ -172,7 +179,8 @@ impl Run<'_> {
         });
         let demonstrations: Vec<Demonstration<'_>> = asked.collect();
         let batch = Batch::new(lesson.prompts, completions, lesson.advantages.clone(), &self.config.rollout, config)
-            .with_demonstrations(&demonstrations, config.elite_coef);
+            .with_demonstrations(&demonstrations, config.elite_coef)
+            .divided(division);
         let Some(reference) = reference else { return Ok(batch) };
         let decoder = match reference {
             Reference::AdaptersOff => self.policy.decoder(),

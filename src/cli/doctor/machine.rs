@@ -4,6 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use super::finding::Finding;
+use crate::cli::memory::Memory;
 
 /// Free memory below which even the built-in model may be killed.
 const MEMORY_LOW_BYTES: u64 = 2 << 30;
@@ -84,41 +85,13 @@ pub fn precision(on_gpu: bool) -> Finding {
 
 /// Memory that is left, of what there is for this process.
 pub fn memory() -> Finding {
-    let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let group = ["memory.max", "memory.current"].map(|file| fs::read_to_string(format!("/sys/fs/cgroup/{file}")));
-    let [limit, used] = group.map(|text| text.ok().and_then(|text| text.trim().parse().ok()));
-    let Some(memory) = Memory::read(&meminfo, limit, used) else {
+    let Some(memory) = Memory::of_this_process() else {
         return Finding::ok("memory", "this system does not say how much is free");
     };
     let line = format!("{:.1} GB free of {:.1} GB", memory.free as f64 / 1e9, memory.total as f64 / 1e9);
     match memory.free < MEMORY_LOW_BYTES {
         true => Finding::warning("memory", line, "end other programs, or lower grpo.micro_batch and rollout.groups"),
         false => Finding::ok("memory", line),
-    }
-}
-
-/// Bytes of memory.
-#[derive(Debug, PartialEq, Eq)]
-struct Memory {
-    total: u64,
-    free: u64,
-}
-
-impl Memory {
-    /// From the text of `/proc/meminfo`, and the limit and use of a container where it has one.
-    fn read(meminfo: &str, limit: Option<u64>, used: Option<u64>) -> Option<Memory> {
-        let field = |name: &str| {
-            let line = meminfo.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
-            let kibibytes: u64 = line.split_whitespace().next()?.parse().ok()?;
-            Some(1024 * kibibytes)
-        };
-        let (total, free) = (field("MemTotal")?, field("MemAvailable")?);
-        Some(match (limit, used) {
-            (Some(limit), Some(used)) if limit < total => {
-                Memory { total: limit, free: free.min(limit.saturating_sub(used)) }
-            }
-            _ => Memory { total, free },
-        })
     }
 }
 
@@ -158,20 +131,6 @@ fn gpu_line(row: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const MEMINFO: &str = "MemTotal:       16384000 kB\nMemFree:          100 kB\nMemAvailable:    8192000 kB\n";
-
-    #[test]
-    fn a_container_has_what_its_limit_leaves() {
-        let gib = |count: u64| count << 30;
-        let all = Memory { total: 16_384_000 << 10, free: 8_192_000 << 10 };
-        assert_eq!(Memory::read(MEMINFO, None, None), Some(all));
-        let limited = Memory { total: gib(4), free: gib(1) };
-        assert_eq!(Memory::read(MEMINFO, Some(gib(4)), Some(gib(3))), Some(limited));
-        let unlimited = Memory::read(MEMINFO, Some(gib(64)), Some(gib(3))).unwrap();
-        assert_eq!(unlimited.free, 8_192_000 << 10);
-        assert_eq!(Memory::read("", None, None), None);
-    }
 
     #[test]
     fn a_processor_and_a_gpu_are_told_by_name() {

@@ -46,6 +46,35 @@ fn softmax_sums(weights: &mut [f32], logits: &[f32]) -> (f32, f32, f32) {
     (total, top, total.ln() - mean)
 }
 
+/// Log-probability of `target` and entropy of one distribution.
+pub(super) fn score(logits: &[f32], target: usize) -> (f32, f32) {
+    let mut weights = vec![0.0; logits.len()];
+    wide(
+        #[inline(always)]
+        || {
+            let (total, top, entropy) = softmax_sums(&mut weights, logits);
+            (logits[target] - top - total.ln(), entropy)
+        },
+    )
+}
+
+/// Turns the logits of one distribution into gradients by them, given those by its log-probability and its entropy.
+pub(super) fn logit_gradients(logits: &mut [f32], target: usize, (chosen, spread): (f32, f32)) {
+    let mut weights = vec![0.0; logits.len()];
+    wide(
+        #[inline(always)]
+        || {
+            let (total, top, entropy) = softmax_sums(&mut weights, logits);
+            let offset = entropy - top - total.ln();
+            // d logp / d logit = onehot - p; d entropy / d logit = -p (log p + entropy).
+            for (logit, weight) in logits.iter_mut().zip(&weights) {
+                *logit = weight * ((-chosen - spread * (*logit + offset)) / total);
+            }
+            logits[target] += chosen;
+        },
+    );
+}
+
 impl CustomOp1 for TokenLogProbs {
     fn name(&self) -> &'static str {
         "token_log_probs"
@@ -57,15 +86,7 @@ impl CustomOp1 for TokenLogProbs {
         let mut out = vec![0.0; count * 2];
         for_rows(&mut out, 2, |row, out| {
             let logits = &logits[row * vocabulary..][..vocabulary];
-            let mut weights = vec![0.0; vocabulary];
-            wide(
-                #[inline(always)]
-                || {
-                    let (total, top, entropy) = softmax_sums(&mut weights, logits);
-                    out[0] = logits[self.targets[row] as usize] - top - total.ln();
-                    out[1] = entropy;
-                },
-            );
+            (out[0], out[1]) = score(logits, self.targets[row] as usize);
         });
         Ok((CpuStorage::F32(out), (count, 2).into()))
     }
@@ -75,21 +96,9 @@ impl CustomOp1 for TokenLogProbs {
         let mut out = vec![0.0; logits.elem_count()];
         with_slice(logits, |logits| {
             with_slice(grad, |grad| {
+                out.copy_from_slice(logits);
                 for_rows(&mut out, vocabulary, |row, out| {
-                    let logits = &logits[row * vocabulary..][..vocabulary];
-                    let (chosen, spread) = (grad[2 * row], grad[2 * row + 1]);
-                    wide(
-                        #[inline(always)]
-                        || {
-                            let (total, top, entropy) = softmax_sums(out, logits);
-                            let offset = entropy - top - total.ln();
-                            // d logp / d logit = onehot - p; d entropy / d logit = -p (log p + entropy).
-                            for (out, logit) in out.iter_mut().zip(logits) {
-                                *out *= (-chosen - spread * (logit + offset)) / total;
-                            }
-                            out[self.targets[row] as usize] += chosen;
-                        },
-                    );
+                    logit_gradients(out, self.targets[row] as usize, (grad[2 * row], grad[2 * row + 1]));
                 });
                 Ok(())
             })

@@ -68,11 +68,8 @@ impl CustomOp2 for RmsNorm {
             with_slice(weight, |weight| with_slice(grad, |grad| Ok(self.gradients(x, weight, grad))))
         })?;
         let dx = Tensor::from_vec(dx, x.shape(), x.device())?;
-        let dweight = match weight.track_op() {
-            true => Some(Tensor::from_vec(dweight, weight.shape(), weight.device())?),
-            false => None,
-        };
-        Ok((Some(dx), dweight))
+        let dweight = weight.track_op().then(|| Tensor::from_vec(dweight, weight.shape(), weight.device()));
+        Ok((Some(dx), dweight.transpose()?))
     }
 }
 

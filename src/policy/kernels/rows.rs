@@ -187,10 +187,15 @@ const PRODUCT_WORTH_THREADS: usize = 1 << 24;
 /// `a b`, on this thread or, if it is large, on several. Which of them does not change the numbers.
 pub(super) fn matmul(a: Matrix<'_>, b: Matrix<'_>) -> Vec<f32> {
     let mut out = vec![0.0; a.rows * b.columns];
+    large_product(&mut out, b.columns, (a, b), (1.0, Into::Overwrite));
+    out
+}
+
+/// As [`product`], on this thread or, if it is large, on several. Which of them does not change the numbers.
+pub(super) fn large_product(out: &mut [f32], out_stride: usize, (a, b): (Matrix<'_>, Matrix<'_>), how: (f32, Into)) {
     let large = a.rows * b.columns * a.columns >= PRODUCT_WORTH_THREADS;
     let threads = if large { gemm::Parallelism::Rayon(0) } else { gemm::Parallelism::None };
-    product_on(threads, &mut out, b.columns, (a, b), (1.0, Into::Overwrite));
-    out
+    product_on(threads, out, out_stride, (a, b), how);
 }
 
 /// What a product does with what was there.

@@ -4,7 +4,7 @@ use candle_core::{DType, Device, Result, Tensor, Var};
 
 use super::attention::{self, Heads};
 use super::rope::RopeTable;
-use super::{cached, linear, log_probs, norm, swiglu};
+use super::{adapted, cached, head, linear, log_probs, norm, swiglu};
 use crate::policy::{tests::config, weights};
 use crate::seed::Seed;
 
@@ -83,6 +83,86 @@ fn fused_log_probs_and_entropy_are_those_of_log_softmax() {
             || joined(log_probs::plain(&logits, &targets)?),
         );
     }
+}
+
+#[test]
+fn scores_from_hidden_states_are_those_of_the_logits() {
+    for (rows, width, vocabulary, temperature) in [(1, 6, 9, 1.0), (130, 12, 40, 0.7), (300, 40, 700, 1.3)] {
+        let (hidden, weight) = (random(&[rows, width], 1), random(&[vocabulary, width], 2));
+        let targets: Vec<u32> = (0..rows).map(|row| (row * 7 % vocabulary) as u32).collect();
+        let targets = Tensor::from_vec(targets, rows, &Device::Cpu).unwrap();
+        let joined = |(logp, entropy): (Tensor, Tensor)| Tensor::stack(&[logp, entropy], 1);
+        let how = head::Scoring { temperature, logit_bytes: 0 };
+        check(
+            &[&hidden, &weight],
+            || joined(head::score_tokens(&hidden, &weight, &targets, how)?),
+            || joined(head::plain(&hidden, &weight, &targets, temperature)?),
+        );
+    }
+}
+
+#[test]
+fn scores_do_not_depend_on_the_size_of_chunks() {
+    const ROWS: usize = 5 * 64 + 3;
+    let (hidden, weight) = (random(&[ROWS, 600], 1), random(&[500, 600], 2));
+    let targets: Vec<u32> = (0..ROWS as u32).map(|row| row * 13 % 500).collect();
+    let targets = Tensor::from_vec(targets, ROWS, &Device::Cpu).unwrap();
+    let run = |logit_bytes: usize| {
+        let how = head::Scoring { temperature: 0.9, logit_bytes };
+        let (logp, entropy) = head::score_tokens(&hidden, &weight, &targets, how).unwrap();
+        let uneven = random(&[ROWS], 3);
+        let loss = ((&logp + &entropy).unwrap() * uneven.as_tensor()).unwrap().sum_all().unwrap();
+        let store = loss.backward().unwrap();
+        let numbers = |tensor: &Tensor| tensor.flatten_all().unwrap().to_vec1::<f32>().unwrap();
+        [&logp, &entropy, store.get(&hidden).unwrap(), store.get(&weight).unwrap()].map(numbers)
+    };
+    let whole = run(usize::MAX / 8);
+    for rows in [64, 128, 256] {
+        assert_eq!(head::Scoring { temperature: 0.9, logit_bytes: rows * 4 * 500 }.rows(500), rows);
+        assert!(run(rows * 4 * 500) == whole, "{rows} rows at once give other numbers");
+    }
+}
+
+#[test]
+fn a_frozen_head_gets_no_gradient() {
+    let (hidden, weight) = (random(&[4, 3], 1), random(&[5, 3], 2).as_detached_tensor());
+    let targets = Tensor::new(&[0_u32, 1, 2, 4], &Device::Cpu).unwrap();
+    let how = head::Scoring { temperature: 1.0, logit_bytes: 0 };
+    let (logp, _) = head::score_tokens(&hidden, &weight, &targets, how).unwrap();
+    let gradients = logp.sum_all().unwrap().backward().unwrap();
+    assert!(gradients.get(&hidden).is_some());
+    assert!(gradients.get(&weight).is_none());
+}
+
+#[test]
+fn adapted_maps_are_products_and_low_rank_terms() {
+    const RANK: usize = 3;
+    let (x, outputs) = (random(&[37, 12], 1), [20_usize, 8, 1]);
+    for count in [1, 3] {
+        let outputs = &outputs[..count];
+        let maps: Vec<adapted::Frozen> = (0..)
+            .zip(outputs)
+            .map(|(seed, outputs)| adapted::Frozen {
+                weight: random(&[*outputs, 12], 10 + seed).as_detached_tensor(),
+                // The first map has no bias.
+                bias: (seed > 0).then(|| random(&[*outputs], 20 + seed).as_detached_tensor()),
+            })
+            .collect();
+        let (a, b) = (random(&[count * RANK, 12], 2), random(&[outputs.iter().sum(), RANK], 3));
+        check(
+            &[&x, &a, &b],
+            || adapted::adapted_linear(&x, (&a, &b), 0.7, &maps),
+            || adapted::plain(&x, (&a, &b), 0.7, &maps),
+        );
+    }
+}
+
+#[test]
+fn a_frozen_bias_is_added_and_gets_no_gradient() {
+    let (y, bias) = (random(&[40, 6], 1), random(&[6], 2).as_detached_tensor());
+    check(&[&y], || adapted::add_frozen_bias(&y, &bias), || y.broadcast_add(&bias));
+    let gradients = adapted::add_frozen_bias(&y, &bias).unwrap().sum_all().unwrap().backward().unwrap();
+    assert!(gradients.get(&bias).is_none());
 }
 
 #[test]

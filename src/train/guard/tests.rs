@@ -123,3 +123,21 @@ fn without_stop_it_only_warns() {
     assert_eq!(watches[59].level, Level::Stop);
     assert!(news(&watches).iter().any(|(_, line)| line.ends_with("guard.stop = false, going on")));
 }
+
+#[test]
+fn a_policy_that_scores_other_than_it_samples_is_told_of_at_once() {
+    let differing = |step| StepRecord {
+        logp_difference_mean: Some(if (3..6).contains(&step) || step == 9 { 0.0312 } else { 0.0199 }),
+        ..healthy(step)
+    };
+    let watches = watch(&config(), 10, differing);
+    let said: Vec<usize> = news(&watches).iter().map(|(step, _)| *step).collect();
+    assert_eq!(said, [3, 9], "once each time it begins");
+    let line = news(&watches)[0].1;
+    assert!(line.starts_with("warning, step 3: sampling and scoring differ by 0.031 nats a token (warns above 0.02);"));
+    for (watch, step) in watches.iter().zip(1..) {
+        let stands = (3..6).contains(&step) || step == 9;
+        assert_eq!(watch.standing.contains(&(Symptom::Sampling, Level::Warning)), stands, "step {step}");
+        assert_eq!(watch.collapse, None);
+    }
+}

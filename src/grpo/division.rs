@@ -1,0 +1,107 @@
+//! How an update is cut so that it fits into memory.
+
+use serde::{Deserialize, Serialize};
+
+use super::LearnError;
+use crate::config::{Checkpointing, GrpoConfig};
+use crate::policy::Activations;
+use crate::policy::kernels::Scoring;
+
+/// Logits held at once where memory allows it. Larger chunks are no faster.
+const LOGIT_BYTES: usize = 64 << 20;
+
+/// How an update is cut into parts. Changes memory and time, not the result beyond rounding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Division {
+    /// Completions that pass through the model at once.
+    pub micro_batch: usize,
+    /// What is kept of the forward pass.
+    pub activations: Activations,
+    /// Logits held at once, in bytes.
+    pub logit_bytes: usize,
+    /// Parts that are worked on at once, one core each, where there are more cores than one. Changes no number.
+    #[serde(skip, default = "one")]
+    pub at_once: usize,
+}
+
+fn one() -> usize {
+    1
+}
+
+impl From<&GrpoConfig> for Division {
+    /// As large as the configuration allows, on all cores.
+    fn from(config: &GrpoConfig) -> Self {
+        let activations = match config.gradient_checkpointing {
+            Checkpointing::On => Activations::Recomputed,
+            Checkpointing::Auto | Checkpointing::Off => Activations::Kept,
+        };
+        Division { micro_batch: config.micro_batch, activations, logit_bytes: LOGIT_BYTES, at_once: usize::MAX }
+    }
+}
+
+impl Division {
+    /// The next division that takes less, if there is one: the micro-batch is halved first; then layers are computed
+    /// again, unless the configuration forbids it; then chunks of logits over `vocabulary` shrink.
+    pub fn smaller(self, config: &GrpoConfig, vocabulary: usize) -> Option<Division> {
+        let Division { micro_batch, activations, logit_bytes, .. } = self;
+        if micro_batch > 1 {
+            return Some(Division { micro_batch: micro_batch.next_power_of_two() / 2, ..self });
+        }
+        if activations == Activations::Kept && config.gradient_checkpointing != Checkpointing::Off {
+            return Some(Division { activations: Activations::Recomputed, ..self });
+        }
+        let rows = |logit_bytes| Scoring { temperature: 1.0, logit_bytes }.rows(vocabulary);
+        let halved = logit_bytes / 2;
+        (rows(halved) < rows(logit_bytes)).then_some(Division { logit_bytes: halved, ..self })
+    }
+
+    /// Runs `attempt`, and again with a smaller division each time the device has too little memory for it. Returns
+    /// what came of it and the division it came with.
+    pub(super) fn until_it_fits<T>(
+        mut self,
+        smaller: impl Fn(Division) -> Option<Division>,
+        mut attempt: impl FnMut(Division) -> Result<T, LearnError>,
+    ) -> Result<(T, Division), LearnError> {
+        loop {
+            match attempt(self) {
+                Err(error) if error.is_out_of_memory() => self = smaller(self).ok_or(error)?,
+                result => return Ok((result?, self)),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    fn out_of_memory() -> LearnError {
+        let text = "DriverError(CUDA_ERROR_OUT_OF_MEMORY, \"out of memory\")";
+        LearnError::Tensor(candle_core::Error::Msg(text.into()).bt())
+    }
+
+    #[test]
+    fn an_update_that_runs_out_of_memory_is_cut_and_tried_again() {
+        let config = GrpoConfig { micro_batch: 6, ..Config::preset("llm").unwrap().grpo };
+        let whole = Division::from(&config);
+        let smaller = |division: Division| division.smaller(&config, 150_000);
+        let mut tried = Vec::new();
+        let attempt = |division: Division| {
+            tried.push((division.micro_batch, division.activations));
+            if tried.len() < 5 { Err(out_of_memory()) } else { Ok(tried.len()) }
+        };
+        let (attempts, division) = whole.until_it_fits(smaller, attempt).unwrap();
+        let (kept, recomputed) = (Activations::Kept, Activations::Recomputed);
+        assert_eq!((attempts, division.activations), (5, recomputed));
+        assert_eq!(tried, [(6, kept), (4, kept), (2, kept), (1, kept), (1, recomputed)]);
+        let refused = whole.until_it_fits(smaller, |_| Err::<(), _>(out_of_memory())).unwrap_err();
+        assert!(refused.is_out_of_memory());
+        let mut count = 0;
+        let other = whole.until_it_fits(smaller, |_| {
+            count += 1;
+            Err::<(), _>(LearnError::NotFiniteLoss { loss: f64::NAN })
+        });
+        assert!(other.is_err() && count == 1, "another error is none of its business");
+    }
+}

@@ -1,0 +1,84 @@
+//! Gradients from the input of each layer: what a layer computes on the way is forgotten, and computed again when the
+//! backward pass comes to it.
+
+use candle_core::backprop::GradStore;
+use candle_core::{Result, Tensor, Var};
+use serde::{Deserialize, Serialize};
+
+use super::decoder::Sequences;
+use super::{Adapters, Decoder, PolicyError};
+
+/// What layers compute in the forward pass until the backward pass needs it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Activations {
+    /// Kept: the fastest, and most of what an update takes of memory.
+    Kept,
+    /// Computed again from the input of each layer (gradient checkpointing): a third slower, and exact.
+    Recomputed,
+}
+
+/// A forward pass of which only the input of each layer is left.
+#[derive(Debug)]
+pub struct LayerInputs<'a> {
+    decoder: &'a Decoder,
+    sequences: Sequences,
+    /// `(B * T, hidden_size)` each, in the order of the layers, without a graph.
+    inputs: Vec<Tensor>,
+    /// Output of the last layer, where the graph of the loss begins.
+    output: Var,
+}
+
+impl Decoder {
+    /// [`Decoder::hidden`] to the last bit, differentiable as far as the output of the last layer; the rest of the
+    /// backward pass is [`LayerInputs::backward`].
+    pub fn hidden_checkpointed(
+        &self,
+        ids: &Tensor,
+        adapters: Adapters,
+    ) -> std::result::Result<(Tensor, LayerInputs<'_>), PolicyError> {
+        let sequences = self.sequences(ids, adapters)?;
+        let mut x = self.embedding.detach().index_select(&sequences.ids, 0)?;
+        let mut inputs = Vec::with_capacity(self.layers.len());
+        for layer in &self.layers {
+            let output = self.layer(layer, &x, &sequences)?.detach();
+            inputs.push(std::mem::replace(&mut x, output));
+        }
+        let output = Var::from_tensor(&x)?;
+        let hidden = self.normed(&output, &sequences)?;
+        Ok((hidden, LayerInputs { decoder: self, sequences, inputs, output }))
+    }
+}
+
+impl LayerInputs<'_> {
+    /// Carries the gradients of a loss, which `store` has of what follows the last layer, through the layers and the
+    /// embedding. `collect` is handed all gradients, those of one layer at a time.
+    pub fn backward(self, mut store: GradStore, collect: &mut dyn FnMut(GradStore) -> Result<()>) -> Result<()> {
+        let LayerInputs { decoder, sequences, mut inputs, output } = self;
+        let embedding = &decoder.embedding;
+        let mut slope = removed(&mut store, &output)?;
+        drop(output);
+        for layer in decoder.layers.iter().rev() {
+            let Some(input) = inputs.pop() else { break };
+            // Before the first layer there is the embedding, which may be frozen.
+            let wanted = !inputs.is_empty() || embedding.track_op();
+            let input = if wanted { Var::from_tensor(&input)?.into_inner() } else { input };
+            let output = decoder.layer(layer, &input, &sequences)?;
+            let mut of_layer = (output * &slope)?.sum_all()?.backward()?;
+            if wanted {
+                slope = removed(&mut of_layer, &input)?;
+            }
+            collect(of_layer)?;
+        }
+        if embedding.track_op() {
+            // In the order in which one graph adds them up: the head's share of a tied embedding, then each place.
+            let so_far = store.remove(embedding).map_or_else(|| embedding.zeros_like(), Ok)?;
+            store.insert(embedding, so_far.index_add(&sequences.ids, &slope, 0)?);
+        }
+        collect(store)
+    }
+}
+
+fn removed(store: &mut GradStore, tensor: &Tensor) -> Result<Tensor> {
+    store.remove(tensor).ok_or_else(|| candle_core::Error::Msg("no gradient reaches the layers".into()))
+}

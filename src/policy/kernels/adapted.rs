@@ -1,0 +1,242 @@
+//! Frozen products with low-rank terms that are trained.
+
+use candle_core::{CpuStorage, CustomOp1, CustomOp3, Layout, Result, Shape, Tensor};
+
+use super::rows::{Into, Matrix, for_rows, large_product, matmul, slice, with_slice};
+
+/// A map that is not trained: `x W^T + bias`.
+#[derive(Debug, Clone)]
+pub struct Frozen {
+    /// `(out, in)`.
+    pub weight: Tensor,
+    /// `(out,)`.
+    pub bias: Option<Tensor>,
+}
+
+/// `x W^T + bias + scale (x A^T) B^T` for several maps of one `x`, side by side.
+///
+/// The result is all that is kept for the backward pass, and neither weight nor bias costs a gradient.
+///
+/// * `x`: `(N, in)`; `a`: `(maps * r, in)`, the maps' factors below each other; `b`: `(sum of outs, r)`, likewise.
+/// * Returns `(N, sum of outs)`.
+///
+/// Source: Hu et al. 2021, eq. 3.
+pub fn adapted_linear(x: &Tensor, (a, b): (&Tensor, &Tensor), scale: f64, maps: &[Frozen]) -> Result<Tensor> {
+    if !x.device().is_cpu() {
+        return plain(x, (a, b), scale, maps);
+    }
+    let op = AdaptedLinear { maps: maps.to_vec(), scale: scale as f32 };
+    x.contiguous()?.apply_op3(&a.contiguous()?, &b.contiguous()?, op)
+}
+
+pub(super) fn plain(x: &Tensor, (a, b): (&Tensor, &Tensor), scale: f64, maps: &[Frozen]) -> Result<Tensor> {
+    let (rank, mut column) = (b.dim(1)?, 0);
+    let mut outputs = Vec::new();
+    for (index, map) in maps.iter().enumerate() {
+        let count = map.weight.dim(0)?;
+        let low = x.matmul(&a.narrow(0, index * rank, rank)?.t()?)?.matmul(&b.narrow(0, column, count)?.t()?)?;
+        let mut y = (x.matmul(&map.weight.t()?)? + (low * scale)?)?;
+        if let Some(bias) = &map.bias {
+            y = y.broadcast_add(bias)?;
+        }
+        outputs.push(y);
+        column += count;
+    }
+    Tensor::cat(&outputs, 1)
+}
+
+struct AdaptedLinear {
+    maps: Vec<Frozen>,
+    scale: f32,
+}
+
+/// Numbers of the three arguments, and how they are shaped.
+#[derive(Clone, Copy)]
+struct Operands<'a> {
+    x: &'a [f32],
+    a: &'a [f32],
+    b: &'a [f32],
+    /// Rows of `x`.
+    count: usize,
+    inputs: usize,
+    rank: usize,
+    /// Rank times the number of maps.
+    ranks: usize,
+}
+
+impl<'a> Operands<'a> {
+    fn new((x, a, b): (&'a [f32], &'a [f32], &'a [f32]), inputs: usize, rank: usize) -> Self {
+        Operands { x, a, b, count: x.len() / inputs, inputs, rank, ranks: a.len() / inputs }
+    }
+
+    fn x(&self) -> Matrix<'a> {
+        Matrix::new(self.x, self.count, self.inputs, self.inputs)
+    }
+
+    fn a(&self) -> Matrix<'a> {
+        Matrix::new(self.a, self.ranks, self.inputs, self.inputs)
+    }
+
+    /// The factor of a map whose outputs begin at `column`.
+    fn b(&self, column: usize, outputs: usize) -> Matrix<'a> {
+        Matrix::new(&self.b[column * self.rank..], outputs, self.rank, self.rank)
+    }
+
+    /// A map's columns of what lies side by side, `ranks` wide.
+    fn low<'l>(&self, low: &'l [f32], index: usize) -> Matrix<'l> {
+        Matrix::new(&low[index * self.rank..], self.count, self.rank, self.ranks)
+    }
+}
+
+impl AdaptedLinear {
+    /// Calls `each(index, first column, outputs, weight)` for every map.
+    fn each_map(&self, mut each: impl FnMut(usize, usize, usize, Matrix<'_>)) -> Result<()> {
+        let mut column = 0;
+        for (index, map) in self.maps.iter().enumerate() {
+            let (outputs, inputs) = map.weight.dims2()?;
+            with_slice(&map.weight, |weight| {
+                each(index, column, outputs, Matrix::new(weight, outputs, inputs, inputs));
+                Ok(())
+            })?;
+            column += outputs;
+        }
+        Ok(())
+    }
+
+    fn forward(&self, operands: Operands<'_>) -> Result<Vec<f32>> {
+        let total = operands.b.len() / operands.rank;
+        let low = matmul(operands.x(), operands.a().t());
+        let mut out = vec![0.0; operands.count * total];
+        self.each_map(|index, column, outputs, weight| {
+            let out = &mut out[column..];
+            large_product(out, total, (operands.x(), weight.t()), (1.0, Into::Overwrite));
+            let term = (operands.low(&low, index), operands.b(column, outputs).t());
+            large_product(out, total, term, (self.scale, Into::Add));
+        })?;
+        if self.maps.iter().any(|map| map.bias.is_some()) {
+            let bias = self.bias(total)?;
+            for_rows(&mut out, total, |_, out| out.iter_mut().zip(&bias).for_each(|(out, bias)| *out += bias));
+        }
+        Ok(out)
+    }
+
+    /// The biases side by side; zero where a map has none.
+    fn bias(&self, total: usize) -> Result<Vec<f32>> {
+        let mut all = Vec::with_capacity(total);
+        for map in &self.maps {
+            match &map.bias {
+                Some(bias) => with_slice(bias, |bias| {
+                    all.extend_from_slice(bias);
+                    Ok(())
+                })?,
+                None => all.resize(all.len() + map.weight.dim(0)?, 0.0),
+            }
+        }
+        Ok(all)
+    }
+
+    /// Gradients by `a` and `b`; adds that by `x` to `dx`, if it is asked for.
+    fn backward(
+        &self,
+        operands: Operands<'_>,
+        grad: &[f32],
+        dx: &mut Option<Vec<f32>>,
+    ) -> Result<(Vec<f32>, Vec<f32>)> {
+        let Operands { count, inputs, rank, ranks, .. } = operands;
+        let total = operands.b.len() / rank;
+        let low = matmul(operands.x(), operands.a().t());
+        let (mut dlow, mut db) = (vec![0.0; count * ranks], vec![0.0; operands.b.len()]);
+        self.each_map(|index, column, outputs, weight| {
+            let grad = Matrix::new(&grad[column..], count, outputs, total);
+            let dlow = &mut dlow[index * rank..];
+            large_product(dlow, ranks, (grad, operands.b(column, outputs)), (self.scale, Into::Overwrite));
+            let db = &mut db[column * rank..][..outputs * rank];
+            large_product(db, rank, (grad.t(), operands.low(&low, index)), (self.scale, Into::Overwrite));
+            if let Some(dx) = dx {
+                let into = if index == 0 { Into::Overwrite } else { Into::Add };
+                large_product(dx, inputs, (grad, weight), (1.0, into));
+            }
+        })?;
+        let dlow = Matrix::new(&dlow, count, ranks, ranks);
+        if let Some(dx) = dx {
+            large_product(dx, inputs, (dlow, operands.a()), (1.0, Into::Add));
+        }
+        Ok((matmul(dlow.t(), operands.x()), db))
+    }
+}
+
+impl CustomOp3 for AdaptedLinear {
+    fn name(&self) -> &'static str {
+        "adapted_linear"
+    }
+
+    fn cpu_fwd(
+        &self,
+        x: &CpuStorage,
+        x_layout: &Layout,
+        a: &CpuStorage,
+        a_layout: &Layout,
+        b: &CpuStorage,
+        b_layout: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
+        let ((count, inputs), (total, rank)) = (x_layout.shape().dims2()?, b_layout.shape().dims2()?);
+        let numbers = (slice(x, x_layout)?, slice(a, a_layout)?, slice(b, b_layout)?);
+        let out = self.forward(Operands::new(numbers, inputs, rank))?;
+        Ok((CpuStorage::F32(out), (count, total).into()))
+    }
+
+    fn bwd(
+        &self,
+        x: &Tensor,
+        a: &Tensor,
+        b: &Tensor,
+        _: &Tensor,
+        grad: &Tensor,
+    ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
+        let (inputs, rank) = (x.dim(1)?, b.dim(1)?);
+        let mut dx = x.track_op().then(|| vec![0.0; x.elem_count()]);
+        let (da, db) = with_slice(x, |x| {
+            with_slice(a, |a| {
+                with_slice(b, |b| {
+                    with_slice(grad, |grad| self.backward(Operands::new((x, a, b), inputs, rank), grad, &mut dx))
+                })
+            })
+        })?;
+        let dx = dx.map(|dx| Tensor::from_vec(dx, x.shape(), x.device())).transpose()?;
+        let da = Tensor::from_vec(da, a.shape(), a.device())?;
+        Ok((dx, Some(da), Some(Tensor::from_vec(db, b.shape(), b.device())?)))
+    }
+}
+
+/// `y + bias`, without the gradient by the bias that candle would compute, and keep, though nobody asked.
+///
+/// * `y`: `(N, out)`; `bias`: `(out,)`, not trained.
+pub fn add_frozen_bias(y: &Tensor, bias: &Tensor) -> Result<Tensor> {
+    if !y.device().is_cpu() {
+        return y.broadcast_add(bias);
+    }
+    y.contiguous()?.apply_op1(AddFrozenBias { bias: bias.detach() })
+}
+
+struct AddFrozenBias {
+    bias: Tensor,
+}
+
+impl CustomOp1 for AddFrozenBias {
+    fn name(&self) -> &'static str {
+        "add_frozen_bias"
+    }
+
+    fn cpu_fwd(&self, y: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
+        let mut out = slice(y, layout)?.to_vec();
+        with_slice(&self.bias, |bias| {
+            for_rows(&mut out, bias.len(), |_, out| out.iter_mut().zip(bias).for_each(|(out, bias)| *out += bias));
+            Ok(())
+        })?;
+        Ok((CpuStorage::F32(out), layout.shape().clone()))
+    }
+
+    fn bwd(&self, _: &Tensor, _: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
+        Ok(Some(grad.clone()))
+    }
+}

@@ -1,0 +1,200 @@
+//! The output projection and the softmax over the vocabulary in one, some rows at a time.
+
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+use candle_core::{CpuStorage, CustomOp2, Layout, Result, Shape, Tensor, bail};
+
+use super::log_probs::{self, logit_gradients, score};
+use super::rows::{Into, Matrix, for_rows, large_product, matmul, slice, with_slice};
+
+/// Rows whose share of the weight's gradient is summed at once. Part of the order of that sum, so every chunk is a
+/// multiple of it, and the size of chunks changes no number.
+const BLOCK: usize = 64;
+
+/// How hidden states are scored.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Scoring {
+    /// Logits are divided by it.
+    pub temperature: f64,
+    /// Logits held at once, in bytes; at least those of 64 rows. Changes memory, not the result.
+    pub logit_bytes: usize,
+}
+
+impl Scoring {
+    /// Rows of logits held at once.
+    pub fn rows(&self, vocabulary: usize) -> usize {
+        (self.logit_bytes / (4 * vocabulary) / BLOCK).max(1) * BLOCK
+    }
+}
+
+/// Log-probability of each target and entropy of the distribution it is drawn from, in nats; both differentiable.
+///
+/// Neither the logits nor their gradients are ever held beyond a chunk of rows: the backward pass computes them again.
+/// A weight that is not trained costs no gradient.
+///
+/// * `hidden`: `(N, H)`; `weight`: `(V, H)`; `targets`: `(N,)` u32, each below `V`.
+/// * Returns `(N,)` and `(N,)`.
+pub fn score_tokens(hidden: &Tensor, weight: &Tensor, targets: &Tensor, how: Scoring) -> Result<(Tensor, Tensor)> {
+    if !hidden.device().is_cpu() {
+        return plain(hidden, weight, targets, how.temperature);
+    }
+    let (count, vocabulary) = (hidden.dim(0)?, weight.dim(0)?);
+    let targets = targets.to_vec1::<u32>()?;
+    if targets.len() != count || targets.iter().any(|target| *target as usize >= vocabulary) {
+        bail!("score_tokens: {} targets for {count} rows and a vocabulary of {vocabulary}", targets.len());
+    }
+    let (scale, rows) = ((1.0 / how.temperature) as f32, how.rows(vocabulary));
+    let op = ScoreTokens { targets, scale, rows, last: Mutex::default() };
+    let both = hidden.contiguous()?.apply_op2(&weight.contiguous()?, op)?;
+    Ok((both.narrow(1, 0, 1)?.squeeze(1)?, both.narrow(1, 1, 1)?.squeeze(1)?))
+}
+
+pub(super) fn plain(hidden: &Tensor, weight: &Tensor, targets: &Tensor, temperature: f64) -> Result<(Tensor, Tensor)> {
+    log_probs::plain(&(hidden.matmul(&weight.t()?)? / temperature)?, targets)
+}
+
+/// `(N, H)` and `(V, H)` to `(N, 2)`: log-probability and entropy.
+struct ScoreTokens {
+    targets: Vec<u32>,
+    /// One divided by the temperature.
+    scale: f32,
+    /// Rows of a chunk.
+    rows: usize,
+    /// Logits of the last chunk of the forward pass, which the backward pass need not compute again.
+    last: Mutex<Option<Vec<f32>>>,
+}
+
+/// The head's weight and what it is applied to.
+#[derive(Clone, Copy)]
+struct Operands<'a> {
+    hidden: &'a [f32],
+    weight: &'a [f32],
+    width: usize,
+}
+
+impl<'a> Operands<'a> {
+    fn vocabulary(&self) -> usize {
+        self.weight.len() / self.width
+    }
+
+    fn hidden(&self, rows: Range<usize>) -> Matrix<'a> {
+        Matrix::new(&self.hidden[rows.start * self.width..], rows.len(), self.width, self.width)
+    }
+
+    fn weight(&self) -> Matrix<'a> {
+        Matrix::new(self.weight, self.vocabulary(), self.width, self.width)
+    }
+}
+
+impl ScoreTokens {
+    /// Rows of each chunk. Few rows are never left alone: as a product they would be rounded in another way.
+    fn chunks(&self) -> impl Iterator<Item = Range<usize>> {
+        let (count, mut from) = (self.targets.len(), 0);
+        std::iter::from_fn(move || {
+            let start = from;
+            from = if start + self.rows + BLOCK > count { count } else { start + self.rows };
+            (start < count).then_some(start..from)
+        })
+    }
+
+    fn logits(&self, operands: Operands<'_>, rows: Range<usize>) -> Vec<f32> {
+        let mut logits = matmul(operands.hidden(rows), operands.weight().t());
+        if self.scale != 1.0 {
+            for_rows(&mut logits, operands.vocabulary(), |_, row| {
+                row.iter_mut().for_each(|logit| *logit *= self.scale)
+            });
+        }
+        logits
+    }
+
+    fn forward(&self, operands: Operands<'_>) -> Vec<f32> {
+        let (count, vocabulary) = (self.targets.len(), operands.vocabulary());
+        let mut out = vec![0.0; count * 2];
+        for chunk in self.chunks() {
+            let logits = self.logits(operands, chunk.clone());
+            for_rows(&mut out[2 * chunk.start..2 * chunk.end], 2, |row, out| {
+                let target = self.targets[chunk.start + row] as usize;
+                (out[0], out[1]) = score(&logits[row * vocabulary..][..vocabulary], target);
+            });
+            if chunk.end == count {
+                *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(logits);
+            }
+        }
+        out
+    }
+
+    /// Adds the gradients by hidden states and weight to those that are asked for.
+    fn backward(
+        &self,
+        operands: Operands<'_>,
+        grad: &[f32],
+        (dhidden, dweight): (&mut Option<Vec<f32>>, &mut Option<Vec<f32>>),
+    ) {
+        let (width, vocabulary) = (operands.width, operands.vocabulary());
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner).take();
+        for chunk in self.chunks() {
+            let kept = if chunk.end == self.targets.len() { last.take() } else { None };
+            let mut slopes = kept.unwrap_or_else(|| self.logits(operands, chunk.clone()));
+            for_rows(&mut slopes, vocabulary, |row, logits| {
+                let row = chunk.start + row;
+                logit_gradients(logits, self.targets[row] as usize, (grad[2 * row], grad[2 * row + 1]));
+            });
+            if let Some(dhidden) = dhidden {
+                let slopes = Matrix::new(&slopes, chunk.len(), vocabulary, vocabulary);
+                let out = &mut dhidden[chunk.start * width..];
+                large_product(out, width, (slopes, operands.weight()), (self.scale, Into::Overwrite));
+            }
+            let Some(dweight) = dweight else { continue };
+            for from in chunk.clone().step_by(BLOCK) {
+                let rows = from..(from + BLOCK).min(chunk.end);
+                let slopes = &slopes[(from - chunk.start) * vocabulary..];
+                let slopes = Matrix::new(slopes, rows.len(), vocabulary, vocabulary);
+                large_product(dweight, width, (slopes.t(), operands.hidden(rows)), (self.scale, Into::Add));
+            }
+        }
+    }
+}
+
+impl CustomOp2 for ScoreTokens {
+    fn name(&self) -> &'static str {
+        "score_tokens"
+    }
+
+    fn cpu_fwd(
+        &self,
+        hidden: &CpuStorage,
+        hidden_layout: &Layout,
+        weight: &CpuStorage,
+        weight_layout: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
+        let (count, width) = hidden_layout.shape().dims2()?;
+        let operands = Operands { hidden: slice(hidden, hidden_layout)?, weight: slice(weight, weight_layout)?, width };
+        Ok((CpuStorage::F32(self.forward(operands)), (count, 2).into()))
+    }
+
+    fn bwd(
+        &self,
+        hidden: &Tensor,
+        weight: &Tensor,
+        _: &Tensor,
+        grad: &Tensor,
+    ) -> Result<(Option<Tensor>, Option<Tensor>)> {
+        let width = hidden.dim(1)?;
+        let zeros = |of: &Tensor| of.track_op().then(|| vec![0.0; of.elem_count()]);
+        let (mut dhidden, mut dweight) = (zeros(hidden), zeros(weight));
+        with_slice(hidden, |hidden| {
+            with_slice(weight, |weight| {
+                let operands = Operands { hidden, weight, width };
+                with_slice(grad, |grad| {
+                    self.backward(operands, grad, (&mut dhidden, &mut dweight));
+                    Ok(())
+                })
+            })
+        })?;
+        let tensor = |values: Option<Vec<f32>>, of: &Tensor| {
+            values.map(|values| Tensor::from_vec(values, of.shape(), of.device())).transpose()
+        };
+        Ok((tensor(dhidden, hidden)?, tensor(dweight, weight)?))
+    }
+}

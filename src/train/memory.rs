@@ -1,0 +1,259 @@
+//! What a run takes of memory, known before it starts, and how its updates are cut to fit.
+//!
+//! Takes the model's shape and the configuration; gives bytes by purpose. Pure arithmetic over the tensors that the
+//! decoder keeps; `tests/memory.rs` holds it to what an allocator counts. Does not know how much is free.
+
+use std::fmt;
+
+use crate::config::Config;
+use crate::grpo::Division;
+use crate::policy::kernels::Scoring;
+use crate::policy::{Activations, DecoderConfig};
+
+/// Bytes of a number; everything is f32.
+const F32: u64 = 4;
+/// What the program takes besides, before it does anything.
+const PROGRAM: u64 = 60 << 20;
+/// What an interpreter takes while games are played.
+const INTERPRETER: u64 = 20 << 20;
+/// The share of free memory that a plan may come to: other programs grow, and arithmetic forgets things.
+pub const SAFETY: f64 = 0.7;
+
+/// What training will take, in bytes, by purpose.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemoryPlan {
+    /// How updates are cut.
+    pub division: Division,
+    /// The program and the interpreters that games are played in.
+    pub program: u64,
+    /// The model, and the copy of it that a KL penalty may refer to.
+    pub weights: u64,
+    /// Adapters, where those are what is trained.
+    pub adapters: u64,
+    /// Moments of the optimiser.
+    pub optimiser: u64,
+    /// Weights as sampling reads them, adapters added in.
+    pub sampled: u64,
+    /// Keys and values of completions that are being sampled.
+    pub cache: u64,
+    /// Gradients.
+    pub gradients: u64,
+    /// What layers compute, until the backward pass has used it.
+    pub activations: u64,
+    /// Logits, a chunk at a time.
+    pub head: u64,
+}
+
+/// What a plan is made for.
+#[derive(Debug, Clone, Copy)]
+pub struct Workload<'a> {
+    /// The model.
+    pub shape: &'a DecoderConfig,
+    /// Numbers that are trained.
+    pub trained: usize,
+    /// Tokens of the longest prompt.
+    pub prompt: usize,
+    /// Everything else.
+    pub config: &'a Config,
+    /// Parts of an update that can be worked on at once.
+    pub cores: usize,
+}
+
+/// The limit is below what the least demanding division takes.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "expected at least {} MiB of memory, which one completion at a time takes; lower rollout.max_completion_length, \
+     rollout.groups or train.eval_samples",
+    smallest.total().div_ceil(1 << 20)
+)]
+pub struct TooSmall {
+    /// Bytes allowed.
+    pub limit: u64,
+    /// What takes least.
+    pub smallest: Box<MemoryPlan>,
+}
+
+impl MemoryPlan {
+    /// The largest division that fits into `limit` bytes, by the steps of [`Division::smaller`]. Cores share the update
+    /// as far as the rest of the limit allows, which changes no number.
+    ///
+    /// A run that goes on begins with the division it `had`: with more memory it would be rounded in another way.
+    pub fn fitting(workload: &Workload<'_>, limit: Option<u64>, had: Option<Division>) -> Result<MemoryPlan, TooSmall> {
+        let mut division = had.unwrap_or_else(|| largest(workload.config));
+        let Some(limit) = limit else { return Ok(MemoryPlan::of(workload, widest(division, workload))) };
+        loop {
+            let plan = MemoryPlan::of(workload, division);
+            if plan.total() <= limit {
+                let shared = (1..=workload.cores).rev().map(|at_once| Division { at_once, ..division });
+                let mut plans = shared.map(|division| MemoryPlan::of(workload, division));
+                return Ok(plans.find(|plan| plan.total() <= limit).unwrap_or(plan));
+            }
+            match division.smaller(&workload.config.grpo, workload.shape.vocab_size) {
+                Some(next) => division = next,
+                None => return Err(TooSmall { limit, smallest: Box::new(plan) }),
+            }
+        }
+    }
+
+    /// What `division` takes.
+    pub fn of(workload: &Workload<'_>, division: Division) -> MemoryPlan {
+        let Workload { shape, config, .. } = *workload;
+        let (all, trained) = (F32 * shape.parameters() as u64, F32 * workload.trained as u64);
+        let in_full = config.model.lora_r == 0 && config.model.adapter.is_empty();
+        let copies = if config.grpo.beta > 0.0 && in_full { 2 } else { 1 };
+        let (activations, head) = workload.of_a_part(&division, in_full);
+        let at_once = division.at_once.min(workload.parts(&division)) as u64;
+        let (sampled, cache) = workload.of_sampling();
+        MemoryPlan {
+            division,
+            program: PROGRAM + INTERPRETER * config.arena.parallel_rewards.max(1) as u64,
+            weights: copies * all,
+            adapters: if in_full { 0 } else { trained },
+            optimiser: 2 * trained,
+            sampled,
+            cache,
+            // The sum, and those of every part that is not added yet.
+            gradients: (1 + at_once) * trained,
+            activations: at_once * activations,
+            head: at_once * head,
+        }
+    }
+
+    /// Most that is taken at any time: sampling and updates take turns.
+    pub fn total(&self) -> u64 {
+        self.always() + (self.sampled + self.cache).max(self.update())
+    }
+
+    /// What is taken all the time.
+    fn always(&self) -> u64 {
+        self.program + self.weights + self.adapters + self.optimiser
+    }
+
+    /// What an update takes besides.
+    pub fn update(&self) -> u64 {
+        self.gradients + self.activations + self.head
+    }
+}
+
+/// How an update was cut, if it was.
+pub fn notice(config: &Config, found: Division) -> Option<String> {
+    let wanted = largest(config);
+    let mut cuts = Vec::new();
+    if found.micro_batch < wanted.micro_batch {
+        cuts.push(format!("{} of {} completions at once", found.micro_batch, wanted.micro_batch));
+    }
+    if found.activations != wanted.activations {
+        cuts.push("layers computed again in the backward pass".to_owned());
+    }
+    if found.logit_bytes < wanted.logit_bytes {
+        cuts.push(format!("logits in chunks of {}", megabytes(found.logit_bytes as u64)));
+    }
+    let words = cuts.join(", ");
+    (!cuts.is_empty()).then(|| format!("memory: cut to fit: {words}; what is learnt is the same up to rounding"))
+}
+
+impl fmt::Display for MemoryPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = |parts: &[(&str, u64)]| {
+            let parts = parts.iter().filter(|(_, bytes)| *bytes > 0);
+            parts.map(|(name, bytes)| format!("{name} {}", megabytes(*bytes))).collect::<Vec<_>>().join(", ")
+        };
+        let always = [
+            ("weights", self.weights),
+            ("adapters", self.adapters),
+            ("optimiser", self.optimiser),
+            ("program and games", self.program),
+        ];
+        let sampling = [("weights", self.sampled), ("cache", self.cache)];
+        let update = [("gradients", self.gradients), ("activations", self.activations), ("head", self.head)];
+        write!(
+            f,
+            "memory: {} at most: {}; sampling {}; update {}",
+            megabytes(self.total()),
+            parts(&always),
+            parts(&sampling),
+            parts(&update)
+        )
+    }
+}
+
+/// As large as the configuration allows, one part after the other.
+fn largest(config: &Config) -> Division {
+    Division { at_once: 1, ..Division::from(&config.grpo) }
+}
+
+fn widest(division: Division, workload: &Workload<'_>) -> Division {
+    Division { at_once: workload.cores, ..division }
+}
+
+impl Workload<'_> {
+    /// Tokens of the longest row of an update.
+    fn width(&self) -> usize {
+        self.prompt + self.config.rollout.max_completion_length
+    }
+
+    fn parts(&self, division: &Division) -> usize {
+        let imitated = if self.config.grpo.elite_coef > 0.0 { self.config.grpo.elites_per_step } else { 0 };
+        (self.config.completions_per_step() + imitated).div_ceil(division.micro_batch)
+    }
+
+    /// Activations and head of one part.
+    fn of_a_part(&self, division: &Division, in_full: bool) -> (u64, u64) {
+        let DecoderConfig { hidden_size, vocab_size, num_hidden_layers, .. } = *self.shape;
+        let (hidden, vocabulary, layers) = (hidden_size as u64, vocab_size as u64, num_hidden_layers as u64);
+        let rows = division.micro_batch.min(self.config.completions_per_step());
+        let tokens = (rows * self.width()) as u64;
+        let (kept, passing) = self.of_a_layer(in_full);
+        let layer = tokens * kept.0 + kept.1;
+        let layers = match division.activations {
+            Activations::Kept => layers * layer,
+            // The inputs of all layers, and one layer with its input as a variable of its own.
+            Activations::Recomputed => layers * tokens * hidden + layer + 3 * tokens * hidden,
+        };
+        // The embedded tokens, the last norm, and gradients on their way between layers.
+        let activations = layers + tokens * (4 * hidden + passing);
+        let scored = (rows * self.config.rollout.max_completion_length) as u64;
+        let how = Scoring { temperature: 1.0, logit_bytes: division.logit_bytes };
+        let chunk = (how.rows(vocab_size) as u64 + 63).min(scored);
+        let dweight = if in_full { 2 * vocabulary * hidden } else { 0 };
+        (F32 * activations, F32 * (chunk * vocabulary + 4 * scored * hidden + dweight))
+    }
+
+    /// Numbers that a layer keeps, a token and besides; and what passes through it backwards, a token.
+    fn of_a_layer(&self, in_full: bool) -> ((u64, u64), u64) {
+        let shape = self.shape;
+        let (hidden, inner) = (shape.hidden_size as u64, shape.intermediate_size as u64);
+        let queries = (shape.num_attention_heads * shape.head_dim) as u64;
+        let keys = (shape.num_key_value_heads * shape.head_dim) as u64;
+        let joined = queries + 2 * keys;
+        let norms = if shape.qk_norm { 2 * (queries + keys) + joined } else { 0 };
+        let bias = if shape.qkv_bias && in_full { joined } else { 0 };
+        // Two norms, two products and two sums as wide as the model; attention; gate and up, and their product.
+        let token = 6 * hidden + joined + norms + bias + queries + 3 * inner;
+        // Trained weights are joined before the product.
+        let weights = if in_full { hidden * (joined + 2 * inner) } else { 0 };
+        ((token, weights), 4 * inner + 3 * hidden)
+    }
+
+    /// Weights as sampling reads them, and the cache, for as many completions as are sampled together.
+    fn of_sampling(&self) -> (u64, u64) {
+        let shape = self.shape;
+        let rows = self.config.completions_per_step().max(self.config.train.eval_samples);
+        let tied = shape.tie_word_embeddings;
+        let embedding = (shape.vocab_size * shape.hidden_size) as u64;
+        let matrices = shape.parameters() as u64 - if tied { 0 } else { embedding };
+        let keys = (shape.num_key_value_heads * shape.head_dim * shape.num_hidden_layers) as u64;
+        // Logits, and the distribution that is drawn from.
+        let logits = 3 * (rows * shape.vocab_size) as u64;
+        (F32 * matrices, F32 * (2 * keys * (rows * self.width().next_multiple_of(32)) as u64 + logits))
+    }
+}
+
+/// `540 MB`, `1.9 GB`.
+pub fn megabytes(bytes: u64) -> String {
+    let bytes = bytes as f64;
+    if bytes < 0.95e9 { format!("{:.0} MB", bytes / 1e6) } else { format!("{:.1} GB", bytes / 1e9) }
+}
+
+#[cfg(test)]
+mod tests;

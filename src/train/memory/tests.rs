@@ -1,0 +1,134 @@
+use super::*;
+use crate::config::Checkpointing;
+
+/// SmolLM2-135M.
+fn smollm2() -> DecoderConfig {
+    DecoderConfig {
+        vocab_size: 49_152,
+        hidden_size: 576,
+        num_hidden_layers: 30,
+        num_attention_heads: 9,
+        num_key_value_heads: 3,
+        head_dim: 64,
+        intermediate_size: 1536,
+        rope_theta: 100_000.0,
+        rope_scaling: None,
+        rms_norm_eps: 1e-5,
+        tie_word_embeddings: true,
+        qkv_bias: false,
+        qk_norm: false,
+        max_position_embeddings: 8192,
+    }
+}
+
+/// With adapters of `lora_r`, or in full.
+fn config(lora_r: usize) -> Config {
+    let mut config = Config::preset("llm").unwrap();
+    config.model.lora_r = lora_r;
+    config.rollout.max_completion_length = 256;
+    config.grpo.micro_batch = 12;
+    config.train.eval_samples = 0;
+    config
+}
+
+fn workload<'a>(shape: &'a DecoderConfig, config: &'a Config, cores: usize) -> Workload<'a> {
+    let trained = if config.model.lora_r > 0 { 4_884_480 } else { shape.parameters() };
+    Workload { shape, trained, prompt: 170, config, cores }
+}
+
+/// Divisions under ever smaller limits, each once, and the limit below which nothing fits.
+fn ladder(config: &Config, cores: usize) -> (Vec<Division>, u64) {
+    let (shape, mut divisions, mut limit) = (smollm2(), Vec::<Division>::new(), 11_u64 << 30);
+    let workload = workload(&shape, config, cores);
+    loop {
+        match MemoryPlan::fitting(&workload, Some(limit), None) {
+            Ok(plan) => {
+                assert!(plan.total() <= limit);
+                let division = Division { at_once: 1, ..plan.division };
+                if divisions.last() != Some(&division) {
+                    divisions.push(division);
+                }
+            }
+            Err(TooSmall { limit: refused, smallest }) => {
+                assert_eq!(refused, limit);
+                assert_eq!(smallest.division, divisions[divisions.len() - 1]);
+                return (divisions, limit);
+            }
+        }
+        limit -= 4 << 20;
+    }
+}
+
+#[test]
+fn less_memory_halves_the_micro_batch_then_recomputes_layers_then_shrinks_chunks() {
+    let (divisions, refused) = ladder(&config(0), 1);
+    let (kept, recomputed) = (Activations::Kept, Activations::Recomputed);
+    let expected = [
+        (12, kept, 64),
+        (8, kept, 64),
+        (4, kept, 64),
+        (2, kept, 64),
+        (1, kept, 64),
+        (1, recomputed, 64),
+        // 128 and 64 rows of 49,152 logits; fewer are never held.
+        (1, recomputed, 32),
+        (1, recomputed, 16),
+    ];
+    let of = |(micro_batch, activations, mebibytes): (usize, Activations, usize)| Division {
+        micro_batch,
+        activations,
+        logit_bytes: mebibytes << 20,
+        at_once: 1,
+    };
+    assert_eq!(divisions, expected.map(of));
+    // Weights, two moments, and gradients twice, 538 MB each.
+    assert!((2_690_000_000..3_400_000_000).contains(&refused), "{refused}");
+}
+
+#[test]
+fn cores_share_an_update_without_changing_how_it_is_cut() {
+    assert_eq!(ladder(&config(0), 1), ladder(&config(0), 16));
+    let (shape, config) = (smollm2(), config(0));
+    let at_once =
+        |limit| MemoryPlan::fitting(&workload(&shape, &config, 4), Some(limit), None).unwrap().division.at_once;
+    assert_eq!((at_once(12 << 30), at_once(64 << 30)), (1, 4));
+}
+
+#[test]
+fn checkpointing_is_forbidden_or_forced_by_its_key() {
+    let mut forbidden = config(0);
+    forbidden.grpo.gradient_checkpointing = Checkpointing::Off;
+    assert!(ladder(&forbidden, 1).0.iter().all(|division| division.activations == Activations::Kept));
+    let mut forced = forbidden;
+    forced.grpo.gradient_checkpointing = Checkpointing::On;
+    assert!(ladder(&forced, 1).0.iter().all(|division| division.activations == Activations::Recomputed));
+}
+
+#[test]
+fn a_run_that_goes_on_is_cut_as_it_was_or_smaller() {
+    let (shape, config) = (smollm2(), config(0));
+    let workload = workload(&shape, &config, 1);
+    let division = |limit: u64, had| MemoryPlan::fitting(&workload, Some(limit << 20), had).unwrap().division;
+    let had = division(6_000, None);
+    assert_eq!(had.micro_batch, 4);
+    assert_eq!(division(64_000, Some(had)), had);
+    assert_eq!(division(4_200, Some(had)).micro_batch, 1);
+}
+
+#[test]
+fn the_plan_is_told_in_a_line_and_a_cut_in_another() {
+    let (shape, config) = (smollm2(), config(16));
+    let workload = workload(&shape, &config, 1);
+    let plan = MemoryPlan::fitting(&workload, None, None).unwrap();
+    let line = plan.to_string();
+    for part in [
+        " at most: weights 538 MB, adapters 20 MB, optimiser 39 MB, program and games 231 MB; ",
+        "sampling weights 538 MB, cache 340 MB; ",
+    ] {
+        assert!(line.starts_with("memory: ") && line.contains(part), "{line}");
+    }
+    assert_eq!(notice(&config, plan.division), None);
+    let cut = MemoryPlan::fitting(&workload, Some(1_750_000_000), None).unwrap();
+    let told = notice(&config, cut.division).unwrap();
+    assert!(told.starts_with("memory: cut to fit: 1 of 12 completions at once;"), "{told}");
+}
