@@ -22,14 +22,19 @@ pub fn policy(config: &Config, device: &Device) -> Result<Policy, CliError> {
 /// The model of `config`, which the user named with `flag`.
 pub fn policy_of(flag: &str, config: &Config, device: &Device) -> Result<Policy, CliError> {
     let seed = Seed::root(config.train.seed).child(Purpose::Init, 0);
-    Policy::load(&config.model, seed, device).map_err(|error| match error {
+    Policy::load(&config.model, seed, device).map_err(|error| model_error(flag, config, error))
+}
+
+/// What is wrong with the model of `config`, which the user named with `flag`.
+pub fn model_error(flag: &str, config: &Config, error: PolicyError) -> CliError {
+    match error {
         PolicyError::Tensor(_) => CliError::run(error),
         other => {
             let adapter = Path::new(&config.model.adapter);
             let hint = near::model_hint(&config.model.model).or_else(|| near::path_hint(adapter));
             CliError::User { message: format!("{flag} {}: {other}", config.model.model), hint }
         }
-    })
+    }
 }
 
 /// The same, saying so while it takes a while.

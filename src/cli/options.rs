@@ -13,6 +13,7 @@ use crate::prompt::PromptKind;
 /// Arguments that stand for one configuration key each: name of the argument, key.
 const KEYS: &[(&str, &str)] = &[
     ("model", "model.model"),
+    ("revision", "model.revision"),
     ("lora_r", "model.lora_r"),
     ("device", "model.device"),
     ("groups", "rollout.groups"),

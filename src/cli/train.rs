@@ -55,6 +55,12 @@ struct ModelArgs {
     /// "builtin", a Hugging Face id, a local directory in its layout, or a .gguf file
     #[arg(long, value_name = "M")]
     model: Option<String>,
+    /// Branch, tag or commit of a Hugging Face model
+    #[arg(long, value_name = "R")]
+    revision: Option<String>,
+    /// PEFT adapter to go on from, as `sft` and checkpoints are
+    #[arg(long, value_name = "DIR")]
+    adapter: Option<PathBuf>,
     /// Rank of the LoRA adapters; 0 trains every weight
     #[arg(long, value_name = "R")]
     lora_r: Option<u32>,
@@ -202,6 +208,8 @@ impl TrainArgs {
         let mut flags = Flags::default();
         flags
             .add("model", self.model.model.clone())
+            .add("revision", self.model.revision.clone())
+            .add("adapter", self.model.adapter.as_ref().map(|path| path.display().to_string()))
             .add("lora_r", self.model.lora_r)
             .add("device", self.model.device.clone())
             .add("steps", self.run.steps)

@@ -1,7 +1,10 @@
 //! The decoder against an independent implementation, against itself by another way, and against differences.
 
 mod adapters;
+mod exports;
 mod files;
+mod hub;
+mod peft;
 
 use std::collections::{BTreeMap, HashMap};
 
