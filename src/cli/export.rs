@@ -29,10 +29,10 @@ In Python:
   AutoModelForCausalLM.from_pretrained(\"player\")
   PeftModel.from_pretrained(base, \"player-adapter\")")]
 pub struct ExportArgs {
-    /// Newest checkpoint of the run in DIR, or of the newest run (\"latest\")
+    /// Newest checkpoint of the run in DIR, or of the newest run ("latest")
     #[arg(long, value_name = "DIR", conflicts_with_all = ["model", "adapter"], help_heading = "What")]
     run: Option<PathBuf>,
-    /// \"builtin\", a Hugging Face id, a local directory in its layout, or a .gguf file
+    /// "builtin", a Hugging Face id, a local directory in its layout, or a .gguf file
     #[arg(long, value_name = "M", help_heading = "What")]
     model: Option<String>,
     /// Branch, tag or commit of a Hugging Face model

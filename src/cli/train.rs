@@ -64,6 +64,9 @@ struct ModelArgs {
     /// Rank of the LoRA adapters; 0 trains every weight
     #[arg(long, value_name = "R")]
     lora_r: Option<u32>,
+    /// Send prompts as plain text, without the model's chat template
+    #[arg(long)]
+    raw_prompt: bool,
     /// "auto", "cpu", "cuda" or "cuda:N"
     #[arg(long, value_name = "D")]
     device: Option<String>,
@@ -211,6 +214,7 @@ impl TrainArgs {
             .add("revision", self.model.revision.clone())
             .add("adapter", self.model.adapter.as_ref().map(|path| path.display().to_string()))
             .add("lora_r", self.model.lora_r)
+            .add("raw_prompt", self.model.raw_prompt.then_some(true))
             .add("device", self.model.device.clone())
             .add("steps", self.run.steps)
             .add("seed", self.run.seed)

@@ -3,8 +3,10 @@
 mod adapters;
 mod exports;
 mod files;
+mod gguf_files;
 mod hub;
 mod peft;
+mod variants;
 
 use std::collections::{BTreeMap, HashMap};
 

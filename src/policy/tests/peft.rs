@@ -11,6 +11,11 @@ pub(super) fn tiny(family: &str, dir: &Path) -> ModelConfig {
     for file in ["config.json", "model.safetensors"] {
         std::fs::copy(goldens().join(family).join(file), dir.join(file)).unwrap();
     }
+    with_tokenizer(dir)
+}
+
+/// Puts a tokenizer of 32 characters beside a model.
+pub(super) fn with_tokenizer(dir: &Path) -> ModelConfig {
     let vocab: serde_json::Map<String, serde_json::Value> =
         (0..32_u32).map(|id| (char::from(b'0' + id as u8).to_string(), id.into())).collect();
     let tokenizer = serde_json::json!({
