@@ -5,7 +5,7 @@ mod finding;
 mod machine;
 mod sandbox;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
@@ -17,7 +17,7 @@ use super::{CliError, loading, near, output, preflight};
 use crate::arena::{Arena, Rules, Workers};
 use crate::config::Config;
 use crate::metrics::Console;
-use crate::policy::{self, Device};
+use crate::policy::{self, Device, Location};
 use crate::preflight::{Level, Report};
 
 use finding::Finding;
@@ -114,7 +114,7 @@ fn model(config: &Config, device: &Device) -> Finding {
             format!(
                 "{name}: {:.1} M weights, {}, loaded in {:.1} s",
                 policy.decoder().config().parameters() as f64 / 1e6,
-                whereabouts(name),
+                whereabouts(config),
                 started.elapsed().as_secs_f64()
             ),
         ),
@@ -128,12 +128,8 @@ fn model(config: &Config, device: &Device) -> Finding {
 }
 
 /// Where a model that loaded was found.
-fn whereabouts(model: &str) -> String {
-    if model == "builtin" {
-        return "inside this program".to_owned();
-    }
-    let cached = || policy::hub_cache_dir().join(format!("models--{}", model.replace('/', "--")));
-    Path::new(model).canonicalize().unwrap_or_else(|_| cached()).display().to_string()
+fn whereabouts(config: &Config) -> String {
+    Location::of(&config.model).map(|location| location.to_string()).unwrap_or_default()
 }
 
 /// Whether the reward of this configuration pays for playing well.

@@ -5,8 +5,8 @@ use std::path::Path;
 use super::{CliError, near};
 use crate::config::Config;
 use crate::metrics::Console;
-use crate::policy::{self, Device, Policy, PolicyError};
-use crate::prompt::{PromptKind, PromptSet};
+use crate::policy::{self, Device, Location, Policy, PolicyError};
+use crate::prompt::{PromptError, PromptKind, PromptSet};
 use crate::seed::{Purpose, Seed};
 
 /// The device that `--device` names.
@@ -22,24 +22,52 @@ pub fn policy(config: &Config, device: &Device) -> Result<Policy, CliError> {
 /// The model of `config`, which the user named with `flag`.
 pub fn policy_of(flag: &str, config: &Config, device: &Device) -> Result<Policy, CliError> {
     let seed = Seed::root(config.train.seed).child(Purpose::Init, 0);
-    Policy::load(&config.model, seed, device).map_err(|error| match error {
+    Policy::load(&config.model, seed, device).map_err(|error| model_error(flag, config, error))
+}
+
+/// What is wrong with the model of `config`, which the user named with `flag`.
+pub fn model_error(flag: &str, config: &Config, error: PolicyError) -> CliError {
+    match error {
         PolicyError::Tensor(_) => CliError::run(error),
         other => {
             let adapter = Path::new(&config.model.adapter);
             let hint = near::model_hint(&config.model.model).or_else(|| near::path_hint(adapter));
             CliError::User { message: format!("{flag} {}: {other}", config.model.model), hint }
         }
-    })
+    }
 }
 
 /// The same, saying so while it takes a while.
 pub fn policy_shown(config: &Config, device: &Device, console: &Console) -> Result<Policy, CliError> {
-    let _wait = (config.model.model != "builtin").then(|| console.wait(&format!("loading {}", config.model.model)));
-    policy(config, device)
+    let name = &config.model.model;
+    if name == "builtin" {
+        return policy(config, device);
+    }
+    let wait = console.wait(&format!("loading {name}"));
+    let loaded = policy(config, device)?;
+    drop(wait);
+    let adapter = match config.model.adapter.as_str() {
+        "" => String::new(),
+        adapter => format!(", with the adapter {adapter}"),
+    };
+    let place = Location::of(&config.model).map(|place| place.to_string()).unwrap_or_default();
+    let millions = loaded.decoder().config().parameters() as f64 / 1e6;
+    console.print(&format!("model: {name}, {millions:.1} M weights, from {place}{adapter}"));
+    Ok(loaded)
 }
 
 /// The prompts that suit the model.
 pub fn prompts(config: &Config, policy: &Policy) -> Result<PromptSet, CliError> {
     let kind = PromptKind::of(policy.tokenizer(), config.model.raw_prompt);
-    PromptSet::load(kind, policy.tokenizer()).map_err(CliError::run)
+    PromptSet::load(kind, policy.tokenizer()).map_err(|error| prompt_error(config, error))
+}
+
+fn prompt_error(config: &Config, error: PromptError) -> CliError {
+    let message = format!("--model {}: {error}", config.model.model);
+    let plain = "--raw-prompt sends the words as plain text, without a template";
+    match error {
+        PromptError::NoChatTemplate => CliError::user_hint(message, format!("name an instruct model; or {plain}")),
+        PromptError::Template { .. } => CliError::user_hint(message, plain),
+        other => CliError::run(other),
+    }
 }

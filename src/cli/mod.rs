@@ -10,6 +10,7 @@ mod corpus;
 mod doctor;
 mod error;
 mod eval;
+mod export;
 mod export_completions;
 mod gpu_watch;
 mod interrupt;
@@ -79,6 +80,7 @@ enum Commands {
     Score(score::ScoreArgs),
     Play(play::PlayArgs),
     Report(page::ReportArgs),
+    Export(export::ExportArgs),
     ExportCompletions(export_completions::ExportCompletionsArgs),
     Doctor(doctor::DoctorArgs),
     Monitor(monitor::MonitorArgs),
@@ -116,6 +118,7 @@ pub fn run(commit: Option<&'static str>) -> ExitCode {
         Commands::Score(args) => args.run(&console),
         Commands::Play(args) => args.run(&console),
         Commands::Report(args) => args.run(&console),
+        Commands::Export(args) => args.run(&console),
         Commands::ExportCompletions(args) => args.run(),
         Commands::Doctor(args) => args.run(&console, commit),
         Commands::Config(args) => args.run(),

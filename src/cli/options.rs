@@ -13,6 +13,8 @@ use crate::prompt::PromptKind;
 /// Arguments that stand for one configuration key each: name of the argument, key.
 const KEYS: &[(&str, &str)] = &[
     ("model", "model.model"),
+    ("revision", "model.revision"),
+    ("raw_prompt", "model.raw_prompt"),
     ("lora_r", "model.lora_r"),
     ("device", "model.device"),
     ("groups", "rollout.groups"),
@@ -184,7 +186,7 @@ fn default_note(arg: &Arg, builtin: &toml::Table, llm: &toml::Table) -> Option<S
     if !own.is_empty() {
         return arg.get_action().takes_values().then(|| own.join(","));
     }
-    let (_, key) = KEYS.iter().find(|(name, _)| arg.get_id().as_str() == *name)?;
+    let (_, key) = KEYS.iter().find(|(name, _)| arg.get_id().as_str() == *name && arg.get_action().takes_values())?;
     let (section, name) = key.split_once('.').expect("keys are dotted");
     let (ours, theirs) = (plain(&builtin[section][name]), plain(&llm[section][name]));
     match (ours.as_str(), ours == theirs) {

@@ -1,4 +1,4 @@
-//! `grpo-2048 sft`: how the built-in model is made.
+//! `grpo-2048 sft`: how the built-in model is made, and how any other one is warmed up.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -8,23 +8,45 @@ use clap::Args;
 
 use super::options::{Flags, SourceArgs};
 use super::{CliError, interrupt, loading, output};
+use crate::config::Config;
 use crate::metrics::{Console, duration};
+use crate::policy::Device;
 use crate::seed::Seed;
-use crate::train::sft::{self, SftError, SftOptions, SftProgress};
+use crate::train::sft::{self, Learner, SftError, SftOptions, SftProgress};
 
-/// Without a terminal, progress is a line every so many steps.
+/// Without a terminal, progress is a line every so many steps of the built-in model, and one a step of others.
 const LINE_STEPS: usize = 50;
 
-/// Train the built-in model from nothing on generated programs
+/// Train a model on generated programs, before any reward
 ///
-/// Writes a model directory in Hugging Face layout, which `train --model DIR` takes. A run that was stopped goes on
-/// where it was when the same command is given again.
+/// Without --model the built-in model is trained from nothing, and a model directory in Hugging Face layout is written,
+/// which `train --model DIR` takes. With --model that model reads the programs in its own chat format, as answers to the
+/// prompts that training will give it; by default low-rank adapters learn, and a PEFT directory is written, which
+/// `train --model M --adapter DIR` goes on from. A run that was stopped goes on where it was when the same command is
+/// given again.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   grpo-2048 sft
   grpo-2048 sft --output-dir runs/small --total-tokens 2000000
-  grpo-2048 train --model runs/sft")]
+  grpo-2048 train --model runs/sft
+  grpo-2048 sft --model smollm2.gguf --output-dir runs/warm
+  grpo-2048 train --model smollm2.gguf --adapter runs/warm")]
 pub struct SftArgs {
+    /// "builtin" (from nothing), a Hugging Face id, a local directory in its layout, or a .gguf file
+    #[arg(long, value_name = "M", help_heading = "Model")]
+    model: Option<String>,
+    /// Branch, tag or commit of a Hugging Face model
+    #[arg(long, value_name = "R", help_heading = "Model")]
+    revision: Option<String>,
+    /// PEFT adapter to go on from
+    #[arg(long, value_name = "DIR", help_heading = "Model")]
+    adapter: Option<PathBuf>,
+    /// Rank of the LoRA adapters; 0 trains every weight
+    #[arg(long, value_name = "R", help_heading = "Model")]
+    lora_r: Option<u32>,
+    /// Send prompts as plain text, without the model's chat template
+    #[arg(long, help_heading = "Model")]
+    raw_prompt: bool,
     /// Where to write the model and its checkpoints
     #[arg(long, value_name = "DIR", default_value = "runs/sft", help_heading = "Run")]
     output_dir: PathBuf,
@@ -49,24 +71,32 @@ impl SftArgs {
     pub fn run(self, console: &Console) -> Result<(), CliError> {
         let mut flags = Flags::default();
         flags
+            .add("model", self.model.clone())
+            .add("revision", self.revision.clone())
+            .add("adapter", self.adapter.as_ref().map(|path| path.display().to_string()))
+            .add("lora_r", self.lora_r)
+            .add("raw_prompt", self.raw_prompt.then_some(true))
             .add("seed", self.seed)
             .add("total_tokens", self.total_tokens)
             .add("sft_learning_rate", self.sft_learning_rate)
             .add("device", self.device.clone());
         let config = self.source.resolve(&flags)?;
         let stop = interrupt::stop_flag(console, interrupt::AFTER_THIS_STEP)?;
+        let device = loading::device(&config.model.device)?;
+        let learner = learner(&config, &device, console)?;
         let options = SftOptions {
             seed: Seed::root(config.train.seed),
             output_dir: self.output_dir.clone(),
-            device: loading::device(&config.model.device)?,
-            config: config.sft,
+            device,
+            config: config.sft.clone(),
         };
+        let line_steps = if learner.is_some() { 1 } else { LINE_STEPS };
         let mut bar = None;
         let mut observe = |progress: &SftProgress| {
             let line = progress_line(progress);
             let bar = bar.get_or_insert_with(|| console.count(progress.steps, "steps"));
             bar.show(progress.step, &line);
-            let due = progress.step == progress.steps || progress.step.is_multiple_of(LINE_STEPS);
+            let due = progress.step == progress.steps || progress.step.is_multiple_of(line_steps);
             if let Some(loss) = progress.held_out_loss {
                 console.print(&format!("step {}/{}  held-out loss {loss:.4}", progress.step, progress.steps));
             } else if due && !console.interactive() {
@@ -74,8 +104,8 @@ impl SftArgs {
             }
             if stop.load(Ordering::SeqCst) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        let summary = sft::run(&options, &mut observe).map_err(|error| match error {
-            SftError::OtherRun { .. } => CliError::user(error),
+        let summary = sft::run(&options, learner, &mut observe).map_err(|error| match error {
+            SftError::OtherRun { .. } | SftError::NothingFits { .. } | SftError::NoEnd => CliError::user(error),
             other => CliError::run(other),
         })?;
         drop(bar);
@@ -84,11 +114,25 @@ impl SftArgs {
             return Err(CliError::Interrupted);
         }
         let dir = self.output_dir.display();
+        let result = match self.output_dir.join("adapter_config.json").exists() {
+            true => format!("adapter  {dir}\ntry      grpo-2048 train --model {} --adapter {dir}", config.model.model),
+            false => format!("model  {dir}\ntry    grpo-2048 eval --model {dir}"),
+        };
         output::print(&format!(
-            "{} steps, {} tokens, held-out loss {:.4}\nmodel  {dir}\ntry    grpo-2048 eval --model {dir}\n",
+            "{} steps, {} tokens, held-out loss {:.4}\n{result}\n",
             summary.steps, summary.tokens, summary.held_out_loss
         ))
     }
+}
+
+/// The model that was named; none where the built-in one is to be made from nothing.
+fn learner(config: &Config, device: &Device, console: &Console) -> Result<Option<Learner>, CliError> {
+    if config.model.model == "builtin" {
+        return Ok(None);
+    }
+    let policy = loading::policy_shown(config, device, console)?;
+    let prompts = loading::prompts(config, &policy)?;
+    Ok(Some(Learner { policy, prompts, name: format!("{:?}", config.model) }))
 }
 
 fn progress_line(progress: &SftProgress) -> String {

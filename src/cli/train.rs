@@ -57,9 +57,18 @@ struct ModelArgs {
     /// "builtin", a Hugging Face id, a local directory in its layout, or a .gguf file
     #[arg(long, value_name = "M")]
     model: Option<String>,
+    /// Branch, tag or commit of a Hugging Face model
+    #[arg(long, value_name = "R")]
+    revision: Option<String>,
+    /// PEFT adapter to go on from, as `sft` and checkpoints are
+    #[arg(long, value_name = "DIR")]
+    adapter: Option<PathBuf>,
     /// Rank of the LoRA adapters; 0 trains every weight
     #[arg(long, value_name = "R")]
     lora_r: Option<u32>,
+    /// Send prompts as plain text, without the model's chat template
+    #[arg(long)]
+    raw_prompt: bool,
     /// "auto", "cpu", "cuda" or "cuda:N"
     #[arg(long, value_name = "D")]
     device: Option<String>,
@@ -208,7 +217,10 @@ impl TrainArgs {
         let mut flags = Flags::default();
         flags
             .add("model", self.model.model.clone())
+            .add("revision", self.model.revision.clone())
+            .add("adapter", self.model.adapter.as_ref().map(|path| path.display().to_string()))
             .add("lora_r", self.model.lora_r)
+            .add("raw_prompt", self.model.raw_prompt.then_some(true))
             .add("device", self.model.device.clone())
             .add("steps", self.run.steps)
             .add("seed", self.run.seed)

@@ -3,13 +3,18 @@
 use std::fmt::Display;
 
 use super::{
-    ArenaConfig, Config, ConfigError, GrpoConfig, GuardConfig, RewardConfig, RolloutConfig, SandboxConfig, SftConfig,
-    TrainConfig,
+    ArenaConfig, Config, ConfigError, GrpoConfig, GuardConfig, ModelConfig, RewardConfig, RolloutConfig, SandboxConfig,
+    SftConfig, TrainConfig,
 };
+
+/// What may carry adapters; the first stands for all others.
+const LORA_TARGETS: [&str; 8] =
+    ["all-linear", "q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"];
 
 impl Config {
     /// Refuses a value out of its range, by the name of its key.
     pub(super) fn check(&self) -> Result<(), ConfigError> {
+        model(&self.model)?;
         rollout(&self.rollout)?;
         sandbox(&self.sandbox)?;
         arena(&self.arena)?;
@@ -19,6 +24,14 @@ impl Config {
         guard(&self.guard)?;
         sft(&self.sft)
     }
+}
+
+fn model(model: &ModelConfig) -> Result<(), ConfigError> {
+    positive("model.lora_alpha", model.lora_alpha)?;
+    let targets = &model.lora_target_modules;
+    let right = !targets.is_empty() && targets.iter().all(|target| LORA_TARGETS.contains(&target.as_str()));
+    let rule = format!("expected a list of {}", LORA_TARGETS.join(", "));
+    require(right, "model.lora_target_modules", format!("{targets:?}"), &rule)
 }
 
 fn rollout(rollout: &RolloutConfig) -> Result<(), ConfigError> {

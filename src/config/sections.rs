@@ -33,6 +33,8 @@ pub struct ModelConfig {
     pub device: String,
     pub lora_r: usize,
     pub lora_alpha: f64,
+    pub use_rslora: bool,
+    pub lora_target_modules: Vec<String>,
     pub raw_prompt: bool,
 }
 

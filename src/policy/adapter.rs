@@ -5,22 +5,62 @@ use std::path::Path;
 
 use candle_core::{DType, Device, Tensor};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use super::{DecoderConfig, PolicyError, weights};
+use crate::config::ModelConfig;
 use crate::seed::{Purpose, Seed};
 
 /// What PEFT puts before the names of the model's own modules.
 pub(super) const PREFIX: &str = "base_model.model.";
 
-const CONFIG: &str = "adapter_config.json";
+pub(super) const CONFIG: &str = "adapter_config.json";
 pub(super) const WEIGHTS: &str = "adapter_model.safetensors";
+
+/// Stands for every linear layer, as in PEFT.
+const ALL_LINEAR: &str = "all-linear";
+
+/// Keys of an adapter configuration that do not change what the adapter computes, or that are judged one by one. Any
+/// other key must be empty: it switches on something that is not implemented.
+const HARMLESS: &[&str] = &[
+    "alpha_pattern",
+    "auto_mapping",
+    "base_model_name_or_path",
+    "ensure_weight_tying",
+    "eva_config",
+    "exclude_modules",
+    "inference_mode",
+    "init_lora_weights",
+    "layers_pattern",
+    "layers_to_transform",
+    "lora_alpha",
+    "lora_dropout",
+    "megatron_core",
+    "peft_type",
+    "peft_version",
+    "qalora_group_size",
+    "r",
+    "rank_pattern",
+    "revision",
+    "runtime_config",
+    "target_modules",
+    "task_type",
+    "use_rslora",
+];
+
+/// Ways to begin that leave the base model as it is. The others change its weights, so their files hold only half of
+/// the story.
+const HARMLESS_STARTS: &[&str] = &["gaussian", "eva", "orthogonal", "true", "false"];
 
 /// Adapters of one rank.
 #[derive(Debug, Clone)]
 pub(super) struct AdapterSet {
     pub rank: usize,
     pub alpha: f64,
+    /// Scaled by the root of the rank, not by the rank.
+    pub rslora: bool,
+    /// Layers of the model, adapted or not.
+    pub layers: usize,
     /// `A` and `B` matrices by PEFT name.
     pub tensors: BTreeMap<String, Tensor>,
 }
@@ -31,39 +71,45 @@ struct Settings {
     r: usize,
     lora_alpha: f64,
     #[serde(default)]
-    use_dora: bool,
-    #[serde(default)]
     use_rslora: bool,
-    #[serde(default)]
-    rank_pattern: serde_json::Map<String, serde_json::Value>,
-    #[serde(default)]
-    alpha_pattern: serde_json::Map<String, serde_json::Value>,
+    #[serde(flatten)]
+    others: Map<String, Value>,
 }
 
 impl AdapterSet {
     /// What the product `B A` is multiplied by.
+    ///
+    /// Source: Kalajdzievski 2023 for the root of the rank.
     pub fn scale(&self) -> f64 {
-        self.alpha / self.rank as f64
+        let rank = self.rank as f64;
+        self.alpha / if self.rslora { rank.sqrt() } else { rank }
     }
 
-    /// On every linear layer but the output projection: `A` as wide as PEFT draws it, `B` zero, so that training
-    /// starts from the model itself.
+    /// On the linear layers that `settings` name: `A` as wide as PEFT draws it, `B` zero, so that training starts from
+    /// the model itself.
     pub fn fresh(
         config: &DecoderConfig,
-        (rank, alpha): (usize, f64),
+        settings: &ModelConfig,
         seed: Seed,
         device: &Device,
     ) -> Result<Self, PolicyError> {
+        let ModelConfig { lora_r: rank, lora_alpha: alpha, use_rslora: rslora, lora_target_modules: targets, .. } =
+            settings;
+        let all = targets.iter().any(|target| target == ALL_LINEAR);
         let mut tensors = BTreeMap::new();
         for (index, (module, [outputs, inputs])) in modules(config).into_iter().enumerate() {
+            let part = module.rsplit('.').next().unwrap_or_default();
+            if !all && !targets.iter().any(|target| target == part) {
+                continue;
+            }
             // The variance of PEFT's uniform draw from -1/sqrt(in) to 1/sqrt(in).
             let std = 1.0 / (3.0 * inputs as f64).sqrt();
-            let a = weights::normal(&[rank, inputs], std, seed.child(Purpose::Init, index as u64), device)?;
+            let a = weights::normal(&[*rank, inputs], std, seed.child(Purpose::Init, index as u64), device)?;
+            let b = Tensor::zeros((outputs, *rank), DType::F32, device)?;
             tensors.insert(format!("{PREFIX}{module}.lora_A.weight"), a);
-            tensors
-                .insert(format!("{PREFIX}{module}.lora_B.weight"), Tensor::zeros((outputs, rank), DType::F32, device)?);
+            tensors.insert(format!("{PREFIX}{module}.lora_B.weight"), b);
         }
-        Ok(AdapterSet { rank, alpha, tensors })
+        Ok(AdapterSet { rank: *rank, alpha: *alpha, rslora: *rslora, layers: config.num_hidden_layers, tensors })
     }
 
     /// Reads a PEFT directory made for a model of this shape.
@@ -76,32 +122,63 @@ impl AdapterSet {
             message: error.to_string(),
         })?;
         settings.check()?;
-        let tensors = weights::read_file(&dir.join(WEIGHTS), device)?;
-        let set = AdapterSet { rank: settings.r, alpha: settings.lora_alpha, tensors };
+        let path = dir.join(WEIGHTS);
+        if !path.exists() && dir.join("adapter_model.bin").exists() {
+            let message = "its weights are in adapter_model.bin, which can run code when it is opened; \
+                           save it again with PEFT, which writes adapter_model.safetensors";
+            return Err(PolicyError::Adapter { message: message.into() });
+        }
+        let tensors = weights::read_file(&path, device)?;
+        let Settings { r: rank, lora_alpha: alpha, use_rslora: rslora, .. } = settings;
+        let set = AdapterSet { rank, alpha, rslora, layers: config.num_hidden_layers, tensors };
         set.check(config)?;
         Ok(set)
     }
 
+    /// The model's weights with the adapters added in.
+    pub fn merge(&self, weights: &BTreeMap<String, Tensor>) -> Result<BTreeMap<String, Tensor>, PolicyError> {
+        let mut merged = weights.clone();
+        for (name, a) in &self.tensors {
+            let Some(module) = name.strip_prefix(PREFIX).and_then(|name| name.strip_suffix(".lora_A.weight")) else {
+                continue;
+            };
+            let b = &self.tensors[&name.replace(".lora_A.", ".lora_B.")];
+            if let Some(weight) = merged.get_mut(&format!("{module}.weight")) {
+                *weight = (&*weight + (b.detach().matmul(&a.detach())? * self.scale())?)?;
+            }
+        }
+        Ok(merged)
+    }
+
     /// Writes a PEFT directory; `base_model` is where the model came from.
     pub fn save(&self, dir: &Path, base_model: &str) -> Result<(), PolicyError> {
-        let targets: BTreeSet<&str> =
-            self.tensors.keys().filter_map(|name| name.split(".lora_").next()?.rsplit('.').next()).collect();
         let config = json!({
             "peft_type": "LORA",
             "task_type": "CAUSAL_LM",
             "base_model_name_or_path": base_model,
             "r": self.rank,
             "lora_alpha": self.alpha,
+            "use_rslora": self.rslora,
             "lora_dropout": 0.0,
             "bias": "none",
             "fan_in_fan_out": false,
             "inference_mode": true,
             "init_lora_weights": true,
-            "target_modules": targets,
+            "target_modules": self.targets(),
         });
         let path = dir.join(CONFIG);
         std::fs::write(&path, format!("{config:#}\n")).map_err(PolicyError::file(&path))?;
         weights::write_file(self.tensors.iter().map(|(name, tensor)| (name.clone(), tensor)), &dir.join(WEIGHTS))
+    }
+
+    /// Modules that carry adapters, as PEFT finds them: by the end of their names where all layers are alike, else by
+    /// their whole names.
+    fn targets(&self) -> BTreeSet<&str> {
+        let modules =
+            || self.tensors.keys().filter_map(|name| name.strip_prefix(PREFIX)?.strip_suffix(".lora_A.weight"));
+        let parts: BTreeSet<&str> = modules().filter_map(|module| module.rsplit('.').next()).collect();
+        let alike = modules().count() == parts.len() * self.layers;
+        if alike { parts } else { modules().collect() }
     }
 
     /// Every tensor belongs to a layer of the model, has its shape, and has its other half.
@@ -137,18 +214,49 @@ impl AdapterSet {
 }
 
 impl Settings {
-    /// Refuses what would change the numbers and is not implemented.
+    /// Refuses, by name, what would change the numbers and is not implemented.
     fn check(&self) -> Result<(), PolicyError> {
         let refuse = |message: String| Err(PolicyError::Adapter { message });
-        match () {
-            () if self.peft_type != "LORA" => refuse(format!("peft_type is {}; expected LORA", self.peft_type)),
-            () if self.r == 0 => refuse("r is 0; expected at least 1".into()),
-            () if self.use_dora || self.use_rslora => refuse("use_dora and use_rslora must be false".into()),
-            () if !self.rank_pattern.is_empty() || !self.alpha_pattern.is_empty() => {
-                refuse("rank_pattern and alpha_pattern must be empty".into())
-            }
-            () => Ok(()),
+        if self.peft_type != "LORA" {
+            return refuse(format!("peft_type is {}; expected LORA", self.peft_type));
         }
+        if self.r == 0 {
+            return refuse("r is 0; expected at least 1".into());
+        }
+        for key in ["rank_pattern", "alpha_pattern"] {
+            if self.others.get(key).is_some_and(is_on) {
+                return refuse(format!("{key} is not supported; expected one rank and one alpha for all layers"));
+            }
+        }
+        let start =
+            self.others.get("init_lora_weights").map(|start| start.to_string().trim_matches('"').to_lowercase());
+        if let Some(start) = start.filter(|start| !HARMLESS_STARTS.contains(&start.as_str())) {
+            return refuse(format!(
+                "init_lora_weights = {start} changed the base model as well; \
+                 convert it with PEFT's path_initial_model_for_weight_conversion"
+            ));
+        }
+        let unknown = self.others.iter().find(|(key, value)| {
+            let neutral = key.as_str() == "bias" && *value == "none";
+            !HARMLESS.contains(&key.as_str()) && !neutral && is_on(value)
+        });
+        match unknown {
+            Some((key, value)) => {
+                refuse(format!("{key} = {value} is not supported; expected plain LoRA, with or without use_rslora"))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whether a setting asks for something.
+fn is_on(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Bool(on) => *on,
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(items) => !items.is_empty(),
+        Value::Number(_) | Value::String(_) => true,
     }
 }
 

@@ -13,7 +13,11 @@ use super::PolicyError;
 /// Families that load.
 pub const SUPPORTED: &[&str] = &["llama", "qwen2", "qwen3"];
 
-/// Frequencies stretched for long contexts, as Llama 3.1 does.
+/// The same with the models people know them by.
+pub(super) const SUPPORTED_WORDS: &str =
+    "llama (Llama 1 to 3.3, SmolLM2), qwen2 (Qwen2, Qwen2.5, Qwen2.5-Coder), qwen3 (Qwen3, dense)";
+
+/// Frequencies stretched for long contexts: the low ones, as Llama 3.1 does, or all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct RopeScaling {
     /// By how much low frequencies are stretched.
@@ -24,6 +28,28 @@ pub struct RopeScaling {
     pub high_freq_factor: f64,
     /// Context the model was first trained for, in tokens.
     pub original_max_position_embeddings: usize,
+}
+
+impl RopeScaling {
+    /// Every frequency stretched alike: all wavelengths count as long.
+    pub fn linear(factor: f64) -> Self {
+        let endless = f64::INFINITY;
+        RopeScaling { factor, low_freq_factor: endless, high_freq_factor: endless, original_max_position_embeddings: 1 }
+    }
+
+    /// Whether every frequency is stretched alike.
+    pub fn is_linear(&self) -> bool {
+        self.low_freq_factor.is_infinite()
+    }
+
+    fn to_json(self) -> Value {
+        if self.is_linear() {
+            return json!({ "rope_type": "linear", "factor": self.factor });
+        }
+        let mut value = json!(self);
+        value["rope_type"] = "llama3".into();
+        value
+    }
 }
 
 /// Sizes and switches of a decoder of the Llama family. Names are those of `config.json`.
@@ -78,6 +104,9 @@ struct Raw {
     attention_bias: Option<bool>,
     mlp_bias: Option<bool>,
     use_sliding_window: Option<bool>,
+    layer_types: Option<Vec<String>>,
+    partial_rotary_factor: Option<f64>,
+    quantization_config: Option<Value>,
     hidden_act: Option<String>,
     max_position_embeddings: usize,
 }
@@ -92,7 +121,7 @@ impl DecoderConfig {
             return Err(PolicyError::UnsupportedModel {
                 path: path.to_owned(),
                 found: model_type.into(),
-                supported: SUPPORTED.join(", "),
+                supported: SUPPORTED_WORDS,
             });
         }
         let raw: Raw = serde_json::from_value(value).map_err(|error| corrupt(error.to_string()))?;
@@ -125,9 +154,7 @@ impl DecoderConfig {
             "torch_dtype": "float32",
         });
         if let Some(scaling) = &self.rope_scaling {
-            let mut scaling = json!(scaling);
-            scaling["rope_type"] = "llama3".into();
-            value["rope_scaling"] = scaling;
+            value["rope_scaling"] = scaling.to_json();
         }
         value
     }
@@ -202,27 +229,40 @@ impl DecoderConfig {
 }
 
 impl Raw {
+    /// Refuses settings that would change the numbers and are not implemented, by name.
+    fn check(&self) -> Result<(), PolicyError> {
+        let rope_part = |key: &str| self.rope().and_then(|rope| rope.get(key)).and_then(Value::as_f64);
+        let rotated = self.partial_rotary_factor.or_else(|| rope_part("partial_rotary_factor"));
+        let other_layer = self.layer_types.iter().flatten().find(|kind| *kind != "full_attention");
+        let quantized = self.quantization_config.as_ref().filter(|value| !value.is_null());
+        let method = quantized.map(|value| value.get("quant_method").unwrap_or(value).to_string());
+        let llama_bias = self.attention_bias.filter(|_| self.model_type == "llama");
+        let wrong = [
+            ("mlp_bias", self.mlp_bias.filter(|on| *on).map(|on| on.to_string()), "false"),
+            ("use_sliding_window", self.use_sliding_window.filter(|on| *on).map(|on| on.to_string()), "false"),
+            ("layer_types", other_layer.cloned(), "full_attention in every layer"),
+            ("partial_rotary_factor", rotated.filter(|part| *part != 1.0).map(|part| part.to_string()), "1"),
+            ("quantization_config", method, "none; load the model before it was quantised, or its .gguf file"),
+            ("hidden_act", self.hidden_act.clone().filter(|act| act != "silu"), "silu"),
+            ("attention_bias", llama_bias.filter(|on| *on).map(|on| on.to_string()), "false for llama"),
+        ];
+        for (key, found, expected) in wrong {
+            if let Some(found) = found {
+                return Err(PolicyError::Setting { key: key.into(), found, expected: expected.into() });
+            }
+        }
+        Ok(())
+    }
+
+    /// Newer files keep everything about the rotation in one object.
+    fn rope(&self) -> Option<&Value> {
+        self.rope_parameters.as_ref().or(self.rope_scaling.as_ref())
+    }
+
     fn resolve(self) -> Result<DecoderConfig, PolicyError> {
-        let unsupported = |key: &str, found: String, expected: &str| PolicyError::Setting {
-            key: key.into(),
-            found,
-            expected: expected.into(),
-        };
-        if self.mlp_bias == Some(true) {
-            return Err(unsupported("mlp_bias", "true".into(), "false"));
-        }
-        if self.use_sliding_window == Some(true) {
-            return Err(unsupported("use_sliding_window", "true".into(), "false"));
-        }
-        if let Some(act) = self.hidden_act.as_deref().filter(|act| *act != "silu") {
-            return Err(unsupported("hidden_act", act.into(), "silu"));
-        }
+        self.check()?;
         let bias = self.attention_bias.unwrap_or(false);
-        if bias && self.model_type == "llama" {
-            return Err(unsupported("attention_bias", "true".into(), "false for llama"));
-        }
-        // Newer files keep everything about the rotation in one object.
-        let rope = self.rope_parameters.as_ref().or(self.rope_scaling.as_ref());
+        let rope = self.rope();
         let theta = self.rope_theta.or_else(|| rope.and_then(|rope| rope.get("rope_theta")).and_then(Value::as_f64));
         let config = DecoderConfig {
             vocab_size: self.vocab_size,
@@ -252,11 +292,14 @@ fn scaling(value: &Value) -> Result<Option<RopeScaling>, PolicyError> {
         found: value.to_string(),
         expected: expected.into(),
     };
+    let factor = || value.get("factor").and_then(Value::as_f64).filter(|factor| *factor > 0.0);
     match kind {
+        _ if value.is_null() => Ok(None),
         "default" => Ok(None),
+        "linear" => factor().map(|factor| Some(RopeScaling::linear(factor))).ok_or_else(|| refuse("a factor above 0")),
         "llama3" => serde_json::from_value(value.clone())
             .map(Some)
             .map_err(|_| refuse("factor, low_freq_factor, high_freq_factor and original_max_position_embeddings")),
-        _ => Err(refuse("rope_type `default` or `llama3`")),
+        _ => Err(refuse("rope_type `default`, `linear` or `llama3`")),
     }
 }

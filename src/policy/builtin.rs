@@ -20,5 +20,6 @@ pub(super) fn load(device: &Device) -> Result<Loaded, PolicyError> {
         config: DecoderConfig::from_json(CONFIG, path)?,
         tokenizer: Tokenizer::from_json(TOKENIZER, Some(TOKENIZER_CONFIG), Some(GENERATION_CONFIG))?,
         weights: weights::read_bytes(WEIGHTS, path, device)?,
+        dir: None,
     })
 }

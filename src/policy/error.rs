@@ -31,7 +31,17 @@ pub enum PolicyError {
         /// The family.
         found: String,
         /// What works.
-        supported: String,
+        supported: &'static str,
+    },
+    /// A model that is not all there.
+    #[error("{path}: {missing}; {advice}")]
+    Incomplete {
+        /// The file or directory.
+        path: PathBuf,
+        /// What is missing.
+        missing: String,
+        /// What to do about it.
+        advice: String,
     },
     /// A setting of the model's own configuration that cannot work.
     #[error("model configuration: {key} = {found}; expected {expected}")]
@@ -93,14 +103,16 @@ pub enum PolicyError {
         found: String,
     },
     /// A model that could not be fetched.
-    #[error("{model} (revision {revision}): {message}; a local directory or a .gguf file works without a network")]
+    #[error("{model} (revision {revision}): {message}; {advice}")]
     Hub {
         /// Hugging Face id.
         model: String,
         /// Branch, tag or commit.
         revision: String,
-        /// What the client said.
+        /// What is wrong.
         message: String,
+        /// What to do about it.
+        advice: String,
     },
     /// A sequence that does not fit.
     #[error("a sequence of {found} tokens does not fit: {expected} at most ({what})")]

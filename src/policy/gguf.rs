@@ -4,21 +4,19 @@
 //! names, the tokenizer and the chat template. Quantised weights are not kept: on the CPU they would be slower, and
 //! they cannot be trained.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod tokens;
+
+use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufReader, Read, Seek};
 use std::path::Path;
 
 use candle_core::quantized::gguf_file::{Content, Value};
-use candle_core::quantized::tokenizer::TokenizerFromGguf;
 use candle_core::{Device, Tensor};
-use tokenizers::pre_tokenizers::PreTokenizerWrapper;
-use tokenizers::pre_tokenizers::byte_level::ByteLevel;
-use tokenizers::pre_tokenizers::digits::Digits;
-use tokenizers::pre_tokenizers::sequence::Sequence;
 
+use super::architecture::SUPPORTED_WORDS;
 use super::loading::Loaded;
-use super::{DecoderConfig, PolicyError, SUPPORTED, Tokenizer};
+use super::{DecoderConfig, PolicyError, RopeScaling, SUPPORTED, weights};
 
 /// Parts of a layer by their names in Hugging Face files and in GGUF files.
 const LAYER_NAMES: &[(&str, &str)] = &[
@@ -35,9 +33,21 @@ const LAYER_NAMES: &[(&str, &str)] = &[
     ("mlp.down_proj", "ffn_down"),
 ];
 
+/// Stretched rotary frequencies, as the models that have them share all numbers but the factor: Llama 3.1, 3.2 and 3.3.
+const LLAMA3: RopeScaling =
+    RopeScaling { factor: 1.0, low_freq_factor: 1.0, high_freq_factor: 4.0, original_max_position_embeddings: 8192 };
+
+/// By how much the divisors of a file may differ from those that the numbers above give: they are stored in f32.
+const DIVISOR_TOLERANCE: f64 = 1e-4;
+
 /// Reads a model.
 pub(super) fn load(path: &Path, device: &Device) -> Result<Loaded, PolicyError> {
-    let file = File::open(path).map_err(PolicyError::file(path))?;
+    let mut file = File::open(path).map_err(PolicyError::file(path))?;
+    let mut start = Vec::new();
+    file.by_ref().take(64).read_to_end(&mut start).map_err(PolicyError::file(path))?;
+    weights::refuse_pointer(&start, path)?;
+    file.rewind().map_err(PolicyError::file(path))?;
+    let length = file.metadata().map_err(PolicyError::file(path))?.len();
     let mut reader = BufReader::new(file);
     let corrupt = |error: candle_core::Error| PolicyError::Corrupt {
         path: path.into(),
@@ -47,7 +57,9 @@ pub(super) fn load(path: &Path, device: &Device) -> Result<Loaded, PolicyError> 
     };
     let content = Content::read(&mut reader).map_err(corrupt)?;
     let header = Header { content: &content, path };
-    let config = header.config()?;
+    header.check_whole(length)?;
+    let mut config = header.config()?;
+    let tokenizer = tokens::tokenizer(&header)?;
     let mut weights = BTreeMap::new();
     for (name, _) in config.tensors() {
         let Some(stored) = gguf_name(&name).filter(|stored| content.tensor_infos.contains_key(stored)) else {
@@ -57,7 +69,39 @@ pub(super) fn load(path: &Path, device: &Device) -> Result<Loaded, PolicyError> 
         let tensor = content.tensor(&mut reader, &stored, device).map_err(corrupt)?.dequantize(device)?;
         weights.insert(name.clone(), header.unpermuted(tensor, &name, &config)?);
     }
-    Ok(Loaded { tokenizer: header.tokenizer()?, config, weights })
+    if content.tensor_infos.contains_key(ROPE_DIVISORS) {
+        let divisors = content.tensor(&mut reader, ROPE_DIVISORS, &Device::Cpu).map_err(corrupt)?;
+        let divisors = divisors.dequantize(&Device::Cpu)?.flatten_all()?.to_vec1::<f32>()?;
+        config.rope_scaling = Some(llama3_scaling(&divisors, &config)?);
+    }
+    Ok(Loaded { tokenizer, config, weights, dir: None })
+}
+
+/// What each rotary frequency is divided by, where they are stretched as in Llama 3.1.
+const ROPE_DIVISORS: &str = "rope_freqs.weight";
+
+/// The settings that give these divisors.
+fn llama3_scaling(divisors: &[f32], config: &DecoderConfig) -> Result<RopeScaling, PolicyError> {
+    let factor = divisors.iter().copied().fold(1.0, f32::max);
+    let scaling = RopeScaling { factor: f64::from(factor), ..LLAMA3 };
+    let context = scaling.original_max_position_embeddings as f64;
+    let expected = (0..config.head_dim / 2).map(|pair| {
+        let frequency = config.rope_theta.powf(-2.0 * pair as f64 / config.head_dim as f64);
+        let turns = context * frequency / (2.0 * std::f64::consts::PI);
+        let smooth = (turns - scaling.low_freq_factor) / (scaling.high_freq_factor - scaling.low_freq_factor);
+        let smooth = smooth.clamp(0.0, 1.0);
+        1.0 / ((1.0 - smooth) / scaling.factor + smooth)
+    });
+    let expected: Vec<f64> = expected.collect();
+    let near = |(found, expected): (&f32, &f64)| (f64::from(*found) / expected - 1.0).abs() < DIVISOR_TOLERANCE;
+    if divisors.len() == expected.len() && divisors.iter().zip(&expected).all(near) {
+        return Ok(scaling);
+    }
+    Err(PolicyError::Setting {
+        key: ROPE_DIVISORS.into(),
+        found: format!("{divisors:?}"),
+        expected: "frequencies stretched as in Llama 3.1; load the safetensors of this model".into(),
+    })
 }
 
 /// Name of a tensor in a GGUF file.
@@ -84,6 +128,27 @@ struct Header<'a> {
 }
 
 impl Header<'_> {
+    /// Refuses a file that ends before its last tensor does, and a part of a model that was split.
+    fn check_whole(&self, length: u64) -> Result<(), PolicyError> {
+        let parts = self.content.metadata.get("split.count").and_then(whole).unwrap_or(1);
+        if parts > 1 {
+            return Err(PolicyError::Incomplete {
+                path: self.path.into(),
+                missing: format!("is one of {parts} files that the model was split into"),
+                advice: "join them with `llama-gguf-split --merge FIRST OUT.gguf`".into(),
+            });
+        }
+        let end = |info: &candle_core::quantized::gguf_file::TensorInfo| {
+            let blocks = info.shape.elem_count().div_ceil(info.ggml_dtype.block_size());
+            self.content.tensor_data_offset + info.offset + (blocks * info.ggml_dtype.type_size()) as u64
+        };
+        let expected = self.content.tensor_infos.values().map(end).max().unwrap_or(0);
+        if length < expected {
+            return Err(self.corrupt(format!("{length} of its {expected} bytes are there")));
+        }
+        Ok(())
+    }
+
     fn corrupt(&self, message: String) -> PolicyError {
         PolicyError::Corrupt { path: self.path.into(), format: "GGUF", message }
     }
@@ -111,17 +176,10 @@ impl Header<'_> {
             return Err(PolicyError::UnsupportedModel {
                 path: self.path.into(),
                 found: architecture.into(),
-                supported: SUPPORTED.join(", "),
+                supported: SUPPORTED_WORDS,
             });
         }
         let infos = &self.content.tensor_infos;
-        if infos.contains_key("rope_freqs.weight") {
-            return Err(PolicyError::Setting {
-                key: "rope_freqs.weight".into(),
-                found: "stretched rotary frequencies".into(),
-                expected: "none in a .gguf file; load the safetensors of this model".into(),
-            });
-        }
         let embedding = infos.get("token_embd.weight").map(|info| info.shape.dims().to_vec());
         let Some([vocab_size, hidden_size]) = embedding.as_deref() else {
             return Err(self.corrupt("no embedding `token_embd.weight`".into()));
@@ -138,7 +196,7 @@ impl Header<'_> {
             head_dim: head_dim.unwrap_or(hidden_size / heads.max(1)),
             intermediate_size: self.count("feed_forward_length")?,
             rope_theta: float("rope.freq_base").unwrap_or(10_000.0),
-            rope_scaling: None,
+            rope_scaling: self.rope_scaling()?,
             rms_norm_eps: float("attention.layer_norm_rms_epsilon").unwrap_or(1e-5),
             tie_word_embeddings: !infos.contains_key("output.weight"),
             qkv_bias: infos.contains_key("blk.0.attn_q.bias"),
@@ -146,7 +204,31 @@ impl Header<'_> {
             max_position_embeddings: self.count("context_length")?,
         };
         config.check()?;
+        let rotated = self.value("rope.dimension_count").and_then(whole).unwrap_or(config.head_dim);
+        if rotated != config.head_dim {
+            return Err(self.setting("rope.dimension_count", rotated, &format!("{}, the whole head", config.head_dim)));
+        }
         Ok(config)
+    }
+
+    fn setting(&self, key: &str, found: impl ToString, expected: &str) -> PolicyError {
+        let key = format!("{}.{key}", self.architecture());
+        PolicyError::Setting { key, found: found.to_string(), expected: expected.into() }
+    }
+
+    /// Stretching that the header names; the one of Llama 3.1 is a tensor of its own.
+    fn rope_scaling(&self) -> Result<Option<RopeScaling>, PolicyError> {
+        let float = |key: &str| self.value(key).and_then(|value| value.to_f32().ok()).map(f64::from);
+        let kind = self.value("rope.scaling.type").and_then(|value| value.to_string().ok());
+        let factor = float("rope.scaling.factor").or_else(|| float("rope.scale_linear"));
+        match (kind.map(String::as_str), factor) {
+            (Some("none"), _) | (None, None) => Ok(None),
+            (Some("linear") | None, Some(factor)) if factor == 1.0 => Ok(None),
+            (Some("linear") | None, Some(factor)) if factor > 0.0 => Ok(Some(RopeScaling::linear(factor))),
+            (kind, _) => {
+                Err(self.setting("rope.scaling.type", kind.unwrap_or("linear"), "none or linear, with a factor"))
+            }
+        }
     }
 
     /// Undoes the order in which llama.cpp stores the query and key rows of Llama models: pairs that turn together
@@ -165,24 +247,6 @@ impl Header<'_> {
         }
         let pairs = tensor.reshape((heads, dims[0] / heads / 2, 2, dims[1]))?;
         Ok(pairs.transpose(1, 2)?.contiguous()?.reshape(dims)?)
-    }
-
-    fn tokenizer(&self) -> Result<Tokenizer, PolicyError> {
-        let mut inner = tokenizers::Tokenizer::from_gguf(self.content)
-            .map_err(|error| self.corrupt(format!("tokenizer: {}", error.to_string().lines().next().unwrap_or(""))))?;
-        if self.text("tokenizer.ggml.pre") == Some("smollm") {
-            // Not known to the reader, which falls back to a prefix space and whole numbers.
-            let parts: Vec<PreTokenizerWrapper> =
-                vec![Digits::new(true).into(), ByteLevel::new(false, true, true).into()];
-            inner.with_pre_tokenizer(Some(Sequence::new(parts)));
-        }
-        let id = |key: &str| self.content.metadata.get(key).and_then(whole).map(|id| id as u32);
-        let stop_ids: BTreeSet<u32> =
-            ["tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id"].into_iter().filter_map(id).collect();
-        let template = self.text("tokenizer.chat_template").map(str::to_owned);
-        let token = |key: &str| id(key).and_then(|id| inner.id_to_token(id));
-        let ends = (token("tokenizer.ggml.bos_token_id"), token("tokenizer.ggml.eos_token_id"));
-        Ok(Tokenizer::from_parts(inner, stop_ids.into_iter().collect(), template).with_ends(ends))
     }
 }
 

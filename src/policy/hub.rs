@@ -1,46 +1,217 @@
 //! Models by their Hugging Face id: from the local cache when they are there, over the network otherwise.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use hf_hub::api::sync::{ApiBuilder, ApiRepo};
+use hf_hub::api::sync::{ApiBuilder, ApiError, ApiRepo};
 use hf_hub::{Cache, Repo, RepoType};
 
 use super::{PolicyError, weights};
 
-/// Files that models may come without.
+/// Files that models may come without. Fetched before the weights: once the weights are there, these were asked for.
 const OPTIONAL: &[&str] = &["tokenizer_config.json", "generation_config.json", "chat_template.jinja"];
 
-/// Where fetched models are kept: `$HF_HOME/hub`, or the cache of the user.
+/// Files without which a model is none, besides its weights.
+const REQUIRED: &[&str] = &["config.json", "tokenizer.json"];
+
+/// Where the Hub answers.
+const ENDPOINT: &str = "https://huggingface.co";
+
+/// How the Hub is reached, by the variables that Hugging Face's own programs read.
+#[derive(Debug, Clone)]
+pub(super) struct HubSettings {
+    pub endpoint: String,
+    /// Where fetched models are kept.
+    pub cache: PathBuf,
+    pub token: Option<String>,
+    /// Only what is in the cache.
+    pub offline: bool,
+}
+
+impl HubSettings {
+    /// Reads HF_ENDPOINT, HF_HOME, HF_HUB_CACHE, HF_TOKEN, HF_TOKEN_PATH and HF_HUB_OFFLINE through `variable`.
+    pub fn from_env(variable: &dyn Fn(&str) -> Option<String>) -> Self {
+        let given = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
+        let home = || given("HOME").map(PathBuf::from).or_else(std::env::home_dir).unwrap_or_default();
+        let caches = || given("XDG_CACHE_HOME").map_or_else(|| home().join(".cache"), PathBuf::from);
+        let hub_home = given("HF_HOME").map_or_else(|| caches().join("huggingface"), PathBuf::from);
+        let token_path = given("HF_TOKEN_PATH").map_or_else(|| hub_home.join("token"), PathBuf::from);
+        let filed = || std::fs::read_to_string(token_path).ok();
+        let token = given("HF_TOKEN").or_else(filed).map(|token| token.trim().to_owned());
+        let on = |name: &str| {
+            given(name).is_some_and(|value| matches!(value.to_uppercase().as_str(), "1" | "ON" | "YES" | "TRUE"))
+        };
+        HubSettings {
+            endpoint: given("HF_ENDPOINT").map_or_else(|| ENDPOINT.into(), |url| url.trim_end_matches('/').into()),
+            cache: given("HF_HUB_CACHE").map_or_else(|| hub_home.join("hub"), PathBuf::from),
+            token: token.filter(|token| !token.is_empty()),
+            offline: on("HF_HUB_OFFLINE") || on("TRANSFORMERS_OFFLINE"),
+        }
+    }
+}
+
+/// Where fetched models are kept.
 pub fn hub_cache_dir() -> PathBuf {
-    Cache::from_env().path().clone()
+    HubSettings::from_env(&|name| std::env::var(name).ok()).cache
 }
 
 /// The local directory of a model, its files fetched where they are missing.
-pub(super) fn fetch(model: &str, revision: &str) -> Result<PathBuf, PolicyError> {
-    let refuse = |message: String| PolicyError::Hub { model: model.into(), revision: revision.into(), message };
-    let mut builder = ApiBuilder::from_env();
-    if let Ok(token) = std::env::var("HF_TOKEN") {
-        builder = builder.with_token(Some(token));
+pub(super) fn fetch(model: &str, revision: &str, settings: &HubSettings) -> Result<PathBuf, PolicyError> {
+    let hub = Hub { model, revision, settings };
+    if let Some(dir) = hub.snapshot().filter(|dir| missing_files(dir).is_empty()) {
+        return Ok(dir);
     }
-    let api = builder.build().map_err(|error| refuse(error.to_string()))?;
-    let repo = api.repo(Repo::with_revision(model.into(), RepoType::Model, revision.into()));
-    let get = |file: &str| repo.get(file).map_err(|error| refuse(format!("{file}: {error}")));
-    let config = get("config.json")?;
-    get("tokenizer.json")?;
-    for file in OPTIONAL {
-        // Absent from many models; what is needed of them is checked where it is used.
-        let _ = repo.get(file);
+    if settings.offline {
+        return Err(hub.not_cached());
     }
-    fetch_weights(&repo, &get)?;
-    Ok(config.parent().map(PathBuf::from).unwrap_or_default())
+    hub.download()
 }
 
-fn fetch_weights(repo: &ApiRepo, get: &impl Fn(&str) -> Result<PathBuf, PolicyError>) -> Result<(), PolicyError> {
-    let Ok(index) = repo.get("model.safetensors.index.json") else {
-        return get("model.safetensors").map(|_| ());
+/// Files without which the model in `dir` cannot be loaded.
+fn missing_files(dir: &Path) -> Vec<String> {
+    let index = dir.join(weights::INDEX);
+    let shards = match index.exists() {
+        true => weights::shards(&index).unwrap_or_default(),
+        false => vec![PathBuf::from(weights::FILE)],
     };
-    for shard in weights::shards(&index)? {
-        get(&shard.to_string_lossy())?;
+    let names = REQUIRED.iter().map(PathBuf::from).chain(shards);
+    // A link to a download that was cut off leads nowhere, and does not exist either.
+    names.filter(|name| !dir.join(name).exists()).map(|name| name.display().to_string()).collect()
+}
+
+/// One model of the Hub.
+struct Hub<'a> {
+    model: &'a str,
+    revision: &'a str,
+    settings: &'a HubSettings,
+}
+
+impl Hub<'_> {
+    fn refuse(&self, message: impl Into<String>, advice: impl Into<String>) -> PolicyError {
+        PolicyError::Hub {
+            model: self.model.into(),
+            revision: self.revision.into(),
+            message: message.into(),
+            advice: advice.into(),
+        }
     }
-    Ok(())
+
+    fn repo(&self) -> Repo {
+        Repo::with_revision(self.model.into(), RepoType::Model, self.revision.into())
+    }
+
+    fn cache_dir(&self) -> PathBuf {
+        self.settings.cache.join(self.repo().folder_name())
+    }
+
+    /// The directory of this revision in the cache, whole or not. A revision is a branch, a tag or a commit.
+    fn snapshot(&self) -> Option<PathBuf> {
+        let dir = self.cache_dir();
+        let named = std::fs::read_to_string(dir.join("refs").join(self.revision)).ok();
+        let commit = named.as_deref().map_or(self.revision, str::trim);
+        Some(dir.join("snapshots").join(commit)).filter(|dir| dir.is_dir())
+    }
+
+    /// Why it cannot be had without a network.
+    fn not_cached(&self) -> PolicyError {
+        let advice = "unset HF_HUB_OFFLINE to fetch it, or name a local directory or a .gguf file";
+        let Some(dir) = self.snapshot() else {
+            let cache = self.settings.cache.display();
+            return self.refuse(format!("not in the cache {cache}, and HF_HUB_OFFLINE is set"), advice);
+        };
+        let missing = missing_files(&dir).join(", ");
+        let cut_off = match self.half_fetched() {
+            Some(blob) => format!(" (a download was cut off: {})", blob.display()),
+            None => String::new(),
+        };
+        let place = dir.display();
+        self.refuse(format!("HF_HUB_OFFLINE is set, and {place} lacks {missing}{cut_off}"), advice)
+    }
+
+    fn half_fetched(&self) -> Option<PathBuf> {
+        let blobs = std::fs::read_dir(self.cache_dir().join("blobs")).ok()?.flatten().map(|entry| entry.path());
+        let mut cut_off: Vec<PathBuf> = blobs.filter(|path| super::directory::is_cut_off(path)).collect();
+        cut_off.sort();
+        cut_off.into_iter().next()
+    }
+
+    fn download(&self) -> Result<PathBuf, PolicyError> {
+        let HubSettings { endpoint, cache, token, .. } = self.settings;
+        let builder = ApiBuilder::from_cache(Cache::new(cache.clone()));
+        let builder = builder.with_endpoint(endpoint.clone()).with_token(token.clone());
+        let api = builder.build().map_err(|error| self.refuse(error.to_string(), "see `grpo-2048 doctor`"))?;
+        let repo = api.repo(self.repo());
+        let get = |file: &str| repo.get(file).map_err(|error| self.explained(file, &error, &repo));
+        let config = get("config.json")?;
+        for file in OPTIONAL {
+            match repo.get(file) {
+                Err(error) if status(&error) != Some(404) => return Err(self.explained(file, &error, &repo)),
+                _ => {}
+            }
+        }
+        get("tokenizer.json")?;
+        match repo.get(weights::INDEX) {
+            Ok(index) => {
+                for shard in weights::shards(&index)? {
+                    get(&shard.to_string_lossy())?;
+                }
+            }
+            Err(error) if status(&error) == Some(404) => get(weights::FILE).map(|_| ())?,
+            Err(error) => return Err(self.explained(weights::INDEX, &error, &repo)),
+        }
+        Ok(config.parent().map(PathBuf::from).unwrap_or_default())
+    }
+
+    /// Why a file could not be fetched, and what to do. The Hub answers alike to what is not there and to what may not
+    /// be seen, so the model itself is asked about.
+    fn explained(&self, file: &str, error: &ApiError, repo: &ApiRepo) -> PolicyError {
+        let endpoint = &self.settings.endpoint;
+        let Some(status) = status(error) else {
+            return match error {
+                ApiError::RequestError(error) => self.refuse(
+                    format!("{endpoint} cannot be reached ({error})"),
+                    "check the network; a local directory, a .gguf file or a model in the cache works without one",
+                ),
+                error => self.refuse(format!("{file}: {error}"), "try again, or fetch the model by other means"),
+            };
+        };
+        let answer = repo.info_request().config().http_status_as_error(false).build().call();
+        let code = answer.as_ref().ok().and_then(|answer| {
+            let code = answer.headers().get("x-error-code")?;
+            code.to_str().ok().map(str::to_owned)
+        });
+        let found = answer.as_ref().is_ok_and(|answer| answer.status().is_success());
+        let token = if self.settings.token.is_some() { "the token that is set" } else { "no token" };
+        match (status, code.as_deref()) {
+            (_, Some("RevisionNotFound")) => {
+                self.refuse("there is no such revision of this model", "name a branch, tag or commit with --revision")
+            }
+            (401 | 403, Some("GatedRepo")) | (401 | 403, _) if found || code.as_deref() == Some("GatedRepo") => self
+                .refuse(
+                    format!("access to this model is gated, and {token} does not open it"),
+                    format!("accept its conditions at {endpoint}/{}, then set HF_TOKEN", self.model),
+                ),
+            (404, _) if found => self.refuse(
+                format!("the model has no {file}"),
+                "expected a model with config.json, tokenizer.json and safetensors weights; \
+                 of a repository of .gguf files, fetch one and name it",
+            ),
+            (401 | 403 | 404, _) => self.refuse(
+                format!("{endpoint} knows no such model, or {token} may not see it"),
+                "check the spelling (owner/name, letter case counts); for a private model set HF_TOKEN",
+            ),
+            (status, _) => self.refuse(format!("{file}: {endpoint} answers {status}"), "try again later"),
+        }
+    }
+}
+
+/// The answer's code, where there was an answer.
+fn status(error: &ApiError) -> Option<u16> {
+    match error {
+        ApiError::RequestError(error) => match error.as_ref() {
+            ureq::Error::StatusCode(status) => Some(*status),
+            _ => None,
+        },
+        ApiError::TooManyRetries(error) => status(error),
+        _ => None,
+    }
 }

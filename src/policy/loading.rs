@@ -1,11 +1,12 @@
 //! From the name of a model to its parts, wherever it lives.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use candle_core::{Device, Tensor};
 
-use super::{DecoderConfig, PolicyError, Tokenizer, builtin, gguf, hub, weights};
+use super::hub::{self, HubSettings};
+use super::{DecoderConfig, PolicyError, Tokenizer, builtin, directory, gguf, weights};
 use crate::config::ModelConfig;
 
 /// The parts of a model, before anybody decided what of it is trained.
@@ -14,21 +15,68 @@ pub(super) struct Loaded {
     pub tokenizer: Tokenizer,
     /// By Hugging Face name, f32.
     pub weights: BTreeMap<String, Tensor>,
+    /// The directory in Hugging Face layout that all of it came from, if it came from one.
+    pub dir: Option<PathBuf>,
+}
+
+/// Where a model is, once its name is understood and it is on this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Location {
+    /// Inside the binary.
+    Builtin,
+    /// One `.gguf` file.
+    Gguf(PathBuf),
+    /// A directory in Hugging Face layout.
+    Directory(PathBuf),
+}
+
+impl Location {
+    /// Finds the model that `config` names; one of the Hugging Face Hub is fetched unless it is there.
+    pub fn of(config: &ModelConfig) -> Result<Self, PolicyError> {
+        let path = Path::new(&config.model);
+        let refuse = |missing: &str, advice: &str| {
+            Err(PolicyError::Incomplete { path: path.into(), missing: missing.into(), advice: advice.into() })
+        };
+        if config.model == "builtin" {
+            return Ok(Location::Builtin);
+        }
+        if path.is_dir() {
+            return Ok(Location::Directory(path.into()));
+        }
+        if path.extension().is_some_and(|extension| extension == "gguf") {
+            return Ok(Location::Gguf(path.into()));
+        }
+        if path.is_file() && directory::is_cut_off(path) {
+            return refuse("is a download that was cut off", "fetch it again");
+        }
+        if path.is_file() {
+            return refuse("is neither a directory nor a .gguf file", "name the directory that the model is in");
+        }
+        if is_hub_id(&config.model) {
+            let settings = HubSettings::from_env(&|name| std::env::var(name).ok());
+            return Ok(Location::Directory(hub::fetch(&config.model, &config.revision, &settings)?));
+        }
+        Err(PolicyError::UnknownModel { found: config.model.clone() })
+    }
+}
+
+impl std::fmt::Display for Location {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Location::Builtin => formatter.write_str("inside this program"),
+            Location::Gguf(path) | Location::Directory(path) => {
+                write!(formatter, "{}", path.canonicalize().unwrap_or_else(|_| path.clone()).display())
+            }
+        }
+    }
 }
 
 /// Reads the model that `config` names.
 pub(super) fn load(config: &ModelConfig, device: &Device) -> Result<Loaded, PolicyError> {
-    let path = Path::new(&config.model);
-    let loaded = if config.model == "builtin" {
-        builtin::load(device)?
-    } else if path.extension().is_some_and(|extension| extension == "gguf") {
-        gguf::load(path, device)?
-    } else if path.is_dir() {
-        load_dir(path, device)?
-    } else if is_hub_id(&config.model) {
-        load_dir(&hub::fetch(&config.model, &config.revision)?, device)?
-    } else {
-        return Err(PolicyError::UnknownModel { found: config.model.clone() });
+    let loaded = match Location::of(config)? {
+        Location::Builtin => builtin::load(device)?,
+        Location::Gguf(path) => gguf::load(&path, device)?,
+        Location::Directory(path) => load_dir(&path, device)?,
     };
     loaded.check()?;
     Ok(loaded)
@@ -36,13 +84,14 @@ pub(super) fn load(config: &ModelConfig, device: &Device) -> Result<Loaded, Poli
 
 /// Reads a directory in Hugging Face layout.
 fn load_dir(dir: &Path, device: &Device) -> Result<Loaded, PolicyError> {
+    directory::check_config(dir)?;
     let path = dir.join("config.json");
     let text = std::fs::read_to_string(&path).map_err(PolicyError::file(&path))?;
-    Ok(Loaded {
-        config: DecoderConfig::from_json(&text, &path)?,
-        tokenizer: Tokenizer::from_dir(dir)?,
-        weights: weights::read_dir(dir, device)?,
-    })
+    // A family that is not covered is said before anything is missed that would not help.
+    let config = DecoderConfig::from_json(&text, &path)?;
+    directory::check_parts(dir)?;
+    let tokenizer = Tokenizer::from_dir(dir)?;
+    Ok(Loaded { config, tokenizer, weights: weights::read_dir(dir, device)?, dir: Some(dir.into()) })
 }
 
 /// `owner/name`, and not a path that happens to be missing.

@@ -10,7 +10,9 @@ mod builtin;
 mod checkpointing;
 mod decoder;
 mod device;
+mod directory;
 mod error;
+mod export;
 mod gguf;
 mod hub;
 pub mod kernels;
@@ -33,8 +35,10 @@ pub use checkpointing::{Activations, LayerInputs};
 pub use decoder::Decoder;
 pub use device::{Device, device_name, open_device};
 pub use error::PolicyError;
+pub use export::{Exported, WeightFormat, export_adapter, export_merged};
 pub use hub::hub_cache_dir;
 pub use linear::Adapters;
+pub use loading::Location;
 pub use sampling::{Cache, Snapshot};
 pub use tokenizer::Tokenizer;
 
@@ -68,7 +72,7 @@ impl Policy {
     ) -> Result<Self, PolicyError> {
         config.check()?;
         let weights = weights::initial(&config, seed, device)?;
-        Self::full(Loaded { config, tokenizer, weights }, "fresh")
+        Self::full(Loaded { config, tokenizer, weights, dir: None }, "fresh")
     }
 
     /// Loads the model that `config` names. Adapters are trained where `config` names one or gives a rank, all
@@ -80,7 +84,7 @@ impl Policy {
             return Self::adapted(loaded, set, &config.model);
         }
         if config.lora_r > 0 {
-            let set = AdapterSet::fresh(&loaded.config, (config.lora_r, config.lora_alpha), seed, device)?;
+            let set = AdapterSet::fresh(&loaded.config, config, seed, device)?;
             return Self::adapted(loaded, set, &config.model);
         }
         Self::full(loaded, &config.model)

@@ -1,8 +1,13 @@
 //! The decoder against an independent implementation, against itself by another way, and against differences.
 
 mod adapters;
+mod exports;
 mod files;
+mod gguf_files;
 mod gradients;
+mod hub;
+mod peft;
+mod variants;
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -28,7 +28,9 @@ impl Tokenizer {
         tokenizer_config: Option<&str>,
         generation_config: Option<&str>,
     ) -> Result<Self, PolicyError> {
-        let inner = tokenizers::Tokenizer::from_str(tokenizer).map_err(|error| invalid(error.to_string()))?;
+        let mut inner = tokenizers::Tokenizer::from_str(tokenizer).map_err(|error| invalid(error.to_string()))?;
+        // Some models ship the settings they were trained with; a prompt is never cut or filled up.
+        inner.with_truncation(None).map_err(|error| invalid(error.to_string()))?.with_padding(None);
         let parse = |name: &str, text: Option<&str>| -> Result<Value, PolicyError> {
             let parsed = text.map(serde_json::from_str).transpose();
             parsed.map(|value| value.unwrap_or(Value::Null)).map_err(|error| invalid(format!("{name}: {error}")))
@@ -43,7 +45,7 @@ impl Tokenizer {
             None => {}
         }
         stop_ids.extend(eos_token.as_deref().and_then(|token| inner.token_to_id(token)));
-        let chat_template = config.get("chat_template").and_then(Value::as_str).map(str::to_owned);
+        let chat_template = chat_template(&config);
         Ok(Tokenizer {
             inner,
             stop_ids: stop_ids.into_iter().collect(),
@@ -59,8 +61,9 @@ impl Tokenizer {
         let path = dir.join("tokenizer.json");
         let text = std::fs::read_to_string(&path).map_err(PolicyError::file(&path))?;
         let config = optional("tokenizer_config.json");
-        // Models without a generation_config.json name their end in config.json, under the same key.
-        let generation = optional("generation_config.json").or_else(|| optional("config.json"));
+        // Models without it, or whose file leaves the end out, name their end in config.json, under the same key.
+        let ends = |text: &String| text.contains("eos_token_id");
+        let generation = optional("generation_config.json").filter(ends).or_else(|| optional("config.json"));
         let mut tokenizer = Self::from_json(&text, config.as_deref(), generation.as_deref())?;
         if let Some(template) = optional("chat_template.jinja") {
             tokenizer.chat_template = Some(template);
@@ -93,6 +96,12 @@ impl Tokenizer {
     /// Ids that end a completion, ascending.
     pub fn stop_ids(&self) -> &[u32] {
         &self.stop_ids
+    }
+
+    /// The id that a finished turn is written with; sampling stops at any of [`Tokenizer::stop_ids`].
+    pub fn end_id(&self) -> Option<u32> {
+        let named = self.eos_token.as_deref().and_then(|token| self.inner.token_to_id(token));
+        named.or_else(|| self.stop_ids.first().copied())
     }
 
     /// The id of one token, if there is such a token.
@@ -143,6 +152,15 @@ impl Tokenizer {
         }
         Ok(())
     }
+}
+
+/// The template itself, or the one called `default` of several.
+fn chat_template(config: &Value) -> Option<String> {
+    let template = match config.get("chat_template")? {
+        Value::Array(several) => several.iter().find(|one| one["name"] == "default")?.get("template")?,
+        template => template,
+    };
+    template.as_str().map(str::to_owned)
 }
 
 /// A special token is written as a string or as an object with its content.

@@ -14,6 +14,12 @@ use crate::seed::{Purpose, Seed};
 /// Where a model's weights stand when one file holds them.
 pub(super) const FILE: &str = "model.safetensors";
 
+/// Where the index of weights in several files stands.
+pub(super) const INDEX: &str = "model.safetensors.index.json";
+
+/// How a file begins that Git has in place of a large one.
+const GIT_LFS: &[u8] = b"version https://git-lfs";
+
 /// Standard deviation of fresh embeddings and projections.
 const INITIAL_STD: f64 = 0.02;
 
@@ -25,17 +31,41 @@ pub(super) fn read_file(path: &Path, device: &Device) -> Result<BTreeMap<String,
 
 /// Reads the content of a safetensors file as f32; `path` is for errors.
 pub(super) fn read_bytes(bytes: &[u8], path: &Path, device: &Device) -> Result<BTreeMap<String, Tensor>, PolicyError> {
+    refuse_pointer(bytes, path)?;
     let tensors = candle_core::safetensors::load_buffer(bytes, device).map_err(|error| PolicyError::Corrupt {
         path: path.into(),
         format: "safetensors",
-        message: error.to_string(),
+        message: shortage(bytes).unwrap_or_else(|| error.to_string().lines().next().unwrap_or_default().into()),
     })?;
     tensors.into_iter().map(|(name, tensor)| Ok((name, tensor.to_dtype(DType::F32)?))).collect()
 }
 
+/// Refuses the few lines that a clone without Git LFS has in place of weights. `bytes`: the beginning of the file.
+pub(super) fn refuse_pointer(bytes: &[u8], path: &Path) -> Result<(), PolicyError> {
+    if !bytes.starts_with(GIT_LFS) {
+        return Ok(());
+    }
+    Err(PolicyError::Incomplete {
+        path: path.into(),
+        missing: "a Git LFS pointer stands here instead of the weights".into(),
+        advice: "run `git lfs pull` in its directory".into(),
+    })
+}
+
+/// How much of a safetensors file is missing at its end, in words.
+fn shortage(bytes: &[u8]) -> Option<String> {
+    let header = usize::try_from(u64::from_le_bytes(bytes.get(..8)?.try_into().ok()?)).ok()?;
+    let names = bytes.get(8..header.checked_add(8)?)?;
+    let value: Value = serde_json::from_slice(names).ok()?;
+    let ends = value.as_object()?.values().filter_map(|tensor| tensor.get("data_offsets")?.get(1)?.as_u64());
+    let expected = ends.max()? + header as u64 + 8;
+    let found = bytes.len() as u64;
+    (found < expected).then(|| format!("{found} of its {expected} bytes are there"))
+}
+
 /// Reads all weights of a model directory: `model.safetensors`, or the shards its index names.
 pub(super) fn read_dir(dir: &Path, device: &Device) -> Result<BTreeMap<String, Tensor>, PolicyError> {
-    let index = dir.join("model.safetensors.index.json");
+    let index = dir.join(INDEX);
     if !index.exists() {
         return read_file(&dir.join(FILE), device);
     }

@@ -1,13 +1,39 @@
 //! Chat templates: Jinja, as models ship them.
 
+use std::io::{self, Write};
+
+use minijinja::value::{Kwargs, Value};
 use minijinja::{Environment, Error, ErrorKind, context};
 use serde::Serialize;
+use serde_json::ser::{Formatter, PrettyFormatter};
 
 use super::file::Example;
 use super::{FENCE, PromptError};
 
-/// What `strftime_now` says. Some templates put the date into the system turn; a clock would make two runs differ.
-const DATE: &str = "26 Jul 2024";
+/// What `strftime_now` says, by the letters of a format. Some templates put the date into the system turn; a clock
+/// would make two runs differ, so it is always Friday, 26 July 2024, the day that Llama 3.1's own template falls back to.
+const DATE: &[(&str, &str)] = &[
+    ("Y", "2024"),
+    ("y", "24"),
+    ("m", "07"),
+    ("-m", "7"),
+    ("B", "July"),
+    ("b", "Jul"),
+    ("d", "26"),
+    ("-d", "26"),
+    ("e", "26"),
+    ("j", "208"),
+    ("A", "Friday"),
+    ("a", "Fri"),
+    ("H", "00"),
+    ("I", "12"),
+    ("M", "00"),
+    ("S", "00"),
+    ("p", "AM"),
+    ("F", "2024-07-26"),
+    ("T", "00:00:00"),
+    ("%", "%"),
+];
 
 /// One turn of a chat.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -53,7 +79,8 @@ impl ChatTemplate {
         environment.add_function("raise_exception", |message: String| -> Result<String, Error> {
             Err(Error::new(ErrorKind::InvalidOperation, message))
         });
-        environment.add_function("strftime_now", |_format: String| DATE);
+        environment.add_function("strftime_now", |format: String| strftime(&format));
+        environment.add_filter("tojson", to_json);
         environment.add_template_owned("chat", source.to_owned()).map_err(refused)?;
         let token = |token: Option<&str>| token.unwrap_or_default().to_owned();
         Ok(ChatTemplate { environment, bos_token: token(bos_token), eos_token: token(eos_token) })
@@ -63,26 +90,81 @@ impl ChatTemplate {
     ///
     /// Templates that know no system role get its words at the head of the first request.
     pub fn render(&self, messages: &[Message]) -> Result<String, PromptError> {
-        match (self.render_as_given(messages), messages) {
+        match (self.render_as_given(messages, true), messages) {
             (Err(_), [system, user, rest @ ..]) if system.role == "system" => {
                 let merged = Message::new(user.role, format!("{}\n\n{}", system.content, user.content));
                 let messages: Vec<Message> = [merged].into_iter().chain(rest.iter().cloned()).collect();
-                self.render_as_given(&messages)
+                self.render_as_given(&messages, true)
             }
             (rendered, _) => rendered,
         }
     }
 
-    fn render_as_given(&self, messages: &[Message]) -> Result<String, PromptError> {
+    /// `open`: whether the text ends in the opening of the assistant's turn.
+    pub(super) fn render_as_given(&self, messages: &[Message], open: bool) -> Result<String, PromptError> {
         let template = self.environment.get_template("chat").map_err(refused)?;
         let context = context! {
             messages,
-            add_generation_prompt => true,
+            add_generation_prompt => open,
             enable_thinking => false,
+            tools => (),
+            documents => (),
             bos_token => self.bos_token,
             eos_token => self.eos_token,
         };
         template.render(context).map_err(refused)
+    }
+}
+
+/// The one date, as Python's `strftime` writes it.
+fn strftime(format: &str) -> Result<String, Error> {
+    let mut text = String::new();
+    let mut rest = format;
+    while let Some((before, after)) = rest.split_once('%') {
+        text.push_str(before);
+        let letters = DATE.iter().find(|(letters, _)| after.starts_with(letters));
+        let Some((letters, words)) = letters else {
+            let message = format!("strftime_now: `{format}` asks for a part of the date that is not known here");
+            return Err(Error::new(ErrorKind::InvalidOperation, message));
+        };
+        text.push_str(words);
+        rest = &after[letters.len()..];
+    }
+    text.push_str(rest);
+    Ok(text)
+}
+
+/// `tojson` as transformers defines it: Python's `json.dumps`, with nothing escaped for HTML.
+fn to_json(value: &Value, options: Kwargs) -> Result<String, Error> {
+    let indent: Option<usize> = options.get("indent")?;
+    options.assert_all_used()?;
+    let failed = |error: serde_json::Error| Error::new(ErrorKind::BadSerialization, error.to_string());
+    let mut text = Vec::new();
+    match indent {
+        Some(width) => {
+            let indent = " ".repeat(width);
+            let formatter = PrettyFormatter::with_indent(indent.as_bytes());
+            value.serialize(&mut serde_json::Serializer::with_formatter(&mut text, formatter)).map_err(failed)?;
+        }
+        None => value.serialize(&mut serde_json::Serializer::with_formatter(&mut text, Spaced)).map_err(failed)?,
+    }
+    String::from_utf8(text).map_err(|error| Error::new(ErrorKind::BadSerialization, error.to_string()))
+}
+
+/// JSON on one line with a space after commas and colons, as Python writes it.
+struct Spaced;
+
+impl Formatter for Spaced {
+    fn begin_array_value<W: ?Sized + Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        writer.write_all(if first { b"" } else { b", " })
+    }
+
+    fn begin_object_key<W: ?Sized + Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        writer.write_all(if first { b"" } else { b", " })
+    }
+
+    fn begin_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        writer.write_all(b": ")
     }
 }
 

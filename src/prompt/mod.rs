@@ -45,12 +45,10 @@ pub enum PromptError {
         style: String,
     },
     /// A base model has no chat format.
-    #[error(
-        "the model has no chat template; expected an instruct model, or set model.raw_prompt=true to send plain text"
-    )]
+    #[error("the model has no chat template: it is a base model, or its tokenizer_config.json is not complete")]
     NoChatTemplate,
     /// A template that does not render.
-    #[error("chat template: {message}; set model.raw_prompt=true to do without it")]
+    #[error("chat template: {message}")]
     Template {
         /// The template engine's words.
         message: String,

@@ -1,8 +1,9 @@
-//! Supervised warm start: the built-in model learns to write programs of the corpus before any is rewarded.
+//! Supervised warm start: a model learns to write programs of the corpus before any is rewarded.
 //!
-//! Takes settings and a seed; leaves a model directory in Hugging Face layout. Every step reads programs it has never
-//! seen; a step depends on the seed and its number alone, so a run that was killed goes on from its last checkpoint as
-//! if nothing had happened. Does not know rewards or games.
+//! Takes settings, a seed and, unless the built-in model is to be made from nothing, a model with its prompts; leaves a
+//! model directory in Hugging Face layout or a PEFT adapter. Every step reads programs it has never seen; a step depends
+//! on the seed and its number alone, so a run that was killed goes on from its last checkpoint as if nothing had
+//! happened. Does not know rewards or games.
 
 mod batches;
 mod saving;
@@ -11,7 +12,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use candle_core::Device;
+use candle_core::{DType, Device};
 
 use crate::config::SftConfig;
 use crate::corpus::{self, Mix, vocabulary};
@@ -29,10 +30,21 @@ const VOCABULARY: usize = 1024;
 const TOKEN_CHARS: usize = 12;
 /// Programs the vocabulary is learnt from.
 const VOCABULARY_PROGRAMS: usize = 4000;
-/// Tokens of held-out programs that the loss is watched on.
-const HELD_OUT_TOKENS: usize = 32_000;
-/// Steps between checkpoints; the held-out loss is measured then.
-const SAVE_STEPS: usize = 100;
+/// How a run is watched and what it leaves, by what is trained.
+#[derive(Debug, Clone, Copy)]
+struct Pace {
+    /// Tokens of held-out programs that the loss is watched on.
+    held_out_tokens: usize,
+    /// Steps between checkpoints; the held-out loss is measured then.
+    save_steps: usize,
+    /// Format of the weights of a whole model; adapters are always written as they are.
+    format: DType,
+}
+
+/// The built-in model is small: its steps are short, and half of the digits of its weights are enough to go on from.
+const BUILTIN_PACE: Pace = Pace { held_out_tokens: 32_000, save_steps: 100, format: DType::F16 };
+/// A language model reads tens of tokens in the time that the other reads thousands.
+const MODEL_PACE: Pace = Pace { held_out_tokens: 8_000, save_steps: 20, format: DType::F32 };
 
 /// Why supervised training stopped.
 #[derive(Debug, thiserror::Error)]
@@ -64,6 +76,17 @@ pub enum SftError {
         /// What it is.
         loss: f64,
     },
+    /// No program can be shown to the model.
+    #[error("no program fits: the model reads {longest} tokens at most, and the prompt alone has {prompt}")]
+    NothingFits {
+        /// `max_position_embeddings` of the model.
+        longest: usize,
+        /// Tokens of the longest prompt.
+        prompt: usize,
+    },
+    /// The tokenizer names no token that ends a text.
+    #[error("the tokenizer names no end: expected eos_token in tokenizer_config.json or eos_token_id in config.json")]
+    NoEnd,
     /// The update was refused.
     #[error(transparent)]
     Learn(#[from] LearnError),
@@ -147,17 +170,30 @@ pub fn builtin_shape() -> DecoderConfig {
     }
 }
 
-/// Trains the built-in model from nothing and saves it. `observe` is called after every step and may stop the run.
+/// A model to train, instead of the built-in one from nothing.
+#[derive(Debug)]
+pub struct Learner {
+    /// The model: its adapters are trained where it has some, all of its weights otherwise.
+    pub policy: Policy,
+    /// How it is asked for each style.
+    pub prompts: PromptSet,
+    /// The model in words; a run is only carried on with the same.
+    pub name: String,
+}
+
+/// Trains `learner`, or the built-in model from nothing, and saves it. `observe` is called after every step and may stop
+/// the run.
 pub fn run(
     options: &SftOptions,
+    learner: Option<Learner>,
     observe: &mut dyn FnMut(&SftProgress) -> ControlFlow<()>,
 ) -> Result<SftSummary, SftError> {
-    let mut training = Training::begin(options)?;
+    let mut training = Training::begin(options, learner)?;
     let started = (Instant::now(), training.tokens);
     while training.step < training.steps {
         let (loss, grad_norm, learning_rate) = training.advance()?;
         let (step, last) = (training.step, training.step == training.steps);
-        let held_out_loss = match last || step.is_multiple_of(SAVE_STEPS) {
+        let held_out_loss = match last || step.is_multiple_of(training.pace.save_steps) {
             true => Some(training.held_out_loss()?),
             false => None,
         };
@@ -184,9 +220,17 @@ pub fn run(
             return training.summary(true);
         }
     }
-    saving::write_model(&training.policy, &options.output_dir)?;
+    saving::write_model(&training.policy, training.pace.format, &options.output_dir)?;
     saving::clear(&options.output_dir)?;
     training.summary(false)
+}
+
+/// The built-in model before it has learnt anything.
+fn builtin(options: &SftOptions) -> Result<Learner, SftError> {
+    let tokenizer = builtin_tokenizer(options.seed)?;
+    let policy = Policy::initialise(builtin_shape(), tokenizer, options.seed, &options.device)?;
+    let prompts = PromptSet::load(PromptKind::Builtin, policy.tokenizer())?;
+    Ok(Learner { policy, prompts, name: String::new() })
 }
 
 /// A tokenizer for the built-in model, learnt from programs without mistakes.
@@ -212,6 +256,9 @@ struct Training<'a> {
     options: &'a SftOptions,
     policy: Policy,
     prompts: Vec<Prompt>,
+    /// What is trained, in words; empty for the built-in model.
+    name: String,
+    pace: Pace,
     mix: Mix,
     held_out: Vec<Vec<Example>>,
     optimizer: Optimizer,
@@ -221,16 +268,21 @@ struct Training<'a> {
 }
 
 impl<'a> Training<'a> {
-    fn begin(options: &'a SftOptions) -> Result<Self, SftError> {
-        let tokenizer = builtin_tokenizer(options.seed)?;
-        let policy = Policy::initialise(builtin_shape(), tokenizer, options.seed, &options.device)?;
-        let prompts = PromptSet::load(PromptKind::Builtin, policy.tokenizer())?.prompts().to_vec();
+    fn begin(options: &'a SftOptions, learner: Option<Learner>) -> Result<Self, SftError> {
+        let (pace, Learner { policy, prompts, name }) = match learner {
+            Some(learner) => (MODEL_PACE, learner),
+            None => (BUILTIN_PACE, builtin(options)?),
+        };
+        let prompts = prompts.prompts().to_vec();
         let mix = Mix { error_rate: options.config.error_rate, ..Mix::default() };
         let held_out_seed = options.seed.child(Purpose::HeldOut, 0);
-        let held_out = micro_batches(Writer::new(&policy, &prompts, &mix).batch(held_out_seed, HELD_OUT_TOKENS));
+        let held_out = Writer::new(&policy, &prompts, &mix).batch(held_out_seed, pace.held_out_tokens)?;
+        let held_out = micro_batches(held_out);
         let optimizer = Optimizer::new(policy.trainable(), optimizer_settings(&options.config))?;
         let steps = options.config.total_tokens.div_ceil(options.config.batch_tokens);
-        let mut training = Training { options, policy, prompts, mix, held_out, optimizer, step: 0, steps, tokens: 0 };
+        let (step, tokens) = (0, 0);
+        let mut training =
+            Training { options, policy, prompts, name, pace, mix, held_out, optimizer, step, steps, tokens };
         if let Some(saved) = Saved::read_latest(&options.output_dir, &training.settings())? {
             training.restore(saved)?;
         }
@@ -242,7 +294,7 @@ impl<'a> Training<'a> {
         let config = &self.options.config;
         let writer = Writer::new(&self.policy, &self.prompts, &self.mix);
         let seed = self.options.seed.child(Purpose::Step, self.step as u64);
-        let examples = writer.batch(seed, config.batch_tokens);
+        let examples = writer.batch(seed, config.batch_tokens)?;
         let tokens: usize = examples.iter().map(Example::tokens).sum();
         let (loss, gradients) = self.gradients(examples)?;
         if !loss.is_finite() {
@@ -291,7 +343,10 @@ impl<'a> Training<'a> {
     /// What must be equal for a checkpoint to be carried on.
     fn settings(&self) -> String {
         let config = serde_json::to_string(&self.options.config).unwrap_or_default();
-        format!("seed {}, {config}", self.options.seed)
+        match self.name.as_str() {
+            "" => format!("seed {}, {config}", self.options.seed),
+            name => format!("{name}, seed {}, {config}", self.options.seed),
+        }
     }
 
     fn saved(&self) -> Result<Saved, SftError> {

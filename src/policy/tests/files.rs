@@ -118,6 +118,81 @@ fn missing_things_are_named() {
     }
 }
 
+/// What is said of a model directory after `change`, without reading its weights.
+fn refusal_after(change: impl FnOnce(&Path)) -> String {
+    let dir = tempfile::tempdir().unwrap();
+    policy(config(), 23).save(dir.path()).unwrap();
+    change(dir.path());
+    refusal(dir.path())
+}
+
+fn check_refusal(change: impl FnOnce(&Path), parts: &[&str]) {
+    let error = refusal_after(change);
+    for part in parts {
+        assert!(error.contains(part), "`{part}` is not in: {error}");
+    }
+}
+
+#[test]
+fn what_stands_in_place_of_the_weights_is_named_with_what_to_do() {
+    const POINTER: &str = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n";
+    let rename =
+        |to: &'static str| move |dir: &Path| std::fs::rename(dir.join("model.safetensors"), dir.join(to)).unwrap();
+    let pointer = |dir: &Path| std::fs::write(dir.join("model.safetensors"), POINTER).unwrap();
+    check_refusal(pointer, &["Git LFS pointer", "git lfs pull"]);
+    check_refusal(rename("pytorch_model.bin"), &["pytorch_model.bin", "safe_serialization=True"]);
+    check_refusal(rename("model.safetensors.incomplete"), &["model.safetensors.incomplete", "cut off", "again"]);
+    check_refusal(rename("model-00001-of-00002.safetensors"), &["no model.safetensors.index.json"]);
+    let absent = |dir: &Path| {
+        let index =
+            r#"{"weight_map": {"a": "model-1.safetensors", "b": "model-2.safetensors", "c": "model-3.safetensors"}}"#;
+        std::fs::write(dir.join("model.safetensors.index.json"), index).unwrap();
+        std::fs::rename(dir.join("model.safetensors"), dir.join("model-2.safetensors")).unwrap();
+    };
+    check_refusal(absent, &["names 3 files, 2 of them missing", "model-1.safetensors, model-3.safetensors"]);
+    let cut = |dir: &Path| {
+        let path = dir.join("model.safetensors");
+        let bytes = std::fs::read(&path).unwrap();
+        std::fs::write(&path, &bytes[..bytes.len() - 7]).unwrap();
+    };
+    check_refusal(cut, &["bytes are there", "fetch it again"]);
+}
+
+#[test]
+fn a_directory_of_something_else_is_named_with_what_to_do() {
+    let adapter = |dir: &Path| {
+        std::fs::remove_file(dir.join("config.json")).unwrap();
+        std::fs::write(dir.join("adapter_config.json"), r#"{"base_model_name_or_path": "some/base"}"#).unwrap();
+    };
+    check_refusal(adapter, &["PEFT adapter", "some/base", "--adapter"]);
+    let gguf = |dir: &Path| {
+        std::fs::remove_file(dir.join("config.json")).unwrap();
+        std::fs::write(dir.join("tiny.gguf"), "").unwrap();
+    };
+    check_refusal(gguf, &["tiny.gguf", "name the file itself"]);
+    let older = |dir: &Path| std::fs::rename(dir.join("tokenizer.json"), dir.join("tokenizer.model")).unwrap();
+    check_refusal(older, &["tokenizer.json is missing", "AutoTokenizer"]);
+    let dir = tempfile::tempdir().unwrap();
+    let [weights, half] = ["model.safetensors", "model.gguf.part"].map(|name| dir.path().join(name));
+    for path in [&weights, &half] {
+        std::fs::write(path, "").unwrap();
+    }
+    assert!(refusal(&weights).contains("name the directory"), "{}", refusal(&weights));
+    assert!(refusal(&half).contains("cut off"), "{}", refusal(&half));
+}
+
+#[test]
+fn a_gguf_file_that_is_none_is_named_with_what_to_do() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("model.gguf");
+    std::fs::write(&path, "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n").unwrap();
+    assert!(refusal(&path).contains("git lfs pull"), "{}", refusal(&path));
+    write_gguf(&policy(config(), 21), &path);
+    let bytes = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &bytes[..bytes.len() - 100]).unwrap();
+    assert!(refusal(&path).contains("bytes are there"), "{}", refusal(&path));
+}
+
 /// Saves a model, changes its configuration and loads it again.
 fn refusal_with(change: impl FnOnce(&mut serde_json::Value)) -> String {
     let dir = tempfile::tempdir().unwrap();
@@ -145,9 +220,22 @@ fn weights_of_another_shape_are_named_with_both_shapes() {
 #[test]
 fn a_family_that_is_not_covered_is_named_with_those_that_are() {
     let error = refusal_with(|json| json["model_type"] = "mamba".into());
-    assert!(error.contains("`mamba`") && error.contains("llama, qwen2, qwen3"), "{error}");
-    let error = refusal_with(|json| json["rope_scaling"] = serde_json::json!({"rope_type": "yarn", "factor": 4.0}));
-    assert!(error.contains("rope_scaling") && error.contains("yarn"), "{error}");
+    assert!(error.contains("`mamba`") && error.contains("llama (Llama 1 to 3.3, SmolLM2), qwen2"), "{error}");
+    let set = |key: &'static str, value: serde_json::Value| refusal_with(move |json| json[key] = value);
+    for (key, value, found) in [
+        ("rope_scaling", serde_json::json!({"rope_type": "yarn", "factor": 4.0}), "yarn"),
+        ("rope_scaling", serde_json::json!({"type": "linear"}), "a factor above 0"),
+        ("mlp_bias", true.into(), "true"),
+        ("attention_bias", true.into(), "false for llama"),
+        ("use_sliding_window", true.into(), "true"),
+        ("layer_types", serde_json::json!(["full_attention", "sliding_attention"]), "sliding_attention"),
+        ("partial_rotary_factor", 0.5.into(), "0.5"),
+        ("quantization_config", serde_json::json!({"quant_method": "awq"}), "awq"),
+        ("hidden_act", "gelu".into(), "gelu"),
+    ] {
+        let error = set(key, value);
+        assert!(error.contains(key) && error.contains(found), "{key}: {error}");
+    }
 }
 
 #[test]

@@ -11,12 +11,11 @@ use crate::policy::kernels::Scoring;
 /// Random adapters over random frozen weights.
 fn adapted(config: DecoderConfig) -> Policy {
     let base = policy(config.clone(), 1);
-    let loaded = Loaded { config: config.clone(), tokenizer: tokenizer(), weights: base.weights };
-    let loaded = Loaded {
-        weights: loaded.weights.into_iter().map(|(name, tensor)| (name, tensor.detach())).collect(),
-        ..loaded
-    };
-    let mut set = AdapterSet::fresh(&config, (3, 6.0), Seed::root(2), &Device::Cpu).unwrap();
+    let weights = base.weights.into_iter().map(|(name, tensor)| (name, tensor.detach())).collect();
+    let loaded = Loaded { config: config.clone(), tokenizer: tokenizer(), weights, dir: None };
+    let mut settings = Config::preset("builtin").unwrap().model;
+    (settings.lora_r, settings.lora_alpha) = (3, 6.0);
+    let mut set = AdapterSet::fresh(&config, &settings, Seed::root(2), &Device::Cpu).unwrap();
     for (index, tensor) in set.tensors.values_mut().enumerate() {
         *tensor = weights::normal(tensor.dims(), 0.3, Seed::root(50 + index as u64), &Device::Cpu).unwrap();
     }

@@ -7,6 +7,8 @@ use crate::policy::{Adapters, Policy, PolicyError, kernels};
 use crate::prompt::Prompt;
 use crate::seed::{Purpose, Seed};
 
+use super::SftError;
+
 /// Padded tokens that pass through the model at once. Small enough that activations stay near the core; a step is
 /// split into as many of these as it needs, which threads then share.
 const MICRO_BATCH_TOKENS: usize = 1024;
@@ -24,11 +26,20 @@ impl Example {
         self.ids.len()
     }
 
+    /// The prompt, and what the model is to write.
+    #[cfg(test)]
+    pub(super) fn parts(&self) -> (&[u32], &[u32]) {
+        self.ids.split_at(self.prompt)
+    }
+
     /// Tokens the model is to predict.
     pub(super) fn targets(&self) -> usize {
         self.ids.len() - self.prompt
     }
 }
+
+/// Programs in a row that may be left out because the model cannot be shown them; more means that it never can.
+const REFUSED_MOST: usize = 1000;
 
 /// Writes examples: the prompt of the style that was asked for, then the rest of the program, then the end.
 pub(super) struct Writer<'a> {
@@ -43,25 +54,43 @@ impl<'a> Writer<'a> {
     }
 
     /// Examples of about `tokens` tokens in all, the same for the same seed.
-    pub(super) fn batch(&self, seed: Seed, tokens: usize) -> Vec<Example> {
+    pub(super) fn batch(&self, seed: Seed, tokens: usize) -> Result<Vec<Example>, SftError> {
         let mut rng = seed.child(Purpose::Corpus, 0).rng();
-        let (mut examples, mut total) = (Vec::new(), 0);
+        let (mut examples, mut total, mut refused) = (Vec::new(), 0, 0);
         while total < tokens {
-            let example = self.example(&corpus::program(&mut rng, self.mix));
+            let Some(example) = self.example(&corpus::program(&mut rng, self.mix))? else {
+                refused += 1;
+                if refused > REFUSED_MOST {
+                    let longest = self.policy.decoder().config().max_position_embeddings;
+                    let prompt = self.prompts.iter().map(|prompt| prompt.ids.len()).max().unwrap_or(0);
+                    return Err(SftError::NothingFits { longest, prompt });
+                }
+                continue;
+            };
+            refused = 0;
             total += example.ids.len();
             examples.push(example);
         }
-        examples
+        Ok(examples)
     }
 
-    fn example(&self, sample: &Sample) -> Example {
+    /// None for a program that the prompt does not open, or that does not fit the model.
+    fn example(&self, sample: &Sample) -> Result<Option<Example>, SftError> {
         let prompt = self.prompt(sample.asked);
         let tokenizer = self.policy.tokenizer();
+        // The header of the corpus leaves the list of arguments open; the prompt of a chat model closes it.
+        let opened = prompt.prefill == corpus::HEADER || sample.source.starts_with(&prompt.prefill);
+        if !opened {
+            return Ok(None);
+        }
+        let mut text = sample.source[prompt.prefill.len()..].to_owned();
+        text.push_str(prompt.stop.unwrap_or_default());
         let mut ids = prompt.ids.clone();
         // Encoded apart from the prompt, as sampling will see it: no token may straddle the two.
-        ids.extend(tokenizer.encode(&sample.source[prompt.prefill.len()..]));
-        ids.push(tokenizer.stop_ids()[0]);
-        Example { ids, prompt: prompt.ids.len() }
+        ids.extend(tokenizer.encode(&text));
+        ids.push(tokenizer.end_id().ok_or(SftError::NoEnd)?);
+        let fits = ids.len() <= self.policy.decoder().config().max_position_embeddings;
+        Ok(fits.then(|| Example { ids, prompt: prompt.ids.len() }))
     }
 
     fn prompt(&self, style: Style) -> &Prompt {
@@ -98,7 +127,7 @@ pub(super) fn loss(policy: &Policy, rows: &[Example]) -> Result<Tensor, PolicyEr
         places.extend((example.prompt - 1..inputs.len()).map(|at| (start + at) as u32));
         targets.extend_from_slice(&example.ids[example.prompt..]);
     }
-    let hidden = decoder.hidden(&from_ids(ids, (rows.len(), width), device)?, Adapters::Off)?;
+    let hidden = decoder.hidden(&from_ids(ids, (rows.len(), width), device)?, Adapters::On)?;
     let predicting = places.len();
     let hidden = hidden.flatten_to(1)?.index_select(&from_ids(places, predicting, device)?, 0)?;
     let targets = from_ids(targets, predicting, device)?;

@@ -76,14 +76,16 @@ pub(super) fn clear(dir: &Path) -> Result<(), SftError> {
     Ok(())
 }
 
-/// Writes the model with weights of half precision, file by file into place.
-pub(super) fn write_model(policy: &Policy, dir: &Path) -> Result<(), SftError> {
+/// Writes what was trained, file by file into place: an adapter, or a model. `format` is that of the weights.
+pub(super) fn write_model(policy: &Policy, format: DType, dir: &Path) -> Result<(), SftError> {
     let partial = dir.join("model.partial");
     fs::create_dir_all(&partial).map_err(|source| file(&partial, source))?;
     policy.save(&partial)?;
     let path = partial.join("model.safetensors");
-    let halved = read_tensors(&path)?.into_iter().map(|(name, tensor)| Ok((name, tensor.to_dtype(DType::F16)?)));
-    write_tensors(&halved.collect::<candle_core::Result<_>>()?, &path)?;
+    if format != DType::F32 && path.exists() {
+        let narrowed = read_tensors(&path)?.into_iter().map(|(name, tensor)| Ok((name, tensor.to_dtype(format)?)));
+        write_tensors(&narrowed.collect::<candle_core::Result<_>>()?, &path)?;
+    }
     let entries = fs::read_dir(&partial).map_err(|source| file(&partial, source))?;
     for entry in entries {
         let entry = entry.map_err(|source| file(&partial, source))?;

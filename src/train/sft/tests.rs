@@ -41,7 +41,7 @@ fn the_loss_falls_and_the_same_seed_gives_the_same_files() {
     let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let summaries = dirs.each_ref().map(|dir| {
         let (mut first, mut last) = (f64::NAN, f64::NAN);
-        let summary = run(&options(dir.path(), 6 * 512), &mut |progress| {
+        let summary = run(&options(dir.path(), 6 * 512), None, &mut |progress| {
             if progress.step == 1 {
                 first = progress.loss;
             }
@@ -61,17 +61,17 @@ fn the_loss_falls_and_the_same_seed_gives_the_same_files() {
 #[test]
 fn a_run_that_was_stopped_goes_on_as_if_nothing_had_happened() {
     let (unbroken, broken) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    run(&options(unbroken.path(), 5 * 512), &mut go_on).unwrap();
-    let stopped = run(&options(broken.path(), 5 * 512), &mut |progress| match progress.step {
+    run(&options(unbroken.path(), 5 * 512), None, &mut go_on).unwrap();
+    let stopped = run(&options(broken.path(), 5 * 512), None, &mut |progress| match progress.step {
         2 => ControlFlow::Break(()),
         _ => ControlFlow::Continue(()),
     });
     let stopped = stopped.unwrap();
     assert!(stopped.interrupted && stopped.steps == 2);
     assert!(!broken.path().join("model.safetensors").exists());
-    let other = run(&options(broken.path(), 4 * 512), &mut go_on).unwrap_err();
+    let other = run(&options(broken.path(), 4 * 512), None, &mut go_on).unwrap_err();
     assert!(matches!(other, SftError::OtherRun { .. }), "{other}");
-    let finished = run(&options(broken.path(), 5 * 512), &mut go_on).unwrap();
+    let finished = run(&options(broken.path(), 5 * 512), None, &mut go_on).unwrap();
     assert!(!finished.interrupted && finished.steps == 5);
     let read = |dir: &tempfile::TempDir| std::fs::read(dir.path().join("model.safetensors")).unwrap();
     assert_eq!(read(&unbroken), read(&broken));
@@ -81,8 +81,8 @@ fn a_run_that_was_stopped_goes_on_as_if_nothing_had_happened() {
 fn padding_and_splitting_change_the_loss_by_rounding_only() {
     let dir = tempfile::tempdir().unwrap();
     let options = options(dir.path(), 512);
-    let training = Training::begin(&options).unwrap();
-    let examples = Writer::new(&training.policy, &training.prompts, &training.mix).batch(Seed::root(9), 3000);
+    let training = Training::begin(&options, None).unwrap();
+    let examples = Writer::new(&training.policy, &training.prompts, &training.mix).batch(Seed::root(9), 3000).unwrap();
     let sum = |parts: &[Vec<Example>]| -> f64 {
         let loss = |rows: &Vec<Example>| batches::loss(&training.policy, rows).unwrap().to_scalar::<f32>().unwrap();
         parts.iter().map(|rows| f64::from(loss(rows))).sum()
@@ -101,4 +101,102 @@ fn the_learning_rate_rises_then_falls_to_a_tenth() {
     assert!((learning_rate(&config, 0, 100) - peak / 10.0).abs() < 1e-12);
     assert!((learning_rate(&config, 10, 100) - peak).abs() < 1e-12);
     assert!((learning_rate(&config, 100, 100) - peak / 10.0).abs() < 1e-12);
+}
+
+/// SmolLM2's, without its own words.
+const CHATML: &str = "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
+
+/// Writes a small chat model that has learnt nothing, with a vocabulary that prompts and programs are short in.
+fn chat_model(dir: &Path, positions: usize) {
+    let plain = builtin_tokenizer(Seed::root(0)).unwrap();
+    let words = PromptSet::load(PromptKind::Raw, &plain).unwrap();
+    let mut rng = Seed::root(1).child(Purpose::Corpus, 0).rng();
+    let programs = (0..200).map(|_| corpus::program(&mut rng, &Mix::default()).source);
+    let texts: Vec<String> = words.prompts().iter().map(|prompt| prompt.text.clone()).chain(programs).collect();
+    let markers = ["<|im_start|>", "<|im_end|>"].map(String::from).to_vec();
+    let options = vocabulary::VocabularyOptions { size: 1500, token_chars: 12, prompt_tokens: markers };
+    let inner = vocabulary::train(texts.iter().map(String::as_str), &options).unwrap();
+    let end = inner.token_to_id("<|im_end|>").unwrap();
+    let vocab_size = inner.get_vocab_size(true);
+    let tokenizer = Tokenizer::from_parts(inner, vec![end], Some(CHATML.into()));
+    let small = DecoderConfig {
+        vocab_size,
+        hidden_size: 32,
+        num_hidden_layers: 2,
+        num_attention_heads: 2,
+        num_key_value_heads: 1,
+        head_dim: 16,
+        intermediate_size: 48,
+        max_position_embeddings: positions,
+        ..builtin_shape()
+    };
+    Policy::initialise(small, tokenizer, Seed::root(3), &Device::Cpu).unwrap().save(dir).unwrap();
+}
+
+fn learner(model: &crate::config::ModelConfig) -> Learner {
+    let policy = Policy::load(model, Seed::root(4), &Device::Cpu).unwrap();
+    let prompts = PromptSet::load(PromptKind::Chat, policy.tokenizer()).unwrap();
+    Learner { policy, prompts, name: format!("{model:?}") }
+}
+
+fn chat_options(dir: &Path, steps: usize) -> SftOptions {
+    let options = options(dir, steps * 2048);
+    SftOptions { config: SftConfig { batch_tokens: 2048, learning_rate: 0.02, ..options.config }, ..options }
+}
+
+#[test]
+fn a_chat_model_learns_the_corpus_in_its_own_format_by_adapter_and_in_full() {
+    for lora_r in [4, 0] {
+        let (base, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        chat_model(base.path(), 2048);
+        let mut model = crate::config::Config::preset("llm").unwrap().model;
+        (model.model, model.lora_r) = (base.path().display().to_string(), lora_r);
+        let mut losses = Vec::new();
+        let summary = run(&chat_options(out.path(), 8), Some(learner(&model)), &mut |progress| {
+            losses.push(progress.loss);
+            ControlFlow::Continue(())
+        });
+        assert!(losses[7] < losses[0] - 0.1, "{losses:?}");
+        // What is left is what was trained: it goes on where this ended.
+        let trained = match lora_r {
+            0 => crate::config::ModelConfig { model: out.path().display().to_string(), ..model },
+            _ => crate::config::ModelConfig { adapter: out.path().display().to_string(), ..model },
+        };
+        assert_eq!(out.path().join("adapter_config.json").exists(), lora_r > 0);
+        let fresh = chat_options(base.path(), 8);
+        let again = Training::begin(&fresh, Some(learner(&trained))).unwrap();
+        let (held_out, expected) = (again.held_out_loss().unwrap(), summary.unwrap().held_out_loss);
+        assert!((held_out - expected).abs() < 1e-4, "{held_out}, expected {expected}");
+    }
+}
+
+#[test]
+fn an_example_of_a_chat_is_the_prompt_the_program_the_fence_and_the_end_of_the_turn() {
+    let base = tempfile::tempdir().unwrap();
+    chat_model(base.path(), 2048);
+    let mut model = crate::config::Config::preset("llm").unwrap().model;
+    model.model = base.path().display().to_string();
+    let Learner { policy, prompts, .. } = learner(&model);
+    let mix = Mix { error_rate: 0.0, ..Mix::default() };
+    let examples = Writer::new(&policy, prompts.prompts(), &mix).batch(Seed::root(2), 8000).unwrap();
+    let tokenizer = policy.tokenizer();
+    for example in &examples {
+        let (prompt, answer) = example.parts();
+        let asked = prompts.prompts().iter().find(|known| known.ids == prompt).unwrap();
+        assert_eq!(answer.last().copied(), tokenizer.token_id("<|im_end|>"));
+        let answer = tokenizer.decode(answer);
+        let program = asked.program_text(answer.strip_suffix("```").unwrap());
+        assert!(program.starts_with("def strategy(board):\n") && program.ends_with('\n'), "{program}");
+        assert!(ruff_python_parser::parse_module(&program).is_ok(), "{program}");
+    }
+}
+
+#[test]
+fn a_model_that_is_too_short_for_the_prompt_says_so() {
+    let (base, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    chat_model(base.path(), 64);
+    let mut model = crate::config::Config::preset("llm").unwrap().model;
+    model.model = base.path().display().to_string();
+    let error = run(&chat_options(out.path(), 1), Some(learner(&model)), &mut go_on).unwrap_err();
+    assert!(matches!(error, SftError::NothingFits { longest: 64, .. }), "{error}");
 }

@@ -1,0 +1,181 @@
+//! `grpo-2048 export`: what was trained, as files for other programs.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+
+use super::options::{Flags, SourceArgs};
+use super::{CliError, loading, output};
+use crate::config::Config;
+use crate::files;
+use crate::metrics::Console;
+use crate::policy::{self, Exported, WeightFormat};
+use crate::train::run_dir;
+
+/// Write a trained model as files that transformers, PEFT and vLLM load
+///
+/// With --merge the adapter is added into the weights of its model, and the whole model is written in Hugging Face
+/// layout: weights, config.json, tokenizer, chat template. Without it only the adapter is written, as PEFT reads it. A
+/// .gguf file or the built-in model becomes a Hugging Face directory in the same way.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  grpo-2048 export --run latest --merge --output-dir player
+  grpo-2048 export --run runs/train-001 --output-dir player-adapter
+  grpo-2048 export --model Qwen/Qwen2.5-Coder-0.5B-Instruct \\
+      --adapter runs/train-001/checkpoint-200 --merge --dtype bf16 --output-dir player
+  grpo-2048 export --model smollm2.gguf --merge --output-dir smollm2
+
+In Python:
+  AutoModelForCausalLM.from_pretrained(\"player\")
+  PeftModel.from_pretrained(base, \"player-adapter\")")]
+pub struct ExportArgs {
+    /// Newest checkpoint of the run in DIR, or of the newest run ("latest")
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["model", "adapter"], help_heading = "What")]
+    run: Option<PathBuf>,
+    /// "builtin", a Hugging Face id, a local directory in its layout, or a .gguf file
+    #[arg(long, value_name = "M", help_heading = "What")]
+    model: Option<String>,
+    /// Branch, tag or commit of a Hugging Face model
+    #[arg(long, value_name = "R", help_heading = "What")]
+    revision: Option<String>,
+    /// PEFT adapter on the model
+    #[arg(long, value_name = "DIR", help_heading = "What")]
+    adapter: Option<PathBuf>,
+    /// Add the adapter into the weights and write the whole model
+    #[arg(long, help_heading = "As what")]
+    merge: bool,
+    /// Number format of the weights; auto: as the model's own files have them, else f32
+    #[arg(long, value_name = "D", default_value = "auto", requires = "merge", help_heading = "As what")]
+    dtype: Dtype,
+    /// A directory that is not there yet, or empty
+    #[arg(long, value_name = "DIR", help_heading = "As what")]
+    output_dir: PathBuf,
+    #[command(flatten)]
+    source: SourceArgs,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Dtype {
+    Auto,
+    F32,
+    F16,
+    Bf16,
+}
+
+impl Dtype {
+    fn format(self) -> Option<WeightFormat> {
+        match self {
+            Dtype::Auto => None,
+            Dtype::F32 => Some(WeightFormat::F32),
+            Dtype::F16 => Some(WeightFormat::F16),
+            Dtype::Bf16 => Some(WeightFormat::Bf16),
+        }
+    }
+}
+
+impl ExportArgs {
+    /// Writes the directory, whole or not at all.
+    pub fn run(self, console: &Console) -> Result<(), CliError> {
+        check_vacant(&self.output_dir)?;
+        let config = self.configuration()?;
+        let (model, adapter) = (&config.model.model, &config.model.adapter);
+        if adapter.is_empty() && !self.merge {
+            return Err(CliError::user_hint(
+                format!("{model} has no adapter, so there is nothing to write without its weights"),
+                "give --merge to write the whole model, or --adapter DIR",
+            ));
+        }
+        let parent = files::directory_of(&self.output_dir);
+        std::fs::create_dir_all(parent).map_err(CliError::run)?;
+        let partial = tempfile::Builder::new().prefix(files::PARTIAL).tempdir_in(parent).map_err(CliError::run)?;
+        let wait = console.wait(&format!("exporting {model}"));
+        let exported = match self.merge {
+            true => policy::export_merged(&config.model, self.dtype.format(), partial.path()),
+            false => policy::export_adapter(&config.model, partial.path()),
+        };
+        let exported = exported.map_err(|error| loading::model_error("--model", &config, error))?;
+        drop(wait);
+        publish(partial, &self.output_dir).map_err(CliError::run)?;
+        output::print(&self.summary(&config, &exported))
+    }
+
+    /// What is to be exported: named by the flags, or by a run.
+    fn configuration(&self) -> Result<Config, CliError> {
+        let mut flags = Flags::default();
+        let Some(run) = &self.run else {
+            flags
+                .add("model", self.model.clone())
+                .add("revision", self.revision.clone())
+                .add("adapter", self.adapter.as_ref().map(|path| path.display().to_string()));
+            return self.source.resolve(&flags);
+        };
+        let run = match run.as_os_str() == "latest" {
+            true => run_dir::latest_run().ok_or_else(|| {
+                CliError::user(format!("--run latest: no run with a checkpoint in {}", run_dir::RUNS))
+            })?,
+            false => run.clone(),
+        };
+        let recorded = run_dir::recorded_text(&run).map_err(|error| CliError::user_path(error, &run))?;
+        let checkpoint = run_dir::latest_checkpoint(&run).ok_or_else(|| {
+            CliError::user_hint(format!("--run {}: no checkpoint yet", run.display()), "train writes the first one")
+        })?;
+        let name = Some(checkpoint.display().to_string());
+        match checkpoint.join("adapter_config.json").exists() {
+            true => flags.add("adapter", name),
+            false => flags.add("model", name).add("adapter", Some("")),
+        };
+        self.source.resolve_over(&recorded, &run, &flags)
+    }
+
+    fn summary(&self, config: &Config, exported: &Exported) -> String {
+        let dir = self.output_dir.display();
+        let millions = exported.parameters as f64 / 1e6;
+        let format = exported.format.name();
+        let template = if exported.chat_template { "with" } else { "without" };
+        if !self.merge {
+            return format!(
+                "{dir}  ({millions:.2} M adapter weights on {} layers of {})\nload   \
+                 PeftModel.from_pretrained(base, \"{dir}\")\n",
+                exported.adapted, config.model.model
+            );
+        }
+        let merged = match exported.adapted {
+            0 => String::new(),
+            count => format!(", an adapter on {count} layers added in"),
+        };
+        format!(
+            "{dir}  ({millions:.1} M weights, {format}{merged}, {template} a chat template)\nload   \
+             AutoModelForCausalLM.from_pretrained(\"{dir}\")\n"
+        )
+    }
+}
+
+fn check_vacant(dir: &Path) -> Result<(), CliError> {
+    let taken = |what: &str| {
+        let hint = "name a directory that is not there yet";
+        Err(CliError::user_hint(format!("--output-dir {}: {what}", dir.display()), hint))
+    };
+    match std::fs::read_dir(dir).map(|mut entries| entries.next().is_some()) {
+        Ok(true) => taken("is not empty"),
+        Err(_) if dir.exists() => taken("is not a directory"),
+        _ => Ok(()),
+    }
+}
+
+/// Puts the finished directory in its place.
+fn publish(partial: tempfile::TempDir, target: &Path) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(partial.path())? {
+        std::fs::File::open(entry?.path())?.sync_all()?;
+    }
+    if target.is_dir() {
+        std::fs::remove_dir(target)?;
+    }
+    let path = partial.keep();
+    // A temporary directory is its owner's alone; what is exported is for everyone who may read files made here.
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))?;
+    }
+    std::fs::rename(&path, target)
+}

@@ -1,0 +1,168 @@
+//! Models and adapters as files that transformers and PEFT load.
+//!
+//! Takes what a configuration names; gives a Hugging Face directory with the adapter added into the weights, or a PEFT
+//! directory. What the model's makers wrote beside the weights is copied as it is.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use candle_core::{DType, Device, Tensor};
+use serde_json::{Value, json};
+
+use super::adapter::AdapterSet;
+use super::decoder::Decoder;
+use super::loading::{self, Loaded};
+use super::{PolicyError, weights};
+use crate::config::ModelConfig;
+
+/// Files about the tokenizer and about generation that a model may have beside its weights.
+const COMPANIONS: &[&str] = &[
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.json",
+    "merges.txt",
+    "tokenizer.model",
+    "chat_template.jinja",
+    "generation_config.json",
+];
+
+/// Number format of exported weights.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WeightFormat {
+    /// 32 bits: what training computed.
+    F32,
+    /// 16 bits, narrow range.
+    F16,
+    /// 16 bits, few digits.
+    Bf16,
+}
+
+impl WeightFormat {
+    fn dtype(self) -> DType {
+        match self {
+            WeightFormat::F32 => DType::F32,
+            WeightFormat::F16 => DType::F16,
+            WeightFormat::Bf16 => DType::BF16,
+        }
+    }
+
+    /// As `config.json` names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            WeightFormat::F32 => "float32",
+            WeightFormat::F16 => "float16",
+            WeightFormat::Bf16 => "bfloat16",
+        }
+    }
+
+    fn of_config(config: &Value) -> Option<Self> {
+        let name = config.get("dtype").or_else(|| config.get("torch_dtype"))?.as_str()?;
+        [WeightFormat::F32, WeightFormat::F16, WeightFormat::Bf16].into_iter().find(|format| format.name() == name)
+    }
+}
+
+/// What was written.
+#[derive(Debug, Clone)]
+pub struct Exported {
+    /// Numbers in all tensors.
+    pub parameters: usize,
+    /// Format of the tensors.
+    pub format: WeightFormat,
+    /// Layers that an adapter was on.
+    pub adapted: usize,
+    /// Whether the tokenizer brings a chat template.
+    pub chat_template: bool,
+}
+
+/// Writes the model that `config` names, with its adapter added into the weights, into a directory that exists.
+/// Without a `format` the weights keep the one of the model's own files, or f32 where that is not known.
+pub fn export_merged(config: &ModelConfig, format: Option<WeightFormat>, dir: &Path) -> Result<Exported, PolicyError> {
+    let Loaded { config: shape, tokenizer, weights, dir: source } = loading::load(config, &Device::Cpu)?;
+    // Every tensor is there and has its shape.
+    Decoder::new(shape.clone(), &weights, &BTreeMap::new(), 0.0)?;
+    let (weights, adapted) = match config.adapter.is_empty() {
+        true => (weights, 0),
+        false => {
+            let set = AdapterSet::load(Path::new(&config.adapter), &shape, &Device::Cpu)?;
+            (set.merge(&weights)?, set.tensors.len() / 2)
+        }
+    };
+    let own = source.as_deref().map(read_config).transpose()?;
+    let format = format.or_else(|| own.as_ref().and_then(WeightFormat::of_config)).unwrap_or(WeightFormat::F32);
+    let mut described = own.unwrap_or_else(|| {
+        let mut described = shape.to_json();
+        described["eos_token_id"] = json!(tokenizer.stop_ids());
+        described
+    });
+    if let Some(keys) = described.as_object_mut() {
+        // Readers of every age: the older name stays where it is, the newer one wins where both are.
+        keys.remove("torch_dtype");
+        keys.insert("dtype".into(), format.name().into());
+        keys.insert("torch_dtype".into(), format.name().into());
+        keys.insert("tie_word_embeddings".into(), shape.tie_word_embeddings.into());
+    }
+    write_text(&dir.join("config.json"), &format!("{described:#}\n"))?;
+    match &source {
+        Some(source) => copy_companions(source, dir)?,
+        None => tokenizer.save(dir)?,
+    }
+    let (mut tensors, mut parameters) = (Vec::new(), 0);
+    let mut weights = weights;
+    for (name, _) in shape.tensors() {
+        // Taken out one by one, so that a tensor is not held in two formats for longer than it takes to convert it.
+        let Some(tensor) = weights.remove(&name) else { continue };
+        parameters += tensor.elem_count();
+        tensors.push((name, tensor.to_dtype(format.dtype())?));
+    }
+    write(&tensors, &dir.join(weights::FILE))?;
+    Ok(Exported { parameters, format, adapted, chat_template: tokenizer.chat_template().is_some() })
+}
+
+/// Writes the adapter that `config` names as a PEFT directory with the model's tokenizer, into a directory that exists.
+pub fn export_adapter(config: &ModelConfig, dir: &Path) -> Result<Exported, PolicyError> {
+    let Loaded { config: shape, tokenizer, dir: source, .. } = loading::load(config, &Device::Cpu)?;
+    let set = AdapterSet::load(Path::new(&config.adapter), &shape, &Device::Cpu)?;
+    // A relative path would mean something else elsewhere.
+    let base = Path::new(&config.model).canonicalize().map(|path| path.display().to_string());
+    set.save(dir, &base.unwrap_or_else(|_| config.model.clone()))?;
+    match &source {
+        Some(source) => copy_companions(source, dir)?,
+        None => tokenizer.save(dir)?,
+    }
+    Ok(Exported {
+        parameters: set.tensors.values().map(Tensor::elem_count).sum(),
+        format: WeightFormat::F32,
+        adapted: set.tensors.len() / 2,
+        chat_template: tokenizer.chat_template().is_some(),
+    })
+}
+
+fn write(tensors: &[(String, Tensor)], path: &Path) -> Result<(), PolicyError> {
+    weights::write_file(tensors.iter().map(|(name, tensor)| (name.clone(), tensor)), path)
+}
+
+fn read_config(dir: &Path) -> Result<Value, PolicyError> {
+    let path = dir.join("config.json");
+    let text = std::fs::read_to_string(&path).map_err(PolicyError::file(&path))?;
+    serde_json::from_str(&text).map_err(|error| PolicyError::Corrupt {
+        path,
+        format: "config.json",
+        message: error.to_string(),
+    })
+}
+
+fn copy_companions(from: &Path, to: &Path) -> Result<(), PolicyError> {
+    for name in COMPANIONS {
+        let path: PathBuf = from.join(name);
+        if path.is_file() {
+            std::fs::copy(&path, to.join(name)).map_err(PolicyError::file(&path))?;
+        }
+    }
+    Ok(())
+}
+
+fn write_text(path: &Path, text: &str) -> Result<(), PolicyError> {
+    std::fs::write(path, text).map_err(PolicyError::file(path))
+}

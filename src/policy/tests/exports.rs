@@ -1,0 +1,81 @@
+//! What is exported is the model that was trained. `tests/goldens/export.py` has transformers and PEFT say so too.
+
+use super::peft::{CASES, expected, golden_adapter, tiny};
+use super::*;
+
+fn read_json(path: &Path) -> serde_json::Value {
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+#[test]
+fn a_merged_model_gives_the_logits_of_model_and_adapter() {
+    for (family, name, modules) in CASES {
+        let (dir, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let settings = ModelConfig { adapter: golden_adapter(name).display().to_string(), ..tiny(family, dir.path()) };
+        std::fs::write(dir.path().join("chat_template.jinja"), "{{ messages }}").unwrap();
+        let exported = export_merged(&settings, None, out.path()).unwrap();
+        assert_eq!((exported.adapted, exported.format), (*modules, WeightFormat::F32), "{name}");
+        assert!(exported.chat_template);
+        let merged = ModelConfig { model: out.path().display().to_string(), adapter: String::new(), ..settings };
+        let merged = Policy::load(&merged, Seed::root(0), &Device::Cpu).unwrap();
+        let (ids, expected) = expected(name);
+        let hidden = merged.decoder().hidden(&ids, Adapters::On).unwrap();
+        let found = largest_difference(&merged.decoder().logits(&hidden).unwrap(), &expected);
+        assert!(found < 2e-5, "{name}: logits differ by {found}");
+        let copied = std::fs::read_to_string(out.path().join("chat_template.jinja")).unwrap();
+        assert_eq!(copied, "{{ messages }}");
+        assert_eq!(read_json(&out.path().join("config.json"))["model_type"], *family);
+    }
+}
+
+#[test]
+fn the_number_format_is_that_of_the_model_unless_one_is_chosen() {
+    let dir = tempfile::tempdir().unwrap();
+    let settings = tiny("qwen3", dir.path());
+    let path = dir.path().join("config.json");
+    let mut config = read_json(&path);
+    config["dtype"] = "bfloat16".into();
+    config["made_by"] = "its makers".into();
+    std::fs::write(&path, config.to_string()).unwrap();
+    for (asked, name, dtype) in [
+        (None, "bfloat16", DType::BF16),
+        (Some(WeightFormat::F16), "float16", DType::F16),
+        (Some(WeightFormat::F32), "float32", DType::F32),
+    ] {
+        let out = tempfile::tempdir().unwrap();
+        export_merged(&settings, asked, out.path()).unwrap();
+        let written = read_json(&out.path().join("config.json"));
+        assert_eq!(written["dtype"], name);
+        assert_eq!(written["made_by"], "its makers");
+        let tensors = candle_core::safetensors::load(out.path().join("model.safetensors"), &Device::Cpu).unwrap();
+        assert!(tensors.values().all(|tensor| tensor.dtype() == dtype), "{name}");
+    }
+}
+
+#[test]
+fn an_exported_adapter_names_its_model_by_a_path_that_holds_elsewhere() {
+    let (dir, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let settings =
+        ModelConfig { adapter: golden_adapter("qwen2-rslora").display().to_string(), ..tiny("qwen2", dir.path()) };
+    let exported = export_adapter(&settings, out.path()).unwrap();
+    assert_eq!(exported.adapted, 14);
+    let config = read_json(&out.path().join("adapter_config.json"));
+    let base = dir.path().canonicalize().unwrap().display().to_string();
+    assert_eq!(config["base_model_name_or_path"].as_str(), Some(&*base));
+    assert_eq!((config["use_rslora"].as_bool(), config["r"].as_u64()), (Some(true), Some(4)));
+    assert!(out.path().join("tokenizer.json").is_file());
+}
+
+#[test]
+fn the_built_in_model_becomes_a_directory_that_loads() {
+    let out = tempfile::tempdir().unwrap();
+    let settings = Config::preset("builtin").unwrap().model;
+    export_merged(&settings, None, out.path()).unwrap();
+    let again = ModelConfig { model: out.path().display().to_string(), ..settings.clone() };
+    let (again, builtin) =
+        [again, settings].map(|settings| Policy::load(&settings, Seed::root(0), &Device::Cpu).unwrap()).into();
+    let ids = vec![builtin.tokenizer().encode("def strategy(board):\n    return \"W\"\n")];
+    assert_eq!(vec![again.tokenizer().encode("def strategy(board):\n    return \"W\"\n")], ids);
+    assert_eq!(again.tokenizer().stop_ids(), builtin.tokenizer().stop_ids());
+    assert_eq!(largest_difference(&full_logits(&again, &ids), &full_logits(&builtin, &ids)), 0.0);
+}

@@ -1,0 +1,206 @@
+//! Models by their id, from a server of our own that answers as the Hub does, and from the cache.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use super::super::hub::{HubSettings, fetch};
+use super::*;
+
+const MODEL: &str = "someone/tiny";
+const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
+
+/// What the server has, and what it was asked.
+#[derive(Default)]
+struct Shelf {
+    files: BTreeMap<String, Vec<u8>>,
+    /// Answer for everything but files: code, error code, body.
+    model: (u16, &'static str, &'static str),
+    /// Answer for files that are not there.
+    absent: u16,
+    seen: Mutex<Vec<String>>,
+}
+
+/// Serves `shelf` until the process ends, and gives the address.
+fn serve(shelf: Arc<Shelf>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            // A client that goes away is no concern of the test.
+            let _ = answer(stream, &shelf);
+        }
+    });
+    address
+}
+
+fn answer(mut stream: TcpStream, shelf: &Shelf) -> std::io::Result<()> {
+    let mut lines = BufReader::new(stream.try_clone()?).lines();
+    let request = lines.next().unwrap_or_else(|| Ok(String::new()))?;
+    let mut headers = String::new();
+    for line in lines {
+        let line = line?;
+        if line.is_empty() {
+            break;
+        }
+        headers.push_str(&line.to_lowercase());
+        headers.push('\n');
+    }
+    let path = request.split(' ').nth(1).unwrap_or_default().to_owned();
+    shelf.seen.lock().unwrap().push(format!("{path}\n{headers}"));
+    let file = path.split_once("/resolve/main/").map(|(_, file)| file.to_owned());
+    let (status, extra, body) = match file.map(|file| shelf.files.get(&file)) {
+        Some(Some(content)) => {
+            let probe = headers.contains("range: bytes=0-0");
+            let end = if probe { 0 } else { content.len() - 1 };
+            let extra = format!(
+                "etag: \"{:x}\"\r\nx-repo-commit: {COMMIT}\r\ncontent-range: bytes 0-{end}/{}\r\n",
+                path.bytes().fold(7_u64, |hash, byte| hash.wrapping_mul(31).wrapping_add(byte.into())),
+                content.len()
+            );
+            (206, extra, content[..=end].to_vec())
+        }
+        Some(None) => (shelf.absent, String::new(), Vec::new()),
+        None => {
+            let (status, code, body) = shelf.model;
+            (status, format!("x-error-code: {code}\r\n"), body.as_bytes().to_vec())
+        }
+    };
+    write!(stream, "HTTP/1.1 {status} X\r\ncontent-length: {}\r\nconnection: close\r\n{extra}\r\n", body.len())?;
+    stream.write_all(&body)
+}
+
+fn settings(endpoint: String, cache: &Path) -> HubSettings {
+    HubSettings { endpoint, cache: cache.into(), token: None, offline: false }
+}
+
+/// The files of a model that loads.
+fn model_files() -> BTreeMap<String, Vec<u8>> {
+    let dir = tempfile::tempdir().unwrap();
+    policy(config(), 31).save(dir.path()).unwrap();
+    let names = ["config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors"];
+    names.map(|name| (name.to_owned(), std::fs::read(dir.path().join(name)).unwrap())).into()
+}
+
+/// Why a model cannot be had from a server with this shelf.
+fn refusal(shelf: Shelf, token: Option<&str>) -> String {
+    let cache = tempfile::tempdir().unwrap();
+    let settings = HubSettings { token: token.map(Into::into), ..settings(serve(Arc::new(shelf)), cache.path()) };
+    fetch(MODEL, "main", &settings).unwrap_err().to_string()
+}
+
+#[test]
+fn a_model_is_fetched_once_and_then_found_without_a_network() {
+    let cache = tempfile::tempdir().unwrap();
+    let shelf = Arc::new(Shelf { files: model_files(), absent: 404, ..Shelf::default() });
+    let online = HubSettings { token: Some("hf_secret".into()), ..settings(serve(shelf.clone()), cache.path()) };
+    let dir = fetch(MODEL, "main", &online).unwrap();
+    let asked = shelf.seen.lock().unwrap().len();
+    assert!(shelf.seen.lock().unwrap().iter().all(|request| request.contains("authorization: bearer hf_secret")));
+    assert_eq!(dir, cache.path().join("models--someone--tiny/snapshots").join(COMMIT));
+    let mut model = Config::preset("builtin").unwrap().model;
+    model.model = dir.display().to_string();
+    assert!(Policy::load(&model, Seed::root(0), &Device::Cpu).is_ok());
+    // By branch and by commit, online and offline: the cache comes first, and nobody is asked again.
+    for (revision, offline) in [("main", false), ("main", true), (COMMIT, true)] {
+        let settings = HubSettings { offline, ..online.clone() };
+        assert_eq!(fetch(MODEL, revision, &settings).unwrap(), dir, "{revision} {offline}");
+    }
+    assert_eq!(shelf.seen.lock().unwrap().len(), asked);
+}
+
+#[test]
+fn shards_are_fetched_by_the_index() {
+    let cache = tempfile::tempdir().unwrap();
+    let mut files = model_files();
+    let weights = files.remove("model.safetensors").unwrap();
+    files.insert("model-00001-of-00001.safetensors".into(), weights);
+    let index = r#"{"weight_map": {"model.norm.weight": "model-00001-of-00001.safetensors"}}"#;
+    files.insert("model.safetensors.index.json".into(), index.into());
+    let shelf = Arc::new(Shelf { files, absent: 404, ..Shelf::default() });
+    let dir = fetch(MODEL, "main", &settings(serve(shelf), cache.path())).unwrap();
+    assert!(dir.join("model-00001-of-00001.safetensors").is_file());
+}
+
+#[test]
+fn gated_absent_and_unknown_are_told_apart() {
+    let gated = || Shelf { model: (200, "", r#"{"gated": "manual"}"#), absent: 401, ..Shelf::default() };
+    let error = refusal(gated(), None);
+    assert!(error.contains("gated") && error.contains("no token") && error.contains("HF_TOKEN"), "{error}");
+    let error = refusal(Shelf { absent: 403, ..gated() }, Some("hf_x"));
+    assert!(error.contains("gated") && error.contains("the token that is set"), "{error}");
+    let unknown = Shelf { model: (401, "RepoNotFound", ""), absent: 401, ..Shelf::default() };
+    let error = refusal(unknown, None);
+    assert!(error.contains("knows no such model") && error.contains("spelling"), "{error}");
+    let revision = Shelf { model: (404, "RevisionNotFound", ""), absent: 404, ..Shelf::default() };
+    let error = refusal(revision, None);
+    assert!(error.contains("no such revision") && error.contains("--revision"), "{error}");
+    let other = Shelf { model: (200, "", "{}"), absent: 404, ..Shelf::default() };
+    let error = refusal(other, None);
+    assert!(error.contains("has no config.json") && error.contains(".gguf"), "{error}");
+    let broken = Shelf { model: (503, "", ""), absent: 503, ..Shelf::default() };
+    let error = refusal(broken, None);
+    assert!(error.contains("answers 503") && error.contains("again later"), "{error}");
+}
+
+#[test]
+fn no_network_is_called_that() {
+    let cache = tempfile::tempdir().unwrap();
+    // A port that was free a moment ago: nobody listens there.
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let settings = settings(format!("http://127.0.0.1:{port}"), cache.path());
+    let error = fetch(MODEL, "main", &settings).unwrap_err().to_string();
+    assert!(error.contains("cannot be reached") && error.contains("check the network"), "{error}");
+}
+
+#[test]
+fn offline_says_what_the_cache_lacks() {
+    let cache = tempfile::tempdir().unwrap();
+    let offline = HubSettings { offline: true, ..settings("http://127.0.0.1:1".into(), cache.path()) };
+    let error = fetch(MODEL, "main", &offline).unwrap_err().to_string();
+    assert!(error.contains("not in the cache") && error.contains("unset HF_HUB_OFFLINE"), "{error}");
+    let model = cache.path().join("models--someone--tiny");
+    let snapshot = model.join("snapshots").join(COMMIT);
+    for dir in ["refs", "blobs"] {
+        std::fs::create_dir_all(model.join(dir)).unwrap();
+    }
+    std::fs::create_dir_all(&snapshot).unwrap();
+    std::fs::write(model.join("refs/main"), COMMIT).unwrap();
+    std::fs::write(snapshot.join("config.json"), "{}").unwrap();
+    std::fs::write(model.join("blobs/abc.incomplete"), "half").unwrap();
+    let error = fetch(MODEL, "main", &offline).unwrap_err().to_string();
+    for part in ["tokenizer.json", "model.safetensors", "cut off", "abc.incomplete"] {
+        assert!(error.contains(part), "{part}: {error}");
+    }
+}
+
+#[test]
+fn the_variables_of_hugging_face_are_heeded() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = dir.path().display().to_string();
+    std::fs::write(dir.path().join("token"), "hf_filed\n").unwrap();
+    let read = |pairs: &[(&str, &str)]| {
+        let pairs: BTreeMap<String, String> =
+            pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        HubSettings::from_env(&|name| pairs.get(name).cloned())
+    };
+    let filed = read(&[("HF_HOME", &home)]);
+    assert_eq!(filed.token.as_deref(), Some("hf_filed"));
+    assert_eq!((filed.cache, filed.offline), (dir.path().join("hub"), false));
+    assert_eq!(filed.endpoint, "https://huggingface.co");
+    let given = read(&[
+        ("HF_HOME", &home),
+        ("HF_TOKEN", " hf_given "),
+        ("HF_HUB_CACHE", "/elsewhere"),
+        ("HF_HUB_OFFLINE", "true"),
+        ("HF_ENDPOINT", "https://mirror.example/"),
+    ]);
+    assert_eq!(given.token.as_deref(), Some("hf_given"));
+    assert_eq!((given.cache, given.offline), (PathBuf::from("/elsewhere"), true));
+    assert_eq!(given.endpoint, "https://mirror.example");
+    let plain = read(&[("HOME", "/home/x"), ("HF_HUB_OFFLINE", "0")]);
+    assert_eq!((plain.cache, plain.token), (PathBuf::from("/home/x/.cache/huggingface/hub"), None));
+    assert!(!plain.offline);
+}
