@@ -6,6 +6,7 @@ mod files;
 mod gguf_files;
 mod hub;
 mod peft;
+mod tokens;
 mod variants;
 
 use std::collections::{BTreeMap, HashMap};
