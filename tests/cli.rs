@@ -88,7 +88,7 @@ fn a_misspelt_word_is_answered_with_the_nearest_that_is_there() {
     }
     let cases: &[(&[&str], &str)] = &[
         (&["trian"], "'train'"),
-        (&["export"], "'export-completions'"),
+        (&["export-completion"], "'export-completions'"),
         (&["train", "--step", "3"], "'--steps'"),
         (&["eval", "--agianst", "builtin"], "'--against'"),
         (&["corpus", "--style", "snaek"], "'snake'"),
@@ -295,7 +295,7 @@ fn bash_completes_commands_presets_styles_and_keys() {
         let output = std::process::Command::new("bash").current_dir(dir.path()).args(["-c", &ask]).output().unwrap();
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     };
-    assert_eq!(offered("grpo-2048 exp"), "export-completions");
+    assert_eq!(offered("grpo-2048 exp"), "export export-completions");
     assert_eq!(offered("grpo-2048 train --preset gpu"), "gpu-24gb");
     assert_eq!(offered("grpo-2048 corpus --style sna"), "snake");
     assert_eq!(offered("grpo-2048 train --set reward.ex"), "reward.exponent=");

@@ -37,6 +37,9 @@ pub struct DoctorArgs {
     /// Model to look for: "builtin", a Hugging Face id, a directory or a .gguf file
     #[arg(long, value_name = "M", help_heading = "What to check")]
     model: Option<String>,
+    /// Branch, tag or commit of a Hugging Face model
+    #[arg(long, value_name = "R", help_heading = "What to check")]
+    revision: Option<String>,
     /// "auto", "cpu", "cuda" or "cuda:N"
     #[arg(long, value_name = "D", help_heading = "What to check")]
     device: Option<String>,
@@ -71,6 +74,7 @@ impl DoctorArgs {
         let mut flags = Flags::default();
         flags
             .add("model", self.model.clone())
+            .add("revision", self.revision.clone())
             .add("device", self.device.clone())
             .add("output_dir", self.output_dir.as_ref().map(|path| path.display().to_string()));
         let config = self.source.resolve(&flags)?;
@@ -109,15 +113,18 @@ fn model(config: &Config, device: &Device) -> Finding {
     let started = Instant::now();
     let name = &config.model.model;
     match loading::policy(config, device) {
-        Ok(policy) => Finding::ok(
-            "model",
-            format!(
-                "{name}: {:.1} M weights, {}, loaded in {:.1} s",
-                policy.decoder().config().parameters() as f64 / 1e6,
-                whereabouts(config),
-                started.elapsed().as_secs_f64()
-            ),
-        ),
+        Ok(policy) => {
+            let seconds = started.elapsed().as_secs_f64();
+            let millions = policy.decoder().config().parameters() as f64 / 1e6;
+            let line = format!("{name}: {millions:.1} M weights, {}, loaded in {seconds:.1} s", whereabouts(config));
+            match loading::prompts(config, &policy) {
+                Ok(_) => Finding::ok("model", line),
+                Err(CliError::User { message, hint }) => {
+                    Finding::warning("model", format!("{line}; {message}"), hint.unwrap_or_default())
+                }
+                Err(error) => Finding::problem("model", error, "its prompts cannot be made"),
+            }
+        }
         Err(error) => {
             let advice = near::model_hint(name).unwrap_or_else(|| {
                 "name `builtin`, a directory in Hugging Face layout, a .gguf file, or owner/name".to_owned()

@@ -39,6 +39,12 @@ pub struct EvalArgs {
     /// "builtin", a Hugging Face id, a local directory (a checkpoint too), or a .gguf file
     #[arg(long, value_name = "M", help_heading = "Models")]
     model: Option<String>,
+    /// Branch, tag or commit of a Hugging Face model
+    #[arg(long, value_name = "R", help_heading = "Models")]
+    revision: Option<String>,
+    /// Send prompts as plain text, without the model's chat template
+    #[arg(long, help_heading = "Models")]
+    raw_prompt: bool,
     /// PEFT adapter to put on the model
     #[arg(long, value_name = "DIR", help_heading = "Models")]
     adapter: Option<PathBuf>,
@@ -134,11 +140,13 @@ impl EvalArgs {
     fn configuration(&self, against: Option<&str>) -> Result<Config, CliError> {
         let mut flags = Flags::default();
         flags.add("device", self.device.clone()).add("parallel_rewards", self.workers.chosen());
+        flags.add("raw_prompt", self.raw_prompt.then_some(true));
         let adapter = self.adapter.as_ref().map(|path| path.display().to_string());
+        let (model, revision) = (self.model.clone(), self.revision.clone());
         match against {
-            None => flags.add("model", self.model.clone()).add("adapter", adapter),
+            None => flags.add("model", model).add("revision", revision).add("adapter", adapter),
             Some(name) if PathBuf::from(name).join("adapter_config.json").is_file() => {
-                flags.add("model", self.model.clone()).add("adapter", Some(name))
+                flags.add("model", model).add("revision", revision).add("adapter", Some(name))
             }
             Some(name) => flags.add("model", Some(name)).add("adapter", Some("")),
         };

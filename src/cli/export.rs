@@ -21,8 +21,8 @@ use crate::train::run_dir;
 #[command(after_help = "Examples:
   grpo-2048 export --run latest --merge --output-dir player
   grpo-2048 export --run runs/train-001 --output-dir player-adapter
-  grpo-2048 export --model Qwen/Qwen2.5-Coder-0.5B-Instruct \\
-      --adapter runs/train-001/checkpoint-200 --merge --dtype bf16 --output-dir player
+  grpo-2048 export --model Qwen/Qwen2.5-Coder-0.5B-Instruct --dtype bf16 \\
+      --adapter runs/train-001/checkpoint-200 --merge --output-dir player
   grpo-2048 export --model smollm2.gguf --merge --output-dir smollm2
 
 In Python:

@@ -223,7 +223,7 @@ impl Header<'_> {
         let factor = float("rope.scaling.factor").or_else(|| float("rope.scale_linear"));
         match (kind.map(String::as_str), factor) {
             (Some("none"), _) | (None, None) => Ok(None),
-            (Some("linear") | None, Some(factor)) if factor == 1.0 => Ok(None),
+            (Some("linear") | None, Some(1.0)) => Ok(None),
             (Some("linear") | None, Some(factor)) if factor > 0.0 => Ok(Some(RopeScaling::linear(factor))),
             (kind, _) => {
                 Err(self.setting("rope.scaling.type", kind.unwrap_or("linear"), "none or linear, with a factor"))

@@ -185,11 +185,10 @@ impl Hub<'_> {
             (_, Some("RevisionNotFound")) => {
                 self.refuse("there is no such revision of this model", "name a branch, tag or commit with --revision")
             }
-            (401 | 403, Some("GatedRepo")) | (401 | 403, _) if found || code.as_deref() == Some("GatedRepo") => self
-                .refuse(
-                    format!("access to this model is gated, and {token} does not open it"),
-                    format!("accept its conditions at {endpoint}/{}, then set HF_TOKEN", self.model),
-                ),
+            (401 | 403, code) if found || code == Some("GatedRepo") => self.refuse(
+                format!("access to this model is gated, and {token} does not open it"),
+                format!("accept its conditions at {endpoint}/{}, then set HF_TOKEN", self.model),
+            ),
             (404, _) if found => self.refuse(
                 format!("the model has no {file}"),
                 "expected a model with config.json, tokenizer.json and safetensors weights; \

@@ -7,6 +7,7 @@ mod gguf_files;
 mod gradients;
 mod hub;
 mod peft;
+mod tokens;
 mod variants;
 
 use std::collections::{BTreeMap, HashMap};

@@ -11,6 +11,9 @@ use serde_json::{Value, json};
 
 use super::PolicyError;
 
+/// A space, as SentencePiece writes it.
+const SPACE: &str = "\u{2581}";
+
 /// The tokenizer of a model.
 #[derive(Debug, Clone)]
 pub struct Tokenizer {
@@ -86,6 +89,16 @@ impl Tokenizer {
     pub fn encode(&self, text: &str) -> Vec<u32> {
         // `encode` can refuse only what a post-processor or a truncation setting asks for; neither is applied here.
         self.inner.encode_fast(text, false).map(|encoding| encoding.get_ids().to_vec()).unwrap_or_default()
+    }
+
+    /// Token ids of `text` that goes on after other text: without the space that some tokenizers put before a text.
+    pub fn encode_further(&self, text: &str) -> Vec<u32> {
+        let mut ids = self.encode(text);
+        let opens = |ids: &[u32]| ids.first().and_then(|id| self.inner.id_to_token(*id)).as_deref() == Some(SPACE);
+        if opens(&self.encode("\n")) && opens(&ids) {
+            ids.remove(0);
+        }
+        ids
     }
 
     /// Text of `ids`, special tokens left out.

@@ -190,10 +190,11 @@ pub fn run(
 ) -> Result<SftSummary, SftError> {
     let mut training = Training::begin(options, learner)?;
     let started = (Instant::now(), training.tokens);
+    let mut held_out_loss = None;
     while training.step < training.steps {
         let (loss, grad_norm, learning_rate) = training.advance()?;
         let (step, last) = (training.step, training.step == training.steps);
-        let held_out_loss = match last || step.is_multiple_of(training.pace.save_steps) {
+        held_out_loss = match last || step.is_multiple_of(training.pace.save_steps) {
             true => Some(training.held_out_loss()?),
             false => None,
         };
@@ -217,12 +218,12 @@ pub fn run(
             training.saved()?.write(&options.output_dir)?;
         }
         if stop {
-            return training.summary(true);
+            return training.summary(true, held_out_loss);
         }
     }
     saving::write_model(&training.policy, training.pace.format, &options.output_dir)?;
     saving::clear(&options.output_dir)?;
-    training.summary(false)
+    training.summary(false, held_out_loss)
 }
 
 /// The built-in model before it has learnt anything.
@@ -336,8 +337,10 @@ impl<'a> Training<'a> {
         Ok(loss / targets as f64)
     }
 
-    fn summary(&self, interrupted: bool) -> Result<SftSummary, SftError> {
-        Ok(SftSummary { steps: self.step, tokens: self.tokens, held_out_loss: self.held_out_loss()?, interrupted })
+    /// `measured`: the loss on held-out programs after the last step, where it is known.
+    fn summary(&self, interrupted: bool, measured: Option<f64>) -> Result<SftSummary, SftError> {
+        let held_out_loss = measured.map_or_else(|| self.held_out_loss(), Ok)?;
+        Ok(SftSummary { steps: self.step, tokens: self.tokens, held_out_loss, interrupted })
     }
 
     /// What must be equal for a checkpoint to be carried on.

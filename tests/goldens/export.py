@@ -14,6 +14,7 @@ import tempfile
 
 import torch
 from peft import LoraConfig, PeftModel, get_peft_model
+from safetensors.torch import load_file
 from tokenizers import Tokenizer, models
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -61,6 +62,13 @@ def tiny(name: str, work: pathlib.Path) -> list[bool]:
     return [differ(f"{name} merged", merged, expected), differ(f"{name} adapter", adapted, expected)]
 
 
+def small_gguf(path: pathlib.Path, work: pathlib.Path) -> list[bool]:
+    """A file of gguf_files.py exported, against the logits that were found when it was made."""
+    golden = load_file(path.with_suffix(".safetensors"))
+    export("--model", path, "--merge", "--output-dir", work / "model")
+    return [differ(f"{path.name} merged", logits(load(work / "model"), golden["ids"]), golden["logits"])]
+
+
 def gguf(path: pathlib.Path, work: pathlib.Path) -> list[bool]:
     """The file exported as it is, and with an adapter that PEFT made on the exported model."""
     text = "def strategy(board):\n    return max('WASD', key=lambda move: score(board, move))\n# 2048, 4096\n"
@@ -92,6 +100,9 @@ wrong = []
 for case in CASES:
     with tempfile.TemporaryDirectory() as work:
         wrong += tiny(case, pathlib.Path(work))
+for path in sorted((HERE / "gguf").glob("*.gguf")):
+    with tempfile.TemporaryDirectory() as work:
+        wrong += small_gguf(path, pathlib.Path(work))
 if len(sys.argv) > 2:
     with tempfile.TemporaryDirectory() as work:
         wrong += gguf(pathlib.Path(sys.argv[2]), pathlib.Path(work))

@@ -57,16 +57,21 @@ impl<'a> Writer<'a> {
     pub(super) fn batch(&self, seed: Seed, tokens: usize) -> Result<Vec<Example>, SftError> {
         let mut rng = seed.child(Purpose::Corpus, 0).rng();
         let (mut examples, mut total, mut refused) = (Vec::new(), 0, 0);
+        let mut mix = self.mix.clone();
         while total < tokens {
-            let Some(example) = self.example(&corpus::program(&mut rng, self.mix))? else {
+            let sample = corpus::program(&mut rng, &mix);
+            let Some(example) = self.example(&sample)? else {
                 refused += 1;
                 if refused > REFUSED_MOST {
                     let longest = self.policy.decoder().config().max_position_embeddings;
                     let prompt = self.prompts.iter().map(|prompt| prompt.ids.len()).max().unwrap_or(0);
                     return Err(SftError::NothingFits { longest, prompt });
                 }
+                // Another one of what was asked for: the styles keep their shares, however often one is refused.
+                mix.weights = vec![(sample.asked, 1.0)];
                 continue;
             };
+            mix.weights.clone_from(&self.mix.weights);
             refused = 0;
             total += example.ids.len();
             examples.push(example);
@@ -87,10 +92,10 @@ impl<'a> Writer<'a> {
         text.push_str(prompt.stop.unwrap_or_default());
         let mut ids = prompt.ids.clone();
         // Encoded apart from the prompt, as sampling will see it: no token may straddle the two.
-        ids.extend(tokenizer.encode(&text));
+        ids.extend(tokenizer.encode_further(&text));
         ids.push(tokenizer.end_id().ok_or(SftError::NoEnd)?);
         let fits = ids.len() <= self.policy.decoder().config().max_position_embeddings;
-        Ok(fits.then(|| Example { ids, prompt: prompt.ids.len() }))
+        Ok(fits.then_some(Example { ids, prompt: prompt.ids.len() }))
     }
 
     fn prompt(&self, style: Style) -> &Prompt {

@@ -1,0 +1,151 @@
+//! Models of other people, as users meet them: warmed up, trained, exported, and refused when something is missing.
+
+use std::fs;
+use std::path::Path;
+
+use assert_cmd::Command;
+use assert_cmd::cargo::cargo_bin_cmd;
+use candle_core::Device;
+use grpo_2048::corpus::{self, Mix, vocabulary};
+use grpo_2048::policy::{Policy, Tokenizer};
+use grpo_2048::prompt::{PromptKind, PromptSet};
+use grpo_2048::seed::{Purpose, Seed};
+use grpo_2048::train::sft;
+use serde_json::Value;
+
+/// SmolLM2's, without its own words.
+const CHATML: &str = "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
+
+/// One step of two completions, with nothing around it that takes time.
+const SHORT: &[&str] = &[
+    "--groups",
+    "1",
+    "--num-generations",
+    "2",
+    "--max-completion-length",
+    "12",
+    "--steps",
+    "1",
+    "--sequential",
+    "--set",
+    "train.eval_samples=0",
+    "--set",
+    "train.preflight=false",
+];
+
+fn program(directory: &Path, arguments: &[&str]) -> Command {
+    let mut command = cargo_bin_cmd!("grpo-2048");
+    command.current_dir(directory).args(arguments).env("NO_COLOR", "1").env_remove("RUST_LOG");
+    command
+}
+
+fn run(directory: &Path, arguments: &[&str]) -> String {
+    let output = program(directory, arguments).output().unwrap();
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{arguments:?}: {words}");
+    String::from_utf8(output.stdout).unwrap() + &words
+}
+
+/// What a command says that the user got wrong.
+fn refused(directory: &Path, arguments: &[&str]) -> String {
+    let output = program(directory, arguments).output().unwrap();
+    let words = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {words}");
+    words
+}
+
+/// A small model that has learnt nothing, with a vocabulary that prompts and programs are short in.
+fn write_model(dir: &Path, template: Option<&str>) {
+    let plain = Tokenizer::from_dir(&Path::new(env!("CARGO_MANIFEST_DIR")).join("models/builtin")).unwrap();
+    let words = PromptSet::load(PromptKind::Raw, &plain).unwrap();
+    let mut rng = Seed::root(1).child(Purpose::Corpus, 0).rng();
+    let programs = (0..200).map(|_| corpus::program(&mut rng, &Mix::default()).source);
+    let texts: Vec<String> = words.prompts().iter().map(|prompt| prompt.text.clone()).chain(programs).collect();
+    let markers = ["<|im_start|>", "<|im_end|>"].map(String::from).to_vec();
+    let options = vocabulary::VocabularyOptions { size: 1500, token_chars: 12, prompt_tokens: markers };
+    let inner = vocabulary::train(texts.iter().map(String::as_str), &options).unwrap();
+    let end = inner.token_to_id("<|im_end|>").unwrap();
+    let mut shape = sft::builtin_shape();
+    shape.vocab_size = inner.get_vocab_size(true);
+    (shape.hidden_size, shape.intermediate_size, shape.num_hidden_layers) = (32, 48, 2);
+    (shape.num_attention_heads, shape.num_key_value_heads, shape.head_dim) = (2, 1, 16);
+    shape.max_position_embeddings = 2048;
+    let tokenizer = Tokenizer::from_parts(inner, vec![end], template.map(str::to_owned));
+    fs::create_dir_all(dir).unwrap();
+    Policy::initialise(shape, tokenizer, Seed::root(3), &Device::Cpu).unwrap().save(dir).unwrap();
+}
+
+fn read_json(path: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+#[test]
+fn a_model_is_warmed_up_trained_from_there_and_exported() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path();
+    write_model(&dir.join("base"), Some(CHATML));
+    let warm = [
+        &["sft", "--model", "base", "--lora-r", "4", "--output-dir", "warm", "--total-tokens", "2048"][..],
+        &["--set", "sft.batch_tokens=1024", "--set", "model.lora_target_modules=[\"q_proj\", \"down_proj\"]"],
+    ]
+    .concat();
+    let said = run(dir, &warm);
+    assert!(said.contains("train --model base --adapter warm"), "{said}");
+    let adapter = read_json(&dir.join("warm/adapter_config.json"));
+    assert_eq!((&adapter["r"], &adapter["target_modules"]), (&4.into(), &serde_json::json!(["down_proj", "q_proj"])));
+
+    let train = [&["train", "--model", "base", "--adapter", "warm", "--output-dir", "run"][..], SHORT].concat();
+    let said = run(dir, &train);
+    assert!(said.contains("model: base") && said.contains("with the adapter warm"), "{said}");
+    let trained = read_json(&dir.join("run/checkpoint-1/adapter_config.json"));
+    assert_eq!(trained["target_modules"], adapter["target_modules"]);
+
+    let said = run(dir, &["export", "--run", "run", "--merge", "--dtype", "bf16", "--output-dir", "out/merged"]);
+    assert!(said.contains("an adapter on 4 layers added in, with a chat template"), "{said}");
+    assert_eq!(read_json(&dir.join("out/merged/config.json"))["dtype"], "bfloat16");
+    assert!(!dir.join("out/merged/adapter_config.json").exists());
+    run(dir, &["export", "--run", "run", "--output-dir", "out/adapter"]);
+    assert_eq!(read_json(&dir.join("out/adapter/adapter_config.json"))["r"], 4);
+    // What was exported is a model like any other.
+    let again = [&["train", "--model", "out/merged", "--lora-r", "0", "--output-dir", "full"][..], SHORT].concat();
+    run(dir, &again);
+    run(dir, &["export", "--run", "full", "--merge", "--output-dir", "out/full"]);
+    assert!(dir.join("out/full/model.safetensors").is_file());
+    let said = refused(dir, &["export", "--run", "run", "--merge", "--output-dir", "out/merged"]);
+    assert!(said.contains("out/merged") && said.contains("is not empty"), "{said}");
+}
+
+#[test]
+fn a_model_that_cannot_be_used_is_refused_before_anything_is_written() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path();
+    write_model(&dir.join("plain"), None);
+    write_model(&dir.join("chat"), Some(CHATML));
+    let train = |more: &[&str]| refused(dir, &[&["train", "--output-dir", "run"][..], more, SHORT].concat());
+    let check = |said: String, parts: &[&str]| {
+        for part in parts {
+            assert!(said.contains(part), "`{part}` is not in: {said}");
+        }
+        assert!(!dir.join("run").exists(), "{said}");
+    };
+    check(train(&["--model", "plain"]), &["--model plain", "no chat template", "--raw-prompt"]);
+    check(refused(dir, &["sft", "--model", "plain"]), &["no chat template", "--raw-prompt"]);
+    let targets = "model.lora_target_modules=[\"lm_head\"]";
+    check(train(&["--model", "chat", "--set", targets]), &["model.lora_target_modules", "lm_head", "all-linear"]);
+    check(train(&["--model", "chat", "--adapter", "nowhere"]), &["nowhere"]);
+    check(refused(dir, &["export", "--model", "chat", "--output-dir", "out"]), &["no adapter", "--merge"]);
+    check(refused(dir, &["export", "--run", "nowhere", "--output-dir", "out"]), &["nowhere"]);
+    check(
+        refused(dir, &["export", "--model", "chat", "--dtype", "f8", "--merge", "--output-dir", "out"]),
+        &["f8", "bf16"],
+    );
+
+    let weights = dir.join("chat/model.safetensors");
+    let bytes = fs::read(&weights).unwrap();
+    fs::write(&weights, &bytes[..bytes.len() - 1]).unwrap();
+    check(train(&["--model", "chat"]), &["model.safetensors", "bytes are there", "fetch it again"]);
+    fs::write(dir.join("chat/model.safetensors.index.json"), r#"{"weight_map": {"a": "model-1.safetensors"}}"#)
+        .unwrap();
+    check(train(&["--model", "chat"]), &["model-1.safetensors", "missing"]);
+    check(train(&["--model", "chat/model.safetensors"]), &["name the directory"]);
+}
