@@ -21,7 +21,7 @@ import time
 
 MODEL = pathlib.Path(__file__).parent.parent.parent / "models" / "smollm2"
 FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
-ROUNDS = 3
+ROUNDS = int(os.environ.get("ROUNDS", 3))
 PROMPT, COMPLETION, ROWS = 168, 128, 8
 
 
