@@ -8,11 +8,26 @@ pub const PARTIAL: &str = ".partial-";
 
 /// Writes beside `target`, syncs, and renames. The directory must be there.
 pub fn write_whole(target: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = tempfile::Builder::new().prefix(PARTIAL).tempfile_in(directory_of(target))?;
+    let mut file = beside(target)?;
     file.write_all(bytes)?;
     file.as_file().sync_all()?;
     file.persist(target).map_err(|error| error.error)?;
     Ok(())
+}
+
+/// Gives a file that a library made for this user alone the permissions that new files have.
+pub fn share(path: &Path) -> io::Result<()> {
+    let permissions = beside(path)?.as_file().metadata()?.permissions();
+    std::fs::set_permissions(path, permissions)
+}
+
+/// A nameless new file next to `target`, as open to others as the user's mask allows.
+fn beside(target: &Path) -> io::Result<tempfile::NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(PARTIAL);
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    builder.tempfile_in(directory_of(target))
 }
 
 /// The directory that `target` is in.
@@ -37,6 +52,21 @@ mod tests {
         }
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
         assert!(write_whole(&dir.path().join("missing/trace.json"), b"").is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_is_as_open_to_others_as_any_new_one() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode();
+        let [plain, whole, closed] = ["plain", "whole", "closed"].map(|name| dir.path().join(name));
+        std::fs::write(&plain, "").unwrap();
+        write_whole(&whole, b"").unwrap();
+        std::fs::write(&closed, "").unwrap();
+        std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o600)).unwrap();
+        share(&closed).unwrap();
+        assert_eq!([mode(&whole), mode(&closed)], [mode(&plain); 2]);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use rayon::prelude::*;
 use super::LearnError;
 use super::gradients::Gradients;
 use crate::config::GrpoConfig;
+use crate::files;
 
 /// Numbers a thread works on at a time. Sums are made of such pieces in order, however many threads there are.
 const PIECE: usize = 1 << 15;
@@ -150,7 +151,8 @@ impl Optimizer {
     /// Writes the state as a safetensors file.
     pub fn save(&self, path: &Path) -> Result<(), LearnError> {
         let state = self.state()?;
-        safetensors::serialize_to_file(state.iter(), None, path).map_err(file_error(path))
+        safetensors::serialize_to_file(state.iter(), None, path).map_err(file_error(path))?;
+        files::share(path).map_err(file_error(path))
     }
 
     /// Reads a state that [`Optimizer::save`] wrote for the same variables.

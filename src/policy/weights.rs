@@ -9,6 +9,7 @@ use rand::Rng;
 use serde_json::Value;
 
 use super::{DecoderConfig, PolicyError};
+use crate::files;
 use crate::seed::{Purpose, Seed};
 
 /// Where a model's weights stand when one file holds them.
@@ -103,8 +104,10 @@ pub(super) fn write_file<'a>(
         .into_iter()
         .map(|(name, tensor)| Ok((name, tensor.detach().to_device(&Device::Cpu)?.contiguous()?)))
         .collect::<candle_core::Result<_>>()?;
+    let failed = |source| PolicyError::File { path: path.into(), source };
     safetensors::serialize_to_file(tensors, Some(metadata), path)
-        .map_err(|error| PolicyError::File { path: path.into(), source: std::io::Error::other(error.to_string()) })
+        .map_err(|error| failed(std::io::Error::other(error.to_string())))?;
+    files::share(path).map_err(failed)
 }
 
 /// Fresh weights: norms one, biases zero, everything else normal; projections back into the residual stream are
