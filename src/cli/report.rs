@@ -139,9 +139,9 @@ fn best_text(best: &Member) -> String {
         (None, None) => (best.mean_score, "in training"),
     };
     format!(
-        "\nbest program: {score:.0} points a game {where_}, best tile {}, written at step {}\n{}",
-        best.max_tile,
+        "\nbest program, written at step {}: {score:.0} points a game, best tile {}\n({where_})\n{}",
         best.step,
+        best.max_tile,
         numbered(&best.source, Stream::Stdout)
     )
 }
@@ -209,7 +209,7 @@ mod tests {
             "410 to 610      1160 to 1360",
             "  snake                         1000              2500",
             "return 'W'",
-            "1400 points a game on held-out boards",
+            "written at step 9: 1400 points a game, best tile 256\n(on held-out boards that it was not chosen on)",
             "runs/train-001/metrics.jsonl",
         ];
         for words in expected {
