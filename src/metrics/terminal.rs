@@ -251,10 +251,11 @@ fn completion_text(completion: &ScoredCompletion) -> String {
     let reason = if completion.reason.is_empty() { String::new() } else { format!(" ({})", completion.reason) };
     let parts: Vec<String> = completion.parts.iter().map(|(name, value)| format!("{name} {value:.3}")).collect();
     let mut text = format!("completion {}\n{}", completion.index + 1, numbered(&completion.source, stream));
-    text.push_str(&format!("  {verdict}{reason}   reward {:.3} = {}", completion.reward, parts.join(" + ")));
+    text.push_str(&format!("  {verdict}{reason}"));
     if completion.games > 0 {
         text.push_str(&format!("   score {:.0}, best tile {}", completion.mean_score, completion.max_tile));
     }
+    text.push_str(&format!("\n  reward {:.3} = {}", completion.reward, parts.join(" + ")));
     text.push('\n');
     if let Some(board) = &completion.final_board {
         for line in board_lines(board, stream, TileSize::Small).lines() {
