@@ -14,7 +14,7 @@ use super::{Adapters, Decoder, PolicyError};
 pub enum Activations {
     /// Kept: the fastest, and most of what an update takes of memory.
     Kept,
-    /// Computed again from the input of each layer (gradient checkpointing): a third slower, and exact.
+    /// Computed again from the input of each layer (gradient checkpointing): slower, and exact.
     Recomputed,
 }
 
