@@ -1,5 +1,7 @@
 //! Files that are there whole or not at all, whatever happens to the process that writes them.
 
+use std::collections::HashMap;
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -15,10 +17,25 @@ pub fn write_whole(target: &Path, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Gives a file that a library made for this user alone the permissions that new files have.
-pub fn share(path: &Path) -> io::Result<()> {
+/// Writes tensors as a safetensors file, which others may read as they may any new file: the library alone would make
+/// it this user's.
+pub fn write_tensors<N: AsRef<str> + Ord + std::fmt::Display, T: safetensors::View>(
+    tensors: impl IntoIterator<Item = (N, T)>,
+    metadata: Option<HashMap<String, String>>,
+    path: &Path,
+) -> io::Result<()> {
+    safetensors::serialize_to_file(tensors, metadata, path).map_err(io::Error::other)?;
     let permissions = beside(path)?.as_file().metadata()?.permissions();
-    std::fs::set_permissions(path, permissions)
+    fs::set_permissions(path, permissions)
+}
+
+/// Puts a directory that was filled elsewhere on the same disk in its place, synced; the place is free.
+pub fn publish_dir(filled: &Path, target: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(filled)? {
+        File::open(entry?.path())?.sync_all()?;
+    }
+    fs::rename(filled, target)?;
+    File::open(directory_of(target))?.sync_all()
 }
 
 /// A nameless new file next to `target`, as open to others as the user's mask allows.
@@ -60,13 +77,12 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let dir = tempfile::tempdir().unwrap();
         let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode();
-        let [plain, whole, closed] = ["plain", "whole", "closed"].map(|name| dir.path().join(name));
+        let [plain, whole, tensors] = ["plain", "whole", "tensors"].map(|name| dir.path().join(name));
         std::fs::write(&plain, "").unwrap();
         write_whole(&whole, b"").unwrap();
-        std::fs::write(&closed, "").unwrap();
-        std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o600)).unwrap();
-        share(&closed).unwrap();
-        assert_eq!([mode(&whole), mode(&closed)], [mode(&plain); 2]);
+        let one = safetensors::tensor::TensorView::new(safetensors::Dtype::F32, vec![1], &[0; 4]).unwrap();
+        write_tensors([("one", one)], None, &tensors).unwrap();
+        assert_eq!([mode(&whole), mode(&tensors)], [mode(&plain); 2]);
     }
 
     #[test]

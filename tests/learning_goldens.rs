@@ -1,16 +1,18 @@
 //! Learning against torch, transformers and PEFT. `tests/goldens/learning.py` wrote the numbers.
 
+mod tiny;
+
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 
 use candle_core::{D, DType, Device, Tensor};
-use grpo_2048::config::{Config, GrpoConfig, LossType, ModelConfig, RolloutConfig};
+use grpo_2048::config::{Config, GrpoConfig, LossType, RolloutConfig};
 use grpo_2048::groups::Groups;
 use grpo_2048::grpo::{self, AdamW, Batch, Optimizer, UpdateStats};
 use grpo_2048::policy::{Adapters, Policy, kernels};
 use grpo_2048::prompt::Prompt;
 use grpo_2048::rollout::{Completion, FinishReason};
-use grpo_2048::seed::Seed;
+
+use tiny::{goldens, tiny};
 
 /// What the script sets; see there.
 const ADAMW: AdamW = AdamW { beta1: 0.9, beta2: 0.95, epsilon: 1e-8, weight_decay: 0.1, max_grad_norm: 0.5 };
@@ -21,28 +23,6 @@ const GRPO_STEPS: usize = 5;
 
 /// A tiny model trained in full, and the same model under an adapter that PEFT wrote.
 const KINDS: [(&str, bool); 2] = [("learning.safetensors", false), ("learning_lora.safetensors", true)];
-
-fn goldens() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/goldens")
-}
-
-/// One of the tiny models, with a tokenizer that nobody asks.
-fn tiny(family: &str, adapted: bool) -> Policy {
-    let dir = tempfile::tempdir().unwrap();
-    for file in ["config.json", "model.safetensors"] {
-        std::fs::copy(goldens().join(family).join(file), dir.path().join(file)).unwrap();
-    }
-    let tokenizer = serde_json::json!({
-        "version": "1.0", "added_tokens": [], "normalizer": null, "pre_tokenizer": null, "post_processor": null,
-        "decoder": null, "truncation": null, "padding": null,
-        "model": { "type": "BPE", "vocab": { "a": 0 }, "merges": [] },
-    });
-    std::fs::write(dir.path().join("tokenizer.json"), tokenizer.to_string()).unwrap();
-    let adapter = if adapted { goldens().join(family).join("adapter").display().to_string() } else { String::new() };
-    let model = dir.path().display().to_string();
-    let settings = ModelConfig { model, adapter, ..Config::preset("builtin").unwrap().model };
-    Policy::load(&settings, Seed::root(0), &Device::Cpu).unwrap()
-}
 
 /// Runs `check` on every family, trained in full and under adapters.
 fn everywhere(check: impl Fn(&str, &Policy, &BTreeMap<String, Tensor>)) {

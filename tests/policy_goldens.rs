@@ -1,36 +1,21 @@
 //! The decoder against transformers and torch. `tests/goldens` has the scripts that wrote the numbers.
 
+mod tiny;
+
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use candle_core::{D, Device, Tensor};
 use grpo_2048::config::{Config, ModelConfig};
 use grpo_2048::policy::{Adapters, Policy, kernels};
 use grpo_2048::seed::Seed;
 
-fn goldens() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/goldens")
-}
+use tiny::{goldens, tiny};
 
 fn settings(model: &Path) -> ModelConfig {
     let mut settings = Config::preset("builtin").unwrap().model;
     settings.model = model.display().to_string();
     settings
-}
-
-/// One of the tiny models, with a tokenizer that nobody asks.
-fn tiny(family: &str) -> Policy {
-    let dir = tempfile::tempdir().unwrap();
-    for file in ["config.json", "model.safetensors"] {
-        std::fs::copy(goldens().join(family).join(file), dir.path().join(file)).unwrap();
-    }
-    let tokenizer = serde_json::json!({
-        "version": "1.0", "added_tokens": [], "normalizer": null, "pre_tokenizer": null, "post_processor": null,
-        "decoder": null, "truncation": null, "padding": null,
-        "model": { "type": "BPE", "vocab": { "a": 0 }, "merges": [] },
-    });
-    std::fs::write(dir.path().join("tokenizer.json"), tokenizer.to_string()).unwrap();
-    Policy::load(&settings(dir.path()), Seed::root(0), &Device::Cpu).unwrap()
 }
 
 fn largest_difference(a: &Tensor, b: &Tensor) -> f32 {
@@ -44,7 +29,7 @@ fn logits_losses_and_gradients_are_those_of_torch() {
         let expected = goldens().join(family).join("expected.safetensors");
         let expected: BTreeMap<String, Tensor> =
             candle_core::safetensors::load(expected, &Device::Cpu).unwrap().into_iter().collect();
-        let policy = tiny(family);
+        let policy = tiny(family, false);
         let ids = expected["ids"].to_dtype(candle_core::DType::U32).unwrap();
         let (rows, steps) = ids.dims2().unwrap();
         let logits = policy.decoder().logits(&policy.decoder().hidden(&ids, Adapters::On).unwrap()).unwrap();

@@ -95,7 +95,10 @@ impl ExportArgs {
         };
         let exported = exported.map_err(|error| loading::model_error("--model", &config, error))?;
         drop(wait);
-        publish(partial, &self.output_dir).map_err(CliError::run)?;
+        if self.output_dir.is_dir() {
+            std::fs::remove_dir(&self.output_dir).map_err(CliError::run)?;
+        }
+        files::publish_dir(partial.path(), &self.output_dir).map_err(CliError::run)?;
         output::print(&self.summary(&config, &exported))
     }
 
@@ -115,10 +118,13 @@ impl ExportArgs {
             })?,
             false => run.clone(),
         };
-        let recorded = run_dir::recorded_text(&run).map_err(|error| CliError::user_path(error, &run))?;
         let checkpoint = run_dir::latest_checkpoint(&run).ok_or_else(|| {
-            CliError::user_hint(format!("--run {}: no checkpoint yet", run.display()), "train writes the first one")
+            CliError::user_hint(
+                format!("--run {}: no run with a checkpoint there", run.display()),
+                "train writes the first one",
+            )
         })?;
+        let recorded = run_dir::recorded_text(&run).map_err(|error| CliError::user_path(error, &run))?;
         let name = Some(checkpoint.display().to_string());
         match checkpoint.join("adapter_config.json").exists() {
             true => flags.add("adapter", name),
@@ -160,22 +166,4 @@ fn check_vacant(dir: &Path) -> Result<(), CliError> {
         Err(_) if dir.exists() => taken("is not a directory"),
         _ => Ok(()),
     }
-}
-
-/// Puts the finished directory in its place.
-fn publish(partial: tempfile::TempDir, target: &Path) -> std::io::Result<()> {
-    for entry in std::fs::read_dir(partial.path())? {
-        std::fs::File::open(entry?.path())?.sync_all()?;
-    }
-    if target.is_dir() {
-        std::fs::remove_dir(target)?;
-    }
-    let path = partial.keep();
-    // A temporary directory is its owner's alone; what is exported is for everyone who may read files made here.
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))?;
-    }
-    std::fs::rename(&path, target)
 }

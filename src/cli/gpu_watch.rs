@@ -2,9 +2,14 @@
 
 use std::path::Path;
 
-use crate::metrics::gpu::{GPU_FILE, GpuSampler, NvmlSource, SAMPLE_EVERY, StepShares, verdict};
+use crate::metrics::gpu::{GPU_FILE, GpuError, GpuSampler, NvmlSource, SAMPLE_EVERY, StepShares, verdict};
 use crate::metrics::{Console, Event, StepRecord};
 use crate::policy::{Device, device_name};
+
+/// The GPUs that a CUDA program started from here would see.
+pub fn visible_gpus() -> Result<NvmlSource, GpuError> {
+    NvmlSource::open(std::env::var("CUDA_VISIBLE_DEVICES").ok().as_deref())
+}
 
 /// Adds what the GPU did to the numbers of each step, and has a verdict at the end. Runs on the processor have none.
 pub struct GpuWatch {
@@ -59,8 +64,7 @@ impl GpuWatch {
 
     /// A GPU that cannot be watched is worth a line, and no reason not to train on it.
     fn start(&mut self, dir: &Path) {
-        let visible = std::env::var("CUDA_VISIBLE_DEVICES").ok();
-        let started = NvmlSource::open(visible.as_deref()).map_err(|error| error.to_string()).and_then(|source| {
+        let started = visible_gpus().map_err(|error| error.to_string()).and_then(|source| {
             GpuSampler::start(Box::new(source), SAMPLE_EVERY, Some(dir.join(GPU_FILE)))
                 .map_err(|error| error.to_string())
         });

@@ -32,7 +32,13 @@ pub fn model_error(flag: &str, config: &Config, error: PolicyError) -> CliError 
         other => {
             let adapter = Path::new(&config.model.adapter);
             let hint = near::model_hint(&config.model.model).or_else(|| near::path_hint(adapter));
-            CliError::User { message: format!("{flag} {}: {other}", config.model.model), hint }
+            let message = match &other {
+                PolicyError::File { path, .. } if !adapter.as_os_str().is_empty() && path.starts_with(adapter) => {
+                    format!("--adapter {}: {other}", adapter.display())
+                }
+                _ => format!("{flag} {}: {other}", config.model.model),
+            };
+            CliError::User { message, hint }
         }
     }
 }

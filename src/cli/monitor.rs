@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 
+use super::gpu_watch::visible_gpus;
 use super::{CliError, interrupt, output};
 use crate::metrics::Console;
-use crate::metrics::gpu::{GpuReading, GpuSampler, NvmlSource, verdict};
+use crate::metrics::gpu::{GpuReading, GpuSampler, verdict};
 
 /// Watch the GPUs, with a verdict at the end
 ///
@@ -36,8 +37,7 @@ const HEADER: &str = "gpu   util    memory used        power      sm clock   tem
 impl MonitorArgs {
     /// Watches until Ctrl-C, or as long as asked for.
     pub fn run(self, console: &Console) -> Result<(), CliError> {
-        let visible = std::env::var("CUDA_VISIBLE_DEVICES").ok();
-        let source = NvmlSource::open(visible.as_deref()).map_err(CliError::run)?;
+        let source = visible_gpus().map_err(CliError::run)?;
         let stop = interrupt::stop_flag(console, interrupt::SOON)?;
         let every = Duration::from_secs(u64::from(self.every));
         let sampler = GpuSampler::start(Box::new(source), every, self.csv).map_err(CliError::run)?;

@@ -151,8 +151,7 @@ impl Optimizer {
     /// Writes the state as a safetensors file.
     pub fn save(&self, path: &Path) -> Result<(), LearnError> {
         let state = self.state()?;
-        safetensors::serialize_to_file(state.iter(), None, path).map_err(file_error(path))?;
-        files::share(path).map_err(file_error(path))
+        files::write_tensors(state.iter(), None, path).map_err(file_error(path))
     }
 
     /// Reads a state that [`Optimizer::save`] wrote for the same variables.

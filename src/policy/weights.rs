@@ -104,10 +104,7 @@ pub(super) fn write_file<'a>(
         .into_iter()
         .map(|(name, tensor)| Ok((name, tensor.detach().to_device(&Device::Cpu)?.contiguous()?)))
         .collect::<candle_core::Result<_>>()?;
-    let failed = |source| PolicyError::File { path: path.into(), source };
-    safetensors::serialize_to_file(tensors, Some(metadata), path)
-        .map_err(|error| failed(std::io::Error::other(error.to_string())))?;
-    files::share(path).map_err(failed)
+    files::write_tensors(tensors, Some(metadata), path).map_err(PolicyError::file(path))
 }
 
 /// Fresh weights: norms one, biases zero, everything else normal; projections back into the residual stream are

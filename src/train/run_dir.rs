@@ -199,14 +199,10 @@ impl RunDir {
         fill(partial.path())?;
         let target = self.path.join(name);
         let publish = || -> io::Result<()> {
-            for entry in fs::read_dir(partial.path())? {
-                File::open(entry?.path())?.sync_all()?;
-            }
             if target.exists() {
                 fs::remove_dir_all(&target)?;
             }
-            fs::rename(partial.path(), &target)?;
-            File::open(&self.path)?.sync_all()
+            files::publish_dir(partial.path(), &target)
         };
         publish().map_err(RunDirError::io(&target))?;
         Ok(target)

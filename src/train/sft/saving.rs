@@ -114,9 +114,7 @@ fn checkpoints(dir: &Path) -> Result<Vec<(Option<usize>, PathBuf)>, SftError> {
 
 fn write_tensors(tensors: &BTreeMap<String, Tensor>, path: &Path) -> Result<(), SftError> {
     let metadata = std::collections::HashMap::from([("format".to_owned(), "pt".to_owned())]);
-    let written = safetensors::serialize_to_file(tensors.iter(), Some(metadata), path);
-    written.map_err(|error| file(path, std::io::Error::other(error.to_string())))?;
-    files::share(path).map_err(|source| file(path, source))
+    files::write_tensors(tensors.iter(), Some(metadata), path).map_err(|source| file(path, source))
 }
 
 fn read_tensors(path: &Path) -> Result<BTreeMap<String, Tensor>, SftError> {

@@ -1,0 +1,31 @@
+//! The tiny models of `tests/goldens`.
+
+use std::path::{Path, PathBuf};
+
+use candle_core::Device;
+use grpo_2048::config::{Config, ModelConfig};
+use grpo_2048::policy::Policy;
+use grpo_2048::seed::Seed;
+
+/// Where they are.
+pub fn goldens() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/goldens")
+}
+
+/// One of them, under the adapter that PEFT wrote for it or trained in full, with a tokenizer that nobody asks.
+pub fn tiny(family: &str, adapted: bool) -> Policy {
+    let dir = tempfile::tempdir().unwrap();
+    for file in ["config.json", "model.safetensors"] {
+        std::fs::copy(goldens().join(family).join(file), dir.path().join(file)).unwrap();
+    }
+    let tokenizer = serde_json::json!({
+        "version": "1.0", "added_tokens": [], "normalizer": null, "pre_tokenizer": null, "post_processor": null,
+        "decoder": null, "truncation": null, "padding": null,
+        "model": { "type": "BPE", "vocab": { "a": 0 }, "merges": [] },
+    });
+    std::fs::write(dir.path().join("tokenizer.json"), tokenizer.to_string()).unwrap();
+    let adapter = if adapted { goldens().join(family).join("adapter").display().to_string() } else { String::new() };
+    let model = dir.path().display().to_string();
+    let settings = ModelConfig { model, adapter, ..Config::preset("builtin").unwrap().model };
+    Policy::load(&settings, Seed::root(0), &Device::Cpu).unwrap()
+}
