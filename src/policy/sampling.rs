@@ -8,6 +8,8 @@ use std::sync::Arc;
 use candle_core::Tensor;
 
 use super::decoder::norm_heads;
+#[cfg(any(feature = "cuda", test))]
+use super::gpu::Prefilled;
 use super::kernels::{self, KeyValues, RopeTable, Window};
 use super::linear::Linear;
 use super::{Decoder, PolicyError};
@@ -27,9 +29,9 @@ pub struct Cache {
 
 /// A projection as sampling uses it: `x W + bias`, `W` `(in, out)` and contiguous.
 #[derive(Debug)]
-struct Projection {
-    weight: Tensor,
-    bias: Option<Tensor>,
+pub(super) struct Projection {
+    pub weight: Tensor,
+    pub bias: Option<Tensor>,
 }
 
 impl Projection {
@@ -50,23 +52,23 @@ impl Projection {
 }
 
 #[derive(Debug)]
-struct SnapshotLayer {
-    input_norm: Tensor,
-    query_key_value: Projection,
-    head_norms: Option<(Tensor, Tensor)>,
-    output: Projection,
-    inner_norm: Tensor,
-    gate_up: Projection,
-    down: Projection,
+pub(super) struct SnapshotLayer {
+    pub input_norm: Tensor,
+    pub query_key_value: Projection,
+    pub head_norms: Option<(Tensor, Tensor)>,
+    pub output: Projection,
+    pub inner_norm: Tensor,
+    pub gate_up: Projection,
+    pub down: Projection,
 }
 
 /// The weights as sampling reads them: detached, adapters added in, rows and columns exchanged. A copy of the model.
 #[derive(Debug)]
 pub struct Snapshot {
-    embedding: Tensor,
-    layers: Vec<SnapshotLayer>,
-    norm: Tensor,
-    head: Projection,
+    pub(super) embedding: Tensor,
+    pub(super) layers: Vec<SnapshotLayer>,
+    pub(super) norm: Tensor,
+    pub(super) head: Projection,
 }
 
 impl Snapshot {
@@ -160,6 +162,21 @@ impl Decoder {
             window,
             capacity,
         })
+    }
+
+    /// Feeds prompts by tensor operations on any device: what a batch on a GPU begins with.
+    #[cfg(any(feature = "cuda", test))]
+    pub(super) fn prefilled(&self, weights: Arc<Snapshot>, prompts: &[&[u32]]) -> Result<Prefilled, PolicyError> {
+        let width = prompts.iter().map(|prompt| prompt.len()).max().unwrap_or(0);
+        let mut cache = self.new_cache_over(weights, prompts.len(), width)?;
+        let dtype = cache.weights.embedding.dtype();
+        for layer in &mut cache.layers {
+            *layer = KeyValues::tensors(&cache.window, self.heads(), dtype, self.device())?;
+        }
+        let logits = self.prefill(prompts, &mut cache)?;
+        let keys_values = cache.layers.into_iter().map(KeyValues::into_tensors);
+        let keys_values = keys_values.collect::<candle_core::Result<_>>()?;
+        Ok(Prefilled { logits, keys_values, first: cache.window.first, slots: cache.window.length })
     }
 
     /// Feeds one prompt to each row of an empty cache.
