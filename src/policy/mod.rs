@@ -37,7 +37,7 @@ pub use decoder::Decoder;
 pub use device::{Device, device_name, open_device};
 pub use error::PolicyError;
 pub use export::{Exported, WeightFormat, export_adapter, export_merged};
-pub use gpu::{CHUNK, DeviceBatch, Drawing, Drawn};
+pub use gpu::{AdamWRates, CHUNK, DeviceBatch, Drawing, Drawn, Moved, device_adamw, device_square_sums};
 pub use hub::hub_cache_dir;
 pub use linear::Adapters;
 pub use loading::Location;

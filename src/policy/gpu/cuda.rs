@@ -24,8 +24,8 @@ const WORKSPACE_BYTES: usize = 32 << 20;
 /// A device that candle has opened, and its stream.
 pub(super) struct Cuda {
     device: CudaDevice,
-    /// Kept for as long as the library may use it.
-    _workspace: CudaSlice<u8>,
+    /// Kept for as long as the library of products may work in it.
+    workspace: Option<CudaSlice<u8>>,
 }
 
 /// Memory of the device: its own, or a tensor's.
@@ -53,25 +53,34 @@ struct ByValue<P: Params>(P);
 unsafe impl<P: Params> DeviceRepr for ByValue<P> {}
 
 impl Cuda {
-    pub fn new(device: &CudaDevice) -> Result<Self> {
+    /// For kernels alone.
+    pub fn new(device: &CudaDevice) -> Self {
+        Cuda { device: device.clone(), workspace: None }
+    }
+
+    /// For kernels and products that may be recorded.
+    pub fn with_products(device: &CudaDevice) -> Result<Self> {
         let workspace = device.alloc_zeros::<u8>(WORKSPACE_BYTES)?;
         let library = device.cublas_handle();
-        let (address, _) = workspace.device_ptr(&device.cuda_stream());
+        let address = workspace.device_ptr(&device.cuda_stream()).0;
         // Safety: the workspace lives as long as `self`, and is taken back from the library when `self` is dropped.
         unsafe { blas::cublasSetWorkspace_v2(*library.handle(), address as *mut c_void, WORKSPACE_BYTES) }
             .result()
             .map_err(Error::wrap)?;
-        Ok(Cuda { device: device.clone(), _workspace: workspace })
+        Ok(Cuda { device: device.clone(), workspace: Some(workspace) })
     }
 
     fn owned(&self, slice: CudaSlice<u8>) -> DeviceMemory {
-        let (address, _) = slice.device_ptr(&self.device.cuda_stream());
+        let address = slice.device_ptr(&self.device.cuda_stream()).0;
         DeviceMemory { address, _owner: Owner::Slice { _slice: slice } }
     }
 }
 
 impl Drop for Cuda {
     fn drop(&mut self) {
+        if self.workspace.is_none() {
+            return;
+        }
         let library = self.device.cublas_handle();
         // Setting the stream gives the library its own workspace back. Safety: it is the stream that it has.
         // An error has no consequence here: the next batch sets a workspace of its own.

@@ -17,6 +17,7 @@ static const std::map<std::string, void (*)(const void*)> kernels = {
     ENTRIES(attend, Attend),        ENTRIES(combine, Attend),       ENTRIES(silu_mul, SiluMul),
     ENTRIES(fill_cache, FillCache), ENTRIES(move_rows, MoveRows),   ENTRY(sample, Sample),
     ENTRY(advance, Advance),
+    ENTRY(square_sums, SquareSums), ENTRY(adamw, AdamW),
 };
 
 // 0, or 1 for a kernel that does not exist.

@@ -51,6 +51,12 @@ params! {
         to: u64, from: u64, of: u64, key_heads: u32, capacity: u32, from_capacity: u32, head: u32, slots: u32,
         padding: u32,
     }
+    /// Neighbouring numbers of one variable.
+    Piece { value: u64, gradient: u64, mean: u64, square: u64, count: u32, keep: f32 }
+    /// Sums of squared gradients.
+    SquareSums { sums: u64, pieces: u64 }
+    /// One step of the optimiser.
+    AdamW { pieces: u64, scale: f32, beta1: f32, beta2: f32, rate: f32, inverse_root: f32, epsilon: f32 }
     /// Rows copied over rows that nobody needs.
     MoveRows { cache: u64, from: u64, to: u64, key_heads: u32, capacity: u32, head: u32, slots: u32 }
 }

@@ -1,4 +1,5 @@
-//! Decoding on a GPU: a batch whose tokens are drawn where the model runs.
+//! What runs on a GPU beside candle's operations: decoding, a batch whose tokens are drawn where the model runs, and the
+//! step of the optimiser.
 //!
 //! Shapes are static and buffers never move, so that one step is recorded once (a CUDA graph) and replayed for every
 //! token; logits never leave the GPU, and the host looks at a chunk of tokens while the GPU works on the next. The
@@ -16,6 +17,8 @@ mod kernels;
 #[cfg(any(feature = "cuda", test))]
 mod machine;
 #[cfg(any(feature = "cuda", test))]
+mod optimizer;
+#[cfg(any(feature = "cuda", test))]
 mod start;
 #[cfg(any(feature = "cuda", test))]
 mod step;
@@ -26,10 +29,12 @@ mod weights;
 
 use std::sync::Arc;
 
-use candle_core::Result as TensorResult;
+use candle_core::{Result as TensorResult, Tensor};
 
 #[cfg(any(feature = "cuda", test))]
 pub(super) use batch::Prefilled;
+#[cfg(feature = "cuda")]
+use machine::Machine;
 
 use super::sampling::Snapshot;
 use super::{Decoder, PolicyError};
@@ -86,6 +91,74 @@ trait Rows {
     fn keep(&mut self, live: &[usize]) -> TensorResult<Vec<usize>>;
 }
 
+/// How one step of AdamW moves variables.
+#[derive(Debug, Clone, Copy)]
+pub struct AdamWRates {
+    /// Gradients are multiplied by it.
+    pub scale: f64,
+    /// Decay of the mean of gradients.
+    pub beta1: f64,
+    /// Decay of the mean of squared gradients.
+    pub beta2: f64,
+    /// Learning rate, its correction for young means included.
+    pub rate: f64,
+    /// Root of the correction for young mean squares.
+    pub root_correction: f64,
+    /// Added to the root of the mean square.
+    pub epsilon: f64,
+}
+
+/// A variable, its gradient and its moments: f32, contiguous, on one GPU.
+#[derive(Debug, Clone, Copy)]
+pub struct Moved<'a> {
+    /// The variable's own storage, which is written to.
+    pub value: &'a Tensor,
+    /// Read only.
+    pub gradient: &'a Tensor,
+    /// Written to.
+    pub mean: &'a Tensor,
+    /// Written to.
+    pub square: &'a Tensor,
+    /// What weight decay leaves of the value.
+    pub keep: f64,
+}
+
+/// Sum of squares of each tensor, f32 and contiguous, in one launch; none where they are on no GPU.
+#[cfg_attr(not(feature = "cuda"), allow(unused_variables))]
+pub fn device_square_sums(tensors: &[&Tensor]) -> TensorResult<Option<Vec<f64>>> {
+    #[cfg(feature = "cuda")]
+    if let Some(candle_core::Device::Cuda(device)) = tensors.first().map(|tensor| tensor.device()) {
+        let machine = cuda::Cuda::new(device);
+        let adopted = tensors.iter().map(|tensor| Ok((machine.adopt(tensor)?, tensor.elem_count())));
+        let adopted = adopted.collect::<TensorResult<Vec<_>>>()?;
+        return optimizer::square_sums(&machine, &adopted).map(Some);
+    }
+    Ok(None)
+}
+
+/// One step of AdamW for all variables in one launch. Returns whether they are on a GPU: elsewhere nothing is done.
+#[cfg_attr(not(feature = "cuda"), allow(unused_variables))]
+pub fn device_adamw(moved: &[Moved<'_>], rates: &AdamWRates) -> TensorResult<bool> {
+    #[cfg(feature = "cuda")]
+    if let Some(candle_core::Device::Cuda(device)) = moved.first().map(|moved| moved.value.device()) {
+        let machine = cuda::Cuda::new(device);
+        let slots = moved.iter().map(|moved| {
+            Ok(optimizer::Slots {
+                value: machine.adopt(moved.value)?,
+                gradient: machine.adopt(moved.gradient)?,
+                mean: machine.adopt(moved.mean)?,
+                square: machine.adopt(moved.square)?,
+                count: moved.value.elem_count(),
+                keep: moved.keep as f32,
+            })
+        });
+        let slots = slots.collect::<TensorResult<Vec<_>>>()?;
+        optimizer::step(&machine, &slots, rates)?;
+        return Ok(true);
+    }
+    Ok(false)
+}
+
 /// Tokens of one chunk on the host.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Drawn {
@@ -111,7 +184,13 @@ impl Decoder {
         {
             let prompts = self.prefilled(weights.clone(), prompts)?;
             let dtype = weights.embedding.dtype();
-            return Ok(Some(start::start(cuda::Cuda::new(device)?, (self, weights), &prompts, drawing, dtype)?));
+            return Ok(Some(start::start(
+                cuda::Cuda::with_products(device)?,
+                (self, weights),
+                &prompts,
+                drawing,
+                dtype,
+            )?));
         }
         Ok(None)
     }
