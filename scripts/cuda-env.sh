@@ -23,4 +23,6 @@ CUDA_COMPUTE_CAP=${CUDA_COMPUTE_CAP:-80}
 if "$NVCC" --help | grep -q -- --compress-mode; then
     NVCC_APPEND_FLAGS="${NVCC_APPEND_FLAGS:-} --compress-mode=size"
 fi
-export NVCC CUDA_HOME PATH CUDA_COMPUTE_CAP NVCC_APPEND_FLAGS
+# All cores; half of them is what the build script of the kernels takes by itself.
+CUDAFORGE_THREADS=${CUDAFORGE_THREADS:-$(nproc)}
+export CUDAFORGE_THREADS NVCC CUDA_HOME PATH CUDA_COMPUTE_CAP NVCC_APPEND_FLAGS
