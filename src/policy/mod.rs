@@ -34,7 +34,10 @@ use candle_core::{Tensor, Var};
 pub use architecture::{DecoderConfig, RopeScaling, SUPPORTED};
 pub use checkpointing::{Activations, LayerInputs};
 pub use decoder::Decoder;
-pub use device::{Device, device_name, open_device};
+pub use device::{
+    CudaExamination, Device, DeviceMemory, DriverFound, LibraryFound, Target, Unusable, Version, device_memory,
+    device_name, examine_cuda, open_device,
+};
 pub use error::PolicyError;
 pub use export::{Exported, WeightFormat, export_adapter, export_merged};
 pub use gpu::{AdamWRates, CHUNK, DeviceBatch, Drawing, Drawn, Moved, device_adamw, device_square_sums};

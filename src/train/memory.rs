@@ -3,6 +3,8 @@
 //! Takes the model's shape and the configuration; gives bytes by purpose. Pure arithmetic over the tensors that the
 //! decoder keeps; `tests/memory.rs` holds it to what an allocator counts. Does not know how much is free.
 
+mod allowance;
+
 use std::fmt;
 
 use crate::config::Config;
@@ -10,21 +12,25 @@ use crate::grpo::Division;
 use crate::policy::kernels::Scoring;
 use crate::policy::{Activations, DecoderConfig};
 
+pub use allowance::Allowance;
+
 /// Bytes of a number; everything is f32.
 const F32: u64 = 4;
 /// What the program takes besides, before it does anything.
 const PROGRAM: u64 = 60 << 20;
 /// What an interpreter takes while games are played.
 const INTERPRETER: u64 = 20 << 20;
-/// The share of free memory that a plan may come to: other programs grow, and arithmetic forgets things.
-pub const SAFETY: f64 = 0.7;
+/// What CUDA comes to keep on a GPU for itself once it works: kernels, and the workspaces of its libraries. An estimate.
+const CONTEXT: u64 = 256 << 20;
 
 /// What training will take, in bytes, by purpose.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemoryPlan {
     /// How updates are cut.
     pub division: Division,
-    /// The program and the interpreters that games are played in.
+    /// Whose memory is counted.
+    pub place: Place,
+    /// The program and the interpreters that games are played in; on a GPU, what CUDA keeps for itself.
     pub program: u64,
     /// The model, and the copy of it that a KL penalty may refer to.
     pub weights: u64,
@@ -55,8 +61,19 @@ pub struct Workload<'a> {
     pub prompt: usize,
     /// Everything else.
     pub config: &'a Config,
+    /// Whose memory is counted.
+    pub place: Place,
     /// Parts of an update that can be worked on at once.
     pub cores: usize,
+}
+
+/// Where tensors live.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// The processor's memory, which holds the program and its games as well.
+    Host,
+    /// A GPU's.
+    Gpu,
 }
 
 /// The limit is below what the least demanding division takes.
@@ -106,7 +123,11 @@ impl MemoryPlan {
         let (sampled, cache) = workload.of_sampling();
         MemoryPlan {
             division,
-            program: PROGRAM + INTERPRETER * config.arena.parallel_rewards.max(1) as u64,
+            place: workload.place,
+            program: match workload.place {
+                Place::Host => PROGRAM + INTERPRETER * config.arena.parallel_rewards.max(1) as u64,
+                Place::Gpu => CONTEXT,
+            },
             weights: copies * all,
             adapters: if in_full { 0 } else { trained },
             optimiser: 2 * trained,
@@ -162,7 +183,7 @@ impl fmt::Display for MemoryPlan {
             ("weights", self.weights),
             ("adapters", self.adapters),
             ("optimiser", self.optimiser),
-            ("program and games", self.program),
+            (if self.place == Place::Host { "program and games" } else { "CUDA" }, self.program),
         ];
         let sampling = [("weights", self.sampled), ("cache", self.cache)];
         let update = [("gradients", self.gradients), ("activations", self.activations), ("head", self.head)];

@@ -35,7 +35,7 @@ use checkpoint::TrainerState;
 use evaluation::Protocol;
 use guard::{Collapse, Guard};
 use hall_of_fame::Member;
-use memory::{MemoryPlan, SAFETY, TooSmall, Workload};
+use memory::{Allowance, MemoryPlan, Place, TooSmall, Workload};
 use run_dir::{Retention, RunDir, RunDirError};
 use scoring::Stage;
 
@@ -121,8 +121,8 @@ pub struct Run<'a> {
     pub arena: &'a Arena,
     /// What is asked of the policy.
     pub prompts: &'a PromptSet,
-    /// Bytes of memory that were free before the model was loaded; none where the system does not say.
-    pub free_memory: Option<u64>,
+    /// What may be taken of the memory that was free before the model was loaded; none where nobody says.
+    pub allowance: Option<Allowance>,
     /// Set from outside to stop after the step at hand.
     pub stop: &'a AtomicBool,
 }
@@ -224,18 +224,17 @@ impl Run<'_> {
             trained: self.policy.trainable().values().map(|var| var.elem_count()).sum(),
             prompt: self.prompts.prompts().iter().map(|prompt| prompt.ids.len()).max().unwrap_or(0),
             config: self.config,
+            place: if decoder.device().is_cpu() { Place::Host } else { Place::Gpu },
             cores: grpo::cores(decoder.device()),
         };
         let set = self.config.train.memory_mib << 20;
-        let found = self.free_memory.filter(|_| decoder.device().is_cpu()).map(|free| (SAFETY * free as f64) as u64);
-        let limit = if set > 0 { Some(set) } else { found };
-        match MemoryPlan::fitting(&workload, limit, had) {
-            Err(too_small) if set == 0 => {
-                let free = memory::megabytes(too_small.limit);
-                observer(Event::Message(&format!("warning: {SAFETY} of the free memory is {free}; {too_small}")));
+        let limit = if set > 0 { Some(set) } else { self.allowance.as_ref().map(|allowance| allowance.bytes) };
+        match (MemoryPlan::fitting(&workload, limit, had), &self.allowance) {
+            (Err(too_small), Some(allowance)) if set == 0 => {
+                observer(Event::Message(&format!("warning: {allowance}; {too_small}")));
                 Ok(*too_small.smallest)
             }
-            plan => Ok(plan?),
+            (plan, _) => Ok(plan?),
         }
     }
 
