@@ -8,7 +8,7 @@ mod synthetic;
 use candle_core::{DType, Device, Tensor};
 use grpo_2048::grpo::{self, Optimizer};
 use grpo_2048::policy::kernels::Scoring;
-use grpo_2048::policy::{Adapters, Policy, device_memory, examine_cuda, open_device};
+use grpo_2048::policy::{Adapters, CHUNK, Drawing, Policy, device_memory, examine_cuda, open_device};
 
 use synthetic::{COMPLETION, ROWS, batch, config, ids, policy, shape};
 
@@ -101,6 +101,52 @@ fn decoding_with_a_cache_is_that_of_the_processor() {
         };
         let found = difference(&decoded(&Device::Cpu), &decoded(&gpu));
         assert!(found < 1e-4, "{family}: logits of decoding differ by {found}");
+    }
+}
+
+#[test]
+fn tokens_drawn_on_the_gpu_are_those_that_their_numbers_fall_on() {
+    let Some(gpu) = gpu() else { return };
+    let prompts = [ids(0, 20), ids(7, 11)];
+    let prompts: Vec<&[u32]> = prompts.iter().map(Vec::as_slice).collect();
+    let drawing = Drawing { copies: 3, longest: 2 * CHUNK + 4, temperature: 0.9 };
+    for (family, qkv_bias, qk_norm) in FAMILIES {
+        let [here, there] = [&Device::Cpu, &gpu].map(|device| policy(&shape(qkv_bias, qk_norm), &config(8), device));
+        let weights = there.decoder().snapshot().unwrap();
+        let mut batch = there.decoder().device_batch(&weights, &prompts, drawing).unwrap().expect("a supported shape");
+        let mut cache = here.decoder().new_cache(2, 20 + drawing.longest).unwrap();
+        let logits = here.decoder().prefill(&prompts, &mut cache).unwrap();
+        cache.expand(3).unwrap();
+        let mut logits = logits.index_select(&Tensor::new(&[0u32, 0, 0, 1, 1, 1], &Device::Cpu).unwrap(), 0).unwrap();
+        // The first token runs as it comes, the others from a recording; then again with fewer rows.
+        for (number, count) in [CHUNK, CHUNK, 4].into_iter().enumerate() {
+            if number == 2 {
+                let order = batch.keep(&[1, 4, 5]).unwrap();
+                cache.select(&order).unwrap();
+                let order: Vec<u32> = order.iter().map(|row| *row as u32).collect();
+                logits = logits.index_select(&Tensor::new(order, &Device::Cpu).unwrap(), 0).unwrap();
+            }
+            let uniforms: Vec<f64> =
+                (0..batch.rows() * count).map(|i| ((i * 7919 + number * 104_729) % 1000) as f64 / 1000.0).collect();
+            batch.enqueue(count, &uniforms).unwrap();
+            let drawn = batch.collect().unwrap().unwrap();
+            for place in 0..count {
+                let expected = candle_nn::ops::log_softmax(&(&logits / 0.9).unwrap(), 1).unwrap();
+                let tokens: Vec<u32> = drawn.tokens.iter().map(|row| row[place].expect("finite logits")).collect();
+                for (row, logps) in expected.to_vec2::<f32>().unwrap().into_iter().enumerate() {
+                    let (token, uniform) = (tokens[row] as usize, uniforms[row * count + place]);
+                    let found = drawn.logprobs[row][place];
+                    assert!((found - logps[token]).abs() < 1e-3, "{family}: {found} is not {}", logps[token]);
+                    let below: f64 = logps[..token].iter().map(|logp| f64::from(*logp).exp()).sum();
+                    let above = below + f64::from(logps[token]).exp();
+                    assert!(
+                        below - 1e-3 <= uniform && uniform <= above + 1e-3,
+                        "{family}: {uniform}, {below}..{above}"
+                    );
+                }
+                logits = here.decoder().step(&Tensor::new(tokens, &Device::Cpu).unwrap(), &mut cache).unwrap();
+            }
+        }
     }
 }
 
