@@ -252,7 +252,10 @@ template <typename T> __device__ void attend(Attend p) {
         top[thread] = -INFINITY;
         total[thread] = 0.0f;
     }
-    // Values: a thread a dimension; two dimensions of heads wider than the block.
+    // Values: a thread a dimension. Heads wider than the block have two dimensions a thread; of narrow ones several
+    // copies fit beside each other, which take turns with the slots.
+    const u32 copies = max(ATTEND_THREADS / p.head, 1u), copy = p.head < ATTEND_THREADS ? thread / p.head : 0;
+    const u32 column = p.head < ATTEND_THREADS ? thread % p.head : thread;
     float mixed[LARGEST_HEAD / ATTEND_THREADS][GROUP];
 #pragma unroll
     for (int d = 0; d < LARGEST_HEAD / ATTEND_THREADS; d++) {
@@ -286,17 +289,33 @@ template <typename T> __device__ void attend(Attend p) {
         const u32 begin_slot = max(tile, from), end_slot = min(tile + ATTEND_THREADS, to);
 #pragma unroll
         for (int part = 0; part < LARGEST_HEAD / ATTEND_THREADS; part++) {
-            const u32 d = part * ATTEND_THREADS + thread;
-            if (d >= p.head) break;
+            const u32 d = part * ATTEND_THREADS + column;
+            if (d >= p.head || copy >= copies) break;
 #pragma unroll
             for (int g = 0; g < GROUP; g++) mixed[part][g] *= shrink[g];
-            for (u32 s = begin_slot; s < end_slot; s++) {
+            for (u32 s = begin_slot + copy; s < end_slot; s += copies) {
                 const float value = widen(values[(u64)s * p.head + d]);
 #pragma unroll
                 for (int g = 0; g < GROUP; g++) mixed[part][g] += scores[g][s - tile] * value;
             }
         }
         __syncthreads();
+    }
+    // The queries are not needed any more: their place takes the copies' sums, a row a copy.
+    if (copies > 1) {
+        float(*sums)[LARGEST_HEAD] = query;
+        for (u32 g = 0; g < served; g++) {
+            float mine = 0.0f;
+#pragma unroll
+            for (int i = 0; i < GROUP; i++) mine = i == (int)g ? mixed[0][i] : mine;
+            __syncthreads();
+            sums[0][thread] = copy < copies ? mine : 0.0f;
+            __syncthreads();
+            float sum = 0.0f;
+            for (u32 other = 0; other < copies; other++) sum += sums[0][other * p.head + column];
+#pragma unroll
+            for (int i = 0; i < GROUP; i++) mixed[0][i] = i == (int)g ? sum : mixed[0][i];
+        }
     }
     const u64 stride = p.head + 2;
     float* partial = reinterpret_cast<float*>(p.partial);
