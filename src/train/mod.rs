@@ -25,7 +25,7 @@ use crate::config::Config;
 use crate::evaluation::{report_boards, selection_boards};
 use crate::grpo::{self, Division, LearnError, Optimizer};
 use crate::metrics::{EvaluationRecord, Event, RunHeader, StepRecord};
-use crate::policy::{Decoder, Policy, PolicyError};
+use crate::policy::{Decoder, Policy, PolicyError, device_name};
 use crate::program::Program;
 use crate::prompt::{PromptError, PromptSet};
 use crate::rollout::RolloutError;
@@ -248,7 +248,7 @@ impl Run<'_> {
             model: self.config.model.model.clone(),
             parameters: self.policy.decoder().config().parameters(),
             trainable: weights(&mut self.policy.trainable().values().map(|var| var.elem_count())),
-            device: self.config.model.device.clone(),
+            device: device_name(self.policy.decoder().device()),
             max_steps: self.config.train.max_steps,
             resumed_from: progress.state.global_step,
             groups: self.config.rollout.groups,

@@ -83,7 +83,8 @@ impl<'a> Panel<'a> {
     /// Lines of exactly the width of the board.
     fn lines(&self, size: TileSize) -> Vec<String> {
         let width = size.board_columns();
-        let mut lines = vec![fitted(&Stream::Stdout.style().bold().apply_to(&self.contestant.name).to_string(), width)];
+        let name = Stream::Stdout.style().bold().apply_to(ending(&self.contestant.name, width)).to_string();
+        let mut lines = vec![fitted(&name, width)];
         match &self.game {
             Some(game) => {
                 let moved = format!("move {:>4} {}", self.move_number, self.last);
@@ -110,6 +111,16 @@ pub fn frame(panels: &[Panel<'_>], layout: Layout) -> String {
         cells.join(&" ".repeat(GAP)) + "\n"
     };
     (0..rows).map(row).collect()
+}
+
+/// The last `width` columns of a path: its directories say less than its name.
+fn ending(path: &str, width: usize) -> String {
+    if measure_text_width(path) <= width {
+        return path.to_owned();
+    }
+    let mut rest = path.chars();
+    while measure_text_width(rest.as_str()) + 3 > width && rest.next().is_some() {}
+    format!("...{}", rest.as_str())
 }
 
 /// The text in exactly `width` columns.
@@ -168,7 +179,7 @@ mod tests {
             for words in [format!("score {:>6}", expected.score), expected.max_tile.to_string(), "game_over".into()] {
                 assert!(last.contains(&words), "{words} in {last}");
             }
-            assert!(last.contains("rejected: no function") && last.contains("a/very/long"), "{last}");
+            assert!(last.contains("rejected: no function") && last.contains("is/broken.py"), "{last}");
         }
     }
 }
