@@ -104,7 +104,7 @@ fn device_and_model(config: &Config) -> Vec<Finding> {
     };
     vec![
         Finding::ok("device", policy::device_name(&device)),
-        machine::precision(!matches!(device, Device::Cpu)),
+        machine::precision(config.model.precision, &device),
         model(config, &device),
     ]
 }

@@ -153,7 +153,7 @@ impl Run<'_> {
     ) -> Result<Summary, TrainError> {
         let plan = self.plan(None, observer)?;
         let dir = RunDir::create(self.config, about)?;
-        let optimizer = Optimizer::new(self.policy.trainable(), &self.config.grpo)?;
+        let optimizer = self.optimizer()?;
         let state = TrainerState { max_steps: self.config.train.max_steps, ..TrainerState::default() };
         let reference = self.reference()?;
         let guard = Guard::new(&self.config.guard, &[]);
@@ -163,7 +163,7 @@ impl Run<'_> {
     /// Goes on with the run in `path` from its newest checkpoint.
     pub fn resume(mut self, path: &Path, observer: &mut dyn FnMut(Event<'_>)) -> Result<Summary, TrainError> {
         let (dir, newest) = RunDir::reopen(path, self.config)?;
-        let mut optimizer = Optimizer::new(self.policy.trainable(), &self.config.grpo)?;
+        let mut optimizer = self.optimizer()?;
         // Before the trained weights are put back: the reference is what the run started from.
         let reference = self.reference()?;
         let mut state = checkpoint::load(&newest, self.policy, &mut optimizer, self.config.train.seed)?;
@@ -171,6 +171,11 @@ impl Run<'_> {
         let guard = Guard::new(&self.config.guard, &state.log_history);
         let plan = self.plan(state.division, observer)?;
         self.go(Progress { dir, optimizer, reference, state, guard, plan }, observer)
+    }
+
+    fn optimizer(&self) -> Result<Optimizer, TrainError> {
+        let optimizer = Optimizer::new(self.policy.trainable(), &self.config.grpo)?;
+        Ok(optimizer.in_precision(self.policy.decoder().precision()))
     }
 
     fn reference(&self) -> Result<Option<Reference>, TrainError> {
@@ -219,6 +224,8 @@ impl Run<'_> {
             prompt: self.prompts.prompts().iter().map(|prompt| prompt.ids.len()).max().unwrap_or(0),
             config: self.config,
             cores: grpo::cores(decoder.device()),
+            precision: decoder.precision(),
+            kernels: decoder.kernels(),
         };
         let set = self.config.train.memory_mib << 20;
         let found = self.free_memory.filter(|_| decoder.device().is_cpu()).map(|free| (SAFETY * free as f64) as u64);

@@ -23,6 +23,8 @@ struct Lesson<'a> {
     episodes: &'a Groups<Episode>,
     advantages: &'a Groups<f32>,
     elites: Vec<Elite>,
+    /// Of the step.
+    seed: Seed,
 }
 
 impl Run<'_> {
@@ -50,7 +52,7 @@ impl Run<'_> {
         let rewards = self.rewards(seed, episodes, &mut record);
         let advantages = grpo::advantages(&rewards, &self.config.grpo);
         let elites = self.imitated(&progress.state.elites, step, seed);
-        let lesson = Lesson { prompts: &prompts, episodes, advantages: &advantages, elites };
+        let lesson = Lesson { prompts: &prompts, episodes, advantages: &advantages, elites, seed };
         let entropy = self.update(progress, &lesson, &mut record, observer)?;
 
         let mut elites = progress.state.elites.clone();
@@ -151,6 +153,14 @@ impl Run<'_> {
                     progress.state.division = Some(stats.division);
                 }
                 record.elites_imitated = lesson.elites.len();
+                if stats.overflowed > 0 {
+                    let scale = progress.optimizer.loss_scale();
+                    observer(Event::Message(&format!(
+                        "step {}: the gradient left the range of f16, {} of {} updates moved nothing; the loss is now \
+                         scaled by {scale}",
+                        record.step, stats.overflowed, config.num_iterations
+                    )));
+                }
             }
             None => observer(Event::Message(&format!(
                 "step {}: no update, no completion is better than its group",
@@ -181,6 +191,10 @@ impl Run<'_> {
         let batch = Batch::new(lesson.prompts, completions, lesson.advantages.clone(), &self.config.rollout, config)
             .with_demonstrations(&demonstrations, config.elite_coef)
             .divided(division);
+        let batch = match self.policy.dropout() > 0.0 {
+            true => batch.with_dropout(lesson.seed.child(Purpose::Dropout, 0)),
+            false => batch,
+        };
         let Some(reference) = reference else { return Ok(batch) };
         let decoder = match reference {
             Reference::AdaptersOff => self.policy.decoder(),

@@ -33,7 +33,8 @@ fn config(lora_r: usize) -> Config {
 
 fn workload<'a>(shape: &'a DecoderConfig, config: &'a Config, cores: usize) -> Workload<'a> {
     let trained = if config.model.lora_r > 0 { 4_884_480 } else { shape.parameters() };
-    Workload { shape, trained, prompt: 170, config, cores }
+    let (precision, kernels) = (Precision::F32, Kernels::Fused);
+    Workload { shape, trained, prompt: 170, config, cores, precision, kernels }
 }
 
 /// Divisions under ever smaller limits, each once, and the limit below which nothing fits.
