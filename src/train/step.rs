@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::config::GrpoConfig;
 use crate::groups::Groups;
 use crate::grpo::{self, Batch, Demonstration, Division};
-use crate::metrics::{Activity, Event, Period, Player, StepRecord};
+use crate::metrics::{Activity, Event, Period, Player, StepRecord, shortest};
 use crate::policy::Adapters;
 use crate::prompt::Prompt;
 use crate::reward;
@@ -212,7 +212,7 @@ fn log_completions(dir: &RunDir, step: usize, lesson: &Lesson<'_>) -> Result<(),
     for (index, (episode, advantage)) in episodes.items().iter().zip(advantages.items()).enumerate() {
         let prompt = &lesson.prompts[index / episodes.size()];
         let parts: serde_json::Map<String, serde_json::Value> =
-            episode.reward.parts.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
+            episode.reward.parts.iter().map(|(name, value)| ((*name).to_owned(), shortest(*value).into())).collect();
         let line = serde_json::json!({
             "step": step,
             "index": index,
@@ -221,9 +221,9 @@ fn log_completions(dir: &RunDir, step: usize, lesson: &Lesson<'_>) -> Result<(),
             "completion": episode.completion.text,
             "tokens": episode.completion.ids.len(),
             "finish": episode.completion.finish,
-            "reward": episode.reward.value,
+            "reward": shortest(episode.reward.value),
             "reward_parts": parts,
-            "advantage": advantage,
+            "advantage": shortest(*advantage),
             "program": episode.program.as_ref().ok().map(|program| hall_of_fame::hex(&program.digest())),
             "evaluation": episode.evaluation,
             "digest": episode.evaluation.digest(),
@@ -244,7 +244,7 @@ fn log_replays(dir: &RunDir, step: usize, replays: &[Replayed]) -> Result<(), Tr
         let line = serde_json::json!({
             "step": step,
             "program": program,
-            "reward": reward,
+            "reward": shortest(*reward),
             "evaluation": evaluation,
             "digest": evaluation.digest(),
         });
