@@ -60,8 +60,17 @@ fn an_update_takes_what_the_plan_says() {
         let config = config(lora_r);
         let policy = policy(&shape, &config, &Device::Cpu);
         let trained = policy.trainable().values().map(|var| var.elem_count()).sum();
-        let workload =
-            Workload { shape: &shape, trained, prompt: PROMPT, config: &config, cores: 1, place: Place::Host };
+        let (precision, kernels) = (policy.decoder().precision(), policy.decoder().kernels());
+        let workload = Workload {
+            shape: &shape,
+            trained,
+            prompt: PROMPT,
+            config: &config,
+            cores: 1,
+            place: Place::Host,
+            precision,
+            kernels,
+        };
         for (micro_batch, activations, logit_bytes) in [
             (8, Activations::Kept, 64 << 20),
             (2, Activations::Kept, 64 << 20),

@@ -108,7 +108,7 @@ fn device_and_model(config: &Config) -> Vec<Finding> {
     let why = if fallback.is_some() { ": no GPU can be used" } else { "" };
     vec![
         Finding::ok("device", format!("{}{chosen}{why}", policy::device_name(&device))),
-        machine::precision(!matches!(device, Device::Cpu)),
+        machine::precision(config.model.precision, &device),
         model(config, &device),
     ]
 }

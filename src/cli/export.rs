@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 
 use super::options::{Flags, SourceArgs};
-use super::{CliError, loading, output};
+use super::{CliError, loading, output, runs};
 use crate::config::Config;
 use crate::files;
 use crate::metrics::Console;
@@ -112,12 +112,7 @@ impl ExportArgs {
                 .add("adapter", self.adapter.as_ref().map(|path| path.display().to_string()));
             return self.source.resolve(&flags);
         };
-        let run = match run.as_os_str() == "latest" {
-            true => run_dir::latest_run().ok_or_else(|| {
-                CliError::user(format!("--run latest: no run with a checkpoint in {}", run_dir::RUNS))
-            })?,
-            false => run.clone(),
-        };
+        let run = runs::named("--run", run)?;
         let checkpoint = run_dir::latest_checkpoint(&run).ok_or_else(|| {
             CliError::user_hint(
                 format!("--run {}: no run with a checkpoint there", run.display()),

@@ -6,7 +6,7 @@ use std::sync::Once;
 use super::{CliError, near};
 use crate::config::Config;
 use crate::metrics::Console;
-use crate::policy::{self, Device, Location, Policy, PolicyError};
+use crate::policy::{self, Device, Location, Policy, PolicyError, Precision};
 use crate::prompt::{PromptError, PromptKind, PromptSet};
 use crate::seed::{Purpose, Seed};
 
@@ -64,11 +64,18 @@ pub fn policy_shown(config: &Config, device: &Device, console: &Console) -> Resu
     drop(wait);
     let adapter = match config.model.adapter.as_str() {
         "" => String::new(),
-        adapter => format!(", with the adapter {adapter}"),
+        adapter => match loaded.dropout() {
+            0.0 => format!(", with the adapter {adapter}"),
+            dropout => format!(", with the adapter {adapter} (lora_dropout {dropout})"),
+        },
+    };
+    let format = match loaded.decoder().precision() {
+        Precision::F32 => String::new(),
+        half => format!(" in {half}"),
     };
     let place = Location::of(&config.model).map(|place| place.to_string()).unwrap_or_default();
     let millions = loaded.decoder().config().parameters() as f64 / 1e6;
-    console.print(&format!("model: {name}, {millions:.1} M weights, from {place}{adapter}"));
+    console.print(&format!("model: {name}, {millions:.1} M weights{format}, from {place}{adapter}"));
     Ok(loaded)
 }
 

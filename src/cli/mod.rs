@@ -27,6 +27,7 @@ mod play;
 mod playing;
 mod preflight;
 mod report;
+mod runs;
 mod score;
 mod sft;
 mod step_trace;

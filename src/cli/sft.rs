@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::options::{Flags, SourceArgs};
 use super::{CliError, interrupt, loading, output};
-use crate::config::Config;
+use crate::config::{Config, Precision};
 use crate::metrics::{Console, duration};
 use crate::policy::Device;
 use crate::seed::Seed;
@@ -128,6 +128,11 @@ impl SftArgs {
 /// The model that was named; none where the built-in one is to be made from nothing.
 fn learner(config: &Config, device: &Device, console: &Console) -> Result<Option<Learner>, CliError> {
     if config.model.model == "builtin" {
+        if !matches!(config.model.precision, Precision::Auto | Precision::F32) {
+            let message =
+                "model.precision: found a half format, expected auto or f32: the built-in model is made in f32";
+            return Err(CliError::user_hint(message, "name another model with --model, or leave the key away"));
+        }
         return Ok(None);
     }
     let policy = loading::policy_shown(config, device, console)?;

@@ -10,7 +10,7 @@ use super::gpu_watch::GpuWatch;
 use super::memory::Memory;
 use super::options::{Flags, SourceArgs, WorkerArgs};
 use super::step_trace::TraceArgs;
-use super::{CliError, EXIT_CODES, interrupt, loading, output, playing, preflight, report};
+use super::{CliError, EXIT_CODES, interrupt, loading, output, playing, preflight, report, runs};
 use crate::arena::Rules;
 use crate::config::Config;
 use crate::metrics::{Console, Event, JsonlSink, Show, Sink, SinkError, Sinks, TensorBoardSink, TerminalSink};
@@ -190,14 +190,9 @@ impl TrainArgs {
     /// The run to go on with, if one was asked for.
     fn resumed(&self) -> Result<Option<PathBuf>, CliError> {
         let Some(asked) = &self.run.resume else { return Ok(None) };
-        let path = match (asked.as_os_str() == "latest", &self.run.output_dir) {
+        let path = match (runs::is_latest(asked), &self.run.output_dir) {
             (true, Some(output_dir)) => output_dir.clone(),
-            (true, None) => run_dir::latest_run().ok_or_else(|| {
-                CliError::user_hint(
-                    format!("--resume: no run with a checkpoint in {}", run_dir::RUNS),
-                    "name the directory, as in --resume DIR, or start without --resume",
-                )
-            })?,
+            (true, None) => runs::named("--resume", asked)?,
             (false, Some(output_dir)) if output_dir != asked => {
                 return Err(CliError::user_hint(
                     format!("--output-dir {} with --resume {}", output_dir.display(), asked.display()),

@@ -28,6 +28,8 @@ impl Config {
 
 fn model(model: &ModelConfig) -> Result<(), ConfigError> {
     positive("model.lora_alpha", model.lora_alpha)?;
+    let dropout = model.lora_dropout;
+    require((0.0..1.0).contains(&dropout), "model.lora_dropout", dropout, "expected 0 to below 1; 0 drops nothing")?;
     let targets = &model.lora_target_modules;
     let right = !targets.is_empty() && targets.iter().all(|target| LORA_TARGETS.contains(&target.as_str()));
     let rule = format!("expected a list of {}", LORA_TARGETS.join(", "));

@@ -121,10 +121,7 @@ impl Layers {
 
     /// The checked configuration.
     pub fn resolve(self) -> Result<Config, ConfigError> {
-        let config: Config = Config::deserialize(Value::Table(self.merged)).map_err(|error| ConfigError::Syntax {
-            origin: "configuration".into(),
-            message: error.to_string().trim_end().replace('\n', " "),
-        })?;
+        let config = Config::deserialize(Value::Table(self.merged)).map_err(|error| refused(&error.to_string()))?;
         config.check()?;
         Ok(config)
     }
@@ -150,6 +147,25 @@ fn merge(base: &mut Table, layer: Table, origin: &str, path: &str) -> Result<(),
         }
     }
     Ok(())
+}
+
+/// A value that is none of those its key may have, by the words of the parser: ``unknown variant `bf`, expected one of
+/// `auto`, `f32`, ... in `model.precision` ``.
+fn refused(message: &str) -> ConfigError {
+    let message = message.trim_end().replace('\n', " ");
+    let words: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+    let [found, allowed @ .., key] = words.as_slice() else {
+        return ConfigError::Syntax { origin: "configuration".into(), message };
+    };
+    if !message.starts_with("unknown variant") || allowed.is_empty() {
+        return ConfigError::Syntax { origin: "configuration".into(), message };
+    }
+    let hint = nearest(found, allowed.iter().copied()).map(|nearest| format!("; did you mean `{nearest}`?"));
+    ConfigError::Value {
+        key: (*key).into(),
+        found: format!("\"{found}\""),
+        expected: format!("expected one of {}{}", allowed.join(", "), hint.unwrap_or_default()),
+    }
 }
 
 fn unknown(known: &Table, origin: &str, dotted: &str, key: &str) -> ConfigError {

@@ -22,6 +22,20 @@ pub struct Config {
     pub sft: SftConfig,
 }
 
+/// Format of weights and of the products of the layers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Precision {
+    /// What suits the device.
+    Auto,
+    /// 32 bits.
+    F32,
+    /// 16 bits with the range of f32.
+    Bf16,
+    /// 16 bits with a small range.
+    F16,
+}
+
 /// Which model, and what of it is trained. Fields are explained in `default.toml`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -31,9 +45,11 @@ pub struct ModelConfig {
     pub revision: String,
     pub adapter: String,
     pub device: String,
+    pub precision: Precision,
     pub lora_r: usize,
     pub lora_alpha: f64,
     pub use_rslora: bool,
+    pub lora_dropout: f64,
     pub lora_target_modules: Vec<String>,
     pub raw_prompt: bool,
 }

@@ -51,3 +51,29 @@ fn an_unreachable_target_is_refused() {
     layers.assignment("arena.moves_max=500").unwrap();
     assert!(layers.resolve().unwrap_err().to_string().contains("unreachable"));
 }
+
+#[test]
+fn a_misspelt_choice_names_key_choices_and_the_nearest() {
+    let refusal = |assignment: &str| {
+        let mut layers = Layers::default();
+        layers.assignment(assignment).unwrap();
+        layers.resolve().unwrap_err().to_string()
+    };
+    let expected = "model.precision = \"bf61\": expected one of auto, f32, bf16, f16; did you mean `bf16`?";
+    assert_eq!(refusal("model.precision=bf61"), expected);
+    let error = refusal("grpo.lr_scheduler_type=cosinus");
+    assert!(error.starts_with("grpo.lr_scheduler_type = ") && error.ends_with("did you mean `cosine`?"), "{error}");
+    let error = refusal("model.precision=int8");
+    assert!(error.ends_with("expected one of auto, f32, bf16, f16"), "{error}");
+}
+
+#[test]
+fn dropout_is_a_share_below_one() {
+    for (value, holds) in [("0", true), ("0.5", true), ("1", false), ("1.5", false), ("-0.1", false)] {
+        let mut layers = Layers::default();
+        layers.assignment(&format!("model.lora_dropout={value}")).unwrap();
+        let refused = layers.resolve().err().map(|error| error.to_string());
+        assert_eq!(refused.is_none(), holds, "{value}: {refused:?}");
+        assert!(refused.is_none_or(|error| error.contains("model.lora_dropout")), "{value}");
+    }
+}

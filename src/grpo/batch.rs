@@ -3,8 +3,11 @@
 use super::Division;
 use crate::config::{GrpoConfig, LossType, RolloutConfig};
 use crate::groups::Groups;
+use crate::policy::Adapters;
+use crate::policy::kernels::Dropout;
 use crate::prompt::Prompt;
 use crate::rollout::{Completion, FinishReason};
+use crate::seed::{Purpose, Seed};
 
 /// One completion behind its prompt.
 #[derive(Debug, Clone)]
@@ -52,11 +55,15 @@ pub struct Batch {
     reference: Option<Vec<Vec<f32>>>,
     /// Rows of each part, longest rows first.
     parts: Vec<Vec<usize>>,
+    /// Chance of dropout.
+    dropout: Option<Seed>,
 }
 
 /// Rows of similar length as flat arrays, padded on the right to one width. `N` is the number of completion tokens.
 #[derive(Debug)]
 pub(super) struct Part {
+    /// Positions of the rows in the batch.
+    pub rows: Vec<usize>,
     /// `(rows, width)`, without the last token of each row, which is only ever predicted.
     pub ids: Vec<u32>,
     pub shape: (usize, usize),
@@ -114,7 +121,29 @@ impl Batch {
         let rows: Vec<Row> = episodes.into_iter().enumerate().map(row).collect();
         let division = Division::from(config);
         let parts = arrange(&rows, division.micro_batch);
-        Batch { config: config.clone(), temperature: rollout.temperature, division, rows, reference: None, parts }
+        Batch {
+            config: config.clone(),
+            temperature: rollout.temperature,
+            division,
+            rows,
+            reference: None,
+            parts,
+            dropout: None,
+        }
+    }
+
+    /// Has the adapters thinned by dropout, which without this they are not.
+    pub fn with_dropout(mut self, seed: Seed) -> Self {
+        self.dropout = Some(seed);
+        self
+    }
+
+    /// How a part is trained in the given update of the rollout. What is dropped of a row does not depend on the part
+    /// that it is in.
+    pub(super) fn adapters(&self, part: &Part, iteration: usize) -> Adapters {
+        let Some(seed) = self.dropout else { return Adapters::On };
+        let update = seed.child(Purpose::Dropout, iteration as u64);
+        Adapters::Thinned(Dropout::new(part.rows.iter().map(|row| update.child(Purpose::Dropout, *row as u64))))
     }
 
     /// Cuts the batch in another way than the configuration asks for.
@@ -191,6 +220,7 @@ impl Batch {
     fn part(&self, indices: &[usize]) -> Part {
         let width = indices.iter().map(|row| self.rows[*row].ids.len() - 1).max().unwrap_or(0);
         let mut part = Part {
+            rows: indices.to_vec(),
             ids: vec![0; indices.len() * width],
             shape: (indices.len(), width),
             places: Vec::new(),

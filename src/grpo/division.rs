@@ -8,7 +8,7 @@ use crate::policy::Activations;
 use crate::policy::kernels::Scoring;
 
 /// Logits held at once where memory allows it. Larger chunks are no faster.
-const LOGIT_BYTES: usize = 64 << 20;
+pub const LOGIT_BYTES: usize = 64 << 20;
 
 /// How an update is cut into parts. Changes memory and time, not the result beyond rounding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -9,6 +9,7 @@ mod division;
 mod entropy;
 mod gradients;
 mod loss;
+mod loss_scale;
 mod optimizer;
 mod schedule;
 mod update;
@@ -17,7 +18,7 @@ use std::path::PathBuf;
 
 pub use advantage::advantages;
 pub use batch::{Batch, Demonstration};
-pub use division::Division;
+pub use division::{Division, LOGIT_BYTES};
 pub use entropy::EntropyController;
 pub use gradients::{
     Gradients, accumulate, cores, gradients, gradients_by_layer, parallel_parts, parallel_parts_at_most,

@@ -8,12 +8,16 @@ use rayon::prelude::*;
 
 use super::LearnError;
 use super::gradients::Gradients;
+use super::loss_scale::LossScale;
 use crate::config::GrpoConfig;
 use crate::files;
-use crate::policy::{AdamWRates, Moved, device_adamw, device_square_sums};
+use crate::policy::{AdamWRates, Moved, Precision, device_adamw, device_square_sums};
 
 /// Numbers a thread works on at a time. Sums are made of such pieces in order, however many threads there are.
 const PIECE: usize = 1 << 15;
+
+/// Name of the scale of the loss in a state.
+const LOSS_SCALE: &str = "loss_scale";
 
 /// Settings of the optimiser.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -58,6 +62,8 @@ pub struct Optimizer {
     /// Updates made.
     updates: u32,
     moments: BTreeMap<String, Moments>,
+    /// Where gradients pass through f16.
+    loss_scale: Option<LossScale>,
 }
 
 impl Optimizer {
@@ -68,10 +74,23 @@ impl Optimizer {
             .iter()
             .map(|(name, var)| Ok((name.clone(), Moments { mean: zeros(var)?, square: zeros(var)? })))
             .collect::<Result<_, LearnError>>()?;
-        Ok(Optimizer { settings: settings.into(), updates: 0, moments })
+        Ok(Optimizer { settings: settings.into(), updates: 0, moments, loss_scale: None })
     }
 
-    /// One update. Returns the global norm of the gradient before clipping.
+    /// For gradients that pass through layers of this format: those of f16 are scaled, by a factor that follows them.
+    pub fn in_precision(mut self, precision: Precision) -> Self {
+        self.loss_scale = precision.scales_loss().then(LossScale::default);
+        self
+    }
+
+    /// What losses are to be multiplied by before the backward pass.
+    pub fn loss_scale(&self) -> f64 {
+        self.loss_scale.map_or(1.0, |scale| scale.factor())
+    }
+
+    /// One update by gradients of the loss times [`Optimizer::loss_scale`]. Returns the global norm of the gradient
+    /// before clipping, that of the loss itself; none when it left the range of f16: then nothing has moved but the
+    /// scale.
     ///
     /// Refused, with everything left as it was, when a variable has no gradient or a gradient is no finite number.
     pub fn apply(
@@ -79,7 +98,7 @@ impl Optimizer {
         trainable: &BTreeMap<String, Var>,
         gradients: &Gradients,
         learning_rate: f64,
-    ) -> Result<f64, LearnError> {
+    ) -> Result<Option<f64>, LearnError> {
         let missing = |name: &&String| !gradients.contains_key(*name) || !self.moments.contains_key(*name);
         let names: Vec<String> = trainable.keys().filter(missing).cloned().collect();
         if !names.is_empty() {
@@ -88,12 +107,20 @@ impl Optimizer {
         let plain = |name: &String| gradients[name].to_dtype(DType::F32)?.contiguous();
         let all = trainable.keys().map(|name| Ok((name.clone(), plain(name)?)));
         let gradients = all.collect::<candle_core::Result<Gradients>>()?;
-        let norm = global_norm(&gradients)?;
+        let factor = self.loss_scale();
+        let norm = match global_norm(&gradients) {
+            Ok(norm) => norm / factor,
+            Err(error @ LearnError::NotFiniteGradients { .. }) => {
+                let scaled_too_far = self.loss_scale.as_mut().is_some_and(LossScale::shrink);
+                return if scaled_too_far { Ok(None) } else { Err(error) };
+            }
+            Err(error) => return Err(error),
+        };
         self.updates += 1;
         let AdamW { beta1, beta2, epsilon, max_grad_norm, .. } = self.settings;
         let corrected = |beta: f64| 1.0 - beta.powi(self.updates as i32);
         let rates = AdamWRates {
-            scale: (max_grad_norm / (norm + 1e-6)).min(1.0),
+            scale: (max_grad_norm / (norm + 1e-6)).min(1.0) / factor,
             beta1,
             beta2,
             rate: learning_rate / corrected(beta1),
@@ -101,7 +128,10 @@ impl Optimizer {
             epsilon,
         };
         self.step(trainable, &gradients, &rates, learning_rate)?;
-        Ok(norm)
+        if let Some(scale) = &mut self.loss_scale {
+            scale.grow();
+        }
+        Ok(Some(norm))
     }
 
     fn step(
@@ -137,7 +167,8 @@ impl Optimizer {
         Ok(())
     }
 
-    /// Everything but the settings, by name: `exp_avg.{variable}`, `exp_avg_sq.{variable}` and `step`. A copy.
+    /// Everything but the settings, by name: `exp_avg.{variable}`, `exp_avg_sq.{variable}`, `step`, and `loss_scale`
+    /// where there is one. A copy.
     pub fn state(&self) -> Result<BTreeMap<String, Tensor>, LearnError> {
         let mut state = BTreeMap::new();
         for (name, Moments { mean, square }) in &self.moments {
@@ -145,6 +176,9 @@ impl Optimizer {
             state.insert(format!("exp_avg_sq.{name}"), square.copy()?);
         }
         state.insert("step".into(), Tensor::new(&[self.updates], &Device::Cpu)?);
+        if let Some(scale) = self.loss_scale {
+            state.insert(LOSS_SCALE.into(), Tensor::new(&scale.to_state(), &Device::Cpu)?);
+        }
         Ok(state)
     }
 
@@ -166,6 +200,15 @@ impl Optimizer {
             let mean = take(format!("exp_avg.{name}"), mean)?;
             let square = take(format!("exp_avg_sq.{name}"), square)?;
             moments.insert(name.clone(), Moments { mean, square });
+        }
+        // A run that goes on in another precision begins with a scale of its own, or needs none.
+        if let (Some(scale), Some(saved)) = (&mut self.loss_scale, state.get(LOSS_SCALE)) {
+            let saved = saved.to_vec1::<f64>()?;
+            *scale = LossScale::from_state(&saved).ok_or_else(|| LearnError::State {
+                name: LOSS_SCALE.into(),
+                found: format!("{saved:?}"),
+                expected: "a power of two, and the updates since it was changed".into(),
+            })?;
         }
         self.updates = updates.to_vec1::<u32>()?[0];
         self.moments = moments;
@@ -342,7 +385,7 @@ mod tests {
             let trainable = one(&[1.0, -2.0, 0.5, 3.0], dtype);
             let mut optimizer = Optimizer::new(&trainable, SETTINGS).unwrap();
             for (gradient_values, expected) in gradients.iter().zip(expected) {
-                optimizer.apply(&trainable, &gradient(gradient_values), 0.1).unwrap();
+                optimizer.apply(&trainable, &gradient(gradient_values), 0.1).unwrap().unwrap();
                 for (found, expected) in values(&trainable).iter().zip(expected) {
                     assert!((found - expected).abs() < 2e-6, "{dtype:?}: {found} is not {expected}");
                 }
@@ -356,7 +399,7 @@ mod tests {
         let trainable = one(&[0.0; 4], DType::F32);
         let settings = AdamW { beta1: 0.0, beta2: 0.0, epsilon: 1.0, weight_decay: 0.0, max_grad_norm: 1.0 };
         let mut optimizer = Optimizer::new(&trainable, settings).unwrap();
-        assert_eq!(optimizer.apply(&trainable, &gradient(&[3.0, 4.0, 0.0, 0.0]), 1.0).unwrap(), 5.0);
+        assert_eq!(optimizer.apply(&trainable, &gradient(&[3.0, 4.0, 0.0, 0.0]), 1.0).unwrap(), Some(5.0));
         for (found, expected) in values(&trainable).iter().zip([-0.6 / 1.6, -0.8 / 1.8, 0.0, 0.0]) {
             assert!((found - expected).abs() < 1e-6, "{found} is not {expected}");
         }
@@ -389,6 +432,68 @@ mod tests {
         restored.restore(&path).unwrap();
         restored.apply(&resumed, &second, 0.1).unwrap();
         assert_eq!(values(&unbroken), values(&resumed));
+    }
+
+    /// An optimiser for f16, and what it has to work with: the gradient of the loss, times the scale.
+    fn scaled(values: &[f32], scale: f64) -> Gradients {
+        gradient(&values.iter().map(|value| value * scale as f32).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_scaled_gradient_moves_what_the_gradient_itself_moves_bit_for_bit() {
+        let (plain, scaled_ones) = (one(&[1.0, -2.0, 0.5, 3.0], DType::F32), one(&[1.0, -2.0, 0.5, 3.0], DType::F32));
+        let mut optimizer = Optimizer::new(&plain, SETTINGS).unwrap().in_precision(Precision::Bf16);
+        let mut scaling = Optimizer::new(&scaled_ones, SETTINGS).unwrap().in_precision(Precision::F16);
+        assert_eq!((optimizer.loss_scale(), scaling.loss_scale()), (1.0, 65_536.0));
+        for values in [[0.1, -0.2, 0.3, 0.0], [-0.4, 0.1, 0.2, 0.05]] {
+            let norm = optimizer.apply(&plain, &gradient(&values), 0.1).unwrap();
+            assert_eq!(scaling.apply(&scaled_ones, &scaled(&values, 65_536.0), 0.1).unwrap(), norm);
+        }
+        assert_eq!(values(&plain), values(&scaled_ones));
+    }
+
+    #[test]
+    fn a_gradient_beyond_f16_moves_nothing_and_halves_the_scale_which_a_checkpoint_keeps() {
+        let trainable = one(&[1.0; 4], DType::F32);
+        let mut optimizer = Optimizer::new(&trainable, SETTINGS).unwrap().in_precision(Precision::F16);
+        let broken = gradient(&[f32::INFINITY, 0.0, 0.0, 0.0]);
+        assert_eq!(optimizer.apply(&trainable, &broken, 0.1).unwrap(), None);
+        assert_eq!((optimizer.loss_scale(), values(&trainable)), (32_768.0, vec![1.0; 4]));
+        let good = |optimizer: &mut Optimizer, trainable: &BTreeMap<String, Var>| {
+            let scale = optimizer.loss_scale();
+            optimizer.apply(trainable, &scaled(&[0.1, 0.2, -0.3, 0.4], scale), 0.1).unwrap().unwrap()
+        };
+        for _ in 0..60 {
+            good(&mut optimizer, &trainable);
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("optimizer.safetensors");
+        optimizer.save(&path).unwrap();
+        let resumed = BTreeMap::from([("w".to_owned(), Var::from_tensor(&trainable["w"].copy().unwrap()).unwrap())]);
+        let mut restored = Optimizer::new(&resumed, SETTINGS).unwrap().in_precision(Precision::F16);
+        restored.restore(&path).unwrap();
+        for (optimizer, trainable) in [(&mut optimizer, &trainable), (&mut restored, &resumed)] {
+            for _ in 0..39 {
+                good(optimizer, trainable);
+            }
+            assert_eq!(optimizer.loss_scale(), 32_768.0);
+            good(optimizer, trainable);
+            assert_eq!(optimizer.loss_scale(), 65_536.0);
+        }
+        assert_eq!(values(&trainable), values(&resumed));
+        // In f32 the same file is read, and nothing is scaled.
+        let mut in_f32 = Optimizer::new(&resumed, SETTINGS).unwrap();
+        in_f32.restore(&path).unwrap();
+        assert_eq!(in_f32.loss_scale(), 1.0);
+    }
+
+    #[test]
+    fn a_gradient_that_no_scale_mends_is_an_error() {
+        let trainable = one(&[1.0; 4], DType::F32);
+        let mut optimizer = Optimizer::new(&trainable, SETTINGS).unwrap().in_precision(Precision::F16);
+        let broken = gradient(&[f32::NAN, 0.0, 0.0, 0.0]);
+        let tries = (0..40).take_while(|_| optimizer.apply(&trainable, &broken, 0.1).is_ok()).count();
+        assert_eq!((tries, values(&trainable)), (16, vec![1.0; 4]));
     }
 
     #[test]

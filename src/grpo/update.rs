@@ -14,7 +14,7 @@ use super::{Batch, Clip, Division, LearnError, Optimizer, clipped_surrogate, k3}
 pub struct UpdateStats {
     /// Value of the loss.
     pub loss: f64,
-    /// Global norm of the gradient before clipping.
+    /// Global norm of the gradient before clipping, of the updates that moved something.
     pub grad_norm: f64,
     /// Mean entropy of the policy, in nats.
     pub entropy: f64,
@@ -30,6 +30,8 @@ pub struct UpdateStats {
     pub logp_difference_max: f64,
     /// Mean negative log-likelihood of the tokens of demonstrations, in nats; when there are any.
     pub demonstration_nll: Option<f64>,
+    /// Updates that moved nothing because the gradient left the range of f16.
+    pub overflowed: usize,
     /// How the batch was cut in the end; smaller than it was if the device ran out of memory.
     pub division: Division,
 }
@@ -64,6 +66,15 @@ impl Sums {
     }
 }
 
+/// How one pass over a batch differs from another.
+#[derive(Debug, Clone, Copy)]
+struct Round {
+    /// Which update of the rollout it is for.
+    iteration: usize,
+    /// What the loss is multiplied by before the backward pass.
+    loss_scale: f64,
+}
+
 /// Learns from `batch`: `num_iterations` updates at `learning_rate`. `progress` is told parts done and parts in all.
 ///
 /// A batch in which no completion is better or worse than its group moves nothing and gives no statistics.
@@ -84,8 +95,9 @@ pub fn update(
         return Err(LearnError::NoReference { beta: batch.config.beta });
     }
     let (iterations, mut division) = (batch.config.num_iterations, batch.division);
-    let (mut all, mut first, mut grad_norm) = (Sums::default(), None, 0.0);
+    let (mut all, mut first, mut norms) = (Sums::default(), None, Vec::new());
     for iteration in 0..iterations {
+        let round = Round { iteration, loss_scale: optimizer.loss_scale() };
         let mut attempt = |division| {
             let batch = batch.clone().divided(division);
             let parts: Vec<Part> = batch.parts().map(|(_, part)| part).collect();
@@ -94,7 +106,7 @@ pub fn update(
                 done += 1;
                 progress(done, parts.len() * iterations);
             };
-            pass(policy, &batch, &parts, &mut took)
+            pass(policy, &batch, (&parts, round), &mut took)
         };
         let vocabulary = policy.decoder().config().vocab_size;
         let smaller = |division: Division| division.smaller(&batch.config, vocabulary);
@@ -103,14 +115,14 @@ pub fn update(
         if !sums.loss.is_finite() {
             return Err(LearnError::NotFiniteLoss { loss: sums.loss });
         }
-        grad_norm += optimizer.apply(policy.trainable(), &sum, learning_rate)?;
+        norms.extend(optimizer.apply(policy.trainable(), &sum, learning_rate)?);
         all.add(&sums);
         first.get_or_insert(sums);
     }
     let (first, updates) = (first.unwrap_or_default(), iterations as f64);
     Ok(Some(UpdateStats {
         loss: all.loss / updates,
-        grad_norm: grad_norm / updates,
+        grad_norm: norms.iter().sum::<f64>() / norms.len().max(1) as f64,
         entropy: all.entropy / all.tokens,
         kl: batch.has_reference().then_some(all.kl / all.tokens),
         clip_ratio_low: all.low / all.tokens,
@@ -118,6 +130,7 @@ pub fn update(
         logp_difference_mean: first.difference / first.tokens,
         logp_difference_max: first.difference_max,
         demonstration_nll: (all.demonstrated > 0.0).then(|| all.nll / all.demonstrated),
+        overflowed: iterations - norms.len(),
         division,
     }))
 }
@@ -126,11 +139,11 @@ pub fn update(
 fn pass(
     policy: &Policy,
     batch: &Batch,
-    parts: &[Part],
+    (parts, round): (&[Part], Round),
     took: &mut dyn FnMut(),
 ) -> Result<(Sums, Gradients), LearnError> {
     let (mut sums, mut sum) = (Sums::default(), Gradients::new());
-    let work = |part: &Part| part_pass(policy, batch, part);
+    let work = |part: &Part| part_pass(policy, batch, part, round);
     let at_once = batch.division.at_once;
     parallel_parts_at_most(at_once, policy.decoder().device(), parts, work, |(part_sums, part_gradients)| {
         sums.add(&part_sums);
@@ -142,24 +155,43 @@ fn pass(
 }
 
 /// What to report of a part, and its share of the gradients.
-fn part_pass(policy: &Policy, batch: &Batch, part: &Part) -> Result<(Sums, Gradients), LearnError> {
+fn part_pass(policy: &Policy, batch: &Batch, part: &Part, round: Round) -> Result<(Sums, Gradients), LearnError> {
     let (decoder, trainable) = (policy.decoder(), policy.trainable());
     let ids = tensor(&part.ids, part.shape, decoder.device())?;
+    let adapters = batch.adapters(part, round.iteration);
+    let whole = match (&adapters, round.iteration) {
+        (Adapters::Thinned(_), 0) => Some(whole_logp(decoder, batch, part, &ids)?),
+        _ => None,
+    };
+    let scaled = |loss: Tensor| if round.loss_scale == 1.0 { Ok(loss) } else { loss * round.loss_scale };
     match batch.division.activations {
         Activations::Kept => {
-            let (loss, sums) = part_loss(decoder, batch, part, decoder.hidden(&ids, Adapters::On)?)?;
-            Ok((sums, gradients(&loss, trainable)?))
+            let (loss, sums) = part_loss(decoder, batch, part, (decoder.hidden(&ids, adapters)?, whole))?;
+            Ok((sums, gradients(&scaled(loss)?, trainable)?))
         }
         Activations::Recomputed => {
-            let (hidden, layers) = decoder.hidden_checkpointed(&ids, Adapters::On)?;
-            let (loss, sums) = part_loss(decoder, batch, part, hidden)?;
-            Ok((sums, gradients_by_layer(&loss, layers, trainable)?))
+            let (hidden, layers) = decoder.hidden_checkpointed(&ids, adapters)?;
+            let (loss, sums) = part_loss(decoder, batch, part, (hidden, whole))?;
+            Ok((sums, gradients_by_layer(&scaled(loss)?, layers, trainable)?))
         }
     }
 }
 
-/// A part's share of the loss, differentiable, and what to report of it.
-fn part_loss(decoder: &Decoder, batch: &Batch, part: &Part, hidden: Tensor) -> Result<(Tensor, Sums), LearnError> {
+/// Log-probabilities without dropout, which is how the tokens were sampled.
+fn whole_logp(decoder: &Decoder, batch: &Batch, part: &Part, ids: &Tensor) -> Result<Vec<f32>, LearnError> {
+    let (hidden, _) = decoder.hidden_checkpointed(ids, Adapters::On)?;
+    let (logp, _) = score(decoder, batch, part, hidden.detach())?;
+    Ok(logp.detach().to_vec1()?)
+}
+
+/// A part's share of the loss, differentiable, and what to report of it. `whole`: log-probabilities without dropout,
+/// where there is some.
+fn part_loss(
+    decoder: &Decoder,
+    batch: &Batch,
+    part: &Part,
+    (hidden, whole): (Tensor, Option<Vec<f32>>),
+) -> Result<(Tensor, Sums), LearnError> {
     let (config, device) = (&batch.config, decoder.device());
     let (logp, entropy) = score(decoder, batch, part, hidden)?;
     let (sampled, advantage) = (vector(&part.sampled, device)?, vector(&part.advantage, device)?);
@@ -179,6 +211,7 @@ fn part_loss(decoder: &Decoder, batch: &Batch, part: &Part, hidden: Tensor) -> R
     let loss = loss.sum_all()?;
     let now = logp.detach().to_vec1::<f32>()?;
     let mut sums = observe(part, &now, &old.to_vec1()?, clip);
+    compare(&mut sums, part, whole.as_ref().unwrap_or(&now));
     sums.loss = f64::from(loss.detach().to_scalar::<f32>()?);
     let entropies = entropy.detach().to_vec1::<f32>()?;
     let counts = entropies.iter().zip(&part.weight).filter(|(_, weight)| **weight != 0.0);
@@ -199,15 +232,21 @@ fn observe(part: &Part, now: &[f32], old: &[f32], clip: Clip) -> Sums {
         let (ratio, advantage) = (f64::from(now - old).exp(), part.advantage[token]);
         sums.low += f64::from(u8::from(advantage < 0.0 && ratio < 1.0 - clip.low));
         sums.high += f64::from(u8::from(advantage > 0.0 && ratio > 1.0 + clip.high));
-        let difference = f64::from((now - part.sampled[token]).abs());
-        sums.difference += difference;
-        sums.difference_max = sums.difference_max.max(difference);
         if let Some(reference) = &part.reference {
             let difference = f64::from(reference[token] - now);
             sums.kl += difference.exp() - difference - 1.0;
         }
     }
     sums
+}
+
+/// How far apart sampling and scoring are.
+fn compare(sums: &mut Sums, part: &Part, scored: &[f32]) {
+    for (token, scored) in scored.iter().enumerate().filter(|(token, _)| part.weight[*token] != 0.0) {
+        let difference = f64::from((scored - part.sampled[token]).abs());
+        sums.difference += difference;
+        sums.difference_max = sums.difference_max.max(difference);
+    }
 }
 
 /// Log-probabilities and entropies at completion tokens, both `(N,)`, at the sampling temperature. Prompt positions
@@ -227,7 +266,7 @@ pub fn reference_logprobs(decoder: &Decoder, adapters: Adapters, batch: &Batch) 
     let mut rows = rows.into_iter();
     let work = |part: &Part| {
         let ids = tensor(&part.ids, part.shape, decoder.device())?;
-        let (logp, _) = score(decoder, batch, part, decoder.hidden(&ids, adapters)?)?;
+        let (logp, _) = score(decoder, batch, part, decoder.hidden(&ids, adapters.clone())?)?;
         Ok(logp.detach().to_vec1::<f32>()?)
     };
     parallel_parts_at_most(batch.division.at_once, decoder.device(), &parts, work, |logp| {
@@ -252,7 +291,8 @@ fn tensor<T: WithDType>(values: &[T], shape: impl Into<Shape>, device: &Device) 
 #[cfg(test)]
 pub(super) fn pass_for_tests(policy: &Policy, batch: &Batch) -> Result<(f64, Gradients), LearnError> {
     let parts: Vec<Part> = batch.parts().map(|(_, part)| part).collect();
-    let (sums, sum) = pass(policy, batch, &parts, &mut || ())?;
+    let round = Round { iteration: 0, loss_scale: 1.0 };
+    let (sums, sum) = pass(policy, batch, (&parts, round), &mut || ())?;
     Ok((sums.loss, sum))
 }
 

@@ -19,7 +19,7 @@ pub use board::{Stream, TileSize, board_lines, numbered};
 pub use console::{Console, Count};
 pub use event::{Activity, EvaluationRecord, Event, GamePlayed, Period, Player, RunHeader, ScoredCompletion};
 pub use jsonl::{JsonlSink, METRICS_FILE};
-pub use record::StepRecord;
+pub use record::{StepRecord, shortest};
 pub use sparkline::sparkline;
 pub use tensorboard::{TENSORBOARD_DIR, TensorBoardSink};
 pub use terminal::{Show, TerminalSink, duration};

@@ -181,17 +181,23 @@ impl StepRecord {
     }
 }
 
+/// The number that an f32 stands for in print: the f64 with its shortest digits, 0.1 where a cast gives
+/// 0.10000000149011612.
+pub fn shortest(value: f32) -> f64 {
+    value.to_string().parse().unwrap_or_else(|_| f64::from(value))
+}
+
 /// Mean, and standard deviation with n - 1; 0 for fewer than two values.
 fn mean_and_std(values: &[f32]) -> (f64, f64) {
     if values.is_empty() {
         return (0.0, 0.0);
     }
     let count = values.len() as f64;
-    let mean = values.iter().map(|&value| f64::from(value)).sum::<f64>() / count;
+    let mean = values.iter().map(|&value| shortest(value)).sum::<f64>() / count;
     if values.len() < 2 {
         return (mean, 0.0);
     }
-    let squares: f64 = values.iter().map(|&value| (f64::from(value) - mean).powi(2)).sum();
+    let squares: f64 = values.iter().map(|&value| (shortest(value) - mean).powi(2)).sum();
     (mean, (squares / (count - 1.0)).sqrt())
 }
 
@@ -218,6 +224,15 @@ mod tests {
         assert!(object.values().all(|value| value.is_number()), "{line}");
         assert_eq!(object["verdict/played"], 2.0);
         assert_eq!(serde_json::from_str::<StepRecord>(&line).unwrap(), record);
+    }
+
+    #[test]
+    fn rewards_are_printed_with_the_digits_they_have() {
+        let mut record = StepRecord::default();
+        record.rewards(&[0.1, 0.1]);
+        assert_eq!((record.reward, record.reward_std), (0.1, 0.0));
+        assert_eq!([-0.35_f32, 1e-8, 3.0, f32::MAX].map(shortest), [-0.35, 1e-8, 3.0, 3.402_823_5e38]);
+        assert!(shortest(f32::NAN).is_nan() && shortest(f32::INFINITY) == f64::INFINITY);
     }
 
     #[test]

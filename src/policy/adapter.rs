@@ -7,7 +7,8 @@ use candle_core::{DType, Device, Tensor};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{DecoderConfig, PolicyError, weights};
+use super::linear::Lora;
+use super::{DecoderConfig, PolicyError, Precision, weights};
 use crate::config::ModelConfig;
 use crate::seed::{Purpose, Seed};
 
@@ -34,7 +35,6 @@ const HARMLESS: &[&str] = &[
     "layers_pattern",
     "layers_to_transform",
     "lora_alpha",
-    "lora_dropout",
     "megatron_core",
     "peft_type",
     "peft_version",
@@ -59,6 +59,8 @@ pub(super) struct AdapterSet {
     pub alpha: f64,
     /// Scaled by the root of the rank, not by the rank.
     pub rslora: bool,
+    /// Probability that a number on its way into an adapter is dropped in training.
+    pub dropout: f64,
     /// Layers of the model, adapted or not.
     pub layers: usize,
     /// `A` and `B` matrices by PEFT name.
@@ -72,6 +74,8 @@ struct Settings {
     lora_alpha: f64,
     #[serde(default)]
     use_rslora: bool,
+    #[serde(default)]
+    lora_dropout: f64,
     #[serde(flatten)]
     others: Map<String, Value>,
 }
@@ -85,6 +89,15 @@ impl AdapterSet {
         self.alpha / if self.rslora { rank.sqrt() } else { rank }
     }
 
+    /// The adapter on a linear layer, by the layer's own name.
+    pub fn on(&self, module: &str) -> Option<Lora> {
+        let factor = |side: &str| self.tensors.get(&format!("{PREFIX}{module}.lora_{side}.weight"));
+        let (a, b) = (factor("A")?.clone(), factor("B")?.clone());
+        // The chance of a layer must not depend on which other layers carry adapters.
+        let layer = module.bytes().fold(0, |hash: u64, byte| hash.wrapping_mul(31).wrapping_add(u64::from(byte)));
+        Some(Lora { a, b, scale: self.scale(), dropout: (self.dropout, layer) })
+    }
+
     /// On the linear layers that `settings` name: `A` as wide as PEFT draws it, `B` zero, so that training starts from
     /// the model itself.
     pub fn fresh(
@@ -93,8 +106,7 @@ impl AdapterSet {
         seed: Seed,
         device: &Device,
     ) -> Result<Self, PolicyError> {
-        let ModelConfig { lora_r: rank, lora_alpha: alpha, use_rslora: rslora, lora_target_modules: targets, .. } =
-            settings;
+        let ModelConfig { lora_r, lora_alpha, use_rslora, lora_dropout, lora_target_modules: targets, .. } = settings;
         let all = targets.iter().any(|target| target == ALL_LINEAR);
         let mut tensors = BTreeMap::new();
         for (index, (module, [outputs, inputs])) in modules(config).into_iter().enumerate() {
@@ -104,12 +116,19 @@ impl AdapterSet {
             }
             // The variance of PEFT's uniform draw from -1/sqrt(in) to 1/sqrt(in).
             let std = 1.0 / (3.0 * inputs as f64).sqrt();
-            let a = weights::normal(&[*rank, inputs], std, seed.child(Purpose::Init, index as u64), device)?;
-            let b = Tensor::zeros((outputs, *rank), DType::F32, device)?;
+            let a = weights::normal(&[*lora_r, inputs], std, seed.child(Purpose::Init, index as u64), device)?;
+            let b = Tensor::zeros((outputs, *lora_r), DType::F32, device)?;
             tensors.insert(format!("{PREFIX}{module}.lora_A.weight"), a);
             tensors.insert(format!("{PREFIX}{module}.lora_B.weight"), b);
         }
-        Ok(AdapterSet { rank: *rank, alpha: *alpha, rslora: *rslora, layers: config.num_hidden_layers, tensors })
+        Ok(AdapterSet {
+            rank: *lora_r,
+            alpha: *lora_alpha,
+            rslora: *use_rslora,
+            dropout: *lora_dropout,
+            layers: config.num_hidden_layers,
+            tensors,
+        })
     }
 
     /// Reads a PEFT directory made for a model of this shape.
@@ -128,9 +147,9 @@ impl AdapterSet {
                            save it again with PEFT, which writes adapter_model.safetensors";
             return Err(PolicyError::Adapter { message: message.into() });
         }
-        let tensors = weights::read_file(&path, device)?;
-        let Settings { r: rank, lora_alpha: alpha, use_rslora: rslora, .. } = settings;
-        let set = AdapterSet { rank, alpha, rslora, layers: config.num_hidden_layers, tensors };
+        let tensors = weights::read_file(&path, (device, Precision::F32))?;
+        let Settings { r: rank, lora_alpha: alpha, use_rslora: rslora, lora_dropout: dropout, .. } = settings;
+        let set = AdapterSet { rank, alpha, rslora, dropout, layers: config.num_hidden_layers, tensors };
         set.check(config)?;
         Ok(set)
     }
@@ -159,7 +178,7 @@ impl AdapterSet {
             "r": self.rank,
             "lora_alpha": self.alpha,
             "use_rslora": self.rslora,
-            "lora_dropout": 0.0,
+            "lora_dropout": self.dropout,
             "bias": "none",
             "fan_in_fan_out": false,
             "inference_mode": true,
@@ -222,6 +241,9 @@ impl Settings {
         }
         if self.r == 0 {
             return refuse("r is 0; expected at least 1".into());
+        }
+        if !(0.0..1.0).contains(&self.lora_dropout) {
+            return refuse(format!("lora_dropout is {}; expected 0 to below 1", self.lora_dropout));
         }
         for key in ["rank_pattern", "alpha_pattern"] {
             if self.others.get(key).is_some_and(is_on) {

@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
-use candle_core::Device;
-
 use super::loading::Loaded;
+use super::weights::Place;
 use super::{DecoderConfig, PolicyError, Tokenizer, weights};
 
 const CONFIG: &str = include_str!("../../models/builtin/config.json");
@@ -14,12 +13,12 @@ const GENERATION_CONFIG: &str = include_str!("../../models/builtin/generation_co
 const WEIGHTS: &[u8] = include_bytes!("../../models/builtin/model.safetensors");
 
 /// Reads the embedded files.
-pub(super) fn load(device: &Device) -> Result<Loaded, PolicyError> {
+pub(super) fn load(place: Place<'_>) -> Result<Loaded, PolicyError> {
     let path = Path::new("builtin");
     Ok(Loaded {
         config: DecoderConfig::from_json(CONFIG, path)?,
         tokenizer: Tokenizer::from_json(TOKENIZER, Some(TOKENIZER_CONFIG), Some(GENERATION_CONFIG))?,
-        weights: weights::read_bytes(WEIGHTS, path, device)?,
+        weights: weights::read_bytes(WEIGHTS, path, place)?,
         dir: None,
     })
 }

@@ -38,7 +38,7 @@ impl Decoder {
         adapters: Adapters,
     ) -> std::result::Result<(Tensor, LayerInputs<'_>), PolicyError> {
         let sequences = self.sequences(ids, adapters)?;
-        let mut x = self.embedding.detach().index_select(&sequences.ids, 0)?;
+        let mut x = self.embedded(&self.embedding.detach(), &sequences.ids)?;
         let mut inputs = Vec::with_capacity(self.layers.len());
         for layer in &self.layers {
             let output = self.layer(layer, &x, &sequences)?.detach();
@@ -73,7 +73,7 @@ impl LayerInputs<'_> {
         if embedding.track_op() {
             // In the order in which one graph adds them up: the head's share of a tied embedding, then each place.
             let so_far = store.remove(embedding).map_or_else(|| embedding.zeros_like(), Ok)?;
-            store.insert(embedding, so_far.index_add(&sequences.ids, &slope, 0)?);
+            store.insert(embedding, so_far.index_add(&sequences.ids, &slope.to_dtype(embedding.dtype())?, 0)?);
         }
         collect(store)
     }

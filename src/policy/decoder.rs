@@ -5,11 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use candle_core::{Device, Tensor};
+use candle_core::{DType, Device, Tensor};
 
-use super::kernels::{self, Heads, RopeTable, Scoring};
-use super::linear::{Adapters, Linear, Lora, side_by_side};
-use super::{DecoderConfig, PolicyError};
+use super::kernels::{self, Heads, Kernels, RopeTable, Scoring};
+use super::linear::{Adapters, Linear, side_by_side};
+use super::{AdapterSet, DecoderConfig, PolicyError, Precision};
 
 /// One layer's weights.
 #[derive(Debug, Clone)]
@@ -30,6 +30,7 @@ pub(super) struct Layer {
 #[derive(Debug, Clone)]
 pub struct Decoder {
     pub(super) config: DecoderConfig,
+    pub(super) precision: Precision,
     pub(super) embedding: Tensor,
     pub(super) layers: Vec<Layer>,
     pub(super) norm: Tensor,
@@ -50,8 +51,7 @@ pub(super) struct Sequences {
 /// Takes tensors out of a map by name, checking shapes.
 struct Source<'a> {
     weights: &'a BTreeMap<String, Tensor>,
-    adapters: &'a BTreeMap<String, Tensor>,
-    scale: f64,
+    adapters: Option<&'a AdapterSet>,
 }
 
 impl Source<'_> {
@@ -78,26 +78,22 @@ impl Source<'_> {
     fn linear(&self, name: &str, shape: [usize; 2], bias: bool) -> Result<Linear, PolicyError> {
         let [outputs, _] = shape;
         let bias = if bias { Some(self.tensor(&format!("{name}.bias"), &[outputs])?) } else { None };
-        let factor = |side: &str| self.adapters.get(&format!("{name}.lora_{side}.weight")).cloned();
-        let lora = match (factor("A"), factor("B")) {
-            (Some(a), Some(b)) => Some(Lora { a, b, scale: self.scale }),
-            _ => None,
-        };
+        let lora = self.adapters.and_then(|adapters| adapters.on(name));
         Ok(Linear { weight: self.tensor(&format!("{name}.weight"), &shape)?, bias, lora })
     }
 }
 
 impl Decoder {
-    /// Puts a decoder together from `weights` (Hugging Face names) and `adapters` (the same names with `lora_A` and
-    /// `lora_B`, scaled by `scale`). Tensors that are variables are trained, the others are not.
+    /// Puts a decoder together from `weights` (Hugging Face names) and adapters. Tensors that are variables are trained,
+    /// the others are not; layers compute in `precision`, whatever the format of their weights.
     pub(super) fn new(
         config: DecoderConfig,
         weights: &BTreeMap<String, Tensor>,
-        adapters: &BTreeMap<String, Tensor>,
-        scale: f64,
+        adapters: Option<&AdapterSet>,
+        precision: Precision,
     ) -> Result<Self, PolicyError> {
         config.check()?;
-        let source = Source { weights, adapters, scale };
+        let source = Source { weights, adapters };
         let embedding = source.tensor("model.embed_tokens.weight", &[config.vocab_size, config.hidden_size])?;
         let layers = (0..config.num_hidden_layers).map(|index| layer(&config, &source, index));
         let layers = layers.collect::<Result<Vec<_>, _>>()?;
@@ -106,12 +102,25 @@ impl Decoder {
             true => Linear { weight: embedding.clone(), bias: None, lora: None },
             false => source.linear("lm_head", [config.vocab_size, config.hidden_size], false)?,
         };
-        Ok(Decoder { config, embedding, layers, norm, head })
+        Ok(Decoder { config, precision, embedding, layers, norm, head })
     }
 
     /// Sizes and switches.
     pub fn config(&self) -> &DecoderConfig {
         &self.config
+    }
+
+    /// Format of the products of the layers.
+    pub fn precision(&self) -> Precision {
+        self.precision
+    }
+
+    /// Which kernels the layers go through.
+    pub fn kernels(&self) -> Kernels {
+        match self.device().is_cpu() && self.precision == Precision::F32 {
+            true => Kernels::Fused,
+            false => Kernels::ByTensors,
+        }
     }
 
     /// Where the weights live.
@@ -130,11 +139,16 @@ impl Decoder {
     /// * `ids`: `(B, T)` u32. Returns `(B, T, hidden_size)`.
     pub fn hidden(&self, ids: &Tensor, adapters: Adapters) -> Result<Tensor, PolicyError> {
         let sequences = self.sequences(ids, adapters)?;
-        let mut x = self.embedding.index_select(&sequences.ids, 0)?;
+        let mut x = self.embedded(&self.embedding, &sequences.ids)?;
         for layer in &self.layers {
             x = self.layer(layer, &x, &sequences)?;
         }
         Ok(self.normed(&x, &sequences)?)
+    }
+
+    /// Rows of an embedding, `(N, hidden_size)`, as the layers see them; `ids`: `(N,)`.
+    pub(super) fn embedded(&self, embedding: &Tensor, ids: &Tensor) -> candle_core::Result<Tensor> {
+        embedding.index_select(ids, 0)?.to_dtype(self.precision.format())
     }
 
     /// Sequences of `ids`, `(B, T)`, as the layers see them.
@@ -161,13 +175,14 @@ impl Decoder {
 
     /// Scores of every token of the vocabulary, before softmax; differentiable.
     ///
-    /// * `hidden`: `(..., hidden_size)`. Returns `(..., vocab_size)`.
+    /// * `hidden`: `(..., hidden_size)`. Returns `(..., vocab_size)`, in f32.
     pub fn logits(&self, hidden: &Tensor) -> Result<Tensor, PolicyError> {
         let mut dims = hidden.dims().to_vec();
         let width = dims.pop().unwrap_or(0);
         let count = dims.iter().product::<usize>();
         dims.push(self.config.vocab_size);
-        Ok(self.head.forward(&hidden.reshape((count, width))?, Adapters::Off)?.reshape(dims)?)
+        let hidden = hidden.reshape((count, width))?.to_dtype(DType::F32)?;
+        Ok(self.head.forward(&hidden, &Adapters::Off)?.reshape(dims)?)
     }
 
     /// Refuses sequences beyond what the model was trained for.
@@ -182,7 +197,7 @@ impl Decoder {
     /// `x`: `(B * T, hidden_size)`.
     pub(super) fn layer(&self, layer: &Layer, x: &Tensor, sequences: &Sequences) -> candle_core::Result<Tensor> {
         let Sequences { rows, rope, adapters, .. } = sequences;
-        let (rows, adapters) = (*rows, *adapters);
+        let rows = *rows;
         let (heads, epsilon) = (self.heads(), self.config.rms_norm_eps);
         let normed = kernels::rms_norm(x, &layer.input_norm, epsilon)?;
         let mut qkv = side_by_side(&[&layer.query, &layer.key, &layer.value], &normed, adapters)?;

@@ -3,7 +3,6 @@
 //! Takes what a configuration names; gives a Hugging Face directory with the adapter added into the weights, or a PEFT
 //! directory. What the model's makers wrote beside the weights is copied as it is.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use candle_core::{DType, Device, Tensor};
@@ -12,7 +11,7 @@ use serde_json::{Value, json};
 use super::adapter::AdapterSet;
 use super::decoder::Decoder;
 use super::loading::{self, Loaded};
-use super::{PolicyError, weights};
+use super::{PolicyError, Precision, weights};
 use crate::config::ModelConfig;
 
 /// Files about the tokenizer and about generation that a model may have beside its weights.
@@ -76,12 +75,15 @@ pub struct Exported {
     pub chat_template: bool,
 }
 
+/// Whatever a run computes in, what is written comes from the numbers in the files.
+const EXACT: (&Device, Precision) = (&Device::Cpu, Precision::F32);
+
 /// Writes the model that `config` names, with its adapter added into the weights, into a directory that exists.
 /// Without a `format` the weights keep the one of the model's own files, or f32 where that is not known.
 pub fn export_merged(config: &ModelConfig, format: Option<WeightFormat>, dir: &Path) -> Result<Exported, PolicyError> {
-    let Loaded { config: shape, tokenizer, weights, dir: source } = loading::load(config, &Device::Cpu)?;
+    let Loaded { config: shape, tokenizer, weights, dir: source } = loading::load(config, EXACT)?;
     // Every tensor is there and has its shape.
-    Decoder::new(shape.clone(), &weights, &BTreeMap::new(), 0.0)?;
+    Decoder::new(shape.clone(), &weights, None, Precision::F32)?;
     let (weights, adapted) = match config.adapter.is_empty() {
         true => (weights, 0),
         false => {
@@ -122,7 +124,7 @@ pub fn export_merged(config: &ModelConfig, format: Option<WeightFormat>, dir: &P
 
 /// Writes the adapter that `config` names as a PEFT directory with the model's tokenizer, into a directory that exists.
 pub fn export_adapter(config: &ModelConfig, dir: &Path) -> Result<Exported, PolicyError> {
-    let Loaded { config: shape, tokenizer, dir: source, .. } = loading::load(config, &Device::Cpu)?;
+    let Loaded { config: shape, tokenizer, dir: source, .. } = loading::load(config, EXACT)?;
     let set = AdapterSet::load(Path::new(&config.adapter), &shape, &Device::Cpu)?;
     // A relative path would mean something else elsewhere.
     let base = Path::new(&config.model).canonicalize().map(|path| path.display().to_string());

@@ -16,6 +16,7 @@ use candle_core::{Device, Tensor};
 
 use super::architecture::SUPPORTED_WORDS;
 use super::loading::Loaded;
+use super::weights::Place;
 use super::{DecoderConfig, PolicyError, RopeScaling, SUPPORTED, weights};
 
 /// Parts of a layer by their names in Hugging Face files and in GGUF files.
@@ -41,7 +42,7 @@ const LLAMA3: RopeScaling =
 const DIVISOR_TOLERANCE: f64 = 1e-4;
 
 /// Reads a model.
-pub(super) fn load(path: &Path, device: &Device) -> Result<Loaded, PolicyError> {
+pub(super) fn load(path: &Path, (device, precision): Place<'_>) -> Result<Loaded, PolicyError> {
     let mut file = File::open(path).map_err(PolicyError::file(path))?;
     let mut start = Vec::new();
     file.by_ref().take(64).read_to_end(&mut start).map_err(PolicyError::file(path))?;
@@ -67,7 +68,8 @@ pub(super) fn load(path: &Path, device: &Device) -> Result<Loaded, PolicyError> 
             continue;
         };
         let tensor = content.tensor(&mut reader, &stored, device).map_err(corrupt)?.dequantize(device)?;
-        weights.insert(name.clone(), header.unpermuted(tensor, &name, &config)?);
+        let tensor = weights::in_format(&name, &header.unpermuted(tensor, &name, &config)?, precision)?;
+        weights.insert(name.clone(), tensor);
     }
     if content.tensor_infos.contains_key(ROPE_DIVISORS) {
         let divisors = content.tensor(&mut reader, ROPE_DIVISORS, &Device::Cpu).map_err(corrupt)?;

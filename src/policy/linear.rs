@@ -1,16 +1,19 @@
 //! Linear maps, with the low-rank adapters that may sit on them.
 
-use candle_core::{Result, Tensor};
+use candle_core::{DType, Result, Tensor};
 
-use super::kernels::{self, Frozen};
+use super::kernels::{self, Dropout, Frozen};
 
-/// Whether the forward pass goes through the adapters. Without adapters both are the same.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Whether the forward pass goes through the adapters. Without adapters all are the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Adapters {
     /// The policy: base weights and adapters.
     On,
     /// The base model alone, bit for bit.
     Off,
+    /// The policy while it is trained: dropout thins what goes into the adapters, by this chance. Without dropout it is
+    /// the policy, bit for bit.
+    Thinned(Dropout),
 }
 
 /// A low-rank term `scale * B A x`.
@@ -22,6 +25,8 @@ pub(super) struct Lora {
     pub b: Tensor,
     /// `lora_alpha / r`.
     pub scale: f64,
+    /// Probability of dropout, and the number of the layer below which its chance lies.
+    pub dropout: (f64, u64),
 }
 
 /// `x W^T + bias`, plus the adapter's term.
@@ -36,32 +41,31 @@ pub(super) struct Linear {
 
 impl Linear {
     /// * `x`: `(N, in)`. Returns `(N, out)`.
-    pub fn forward(&self, x: &Tensor, adapters: Adapters) -> Result<Tensor> {
+    pub fn forward(&self, x: &Tensor, adapters: &Adapters) -> Result<Tensor> {
         if let Some(adapted) = adapted(&[self], x, adapters) {
             return adapted;
         }
         let y = kernels::linear(x, &self.weight)?;
         match &self.bias {
-            Some(bias) if bias.track_op() => y.broadcast_add(bias),
+            Some(bias) if bias.track_op() => kernels::add_bias(&y, bias),
             Some(bias) => kernels::add_frozen_bias(&y, bias),
             None => Ok(y),
         }
     }
 
-    /// The weight as sampling uses it: detached, adapter added in.
+    /// The weight with the adapter added in, detached; the sum is rounded to the format of the weight.
     pub fn merged(&self) -> Result<Tensor> {
         let weight = self.weight.detach();
-        match &self.lora {
-            Some(lora) => weight + (lora.b.detach().matmul(&lora.a.detach())? * lora.scale)?,
-            None => Ok(weight),
-        }
+        let Some(lora) = &self.lora else { return Ok(weight) };
+        let term = (lora.b.detach().matmul(&lora.a.detach())? * lora.scale)?;
+        (weight.to_dtype(DType::F32)? + term)?.to_dtype(weight.dtype())
     }
 }
 
 /// The outputs of several maps of one `x`, side by side.
 ///
 /// * `x`: `(N, in)`. Returns `(N, sum of outs)`.
-pub(super) fn side_by_side(parts: &[&Linear], x: &Tensor, adapters: Adapters) -> Result<Tensor> {
+pub(super) fn side_by_side(parts: &[&Linear], x: &Tensor, adapters: &Adapters) -> Result<Tensor> {
     if let Some(adapted) = adapted(parts, x, adapters) {
         return adapted;
     }
@@ -78,19 +82,29 @@ pub(super) fn side_by_side(parts: &[&Linear], x: &Tensor, adapters: Adapters) ->
 }
 
 /// The outputs of frozen maps with adapters of one kind, in one operation; none where the maps are anything else.
-fn adapted(parts: &[&Linear], x: &Tensor, adapters: Adapters) -> Option<Result<Tensor>> {
+fn adapted(parts: &[&Linear], x: &Tensor, adapters: &Adapters) -> Option<Result<Tensor>> {
     let lora = parts.iter().map(|part| part.lora.as_ref()).collect::<Option<Vec<&Lora>>>()?;
     let (first, rest) = lora.split_first()?;
     let alike = rest.iter().all(|lora| lora.scale == first.scale && lora.a.dims()[0] == first.a.dims()[0]);
-    if adapters == Adapters::Off || !alike {
+    if *adapters == Adapters::Off || !alike {
         return None;
     }
     let joined = |factor: fn(&Lora) -> &Tensor| match rest {
         [] => Ok(factor(first).clone()),
         _ => Tensor::cat(&lora.iter().map(|lora| factor(lora)).collect::<Vec<_>>(), 0),
     };
-    let frozen = |part: &&Linear| Frozen { weight: part.weight.clone(), bias: part.bias.clone() };
-    let maps: Vec<Frozen> = parts.iter().map(frozen).collect();
+    let masks = |lora: &Lora| match (adapters, lora.dropout) {
+        (Adapters::Thinned(dropout), (probability, layer)) if probability > 0.0 => {
+            Some(dropout.masks(layer, probability))
+        }
+        _ => None,
+    };
+    let frozen = |(part, lora): (&&Linear, &&Lora)| Frozen {
+        weight: part.weight.clone(),
+        bias: part.bias.clone(),
+        dropout: masks(lora),
+    };
+    let maps: Vec<Frozen> = parts.iter().zip(&lora).map(frozen).collect();
     let factors = joined(|lora| &lora.a).and_then(|a| Ok((a, joined(|lora| &lora.b)?)));
     Some(factors.and_then(|(a, b)| kernels::adapted_linear(x, (&a, &b), first.scale, &maps)))
 }

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use candle_core::{Device, Tensor};
+use candle_core::Tensor;
 
 use super::hub::{self, HubSettings};
+use super::weights::Place;
 use super::{DecoderConfig, PolicyError, Tokenizer, builtin, directory, gguf, weights};
 use crate::config::ModelConfig;
 
@@ -13,7 +14,7 @@ use crate::config::ModelConfig;
 pub(super) struct Loaded {
     pub config: DecoderConfig,
     pub tokenizer: Tokenizer,
-    /// By Hugging Face name, f32.
+    /// By Hugging Face name.
     pub weights: BTreeMap<String, Tensor>,
     /// The directory in Hugging Face layout that all of it came from, if it came from one.
     pub dir: Option<PathBuf>,
@@ -72,18 +73,18 @@ impl std::fmt::Display for Location {
 }
 
 /// Reads the model that `config` names.
-pub(super) fn load(config: &ModelConfig, device: &Device) -> Result<Loaded, PolicyError> {
+pub(super) fn load(config: &ModelConfig, place: Place<'_>) -> Result<Loaded, PolicyError> {
     let loaded = match Location::of(config)? {
-        Location::Builtin => builtin::load(device)?,
-        Location::Gguf(path) => gguf::load(&path, device)?,
-        Location::Directory(path) => load_dir(&path, device)?,
+        Location::Builtin => builtin::load(place)?,
+        Location::Gguf(path) => gguf::load(&path, place)?,
+        Location::Directory(path) => load_dir(&path, place)?,
     };
     loaded.check()?;
     Ok(loaded)
 }
 
 /// Reads a directory in Hugging Face layout.
-fn load_dir(dir: &Path, device: &Device) -> Result<Loaded, PolicyError> {
+fn load_dir(dir: &Path, place: Place<'_>) -> Result<Loaded, PolicyError> {
     directory::check_config(dir)?;
     let path = dir.join("config.json");
     let text = std::fs::read_to_string(&path).map_err(PolicyError::file(&path))?;
@@ -91,7 +92,7 @@ fn load_dir(dir: &Path, device: &Device) -> Result<Loaded, PolicyError> {
     let config = DecoderConfig::from_json(&text, &path)?;
     directory::check_parts(dir)?;
     let tokenizer = Tokenizer::from_dir(dir)?;
-    Ok(Loaded { config, tokenizer, weights: weights::read_dir(dir, device)?, dir: Some(dir.into()) })
+    Ok(Loaded { config, tokenizer, weights: weights::read_dir(dir, place)?, dir: Some(dir.into()) })
 }
 
 /// `owner/name`, and not a path that happens to be missing.

@@ -19,6 +19,7 @@ mod hub;
 pub mod kernels;
 mod linear;
 mod loading;
+mod precision;
 mod sampling;
 mod tokenizer;
 mod weights;
@@ -44,6 +45,7 @@ pub use gpu::{AdamWRates, CHUNK, DeviceBatch, Drawing, Drawn, Moved, device_adam
 pub use hub::hub_cache_dir;
 pub use linear::Adapters;
 pub use loading::Location;
+pub use precision::Precision;
 pub use sampling::{Cache, Snapshot};
 pub use tokenizer::Tokenizer;
 
@@ -68,7 +70,7 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// A model with fresh weights, all of them trained.
+    /// A model with fresh weights, all of them trained, in f32.
     pub fn initialise(
         config: DecoderConfig,
         tokenizer: Tokenizer,
@@ -77,40 +79,42 @@ impl Policy {
     ) -> Result<Self, PolicyError> {
         config.check()?;
         let weights = weights::initial(&config, seed, device)?;
-        Self::full(Loaded { config, tokenizer, weights, dir: None }, "fresh")
+        Self::full(Loaded { config, tokenizer, weights, dir: None }, "fresh", Precision::F32)
     }
 
     /// Loads the model that `config` names. Adapters are trained where `config` names one or gives a rank, all
     /// weights otherwise; `seed` draws fresh adapters.
     pub fn load(config: &ModelConfig, seed: Seed, device: &Device) -> Result<Self, PolicyError> {
-        let loaded = loading::load(config, device)?;
-        if !config.adapter.is_empty() {
-            let set = AdapterSet::load(Path::new(&config.adapter), &loaded.config, device)?;
-            return Self::adapted(loaded, set, &config.model);
+        let precision = Precision::of(config.precision, device)?;
+        let in_full = config.adapter.is_empty() && config.lora_r == 0;
+        // What is trained moves by less than half a format can tell apart.
+        let loaded = loading::load(config, (device, if in_full { Precision::F32 } else { precision }))?;
+        if in_full {
+            return Self::full(loaded, &config.model, precision);
         }
-        if config.lora_r > 0 {
-            let set = AdapterSet::fresh(&loaded.config, config, seed, device)?;
-            return Self::adapted(loaded, set, &config.model);
-        }
-        Self::full(loaded, &config.model)
+        let set = match config.adapter.as_str() {
+            "" => AdapterSet::fresh(&loaded.config, config, seed, device)?,
+            dir => AdapterSet::load(Path::new(dir), &loaded.config, device)?,
+        };
+        Self::adapted(loaded, set, &config.model, precision)
     }
 
-    /// All weights are variables.
-    fn full(loaded: Loaded, origin: &str) -> Result<Self, PolicyError> {
+    /// All weights are variables, in f32; layers that compute in less round them as they read them.
+    fn full(loaded: Loaded, origin: &str, precision: Precision) -> Result<Self, PolicyError> {
         let names = loaded.config.tensors().into_iter().map(|(name, _)| name);
         let vars = names.filter_map(|name| loaded.weights.get(&name).map(|tensor| (name, tensor)));
         let trainable = variables(vars)?;
         let weights = tracked(&trainable);
-        let decoder = Decoder::new(loaded.config, &weights, &BTreeMap::new(), 0.0)?;
+        let decoder = Decoder::new(loaded.config, &weights, None, precision)?;
         let (tokenizer, origin) = (loaded.tokenizer, origin.to_owned());
         Ok(Policy { decoder, tokenizer, weights, adapters: None, trainable, origin })
     }
 
     /// Only the adapters are variables.
-    fn adapted(loaded: Loaded, mut set: AdapterSet, origin: &str) -> Result<Self, PolicyError> {
+    fn adapted(loaded: Loaded, mut set: AdapterSet, origin: &str, precision: Precision) -> Result<Self, PolicyError> {
         let trainable = variables(set.tensors.iter().map(|(name, tensor)| (name.clone(), tensor)))?;
         set.tensors = tracked(&trainable);
-        let decoder = Decoder::new(loaded.config, &loaded.weights, &bare(&set.tensors), set.scale())?;
+        let decoder = Decoder::new(loaded.config, &loaded.weights, Some(&set), precision)?;
         let (tokenizer, origin) = (loaded.tokenizer, origin.to_owned());
         Ok(Policy { decoder, tokenizer, weights: loaded.weights, adapters: Some(set), trainable, origin })
     }
@@ -123,6 +127,11 @@ impl Policy {
     /// Text to ids and back.
     pub fn tokenizer(&self) -> &Tokenizer {
         &self.tokenizer
+    }
+
+    /// Probability of dropout on the way into the adapters in training; 0 where there are none.
+    pub fn dropout(&self) -> f64 {
+        self.adapters.as_ref().map_or(0.0, |set| set.dropout)
     }
 
     /// The variables that training moves, by their Hugging Face or PEFT names.
@@ -153,11 +162,17 @@ impl Policy {
             let copies = tensors.iter().map(|(name, tensor)| Ok((name.clone(), tensor.detach().copy()?)));
             copies.collect::<Result<BTreeMap<_, _>, PolicyError>>()
         };
-        let (adapters, scale) = match &self.adapters {
-            Some(set) => (copies(&bare(&set.tensors))?, set.scale()),
-            None => (BTreeMap::new(), 0.0),
-        };
-        Decoder::new(self.decoder.config().clone(), &copies(&self.weights)?, &adapters, scale)
+        let adapters = self.adapters.as_ref().map(|set| {
+            let tensors = copies(&set.tensors)?;
+            Ok::<_, PolicyError>(AdapterSet { tensors, ..set.clone() })
+        });
+        let adapters: Option<AdapterSet> = adapters.transpose()?;
+        Decoder::new(
+            self.decoder.config().clone(),
+            &copies(&self.weights)?,
+            adapters.as_ref(),
+            self.decoder.precision(),
+        )
     }
 
     /// Writes what is trained, with the tokenizer, into a directory that exists: a Hugging Face model directory, or
@@ -177,7 +192,7 @@ impl Policy {
     /// Sets what is trained to what [`Policy::save`] wrote into `dir`.
     pub fn restore(&mut self, dir: &Path) -> Result<(), PolicyError> {
         let file = if self.adapters.is_some() { adapter::WEIGHTS } else { weights::FILE };
-        self.set_trainable(&weights::read_file(&dir.join(file), self.decoder.device())?)
+        self.set_trainable(&weights::read_file(&dir.join(file), (self.decoder.device(), Precision::F32))?)
     }
 }
 
@@ -188,10 +203,4 @@ fn variables<'a>(tensors: impl Iterator<Item = (String, &'a Tensor)>) -> Result<
 /// The tensors of variables, through which gradients find them.
 fn tracked(variables: &BTreeMap<String, Var>) -> BTreeMap<String, Tensor> {
     variables.iter().map(|(name, var)| (name.clone(), var.as_tensor().clone())).collect()
-}
-
-/// Adapters under the names of the model's own modules.
-fn bare(adapters: &BTreeMap<String, Tensor>) -> BTreeMap<String, Tensor> {
-    let bare = |name: &str| name.strip_prefix(adapter::PREFIX).unwrap_or(name).to_owned();
-    adapters.iter().map(|(name, tensor)| (bare(name), tensor.clone())).collect()
 }

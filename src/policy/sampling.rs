@@ -5,14 +5,14 @@
 
 use std::sync::Arc;
 
-use candle_core::Tensor;
+use candle_core::{DType, Tensor};
 
 use super::decoder::norm_heads;
 #[cfg(any(feature = "cuda", test))]
 use super::gpu::Prefilled;
 use super::kernels::{self, KeyValues, RopeTable, Window};
-use super::linear::Linear;
-use super::{Decoder, PolicyError};
+use super::linear::{Adapters, Linear, Lora, side_by_side};
+use super::{Decoder, PolicyError, Precision};
 
 /// Keys and values of a batch of sequences, and the weights they are computed with.
 ///
@@ -27,28 +27,51 @@ pub struct Cache {
     capacity: usize,
 }
 
-/// A projection as sampling uses it: `x W + bias`, `W` `(in, out)` and contiguous.
+/// A projection as sampling uses it.
 #[derive(Debug)]
-pub(super) struct Projection {
-    pub weight: Tensor,
-    pub bias: Option<Tensor>,
+pub(super) enum Projection {
+    /// `x W + bias`, `W` `(in, out)` and contiguous, adapters added in.
+    Merged { weight: Tensor, bias: Option<Tensor> },
+    /// Maps and adapters apart, as scoring has them. In less than f32 their sum would be rounded, which moves
+    /// log-probabilities by more than an update does: what is sampled would not be what is scored.
+    Apart(Vec<Linear>),
 }
 
 impl Projection {
-    fn new(parts: &[&Linear]) -> candle_core::Result<Self> {
+    fn new(parts: &[&Linear], precision: Precision) -> candle_core::Result<Self> {
+        if precision != Precision::F32 && parts.iter().any(|part| part.lora.is_some()) {
+            return Ok(Projection::Apart(parts.iter().map(|part| copied(part)).collect::<candle_core::Result<_>>()?));
+        }
         let merged = parts.iter().map(|part| part.merged()).collect::<candle_core::Result<Vec<_>>>()?;
         let biases: Option<Vec<Tensor>> = parts.iter().map(|part| part.bias.as_ref().map(Tensor::detach)).collect();
         let bias = biases.map(|biases| Tensor::cat(&biases, 0)).transpose()?;
-        Ok(Projection { weight: Tensor::cat(&merged, 0)?.t()?.contiguous()?, bias })
+        let weight = Tensor::cat(&merged, 0)?.to_dtype(precision.format())?.t()?.contiguous()?;
+        Ok(Projection::Merged { weight, bias })
     }
 
     fn forward(&self, x: &Tensor) -> candle_core::Result<Tensor> {
-        let y = kernels::project(x, &self.weight)?;
-        match &self.bias {
-            Some(bias) => y.broadcast_add(bias),
+        let (weight, bias) = match self {
+            Projection::Merged { weight, bias } => (weight, bias),
+            Projection::Apart(parts) => return side_by_side(&parts.iter().collect::<Vec<_>>(), x, &Adapters::On),
+        };
+        let y = kernels::project(x, weight)?;
+        match bias {
+            Some(bias) => kernels::add_bias(&y, bias),
             None => Ok(y),
         }
     }
+}
+
+/// Detached; of the adapter a copy, which no update moves.
+fn copied(part: &Linear) -> candle_core::Result<Linear> {
+    let copy = |lora: &Lora| -> candle_core::Result<Lora> {
+        Ok(Lora { a: lora.a.detach().copy()?, b: lora.b.detach().copy()?, ..lora.clone() })
+    };
+    Ok(Linear {
+        weight: part.weight.detach(),
+        bias: part.bias.as_ref().map(Tensor::detach),
+        lora: part.lora.as_ref().map(copy).transpose()?,
+    })
 }
 
 #[derive(Debug)]
@@ -73,22 +96,25 @@ pub struct Snapshot {
 
 impl Snapshot {
     fn new(decoder: &Decoder) -> candle_core::Result<Self> {
+        let precision = decoder.precision;
+        let projection = |parts: &[&Linear]| Projection::new(parts, precision);
         let layers = decoder.layers.iter().map(|layer| {
             Ok(SnapshotLayer {
                 input_norm: layer.input_norm.detach(),
-                query_key_value: Projection::new(&[&layer.query, &layer.key, &layer.value])?,
+                query_key_value: projection(&[&layer.query, &layer.key, &layer.value])?,
                 head_norms: layer.head_norms.as_ref().map(|(query, key)| (query.detach(), key.detach())),
-                output: Projection::new(&[&layer.output])?,
+                output: projection(&[&layer.output])?,
                 inner_norm: layer.inner_norm.detach(),
-                gate_up: Projection::new(&[&layer.gate, &layer.up])?,
-                down: Projection::new(&[&layer.down])?,
+                gate_up: projection(&[&layer.gate, &layer.up])?,
+                down: projection(&[&layer.down])?,
             })
         });
         Ok(Snapshot {
-            embedding: decoder.embedding.detach(),
+            embedding: decoder.embedding.detach().to_dtype(precision.format())?,
             layers: layers.collect::<candle_core::Result<_>>()?,
             norm: decoder.norm.detach(),
-            head: Projection::new(&[&decoder.head])?,
+            // Logits are f32 in every precision.
+            head: Projection::new(&[&decoder.head], Precision::F32)?,
         })
     }
 }
@@ -154,7 +180,8 @@ impl Decoder {
     pub fn new_cache_over(&self, weights: Arc<Snapshot>, rows: usize, capacity: usize) -> Result<Cache, PolicyError> {
         self.check_length(capacity)?;
         let window = Window::new(rows, capacity);
-        let layers = self.layers.iter().map(|_| KeyValues::new(&window, self.heads(), self.device()));
+        let layers =
+            self.layers.iter().map(|_| KeyValues::new(&window, self.heads(), (self.device(), self.precision.format())));
         Ok(Cache {
             weights,
             rope: RopeTable::new(&self.config, capacity, self.device())?,
@@ -171,7 +198,7 @@ impl Decoder {
         let mut cache = self.new_cache_over(weights, prompts.len(), width)?;
         let dtype = cache.weights.embedding.dtype();
         for layer in &mut cache.layers {
-            *layer = KeyValues::tensors(&cache.window, self.heads(), dtype, self.device())?;
+            *layer = KeyValues::tensors(&cache.window, self.heads(), (self.device(), dtype))?;
         }
         let logits = self.prefill(prompts, &mut cache)?;
         let keys_values = cache.layers.into_iter().map(KeyValues::into_tensors);
@@ -222,7 +249,7 @@ impl Decoder {
         if found > cache.capacity {
             return Err(PolicyError::TooLong { found, expected: cache.capacity, what: "capacity of the cache" });
         }
-        let mut x = cache.weights.embedding.index_select(&ids.flatten_all()?, 0)?;
+        let mut x = self.embedded(&cache.weights.embedding, &ids.flatten_all()?)?;
         for index in 0..self.layers.len() {
             x = self.advance_layer(index, &x, cache)?;
         }
@@ -230,7 +257,7 @@ impl Decoder {
         let width = self.config.hidden_size;
         let last = x.reshape((rows, steps, width))?.narrow(1, steps - 1, 1)?.contiguous()?.reshape((rows, width))?;
         let last = kernels::rms_norm(&last, &cache.weights.norm, self.config.rms_norm_eps)?;
-        Ok(cache.weights.head.forward(&last)?)
+        Ok(cache.weights.head.forward(&last.to_dtype(DType::F32)?)?)
     }
 
     /// `x`: `(rows * T, hidden_size)`.

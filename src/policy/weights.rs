@@ -8,7 +8,7 @@ use candle_core::{DType, Device, Tensor};
 use rand::Rng;
 use serde_json::Value;
 
-use super::{DecoderConfig, PolicyError};
+use super::{DecoderConfig, PolicyError, Precision};
 use crate::files;
 use crate::seed::{Purpose, Seed};
 
@@ -24,21 +24,35 @@ const GIT_LFS: &[u8] = b"version https://git-lfs";
 /// Standard deviation of fresh embeddings and projections.
 const INITIAL_STD: f64 = 0.02;
 
-/// Reads a safetensors file as f32.
-pub(super) fn read_file(path: &Path, device: &Device) -> Result<BTreeMap<String, Tensor>, PolicyError> {
+/// Where tensors go, and in which format. Norms are f32 whatever the format.
+pub(super) type Place<'a> = (&'a Device, Precision);
+
+/// Reads a safetensors file.
+pub(super) fn read_file(path: &Path, place: Place<'_>) -> Result<BTreeMap<String, Tensor>, PolicyError> {
     let bytes = std::fs::read(path).map_err(PolicyError::file(path))?;
-    read_bytes(&bytes, path, device)
+    read_bytes(&bytes, path, place)
 }
 
-/// Reads the content of a safetensors file as f32; `path` is for errors.
-pub(super) fn read_bytes(bytes: &[u8], path: &Path, device: &Device) -> Result<BTreeMap<String, Tensor>, PolicyError> {
+/// Reads the content of a safetensors file; `path` is for errors.
+pub(super) fn read_bytes(bytes: &[u8], path: &Path, place: Place<'_>) -> Result<BTreeMap<String, Tensor>, PolicyError> {
+    let (device, precision) = place;
     refuse_pointer(bytes, path)?;
     let tensors = candle_core::safetensors::load_buffer(bytes, device).map_err(|error| PolicyError::Corrupt {
         path: path.into(),
         format: "safetensors",
         message: shortage(bytes).unwrap_or_else(|| error.to_string().lines().next().unwrap_or_default().into()),
     })?;
-    tensors.into_iter().map(|(name, tensor)| Ok((name, tensor.to_dtype(DType::F32)?))).collect()
+    let placed = tensors.into_iter().map(|(name, tensor)| {
+        let tensor = in_format(&name, &tensor, precision)?;
+        Ok((name, tensor))
+    });
+    placed.collect()
+}
+
+/// A weight in the format that it is kept in.
+pub(super) fn in_format(name: &str, tensor: &Tensor, precision: Precision) -> candle_core::Result<Tensor> {
+    let is_norm = name.ends_with("norm.weight");
+    tensor.to_dtype(if is_norm { DType::F32 } else { precision.format() })
 }
 
 /// Refuses the few lines that a clone without Git LFS has in place of weights. `bytes`: the beginning of the file.
@@ -65,14 +79,14 @@ fn shortage(bytes: &[u8]) -> Option<String> {
 }
 
 /// Reads all weights of a model directory: `model.safetensors`, or the shards its index names.
-pub(super) fn read_dir(dir: &Path, device: &Device) -> Result<BTreeMap<String, Tensor>, PolicyError> {
+pub(super) fn read_dir(dir: &Path, place: Place<'_>) -> Result<BTreeMap<String, Tensor>, PolicyError> {
     let index = dir.join(INDEX);
     if !index.exists() {
-        return read_file(&dir.join(FILE), device);
+        return read_file(&dir.join(FILE), place);
     }
     let mut weights = BTreeMap::new();
     for shard in shards(&index)? {
-        weights.extend(read_file(&dir.join(shard), device)?);
+        weights.extend(read_file(&dir.join(shard), place)?);
     }
     Ok(weights)
 }

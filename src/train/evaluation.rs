@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use crate::config::RolloutConfig;
 use crate::evaluation::{self, Sample, Stream, Summary, chance, selection_boards};
-use crate::metrics::{EvaluationRecord, Event, ScoredCompletion};
+use crate::metrics::{EvaluationRecord, Event, ScoredCompletion, shortest};
 use crate::prompt::{Prompt, PromptSet};
 use crate::rollout::Streams;
 
@@ -94,7 +94,7 @@ impl Progress {
 fn of_episode(prompt: &Prompt, episode: Episode) -> Sample {
     Sample {
         style: prompt.style.clone(),
-        reward: f64::from(episode.reward.value),
+        reward: shortest(episode.reward.value),
         tokens: episode.completion.ids.len(),
         surprise: -episode.completion.logprobs.iter().map(|&logprob| f64::from(logprob)).sum::<f64>(),
         program: episode.program,

@@ -9,13 +9,15 @@ use std::fmt;
 
 use crate::config::Config;
 use crate::grpo::Division;
-use crate::policy::kernels::Scoring;
-use crate::policy::{Activations, DecoderConfig};
+use crate::policy::kernels::{Kernels, Scoring};
+use crate::policy::{Activations, DecoderConfig, Precision};
 
 pub use allowance::Allowance;
 
-/// Bytes of a number; everything is f32.
+/// Bytes of a number in f32.
 const F32: u64 = 4;
+/// Copies of a chunk of logits, and of a layer's attention weights, that kernels by tensors work with.
+const COPIES: u64 = 5;
 /// What the program takes besides, before it does anything.
 const PROGRAM: u64 = 60 << 20;
 /// What an interpreter takes while games are played.
@@ -28,6 +30,8 @@ const CONTEXT: u64 = 256 << 20;
 pub struct MemoryPlan {
     /// How updates are cut.
     pub division: Division,
+    /// Format of frozen weights and of what layers compute.
+    pub precision: Precision,
     /// Whose memory is counted.
     pub place: Place,
     /// The program and the interpreters that games are played in; on a GPU, what CUDA keeps for itself.
@@ -65,6 +69,10 @@ pub struct Workload<'a> {
     pub place: Place,
     /// Parts of an update that can be worked on at once.
     pub cores: usize,
+    /// Format of frozen weights and of what layers compute.
+    pub precision: Precision,
+    /// What computes it.
+    pub kernels: Kernels,
 }
 
 /// Where tensors live.
@@ -114,15 +122,18 @@ impl MemoryPlan {
 
     /// What `division` takes.
     pub fn of(workload: &Workload<'_>, division: Division) -> MemoryPlan {
-        let Workload { shape, config, .. } = *workload;
-        let (all, trained) = (F32 * shape.parameters() as u64, F32 * workload.trained as u64);
+        let Workload { shape, config, precision, .. } = *workload;
         let in_full = config.model.lora_r == 0 && config.model.adapter.is_empty();
+        // What is trained is f32 in every precision.
+        let of_weights = if in_full { F32 } else { precision.bytes() as u64 };
+        let (all, trained) = (of_weights * shape.parameters() as u64, F32 * workload.trained as u64);
         let copies = if config.grpo.beta > 0.0 && in_full { 2 } else { 1 };
         let (activations, head) = workload.of_a_part(&division, in_full);
         let at_once = division.at_once.min(workload.parts(&division)) as u64;
-        let (sampled, cache) = workload.of_sampling();
+        let (sampled, cache) = workload.of_sampling(in_full);
         MemoryPlan {
             division,
+            precision,
             place: workload.place,
             program: match workload.place {
                 Place::Host => PROGRAM + INTERPRETER * config.arena.parallel_rewards.max(1) as u64,
@@ -175,12 +186,13 @@ pub fn notice(config: &Config, found: Division) -> Option<String> {
 
 impl fmt::Display for MemoryPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let weights = format!("weights in {}", self.precision);
         let parts = |parts: &[(&str, u64)]| {
             let parts = parts.iter().filter(|(_, bytes)| *bytes > 0);
             parts.map(|(name, bytes)| format!("{name} {}", megabytes(*bytes))).collect::<Vec<_>>().join(", ")
         };
         let always = [
-            ("weights", self.weights),
+            (weights.as_str(), self.weights),
             ("adapters", self.adapters),
             ("optimiser", self.optimiser),
             (if self.place == Place::Host { "program and games" } else { "CUDA" }, self.program),
@@ -232,12 +244,21 @@ impl Workload<'_> {
             Activations::Recomputed => layers * tokens * hidden + layer + 3 * tokens * hidden,
         };
         // The embedded tokens, the last norm, and gradients on their way between layers.
-        let activations = layers + tokens * (4 * hidden + passing);
+        let activations = self.precision.bytes() as u64 * (layers + tokens * (4 * hidden + passing));
+        // One layer's, for a moment, in f32: weights of attention, and the widest of what is computed.
+        let attention = (rows * self.shape.num_attention_heads * self.width() * self.width()) as u64;
+        let widened = tokens * (4 * self.shape.intermediate_size as u64 + 2 * hidden);
+        let (copies, passing) = match self.kernels {
+            Kernels::Fused => (1, 0),
+            Kernels::ByTensors => (COPIES, F32 * (COPIES * attention).max(widened)),
+        };
+        let head_weight = if self.precision == Precision::F32 { 0 } else { vocabulary * hidden };
         let scored = (rows * self.config.rollout.max_completion_length) as u64;
         let how = Scoring { temperature: 1.0, logit_bytes: division.logit_bytes };
         let chunk = (how.rows(vocab_size) as u64 + 63).min(scored);
         let dweight = if in_full { 2 * vocabulary * hidden } else { 0 };
-        (F32 * activations, F32 * (chunk * vocabulary + 4 * scored * hidden + dweight))
+        let head = copies * chunk * vocabulary + 4 * scored * hidden + dweight + head_weight;
+        (activations + passing, F32 * head)
     }
 
     /// Numbers that a layer keeps, a token and besides; and what passes through it backwards, a token.
@@ -257,7 +278,7 @@ impl Workload<'_> {
     }
 
     /// Weights as sampling reads them, and the cache, for as many completions as are sampled together.
-    fn of_sampling(&self) -> (u64, u64) {
+    fn of_sampling(&self, in_full: bool) -> (u64, u64) {
         let shape = self.shape;
         let rows = self.config.completions_per_step().max(self.config.train.eval_samples);
         let tied = shape.tie_word_embeddings;
@@ -266,7 +287,16 @@ impl Workload<'_> {
         let keys = (shape.num_key_value_heads * shape.head_dim * shape.num_hidden_layers) as u64;
         // Logits, and the distribution that is drawn from.
         let logits = 3 * (rows * shape.vocab_size) as u64;
-        (F32 * matrices, F32 * (2 * keys * (rows * self.width().next_multiple_of(32)) as u64 + logits))
+        let bytes = self.precision.bytes() as u64;
+        let sampled = match (self.precision, in_full) {
+            (Precision::F32, _) => F32 * matrices,
+            // Rounded, and the head in f32.
+            (_, true) => bytes * matrices + F32 * embedding,
+            // As they are, adapters apart, and the head in f32.
+            (_, false) => F32 * embedding,
+        };
+        let slots = (rows * self.width().next_multiple_of(32)) as u64;
+        (sampled, bytes * 2 * keys * slots + F32 * logits)
     }
 }
 

@@ -155,7 +155,7 @@ impl Run<'_> {
     ) -> Result<Summary, TrainError> {
         let plan = self.plan(None, observer)?;
         let dir = RunDir::create(self.config, about)?;
-        let optimizer = Optimizer::new(self.policy.trainable(), &self.config.grpo)?;
+        let optimizer = self.optimizer()?;
         let state = TrainerState { max_steps: self.config.train.max_steps, ..TrainerState::default() };
         let reference = self.reference()?;
         let (guard, held_out) = (Guard::new(&self.config.guard, &[]), self.held_out());
@@ -165,7 +165,7 @@ impl Run<'_> {
     /// Goes on with the run in `path` from its newest checkpoint.
     pub fn resume(mut self, path: &Path, observer: &mut dyn FnMut(Event<'_>)) -> Result<Summary, TrainError> {
         let (dir, newest) = RunDir::reopen(path, self.config)?;
-        let mut optimizer = Optimizer::new(self.policy.trainable(), &self.config.grpo)?;
+        let mut optimizer = self.optimizer()?;
         // Before the trained weights are put back: the reference is what the run started from.
         let reference = self.reference()?;
         let mut state = checkpoint::load(&newest, self.policy, &mut optimizer, self.config.train.seed)?;
@@ -177,6 +177,11 @@ impl Run<'_> {
 
     fn held_out(&self) -> Arena {
         self.arena.under(Rules::new(&self.config.sandbox, &self.config.arena))
+    }
+
+    fn optimizer(&self) -> Result<Optimizer, TrainError> {
+        let optimizer = Optimizer::new(self.policy.trainable(), &self.config.grpo)?;
+        Ok(optimizer.in_precision(self.policy.decoder().precision()))
     }
 
     fn reference(&self) -> Result<Option<Reference>, TrainError> {
@@ -226,6 +231,8 @@ impl Run<'_> {
             config: self.config,
             place: if decoder.device().is_cpu() { Place::Host } else { Place::Gpu },
             cores: grpo::cores(decoder.device()),
+            precision: decoder.precision(),
+            kernels: decoder.kernels(),
         };
         let set = self.config.train.memory_mib << 20;
         let limit = if set > 0 { Some(set) } else { self.allowance.as_ref().map(|allowance| allowance.bytes) };

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::arena::{Arena, Evaluation};
 use crate::config::{Config, RolloutConfig};
 use crate::groups::Groups;
-use crate::metrics::{Activity, Event, GamePlayed, Period, Player, ScoredCompletion};
+use crate::metrics::{Activity, Event, GamePlayed, Period, Player, ScoredCompletion, shortest};
 use crate::policy::Policy;
 use crate::program::{Program, Rejection};
 use crate::prompt::Prompt;
@@ -168,8 +168,8 @@ impl Stage<'_> {
                 .map_or_else(|_| written.text.clone(), |program| program.source().to_owned()),
             verdict: evaluation.verdict.name().to_owned(),
             reason: evaluation.verdict.reason().unwrap_or(endings),
-            reward: f64::from(reward.value),
-            parts: reward.parts.iter().map(|(name, value)| ((*name).to_owned(), f64::from(*value))).collect(),
+            reward: shortest(reward.value),
+            parts: reward.parts.iter().map(|(name, value)| ((*name).to_owned(), shortest(*value))).collect(),
             mean_score: evaluation.mean_score(),
             max_tile: evaluation.max_tile(),
             games: evaluation.games.len(),

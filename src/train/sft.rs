@@ -17,7 +17,8 @@ use candle_core::{DType, Device};
 use crate::config::SftConfig;
 use crate::corpus::{self, Mix, vocabulary};
 use crate::grpo::{self, AdamW, Gradients, LearnError, Optimizer};
-use crate::policy::{DecoderConfig, Policy, PolicyError, Tokenizer};
+use crate::policy::kernels::Dropout;
+use crate::policy::{Adapters, DecoderConfig, Policy, PolicyError, Tokenizer};
 use crate::prompt::{self, Prompt, PromptError, PromptKind, PromptSet};
 use crate::seed::{Purpose, Seed};
 
@@ -129,7 +130,7 @@ pub struct SftProgress {
     pub held_out_loss: Option<f64>,
     /// Of this step.
     pub learning_rate: f64,
-    /// Of the gradient, before clipping.
+    /// Of the gradient, before clipping; infinite when it left the range of f16 and moved nothing.
     pub grad_norm: f64,
     /// Since training began or was resumed.
     pub tokens_per_second: f64,
@@ -279,7 +280,8 @@ impl<'a> Training<'a> {
         let held_out_seed = options.seed.child(Purpose::HeldOut, 0);
         let held_out = Writer::new(&policy, &prompts, &mix).batch(held_out_seed, pace.held_out_tokens)?;
         let held_out = micro_batches(held_out);
-        let optimizer = Optimizer::new(policy.trainable(), optimizer_settings(&options.config))?;
+        let optimizer = Optimizer::new(policy.trainable(), optimizer_settings(&options.config))?
+            .in_precision(policy.decoder().precision());
         let steps = options.config.total_tokens.div_ceil(options.config.batch_tokens);
         let (step, tokens) = (0, 0);
         let mut training =
@@ -297,27 +299,34 @@ impl<'a> Training<'a> {
         let seed = self.options.seed.child(Purpose::Step, self.step as u64);
         let examples = writer.batch(seed, config.batch_tokens)?;
         let tokens: usize = examples.iter().map(Example::tokens).sum();
-        let (loss, gradients) = self.gradients(examples)?;
+        let (loss, gradients) = self.gradients(examples, seed.child(Purpose::Dropout, 0))?;
         if !loss.is_finite() {
             return Err(SftError::Diverged { step: self.step, loss });
         }
         let learning_rate = learning_rate(config, self.step, self.steps);
         let grad_norm = self.optimizer.apply(self.policy.trainable(), &gradients, learning_rate)?;
+        let grad_norm = grad_norm.unwrap_or(f64::INFINITY);
         self.step += 1;
         self.tokens += tokens;
         Ok((loss, grad_norm, learning_rate))
     }
 
     /// Mean loss of a batch and its gradients.
-    fn gradients(&self, examples: Vec<Example>) -> Result<(f64, Gradients), SftError> {
+    fn gradients(&self, examples: Vec<Example>, seed: Seed) -> Result<(f64, Gradients), SftError> {
         let targets: usize = examples.iter().map(Example::targets).sum();
-        let trainable = self.policy.trainable();
+        let (trainable, scale) = (self.policy.trainable(), self.optimizer.loss_scale());
         let (mut loss, mut sum) = (0.0, Gradients::new());
-        let work = |rows: &Vec<Example>| {
-            let part = (batches::loss(&self.policy, rows)? / targets as f64)?;
-            Ok((f64::from(part.to_scalar::<f32>()?), grpo::gradients(&part, trainable)?))
+        let parts: Vec<(u64, Vec<Example>)> = (0..).zip(micro_batches(examples)).collect();
+        let work = |(index, rows): &(u64, Vec<Example>)| {
+            let of_part = seed.child(Purpose::Dropout, *index);
+            let of_rows = (0..rows.len() as u64).map(|row| of_part.child(Purpose::Dropout, row));
+            let adapters = Adapters::Thinned(Dropout::new(of_rows));
+            let part = (batches::loss(&self.policy, rows, adapters)? / targets as f64)?;
+            let value = f64::from(part.to_scalar::<f32>()?);
+            let scaled = if scale == 1.0 { part } else { (part * scale)? };
+            Ok((value, grpo::gradients(&scaled, trainable)?))
         };
-        grpo::parallel_parts(&self.options.device, &micro_batches(examples), work, |(part, gradients)| {
+        grpo::parallel_parts(&self.options.device, &parts, work, |(part, gradients)| {
             loss += part;
             Ok(grpo::accumulate(&mut sum, gradients)?)
         })?;
@@ -327,7 +336,7 @@ impl<'a> Training<'a> {
     fn held_out_loss(&self) -> Result<f64, SftError> {
         let (mut loss, mut targets) = (0.0, 0);
         let work = |rows: &Vec<Example>| {
-            let part = batches::loss(&self.policy, rows)?.to_scalar::<f32>()?;
+            let part = batches::loss(&self.policy, rows, Adapters::On)?.to_scalar::<f32>()?;
             Ok((f64::from(part), rows.iter().map(Example::targets).sum::<usize>()))
         };
         grpo::parallel_parts(&self.options.device, &self.held_out, work, |(part, count)| {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::config::GrpoConfig;
 use crate::groups::Groups;
 use crate::grpo::{self, Batch, Demonstration, Division};
-use crate::metrics::{Activity, Event, Period, Player, StepRecord};
+use crate::metrics::{Activity, Event, Period, Player, StepRecord, shortest};
 use crate::policy::Adapters;
 use crate::prompt::Prompt;
 use crate::reward;
@@ -23,6 +23,8 @@ struct Lesson<'a> {
     episodes: &'a Groups<Episode>,
     advantages: &'a Groups<f32>,
     elites: Vec<Elite>,
+    /// Of the step.
+    seed: Seed,
 }
 
 impl Run<'_> {
@@ -50,7 +52,7 @@ impl Run<'_> {
         let rewards = self.rewards(seed, episodes, &mut record);
         let advantages = grpo::advantages(&rewards, &self.config.grpo);
         let elites = self.imitated(&progress.state.elites, step, seed);
-        let lesson = Lesson { prompts: &prompts, episodes, advantages: &advantages, elites };
+        let lesson = Lesson { prompts: &prompts, episodes, advantages: &advantages, elites, seed };
         let entropy = self.update(progress, &lesson, &mut record, observer)?;
 
         let mut elites = progress.state.elites.clone();
@@ -151,6 +153,14 @@ impl Run<'_> {
                     progress.state.division = Some(stats.division);
                 }
                 record.elites_imitated = lesson.elites.len();
+                if stats.overflowed > 0 {
+                    let scale = progress.optimizer.loss_scale();
+                    observer(Event::Message(&format!(
+                        "step {}: the gradient left the range of f16, {} of {} updates moved nothing; the loss is now \
+                         scaled by {scale}",
+                        record.step, stats.overflowed, config.num_iterations
+                    )));
+                }
             }
             None => observer(Event::Message(&format!(
                 "step {}: no update, no completion is better than its group",
@@ -181,6 +191,10 @@ impl Run<'_> {
         let batch = Batch::new(lesson.prompts, completions, lesson.advantages.clone(), &self.config.rollout, config)
             .with_demonstrations(&demonstrations, config.elite_coef)
             .divided(division);
+        let batch = match self.policy.dropout() > 0.0 {
+            true => batch.with_dropout(lesson.seed.child(Purpose::Dropout, 0)),
+            false => batch,
+        };
         let Some(reference) = reference else { return Ok(batch) };
         let decoder = match reference {
             Reference::AdaptersOff => self.policy.decoder(),
@@ -198,7 +212,7 @@ fn log_completions(dir: &RunDir, step: usize, lesson: &Lesson<'_>) -> Result<(),
     for (index, (episode, advantage)) in episodes.items().iter().zip(advantages.items()).enumerate() {
         let prompt = &lesson.prompts[index / episodes.size()];
         let parts: serde_json::Map<String, serde_json::Value> =
-            episode.reward.parts.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
+            episode.reward.parts.iter().map(|(name, value)| ((*name).to_owned(), shortest(*value).into())).collect();
         let line = serde_json::json!({
             "step": step,
             "index": index,
@@ -207,9 +221,9 @@ fn log_completions(dir: &RunDir, step: usize, lesson: &Lesson<'_>) -> Result<(),
             "completion": episode.completion.text,
             "tokens": episode.completion.ids.len(),
             "finish": episode.completion.finish,
-            "reward": episode.reward.value,
+            "reward": shortest(episode.reward.value),
             "reward_parts": parts,
-            "advantage": advantage,
+            "advantage": shortest(*advantage),
             "program": episode.program.as_ref().ok().map(|program| hall_of_fame::hex(&program.digest())),
             "evaluation": episode.evaluation,
             "digest": episode.evaluation.digest(),
@@ -230,7 +244,7 @@ fn log_replays(dir: &RunDir, step: usize, replays: &[Replayed]) -> Result<(), Tr
         let line = serde_json::json!({
             "step": step,
             "program": program,
-            "reward": reward,
+            "reward": shortest(*reward),
             "evaluation": evaluation,
             "digest": evaluation.digest(),
         });

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use candle_core::Device;
-use grpo_2048::config::{Config, ModelConfig};
+use grpo_2048::config::{Config, ModelConfig, Precision};
 use grpo_2048::policy::Policy;
 use grpo_2048::seed::Seed;
 
@@ -12,8 +12,13 @@ pub fn goldens() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/goldens")
 }
 
-/// One of them, under the adapter that PEFT wrote for it or trained in full, with a tokenizer that nobody asks.
+/// One of them, in f32, under the adapter that PEFT wrote for it or trained in full, with a tokenizer that nobody asks.
 pub fn tiny(family: &str, adapted: bool) -> Policy {
+    tiny_in(family, adapted, Precision::F32)
+}
+
+/// The same with layers that compute in another format.
+pub fn tiny_in(family: &str, adapted: bool, precision: Precision) -> Policy {
     let dir = tempfile::tempdir().unwrap();
     for file in ["config.json", "model.safetensors"] {
         std::fs::copy(goldens().join(family).join(file), dir.path().join(file)).unwrap();
@@ -26,6 +31,6 @@ pub fn tiny(family: &str, adapted: bool) -> Policy {
     std::fs::write(dir.path().join("tokenizer.json"), tokenizer.to_string()).unwrap();
     let adapter = if adapted { goldens().join(family).join("adapter").display().to_string() } else { String::new() };
     let model = dir.path().display().to_string();
-    let settings = ModelConfig { model, adapter, ..Config::preset("builtin").unwrap().model };
+    let settings = ModelConfig { model, adapter, precision, ..Config::preset("builtin").unwrap().model };
     Policy::load(&settings, Seed::root(0), &Device::Cpu).unwrap()
 }

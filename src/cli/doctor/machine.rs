@@ -5,8 +5,9 @@ use std::fs;
 use super::finding::Finding;
 use crate::cli::gpu_watch::visible_gpus;
 use crate::cli::memory::Memory;
+use crate::config;
 use crate::metrics::gpu::{GpuError, Inventory};
-use crate::policy::{self, CudaExamination};
+use crate::policy::{self, CudaExamination, Device, Precision};
 
 /// Free memory below which even the built-in model may be killed.
 const MEMORY_LOW_BYTES: u64 = 2 << 30;
@@ -65,24 +66,41 @@ fn processor_features() -> Vec<&'static str> {
     known.into_iter().filter_map(|(name, there)| there.then_some(name)).collect()
 }
 
-/// The number format that everything is computed in, and what computes it.
-pub fn precision(on_gpu: bool) -> Finding {
-    let why = "weights, gradients and sampling alike, so the policy that is trained is the one that was sampled";
+/// The number format that layers compute in on this device, and what computes it.
+pub fn precision(asked: config::Precision, device: &Device) -> Finding {
+    let found = match Precision::of(asked, device) {
+        Ok(found) => found,
+        Err(error) => {
+            return Finding::problem("precision", error, "--set model.precision=auto takes what suits the device");
+        }
+    };
+    let chosen = if asked == config::Precision::Auto { " (auto)" } else { "" };
+    let why = match found {
+        Precision::F32 => "weights, gradients and sampling alike",
+        _ => "weights and products; logits, norms, adapters and all that is trained in f32",
+    };
+    let why = format!("{why}, so the policy that is trained is the one that was sampled");
     let features = processor_features();
-    let products = match (on_gpu, features.contains(&"avx512f"), features.contains(&"fma")) {
+    let products = match (!device.is_cpu(), features.contains(&"avx512f"), features.contains(&"fma")) {
         (true, ..) => "the GPU",
         (false, true, _) => "AVX-512",
         (false, false, true) => "AVX2 and FMA",
         (false, false, false) if cfg!(target_arch = "x86_64") => {
             return Finding::warning(
                 "precision",
-                format!("f32: {why}; this processor has neither AVX2 nor FMA"),
+                format!("{found}{chosen}: {why}; this processor has neither AVX2 nor FMA"),
                 "matrix products will be several times slower; use a machine made after 2013",
             );
         }
         _ => "this processor's own vectors",
     };
-    Finding::ok("precision", format!("f32: {why}; matrix products use {products}"))
+    let line = format!("{found}{chosen}: {why}; matrix products use {products}");
+    match device.is_cpu() && found != Precision::F32 {
+        true => {
+            Finding::warning("precision", line, "half formats are slower on a processor; leave model.precision at auto")
+        }
+        false => Finding::ok("precision", line),
+    }
 }
 
 /// Memory that is left, of what there is for this process.

@@ -167,6 +167,10 @@ impl Machine for Cuda {
 
     unsafe fn product(&self, product: &Product) -> Result<()> {
         let Product { rows, inputs, outputs, .. } = *product;
+        let (operation, weight_stride) = match product.transposed {
+            true => (blas::cublasOperation_t::CUBLAS_OP_T, inputs),
+            false => (blas::cublasOperation_t::CUBLAS_OP_N, outputs),
+        };
         let (of_inputs, of_output) = (data_type(product.dtype)?, data_type(product.out_dtype)?);
         let (one, zero) = (1.0_f32, 0.0_f32);
         // The library counts columns first: to it all three are transposed, and out^T = weight^T x^T.
@@ -174,7 +178,7 @@ impl Machine for Cuda {
         unsafe {
             gemm_ex(
                 *self.device.cublas_handle().handle(),
-                blas::cublasOperation_t::CUBLAS_OP_N,
+                operation,
                 blas::cublasOperation_t::CUBLAS_OP_N,
                 outputs as i32,
                 rows as i32,
@@ -182,14 +186,14 @@ impl Machine for Cuda {
                 std::ptr::from_ref(&one).cast(),
                 product.weight as *const c_void,
                 of_inputs,
-                outputs as i32,
+                weight_stride as i32,
                 product.x as *const c_void,
                 of_inputs,
                 inputs as i32,
                 std::ptr::from_ref(&zero).cast(),
                 product.out as *mut c_void,
                 of_output,
-                outputs as i32,
+                product.out_stride as i32,
                 blas::cublasComputeType_t::CUBLAS_COMPUTE_32F,
                 blas::cublasGemmAlgo_t::CUBLAS_GEMM_DEFAULT,
             )

@@ -133,20 +133,19 @@ impl Machine for Emulated {
     }
 
     unsafe fn product(&self, product: &Product) -> Result<()> {
-        let Product { rows, inputs, outputs, dtype, .. } = *product;
+        let Product { rows, inputs, outputs, dtype, out_stride, .. } = *product;
         // Safety: as the caller promises.
         let (x, weight) =
             unsafe { (numbers(product.x, rows * inputs, dtype), numbers(product.weight, inputs * outputs, dtype)) };
-        for row in 0..rows {
-            let mut sums = vec![0.0_f32; outputs];
-            for (x, weights) in x[row * inputs..][..inputs].iter().zip(weight.chunks(outputs)) {
-                for (sum, weight) in sums.iter_mut().zip(weights) {
-                    *sum += x * weight;
-                }
-            }
-            for (column, sum) in sums.into_iter().enumerate() {
+        let of = |input: usize, output: usize| match product.transposed {
+            true => weight[output * inputs + input],
+            false => weight[input * outputs + output],
+        };
+        for (row, x) in x.chunks(inputs).enumerate() {
+            for output in 0..outputs {
+                let sum = x.iter().enumerate().map(|(input, x)| x * of(input, output)).sum();
                 // Safety: as the caller promises.
-                unsafe { put(product.out, row * outputs + column, sum, product.out_dtype) };
+                unsafe { put(product.out, row * out_stride + output, sum, product.out_dtype) };
             }
         }
         Ok(())

@@ -352,6 +352,48 @@ template <typename T> __device__ void combine(Attend p) {
     }
 }
 
+// ---- Adapters ------------------------------------------------------------------------------------------------------
+
+// Rows that one block of `adapt` serves: each thread reads its factors once for all of them.
+#define ADAPT_ROWS 8
+
+struct Adapt {
+    u64 out;  // T (rows, outputs), added to
+    u64 low;  // f32 (rows, parts * rank): A x of each part
+    u64 b;    // f32 (outputs, rank)
+    u32 rows;
+    u32 outputs;
+    u32 rank;
+    u32 parts;   // maps of the same x, their outputs side by side; at most three
+    u32 first;   // column where the second part begins
+    u32 second;  // column where the third part begins
+    float scale;
+    u32 padding;
+};
+
+// out += scale * B (A x). Grid: blocks of THREADS columns, blocks of ADAPT_ROWS rows.
+template <typename T> __device__ void adapt(Adapt p) {
+    const u32 column = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y * ADAPT_ROWS;
+    if (column >= p.outputs) return;
+    const u32 part = (column >= p.first) + (column >= p.second), width = p.parts * p.rank;
+    const u32 rows = min(p.rows - row, (u32)ADAPT_ROWS);
+    const float* b = reinterpret_cast<const float*>(p.b) + (u64)column * p.rank;
+    const float* low = reinterpret_cast<const float*>(p.low) + (u64)row * width + part * p.rank;
+    float sums[ADAPT_ROWS];
+#pragma unroll
+    for (int i = 0; i < ADAPT_ROWS; i++) sums[i] = 0.0f;
+    for (u32 k = 0; k < p.rank; k++) {
+        const float factor = b[k];
+#pragma unroll
+        for (int i = 0; i < ADAPT_ROWS; i++)
+            if (i < (int)rows) sums[i] += factor * low[(u64)i * width + k];
+    }
+    T* out = reinterpret_cast<T*>(p.out) + (u64)row * p.outputs + column;
+#pragma unroll
+    for (int i = 0; i < ADAPT_ROWS; i++)
+        if (i < (int)rows) narrow(&out[(u64)i * p.outputs], widen(out[(u64)i * p.outputs]) + p.scale * sums[i]);
+}
+
 // ---- Gate ----------------------------------------------------------------------------------------------------------
 
 struct SiluMul {
@@ -577,6 +619,7 @@ KERNEL(add_norm, AddNorm)
 KERNEL(rotate, Rotate)
 KERNEL(attend, Attend)
 KERNEL(combine, Attend)
+KERNEL(adapt, Adapt)
 KERNEL(silu_mul, SiluMul)
 KERNEL(fill_cache, FillCache)
 KERNEL(move_rows, MoveRows)

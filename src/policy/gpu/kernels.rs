@@ -37,6 +37,11 @@ params! {
         mixed: u64, partial: u64, query: u64, keys: u64, values: u64, first: u64, slot: u64,
         queries: u32, key_heads: u32, head: u32, capacity: u32, split: u32, scale: f32,
     }
+    /// Low-rank terms of maps side by side.
+    Adapt {
+        out: u64, low: u64, b: u64, rows: u32, outputs: u32, rank: u32, parts: u32, first: u32, second: u32,
+        scale: f32, padding: u32,
+    }
     /// The gate of the feed-forward layer.
     SiluMul { inner: u64, gate_up: u64, width: u32, padding: u32 }
     /// One token a row.
@@ -67,6 +72,8 @@ pub(super) const THREADS: usize = 256;
 pub(super) const ATTEND_THREADS: usize = 128;
 /// Threads of `rotate`: a pair of dimensions each.
 pub(super) const ROTATE_THREADS: usize = 128;
+/// Rows that one block of `adapt` serves.
+pub(super) const ADAPT_ROWS: usize = 8;
 /// Query heads that one block of `attend` serves.
 pub(super) const GROUP: usize = 8;
 /// Widest head.

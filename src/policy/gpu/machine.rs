@@ -11,12 +11,16 @@ pub(super) trait Memory {
     fn address(&self) -> u64;
 }
 
-/// `out = x weight`: `x` `(rows, inputs)`, `weight` `(inputs, outputs)`, `out` `(rows, outputs)`, all contiguous.
+/// `out = x weight`: `x` `(rows, inputs)` and contiguous, `out` `(rows, outputs)`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Product {
     pub out: u64,
+    /// Numbers from one row of `out` to the next.
+    pub out_stride: usize,
     pub x: u64,
     pub weight: u64,
+    /// Whether `weight` lies as `(outputs, inputs)`; as `(inputs, outputs)` otherwise.
+    pub transposed: bool,
     pub rows: usize,
     pub inputs: usize,
     pub outputs: usize,

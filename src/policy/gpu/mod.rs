@@ -180,7 +180,7 @@ impl Decoder {
     ) -> Result<Option<DeviceBatch>, PolicyError> {
         #[cfg(feature = "cuda")]
         if let candle_core::Device::Cuda(device) = self.device()
-            && start::supported(self.config(), weights.embedding.dtype())
+            && start::supported(self.config(), weights, weights.embedding.dtype())
         {
             let prompts = self.prefilled(weights.clone(), prompts)?;
             let dtype = weights.embedding.dtype();
@@ -200,19 +200,9 @@ impl Decoder {
 impl Decoder {
     /// The same with the kernels on this processor; none where there is no C++ compiler.
     pub(crate) fn emulated_batch(&self, prompts: &[&[u32]], drawing: Drawing) -> Option<DeviceBatch> {
-        self.emulated_batch_in(candle_core::DType::F32, prompts, drawing)
-    }
-
-    /// The same with weights, activations and cache in another type.
-    fn emulated_batch_in(
-        &self,
-        dtype: candle_core::DType,
-        prompts: &[&[u32]],
-        drawing: Drawing,
-    ) -> Option<DeviceBatch> {
         let machine = emulated::Emulated::open()?;
-        let weights = self.snapshot().unwrap();
-        assert!(start::supported(self.config(), dtype));
+        let (weights, dtype) = (self.snapshot().unwrap(), self.precision().format());
+        assert!(start::supported(self.config(), &weights, dtype));
         let prompts = self.prefilled(weights.clone(), prompts).unwrap();
         Some(start::start(machine, (self, &weights), &prompts, drawing, dtype).unwrap())
     }

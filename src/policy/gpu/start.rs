@@ -7,7 +7,7 @@ use candle_core::{DType, Device, Result};
 use super::batch::{Batch, Flight, Prefilled};
 use super::machine::Machine;
 use super::step::{Buffers, Shapes, Step};
-use super::weights::Weights;
+use super::weights::{Weights, alike};
 use super::{CHUNK, DeviceBatch, Drawing, Drawn, Rows, kernels};
 use crate::policy::kernels::RopeTable;
 use crate::policy::sampling::Snapshot;
@@ -41,11 +41,12 @@ impl<M: Machine> Rows for Queue<M> {
 }
 
 /// Whether the kernels can run this model.
-pub(super) fn supported(config: &DecoderConfig, dtype: DType) -> bool {
+pub(super) fn supported(config: &DecoderConfig, weights: &Snapshot, dtype: DType) -> bool {
     config.head_dim.is_multiple_of(kernels::HEAD_STEP)
         && config.head_dim <= kernels::LARGEST_HEAD
         && config.vocab_size <= kernels::LARGEST_VOCABULARY
         && matches!(dtype, DType::F32 | DType::BF16 | DType::F16)
+        && alike(weights)
 }
 
 /// A batch on `machine`: prompts that have been fed, repeated; `dtype` is the type of weights, activations and cache.
@@ -67,8 +68,8 @@ pub(super) fn start<M: Machine + 'static>(
         inverse_temperature: (1.0 / drawing.temperature) as f32,
     };
     let rope = RopeTable::new(decoder.config(), capacity, &Device::Cpu)?;
-    let buffers = Buffers::new(&machine, &shapes, rope.rows())?;
-    let weights = Weights::adopt(&machine, weights, dtype)?;
+    let weights = Weights::adopt(&machine, decoder, weights, dtype)?;
+    let buffers = Buffers::new(&machine, &shapes, rope.rows(), weights.low_width())?;
     let batch = Batch::begin(Step { machine, weights, buffers, shapes }, prompts, drawing.copies)?;
     Ok(DeviceBatch { rows: Box::new(Queue { batch, flights: VecDeque::new() }) })
 }

@@ -3,11 +3,11 @@
 use candle_core::{DType, Result};
 
 use super::kernels::{
-    self, ATTEND_THREADS, AddNorm, Advance, Attend, Embed, GROUP, Params, ROTATE_THREADS, Rotate, Sample, SiluMul,
-    THREADS,
+    self, ADAPT_ROWS, ATTEND_THREADS, Adapt, AddNorm, Advance, Attend, Embed, GROUP, Params, ROTATE_THREADS, Rotate,
+    Sample, SiluMul, THREADS,
 };
 use super::machine::{Machine, Memory, Product};
-use super::weights::{LayerWeights, Weights, address_or_none};
+use super::weights::{LayerWeights, Maps, Matrix, Weights, address_or_none};
 use crate::policy::DecoderConfig;
 use crate::policy::kernels::Heads;
 
@@ -51,6 +51,8 @@ pub(super) struct Buffers<M: Machine> {
     mixed: M::Memory,
     gate_up: M::Memory,
     inner: M::Memory,
+    /// f32: what the first factors of adapters give.
+    low: M::Memory,
     /// f32 `(rows, vocabulary)`.
     pub logits: M::Memory,
     /// u32 `(rows,)`: tokens fed next.
@@ -71,8 +73,8 @@ pub(super) struct Buffers<M: Machine> {
 }
 
 impl<M: Machine> Buffers<M> {
-    /// Zeros. `angles`: cosines and sines by position.
-    pub fn new(machine: &M, shapes: &Shapes, angles: &[f32]) -> Result<Self> {
+    /// Zeros. `angles`: cosines and sines by position; `low`: numbers a row between the factors of adapters.
+    pub fn new(machine: &M, shapes: &Shapes, angles: &[f32], low: usize) -> Result<Self> {
         let Shapes { model, heads, rows, .. } = shapes;
         let of_type = |width: usize| machine.zeros(rows * width * shapes.dtype.size_in_bytes());
         let words = |count: usize| machine.zeros(count * 4);
@@ -90,6 +92,7 @@ impl<M: Machine> Buffers<M> {
             mixed: of_type(heads.queries * heads.width)?,
             gate_up: of_type(2 * model.intermediate_size)?,
             inner: of_type(model.intermediate_size)?,
+            low: words(rows * low)?,
             logits: words(rows * model.vocab_size)?,
             ids: words(*rows)?,
             drawn: words(2 * rows * shapes.chunk)?,
@@ -101,6 +104,14 @@ impl<M: Machine> Buffers<M> {
             angles: table,
         })
     }
+}
+
+/// Where a product goes: numbers of `dtype`, rows `stride` numbers apart.
+#[derive(Clone, Copy)]
+struct Out {
+    address: u64,
+    stride: usize,
+    dtype: DType,
 }
 
 /// All that a step needs.
@@ -124,8 +135,8 @@ impl<M: Machine> Step<M> {
         }
         let Buffers { delta, normed, logits, .. } = &self.buffers;
         self.add_norm(&self.weights.norm, delta.address(), rows)?;
-        let head = (self.shapes.model.hidden_size, self.shapes.model.vocab_size);
-        self.product((logits, DType::F32), normed, &self.weights.head, (rows, head))?;
+        let out = Out { address: logits.address(), stride: self.shapes.model.vocab_size, dtype: DType::F32 };
+        self.product(out, normed, &self.weights.head, (rows, self.shapes.model.hidden_size))?;
         let params = Advance { slot: self.buffers.slot.address(), step: self.buffers.place.address() };
         self.run("advance", [1, 1, 1], 1, &params)
     }
@@ -160,29 +171,27 @@ impl<M: Machine> Step<M> {
 
     /// Norm, queries, keys and values, attention, output. `delta` is added to the hidden state first, if there is one.
     fn attention(&self, index: usize, layer: &LayerWeights<M>, delta: u64, rows: usize) -> Result<()> {
-        let (heads, hidden) = (self.shapes.heads, self.shapes.model.hidden_size);
+        let heads = self.shapes.heads;
         let Buffers { normed, qkv, mixed, delta: out, .. } = &self.buffers;
-        let dtype = self.shapes.dtype;
         self.add_norm(&layer.input_norm, delta, rows)?;
-        self.product((qkv, dtype), normed, &layer.query_key_value, (rows, (hidden, heads.total())))?;
+        self.map(qkv, normed, &layer.query_key_value, (rows, self.shapes.model.hidden_size))?;
         self.rotate(index, layer, rows)?;
         let params = self.attend_params(index);
         let groups = (heads.queries / heads.keys).div_ceil(GROUP);
         self.typed("attend", [rows * heads.keys, self.shapes.splits(), groups], ATTEND_THREADS, &params)?;
         self.typed("combine", [rows * heads.queries, 1, 1], ATTEND_THREADS, &params)?;
-        self.product((out, dtype), mixed, &layer.output, (rows, (heads.queries * heads.width, hidden)))
+        self.map(out, mixed, &layer.output, (rows, heads.queries * heads.width))
     }
 
     fn feed_forward(&self, layer: &LayerWeights<M>, rows: usize) -> Result<()> {
         let (hidden, inner_width) = (self.shapes.model.hidden_size, self.shapes.model.intermediate_size);
         let Buffers { normed, delta, gate_up, inner, .. } = &self.buffers;
-        let dtype = self.shapes.dtype;
         self.add_norm(&layer.inner_norm, delta.address(), rows)?;
-        self.product((gate_up, dtype), normed, &layer.gate_up, (rows, (hidden, 2 * inner_width)))?;
+        self.map(gate_up, normed, &layer.gate_up, (rows, hidden))?;
         let params =
             SiluMul { inner: inner.address(), gate_up: gate_up.address(), width: inner_width as u32, padding: 0 };
         self.typed("silu_mul", [rows, inner_width.div_ceil(THREADS), 1], THREADS, &params)?;
-        self.product((delta, dtype), inner, &layer.down, (rows, (inner_width, hidden)))
+        self.map(delta, inner, &layer.down, (rows, inner_width))
     }
 
     fn add_norm(&self, weight: &M::Memory, delta: u64, rows: usize) -> Result<()> {
@@ -206,7 +215,7 @@ impl<M: Machine> Step<M> {
             keys: keys.address(),
             values: values.address(),
             qkv: self.buffers.qkv.address(),
-            bias: address_or_none(layer.bias.as_ref()),
+            bias: address_or_none(layer.query_key_value.bias.as_ref()),
             query_norm: address_or_none(norms.map(|(query, _)| query)),
             key_norm: address_or_none(norms.map(|(_, key)| key)),
             angles: self.buffers.angles.address(),
@@ -242,22 +251,61 @@ impl<M: Machine> Step<M> {
         }
     }
 
-    fn product(
+    /// Maps `x` of `inputs` numbers a row, adapters included; biases are the next kernel's.
+    fn map(&self, out: &M::Memory, x: &M::Memory, maps: &Maps<M>, (rows, inputs): (usize, usize)) -> Result<()> {
+        let (dtype, stride) = (self.shapes.dtype, maps.outputs());
+        let mut columns = vec![0];
+        for matrix in &maps.matrices {
+            let column = columns[columns.len() - 1];
+            let address = out.address() + (column * dtype.size_in_bytes()) as u64;
+            self.product(Out { address, stride, dtype }, x, matrix, (rows, inputs))?;
+            columns.push(column + matrix.outputs);
+        }
+        let Some(adapter) = &maps.adapter else { return Ok(()) };
+        let low = &self.buffers.low;
+        let parts = maps.matrices.len();
+        let begin = |part: usize| columns.get(part).map_or(u32::MAX, |column| *column as u32);
+        let width = parts * adapter.rank;
+        let first = Out { address: low.address(), stride: width, dtype: DType::F32 };
+        self.product_at(first, x, (adapter.a.address(), true, width), (rows, inputs))?;
+        let params = Adapt {
+            out: out.address(),
+            low: low.address(),
+            b: adapter.b.address(),
+            rows: rows as u32,
+            outputs: stride as u32,
+            rank: adapter.rank as u32,
+            parts: parts as u32,
+            first: begin(1),
+            second: begin(2),
+            scale: adapter.scale as f32,
+            padding: 0,
+        };
+        self.typed("adapt", [stride.div_ceil(THREADS), rows.div_ceil(ADAPT_ROWS), 1], THREADS, &params)
+    }
+
+    fn product(&self, out: Out, x: &M::Memory, matrix: &Matrix<M>, size: (usize, usize)) -> Result<()> {
+        self.product_at(out, x, (matrix.memory.address(), matrix.transposed, matrix.outputs), size)
+    }
+
+    fn product_at(
         &self,
-        (out, out_dtype): (&M::Memory, DType),
+        out: Out,
         x: &M::Memory,
-        weight: &M::Memory,
-        (rows, (inputs, outputs)): (usize, (usize, usize)),
+        (weight, transposed, outputs): (u64, bool, usize),
+        (rows, inputs): (usize, usize),
     ) -> Result<()> {
         let product = Product {
-            out: out.address(),
+            out: out.address,
+            out_stride: out.stride,
             x: x.address(),
-            weight: weight.address(),
+            weight,
+            transposed,
             rows,
             inputs,
             outputs,
             dtype: self.shapes.dtype,
-            out_dtype,
+            out_dtype: out.dtype,
         };
         // Safety: buffers and weights were made with these widths and at least `rows` rows, and live as long as self.
         unsafe { self.machine.product(&product) }

@@ -1,14 +1,17 @@
 //! The GPU's steps and kernels, on this processor, against the decoder that candle's operations and the CPU's kernels
 //! make up. Without a C++ compiler they say so and check nothing.
 
-use candle_core::{D, DType, Device, Tensor};
+use std::collections::BTreeMap;
+
+use candle_core::{D, Device, Tensor};
 use rand::Rng;
 
 use super::emulated::Emulated;
 use super::machine::Machine;
 use super::optimizer::{Slots, square_sums, step};
 use super::{AdamWRates, CHUNK, DeviceBatch, Drawing, Drawn};
-use crate::policy::{Decoder, DecoderConfig, weights};
+use crate::policy::adapter::{self, AdapterSet};
+use crate::policy::{Decoder, DecoderConfig, Precision, weights};
 use crate::seed::{Purpose, Seed};
 
 const PROMPTS: [&[u32]; 2] = [&[2, 3, 4], &[5, 6, 7, 8, 9, 10]];
@@ -33,16 +36,46 @@ fn config() -> DecoderConfig {
     }
 }
 
-/// A decoder with weights large enough that tokens differ in likelihood, biases and norms included.
-fn decoder(config: DecoderConfig) -> Decoder {
-    let mut rng = Seed::root(8).child(Purpose::Sample, 1).rng();
-    let mut weights = weights::initial(&config, Seed::root(7), &Device::Cpu).unwrap();
-    for tensor in weights.values_mut() {
-        let noise: Vec<f32> = (0..tensor.elem_count()).map(|_| rng.random::<f32>() - 0.5).collect();
-        let noise = Tensor::from_vec(noise, tensor.shape(), &Device::Cpu).unwrap();
-        *tensor = (&*tensor + (noise * 0.4).unwrap()).unwrap();
+/// Numbers between -1/2 and 1/2.
+fn noise(stream: u64, shape: &[usize]) -> Tensor {
+    let mut rng = Seed::root(8).child(Purpose::Sample, stream).rng();
+    let values: Vec<f32> = (0..shape.iter().product()).map(|_| rng.random::<f32>() - 0.5).collect();
+    Tensor::from_vec(values, shape, &Device::Cpu).unwrap()
+}
+
+/// Weights large enough that tokens differ in likelihood, biases and norms included.
+fn weights_of(config: &DecoderConfig) -> BTreeMap<String, Tensor> {
+    let mut weights = weights::initial(config, Seed::root(7), &Device::Cpu).unwrap();
+    for (stream, tensor) in weights.values_mut().enumerate() {
+        *tensor = (&*tensor + (noise(stream as u64, tensor.dims()) * 0.4).unwrap()).unwrap();
     }
-    Decoder::new(config, &weights, &Default::default(), 0.0).unwrap()
+    weights
+}
+
+fn decoder(config: DecoderConfig) -> Decoder {
+    let weights = weights_of(&config);
+    Decoder::new(config, &weights, None, Precision::F32).unwrap()
+}
+
+/// A decoder in half precision with adapters on these modules.
+fn adapted(config: DecoderConfig, precision: Precision, modules: &[&str]) -> Decoder {
+    let mut weights = weights_of(&config);
+    weights.values_mut().for_each(|tensor| *tensor = tensor.to_dtype(precision.format()).unwrap());
+    let mut tensors = BTreeMap::new();
+    for (stream, (name, tensor)) in weights.iter().enumerate() {
+        let Some(module) = name.strip_suffix(".weight").filter(|name| modules.iter().any(|it| name.ends_with(it)))
+        else {
+            continue;
+        };
+        let (outputs, inputs) = tensor.dims2().unwrap();
+        for (side, shape) in [("A", [4, inputs]), ("B", [outputs, 4])] {
+            let factor = noise(100 + 2 * stream as u64 + u64::from(side == "B"), &shape);
+            tensors.insert(format!("{}{module}.lora_{side}.weight", adapter::PREFIX), factor);
+        }
+    }
+    let layers = config.num_hidden_layers;
+    let set = AdapterSet { rank: 4, alpha: 4.0, rslora: false, dropout: 0.0, layers, tensors };
+    Decoder::new(config, &weights, Some(&set), precision).unwrap()
 }
 
 /// Numbers in 0..1 for `count` tokens of each row.
@@ -189,13 +222,18 @@ fn logits_that_are_no_numbers_give_no_token() {
 }
 
 #[test]
-fn half_precision_stays_near() {
-    let (decoder, drawing) = (decoder(config()), Drawing { copies: 2, longest: 8, temperature: 1.0 });
-    for (dtype, tolerance) in [(DType::BF16, 0.1), (DType::F16, 0.02)] {
-        let Some(mut batch) = decoder.emulated_batch_in(dtype, &PROMPTS, drawing) else { return };
-        let uniforms = uniforms(0, 4, 8);
-        let drawn = draw(&mut batch, 8, &uniforms);
-        assert_drawn_from(&decoder, drawing, &[(drawn, uniforms)], tolerance);
+fn half_precision_with_adapters_is_drawn_as_it_is_scored() {
+    let config = || DecoderConfig { qkv_bias: true, ..config() };
+    let everywhere = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"];
+    let drawing = Drawing { copies: 5, longest: 8, temperature: 1.0 };
+    for (precision, tolerance) in [(Precision::Bf16, 0.05), (Precision::F16, 0.01)] {
+        for modules in [&everywhere[..], &["q_proj", "v_proj"], &[]] {
+            let decoder = adapted(config(), precision, modules);
+            let Some(mut batch) = decoder.emulated_batch(&PROMPTS, drawing) else { return };
+            let uniforms = uniforms(0, 10, 8);
+            let drawn = draw(&mut batch, 8, &uniforms);
+            assert_drawn_from(&decoder, drawing, &[(drawn, uniforms)], tolerance);
+        }
     }
 }
 

@@ -1,7 +1,10 @@
 //! Frozen products with low-rank terms that are trained.
 
-use candle_core::{CpuStorage, CustomOp1, CustomOp3, Layout, Result, Shape, Tensor};
+use candle_core::{CpuStorage, CustomOp1, CustomOp3, DType, Layout, Result, Shape, Tensor};
 
+use super::attached::attached;
+use super::can_fuse;
+use super::dropout::Masks;
 use super::rows::{Into, Matrix, for_rows, large_product, matmul, slice, with_slice};
 
 /// A map that is not trained: `x W^T + bias`.
@@ -11,19 +14,34 @@ pub struct Frozen {
     pub weight: Tensor,
     /// `(out,)`.
     pub bias: Option<Tensor>,
+    /// What is dropped of `x` on its way into the low-rank term.
+    pub dropout: Option<Masks>,
+}
+
+impl Frozen {
+    /// `x`, in f32, as the low-rank term sees it; the gradient by that as `x` sees it.
+    fn dropped(&self, x: Tensor) -> Result<Tensor> {
+        match &self.dropout {
+            Some(masks) => masks.apply(&x),
+            None => Ok(x),
+        }
+    }
 }
 
 /// `x W^T + bias + scale (x A^T) B^T` for several maps of one `x`, side by side.
 ///
-/// The result is all that is kept for the backward pass, and neither weight nor bias costs a gradient.
+/// The result is all that is kept for the backward pass, and neither weight nor bias costs a gradient. Products with
+/// weights are in the format of `x`; low-rank terms, their factors and sums are in f32.
 ///
 /// * `x`: `(N, in)`; `a`: `(maps * r, in)`, the maps' factors below each other; `b`: `(sum of outs, r)`, likewise.
 /// * Returns `(N, sum of outs)`.
 ///
 /// Source: Hu et al. 2021, eq. 3.
 pub fn adapted_linear(x: &Tensor, (a, b): (&Tensor, &Tensor), scale: f64, maps: &[Frozen]) -> Result<Tensor> {
-    if !x.device().is_cpu() {
-        return plain(x, (a, b), scale, maps);
+    if !can_fuse([x, a, b].into_iter().chain(maps.iter().map(|map| &map.weight)))
+        || maps.iter().any(|map| map.dropout.is_some())
+    {
+        return by_tensors(x, (a, b), scale, maps);
     }
     let op = AdaptedLinear { maps: maps.to_vec(), scale: scale as f32 };
     x.contiguous()?.apply_op3(&a.contiguous()?, &b.contiguous()?, op)
@@ -34,15 +52,69 @@ pub(super) fn plain(x: &Tensor, (a, b): (&Tensor, &Tensor), scale: f64, maps: &[
     let mut outputs = Vec::new();
     for (index, map) in maps.iter().enumerate() {
         let count = map.weight.dim(0)?;
-        let low = x.matmul(&a.narrow(0, index * rank, rank)?.t()?)?.matmul(&b.narrow(0, column, count)?.t()?)?;
-        let mut y = (x.matmul(&map.weight.t()?)? + (low * scale)?)?;
+        let (a, b) = (a.narrow(0, index * rank, rank)?, b.narrow(0, column, count)?);
+        let low = map.dropped(x.to_dtype(DType::F32)?)?.matmul(&a.t()?)?.matmul(&b.t()?)?;
+        let y = x.matmul(&map.weight.to_dtype(x.dtype())?.t()?)?.to_dtype(DType::F32)?;
+        let mut y = (y + (low * scale)?)?;
         if let Some(bias) = &map.bias {
-            y = y.broadcast_add(bias)?;
+            y = y.broadcast_add(&bias.to_dtype(DType::F32)?)?;
         }
-        outputs.push(y);
+        outputs.push(y.to_dtype(x.dtype())?);
         column += count;
     }
     Tensor::cat(&outputs, 1)
+}
+
+pub(super) fn by_tensors(x: &Tensor, (a, b): (&Tensor, &Tensor), scale: f64, maps: &[Frozen]) -> Result<Tensor> {
+    let op = ByTensors {
+        x: x.contiguous()?.detach(),
+        a: a.detach(),
+        b: b.detach(),
+        scale,
+        maps: maps.to_vec(),
+        of_x: x.track_op(),
+    };
+    let value = plain(&op.x, (&op.a, &op.b), scale, maps)?;
+    attached(value, &[x, a, b], move |grad| op.backward(grad))
+}
+
+/// What the backward pass needs, without a graph.
+struct ByTensors {
+    x: Tensor,
+    a: Tensor,
+    b: Tensor,
+    scale: f64,
+    maps: Vec<Frozen>,
+    /// Whether a gradient by `x` is asked for.
+    of_x: bool,
+}
+
+impl ByTensors {
+    fn backward(&self, grad: &Tensor) -> Result<[Option<Tensor>; 3]> {
+        let (x, rank, mut column) = (self.x.to_dtype(DType::F32)?, self.b.dim(1)?, 0);
+        let (mut dx, mut da, mut db) = (None, Vec::new(), Vec::new());
+        for (index, map) in self.maps.iter().enumerate() {
+            let count = map.weight.dim(0)?;
+            let (a, b) = (self.a.narrow(0, index * rank, rank)?, self.b.narrow(0, column, count)?);
+            let narrow = grad.narrow(1, column, count)?.contiguous()?;
+            let (grad, dropped) = (narrow.to_dtype(DType::F32)?, map.dropped(x.clone())?);
+            let dlow = (grad.matmul(&b)? * self.scale)?;
+            db.push((grad.t()?.matmul(&dropped.matmul(&a.t()?)?)? * self.scale)?);
+            da.push(dlow.t()?.matmul(&dropped)?);
+            column += count;
+            if !self.of_x {
+                continue;
+            }
+            let of_weight = narrow.matmul(&map.weight.to_dtype(narrow.dtype())?)?.to_dtype(DType::F32)?;
+            let term = (of_weight + map.dropped(dlow.matmul(&a)?)?)?;
+            dx = Some(match dx {
+                Some(dx) => (dx + term)?,
+                None => term,
+            });
+        }
+        let dx = dx.map(|dx: Tensor| dx.to_dtype(self.x.dtype())).transpose()?;
+        Ok([dx, Some(Tensor::cat(&da, 0)?), Some(Tensor::cat(&db, 0)?)])
+    }
 }
 
 struct AdaptedLinear {
@@ -210,12 +282,18 @@ impl CustomOp3 for AdaptedLinear {
 
 /// `y + bias`, without the gradient by the bias that candle would compute, and keep, though nobody asked.
 ///
-/// * `y`: `(N, out)`; `bias`: `(out,)`, not trained.
+/// * `y`: `(N, out)`; `bias`: `(out,)`, not trained. Added in f32, returned in the format of `y`.
 pub fn add_frozen_bias(y: &Tensor, bias: &Tensor) -> Result<Tensor> {
-    if !y.device().is_cpu() {
-        return y.broadcast_add(bias);
+    if !can_fuse([y, bias]) {
+        let value = add_bias(&y.detach(), &bias.detach())?;
+        return attached(value, &[y], |grad| Ok([Some(grad.clone()), None, None]));
     }
     y.contiguous()?.apply_op1(AddFrozenBias { bias: bias.detach() })
+}
+
+/// `y + bias`, added in f32; both differentiable.
+pub fn add_bias(y: &Tensor, bias: &Tensor) -> Result<Tensor> {
+    y.to_dtype(DType::F32)?.broadcast_add(&bias.to_dtype(DType::F32)?)?.to_dtype(y.dtype())
 }
 
 struct AddFrozenBias {

@@ -1,8 +1,10 @@
 //! Grouped-query self-attention of whole sequences, differentiable.
 
-use candle_core::{CpuStorage, CustomOp1, D, Layout, Result, Shape, Tensor};
+use candle_core::{CpuStorage, CustomOp1, D, DType, Device, Layout, Result, Shape, Tensor};
 use rayon::prelude::*;
 
+use super::attached::attached;
+use super::can_fuse;
 use super::rope::{RopeTable, Turn};
 use super::rows::{Into, Matrix, dot, exp, max, product, slice, sum, wide, with_slice};
 
@@ -37,25 +39,62 @@ impl Heads {
 /// * `qkv`: `(B * T, (queries + 2 keys) * width)`: queries, keys and values side by side; `rows` is `B`.
 /// * Returns `(B * T, queries * width)`.
 pub fn causal_attention(qkv: &Tensor, rows: usize, heads: Heads, rope: &RopeTable) -> Result<Tensor> {
-    if !qkv.device().is_cpu() {
-        return plain_causal(qkv, rows, heads, rope);
+    if !can_fuse([qkv]) {
+        return by_tensors(qkv, rows, heads, rope);
     }
     let steps = qkv.dim(0)? / rows;
     qkv.contiguous()?.apply_op1(CausalAttention { steps, heads, rope: rope.clone() })
 }
 
 pub(super) fn plain_causal(qkv: &Tensor, rows: usize, heads: Heads, rope: &RopeTable) -> Result<Tensor> {
-    let steps = qkv.dim(0)? / rows;
-    let [query, key, value] = split(qkv, rows, heads)?;
-    let positions = Tensor::arange(0, steps as u32, qkv.device())?.broadcast_as((rows, steps))?;
-    let (query, key) = (rope.rotate(&query, &positions)?, rope.rotate(&key, &positions)?);
-    let mask: Vec<f32> =
-        (0..steps).flat_map(|t| (0..steps).map(move |s| if s <= t { 0.0 } else { f32::NEG_INFINITY })).collect();
-    let mask = Tensor::from_vec(mask, (1, steps, steps), qkv.device())?;
-    plain([&query, &key, &value], &mask)
+    let [query, key, value] = turned(qkv, rows, heads, rope)?;
+    plain([&query, &key, &value], &causal_mask(qkv.dim(0)? / rows, qkv.device())?)
 }
 
-/// Attention by tensor operations, over heads that are already apart.
+/// Queries, keys and values apart, the first two rotated.
+fn turned(qkv: &Tensor, rows: usize, heads: Heads, rope: &RopeTable) -> Result<[Tensor; 3]> {
+    let [query, key, value] = split(qkv, rows, heads)?;
+    let turned = |x: &Tensor| rope.rotate_from_start(x, Turn::Forward);
+    Ok([turned(&query)?, turned(&key)?, value])
+}
+
+/// `(1, T, T)`: zero where a token may look, negative infinity elsewhere.
+fn causal_mask(steps: usize, device: &Device) -> Result<Tensor> {
+    let positions = Tensor::arange(0, steps as u32, device)?;
+    let seen = positions.reshape((steps, 1))?.broadcast_ge(&positions.reshape((1, steps))?)?;
+    let hidden = Tensor::full(f32::NEG_INFINITY, (steps, steps), device)?;
+    seen.where_cond(&hidden.zeros_like()?, &hidden)?.unsqueeze(0)
+}
+
+/// Keeps queries, keys and values alone: weights are computed again for the backward pass.
+pub(super) fn by_tensors(qkv: &Tensor, rows: usize, heads: Heads, rope: &RopeTable) -> Result<Tensor> {
+    let (inputs, rope) = (qkv.detach(), rope.clone());
+    let value = plain_causal(&inputs, rows, heads, &rope)?;
+    attached(value, &[qkv], move |grad| Ok([Some(slope(&inputs, rows, heads, &rope, grad)?), None, None]))
+}
+
+/// Gradient by queries, keys and values side by side.
+fn slope(qkv: &Tensor, rows: usize, heads: Heads, rope: &RopeTable, grad: &Tensor) -> Result<Tensor> {
+    let Heads { queries, keys, width } = heads;
+    let steps = qkv.dim(0)? / rows;
+    // Query heads of one key head below each other.
+    let grouped = |x: Tensor| x.to_dtype(DType::F32)?.reshape((rows, keys, queries / keys * steps, width));
+    let [query, key, value] = turned(qkv, rows, heads, rope)?;
+    let (key, value) = (key.to_dtype(DType::F32)?, value.to_dtype(DType::F32)?);
+    let weights = weights(&query, &key, &causal_mask(steps, qkv.device())?)?;
+    let grad = grouped(grad.reshape((rows, steps, queries, width))?.transpose(1, 2)?.contiguous()?)?;
+    let dvalue = weights.t()?.matmul(&grad)?;
+    let dweights = grad.matmul(&value.t()?)?;
+    let mean = (&dweights * &weights)?.sum_keepdim(D::Minus1)?;
+    let dscores = ((dweights.broadcast_sub(&mean)? * weights)? * f64::from(heads.scale()))?;
+    let dquery = dscores.matmul(&key)?.reshape((rows, queries, steps, width))?;
+    let dkey = dscores.t()?.matmul(&grouped(query)?)?;
+    let back = |x: Tensor| rope.rotate_from_start(&x, Turn::Back);
+    let all = Tensor::cat(&[back(dquery)?, back(dkey)?, dvalue], 1)?;
+    all.transpose(1, 2)?.reshape((rows * steps, heads.total()))?.to_dtype(qkv.dtype())
+}
+
+/// Attention by tensor operations, over heads that are already apart, in f32; returned in the format of `query`.
 ///
 /// * `query`: `(B, queries, T, width)`; `key`, `value`: `(B, keys, L, width)`.
 /// * `mask`: `(B or 1, T, L)`, added to the scores.
@@ -65,16 +104,28 @@ pub(super) fn plain_causal(qkv: &Tensor, rows: usize, heads: Heads, rope: &RopeT
 pub(super) fn plain(qkv: [&Tensor; 3], mask: &Tensor) -> Result<Tensor> {
     let [query, key, value] = qkv;
     let (rows, queries, steps, width) = query.dims4()?;
+    let weights = weights(query, &key.to_dtype(DType::F32)?, mask)?;
+    let mixed = weights.matmul(&value.to_dtype(DType::F32)?.contiguous()?)?.reshape((rows, queries, steps, width))?;
+    mixed.transpose(1, 2)?.reshape((rows * steps, queries * width))?.to_dtype(query.dtype())
+}
+
+/// How much each query takes of each value, in f32: `(B, keys, queries / keys * T, L)`, the query heads of one key head
+/// below each other. `key` is in f32.
+fn weights(query: &Tensor, key: &Tensor, mask: &Tensor) -> Result<Tensor> {
+    let (rows, queries, steps, width) = query.dims4()?;
     let (_, keys, slots, _) = key.dims4()?;
     let group = queries / keys;
-    let query = query.contiguous()?.reshape((rows, keys, group * steps, width))?;
+    let query = query.to_dtype(DType::F32)?.contiguous()?.reshape((rows, keys, group * steps, width))?;
     let scale = 1.0 / (width as f64).sqrt();
     let scores = (query.matmul(&key.transpose(2, 3)?.contiguous()?)? * scale)?;
     let mask = mask.unsqueeze(1)?.unsqueeze(1)?;
     let scores = scores.reshape((rows, keys, group, steps, slots))?.broadcast_add(&mask)?;
-    let weights = candle_nn::ops::softmax(&scores, D::Minus1)?.reshape((rows, keys, group * steps, slots))?;
-    let mixed = weights.matmul(&value.contiguous()?)?.reshape((rows, queries, steps, width))?;
-    mixed.transpose(1, 2)?.reshape((rows * steps, queries * width))
+    // Candle's faster softmax records no backward.
+    let weights = match scores.track_op() {
+        true => candle_nn::ops::softmax(&scores, D::Minus1)?,
+        false => candle_nn::ops::softmax_last_dim(&scores)?,
+    };
+    weights.reshape((rows, keys, group * steps, slots))
 }
 
 /// Queries, keys and values `(B, heads, T, width)` out of what lies side by side.

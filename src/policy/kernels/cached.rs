@@ -16,7 +16,7 @@ const WORTH_THREADS: usize = 1 << 22;
 /// Keys and values of one layer for every row.
 #[derive(Debug)]
 pub enum KeyValues {
-    /// On the CPU: keys `(rows, keys, capacity / BLOCK, width, BLOCK)`, so that one query meets many keys in a vector
+    /// On the CPU in f32: keys `(rows, keys, capacity / BLOCK, width, BLOCK)`, so that one query meets many keys in a vector
     /// register and memory is read in order; values `(rows, keys, capacity, width)`.
     Blocks {
         /// Rotated keys.
@@ -24,7 +24,7 @@ pub enum KeyValues {
         /// Values.
         values: Vec<f32>,
     },
-    /// On any device: both `(rows, keys, capacity, width)`.
+    /// On any device, in any format: both `(rows, keys, capacity, width)`.
     Tensors {
         /// Rotated keys.
         keys: Tensor,
@@ -73,20 +73,20 @@ impl Window {
 }
 
 impl KeyValues {
-    /// Room for every slot of `window`.
-    pub fn new(window: &Window, heads: Heads, device: &Device) -> Result<Self> {
+    /// Room for every slot of `window`, in the format of queries, keys and values.
+    pub fn new(window: &Window, heads: Heads, (device, format): (&Device, DType)) -> Result<Self> {
         let shape = (window.first.len(), heads.keys, window.capacity, heads.width);
-        if device.is_cpu() {
+        if device.is_cpu() && format == DType::F32 {
             let count = shape.0 * shape.1 * shape.2 * shape.3;
             return Ok(KeyValues::Blocks { keys: vec![0.0; count], values: vec![0.0; count] });
         }
-        Self::tensors(window, heads, DType::F32, device)
+        Self::tensors(window, heads, (device, format))
     }
 
     /// The same as tensors, which tensor operations work on.
-    pub fn tensors(window: &Window, heads: Heads, dtype: DType, device: &Device) -> Result<Self> {
+    pub fn tensors(window: &Window, heads: Heads, (device, format): (&Device, DType)) -> Result<Self> {
         let shape = (window.first.len(), heads.keys, window.capacity, heads.width);
-        let empty = || Tensor::zeros(shape, dtype, device);
+        let empty = || Tensor::zeros(shape, format, device);
         Ok(KeyValues::Tensors { keys: empty()?, values: empty()? })
     }
 

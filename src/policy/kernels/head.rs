@@ -3,9 +3,13 @@
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-use candle_core::{CpuStorage, CustomOp2, Layout, Result, Shape, Tensor, bail};
+use candle_core::{CpuStorage, CustomOp2, D, DType, Layout, Result, Shape, Tensor, bail};
 
-use super::log_probs::{self, logit_gradients, score};
+use super::attached::attached;
+use super::can_fuse;
+#[cfg(test)]
+use super::log_probs;
+use super::log_probs::{logit_gradients, score};
 use super::rows::{Into, Matrix, for_rows, large_product, matmul, slice, with_slice};
 
 /// Rows whose share of the weight's gradient is summed at once. Part of the order of that sum, so every chunk is a
@@ -34,10 +38,10 @@ impl Scoring {
 /// A weight that is not trained costs no gradient.
 ///
 /// * `hidden`: `(N, H)`; `weight`: `(V, H)`; `targets`: `(N,)` u32, each below `V`.
-/// * Returns `(N,)` and `(N,)`.
+/// * Returns `(N,)` and `(N,)`, in f32, from logits in f32 whatever the formats of the arguments.
 pub fn score_tokens(hidden: &Tensor, weight: &Tensor, targets: &Tensor, how: Scoring) -> Result<(Tensor, Tensor)> {
-    if !hidden.device().is_cpu() {
-        return plain(hidden, weight, targets, how.temperature);
+    if !can_fuse([hidden, weight]) {
+        return by_tensors(hidden, weight, targets, how);
     }
     let (count, vocabulary) = (hidden.dim(0)?, weight.dim(0)?);
     let targets = targets.to_vec1::<u32>()?;
@@ -50,8 +54,108 @@ pub fn score_tokens(hidden: &Tensor, weight: &Tensor, targets: &Tensor, how: Sco
     Ok((both.narrow(1, 0, 1)?.squeeze(1)?, both.narrow(1, 1, 1)?.squeeze(1)?))
 }
 
+#[cfg(test)]
 pub(super) fn plain(hidden: &Tensor, weight: &Tensor, targets: &Tensor, temperature: f64) -> Result<(Tensor, Tensor)> {
-    log_probs::plain(&(hidden.matmul(&weight.t()?)? / temperature)?, targets)
+    let logits = hidden.to_dtype(DType::F32)?.matmul(&weight.to_dtype(DType::F32)?.t()?)?;
+    log_probs::plain(&(logits / temperature)?, targets)
+}
+
+pub(super) fn by_tensors(hidden: &Tensor, weight: &Tensor, targets: &Tensor, how: Scoring) -> Result<(Tensor, Tensor)> {
+    let op = ByTensors {
+        hidden: hidden.contiguous()?.detach(),
+        weight: weight.detach(),
+        targets: targets.unsqueeze(1)?,
+        scale: 1.0 / how.temperature,
+        rows: how.rows(weight.dim(0)?),
+        wanted: (hidden.track_op(), weight.track_op()),
+    };
+    let both = attached(op.forward()?, &[hidden, weight], move |grad| op.backward(grad))?;
+    Ok((both.narrow(1, 0, 1)?.squeeze(1)?, both.narrow(1, 1, 1)?.squeeze(1)?))
+}
+
+/// What both passes work on, without a graph.
+struct ByTensors {
+    hidden: Tensor,
+    weight: Tensor,
+    /// `(N, 1)`.
+    targets: Tensor,
+    /// One divided by the temperature.
+    scale: f64,
+    /// Rows of a chunk.
+    rows: usize,
+    /// Whether gradients by hidden states and by the weight are asked for.
+    wanted: (bool, bool),
+}
+
+/// The distributions of a chunk of rows, in f32.
+struct Distributions {
+    /// `(rows, V)`.
+    log_probs: Tensor,
+    /// `(rows, V)`.
+    probs: Tensor,
+    /// `(rows, 1)`.
+    entropy: Tensor,
+}
+
+impl ByTensors {
+    /// `weight`: in f32.
+    fn distributions(&self, weight: &Tensor, chunk: &Range<usize>) -> Result<(Tensor, Distributions)> {
+        let hidden = self.hidden.narrow(0, chunk.start, chunk.len())?.to_dtype(DType::F32)?;
+        let logits = (hidden.matmul(&weight.t()?)? * self.scale)?;
+        let log_probs = candle_nn::ops::log_softmax(&logits, D::Minus1)?;
+        let probs = log_probs.exp()?;
+        let entropy = (&probs * &log_probs)?.sum_keepdim(D::Minus1)?.neg()?;
+        Ok((hidden, Distributions { log_probs, probs, entropy }))
+    }
+
+    /// `(N, 2)`.
+    fn forward(&self) -> Result<Tensor> {
+        let weight = self.weight.to_dtype(DType::F32)?;
+        let scores = chunks(self.hidden.dim(0)?, self.rows).map(|chunk| {
+            let (_, found) = self.distributions(&weight, &chunk)?;
+            let targets = self.targets.narrow(0, chunk.start, chunk.len())?;
+            Tensor::cat(&[found.log_probs.gather(&targets, 1)?, found.entropy], 1)
+        });
+        Tensor::cat(&scores.collect::<Result<Vec<_>>>()?, 0)
+    }
+
+    fn backward(&self, grad: &Tensor) -> Result<[Option<Tensor>; 3]> {
+        let weight = self.weight.to_dtype(DType::F32)?;
+        let (mut dhidden, mut dweight) = (Vec::new(), None);
+        for chunk in chunks(self.hidden.dim(0)?, self.rows) {
+            let (hidden, Distributions { log_probs, probs, entropy }) = self.distributions(&weight, &chunk)?;
+            let part = |x: &Tensor| x.narrow(0, chunk.start, chunk.len())?.contiguous();
+            let grad = part(grad)?;
+            let (chosen, spread) = (grad.narrow(1, 0, 1)?.contiguous()?, grad.narrow(1, 1, 1)?);
+            // d logp / d logit = onehot - p; d entropy / d logit = -p (log p + entropy).
+            let of_entropy = log_probs.broadcast_add(&entropy)?.broadcast_mul(&spread)?;
+            let slopes = (probs * of_entropy.broadcast_add(&chosen)?.neg()?)?;
+            let slopes = (slopes.scatter_add(&part(&self.targets)?, &chosen, 1)? * self.scale)?;
+            if self.wanted.0 {
+                dhidden.push(slopes.matmul(&weight)?.to_dtype(self.hidden.dtype())?);
+            }
+            if self.wanted.1 {
+                let term = slopes.t()?.matmul(&hidden)?;
+                dweight = Some(match dweight {
+                    Some(dweight) => (dweight + term)?,
+                    None => term,
+                });
+            }
+        }
+        let dhidden = self.wanted.0.then(|| Tensor::cat(&dhidden, 0)).transpose()?;
+        let dweight = dweight.map(|dweight: Tensor| dweight.to_dtype(self.weight.dtype())).transpose()?;
+        Ok([dhidden, dweight, None])
+    }
+}
+
+/// Rows of each chunk of about `rows`. Few are never left alone: as a product they would be rounded in another way.
+fn chunks(count: usize, rows: usize) -> impl Iterator<Item = Range<usize>> {
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        let start = from;
+        from = if start + rows + BLOCK > count { count } else { start + rows };
+        (start < count).then_some(start..from)
+    })
 }
 
 /// `(N, H)` and `(V, H)` to `(N, 2)`: log-probability and entropy.
@@ -88,14 +192,8 @@ impl<'a> Operands<'a> {
 }
 
 impl ScoreTokens {
-    /// Rows of each chunk. Few rows are never left alone: as a product they would be rounded in another way.
-    fn chunks(&self) -> impl Iterator<Item = Range<usize>> {
-        let (count, mut from) = (self.targets.len(), 0);
-        std::iter::from_fn(move || {
-            let start = from;
-            from = if start + self.rows + BLOCK > count { count } else { start + self.rows };
-            (start < count).then_some(start..from)
-        })
+    fn chunks(&self) -> impl Iterator<Item = Range<usize>> + use<> {
+        chunks(self.targets.len(), self.rows)
     }
 
     fn logits(&self, operands: Operands<'_>, rows: Range<usize>) -> Vec<f32> {

@@ -2,28 +2,41 @@
 
 use candle_core::{CpuStorage, CustomOp2, Layout, Result, Shape, Tensor};
 
+use super::attached::attached;
+use super::can_fuse;
 use super::rows::{Matrix, matmul, slice, with_slice};
 
 /// `x W^T`. A weight that is not trained costs no gradient of its own, where candle's product would compute one.
 ///
-/// * `x`: `(N, in)`; `weight`: `(out, in)`. Returns `(N, out)`.
+/// * `x`: `(N, in)`; `weight`: `(out, in)`, in any format. Returns `(N, out)`, computed in the format of `x`.
 pub fn linear(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
-    if !x.device().is_cpu() {
-        return plain(x, weight);
+    if !can_fuse([x, weight]) {
+        return by_tensors(x, weight);
     }
     x.contiguous()?.apply_op2(&weight.contiguous()?, Linear)
 }
 
 pub(super) fn plain(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
-    x.matmul(&weight.t()?)
+    x.matmul(&weight.to_dtype(x.dtype())?.t()?)
+}
+
+pub(super) fn by_tensors(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
+    let (inputs, factors) = (x.contiguous()?.detach(), weight.detach());
+    let wanted = (x.track_op(), weight.track_op());
+    attached(plain(&inputs, &factors)?, &[x, weight], move |grad| {
+        let dx = wanted.0.then(|| grad.matmul(&factors.to_dtype(grad.dtype())?)).transpose()?;
+        // In the format of the weight: sums over rows are long.
+        let of_weight = || grad.to_dtype(factors.dtype())?.t()?.matmul(&inputs.to_dtype(factors.dtype())?);
+        Ok([dx, wanted.1.then(of_weight).transpose()?, None])
+    })
 }
 
 /// `x weight`, without gradients. Candle's own product counts the processor's cores anew at every call and wakes other
 /// threads for little, which at one token a sequence costs as much as the product.
 ///
-/// * `x`: `(N, in)`; `weight`: `(in, out)`. Returns `(N, out)`.
+/// * `x`: `(N, in)`; `weight`: `(in, out)` in the same format. Returns `(N, out)`.
 pub fn project(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
-    if !x.device().is_cpu() {
+    if !can_fuse([x, weight]) {
         return x.matmul(weight);
     }
     let ((count, inputs), outputs) = (x.dims2()?, weight.dim(1)?);

@@ -1,7 +1,8 @@
 //! Log-probability of the token that was chosen.
 
-use candle_core::{CpuStorage, CustomOp1, D, Layout, Result, Shape, Tensor, bail};
+use candle_core::{CpuStorage, CustomOp1, D, DType, Layout, Result, Shape, Tensor, bail};
 
+use super::can_fuse;
 use super::rows::{dot, exp, for_rows, max, slice, sum, wide, with_slice};
 
 /// Log-probability of each target and entropy of each distribution, in nats; both differentiable.
@@ -9,7 +10,7 @@ use super::rows::{dot, exp, for_rows, max, slice, sum, wide, with_slice};
 /// * `logits`: `(N, V)`; `targets`: `(N,)` u32, each below `V`.
 /// * Returns `(N,)` and `(N,)`.
 pub fn token_log_probs(logits: &Tensor, targets: &Tensor) -> Result<(Tensor, Tensor)> {
-    if !logits.device().is_cpu() {
+    if !can_fuse([logits]) {
         return plain(logits, targets);
     }
     let (count, vocabulary) = logits.dims2()?;
@@ -22,7 +23,7 @@ pub fn token_log_probs(logits: &Tensor, targets: &Tensor) -> Result<(Tensor, Ten
 }
 
 pub(super) fn plain(logits: &Tensor, targets: &Tensor) -> Result<(Tensor, Tensor)> {
-    let log_probs = candle_nn::ops::log_softmax(logits, D::Minus1)?;
+    let log_probs = candle_nn::ops::log_softmax(&logits.to_dtype(DType::F32)?, D::Minus1)?;
     let chosen = log_probs.gather(&targets.unsqueeze(1)?, 1)?.squeeze(1)?;
     let entropy = (log_probs.exp()? * &log_probs)?.sum(D::Minus1)?.neg()?;
     Ok((chosen, entropy))

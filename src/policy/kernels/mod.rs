@@ -1,12 +1,18 @@
 //! The numeric heart of the decoder.
 //!
-//! Each kernel exists twice: `plain`, composed of tensor operations that candle differentiates, which runs on any
-//! device; and fused, one pass over the numbers with its own backward, which runs on the CPU. Tests hold the second
-//! to the first. Work is split between threads by whole rows only, so results do not depend on how many there are.
+//! Each kernel exists three times. `plain` is composed of tensor operations that candle differentiates; it is what the
+//! others are tested against. `by_tensors` computes the same without a graph and has a backward of its own, so that
+//! frozen weights cost no gradients and little is kept; it serves every device and every number format. The fused
+//! one makes a single pass over the numbers and serves f32 on the CPU. Whatever the format of the layers, norms,
+//! rotations, softmax, low-rank terms and logits are computed in f32, and rounded once at the end.
+//!
+//! Work is split between threads by whole rows only, so results do not depend on how many there are.
 
 mod adapted;
+mod attached;
 mod attention;
 mod cached;
+mod dropout;
 mod head;
 mod linear;
 mod log_probs;
@@ -18,12 +24,29 @@ mod swiglu;
 #[cfg(test)]
 mod tests;
 
-pub use adapted::{Frozen, adapted_linear, add_frozen_bias};
+use candle_core::{DType, Tensor};
+
+pub use adapted::{Frozen, adapted_linear, add_bias, add_frozen_bias};
 pub use attention::{Heads, causal_attention};
 pub use cached::{KeyValues, Window, cached_attention};
+pub use dropout::{Dropout, Masks};
 pub use head::{Scoring, score_tokens};
 pub use linear::{linear, project};
 pub use log_probs::token_log_probs;
 pub use norm::rms_norm;
 pub use rope::RopeTable;
 pub use swiglu::silu_mul;
+
+/// Which of the kernels layers go through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kernels {
+    /// Those for f32 on the CPU.
+    Fused,
+    /// Those for every device and every format.
+    ByTensors,
+}
+
+/// Whether the fused kernels can work on these.
+fn can_fuse<'a>(tensors: impl IntoIterator<Item = &'a Tensor>) -> bool {
+    tensors.into_iter().all(|tensor| tensor.device().is_cpu() && tensor.dtype() == DType::F32)
+}

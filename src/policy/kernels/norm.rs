@@ -1,25 +1,49 @@
 //! Root-mean-square norm.
 
-use candle_core::{CpuStorage, CustomOp2, D, Layout, Result, Shape, Tensor};
+use candle_core::{CpuStorage, CustomOp2, D, DType, Layout, Result, Shape, Tensor};
 use rayon::prelude::*;
 
+use super::attached::attached;
+use super::can_fuse;
 use super::rows::{ROWS_PER_TASK, dot, for_rows, slice, wide, with_slice};
 
 /// `x / sqrt(mean(x^2) + epsilon) * weight` over the last dimension.
 ///
-/// * `x`: `(..., H)`; `weight`: `(H,)`.
+/// * `x`: `(..., H)`; `weight`: `(H,)`. Computed in f32, returned in the format of `x`.
 ///
 /// Source: Zhang and Sennrich 2019, eq. 4.
 pub fn rms_norm(x: &Tensor, weight: &Tensor, epsilon: f64) -> Result<Tensor> {
-    if !x.device().is_cpu() {
-        return plain(x, weight, epsilon);
+    if !can_fuse([x, weight]) {
+        return by_tensors(x, weight, epsilon);
     }
     x.contiguous()?.apply_op2(weight, RmsNorm { epsilon: epsilon as f32 })
 }
 
 pub(super) fn plain(x: &Tensor, weight: &Tensor, epsilon: f64) -> Result<Tensor> {
-    let mean_square = x.sqr()?.mean_keepdim(D::Minus1)?;
-    x.broadcast_div(&(mean_square + epsilon)?.sqrt()?)?.broadcast_mul(weight)
+    let (format, x) = (x.dtype(), x.to_dtype(DType::F32)?);
+    let normed = x.broadcast_div(&root(&x, epsilon)?)?;
+    normed.broadcast_mul(&weight.to_dtype(DType::F32)?)?.to_dtype(format)
+}
+
+/// Root of the mean square of each row of f32.
+fn root(x: &Tensor, epsilon: f64) -> Result<Tensor> {
+    (x.sqr()?.mean_keepdim(D::Minus1)? + epsilon)?.sqrt()
+}
+
+pub(super) fn by_tensors(x: &Tensor, weight: &Tensor, epsilon: f64) -> Result<Tensor> {
+    let (inputs, factors, wanted) = (x.detach(), weight.detach(), weight.track_op());
+    let value = plain(&inputs, &factors, epsilon)?;
+    attached(value, &[x, weight], move |grad| {
+        let (wide, grad) = (inputs.to_dtype(DType::F32)?, grad.to_dtype(DType::F32)?);
+        let root = root(&wide, epsilon)?;
+        let normed = wide.broadcast_div(&root)?;
+        let pull = grad.broadcast_mul(&factors.to_dtype(DType::F32)?)?;
+        let along = (&pull * &normed)?.mean_keepdim(D::Minus1)?;
+        let dx = (pull - normed.broadcast_mul(&along)?)?.broadcast_div(&root)?.to_dtype(inputs.dtype())?;
+        let rows = |x: Tensor| x.reshape(((), factors.elem_count()));
+        let dweight = wanted.then(|| rows((grad * normed)?)?.sum(0)?.to_dtype(factors.dtype())).transpose()?;
+        Ok([Some(dx), dweight, None])
+    })
 }
 
 struct RmsNorm {

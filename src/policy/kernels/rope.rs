@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use candle_core::{D, Device, Result, Tensor};
+use candle_core::{D, DType, Device, Result, Tensor};
 
 use crate::policy::DecoderConfig;
 
@@ -49,16 +49,20 @@ impl RopeTable {
         &self.rows
     }
 
-    /// Rotates the halves of each head: `x` `(B, H, T, D)` by `positions` `(B, T)` u32.
+    /// Rotates the halves of each head: `x` `(B, H, T, D)` by `positions` `(B, T)` u32. Computed in f32, returned in
+    /// the format of `x`.
     pub fn rotate(&self, x: &Tensor, positions: &Tensor) -> Result<Tensor> {
         let (rows, steps) = positions.dims2()?;
-        let half = self.half;
-        let of = |table: &Tensor| table.index_select(&positions.flatten_all()?, 0)?.reshape((rows, 1, steps, half));
-        let (cos, sin) = (of(&self.cos)?, of(&self.sin)?);
-        let (low, high) = (x.narrow(D::Minus1, 0, half)?, x.narrow(D::Minus1, half, half)?);
-        let turned_low = (low.broadcast_mul(&cos)? - high.broadcast_mul(&sin)?)?;
-        let turned_high = (high.broadcast_mul(&cos)? + low.broadcast_mul(&sin)?)?;
-        Tensor::cat(&[turned_low, turned_high], D::Minus1)
+        let of = |table: &Tensor| table.index_select(&positions.flatten_all()?, 0)?.reshape((rows, 1, steps, ()));
+        turned(x, &of(&self.cos)?, &of(&self.sin)?)
+    }
+
+    /// The same by positions `0..T` in every row.
+    pub(super) fn rotate_from_start(&self, x: &Tensor, turn: Turn) -> Result<Tensor> {
+        let steps = x.dim(2)?;
+        let (cos, sin) = (self.cos.narrow(0, 0, steps)?, self.sin.narrow(0, 0, steps)?);
+        let sin = if turn == Turn::Forward { sin } else { sin.neg()? };
+        turned(x, &cos, &sin)
     }
 
     /// Rotates one head's vector into `out`.
@@ -74,6 +78,16 @@ impl RopeTable {
             out_high[i] = high[i] * cos[i] + low[i] * sin;
         }
     }
+}
+
+/// `cos` and `sin` broadcast over `x`, `(B, H, T, D)`.
+fn turned(x: &Tensor, cos: &Tensor, sin: &Tensor) -> Result<Tensor> {
+    let (format, half) = (x.dtype(), cos.dim(D::Minus1)?);
+    let x = x.to_dtype(DType::F32)?;
+    let (low, high) = (x.narrow(D::Minus1, 0, half)?, x.narrow(D::Minus1, half, half)?);
+    let turned_low = (low.broadcast_mul(cos)? - high.broadcast_mul(sin)?)?;
+    let turned_high = (high.broadcast_mul(cos)? + low.broadcast_mul(sin)?)?;
+    Tensor::cat(&[turned_low, turned_high], D::Minus1)?.to_dtype(format)
 }
 
 /// Angle each pair of dimensions turns by a position, in radians.

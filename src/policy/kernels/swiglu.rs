@@ -1,7 +1,9 @@
 //! Gate of the feed-forward block.
 
-use candle_core::{CpuStorage, CustomOp1, D, Layout, Result, Shape, Tensor};
+use candle_core::{CpuStorage, CustomOp1, D, DType, Layout, Result, Shape, Tensor};
 
+use super::attached::attached;
+use super::can_fuse;
 use super::rows::{exp, for_rows, slice, wide, with_slice};
 
 /// `silu(gate) * up`, element by element.
@@ -10,15 +12,35 @@ use super::rows::{exp, for_rows, slice, wide, with_slice};
 ///
 /// Source: Shazeer 2020, SwiGLU.
 pub fn silu_mul(gate_up: &Tensor) -> Result<Tensor> {
-    if !gate_up.device().is_cpu() {
-        return plain(gate_up);
+    if !can_fuse([gate_up]) {
+        return by_tensors(gate_up);
     }
     gate_up.contiguous()?.apply_op1(SiluMul)
 }
 
 pub(super) fn plain(gate_up: &Tensor) -> Result<Tensor> {
-    let parts = gate_up.chunk(2, D::Minus1)?;
-    parts[0].silu()? * &parts[1]
+    let [gate, up] = halves(gate_up)?;
+    (gate.silu()? * up)?.to_dtype(gate_up.dtype())
+}
+
+/// Gate and up, in f32.
+fn halves(gate_up: &Tensor) -> Result<[Tensor; 2]> {
+    let inner = gate_up.dim(1)? / 2;
+    let half = |from: usize| gate_up.narrow(D::Minus1, from, inner)?.to_dtype(DType::F32)?.contiguous();
+    Ok([half(0)?, half(inner)?])
+}
+
+pub(super) fn by_tensors(gate_up: &Tensor) -> Result<Tensor> {
+    let inputs = gate_up.detach();
+    attached(plain(&inputs)?, &[gate_up], move |grad| {
+        let ([gate, up], grad) = (halves(&inputs)?, grad.to_dtype(DType::F32)?);
+        let sigmoid = ((gate.neg()?.exp()? + 1.0)?).recip()?;
+        let silu = (&gate * &sigmoid)?;
+        // d silu / d gate = sigmoid + silu (1 - sigmoid).
+        let slope = (&sigmoid + (&silu * (1.0 - &sigmoid)?)?)?;
+        let dgate_up = Tensor::cat(&[((&grad * up)? * slope)?, (grad * silu)?], D::Minus1)?;
+        Ok([Some(dgate_up.to_dtype(inputs.dtype())?), None, None])
+    })
 }
 
 struct SiluMul;

@@ -1,4 +1,6 @@
-//! Every fused kernel against its plain composition, forward and gradient.
+//! Every kernel against its plain composition, forward and gradient.
+
+mod formats;
 
 use candle_core::{DType, Device, Result, Tensor, Var};
 
@@ -33,25 +35,29 @@ fn check(inputs: &[&Var], fused: impl Fn() -> Result<Tensor>, plain: impl Fn() -
 }
 
 #[test]
-fn fused_norm_is_plain_norm() {
+fn norms_are_plain_norms() {
     for (rows, width) in [(1, 7), (67, 48), (5, 33)] {
         let (x, weight) = (random(&[rows, width], 1), random(&[width], 2));
-        check(&[&x, &weight], || norm::rms_norm(&x, &weight, 1e-5), || norm::plain(&x, &weight, 1e-5));
+        let plain = || norm::plain(&x, &weight, 1e-5);
+        check(&[&x, &weight], || norm::rms_norm(&x, &weight, 1e-5), plain);
+        check(&[&x, &weight], || norm::by_tensors(&x, &weight, 1e-5), plain);
     }
 }
 
 #[test]
-fn fused_gate_is_plain_gate() {
+fn gates_are_plain_gates() {
     for (rows, inner) in [(1, 3), (70, 24)] {
         let x = random(&[rows, 2 * inner], 1);
         check(&[&x], || swiglu::silu_mul(&x), || swiglu::plain(&x));
+        check(&[&x], || swiglu::by_tensors(&x), || swiglu::plain(&x));
     }
 }
 
 #[test]
-fn fused_linear_is_a_product() {
+fn linear_maps_are_products() {
     let (x, weight) = (random(&[37, 12], 1), random(&[20, 12], 2));
     check(&[&x, &weight], || linear::linear(&x, &weight), || linear::plain(&x, &weight));
+    check(&[&x, &weight], || linear::by_tensors(&x, &weight), || linear::plain(&x, &weight));
 }
 
 #[test]
@@ -65,9 +71,11 @@ fn a_projection_is_a_product_on_one_thread_and_on_several() {
 #[test]
 fn a_frozen_weight_gets_no_gradient() {
     let (x, weight) = (random(&[4, 3], 1), random(&[5, 3], 2).as_detached_tensor());
-    let gradients = linear::linear(&x, &weight).unwrap().sum_all().unwrap().backward().unwrap();
-    assert!(gradients.get(&x).is_some());
-    assert!(gradients.get(&weight).is_none());
+    for y in [linear::linear(&x, &weight).unwrap(), linear::by_tensors(&x, &weight).unwrap()] {
+        let gradients = y.sum_all().unwrap().backward().unwrap();
+        assert!(gradients.get(&x).is_some());
+        assert!(gradients.get(&weight).is_none());
+    }
 }
 
 #[test]
@@ -96,6 +104,11 @@ fn scores_from_hidden_states_are_those_of_the_logits() {
         check(
             &[&hidden, &weight],
             || joined(head::score_tokens(&hidden, &weight, &targets, how)?),
+            || joined(head::plain(&hidden, &weight, &targets, temperature)?),
+        );
+        check(
+            &[&hidden, &weight],
+            || joined(head::by_tensors(&hidden, &weight, &targets, how)?),
             || joined(head::plain(&hidden, &weight, &targets, temperature)?),
         );
     }
@@ -128,10 +141,12 @@ fn a_frozen_head_gets_no_gradient() {
     let (hidden, weight) = (random(&[4, 3], 1), random(&[5, 3], 2).as_detached_tensor());
     let targets = Tensor::new(&[0_u32, 1, 2, 4], &Device::Cpu).unwrap();
     let how = head::Scoring { temperature: 1.0, logit_bytes: 0 };
-    let (logp, _) = head::score_tokens(&hidden, &weight, &targets, how).unwrap();
-    let gradients = logp.sum_all().unwrap().backward().unwrap();
-    assert!(gradients.get(&hidden).is_some());
-    assert!(gradients.get(&weight).is_none());
+    for score in [head::score_tokens, head::by_tensors] {
+        let (logp, _) = score(&hidden, &weight, &targets, how).unwrap();
+        let gradients = logp.sum_all().unwrap().backward().unwrap();
+        assert!(gradients.get(&hidden).is_some());
+        assert!(gradients.get(&weight).is_none());
+    }
 }
 
 #[test]
@@ -146,12 +161,18 @@ fn adapted_maps_are_products_and_low_rank_terms() {
                 weight: random(&[*outputs, 12], 10 + seed).as_detached_tensor(),
                 // The first map has no bias.
                 bias: (seed > 0).then(|| random(&[*outputs], 20 + seed).as_detached_tensor()),
+                dropout: None,
             })
             .collect();
         let (a, b) = (random(&[count * RANK, 12], 2), random(&[outputs.iter().sum(), RANK], 3));
         check(
             &[&x, &a, &b],
             || adapted::adapted_linear(&x, (&a, &b), 0.7, &maps),
+            || adapted::plain(&x, (&a, &b), 0.7, &maps),
+        );
+        check(
+            &[&x, &a, &b],
+            || adapted::by_tensors(&x, (&a, &b), 0.7, &maps),
             || adapted::plain(&x, (&a, &b), 0.7, &maps),
         );
     }
@@ -183,7 +204,7 @@ fn targets_outside_the_vocabulary_are_refused() {
 }
 
 #[test]
-fn fused_attention_is_plain_attention() {
+fn attentions_are_plain_attention() {
     for (rows, steps, queries, keys, width) in [(1, 1, 1, 1, 2), (3, 37, 4, 2, 8), (2, 70, 3, 3, 16), (2, 65, 6, 1, 10)]
     {
         let heads = Heads { queries, keys, width };
@@ -193,6 +214,11 @@ fn fused_attention_is_plain_attention() {
         check(
             &[&qkv],
             || attention::causal_attention(&qkv, rows, heads, &rope),
+            || attention::plain_causal(&qkv, rows, heads, &rope),
+        );
+        check(
+            &[&qkv],
+            || attention::by_tensors(&qkv, rows, heads, &rope),
             || attention::plain_causal(&qkv, rows, heads, &rope),
         );
     }
@@ -205,7 +231,7 @@ fn blocks_and_tensors_cache_alike() {
     let rope = RopeTable::new(&settings, 64, &Device::Cpu).unwrap();
     let mut window = cached::Window::new(3, 40);
     window.first = vec![0, 2, 17];
-    let mut blocks = cached::KeyValues::new(&window, heads, &Device::Cpu).unwrap();
+    let mut blocks = cached::KeyValues::new(&window, heads, (&Device::Cpu, DType::F32)).unwrap();
     let shape = (3, heads.keys, window.capacity, heads.width);
     let empty = || Tensor::zeros(shape, DType::F32, &Device::Cpu).unwrap();
     let mut tensors = cached::KeyValues::Tensors { keys: empty(), values: empty() };

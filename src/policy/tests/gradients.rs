@@ -19,7 +19,7 @@ fn adapted(config: DecoderConfig) -> Policy {
     for (index, tensor) in set.tensors.values_mut().enumerate() {
         *tensor = weights::normal(tensor.dims(), 0.3, Seed::root(50 + index as u64), &Device::Cpu).unwrap();
     }
-    Policy::adapted(loaded, set, "test").unwrap()
+    Policy::adapted(loaded, set, "test", Precision::F32).unwrap()
 }
 
 /// Every family, trained in full and with adapters.
@@ -109,10 +109,10 @@ fn adapters_of_unlike_rank_run_apart() {
     let linear = |outputs: usize, rank: usize| linear::Linear {
         weight: zeros((outputs, 4)),
         bias: None,
-        lora: Some(linear::Lora { a: zeros((rank, 4)), b: zeros((outputs, rank)), scale: 0.5 }),
+        lora: Some(linear::Lora { a: zeros((rank, 4)), b: zeros((outputs, rank)), scale: 0.5, dropout: (0.0, 0) }),
     };
     let (first, second) = (linear(3, 2), linear(2, 1));
-    let together = linear::side_by_side(&[&first, &second], &x, Adapters::On).unwrap();
-    let apart = [&first, &second].map(|part| part.forward(&x, Adapters::On).unwrap());
+    let together = linear::side_by_side(&[&first, &second], &x, &Adapters::On).unwrap();
+    let apart = [&first, &second].map(|part| part.forward(&x, &Adapters::On).unwrap());
     assert!(numbers(&together) == numbers(&Tensor::cat(&apart, 1).unwrap()));
 }

@@ -33,7 +33,8 @@ fn config(lora_r: usize) -> Config {
 
 fn workload<'a>(shape: &'a DecoderConfig, config: &'a Config, cores: usize) -> Workload<'a> {
     let trained = if config.model.lora_r > 0 { 4_884_480 } else { shape.parameters() };
-    Workload { shape, trained, prompt: 170, config, cores, place: Place::Host }
+    let (precision, kernels) = (Precision::F32, Kernels::Fused);
+    Workload { shape, trained, prompt: 170, config, cores, precision, kernels, place: Place::Host }
 }
 
 /// Divisions under ever smaller limits, each once, and the limit below which nothing fits.
@@ -122,7 +123,7 @@ fn the_plan_is_told_in_a_line_and_a_cut_in_another() {
     let plan = MemoryPlan::fitting(&workload, None, None).unwrap();
     let line = plan.to_string();
     for part in [
-        " at most: weights 538 MB, adapters 20 MB, optimiser 39 MB, program and games 231 MB; ",
+        " at most: weights in f32 538 MB, adapters 20 MB, optimiser 39 MB, program and games 231 MB; ",
         "sampling weights 538 MB, cache 340 MB; ",
     ] {
         assert!(line.starts_with("memory: ") && line.contains(part), "{line}");

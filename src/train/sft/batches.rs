@@ -3,7 +3,9 @@
 use candle_core::{Device, Tensor};
 
 use crate::corpus::{self, Mix, Sample, Style};
-use crate::policy::{Adapters, Policy, PolicyError, kernels};
+use crate::grpo::LOGIT_BYTES;
+use crate::policy::kernels::Scoring;
+use crate::policy::{Adapters, Policy, PolicyError};
 use crate::prompt::Prompt;
 use crate::seed::{Purpose, Seed};
 
@@ -118,7 +120,7 @@ pub(super) fn micro_batches(mut examples: Vec<Example>) -> Vec<Vec<Example>> {
 }
 
 /// Summed negative log-probability, in nats, of everything the rows are to predict; differentiable.
-pub(super) fn loss(policy: &Policy, rows: &[Example]) -> Result<Tensor, PolicyError> {
+pub(super) fn loss(policy: &Policy, rows: &[Example], adapters: Adapters) -> Result<Tensor, PolicyError> {
     let decoder = policy.decoder();
     let device = decoder.device();
     // The last token of a row is only ever predicted.
@@ -132,11 +134,12 @@ pub(super) fn loss(policy: &Policy, rows: &[Example]) -> Result<Tensor, PolicyEr
         places.extend((example.prompt - 1..inputs.len()).map(|at| (start + at) as u32));
         targets.extend_from_slice(&example.ids[example.prompt..]);
     }
-    let hidden = decoder.hidden(&from_ids(ids, (rows.len(), width), device)?, Adapters::On)?;
+    let hidden = decoder.hidden(&from_ids(ids, (rows.len(), width), device)?, adapters)?;
     let predicting = places.len();
     let hidden = hidden.flatten_to(1)?.index_select(&from_ids(places, predicting, device)?, 0)?;
     let targets = from_ids(targets, predicting, device)?;
-    let (log_probs, _) = kernels::token_log_probs(&decoder.logits(&hidden)?, &targets)?;
+    let how = Scoring { temperature: 1.0, logit_bytes: LOGIT_BYTES };
+    let (log_probs, _) = decoder.score(&hidden, &targets, how)?;
     Ok(log_probs.sum_all()?.neg()?)
 }
 

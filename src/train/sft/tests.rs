@@ -84,7 +84,9 @@ fn padding_and_splitting_change_the_loss_by_rounding_only() {
     let training = Training::begin(&options, None).unwrap();
     let examples = Writer::new(&training.policy, &training.prompts, &training.mix).batch(Seed::root(9), 3000).unwrap();
     let sum = |parts: &[Vec<Example>]| -> f64 {
-        let loss = |rows: &Vec<Example>| batches::loss(&training.policy, rows).unwrap().to_scalar::<f32>().unwrap();
+        let loss = |rows: &Vec<Example>| {
+            batches::loss(&training.policy, rows, Adapters::On).unwrap().to_scalar::<f32>().unwrap()
+        };
         parts.iter().map(|rows| f64::from(loss(rows))).sum()
     };
     let (split, alone) =

@@ -1,0 +1,135 @@
+//! Results of tensor operations with a backward of their own.
+//!
+//! Candle keeps what every operation gives, and computes gradients of all that goes into it, frozen or not. A kernel
+//! that computes its result from detached tensors and attaches it to the graph keeps its arguments and the result
+//! alone, and computes what is asked for. It runs on every device and in every format; the CPU has faster ones for f32.
+
+use std::sync::{Mutex, PoisonError};
+
+use candle_core::backend::{BackendDevice, BackendStorage};
+use candle_core::{CpuStorage, CudaStorage, CustomOp3, InplaceOp1, Layout, Result, Shape, Storage, Tensor, bail};
+
+/// Gradients by up to three arguments; none for those that were not asked for.
+pub(super) type Slopes = [Option<Tensor>; 3];
+
+type Backward = Box<dyn Fn(&Tensor) -> Result<Slopes> + Send + Sync>;
+
+/// `value` as a node of the graph above `arguments`; `backward` turns its gradient into theirs.
+///
+/// `value` must be freshly computed without a graph: its numbers move into the node, and nobody else may look at them.
+pub(super) fn attached(
+    value: Tensor,
+    arguments: &[&Tensor],
+    backward: impl Fn(&Tensor) -> Result<Slopes> + Send + Sync + 'static,
+) -> Result<Tensor> {
+    let tracked = arguments.iter().any(|argument| argument.track_op());
+    let (&[first], &[.., last]) = (&arguments[..1], arguments) else { bail!("attached: no arguments") };
+    if !tracked {
+        return Ok(value);
+    }
+    let value = value.contiguous()?;
+    if value.layout().start_offset() != 0 {
+        bail!("attached: expected a freshly computed tensor, found a view");
+    }
+    let shape = value.shape().clone();
+    let taken = Taken::default();
+    value.inplace_op1(&taken)?;
+    let second = arguments[1.min(arguments.len() - 1)];
+    first.apply_op3(second, last, Attached { value: taken.0, shape, backward: Box::new(backward) })
+}
+
+/// Takes the numbers out of a tensor that is not needed any more.
+#[derive(Default)]
+struct Taken(Mutex<Option<Storage>>);
+
+impl Taken {
+    fn put(&self, storage: Storage) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(storage);
+    }
+}
+
+/// Leaves a single zero behind.
+fn take<S: BackendStorage>(storage: &mut S) -> Result<S>
+where
+    S::Device: BackendDevice<Storage = S>,
+{
+    let rest = storage.device().zeros_impl(&Shape::from(1), storage.dtype())?;
+    Ok(std::mem::replace(storage, rest))
+}
+
+impl InplaceOp1 for Taken {
+    fn name(&self) -> &'static str {
+        "take"
+    }
+
+    fn cpu_fwd(&self, storage: &mut CpuStorage, _: &Layout) -> Result<()> {
+        self.put(Storage::Cpu(take(storage)?));
+        Ok(())
+    }
+
+    fn cuda_fwd(&self, storage: &mut CudaStorage, _: &Layout) -> Result<()> {
+        self.put(Storage::Cuda(take(storage)?));
+        Ok(())
+    }
+}
+
+struct Attached {
+    value: Mutex<Option<Storage>>,
+    shape: Shape,
+    backward: Backward,
+}
+
+impl Attached {
+    fn value(&self) -> Result<Storage> {
+        let value = self.value.lock().unwrap_or_else(PoisonError::into_inner).take();
+        value.ok_or_else(|| candle_core::Error::Msg("attached: computed twice".into()))
+    }
+}
+
+impl CustomOp3 for Attached {
+    fn name(&self) -> &'static str {
+        "attached"
+    }
+
+    fn cpu_fwd(
+        &self,
+        _: &CpuStorage,
+        _: &Layout,
+        _: &CpuStorage,
+        _: &Layout,
+        _: &CpuStorage,
+        _: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
+        match self.value()? {
+            Storage::Cpu(value) => Ok((value, self.shape.clone())),
+            _ => bail!("attached: the value is not where its arguments are"),
+        }
+    }
+
+    fn cuda_fwd(
+        &self,
+        _: &CudaStorage,
+        _: &Layout,
+        _: &CudaStorage,
+        _: &Layout,
+        _: &CudaStorage,
+        _: &Layout,
+    ) -> Result<(CudaStorage, Shape)> {
+        match self.value()? {
+            Storage::Cuda(value) => Ok((value, self.shape.clone())),
+            _ => bail!("attached: the value is not where its arguments are"),
+        }
+    }
+
+    fn bwd(
+        &self,
+        _: &Tensor,
+        _: &Tensor,
+        _: &Tensor,
+        _: &Tensor,
+        grad: &Tensor,
+    ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
+        let [first, second, third] = (self.backward)(&grad.contiguous()?)?;
+        Ok((first, second, third))
+    }
+}

@@ -1,0 +1,114 @@
+//! The number format of weights and of the products of the layers.
+
+use candle_core::{DType, Device};
+
+use super::PolicyError;
+use crate::config;
+
+/// Least compute capability of a GPU that multiplies bf16 in hardware.
+const BF16_FROM: (i32, i32) = (8, 0);
+
+/// Format of frozen weights and of the products of the layers.
+///
+/// Everything that small differences matter in stays f32: logits, softmax, log-probabilities, norms, rotations, trained
+/// variables with their gradients and moments, low-rank terms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Precision {
+    /// 32 bits.
+    F32,
+    /// 16 bits with the range of f32.
+    Bf16,
+    /// 16 bits with a range so small that gradients have to be scaled into it.
+    F16,
+}
+
+impl Precision {
+    /// The format that a setting names, on this device: "auto" is f32 on the CPU, bf16 on a GPU that multiplies it in
+    /// hardware, and f16 on an older one.
+    pub fn of(asked: config::Precision, device: &Device) -> Result<Self, PolicyError> {
+        let capability = compute_capability(device)?;
+        match (asked, capability) {
+            (config::Precision::Auto, capability) => Ok(Precision::automatic(device.is_cpu(), capability)),
+            (config::Precision::Bf16, Some(found)) if found < BF16_FROM => Err(PolicyError::Argument {
+                what: "model.precision",
+                found: format!("bf16 on a GPU of compute capability {}.{}", found.0, found.1),
+                expected: "f16 or f32, or a GPU of compute capability 8.0 or above".into(),
+            }),
+            (config::Precision::F32, _) => Ok(Precision::F32),
+            (config::Precision::Bf16, _) => Ok(Precision::Bf16),
+            (config::Precision::F16, _) => Ok(Precision::F16),
+        }
+    }
+
+    fn automatic(on_cpu: bool, capability: Option<(i32, i32)>) -> Self {
+        match capability {
+            _ if on_cpu => Precision::F32,
+            Some(found) if found >= BF16_FROM => Precision::Bf16,
+            Some(_) => Precision::F16,
+            None => Precision::F32,
+        }
+    }
+
+    /// Its name, as in the configuration.
+    pub fn name(self) -> &'static str {
+        match self {
+            Precision::F32 => "f32",
+            Precision::Bf16 => "bf16",
+            Precision::F16 => "f16",
+        }
+    }
+
+    /// Bytes of a number.
+    pub fn bytes(self) -> usize {
+        self.format().size_in_bytes()
+    }
+
+    /// Whether gradients have to be scaled to stay within its range.
+    pub fn scales_loss(self) -> bool {
+        self == Precision::F16
+    }
+
+    pub(super) fn format(self) -> DType {
+        match self {
+            Precision::F32 => DType::F32,
+            Precision::Bf16 => DType::BF16,
+            Precision::F16 => DType::F16,
+        }
+    }
+}
+
+impl std::fmt::Display for Precision {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Of a GPU; none of anything else.
+#[cfg(feature = "cuda")]
+fn compute_capability(device: &Device) -> Result<Option<(i32, i32)>, PolicyError> {
+    let Device::Cuda(device) = device else { return Ok(None) };
+    let found = device.cuda_stream().context().compute_capability();
+    Ok(Some(found.map_err(candle_core::Error::wrap)?))
+}
+
+#[cfg(not(feature = "cuda"))]
+fn compute_capability(_: &Device) -> Result<Option<(i32, i32)>, PolicyError> {
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_device_decides_unless_the_user_does() {
+        assert_eq!(Precision::automatic(true, None), Precision::F32);
+        assert_eq!(Precision::automatic(false, Some((9, 0))), Precision::Bf16);
+        assert_eq!(Precision::automatic(false, Some((8, 0))), Precision::Bf16);
+        assert_eq!(Precision::automatic(false, Some((7, 5))), Precision::F16);
+        let of = |asked| Precision::of(asked, &Device::Cpu).unwrap();
+        assert_eq!(of(config::Precision::Auto), Precision::F32);
+        assert_eq!(of(config::Precision::Bf16), Precision::Bf16);
+        assert_eq!(of(config::Precision::F16), Precision::F16);
+    }
+}
