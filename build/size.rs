@@ -1,4 +1,4 @@
-//! What keeps the program small: code that it never calls is not linked, and constants are linked once.
+//! What keeps the program small: code that it never calls is not linked, and equal functions are linked once.
 
 use std::env;
 use std::fmt::Write as _;
@@ -11,9 +11,9 @@ use crate::packages::Packages;
 
 /// The crate with the machine code of products of quantised weights, and the file that declares them.
 const KERNELS: (&str, &str) = ("candle-kernels", "ffi.rs");
-/// Folds constants that are equal, of which copies are in many units of code: the text of kernels above all. Functions
-/// stay as they are.
-const FOLD: [&str; 2] = ["-Wl,--icf=safe", "-Wl,--ignore-data-address-equality"];
+/// Links equal functions once: Rust promises none an address of its own. Not for machine code of GPUs, where an address
+/// on the host names a kernel; none of that is linked.
+const FOLD: &str = "link-arg=-Wl,--icf=all";
 
 /// Leaves `quantized.rs` in `out`: a function for each product of quantised weights, so that the archive that holds the
 /// real ones is not linked. Weights are made plain numbers when they are loaded, so none is ever called.
@@ -29,10 +29,10 @@ pub fn leave_out_quantised(packages: &Packages, out: &Path) -> Result<(), String
     fs::write(&generated, text).map_err(|error| format!("{}: {error}", generated.display()))
 }
 
-/// Has equal constants linked once, where the linker knows how to.
-pub fn fold_constants(out: &Path) {
+/// Has equal functions linked once, where the linker knows how to.
+pub fn fold_functions(out: &Path) {
     if links(out).unwrap_or(false) {
-        FOLD.iter().for_each(|argument| println!("cargo::rustc-link-arg={argument}"));
+        println!("cargo::rustc-{FOLD}");
     }
 }
 
@@ -47,9 +47,7 @@ fn links(out: &Path) -> std::io::Result<bool> {
     }
     let flags = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
     command.args(flags.split('\x1f').filter(|flag| !flag.is_empty()));
-    for argument in FOLD {
-        command.arg("-C").arg(format!("link-arg={argument}"));
-    }
+    command.args(["-C", FOLD]);
     let mut running = command.arg("-").stdin(Stdio::piped()).stderr(Stdio::null()).spawn()?;
     running.stdin.take().map_or(Ok(()), |mut input| input.write_all(b"fn main() {}"))?;
     let linked = running.wait()?.success();
