@@ -8,6 +8,12 @@ mod kernels;
 #[path = "build/libraries.rs"]
 mod libraries;
 #[cfg(feature = "cuda")]
+#[path = "build/packages.rs"]
+mod packages;
+#[cfg(feature = "cuda")]
+#[path = "build/size.rs"]
+mod size;
+#[cfg(feature = "cuda")]
 #[path = "build/toolkit.rs"]
 mod toolkit;
 
@@ -25,7 +31,9 @@ fn main() {
 fn with_cuda() -> Result<(), String> {
     println!("cargo::rerun-if-changed=build");
     let out = std::path::PathBuf::from(std::env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?);
-    let toolkit = toolkit::Toolkit::find()?;
+    let (toolkit, packages) = (toolkit::Toolkit::find()?, packages::Packages::read()?);
     kernels::compile(&toolkit, &out)?;
-    libraries::build(&toolkit, &out.join("lib"))
+    size::leave_out_quantised(&packages, &out)?;
+    size::fold_functions(&out);
+    libraries::build(&toolkit, &packages, &out.join("lib"))
 }

@@ -8,9 +8,9 @@
 use std::env;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
+use crate::packages::Packages;
 use crate::toolkit::Toolkit;
 
 /// The crate that declares the functions.
@@ -54,9 +54,8 @@ fn all(cuda: u32) -> [Library; 5] {
 }
 
 /// Leaves the archives in `directory`, and has the linker look there before it looks into the toolkit.
-pub fn build(toolkit: &Toolkit, directory: &Path) -> Result<(), String> {
-    println!("cargo::rerun-if-changed=Cargo.lock");
-    let bindings = bindings()?;
+pub fn build(toolkit: &Toolkit, packages: &Packages, directory: &Path) -> Result<(), String> {
+    let bindings = packages.source(BINDINGS)?;
     for library in all(toolkit.version.0) {
         let source = bindings.join(library.module).join("sys/mod.rs");
         let text = fs::read_to_string(&source).map_err(|error| format!("{}: {error}", source.display()))?;
@@ -92,23 +91,6 @@ fn write(path: &Path, text: &str) -> Result<(), String> {
 fn copy(file: &Path, directory: &Path) -> Result<(), String> {
     let name = file.file_name().expect("an archive");
     fs::copy(file, directory.join(name)).map(drop).map_err(|error| format!("{}: {error}", file.display()))
-}
-
-/// Where the source of the bindings is that this build uses.
-fn bindings() -> Result<PathBuf, String> {
-    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let target = env::var("TARGET").unwrap_or_default();
-    let asked = Command::new(cargo)
-        .args(["metadata", "--format-version", "1", "--offline", "--features", "cuda", "--filter-platform", &target])
-        .output()
-        .map_err(|error| format!("cargo metadata: {error}"))?;
-    let text = String::from_utf8_lossy(&asked.stdout);
-    let package = text.split(&format!("\"name\":\"{BINDINGS}\",\"version\":")).nth(1);
-    let manifest = package.and_then(|rest| rest.split("\"manifest_path\":\"").nth(1)?.split('"').next());
-    let directory = manifest.and_then(|path| Some(Path::new(path).parent()?.join("src")));
-    directory.ok_or_else(|| {
-        format!("cargo metadata names no package {BINDINGS}\n{}", String::from_utf8_lossy(&asked.stderr))
-    })
 }
 
 /// The functions that `source` declares, each in an `extern "C"` block of its own, in the order of their names.

@@ -3,6 +3,9 @@
 #[cfg(feature = "cuda")]
 mod cuda;
 mod examination;
+#[cfg(feature = "cuda")]
+#[allow(unsafe_code)]
+mod quantized;
 
 #[cfg(test)]
 mod tests;

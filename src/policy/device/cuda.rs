@@ -49,7 +49,9 @@ pub fn examine() -> CudaExamination {
 /// to guard it.
 #[allow(unsafe_code)]
 pub fn open(index: usize) -> Result<Device, Unusable> {
-    let broken = |error: Error| Unusable::Broken { reason: error.to_string() };
+    // The first line: where it came from may follow.
+    let broken =
+        |error: Error| Unusable::Broken { reason: error.to_string().lines().next().unwrap_or_default().to_owned() };
     let device = Device::new_cuda_with_stream(index).map_err(broken)?;
     let cuda = device.as_cuda_device().map_err(broken)?;
     // SAFETY: no tensor exists yet, and all there will be live on the one stream of this device.
