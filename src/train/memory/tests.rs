@@ -123,7 +123,7 @@ fn the_plan_is_told_in_a_line_and_a_cut_in_another() {
     let plan = MemoryPlan::fitting(&workload, None, None).unwrap();
     let line = plan.to_string();
     for part in [
-        " at most: weights 538 MB, adapters 20 MB, optimiser 39 MB, program and games 231 MB; ",
+        " at most: weights in f32 538 MB, adapters 20 MB, optimiser 39 MB, program and games 231 MB; ",
         "sampling weights 538 MB, cache 340 MB; ",
     ] {
         assert!(line.starts_with("memory: ") && line.contains(part), "{line}");
