@@ -6,8 +6,9 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use candle_core::Device;
-use grpo_2048::config::Config;
+use grpo_2048::config::{Config, Precision};
 use grpo_2048::grpo::{self, Division, Optimizer};
+use grpo_2048::policy::kernels::Kernels;
 use grpo_2048::policy::{Activations, Policy};
 use grpo_2048::train::memory::{MemoryPlan, Place, Workload};
 
@@ -51,13 +52,15 @@ fn measured(policy: &Policy, config: &Config, division: Division) -> u64 {
 #[test]
 fn an_update_takes_what_the_plan_says() {
     let mut shares = Vec::new();
-    for (name, shape, lora_r) in [
-        ("llama with LoRA", shape(false, false), 8),
-        ("qwen2 with LoRA", shape(true, false), 8),
-        ("qwen3 with LoRA", shape(false, true), 8),
-        ("llama in full", shape(false, false), 0),
+    for (name, shape, lora_r, precision) in [
+        ("llama with LoRA", shape(false, false), 8, Precision::F32),
+        ("qwen2 with LoRA", shape(true, false), 8, Precision::F32),
+        ("qwen3 with LoRA", shape(false, true), 8, Precision::F32),
+        ("llama in full", shape(false, false), 0, Precision::F32),
+        ("llama with LoRA in bf16", shape(false, false), 8, Precision::Bf16),
     ] {
-        let config = config(lora_r);
+        let mut config = config(lora_r);
+        config.model.precision = precision;
         let policy = policy(&shape, &config, &Device::Cpu);
         let trained = policy.trainable().values().map(|var| var.elem_count()).sum();
         let (precision, kernels) = (policy.decoder().precision(), policy.decoder().kernels());
@@ -85,9 +88,11 @@ fn an_update_takes_what_the_plan_says() {
             }
             let planned = MemoryPlan::of(&workload, division).update();
             let found = measured(&policy, &config, division);
-            shares.push((found as f64 / planned as f64, format!("{name}, {division:?}: {found} bytes")));
+            // By tensors much is transient, and not all of it at the same time.
+            let least = if kernels == Kernels::Fused { 0.5 } else { 0.4 };
+            shares.push((found as f64 / planned as f64, least, format!("{name}, {division:?}: {found} bytes")));
         }
     }
-    let wrong: Vec<_> = shares.iter().filter(|(share, _)| !(0.5..=1.0).contains(share)).collect();
+    let wrong: Vec<_> = shares.iter().filter(|(share, least, _)| !(*least..=1.0).contains(share)).collect();
     assert!(wrong.is_empty(), "shares of the plan: {wrong:#?}");
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use candle_core::Device;
 use grpo_2048::evaluation::held_out_boards;
 use serde_json::Value;
 
@@ -142,6 +143,27 @@ fn several_updates_a_rollout_over_adapters_resume_to_the_last_bit() {
 }
 
 /// What the first step of a run found: loss, norm of the gradient, entropy.
+#[test]
+fn f16_with_dropout_resumes_to_the_last_bit_on_any_number_of_threads() {
+    let root = tempfile::tempdir().unwrap();
+    let (unbroken, resumed) = (root.path().join("unbroken"), root.path().join("resumed"));
+    let more = |steps: &'static str| {
+        [
+            &["--steps", steps, "--save-steps", "1", "--lora-r", "4", "--set", "train.eval_samples=0"][..],
+            &["--set", "model.precision=f16", "--set", "model.lora_dropout=0.2"],
+        ]
+        .concat()
+    };
+    run(&unbroken, &more("2"));
+    run(&resumed, &more("1"));
+    let again = [&more("2")[..], &["--resume", resumed.to_str().unwrap()]].concat();
+    assert!(train(&resumed, &again).env("RAYON_NUM_THREADS", "1").status().unwrap().success());
+    assert_same(&unbroken, &resumed);
+    let state = candle_core::safetensors::load(unbroken.join("checkpoint-2/optimizer.safetensors"), &Device::Cpu);
+    let scale = state.unwrap()["loss_scale"].to_vec1::<f64>().unwrap()[0];
+    assert!(scale >= 1024.0 && scale.log2().fract() == 0.0, "{scale}");
+}
+
 fn first_update(run: &Path) -> [f64; 3] {
     let text = fs::read_to_string(run.join("metrics.jsonl")).unwrap();
     let records = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());

@@ -1,6 +1,7 @@
 //! The decoder against an independent implementation, against itself by another way, and against differences.
 
 mod adapters;
+mod dropout;
 mod exports;
 mod files;
 mod gguf_files;

@@ -17,7 +17,7 @@ pub use allowance::Allowance;
 /// Bytes of a number in f32.
 const F32: u64 = 4;
 /// Copies of a chunk of logits, and of a layer's attention weights, that kernels by tensors work with.
-const COPIES: u64 = 5;
+const COPIES: u64 = 4;
 /// What the program takes besides, before it does anything.
 const PROGRAM: u64 = 60 << 20;
 /// What an interpreter takes while games are played.
@@ -258,7 +258,8 @@ impl Workload<'_> {
         let chunk = (how.rows(vocab_size) as u64 + 63).min(scored);
         let dweight = if in_full { 2 * vocabulary * hidden } else { 0 };
         let head = copies * chunk * vocabulary + 4 * scored * hidden + dweight + head_weight;
-        (activations + passing, F32 * head)
+        // What passes through a layer comes after the logits are gone.
+        (activations + passing.saturating_sub(F32 * head), F32 * head)
     }
 
     /// Numbers that a layer keeps, a token and besides; and what passes through it backwards, a token.

@@ -23,7 +23,7 @@ pub(super) fn attached(
     backward: impl Fn(&Tensor) -> Result<Slopes> + Send + Sync + 'static,
 ) -> Result<Tensor> {
     let tracked = arguments.iter().any(|argument| argument.track_op());
-    let (&[first], &[.., last]) = (&arguments[..1], arguments) else { bail!("attached: no arguments") };
+    let (Some(first), Some(last)) = (arguments.first(), arguments.last()) else { bail!("attached: no arguments") };
     if !tracked {
         return Ok(value);
     }

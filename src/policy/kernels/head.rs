@@ -101,8 +101,10 @@ impl ByTensors {
     /// `weight`: in f32.
     fn distributions(&self, weight: &Tensor, chunk: &Range<usize>) -> Result<(Tensor, Distributions)> {
         let hidden = self.hidden.narrow(0, chunk.start, chunk.len())?.to_dtype(DType::F32)?;
-        let logits = (hidden.matmul(&weight.t()?)? * self.scale)?;
-        let log_probs = candle_nn::ops::log_softmax(&logits, D::Minus1)?;
+        let log_probs = {
+            let logits = (hidden.matmul(&weight.t()?)? * self.scale)?;
+            candle_nn::ops::log_softmax(&logits, D::Minus1)?
+        };
         let probs = log_probs.exp()?;
         let entropy = (&probs * &log_probs)?.sum_keepdim(D::Minus1)?.neg()?;
         Ok((hidden, Distributions { log_probs, probs, entropy }))
@@ -127,10 +129,15 @@ impl ByTensors {
             let part = |x: &Tensor| x.narrow(0, chunk.start, chunk.len())?.contiguous();
             let grad = part(grad)?;
             let (chosen, spread) = (grad.narrow(1, 0, 1)?.contiguous()?, grad.narrow(1, 1, 1)?);
-            // d logp / d logit = onehot - p; d entropy / d logit = -p (log p + entropy).
-            let of_entropy = log_probs.broadcast_add(&entropy)?.broadcast_mul(&spread)?;
-            let slopes = (probs * of_entropy.broadcast_add(&chosen)?.neg()?)?;
-            let slopes = (slopes.scatter_add(&part(&self.targets)?, &chosen, 1)? * self.scale)?;
+            // d logp / d logit = onehot - p; d entropy / d logit = -p (log p + entropy). What is as large as the logits
+            // is let go at once.
+            let mut slopes = log_probs.broadcast_add(&entropy)?;
+            drop(log_probs);
+            slopes = slopes.broadcast_mul(&spread)?;
+            slopes = slopes.broadcast_add(&chosen)?;
+            slopes = (slopes * probs)?;
+            slopes = (slopes * -self.scale)?;
+            slopes = slopes.scatter_add(&part(&self.targets)?, &(chosen * self.scale)?, 1)?;
             if self.wanted.0 {
                 dhidden.push(slopes.matmul(&weight)?.to_dtype(self.hidden.dtype())?);
             }
