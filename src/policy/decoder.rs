@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use candle_core::{Device, Tensor};
+use candle_core::{DType, Device, Tensor};
 
 use super::kernels::{self, Heads, RopeTable, Scoring};
 use super::linear::{Adapters, Linear, Lora, side_by_side};
@@ -117,6 +117,11 @@ impl Decoder {
     /// Where the weights live.
     pub fn device(&self) -> &Device {
         self.embedding.device()
+    }
+
+    /// What kind of number the frozen weights are.
+    pub fn dtype(&self) -> DType {
+        self.embedding.dtype()
     }
 
     pub(super) fn heads(&self) -> Heads {

@@ -19,6 +19,7 @@ pub mod kernels;
 mod linear;
 mod loading;
 mod sampling;
+mod shapes;
 mod tokenizer;
 mod weights;
 
@@ -40,6 +41,7 @@ pub use hub::hub_cache_dir;
 pub use linear::Adapters;
 pub use loading::Location;
 pub use sampling::{Cache, Snapshot};
+pub use shapes::{KNOWN_SHAPES, KnownShape};
 pub use tokenizer::Tokenizer;
 
 use adapter::AdapterSet;
@@ -78,7 +80,24 @@ impl Policy {
     /// Loads the model that `config` names. Adapters are trained where `config` names one or gives a rank, all
     /// weights otherwise; `seed` draws fresh adapters.
     pub fn load(config: &ModelConfig, seed: Seed, device: &Device) -> Result<Self, PolicyError> {
-        let loaded = loading::load(config, device)?;
+        Self::of_loaded(loading::load(config, device)?, config, seed, device)
+    }
+
+    /// A model of a known shape with weights drawn by chance, for measuring; what is trained of it is as `config` says.
+    /// It has no words, so none of its completions ends before its time.
+    pub fn random(shape: &KnownShape, config: &ModelConfig, seed: Seed, device: &Device) -> Result<Self, PolicyError> {
+        let weights = weights::drawn(&shape.config, |_| shape.spread, seed, device)?;
+        let (config_of_shape, tokenizer) = (shape.config.clone(), Tokenizer::wordless());
+        let loaded = Loaded { config: config_of_shape, tokenizer, weights, dir: None };
+        Self::of_loaded(loaded, &ModelConfig { model: shape.name.into(), ..config.clone() }, seed, device)
+    }
+
+    /// The same model without its words: none of its completions ends before its time. For measuring.
+    pub fn without_words(self) -> Self {
+        Policy { tokenizer: Tokenizer::wordless(), ..self }
+    }
+
+    fn of_loaded(loaded: Loaded, config: &ModelConfig, seed: Seed, device: &Device) -> Result<Self, PolicyError> {
         if !config.adapter.is_empty() {
             let set = AdapterSet::load(Path::new(&config.adapter), &loaded.config, device)?;
             return Self::adapted(loaded, set, &config.model);
