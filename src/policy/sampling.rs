@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
-use candle_core::Tensor;
+use candle_core::{DType, Tensor};
 
 use super::decoder::norm_heads;
-use super::kernels::{self, KeyValues, RopeTable, Window};
+use super::kernels::{self, KeyValues, Packed, RopeTable, Window};
 use super::linear::Linear;
 use super::{Decoder, PolicyError};
 
@@ -25,26 +25,34 @@ pub struct Cache {
     capacity: usize,
 }
 
-/// A projection as sampling uses it: `x W + bias`, `W` `(in, out)` and contiguous.
+/// A projection as sampling uses it: detached, adapters added in.
 #[derive(Debug)]
-struct Projection {
-    weight: Tensor,
-    bias: Option<Tensor>,
+enum Projection {
+    /// On the CPU, in f32.
+    Packed(Packed),
+    /// On any device: `(in, out)`, contiguous.
+    Plain { weight: Tensor, bias: Option<Tensor> },
 }
 
 impl Projection {
+    /// Maps of one input, side by side.
     fn new(parts: &[&Linear]) -> candle_core::Result<Self> {
-        let merged = parts.iter().map(|part| part.merged()).collect::<candle_core::Result<Vec<_>>>()?;
-        let biases: Option<Vec<Tensor>> = parts.iter().map(|part| part.bias.as_ref().map(Tensor::detach)).collect();
+        let merged = |part: &&Linear| Ok((part.merged()?, part.bias.as_ref().map(Tensor::detach)));
+        let parts = parts.iter().map(merged).collect::<candle_core::Result<Vec<_>>>()?;
+        if parts.iter().all(|(weight, _)| weight.device().is_cpu() && weight.dtype() == DType::F32) {
+            return Ok(Projection::Packed(Packed::new(&parts)?));
+        }
+        let (weights, biases): (Vec<Tensor>, Vec<Option<Tensor>>) = parts.into_iter().unzip();
+        let biases: Option<Vec<Tensor>> = biases.into_iter().collect();
         let bias = biases.map(|biases| Tensor::cat(&biases, 0)).transpose()?;
-        Ok(Projection { weight: Tensor::cat(&merged, 0)?.t()?.contiguous()?, bias })
+        Ok(Projection::Plain { weight: Tensor::cat(&weights, 0)?.t()?.contiguous()?, bias })
     }
 
     fn forward(&self, x: &Tensor) -> candle_core::Result<Tensor> {
-        let y = kernels::project(x, &self.weight)?;
-        match &self.bias {
-            Some(bias) => y.broadcast_add(bias),
-            None => Ok(y),
+        match self {
+            Projection::Packed(packed) => packed.forward(x),
+            Projection::Plain { weight, bias: Some(bias) } => kernels::project(x, weight)?.broadcast_add(bias),
+            Projection::Plain { weight, bias: None } => kernels::project(x, weight),
         }
     }
 }
@@ -60,7 +68,8 @@ struct SnapshotLayer {
     down: Projection,
 }
 
-/// The weights as sampling reads them: detached, adapters added in, rows and columns exchanged. A copy of the model.
+/// The weights as sampling reads them: detached, adapters added in, in the order that suits products with few rows. A
+/// copy of the model.
 #[derive(Debug)]
 pub struct Snapshot {
     embedding: Tensor,

@@ -1,7 +1,6 @@
 //! `grpo-2048 bench generate` and `bench train`: what a model costs on this machine, beside the same in PyTorch.
 
 use std::ffi::OsStr;
-use std::path::Path;
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -14,7 +13,7 @@ use crate::bench::model::{Measurement, Peer, PeerModel, Sheet, Way, Work};
 use crate::bench::{Clocks, Python};
 use crate::cli::options::{Flags, SourceArgs};
 use crate::cli::{CliError, loading, output};
-use crate::config::Config;
+use crate::config::{Config, Layers};
 use crate::metrics::Console;
 use crate::policy::{Device, KNOWN_SHAPES, KnownShape, Policy};
 use crate::seed::{Purpose, Seed};
@@ -229,9 +228,10 @@ impl SharedArgs {
         let config = source.resolve(&flags)?;
         let recorded = toml::to_string(&config).map_err(CliError::run)?;
         let changed = |change: &String| {
-            let source = SourceArgs { set: vec![change.clone()], ..SourceArgs::default() };
-            let changed = source.resolve_over(&recorded, Path::new("--against"), &Flags::default())?;
-            Ok((change.clone(), changed))
+            let mut layers = Layers::default();
+            layers.text("the configuration", &recorded)?;
+            layers.assignment_of("--against", change)?;
+            Ok((change.clone(), layers.resolve()?))
         };
         let changes = self.against.iter().map(changed).collect::<Result<Vec<_>, CliError>>()?;
         let mut all: Vec<(String, Config)> = [(String::new(), config)].into_iter().chain(changes).collect();
