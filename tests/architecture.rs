@@ -43,7 +43,22 @@ const USES: &[(&str, &[&str])] = &[
         ],
     ),
     ("report", &["environment", "metrics", "seed", "train"]),
-    ("bench", &["arena", "corpus", "environment", "program", "seed"]),
+    (
+        "bench",
+        &[
+            "arena",
+            "config",
+            "corpus",
+            "environment",
+            "groups",
+            "grpo",
+            "policy",
+            "program",
+            "prompt",
+            "rollout",
+            "seed",
+        ],
+    ),
     (
         "cli",
         &[
@@ -69,7 +84,7 @@ const USES: &[(&str, &[&str])] = &[
 
 /// Library, and the modules that may name it.
 const HOMES: &[(&str, &[&str])] = &[
-    ("candle_core", &["policy", "grpo", "rollout", "train"]),
+    ("candle_core", &["bench", "policy", "grpo", "rollout", "train"]),
     ("candle_nn", &["policy", "grpo"]),
     ("grpo_sandbox", &["arena", "bench", "cli"]),
     ("wasmtime", &[]),

@@ -1,8 +1,10 @@
-//! What rewards cost: a batch of programs through the arena, and beside it the plain-Python way, in one run.
+//! What rewards cost: a batch of programs through the arena, and beside it the plain-Python way, in one run. What a
+//! model costs is in [`model`].
 //!
 //! Takes an open sandbox, the rules, clocks and perhaps a `python3`; gives a [`Table`]. Rounds are interleaved, every
-//! way once a round, so that a busy machine is busy for all of them. Knows no model and prints nothing.
+//! way once a round, so that a busy machine is busy for all of them. Prints nothing.
 
+pub mod model;
 mod programs;
 mod python;
 mod table;
@@ -16,7 +18,9 @@ use grpo_sandbox::{Failure, HostError, Sandbox};
 
 use crate::arena::{Arena, ArenaError, Evaluation, Rules, Workers};
 use crate::environment::Ending;
+use crate::grpo::LearnError;
 use crate::program::Program;
+use crate::rollout::RolloutError;
 use crate::seed::{Purpose, Seed};
 
 pub use python::{Python, StartMethod};
@@ -52,18 +56,41 @@ pub enum BenchError {
         /// What it said.
         message: String,
     },
+    /// Completions did not have the length that was asked for.
+    #[error("found {found} tokens in all completions, expected {expected}: one ended early")]
+    Tokens {
+        /// Tokens sampled.
+        found: usize,
+        /// Completions times their length.
+        expected: usize,
+    },
+    /// The synthetic episodes taught nothing, which is a bug.
+    #[error("the update had nothing to learn from")]
+    NoSignal,
+    /// The rollout.
+    #[error(transparent)]
+    Rollout(#[from] RolloutError),
+    /// The update.
+    #[error(transparent)]
+    Learn(#[from] LearnError),
+    /// A tensor operation failed.
+    #[error(transparent)]
+    Tensor(#[from] candle_core::Error),
     /// The scripts for it could not be written.
     #[error("cannot write the scripts for python3: {0}")]
     Scripts(#[source] std::io::Error),
 }
 
+/// Reads a clock.
+pub type Clock<'a> = &'a (dyn Fn() -> Duration + Sync);
+
 /// What measures.
 #[derive(Clone, Copy)]
 pub struct Clocks<'a> {
     /// A monotonic clock.
-    pub wall: &'a dyn Fn() -> Duration,
+    pub wall: Clock<'a>,
     /// What this process has used of processors, all threads together.
-    pub cpu: &'a dyn Fn() -> Duration,
+    pub cpu: Clock<'a>,
 }
 
 /// Seconds that something took.

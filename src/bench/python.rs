@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
+use super::model::SCRIPTS;
 use super::table::{Played, Run};
 use super::{BenchError, Cost};
 
@@ -71,16 +72,27 @@ struct Game {
 }
 
 impl Python {
-    /// The interpreter of that name or path, if it runs and can do what the scripts ask for.
+    /// The interpreter of that name or path, if it runs and can do what the scripts for rewards ask for.
     pub fn find(interpreter: &OsStr) -> Result<Option<Python>, BenchError> {
+        let needed = "import multiprocessing.connection, resource; multiprocessing.get_context('fork')";
+        Self::with_scripts(interpreter, needed, &[POOL_SCRIPT, START_SCRIPT])
+    }
+
+    /// The same, if it can do what the scripts for models ask for.
+    pub fn with_torch(interpreter: &OsStr) -> Result<Option<Python>, BenchError> {
+        let needed = "import importlib.util as u; assert all(map(u.find_spec, ['torch', 'transformers', 'peft']))";
+        Self::with_scripts(interpreter, needed, SCRIPTS)
+    }
+
+    fn with_scripts(interpreter: &OsStr, needed: &str, texts: &[(&str, &str)]) -> Result<Option<Python>, BenchError> {
         let mut check = Command::new(interpreter);
-        check.args(["-c", "import multiprocessing.connection, resource; multiprocessing.get_context('fork')"]);
+        check.args(["-c", needed]);
         let runs = check.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
         if !runs.is_ok_and(|status| status.success()) {
             return Ok(None);
         }
         let scripts = tempfile::tempdir().map_err(BenchError::Scripts)?;
-        for (name, text) in [POOL_SCRIPT, START_SCRIPT] {
+        for (name, text) in texts {
             std::fs::write(scripts.path().join(name), text).map_err(BenchError::Scripts)?;
         }
         Ok(Some(Python { interpreter: interpreter.into(), scripts }))
@@ -108,7 +120,7 @@ impl Python {
     }
 
     /// Runs a script with a text to read; it answers in JSON.
-    fn ask<T: serde::de::DeserializeOwned>(
+    pub(super) fn ask<T: serde::de::DeserializeOwned>(
         &self,
         script: &str,
         argument: Option<usize>,

@@ -166,7 +166,7 @@ impl Table {
             });
             rows.push(cells);
         }
-        aligned(&rows)
+        aligned(&rows, WORDS)
     }
 
     /// One line a row below a line of names. Names of work and ways hold no comma and no quote.
@@ -200,13 +200,13 @@ fn ratio(spread: Spread) -> String {
     format!("{:.2}x ({:.2} to {:.2})", spread.median, spread.low, spread.high)
 }
 
-/// Columns two spaces apart: words to the left, numbers to the right.
-fn aligned(rows: &[Vec<String>]) -> String {
+/// Columns two spaces apart: the first so many, which hold words, to the left, numbers to the right.
+pub(super) fn aligned(rows: &[Vec<String>], words: usize) -> String {
     let columns = rows.first().map_or(0, Vec::len);
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns).map(width).collect();
     let line = |row: &Vec<String>| {
-        let cell = |(column, (cell, &width)): (usize, (&String, &usize))| match column < WORDS {
+        let cell = |(column, (cell, &width)): (usize, (&String, &usize))| match column < words {
             true => format!("{cell:<width$}"),
             false => format!("{cell:>width$}"),
         };

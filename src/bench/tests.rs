@@ -1,3 +1,5 @@
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use super::table::Reference;
 use super::*;
 
@@ -68,12 +70,9 @@ fn a_table_lines_up_and_its_csv_has_every_column() {
 
 #[test]
 fn work_is_timed_by_the_clocks_handed_in() {
-    let readings = std::cell::Cell::new(0);
-    let wall = || {
-        readings.set(readings.get() + 1);
-        Duration::from_secs(10 * readings.get())
-    };
-    let cpu = || Duration::from_secs(readings.get());
+    let readings = AtomicU64::new(0);
+    let wall = || Duration::from_secs(10 * (readings.fetch_add(1, Ordering::Relaxed) + 1));
+    let cpu = || Duration::from_secs(readings.load(Ordering::Relaxed));
     let (done, cost) = Clocks { wall: &wall, cpu: &cpu }.time(|| "done");
     assert_eq!((done, cost), ("done", Cost { wall_s: 10.0, cpu_s: 1.0 }));
 }

@@ -1,26 +1,19 @@
 //! `grpo-2048 bench`: what does it cost on this machine?
 
-use std::ffi::OsStr;
-use std::time::Instant;
+mod gauges;
+mod model;
+mod rewards;
 
 use clap::{Args, Subcommand};
-use cpu_time::ProcessTime;
-use grpo_sandbox::Sandbox;
 
-use super::options::{Flags, SourceArgs};
-use super::{CliError, output, playing};
-use crate::arena::Rules;
-use crate::bench::{Clocks, Python, Rewards, Table};
-use crate::config::Config;
+use super::CliError;
 use crate::metrics::Console;
-use crate::seed::Seed;
-
-/// The interpreter to compare with when none is named.
-const PYTHON: &str = "python3";
 
 /// Measure this machine
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  grpo-2048 bench rewards")]
+#[command(
+    after_help = "Examples:\n  grpo-2048 bench rewards\n  grpo-2048 bench generate --random-weights smollm2-135m"
+)]
 pub struct BenchArgs {
     #[command(subcommand)]
     what: What,
@@ -28,39 +21,9 @@ pub struct BenchArgs {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    Rewards(RewardsArgs),
-}
-
-/// Time the rewards of one training step, beside the plain-Python way
-///
-/// A batch of different programs plays one game each: in the sandbox inline and with 1, 2 and 8 workers, and, when
-/// there is a python3, in a process a program, 8 at a time, each stopped after as many seconds on the wall as a game in
-/// the sandbox has of a reference core. Then the same with a quarter of the programs spinning.
-#[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  grpo-2048 bench rewards\n  grpo-2048 bench rewards --rounds 1 --completions 16 --json"
-)]
-struct RewardsArgs {
-    /// Programs of a batch
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(4..=4096))]
-    completions: u32,
-    /// How often everything is measured, in turn
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    rounds: u32,
-    /// Root of the programs and their boards
-    #[arg(long, value_name = "S", default_value_t = 0)]
-    seed: u64,
-    /// Interpreter to compare with [default: python3, if there is one]
-    #[arg(long, value_name = "NAME")]
-    python: Option<String>,
-    /// One JSON object instead of a table
-    #[arg(long, conflicts_with = "csv")]
-    json: bool,
-    /// Comma-separated lines instead of a table
-    #[arg(long)]
-    csv: bool,
-    #[command(flatten)]
-    source: SourceArgs,
+    Rewards(rewards::RewardsArgs),
+    Generate(model::GenerateArgs),
+    Train(model::TrainArgs),
 }
 
 impl BenchArgs {
@@ -68,72 +31,8 @@ impl BenchArgs {
     pub fn run(self, console: &Console) -> Result<(), CliError> {
         match self.what {
             What::Rewards(args) => args.run(console),
+            What::Generate(args) => args.run(console),
+            What::Train(args) => args.run(console),
         }
-    }
-}
-
-impl RewardsArgs {
-    fn run(self, console: &Console) -> Result<(), CliError> {
-        let config = self.source.resolve(&Flags::default())?;
-        let python = self.python(console)?;
-        let cache = Sandbox::default_cache_dir().map_err(CliError::run)?;
-        let (sandbox, _) = playing::open_sandbox(&cache, console)?;
-        let started = Instant::now();
-        let wall = || started.elapsed();
-        let cpu = || ProcessTime::now().as_duration();
-        let rewards = Rewards {
-            sandbox: &sandbox,
-            rules: &Rules::new(&config.sandbox, &config.arena),
-            timeout_s: config.sandbox.game_seconds,
-            python: python.as_ref(),
-            clocks: Clocks { wall: &wall, cpu: &cpu },
-            completions: self.completions as usize,
-            rounds: self.rounds as usize,
-            seed: Seed::root(self.seed),
-        };
-        console.print("measuring every way once a round, in turn");
-        let bar = console.count(self.rounds as usize, "runs");
-        let table = rewards.measure(&mut |done, total, words| bar.show_of(done, total, words));
-        drop(bar);
-        self.print(&table.map_err(CliError::run)?, &config, python.is_some())
-    }
-
-    /// An interpreter that was named must be there; another one need not.
-    fn python(&self, console: &Console) -> Result<Option<Python>, CliError> {
-        let name = self.python.as_deref().unwrap_or(PYTHON);
-        let found = Python::find(OsStr::new(name)).map_err(CliError::run)?;
-        match (&found, &self.python) {
-            (None, Some(name)) => Err(CliError::user_hint(
-                format!("--python {name}: no Python 3 with `resource` and `fork` runs under this name"),
-                "name another interpreter, or leave --python away to measure the sandbox alone",
-            )),
-            (None, None) => {
-                console.print("no usable python3 found: the sandbox is measured alone, without ratios");
-                Ok(None)
-            }
-            _ => Ok(found),
-        }
-    }
-
-    fn print(&self, table: &Table, config: &Config, compared: bool) -> Result<(), CliError> {
-        if self.json {
-            let text = serde_json::to_string(table).map_err(CliError::run)?;
-            return output::print(&format!("{text}\n"));
-        }
-        if self.csv {
-            return output::print(&table.csv());
-        }
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let mut text = format!(
-            "{} programs, one game of {} s each; {} rounds in turn on {cores} cores: median (lowest to highest)\n",
-            table.completions, config.sandbox.game_seconds, table.rounds
-        );
-        if compared {
-            text.push_str("ratio: how many times as long the first row of the same work takes\n");
-        }
-        text.push_str("changed: innocent programs whose verdict or score was not the same in every run of a way\n");
-        text.push_str("stopped: innocent programs whose budget, or time on the wall, was up\n\n");
-        text.push_str(&table.text());
-        output::print(&text)
     }
 }

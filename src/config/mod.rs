@@ -100,7 +100,12 @@ impl Layers {
 
     /// Lays one `section.key=value` over what is there; a bare word counts as a string.
     pub fn assignment(&mut self, assignment: &str) -> Result<(), ConfigError> {
-        let origin = format!("--set {assignment}");
+        self.assignment_of("--set", assignment)
+    }
+
+    /// The same of a value that was given with `flag`.
+    pub fn assignment_of(&mut self, flag: &str, assignment: &str) -> Result<(), ConfigError> {
+        let origin = format!("{flag} {assignment}");
         let Some((key, value)) = assignment.split_once('=') else {
             return Err(ConfigError::Syntax { origin, message: "expected section.key=value".into() });
         };

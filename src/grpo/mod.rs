@@ -26,7 +26,7 @@ pub use gradients::{
 pub use loss::{Clip, clipped_surrogate, k3};
 pub use optimizer::{AdamW, Optimizer};
 pub use schedule::learning_rate;
-pub use update::{UpdateStats, reference_logprobs, update};
+pub use update::{Stage, Stopwatch, UpdateStats, Watch, reference_logprobs, update, update_watched};
 
 use crate::policy::PolicyError;
 

@@ -36,6 +36,35 @@ pub struct UpdateStats {
     pub division: Division,
 }
 
+/// What an update is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// The loss.
+    Forward,
+    /// Its gradients; with them what the forward pass did not keep.
+    Backward,
+    /// The step itself.
+    Optimiser,
+}
+
+/// Runs a piece of an update of the named stage; pieces may run side by side.
+pub type Stopwatch<'a> = &'a (dyn Fn(Stage, &mut dyn FnMut()) + Sync);
+
+/// Who follows an update.
+pub struct Watch<'a> {
+    /// Told parts done and parts in all.
+    pub progress: &'a mut dyn FnMut(usize, usize),
+    /// Runs every piece.
+    pub stopwatch: Stopwatch<'a>,
+}
+
+/// What `work` gives when `stopwatch` runs it.
+fn timed<T>(stopwatch: Stopwatch<'_>, stage: Stage, work: impl FnOnce() -> T) -> T {
+    let (mut work, mut done) = (Some(work), None);
+    stopwatch(stage, &mut || done = work.take().map(|work| work()));
+    done.expect("a stopwatch runs what it is given")
+}
+
 /// Sums over tokens, from which [`UpdateStats`] are made.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sums {
@@ -88,6 +117,18 @@ pub fn update(
     learning_rate: f64,
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<Option<UpdateStats>, LearnError> {
+    let watch = Watch { progress, stopwatch: &|_, work| work() };
+    update_watched(policy, optimizer, batch, learning_rate, watch)
+}
+
+/// [`update`], and every piece of it by a stopwatch.
+pub fn update_watched(
+    policy: &Policy,
+    optimizer: &mut Optimizer,
+    batch: &Batch,
+    learning_rate: f64,
+    Watch { progress, stopwatch }: Watch<'_>,
+) -> Result<Option<UpdateStats>, LearnError> {
     if !batch.has_signal() {
         return Ok(None);
     }
@@ -102,11 +143,11 @@ pub fn update(
             let batch = batch.clone().divided(division);
             let parts: Vec<Part> = batch.parts().map(|(_, part)| part).collect();
             let mut done = iteration * parts.len();
-            let mut took = || {
+            let mut took = |_, _| {
                 done += 1;
                 progress(done, parts.len() * iterations);
             };
-            pass(policy, &batch, (&parts, round), &mut took)
+            pass(policy, &batch, (&parts, round), Watch { progress: &mut took, stopwatch })
         };
         let vocabulary = policy.decoder().config().vocab_size;
         let smaller = |division: Division| division.smaller(&batch.config, vocabulary);
@@ -115,7 +156,8 @@ pub fn update(
         if !sums.loss.is_finite() {
             return Err(LearnError::NotFiniteLoss { loss: sums.loss });
         }
-        norms.extend(optimizer.apply(policy.trainable(), &sum, learning_rate)?);
+        let step = || optimizer.apply(policy.trainable(), &sum, learning_rate);
+        norms.extend(timed(stopwatch, Stage::Optimiser, step)?);
         all.add(&sums);
         first.get_or_insert(sums);
     }
@@ -140,22 +182,28 @@ fn pass(
     policy: &Policy,
     batch: &Batch,
     (parts, round): (&[Part], Round),
-    took: &mut dyn FnMut(),
+    Watch { progress, stopwatch }: Watch<'_>,
 ) -> Result<(Sums, Gradients), LearnError> {
     let (mut sums, mut sum) = (Sums::default(), Gradients::new());
-    let work = |part: &Part| part_pass(policy, batch, part, round);
-    let at_once = batch.division.at_once;
+    let work = |part: &Part| part_pass(policy, batch, part, (round, stopwatch));
+    let (at_once, mut done) = (batch.division.at_once, 0);
     parallel_parts_at_most(at_once, policy.decoder().device(), parts, work, |(part_sums, part_gradients)| {
         sums.add(&part_sums);
         accumulate(&mut sum, part_gradients)?;
-        took();
+        done += 1;
+        progress(done, parts.len());
         Ok(())
     })?;
     Ok((sums, sum))
 }
 
 /// What to report of a part, and its share of the gradients.
-fn part_pass(policy: &Policy, batch: &Batch, part: &Part, round: Round) -> Result<(Sums, Gradients), LearnError> {
+fn part_pass(
+    policy: &Policy,
+    batch: &Batch,
+    part: &Part,
+    (round, stopwatch): (Round, Stopwatch<'_>),
+) -> Result<(Sums, Gradients), LearnError> {
     let (decoder, trainable) = (policy.decoder(), policy.trainable());
     let ids = tensor(&part.ids, part.shape, decoder.device())?;
     let adapters = batch.adapters(part, round.iteration);
@@ -164,15 +212,22 @@ fn part_pass(policy: &Policy, batch: &Batch, part: &Part, round: Round) -> Resul
         _ => None,
     };
     let scaled = |loss: Tensor| if round.loss_scale == 1.0 { Ok(loss) } else { loss * round.loss_scale };
+    let loss = |hidden| part_loss(decoder, batch, part, (hidden, whole));
     match batch.division.activations {
         Activations::Kept => {
-            let (loss, sums) = part_loss(decoder, batch, part, (decoder.hidden(&ids, adapters)?, whole))?;
-            Ok((sums, gradients(&scaled(loss)?, trainable)?))
+            let forward = || loss(decoder.hidden(&ids, adapters)?);
+            let (loss, sums) = timed(stopwatch, Stage::Forward, forward)?;
+            let backward = || gradients(&scaled(loss)?, trainable);
+            Ok((sums, timed(stopwatch, Stage::Backward, backward)?))
         }
         Activations::Recomputed => {
-            let (hidden, layers) = decoder.hidden_checkpointed(&ids, adapters)?;
-            let (loss, sums) = part_loss(decoder, batch, part, (hidden, whole))?;
-            Ok((sums, gradients_by_layer(&scaled(loss)?, layers, trainable)?))
+            let forward = || {
+                let (hidden, layers) = decoder.hidden_checkpointed(&ids, adapters)?;
+                Ok::<_, LearnError>((loss(hidden)?, layers))
+            };
+            let ((loss, sums), layers) = timed(stopwatch, Stage::Forward, forward)?;
+            let backward = || gradients_by_layer(&scaled(loss)?, layers, trainable);
+            Ok((sums, timed(stopwatch, Stage::Backward, backward)?))
         }
     }
 }
@@ -291,8 +346,9 @@ fn tensor<T: WithDType>(values: &[T], shape: impl Into<Shape>, device: &Device) 
 #[cfg(test)]
 pub(super) fn pass_for_tests(policy: &Policy, batch: &Batch) -> Result<(f64, Gradients), LearnError> {
     let parts: Vec<Part> = batch.parts().map(|(_, part)| part).collect();
+    let watch = Watch { progress: &mut |_, _| (), stopwatch: &|_, work| work() };
     let round = Round { iteration: 0, loss_scale: 1.0 };
-    let (sums, sum) = pass(policy, batch, (&parts, round), &mut || ())?;
+    let (sums, sum) = pass(policy, batch, (&parts, round), watch)?;
     Ok((sums.loss, sum))
 }
 

@@ -128,6 +128,11 @@ impl Decoder {
         self.embedding.device()
     }
 
+    /// What kind of number the frozen weights are.
+    pub fn dtype(&self) -> DType {
+        self.embedding.dtype()
+    }
+
     pub(super) fn heads(&self) -> Heads {
         let DecoderConfig { num_attention_heads, num_key_value_heads, head_dim, .. } = self.config;
         Heads { queries: num_attention_heads, keys: num_key_value_heads, width: head_dim }

@@ -21,6 +21,7 @@ mod linear;
 mod loading;
 mod precision;
 mod sampling;
+mod shapes;
 mod tokenizer;
 mod weights;
 
@@ -47,6 +48,7 @@ pub use linear::Adapters;
 pub use loading::Location;
 pub use precision::Precision;
 pub use sampling::{Cache, Snapshot};
+pub use shapes::{KNOWN_SHAPES, KnownShape};
 pub use tokenizer::Tokenizer;
 
 use adapter::AdapterSet;
@@ -86,10 +88,32 @@ impl Policy {
     /// weights otherwise; `seed` draws fresh adapters.
     pub fn load(config: &ModelConfig, seed: Seed, device: &Device) -> Result<Self, PolicyError> {
         let precision = Precision::of(config.precision, device)?;
-        let in_full = config.adapter.is_empty() && config.lora_r == 0;
         // What is trained moves by less than half a format can tell apart.
-        let loaded = loading::load(config, (device, if in_full { Precision::F32 } else { precision }))?;
-        if in_full {
+        let kept = if in_full(config) { Precision::F32 } else { precision };
+        Self::of_loaded(loading::load(config, (device, kept))?, config, seed, device)
+    }
+
+    /// A model of a known shape with weights drawn by chance, for measuring; what is trained of it is as `config` says.
+    /// It has no words, so none of its completions ends before its time.
+    pub fn random(shape: &KnownShape, config: &ModelConfig, seed: Seed, device: &Device) -> Result<Self, PolicyError> {
+        let kept = if in_full(config) { Precision::F32 } else { Precision::of(config.precision, device)? };
+        let mut weights = weights::drawn(&shape.config, |_| shape.spread, seed, device)?;
+        for tensor in weights.values_mut() {
+            *tensor = tensor.to_dtype(kept.format())?;
+        }
+        let (config_of_shape, tokenizer) = (shape.config.clone(), Tokenizer::wordless());
+        let loaded = Loaded { config: config_of_shape, tokenizer, weights, dir: None };
+        Self::of_loaded(loaded, &ModelConfig { model: shape.name.into(), ..config.clone() }, seed, device)
+    }
+
+    /// The same model without its words: none of its completions ends before its time. For measuring.
+    pub fn without_words(self) -> Self {
+        Policy { tokenizer: Tokenizer::wordless(), ..self }
+    }
+
+    fn of_loaded(loaded: Loaded, config: &ModelConfig, seed: Seed, device: &Device) -> Result<Self, PolicyError> {
+        let precision = Precision::of(config.precision, device)?;
+        if in_full(config) {
             return Self::full(loaded, &config.model, precision);
         }
         let set = match config.adapter.as_str() {
@@ -194,6 +218,11 @@ impl Policy {
         let file = if self.adapters.is_some() { adapter::WEIGHTS } else { weights::FILE };
         self.set_trainable(&weights::read_file(&dir.join(file), (self.decoder.device(), Precision::F32))?)
     }
+}
+
+/// Whether all weights are trained.
+fn in_full(config: &ModelConfig) -> bool {
+    config.adapter.is_empty() && config.lora_r == 0
 }
 
 fn variables<'a>(tensors: impl Iterator<Item = (String, &'a Tensor)>) -> Result<BTreeMap<String, Var>, PolicyError> {

@@ -10,7 +10,7 @@ use candle_core::{DType, Tensor};
 use super::decoder::norm_heads;
 #[cfg(any(feature = "cuda", test))]
 use super::gpu::Prefilled;
-use super::kernels::{self, KeyValues, RopeTable, Window};
+use super::kernels::{self, KeyValues, Packed, RopeTable, Window};
 use super::linear::{Adapters, Linear, Lora, side_by_side};
 use super::{Decoder, PolicyError, Precision};
 
@@ -30,6 +30,8 @@ pub struct Cache {
 /// A projection as sampling uses it.
 #[derive(Debug)]
 pub(super) enum Projection {
+    /// On the CPU, in f32, adapters added in.
+    Packed(Packed),
     /// `x W + bias`, `W` `(in, out)` and contiguous, adapters added in.
     Merged { weight: Tensor, bias: Option<Tensor> },
     /// Maps and adapters apart, as scoring has them. In less than f32 their sum would be rounded, which moves
@@ -38,26 +40,29 @@ pub(super) enum Projection {
 }
 
 impl Projection {
+    /// Maps of one input, side by side.
     fn new(parts: &[&Linear], precision: Precision) -> candle_core::Result<Self> {
         if precision != Precision::F32 && parts.iter().any(|part| part.lora.is_some()) {
             return Ok(Projection::Apart(parts.iter().map(|part| copied(part)).collect::<candle_core::Result<_>>()?));
         }
-        let merged = parts.iter().map(|part| part.merged()).collect::<candle_core::Result<Vec<_>>>()?;
-        let biases: Option<Vec<Tensor>> = parts.iter().map(|part| part.bias.as_ref().map(Tensor::detach)).collect();
+        let format = precision.format();
+        let merged = |part: &&Linear| Ok((part.merged()?.to_dtype(format)?, part.bias.as_ref().map(Tensor::detach)));
+        let parts = parts.iter().map(merged).collect::<candle_core::Result<Vec<_>>>()?;
+        if precision == Precision::F32 && parts.iter().all(|(weight, _)| weight.device().is_cpu()) {
+            return Ok(Projection::Packed(Packed::new(&parts)?));
+        }
+        let (weights, biases): (Vec<Tensor>, Vec<Option<Tensor>>) = parts.into_iter().unzip();
+        let biases: Option<Vec<Tensor>> = biases.into_iter().collect();
         let bias = biases.map(|biases| Tensor::cat(&biases, 0)).transpose()?;
-        let weight = Tensor::cat(&merged, 0)?.to_dtype(precision.format())?.t()?.contiguous()?;
-        Ok(Projection::Merged { weight, bias })
+        Ok(Projection::Merged { weight: Tensor::cat(&weights, 0)?.t()?.contiguous()?, bias })
     }
 
     fn forward(&self, x: &Tensor) -> candle_core::Result<Tensor> {
-        let (weight, bias) = match self {
-            Projection::Merged { weight, bias } => (weight, bias),
-            Projection::Apart(parts) => return side_by_side(&parts.iter().collect::<Vec<_>>(), x, &Adapters::On),
-        };
-        let y = kernels::project(x, weight)?;
-        match bias {
-            Some(bias) => kernels::add_bias(&y, bias),
-            None => Ok(y),
+        match self {
+            Projection::Packed(packed) => packed.forward(x),
+            Projection::Merged { weight, bias: Some(bias) } => kernels::add_bias(&kernels::project(x, weight)?, bias),
+            Projection::Merged { weight, bias: None } => kernels::project(x, weight),
+            Projection::Apart(parts) => side_by_side(&parts.iter().collect::<Vec<_>>(), x, &Adapters::On),
         }
     }
 }
@@ -85,7 +90,8 @@ pub(super) struct SnapshotLayer {
     pub down: Projection,
 }
 
-/// The weights as sampling reads them: detached, adapters added in, rows and columns exchanged. A copy of the model.
+/// The weights as sampling reads them: detached, adapters added in, in the order that suits products with few rows. A
+/// copy of the model.
 #[derive(Debug)]
 pub struct Snapshot {
     pub(super) embedding: Tensor,

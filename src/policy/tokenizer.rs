@@ -80,6 +80,11 @@ impl Tokenizer {
         Tokenizer { inner, stop_ids, chat_template, bos_token: None, eos_token }
     }
 
+    /// One without any words: no id ends a completion. For measuring, where every completion shall be as long as asked.
+    pub(super) fn wordless() -> Self {
+        Self::from_parts(tokenizers::Tokenizer::new(tokenizers::models::bpe::BPE::default()), Vec::new(), None)
+    }
+
     /// Names the tokens a sequence begins and a turn ends with, for chat templates.
     pub(super) fn with_ends(self, (bos_token, eos_token): (Option<String>, Option<String>)) -> Self {
         Tokenizer { bos_token, eos_token, ..self }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use candle_core::{DType, Device, Tensor};
 use rand::Rng;
+use rayon::prelude::*;
 use serde_json::Value;
 
 use super::{DecoderConfig, PolicyError, Precision};
@@ -131,15 +132,25 @@ pub(super) fn initial(
     device: &Device,
 ) -> Result<BTreeMap<String, Tensor>, PolicyError> {
     let residual_std = INITIAL_STD / (2.0 * config.num_hidden_layers as f64).sqrt();
-    let tensors = config.tensors().into_iter().enumerate().map(|(index, (name, shape))| {
+    let std = |name: &str| match name.ends_with("o_proj.weight") || name.ends_with("down_proj.weight") {
+        true => residual_std,
+        false => INITIAL_STD,
+    };
+    drawn(config, std, seed, device)
+}
+
+/// Norms one, biases zero, everything else normal with a standard deviation that depends on its name.
+pub(super) fn drawn(
+    config: &DecoderConfig,
+    std: impl Fn(&str) -> f64 + Sync,
+    seed: Seed,
+    device: &Device,
+) -> Result<BTreeMap<String, Tensor>, PolicyError> {
+    let tensors = config.tensors().into_par_iter().enumerate().map(|(index, (name, shape))| {
         let tensor = match shape.as_slice() {
             [_] if name.ends_with(".bias") => Tensor::zeros(shape, DType::F32, device)?,
             [_] => Tensor::ones(shape, DType::F32, device)?,
-            _ => {
-                let residual = name.ends_with("o_proj.weight") || name.ends_with("down_proj.weight");
-                let std = if residual { residual_std } else { INITIAL_STD };
-                normal(&shape, std, seed.child(Purpose::Init, index as u64), device)?
-            }
+            _ => normal(&shape, std(&name), seed.child(Purpose::Init, index as u64), device)?,
         };
         Ok((name, tensor))
     });

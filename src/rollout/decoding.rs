@@ -131,6 +131,7 @@ impl<'a> Decoding<'a> {
         observer: &mut dyn FnMut(RolloutEvent<'_>),
     ) -> Result<Vec<Completion>, RolloutError> {
         while !self.rows.is_empty() {
+            observer(RolloutEvent::Predicted);
             self.sample()?;
             self.release(observer);
             let ended = self.rows.iter().filter(|row| row.ended).count();

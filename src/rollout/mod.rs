@@ -86,6 +86,9 @@ pub enum RolloutEvent<'a> {
         /// All of it.
         completion: &'a Completion,
     },
+    /// The model has said how likely every next token is; one is drawn for every row now. Not told of parts, nor where
+    /// both happen in one.
+    Predicted,
     /// One more token has been sampled for every row that still decodes.
     Tokens {
         /// Tokens sampled so far.

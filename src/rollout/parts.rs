@@ -101,7 +101,7 @@ fn decode_part(
         let _ = sender.send(match event {
             RolloutEvent::Finished { index, completion } => News::Finished { index, completion: completion.clone() },
             RolloutEvent::Tokens { tokens, finished } => News::Tokens { tokens, finished },
-            RolloutEvent::PartDone { .. } => return,
+            RolloutEvent::Predicted | RolloutEvent::PartDone { .. } => return,
         });
     };
     let completions = Decoding::begin(writer, prompts, config, streams)?.run(IDLE_SHARE, &mut tell)?;

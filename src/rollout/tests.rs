@@ -51,6 +51,7 @@ fn every_completion_is_handed_out_once_as_soon_as_it_ends() {
             counted = tokens;
             assert_eq!(finished, out.len());
         }
+        RolloutEvent::Predicted => {}
         RolloutEvent::PartDone { .. } => panic!("16 rows are one piece"),
     });
     let completions = groups.unwrap().into_items();
@@ -147,6 +148,7 @@ fn parts_give_what_the_whole_batch_gives_and_tell_it_in_one_order() {
             events.push(match event {
                 RolloutEvent::Finished { index, completion } => (index, completion.ids.len()),
                 RolloutEvent::Tokens { tokens, finished } => (tokens, finished),
+                RolloutEvent::Predicted => return,
                 RolloutEvent::PartDone { part, begin, end } => return parts.push((part, begin < end)),
             });
         });

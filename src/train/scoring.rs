@@ -126,6 +126,7 @@ impl Stage<'_> {
                 written.borrow_mut()[index] = Some(Written { text, program: program.clone() });
                 scoring.submit(index, program, boards);
             }
+            RolloutEvent::Predicted => {}
             RolloutEvent::Tokens { tokens, finished } => {
                 scoring.poll();
                 observer.borrow_mut()(Event::Decoding { tokens, finished, total });

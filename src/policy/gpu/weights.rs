@@ -57,18 +57,18 @@ impl<M: Machine> Weights<M> {
     /// Nothing is copied but what has another type or order here.
     pub fn adopt(machine: &M, decoder: &Decoder, snapshot: &Snapshot, dtype: DType) -> Result<Self> {
         let wide = |tensor: &Tensor| adopt(machine, tensor, DType::F32);
-        let layers = snapshot.layers.iter().map(|layer| {
+        let layers = snapshot.layers.iter().zip(&decoder.layers).map(|(layer, source)| {
             let head_norms = layer.head_norms.as_ref();
             let head_norms = head_norms.map(|(query, key)| Ok::<_, candle_core::Error>((wide(query)?, wide(key)?)));
-            let maps = |projection: &Projection| Maps::adopt(machine, projection, dtype);
+            let maps = |projection: &Projection, source: &[&Linear]| Maps::adopt(machine, (projection, source), dtype);
             Ok(LayerWeights {
                 input_norm: wide(&layer.input_norm)?,
-                query_key_value: maps(&layer.query_key_value)?,
+                query_key_value: maps(&layer.query_key_value, &[&source.query, &source.key, &source.value])?,
                 head_norms: head_norms.transpose()?,
-                output: maps(&layer.output)?,
+                output: maps(&layer.output, &[&source.output])?,
                 inner_norm: wide(&layer.inner_norm)?,
-                gate_up: maps(&layer.gate_up)?,
-                down: maps(&layer.down)?,
+                gate_up: maps(&layer.gate_up, &[&source.gate, &source.up])?,
+                down: maps(&layer.down, &[&source.down])?,
             })
         });
         // The snapshot's head is widened; products here widen as they read.
@@ -91,8 +91,18 @@ impl<M: Machine> Weights<M> {
 }
 
 impl<M: Machine> Maps<M> {
-    fn adopt(machine: &M, projection: &Projection, dtype: DType) -> Result<Self> {
+    fn adopt(machine: &M, (projection, source): (&Projection, &[&Linear]), dtype: DType) -> Result<Self> {
         match projection {
+            // Only a CPU packs, which decodes here in tests alone.
+            Projection::Packed(_) => {
+                let merged = source.iter().map(|map| map.merged()).collect::<Result<Vec<_>>>()?;
+                let biases: Option<Vec<&Tensor>> = source.iter().map(|map| map.bias.as_ref()).collect();
+                let bias = biases.map(|biases| adopt(machine, &Tensor::cat(&biases, 0)?, DType::F32)).transpose()?;
+                let weight = Tensor::cat(&merged, 0)?;
+                let matrix =
+                    Matrix { memory: adopt(machine, &weight, dtype)?, transposed: true, outputs: weight.dim(0)? };
+                Ok(Maps { matrices: vec![matrix], bias, adapter: None })
+            }
             Projection::Merged { weight, bias } => {
                 let matrix =
                     Matrix { memory: adopt(machine, weight, dtype)?, transposed: false, outputs: weight.dim(1)? };

@@ -1,14 +1,23 @@
 //! Attention of new tokens over a cache of keys and values.
 
+use std::array;
+
 use candle_core::{DType, Device, Result, Tensor};
 use rayon::prelude::*;
 
 use super::attention::{self, Heads, softmax};
 use super::rope::{RopeTable, Turn};
-use super::rows::{wide, with_slice};
+use super::rows::{add_product, wide_fused, with_slice};
 
 /// Slots scored at once; the cache has room for whole blocks.
 const BLOCK: usize = 32;
+
+/// Numbers that are summed side by side; a block holds two of them.
+const LANES: usize = BLOCK / 2;
+
+/// Queries of a key head that are worked on at once, as many as there are registers for: what they read of the cache is
+/// read once.
+const TOGETHER: usize = 3;
 
 /// Multiplications of one call that are worth several threads; waking them costs about as much as 100,000.
 const WORTH_THREADS: usize = 1 << 22;
@@ -160,9 +169,9 @@ pub fn cached_attention(
                     })
                     .collect();
                 let advance = |(out, qkv, mut row): (&mut [f32], &[f32], Row<'_>)| {
-                    wide(
+                    wide_fused(
                         #[inline(always)]
-                        || row.advance(out, qkv, window.length),
+                        |fused| row.advance(out, qkv, window.length, fused),
                     );
                 };
                 if rows * steps * width * (window.length + steps) < WORTH_THREADS {
@@ -190,11 +199,11 @@ struct Row<'a> {
 impl Row<'_> {
     /// Feeds the tokens of `qkv` to slots `length..`.
     #[inline(always)]
-    fn advance(&mut self, out: &mut [f32], qkv: &[f32], length: usize) {
+    fn advance(&mut self, out: &mut [f32], qkv: &[f32], length: usize, fused: bool) {
         let (width, total) = (self.heads.width, self.heads.total());
-        let out_width = self.heads.queries * width;
-        let mut scores = vec![0.0; self.capacity];
-        let mut turned = vec![0.0; width];
+        let (out_width, group) = (self.heads.queries * width, self.heads.queries / self.heads.keys);
+        let mut scores = vec![0.0; TOGETHER * self.capacity];
+        let mut turned = vec![0.0; TOGETHER * width];
         let tokens = qkv.chunks_exact(total).zip(out.chunks_exact_mut(out_width)).enumerate();
         for (step, (qkv, out)) in tokens {
             let slot = length + step;
@@ -204,12 +213,21 @@ impl Row<'_> {
             }
             let (queries, rest) = qkv.split_at(out_width);
             let (keys, values) = rest.split_at(self.heads.keys * width);
-            self.write(keys, values, slot, &mut turned);
-            let group = self.heads.queries / self.heads.keys;
-            for (head, out) in out.chunks_exact_mut(width).enumerate() {
-                let query = &queries[head * width..][..width];
-                self.rope.turn(&mut turned, query, slot - self.first, Turn::Forward);
-                self.attend(out, &turned, &mut scores, (head / group, slot));
+            self.write(keys, values, slot, &mut turned[..width]);
+            let groups = queries.chunks_exact(group * width).zip(out.chunks_exact_mut(group * width));
+            for (head, (queries, out)) in groups.enumerate() {
+                let some = queries.chunks(TOGETHER * width).zip(out.chunks_mut(TOGETHER * width));
+                for (queries, out) in some {
+                    for (query, turned) in queries.chunks_exact(width).zip(turned.chunks_exact_mut(width)) {
+                        self.rope.turn(turned, query, slot - self.first, Turn::Forward);
+                    }
+                    let (work, place) = ((&turned[..], &mut scores[..]), (head, slot, fused));
+                    match queries.len() / width {
+                        1 => self.attend::<1, 2>(out, work, place),
+                        2 => self.attend::<2, 4>(out, work, place),
+                        _ => self.attend::<TOGETHER, { 2 * TOGETHER }>(out, work, place),
+                    }
+                }
             }
         }
     }
@@ -228,72 +246,76 @@ impl Row<'_> {
         }
     }
 
-    /// One query over slots `first..=slot` of one key head.
+    /// `COUNT` queries over slots `first..=slot` of one key head; `SUMS` is twice their number.
     #[inline(always)]
-    fn attend(&self, out: &mut [f32], query: &[f32], scores: &mut [f32], (head, slot): (usize, usize)) {
-        let (width, scale) = (self.heads.width, self.heads.scale());
-        let start = head * width * self.capacity;
-        let keys = &self.keys[start..][..width * self.capacity];
-        let values = &self.values[start..][..width * self.capacity];
+    fn attend<const COUNT: usize, const SUMS: usize>(
+        &self,
+        out: &mut [f32],
+        (queries, scores): (&[f32], &mut [f32]),
+        (head, slot, fused): (usize, usize, bool),
+    ) {
+        let (width, scale, capacity) = (self.heads.width, self.heads.scale(), self.capacity);
+        let start = head * width * capacity;
+        let keys = &self.keys[start..][..width * capacity];
+        let values = &self.values[start..][..width * capacity];
+        let queries: [&[f32]; COUNT] = array::from_fn(|index| &queries[index * width..][..width]);
         // Whole blocks: what lies outside the window is scored too and left out below.
-        let blocks = self.first / BLOCK..slot / BLOCK + 1;
-        let keys = keys[blocks.start * BLOCK * width..].chunks_exact(BLOCK * width);
-        let scored = scores[blocks.start * BLOCK..blocks.end * BLOCK].as_chunks_mut::<BLOCK>().0;
-        for (keys, scores) in keys.zip(scored) {
-            // Two sets of sums: one addition need not wait for the one before it.
-            let mut sums = [[0.0_f32; BLOCK]; 2];
-            let pairs = keys.as_chunks::<BLOCK>().0.as_chunks::<2>().0;
-            for (query, [even, odd]) in query.as_chunks::<2>().0.iter().zip(pairs) {
-                for lane in 0..BLOCK {
-                    sums[0][lane] += query[0] * even[lane];
-                    sums[1][lane] += query[1] * odd[lane];
+        for block in self.first / BLOCK..slot / BLOCK + 1 {
+            let keys = &keys[block * BLOCK * width..][..BLOCK * width];
+            let sums: [[f32; LANES]; SUMS] = weighted_rows(queries, keys, (BLOCK, 0), fused);
+            for (index, sums) in sums.iter().enumerate() {
+                let place = index / 2 * capacity + block * BLOCK + index % 2 * LANES;
+                for (score, sum) in scores[place..][..LANES].iter_mut().zip(sums) {
+                    *score = sum * scale;
                 }
             }
-            for lane in 0..BLOCK {
-                scores[lane] = (sums[0][lane] + sums[1][lane]) * scale;
+        }
+        for scores in scores.chunks_exact_mut(capacity).take(COUNT) {
+            softmax(&mut scores[self.first..=slot]);
+        }
+        let weights: [&[f32]; COUNT] = array::from_fn(|index| &scores[index * capacity..][self.first..=slot]);
+        let values = &values[self.first * width..(slot + 1) * width];
+        let whole = width / BLOCK * BLOCK;
+        for column in (0..whole).step_by(BLOCK) {
+            let sums: [[f32; LANES]; SUMS] = weighted_rows(weights, values, (width, column), fused);
+            for (index, sums) in sums.iter().enumerate() {
+                out[index / 2 * width + column + index % 2 * LANES..][..LANES].copy_from_slice(sums);
             }
         }
-        let seen = &mut scores[self.first..=slot];
-        softmax(seen);
-        let values = &values[self.first * width..(slot + 1) * width];
-        for (block, out) in out.chunks_mut(BLOCK).enumerate() {
-            mix(out, seen, values, (block * BLOCK, width));
+        for (out, weights) in out.chunks_exact_mut(width).zip(weights) {
+            let out = &mut out[whole..];
+            out.fill(0.0);
+            for (weight, values) in weights.iter().zip(values.chunks_exact(width)) {
+                for (out, value) in out.iter_mut().zip(&values[whole..]) {
+                    *out = add_product(fused, *out, *weight, *value);
+                }
+            }
         }
     }
 }
 
-/// Sum of `weights` times `out.len()` columns of `values` from `column` on; rows of `values` are `width` long.
+/// Sums of the rows of a matrix, each row times its factor, for `COUNT` lists of factors; of each row a block of columns
+/// from `column` on. Rows are `stride` long. Returns both halves of the block for each list.
 #[inline(always)]
-fn mix(out: &mut [f32], weights: &[f32], values: &[f32], (column, width): (usize, usize)) {
-    if let Some(out) = out.first_chunk_mut::<BLOCK>() {
-        let columns =
-            |values: &'_ [f32]| -> [f32; BLOCK] { *values[column..].first_chunk().expect("a whole block of columns") };
-        let mut sums = [[0.0_f32; BLOCK]; 2];
-        let (pairs, rest) = weights.as_chunks::<2>();
-        let mut rows = values.chunks_exact(2 * width);
-        for (weights, values) in pairs.iter().zip(&mut rows) {
-            let (even, odd) = values.split_at(width);
-            let (even, odd) = (columns(even), columns(odd));
-            for lane in 0..BLOCK {
-                sums[0][lane] += weights[0] * even[lane];
-                sums[1][lane] += weights[1] * odd[lane];
+fn weighted_rows<const COUNT: usize, const SUMS: usize>(
+    factors: [&[f32]; COUNT],
+    rows: &[f32],
+    (stride, column): (usize, usize),
+    fused: bool,
+) -> [[f32; LANES]; SUMS] {
+    let count = rows.len() / stride;
+    let factors: [&[f32]; COUNT] = factors.map(|factors| &factors[..count]);
+    let mut sums = [[0.0_f32; LANES]; SUMS];
+    for (place, row) in rows.chunks_exact(stride).enumerate() {
+        let row: &[f32; BLOCK] = row[column..].first_chunk().expect("a whole block of columns");
+        // Loops over indices with known ends: this is what is kept in vector registers.
+        for index in 0..SUMS {
+            // Safety: there are as many factors as rows.
+            let factor = unsafe { *factors[index / 2].get_unchecked(place) };
+            for lane in 0..LANES {
+                sums[index][lane] = add_product(fused, sums[index][lane], factor, row[index % 2 * LANES + lane]);
             }
         }
-        if let Some(weight) = rest.first() {
-            let last = columns(rows.remainder());
-            for lane in 0..BLOCK {
-                sums[0][lane] += weight * last[lane];
-            }
-        }
-        for lane in 0..BLOCK {
-            out[lane] = sums[0][lane] + sums[1][lane];
-        }
-        return;
     }
-    out.fill(0.0);
-    for (weight, values) in weights.iter().zip(values.chunks_exact(width)) {
-        for (out, value) in out.iter_mut().zip(&values[column..]) {
-            *out += weight * value;
-        }
-    }
+    sums
 }

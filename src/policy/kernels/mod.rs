@@ -17,6 +17,7 @@ mod head;
 mod linear;
 mod log_probs;
 mod norm;
+mod packed;
 mod rope;
 mod rows;
 mod swiglu;
@@ -34,6 +35,7 @@ pub use head::{Scoring, score_tokens};
 pub use linear::{linear, project};
 pub use log_probs::token_log_probs;
 pub use norm::rms_norm;
+pub use packed::Packed;
 pub use rope::RopeTable;
 pub use swiglu::silu_mul;
 

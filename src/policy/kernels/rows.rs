@@ -73,6 +73,47 @@ pub(super) fn wide<R>(function: impl FnOnce() -> R) -> R {
     function()
 }
 
+/// As [`wide`], but products may be fused into sums, which halves their cost and rounds them once: `function` hears
+/// whether they are. On machines without such an instruction the last digits differ.
+#[inline(always)]
+pub(super) fn wide_fused<R>(function: impl FnOnce(bool) -> R) -> R {
+    #[cfg(target_arch = "x86_64")]
+    {
+        #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,fma")]
+        fn avx512<R>(function: impl FnOnce(bool) -> R) -> R {
+            function(true)
+        }
+        #[target_feature(enable = "avx2,fma")]
+        fn avx2<R>(function: impl FnOnce(bool) -> R) -> R {
+            function(true)
+        }
+        let fused = is_x86_feature_detected!("fma");
+        let all = |features: &[bool]| features.iter().all(|feature| *feature);
+        if fused
+            && all(&[
+                is_x86_feature_detected!("avx512f"),
+                is_x86_feature_detected!("avx512vl"),
+                is_x86_feature_detected!("avx512bw"),
+                is_x86_feature_detected!("avx512dq"),
+            ])
+        {
+            // Safety: the machine has these instructions.
+            return unsafe { avx512(function) };
+        }
+        if fused && is_x86_feature_detected!("avx2") {
+            // Safety: the machine has these instructions.
+            return unsafe { avx2(function) };
+        }
+    }
+    function(cfg!(target_arch = "aarch64"))
+}
+
+/// `sum + a * b`, rounded once or twice.
+#[inline(always)]
+pub(super) fn add_product(fused: bool, sum: f32, a: f32, b: f32) -> f32 {
+    if fused { a.mul_add(b, sum) } else { a * b + sum }
+}
+
 /// Sum of products, in an order that depends on the length alone.
 #[inline(always)]
 pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {

@@ -6,7 +6,7 @@ use candle_core::{DType, Device, Result, Tensor, Var};
 
 use super::attention::{self, Heads};
 use super::rope::RopeTable;
-use super::{adapted, cached, head, linear, log_probs, norm, swiglu};
+use super::{Packed, adapted, cached, head, linear, log_probs, norm, swiglu};
 use crate::policy::{tests::config, weights};
 use crate::seed::Seed;
 
@@ -65,6 +65,35 @@ fn a_projection_is_a_product_on_one_thread_and_on_several() {
     for (count, inputs, outputs) in [(5, 12, 20), (40, 700, 650)] {
         let (x, weight) = (random(&[count, inputs], 1), random(&[inputs, outputs], 2));
         check(&[], || linear::project(&x, &weight), || x.matmul(&weight));
+    }
+}
+
+#[test]
+fn a_packed_weight_gives_the_plain_product() {
+    // Whole panels and parts of one; tiles of every height; rows beyond one block; parts with and without a bias.
+    for (rows, inputs, outputs) in [(1, 7, 5), (4, 12, 16), (8, 33, 40), (11, 20, 49), (31, 48, 64), (200, 70, 90)] {
+        let (x, upper, lower) = (random(&[rows, inputs], 1), random(&[outputs, inputs], 2), random(&[3, inputs], 3));
+        let bias = random(&[outputs], 4);
+        let parts = [(upper.as_tensor().clone(), Some(bias.as_tensor().clone())), (lower.as_tensor().clone(), None)];
+        let found = Packed::new(&parts).unwrap().forward(&x).unwrap();
+        let upper = linear::plain(&x, &upper).unwrap().broadcast_add(&bias).unwrap();
+        let plain = Tensor::cat(&[upper, linear::plain(&x, &lower).unwrap()], 1).unwrap();
+        assert!(difference(&found, &plain) < 2e-5, "{rows} x {inputs} x {outputs}: {}", difference(&found, &plain));
+    }
+}
+
+#[test]
+fn a_row_of_a_packed_product_is_the_same_alone_among_others_and_on_several_threads() {
+    let (x, weight) = (random(&[37, 700], 1), random(&[1000, 700], 2));
+    let packed = Packed::new(&[(weight.as_tensor().clone(), None)]).unwrap();
+    let on = |threads: usize, x: &Tensor| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| packed.forward(x).unwrap().to_vec2::<f32>().unwrap())
+    };
+    let together = on(1, &x);
+    assert_eq!(together, on(3, &x));
+    for (index, row) in together.iter().enumerate() {
+        assert_eq!(row, &on(1, &x.narrow(0, index, 1).unwrap())[0], "row {index}");
     }
 }
 
