@@ -13,8 +13,12 @@ pub fn path_hint(path: &Path) -> Option<String> {
 
 /// The same for the name of a model, which may be a path.
 pub fn model_hint(model: &str) -> Option<String> {
-    let named = nearest(model, ["builtin"]).filter(|near| *near != model);
-    named.map(did_you_mean).or_else(|| path_hint(Path::new(model)))
+    match nearest(model, ["builtin"]) {
+        // The word itself, whatever lies in the directory.
+        Some(near) if near == model => None,
+        Some(near) => Some(did_you_mean(near)),
+        None => path_hint(Path::new(model)),
+    }
 }
 
 fn did_you_mean(near: &str) -> String {
