@@ -127,7 +127,7 @@ impl Measurement<'_> {
     /// Measures. `told` hears how many of how many runs are done, and which one comes next.
     pub fn measure(&self, work: Work, told: &mut dyn FnMut(usize, usize, &str)) -> Result<Sheet, BenchError> {
         let decoder = self.ways[0].policy.decoder();
-        let probe = rates::Probe::new(decoder.device(), decoder.dtype())?;
+        let mut probe = rates::Probe::new(decoder.device(), decoder.dtype())?;
         let mut updates: Vec<_> = self.ways.iter().map(|_| update::Updates::default()).collect();
         if !decoder.device().is_cpu() {
             // The first kernels are compiled and the first memory is asked for: nobody's time.
@@ -147,7 +147,12 @@ impl Measurement<'_> {
                 let name = self.name(contender);
                 told(round * (contenders + 1) + place + 1, self.rounds * (contenders + 1), &name);
                 let found = match contender.checked_sub(self.ways.len()) {
-                    None => self.own(work, contender, &mut updates, Some(&measured))?,
+                    None => {
+                        let mut found = self.own(work, contender, &mut updates, Some(&measured))?;
+                        // What measures the device is no part of the work.
+                        found.entry("peak_bytes").and_modify(|bytes| *bytes -= probe.held_bytes() as f64);
+                        found
+                    }
                     Some(peer) => self.of_peer(work, &self.peers[peer])?,
                 };
                 rounds[contender].push(found);

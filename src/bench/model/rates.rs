@@ -10,7 +10,7 @@ use super::{BenchError, Clock};
 use crate::bench::Spread;
 
 /// Numbers of the array that is copied: far more than any cache holds.
-const COPIED: (usize, usize) = (64 << 20, 512 << 20);
+const COPIED: (usize, usize) = (16 << 20, 512 << 20);
 /// Side of the square matrices that are multiplied. The first of each pair is for processors.
 const SIDE: (usize, usize) = (1024, 8192);
 /// How long each is repeated.
@@ -53,7 +53,10 @@ pub(super) struct Probe {
 
 enum Copied {
     /// By all threads, as kernels share work.
-    OnCpu(Vec<f32>),
+    OnCpu {
+        from: Vec<f32>,
+        to: Vec<f32>,
+    },
     OnDevice {
         from: Tensor,
         to: Tensor,
@@ -68,7 +71,8 @@ impl Probe {
         let (side, count) = (pick(SIDE), pick(COPIED));
         let factor = Tensor::rand(-1f32, 1.0, (side, side), device)?.to_dtype(dtype)?;
         let copied = match on_cpu {
-            true => Copied::OnCpu(vec![1.0; count]),
+            // Written once, so that the system has given the memory.
+            true => Copied::OnCpu { from: vec![1.0; count], to: vec![2.0; count] },
             false => {
                 let zeros = || Tensor::zeros(count, DType::U8, device);
                 Copied::OnDevice { from: zeros()?, to: zeros()? }
@@ -77,36 +81,42 @@ impl Probe {
         Ok(Probe { copied, factor })
     }
 
-    /// By the clock that `now` reads.
-    pub fn measure(&self, now: Clock<'_>) -> Result<Rates, BenchError> {
-        let (mut bytes, mut operations) = (0.0, 0.0);
-        let mut target = match &self.copied {
-            Copied::OnCpu(from) => vec![0.0; from.len()],
-            Copied::OnDevice { .. } => Vec::new(),
+    /// Bytes of the device's memory that are held.
+    pub fn held_bytes(&self) -> usize {
+        let copied = match &self.copied {
+            Copied::OnCpu { from, to } => size_of_val(from.as_slice()) + size_of_val(to.as_slice()),
+            Copied::OnDevice { from, to } => from.elem_count() + to.elem_count(),
         };
-        let copy = self.repeat(now, &mut || {
-            bytes += self.copy(&mut target)?;
+        copied + self.factor.elem_count() * self.factor.dtype().size_in_bytes()
+    }
+
+    /// By the clock that `now` reads.
+    pub fn measure(&mut self, now: Clock<'_>) -> Result<Rates, BenchError> {
+        let device = self.factor.device().clone();
+        let (mut bytes, mut operations) = (0.0, 0.0);
+        let copy = repeat(&device, now, &mut || {
+            bytes += self.copied.copy()?;
             Ok(())
         })?;
         let side = self.factor.dim(0)? as f64;
-        let product = self.repeat(now, &mut || {
+        let product = repeat(&device, now, &mut || {
             self.factor.matmul(&self.factor)?;
             operations += 2.0 * side * side * side;
             Ok(())
         })?;
-        // What `repeat` does once beforehand is counted but not timed.
+        // What is done once beforehand is counted but not timed.
         let timed = |all: f64, (seconds, times): (f64, f64)| all * times / (times + 1.0) / seconds;
         Ok(Rates { copied_bytes_per_s: timed(bytes, copy), matmul_flops_per_s: timed(operations, product) })
     }
+}
 
-    fn copy(&self, target: &mut [f32]) -> Result<f64, BenchError> {
-        match &self.copied {
-            Copied::OnCpu(from) => {
+impl Copied {
+    /// Bytes read and written.
+    fn copy(&mut self) -> Result<f64, BenchError> {
+        match self {
+            Copied::OnCpu { from, to } => {
                 let share = from.len().div_ceil(rayon::current_num_threads());
-                target
-                    .par_chunks_mut(share)
-                    .zip(from.par_chunks(share))
-                    .for_each(|(to, from)| to.copy_from_slice(from));
+                to.par_chunks_mut(share).zip(from.par_chunks(share)).for_each(|(to, from)| to.copy_from_slice(from));
                 Ok((2 * size_of_val(from.as_slice())) as f64)
             }
             Copied::OnDevice { from, to } => {
@@ -115,25 +125,24 @@ impl Probe {
             }
         }
     }
+}
 
-    /// Seconds, and how many times `work` was done in them, after one that is not timed.
-    fn repeat(
-        &self,
-        now: Clock<'_>,
-        work: &mut dyn FnMut() -> Result<(), BenchError>,
-    ) -> Result<(f64, f64), BenchError> {
-        let device = self.factor.device();
+/// Seconds, and how many times `work` was done in them, after one that is not timed.
+fn repeat(
+    device: &Device,
+    now: Clock<'_>,
+    work: &mut dyn FnMut() -> Result<(), BenchError>,
+) -> Result<(f64, f64), BenchError> {
+    work()?;
+    device.synchronize()?;
+    let (begin, mut times) = (now(), 0.0);
+    loop {
         work()?;
         device.synchronize()?;
-        let (begin, mut times) = (now(), 0.0);
-        loop {
-            work()?;
-            device.synchronize()?;
-            times += 1.0;
-            let spent = now() - begin;
-            if spent >= REPEATED {
-                return Ok((spent.as_secs_f64(), times));
-            }
+        times += 1.0;
+        let spent = now() - begin;
+        if spent >= REPEATED {
+            return Ok((spent.as_secs_f64(), times));
         }
     }
 }
