@@ -76,6 +76,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("cpu_time", &["cli"]),
     ("crossbeam", &["arena"]),
     ("indicatif", &["metrics"]),
+    ("parquet", &["cli"]),
     ("nvml_wrapper", &["metrics"]),
     ("clap", &["cli"]),
     ("hf_hub", &["policy"]),

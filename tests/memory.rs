@@ -1,18 +1,18 @@
 //! What an update takes of memory, as an allocator counts it, against the plan that is made before a run.
 
+mod synthetic;
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use candle_core::Device;
-use grpo_2048::config::{Config, ModelConfig, Precision};
-use grpo_2048::groups::Groups;
-use grpo_2048::grpo::{self, Batch, Division, Optimizer};
+use grpo_2048::config::{Config, Precision};
+use grpo_2048::grpo::{self, Division, Optimizer};
 use grpo_2048::policy::kernels::Kernels;
-use grpo_2048::policy::{Activations, DecoderConfig, Policy, Tokenizer};
-use grpo_2048::prompt::Prompt;
-use grpo_2048::rollout::{Completion, FinishReason};
-use grpo_2048::seed::Seed;
-use grpo_2048::train::memory::{MemoryPlan, Workload};
+use grpo_2048::policy::{Activations, Policy};
+use grpo_2048::train::memory::{MemoryPlan, Place, Workload};
+
+use synthetic::{PROMPT, batch, config, policy, shape};
 
 /// Counts what is in use, and the most there ever was.
 struct Counting;
@@ -38,79 +38,6 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-const PROMPT: usize = 30;
-const COMPLETION: usize = 120;
-const ROWS: usize = 8;
-
-/// Shaped like a language model: the vocabulary is the largest thing in it.
-fn shape(qkv_bias: bool, qk_norm: bool) -> DecoderConfig {
-    DecoderConfig {
-        vocab_size: 8_000,
-        hidden_size: 96,
-        num_hidden_layers: 8,
-        num_attention_heads: 6,
-        num_key_value_heads: 2,
-        head_dim: 16,
-        intermediate_size: 256,
-        rope_theta: 10_000.0,
-        rope_scaling: None,
-        rms_norm_eps: 1e-5,
-        tie_word_embeddings: true,
-        qkv_bias,
-        qk_norm,
-        max_position_embeddings: 512,
-    }
-}
-
-fn policy(shape: &DecoderConfig, config: &Config) -> Policy {
-    let tokenizer = serde_json::json!({
-        "version": "1.0", "added_tokens": [], "normalizer": null, "pre_tokenizer": null, "post_processor": null,
-        "decoder": null, "truncation": null, "padding": null,
-        "model": { "type": "BPE", "vocab": { "a": 0 }, "merges": [] },
-    });
-    let tokenizer = Tokenizer::from_json(&tokenizer.to_string(), None, Some(r#"{"eos_token_id": 0}"#)).unwrap();
-    let policy = Policy::initialise(shape.clone(), tokenizer, Seed::root(1), &Device::Cpu).unwrap();
-    if config.model.lora_r == 0 {
-        return policy;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    policy.save(dir.path()).unwrap();
-    let settings = ModelConfig { model: dir.path().display().to_string(), ..config.model.clone() };
-    Policy::load(&settings, Seed::root(1), &Device::Cpu).unwrap()
-}
-
-fn config(lora_r: usize) -> Config {
-    let mut config = Config::preset("llm").unwrap();
-    config.model.lora_r = lora_r;
-    config.rollout.groups = 2;
-    config.rollout.num_generations = ROWS / 2;
-    config.rollout.max_completion_length = COMPLETION;
-    config.grpo.elite_coef = 0.0;
-    config.train.eval_samples = 0;
-    config
-}
-
-fn batch(config: &Config) -> Batch {
-    let ids = |from: usize, count: usize| (from..from + count).map(|id| (id * 37 % 8_000) as u32).collect();
-    let prompt = |id: u32| Prompt {
-        id,
-        style: "plain".into(),
-        text: String::new(),
-        prefill: String::new(),
-        ids: ids(id as usize, PROMPT),
-        stop: None,
-    };
-    let completion = |index: usize| Completion {
-        ids: ids(100 * index, COMPLETION),
-        logprobs: vec![-9.0; COMPLETION],
-        text: String::new(),
-        finish: FinishReason::Stop,
-    };
-    let completions = Groups::new(ROWS / 2, (0..ROWS).map(completion).collect());
-    let advantages = Groups::new(ROWS / 2, (0..ROWS).map(|index| index as f32 - 3.5).collect());
-    Batch::new(&[prompt(0), prompt(1)], completions, advantages, &config.rollout, &config.grpo)
-}
-
 /// Bytes that an update takes at most, over what was there before.
 fn measured(policy: &Policy, config: &Config, division: Division) -> u64 {
     let mut optimizer = Optimizer::new(policy.trainable(), &config.grpo).unwrap();
@@ -134,11 +61,11 @@ fn an_update_takes_what_the_plan_says() {
     ] {
         let mut config = config(lora_r);
         config.model.precision = precision;
-        let policy = policy(&shape, &config);
+        let policy = policy(&shape, &config, &Device::Cpu);
         let trained = policy.trainable().values().map(|var| var.elem_count()).sum();
-        let (precision, kernels) = (policy.decoder().precision(), policy.decoder().kernels());
-        let workload =
-            Workload { shape: &shape, trained, prompt: PROMPT, config: &config, cores: 1, precision, kernels };
+        let (precision, kernels, place) = (policy.decoder().precision(), policy.decoder().kernels(), Place::Host);
+        let (config, cores) = (&config, 1);
+        let workload = Workload { shape: &shape, trained, prompt: PROMPT, config, cores, place, precision, kernels };
         for (micro_batch, activations, logit_bytes) in [
             (8, Activations::Kept, 64 << 20),
             (2, Activations::Kept, 64 << 20),

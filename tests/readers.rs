@@ -19,7 +19,7 @@ fn a_run_opens_in_the_tools_that_people_have() {
     let small = ["train", "--output-dir", "run", "--steps", "3", "--groups", "2", "--num-generations", "4"];
     let quick = ["--eval-steps", "2", "--set", "train.eval_samples=4", "--set", "train.preflight=false"];
     program(scratch.path(), &[&small[..], &quick].concat());
-    for table in ["table.jsonl", "table.csv"] {
+    for table in ["table.jsonl", "table.csv", "table.parquet"] {
         program(scratch.path(), &["export-completions", "run", "--output", table]);
     }
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/readers/check.py");

@@ -10,6 +10,7 @@ mod player;
 mod scoring;
 #[cfg(test)]
 mod tests;
+mod verdicts;
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use self::crew::Crew;
 pub use self::evaluation::{Evaluation, Fault, GameUsage, Usage, Verdict};
 use self::player::PlayGame;
 pub use self::scoring::Scoring;
+use self::verdicts::Verdicts;
 use crate::config::{ArenaConfig, Config, SandboxConfig};
 use crate::environment::GameLimits;
 
@@ -107,6 +109,7 @@ pub enum ArenaError {
 pub struct Arena {
     crew: Arc<Crew>,
     rules: Arc<Rules>,
+    verdicts: Verdicts,
 }
 
 impl Arena {
@@ -117,12 +120,13 @@ impl Arena {
     }
 
     fn with_player(play_game: Arc<PlayGame>, rules: Rules, workers: Workers) -> Result<Arena, ArenaError> {
-        Ok(Arena { crew: Arc::new(Crew::start(play_game, workers)?), rules: Arc::new(rules) })
+        let crew = Arc::new(Crew::start(play_game, workers)?);
+        Ok(Arena { crew, rules: Arc::new(rules), verdicts: Verdicts::default() })
     }
 
     /// The same workers under other rules.
     pub fn under(&self, rules: Rules) -> Arena {
-        Arena { crew: Arc::clone(&self.crew), rules: Arc::new(rules) }
+        Arena { crew: Arc::clone(&self.crew), rules: Arc::new(rules), verdicts: Verdicts::default() }
     }
 
     /// Begins a batch.
@@ -133,6 +137,6 @@ impl Arena {
     /// Begins a batch, with somebody to tell of each evaluation as it arrives: inline while its program is submitted,
     /// from a pool at the next submission, poll or the end. The order is that of arrival.
     pub fn begin_with<'a>(&'a self, on_evaluated: impl FnMut(usize, &Evaluation) + 'a) -> Scoring<'a> {
-        Scoring::new(&self.crew, Arc::clone(&self.rules), Box::new(on_evaluated))
+        Scoring::new(&self.crew, (Arc::clone(&self.rules), &self.verdicts), Box::new(on_evaluated))
     }
 }

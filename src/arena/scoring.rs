@@ -2,7 +2,7 @@
 //!
 //! The first game of a program is played alone. When its very first call fails, that is the verdict, and the other
 //! games are not paid for; otherwise they follow as jobs of their own. Identical programs on the same seeds are played
-//! once.
+//! once, in whichever batch.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use crossbeam::channel::{Receiver, Sender, unbounded};
 use super::crew::{Crew, Job, Report, Task};
 use super::evaluation::{Evaluation, Fault, Usage, Verdict};
 use super::player::{GameError, Play};
+use super::verdicts::{Key, Verdicts};
 use super::{ArenaError, Rules};
 use crate::environment::{Ending, Outcome};
 use crate::program::{Program, Rejection};
@@ -25,10 +26,12 @@ type OnEvaluated<'a> = dyn FnMut(usize, &Evaluation) + 'a;
 pub struct Scoring<'a> {
     crew: &'a Crew,
     rules: Arc<Rules>,
+    /// Of earlier batches under the same rules.
+    verdicts: &'a Verdicts,
     on_evaluated: Box<OnEvaluated<'a>>,
     entries: Vec<Entry>,
-    /// Entry of a source on its seeds. The exact source: fuel, which may decide a score, sees even comments.
-    known: BTreeMap<(String, Vec<Seed>), usize>,
+    /// Entry of a source on its seeds, in this batch.
+    known: BTreeMap<Key, usize>,
     evaluations: BTreeMap<usize, Evaluation>,
     submitted: usize,
     errors: Vec<ArenaError>,
@@ -59,10 +62,15 @@ enum State {
 }
 
 impl<'a> Scoring<'a> {
-    pub(super) fn new(crew: &'a Crew, rules: Arc<Rules>, on_evaluated: Box<OnEvaluated<'a>>) -> Scoring<'a> {
+    pub(super) fn new(
+        crew: &'a Crew,
+        (rules, verdicts): (Arc<Rules>, &'a Verdicts),
+        on_evaluated: Box<OnEvaluated<'a>>,
+    ) -> Scoring<'a> {
         Scoring {
             crew,
             rules,
+            verdicts,
             on_evaluated,
             entries: Vec::new(),
             known: BTreeMap::new(),
@@ -137,6 +145,7 @@ impl<'a> Scoring<'a> {
             return;
         }
         let entry = self.entries.len();
+        let remembered = self.verdicts.get(&key);
         self.known.insert(key, entry);
         self.entries.push(Entry {
             program: Arc::new(program),
@@ -146,7 +155,14 @@ impl<'a> Scoring<'a> {
             completions: vec![index],
             state: State::Playing,
         });
-        self.play(Task { entry, game: 0 });
+        match remembered {
+            Some(evaluation) => {
+                let evaluation = reused(&evaluation);
+                self.entries[entry].state = State::Evaluated(evaluation.clone());
+                self.deliver(index, evaluation);
+            }
+            None => self.play(Task { entry, game: 0 }),
+        }
     }
 
     fn play(&mut self, task: Task) {
@@ -218,7 +234,9 @@ impl<'a> Scoring<'a> {
         let entry = &mut self.entries[at];
         let evaluation = Evaluation { verdict, games, usage: std::mem::take(&mut entry.usage) };
         entry.state = State::Evaluated(evaluation.clone());
+        let key = (entry.program.source().to_owned(), entry.seeds.clone());
         let completions = entry.completions.clone();
+        self.verdicts.insert(key, &evaluation);
         for &index in &completions[1..] {
             self.deliver(index, reused(&evaluation));
         }

@@ -113,6 +113,28 @@ fn identical_programs_of_a_group_play_once_and_tie_exactly() {
 }
 
 #[test]
+fn a_program_is_not_played_again_on_boards_it_has_played_under_the_same_rules() {
+    let played = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&played);
+    let play_game = move |rules: &_, program: &_, seed| {
+        count.fetch_add(1, Ordering::SeqCst);
+        stand_in(rules, program, seed)
+    };
+    let arena = Arena::with_player(Arc::new(play_game), rules(), Workers::new(2)).unwrap();
+    let digest_of = |arena: &Arena, boards: u64| {
+        let mut scoring = arena.begin();
+        scoring.submit(0, program("greedy"), &seeds(boards, 3));
+        scoring.finish().unwrap()[0].digest()
+    };
+    let first = digest_of(&arena, 1);
+    assert_eq!((digest_of(&arena, 1), played.load(Ordering::SeqCst)), (first.clone(), 3));
+    assert_ne!(digest_of(&arena, 2), first, "other boards");
+    assert_eq!(played.load(Ordering::SeqCst), 6);
+    digest_of(&arena.under(rules()), 1);
+    assert_eq!(played.load(Ordering::SeqCst), 9, "rules of its own, a memory of its own");
+}
+
+#[test]
 fn identical_programs_of_two_groups_play_different_boards() {
     let words = ["greedy"; 16];
     let evaluations = evaluate(8, &words);

@@ -204,7 +204,9 @@ impl Rewards<'_> {
         let board = self.seed.child(Purpose::Game, 0);
         match way {
             Way::Arena { arena, .. } => {
-                let (evaluations, cost) = self.clocks.time(|| evaluate(arena, programs, board));
+                // An arena that remembers nothing: every round is played.
+                let (evaluations, cost) =
+                    self.clocks.time(|| evaluate(&arena.under(self.rules.clone()), programs, board));
                 Ok(Run { cost, played: evaluations?.iter().map(played).collect() })
             }
             Way::Processes { python, start } => python.pool(&python::Batch {

@@ -79,6 +79,7 @@ impl DoctorArgs {
             .add("output_dir", self.output_dir.as_ref().map(|path| path.display().to_string()));
         let config = self.source.resolve(&flags)?;
         let mut findings = vec![machine::program(commit), machine::processor(), machine::memory(), machine::gpu()];
+        findings.extend(machine::cuda());
         findings.extend(device_and_model(&config));
         findings.extend([caches::models(), caches::disk(&config.train.output_dir)]);
         let sandbox = sandbox::examine(&config, console, &mut findings);
@@ -98,12 +99,15 @@ impl DoctorArgs {
 }
 
 fn device_and_model(config: &Config) -> Vec<Finding> {
-    let device = match loading::device(&config.model.device) {
-        Ok(device) => device,
+    let name = &config.model.device;
+    let (device, fallback) = match policy::open_device(name) {
+        Ok(opened) => opened,
         Err(error) => return vec![Finding::problem("device", error, "--device cpu always works")],
     };
+    let chosen = if name == "auto" { " (auto)" } else { "" };
+    let why = if fallback.is_some() { ": no GPU can be used" } else { "" };
     vec![
-        Finding::ok("device", policy::device_name(&device)),
+        Finding::ok("device", format!("{}{chosen}{why}", policy::device_name(&device))),
         machine::precision(config.model.precision, &device),
         model(config, &device),
     ]

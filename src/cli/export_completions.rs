@@ -9,6 +9,7 @@ use clap::Args;
 use serde_json::{Map, Value};
 
 use super::page::report_error;
+use super::parquet_table::ParquetTable;
 use super::{CliError, output};
 use crate::report::{LoggedCompletion, RunReader, completion_files, read_completions};
 
@@ -16,20 +17,20 @@ use crate::report::{LoggedCompletion, RunReader, completion_files, read_completi
 ///
 /// Columns as in the completions tables of TRL, in its order: step, prompt, completion, one column for each part of the
 /// reward, advantage; then reward, style, verdict, mean_score and max_tile. The ending of the file chooses the format:
-/// .csv, or .jsonl.
+/// .parquet, .csv or .jsonl.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
+  grpo-2048 export-completions runs/train-001 --output t.parquet
   grpo-2048 export-completions runs/train-001 --output t.csv
-  grpo-2048 export-completions runs/train-001 --output t.jsonl
 
 In Python:
-  polars.read_ndjson(\"t.jsonl\").write_parquet(\"t.parquet\")
-  pandas.read_csv(\"t.csv\").to_parquet(\"t.parquet\")")]
+  pandas.read_parquet(\"t.parquet\")
+  polars.read_parquet(\"t.parquet\")")]
 pub struct ExportCompletionsArgs {
     /// Directory that the run writes to
     #[arg(value_name = "RUN")]
     run: PathBuf,
-    /// Where to write; .csv or .jsonl
+    /// Where to write; .parquet, .csv or .jsonl
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
 }
@@ -38,6 +39,7 @@ pub struct ExportCompletionsArgs {
 enum Format {
     Csv,
     Jsonl,
+    Parquet,
 }
 
 impl ExportCompletionsArgs {
@@ -63,24 +65,45 @@ impl ExportCompletionsArgs {
                 "name a file that can be written",
             )
         })?;
-        let mut table = Table { writer: BufWriter::new(file), format, rows: 0 };
-        for (_, path) in &files {
-            for logged in read_completions(path).map_err(report_error)?.0 {
-                table.row(&row(&logged, &parts)).map_err(CliError::run)?;
+        let rows = match format {
+            Format::Parquet => {
+                let mut table = ParquetTable::new(BufWriter::new(file), &parts).map_err(CliError::run)?;
+                each_row(&files, &parts, |row| table.row(row))?;
+                table.finish().map_err(CliError::run)?
             }
-        }
-        table.writer.flush().map_err(CliError::run)?;
-        output::print(&format!("{}  ({} completions of {} steps)\n", self.output.display(), table.rows, files.len()))
+            Format::Csv | Format::Jsonl => {
+                let mut table = Table { writer: BufWriter::new(file), format, rows: 0 };
+                each_row(&files, &parts, |row| table.row(&row))?;
+                table.writer.flush().map_err(CliError::run)?;
+                table.rows
+            }
+        };
+        output::print(&format!("{}  ({rows} completions of {} steps)\n", self.output.display(), files.len()))
     }
+}
+
+/// Hands every completion to `take`, in their order.
+fn each_row<E: std::error::Error + Send + Sync + 'static>(
+    files: &[(usize, PathBuf)],
+    parts: &[String],
+    mut take: impl FnMut(Map<String, Value>) -> Result<(), E>,
+) -> Result<(), CliError> {
+    for (_, path) in files {
+        for logged in read_completions(path).map_err(report_error)?.0 {
+            take(row(&logged, parts)).map_err(CliError::run)?;
+        }
+    }
+    Ok(())
 }
 
 fn format_of(path: &Path) -> Result<Format, CliError> {
     match path.extension().and_then(|extension| extension.to_str()) {
         Some("csv") => Ok(Format::Csv),
         Some("jsonl" | "ndjson") => Ok(Format::Jsonl),
+        Some("parquet") => Ok(Format::Parquet),
         _ => Err(CliError::user_hint(
             format!("--output {}: unknown format", path.display()),
-            "end it in .csv or .jsonl; `--help` says how to turn either into parquet",
+            "end it in .parquet, .csv or .jsonl",
         )),
     }
 }
@@ -121,7 +144,7 @@ impl<W: Write> Table<W> {
                 let fields: Vec<String> = row.values().map(field).collect();
                 writeln!(self.writer, "{}", fields.join(","))
             }
-            Format::Jsonl => {
+            Format::Jsonl | Format::Parquet => {
                 serde_json::to_writer(&mut self.writer, row)?;
                 self.writer.write_all(b"\n")
             }

@@ -1,6 +1,7 @@
 //! The model and the prompts, loaded the way every command wants them.
 
 use std::path::Path;
+use std::sync::Once;
 
 use super::{CliError, near};
 use crate::config::Config;
@@ -9,9 +10,18 @@ use crate::policy::{self, Device, Location, Policy, PolicyError, Precision};
 use crate::prompt::{PromptError, PromptKind, PromptSet};
 use crate::seed::{Purpose, Seed};
 
-/// The device that `--device` names.
+/// The device that `--device` names. That no GPU can be used where one would be is said once.
 pub fn device(name: &str) -> Result<Device, CliError> {
-    policy::open_device(name).map_err(|error| CliError::user(format!("--device {name}: {error}")))
+    static SAID: Once = Once::new();
+    let refused = |error: PolicyError| match error {
+        PolicyError::Device { reason, .. } => CliError::user(format!("--device {name}: {reason}")),
+        other => CliError::run(other),
+    };
+    let (device, fallback) = policy::open_device(name).map_err(refused)?;
+    if let Some(unusable) = fallback {
+        SAID.call_once(|| Console::new().print(&format!("device: cpu, since no GPU can be used: {unusable}")));
+    }
+    Ok(device)
 }
 
 /// The model of `config`. Almost everything that can be wrong with one is a file the user named.

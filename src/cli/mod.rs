@@ -22,6 +22,7 @@ mod near;
 mod options;
 mod output;
 mod page;
+mod parquet_table;
 mod play;
 mod playing;
 mod preflight;

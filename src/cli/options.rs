@@ -17,6 +17,7 @@ const KEYS: &[(&str, &str)] = &[
     ("raw_prompt", "model.raw_prompt"),
     ("lora_r", "model.lora_r"),
     ("device", "model.device"),
+    ("gpu_memory_fraction", "train.gpu_memory_fraction"),
     ("groups", "rollout.groups"),
     ("num_generations", "rollout.num_generations"),
     ("max_completion_length", "rollout.max_completion_length"),

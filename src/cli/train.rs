@@ -15,6 +15,7 @@ use crate::arena::Rules;
 use crate::config::Config;
 use crate::metrics::{Console, Event, JsonlSink, Show, Sink, SinkError, Sinks, TensorBoardSink, TerminalSink};
 use crate::policy::{self, Device};
+use crate::train::memory::Allowance;
 use crate::train::run_dir::{self, RunDir};
 use crate::train::{Run, TrainError};
 
@@ -72,6 +73,9 @@ struct ModelArgs {
     /// "auto", "cpu", "cuda" or "cuda:N"
     #[arg(long, value_name = "D")]
     device: Option<String>,
+    /// Most of a GPU's memory that training may take, as a share of it
+    #[arg(long, value_name = "F")]
+    gpu_memory_fraction: Option<f64>,
 }
 
 #[derive(Debug, Args)]
@@ -132,7 +136,7 @@ impl TrainArgs {
         let traced = self.trace.chosen(done, config.train.max_steps)?;
         let stop = interrupt::stop_flag(console, interrupt::AFTER_THIS_STEP)?;
         let device = loading::device(&config.model.device)?;
-        let free_memory = Memory::of_this_process().map(|memory| memory.free);
+        let allowance = allowance(&device, &config)?;
         let mut policy = loading::policy_shown(&config, &device, console)?;
         let prompts = loading::prompts(&config, &policy)?;
         let arena = playing::open_arena(&config, console)?.under(Rules::training(&config));
@@ -160,7 +164,7 @@ impl TrainArgs {
         let mut recorder = Recorder { sinks, gpu, stop: &stop, failure: None };
         let mut observer = |event: Event<'_>| recorder.note(&event);
         let (policy, arena, prompts) = (&mut policy, &arena, &prompts);
-        let run = Run { config: &config, policy, arena, prompts, free_memory, stop: &stop };
+        let run = Run { config: &config, policy, arena, prompts, allowance, stop: &stop };
         let ended = match &resumed {
             Some(path) => run.resume(path, &mut observer),
             None => run.start(&about(&device), &mut observer),
@@ -217,6 +221,7 @@ impl TrainArgs {
             .add("lora_r", self.model.lora_r)
             .add("raw_prompt", self.model.raw_prompt.then_some(true))
             .add("device", self.model.device.clone())
+            .add("gpu_memory_fraction", self.model.gpu_memory_fraction)
             .add("steps", self.run.steps)
             .add("seed", self.run.seed)
             .add("output_dir", self.run.output_dir.as_ref().map(|path| path.display().to_string()))
@@ -231,6 +236,14 @@ impl TrainArgs {
             .add("parallel_rewards", self.workers.chosen());
         flags
     }
+}
+
+/// What is free where tensors live, before a model is loaded.
+fn allowance(device: &Device, config: &Config) -> Result<Option<Allowance>, CliError> {
+    Ok(match policy::device_memory(device).map_err(CliError::run)? {
+        Some(memory) => Some(Allowance::of_gpu(memory, config.train.gpu_memory_fraction)),
+        None => Memory::of_this_process().map(|memory| Allowance::of_host(memory.free)),
+    })
 }
 
 /// Hands events to the sinks. When one cannot record any more, the run is asked to stop, with a checkpoint.

@@ -108,6 +108,13 @@ fn train(train: &TrainConfig) -> Result<(), ConfigError> {
     at_least("train.save_total_limit", train.save_total_limit, 1)?;
     let rule = "expected 1 to 8: the other held-out boards are for reports of `grpo-2048 eval`";
     require((1..=8).contains(&train.eval_games), "train.eval_games", train.eval_games, rule)?;
+    let rule = "expected 0.05 to 1: a share of the GPU's memory";
+    require(
+        (0.05..=1.0).contains(&train.gpu_memory_fraction),
+        "train.gpu_memory_fraction",
+        train.gpu_memory_fraction,
+        rule,
+    )?;
     game_seconds("train.game_seconds", train.game_seconds)
 }
 

@@ -193,6 +193,7 @@ pub struct TrainConfig {
     pub output_dir: PathBuf,
     pub preflight: bool,
     pub memory_mib: u64,
+    pub gpu_memory_fraction: f64,
     pub tensorboard: bool,
     pub save_steps: usize,
     pub save_total_limit: usize,

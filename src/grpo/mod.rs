@@ -96,7 +96,9 @@ impl LearnError {
             LearnError::Tensor(error) | LearnError::Policy(PolicyError::Tensor(error)) => error.to_string(),
             _ => return false,
         };
-        text.contains("OUT_OF_MEMORY") || text.contains("out of memory")
+        // The driver's word, and those of cuBLAS and cuRAND.
+        let words = ["OUT_OF_MEMORY", "out of memory", "CUBLAS_STATUS_ALLOC_FAILED", "CURAND_STATUS_ALLOCATION_FAILED"];
+        words.iter().any(|word| text.contains(word))
     }
 }
 

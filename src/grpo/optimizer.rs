@@ -11,7 +11,7 @@ use super::gradients::Gradients;
 use super::loss_scale::LossScale;
 use crate::config::GrpoConfig;
 use crate::files;
-use crate::policy::Precision;
+use crate::policy::{AdamWRates, Moved, Precision, device_adamw, device_square_sums};
 
 /// Numbers a thread works on at a time. Sums are made of such pieces in order, however many threads there are.
 const PIECE: usize = 1 << 15;
@@ -104,8 +104,11 @@ impl Optimizer {
         if !names.is_empty() {
             return Err(LearnError::MissingGradients { names });
         }
+        let plain = |name: &String| gradients[name].to_dtype(DType::F32)?.contiguous();
+        let all = trainable.keys().map(|name| Ok((name.clone(), plain(name)?)));
+        let gradients = all.collect::<candle_core::Result<Gradients>>()?;
         let factor = self.loss_scale();
-        let norm = match global_norm(trainable.keys().map(|name| (name, &gradients[name]))) {
+        let norm = match global_norm(&gradients) {
             Ok(norm) => norm / factor,
             Err(error @ LearnError::NotFiniteGradients { .. }) => {
                 let scaled_too_far = self.loss_scale.as_mut().is_some_and(LossScale::shrink);
@@ -114,34 +117,54 @@ impl Optimizer {
             Err(error) => return Err(error),
         };
         self.updates += 1;
-        let scale = (self.settings.max_grad_norm / (norm + 1e-6)).min(1.0) / factor;
-        for (name, var) in trainable {
-            self.step(var, &gradients[name], &self.moments[name], (scale, learning_rate))?;
-        }
+        let AdamW { beta1, beta2, epsilon, max_grad_norm, .. } = self.settings;
+        let corrected = |beta: f64| 1.0 - beta.powi(self.updates as i32);
+        let rates = AdamWRates {
+            scale: (max_grad_norm / (norm + 1e-6)).min(1.0) / factor,
+            beta1,
+            beta2,
+            rate: learning_rate / corrected(beta1),
+            root_correction: corrected(beta2).sqrt(),
+            epsilon,
+        };
+        self.step(trainable, &gradients, &rates, learning_rate)?;
         if let Some(scale) = &mut self.loss_scale {
             scale.grow();
         }
         Ok(Some(norm))
     }
 
-    fn step(&self, var: &Var, gradient: &Tensor, moments: &Moments, rates: (f64, f64)) -> candle_core::Result<()> {
-        let (scale, learning_rate) = rates;
-        let AdamW { beta1, beta2, epsilon, weight_decay, .. } = self.settings;
-        let corrected = |beta: f64| 1.0 - beta.powi(self.updates as i32);
-        let decay = if var.rank() > 1 { weight_decay } else { 0.0 };
-        let step = Step {
-            rate: learning_rate / corrected(beta1),
-            root_correction: corrected(beta2).sqrt(),
-            epsilon,
-            keep: 1.0 - learning_rate * decay,
-        };
-        let gradient = gradient.to_dtype(DType::F32)?.contiguous()?;
-        if var.device().is_cpu() && var.dtype() == DType::F32 {
-            moments.mean.inplace_op2(&gradient, &Average { beta: beta1, scale, squared: false })?;
-            moments.square.inplace_op2(&gradient, &Average { beta: beta2, scale, squared: true })?;
-            return var.inplace_op3(&moments.mean, &moments.square, &step);
+    fn step(
+        &self,
+        trainable: &BTreeMap<String, Var>,
+        gradients: &Gradients,
+        rates: &AdamWRates,
+        learning_rate: f64,
+    ) -> candle_core::Result<()> {
+        let moved = trainable.iter().map(|(name, var)| {
+            let Moments { mean, square } = &self.moments[name];
+            let decay = if var.rank() > 1 { self.settings.weight_decay } else { 0.0 };
+            let keep = 1.0 - learning_rate * decay;
+            Moved { value: var.as_tensor(), gradient: &gradients[name], mean, square, keep }
+        });
+        let moved: Vec<Moved<'_>> = moved.collect();
+        let full = trainable.values().all(|var| var.dtype() == DType::F32);
+        if full && device_adamw(&moved, rates)? {
+            return Ok(());
         }
-        step_by_tensors(var, &(gradient * scale)?, moments, &step, (beta1, beta2))
+        for (var, moved) in trainable.values().zip(&moved) {
+            let Moved { gradient, mean, square, keep, .. } = *moved;
+            let AdamWRates { beta1, beta2, scale, .. } = *rates;
+            let step = Step { rates: *rates, keep };
+            if var.device().is_cpu() && var.dtype() == DType::F32 {
+                mean.inplace_op2(gradient, &Average { beta: beta1, scale, squared: false })?;
+                square.inplace_op2(gradient, &Average { beta: beta2, scale, squared: true })?;
+                var.inplace_op3(mean, square, &step)?;
+            } else {
+                step_by_tensors(var, moved, &step)?;
+            }
+        }
+        Ok(())
     }
 
     /// Everything but the settings, by name: `exp_avg.{variable}`, `exp_avg_sq.{variable}`, `step`, and `loss_scale`
@@ -210,20 +233,21 @@ fn file_error<E: std::fmt::Display>(path: &Path) -> impl FnOnce(E) -> LearnError
 }
 
 /// Root of the sum of squares over all gradients, summed in f64.
-fn global_norm<'a>(gradients: impl Iterator<Item = (&'a String, &'a Tensor)>) -> Result<f64, LearnError> {
-    let (mut total, mut names) = (0.0, Vec::new());
-    for (name, gradient) in gradients {
-        let squares = sum_of_squares(gradient)?;
-        if !squares.is_finite() {
-            names.push(name.clone());
-        }
-        total += squares;
+fn global_norm(gradients: &Gradients) -> Result<f64, LearnError> {
+    let squares = match device_square_sums(&gradients.values().collect::<Vec<_>>())? {
+        Some(squares) => squares,
+        None => gradients.values().map(sum_of_squares).collect::<candle_core::Result<_>>()?,
+    };
+    let named = gradients.keys().zip(&squares);
+    let names: Vec<String> = named.filter(|(_, squares)| !squares.is_finite()).map(|(name, _)| name.clone()).collect();
+    if names.is_empty() {
+        Ok(squares.iter().sum::<f64>().sqrt())
+    } else {
+        Err(LearnError::NotFiniteGradients { names })
     }
-    if names.is_empty() { Ok(total.sqrt()) } else { Err(LearnError::NotFiniteGradients { names }) }
 }
 
 fn sum_of_squares(gradient: &Tensor) -> candle_core::Result<f64> {
-    let gradient = gradient.contiguous()?;
     let (storage, layout) = gradient.storage_and_layout();
     if let (Storage::Cpu(CpuStorage::F32(values)), Some((from, to))) = (&*storage, layout.contiguous_offsets()) {
         let square = |piece: &[f32]| piece.iter().map(|value| f64::from(*value) * f64::from(*value)).sum::<f64>();
@@ -231,7 +255,7 @@ fn sum_of_squares(gradient: &Tensor) -> candle_core::Result<f64> {
         return Ok(pieces.iter().sum());
     }
     drop(storage);
-    Ok(f64::from(gradient.to_dtype(DType::F32)?.sqr()?.sum_all()?.to_scalar::<f32>()?))
+    Ok(f64::from(gradient.sqr()?.sum_all()?.to_scalar::<f32>()?))
 }
 
 /// `average = beta * average + (1 - beta) * g`, where `g` is the scaled gradient or its square.
@@ -269,9 +293,7 @@ impl InplaceOp2 for Average {
 
 /// `p = keep * p - rate * mean / (sqrt(square) / root_correction + epsilon)`.
 struct Step {
-    rate: f64,
-    root_correction: f64,
-    epsilon: f64,
+    rates: AdamWRates,
     keep: f64,
 }
 
@@ -290,8 +312,9 @@ impl InplaceOp3 for Step {
         square_layout: &Layout,
     ) -> candle_core::Result<()> {
         let (mean, square) = (slice(mean, mean_layout)?, slice(square, square_layout)?);
-        let (rate, epsilon, keep) = (self.rate as f32, self.epsilon as f32, self.keep as f32);
-        let inverse = (1.0 / self.root_correction) as f32;
+        let AdamWRates { rate, epsilon, root_correction, .. } = self.rates;
+        let (rate, epsilon, keep) = (rate as f32, epsilon as f32, self.keep as f32);
+        let inverse = (1.0 / root_correction) as f32;
         let values = slice_mut(values, values_layout)?.par_chunks_mut(PIECE);
         values.zip(mean.par_chunks(PIECE)).zip(square.par_chunks(PIECE)).for_each(|((values, mean), square)| {
             for ((value, mean), square) in values.iter_mut().zip(mean).zip(square) {
@@ -303,20 +326,16 @@ impl InplaceOp3 for Step {
 }
 
 /// The same by tensor operations, for variables that are not f32 on the CPU.
-fn step_by_tensors(
-    var: &Var,
-    gradient: &Tensor,
-    moments: &Moments,
-    step: &Step,
-    (beta1, beta2): (f64, f64),
-) -> candle_core::Result<()> {
-    let mean = ((&moments.mean * beta1)? + (gradient * (1.0 - beta1))?)?;
-    let square = ((&moments.square * beta2)? + (gradient.sqr()? * (1.0 - beta2))?)?;
-    let root = ((square.sqrt()? / step.root_correction)? + step.epsilon)?;
-    let moved = ((var.as_detached_tensor().to_dtype(DType::F32)? * step.keep)? - ((&mean * step.rate)? / root)?)?;
-    moments.mean.slice_set(&mean, 0, 0)?;
-    moments.square.slice_set(&square, 0, 0)?;
-    var.set(&moved.to_dtype(var.dtype())?)
+fn step_by_tensors(var: &Var, moved: &Moved<'_>, step: &Step) -> candle_core::Result<()> {
+    let AdamWRates { scale, beta1, beta2, rate, root_correction, epsilon } = step.rates;
+    let gradient = (moved.gradient * scale)?;
+    let mean = ((moved.mean * beta1)? + (&gradient * (1.0 - beta1))?)?;
+    let square = ((moved.square * beta2)? + (gradient.sqr()? * (1.0 - beta2))?)?;
+    let root = ((square.sqrt()? / root_correction)? + epsilon)?;
+    let value = ((var.as_detached_tensor().to_dtype(DType::F32)? * step.keep)? - ((&mean * rate)? / root)?)?;
+    moved.mean.slice_set(&mean, 0, 0)?;
+    moved.square.slice_set(&square, 0, 0)?;
+    var.set(&value.to_dtype(var.dtype())?)
 }
 
 fn slice<'a>(storage: &'a CpuStorage, layout: &Layout) -> candle_core::Result<&'a [f32]> {

@@ -1,25 +1,82 @@
-//! Where tensors live.
+//! Where tensors live: the processor, or a GPU that was looked at before it is used.
+
+#[cfg(feature = "cuda")]
+mod cuda;
+mod examination;
+
+#[cfg(test)]
+mod tests;
 
 pub use candle_core::Device;
 use candle_core::DeviceLocation;
 
 use super::PolicyError;
+pub use examination::{CudaExamination, DriverFound, LibraryFound, Target, Unusable, Version};
 
-/// The device that a setting names: "auto", "cpu", "cuda" or "cuda:N".
-pub fn open_device(name: &str) -> Result<Device, PolicyError> {
-    let refused = |reason: String| PolicyError::Device { found: name.to_owned(), reason };
-    let index = match name {
-        "auto" => return Ok(Device::cuda_if_available(0)?),
-        "cpu" => return Ok(Device::Cpu),
-        "cuda" => Some(0),
-        _ => name.strip_prefix("cuda:").and_then(|index| index.parse().ok()),
-    };
-    let index = index.ok_or_else(|| refused("expected \"auto\", \"cpu\", \"cuda\" or \"cuda:N\"".to_owned()))?;
-    if !cfg!(feature = "cuda") {
-        let hint = "this program was built without CUDA; build with `--features cuda`, or use cpu";
-        return Err(refused(hint.to_owned()));
+/// Memory of a device, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeviceMemory {
+    /// What nobody uses.
+    pub free: u64,
+    /// All there is.
+    pub total: u64,
+}
+
+/// What a setting of the device asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wish {
+    /// A GPU where one can be used.
+    Auto,
+    Cpu,
+    /// A GPU, by its number.
+    Cuda(usize),
+}
+
+impl Wish {
+    fn of(name: &str) -> Option<Wish> {
+        match name {
+            "auto" => Some(Wish::Auto),
+            "cpu" => Some(Wish::Cpu),
+            "cuda" => Some(Wish::Cuda(0)),
+            _ => name.strip_prefix("cuda:")?.parse().ok().map(Wish::Cuda),
+        }
     }
-    Device::new_cuda(index).map_err(|error| refused(error.to_string()))
+}
+
+/// The device that a setting names: "auto", "cpu", "cuda" or "cuda:N". Where "auto" found no GPU that can be used, the
+/// processor, and why.
+pub fn open_device(name: &str) -> Result<(Device, Option<Unusable>), PolicyError> {
+    let refused = |reason: String| PolicyError::Device { found: name.to_owned(), reason };
+    match Wish::of(name) {
+        None => Err(refused("expected \"auto\", \"cpu\", \"cuda\" or \"cuda:N\"".to_owned())),
+        Some(Wish::Cpu) => Ok((Device::Cpu, None)),
+        Some(Wish::Auto) => match cuda_device(0) {
+            Ok(device) => Ok((device, None)),
+            Err(Unusable::NotBuilt) => Ok((Device::Cpu, None)),
+            Err(unusable) => Ok((Device::Cpu, Some(unusable))),
+        },
+        Some(Wish::Cuda(index)) => match cuda_device(index) {
+            Ok(device) => Ok((device, None)),
+            Err(unusable) => Err(refused(unusable.to_string())),
+        },
+    }
+}
+
+/// What this build, the driver and NVIDIA's libraries say; none where this build knows nothing of CUDA.
+pub fn examine_cuda() -> Option<CudaExamination> {
+    #[cfg(feature = "cuda")]
+    return Some(cuda::examine());
+    #[cfg(not(feature = "cuda"))]
+    None
+}
+
+/// What is free on a GPU, by its driver; none for the processor.
+pub fn device_memory(device: &Device) -> Result<Option<DeviceMemory>, PolicyError> {
+    match device {
+        #[cfg(feature = "cuda")]
+        Device::Cuda(device) => Ok(Some(cuda::memory(device)?)),
+        _ => Ok(None),
+    }
 }
 
 /// A device in words.
@@ -29,4 +86,12 @@ pub fn device_name(device: &Device) -> String {
         DeviceLocation::Cuda { gpu_id } => format!("cuda:{gpu_id}"),
         DeviceLocation::Metal { gpu_id } => format!("metal:{gpu_id}"),
     }
+}
+
+fn cuda_device(index: usize) -> Result<Device, Unusable> {
+    examine_cuda().ok_or(Unusable::NotBuilt)?.check(index)?;
+    #[cfg(feature = "cuda")]
+    return cuda::open(index);
+    #[cfg(not(feature = "cuda"))]
+    Err(Unusable::NotBuilt)
 }

@@ -14,6 +14,7 @@ mod directory;
 mod error;
 mod export;
 mod gguf;
+mod gpu;
 mod hub;
 pub mod kernels;
 mod linear;
@@ -34,9 +35,13 @@ use candle_core::{Tensor, Var};
 pub use architecture::{DecoderConfig, RopeScaling, SUPPORTED};
 pub use checkpointing::{Activations, LayerInputs};
 pub use decoder::Decoder;
-pub use device::{Device, device_name, open_device};
+pub use device::{
+    CudaExamination, Device, DeviceMemory, DriverFound, LibraryFound, Target, Unusable, Version, device_memory,
+    device_name, examine_cuda, open_device,
+};
 pub use error::PolicyError;
 pub use export::{Exported, WeightFormat, export_adapter, export_merged};
+pub use gpu::{AdamWRates, CHUNK, DeviceBatch, Drawing, Drawn, Moved, device_adamw, device_square_sums};
 pub use hub::hub_cache_dir;
 pub use linear::Adapters;
 pub use loading::Location;

@@ -8,6 +8,8 @@ use std::sync::Arc;
 use candle_core::{DType, Tensor};
 
 use super::decoder::norm_heads;
+#[cfg(any(feature = "cuda", test))]
+use super::gpu::Prefilled;
 use super::kernels::{self, KeyValues, RopeTable, Window};
 use super::linear::{Adapters, Linear, Lora, side_by_side};
 use super::{Decoder, PolicyError, Precision};
@@ -27,7 +29,7 @@ pub struct Cache {
 
 /// A projection as sampling uses it.
 #[derive(Debug)]
-enum Projection {
+pub(super) enum Projection {
     /// `x W + bias`, `W` `(in, out)` and contiguous, adapters added in.
     Merged { weight: Tensor, bias: Option<Tensor> },
     /// Maps and adapters apart, as scoring has them. In less than f32 their sum would be rounded, which moves
@@ -45,6 +47,30 @@ impl Projection {
         let bias = biases.map(|biases| Tensor::cat(&biases, 0)).transpose()?;
         let weight = Tensor::cat(&merged, 0)?.to_dtype(precision.format())?.t()?.contiguous()?;
         Ok(Projection::Merged { weight, bias })
+    }
+
+    /// `(in, out)`, adapters added in; where they are apart this rounds their sum.
+    #[cfg(any(feature = "cuda", test))]
+    pub fn weight(&self) -> candle_core::Result<Tensor> {
+        match self {
+            Projection::Merged { weight, .. } => Ok(weight.clone()),
+            Projection::Apart(parts) => {
+                let merged = parts.iter().map(Linear::merged).collect::<candle_core::Result<Vec<_>>>()?;
+                Tensor::cat(&merged, 0)?.t()?.contiguous()
+            }
+        }
+    }
+
+    /// `(out,)`, where there is one.
+    #[cfg(any(feature = "cuda", test))]
+    pub fn bias(&self) -> candle_core::Result<Option<Tensor>> {
+        match self {
+            Projection::Merged { bias, .. } => Ok(bias.clone()),
+            Projection::Apart(parts) => {
+                let biases: Option<Vec<&Tensor>> = parts.iter().map(|part| part.bias.as_ref()).collect();
+                biases.map(|biases| Tensor::cat(&biases, 0)).transpose()
+            }
+        }
     }
 
     fn forward(&self, x: &Tensor) -> candle_core::Result<Tensor> {
@@ -73,23 +99,23 @@ fn copied(part: &Linear) -> candle_core::Result<Linear> {
 }
 
 #[derive(Debug)]
-struct SnapshotLayer {
-    input_norm: Tensor,
-    query_key_value: Projection,
-    head_norms: Option<(Tensor, Tensor)>,
-    output: Projection,
-    inner_norm: Tensor,
-    gate_up: Projection,
-    down: Projection,
+pub(super) struct SnapshotLayer {
+    pub input_norm: Tensor,
+    pub query_key_value: Projection,
+    pub head_norms: Option<(Tensor, Tensor)>,
+    pub output: Projection,
+    pub inner_norm: Tensor,
+    pub gate_up: Projection,
+    pub down: Projection,
 }
 
 /// The weights as sampling reads them: detached, adapters added in, rows and columns exchanged. A copy of the model.
 #[derive(Debug)]
 pub struct Snapshot {
-    embedding: Tensor,
-    layers: Vec<SnapshotLayer>,
-    norm: Tensor,
-    head: Projection,
+    pub(super) embedding: Tensor,
+    pub(super) layers: Vec<SnapshotLayer>,
+    pub(super) norm: Tensor,
+    pub(super) head: Projection,
 }
 
 impl Snapshot {
@@ -187,6 +213,21 @@ impl Decoder {
             window,
             capacity,
         })
+    }
+
+    /// Feeds prompts by tensor operations on any device: what a batch on a GPU begins with.
+    #[cfg(any(feature = "cuda", test))]
+    pub(super) fn prefilled(&self, weights: Arc<Snapshot>, prompts: &[&[u32]]) -> Result<Prefilled, PolicyError> {
+        let width = prompts.iter().map(|prompt| prompt.len()).max().unwrap_or(0);
+        let mut cache = self.new_cache_over(weights, prompts.len(), width)?;
+        let dtype = cache.weights.embedding.dtype();
+        for layer in &mut cache.layers {
+            *layer = KeyValues::tensors(&cache.window, self.heads(), dtype, self.device())?;
+        }
+        let logits = self.prefill(prompts, &mut cache)?;
+        let keys_values = cache.layers.into_iter().map(KeyValues::into_tensors);
+        let keys_values = keys_values.collect::<candle_core::Result<_>>()?;
+        Ok(Prefilled { logits, keys_values, first: cache.window.first, slots: cache.window.length })
     }
 
     /// Feeds one prompt to each row of an empty cache.

@@ -23,22 +23,49 @@ const STOP_TOKENS: usize = 4;
 const LOGITS_PER_TASK: usize = 16_384;
 
 /// One sequence that still decodes, or has ended and was not yet removed from the batch.
-struct Row {
-    index: usize,
-    rng: ChaCha8Rng,
-    ids: Vec<u32>,
+pub(super) struct Row {
+    pub index: usize,
+    pub rng: ChaCha8Rng,
+    pub ids: Vec<u32>,
     logprobs: Vec<f32>,
     weights: Vec<f32>,
     /// Text that ends it.
     stop: Option<&'static str>,
     /// Whether a stop token or text has ended it, and not its length.
     stopped: bool,
-    ended: bool,
+    pub ended: bool,
 }
 
 impl Row {
+    /// `copies` empty rows for each prompt.
+    pub fn all(prompts: &[Prompt], copies: usize, Streams { seed, first }: Streams) -> Vec<Self> {
+        let row = |index| Row {
+            index,
+            rng: seed.child(Purpose::Sample, first + index as u64).rng(),
+            ids: Vec::new(),
+            logprobs: Vec::new(),
+            weights: Vec::new(),
+            stop: prompts[index / copies].stop,
+            stopped: false,
+            ended: false,
+        };
+        (0..prompts.len() * copies).map(row).collect()
+    }
+
+    /// What a row that has ended has become. Its log-probabilities move there.
+    pub fn completion(&mut self, tokenizer: &Tokenizer) -> Completion {
+        let by_token = self.ids.last().is_some_and(|last| tokenizer.stop_ids().contains(last));
+        let written = if by_token { &self.ids[..self.ids.len() - 1] } else { &self.ids[..] };
+        Completion {
+            text: tokenizer.decode(written),
+            ids: self.ids.clone(),
+            logprobs: std::mem::take(&mut self.logprobs),
+            finish: if self.stopped { FinishReason::Stop } else { FinishReason::Length },
+        }
+    }
+
     /// Takes in a token.
-    fn push(&mut self, (token, logp): (u32, f32), tokenizer: &Tokenizer, longest: usize) {
+    pub fn push(&mut self, (token, logp): (u32, f32), tokenizer: &Tokenizer, longest: usize) {
         self.ids.push(token);
         self.logprobs.push(logp);
         let tail = &self.ids[self.ids.len().saturating_sub(STOP_TOKENS)..];
@@ -52,7 +79,7 @@ impl Row {
 #[derive(Clone)]
 pub(super) struct Writer<'a> {
     pub policy: &'a Policy,
-    weights: Arc<Snapshot>,
+    pub weights: Arc<Snapshot>,
 }
 
 impl<'a> Writer<'a> {
@@ -80,14 +107,10 @@ impl<'a> Decoding<'a> {
         Writer { policy, weights }: Writer<'a>,
         prompts: &[Prompt],
         config: &RolloutConfig,
-        Streams { seed, first }: Streams,
+        streams: Streams,
     ) -> Result<Self, RolloutError> {
         let (decoder, longest) = (policy.decoder(), config.max_completion_length);
         let prompt = prompts.iter().map(|prompt| prompt.ids.len()).max().unwrap_or(0);
-        let limit = decoder.config().max_position_embeddings;
-        if prompt + longest > limit {
-            return Err(RolloutError::TooLong { prompt, completion: longest, limit });
-        }
         let mut cache = decoder.new_cache_over(weights, prompts.len(), prompt + longest)?;
         let ids: Vec<&[u32]> = prompts.iter().map(|prompt| prompt.ids.as_slice()).collect();
         let logits = decoder.prefill(&ids, &mut cache)?;
@@ -96,17 +119,7 @@ impl<'a> Decoding<'a> {
             (0..prompts.len() as u32).flat_map(|prompt| std::iter::repeat_n(prompt, config.num_generations)).collect();
         let count = of_prompt.len();
         let logits = logits.index_select(&Tensor::from_vec(of_prompt, count, decoder.device())?, 0)?;
-        let row = |index| Row {
-            index,
-            rng: seed.child(Purpose::Sample, first + index as u64).rng(),
-            ids: Vec::new(),
-            logprobs: Vec::new(),
-            weights: Vec::new(),
-            stop: prompts[index / config.num_generations].stop,
-            stopped: false,
-            ended: false,
-        };
-        let rows = (0..count).map(row).collect();
+        let rows = Row::all(prompts, config.num_generations, streams);
         let sampler = Sampler::new(config);
         Ok(Decoding { policy, sampler, longest, cache, rows, logits, finished: vec![None; count], tokens: 0 })
     }
@@ -167,14 +180,7 @@ impl<'a> Decoding<'a> {
             if !row.ended || self.finished[row.index].is_some() {
                 continue;
             }
-            let by_token = row.ids.last().is_some_and(|last| tokenizer.stop_ids().contains(last));
-            let written = if by_token { &row.ids[..row.ids.len() - 1] } else { &row.ids[..] };
-            let completion = Completion {
-                text: tokenizer.decode(written),
-                ids: row.ids.clone(),
-                logprobs: std::mem::take(&mut row.logprobs),
-                finish: if row.stopped { FinishReason::Stop } else { FinishReason::Length },
-            };
+            let completion = row.completion(tokenizer);
             observer(RolloutEvent::Finished { index: row.index, completion: &completion });
             self.finished[row.index] = Some(completion);
         }

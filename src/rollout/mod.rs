@@ -5,6 +5,7 @@
 //! a token, so it does not matter which others share its batch. Does not know programs, games or rewards.
 
 mod decoding;
+mod device;
 mod parts;
 mod sampler;
 

@@ -11,6 +11,7 @@ use crate::policy::{Device, Policy};
 use crate::prompt::Prompt;
 
 use super::decoding::{Decoding, IDLE_SHARE, Writer};
+use super::device::{self, DeviceDecoding};
 use super::{Completion, RolloutError, RolloutEvent, Streams};
 
 /// Rows of a part on a CPU. Fixed, and no share of the cores: what is sampled must not depend on how many there are.
@@ -38,7 +39,14 @@ pub(super) fn decode(
     streams: Streams,
     observer: &mut dyn FnMut(RolloutEvent<'_>),
 ) -> Result<Vec<Completion>, RolloutError> {
+    check_length(policy, prompts, config)?;
     let writer = Writer::new(policy)?;
+    if let Some(drawing) = device::drawing(config) {
+        let ids: Vec<&[u32]> = prompts.iter().map(|prompt| prompt.ids.as_slice()).collect();
+        if let Some(batch) = policy.decoder().device_batch(&writer.weights, &ids, drawing)? {
+            return DeviceDecoding::begin(policy, batch, prompts, config, streams).run(IDLE_SHARE, observer);
+        }
+    }
     let size = prompts_of_part(policy.decoder().device(), config.num_generations, prompts.len());
     if size >= prompts.len() {
         return Decoding::begin(writer, prompts, config, streams)?.run(IDLE_SHARE, observer);
@@ -63,6 +71,16 @@ pub(super) fn decode(
         }
         Ok(all)
     })
+}
+
+/// Refuses what does not fit the model's context.
+fn check_length(policy: &Policy, prompts: &[Prompt], config: &RolloutConfig) -> Result<(), RolloutError> {
+    let prompt = prompts.iter().map(|prompt| prompt.ids.len()).max().unwrap_or(0);
+    let (completion, limit) = (config.max_completion_length, policy.decoder().config().max_position_embeddings);
+    if prompt + completion > limit {
+        return Err(RolloutError::TooLong { prompt, completion, limit });
+    }
+    Ok(())
 }
 
 /// Prompts that are decoded together.

@@ -1,4 +1,5 @@
 use super::decoding::{Decoding, Writer};
+use super::device::DeviceDecoding;
 use super::fixture::{END, builtin_sized_policy, prompts, rollout_config, tiny_policy};
 use super::*;
 use crate::seed::Purpose;
@@ -161,5 +162,51 @@ fn parts_give_what_the_whole_batch_gives_and_tell_it_in_one_order() {
     assert_eq!(events.last(), Some(&(tokens, completions.len())));
     for _ in 0..3 {
         assert_eq!(told().1, events, "events do not depend on which part is faster");
+    }
+}
+
+/// What the GPU's kernels, on this processor, make of the same prompts and chance; none without a C++ compiler.
+fn on_device(policy: &Policy, config: &RolloutConfig, idle_share: f64) -> Option<(Vec<Completion>, Vec<usize>)> {
+    let prompts = prompts();
+    let ids: Vec<&[u32]> = prompts.iter().map(|prompt| prompt.ids.as_slice()).collect();
+    let batch = policy.decoder().emulated_batch(&ids, device::drawing(config).unwrap())?;
+    let mut told = Vec::new();
+    let decoding = DeviceDecoding::begin(policy, batch, &prompts, config, Seed::root(5).into());
+    let completions = decoding.run(idle_share, &mut |event| {
+        if let RolloutEvent::Finished { index, .. } = event {
+            told.push(index);
+        }
+    });
+    Some((completions.unwrap(), told))
+}
+
+#[test]
+fn a_gpu_gives_the_completions_that_the_cpu_gives() {
+    let (policy, config) = (tiny_policy(), rollout_config(16, 21));
+    let expected = sample(&policy, &prompts(), &config);
+    for idle_share in [decoding::IDLE_SHARE, 0.0, 2.0] {
+        let Some((completions, mut told)) = on_device(&policy, &config, idle_share) else { return };
+        assert_eq!(completions.len(), expected.len());
+        for (found, expected) in completions.iter().zip(&expected) {
+            assert_eq!((&found.ids, &found.text, found.finish), (&expected.ids, &expected.text, expected.finish));
+            for (found, expected) in found.logprobs.iter().zip(&expected.logprobs) {
+                assert!((found - expected).abs() < 1e-4, "{found} {expected}");
+            }
+        }
+        told.sort_unstable();
+        assert_eq!(told, (0..32).collect::<Vec<_>>(), "each is handed out once");
+    }
+}
+
+#[test]
+fn a_gpu_draws_only_whole_distributions() {
+    let whole = rollout_config(2, 4);
+    assert!(device::drawing(&whole).is_some());
+    for cut in [
+        RolloutConfig { top_k: 5, ..whole.clone() },
+        RolloutConfig { top_p: 0.9, ..whole.clone() },
+        RolloutConfig { min_p: 0.1, ..whole },
+    ] {
+        assert!(device::drawing(&cut).is_none());
     }
 }

@@ -3,12 +3,16 @@
 //! Takes the model's shape and the configuration; gives bytes by purpose. Pure arithmetic over the tensors that the
 //! decoder keeps; `tests/memory.rs` holds it to what an allocator counts. Does not know how much is free.
 
+mod allowance;
+
 use std::fmt;
 
 use crate::config::Config;
 use crate::grpo::Division;
 use crate::policy::kernels::{Kernels, Scoring};
 use crate::policy::{Activations, DecoderConfig, Precision};
+
+pub use allowance::Allowance;
 
 /// Bytes of a number in f32.
 const F32: u64 = 4;
@@ -18,8 +22,8 @@ const COPIES: u64 = 4;
 const PROGRAM: u64 = 60 << 20;
 /// What an interpreter takes while games are played.
 const INTERPRETER: u64 = 20 << 20;
-/// The share of free memory that a plan may come to: other programs grow, and arithmetic forgets things.
-pub const SAFETY: f64 = 0.7;
+/// What CUDA comes to keep on a GPU for itself once it works: kernels, and the workspaces of its libraries. An estimate.
+const CONTEXT: u64 = 256 << 20;
 
 /// What training will take, in bytes, by purpose.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +32,9 @@ pub struct MemoryPlan {
     pub division: Division,
     /// Format of frozen weights and of what layers compute.
     pub precision: Precision,
-    /// The program and the interpreters that games are played in.
+    /// Whose memory is counted.
+    pub place: Place,
+    /// The program and the interpreters that games are played in; on a GPU, what CUDA keeps for itself.
     pub program: u64,
     /// The model, and the copy of it that a KL penalty may refer to.
     pub weights: u64,
@@ -59,12 +65,23 @@ pub struct Workload<'a> {
     pub prompt: usize,
     /// Everything else.
     pub config: &'a Config,
+    /// Whose memory is counted.
+    pub place: Place,
     /// Parts of an update that can be worked on at once.
     pub cores: usize,
     /// Format of frozen weights and of what layers compute.
     pub precision: Precision,
     /// What computes it.
     pub kernels: Kernels,
+}
+
+/// Where tensors live.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// The processor's memory, which holds the program and its games as well.
+    Host,
+    /// A GPU's.
+    Gpu,
 }
 
 /// The limit is below what the least demanding division takes.
@@ -117,7 +134,11 @@ impl MemoryPlan {
         MemoryPlan {
             division,
             precision,
-            program: PROGRAM + INTERPRETER * config.arena.parallel_rewards.max(1) as u64,
+            place: workload.place,
+            program: match workload.place {
+                Place::Host => PROGRAM + INTERPRETER * config.arena.parallel_rewards.max(1) as u64,
+                Place::Gpu => CONTEXT,
+            },
             weights: copies * all,
             adapters: if in_full { 0 } else { trained },
             optimiser: 2 * trained,
@@ -174,7 +195,7 @@ impl fmt::Display for MemoryPlan {
             (weights.as_str(), self.weights),
             ("adapters", self.adapters),
             ("optimiser", self.optimiser),
-            ("program and games", self.program),
+            (if self.place == Place::Host { "program and games" } else { "CUDA" }, self.program),
         ];
         let sampling = [("weights", self.sampled), ("cache", self.cache)];
         let update = [("gradients", self.gradients), ("activations", self.activations), ("head", self.head)];
@@ -272,7 +293,8 @@ impl Workload<'_> {
             (Precision::F32, _) => F32 * matrices,
             // Rounded, and the head in f32.
             (_, true) => bytes * matrices + F32 * embedding,
-            // As they are, adapters apart, and the head in f32.
+            // A GPU decodes with adapters added in; elsewhere they stay apart.
+            (_, false) if self.place == Place::Gpu => bytes * matrices + F32 * embedding,
             (_, false) => F32 * embedding,
         };
         let slots = (rows * self.width().next_multiple_of(32)) as u64;

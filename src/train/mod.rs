@@ -35,7 +35,7 @@ use checkpoint::TrainerState;
 use evaluation::Protocol;
 use guard::{Collapse, Guard};
 use hall_of_fame::Member;
-use memory::{MemoryPlan, SAFETY, TooSmall, Workload};
+use memory::{Allowance, MemoryPlan, Place, TooSmall, Workload};
 use run_dir::{Retention, RunDir, RunDirError};
 use scoring::Stage;
 
@@ -121,8 +121,8 @@ pub struct Run<'a> {
     pub arena: &'a Arena,
     /// What is asked of the policy.
     pub prompts: &'a PromptSet,
-    /// Bytes of memory that were free before the model was loaded; none where the system does not say.
-    pub free_memory: Option<u64>,
+    /// What may be taken of the memory that was free before the model was loaded; none where nobody says.
+    pub allowance: Option<Allowance>,
     /// Set from outside to stop after the step at hand.
     pub stop: &'a AtomicBool,
 }
@@ -142,6 +142,8 @@ struct Progress {
     state: TrainerState,
     guard: Guard,
     plan: MemoryPlan,
+    /// Plays held-out boards, which come again and again, under rules of their own.
+    held_out: Arena,
 }
 
 impl Run<'_> {
@@ -156,8 +158,8 @@ impl Run<'_> {
         let optimizer = self.optimizer()?;
         let state = TrainerState { max_steps: self.config.train.max_steps, ..TrainerState::default() };
         let reference = self.reference()?;
-        let guard = Guard::new(&self.config.guard, &[]);
-        self.go(Progress { dir, optimizer, reference, state, guard, plan }, observer)
+        let (guard, held_out) = (Guard::new(&self.config.guard, &[]), self.held_out());
+        self.go(Progress { dir, optimizer, reference, state, guard, plan, held_out }, observer)
     }
 
     /// Goes on with the run in `path` from its newest checkpoint.
@@ -168,9 +170,13 @@ impl Run<'_> {
         let reference = self.reference()?;
         let mut state = checkpoint::load(&newest, self.policy, &mut optimizer, self.config.train.seed)?;
         state.max_steps = self.config.train.max_steps;
-        let guard = Guard::new(&self.config.guard, &state.log_history);
+        let (guard, held_out) = (Guard::new(&self.config.guard, &state.log_history), self.held_out());
         let plan = self.plan(state.division, observer)?;
-        self.go(Progress { dir, optimizer, reference, state, guard, plan }, observer)
+        self.go(Progress { dir, optimizer, reference, state, guard, plan, held_out }, observer)
+    }
+
+    fn held_out(&self) -> Arena {
+        self.arena.under(Rules::new(&self.config.sandbox, &self.config.arena))
     }
 
     fn optimizer(&self) -> Result<Optimizer, TrainError> {
@@ -223,20 +229,19 @@ impl Run<'_> {
             trained: self.policy.trainable().values().map(|var| var.elem_count()).sum(),
             prompt: self.prompts.prompts().iter().map(|prompt| prompt.ids.len()).max().unwrap_or(0),
             config: self.config,
+            place: if decoder.device().is_cpu() { Place::Host } else { Place::Gpu },
             cores: grpo::cores(decoder.device()),
             precision: decoder.precision(),
             kernels: decoder.kernels(),
         };
         let set = self.config.train.memory_mib << 20;
-        let found = self.free_memory.filter(|_| decoder.device().is_cpu()).map(|free| (SAFETY * free as f64) as u64);
-        let limit = if set > 0 { Some(set) } else { found };
-        match MemoryPlan::fitting(&workload, limit, had) {
-            Err(too_small) if set == 0 => {
-                let free = memory::megabytes(too_small.limit);
-                observer(Event::Message(&format!("warning: {SAFETY} of the free memory is {free}; {too_small}")));
+        let limit = if set > 0 { Some(set) } else { self.allowance.as_ref().map(|allowance| allowance.bytes) };
+        match (MemoryPlan::fitting(&workload, limit, had), &self.allowance) {
+            (Err(too_small), Some(allowance)) if set == 0 => {
+                observer(Event::Message(&format!("warning: {allowance}; {too_small}")));
                 Ok(*too_small.smallest)
             }
-            plan => Ok(plan?),
+            (plan, _) => Ok(plan?),
         }
     }
 
@@ -269,8 +274,7 @@ impl Run<'_> {
             return Ok(());
         }
         let step = progress.state.global_step;
-        let arena = self.arena.under(Rules::new(&self.config.sandbox, &self.config.arena));
-        let stage = Stage { arena: &arena, ..self.stage() };
+        let stage = Stage { arena: &progress.held_out, ..self.stage() };
         let record = evaluation::evaluate(&stage, self.prompts, protocol, step, observer)?;
         observer(Event::Evaluated(&record));
         progress.state.evaluations.push(record);
@@ -301,10 +305,10 @@ impl Run<'_> {
         stopped: Option<Stopped>,
         observer: &mut dyn FnMut(Event<'_>),
     ) -> Result<Summary, TrainError> {
-        let Progress { dir, mut state, .. } = progress;
+        let Progress { dir, mut state, held_out, .. } = progress;
         let interrupted = self.stop.load(Ordering::SeqCst);
         if !interrupted {
-            self.settle(&mut state, observer)?;
+            self.settle(&held_out, &mut state, observer)?;
         }
         let members = state.hall_of_fame.members().to_vec();
         let text = serde_json::to_vec_pretty(&members).expect("members are JSON");
@@ -323,27 +327,31 @@ impl Run<'_> {
     }
 
     /// Chooses the best programs of the run on some held-out boards and reports the best of them on others.
-    fn settle(&self, state: &mut TrainerState, observer: &mut dyn FnMut(Event<'_>)) -> Result<(), TrainError> {
+    fn settle(
+        &self,
+        arena: &Arena,
+        state: &mut TrainerState,
+        observer: &mut dyn FnMut(Event<'_>),
+    ) -> Result<(), TrainError> {
         let hall = &mut state.hall_of_fame;
         hall.nominate(&state.elites);
         let (programs, games) = (hall.members().len(), HALL_OF_FAME_GAMES.0);
         observer(Event::Message(&format!("settling the best of {programs} programs in {games} held-out games each")));
-        hall.settle(&self.play_members(hall.members(), selection_boards(HALL_OF_FAME_GAMES.0))?);
+        hall.settle(&play_members(arena, hall.members(), selection_boards(HALL_OF_FAME_GAMES.0))?);
         let best =
-            self.play_members(&hall.members()[..hall.members().len().min(1)], report_boards(HALL_OF_FAME_GAMES.1))?;
+            play_members(arena, &hall.members()[..hall.members().len().min(1)], report_boards(HALL_OF_FAME_GAMES.1))?;
         if let Some(best) = best.first() {
             hall.report(best);
         }
         Ok(())
     }
+}
 
-    /// Held-out games of programs.
-    fn play_members(&self, members: &[Member], boards: &[Seed]) -> Result<Vec<Evaluation>, TrainError> {
-        let arena = self.arena.under(Rules::new(&self.config.sandbox, &self.config.arena));
-        let mut scoring = arena.begin();
-        for (index, member) in members.iter().enumerate() {
-            scoring.submit(index, Program::from_text(&member.source), boards);
-        }
-        Ok(scoring.finish()?)
+/// Games of programs on these boards.
+fn play_members(arena: &Arena, members: &[Member], boards: &[Seed]) -> Result<Vec<Evaluation>, TrainError> {
+    let mut scoring = arena.begin();
+    for (index, member) in members.iter().enumerate() {
+        scoring.submit(index, Program::from_text(&member.source), boards);
     }
+    Ok(scoring.finish()?)
 }

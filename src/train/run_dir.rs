@@ -24,6 +24,7 @@ const FREE_KEYS: &[&str] = &[
     "train.output_dir",
     "train.preflight",
     "train.memory_mib",
+    "train.gpu_memory_fraction",
     "train.tensorboard",
     "train.save_steps",
     "train.save_total_limit",

@@ -1,12 +1,13 @@
 //! The machine: program, processor, memory, precision, GPU.
 
 use std::fs;
-use std::process::Command;
 
 use super::finding::Finding;
+use crate::cli::gpu_watch::visible_gpus;
 use crate::cli::memory::Memory;
 use crate::config;
-use crate::policy::{Device, Precision};
+use crate::metrics::gpu::{GpuError, Inventory};
+use crate::policy::{self, CudaExamination, Device, Precision};
 
 /// Free memory below which even the built-in model may be killed.
 const MEMORY_LOW_BYTES: u64 = 2 << 30;
@@ -116,47 +117,100 @@ pub fn memory() -> Finding {
 
 /// NVIDIA GPUs, by the word of their driver.
 pub fn gpu() -> Finding {
-    let query = ["--query-gpu=name,driver_version,memory.total,memory.free", "--format=csv,noheader,nounits"];
-    let asked = Command::new("nvidia-smi").args(query).output();
-    let text = asked.ok().filter(|output| output.status.success()).map(|output| output.stdout).unwrap_or_default();
-    let gpus: Vec<String> = String::from_utf8_lossy(&text).lines().filter_map(gpu_line).collect();
-    match (gpus.is_empty(), cfg!(feature = "cuda")) {
-        (true, false) => Finding::ok("gpu", "none found; models run on the processor"),
-        (true, true) => Finding::warning(
+    gpu_finding(visible_gpus().map(|source| source.inventory()), cfg!(feature = "cuda"))
+}
+
+fn gpu_finding(found: Result<Inventory, GpuError>, with_cuda: bool) -> Finding {
+    match (found, with_cuda) {
+        (Err(_), false) => Finding::ok("gpu", "none found; models run on the processor"),
+        (Err(error), true) => Finding::warning(
             "gpu",
-            "none found (nvidia-smi says nothing), though this build could use one",
+            format!("none found, though this build could use one: {error}"),
             "install the NVIDIA driver, or give the container its GPU (docker run --gpus all)",
         ),
-        (false, true) => Finding::ok("gpu", gpus.join("; ")),
-        (false, false) => Finding::warning(
+        (Ok(inventory), true) => Finding::ok("gpu", inventory.to_string()),
+        (Ok(inventory), false) => Finding::warning(
             "gpu",
-            format!("{}, which this build cannot use", gpus.join("; ")),
-            "build with `cargo build --release --features cuda` (needs nvcc)",
+            format!("{inventory}; this build cannot use it"),
+            "build with `make cuda`, which needs no CUDA toolkit",
         ),
     }
 }
 
-/// A row of nvidia-smi in words.
-fn gpu_line(row: &str) -> Option<String> {
-    let fields: Vec<&str> = row.split(',').map(str::trim).collect();
-    let [name, driver, total, free] = fields.as_slice() else { return None };
-    let gigabytes = |mebibytes: &str| mebibytes.parse().map(|size: f64| size * 1.048_576e-3);
-    Some(match (gigabytes(total), gigabytes(free)) {
-        (Ok(total), Ok(free)) => format!("{name}, driver {driver}, {free:.1} GB free of {total:.1} GB"),
-        _ => format!("{name}, driver {driver}"),
-    })
+/// What this build asks of driver, GPU and libraries, and what it finds; none where it was built without CUDA.
+pub fn cuda() -> Option<Finding> {
+    policy::examine_cuda().map(|examination| cuda_finding(&examination))
+}
+
+fn cuda_finding(examination: &CudaExamination) -> Finding {
+    let kernels = examination.kernels.map_or_else(String::new, |kernels| format!(", compute capability {kernels}"));
+    let driver = match &examination.driver {
+        Ok(driver) => format!("the driver runs CUDA up to {}", driver.cuda),
+        Err(reason) => format!("no driver ({reason})"),
+    };
+    let libraries = examination.libraries.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let line = format!("built for CUDA {}{kernels}; {driver}; {libraries}", examination.built_with);
+    match examination.check(0) {
+        Ok(()) => Finding::ok("cuda", line),
+        Err(unusable) => {
+            Finding::warning("cuda", line, format!("until it is mended models run on the processor: {unusable}"))
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::{DriverFound, LibraryFound, Target, Version};
+    use crate::preflight::Level;
 
     #[test]
-    fn a_processor_and_a_gpu_are_told_by_name() {
+    fn a_processor_is_told_by_its_model() {
         let text = "processor\t: 0\nmodel name\t: Imaginary CPU @ 3.00GHz\nprocessor\t: 1\n";
         assert_eq!(processor_model(text).as_deref(), Some("Imaginary CPU @ 3.00GHz"));
-        let row = "NVIDIA H200, 550.90.07, 143771, 143000";
-        assert_eq!(gpu_line(row).as_deref(), Some("NVIDIA H200, driver 550.90.07, 149.9 GB free of 150.8 GB"));
-        assert_eq!(gpu_line("NVIDIA-SMI has failed"), None);
+    }
+
+    #[test]
+    fn a_gpu_is_asked_for_by_builds_that_could_use_it() {
+        let inventory = || Inventory { driver: Some("580.95.05".into()), cuda: Some((13, 0)), gpus: vec![] };
+        let missing = || Err(GpuError::NoGpu);
+        assert_eq!(gpu_finding(missing(), false).level, Level::Ok);
+        assert_eq!(gpu_finding(missing(), true).level, Level::Warning);
+        assert_eq!(gpu_finding(Ok(inventory()), true).level, Level::Ok);
+        let unused = gpu_finding(Ok(inventory()), false);
+        assert_eq!(
+            (unused.level, unused.advice.is_some_and(|advice| advice.contains("make cuda"))),
+            (Level::Warning, true)
+        );
+    }
+
+    #[test]
+    fn versions_are_told_together_and_a_lack_with_its_consequence() {
+        let mut examination = CudaExamination {
+            built_with: Version { major: 13, minor: 0 },
+            kernels: Target::of_ptx(".target sm_80"),
+            driver: Ok(DriverFound {
+                cuda: Version { major: 13, minor: 0 },
+                gpus: vec![("NVIDIA H200".into(), Version { major: 9, minor: 0 })],
+            }),
+            libraries: vec![LibraryFound {
+                name: "cuBLAS",
+                expected: 13,
+                found: Ok(("/opt/libcublas.so.13".into(), Version { major: 13, minor: 1 })),
+            }],
+        };
+        let found = cuda_finding(&examination);
+        assert_eq!(
+            (found.level, found.finding.as_str()),
+            (
+                Level::Ok,
+                "built for CUDA 13.0, compute capability 8.0 and above; the driver runs CUDA up to 13.0; cuBLAS 13.1 \
+                 (/opt/libcublas.so.13)"
+            )
+        );
+        examination.driver = Err("libcuda.so.1: no such file".into());
+        let found = cuda_finding(&examination);
+        assert!(found.finding.contains("no driver (libcuda.so.1: no such file); cuBLAS 13.1"), "{}", found.finding);
+        assert!(found.advice.is_some_and(|advice| advice.contains("run on the processor: no NVIDIA driver")));
     }
 }

@@ -4,6 +4,7 @@
 //! that Weights & Biases gives its system metrics, and into a [`GpuUsage`]. Nothing here can stop a run: a driver that
 //! fails is named once, and the watching ends.
 
+mod inventory;
 mod nvml;
 mod sampler;
 mod table;
@@ -13,6 +14,7 @@ mod verdict;
 #[cfg(test)]
 mod tests;
 
+pub use inventory::{GpuModel, Inventory};
 pub use nvml::NvmlSource;
 pub use sampler::{GpuSampler, SAMPLE_EVERY};
 pub use table::{GPU_FILE, header, row};

@@ -5,7 +5,7 @@ use nvml_wrapper::bitmasks::device::ThrottleReasons;
 use nvml_wrapper::enum_wrappers::device::{Clock, TemperatureSensor};
 use nvml_wrapper::error::NvmlError;
 
-use super::{GpuError, GpuReading, GpuSource, Slowdown};
+use super::{GpuError, GpuModel, GpuReading, GpuSource, Inventory, Slowdown};
 
 /// What lowers clocks, and what that is called here. An idle GPU and clocks that somebody set are no slowdown.
 const SLOWDOWNS: [(ThrottleReasons, Slowdown); 5] = [
@@ -43,6 +43,26 @@ impl NvmlSource {
         let named = |&index: &u32| library.device_by_index(index).and_then(|device| device.name());
         let names = indices.iter().map(|index| named(index).unwrap_or_else(|_| "NVIDIA GPU".into())).collect();
         Ok(NvmlSource { library, indices, names })
+    }
+
+    /// What is there.
+    pub fn inventory(&self) -> Inventory {
+        let version = self.library.sys_cuda_driver_version().ok();
+        let model = |(&index, name): (&u32, &String)| {
+            let device = self.library.device_by_index(index).ok();
+            let capability = device.as_ref().and_then(|device| device.cuda_compute_capability().ok());
+            let memory = device.as_ref().and_then(|device| device.memory_info().ok());
+            GpuModel {
+                name: name.clone(),
+                capability: capability.map(|capability| (capability.major, capability.minor)),
+                memory: memory.map(|memory| (memory.free, memory.total)),
+            }
+        };
+        Inventory {
+            driver: self.library.sys_driver_version().ok(),
+            cuda: version.map(|version| (version / 1000, version % 1000 / 10)),
+            gpus: self.indices.iter().zip(&self.names).map(model).collect(),
+        }
     }
 }
 

@@ -139,3 +139,20 @@ fn gpus_are_counted_as_cuda_counts_them() {
         assert_eq!(chosen(list, &uuids), expected, "{list:?}");
     }
 }
+
+#[test]
+fn an_inventory_names_gpus_and_driver_and_leaves_out_what_nobody_says() {
+    let h200 = GpuModel {
+        name: "NVIDIA H200".into(),
+        capability: Some((9, 0)),
+        memory: Some((149_900_000_000, 150_754_000_000)),
+    };
+    let bare = GpuModel { name: "NVIDIA GPU".into(), capability: None, memory: None };
+    let both = Inventory { driver: Some("580.95.05".into()), cuda: Some((13, 0)), gpus: vec![h200, bare] };
+    assert_eq!(
+        both.to_string(),
+        "NVIDIA H200, compute capability 9.0, 149.9 GB free of 150.8 GB; NVIDIA GPU; driver 580.95.05, CUDA up to 13.0"
+    );
+    let silent = Inventory { driver: None, cuda: None, gpus: vec![] };
+    assert_eq!(silent.to_string(), "a driver that does not say its version");
+}

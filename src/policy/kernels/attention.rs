@@ -29,7 +29,7 @@ impl Heads {
     }
 
     /// What scores are multiplied by.
-    pub(super) fn scale(&self) -> f32 {
+    pub(in crate::policy) fn scale(&self) -> f32 {
         1.0 / (self.width as f32).sqrt()
     }
 }

@@ -80,8 +80,23 @@ impl KeyValues {
             let count = shape.0 * shape.1 * shape.2 * shape.3;
             return Ok(KeyValues::Blocks { keys: vec![0.0; count], values: vec![0.0; count] });
         }
-        let empty = || Tensor::zeros(shape, format, device);
+        Self::tensors(window, heads, format, device)
+    }
+
+    /// The same as tensors, which tensor operations work on.
+    pub fn tensors(window: &Window, heads: Heads, dtype: DType, device: &Device) -> Result<Self> {
+        let shape = (window.first.len(), heads.keys, window.capacity, heads.width);
+        let empty = || Tensor::zeros(shape, dtype, device);
         Ok(KeyValues::Tensors { keys: empty()?, values: empty()? })
+    }
+
+    /// Keys and values where they are tensors.
+    #[cfg(any(feature = "cuda", test))]
+    pub fn into_tensors(self) -> Result<(Tensor, Tensor)> {
+        match self {
+            KeyValues::Tensors { keys, values } => Ok((keys, values)),
+            KeyValues::Blocks { .. } => candle_core::bail!("keys and values are blocks of the CPU, not tensors"),
+        }
     }
 
     /// Keeps these rows, in this order; a row may be named more than once. `count` is how many rows there are.

@@ -43,6 +43,12 @@ impl RopeTable {
         Ok(RopeTable { cos: table(cos)?, sin: table(sin)?, rows, half })
     }
 
+    /// By position: cosines, then sines.
+    #[cfg(any(feature = "cuda", test))]
+    pub(in crate::policy) fn rows(&self) -> &[f32] {
+        &self.rows
+    }
+
     /// Rotates the halves of each head: `x` `(B, H, T, D)` by `positions` `(B, T)` u32. Computed in f32, returned in
     /// the format of `x`.
     pub fn rotate(&self, x: &Tensor, positions: &Tensor) -> Result<Tensor> {

@@ -33,8 +33,8 @@ fn config(lora_r: usize) -> Config {
 
 fn workload<'a>(shape: &'a DecoderConfig, config: &'a Config, cores: usize) -> Workload<'a> {
     let trained = if config.model.lora_r > 0 { 4_884_480 } else { shape.parameters() };
-    let (precision, kernels) = (Precision::F32, Kernels::Fused);
-    Workload { shape, trained, prompt: 170, config, cores, precision, kernels }
+    let (precision, kernels, place) = (Precision::F32, Kernels::Fused, Place::Host);
+    Workload { shape, trained, prompt: 170, config, cores, place, precision, kernels }
 }
 
 /// Divisions under ever smaller limits, each once, and the limit below which nothing fits.
@@ -128,6 +128,8 @@ fn the_plan_is_told_in_a_line_and_a_cut_in_another() {
     ] {
         assert!(line.starts_with("memory: ") && line.contains(part), "{line}");
     }
+    let on_gpu = MemoryPlan::of(&Workload { place: Place::Gpu, ..workload }, plan.division).to_string();
+    assert!(on_gpu.contains(", optimiser 39 MB, CUDA 268 MB; sampling weights 538 MB"), "{on_gpu}");
     assert_eq!(notice(&config, plan.division), None);
     let cut = MemoryPlan::fitting(&workload, Some(1_750_000_000), None).unwrap();
     let told = notice(&config, cut.division).unwrap();

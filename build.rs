@@ -1,0 +1,31 @@
+//! What a build with CUDA needs besides Rust: the program's own kernels, and something to link in place of NVIDIA's
+//! libraries. A build without CUDA needs nothing of this.
+
+#[cfg(feature = "cuda")]
+#[path = "build/kernels.rs"]
+mod kernels;
+#[cfg(feature = "cuda")]
+#[path = "build/libraries.rs"]
+mod libraries;
+#[cfg(feature = "cuda")]
+#[path = "build/toolkit.rs"]
+mod toolkit;
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    #[cfg(feature = "cuda")]
+    if let Err(message) = with_cuda() {
+        for line in message.lines() {
+            println!("cargo::error={line}");
+        }
+    }
+}
+
+#[cfg(feature = "cuda")]
+fn with_cuda() -> Result<(), String> {
+    println!("cargo::rerun-if-changed=build");
+    let out = std::path::PathBuf::from(std::env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?);
+    let toolkit = toolkit::Toolkit::find()?;
+    kernels::compile(&toolkit, &out)?;
+    libraries::build(&toolkit, &out.join("lib"))
+}

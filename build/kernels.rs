@@ -1,0 +1,56 @@
+//! The program's own kernels, compiled to PTX that the driver translates for the GPU at hand.
+
+use std::env;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::toolkit::Toolkit;
+
+const FOLDER: &str = "src/policy/gpu";
+const SOURCE: &str = "kernels.cu";
+/// Endings of what the compiler may read there.
+const READ: [&str; 3] = ["cu", "cuh", "h"];
+/// What a GPU must be able to do at least, where `CUDA_COMPUTE_CAP` does not say: 8.0 is the first with bf16.
+const LOWEST_CAPABILITY: &str = "80";
+
+/// Leaves `kernels.ptx` in `out`.
+pub fn compile(toolkit: &Toolkit, out: &Path) -> Result<(), String> {
+    let source = Path::new(FOLDER).join(SOURCE);
+    for path in fs::read_dir(FOLDER).map_err(|error| format!("{FOLDER}: {error}"))?.flatten().map(|entry| entry.path())
+    {
+        if path.extension().is_some_and(|ending| READ.iter().any(|read| ending == *read)) {
+            println!("cargo::rerun-if-changed={}", path.display());
+        }
+    }
+    println!("cargo::rerun-if-env-changed=CUDA_COMPUTE_CAP");
+    println!("cargo::rerun-if-env-changed=NVCC_CCBIN");
+    let asked = env::var("CUDA_COMPUTE_CAP").unwrap_or_else(|_| LOWEST_CAPABILITY.to_owned());
+    let mut nvcc = Command::new(&toolkit.nvcc);
+    nvcc.args(["--ptx", "-O3", "-std=c++17", "--generate-line-info", "-arch", &architecture(&asked)?]);
+    if let Some(compiler) = env::var_os("NVCC_CCBIN") {
+        nvcc.arg("-ccbin").arg(compiler);
+    }
+    nvcc.arg("-o").arg(out.join("kernels.ptx")).arg(&source);
+    let said = nvcc.output().map_err(|error| format!("{}: {error}", toolkit.nvcc.display()))?;
+    match said.status.success() {
+        true => Ok(()),
+        false => Err(format!(
+            "{} does not compile with {}\n{}{}",
+            source.display(),
+            toolkit.nvcc.display(),
+            String::from_utf8_lossy(&said.stdout),
+            String::from_utf8_lossy(&said.stderr)
+        )),
+    }
+}
+
+/// `compute_80` for "80", "8.0" and "sm_80"; `compute_90a` for "90a".
+fn architecture(asked: &str) -> Result<String, String> {
+    let plain: String = asked.trim().trim_start_matches("sm_").chars().filter(|&c| c != '.').collect();
+    let digits = plain.trim_end_matches(['a', 'f']);
+    match digits.parse::<u32>() {
+        Ok(50..=999) if plain.len() <= digits.len() + 1 => Ok(format!("compute_{plain}")),
+        _ => Err(format!("CUDA_COMPUTE_CAP={asked}: expected a compute capability such as 80, 90 or 90a")),
+    }
+}

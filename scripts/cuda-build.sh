@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Builds for NVIDIA GPUs, into a target folder of its own: target/cuda/grpo-2048. Needs no GPU, and where there is no
+# nvcc it fetches one. What it leaves is looked at: small enough to carry, and starting where there is no NVIDIA library.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+source scripts/cuda-env.sh
+
+binary=target/cuda/grpo-2048
+most_mib=60
+
+"${CARGO:-cargo}" build --release --workspace --locked --features cuda --target-dir target/cuda
+strip -o "$binary" target/cuda/release/grpo-2048
+
+size=$(($(stat -c %s "$binary") / 1048576))
+[ "$size" -lt "$most_mib" ] || { echo "error: $binary: found $size MiB, expected less than $most_mib" >&2; exit 1; }
+needed=$(readelf --dynamic "$binary" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
+nvidia=$(grep -E '^lib(cuda|cudart|cublas|cublasLt|curand|nvrtc|nvidia-ml)\.so' <<<"$needed" || true)
+[ -z "$nvidia" ] || { echo "error: $binary does not start without $(xargs <<<"$nvidia")" >&2; exit 1; }
+"$binary" --version >/dev/null
+echo "$binary: $size MiB, starts with $(xargs <<<"$needed")"

@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Packs what checks and measures the program on a machine with a GPU into target/gpu-check, and runs it here. The folder
+# can be carried: scripts/gpu-check/run.sh in it needs neither Rust nor a network.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+source scripts/cuda-env.sh
+
+folder=target/gpu-check
+scripts/cuda-build.sh
+tests=$("${CARGO:-cargo}" test --release --workspace --locked --features cuda --target-dir target/cuda --test gpu \
+    --no-run --message-format json | sed -n 's/.*"executable":"\([^"]*\/gpu-[0-9a-f]*\)".*/\1/p' | tail -n 1)
+[ -x "$tests" ] || { echo "error: cargo names no executable of tests/gpu.rs" >&2; exit 1; }
+
+rm -rf "$folder"
+mkdir -p "$folder/peers"
+cp target/cuda/grpo-2048 "$folder/"
+strip -o "$folder/gpu-tests" "$tests"
+cp benches/peers/*.py "$folder/peers/"
+cp scripts/gpu-check/run.sh scripts/gpu-check/rows.txt "$folder/"
+echo "$folder: $(du -sm "$folder" | cut -f 1) MB; copy it to a machine with a GPU and start run.sh there"
+"$folder/run.sh"

@@ -1,0 +1,75 @@
+//! What earlier batches found out: a program on its boards, under the same rules, does what it did before.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Mutex, PoisonError};
+
+use super::evaluation::Evaluation;
+use crate::seed::Seed;
+
+/// A source and the seeds of its games. The exact source: fuel, which may decide a score, sees even comments.
+pub(super) type Key = (String, Vec<Seed>);
+
+/// Evaluations that are kept; the oldest go first. At a few KiB each, some MiB.
+const MOST: usize = 512;
+
+/// Evaluations by program and boards, under one set of rules.
+#[derive(Default)]
+pub(super) struct Verdicts {
+    kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    evaluations: BTreeMap<Key, Evaluation>,
+    order: VecDeque<Key>,
+}
+
+impl Verdicts {
+    pub fn get(&self, key: &Key) -> Option<Evaluation> {
+        self.kept().evaluations.get(key).cloned()
+    }
+
+    pub fn insert(&self, key: Key, evaluation: &Evaluation) {
+        let mut kept = self.kept();
+        if kept.evaluations.insert(key.clone(), evaluation.clone()).is_none() {
+            kept.order.push_back(key);
+        }
+        if kept.order.len() > MOST
+            && let Some(oldest) = kept.order.pop_front()
+        {
+            kept.evaluations.remove(&oldest);
+        }
+    }
+
+    fn kept(&self) -> std::sync::MutexGuard<'_, Kept> {
+        // No lock is held while anything can panic: what is inside is whole.
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::program::Rejection;
+    use crate::seed::Purpose;
+
+    fn key(number: u64) -> Key {
+        (format!("def strategy(board): return {number}"), vec![Seed::root(1).child(Purpose::HeldOut, number)])
+    }
+
+    #[test]
+    fn the_oldest_is_forgotten_when_there_are_too_many() {
+        let verdicts = Verdicts::default();
+        let evaluation = Evaluation::rejected(Rejection::NoFunction);
+        for number in 0..=MOST as u64 {
+            verdicts.insert(key(number), &evaluation);
+            verdicts.insert(key(number), &evaluation);
+        }
+        assert!(verdicts.get(&key(0)).is_none());
+        assert!(verdicts.get(&key(1)).is_some());
+        assert!(verdicts.get(&key(MOST as u64)).is_some());
+        assert_eq!(verdicts.kept().evaluations.len(), MOST);
+        let (source, _) = key(1);
+        assert!(verdicts.get(&(source, key(2).1)).is_none(), "the same program on other boards");
+    }
+}

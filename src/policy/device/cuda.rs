@@ -1,0 +1,166 @@
+//! The driver and NVIDIA's libraries, asked.
+//!
+//! They are looked for when a function of theirs is first called (`build/loader.c`), so asking is safe on a machine that
+//! has none of them.
+
+use std::ffi::{CStr, c_char, c_int};
+use std::path::PathBuf;
+
+use candle_core::cuda::cudarc::cublas::sys::{cublasGetProperty, cublasStatus_t};
+use candle_core::cuda::cudarc::curand::sys::{curandGetProperty, curandStatus_t};
+use candle_core::cuda::cudarc::driver::result::{self, DriverError, device, mem_pool};
+use candle_core::cuda::cudarc::driver::sys::{self, CUdevice_attribute, CUmemPool_attribute, CUresult};
+use candle_core::cuda::cudarc::{cublas, curand};
+use candle_core::cuda::{CudaDevice, kernels};
+use candle_core::{Device, Error};
+
+use super::{CudaExamination, DeviceMemory, DriverFound, LibraryFound, Target, Unusable, Version};
+
+/// Number behind the library's `.so`, which NVIDIA has not moved with CUDA's.
+const CURAND: u32 = 10;
+
+/// Where one of NVIDIA's libraries was found, and why it was not.
+type Where = unsafe extern "C" fn() -> *const c_char;
+
+unsafe extern "C" {
+    fn lazy_cuda_found() -> *const c_char;
+    fn lazy_cuda_failure() -> *const c_char;
+    fn lazy_cublas_found() -> *const c_char;
+    fn lazy_cublas_failure() -> *const c_char;
+    fn lazy_curand_found() -> *const c_char;
+    fn lazy_curand_failure() -> *const c_char;
+}
+
+/// What can be told without opening a GPU.
+pub fn examine() -> CudaExamination {
+    let built_with = Version::of_cuda(sys::CUDA_VERSION);
+    CudaExamination {
+        built_with,
+        kernels: Target::of_ptx(kernels::FILL.ptx()),
+        driver: driver(),
+        libraries: vec![
+            library("cuBLAS", built_with.major, (lazy_cublas_found, lazy_cublas_failure), cublas_number),
+            library("cuRAND", CURAND, (lazy_curand_found, lazy_curand_failure), curand_number),
+        ],
+    }
+}
+
+/// Opens a GPU that was examined. One stream for all threads, in the order of their calls, so that no tensor needs events
+/// to guard it.
+#[allow(unsafe_code)]
+pub fn open(index: usize) -> Result<Device, Unusable> {
+    let broken = |error: Error| Unusable::Broken { reason: error.to_string() };
+    let device = Device::new_cuda_with_stream(index).map_err(broken)?;
+    let cuda = device.as_cuda_device().map_err(broken)?;
+    // SAFETY: no tensor exists yet, and all there will be live on the one stream of this device.
+    unsafe { cuda.disable_event_tracking() };
+    keep_freed_memory(cuda).map_err(|error| Unusable::Broken { reason: error.to_string() })?;
+    Ok(device)
+}
+
+/// Has the driver keep what tensors gave back for the tensors of the next step. Left alone it returns that to the system
+/// whenever the program waits for the GPU, and maps it anew afterwards.
+#[allow(unsafe_code)]
+fn keep_freed_memory(device: &CudaDevice) -> Result<(), DriverError> {
+    let gpu = device.cuda_stream().context().cu_device();
+    let mut threshold = u64::MAX;
+    // SAFETY: the GPU is open, its pool lives as long as the driver, and the attribute is a u64.
+    unsafe {
+        if device::get_attribute(gpu, CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED)? == 0 {
+            return Ok(());
+        }
+        let pool = device::get_default_mem_pool(gpu)?;
+        let attribute = CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
+        mem_pool::set_attribute(pool, attribute, (&raw mut threshold).cast())
+    }
+}
+
+/// What the driver says is free.
+pub fn memory(device: &CudaDevice) -> Result<DeviceMemory, Error> {
+    let (free, total) = device.cuda_stream().context().mem_get_info().map_err(Error::wrap)?;
+    Ok(DeviceMemory { free: free as u64, total: total as u64 })
+}
+
+fn driver() -> Result<DriverFound, String> {
+    located((lazy_cuda_found, lazy_cuda_failure))?;
+    let fails = |what: &str, error: DriverError| format!("{what}: {error}");
+    let mut number: c_int = 0;
+    #[allow(unsafe_code)]
+    // SAFETY: writes one number where it is told.
+    unsafe { sys::cuDriverGetVersion(&mut number) }.result().map_err(|error| fails("cuDriverGetVersion", error))?;
+    let cuda = Version::of_cuda(number.unsigned_abs());
+    match result::init() {
+        Ok(()) => {}
+        Err(DriverError(CUresult::CUDA_ERROR_NO_DEVICE)) => return Ok(DriverFound { cuda, gpus: Vec::new() }),
+        Err(error) => return Err(fails("cuInit", error)),
+    }
+    let count = device::get_count().map_err(|error| fails("cuDeviceGetCount", error))?;
+    let gpus = (0..count).map(|index| gpu(index).map_err(|error| fails("a GPU does not answer", error)));
+    Ok(DriverFound { cuda, gpus: gpus.collect::<Result<_, _>>()? })
+}
+
+fn gpu(index: c_int) -> Result<(String, Version), DriverError> {
+    let gpu = device::get(index)?;
+    let number = |attribute: CUdevice_attribute| {
+        #[allow(unsafe_code)]
+        // SAFETY: the driver has just given this GPU.
+        let number = unsafe { device::get_attribute(gpu, attribute) };
+        number.map(i32::unsigned_abs)
+    };
+    let major = number(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
+    let minor = number(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
+    Ok((device::get_name(gpu)?, Version { major, minor }))
+}
+
+fn library(
+    name: &'static str,
+    expected: u32,
+    whereabouts: (Where, Where),
+    number: fn(Part) -> Option<u32>,
+) -> LibraryFound {
+    let version = || Some(Version { major: number(Part::Major)?, minor: number(Part::Minor)? });
+    let found = located(whereabouts).and_then(|path| match version() {
+        Some(version) => Ok((path, version)),
+        None => Err(format!("{} names no version", path.display())),
+    });
+    LibraryFound { name, expected, found }
+}
+
+/// Which part of a version.
+#[derive(Clone, Copy)]
+enum Part {
+    Major,
+    Minor,
+}
+
+fn cublas_number(part: Part) -> Option<u32> {
+    use cublas::sys::libraryPropertyType_t::{MAJOR_VERSION, MINOR_VERSION};
+    let mut number: c_int = 0;
+    let part = if matches!(part, Part::Major) { MAJOR_VERSION } else { MINOR_VERSION };
+    #[allow(unsafe_code)]
+    // SAFETY: writes one number where it is told.
+    let status = unsafe { cublasGetProperty(part, &mut number) };
+    (status == cublasStatus_t::CUBLAS_STATUS_SUCCESS).then_some(number.unsigned_abs())
+}
+
+fn curand_number(part: Part) -> Option<u32> {
+    use curand::sys::libraryPropertyType_t::{MAJOR_VERSION, MINOR_VERSION};
+    let mut number: c_int = 0;
+    let part = if matches!(part, Part::Major) { MAJOR_VERSION } else { MINOR_VERSION };
+    #[allow(unsafe_code)]
+    // SAFETY: writes one number where it is told.
+    let status = unsafe { curandGetProperty(part, &mut number) };
+    (status == curandStatus_t::CURAND_STATUS_SUCCESS).then_some(number.unsigned_abs())
+}
+
+/// The file that a library was loaded from, or why none was.
+#[allow(unsafe_code)]
+fn located((found, failure): (Where, Where)) -> Result<PathBuf, String> {
+    // SAFETY: both give null or text that stays as it is from then on.
+    let text = |pointer: *const c_char| {
+        (!pointer.is_null()).then(|| unsafe { CStr::from_ptr(pointer) }.to_string_lossy().into_owned())
+    };
+    // SAFETY: functions without arguments that may be called by any thread.
+    let (found, failure) = unsafe { (text(found()), text(failure())) };
+    found.map(PathBuf::from).ok_or_else(|| failure.unwrap_or_default())
+}

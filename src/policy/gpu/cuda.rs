@@ -1,0 +1,225 @@
+//! The machine that is an NVIDIA GPU.
+
+use std::ffi::c_void;
+
+use candle_core::cuda_backend::CudaStorage;
+use candle_core::cuda_backend::cudarc::cublas::{result::gemm_ex, sys as blas};
+use candle_core::cuda_backend::cudarc::driver::{
+    CudaGraph, CudaSlice, DevicePtr, DeviceRepr, LaunchConfig, PinnedHostSlice, PushKernelArg, sys,
+};
+use candle_core::{CudaDevice, DType, Error, Result, Storage, Tensor, bail};
+use half::{bf16, f16};
+
+use super::kernels::Params;
+use super::machine::{Machine, Memory, Product};
+
+/// Compiled by `build.rs`.
+const KERNELS: &str = include_str!(concat!(env!("OUT_DIR"), "/kernels.ptx"));
+/// Their name among the modules that the device has loaded.
+const MODULE: &str = "grpo_2048_decoding";
+/// Room for the library of products to work in: it may not take memory of its own while a graph is recorded. The size
+/// that NVIDIA advises for Hopper.
+const WORKSPACE_BYTES: usize = 32 << 20;
+
+/// A device that candle has opened, and its stream.
+pub(super) struct Cuda {
+    device: CudaDevice,
+    /// Kept for as long as the library of products may work in it.
+    workspace: Option<CudaSlice<u8>>,
+}
+
+/// Memory of the device: its own, or a tensor's.
+pub(super) struct DeviceMemory {
+    address: u64,
+    _owner: Owner,
+}
+
+enum Owner {
+    Slice { _slice: CudaSlice<u8> },
+    Tensor { _tensor: Tensor },
+}
+
+impl Memory for DeviceMemory {
+    fn address(&self) -> u64 {
+        self.address
+    }
+}
+
+/// Parameters, handed to the driver as they are.
+#[derive(Clone, Copy)]
+struct ByValue<P: Params>(P);
+
+// Safety: `Params` are plain numbers as C lays them out.
+unsafe impl<P: Params> DeviceRepr for ByValue<P> {}
+
+impl Cuda {
+    /// For kernels alone.
+    pub fn new(device: &CudaDevice) -> Self {
+        Cuda { device: device.clone(), workspace: None }
+    }
+
+    /// For kernels and products that may be recorded.
+    pub fn with_products(device: &CudaDevice) -> Result<Self> {
+        let workspace = device.alloc_zeros::<u8>(WORKSPACE_BYTES)?;
+        let library = device.cublas_handle();
+        let address = workspace.device_ptr(&device.cuda_stream()).0;
+        // Safety: the workspace lives as long as `self`, and is taken back from the library when `self` is dropped.
+        unsafe { blas::cublasSetWorkspace_v2(*library.handle(), address as *mut c_void, WORKSPACE_BYTES) }
+            .result()
+            .map_err(Error::wrap)?;
+        Ok(Cuda { device: device.clone(), workspace: Some(workspace) })
+    }
+
+    fn owned(&self, slice: CudaSlice<u8>) -> DeviceMemory {
+        let address = slice.device_ptr(&self.device.cuda_stream()).0;
+        DeviceMemory { address, _owner: Owner::Slice { _slice: slice } }
+    }
+}
+
+impl Drop for Cuda {
+    fn drop(&mut self) {
+        if self.workspace.is_none() {
+            return;
+        }
+        let library = self.device.cublas_handle();
+        // Setting the stream gives the library its own workspace back. Safety: it is the stream that it has.
+        // An error has no consequence here: the next batch sets a workspace of its own.
+        let _ = unsafe { blas::cublasSetStream_v2(*library.handle(), self.device.cuda_stream().cu_stream().cast()) };
+    }
+}
+
+fn data_type(dtype: DType) -> Result<blas::cudaDataType> {
+    Ok(match dtype {
+        DType::F32 => blas::cudaDataType_t::CUDA_R_32F,
+        DType::BF16 => blas::cudaDataType_t::CUDA_R_16BF,
+        DType::F16 => blas::cudaDataType_t::CUDA_R_16F,
+        other => bail!("product on a GPU: found numbers of type {other:?}, expected f32, bf16 or f16"),
+    })
+}
+
+impl Machine for Cuda {
+    type Memory = DeviceMemory;
+    type Pending = PinnedHostSlice<u8>;
+    type Recording = CudaGraph;
+
+    fn zeros(&self, bytes: usize) -> Result<DeviceMemory> {
+        Ok(self.owned(self.device.alloc_zeros::<u8>(bytes.max(1))?))
+    }
+
+    fn adopt(&self, tensor: &Tensor) -> Result<DeviceMemory> {
+        let (storage, layout) = tensor.storage_and_layout();
+        let Storage::Cuda(storage) = &*storage else { bail!("expected a tensor on the GPU") };
+        if !layout.is_contiguous() {
+            bail!("expected a contiguous tensor");
+        }
+        let offset = (layout.start_offset() * tensor.dtype().size_in_bytes()) as u64;
+        let address = base(storage, tensor.dtype(), &self.device)? + offset;
+        Ok(DeviceMemory { address, _owner: Owner::Tensor { _tensor: tensor.clone() } })
+    }
+
+    fn write(&self, to: &DeviceMemory, bytes: &[u8]) -> Result<()> {
+        let stream = self.device.cuda_stream();
+        // Safety: callers write no more than they asked for; copies from pageable memory have left it on return.
+        unsafe {
+            candle_core::cuda_backend::cudarc::driver::result::memcpy_htod_async(to.address, bytes, stream.cu_stream())
+        }
+        .map_err(Error::wrap)
+    }
+
+    fn copy(&self, to: &DeviceMemory, from: &DeviceMemory, bytes: usize) -> Result<()> {
+        let stream = self.device.cuda_stream();
+        // Safety: callers copy no more than both hold.
+        unsafe {
+            candle_core::cuda_backend::cudarc::driver::result::memcpy_dtod_async(
+                to.address,
+                from.address,
+                bytes,
+                stream.cu_stream(),
+            )
+        }
+        .map_err(Error::wrap)
+    }
+
+    fn read(&self, from: &DeviceMemory, bytes: usize) -> Result<PinnedHostSlice<u8>> {
+        let stream = self.device.cuda_stream();
+        let Owner::Slice { _slice: slice } = &from._owner else { bail!("expected memory of the machine's own") };
+        // Safety: all of it is written before it is read.
+        let mut host = unsafe { stream.context().alloc_pinned::<u8>(bytes) }.map_err(Error::wrap)?;
+        stream.memcpy_dtoh(&slice.slice(..bytes), &mut host).map_err(Error::wrap)?;
+        Ok(host)
+    }
+
+    fn wait(&self, pending: PinnedHostSlice<u8>) -> Result<Vec<u8>> {
+        Ok(pending.as_slice().map_err(Error::wrap)?.to_vec())
+    }
+
+    unsafe fn launch<P: Params>(&self, kernel: &str, grid: [usize; 3], threads: usize, params: &P) -> Result<()> {
+        let function = self.device.get_or_load_custom_func(kernel, MODULE, KERNELS)?;
+        let [x, y, z] = grid.map(|blocks| blocks as u32);
+        let config = LaunchConfig { grid_dim: (x, y, z), block_dim: (threads as u32, 1, 1), shared_mem_bytes: 0 };
+        let params = ByValue(*params);
+        let mut builder = function.builder();
+        builder.arg(&params);
+        // Safety: as the caller promises; the kernel takes this one structure.
+        unsafe { builder.launch(config) }.map_err(Error::wrap)?;
+        Ok(())
+    }
+
+    unsafe fn product(&self, product: &Product) -> Result<()> {
+        let Product { rows, inputs, outputs, .. } = *product;
+        let (of_inputs, of_output) = (data_type(product.dtype)?, data_type(product.out_dtype)?);
+        let (one, zero) = (1.0_f32, 0.0_f32);
+        // The library counts columns first: to it all three are transposed, and out^T = weight^T x^T.
+        // Safety: as the caller promises; the factors are read before the call returns.
+        unsafe {
+            gemm_ex(
+                *self.device.cublas_handle().handle(),
+                blas::cublasOperation_t::CUBLAS_OP_N,
+                blas::cublasOperation_t::CUBLAS_OP_N,
+                outputs as i32,
+                rows as i32,
+                inputs as i32,
+                std::ptr::from_ref(&one).cast(),
+                product.weight as *const c_void,
+                of_inputs,
+                outputs as i32,
+                product.x as *const c_void,
+                of_inputs,
+                inputs as i32,
+                std::ptr::from_ref(&zero).cast(),
+                product.out as *mut c_void,
+                of_output,
+                outputs as i32,
+                blas::cublasComputeType_t::CUBLAS_COMPUTE_32F,
+                blas::cublasGemmAlgo_t::CUBLAS_GEMM_DEFAULT,
+            )
+        }
+        .map_err(Error::wrap)
+    }
+
+    fn record(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<CudaGraph>> {
+        let stream = self.device.cuda_stream();
+        let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+        stream.begin_capture(mode).map_err(Error::wrap)?;
+        let done = work();
+        // Recording must end whatever happened to the work.
+        let graph = stream.end_capture(sys::CUgraphInstantiate_flags(0)).map_err(Error::wrap);
+        done?;
+        graph
+    }
+
+    unsafe fn replay(&self, recording: &CudaGraph) -> Result<()> {
+        recording.launch().map_err(Error::wrap)
+    }
+}
+
+/// Where the numbers of a storage begin.
+fn base(storage: &CudaStorage, dtype: DType, device: &CudaDevice) -> Result<u64> {
+    let stream = device.cuda_stream();
+    Ok(match dtype {
+        DType::F32 => storage.as_cuda_slice::<f32>()?.device_ptr(&stream).0,
+        DType::BF16 => storage.as_cuda_slice::<bf16>()?.device_ptr(&stream).0,
+        DType::F16 => storage.as_cuda_slice::<f16>()?.device_ptr(&stream).0,
+        other => bail!("found numbers of type {other:?}, expected f32, bf16 or f16"),
+    })
+}

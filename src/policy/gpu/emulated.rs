@@ -1,0 +1,186 @@
+//! A machine that is this processor: `kernels.cu`, compiled by the C++ compiler, over ordinary memory.
+
+use std::ffi::{CString, c_char, c_int, c_uint, c_void};
+use std::path::Path;
+use std::process::Command;
+use std::sync::{Mutex, OnceLock};
+
+use candle_core::{DType, Result, Tensor, bail};
+use half::{bf16, f16};
+use libloading::Library;
+
+use super::kernels::Params;
+use super::machine::{Machine, Memory, Product};
+
+/// One kernel at a time: a block's shared memory is static.
+static KERNELS: OnceLock<Option<Mutex<Library>>> = OnceLock::new();
+
+type Run = unsafe extern "C" fn(*const c_char, *const [c_uint; 3], c_uint, *const c_void) -> c_int;
+
+/// See the module.
+pub(super) struct Emulated {
+    kernels: &'static Mutex<Library>,
+}
+
+/// Memory on a multiple of 16 bytes, as vector loads want it.
+pub(super) struct HostMemory {
+    words: Vec<u128>,
+}
+
+impl HostMemory {
+    fn new(bytes: usize) -> Self {
+        HostMemory { words: vec![0; bytes.div_ceil(16)] }
+    }
+
+    fn write(&self, bytes: &[u8]) {
+        assert!(bytes.len() <= 16 * self.words.len(), "write out of bounds");
+        // Safety: in bounds; nothing else runs while a test writes.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.address() as *mut u8, bytes.len()) }
+    }
+
+    fn read(&self, bytes: usize) -> Vec<u8> {
+        assert!(bytes <= 16 * self.words.len(), "read out of bounds");
+        // Safety: in bounds.
+        unsafe { std::slice::from_raw_parts(self.address() as *const u8, bytes) }.to_vec()
+    }
+}
+
+impl Memory for HostMemory {
+    fn address(&self) -> u64 {
+        self.words.as_ptr() as u64
+    }
+}
+
+impl Emulated {
+    /// None where there is no C++ compiler, with a line that says so.
+    pub fn open() -> Option<Self> {
+        let kernels = KERNELS.get_or_init(|| compile().map(Mutex::new)).as_ref();
+        if kernels.is_none() {
+            eprintln!("not run: the kernels need a C++ compiler (c++ with -std=c++20)");
+        }
+        kernels.map(|kernels| Emulated { kernels })
+    }
+}
+
+fn compile() -> Option<Library> {
+    Command::new("c++").arg("--version").output().ok()?;
+    let dir = tempfile::tempdir().unwrap();
+    let (library, source) =
+        (dir.path().join("kernels.so"), Path::new(env!("CARGO_MANIFEST_DIR")).join("src/policy/gpu"));
+    let built = Command::new("c++")
+        .args(["-std=c++20", "-O2", "-fno-strict-aliasing", "-shared", "-fPIC", "-fvisibility=hidden"])
+        .args(["-DON_PROCESSOR", "-Wno-unknown-pragmas", "-o"])
+        .arg(&library)
+        .arg(source.join("emulation.cpp"))
+        .output()
+        .unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    // Safety: the library has no initialisers but of plain tables. It stays mapped when its file goes.
+    Some(unsafe { Library::new(&library) }.unwrap())
+}
+
+impl Machine for Emulated {
+    type Memory = HostMemory;
+    type Pending = Vec<u8>;
+    /// Nothing is recorded: work that is asked for twice runs twice, as the first time.
+    type Recording = ();
+
+    fn zeros(&self, bytes: usize) -> Result<HostMemory> {
+        Ok(HostMemory::new(bytes))
+    }
+
+    fn adopt(&self, tensor: &Tensor) -> Result<HostMemory> {
+        let flat = tensor.flatten_all()?;
+        let bytes: Vec<u8> = match tensor.dtype() {
+            DType::F32 => flat.to_vec1::<f32>()?.iter().flat_map(|x| x.to_le_bytes()).collect(),
+            DType::BF16 => flat.to_vec1::<bf16>()?.iter().flat_map(|x| x.to_le_bytes()).collect(),
+            DType::F16 => flat.to_vec1::<f16>()?.iter().flat_map(|x| x.to_le_bytes()).collect(),
+            other => bail!("{other:?}"),
+        };
+        let memory = HostMemory::new(bytes.len());
+        memory.write(&bytes);
+        Ok(memory)
+    }
+
+    fn write(&self, to: &HostMemory, bytes: &[u8]) -> Result<()> {
+        to.write(bytes);
+        Ok(())
+    }
+
+    fn copy(&self, to: &HostMemory, from: &HostMemory, bytes: usize) -> Result<()> {
+        to.write(&from.read(bytes));
+        Ok(())
+    }
+
+    fn read(&self, from: &HostMemory, bytes: usize) -> Result<Vec<u8>> {
+        Ok(from.read(bytes))
+    }
+
+    fn wait(&self, pending: Vec<u8>) -> Result<Vec<u8>> {
+        Ok(pending)
+    }
+
+    unsafe fn launch<P: Params>(&self, kernel: &str, grid: [usize; 3], threads: usize, params: &P) -> Result<()> {
+        let library = self.kernels.lock().unwrap();
+        let name = CString::new(kernel).unwrap();
+        // Safety: `run` has this signature in `emulation.cpp`.
+        let run = unsafe { library.get::<Run>(b"run\0") }.unwrap();
+        let grid = grid.map(|blocks| blocks as c_uint);
+        // Safety: as the caller promises.
+        let found = unsafe { run(name.as_ptr(), &grid, threads as c_uint, std::ptr::from_ref(params).cast()) };
+        assert_eq!(found, 0, "no kernel {kernel}");
+        Ok(())
+    }
+
+    unsafe fn product(&self, product: &Product) -> Result<()> {
+        let Product { rows, inputs, outputs, dtype, .. } = *product;
+        // Safety: as the caller promises.
+        let (x, weight) =
+            unsafe { (numbers(product.x, rows * inputs, dtype), numbers(product.weight, inputs * outputs, dtype)) };
+        for row in 0..rows {
+            let mut sums = vec![0.0_f32; outputs];
+            for (x, weights) in x[row * inputs..][..inputs].iter().zip(weight.chunks(outputs)) {
+                for (sum, weight) in sums.iter_mut().zip(weights) {
+                    *sum += x * weight;
+                }
+            }
+            for (column, sum) in sums.into_iter().enumerate() {
+                // Safety: as the caller promises.
+                unsafe { put(product.out, row * outputs + column, sum, product.out_dtype) };
+            }
+        }
+        Ok(())
+    }
+
+    fn record(&self, _: &mut dyn FnMut() -> Result<()>) -> Result<Option<()>> {
+        Ok(None)
+    }
+
+    unsafe fn replay(&self, (): &()) -> Result<()> {
+        unreachable!("nothing was recorded")
+    }
+}
+
+unsafe fn numbers(address: u64, count: usize, dtype: DType) -> Vec<f32> {
+    // Safety: as the caller promises.
+    unsafe {
+        match dtype {
+            DType::F32 => std::slice::from_raw_parts(address as *const f32, count).to_vec(),
+            DType::BF16 => {
+                std::slice::from_raw_parts(address as *const bf16, count).iter().map(|x| x.to_f32()).collect()
+            }
+            _ => std::slice::from_raw_parts(address as *const f16, count).iter().map(|x| x.to_f32()).collect(),
+        }
+    }
+}
+
+unsafe fn put(address: u64, index: usize, value: f32, dtype: DType) {
+    // Safety: as the caller promises.
+    unsafe {
+        match dtype {
+            DType::F32 => *(address as *mut f32).add(index) = value,
+            DType::BF16 => *(address as *mut bf16).add(index) = bf16::from_f32(value),
+            _ => *(address as *mut f16).add(index) = f16::from_f32(value),
+        }
+    }
+}

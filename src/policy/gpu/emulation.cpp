@@ -1,0 +1,29 @@
+// The kernels as a library for the processor: `run` launches one by its name. Built by the tests.
+//
+// c++ -std=c++20 -O2 -fno-strict-aliasing -shared -fPIC -fvisibility=hidden -DON_PROCESSOR emulation.cpp
+//
+// Hidden, because the C library has functions of the same names as some kernels.
+
+#include "kernels.cu"
+
+#include <map>
+#include <string>
+
+#define ENTRY(name, Params) {#name, [](const void* p) { name(*static_cast<const Params*>(p)); }}
+#define ENTRIES(name, Params) ENTRY(name##_f32, Params), ENTRY(name##_bf16, Params), ENTRY(name##_f16, Params)
+
+static const std::map<std::string, void (*)(const void*)> kernels = {
+    ENTRIES(embed, Embed),          ENTRIES(add_norm, AddNorm),     ENTRIES(rotate, Rotate),
+    ENTRIES(attend, Attend),        ENTRIES(combine, Attend),       ENTRIES(silu_mul, SiluMul),
+    ENTRIES(fill_cache, FillCache), ENTRIES(move_rows, MoveRows),   ENTRY(sample, Sample),
+    ENTRY(advance, Advance),
+    ENTRY(square_sums, SquareSums), ENTRY(adamw, AdamW),
+};
+
+// 0, or 1 for a kernel that does not exist.
+extern "C" __attribute__((visibility("default"))) int run(const char* name, const unsigned grid[3], unsigned threads, const void* params) {
+    const auto found = kernels.find(name);
+    if (found == kernels.end()) return 1;
+    launch(grid, threads, [&] { found->second(params); });
+    return 0;
+}

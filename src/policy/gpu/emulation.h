@@ -1,0 +1,187 @@
+// What `kernels.cu` needs to run on the processor, one block after another: slow, and close enough to a GPU to show a
+// wrong index, a missing barrier or a wrong sum.
+
+#pragma once
+#include <setjmp.h>
+#include <ucontext.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#define __global__
+#define __device__ static
+#define __forceinline__ inline
+#define __shared__ static
+
+struct Index {
+    unsigned x = 0, y = 0, z = 0;
+};
+struct alignas(16) uint4 {
+    unsigned x, y, z, w;
+};
+static Index threadIdx, blockIdx, blockDim, gridDim;
+
+struct __nv_bfloat16 {
+    uint16_t bits;
+};
+struct __half {
+    _Float16 value;
+};
+static inline float __bfloat162float(__nv_bfloat16 x) { return std::bit_cast<float>((uint32_t)x.bits << 16); }
+static inline __nv_bfloat16 __float2bfloat16(float x) {
+    const uint32_t bits = std::bit_cast<uint32_t>(x);
+    if (std::isnan(x)) return {0x7fff};
+    return {(uint16_t)((bits + 0x7fff + ((bits >> 16) & 1)) >> 16)};  // to nearest, ties to even
+}
+static inline float __half2float(__half x) { return (float)x.value; }
+static inline __half __float2half(float x) { return {(_Float16)x}; }
+
+static inline unsigned min(unsigned a, unsigned b) { return a < b ? a : b; }
+static inline unsigned max(unsigned a, unsigned b) { return a > b ? a : b; }
+static inline int __clz(unsigned x) { return std::countl_zero(x); }
+static inline int __ffs(unsigned x) { return x ? std::countr_zero(x) + 1 : 0; }
+using std::isfinite;
+
+// Threads of a block are fibers of one thread of the machine: each runs until it waits for others.
+struct Fiber {
+    ucontext_t begin;
+    jmp_buf resume;
+    bool started = false, over = false;
+};
+
+struct Barrier {
+    unsigned expected, arrived = 0, generation = 0;
+
+    void open() {
+        arrived = 0;
+        generation++;
+    }
+};
+
+struct Block {
+    std::vector<Fiber> fibers;
+    Barrier all;
+    std::vector<Barrier> warps;
+    std::vector<double> lanes;
+    ucontext_t caller;
+    unsigned current = 0, running;
+    std::function<void()> kernel;
+
+    explicit Block(unsigned threads) : fibers(threads), all{threads}, lanes(threads), running(threads) {
+        for (unsigned done = 0; done < threads; done += 32)
+            warps.push_back({threads - done < 32 ? threads - done : 32});
+    }
+};
+static Block* block;
+
+static inline void fiber_begin();
+
+// Goes on with the fiber behind the one that calls, or back to the caller when all are over.
+static inline void next_fiber() {
+    if (block->running == 0) setcontext(&block->caller);
+    do {
+        block->current = (block->current + 1) % block->fibers.size();
+    } while (block->fibers[block->current].over);
+    Fiber& fiber = block->fibers[block->current];
+    threadIdx = {block->current, 0, 0};
+    if (fiber.started) _longjmp(fiber.resume, 1);
+    fiber.started = true;
+    setcontext(&fiber.begin);
+}
+
+static inline void wait_at(Barrier& barrier) {
+    const unsigned generation = barrier.generation;
+    if (++barrier.arrived == barrier.expected) {
+        barrier.open();
+        return;
+    }
+    while (barrier.generation == generation)
+        if (_setjmp(block->fibers[block->current].resume) == 0) next_fiber();
+}
+
+// A thread that has left a kernel is waited for by nobody, as on a GPU.
+static inline void leave(Barrier& barrier) {
+    barrier.expected--;
+    if (barrier.expected > 0 && barrier.arrived == barrier.expected) barrier.open();
+}
+
+static inline void fiber_begin() {
+    block->kernel();
+    const unsigned thread = block->current;
+    leave(block->warps[thread / 32]);
+    leave(block->all);
+    block->fibers[thread].over = true;
+    block->running--;
+    next_fiber();
+}
+
+static inline void __syncthreads() { wait_at(block->all); }
+
+// Every lane of the warp gives a number and reads another's. A double holds every float and every u32.
+static inline double exchange(double x, unsigned lane) {
+    const unsigned warp = threadIdx.x / 32;
+    block->lanes[threadIdx.x] = x;
+    wait_at(block->warps[warp]);
+    const unsigned from = warp * 32 + lane;
+    const double other = block->lanes[from < block->lanes.size() ? from : threadIdx.x];
+    wait_at(block->warps[warp]);
+    return other;
+}
+template <typename T> static inline T __shfl_xor_sync(unsigned, T x, int mask) {
+    return (T)exchange(x, (threadIdx.x % 32) ^ mask);
+}
+template <typename T> static inline T __shfl_up_sync(unsigned, T x, int offset) {
+    const int lane = threadIdx.x % 32;
+    return (T)exchange(x, lane >= offset ? lane - offset : lane);
+}
+template <typename T> static inline T __shfl_sync(unsigned, T x, int lane) { return (T)exchange(x, lane); }
+static inline unsigned __ballot_sync(unsigned, bool mine) {
+    const unsigned warp = threadIdx.x / 32;
+    unsigned votes = 0;
+    block->lanes[threadIdx.x] = mine;
+    wait_at(block->warps[warp]);
+    for (unsigned lane = 0; lane < 32 && warp * 32 + lane < block->lanes.size(); lane++)
+        votes |= (unsigned)(block->lanes[warp * 32 + lane] != 0) << lane;
+    wait_at(block->warps[warp]);
+    return votes;
+}
+
+#define STACK_BYTES 65536
+
+static inline void run_block(unsigned threads, const std::function<void()>& kernel) {
+    static std::vector<std::unique_ptr<char[]>> stacks;
+    while (stacks.size() < threads) stacks.push_back(std::make_unique<char[]>(STACK_BYTES));
+    Block now(threads);
+    now.kernel = kernel;
+    block = &now;
+    for (unsigned thread = 0; thread < threads; thread++) {
+        ucontext_t& begin = now.fibers[thread].begin;
+        getcontext(&begin);
+        begin.uc_stack.ss_sp = stacks[thread].get();
+        begin.uc_stack.ss_size = STACK_BYTES;
+        begin.uc_link = nullptr;
+        makecontext(&begin, fiber_begin, 0);
+    }
+    volatile bool done = false;
+    getcontext(&now.caller);
+    if (done) return;
+    done = true;
+    now.current = threads - 1;
+    next_fiber();
+}
+
+// Runs one kernel.
+template <typename Kernel> static void launch(const unsigned grid[3], unsigned threads, Kernel kernel) {
+    gridDim = {grid[0], grid[1], grid[2]};
+    blockDim = {threads, 1, 1};
+    for (unsigned z = 0; z < grid[2]; z++)
+        for (unsigned y = 0; y < grid[1]; y++)
+            for (unsigned x = 0; x < grid[0]; x++) {
+                blockIdx = {x, y, z};
+                run_block(threads, kernel);
+            }
+}

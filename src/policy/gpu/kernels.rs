@@ -1,0 +1,90 @@
+//! Parameters of `kernels.cu`, field by field as there, and how each kernel is launched.
+
+use candle_core::{DType, Result, bail};
+
+/// What a kernel takes: plain numbers, laid out as C does, without padding of the compiler's own.
+///
+/// # Safety
+///
+/// `#[repr(C)]`, no padding, no pointers that Rust owns.
+pub(super) unsafe trait Params: Copy {}
+
+macro_rules! params {
+    ($($(#[$doc:meta])* $name:ident { $($field:ident: $type:ty),* $(,)? })*) => {$(
+        $(#[$doc])*
+        #[repr(C)]
+        #[derive(Debug, Clone, Copy)]
+        pub(super) struct $name { $(pub $field: $type),* }
+
+        // Safety: the fields are integers and floats; the assertion refuses padding between them.
+        unsafe impl Params for $name {}
+        const _: () = assert!(size_of::<$name>() == 0 $(+ size_of::<$type>())*);
+    )*};
+}
+
+params! {
+    /// Rows of the embedding.
+    Embed { hidden: u64, embedding: u64, ids: u64, width: u32, padding: u32 }
+    /// Residual sum and norm.
+    AddNorm { normed: u64, hidden: u64, delta: u64, weight: u64, width: u32, epsilon: f32 }
+    /// Queries, keys and values, turned and put into the cache.
+    Rotate {
+        query: u64, keys: u64, values: u64, qkv: u64, bias: u64, query_norm: u64, key_norm: u64, angles: u64,
+        first: u64, slot: u64, queries: u32, key_heads: u32, head: u32, capacity: u32, epsilon: f32, padding: u32,
+    }
+    /// Attention over the cache, in splits.
+    Attend {
+        mixed: u64, partial: u64, query: u64, keys: u64, values: u64, first: u64, slot: u64,
+        queries: u32, key_heads: u32, head: u32, capacity: u32, split: u32, scale: f32,
+    }
+    /// The gate of the feed-forward layer.
+    SiluMul { inner: u64, gate_up: u64, width: u32, padding: u32 }
+    /// One token a row.
+    Sample {
+        ids: u64, tokens: u64, logps: u64, logits: u64, uniforms: u64, step: u64,
+        vocabulary: u32, chunk: u32, inverse_temperature: f32, padding: u32,
+    }
+    /// One slot further.
+    Advance { slot: u64, step: u64 }
+    /// Prompts copied to the rows of their groups.
+    FillCache {
+        to: u64, from: u64, of: u64, key_heads: u32, capacity: u32, from_capacity: u32, head: u32, slots: u32,
+        padding: u32,
+    }
+    /// Neighbouring numbers of one variable.
+    Piece { value: u64, gradient: u64, mean: u64, square: u64, count: u32, keep: f32 }
+    /// Sums of squared gradients.
+    SquareSums { sums: u64, pieces: u64 }
+    /// One step of the optimiser.
+    AdamW { pieces: u64, scale: f32, beta1: f32, beta2: f32, rate: f32, inverse_root: f32, epsilon: f32 }
+    /// Rows copied over rows that nobody needs.
+    MoveRows { cache: u64, from: u64, to: u64, key_heads: u32, capacity: u32, head: u32, slots: u32 }
+}
+
+/// Threads of a block where a kernel does not say otherwise.
+pub(super) const THREADS: usize = 256;
+/// Threads of `attend` and `combine`.
+pub(super) const ATTEND_THREADS: usize = 128;
+/// Threads of `rotate`: a pair of dimensions each.
+pub(super) const ROTATE_THREADS: usize = 128;
+/// Query heads that one block of `attend` serves.
+pub(super) const GROUP: usize = 8;
+/// Widest head.
+pub(super) const LARGEST_HEAD: usize = 256;
+/// Heads are read in pieces of this width.
+pub(super) const HEAD_STEP: usize = 8;
+/// Largest vocabulary.
+pub(super) const LARGEST_VOCABULARY: usize = 512 * 1024;
+/// A token that could not be drawn.
+pub(super) const NOT_FINITE: u32 = u32::MAX;
+
+/// The kernel of this name for numbers of this type.
+pub(super) fn name(kernel: &str, dtype: DType) -> Result<String> {
+    let suffix = match dtype {
+        DType::F32 => "f32",
+        DType::BF16 => "bf16",
+        DType::F16 => "f16",
+        other => bail!("decoding on a GPU: found numbers of type {other:?}, expected f32, bf16 or f16"),
+    };
+    Ok(format!("{kernel}_{suffix}"))
+}

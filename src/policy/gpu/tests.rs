@@ -1,0 +1,259 @@
+//! The GPU's steps and kernels, on this processor, against the decoder that candle's operations and the CPU's kernels
+//! make up. Without a C++ compiler they say so and check nothing.
+
+use candle_core::{D, DType, Device, Tensor};
+use rand::Rng;
+
+use super::emulated::Emulated;
+use super::machine::Machine;
+use super::optimizer::{Slots, square_sums, step};
+use super::{AdamWRates, CHUNK, DeviceBatch, Drawing, Drawn};
+use crate::policy::{Decoder, DecoderConfig, Precision, weights};
+use crate::seed::{Purpose, Seed};
+
+const PROMPTS: [&[u32]; 2] = [&[2, 3, 4], &[5, 6, 7, 8, 9, 10]];
+const VOCABULARY: usize = 40;
+
+fn config() -> DecoderConfig {
+    DecoderConfig {
+        vocab_size: VOCABULARY,
+        hidden_size: 24,
+        num_hidden_layers: 2,
+        num_attention_heads: 4,
+        num_key_value_heads: 2,
+        head_dim: 16,
+        intermediate_size: 40,
+        rope_theta: 10_000.0,
+        rope_scaling: None,
+        rms_norm_eps: 1e-5,
+        tie_word_embeddings: true,
+        qkv_bias: false,
+        qk_norm: false,
+        max_position_embeddings: 1024,
+    }
+}
+
+/// A decoder with weights large enough that tokens differ in likelihood, biases and norms included.
+fn decoder(config: DecoderConfig) -> Decoder {
+    let mut rng = Seed::root(8).child(Purpose::Sample, 1).rng();
+    let mut weights = weights::initial(&config, Seed::root(7), &Device::Cpu).unwrap();
+    for tensor in weights.values_mut() {
+        let noise: Vec<f32> = (0..tensor.elem_count()).map(|_| rng.random::<f32>() - 0.5).collect();
+        let noise = Tensor::from_vec(noise, tensor.shape(), &Device::Cpu).unwrap();
+        *tensor = (&*tensor + (noise * 0.4).unwrap()).unwrap();
+    }
+    Decoder::new(config, &weights, None, Precision::F32).unwrap()
+}
+
+/// Numbers in 0..1 for `count` tokens of each row.
+fn uniforms(stream: u64, rows: usize, count: usize) -> Vec<f64> {
+    let mut rng = Seed::root(9).child(Purpose::Sample, stream).rng();
+    (0..rows * count).map(|_| rng.random()).collect()
+}
+
+fn draw(batch: &mut DeviceBatch, count: usize, uniforms: &[f64]) -> Drawn {
+    batch.enqueue(count, uniforms).unwrap();
+    batch.collect().unwrap().unwrap()
+}
+
+/// Distributions of the next token, one for each row.
+fn distributions(logits: &Tensor, temperature: f64) -> Vec<Vec<f32>> {
+    let logits = (logits / temperature).unwrap();
+    candle_nn::ops::log_softmax(&logits, D::Minus1).unwrap().to_vec2().unwrap()
+}
+
+/// Asserts that every token drawn is the one that its number falls on, and its log-probability, where the CPU's
+/// decoder is fed the same tokens.
+fn assert_drawn_from(decoder: &Decoder, drawing: Drawing, chunks: &[(Drawn, Vec<f64>)], tolerance: f32) {
+    let mut cache = decoder.new_cache(PROMPTS.len(), PROMPTS[1].len() + drawing.longest).unwrap();
+    let logits = decoder.prefill(&PROMPTS, &mut cache).unwrap();
+    cache.expand(drawing.copies).unwrap();
+    let rows = PROMPTS.len() * drawing.copies;
+    let of: Vec<u32> = (0..rows).map(|row| (row / drawing.copies) as u32).collect();
+    let mut logits = logits.index_select(&Tensor::new(of, &Device::Cpu).unwrap(), 0).unwrap();
+    for (drawn, uniforms) in chunks {
+        let count = drawn.tokens[0].len();
+        for place in 0..count {
+            let expected = distributions(&logits, drawing.temperature);
+            let tokens: Vec<u32> = drawn.tokens.iter().map(|row| row[place].unwrap()).collect();
+            for (row, (token, logps)) in tokens.iter().zip(&expected).enumerate() {
+                let found = drawn.logprobs[row][place];
+                assert!((found - logps[*token as usize]).abs() < tolerance, "{found} {}", logps[*token as usize]);
+                let below: f64 = logps[..*token as usize].iter().map(|logp| f64::from(*logp).exp()).sum();
+                let above = below + f64::from(logps[*token as usize]).exp();
+                let uniform = uniforms[row * count + place];
+                let slack = f64::from(tolerance);
+                assert!(below - slack <= uniform && uniform < above + slack, "{uniform} not in {below}..{above}");
+            }
+            logits = decoder.step(&Tensor::new(tokens, &Device::Cpu).unwrap(), &mut cache).unwrap();
+        }
+    }
+}
+
+fn assert_decodes_like_the_cpu(config: DecoderConfig, longest: usize, temperature: f64) {
+    let (decoder, drawing) = (decoder(config), Drawing { copies: 3, longest, temperature });
+    let Some(mut batch) = decoder.emulated_batch(&PROMPTS, drawing) else { return };
+    let mut chunks = Vec::new();
+    for first in (0..longest).step_by(CHUNK) {
+        let count = CHUNK.min(longest - first);
+        let uniforms = uniforms(first as u64, batch.rows(), count);
+        chunks.push((draw(&mut batch, count, &uniforms), uniforms));
+    }
+    assert_drawn_from(&decoder, drawing, &chunks, 2e-4);
+}
+
+#[test]
+fn every_family_decodes_as_on_the_cpu() {
+    assert_decodes_like_the_cpu(config(), 2 * CHUNK + 3, 1.0);
+    assert_decodes_like_the_cpu(DecoderConfig { qkv_bias: true, ..config() }, CHUNK, 0.7);
+    let qwen3 = DecoderConfig { qk_norm: true, tie_word_embeddings: false, ..config() };
+    assert_decodes_like_the_cpu(qwen3, CHUNK, 1.3);
+}
+
+#[test]
+fn heads_of_every_width_and_grouping_decode_as_on_the_cpu() {
+    let heads = |queries, keys, head_dim| DecoderConfig {
+        num_hidden_layers: 1,
+        num_attention_heads: queries,
+        num_key_value_heads: keys,
+        head_dim,
+        ..config()
+    };
+    // More queries a key than a block serves; wider than a block; no power of two.
+    for (queries, keys, width) in [(20, 2, 8), (2, 1, 256), (6, 3, 80), (1, 1, 136)] {
+        assert_decodes_like_the_cpu(heads(queries, keys, width), 3, 1.0);
+    }
+}
+
+#[test]
+fn a_cache_of_several_splits_decodes_as_on_the_cpu() {
+    let decoder = decoder(DecoderConfig { num_hidden_layers: 1, ..config() });
+    let long: Vec<u32> = (0..300).map(|i| i % VOCABULARY as u32).collect();
+    let prompts: [&[u32]; 2] = [&long[..2], &long];
+    let drawing = Drawing { copies: 1, longest: 4, temperature: 1.0 };
+    let Some(mut batch) = decoder.emulated_batch(&prompts, drawing) else { return };
+    let drawn = draw(&mut batch, 4, &uniforms(0, 2, 4));
+    let mut cache = decoder.new_cache(2, 304).unwrap();
+    let mut logits = decoder.prefill(&prompts, &mut cache).unwrap();
+    for place in 0..4 {
+        let tokens: Vec<u32> = drawn.tokens.iter().map(|row| row[place].unwrap()).collect();
+        for ((row, logps), token) in distributions(&logits, 1.0).iter().enumerate().zip(&tokens) {
+            assert!((drawn.logprobs[row][place] - logps[*token as usize]).abs() < 2e-4);
+        }
+        logits = decoder.step(&Tensor::new(tokens, &Device::Cpu).unwrap(), &mut cache).unwrap();
+    }
+}
+
+#[test]
+fn rows_that_stay_are_not_changed_by_those_that_go() {
+    let decoder = decoder(config());
+    let drawing = Drawing { copies: 3, longest: 12, temperature: 1.0 };
+    let Some(mut whole) = decoder.emulated_batch(&PROMPTS, drawing) else { return };
+    let mut thinned = decoder.emulated_batch(&PROMPTS, drawing).unwrap();
+    let first = uniforms(0, 6, 4);
+    assert_eq!(draw(&mut whole, 4, &first), draw(&mut thinned, 4, &first));
+    let order = thinned.keep(&[1, 4, 5]).unwrap();
+    assert_eq!(order, [4, 1, 5], "the row in front stays, the others fill the gaps");
+    assert_eq!(thinned.rows(), 3);
+    let second = uniforms(1, 6, 4);
+    let of_kept: Vec<f64> = order.iter().flat_map(|row| second[row * 4..][..4].to_vec()).collect();
+    let (whole, thinned) = (draw(&mut whole, 4, &second), draw(&mut thinned, 4, &of_kept));
+    for (place, row) in order.iter().enumerate() {
+        assert_eq!(thinned.tokens[place], whole.tokens[*row]);
+        assert_eq!(thinned.logprobs[place], whole.logprobs[*row]);
+    }
+}
+
+#[test]
+fn chunks_in_flight_are_collected_in_order() {
+    let decoder = decoder(config());
+    let drawing = Drawing { copies: 1, longest: 8, temperature: 1.0 };
+    let Some(mut one) = decoder.emulated_batch(&PROMPTS, drawing) else { return };
+    let mut other = decoder.emulated_batch(&PROMPTS, drawing).unwrap();
+    let (first, second) = (uniforms(0, 2, 4), uniforms(1, 2, 4));
+    let expected = [draw(&mut one, 4, &first), draw(&mut one, 4, &second)];
+    other.enqueue(4, &first).unwrap();
+    other.enqueue(4, &second).unwrap();
+    assert_eq!([other.collect().unwrap().unwrap(), other.collect().unwrap().unwrap()], expected);
+    assert_eq!(other.collect().unwrap(), None);
+}
+
+#[test]
+fn logits_that_are_no_numbers_give_no_token() {
+    let mut decoder = decoder(config());
+    decoder.norm = (&decoder.norm * f64::NAN).unwrap();
+    let drawing = Drawing { copies: 1, longest: 2, temperature: 1.0 };
+    let Some(mut batch) = decoder.emulated_batch(&PROMPTS, drawing) else { return };
+    let drawn = draw(&mut batch, 2, &uniforms(0, 2, 2));
+    assert_eq!(drawn.tokens, [[None, None], [None, None]]);
+}
+
+#[test]
+fn half_precision_stays_near() {
+    let (decoder, drawing) = (decoder(config()), Drawing { copies: 2, longest: 8, temperature: 1.0 });
+    for (dtype, tolerance) in [(DType::BF16, 0.1), (DType::F16, 0.02)] {
+        let Some(mut batch) = decoder.emulated_batch_in(dtype, &PROMPTS, drawing) else { return };
+        let uniforms = uniforms(0, 4, 8);
+        let drawn = draw(&mut batch, 8, &uniforms);
+        assert_drawn_from(&decoder, drawing, &[(drawn, uniforms)], tolerance);
+    }
+}
+
+#[test]
+fn all_variables_move_in_two_launches_as_they_do_one_by_one() {
+    let Some(machine) = Emulated::open() else { return };
+    let numbers = |stream: u64, count: usize| -> Vec<f32> {
+        uniforms(stream, 1, count).iter().map(|uniform| (uniform - 0.5) as f32).collect()
+    };
+    // One variable of several pieces, the last not whole; one smaller than a block.
+    let counts = [40_001, 7];
+    let rates = AdamWRates {
+        scale: 0.5,
+        beta1: 0.9,
+        beta2: 0.95,
+        rate: 1e-2 / (1.0 - 0.9f64.powi(3)),
+        root_correction: (1.0 - 0.95f64.powi(3)).sqrt(),
+        epsilon: 1e-8,
+    };
+    let memory = |values: &[f32]| machine.adopt(&Tensor::new(values, &Device::Cpu).unwrap()).unwrap();
+    let squared = |values: Vec<f32>| values.into_iter().map(|value| value * value).collect::<Vec<f32>>();
+    let (mut slots, mut expected) = (Vec::new(), Vec::new());
+    let mut norms = Vec::new();
+    for (index, count) in counts.into_iter().enumerate() {
+        let of = |part: u64| numbers(10 * index as u64 + part, count);
+        let (value, gradient, mean, square) = (of(0), of(1), of(2), squared(of(3)));
+        norms.push(gradient.iter().map(|g| f64::from(*g).powi(2)).sum::<f64>());
+        let keep = 1.0 - 0.01 * index as f64;
+        let one = |i: usize| {
+            let g = f64::from(gradient[i]) * rates.scale;
+            let m = rates.beta1 * f64::from(mean[i]) + (1.0 - rates.beta1) * g;
+            let v = rates.beta2 * f64::from(square[i]) + (1.0 - rates.beta2) * g * g;
+            keep * f64::from(value[i]) - rates.rate * m / (v.sqrt() / rates.root_correction + rates.epsilon)
+        };
+        expected.push((0..count).map(one).collect::<Vec<f64>>());
+        slots.push(Slots {
+            value: memory(&value),
+            gradient: memory(&gradient),
+            mean: memory(&mean),
+            square: memory(&square),
+            count,
+            keep: keep as f32,
+        });
+    }
+    let gradients: Vec<_> = counts
+        .iter()
+        .enumerate()
+        .map(|(index, count)| (memory(&numbers(10 * index as u64 + 1, *count)), *count))
+        .collect();
+    for (found, expected) in square_sums(&machine, &gradients).unwrap().iter().zip(&norms) {
+        assert!((found - expected).abs() < 1e-9 * expected, "{found} {expected}");
+    }
+    step(&machine, &slots, &rates).unwrap();
+    for (slot, expected) in slots.iter().zip(&expected) {
+        let bytes = machine.read(&slot.value, 4 * slot.count).unwrap();
+        for (found, expected) in bytes.as_chunks::<4>().0.iter().zip(expected) {
+            let found = f64::from(f32::from_le_bytes(*found));
+            assert!((found - expected).abs() < 1e-6 * expected.abs().max(1.0), "{found} {expected}");
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! The loop over chunks: one batch on a GPU, from prompts to the last completion. The GPU works on a chunk of tokens
+//! while the host looks at the one before it.
+
+use rand::Rng;
+
+use crate::config::RolloutConfig;
+use crate::policy::{CHUNK, DeviceBatch, Drawing, Drawn, Policy, Tokenizer};
+use crate::prompt::Prompt;
+
+use super::decoding::Row;
+use super::{Completion, RolloutError, RolloutEvent, Streams};
+
+/// Rows are dropped in such numbers, so that few different batch sizes are recorded.
+const ROWS_STEP: usize = 8;
+
+/// How a batch of this kind is drawn; none if it needs the logits on the host.
+pub(super) fn drawing(config: &RolloutConfig) -> Option<Drawing> {
+    let whole = config.top_k == 0 && config.top_p >= 1.0 && config.min_p == 0.0;
+    whole.then_some(Drawing {
+        copies: config.num_generations,
+        longest: config.max_completion_length,
+        temperature: config.temperature,
+    })
+}
+
+/// A batch of sequences in the order of the GPU.
+pub(super) struct DeviceDecoding<'a> {
+    tokenizer: &'a Tokenizer,
+    batch: DeviceBatch,
+    longest: usize,
+    rows: Vec<Row>,
+    finished: Vec<Option<Completion>>,
+    tokens: usize,
+    /// Places of each row that were asked for.
+    asked: usize,
+}
+
+impl<'a> DeviceDecoding<'a> {
+    /// `batch` holds a row for each completion, in their order.
+    pub fn begin(
+        policy: &'a Policy,
+        batch: DeviceBatch,
+        prompts: &[Prompt],
+        config: &RolloutConfig,
+        streams: Streams,
+    ) -> Self {
+        let rows: Vec<Row> = Row::all(prompts, config.num_generations, streams);
+        let finished = vec![None; rows.len()];
+        let longest = config.max_completion_length;
+        DeviceDecoding { tokenizer: policy.tokenizer(), batch, longest, rows, finished, tokens: 0, asked: 0 }
+    }
+
+    /// Decodes until every row has ended. Rows that have ended are dropped once they are `idle_share` of the batch.
+    pub fn run(
+        mut self,
+        idle_share: f64,
+        observer: &mut dyn FnMut(RolloutEvent<'_>),
+    ) -> Result<Vec<Completion>, RolloutError> {
+        self.ask()?;
+        loop {
+            let crowded = !self.worth_thinning(idle_share);
+            if crowded {
+                self.ask()?;
+            }
+            let Some(drawn) = self.batch.collect()? else { break };
+            self.take(&drawn)?;
+            self.release(observer);
+            if self.rows.iter().all(|row| row.ended) {
+                break;
+            }
+            if !crowded {
+                self.thin()?;
+                self.ask()?;
+            }
+        }
+        Ok(self.finished.into_iter().flatten().collect())
+    }
+
+    /// Sets the GPU to work on one more chunk, if rows may still grow.
+    fn ask(&mut self) -> Result<(), RolloutError> {
+        let count = CHUNK.min(self.longest - self.asked);
+        if count == 0 {
+            return Ok(());
+        }
+        let mut uniforms = Vec::with_capacity(count * self.rows.len());
+        for row in &mut self.rows {
+            uniforms.extend((0..count).map(|_| row.rng.random::<f64>()));
+        }
+        self.batch.enqueue(count, &uniforms)?;
+        self.asked += count;
+        Ok(())
+    }
+
+    /// Takes in a chunk; what follows the end of a row is dropped.
+    fn take(&mut self, drawn: &Drawn) -> Result<(), RolloutError> {
+        for ((row, tokens), logprobs) in self.rows.iter_mut().zip(&drawn.tokens).zip(&drawn.logprobs) {
+            for (token, logp) in tokens.iter().zip(logprobs) {
+                if row.ended {
+                    break;
+                }
+                let Some(token) = *token else {
+                    return Err(RolloutError::NotFinite { index: row.index, token: row.ids.len() });
+                };
+                row.push((token, *logp), self.tokenizer, self.longest);
+                self.tokens += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn release(&mut self, observer: &mut dyn FnMut(RolloutEvent<'_>)) {
+        for row in &mut self.rows {
+            if row.ended && self.finished[row.index].is_none() {
+                let completion = row.completion(self.tokenizer);
+                observer(RolloutEvent::Finished { index: row.index, completion: &completion });
+                self.finished[row.index] = Some(completion);
+            }
+        }
+        let finished = self.finished.iter().flatten().count();
+        observer(RolloutEvent::Tokens { tokens: self.tokens, finished });
+    }
+
+    /// Rows that would be left, in whole steps.
+    fn kept(&self) -> usize {
+        let live = self.rows.iter().filter(|row| !row.ended).count();
+        live.next_multiple_of(ROWS_STEP).min(self.rows.len())
+    }
+
+    fn worth_thinning(&self, idle_share: f64) -> bool {
+        let idle = self.rows.len() - self.kept();
+        idle > 0 && idle as f64 >= idle_share * self.rows.len() as f64
+    }
+
+    /// Drops rows that have ended; some stay to fill a step.
+    fn thin(&mut self) -> Result<(), RolloutError> {
+        let kept = self.kept();
+        let mut spare = kept - self.rows.iter().filter(|row| !row.ended).count();
+        let mut stay = |row: &Row| {
+            let fills = row.ended && spare > 0;
+            spare -= usize::from(fills);
+            !row.ended || fills
+        };
+        let live: Vec<usize> = (0..self.rows.len()).filter(|slot| stay(&self.rows[*slot])).collect();
+        let order = self.batch.keep(&live)?;
+        let mut old: Vec<Option<Row>> = std::mem::take(&mut self.rows).into_iter().map(Some).collect();
+        self.rows = order.iter().filter_map(|slot| old[*slot].take()).collect();
+        Ok(())
+    }
+}

@@ -1,0 +1,249 @@
+//! A GPU gives the numbers that the processor gives. Without a GPU each test says so and passes; where GPU_CHECK=1 says
+//! that there must be one, it fails.
+
+#![cfg(feature = "cuda")]
+
+mod synthetic;
+
+use candle_core::{DType, Device, Tensor};
+use grpo_2048::config::Precision;
+use grpo_2048::grpo::{self, Optimizer};
+use grpo_2048::policy::kernels::Scoring;
+use grpo_2048::policy::{Adapters, CHUNK, Drawing, Policy, device_memory, examine_cuda, open_device};
+
+use synthetic::{COMPLETION, ROWS, batch, config, ids, policy, shape};
+
+/// Families by what sets them apart: bias of the queries, norm of the queries.
+const FAMILIES: [(&str, bool, bool); 3] = [("llama", false, false), ("qwen2", true, false), ("qwen3", false, true)];
+
+fn gpu() -> Option<Device> {
+    match open_device("cuda") {
+        Ok((device, _)) => Some(device),
+        Err(error) => {
+            let asked = std::env::var("GPU_CHECK").is_ok_and(|value| value == "1");
+            assert!(!asked, "GPU_CHECK=1 and no GPU: {error}");
+            eprintln!("no GPU: not run ({error})");
+            None
+        }
+    }
+}
+
+fn numbers(tensor: &Tensor) -> Vec<f32> {
+    tensor.to_dtype(DType::F32).unwrap().flatten_all().unwrap().to_vec1().unwrap()
+}
+
+/// Largest difference, as a share of the largest number.
+fn difference(here: &Tensor, there: &Tensor) -> f32 {
+    assert_eq!(here.dims(), there.dims());
+    let (here, there) = (numbers(here), numbers(there));
+    assert!(there.iter().all(|number| number.is_finite()));
+    let largest =
+        |numbers: &mut dyn Iterator<Item = f32>| numbers.fold(0.0, |most, number| f32::max(most, number.abs()));
+    largest(&mut here.iter().zip(&there).map(|(a, b)| a - b)) / largest(&mut here.iter().copied())
+}
+
+/// Rows of token ids.
+fn tokens(rows: usize, count: usize, device: &Device) -> Tensor {
+    let all = (0..rows).flat_map(|row| ids(50 * row, count)).collect::<Vec<_>>();
+    Tensor::from_vec(all, (rows, count), device).unwrap()
+}
+
+#[test]
+fn logits_are_those_of_the_processor() {
+    let Some(gpu) = gpu() else { return };
+    for (family, qkv_bias, qk_norm) in FAMILIES {
+        let logits = |device: &Device| {
+            let policy = policy(&shape(qkv_bias, qk_norm), &config(8), device);
+            let hidden = policy.decoder().hidden(&tokens(3, 40, device), Adapters::On).unwrap();
+            policy.decoder().logits(&hidden).unwrap()
+        };
+        let found = difference(&logits(&Device::Cpu), &logits(&gpu));
+        assert!(found < 1e-4, "{family}: logits differ by {found}");
+    }
+}
+
+/// Roundings of bf16 fall elsewhere where sums are taken in another order.
+#[test]
+fn logits_in_bf16_are_those_of_the_processor_but_for_a_few_roundings() {
+    let Some(gpu) = gpu() else { return };
+    for (family, qkv_bias, qk_norm) in FAMILIES {
+        let logits = |device: &Device| {
+            let mut config = config(8);
+            config.model.precision = Precision::Bf16;
+            let policy = policy(&shape(qkv_bias, qk_norm), &config, device);
+            let hidden = policy.decoder().hidden(&tokens(3, 40, device), Adapters::On).unwrap();
+            assert_eq!(hidden.dtype(), DType::BF16);
+            policy.decoder().logits(&hidden).unwrap()
+        };
+        let found = difference(&logits(&Device::Cpu), &logits(&gpu));
+        assert!(found < 8.0 / 256.0, "{family}: logits differ by {found}");
+    }
+}
+
+#[test]
+fn log_probabilities_and_entropies_are_those_of_the_processor() {
+    let Some(gpu) = gpu() else { return };
+    for (family, qkv_bias, qk_norm) in FAMILIES {
+        let scored = |device: &Device| {
+            let policy = policy(&shape(qkv_bias, qk_norm), &config(8), device);
+            let decoder = policy.decoder();
+            let ids = tokens(3, 40, device);
+            let hidden = decoder.hidden(&ids, Adapters::On).unwrap().narrow(1, 0, 39).unwrap();
+            let hidden = hidden.reshape((3 * 39, ())).unwrap();
+            let targets = ids.narrow(1, 1, 39).unwrap().flatten_all().unwrap();
+            decoder.score(&hidden, &targets, Scoring { temperature: 0.8, logit_bytes: 1 << 20 }).unwrap()
+        };
+        let (here, there) = (scored(&Device::Cpu), scored(&gpu));
+        let found = [difference(&here.0, &there.0), difference(&here.1, &there.1)];
+        assert!(
+            found.iter().all(|&found| found < 1e-4),
+            "{family}: log-probabilities and entropies differ by {found:?}"
+        );
+    }
+}
+
+#[test]
+fn decoding_with_a_cache_is_that_of_the_processor() {
+    let Some(gpu) = gpu() else { return };
+    for (family, qkv_bias, qk_norm) in FAMILIES {
+        // Prompts of different lengths, so that padding matters.
+        let decoded = |device: &Device| {
+            let policy = policy(&shape(qkv_bias, qk_norm), &config(8), device);
+            let decoder = policy.decoder();
+            let mut cache = decoder.new_cache(2, 64).unwrap();
+            let mut logits = vec![decoder.prefill(&[&ids(0, 20), &ids(7, 11)], &mut cache).unwrap()];
+            for step in 0..6 {
+                let next = Tensor::new(&[ids(step, 1)[0], ids(step + 9, 1)[0]], device).unwrap();
+                logits.push(decoder.step(&next, &mut cache).unwrap());
+            }
+            Tensor::cat(&logits, 0).unwrap()
+        };
+        let found = difference(&decoded(&Device::Cpu), &decoded(&gpu));
+        assert!(found < 1e-4, "{family}: logits of decoding differ by {found}");
+    }
+}
+
+#[test]
+fn tokens_drawn_on_the_gpu_are_those_that_their_numbers_fall_on() {
+    let Some(gpu) = gpu() else { return };
+    let prompts = [ids(0, 20), ids(7, 11)];
+    let prompts: Vec<&[u32]> = prompts.iter().map(Vec::as_slice).collect();
+    let drawing = Drawing { copies: 3, longest: 2 * CHUNK + 4, temperature: 0.9 };
+    for (family, qkv_bias, qk_norm) in FAMILIES {
+        let [here, there] = [&Device::Cpu, &gpu].map(|device| policy(&shape(qkv_bias, qk_norm), &config(8), device));
+        let weights = there.decoder().snapshot().unwrap();
+        let mut batch = there.decoder().device_batch(&weights, &prompts, drawing).unwrap().expect("a supported shape");
+        let mut cache = here.decoder().new_cache(2, 20 + drawing.longest).unwrap();
+        let logits = here.decoder().prefill(&prompts, &mut cache).unwrap();
+        cache.expand(3).unwrap();
+        let mut logits = logits.index_select(&Tensor::new(&[0u32, 0, 0, 1, 1, 1], &Device::Cpu).unwrap(), 0).unwrap();
+        // The first token runs as it comes, the others from a recording; then again with fewer rows.
+        for (number, count) in [CHUNK, CHUNK, 4].into_iter().enumerate() {
+            if number == 2 {
+                let order = batch.keep(&[1, 4, 5]).unwrap();
+                cache.select(&order).unwrap();
+                let order: Vec<u32> = order.iter().map(|row| *row as u32).collect();
+                logits = logits.index_select(&Tensor::new(order, &Device::Cpu).unwrap(), 0).unwrap();
+            }
+            let uniforms: Vec<f64> =
+                (0..batch.rows() * count).map(|i| ((i * 7919 + number * 104_729) % 1000) as f64 / 1000.0).collect();
+            batch.enqueue(count, &uniforms).unwrap();
+            let drawn = batch.collect().unwrap().unwrap();
+            for place in 0..count {
+                let expected = candle_nn::ops::log_softmax(&(&logits / 0.9).unwrap(), 1).unwrap();
+                let tokens: Vec<u32> = drawn.tokens.iter().map(|row| row[place].expect("finite logits")).collect();
+                for (row, logps) in expected.to_vec2::<f32>().unwrap().into_iter().enumerate() {
+                    let (token, uniform) = (tokens[row] as usize, uniforms[row * count + place]);
+                    let found = drawn.logprobs[row][place];
+                    assert!((found - logps[token]).abs() < 1e-3, "{family}: {found} is not {}", logps[token]);
+                    let below: f64 = logps[..token].iter().map(|logp| f64::from(*logp).exp()).sum();
+                    let above = below + f64::from(logps[token]).exp();
+                    assert!(
+                        below - 1e-3 <= uniform && uniform <= above + 1e-3,
+                        "{family}: {uniform}, {below}..{above}"
+                    );
+                }
+                logits = here.decoder().step(&Tensor::new(tokens, &Device::Cpu).unwrap(), &mut cache).unwrap();
+            }
+        }
+    }
+}
+
+/// How far an update moved what is trained, by name.
+fn moved(policy: &Policy, before: &[(String, Vec<f32>)]) -> Vec<(String, Vec<f32>)> {
+    let after = weights(policy);
+    let moved = |(one, other): (&(String, Vec<f32>), (String, Vec<f32>))| {
+        (other.0, one.1.iter().zip(&other.1).map(|(before, after)| after - before).collect())
+    };
+    before.iter().zip(after).map(moved).collect()
+}
+
+fn weights(policy: &Policy) -> Vec<(String, Vec<f32>)> {
+    policy.trainable().iter().map(|(name, var)| (name.clone(), numbers(var))).collect()
+}
+
+#[test]
+fn an_update_is_that_of_the_processor() {
+    let Some(gpu) = gpu() else { return };
+    for (family, qkv_bias, qk_norm) in FAMILIES {
+        for lora_r in [8, 0] {
+            let config = config(lora_r);
+            let updated = |device: &Device| {
+                let policy = policy(&shape(qkv_bias, qk_norm), &config, device);
+                let before = weights(&policy);
+                let mut optimizer = Optimizer::new(policy.trainable(), &config.grpo).unwrap();
+                // Twice: where B is zero, the first update moves no A.
+                let mut update = || grpo::update(&policy, &mut optimizer, &batch(&config), 1e-3, &mut |_, _| ());
+                let stats = [update().unwrap().unwrap(), update().unwrap().unwrap()];
+                (stats, moved(&policy, &before))
+            };
+            let (here, there) = (updated(&Device::Cpu), updated(&gpu));
+            for (here, there) in here.0.iter().zip(&there.0) {
+                for (what, here, there) in [
+                    ("loss", here.loss, there.loss),
+                    ("norm of the gradient", here.grad_norm, there.grad_norm),
+                    ("entropy", here.entropy, there.entropy),
+                ] {
+                    let close = (here - there).abs() <= 2e-3 * here.abs() + 1e-5;
+                    assert!(close, "{family}, rank {lora_r}: {what} {here} became {there}");
+                }
+            }
+            for ((name, here), (_, there)) in here.1.iter().zip(&there.1) {
+                // Adam divides by the gradient's size, so single weights with next to none may go either way.
+                let sum = |numbers: &mut dyn Iterator<Item = f32>| numbers.map(f32::abs).sum::<f32>();
+                let apart = sum(&mut here.iter().zip(there).map(|(a, b)| a - b)) / sum(&mut here.iter().copied());
+                assert!(apart < 0.02, "{family}, rank {lora_r}: {name} moved elsewhere by {apart}");
+            }
+        }
+    }
+    assert_eq!(ROWS * COMPLETION, 960, "as many tokens as the tolerances were chosen for");
+}
+
+#[test]
+fn a_gpu_that_is_full_says_so_and_works_on() {
+    let Some(gpu) = gpu() else { return };
+    let memory = device_memory(&gpu).unwrap().unwrap();
+    assert!(memory.free <= memory.total && memory.total > 1 << 30, "{memory:?}");
+    let too_many = (memory.total / 2) as usize;
+    let refused = Tensor::zeros(too_many, DType::F32, &gpu).unwrap_err().to_string();
+    assert!(refused.contains("OUT_OF_MEMORY"), "{refused}");
+    let sum = Tensor::ones(1000, DType::F32, &gpu).unwrap().sum_all().unwrap();
+    assert_eq!(sum.to_scalar::<f32>().unwrap(), 1000.0);
+}
+
+#[test]
+fn what_is_missing_is_an_error_and_no_end_of_the_program() {
+    let examination = examine_cuda().expect("a build with CUDA");
+    assert!(examination.kernels.is_some(), "kernels say what they are for");
+    let opened = open_device("cuda");
+    assert_eq!(opened.is_ok(), examination.check(0).is_ok());
+    if let Err(error) = opened {
+        // What asks the libraries without looking first must get their error codes.
+        let refused = Device::new_cuda(0).map(drop).unwrap_err().to_string();
+        assert!(!refused.is_empty() && !error.to_string().is_empty());
+        let (device, fallback) = open_device("auto").unwrap();
+        assert!(device.is_cpu() && fallback.is_some());
+    }
+    let (device, fallback) = open_device("cpu").unwrap();
+    assert!(device.is_cpu() && fallback.is_none());
+}

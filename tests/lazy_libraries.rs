@@ -1,0 +1,161 @@
+//! NVIDIA's libraries are looked for when they are first called: a missing one gives its own error code, one in a folder
+//! that was named is called with all its arguments. The libraries here are made by the test.
+
+#![cfg(feature = "cuda")]
+
+use std::ffi::{CStr, c_char};
+use std::path::Path;
+use std::process::Command;
+
+use candle_core::cuda::cudarc::cublas::sys::{
+    cublasOperation_t, cublasSgemmStridedBatched, cublasStatus_t, cublasZdotc_v2,
+};
+use candle_core::cuda::cudarc::curand::sys::{curandGenerateNormal, curandStatus_t};
+use candle_core::cuda::cudarc::nvrtc::sys::{nvrtcGetErrorString, nvrtcResult};
+
+/// Set in a process that was started to call libraries; what it finds in its environment differs.
+const CHILD: &str = "LAZY_LIBRARIES_CHILD";
+
+/// Succeed for these arguments alone: more than fit into registers, numbers of both kinds, and some wider than 32 bits.
+const CUBLAS: &str = r"
+int cublasSgemmStridedBatched(void *handle, int transa, int transb, int m, int n, int k, const float *alpha,
+    const float *a, int lda, long long stridea, const float *b, int ldb, long long strideb, const float *beta, float *c,
+    int ldc, long long stridec, int count)
+{
+    return handle == (void *)1 && transa == 1 && transb == 0 && m == 4 && n == 5 && k == 6 && alpha == (void *)7
+        && a == (void *)8 && lda == 9 && stridea == 10LL << 33 && b == (void *)11 && ldb == 12 && strideb == 13LL << 33
+        && beta == (void *)14 && c == (void *)15 && ldc == 16 && stridec == -17LL && count == 18 ? 0 : 7;
+}
+";
+const CURAND: &str = r"
+#include <stddef.h>
+int curandGenerateNormal(void *generator, float *out, size_t count, float mean, float deviation)
+{
+    return generator == (void *)1 && out == (void *)2 && count == (size_t)3 << 40 && mean == 4.5f && deviation == -6.25f
+        ? 0 : 999;
+}
+";
+
+unsafe extern "C" {
+    fn lazy_cublas_found() -> *const c_char;
+    fn lazy_curand_found() -> *const c_char;
+    fn lazy_curand_failure() -> *const c_char;
+}
+
+fn product() -> cublasStatus_t {
+    let (no, yes) = (cublasOperation_t::CUBLAS_OP_N, cublasOperation_t::CUBLAS_OP_T);
+    #[allow(unsafe_code)]
+    // SAFETY: the library of this test, and the code that stands in for a missing one, look at no pointer.
+    unsafe {
+        cublasSgemmStridedBatched(
+            1 as _,
+            yes,
+            no,
+            4,
+            5,
+            6,
+            7 as _,
+            8 as _,
+            9,
+            10 << 33,
+            11 as _,
+            12,
+            13 << 33,
+            14 as _,
+            15 as _,
+            16,
+            -17,
+            18,
+        )
+    }
+}
+
+fn normal() -> curandStatus_t {
+    #[allow(unsafe_code)]
+    // SAFETY: as above.
+    unsafe {
+        curandGenerateNormal(1 as _, 2 as _, 3 << 40, 4.5, -6.25)
+    }
+}
+
+#[allow(unsafe_code)]
+fn text(pointer: *const c_char) -> Option<String> {
+    // SAFETY: the loader gives null or text that stays.
+    (!pointer.is_null()).then(|| unsafe { CStr::from_ptr(pointer) }.to_string_lossy().into_owned())
+}
+
+/// Runs the test `name` again in a process of its own, which looks for libraries in `folder` first.
+fn in_child(name: &str, folder: &Path) {
+    let status = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", name, "--nocapture"])
+        .env(CHILD, "1")
+        .env("GRPO_2048_CUDA_LIBS", folder)
+        .status()
+        .unwrap();
+    assert!(status.success(), "{name} in {}", folder.display());
+}
+
+fn is_child() -> bool {
+    std::env::var_os(CHILD).is_some()
+}
+
+fn compile(source: &str, library: &Path) {
+    std::fs::create_dir_all(library.parent().unwrap()).unwrap();
+    let text = library.with_extension("c");
+    std::fs::write(&text, source).unwrap();
+    let status = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(library).arg(&text).status().unwrap();
+    assert!(status.success());
+}
+
+#[test]
+fn a_library_in_a_named_folder_is_called_with_all_its_arguments() {
+    if !is_child() {
+        let root = tempfile::tempdir().unwrap();
+        // As the packages of a Python hold them, of whatever CUDA this build was made for.
+        for major in [11, 12, 13, 14] {
+            let folder = root.path().join(format!("nvidia/cu{major}/lib"));
+            compile(CUBLAS, &folder.join(format!("libcublas.so.{major}")));
+            compile(CURAND, &folder.join("libcurand.so.10"));
+        }
+        return in_child("a_library_in_a_named_folder_is_called_with_all_its_arguments", root.path());
+    }
+    // All at once: every thread may be the first.
+    std::thread::scope(|scope| {
+        let calls: Vec<_> = (0..8).map(|_| scope.spawn(|| (product(), normal(), product(), normal()))).collect();
+        for call in calls {
+            let (product, normal) = (cublasStatus_t::CUBLAS_STATUS_SUCCESS, curandStatus_t::CURAND_STATUS_SUCCESS);
+            assert_eq!(call.join().unwrap(), (product, normal, product, normal));
+        }
+    });
+    #[allow(unsafe_code)]
+    // SAFETY: functions without arguments; and one that the library of this test does not have.
+    let (found, unknown) = unsafe {
+        let null = std::ptr::null_mut();
+        (text(lazy_cublas_found()), cublasZdotc_v2(null, 0, null.cast(), 0, null.cast(), 0, null.cast()))
+    };
+    assert!(found.is_some_and(|path| path.contains("/nvidia/cu")));
+    assert_eq!(unknown, cublasStatus_t::CUBLAS_STATUS_NOT_SUPPORTED);
+}
+
+#[test]
+fn a_library_that_cannot_be_loaded_gives_its_error_code_and_says_why() {
+    if !is_child() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::write(root.path().join("libcurand.so.10"), "no library").unwrap();
+        return in_child("a_library_that_cannot_be_loaded_gives_its_error_code_and_says_why", root.path());
+    }
+    #[allow(unsafe_code)]
+    // SAFETY: functions without arguments, and one that gives text of its own.
+    let (found, failure, words) = unsafe {
+        let words = nvrtcGetErrorString(nvrtcResult::NVRTC_ERROR_INTERNAL_ERROR);
+        (text(lazy_curand_found()), text(lazy_curand_failure()), text(words))
+    };
+    assert!(words.is_some(), "text is never null");
+    // On a machine with CUDA the loader goes on and finds the real one, which must not see these arguments.
+    if found.is_none() {
+        let failure = failure.unwrap();
+        assert!(failure.contains("libcurand.so.10") && !failure.contains("No such file"), "{failure}");
+        assert_eq!(normal(), curandStatus_t::CURAND_STATUS_NOT_INITIALIZED);
+        assert_eq!(normal(), curandStatus_t::CURAND_STATUS_NOT_INITIALIZED, "again");
+    }
+}

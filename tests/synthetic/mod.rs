@@ -1,0 +1,95 @@
+//! A model with random weights, and a batch that it could have sampled.
+
+use candle_core::Device;
+use grpo_2048::config::{Config, ModelConfig, Precision};
+use grpo_2048::groups::Groups;
+use grpo_2048::grpo::Batch;
+use grpo_2048::policy::{DecoderConfig, Policy, Tokenizer};
+use grpo_2048::prompt::Prompt;
+use grpo_2048::rollout::{Completion, FinishReason};
+use grpo_2048::seed::Seed;
+
+/// Tokens of each prompt of the batch.
+pub const PROMPT: usize = 30;
+/// Tokens of each completion.
+pub const COMPLETION: usize = 120;
+/// Completions, in two groups.
+pub const ROWS: usize = 8;
+
+/// Shaped like a language model: the vocabulary is the largest thing in it.
+pub fn shape(qkv_bias: bool, qk_norm: bool) -> DecoderConfig {
+    DecoderConfig {
+        vocab_size: 8_000,
+        hidden_size: 96,
+        num_hidden_layers: 8,
+        num_attention_heads: 6,
+        num_key_value_heads: 2,
+        head_dim: 16,
+        intermediate_size: 256,
+        rope_theta: 10_000.0,
+        rope_scaling: None,
+        rms_norm_eps: 1e-5,
+        tie_word_embeddings: true,
+        qkv_bias,
+        qk_norm,
+        max_position_embeddings: 512,
+    }
+}
+
+/// A model of such a shape, the same on every device, with a tokenizer that nobody asks.
+pub fn policy(shape: &DecoderConfig, config: &Config, device: &Device) -> Policy {
+    let tokenizer = serde_json::json!({
+        "version": "1.0", "added_tokens": [], "normalizer": null, "pre_tokenizer": null, "post_processor": null,
+        "decoder": null, "truncation": null, "padding": null,
+        "model": { "type": "BPE", "vocab": { "a": 0 }, "merges": [] },
+    });
+    let tokenizer = Tokenizer::from_json(&tokenizer.to_string(), None, Some(r#"{"eos_token_id": 0}"#)).unwrap();
+    let policy = Policy::initialise(shape.clone(), tokenizer, Seed::root(1), device).unwrap();
+    if config.model.lora_r == 0 {
+        return policy;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    policy.save(dir.path()).unwrap();
+    let settings = ModelConfig { model: dir.path().display().to_string(), ..config.model.clone() };
+    Policy::load(&settings, Seed::root(1), device).unwrap()
+}
+
+/// Settings of a step as large as the batch.
+pub fn config(lora_r: usize) -> Config {
+    let mut config = Config::preset("llm").unwrap();
+    config.model.lora_r = lora_r;
+    // Whatever the device: what is compared is arithmetic, not rounding.
+    config.model.precision = Precision::F32;
+    config.rollout.groups = 2;
+    config.rollout.num_generations = ROWS / 2;
+    config.rollout.max_completion_length = COMPLETION;
+    config.grpo.elite_coef = 0.0;
+    config.train.eval_samples = 0;
+    config
+}
+
+/// Tokens without meaning.
+pub fn ids(from: usize, count: usize) -> Vec<u32> {
+    (from..from + count).map(|id| (id * 37 % 8_000) as u32).collect()
+}
+
+/// Completions of which some were better.
+pub fn batch(config: &Config) -> Batch {
+    let prompt = |id: u32| Prompt {
+        id,
+        style: "plain".into(),
+        text: String::new(),
+        prefill: String::new(),
+        ids: ids(id as usize, PROMPT),
+        stop: None,
+    };
+    let completion = |index: usize| Completion {
+        ids: ids(100 * index, COMPLETION),
+        logprobs: vec![-9.0; COMPLETION],
+        text: String::new(),
+        finish: FinishReason::Stop,
+    };
+    let completions = Groups::new(ROWS / 2, (0..ROWS).map(completion).collect());
+    let advantages = Groups::new(ROWS / 2, (0..ROWS).map(|index| index as f32 - 3.5).collect());
+    Batch::new(&[prompt(0), prompt(1)], completions, advantages, &config.rollout, &config.grpo)
+}
