@@ -63,17 +63,9 @@ fn an_update_takes_what_the_plan_says() {
         config.model.precision = precision;
         let policy = policy(&shape, &config, &Device::Cpu);
         let trained = policy.trainable().values().map(|var| var.elem_count()).sum();
-        let (precision, kernels) = (policy.decoder().precision(), policy.decoder().kernels());
-        let workload = Workload {
-            shape: &shape,
-            trained,
-            prompt: PROMPT,
-            config: &config,
-            cores: 1,
-            place: Place::Host,
-            precision,
-            kernels,
-        };
+        let (precision, kernels, place) = (policy.decoder().precision(), policy.decoder().kernels(), Place::Host);
+        let (config, cores) = (&config, 1);
+        let workload = Workload { shape: &shape, trained, prompt: PROMPT, config, cores, place, precision, kernels };
         for (micro_batch, activations, logit_bytes) in [
             (8, Activations::Kept, 64 << 20),
             (2, Activations::Kept, 64 << 20),

@@ -1,7 +1,7 @@
 //! A model with random weights, and a batch that it could have sampled.
 
 use candle_core::Device;
-use grpo_2048::config::{Config, ModelConfig};
+use grpo_2048::config::{Config, ModelConfig, Precision};
 use grpo_2048::groups::Groups;
 use grpo_2048::grpo::Batch;
 use grpo_2048::policy::{DecoderConfig, Policy, Tokenizer};
@@ -58,6 +58,8 @@ pub fn policy(shape: &DecoderConfig, config: &Config, device: &Device) -> Policy
 pub fn config(lora_r: usize) -> Config {
     let mut config = Config::preset("llm").unwrap();
     config.model.lora_r = lora_r;
+    // Whatever the device: what is compared is arithmetic, not rounding.
+    config.model.precision = Precision::F32;
     config.rollout.groups = 2;
     config.rollout.num_generations = ROWS / 2;
     config.rollout.max_completion_length = COMPLETION;
