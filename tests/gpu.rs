@@ -128,7 +128,7 @@ fn tokens_drawn_on_the_gpu_are_those_that_their_numbers_fall_on() {
     let Some(gpu) = gpu() else { return };
     let prompts = [ids(0, 20), ids(7, 11)];
     let prompts: Vec<&[u32]> = prompts.iter().map(Vec::as_slice).collect();
-    let drawing = Drawing { copies: 3, longest: 2 * CHUNK + 4, temperature: 0.9 };
+    let drawing = Drawing { copies: 3, longest: 2 * CHUNK + 4, temperature: 0.9, record: true };
     for (family, qkv_bias, qk_norm) in FAMILIES {
         let [here, there] = [&Device::Cpu, &gpu].map(|device| policy(&shape(qkv_bias, qk_norm), &config(8), device));
         let weights = there.decoder().snapshot().unwrap();

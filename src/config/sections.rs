@@ -67,6 +67,7 @@ pub struct RolloutConfig {
     pub top_k: usize,
     pub min_p: f64,
     pub resample_tied: usize,
+    pub cuda_graphs: bool,
 }
 
 /// What a strategy may use. Fields are explained in `default.toml`.

@@ -20,6 +20,7 @@ pub(super) fn drawing(config: &RolloutConfig) -> Option<Drawing> {
         copies: config.num_generations,
         longest: config.max_completion_length,
         temperature: config.temperature,
+        record: config.cuda_graphs,
     })
 }
 

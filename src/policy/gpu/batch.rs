@@ -37,14 +37,14 @@ pub(super) struct Batch<M: Machine> {
     /// Whether a step has run for the present number of rows: the first of a kernel may load code, which must not
     /// be recorded.
     warm: bool,
-    /// Whether this machine records at all.
+    /// Whether steps are recorded: not where the machine cannot.
     records: bool,
     first: Vec<u32>,
 }
 
 impl<M: Machine> Batch<M> {
-    /// Repeats each prompt `copies` times, copies next to each other.
-    pub fn begin(step: Step<M>, prompts: &Prefilled, copies: usize) -> Result<Self> {
+    /// Repeats each prompt `copies` times, copies next to each other. Steps are recorded if `records` says so.
+    pub fn begin(step: Step<M>, prompts: &Prefilled, (copies, records): (usize, bool)) -> Result<Self> {
         let Shapes { rows, heads, capacity, dtype, ref model, .. } = step.shapes;
         let of: Vec<u32> = (0..rows).map(|row| (row / copies) as u32).collect();
         let first: Vec<u32> = of.iter().map(|prompt| prompts.first[*prompt as usize] as u32).collect();
@@ -75,7 +75,7 @@ impl<M: Machine> Batch<M> {
         machine.write(&step.buffers.first, &words(&first))?;
         machine.write(&step.buffers.slot, &words(&[prompts.slots as u32]))?;
         let slots = prompts.slots;
-        Ok(Batch { step, rows, slots, recording: None, warm: false, records: true, first })
+        Ok(Batch { step, rows, slots, recording: None, warm: false, records, first })
     }
 
     /// Rows that are decoded.

@@ -56,6 +56,8 @@ pub struct Drawing {
     pub longest: usize,
     /// Logits are divided by it.
     pub temperature: f64,
+    /// Whether a step is recorded and replayed, where the machine can.
+    pub record: bool,
 }
 
 impl DeviceBatch {

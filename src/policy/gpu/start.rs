@@ -70,6 +70,6 @@ pub(super) fn start<M: Machine + 'static>(
     let rope = RopeTable::new(decoder.config(), capacity, &Device::Cpu)?;
     let weights = Weights::adopt(&machine, decoder, weights, dtype)?;
     let buffers = Buffers::new(&machine, &shapes, rope.rows(), weights.low_width())?;
-    let batch = Batch::begin(Step { machine, weights, buffers, shapes }, prompts, drawing.copies)?;
+    let batch = Batch::begin(Step { machine, weights, buffers, shapes }, prompts, (drawing.copies, drawing.record))?;
     Ok(DeviceBatch { rows: Box::new(Queue { batch, flights: VecDeque::new() }) })
 }

@@ -124,7 +124,7 @@ fn assert_drawn_from(decoder: &Decoder, drawing: Drawing, chunks: &[(Drawn, Vec<
 }
 
 fn assert_decodes_like_the_cpu(config: DecoderConfig, longest: usize, temperature: f64) {
-    let (decoder, drawing) = (decoder(config), Drawing { copies: 3, longest, temperature });
+    let (decoder, drawing) = (decoder(config), Drawing { copies: 3, longest, temperature, record: true });
     let Some(mut batch) = decoder.emulated_batch(&PROMPTS, drawing) else { return };
     let mut chunks = Vec::new();
     for first in (0..longest).step_by(CHUNK) {
@@ -163,7 +163,7 @@ fn a_cache_of_several_splits_decodes_as_on_the_cpu() {
     let decoder = decoder(DecoderConfig { num_hidden_layers: 1, ..config() });
     let long: Vec<u32> = (0..300).map(|i| i % VOCABULARY as u32).collect();
     let prompts: [&[u32]; 2] = [&long[..2], &long];
-    let drawing = Drawing { copies: 1, longest: 4, temperature: 1.0 };
+    let drawing = Drawing { copies: 1, longest: 4, temperature: 1.0, record: true };
     let Some(mut batch) = decoder.emulated_batch(&prompts, drawing) else { return };
     let drawn = draw(&mut batch, 4, &uniforms(0, 2, 4));
     let mut cache = decoder.new_cache(2, 304).unwrap();
@@ -180,7 +180,7 @@ fn a_cache_of_several_splits_decodes_as_on_the_cpu() {
 #[test]
 fn rows_that_stay_are_not_changed_by_those_that_go() {
     let decoder = decoder(config());
-    let drawing = Drawing { copies: 3, longest: 12, temperature: 1.0 };
+    let drawing = Drawing { copies: 3, longest: 12, temperature: 1.0, record: true };
     let Some(mut whole) = decoder.emulated_batch(&PROMPTS, drawing) else { return };
     let mut thinned = decoder.emulated_batch(&PROMPTS, drawing).unwrap();
     let first = uniforms(0, 6, 4);
@@ -200,7 +200,7 @@ fn rows_that_stay_are_not_changed_by_those_that_go() {
 #[test]
 fn chunks_in_flight_are_collected_in_order() {
     let decoder = decoder(config());
-    let drawing = Drawing { copies: 1, longest: 8, temperature: 1.0 };
+    let drawing = Drawing { copies: 1, longest: 8, temperature: 1.0, record: true };
     let Some(mut one) = decoder.emulated_batch(&PROMPTS, drawing) else { return };
     let mut other = decoder.emulated_batch(&PROMPTS, drawing).unwrap();
     let (first, second) = (uniforms(0, 2, 4), uniforms(1, 2, 4));
@@ -215,7 +215,7 @@ fn chunks_in_flight_are_collected_in_order() {
 fn logits_that_are_no_numbers_give_no_token() {
     let mut decoder = decoder(config());
     decoder.norm = (&decoder.norm * f64::NAN).unwrap();
-    let drawing = Drawing { copies: 1, longest: 2, temperature: 1.0 };
+    let drawing = Drawing { copies: 1, longest: 2, temperature: 1.0, record: true };
     let Some(mut batch) = decoder.emulated_batch(&PROMPTS, drawing) else { return };
     let drawn = draw(&mut batch, 2, &uniforms(0, 2, 2));
     assert_eq!(drawn.tokens, [[None, None], [None, None]]);
@@ -225,7 +225,7 @@ fn logits_that_are_no_numbers_give_no_token() {
 fn half_precision_with_adapters_is_drawn_as_it_is_scored() {
     let config = || DecoderConfig { qkv_bias: true, ..config() };
     let everywhere = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"];
-    let drawing = Drawing { copies: 5, longest: 8, temperature: 1.0 };
+    let drawing = Drawing { copies: 5, longest: 8, temperature: 1.0, record: true };
     for (precision, tolerance) in [(Precision::Bf16, 0.05), (Precision::F16, 0.01)] {
         for modules in [&everywhere[..], &["q_proj", "v_proj"], &[]] {
             let decoder = adapted(config(), precision, modules);
