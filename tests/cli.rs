@@ -72,7 +72,7 @@ fn wrong_input_is_named_with_what_is_allowed() {
         (&["report", "nowhere"], &["nowhere", "no such directory", "runs/train-001"]),
         (&["report", "."], &["neither metrics.jsonl nor config.toml"]),
         (&["report", "nowhere", "--port", "1"], &["--follow"]),
-        (&["export-completions", ".", "--output", "t.parquet"], &["t.parquet", ".csv or .jsonl"]),
+        (&["export-completions", ".", "--output", "t.xlsx"], &["t.xlsx", ".parquet, .csv or .jsonl"]),
         (&["eval", "--games", "9"], &["--games", "9", "1..=8"]),
         (&["eval", "--report-games", "193"], &["--report-games", "193", "0..=192"]),
         (&["eval", "--best-of", "4", "--report-games", "0"], &["--best-of", "--report-games 1"]),
