@@ -124,6 +124,19 @@ fn a_run_resumed_after_kill_9_equals_an_unbroken_one() {
 }
 
 #[test]
+fn a_run_killed_before_its_first_step_ended_equals_an_unbroken_one() {
+    let root = tempfile::tempdir().unwrap();
+    let (unbroken, killed) = (root.path().join("unbroken"), root.path().join("killed"));
+    run(&unbroken, &["--steps", "1"]);
+    let mut child = train(&killed, &["--steps", "1"]).spawn().unwrap();
+    wait_for(&killed.join("checkpoint-0"), &mut child);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    run(&killed, &["--steps", "1", "--resume", killed.to_str().unwrap()]);
+    assert_same(&unbroken, &killed);
+}
+
+#[test]
 fn several_updates_a_rollout_over_adapters_resume_to_the_last_bit() {
     let root = tempfile::tempdir().unwrap();
     let (unbroken, killed) = (root.path().join("unbroken"), root.path().join("killed"));

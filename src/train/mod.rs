@@ -159,7 +159,7 @@ impl Run<'_> {
         let state = TrainerState { max_steps: self.config.train.max_steps, ..TrainerState::default() };
         let reference = self.reference()?;
         let (guard, held_out) = (Guard::new(&self.config.guard, &[]), self.held_out());
-        self.go(Progress { dir, optimizer, reference, state, guard, plan, held_out }, observer)
+        self.go(Progress { dir, optimizer, reference, state, guard, plan, held_out }, None, observer)
     }
 
     /// Goes on with the run in `path` from its newest checkpoint.
@@ -172,7 +172,7 @@ impl Run<'_> {
         state.max_steps = self.config.train.max_steps;
         let (guard, held_out) = (Guard::new(&self.config.guard, &state.log_history), self.held_out());
         let plan = self.plan(state.division, observer)?;
-        self.go(Progress { dir, optimizer, reference, state, guard, plan, held_out }, observer)
+        self.go(Progress { dir, optimizer, reference, state, guard, plan, held_out }, Some(newest), observer)
     }
 
     fn held_out(&self) -> Arena {
@@ -192,13 +192,19 @@ impl Run<'_> {
         })
     }
 
-    fn go(&mut self, mut progress: Progress, observer: &mut dyn FnMut(Event<'_>)) -> Result<Summary, TrainError> {
+    /// Trains from where `progress` is: from the start, or from the checkpoint `resumed`.
+    fn go(
+        &mut self,
+        mut progress: Progress,
+        resumed: Option<PathBuf>,
+        observer: &mut dyn FnMut(Event<'_>),
+    ) -> Result<Summary, TrainError> {
         observer(Event::RunStarted(&self.header(&progress)));
         let (line, notice) = (progress.plan.to_string(), memory::notice(self.config, progress.plan.division));
         [Some(line), notice].iter().flatten().for_each(|line| observer(Event::Message(line)));
         progress.state.division = Some(progress.plan.division);
-        let (mut newest, mut collapse) = (None, None);
-        if progress.state.global_step == 0 {
+        let (mut newest, mut collapse) = (resumed, None);
+        if newest.is_none() {
             self.evaluate(&mut progress, observer)?;
             newest = Some(self.save(&progress, observer)?);
         }

@@ -14,7 +14,7 @@ use crate::files::{self, PARTIAL};
 pub const RUNS: &str = "runs";
 /// The resolved configuration, with a `[run]` table of versions.
 const CONFIG: &str = "config.toml";
-/// Names the newest complete checkpoint.
+/// Names the newest complete checkpoint, for people and scripts.
 const LATEST: &str = "checkpoint-latest";
 /// Sections that no step depends on: a run may go on with others.
 const FREE_SECTIONS: &[&str] = &["guard", "sft"];
@@ -269,10 +269,10 @@ pub fn recorded_text(run: &Path) -> Result<String, RunDirError> {
     }
 }
 
-/// The newest complete checkpoint of a run.
+/// The newest complete checkpoint of a run: each appears whole, so what is there counts, and not the file that names
+/// one, which a killed process may not have come to write.
 pub fn latest_checkpoint(run: &Path) -> Option<PathBuf> {
-    let named = fs::read_to_string(run.join(LATEST)).ok().map(|name| run.join(name.trim()));
-    named.filter(|path| path.is_dir()).or_else(|| checkpoints(run).pop().map(|(_, path)| path))
+    checkpoints(run).pop().map(|(_, path)| path)
 }
 
 fn recorded(run: &Path) -> Result<Config, RunDirError> {

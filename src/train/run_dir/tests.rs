@@ -72,6 +72,20 @@ fn a_checkpoint_that_cannot_be_finished_leaves_the_last_one() {
 }
 
 #[test]
+fn a_run_goes_on_from_a_checkpoint_that_nothing_has_named_yet() {
+    let root = tempfile::tempdir().unwrap();
+    let config = config(&root.path().join("run"));
+    let dir = RunDir::create(&config, &[]).unwrap();
+    for step in [0, 1] {
+        dir.write_whole_dir::<RunDirError>(&format!("checkpoint-{step}"), |_| Ok(())).unwrap();
+        if step == 0 {
+            dir.advance("checkpoint-0", NEWEST).unwrap();
+        }
+    }
+    assert_eq!(latest_checkpoint(dir.path()).unwrap(), dir.path().join("checkpoint-1"));
+}
+
+#[test]
 fn only_the_newest_checkpoints_stay_and_leftovers_are_swept() {
     let root = tempfile::tempdir().unwrap();
     let config = config(&root.path().join("run"));
