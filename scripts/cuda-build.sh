@@ -8,7 +8,9 @@ source scripts/cuda-env.sh
 binary=target/cuda/grpo-2048
 most_mib=60
 
-"${CARGO:-cargo}" build --release --workspace --locked --features cuda --target-dir target/cuda
+# In one piece, the tensor library holds the text of its kernels once.
+"${CARGO:-cargo}" build --release --workspace --locked --features cuda --target-dir target/cuda \
+    --config 'profile.release.package.candle-core.codegen-units = 1'
 strip -o "$binary" target/cuda/release/grpo-2048
 
 size=$(($(stat -c %s "$binary") / 1048576))

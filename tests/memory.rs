@@ -76,10 +76,10 @@ fn an_update_takes_what_the_plan_says() {
             let division = Division { micro_batch, activations, logit_bytes, at_once: 1 };
             if shares.is_empty() {
                 // For what is built at first use, such as threads.
-                measured(&policy, &config, Division { micro_batch: 1, ..division });
+                measured(&policy, config, Division { micro_batch: 1, ..division });
             }
             let planned = MemoryPlan::of(&workload, division).update();
-            let found = measured(&policy, &config, division);
+            let found = measured(&policy, config, division);
             // By tensors much is transient, and not all of it at the same time.
             let least = if kernels == Kernels::Fused { 0.5 } else { 0.4 };
             shares.push((found as f64 / planned as f64, least, format!("{name}, {division:?}: {found} bytes")));

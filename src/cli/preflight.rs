@@ -1,9 +1,12 @@
 //! The reward check as `train` and `doctor` show it.
 
+use std::thread::JoinHandle;
 use std::time::Instant;
 
-use super::CliError;
-use crate::arena::{Arena, ArenaError};
+use grpo_sandbox::THREAD_STACK;
+
+use super::{CliError, playing};
+use crate::arena::{Arena, ArenaError, Rules};
 use crate::config::Config;
 use crate::metrics::{Console, Stream};
 use crate::preflight::{self, Check, Finding, Level, RUNGS, Report, TrainingPath};
@@ -43,6 +46,28 @@ pub fn require(config: &Config, arena: &Arena, console: &Console) -> Result<(), 
         console.print(&format!("reward {}: {}", finding.check.name(), finding.text));
     }
     Err(refusal(worst))
+}
+
+/// The sandbox being opened and the reward checked, on a thread of its own.
+pub struct RewardCheck(JoinHandle<Result<Arena, CliError>>);
+
+impl RewardCheck {
+    /// Starts both, under the rules of training games.
+    pub fn start(config: &Config, console: &Console) -> Result<Self, CliError> {
+        let (config, console) = (config.clone(), console.clone());
+        let thread = std::thread::Builder::new().name("reward-check".into()).stack_size(2 * THREAD_STACK);
+        let check = move || {
+            let arena = playing::open_arena(&config, &console)?.under(Rules::training(&config));
+            require(&config, &arena, &console)?;
+            Ok(arena)
+        };
+        thread.spawn(check).map(RewardCheck).map_err(CliError::run)
+    }
+
+    /// Waits for the arena, in which a reward has been found in order.
+    pub fn finish(self) -> Result<Arena, CliError> {
+        self.0.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
 }
 
 fn refusal(finding: &Finding) -> CliError {

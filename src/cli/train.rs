@@ -9,9 +9,9 @@ use clap::Args;
 use super::gpu_watch::GpuWatch;
 use super::memory::Memory;
 use super::options::{Flags, SourceArgs, WorkerArgs};
+use super::preflight::RewardCheck;
 use super::step_trace::TraceArgs;
-use super::{CliError, EXIT_CODES, interrupt, loading, output, playing, preflight, report, runs};
-use crate::arena::Rules;
+use super::{CliError, EXIT_CODES, interrupt, loading, output, report, runs};
 use crate::config::Config;
 use crate::metrics::{Console, Event, JsonlSink, Show, Sink, SinkError, Sinks, TensorBoardSink, TerminalSink};
 use crate::policy::{self, Device};
@@ -137,10 +137,11 @@ impl TrainArgs {
         let stop = interrupt::stop_flag(console, interrupt::AFTER_THIS_STEP)?;
         let device = loading::device(&config.model.device)?;
         let allowance = allowance(&device, &config)?;
+        // Beside each other: a language model takes as long to load as the reward to check.
+        let check = RewardCheck::start(&config, console)?;
         let mut policy = loading::policy_shown(&config, &device, console)?;
         let prompts = loading::prompts(&config, &policy)?;
-        let arena = playing::open_arena(&config, console)?.under(Rules::training(&config));
-        preflight::require(&config, &arena, console)?;
+        let arena = check.finish()?;
         if stop.load(Ordering::SeqCst) {
             // Nothing has been trained yet that a checkpoint could keep.
             return Err(CliError::Interrupted);
