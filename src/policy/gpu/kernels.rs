@@ -1,4 +1,4 @@
-//! Parameters of `kernels.cu`, field by field as there, and how each kernel is launched.
+//! Parameters of the kernels (`*.cuh`), field by field as there, and how each is launched.
 
 use candle_core::{DType, Result, bail};
 
