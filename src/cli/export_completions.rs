@@ -37,9 +37,14 @@ pub struct ExportCompletionsArgs {
 
 #[derive(Clone, Copy)]
 enum Format {
+    Text(TextFormat),
+    Parquet,
+}
+
+#[derive(Clone, Copy)]
+enum TextFormat {
     Csv,
     Jsonl,
-    Parquet,
 }
 
 impl ExportCompletionsArgs {
@@ -71,7 +76,7 @@ impl ExportCompletionsArgs {
                 each_row(&files, &parts, |row| table.row(row))?;
                 table.finish().map_err(CliError::run)?
             }
-            Format::Csv | Format::Jsonl => {
+            Format::Text(format) => {
                 let mut table = Table { writer: BufWriter::new(file), format, rows: 0 };
                 each_row(&files, &parts, |row| table.row(&row))?;
                 table.writer.flush().map_err(CliError::run)?;
@@ -98,8 +103,8 @@ fn each_row<E: std::error::Error + Send + Sync + 'static>(
 
 fn format_of(path: &Path) -> Result<Format, CliError> {
     match path.extension().and_then(|extension| extension.to_str()) {
-        Some("csv") => Ok(Format::Csv),
-        Some("jsonl" | "ndjson") => Ok(Format::Jsonl),
+        Some("csv") => Ok(Format::Text(TextFormat::Csv)),
+        Some("jsonl" | "ndjson") => Ok(Format::Text(TextFormat::Jsonl)),
         Some("parquet") => Ok(Format::Parquet),
         _ => Err(CliError::user_hint(
             format!("--output {}: unknown format", path.display()),
@@ -128,23 +133,23 @@ fn row(logged: &LoggedCompletion, parts: &[String]) -> Map<String, Value> {
 
 struct Table<W> {
     writer: W,
-    format: Format,
+    format: TextFormat,
     rows: usize,
 }
 
 impl<W: Write> Table<W> {
     fn row(&mut self, row: &Map<String, Value>) -> io::Result<()> {
-        if matches!(self.format, Format::Csv) && self.rows == 0 {
+        if matches!(self.format, TextFormat::Csv) && self.rows == 0 {
             let names: Vec<String> = row.keys().map(|name| quoted(name)).collect();
             writeln!(self.writer, "{}", names.join(","))?;
         }
         self.rows += 1;
         match self.format {
-            Format::Csv => {
+            TextFormat::Csv => {
                 let fields: Vec<String> = row.values().map(field).collect();
                 writeln!(self.writer, "{}", fields.join(","))
             }
-            Format::Jsonl | Format::Parquet => {
+            TextFormat::Jsonl => {
                 serde_json::to_writer(&mut self.writer, row)?;
                 self.writer.write_all(b"\n")
             }
@@ -179,7 +184,7 @@ mod tests {
             "evaluation":{"verdict":{"faulted":{"ending":"raised","reason":"boom"}},"games":[{"score":12,"max_tile":8}]}}"#;
         let logged: LoggedCompletion = serde_json::from_str(line).unwrap();
         let parts = ["failure", "game", "later"].map(String::from);
-        let mut table = Table { writer: Vec::new(), format: Format::Csv, rows: 0 };
+        let mut table = Table { writer: Vec::new(), format: TextFormat::Csv, rows: 0 };
         table.row(&row(&logged, &parts)).unwrap();
         let expected = "step,prompt,completion,failure,game,later,advantage,reward,style,verdict,mean_score,max_tile\n\
                         3,<|x|>,\"if a:\n  \"\"b\"\", c\",-0.2,0.7,,-1.5,0.5,snake,faulted,12.0,8\n";

@@ -75,6 +75,25 @@ impl Row {
     }
 }
 
+/// Hands out the completions that have just ended, and tells how far the batch is: tokens so far, completions ended.
+pub(super) fn release(
+    rows: &mut [Row],
+    finished: &mut [Option<Completion>],
+    (tokenizer, tokens): (&Tokenizer, usize),
+    observer: &mut dyn FnMut(RolloutEvent<'_>),
+) {
+    for row in rows {
+        if !row.ended || finished[row.index].is_some() {
+            continue;
+        }
+        let completion = row.completion(tokenizer);
+        observer(RolloutEvent::Finished { index: row.index, completion: &completion });
+        finished[row.index] = Some(completion);
+    }
+    let finished = finished.iter().flatten().count();
+    observer(RolloutEvent::Tokens { tokens, finished });
+}
+
 /// Who writes: a policy, and its weights as all parts of a batch read them.
 #[derive(Clone)]
 pub(super) struct Writer<'a> {
@@ -133,7 +152,7 @@ impl<'a> Decoding<'a> {
         while !self.rows.is_empty() {
             observer(RolloutEvent::Predicted);
             self.sample()?;
-            self.release(observer);
+            release(&mut self.rows, &mut self.finished, (self.policy.tokenizer(), self.tokens), observer);
             let ended = self.rows.iter().filter(|row| row.ended).count();
             if ended == self.rows.len() {
                 break;
@@ -172,21 +191,6 @@ impl<'a> Decoding<'a> {
             self.tokens += drawn?;
         }
         Ok(())
-    }
-
-    /// Hands out the completions that have just ended.
-    fn release(&mut self, observer: &mut dyn FnMut(RolloutEvent<'_>)) {
-        let tokenizer = self.policy.tokenizer();
-        for row in &mut self.rows {
-            if !row.ended || self.finished[row.index].is_some() {
-                continue;
-            }
-            let completion = row.completion(tokenizer);
-            observer(RolloutEvent::Finished { index: row.index, completion: &completion });
-            self.finished[row.index] = Some(completion);
-        }
-        let finished = self.finished.iter().flatten().count();
-        observer(RolloutEvent::Tokens { tokens: self.tokens, finished });
     }
 
     /// Removes rows that have ended.

@@ -7,7 +7,7 @@ use crate::config::RolloutConfig;
 use crate::policy::{CHUNK, DeviceBatch, Drawing, Drawn, Policy, Tokenizer};
 use crate::prompt::Prompt;
 
-use super::decoding::Row;
+use super::decoding::{Row, release};
 use super::{Completion, RolloutError, RolloutEvent, Streams};
 
 /// Rows are dropped in such numbers, so that few different batch sizes are recorded.
@@ -65,7 +65,7 @@ impl<'a> DeviceDecoding<'a> {
             }
             let Some(drawn) = self.batch.collect()? else { break };
             self.take(&drawn)?;
-            self.release(observer);
+            release(&mut self.rows, &mut self.finished, (self.tokenizer, self.tokens), observer);
             if self.rows.iter().all(|row| row.ended) {
                 break;
             }
@@ -107,18 +107,6 @@ impl<'a> DeviceDecoding<'a> {
             }
         }
         Ok(())
-    }
-
-    fn release(&mut self, observer: &mut dyn FnMut(RolloutEvent<'_>)) {
-        for row in &mut self.rows {
-            if row.ended && self.finished[row.index].is_none() {
-                let completion = row.completion(self.tokenizer);
-                observer(RolloutEvent::Finished { index: row.index, completion: &completion });
-                self.finished[row.index] = Some(completion);
-            }
-        }
-        let finished = self.finished.iter().flatten().count();
-        observer(RolloutEvent::Tokens { tokens: self.tokens, finished });
     }
 
     /// Rows that would be left, in whole steps.

@@ -11,29 +11,14 @@ use super::machine::Machine;
 use super::optimizer::{Slots, square_sums, step};
 use super::{AdamWRates, CHUNK, DeviceBatch, Drawing, Drawn};
 use crate::policy::adapter::{self, AdapterSet};
-use crate::policy::{Decoder, DecoderConfig, Precision, weights};
+use crate::policy::{Decoder, DecoderConfig, Precision, tests as shared, weights};
 use crate::seed::{Purpose, Seed};
 
 const PROMPTS: [&[u32]; 2] = [&[2, 3, 4], &[5, 6, 7, 8, 9, 10]];
-const VOCABULARY: usize = 40;
 
+/// Heads as wide as the kernels ask for, and room for several splits of the cache.
 fn config() -> DecoderConfig {
-    DecoderConfig {
-        vocab_size: VOCABULARY,
-        hidden_size: 24,
-        num_hidden_layers: 2,
-        num_attention_heads: 4,
-        num_key_value_heads: 2,
-        head_dim: 16,
-        intermediate_size: 40,
-        rope_theta: 10_000.0,
-        rope_scaling: None,
-        rms_norm_eps: 1e-5,
-        tie_word_embeddings: true,
-        qkv_bias: false,
-        qk_norm: false,
-        max_position_embeddings: 1024,
-    }
+    DecoderConfig { head_dim: 16, intermediate_size: 40, max_position_embeddings: 1024, ..shared::config() }
 }
 
 /// Numbers between -1/2 and 1/2.
@@ -161,7 +146,7 @@ fn heads_of_every_width_and_grouping_decode_as_on_the_cpu() {
 #[test]
 fn a_cache_of_several_splits_decodes_as_on_the_cpu() {
     let decoder = decoder(DecoderConfig { num_hidden_layers: 1, ..config() });
-    let long: Vec<u32> = (0..300).map(|i| i % VOCABULARY as u32).collect();
+    let long: Vec<u32> = (0..300).map(|i| i % config().vocab_size as u32).collect();
     let prompts: [&[u32]; 2] = [&long[..2], &long];
     let drawing = Drawing { copies: 1, longest: 4, temperature: 1.0, record: true };
     let Some(mut batch) = decoder.emulated_batch(&prompts, drawing) else { return };

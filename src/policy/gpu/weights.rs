@@ -95,13 +95,10 @@ impl<M: Machine> Maps<M> {
         match projection {
             // Only a CPU packs, which decodes here in tests alone.
             Projection::Packed(_) => {
-                let merged = source.iter().map(|map| map.merged()).collect::<Result<Vec<_>>>()?;
-                let biases: Option<Vec<&Tensor>> = source.iter().map(|map| map.bias.as_ref()).collect();
-                let bias = biases.map(|biases| adopt(machine, &Tensor::cat(&biases, 0)?, DType::F32)).transpose()?;
-                let weight = Tensor::cat(&merged, 0)?;
-                let matrix =
-                    Matrix { memory: adopt(machine, &weight, dtype)?, transposed: true, outputs: weight.dim(0)? };
-                Ok(Maps { matrices: vec![matrix], bias, adapter: None })
+                let merged = source.iter().map(|map| {
+                    Ok(Linear { weight: map.merged()?, bias: map.bias.as_ref().map(Tensor::detach), lora: None })
+                });
+                Self::side_by_side(machine, &merged.collect::<Result<Vec<_>>>()?, dtype)
             }
             Projection::Merged { weight, bias } => {
                 let matrix =
@@ -109,17 +106,20 @@ impl<M: Machine> Maps<M> {
                 let bias = bias.as_ref().map(|bias| adopt(machine, bias, DType::F32)).transpose()?;
                 Ok(Maps { matrices: vec![matrix], bias, adapter: None })
             }
-            Projection::Apart(maps) => {
-                let matrices = maps.iter().map(|map| {
-                    let outputs = map.weight.dim(0)?;
-                    Ok(Matrix { memory: adopt(machine, &map.weight, dtype)?, transposed: true, outputs })
-                });
-                let biases: Option<Vec<&Tensor>> = maps.iter().map(|map| map.bias.as_ref()).collect();
-                let bias = biases.map(|biases| adopt(machine, &Tensor::cat(&biases, 0)?, DType::F32)).transpose()?;
-                let matrices = matrices.collect::<Result<_>>()?;
-                Ok(Maps { matrices, bias, adapter: Adapter::adopt(machine, maps, dtype)? })
-            }
+            Projection::Apart(maps) => Self::side_by_side(machine, maps, dtype),
         }
+    }
+
+    /// Each map's weight as it lies, biases and adapters together.
+    fn side_by_side(machine: &M, maps: &[Linear], dtype: DType) -> Result<Self> {
+        let matrices = maps.iter().map(|map| {
+            let outputs = map.weight.dim(0)?;
+            Ok(Matrix { memory: adopt(machine, &map.weight, dtype)?, transposed: true, outputs })
+        });
+        let matrices = matrices.collect::<Result<_>>()?;
+        let biases: Option<Vec<&Tensor>> = maps.iter().map(|map| map.bias.as_ref()).collect();
+        let bias = biases.map(|biases| adopt(machine, &Tensor::cat(&biases, 0)?, DType::F32)).transpose()?;
+        Ok(Maps { matrices, bias, adapter: Adapter::adopt(machine, maps, dtype)? })
     }
 
     /// Numbers of a row.

@@ -1,24 +1,10 @@
 use super::*;
 use crate::config::Checkpointing;
+use crate::policy::KNOWN_SHAPES;
 
-/// SmolLM2-135M.
 fn smollm2() -> DecoderConfig {
-    DecoderConfig {
-        vocab_size: 49_152,
-        hidden_size: 576,
-        num_hidden_layers: 30,
-        num_attention_heads: 9,
-        num_key_value_heads: 3,
-        head_dim: 64,
-        intermediate_size: 1536,
-        rope_theta: 100_000.0,
-        rope_scaling: None,
-        rms_norm_eps: 1e-5,
-        tie_word_embeddings: true,
-        qkv_bias: false,
-        qk_norm: false,
-        max_position_embeddings: 8192,
-    }
+    let found = KNOWN_SHAPES.iter().find(|shape| shape.name == "smollm2-135m");
+    found.expect("a known shape").config.clone()
 }
 
 /// With adapters of `lora_r`, or in full.
