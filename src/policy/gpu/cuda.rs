@@ -1,11 +1,12 @@
 //! The machine that is an NVIDIA GPU.
 
+use std::cell::RefCell;
 use std::ffi::c_void;
 
 use candle_core::cuda_backend::CudaStorage;
 use candle_core::cuda_backend::cudarc::cublas::{result::gemm_ex, sys as blas};
 use candle_core::cuda_backend::cudarc::driver::{
-    CudaGraph, CudaSlice, DevicePtr, DeviceRepr, LaunchConfig, PinnedHostSlice, PushKernelArg, sys,
+    CudaEvent, CudaGraph, CudaSlice, DevicePtr, DeviceRepr, LaunchConfig, PinnedHostSlice, PushKernelArg, result, sys,
 };
 use candle_core::{CudaDevice, DType, Error, Result, Storage, Tensor, bail};
 use half::{bf16, f16};
@@ -26,6 +27,18 @@ pub(super) struct Cuda {
     device: CudaDevice,
     /// Kept for as long as the library of products may work in it.
     workspace: Option<CudaSlice<u8>>,
+    /// Memory of the host for what is read. Kept from one read to the next: the driver waits for all work before it
+    /// gives some or takes it back.
+    landing: RefCell<Vec<PinnedHostSlice<u8>>>,
+}
+
+/// Bytes on their way to the host.
+pub(super) struct Landing {
+    host: PinnedHostSlice<u8>,
+    bytes: usize,
+    /// Comes about when they have arrived. The memory has an event of its own, which nothing records: events between
+    /// tensors are off.
+    arrived: CudaEvent,
 }
 
 /// Memory of the device: its own, or a tensor's.
@@ -55,7 +68,7 @@ unsafe impl<P: Params> DeviceRepr for ByValue<P> {}
 impl Cuda {
     /// For kernels alone.
     pub fn new(device: &CudaDevice) -> Self {
-        Cuda { device: device.clone(), workspace: None }
+        Cuda { device: device.clone(), workspace: None, landing: RefCell::default() }
     }
 
     /// For kernels and products that may be recorded.
@@ -67,7 +80,7 @@ impl Cuda {
         unsafe { blas::cublasSetWorkspace_v2(*library.handle(), address as *mut c_void, WORKSPACE_BYTES) }
             .result()
             .map_err(Error::wrap)?;
-        Ok(Cuda { device: device.clone(), workspace: Some(workspace) })
+        Ok(Cuda { device: device.clone(), workspace: Some(workspace), landing: RefCell::default() })
     }
 
     fn owned(&self, slice: CudaSlice<u8>) -> DeviceMemory {
@@ -99,7 +112,7 @@ fn data_type(dtype: DType) -> Result<blas::cudaDataType> {
 
 impl Machine for Cuda {
     type Memory = DeviceMemory;
-    type Pending = PinnedHostSlice<u8>;
+    type Pending = Landing;
     type Recording = CudaGraph;
 
     fn zeros(&self, bytes: usize) -> Result<DeviceMemory> {
@@ -120,37 +133,36 @@ impl Machine for Cuda {
     fn write(&self, to: &DeviceMemory, bytes: &[u8]) -> Result<()> {
         let stream = self.device.cuda_stream();
         // Safety: callers write no more than they asked for; copies from pageable memory have left it on return.
-        unsafe {
-            candle_core::cuda_backend::cudarc::driver::result::memcpy_htod_async(to.address, bytes, stream.cu_stream())
-        }
-        .map_err(Error::wrap)
+        unsafe { result::memcpy_htod_async(to.address, bytes, stream.cu_stream()) }.map_err(Error::wrap)
     }
 
     fn copy(&self, to: &DeviceMemory, from: &DeviceMemory, bytes: usize) -> Result<()> {
         let stream = self.device.cuda_stream();
         // Safety: callers copy no more than both hold.
-        unsafe {
-            candle_core::cuda_backend::cudarc::driver::result::memcpy_dtod_async(
-                to.address,
-                from.address,
-                bytes,
-                stream.cu_stream(),
-            )
-        }
-        .map_err(Error::wrap)
+        unsafe { result::memcpy_dtod_async(to.address, from.address, bytes, stream.cu_stream()) }.map_err(Error::wrap)
     }
 
-    fn read(&self, from: &DeviceMemory, bytes: usize) -> Result<PinnedHostSlice<u8>> {
+    fn read(&self, from: &DeviceMemory, bytes: usize) -> Result<Landing> {
         let stream = self.device.cuda_stream();
-        let Owner::Slice { _slice: slice } = &from._owner else { bail!("expected memory of the machine's own") };
-        // Safety: all of it is written before it is read.
-        let mut host = unsafe { stream.context().alloc_pinned::<u8>(bytes) }.map_err(Error::wrap)?;
-        stream.memcpy_dtoh(&slice.slice(..bytes), &mut host).map_err(Error::wrap)?;
-        Ok(host)
+        let kept = self.landing.borrow_mut().pop().filter(|host| host.len() >= bytes);
+        let mut host = match kept {
+            Some(host) => host,
+            // Safety: all of it that is looked at is written before.
+            None => unsafe { stream.context().alloc_pinned::<u8>(bytes) }.map_err(Error::wrap)?,
+        };
+        let to = &mut host.as_mut_slice().map_err(Error::wrap)?[..bytes];
+        // Safety: the memory that is copied is as large, and both stay until the event below has come about.
+        unsafe { result::memcpy_dtoh_async(to, from.address, stream.cu_stream()) }.map_err(Error::wrap)?;
+        let arrived = stream.record_event(None).map_err(Error::wrap)?;
+        Ok(Landing { host, bytes, arrived })
     }
 
-    fn wait(&self, pending: PinnedHostSlice<u8>) -> Result<Vec<u8>> {
-        Ok(pending.as_slice().map_err(Error::wrap)?.to_vec())
+    fn wait(&self, pending: Landing) -> Result<Vec<u8>> {
+        let Landing { host, bytes, arrived } = pending;
+        arrived.synchronize().map_err(Error::wrap)?;
+        let read = host.as_slice().map_err(Error::wrap)?[..bytes].to_vec();
+        self.landing.borrow_mut().push(host);
+        Ok(read)
     }
 
     unsafe fn launch<P: Params>(&self, kernel: &str, grid: [usize; 3], threads: usize, params: &P) -> Result<()> {
