@@ -10,7 +10,7 @@ SOAK_VERDICTS ?= 100000
 export GRPO_2048_COMMIT := $(shell git describe --always --dirty --exclude "*" 2>/dev/null)
 DATA_DIR ?= $(or $(XDG_DATA_HOME),$(HOME)/.local/share)
 
-.PHONY: train test build cuda gpu-check fuzz soak readers guest builtin-model smollm2 check bench install-completions clean tools
+.PHONY: train test build cuda gpu-check gpu-emulated fuzz soak readers guest builtin-model smollm2 check bench install-completions clean tools
 
 train: build ## Train the built-in model, eight games at a time
 	$(BIN) train --parallel-rewards 8 $(TRAIN_FLAGS)
@@ -25,7 +25,10 @@ build: tools ## Leave the binary at target/release/grpo-2048, its sandbox compil
 cuda: tools ## Build for NVIDIA GPUs: target/cuda/grpo-2048 (needs neither a GPU nor nvcc; PyPI where there is no nvcc)
 	CARGO=$(CARGO) scripts/cuda-build.sh
 
-gpu-check: tools ## Pack GPU tests and benchmarks into target/gpu-check, to be carried to a machine with a GPU, and run them here
+gpu-gpu-emulated: tools ## Run the CUDA build's GPU tests and two training steps on a GPU in software (needs no GPU)
+	CARGO=$(CARGO) scripts/gpu-emulated.sh
+
+check: tools ## Pack GPU tests and benchmarks into target/gpu-check, to be carried to a machine with a GPU, and run them here
 	CARGO=$(CARGO) scripts/gpu-check.sh
 
 check: tools ## Formatting and lints, as CI runs them

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Runs the CUDA build on a GPU in software (tests/emulator): the GPU tests, then two steps of training. Needs no GPU, and
+# takes minutes; it finds what a GPU would trip over, and measures nothing.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+source scripts/cuda-env.sh
+
+cargo=${CARGO:-cargo}
+folder=target/cuda/gpu-emulator
+build=(--release --workspace --locked --features cuda --target-dir target/cuda
+    --config 'profile.release.package.candle-core.codegen-units = 1')
+"$cargo" build "${build[@]}"
+mkdir -p "$folder"
+# One library in the place of several.
+for library in libcuda.so.1 libcublas.so.13 libcublasLt.so.13 libcurand.so.10 libnvrtc.so.13; do
+    ln -sf "$PWD/target/cuda/release/libgpu_emulator.so" "$folder/$library"
+done
+export GRPO_2048_CUDA_LIBS=$PWD/$folder GPU_CHECK=1
+
+"$cargo" test "${build[@]}" --test gpu -- --test-threads 1 "$@"
+[ $# -eq 0 ] || exit 0
+echo "== two steps of training"
+run=$(mktemp -d)
+trap 'rm -rf "$run"' EXIT
+GPU_EMULATOR_COUNTS=1 target/cuda/release/grpo-2048 train --device cuda --output-dir "$run/run" --steps 2 --groups 1 \
+    --num-generations 2 --set train.eval_samples=0 --set train.preflight=false

@@ -1,0 +1,435 @@
+//! The driver: devices, memory, copies, kernels, events, graphs.
+
+use std::cell::Cell;
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use crate::machine::Launch;
+use crate::ptx::{Kernel, Module};
+use crate::queue::{Queues, Work};
+use crate::{Fault, fault};
+
+const SUCCESS: u32 = 0;
+const INVALID_VALUE: u32 = 1;
+const OUT_OF_MEMORY: u32 = 2;
+const INVALID_CONTEXT: u32 = 201;
+const INVALID_IMAGE: u32 = 200;
+const NOT_FOUND: u32 = 500;
+const NOT_READY: u32 = 600;
+const ILLEGAL_ADDRESS: u32 = 700;
+const CAPTURE_UNSUPPORTED: u32 = 900;
+
+/// What the one GPU can do: that of an A100, the first that the program supports.
+const CAPABILITY: (c_int, c_int) = (8, 0);
+const NAME: &CStr = c"GPU in software";
+/// CUDA 13.0.
+const VERSION: c_int = 13_000;
+
+thread_local! {
+    /// Whether a thread has the context that there is.
+    static CURRENT: Cell<usize> = const { Cell::new(0) };
+}
+
+/// The context, as programs hold it.
+const CONTEXT: usize = 0x2048;
+
+/// Everything there is.
+pub fn state() -> MutexGuard<'static, Queues> {
+    static STATE: OnceLock<Mutex<Queues>> = OnceLock::new();
+    STATE.get_or_init(|| Mutex::new(Queues::new())).lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Does something with the GPU, unless it has failed or the thread has no context. A fault is the last.
+fn with(action: impl FnOnce(&mut Queues) -> Result<u32, Fault>) -> u32 {
+    if CURRENT.get() == 0 {
+        return INVALID_CONTEXT;
+    }
+    let mut state = state();
+    if state.fault.is_some() {
+        return ILLEGAL_ADDRESS;
+    }
+    match action(&mut state) {
+        Ok(status) => status,
+        Err(fault) => {
+            state.fail(fault);
+            ILLEGAL_ADDRESS
+        }
+    }
+}
+
+/// Asks for work.
+fn ask(stream: u64, work: Work) -> u32 {
+    with(|queues| queues.ask(stream, work).map(|()| SUCCESS))
+}
+
+/// What no thread may do while a graph is recorded.
+fn unrecorded(action: impl FnOnce(&mut Queues) -> Result<u32, Fault>) -> u32 {
+    with(|queues| if queues.any_records() { Ok(CAPTURE_UNSUPPORTED) } else { action(queues) })
+}
+
+macro_rules! exports {
+    ($(fn $name:ident($($argument:ident: $kind:ty),*) $body:block)*) => {$(
+        #[unsafe(no_mangle)]
+        extern "C" fn $name($($argument: $kind),*) -> u32 $body
+    )*};
+}
+
+exports! {
+    fn cuInit(_flags: c_uint) { SUCCESS }
+
+    fn cuDriverGetVersion(version: &mut c_int) {
+        *version = VERSION;
+        SUCCESS
+    }
+
+    fn cuDeviceGetCount(count: &mut c_int) {
+        *count = 1;
+        SUCCESS
+    }
+
+    fn cuDeviceGet(device: &mut c_int, ordinal: c_int) {
+        *device = ordinal;
+        if ordinal == 0 { SUCCESS } else { 101 }
+    }
+
+    fn cuDeviceTotalMem_v2(bytes: &mut usize, _device: c_int) {
+        *bytes = state().memory.total as usize;
+        SUCCESS
+    }
+
+    fn cuDeviceGetAttribute(value: &mut c_int, attribute: u32, _device: c_int) {
+        *value = match attribute {
+            75 => CAPABILITY.0,
+            76 => CAPABILITY.1,
+            // Memory pools: what is given and taken back in the order of a stream.
+            115 => 1,
+            16 => 1,
+            _ => return INVALID_VALUE,
+        };
+        SUCCESS
+    }
+
+    fn cuDeviceGetDefaultMemPool(pool: &mut usize, _device: c_int) {
+        *pool = 1;
+        SUCCESS
+    }
+
+    fn cuMemPoolSetAttribute(_pool: usize, _attribute: u32, _value: *mut c_void) { SUCCESS }
+
+    fn cuDevicePrimaryCtxRetain(context: &mut usize, _device: c_int) {
+        *context = CONTEXT;
+        SUCCESS
+    }
+
+    fn cuDevicePrimaryCtxRelease_v2(_device: c_int) { SUCCESS }
+
+    fn cuCtxGetCurrent(context: &mut usize) {
+        *context = CURRENT.get();
+        SUCCESS
+    }
+
+    fn cuCtxSetCurrent(context: usize) {
+        CURRENT.set(context);
+        SUCCESS
+    }
+
+    fn cuCtxSynchronize() { unrecorded(|queues| queues.finish_all().map(|()| SUCCESS)) }
+
+    fn cuStreamCreate(stream: &mut u64, _flags: c_uint) {
+        static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0x100);
+        *stream = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        SUCCESS
+    }
+
+    fn cuStreamDestroy_v2(stream: u64) { with(|queues| queues.finish(stream).map(|()| SUCCESS)) }
+
+    fn cuStreamSynchronize(stream: u64) { unrecorded(|queues| queues.finish(stream).map(|()| SUCCESS)) }
+
+    fn cuStreamWaitEvent(stream: u64, event: u64, _flags: c_uint) {
+        with(|queues| queues.await_event(event, stream).map(|()| SUCCESS))
+    }
+
+    fn cuMemGetInfo_v2(free: &mut usize, total: &mut usize) {
+        with(|queues| {
+            (*free, *total) = (queues.memory.available() as usize, queues.memory.total as usize);
+            Ok(SUCCESS)
+        })
+    }
+
+    fn cuMemAllocAsync(address: &mut u64, bytes: usize, _stream: u64) {
+        unrecorded(|queues| match (bytes, queues.memory.allocate(bytes as u64)) {
+            (0, _) => Ok(INVALID_VALUE),
+            (_, None) => Ok(OUT_OF_MEMORY),
+            (_, Some(given)) => {
+                *address = given;
+                Ok(SUCCESS)
+            }
+        })
+    }
+
+    fn cuMemAlloc_v2(address: &mut u64, bytes: usize) { cuMemAllocAsync(address, bytes, 0) }
+
+    fn cuMemFreeAsync(address: u64, stream: u64) {
+        with(|queues| {
+            queues.memory.release(address)?;
+            queues.ask(stream, Work::Free { address }).map(|()| SUCCESS)
+        })
+    }
+
+    fn cuMemFree_v2(address: u64) {
+        unrecorded(|queues| {
+            queues.memory.release(address)?;
+            queues.finish_all()?;
+            queues.memory.free(address);
+            Ok(SUCCESS)
+        })
+    }
+
+    fn cuMemHostAlloc(address: &mut u64, bytes: usize, _flags: c_uint) {
+        unrecorded(|queues| {
+            *address = Box::leak(vec![u128::MAX; bytes.div_ceil(16)].into_boxed_slice()).as_ptr() as u64;
+            queues.pinned.insert(*address, bytes as u64);
+            Ok(SUCCESS)
+        })
+    }
+
+    fn cuMemFreeHost(address: u64) {
+        unrecorded(|queues| {
+            // As the driver does, which waits for what is on its way there.
+            queues.finish_all()?;
+            let bytes = queues.pinned.remove(&address).ok_or_else(|| fault!("host memory that was not pinned"))?;
+            let words = std::ptr::slice_from_raw_parts_mut(address as *mut u128, (bytes as usize).div_ceil(16));
+            // Safety: leaked when it was pinned.
+            drop(unsafe { Box::from_raw(words) });
+            Ok(SUCCESS)
+        })
+    }
+
+    fn cuMemsetD8Async(to: u64, with: u8, bytes: usize, stream: u64) {
+        ask(stream, Work::Fill { to, bytes: bytes as u64, with })
+    }
+
+    fn cuMemcpyHtoDAsync_v2(to: u64, from: u64, bytes: usize, stream: u64) {
+        with(|queues| {
+            let work = match queues.is_pinned(from, bytes as u64) {
+                true => Work::WritePinned { to, from, bytes: bytes as u64 },
+                // Safety: the host's memory is as long as its owner says.
+                false => Work::Write { to, bytes: unsafe { std::slice::from_raw_parts(from as *const u8, bytes) }.into() },
+            };
+            queues.ask(stream, work).map(|()| SUCCESS)
+        })
+    }
+
+    fn cuMemcpyDtoHAsync_v2(to: u64, from: u64, bytes: usize, stream: u64) {
+        with(|queues| {
+            queues.ask(stream, Work::Read { to, from, bytes: bytes as u64 })?;
+            // Into memory that the system may move, copies are waited for.
+            if !queues.is_pinned(to, bytes as u64) {
+                queues.finish(stream)?;
+            }
+            Ok(SUCCESS)
+        })
+    }
+
+    fn cuMemcpyDtoDAsync_v2(to: u64, from: u64, bytes: usize, stream: u64) {
+        ask(stream, Work::Copy { to, from, bytes: bytes as u64 })
+    }
+
+    fn cuModuleUnload(module: *mut c_void) {
+        // Safety: given by `cuModuleLoadData`.
+        drop(unsafe { Arc::from_raw(module.cast::<Module>()) });
+        SUCCESS
+    }
+
+    fn cuEventCreate(event: &mut u64, _flags: c_uint) {
+        static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
+        *event = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let event = *event;
+        with(|queues| {
+            queues.new_event(event);
+            Ok(SUCCESS)
+        })
+    }
+
+    fn cuEventRecord(event: u64, stream: u64) { with(|queues| queues.record_event(event, stream).map(|()| SUCCESS)) }
+
+    fn cuEventSynchronize(event: u64) { unrecorded(|queues| queues.finish_event(event).map(|()| SUCCESS)) }
+
+    fn cuEventQuery(event: u64) {
+        with(|queues| Ok(if queues.event_is_done(event) { SUCCESS } else { NOT_READY }))
+    }
+
+    fn cuEventDestroy_v2(_event: u64) { SUCCESS }
+
+    fn cuStreamBeginCapture_v2(stream: u64, _mode: u32) {
+        with(|queues| queues.begin_recording(stream).map(|()| SUCCESS))
+    }
+
+    fn cuStreamIsCapturing(stream: u64, status: &mut u32) {
+        *status = u32::from(state().records(stream));
+        SUCCESS
+    }
+
+    fn cuStreamEndCapture(stream: u64, graph: &mut *mut c_void) {
+        with(|queues| {
+            let recorded = queues.end_recording(stream).ok_or_else(|| fault!("no graph is being recorded"))?;
+            *graph = Box::into_raw(Box::new(Arc::<[Work]>::from(recorded))).cast();
+            Ok(SUCCESS)
+        })
+    }
+
+    fn cuGraphInstantiateWithFlags(executable: &mut *mut c_void, graph: *mut c_void, _flags: u64) {
+        // Safety: given by `cuStreamEndCapture`.
+        let recorded = unsafe { &*graph.cast::<Arc<[Work]>>() }.clone();
+        *executable = Box::into_raw(Box::new(recorded)).cast();
+        SUCCESS
+    }
+
+    fn cuGraphUpload(_executable: *mut c_void, _stream: u64) { SUCCESS }
+
+    fn cuGraphLaunch(executable: *mut c_void, stream: u64) {
+        // Safety: given by `cuGraphInstantiateWithFlags`.
+        ask(stream, Work::Graph(unsafe { &*executable.cast::<Arc<[Work]>>() }.clone()))
+    }
+
+    fn cuGraphExecDestroy(executable: *mut c_void) {
+        // Safety: given by `cuGraphInstantiateWithFlags`.
+        drop(unsafe { Box::from_raw(executable.cast::<Arc<[Work]>>()) });
+        SUCCESS
+    }
+
+    fn cuGraphDestroy(graph: *mut c_void) {
+        // Safety: given by `cuStreamEndCapture`.
+        drop(unsafe { Box::from_raw(graph.cast::<Arc<[Work]>>()) });
+        SUCCESS
+    }
+}
+
+/// # Safety
+///
+/// `name` has room for `length` bytes.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuDeviceGetName(name: *mut c_char, length: c_int, _device: c_int) -> u32 {
+    let bytes = NAME.to_bytes_with_nul();
+    let count = bytes.len().min(usize::try_from(length).unwrap_or(0));
+    // Safety: as the caller promises.
+    unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), name.cast(), count) };
+    SUCCESS
+}
+
+/// # Safety
+///
+/// `image` is text with a zero at its end.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuModuleLoadData(module: &mut *mut c_void, image: *const c_char) -> u32 {
+    // Safety: as the caller promises.
+    let text = unsafe { CStr::from_ptr(image) }.to_string_lossy().into_owned();
+    match Module::read(text) {
+        Ok(read) => {
+            *module = Arc::into_raw(Arc::new(read)).cast_mut().cast();
+            SUCCESS
+        }
+        Err(Fault(why)) => {
+            eprintln!("emulated GPU: {why}");
+            INVALID_IMAGE
+        }
+    }
+}
+
+/// # Safety
+///
+/// `module` was given by `cuModuleLoadData` and not unloaded, `name` ends with a zero.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuModuleGetFunction(
+    function: &mut *const Kernel,
+    module: *const Module,
+    name: *const c_char,
+) -> u32 {
+    // Safety: as the caller promises.
+    let (module, name) = unsafe { (&*module, CStr::from_ptr(name).to_string_lossy()) };
+    match module.function(&name) {
+        // The module keeps it.
+        Some(Ok(kernel)) => {
+            *function = Arc::as_ptr(&kernel);
+            SUCCESS
+        }
+        Some(Err(Fault(why))) => {
+            eprintln!("emulated GPU: {why}");
+            INVALID_IMAGE
+        }
+        None => NOT_FOUND,
+    }
+}
+
+/// # Safety
+///
+/// As the driver asks: a function that it gave, and as many parameters as the kernel has.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuLaunchKernel(
+    function: *const Kernel,
+    x: c_uint,
+    y: c_uint,
+    z: c_uint,
+    threads_x: c_uint,
+    threads_y: c_uint,
+    threads_z: c_uint,
+    shared_bytes: c_uint,
+    stream: u64,
+    parameters: *const *const u8,
+    _extra: *mut *mut c_void,
+) -> u32 {
+    // Safety: as the caller promises.
+    let kernel = unsafe {
+        Arc::increment_strong_count(function);
+        Arc::from_raw(function)
+    };
+    let mut all = vec![0; kernel.parameter_bytes];
+    for (index, (offset, bytes)) in kernel.parameters.iter().enumerate() {
+        // Safety: as the caller promises.
+        unsafe { std::ptr::copy_nonoverlapping(*parameters.add(index), all[*offset..].as_mut_ptr(), *bytes) };
+    }
+    let launch = Launch {
+        kernel,
+        blocks: [x, y, z],
+        threads: [threads_x, threads_y, threads_z],
+        shared_bytes: shared_bytes as usize,
+        parameters: all,
+    };
+    with(|queues| match launch.check() {
+        Ok(()) => queues.ask(stream, Work::Launch(Arc::new(launch))).map(|()| SUCCESS),
+        // The program's fault, and the GPU goes on.
+        Err(Fault(why)) => {
+            eprintln!("emulated GPU: {}: {why}", launch.kernel.name);
+            Ok(INVALID_VALUE)
+        }
+    })
+}
+
+/// # Safety
+///
+/// `text` is valid.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuGetErrorName(status: u32, text: *mut *const c_char) -> u32 {
+    let name = match status {
+        INVALID_VALUE => c"CUDA_ERROR_INVALID_VALUE",
+        OUT_OF_MEMORY => c"CUDA_ERROR_OUT_OF_MEMORY",
+        INVALID_CONTEXT => c"CUDA_ERROR_INVALID_CONTEXT",
+        INVALID_IMAGE => c"CUDA_ERROR_INVALID_IMAGE",
+        NOT_FOUND => c"CUDA_ERROR_NOT_FOUND",
+        ILLEGAL_ADDRESS => c"CUDA_ERROR_ILLEGAL_ADDRESS",
+        CAPTURE_UNSUPPORTED => c"CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
+        _ => c"CUDA_ERROR_UNKNOWN",
+    };
+    // Safety: as the caller promises.
+    unsafe { *text = name.as_ptr() };
+    SUCCESS
+}
+
+/// # Safety
+///
+/// `text` is valid.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuGetErrorString(status: u32, text: *mut *const c_char) -> u32 {
+    // Safety: as the caller promises.
+    unsafe { cuGetErrorName(status, text) }
+}
