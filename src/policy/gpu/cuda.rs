@@ -4,15 +4,16 @@ use std::cell::RefCell;
 use std::ffi::c_void;
 
 use candle_core::cuda_backend::CudaStorage;
-use candle_core::cuda_backend::cudarc::cublas::{result::gemm_ex, sys as blas};
+use candle_core::cuda_backend::cudarc::cublas::{self, result::gemm_ex, sys as blas};
 use candle_core::cuda_backend::cudarc::driver::{
     CudaEvent, CudaGraph, CudaSlice, DevicePtr, DeviceRepr, LaunchConfig, PinnedHostSlice, PushKernelArg, result, sys,
 };
 use candle_core::{CudaDevice, DType, Error, Result, Storage, Tensor, bail};
 use half::{bf16, f16};
 
-use super::kernels::Params;
 use super::machine::{Machine, Memory, Product};
+use super::params::Params;
+use super::products::{Matrices, Products};
 
 /// Compiled by `build.rs`.
 const KERNELS: &str = include_str!(concat!(env!("OUT_DIR"), "/kernels.ptx"));
@@ -213,6 +214,54 @@ impl Machine for Cuda {
         .map_err(Error::wrap)
     }
 
+    unsafe fn products(&self, products: &Products) -> Result<()> {
+        let Products { out, left, right, count, rows, inner, columns, dtype, out_dtype, scale, adds } = *products;
+        let operation = |matrices: Matrices| match matrices.transposed {
+            true => blas::cublasOperation_t::CUBLAS_OP_T,
+            false => blas::cublasOperation_t::CUBLAS_OP_N,
+        };
+        let compute = match dtype == DType::F32 && candle_core::cuda::gemm_reduced_precision_f32() {
+            true => blas::cublasComputeType_t::CUBLAS_COMPUTE_32F_FAST_TF32,
+            false => blas::cublasComputeType_t::CUBLAS_COMPUTE_32F,
+        };
+        let (of_inputs, of_output) = (data_type(dtype)?, data_type(out_dtype)?);
+        let kept = f32::from(u8::from(adds));
+        // The library counts columns first: to it all three are transposed, and out^T = right^T left^T.
+        // Safety: as the caller promises; the factors are read before the call returns.
+        unsafe {
+            cublas::result::gemm_strided_batched_ex(
+                *self.device.cublas_handle().handle(),
+                operation(right),
+                operation(left),
+                columns as i32,
+                rows as i32,
+                inner as i32,
+                std::ptr::from_ref(&scale).cast(),
+                right.address as *const c_void,
+                of_inputs,
+                right.stride as i32,
+                right.step as i64,
+                left.address as *const c_void,
+                of_inputs,
+                left.stride as i32,
+                left.step as i64,
+                std::ptr::from_ref(&kept).cast(),
+                out.address as *mut c_void,
+                of_output,
+                out.stride as i32,
+                out.step as i64,
+                count as i32,
+                compute,
+                blas::cublasGemmAlgo_t::CUBLAS_GEMM_DEFAULT,
+            )
+        }
+        .map_err(Error::wrap)
+    }
+
+    fn address(&self, tensor: &Tensor) -> Result<u64> {
+        Ok(self.adopt(tensor)?.address())
+    }
+
     fn record(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<CudaGraph>> {
         let stream = self.device.cuda_stream();
         let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
@@ -236,6 +285,7 @@ fn base(storage: &CudaStorage, dtype: DType, device: &CudaDevice) -> Result<u64>
         DType::F32 => storage.as_cuda_slice::<f32>()?.device_ptr(&stream).0,
         DType::BF16 => storage.as_cuda_slice::<bf16>()?.device_ptr(&stream).0,
         DType::F16 => storage.as_cuda_slice::<f16>()?.device_ptr(&stream).0,
-        other => bail!("found numbers of type {other:?}, expected f32, bf16 or f16"),
+        DType::U32 => storage.as_cuda_slice::<u32>()?.device_ptr(&stream).0,
+        other => bail!("found numbers of type {other:?}, expected f32, bf16, f16 or u32"),
     })
 }

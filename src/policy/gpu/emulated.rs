@@ -5,12 +5,13 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::{Mutex, OnceLock};
 
-use candle_core::{DType, Result, Tensor, bail};
+use candle_core::{CpuStorage, DType, Result, Storage, Tensor, bail};
 use half::{bf16, f16};
 use libloading::Library;
 
-use super::kernels::Params;
 use super::machine::{Machine, Memory, Product};
+use super::params::Params;
+use super::products::{Matrices, Products};
 
 /// One kernel at a time: a block's shared memory is static.
 static KERNELS: OnceLock<Option<Mutex<Library>>> = OnceLock::new();
@@ -59,6 +60,15 @@ impl Emulated {
             eprintln!("not run: the kernels need a C++ compiler (c++ with -std=c++20)");
         }
         kernels.map(|kernels| Emulated { kernels })
+    }
+}
+
+/// Whether blocks and their threads run from the last to the first from now on, for all threads.
+pub(super) fn run_backwards(asked: bool) {
+    if let Some(Emulated { kernels }) = Emulated::open() {
+        let library = kernels.lock().unwrap();
+        // Safety: `run_backwards` has this signature in `emulation.cpp`.
+        unsafe { library.get::<unsafe extern "C" fn(bool)>(b"run_backwards\0").unwrap()(asked) }
     }
 }
 
@@ -151,12 +161,61 @@ impl Machine for Emulated {
         Ok(())
     }
 
+    unsafe fn products(&self, products: &Products) -> Result<()> {
+        let Products { out, left, right, count, rows, inner, columns, dtype, out_dtype, scale, adds } = *products;
+        let place = |of: Matrices, batch: usize, row: usize, column: usize| {
+            let (row, column) = if of.transposed { (column, row) } else { (row, column) };
+            batch * of.step + row * of.stride + column
+        };
+        for (batch, row) in (0..count).flat_map(|batch| (0..rows).map(move |row| (batch, row))) {
+            // Safety, here and below: as the caller promises.
+            let left = |i: usize| unsafe { number(left.address, place(left, batch, row, i), dtype) };
+            let left: Vec<f32> = (0..inner).map(left).collect();
+            for column in 0..columns {
+                let right = |i: usize| unsafe { number(right.address, place(right, batch, i, column), dtype) };
+                let sum: f32 = left.iter().enumerate().map(|(i, left)| left * right(i)).sum();
+                let at = place(out, batch, row, column);
+                let before = if adds { unsafe { number(out.address, at, out_dtype) } } else { 0.0 };
+                unsafe { put(out.address, at, before + scale * sum, out_dtype) };
+            }
+        }
+        Ok(())
+    }
+
+    /// In the tensor's own memory, unlike [`Machine::adopt`].
+    fn address(&self, tensor: &Tensor) -> Result<u64> {
+        let (storage, layout) = tensor.storage_and_layout();
+        let Storage::Cpu(storage) = &*storage else { bail!("expected a tensor on the processor") };
+        if !layout.is_contiguous() {
+            bail!("expected a contiguous tensor");
+        }
+        let start = match storage {
+            CpuStorage::F32(values) => values.as_ptr() as u64,
+            CpuStorage::BF16(values) => values.as_ptr() as u64,
+            CpuStorage::F16(values) => values.as_ptr() as u64,
+            CpuStorage::U32(values) => values.as_ptr() as u64,
+            _ => bail!("{:?}", tensor.dtype()),
+        };
+        Ok(start + (layout.start_offset() * tensor.dtype().size_in_bytes()) as u64)
+    }
+
     fn record(&self, _: &mut dyn FnMut() -> Result<()>) -> Result<Option<()>> {
         Ok(None)
     }
 
     unsafe fn replay(&self, (): &()) -> Result<()> {
         unreachable!("nothing was recorded")
+    }
+}
+
+unsafe fn number(address: u64, index: usize, dtype: DType) -> f32 {
+    // Safety: as the caller promises.
+    unsafe {
+        match dtype {
+            DType::F32 => *(address as *const f32).add(index),
+            DType::BF16 => (*(address as *const bf16).add(index)).to_f32(),
+            _ => (*(address as *const f16).add(index)).to_f32(),
+        }
     }
 }
 

@@ -18,7 +18,14 @@ static const std::map<std::string, void (*)(const void*)> kernels = {
     ENTRIES(fill_cache, FillCache), ENTRIES(move_rows, MoveRows),   ENTRY(sample, Sample),
     ENTRY(advance, Advance),         ENTRIES(adapt, Adapt),
     ENTRY(square_sums, SquareSums), ENTRY(adamw, AdamW),
+    ENTRIES(rms_norm, RmsNorm), ENTRIES(rms_norm_slope, RmsNormSlope), ENTRIES(rms_norm_weight, RmsNormWeight),
+    ENTRY(sum_rows, SumRows), ENTRIES(gate, Gate), ENTRIES(gate_slope, Gate), ENTRIES(split_heads, SplitHeads),
+    ENTRIES(merge_heads, SplitHeads), ENTRIES(move_heads, MoveHeads), ENTRIES(causal_softmax, Softmax),
+    ENTRIES(causal_softmax_slope, Softmax), ENTRY(score_logits, ScoreLogits), ENTRIES(logit_slopes, LogitSlopes),
+    ENTRIES(split_factors, SplitFactors),
 };
+
+extern "C" __attribute__((visibility("default"))) void run_backwards(bool asked) { backwards = asked; }
 
 // 0, or 1 for a kernel that does not exist.
 extern "C" __attribute__((visibility("default"))) int run(const char* name, const unsigned grid[3], unsigned threads, const void* params) {

@@ -77,14 +77,17 @@ struct Block {
     }
 };
 static Block* block;
+// Whether threads and blocks run from the last to the first: nothing may depend on their order.
+static bool backwards = false;
 
 static inline void fiber_begin();
 
-// Goes on with the fiber behind the one that calls, or back to the caller when all are over.
+// Goes on with the fiber next to the one that calls, or back to the caller when all are over.
 static inline void next_fiber() {
     if (block->running == 0) setcontext(&block->caller);
+    const unsigned count = block->fibers.size(), step = backwards ? count - 1 : 1;
     do {
-        block->current = (block->current + 1) % block->fibers.size();
+        block->current = (block->current + step) % count;
     } while (block->fibers[block->current].over);
     Fiber& fiber = block->fibers[block->current];
     threadIdx = {block->current, 0, 0};
@@ -170,7 +173,7 @@ static inline void run_block(unsigned threads, const std::function<void()>& kern
     getcontext(&now.caller);
     if (done) return;
     done = true;
-    now.current = threads - 1;
+    now.current = backwards ? 0 : threads - 1;
     next_fiber();
 }
 
@@ -178,10 +181,10 @@ static inline void run_block(unsigned threads, const std::function<void()>& kern
 template <typename Kernel> static void launch(const unsigned grid[3], unsigned threads, Kernel kernel) {
     gridDim = {grid[0], grid[1], grid[2]};
     blockDim = {threads, 1, 1};
-    for (unsigned z = 0; z < grid[2]; z++)
-        for (unsigned y = 0; y < grid[1]; y++)
-            for (unsigned x = 0; x < grid[0]; x++) {
-                blockIdx = {x, y, z};
-                run_block(threads, kernel);
-            }
+    const uint64_t blocks = (uint64_t)grid[0] * grid[1] * grid[2];
+    for (uint64_t count = 0; count < blocks; count++) {
+        const uint64_t number = backwards ? blocks - 1 - count : count, row = number / grid[0];
+        blockIdx = {(unsigned)(number % grid[0]), (unsigned)(row % grid[1]), (unsigned)(row / grid[1])};
+        run_block(threads, kernel);
+    }
 }

@@ -1,26 +1,8 @@
-//! Parameters of the kernels (`*.cuh`), field by field as there, and how each is launched.
+//! Parameters of the kernels of decoding and of the optimiser (`*.cuh`), field by field as there, and how each is
+//! launched.
 
-use candle_core::{DType, Result, bail};
-
-/// What a kernel takes: plain numbers, laid out as C does, without padding of the compiler's own.
-///
-/// # Safety
-///
-/// `#[repr(C)]`, no padding, no pointers that Rust owns.
-pub(super) unsafe trait Params: Copy {}
-
-macro_rules! params {
-    ($($(#[$doc:meta])* $name:ident { $($field:ident: $type:ty),* $(,)? })*) => {$(
-        $(#[$doc])*
-        #[repr(C)]
-        #[derive(Debug, Clone, Copy)]
-        pub(super) struct $name { $(pub $field: $type),* }
-
-        // Safety: the fields are integers and floats; the assertion refuses padding between them.
-        unsafe impl Params for $name {}
-        const _: () = assert!(size_of::<$name>() == 0 $(+ size_of::<$type>())*);
-    )*};
-}
+use super::params::params;
+pub(super) use super::params::{Params, THREADS, name};
 
 params! {
     /// Rows of the embedding.
@@ -66,8 +48,6 @@ params! {
     MoveRows { cache: u64, from: u64, to: u64, key_heads: u32, capacity: u32, head: u32, slots: u32 }
 }
 
-/// Threads of a block where a kernel does not say otherwise.
-pub(super) const THREADS: usize = 256;
 /// Threads of `attend` and `combine`.
 pub(super) const ATTEND_THREADS: usize = 128;
 /// Threads of `rotate`: a pair of dimensions each.
@@ -84,14 +64,3 @@ pub(super) const HEAD_STEP: usize = 8;
 pub(super) const LARGEST_VOCABULARY: usize = 512 * 1024;
 /// A token that could not be drawn.
 pub(super) const NOT_FINITE: u32 = u32::MAX;
-
-/// The kernel of this name for numbers of this type.
-pub(super) fn name(kernel: &str, dtype: DType) -> Result<String> {
-    let suffix = match dtype {
-        DType::F32 => "f32",
-        DType::BF16 => "bf16",
-        DType::F16 => "f16",
-        other => bail!("decoding on a GPU: found numbers of type {other:?}, expected f32, bf16 or f16"),
-    };
-    Ok(format!("{kernel}_{suffix}"))
-}

@@ -1,9 +1,10 @@
-//! What decoding asks of a GPU: memory, copies, kernels, products. Everything else here is the same on all machines,
-//! so that it can be tested on one without a GPU.
+//! What decoding and training ask of a GPU: memory, copies, kernels, products. Everything else here is the same on all
+//! machines, so that it can be tested on one without a GPU.
 
 use candle_core::{DType, Result, Tensor};
 
-use super::kernels::Params;
+use super::params::Params;
+use super::products::Products;
 
 /// Memory of a machine, given back when dropped.
 pub(super) trait Memory {
@@ -68,6 +69,16 @@ pub(super) trait Machine {
     ///
     /// The addresses must be of live memory, and large enough for the sizes there.
     unsafe fn product(&self, product: &Product) -> Result<()>;
+
+    /// Runs a batch of matrix products.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Machine::product`].
+    unsafe fn products(&self, products: &Products) -> Result<()>;
+
+    /// Where the numbers of a contiguous tensor lie, for as long as it lives.
+    fn address(&self, tensor: &Tensor) -> Result<u64>;
 
     /// Records the kernels and products of `work` in place of running them; none where this machine cannot.
     fn record(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Self::Recording>>;

@@ -1,5 +1,5 @@
-//! What runs on a GPU beside candle's operations: decoding, a batch whose tokens are drawn where the model runs, and the
-//! step of the optimiser.
+//! What runs on a GPU beside candle's operations: decoding, a batch whose tokens are drawn where the model runs, the
+//! layers and the head of an update, and the step of the optimiser.
 //!
 //! Shapes are static and buffers never move, so that one step is recorded once (a CUDA graph) and replayed for every
 //! token; logits never leave the GPU, and the host looks at a chunk of tokens while the GPU works on the next. The
@@ -18,12 +18,15 @@ mod kernels;
 mod machine;
 #[cfg(any(feature = "cuda", test))]
 mod optimizer;
+mod params;
+mod products;
 #[cfg(any(feature = "cuda", test))]
 mod start;
 #[cfg(any(feature = "cuda", test))]
 mod step;
 #[cfg(test)]
 mod tests;
+pub(super) mod training;
 #[cfg(any(feature = "cuda", test))]
 mod weights;
 

@@ -6,6 +6,7 @@ use super::attached::attached;
 use super::can_fuse;
 use super::dropout::Masks;
 use super::rows::{Into, Matrix, for_rows, large_product, matmul, slice, with_slice};
+use super::training;
 
 /// A map that is not trained: `x W^T + bias`.
 #[derive(Debug, Clone)]
@@ -66,6 +67,10 @@ pub(super) fn plain(x: &Tensor, (a, b): (&Tensor, &Tensor), scale: f64, maps: &[
 }
 
 pub(super) fn by_tensors(x: &Tensor, (a, b): (&Tensor, &Tensor), scale: f64, maps: &[Frozen]) -> Result<Tensor> {
+    // The factors' smallest numbers are too small for f16.
+    if training::serves(x) && x.dtype() != DType::F16 && maps.iter().all(|map| map.dropout.is_none()) {
+        return on_gpu(x, (a, b), scale, maps);
+    }
     let op = ByTensors {
         x: x.contiguous()?.detach(),
         a: a.detach(),
@@ -76,6 +81,16 @@ pub(super) fn by_tensors(x: &Tensor, (a, b): (&Tensor, &Tensor), scale: f64, map
     };
     let value = plain(&op.x, (&op.a, &op.b), scale, maps)?;
     attached(value, &[x, a, b], move |grad| op.backward(grad))
+}
+
+fn on_gpu(x: &Tensor, (a, b): (&Tensor, &Tensor), scale: f64, maps: &[Frozen]) -> Result<Tensor> {
+    let wide = |factor: &Tensor| factor.detach().to_dtype(DType::F32)?.contiguous();
+    let (inputs, first, second, wanted) = (x.detach().contiguous()?, wide(a)?, wide(b)?, x.track_op());
+    let (maps, arguments) = (maps.to_vec(), [x, a, b]);
+    let value = training::adapted_linear(&inputs, (&first, &second), scale, &maps)?;
+    attached(value, &arguments, move |grad| {
+        training::adapted_linear_slopes((&inputs, wanted), (&first, &second), scale, &maps, grad)
+    })
 }
 
 /// What the backward pass needs, without a graph.

@@ -7,6 +7,7 @@ use super::attached::attached;
 use super::can_fuse;
 use super::rope::{RopeTable, Turn};
 use super::rows::{Into, Matrix, dot, exp, max, product, slice, sum, wide, with_slice};
+use super::training;
 
 /// Queries scored at once; keeps a block of scores in the nearest cache.
 const BLOCK: usize = 32;
@@ -69,6 +70,14 @@ fn causal_mask(steps: usize, device: &Device) -> Result<Tensor> {
 /// Keeps queries, keys and values alone: weights are computed again for the backward pass.
 pub(super) fn by_tensors(qkv: &Tensor, rows: usize, heads: Heads, rope: &RopeTable) -> Result<Tensor> {
     let (inputs, rope) = (qkv.detach(), rope.clone());
+    if training::serves(qkv) {
+        let inputs = inputs.contiguous()?;
+        let value = training::causal_attention(&inputs, rows, heads, rope.angles())?;
+        return attached(value, &[qkv], move |grad| {
+            let slope = training::causal_attention_slope(&inputs, rows, heads, rope.angles(), grad)?;
+            Ok([Some(slope), None, None])
+        });
+    }
     let value = plain_causal(&inputs, rows, heads, &rope)?;
     attached(value, &[qkv], move |grad| Ok([Some(slope(&inputs, rows, heads, &rope, grad)?), None, None]))
 }

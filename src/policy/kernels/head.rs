@@ -11,6 +11,7 @@ use super::can_fuse;
 use super::log_probs;
 use super::log_probs::{logit_gradients, score};
 use super::rows::{Into, Matrix, for_rows, large_product, matmul, slice, with_slice};
+use super::training;
 
 /// Rows whose share of the weight's gradient is summed at once. Part of the order of that sum, so every chunk is a
 /// multiple of it, and the size of chunks changes no number.
@@ -61,6 +62,22 @@ pub(super) fn plain(hidden: &Tensor, weight: &Tensor, targets: &Tensor, temperat
 }
 
 pub(super) fn by_tensors(hidden: &Tensor, weight: &Tensor, targets: &Tensor, how: Scoring) -> Result<(Tensor, Tensor)> {
+    if training::serves(hidden) {
+        let head = training::Head {
+            hidden: hidden.contiguous()?.detach(),
+            weight: weight.contiguous()?.detach(),
+            targets: targets.contiguous()?,
+            scale: 1.0 / how.temperature,
+            chunks: chunks(hidden.dim(0)?, how.rows(weight.dim(0)?)).collect(),
+        };
+        let (scores, sums) = training::score(&head)?;
+        let wanted = (hidden.track_op(), weight.track_op());
+        let both = attached(scores, &[hidden, weight], move |grad| {
+            let (dhidden, dweight) = training::score_slopes(&head, &sums, grad, wanted)?;
+            Ok([dhidden, dweight, None])
+        })?;
+        return Ok((both.narrow(1, 0, 1)?.squeeze(1)?, both.narrow(1, 1, 1)?.squeeze(1)?));
+    }
     let op = ByTensors {
         hidden: hidden.contiguous()?.detach(),
         weight: weight.detach(),

@@ -1,10 +1,11 @@
 //! Products with weights, without the gradients nobody asked for.
 
-use candle_core::{CpuStorage, CustomOp2, Layout, Result, Shape, Tensor};
+use candle_core::{CpuStorage, CustomOp2, DType, Layout, Result, Shape, Tensor};
 
 use super::attached::attached;
 use super::can_fuse;
 use super::rows::{Matrix, matmul, slice, with_slice};
+use super::training;
 
 /// `x W^T`. A weight that is not trained costs no gradient of its own, where candle's product would compute one.
 ///
@@ -26,7 +27,10 @@ pub(super) fn by_tensors(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
     attached(plain(&inputs, &factors)?, &[x, weight], move |grad| {
         let dx = wanted.0.then(|| grad.matmul(&factors.to_dtype(grad.dtype())?)).transpose()?;
         // In the format of the weight: sums over rows are long.
-        let of_weight = || grad.to_dtype(factors.dtype())?.t()?.matmul(&inputs.to_dtype(factors.dtype())?);
+        let of_weight = || match factors.dtype() {
+            DType::F32 if training::serves(grad) => training::weight_slope(grad, &inputs),
+            format => grad.to_dtype(format)?.t()?.matmul(&inputs.to_dtype(format)?),
+        };
         Ok([dx, wanted.1.then(of_weight).transpose()?, None])
     })
 }

@@ -1,9 +1,9 @@
 //! The numeric heart of the decoder.
 //!
-//! Each kernel exists three times. `plain` is composed of tensor operations that candle differentiates; it is what the
-//! others are tested against. `by_tensors` computes the same without a graph and has a backward of its own, so that
-//! frozen weights cost no gradients and little is kept; it serves every device and every number format. The fused
-//! one makes a single pass over the numbers and serves f32 on the CPU. Whatever the format of the layers, norms,
+//! Each kernel exists several times. `plain` is composed of tensor operations that candle differentiates; it is what
+//! the others are tested against. `by_tensors` computes the same without a graph and has a backward of its own, so that
+//! frozen weights cost no gradients and little is kept; it serves every device and every number format, and on a GPU
+//! hands the work to `gpu::training`. The fused one makes a single pass over the numbers and serves f32 on the CPU. Whatever the format of the layers, norms,
 //! rotations, softmax, low-rank terms and logits are computed in f32, and rounded once at the end.
 //!
 //! Work is split between threads by whole rows only, so results do not depend on how many there are.
@@ -26,6 +26,8 @@ mod swiglu;
 mod tests;
 
 use candle_core::{DType, Tensor};
+
+use super::gpu::training;
 
 pub use adapted::{Frozen, adapted_linear, add_bias, add_frozen_bias};
 pub use attention::{Heads, causal_attention};
@@ -50,5 +52,6 @@ pub enum Kernels {
 
 /// Whether the fused kernels can work on these.
 fn can_fuse<'a>(tensors: impl IntoIterator<Item = &'a Tensor>) -> bool {
-    tensors.into_iter().all(|tensor| tensor.device().is_cpu() && tensor.dtype() == DType::F32)
+    let can = |tensor: &Tensor| tensor.device().is_cpu() && tensor.dtype() == DType::F32 && !training::serves(tensor);
+    tensors.into_iter().all(can)
 }

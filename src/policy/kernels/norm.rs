@@ -6,6 +6,7 @@ use rayon::prelude::*;
 use super::attached::attached;
 use super::can_fuse;
 use super::rows::{ROWS_PER_TASK, dot, for_rows, slice, wide, with_slice};
+use super::training;
 
 /// `x / sqrt(mean(x^2) + epsilon) * weight` over the last dimension.
 ///
@@ -32,6 +33,14 @@ fn root(x: &Tensor, epsilon: f64) -> Result<Tensor> {
 
 pub(super) fn by_tensors(x: &Tensor, weight: &Tensor, epsilon: f64) -> Result<Tensor> {
     let (inputs, factors, wanted) = (x.detach(), weight.detach(), weight.track_op());
+    if training::serves(x) {
+        let inputs = inputs.contiguous()?;
+        let value = training::rms_norm(&inputs, &factors, epsilon)?;
+        return attached(value, &[x, weight], move |grad| {
+            let (dx, dweight) = training::rms_norm_slopes(&inputs, (&factors, wanted), epsilon, grad)?;
+            Ok([Some(dx), dweight, None])
+        });
+    }
     let value = plain(&inputs, &factors, epsilon)?;
     attached(value, &[x, weight], move |grad| {
         let (wide, grad) = (inputs.to_dtype(DType::F32)?, grad.to_dtype(DType::F32)?);

@@ -43,6 +43,11 @@ impl RopeTable {
         Ok(RopeTable { cos: table(cos)?, sin: table(sin)?, rows, half })
     }
 
+    /// Cosines and sines by position, `(L, D/2)` each, in f32.
+    pub(super) fn angles(&self) -> [&Tensor; 2] {
+        [&self.cos, &self.sin]
+    }
+
     /// By position: cosines, then sines.
     #[cfg(any(feature = "cuda", test))]
     pub(in crate::policy) fn rows(&self) -> &[f32] {

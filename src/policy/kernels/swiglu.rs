@@ -5,6 +5,7 @@ use candle_core::{CpuStorage, CustomOp1, D, DType, Layout, Result, Shape, Tensor
 use super::attached::attached;
 use super::can_fuse;
 use super::rows::{exp, for_rows, slice, wide, with_slice};
+use super::training;
 
 /// `silu(gate) * up`, element by element.
 ///
@@ -32,6 +33,13 @@ fn halves(gate_up: &Tensor) -> Result<[Tensor; 2]> {
 
 pub(super) fn by_tensors(gate_up: &Tensor) -> Result<Tensor> {
     let inputs = gate_up.detach();
+    if training::serves(gate_up) {
+        let inputs = inputs.contiguous()?;
+        let value = training::silu_mul(&inputs)?;
+        return attached(value, &[gate_up], move |grad| {
+            Ok([Some(training::silu_mul_slope(&inputs, grad)?), None, None])
+        });
+    }
     attached(plain(&inputs)?, &[gate_up], move |grad| {
         let ([gate, up], grad) = (halves(&inputs)?, grad.to_dtype(DType::F32)?);
         let sigmoid = ((gate.neg()?.exp()? + 1.0)?).recip()?;

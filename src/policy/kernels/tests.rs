@@ -1,5 +1,6 @@
 //! Every kernel against its plain composition, forward and gradient.
 
+mod emulated;
 mod formats;
 
 use candle_core::{DType, Device, Result, Tensor, Var};

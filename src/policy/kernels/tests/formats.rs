@@ -5,26 +5,26 @@ use crate::policy::kernels::{Dropout, Masks};
 use crate::seed::Purpose;
 
 /// The same numbers as a variable of another format, rounded.
-fn rounded(x: &Tensor, format: DType) -> Var {
+pub(super) fn rounded(x: &Tensor, format: DType) -> Var {
     Var::from_tensor(&x.detach().to_dtype(format).unwrap()).unwrap()
 }
 
-fn wide(x: &Tensor) -> Tensor {
+pub(super) fn wide(x: &Tensor) -> Tensor {
     x.to_dtype(DType::F32).unwrap()
 }
 
-fn largest(x: &Tensor) -> f32 {
+pub(super) fn largest(x: &Tensor) -> f32 {
     wide(x).abs().unwrap().flatten_all().unwrap().max(0).unwrap().to_scalar().unwrap()
 }
 
 /// Half a unit in the last place, relative.
-fn unit(format: DType) -> f32 {
+pub(super) fn unit(format: DType) -> f32 {
     if format == DType::BF16 { 1.0 / 256.0 } else { 1.0 / 2048.0 }
 }
 
 /// Outputs and gradients in half formats are those in f32 of the same rounded numbers, but for a few roundings at the
 /// scale of the largest. `run` is given the inputs in the format that is tested.
-fn check_formats(inputs: &[&Var], roundings: f32, run: impl Fn(&[Var]) -> Result<Tensor>) {
+pub(super) fn check_formats(inputs: &[&Var], roundings: f32, run: impl Fn(&[Var]) -> Result<Tensor>) {
     for format in [DType::BF16, DType::F16] {
         let narrow: Vec<Var> = inputs.iter().map(|input| rounded(input, format)).collect();
         let exact: Vec<Var> = narrow.iter().map(|input| rounded(&wide(input), DType::F32)).collect();

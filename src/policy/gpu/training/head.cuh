@@ -1,0 +1,122 @@
+// What a chunk of logits says about the tokens that were chosen, and its gradient.
+
+#pragma once
+
+#include "vectors.cuh"
+
+struct ScoreLogits {
+    u64 scores;   // f32 (rows, 2): log-probability, entropy
+    u64 sums;     // f32 (rows, 3): the largest logit, the logarithm of the sum above it, the entropy
+    u64 logits;   // f32 (rows, stride)
+    u64 targets;  // u32 (rows)
+    u32 vocabulary;
+    u32 stride;  // a multiple of 8
+    float scale;  // of logits
+    u32 padding;
+};
+
+// A sum over some logits: of e^(x - top), and of (x - top) e^(x - top).
+struct Running {
+    float top, total, mean;
+};
+
+// The same sum counted from a larger top.
+__device__ __forceinline__ Running raised(Running x, float top) {
+    if (x.total == 0.0f) return {top, 0.0f, 0.0f};
+    const float lower = x.top - top, factor = expf(lower);
+    return {top, x.total * factor, (x.mean + x.total * lower) * factor};
+}
+
+__device__ __forceinline__ Running joined(Running a, Running b) {
+    const float top = fmaxf(a.top, b.top);
+    a = raised(a, top);
+    b = raised(b, top);
+    return {top, a.total + b.total, a.mean + b.mean};
+}
+
+// Grid: rows; THREADS threads.
+extern "C" __global__ void score_logits(ScoreLogits p) {
+    __shared__ Running of_warp[WARPS];
+    const u64 row = blockIdx.x;
+    const float* logits = reinterpret_cast<const float*>(p.logits) + row * p.stride;
+    Running mine = {-INFINITY, 0.0f, 0.0f};
+    for (u32 i = threadIdx.x * 4; i < p.vocabulary; i += blockDim.x * 4) {
+        float values[4];
+        load<4>(values, logits + i);
+        float top = mine.top;
+#pragma unroll
+        for (u32 j = 0; j < 4; j++) {
+            values[j] = i + j < p.vocabulary ? values[j] * p.scale : -INFINITY;
+            top = fmaxf(top, values[j]);
+        }
+        if (top > mine.top) mine = raised(mine, top);
+#pragma unroll
+        for (u32 j = 0; j < 4; j++) {
+            if (i + j >= p.vocabulary) continue;
+            const float above = values[j] - mine.top, weight = expf(above);
+            mine.total += weight;
+            mine.mean += above * weight;
+        }
+    }
+    for (u32 offset = WARP / 2; offset > 0; offset /= 2) {
+        const Running other = {
+            __shfl_xor_sync(ALL_LANES, mine.top, offset),
+            __shfl_xor_sync(ALL_LANES, mine.total, offset),
+            __shfl_xor_sync(ALL_LANES, mine.mean, offset),
+        };
+        mine = joined(mine, other);
+    }
+    if (threadIdx.x % WARP == 0) of_warp[threadIdx.x / WARP] = mine;
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    Running all = of_warp[0];
+    for (u32 warp = 1; warp < WARPS; warp++) all = joined(all, of_warp[warp]);
+    const float target = logits[reinterpret_cast<const u32*>(p.targets)[row]] * p.scale;
+    const float logarithm = logf(all.total);
+    float* scores = reinterpret_cast<float*>(p.scores) + 2 * row;
+    float* sums = reinterpret_cast<float*>(p.sums) + 3 * row;
+    scores[0] = target - all.top - logarithm;
+    scores[1] = sums[2] = logarithm - all.mean / all.total;
+    sums[0] = all.top;
+    sums[1] = logarithm;
+}
+
+struct LogitSlopes {
+    u64 logits;   // f32 (rows, stride); turned into T (rows, stride * 4 / size of T) in place
+    u64 sums;     // f32 (rows, 3), as above
+    u64 slopes;   // f32 (rows, 2): gradients by log-probability and entropy
+    u64 targets;  // u32 (rows)
+    u32 vocabulary;
+    u32 stride;  // a multiple of 8
+    float scale;  // of logits
+    u32 padding;
+};
+
+// d logp / d logit = onehot - p; d entropy / d logit = -p (log p + entropy). Grid: rows; THREADS threads.
+//
+// All threads read their part of a stretch of logits before any writes: what is written is no longer than what was
+// read, so it never reaches logits of a later stretch.
+template <typename T> __device__ void logit_slopes(LogitSlopes p) {
+    const u64 row = blockIdx.x;
+    float* logits = reinterpret_cast<float*>(p.logits) + row * p.stride;
+    T* out = reinterpret_cast<T*>(logits);
+    const float* sums = reinterpret_cast<const float*>(p.sums) + 3 * row;
+    const float* slopes = reinterpret_cast<const float*>(p.slopes) + 2 * row;
+    const float top = sums[0], logarithm = sums[1], entropy = sums[2], chosen = slopes[0], spread = slopes[1];
+    const u32 target = reinterpret_cast<const u32*>(p.targets)[row];
+    for (u32 first = 0; first < p.vocabulary; first += blockDim.x * 4) {
+        const u32 i = first + threadIdx.x * 4;
+        const bool mine = i < p.vocabulary;
+        float values[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+        if (mine) load<4>(values, logits + i);
+        __syncthreads();
+        if (!mine) continue;
+#pragma unroll
+        for (u32 j = 0; j < 4; j++) {
+            const float logp = values[j] * p.scale - top - logarithm;
+            float slope = expf(logp) * (-chosen - spread * (logp + entropy));
+            if (i + j == target) slope += chosen;
+            if (i + j < p.vocabulary) narrow(&out[i + j], p.scale * slope);
+        }
+    }
+}

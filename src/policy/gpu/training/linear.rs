@@ -1,0 +1,29 @@
+//! Gradients of weights that are trained.
+
+use candle_core::{DType, Result, Tensor};
+
+use super::super::products::Products;
+use super::Gpu;
+
+/// Gradient by a weight of f32, `(out, in)`; `slope`: `(N, out)` and `x`: `(N, in)`, contiguous and in one format. Nothing
+/// of them is widened in memory: products of half formats are exact in f32.
+pub(in crate::policy) fn weight_slope(slope: &Tensor, x: &Tensor) -> Result<Tensor> {
+    let (gpu, (inner, rows), columns) = (Gpu::of(x)?, slope.dims2()?, x.dim(1)?);
+    let out = gpu.empty((rows, columns), DType::F32)?;
+    let product = Products {
+        out: gpu.matrices(&out)?,
+        left: gpu.matrices(slope)?.t(),
+        right: gpu.matrices(x)?,
+        count: 1,
+        rows,
+        inner,
+        columns,
+        dtype: x.dtype(),
+        out_dtype: DType::F32,
+        scale: 1.0,
+        adds: false,
+    };
+    // Safety: shapes and addresses are those of the tensors.
+    unsafe { gpu.products(&product)? };
+    Ok(out)
+}
