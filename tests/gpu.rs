@@ -9,12 +9,17 @@ use candle_core::{DType, Device, Tensor};
 use grpo_2048::config::Precision;
 use grpo_2048::grpo::{self, Optimizer};
 use grpo_2048::policy::kernels::Scoring;
-use grpo_2048::policy::{Adapters, CHUNK, Drawing, Policy, device_memory, examine_cuda, open_device};
+use grpo_2048::policy::{Adapters, CHUNK, DecoderConfig, Drawing, Policy, device_memory, examine_cuda, open_device};
 
 use synthetic::{COMPLETION, ROWS, batch, config, ids, policy, shape};
 
 /// Families by what sets them apart: bias of the queries, norm of the queries.
 const FAMILIES: [(&str, bool, bool); 3] = [("llama", false, false), ("qwen2", true, false), ("qwen3", false, true)];
+
+/// Small enough for a GPU in software.
+fn small(qkv_bias: bool, qk_norm: bool) -> DecoderConfig {
+    DecoderConfig { vocab_size: 1_000, num_hidden_layers: 3, ..shape(qkv_bias, qk_norm) }
+}
 
 fn gpu() -> Option<Device> {
     match open_device("cuda") {
@@ -53,7 +58,7 @@ fn logits_are_those_of_the_processor() {
     let Some(gpu) = gpu() else { return };
     for (family, qkv_bias, qk_norm) in FAMILIES {
         let logits = |device: &Device| {
-            let policy = policy(&shape(qkv_bias, qk_norm), &config(8), device);
+            let policy = policy(&small(qkv_bias, qk_norm), &config(8), device);
             let hidden = policy.decoder().hidden(&tokens(3, 40, device), Adapters::On).unwrap();
             policy.decoder().logits(&hidden).unwrap()
         };
@@ -70,7 +75,7 @@ fn logits_in_bf16_are_those_of_the_processor_but_for_a_few_roundings() {
         let logits = |device: &Device| {
             let mut config = config(8);
             config.model.precision = Precision::Bf16;
-            let policy = policy(&shape(qkv_bias, qk_norm), &config, device);
+            let policy = policy(&small(qkv_bias, qk_norm), &config, device);
             let hidden = policy.decoder().hidden(&tokens(3, 40, device), Adapters::On).unwrap();
             assert_eq!(hidden.dtype(), DType::BF16);
             policy.decoder().logits(&hidden).unwrap()
@@ -85,7 +90,7 @@ fn log_probabilities_and_entropies_are_those_of_the_processor() {
     let Some(gpu) = gpu() else { return };
     for (family, qkv_bias, qk_norm) in FAMILIES {
         let scored = |device: &Device| {
-            let policy = policy(&shape(qkv_bias, qk_norm), &config(8), device);
+            let policy = policy(&small(qkv_bias, qk_norm), &config(8), device);
             let decoder = policy.decoder();
             let ids = tokens(3, 40, device);
             let hidden = decoder.hidden(&ids, Adapters::On).unwrap().narrow(1, 0, 39).unwrap();
@@ -108,7 +113,7 @@ fn decoding_with_a_cache_is_that_of_the_processor() {
     for (family, qkv_bias, qk_norm) in FAMILIES {
         // Prompts of different lengths, so that padding matters.
         let decoded = |device: &Device| {
-            let policy = policy(&shape(qkv_bias, qk_norm), &config(8), device);
+            let policy = policy(&small(qkv_bias, qk_norm), &config(8), device);
             let decoder = policy.decoder();
             let mut cache = decoder.new_cache(2, 64).unwrap();
             let mut logits = vec![decoder.prefill(&[&ids(0, 20), &ids(7, 11)], &mut cache).unwrap()];
@@ -130,7 +135,7 @@ fn tokens_drawn_on_the_gpu_are_those_that_their_numbers_fall_on() {
     let prompts: Vec<&[u32]> = prompts.iter().map(Vec::as_slice).collect();
     let drawing = Drawing { copies: 3, longest: 2 * CHUNK + 4, temperature: 0.9, record: true };
     for (family, qkv_bias, qk_norm) in FAMILIES {
-        let [here, there] = [&Device::Cpu, &gpu].map(|device| policy(&shape(qkv_bias, qk_norm), &config(8), device));
+        let [here, there] = [&Device::Cpu, &gpu].map(|device| policy(&small(qkv_bias, qk_norm), &config(8), device));
         let weights = there.decoder().snapshot().unwrap();
         let mut batch = there.decoder().device_batch(&weights, &prompts, drawing).unwrap().expect("a supported shape");
         let mut cache = here.decoder().new_cache(2, 20 + drawing.longest).unwrap();
@@ -189,7 +194,7 @@ fn an_update_is_that_of_the_processor() {
         for lora_r in [8, 0] {
             let config = config(lora_r);
             let updated = |device: &Device| {
-                let policy = policy(&shape(qkv_bias, qk_norm), &config, device);
+                let policy = policy(&small(qkv_bias, qk_norm), &config, device);
                 let before = weights(&policy);
                 let mut optimizer = Optimizer::new(policy.trainable(), &config.grpo).unwrap();
                 // Twice: where B is zero, the first update moves no A.
