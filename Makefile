@@ -28,7 +28,7 @@ cuda: tools ## Build for NVIDIA GPUs: target/cuda/grpo-2048 (needs neither a GPU
 gpu-gpu-emulated: tools ## Run the CUDA build's GPU tests and two training steps on a GPU in software (needs no GPU)
 	CARGO=$(CARGO) scripts/gpu-emulated.sh
 
-check: tools ## Pack GPU tests and benchmarks into target/gpu-check, to be carried to a machine with a GPU, and run them here
+check: tools ## Pack GPU tests and benchmarks into target/gpu-check.tar.gz, for a machine with a GPU, and run them here
 	CARGO=$(CARGO) scripts/gpu-check.sh
 
 check: tools ## Formatting and lints, as CI runs them

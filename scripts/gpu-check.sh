@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Packs what checks and measures the program on a machine with a GPU into target/gpu-check, and runs it here. The folder
-# can be carried: scripts/gpu-check/run.sh in it needs neither Rust nor a network.
+# Packs what checks and measures the program on a machine with a GPU into target/gpu-check.tar.gz, and runs it here. The
+# archive can be carried: gpu-check/run.sh in it needs neither Rust nor a network.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/cuda-env.sh
@@ -17,5 +17,6 @@ cp target/cuda/grpo-2048 "$folder/"
 strip -o "$folder/gpu-tests" "$tests"
 cp benches/peers/*.py "$folder/peers/"
 cp scripts/gpu-check/run.sh scripts/gpu-check/rows.txt "$folder/"
-echo "$folder: $(du -sm "$folder" | cut -f 1) MB; copy it to a machine with a GPU and start run.sh there"
+tar -czf "$folder.tar.gz" -C "$(dirname "$folder")" "$(basename "$folder")"
+echo "$folder.tar.gz: $(du -sm "$folder.tar.gz" | cut -f 1) MB; unpack it on a machine with a GPU and start gpu-check/run.sh there"
 "$folder/run.sh"
