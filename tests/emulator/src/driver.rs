@@ -1,20 +1,18 @@
-//! The driver: devices, memory, copies, kernels, events, graphs.
+//! The driver: devices, memory, copies, events, graphs.
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use crate::machine::Launch;
-use crate::ptx::{Kernel, Module};
 use crate::queue::{Queues, Work};
 use crate::{Fault, fault};
 
-const SUCCESS: u32 = 0;
-const INVALID_VALUE: u32 = 1;
+pub const SUCCESS: u32 = 0;
+pub const INVALID_VALUE: u32 = 1;
 const OUT_OF_MEMORY: u32 = 2;
 const INVALID_CONTEXT: u32 = 201;
-const INVALID_IMAGE: u32 = 200;
-const NOT_FOUND: u32 = 500;
+pub const INVALID_IMAGE: u32 = 200;
+pub const NOT_FOUND: u32 = 500;
 const NOT_READY: u32 = 600;
 const ILLEGAL_ADDRESS: u32 = 700;
 const CAPTURE_UNSUPPORTED: u32 = 900;
@@ -40,7 +38,7 @@ pub fn state() -> MutexGuard<'static, Queues> {
 }
 
 /// Does something with the GPU, unless it has failed or the thread has no context. A fault is the last.
-fn with(action: impl FnOnce(&mut Queues) -> Result<u32, Fault>) -> u32 {
+pub fn with(action: impl FnOnce(&mut Queues) -> Result<u32, Fault>) -> u32 {
     if CURRENT.get() == 0 {
         return INVALID_CONTEXT;
     }
@@ -235,12 +233,6 @@ exports! {
         ask(stream, Work::Copy { to, from, bytes: bytes as u64 })
     }
 
-    fn cuModuleUnload(module: *mut c_void) {
-        // Safety: given by `cuModuleLoadData`.
-        drop(unsafe { Arc::from_raw(module.cast::<Module>()) });
-        SUCCESS
-    }
-
     fn cuEventCreate(event: &mut u64, _flags: c_uint) {
         static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
         *event = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -315,94 +307,6 @@ unsafe extern "C" fn cuDeviceGetName(name: *mut c_char, length: c_int, _device: 
     // Safety: as the caller promises.
     unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), name.cast(), count) };
     SUCCESS
-}
-
-/// # Safety
-///
-/// `image` is text with a zero at its end.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn cuModuleLoadData(module: &mut *mut c_void, image: *const c_char) -> u32 {
-    // Safety: as the caller promises.
-    let text = unsafe { CStr::from_ptr(image) }.to_string_lossy().into_owned();
-    match Module::read(text) {
-        Ok(read) => {
-            *module = Arc::into_raw(Arc::new(read)).cast_mut().cast();
-            SUCCESS
-        }
-        Err(Fault(why)) => {
-            eprintln!("emulated GPU: {why}");
-            INVALID_IMAGE
-        }
-    }
-}
-
-/// # Safety
-///
-/// `module` was given by `cuModuleLoadData` and not unloaded, `name` ends with a zero.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn cuModuleGetFunction(
-    function: &mut *const Kernel,
-    module: *const Module,
-    name: *const c_char,
-) -> u32 {
-    // Safety: as the caller promises.
-    let (module, name) = unsafe { (&*module, CStr::from_ptr(name).to_string_lossy()) };
-    match module.function(&name) {
-        // The module keeps it.
-        Some(Ok(kernel)) => {
-            *function = Arc::as_ptr(&kernel);
-            SUCCESS
-        }
-        Some(Err(Fault(why))) => {
-            eprintln!("emulated GPU: {why}");
-            INVALID_IMAGE
-        }
-        None => NOT_FOUND,
-    }
-}
-
-/// # Safety
-///
-/// As the driver asks: a function that it gave, and as many parameters as the kernel has.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn cuLaunchKernel(
-    function: *const Kernel,
-    x: c_uint,
-    y: c_uint,
-    z: c_uint,
-    threads_x: c_uint,
-    threads_y: c_uint,
-    threads_z: c_uint,
-    shared_bytes: c_uint,
-    stream: u64,
-    parameters: *const *const u8,
-    _extra: *mut *mut c_void,
-) -> u32 {
-    // Safety: as the caller promises.
-    let kernel = unsafe {
-        Arc::increment_strong_count(function);
-        Arc::from_raw(function)
-    };
-    let mut all = vec![0; kernel.parameter_bytes];
-    for (index, (offset, bytes)) in kernel.parameters.iter().enumerate() {
-        // Safety: as the caller promises.
-        unsafe { std::ptr::copy_nonoverlapping(*parameters.add(index), all[*offset..].as_mut_ptr(), *bytes) };
-    }
-    let launch = Launch {
-        kernel,
-        blocks: [x, y, z],
-        threads: [threads_x, threads_y, threads_z],
-        shared_bytes: shared_bytes as usize,
-        parameters: all,
-    };
-    with(|queues| match launch.check() {
-        Ok(()) => queues.ask(stream, Work::Launch(Arc::new(launch))).map(|()| SUCCESS),
-        // The program's fault, and the GPU goes on.
-        Err(Fault(why)) => {
-            eprintln!("emulated GPU: {}: {why}", launch.kernel.name);
-            Ok(INVALID_VALUE)
-        }
-    })
 }
 
 /// # Safety

@@ -15,6 +15,7 @@
 mod blas;
 mod census;
 mod driver;
+mod functions;
 mod machine;
 mod memory;
 mod ptx;

@@ -280,7 +280,7 @@ impl<'a> Parser<'_, '_, 'a> {
 }
 
 fn special(name: &str) -> Option<Operand> {
-    let dimension = |name: &str| Some(["x", "y", "z"].iter().position(|dimension| *dimension == name)?);
+    let dimension = |name: &str| ["x", "y", "z"].iter().position(|dimension| *dimension == name);
     Some(Operand::Special(match name.strip_prefix('%')?.split_once('.') {
         Some(("tid", of)) => Special::Thread(dimension(of)?),
         Some(("ntid", of)) => Special::Threads(dimension(of)?),

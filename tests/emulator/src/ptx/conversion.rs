@@ -17,16 +17,17 @@ impl Conversion {
     /// The bits of the number that `bits` becomes.
     pub fn convert(&self, bits: u64) -> u64 {
         let value = match read(self.from, bits) {
-            Value::Floating(value) if self.whole || self.to_whole() => Value::Floating(self.rounded(value)),
-            Value::Floating(value) if self.saturate => Value::Floating(value.max(0.0).min(1.0)),
+            Value::Floating(value) if self.whole || self.makes_whole() => Value::Floating(self.rounded(value)),
+            Value::Floating(value) if self.saturate && value.is_nan() => Value::Floating(0.0),
+            Value::Floating(value) if self.saturate => Value::Floating(value.clamp(0.0, 1.0)),
             value => value,
         };
         match (value, self.to) {
-            (Value::Whole(value), to) if self.to_whole() => to_whole(value, to),
-            (Value::Floating(value), to) if self.to_whole() => {
+            (Value::Whole(value), to) if self.makes_whole() => to_whole(value, to),
+            (Value::Floating(value), to) if self.makes_whole() => {
                 to_whole(if value.is_nan() { 0 } else { value as i128 }, to)
             }
-            (Value::Whole(value), Type::F32) => self.to_f32_from_whole(value).bits(),
+            (Value::Whole(value), Type::F32) => self.f32_from_whole(value).bits(),
             (Value::Whole(value), Type::F64) => (value as f64).bits(),
             (Value::Whole(value), Type::F16) => f16::of_wide(value as f64).bits(),
             (Value::Whole(value), _) => bf16::of_wide(value as f64).bits(),
@@ -37,7 +38,7 @@ impl Conversion {
         }
     }
 
-    fn to_whole(&self) -> bool {
+    fn makes_whole(&self) -> bool {
         matches!(self.to, Type::Unsigned(_) | Type::Signed(_))
     }
 
@@ -51,7 +52,7 @@ impl Conversion {
     }
 
     /// f64 holds every whole number of 32 bits; larger ones are rounded by what it leaves out.
-    fn to_f32_from_whole(&self, value: i128) -> f32 {
+    fn f32_from_whole(&self, value: i128) -> f32 {
         match self.rounding {
             Rounding::Nearest => value as f32,
             rounding => directed(value as f64, rounding),
