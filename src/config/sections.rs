@@ -190,6 +190,7 @@ pub struct GrpoConfig {
 pub struct TrainConfig {
     pub seed: u64,
     pub max_steps: usize,
+    pub steps_ahead: usize,
     pub game_seconds: f64,
     pub output_dir: PathBuf,
     pub preflight: bool,

@@ -1,5 +1,8 @@
 //! One step as a picture in time: who did what when, for Perfetto (<https://ui.perfetto.dev>) and chrome://tracing.
 //!
+//! The picture is that of a while: with `steps_ahead` it shows the games of the step beside the completions of the next
+//! one, which carry its number.
+//!
 //! Source: "Trace Event Format", Google: complete events (`X`), instants (`i`) and names of tracks (`M`); times in
 //! microseconds.
 
@@ -59,10 +62,14 @@ impl Sink for TraceSink<'_> {
             self.recording = (*step == self.step).then(|| Recording::begin((self.clock)()));
         }
         let Some(recording) = &mut self.recording else { return Ok(()) };
-        match *event {
-            Event::Written { index, tokens } => recording.written(index, tokens, (self.clock)()),
-            Event::GamePlayed(game) => recording.game(game),
-            Event::ActivityDone(activity, period) => recording.activity(activity, period),
+        let (event, whose) = match event {
+            Event::Ahead(event) => (**event, format!("step {} ", self.step + 1)),
+            event => (*event, String::new()),
+        };
+        match event {
+            Event::Written { index, tokens } => recording.written(&whose, (index, tokens), (self.clock)()),
+            Event::GamePlayed(game) => recording.game(&whose, game),
+            Event::ActivityDone(activity, period) => recording.activity(&whose, activity, period),
             Event::StepDone(record) => {
                 let text = recording.end(record, (self.clock)()).to_string();
                 self.recording = None;
@@ -92,35 +99,40 @@ impl Recording {
         instant.saturating_duration_since(self.begin).as_nanos() as f64 / 1000.0
     }
 
-    fn written(&mut self, index: usize, tokens: usize, at: Instant) {
+    fn written(&mut self, whose: &str, (index, tokens): (usize, usize), at: Instant) {
         let instant = json!({
-            "name": format!("completion {index}"), "ph": "i", "s": "t", "ts": self.micros(at),
+            "name": format!("{whose}completion {index}"), "ph": "i", "s": "t", "ts": self.micros(at),
             "args": {"tokens": tokens},
         });
         self.tracks.entry(Track::Decoding).or_default().push(instant);
     }
 
-    fn activity(&mut self, activity: Activity, period: Period) {
+    fn activity(&mut self, whose: &str, activity: Activity, period: Period) {
         let (track, name) = match activity {
-            Activity::Decoding => (Track::Decoding, "decode".to_owned()),
-            Activity::DecodingPart(part) => (Track::DecodingPart(part), format!("decode part {part}")),
+            Activity::Decoding => (Track::Decoding, format!("{whose}decode")),
+            Activity::DecodingPart(part) => (Track::DecodingPart(part), format!("{whose}decode part {part}")),
             Activity::RewardWait => (Track::RewardWait, "waiting for rewards".to_owned()),
             Activity::Update => (Track::Update, "update".to_owned()),
         };
         self.span(track, name, period, json!({}));
     }
 
-    fn game(&mut self, game: &GamePlayed<'_>) {
+    fn game(&mut self, whose: &str, game: &GamePlayed<'_>) {
         let (who, index, digest) = match game.player {
             Player::Completion { index, digest } => ("completion", index, hex_prefix(digest)),
             Player::Elite { index, digest } => ("elite", index, digest.chars().take(DIGEST_DIGITS).collect()),
         };
         let track = game.worker.map_or(Track::Inline, Track::Worker);
         let args = json!({"score": game.score, "ending": game.ending, "fuel": game.fuel, "program": digest});
-        self.span(track, format!("{who} {index} game {}", game.game), game.period, args);
+        self.span(track, format!("{whose}{who} {index} game {}", game.game), game.period, args);
     }
 
+    /// What lies in the step; games of completions that were sampled ahead may begin, or even end, before it.
     fn span(&mut self, track: Track, name: String, period: Period, args: Value) {
+        let period = Period { begin: period.begin.max(self.begin), ..period };
+        if period.end < period.begin {
+            return;
+        }
         let span = json!({
             "name": name, "ph": "X", "ts": self.micros(period.begin),
             "dur": (period.end - period.begin).as_nanos() as f64 / 1000.0, "args": args,
