@@ -77,3 +77,14 @@ fn dropout_is_a_share_below_one() {
         assert!(refused.is_none_or(|error| error.contains("model.lora_dropout")), "{value}");
     }
 }
+
+#[test]
+fn no_more_than_one_step_is_written_ahead() {
+    for (value, holds) in [("0", true), ("1", true), ("2", false)] {
+        let mut layers = Layers::default();
+        layers.assignment(&format!("train.steps_ahead={value}")).unwrap();
+        let refused = layers.resolve().err().map(|error| error.to_string());
+        assert_eq!(refused.is_none(), holds, "{value}: {refused:?}");
+        assert!(refused.is_none_or(|error| error.contains("train.steps_ahead = 2: expected 0 or 1")));
+    }
+}

@@ -248,4 +248,41 @@ mod tests {
             .into();
         assert_eq!(order, [1, 2, 3, 4], "from top to bottom");
     }
+
+    #[test]
+    fn what_is_done_ahead_carries_its_step_and_what_began_before_the_step_is_cut_to_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("trace.json");
+        let start = Instant::now();
+        let at = |millis: u64| start + Duration::from_millis(millis);
+        let clock = || at(1000);
+        let mut sink = TraceSink::new(path.clone(), 2, &clock);
+        let game = |game, begin, end| GamePlayed {
+            player: Player::Completion { index: 0, digest: &[0; 32] },
+            game,
+            worker: Some(0),
+            period: Period { begin: at(begin), end: at(end) },
+            score: 4,
+            ending: "freeze",
+            fuel: 1,
+        };
+        let decode = Event::ActivityDone(Activity::Decoding, Period { begin: at(1000), end: at(1600) });
+        sink.note(&Event::StepStarted { step: 2 }).unwrap();
+        sink.note(&Event::GamePlayed(&game(0, 100, 900))).unwrap();
+        sink.note(&Event::GamePlayed(&game(1, 900, 1100))).unwrap();
+        sink.note(&Event::Ahead(&Event::GamePlayed(&game(0, 1200, 1300)))).unwrap();
+        sink.note(&Event::Ahead(&Event::Written { index: 0, tokens: 7 })).unwrap();
+        sink.note(&Event::Ahead(&decode)).unwrap();
+        sink.note(&Event::StepDone(&StepRecord { step: 2, ..StepRecord::default() })).unwrap();
+        let trace: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        let names: Vec<&str> =
+            trace["traceEvents"].as_array().unwrap().iter().filter_map(|event| event["name"].as_str()).collect();
+        assert!(!names.contains(&"completion 0 game 0"), "it was over before the step began: {names:?}");
+        let cut = find(&trace, "completion 0 game 1");
+        assert_eq!((cut["ts"].as_f64(), cut["dur"].as_f64()), (Some(0.0), Some(100_000.0)));
+        let next = find(&trace, "step 3 completion 0 game 0");
+        assert_eq!((next["ts"].as_f64(), track(&trace, next).as_str()), (Some(200_000.0), "arena worker 0"));
+        assert_eq!(track(&trace, find(&trace, "step 3 decode")), "decoding");
+        assert_eq!(find(&trace, "step 3 completion 0")["args"]["tokens"], 7);
+    }
 }

@@ -207,3 +207,32 @@ fn load(dir: &Path, tokenizer: &Tokenizer, size: usize) -> Result<Option<Groups<
 fn unreadable(dir: &Path, reason: String) -> TrainError {
     TrainError::Checkpoint { path: dir.join(FILE), reason }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rollout::fixture::{prompts, rollout_config, tiny_policy};
+    use crate::rollout::generate;
+
+    #[test]
+    fn what_was_sampled_ahead_comes_back_to_the_last_bit() {
+        let (policy, dir) = (tiny_policy(), tempfile::tempdir().unwrap());
+        let completions = generate(&policy, &prompts(), &rollout_config(8, 12), Seed::root(9), &mut |_| ()).unwrap();
+        let finishes = |finish| completions.items().iter().any(|completion| completion.finish == finish);
+        assert!(finishes(FinishReason::Stop) && finishes(FinishReason::Length));
+        assert!(load(dir.path(), policy.tokenizer(), 8).unwrap().is_none(), "nothing was sampled ahead");
+        save(dir.path(), &completions).unwrap();
+        assert_eq!(load(dir.path(), policy.tokenizer(), 8).unwrap(), Some(completions));
+    }
+
+    #[test]
+    fn what_was_sampled_ahead_and_cannot_be_read_is_an_error_with_the_name_of_the_file() {
+        let (policy, dir) = (tiny_policy(), tempfile::tempdir().unwrap());
+        let completions = generate(&policy, &prompts(), &rollout_config(4, 6), Seed::root(9), &mut |_| ()).unwrap();
+        save(dir.path(), &completions).unwrap();
+        let refusal = |size| load(dir.path(), policy.tokenizer(), size).unwrap_err().to_string();
+        assert!(refusal(3).contains("sampled_ahead.safetensors: its tensors do not belong together"), "{}", refusal(3));
+        std::fs::write(dir.path().join(FILE), "half a file").unwrap();
+        assert!(refusal(4).contains("sampled_ahead.safetensors: "), "{}", refusal(4));
+    }
+}
