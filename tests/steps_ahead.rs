@@ -9,7 +9,7 @@ use runs::{assert_same, essence, run, train, wait_for};
 use serde_json::Value;
 
 /// One step ahead, and two games a program: the second begins only when somebody has seen the first.
-const AHEAD: &[&str] = &["--steps-ahead", "1", "--set", "arena.games=2"];
+const AHEAD: &[&str] = &["--steps-ahead", "1", "--set", "arena.games=2", "--set", "train.eval_samples=0"];
 /// What a checkpoint has of the step after it.
 const SAMPLED_AHEAD: &str = "sampled_ahead.safetensors";
 
@@ -40,7 +40,12 @@ fn one_step_ahead_sequential_and_any_number_of_workers_train_byte_for_byte_alike
 fn one_step_ahead_a_run_that_was_killed_or_interrupted_goes_on_as_an_unbroken_one() {
     let root = tempfile::tempdir().unwrap();
     let [unbroken, killed, interrupted] = ["unbroken", "killed", "interrupted"].map(|name| root.path().join(name));
-    let more = ahead(&["--steps", "4", "--save-steps", "1", "--set", "train.save_total_limit=9"]);
+    // An evaluation plays while games of the next step wait.
+    let more = [
+        &["--steps", "4", "--save-steps", "1", "--set", "train.save_total_limit=9"][..],
+        &["--eval-steps", "2", "--set", "train.eval_samples=2"],
+    ];
+    let more = ahead(&more.concat());
     run(&unbroken, &more);
     for (step, there) in [(0, false), (1, true), (2, true), (3, true), (4, false)] {
         let path = unbroken.join(format!("checkpoint-{step}")).join(SAMPLED_AHEAD);
@@ -70,6 +75,7 @@ fn the_first_step_is_on_policy_and_later_ones_say_how_far_behind_their_sampler_i
     let root = tempfile::tempdir().unwrap();
     let [newest, behind] = ["newest", "behind"].map(|name| root.path().join(name));
     let short = ["--steps", "3", "--set", "rollout.resample_tied=0", "--set", "arena.games=2"];
+    let short = [&short[..], &["--set", "train.eval_samples=0"]].concat();
     run(&newest, &short);
     run(&behind, &ahead(&short));
     let first = Path::new("completions/step_00001.jsonl");
@@ -91,9 +97,11 @@ fn the_first_step_is_on_policy_and_later_ones_say_how_far_behind_their_sampler_i
 fn a_run_without_may_go_on_with_it_and_begins_on_policy() {
     let root = tempfile::tempdir().unwrap();
     let [without, switched] = ["without", "switched"].map(|name| root.path().join(name));
-    run(&without, &["--steps", "3"]);
-    run(&switched, &["--steps", "2"]);
-    run(&switched, &["--steps", "3", "--steps-ahead", "1", "--resume", switched.to_str().unwrap()]);
+    let more = |more: &[&'static str]| [more, &["--set", "train.eval_samples=0"]].concat();
+    run(&without, &more(&["--steps", "3"]));
+    run(&switched, &more(&["--steps", "2"]));
+    let resume = ["--resume", switched.to_str().unwrap()];
+    run(&switched, &[&more(&["--steps", "3", "--steps-ahead", "1"])[..], &resume].concat());
     let (mut expected, mut found) = (steps(&without), steps(&switched));
     assert_eq!(found[2]["sampling/policy_lag"], 0.0);
     for key in ["loss", "grad_norm", "entropy", "reward", "num_tokens"] {

@@ -161,6 +161,7 @@ pub struct GrpoConfig {
     pub adam_beta2: f64,
     pub adam_epsilon: f64,
     pub weight_decay: f64,
+    pub fused_adamw: bool,
     pub max_grad_norm: f64,
     pub epsilon: f64,
     pub epsilon_high: f64,

@@ -20,6 +20,8 @@ fn a_preset_says_what_it_is_for_and_why_it_differs() {
         assert!(preset.layers.iter().all(|text| text.starts_with("# ")), "{}", preset.name);
     }
     assert_eq!(Config::preset("h200").unwrap().model.device, "cuda");
+    let ahead = |name| Config::preset(name).unwrap().train.steps_ahead;
+    assert_eq!(["builtin", "llm", "laptop", "gpu-24gb", "h200"].map(ahead), [0, 0, 0, 1, 1], "where a GPU would wait");
 }
 
 #[test]

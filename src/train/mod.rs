@@ -189,7 +189,8 @@ impl Run<'_> {
 
     fn optimizer(&self) -> Result<Optimizer, TrainError> {
         let optimizer = Optimizer::new(self.policy.trainable(), &self.config.grpo)?;
-        Ok(optimizer.in_precision(self.policy.decoder().precision()))
+        let precision = self.policy.decoder().precision();
+        Ok(optimizer.in_precision(precision).fused(self.config.grpo.fused_adamw))
     }
 
     fn reference(&self) -> Result<Option<Reference>, TrainError> {
