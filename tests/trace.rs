@@ -80,16 +80,10 @@ impl Trace {
             .collect()
     }
 
-    /// Whatever the machine did: all is within the step, and no track does two things at once.
+    /// Whatever the machine did: all is within the step, no track does two things at once, and everything comes after
+    /// what it needs.
     fn check(&self, step: &str) {
-        let [whole] = self.spans("step")[..] else { panic!("one step") };
-        assert_eq!((whole.0, &self.tracks["step"][0]["name"]), (0.0, &Value::from(step)));
-        for track in self.tracks.keys() {
-            let spans = self.spans(track);
-            // A nanosecond is 0.001 here.
-            assert!(spans.iter().all(|&(begin, end)| begin >= 0.0 && end <= whole.1 + 5e-4), "{track}: {spans:?}");
-            assert!(spans.windows(2).all(|pair| pair[0].1 <= pair[1].0 + 5e-4), "{track}: {spans:?}");
-        }
+        self.check_tracks(step);
         let [decode] = self.spans("decoding")[..] else { panic!("one batch") };
         for event in self.tracks["decoding"].iter().filter(|event| event["ph"] == "i") {
             let at = event["ts"].as_f64().unwrap();
@@ -99,6 +93,18 @@ impl Trace {
         assert!(decode.1 <= update.0);
         let waits = self.spans("waiting for rewards");
         assert!(waits[0].0 >= decode.1 - 5e-4 && waits.last().unwrap().1 <= update.0, "{waits:?}");
+    }
+
+    /// All is within the step, and no track does two things at once.
+    fn check_tracks(&self, step: &str) {
+        let [whole] = self.spans("step")[..] else { panic!("one step") };
+        assert_eq!((whole.0, &self.tracks["step"][0]["name"]), (0.0, &Value::from(step)));
+        for track in self.tracks.keys() {
+            let spans = self.spans(track);
+            // A nanosecond is 0.001 here.
+            assert!(spans.iter().all(|&(begin, end)| begin >= 0.0 && end <= whole.1 + 5e-4), "{track}: {spans:?}");
+            assert!(spans.windows(2).all(|pair| pair[0].1 <= pair[1].0 + 5e-4), "{track}: {spans:?}");
+        }
     }
 }
 
@@ -152,6 +158,30 @@ fn without_workers_games_are_on_the_loops_own_track() {
     trace.check("step 1");
     assert_eq!(trace.arena().into_iter().collect::<Vec<_>>(), ["arena, inline"]);
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2, "the run and the trace, and nothing half written");
+}
+
+#[test]
+fn a_trace_of_a_step_that_was_written_ahead_shows_its_games_beside_the_writing_of_the_next() {
+    let dir = tempfile::tempdir().unwrap();
+    let more = ["--steps", "3", "--num-generations", "8", "--parallel-rewards", "2", "--steps-ahead", "1"];
+    train(dir.path(), &more);
+    let trace = Trace::read(&dir.path().join("step.json"));
+    trace.check_tracks("step 2");
+    let named = |track: &str, name: &str| trace.tracks[track].iter().filter(|event| event["name"] == name).count();
+    assert_eq!([named("decoding", "decode"), named("decoding", "step 3 decode")], [0, 1]);
+    let [decode] = trace.spans("decoding")[..] else { panic!("one batch") };
+    let [update] = trace.spans("update")[..] else { panic!("one update") };
+    let waits = trace.spans("waiting for rewards");
+    assert!(decode.1 <= waits[0].0 && waits.last().unwrap().1 <= update.0 && waits[0].1 < update.1);
+    let written = trace.tracks["decoding"].iter().filter(|event| event["ph"] == "i");
+    assert!(written.clone().all(|event| event["name"].as_str().unwrap().starts_with("step 3 completion ")));
+    assert_eq!(written.count(), 16);
+    // Of this step what was still to be played when it began, of the next what could already be.
+    let logged = logged(dir.path(), "step_00002.jsonl");
+    for (name, game) in trace.games().iter().filter(|(name, _)| name.starts_with("completion")) {
+        assert!(logged.get(name).is_some_and(|known| known == game) || game.1 == "rejected", "{name}: {game:?}");
+    }
+    assert!(trace.games().keys().any(|name| name.starts_with("step 3 completion ")), "{:?}", trace.games());
 }
 
 #[test]

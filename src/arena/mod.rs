@@ -109,7 +109,7 @@ pub enum ArenaError {
 pub struct Arena {
     crew: Arc<Crew>,
     rules: Arc<Rules>,
-    verdicts: Verdicts,
+    verdicts: Arc<Verdicts>,
 }
 
 impl Arena {
@@ -121,22 +121,22 @@ impl Arena {
 
     fn with_player(play_game: Arc<PlayGame>, rules: Rules, workers: Workers) -> Result<Arena, ArenaError> {
         let crew = Arc::new(Crew::start(play_game, workers)?);
-        Ok(Arena { crew, rules: Arc::new(rules), verdicts: Verdicts::default() })
+        Ok(Arena { crew, rules: Arc::new(rules), verdicts: Arc::default() })
     }
 
     /// The same workers under other rules.
     pub fn under(&self, rules: Rules) -> Arena {
-        Arena { crew: Arc::clone(&self.crew), rules: Arc::new(rules), verdicts: Verdicts::default() }
+        Arena { crew: Arc::clone(&self.crew), rules: Arc::new(rules), verdicts: Arc::default() }
     }
 
     /// Begins a batch.
-    pub fn begin(&self) -> Scoring<'_> {
-        self.begin_with(|_, _| {})
+    pub fn begin(&self) -> Scoring {
+        self.begin_in_turn(0)
     }
 
-    /// Begins a batch, with somebody to tell of each evaluation as it arrives: inline while its program is submitted,
-    /// from a pool at the next submission, poll or the end. The order is that of arrival.
-    pub fn begin_with<'a>(&'a self, on_evaluated: impl FnMut(usize, &Evaluation) + 'a) -> Scoring<'a> {
-        Scoring::new(&self.crew, (Arc::clone(&self.rules), &self.verdicts), Box::new(on_evaluated))
+    /// Begins a batch whose games are played after those of lower turns that wait as well, whichever came first. What
+    /// is waited for soonest has the lowest turn; results do not depend on it.
+    pub fn begin_in_turn(&self, turn: usize) -> Scoring {
+        Scoring::new(Arc::clone(&self.crew), (Arc::clone(&self.rules), Arc::clone(&self.verdicts)), turn)
     }
 }

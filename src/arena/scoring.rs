@@ -2,9 +2,9 @@
 //!
 //! The first game of a program is played alone. When its very first call fails, that is the verdict, and the other
 //! games are not paid for; otherwise they follow as jobs of their own. Identical programs on the same seeds are played
-//! once, in whichever batch.
+//! once: of earlier batches that counts once they have ended, so that what is played again depends on no clock.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -20,15 +20,18 @@ use crate::program::{Program, Rejection};
 use crate::seed::Seed;
 
 /// Called with the index of a completion and its evaluation.
-type OnEvaluated<'a> = dyn FnMut(usize, &Evaluation) + 'a;
+type OnEvaluated<'a> = &'a mut dyn FnMut(usize, &Evaluation);
 
 /// A batch being evaluated.
-pub struct Scoring<'a> {
-    crew: &'a Crew,
+pub struct Scoring {
+    crew: Arc<Crew>,
     rules: Arc<Rules>,
     /// Of earlier batches under the same rules.
-    verdicts: &'a Verdicts,
-    on_evaluated: Box<OnEvaluated<'a>>,
+    verdicts: Arc<Verdicts>,
+    /// Games of batches with a lower one are played first.
+    turn: usize,
+    /// Completions whose evaluation nobody has been told of yet, in the order of arrival.
+    untold: VecDeque<usize>,
     entries: Vec<Entry>,
     /// Entry of a source on its seeds, in this batch.
     known: BTreeMap<Key, usize>,
@@ -61,17 +64,14 @@ enum State {
     Broken,
 }
 
-impl<'a> Scoring<'a> {
-    pub(super) fn new(
-        crew: &'a Crew,
-        (rules, verdicts): (Arc<Rules>, &'a Verdicts),
-        on_evaluated: Box<OnEvaluated<'a>>,
-    ) -> Scoring<'a> {
+impl Scoring {
+    pub(super) fn new(crew: Arc<Crew>, (rules, verdicts): (Arc<Rules>, Arc<Verdicts>), turn: usize) -> Scoring {
         Scoring {
             crew,
             rules,
             verdicts,
-            on_evaluated,
+            turn,
+            untold: VecDeque::new(),
             entries: Vec::new(),
             known: BTreeMap::new(),
             evaluations: BTreeMap::new(),
@@ -96,25 +96,32 @@ impl<'a> Scoring<'a> {
             Err(rejection) => self.deliver(index, Evaluation::rejected(rejection)),
             Ok(program) => self.enter(index, program, seeds),
         }
-        self.poll();
+        self.take_in_reports();
     }
 
-    /// Takes in what has been evaluated meanwhile, without waiting.
-    pub fn poll(&mut self) {
-        while let Ok(report) = self.reports.1.try_recv() {
-            self.take_in(report);
+    /// Takes in what has been evaluated meanwhile, without waiting, and tells of every evaluation that has come, once,
+    /// in the order of arrival. Without workers it comes while its program is submitted.
+    pub fn poll(&mut self, on_evaluated: OnEvaluated<'_>) {
+        self.take_in_reports();
+        while let Some(index) = self.untold.pop_front() {
+            on_evaluated(index, &self.evaluations[&index]);
         }
     }
 
     /// Waits for the rest. Evaluations come in the order of the completions' indices.
-    pub fn finish(mut self) -> Result<Vec<Evaluation>, ArenaError> {
-        self.wait();
+    pub fn finish(self) -> Result<Vec<Evaluation>, ArenaError> {
+        self.finish_with(&mut |_, _| ())
+    }
+
+    /// [`finish`](Scoring::finish), and tells of every evaluation as it comes.
+    pub fn finish_with(mut self, on_evaluated: OnEvaluated<'_>) -> Result<Vec<Evaluation>, ArenaError> {
+        self.wait(on_evaluated);
         while let Some(task) = self.stopped.pop() {
             // Alone, so that a crowded machine is no reason the second time.
             self.retried.insert(task);
             self.running += 1;
             self.crew.play_here(&self.job(task));
-            self.wait();
+            self.wait(on_evaluated);
         }
         let errors = std::mem::take(&mut self.errors);
         if let Some(first) = errors.into_iter().min_by_key(ArenaError::completion) {
@@ -125,13 +132,31 @@ impl<'a> Scoring<'a> {
             self.submitted,
             "every completion has an index and an evaluation of its own"
         );
+        self.remember();
         Ok(std::mem::take(&mut self.evaluations).into_values().collect())
     }
 
-    fn wait(&mut self) {
+    fn wait(&mut self, on_evaluated: OnEvaluated<'_>) {
+        self.poll(on_evaluated);
         while self.running > 0 {
             let report = self.reports.1.recv().expect("this batch holds a sender itself");
             self.take_in(report);
+            self.poll(on_evaluated);
+        }
+    }
+
+    fn take_in_reports(&mut self) {
+        while let Ok(report) = self.reports.1.try_recv() {
+            self.take_in(report);
+        }
+    }
+
+    /// Leaves what was played to later batches, in the order in which it was submitted.
+    fn remember(&mut self) {
+        for entry in std::mem::take(&mut self.entries) {
+            if let State::Evaluated(evaluation) = &entry.state {
+                self.verdicts.insert((entry.program.source().to_owned(), entry.seeds), evaluation);
+            }
         }
     }
 
@@ -174,6 +199,7 @@ impl<'a> Scoring<'a> {
         let entry = &self.entries[task.entry];
         Job {
             task,
+            turn: self.turn,
             rules: Arc::clone(&self.rules),
             program: Arc::clone(&entry.program),
             seed: entry.seeds[task.game],
@@ -234,9 +260,7 @@ impl<'a> Scoring<'a> {
         let entry = &mut self.entries[at];
         let evaluation = Evaluation { verdict, games, usage: std::mem::take(&mut entry.usage) };
         entry.state = State::Evaluated(evaluation.clone());
-        let key = (entry.program.source().to_owned(), entry.seeds.clone());
         let completions = entry.completions.clone();
-        self.verdicts.insert(key, &evaluation);
         for &index in &completions[1..] {
             self.deliver(index, reused(&evaluation));
         }
@@ -244,12 +268,12 @@ impl<'a> Scoring<'a> {
     }
 
     fn deliver(&mut self, index: usize, evaluation: Evaluation) {
-        (self.on_evaluated)(index, &evaluation);
         self.evaluations.insert(index, evaluation);
+        self.untold.push_back(index);
     }
 }
 
-impl Drop for Scoring<'_> {
+impl Drop for Scoring {
     fn drop(&mut self) {
         self.abandoned.store(true, Ordering::Relaxed);
     }

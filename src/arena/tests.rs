@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Barrier, Mutex};
 use std::time::{Duration, Instant};
 
 use super::player::{GameError, Play};
@@ -135,6 +136,52 @@ fn a_program_is_not_played_again_on_boards_it_has_played_under_the_same_rules() 
 }
 
 #[test]
+fn what_two_open_batches_share_is_played_by_both_whatever_the_workers() {
+    for workers in EVERY_WAY {
+        let arena = arena(Workers::new(workers));
+        let (mut first, mut second) = (arena.begin(), arena.begin());
+        first.submit(0, program("greedy"), &seeds(0, 3));
+        // Long since played where nobody but the caller plays, perhaps not yet where others do.
+        first.poll(&mut |_, _| ());
+        second.submit(0, program("greedy"), &seeds(0, 3));
+        let reused = |scoring: Scoring| scoring.finish().unwrap()[0].usage.reused;
+        assert_eq!([reused(first), reused(second)], [false, false], "{workers} workers");
+        let mut third = arena.begin();
+        third.submit(0, program("greedy"), &seeds(0, 3));
+        assert!(reused(third), "{workers} workers");
+    }
+}
+
+#[test]
+fn games_of_a_lower_turn_are_played_first_and_those_of_one_turn_as_they_came() {
+    let (played, gate) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Barrier::new(2)));
+    let (log, opened) = (Arc::clone(&played), Arc::clone(&gate));
+    let play_game = move |rules: &_, program: &Program, seed| {
+        let word = program.source().split('"').nth(1).unwrap_or_default().to_owned();
+        if word == "gate" {
+            opened.wait();
+        }
+        log.lock().unwrap().push(word);
+        stand_in(rules, program, seed)
+    };
+    let arena = Arena::with_player(Arc::new(play_game), rules(), Workers::new(1)).unwrap();
+    let mut now = arena.begin();
+    now.submit(0, program("gate"), &seeds(0, 1));
+    let (mut later, mut sooner) = (arena.begin_in_turn(2), arena.begin_in_turn(1));
+    later.submit(0, program("e"), &seeds(0, 1));
+    later.submit(1, program("f"), &seeds(0, 1));
+    sooner.submit(0, program("c"), &seeds(0, 1));
+    sooner.submit(1, program("d"), &seeds(0, 1));
+    now.submit(1, program("b"), &seeds(0, 1));
+    // The only worker is at the gate, so all of them wait.
+    gate.wait();
+    for scoring in [later, sooner, now] {
+        scoring.finish().unwrap();
+    }
+    assert_eq!(*played.lock().unwrap(), ["gate", "b", "c", "d", "e", "f"]);
+}
+
+#[test]
 fn identical_programs_of_two_groups_play_different_boards() {
     let words = ["greedy"; 16];
     let evaluations = evaluate(8, &words);
@@ -150,9 +197,11 @@ fn a_worker_that_panics_is_an_error_with_a_name_and_the_other_verdicts_are_right
     for workers in EVERY_WAY {
         let arena = arena(Workers::new(workers));
         let seen = RefCell::new(Vec::new());
-        let mut scoring = arena.begin_with(|index, evaluation| seen.borrow_mut().push((index, evaluation.digest())));
+        let mut on_evaluated = |index, evaluation: &Evaluation| seen.borrow_mut().push((index, evaluation.digest()));
+        let mut scoring = arena.begin();
         words.iter().enumerate().for_each(|(index, word)| scoring.submit(index, program(word), &seeds(0, 3)));
-        let error = scoring.finish().unwrap_err().to_string();
+        scoring.poll(&mut on_evaluated);
+        let error = scoring.finish_with(&mut on_evaluated).unwrap_err().to_string();
         assert!(error.starts_with("completion 2: a worker panicked: the stand-in was asked to"), "{error}");
         let mut seen = seen.into_inner();
         seen.sort();

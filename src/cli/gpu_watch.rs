@@ -32,12 +32,14 @@ impl GpuWatch {
         let index = self.index?;
         match *event {
             Event::RunStarted(header) => {
+                self.shares.steps_ahead = header.steps_ahead;
                 self.start(&header.output_dir);
                 None
             }
             Event::StepDone(record) => {
                 self.shares.steps += 1;
                 self.shares.total += record.step_time;
+                self.shares.generate += record.time_generate;
                 self.shares.reward_wait += record.time_reward_wait;
                 let sampler = self.sampler.as_ref()?;
                 if let Some(reason) = sampler.take_ended() {

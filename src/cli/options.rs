@@ -27,6 +27,7 @@ const KEYS: &[(&str, &str)] = &[
     ("micro_batch", "grpo.micro_batch"),
     ("learning_rate", "grpo.learning_rate"),
     ("steps", "train.max_steps"),
+    ("steps_ahead", "train.steps_ahead"),
     ("seed", "train.seed"),
     ("output_dir", "train.output_dir"),
     ("save_steps", "train.save_steps"),

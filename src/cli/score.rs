@@ -57,14 +57,16 @@ impl ScoreArgs {
 
         let count = console.count(texts.len(), "programs");
         let mut done = 0;
-        let mut scoring = arena.begin_with(|_, _| {
+        let mut on_evaluated = |_, _: &Evaluation| {
             done += 1;
             count.show(done, "");
-        });
+        };
+        let mut scoring = arena.begin();
         for (index, text) in texts.iter().enumerate() {
             scoring.submit(index, Program::from_text(text), &seeds);
+            scoring.poll(&mut on_evaluated);
         }
-        let evaluations = scoring.finish().map_err(CliError::run)?;
+        let evaluations = scoring.finish_with(&mut on_evaluated).map_err(CliError::run)?;
         drop(count);
 
         let scored: Vec<Scored> = self

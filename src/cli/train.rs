@@ -119,6 +119,9 @@ struct StepArgs {
     /// Peak learning rate of AdamW
     #[arg(long, value_name = "F")]
     learning_rate: Option<f64>,
+    /// 1: write the next step while the games of this one are played, before its update
+    #[arg(long, value_name = "N")]
+    steps_ahead: Option<u32>,
 }
 
 impl TrainArgs {
@@ -233,6 +236,7 @@ impl TrainArgs {
             .add("max_completion_length", self.step.max_completion_length)
             .add("temperature", self.step.temperature)
             .add("learning_rate", self.step.learning_rate)
+            .add("steps_ahead", self.step.steps_ahead)
             .add("games", self.games)
             .add("parallel_rewards", self.workers.chosen());
         flags

@@ -104,6 +104,9 @@ fn grpo(grpo: &GrpoConfig) -> Result<(), ConfigError> {
 
 fn train(train: &TrainConfig) -> Result<(), ConfigError> {
     at_least("train.max_steps", train.max_steps, 1)?;
+    let rule =
+        "expected 0 or 1: samples of an older policy teach less, and one step hides all games that can be hidden";
+    require(train.steps_ahead <= 1, "train.steps_ahead", train.steps_ahead, rule)?;
     at_least("train.save_steps", train.save_steps, 1)?;
     at_least("train.save_total_limit", train.save_total_limit, 1)?;
     let rule = "expected 1 to 8: the other held-out boards are for reports of `grpo-2048 eval`";

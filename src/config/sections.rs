@@ -161,6 +161,7 @@ pub struct GrpoConfig {
     pub adam_beta2: f64,
     pub adam_epsilon: f64,
     pub weight_decay: f64,
+    pub fused_adamw: bool,
     pub max_grad_norm: f64,
     pub epsilon: f64,
     pub epsilon_high: f64,
@@ -190,6 +191,7 @@ pub struct GrpoConfig {
 pub struct TrainConfig {
     pub seed: u64,
     pub max_steps: usize,
+    pub steps_ahead: usize,
     pub game_seconds: f64,
     pub output_dir: PathBuf,
     pub preflight: bool,

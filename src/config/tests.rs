@@ -20,6 +20,8 @@ fn a_preset_says_what_it_is_for_and_why_it_differs() {
         assert!(preset.layers.iter().all(|text| text.starts_with("# ")), "{}", preset.name);
     }
     assert_eq!(Config::preset("h200").unwrap().model.device, "cuda");
+    let ahead = |name| Config::preset(name).unwrap().train.steps_ahead;
+    assert_eq!(["builtin", "llm", "laptop", "gpu-24gb", "h200"].map(ahead), [0, 0, 0, 1, 1], "where a GPU would wait");
 }
 
 #[test]
@@ -75,5 +77,16 @@ fn dropout_is_a_share_below_one() {
         let refused = layers.resolve().err().map(|error| error.to_string());
         assert_eq!(refused.is_none(), holds, "{value}: {refused:?}");
         assert!(refused.is_none_or(|error| error.contains("model.lora_dropout")), "{value}");
+    }
+}
+
+#[test]
+fn no_more_than_one_step_is_written_ahead() {
+    for (value, holds) in [("0", true), ("1", true), ("2", false)] {
+        let mut layers = Layers::default();
+        layers.assignment(&format!("train.steps_ahead={value}")).unwrap();
+        let refused = layers.resolve().err().map(|error| error.to_string());
+        assert_eq!(refused.is_none(), holds, "{value}: {refused:?}");
+        assert!(refused.is_none_or(|error| error.contains("train.steps_ahead = 2: expected 0 or 1")));
     }
 }

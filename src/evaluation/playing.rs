@@ -121,13 +121,15 @@ fn play<'a>(
     jobs.retain(|job| !job.boards.is_empty() && samples[job.sample].parses());
     let mut done = 0;
     let total = jobs.len();
-    let mut scoring = arena.begin_with(|_, _| {
+    let mut on_evaluated = |_, _: &Evaluation| {
         done += 1;
         told(done, total);
-    });
+    };
+    let mut scoring = arena.begin();
     for (index, job) in jobs.iter().enumerate() {
         scoring.submit(index, samples[job.sample].program.clone(), job.boards);
+        scoring.poll(&mut on_evaluated);
     }
-    let evaluations = scoring.finish()?;
+    let evaluations = scoring.finish_with(&mut on_evaluated)?;
     Ok(jobs.into_iter().zip(evaluations).collect())
 }

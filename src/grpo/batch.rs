@@ -57,6 +57,8 @@ pub struct Batch {
     parts: Vec<Vec<usize>>,
     /// Chance of dropout.
     dropout: Option<Seed>,
+    /// Whether the policy has moved since it was sampled.
+    off_policy: bool,
 }
 
 /// Rows of similar length as flat arrays, padded on the right to one width. `N` is the number of completion tokens.
@@ -129,7 +131,20 @@ impl Batch {
             reference: None,
             parts,
             dropout: None,
+            off_policy: false,
         }
+    }
+
+    /// Says that the policy has moved since it was sampled: the ratio is then taken to the log-probabilities that the
+    /// sampler recorded, from the first update on.
+    pub fn off_policy(mut self) -> Self {
+        self.off_policy = true;
+        self
+    }
+
+    /// Whether the ratio is that to the sampler. Otherwise it is 1 by construction.
+    pub(super) fn has_ratio(&self) -> bool {
+        self.off_policy || self.config.num_iterations > 1
     }
 
     /// Has the adapters thinned by dropout, which without this they are not.

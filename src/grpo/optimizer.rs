@@ -64,6 +64,8 @@ pub struct Optimizer {
     moments: BTreeMap<String, Moments>,
     /// Where gradients pass through f16.
     loss_scale: Option<LossScale>,
+    /// Whether kernels made for it do the work.
+    fused: bool,
 }
 
 impl Optimizer {
@@ -74,12 +76,19 @@ impl Optimizer {
             .iter()
             .map(|(name, var)| Ok((name.clone(), Moments { mean: zeros(var)?, square: zeros(var)? })))
             .collect::<Result<_, LearnError>>()?;
-        Ok(Optimizer { settings: settings.into(), updates: 0, moments, loss_scale: None })
+        Ok(Optimizer { settings: settings.into(), updates: 0, moments, loss_scale: None, fused: true })
     }
 
     /// For gradients that pass through layers of this format: those of f16 are scaled, by a factor that follows them.
     pub fn in_precision(mut self, precision: Precision) -> Self {
         self.loss_scale = precision.scales_loss().then(LossScale::default);
+        self
+    }
+
+    /// Whether kernels made for it do the work: on a GPU one launch moves all variables. Otherwise each is moved by
+    /// tensor operations of its own, which gives the same beyond rounding.
+    pub fn fused(mut self, fused: bool) -> Self {
+        self.fused = fused;
         self
     }
 
@@ -108,7 +117,7 @@ impl Optimizer {
         let all = trainable.keys().map(|name| Ok((name.clone(), plain(name)?)));
         let gradients = all.collect::<candle_core::Result<Gradients>>()?;
         let factor = self.loss_scale();
-        let norm = match global_norm(&gradients) {
+        let norm = match self.global_norm(&gradients) {
             Ok(norm) => norm / factor,
             Err(error @ LearnError::NotFiniteGradients { .. }) => {
                 let scaled_too_far = self.loss_scale.as_mut().is_some_and(LossScale::shrink);
@@ -149,14 +158,14 @@ impl Optimizer {
         });
         let moved: Vec<Moved<'_>> = moved.collect();
         let full = trainable.values().all(|var| var.dtype() == DType::F32);
-        if full && device_adamw(&moved, rates)? {
+        if self.fused && full && device_adamw(&moved, rates)? {
             return Ok(());
         }
         for (var, moved) in trainable.values().zip(&moved) {
             let Moved { gradient, mean, square, keep, .. } = *moved;
             let AdamWRates { beta1, beta2, scale, .. } = *rates;
             let step = Step { rates: *rates, keep };
-            if var.device().is_cpu() && var.dtype() == DType::F32 {
+            if self.fused && var.device().is_cpu() && var.dtype() == DType::F32 {
                 mean.inplace_op2(gradient, &Average { beta: beta1, scale, squared: false })?;
                 square.inplace_op2(gradient, &Average { beta: beta2, scale, squared: true })?;
                 var.inplace_op3(mean, square, &step)?;
@@ -165,6 +174,22 @@ impl Optimizer {
             }
         }
         Ok(())
+    }
+
+    fn global_norm(&self, gradients: &Gradients) -> Result<f64, LearnError> {
+        let at_once = if self.fused { device_square_sums(&gradients.values().collect::<Vec<_>>())? } else { None };
+        let squares = match at_once {
+            Some(squares) => squares,
+            None => gradients.values().map(sum_of_squares).collect::<candle_core::Result<_>>()?,
+        };
+        let named = gradients.keys().zip(&squares);
+        let names: Vec<String> =
+            named.filter(|(_, squares)| !squares.is_finite()).map(|(name, _)| name.clone()).collect();
+        if names.is_empty() {
+            Ok(squares.iter().sum::<f64>().sqrt())
+        } else {
+            Err(LearnError::NotFiniteGradients { names })
+        }
     }
 
     /// Everything but the settings, by name: `exp_avg.{variable}`, `exp_avg_sq.{variable}`, `step`, and `loss_scale`
@@ -233,20 +258,6 @@ fn file_error<E: std::fmt::Display>(path: &Path) -> impl FnOnce(E) -> LearnError
 }
 
 /// Root of the sum of squares over all gradients, summed in f64.
-fn global_norm(gradients: &Gradients) -> Result<f64, LearnError> {
-    let squares = match device_square_sums(&gradients.values().collect::<Vec<_>>())? {
-        Some(squares) => squares,
-        None => gradients.values().map(sum_of_squares).collect::<candle_core::Result<_>>()?,
-    };
-    let named = gradients.keys().zip(&squares);
-    let names: Vec<String> = named.filter(|(_, squares)| !squares.is_finite()).map(|(name, _)| name.clone()).collect();
-    if names.is_empty() {
-        Ok(squares.iter().sum::<f64>().sqrt())
-    } else {
-        Err(LearnError::NotFiniteGradients { names })
-    }
-}
-
 fn sum_of_squares(gradient: &Tensor) -> candle_core::Result<f64> {
     let (storage, layout) = gradient.storage_and_layout();
     if let (Storage::Cpu(CpuStorage::F32(values)), Some((from, to))) = (&*storage, layout.contiguous_offsets()) {
@@ -393,6 +404,22 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn without_kernels_made_for_it_the_same_moves_beyond_rounding() {
+        let [fused, apart] = [true, false].map(|fused| {
+            let trainable = one(&[1.0, -2.0, 0.5, 3.0], DType::F32);
+            let settings = AdamW { max_grad_norm: 0.25, ..SETTINGS };
+            let mut optimizer = Optimizer::new(&trainable, settings).unwrap().fused(fused);
+            for values in [[0.1, -0.2, 0.3, 0.0], [-0.4, 0.1, 0.2, 0.05], [0.2, 0.3, -0.1, -0.6]] {
+                let norm = optimizer.apply(&trainable, &gradient(&values), 0.1).unwrap().unwrap();
+                let expected = values.iter().map(|value: &f32| f64::from(*value).powi(2)).sum::<f64>().sqrt();
+                assert!((norm - expected).abs() < 1e-6, "{norm} is not {expected}");
+            }
+            values(&trainable)
+        });
+        assert!(fused.iter().zip(&apart).all(|(a, b)| (a - b).abs() < 1e-6), "{fused:?} and {apart:?}");
     }
 
     #[test]

@@ -306,6 +306,51 @@ fn more_updates_a_rollout_move_the_ratio_and_are_clipped() {
 }
 
 #[test]
+fn off_policy_the_ratio_is_that_to_the_sampler_clipped_and_reported() {
+    let policy = tiny_policy();
+    let sampled = Sampled::new(&policy, rollout_config(8, 12));
+    let mut optimizer = Optimizer::new(policy.trainable(), &config()).unwrap();
+    // The policy moves on between sampling and learning.
+    update(&policy, &mut optimizer, &sampled.batch(&config()), 2e-2, &mut |_, _| ()).unwrap();
+
+    // By hand, a token at a time: where the clip does not hold, the gradient is that of -ratio * A * logp / tokens.
+    let tokens: usize = sampled.completions.items().iter().map(|completion| completion.ids.len()).sum();
+    let (mut low, mut high, mut kl) = (0.0, 0.0, 0.0);
+    let mut loss = Tensor::new(0f32, &Device::Cpu).unwrap();
+    for (index, completion) in sampled.completions.items().iter().enumerate() {
+        let logp = score_for_tests(&policy, &sampled.prompts[index / 8].ids, &completion.ids).unwrap();
+        let advantage = sampled.advantages.items()[index];
+        let mut factors = Vec::new();
+        for (now, then) in flat(&logp).iter().zip(&completion.logprobs) {
+            let ratio = (now - then).exp();
+            let is_low = advantage < 0.0 && ratio < 0.8;
+            let is_high = advantage > 0.0 && ratio > 1.28;
+            (low, high) = (low + f64::from(u8::from(is_low)), high + f64::from(u8::from(is_high)));
+            kl += f64::from(ratio - 1.0 - (now - then));
+            factors.push(if is_low || is_high { 0.0 } else { -ratio * advantage / tokens as f32 });
+        }
+        let factors = Tensor::new(factors, &Device::Cpu).unwrap();
+        loss = (loss + (logp * factors).unwrap().sum_all().unwrap()).unwrap();
+    }
+    assert!(low > 0.0 && high > 0.0, "{low} and {high} of {tokens} tokens clipped");
+    let expected = gradients(&loss, policy.trainable()).unwrap();
+    let expected = expected.iter().map(|(name, gradient)| (name.clone(), flat(gradient))).collect();
+    let batch = sampled.batch(&config()).off_policy();
+    assert_close(&loss_and_gradients(&policy, &batch).1, &expected, 1e-4);
+
+    let stats = |batch: &Batch| {
+        let mut optimizer = Optimizer::new(policy.trainable(), &config()).unwrap();
+        update(&policy, &mut optimizer, batch, 0.0, &mut |_, _| ()).unwrap().unwrap()
+    };
+    let found = stats(&batch);
+    let count = tokens as f64;
+    assert_eq!((found.clip_ratio_low, found.clip_ratio_high), (low / count, high / count));
+    assert!((found.sampling_kl - kl / count).abs() < 1e-4 * kl / count && found.sampling_kl > 1e-4, "{found:?}");
+    let on_policy = stats(&sampled.batch(&config()));
+    assert_eq!((on_policy.clip_ratio_low, on_policy.clip_ratio_high), (0.0, 0.0), "1 by construction");
+}
+
+#[test]
 fn a_rewarded_word_becomes_likely() {
     const REWARDED: u32 = 12;
     let (policy, rollout) = (tiny_policy(), rollout_config(16, 1));

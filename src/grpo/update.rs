@@ -28,6 +28,8 @@ pub struct UpdateStats {
     pub logp_difference_mean: f64,
     /// Largest such difference.
     pub logp_difference_max: f64,
+    /// Mean KL divergence of the policy that sampled from this one (k3), before the first update, in nats.
+    pub sampling_kl: f64,
     /// Mean negative log-likelihood of the tokens of demonstrations, in nats; when there are any.
     pub demonstration_nll: Option<f64>,
     /// Updates that moved nothing because the gradient left the range of f16.
@@ -76,6 +78,7 @@ struct Sums {
     high: f64,
     difference: f64,
     difference_max: f64,
+    sampling_kl: f64,
     demonstrated: f64,
     nll: f64,
 }
@@ -90,6 +93,7 @@ impl Sums {
         self.high += other.high;
         self.difference += other.difference;
         self.difference_max = self.difference_max.max(other.difference_max);
+        self.sampling_kl += other.sampling_kl;
         self.demonstrated += other.demonstrated;
         self.nll += other.nll;
     }
@@ -109,7 +113,7 @@ struct Round {
 /// A batch in which no completion is better or worse than its group moves nothing and gives no statistics.
 ///
 /// With one update a rollout the ratio is taken to the policy's own log-probabilities, so it is 1 and the gradient is
-/// the policy gradient; with more, to those the tokens were sampled with.
+/// the policy gradient; with more, and where the batch is off policy, to those the tokens were sampled with.
 pub fn update(
     policy: &Policy,
     optimizer: &mut Optimizer,
@@ -171,6 +175,7 @@ pub fn update_watched(
         clip_ratio_high: all.high / all.tokens,
         logp_difference_mean: first.difference / first.tokens,
         logp_difference_max: first.difference_max,
+        sampling_kl: first.sampling_kl / first.tokens,
         demonstration_nll: (all.demonstrated > 0.0).then(|| all.nll / all.demonstrated),
         overflowed: iterations - norms.len(),
         division,
@@ -250,7 +255,7 @@ fn part_loss(
     let (config, device) = (&batch.config, decoder.device());
     let (logp, entropy) = score(decoder, batch, part, hidden)?;
     let (sampled, advantage) = (vector(&part.sampled, device)?, vector(&part.advantage, device)?);
-    let old = if config.num_iterations == 1 { logp.detach() } else { sampled };
+    let old = if batch.has_ratio() { sampled } else { logp.detach() };
     let clip = Clip { low: config.epsilon, high: config.epsilon_high };
     let mut loss = clipped_surrogate(&logp, &old, &advantage, clip)?;
     if let (Some(reference), true) = (&part.reference, config.beta > 0.0) {
@@ -301,6 +306,8 @@ fn compare(sums: &mut Sums, part: &Part, scored: &[f32]) {
         let difference = f64::from((scored - part.sampled[token]).abs());
         sums.difference += difference;
         sums.difference_max = sums.difference_max.max(difference);
+        let log_ratio = f64::from(scored - part.sampled[token]);
+        sums.sampling_kl += log_ratio.exp() - log_ratio - 1.0;
     }
 }
 

@@ -34,7 +34,7 @@ pub enum Event<'a> {
         /// Its length.
         tokens: usize,
     },
-    /// A game of a completion or of an elite was played. Told when the whole batch has been.
+    /// A game of a completion or of an elite was played. Told with the evaluation that it belongs to.
     GamePlayed(&'a GamePlayed<'a>),
     /// Something that takes its time is over.
     ActivityDone(Activity, Period),
@@ -47,6 +47,9 @@ pub enum Event<'a> {
     },
     /// What one completion turned out to be.
     CompletionScored(&'a ScoredCompletion),
+    /// Something of the next step, whose completions are sampled before the update of this one. What they turned out
+    /// to be is told in their own step.
+    Ahead(&'a Event<'a>),
     /// The update goes on.
     Updating {
         /// Micro-batches done.
@@ -148,6 +151,8 @@ pub struct RunHeader {
     pub num_generations: usize,
     /// Worker threads that play; 0 is sequential.
     pub parallel_rewards: usize,
+    /// Steps whose completions are sampled before the update of the step at hand.
+    pub steps_ahead: usize,
     /// Games a program.
     pub games: usize,
     /// Where the run writes.

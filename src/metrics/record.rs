@@ -66,6 +66,14 @@ pub struct StepRecord {
     /// Largest such difference.
     #[serde(rename = "sampling/sampling_logp_difference/max", skip_serializing_if = "Option::is_none", default)]
     pub logp_difference_max: Option<f64>,
+    /// Mean over completions of the steps between the policy that sampled them and the one that is updated; only with
+    /// `steps_ahead`.
+    #[serde(rename = "sampling/policy_lag", skip_serializing_if = "Option::is_none", default)]
+    pub policy_lag: Option<f64>,
+    /// Estimated KL divergence of the policy that sampled from the one that is updated (k3), before the update, in nats;
+    /// only with `steps_ahead`.
+    #[serde(rename = "sampling/kl", skip_serializing_if = "Option::is_none", default)]
+    pub sampling_kl: Option<f64>,
     /// Mean over completions of the mean score of their games; 0 for one that does not play.
     #[serde(rename = "game/mean_score")]
     pub mean_score: f64,
@@ -129,7 +137,7 @@ pub struct StepRecord {
     /// Faults of the machine, not of a program; each was tried again.
     #[serde(rename = "sandbox/infra_faults")]
     pub infra_faults: usize,
-    /// Seconds of sampling.
+    /// Seconds of sampling in this step; with `steps_ahead`, of the next step's completions.
     #[serde(rename = "time/generate")]
     pub time_generate: f64,
     /// Seconds the trainer waited for rewards after sampling had ended.
@@ -138,7 +146,7 @@ pub struct StepRecord {
     /// Seconds of the update.
     #[serde(rename = "time/update")]
     pub time_update: f64,
-    /// Completion tokens sampled a second.
+    /// Completion tokens sampled a second, while those of this step were; 0 where a checkpoint held them.
     #[serde(rename = "generate/tokens_per_s")]
     pub tokens_per_s: f64,
     /// The open families: `rewards/{name}/mean`, `rewards/{name}/std`, `verdict/{kind}`, `ending/{kind}`,

@@ -48,6 +48,8 @@ struct Phase {
     finished: usize,
     scored: usize,
     total: usize,
+    /// Of the next step, while it is written: completions that have ended, and all of them.
+    ahead: Option<(usize, usize)>,
 }
 
 impl TerminalSink {
@@ -87,8 +89,12 @@ impl TerminalSink {
 
     fn sampling(&self) {
         let Some(bars) = &self.bars else { return };
-        let Phase { tokens, finished, scored, total, .. } = self.phase;
-        if finished < total || total == 0 {
+        let Phase { tokens, finished, scored, total, ahead, .. } = self.phase;
+        if let Some((written, all)) = ahead.filter(|(written, all)| written < all) {
+            bars.step.set_message(format!(
+                "rewards: {scored}/{total} scored; meanwhile {written}/{all} of the next step written"
+            ));
+        } else if finished < total || total == 0 {
             let seconds = self.phase.started.map_or(0.0, |started| started.elapsed().as_secs_f64());
             let speed = tokens as f64 / seconds.max(1e-3);
             bars.step.set_message(format!(
@@ -162,6 +168,11 @@ impl Sink for TerminalSink {
                 (self.phase.tokens, self.phase.finished, self.phase.total) = (tokens, finished, total);
                 self.sampling();
             }
+            Event::Ahead(&Event::Decoding { finished, total, .. }) => {
+                self.phase.ahead = Some((finished, total));
+                self.phase.total = total;
+                self.sampling();
+            }
             Event::Scored { done, total } => {
                 (self.phase.scored, self.phase.total) = (done, total);
                 self.sampling();
@@ -176,7 +187,7 @@ impl Sink for TerminalSink {
             Event::Evaluated(record) => self.evaluated(record),
             Event::Saved { path } => self.console.print(&format!("saved {}", path.display())),
             Event::Message(message) => self.console.print(message),
-            Event::Written { .. } | Event::GamePlayed(_) | Event::ActivityDone(..) => (),
+            Event::Written { .. } | Event::GamePlayed(_) | Event::ActivityDone(..) | Event::Ahead(_) => (),
         }
         Ok(())
     }
@@ -222,10 +233,11 @@ fn headline(header: &RunHeader) -> String {
         1 => "1 worker".to_owned(),
         workers => format!("{workers} workers"),
     };
+    let ahead = if header.steps_ahead > 0 { ", the next step written meanwhile" } else { "" };
     let control = if header.control { CONTROL } else { "" };
     format!(
         "{control}{} ({} weights, {trained}) on {}, seed {}\n\
-         {} prompts x {} completions = {} a step, {} games each, {workers}; steps {} to {} in {}",
+         {} prompts x {} completions = {} a step, {} games each, {workers}{ahead}; steps {} to {} in {}",
         header.model,
         count(header.parameters),
         header.device,
@@ -301,6 +313,10 @@ mod tests {
     fn the_headline_prints_the_product_of_groups_and_completions() {
         let header = RunHeader { groups: 8, num_generations: 8, max_steps: 60, ..RunHeader::default() };
         assert!(headline(&header).contains("8 prompts x 8 completions = 64 a step"));
+        assert!(!headline(&header).contains("meanwhile"));
+        assert!(
+            headline(&RunHeader { steps_ahead: 1, ..header }).contains("sequential, the next step written meanwhile;")
+        );
     }
 
     #[test]

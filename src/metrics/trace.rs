@@ -1,5 +1,8 @@
 //! One step as a picture in time: who did what when, for Perfetto (<https://ui.perfetto.dev>) and chrome://tracing.
 //!
+//! The picture is that of a while: with `steps_ahead` it shows the games of the step beside the completions of the next
+//! one, which carry its number.
+//!
 //! Source: "Trace Event Format", Google: complete events (`X`), instants (`i`) and names of tracks (`M`); times in
 //! microseconds.
 
@@ -59,10 +62,14 @@ impl Sink for TraceSink<'_> {
             self.recording = (*step == self.step).then(|| Recording::begin((self.clock)()));
         }
         let Some(recording) = &mut self.recording else { return Ok(()) };
-        match *event {
-            Event::Written { index, tokens } => recording.written(index, tokens, (self.clock)()),
-            Event::GamePlayed(game) => recording.game(game),
-            Event::ActivityDone(activity, period) => recording.activity(activity, period),
+        let (event, whose) = match event {
+            Event::Ahead(event) => (**event, format!("step {} ", self.step + 1)),
+            event => (*event, String::new()),
+        };
+        match event {
+            Event::Written { index, tokens } => recording.written(&whose, (index, tokens), (self.clock)()),
+            Event::GamePlayed(game) => recording.game(&whose, game),
+            Event::ActivityDone(activity, period) => recording.activity(&whose, activity, period),
             Event::StepDone(record) => {
                 let text = recording.end(record, (self.clock)()).to_string();
                 self.recording = None;
@@ -92,35 +99,40 @@ impl Recording {
         instant.saturating_duration_since(self.begin).as_nanos() as f64 / 1000.0
     }
 
-    fn written(&mut self, index: usize, tokens: usize, at: Instant) {
+    fn written(&mut self, whose: &str, (index, tokens): (usize, usize), at: Instant) {
         let instant = json!({
-            "name": format!("completion {index}"), "ph": "i", "s": "t", "ts": self.micros(at),
+            "name": format!("{whose}completion {index}"), "ph": "i", "s": "t", "ts": self.micros(at),
             "args": {"tokens": tokens},
         });
         self.tracks.entry(Track::Decoding).or_default().push(instant);
     }
 
-    fn activity(&mut self, activity: Activity, period: Period) {
+    fn activity(&mut self, whose: &str, activity: Activity, period: Period) {
         let (track, name) = match activity {
-            Activity::Decoding => (Track::Decoding, "decode".to_owned()),
-            Activity::DecodingPart(part) => (Track::DecodingPart(part), format!("decode part {part}")),
+            Activity::Decoding => (Track::Decoding, format!("{whose}decode")),
+            Activity::DecodingPart(part) => (Track::DecodingPart(part), format!("{whose}decode part {part}")),
             Activity::RewardWait => (Track::RewardWait, "waiting for rewards".to_owned()),
             Activity::Update => (Track::Update, "update".to_owned()),
         };
         self.span(track, name, period, json!({}));
     }
 
-    fn game(&mut self, game: &GamePlayed<'_>) {
+    fn game(&mut self, whose: &str, game: &GamePlayed<'_>) {
         let (who, index, digest) = match game.player {
             Player::Completion { index, digest } => ("completion", index, hex_prefix(digest)),
             Player::Elite { index, digest } => ("elite", index, digest.chars().take(DIGEST_DIGITS).collect()),
         };
         let track = game.worker.map_or(Track::Inline, Track::Worker);
         let args = json!({"score": game.score, "ending": game.ending, "fuel": game.fuel, "program": digest});
-        self.span(track, format!("{who} {index} game {}", game.game), game.period, args);
+        self.span(track, format!("{whose}{who} {index} game {}", game.game), game.period, args);
     }
 
+    /// What lies in the step; games of completions that were sampled ahead may begin, or even end, before it.
     fn span(&mut self, track: Track, name: String, period: Period, args: Value) {
+        let period = Period { begin: period.begin.max(self.begin), ..period };
+        if period.end < period.begin {
+            return;
+        }
         let span = json!({
             "name": name, "ph": "X", "ts": self.micros(period.begin),
             "dur": (period.end - period.begin).as_nanos() as f64 / 1000.0, "args": args,
@@ -235,5 +247,42 @@ mod tests {
             .map(|name| find(&trace, name)["tid"].as_u64().unwrap())
             .into();
         assert_eq!(order, [1, 2, 3, 4], "from top to bottom");
+    }
+
+    #[test]
+    fn what_is_done_ahead_carries_its_step_and_what_began_before_the_step_is_cut_to_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("trace.json");
+        let start = Instant::now();
+        let at = |millis: u64| start + Duration::from_millis(millis);
+        let clock = || at(1000);
+        let mut sink = TraceSink::new(path.clone(), 2, &clock);
+        let game = |game, begin, end| GamePlayed {
+            player: Player::Completion { index: 0, digest: &[0; 32] },
+            game,
+            worker: Some(0),
+            period: Period { begin: at(begin), end: at(end) },
+            score: 4,
+            ending: "freeze",
+            fuel: 1,
+        };
+        let decode = Event::ActivityDone(Activity::Decoding, Period { begin: at(1000), end: at(1600) });
+        sink.note(&Event::StepStarted { step: 2 }).unwrap();
+        sink.note(&Event::GamePlayed(&game(0, 100, 900))).unwrap();
+        sink.note(&Event::GamePlayed(&game(1, 900, 1100))).unwrap();
+        sink.note(&Event::Ahead(&Event::GamePlayed(&game(0, 1200, 1300)))).unwrap();
+        sink.note(&Event::Ahead(&Event::Written { index: 0, tokens: 7 })).unwrap();
+        sink.note(&Event::Ahead(&decode)).unwrap();
+        sink.note(&Event::StepDone(&StepRecord { step: 2, ..StepRecord::default() })).unwrap();
+        let trace: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        let names: Vec<&str> =
+            trace["traceEvents"].as_array().unwrap().iter().filter_map(|event| event["name"].as_str()).collect();
+        assert!(!names.contains(&"completion 0 game 0"), "it was over before the step began: {names:?}");
+        let cut = find(&trace, "completion 0 game 1");
+        assert_eq!((cut["ts"].as_f64(), cut["dur"].as_f64()), (Some(0.0), Some(100_000.0)));
+        let next = find(&trace, "step 3 completion 0 game 0");
+        assert_eq!((next["ts"].as_f64(), track(&trace, next).as_str()), (Some(200_000.0), "arena worker 0"));
+        assert_eq!(track(&trace, find(&trace, "step 3 decode")), "decoding");
+        assert_eq!(find(&trace, "step 3 completion 0")["args"]["tokens"], 7);
     }
 }

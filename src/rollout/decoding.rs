@@ -54,14 +54,8 @@ impl Row {
 
     /// What a row that has ended has become. Its log-probabilities move there.
     pub fn completion(&mut self, tokenizer: &Tokenizer) -> Completion {
-        let by_token = self.ids.last().is_some_and(|last| tokenizer.stop_ids().contains(last));
-        let written = if by_token { &self.ids[..self.ids.len() - 1] } else { &self.ids[..] };
-        Completion {
-            text: tokenizer.decode(written),
-            ids: self.ids.clone(),
-            logprobs: std::mem::take(&mut self.logprobs),
-            finish: if self.stopped { FinishReason::Stop } else { FinishReason::Length },
-        }
+        let finish = if self.stopped { FinishReason::Stop } else { FinishReason::Length };
+        Completion::new(self.ids.clone(), std::mem::take(&mut self.logprobs), finish, tokenizer)
     }
 
     /// Takes in a token.

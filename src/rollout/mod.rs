@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::RolloutConfig;
 use crate::groups::Groups;
-use crate::policy::{Policy, PolicyError};
+use crate::policy::{Policy, PolicyError, Tokenizer};
 use crate::prompt::Prompt;
 use crate::seed::Seed;
 
@@ -74,6 +74,15 @@ pub struct Completion {
     pub text: String,
     /// Why it ended.
     pub finish: FinishReason,
+}
+
+impl Completion {
+    /// What the policy wrote, token by token. Its text follows from the ids.
+    pub fn new(ids: Vec<u32>, logprobs: Vec<f32>, finish: FinishReason, tokenizer: &Tokenizer) -> Self {
+        let by_token = ids.last().is_some_and(|last| tokenizer.stop_ids().contains(last));
+        let written = if by_token { &ids[..ids.len() - 1] } else { &ids[..] };
+        Completion { text: tokenizer.decode(written), ids, logprobs, finish }
+    }
 }
 
 /// What happens while completions are sampled.

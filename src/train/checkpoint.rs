@@ -1,18 +1,21 @@
 //! Everything a run needs to go on, on disk as a whole or not at all.
 //!
-//! A checkpoint holds the weights that are trained (full model or PEFT adapter), the moments of the optimiser, and the
-//! trainer's state. Chance needs no state: every stream is derived from the root seed and the number of the step.
+//! A checkpoint holds the weights that are trained (full model or PEFT adapter), the moments of the optimiser, the
+//! trainer's state, and what was sampled ahead of the next step. Chance needs no state: every stream is derived from the root seed and the number of the step.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::groups::Groups;
 use crate::grpo::{Division, EntropyController, Optimizer};
 use crate::metrics::{EvaluationRecord, StepRecord};
 use crate::policy::Policy;
+use crate::rollout::Completion;
 
 use super::TrainError;
+use super::ahead;
 use super::elites::Elites;
 use super::hall_of_fame::HallOfFame;
 use super::run_dir::{Retention, RunDir, RunDirError};
@@ -57,20 +60,32 @@ struct Chance {
     next_step: usize,
 }
 
+/// What a checkpoint is made of.
+pub struct Contents<'a> {
+    /// The model, of which what is trained is kept.
+    pub policy: &'a Policy,
+    /// Its moments are kept.
+    pub optimizer: &'a Optimizer,
+    /// Kept as a whole.
+    pub state: &'a TrainerState,
+    /// Completions of the next step, if they were sampled already.
+    pub ahead: Option<&'a Groups<Completion>>,
+}
+
 /// Writes `checkpoint-N` for the state's step and removes older ones as `retention` says.
 pub fn save(
     dir: &RunDir,
-    policy: &Policy,
-    optimizer: &Optimizer,
-    state: &TrainerState,
+    contents: &Contents<'_>,
     (root_seed, retention): (u64, Retention),
 ) -> Result<PathBuf, TrainError> {
+    let Contents { policy, optimizer, state, ahead } = contents;
     let name = format!("checkpoint-{}", state.global_step);
     let chance = Chance { root_seed, next_step: state.global_step };
     let path = dir.write_whole_dir::<TrainError>(&name, |path| {
         policy.save(path)?;
         optimizer.save(&path.join(OPTIMIZER))?;
         write_json(&path.join(CHANCE), &chance)?;
+        ahead.map_or(Ok(()), |completions| ahead::save(path, completions))?;
         write_json(&path.join(STATE), state)
     })?;
     dir.advance(&name, retention)?;

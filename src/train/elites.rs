@@ -236,15 +236,15 @@ pub struct Replayed {
 }
 
 /// Elites at play while a step is sampled.
-pub struct Replay<'a> {
-    scoring: Scoring<'a>,
+pub struct Replay {
+    scoring: Scoring,
     programs: Vec<String>,
 }
 
-impl<'a> Replay<'a> {
-    /// Has programs play `boards`, those of the step at hand.
-    pub fn begin(arena: &'a Arena, elites: Vec<(String, Program)>, boards: &[Seed]) -> Self {
-        let mut scoring = arena.begin();
+impl Replay {
+    /// Has programs play `boards`, those of `step`, the one at hand.
+    pub fn begin(arena: &Arena, elites: Vec<(String, Program)>, (step, boards): (usize, &[Seed])) -> Self {
+        let mut scoring = arena.begin_in_turn(step);
         let mut programs = Vec::with_capacity(elites.len());
         for (index, (digest, program)) in elites.into_iter().enumerate() {
             scoring.submit(index, Ok(program), boards);

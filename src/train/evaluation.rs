@@ -9,7 +9,7 @@ use crate::prompt::{Prompt, PromptSet};
 use crate::rollout::Streams;
 
 use super::TrainError;
-use super::scoring::{Episode, Stage};
+use super::scoring::{Draw, Episode, Stage};
 
 /// Completions that are sampled together, at least and at most: bounds memory, changes no result.
 const BATCH: (usize, usize) = (16, 64);
@@ -58,8 +58,9 @@ pub fn sample(
         let streams = Streams { seed, first: first as u64 };
         let before = Progress { completions: first, tokens, of: protocol.samples };
         let mut observer = |event: Event<'_>| before.tell(event, observer);
-        let boards = selection_boards(protocol.games);
-        let (episodes, _) = stage.episodes(prompts, &rollout, (streams, boards), &mut observer)?;
+        // Before the games of a step that was sampled ahead, which nobody waits for yet.
+        let draw = Draw { streams, boards: selection_boards(protocol.games), turn: 0 };
+        let (episodes, _) = stage.episodes(prompts, &rollout, draw, &mut observer)?;
         samples.extend(prompts.iter().zip(episodes.into_items()).map(|(prompt, episode)| of_episode(prompt, episode)));
         tokens = samples.iter().map(|sample| sample.tokens).sum();
     }

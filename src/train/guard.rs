@@ -100,6 +100,8 @@ impl Symptom {
             Symptom::Entropy => Some(record.entropy? / start_entropy?.max(f64::MIN_POSITIVE)),
             Symptom::Parsed => Some(record.frac_parsed),
             Symptom::Clipped => Some(record.clipped_ratio),
+            // Once the policy has moved since it was sampled, the difference says how far.
+            Symptom::Sampling if record.policy_lag.is_some_and(|lag| lag > 0.0) => None,
             Symptom::Sampling => record.logp_difference_mean,
         }
     }
@@ -197,7 +199,7 @@ impl Guard {
         }
         let mut standing: Vec<(Symptom, Level)> =
             self.each().filter_map(|(symptom, course)| Some((symptom, course.level?))).collect();
-        let differs = record.logp_difference_mean.filter(|found| *found > self.config.warn_logp_difference);
+        let differs = Symptom::Sampling.figure(record, None).filter(|found| *found > self.config.warn_logp_difference);
         if let Some(found) = differs {
             standing.push((Symptom::Sampling, Level::Warning));
             if !self.told_of_sampling {

@@ -3,12 +3,14 @@
 //! Owns the order of things, checkpoints, held-out evaluation and the hall of fame. What each step computes is a pure
 //! function of the configuration, the seed and the weights; clocks only feed the metrics.
 
+mod ahead;
 pub mod checkpoint;
 mod control;
 pub mod elites;
 pub mod evaluation;
 pub mod guard;
 pub mod hall_of_fame;
+mod in_play;
 pub mod memory;
 mod record;
 mod resample;
@@ -31,7 +33,8 @@ use crate::prompt::{PromptError, PromptSet};
 use crate::rollout::RolloutError;
 use crate::seed::Seed;
 
-use checkpoint::TrainerState;
+use ahead::{Begun, beside};
+use checkpoint::{Contents, TrainerState};
 use evaluation::Protocol;
 use guard::{Collapse, Guard};
 use hall_of_fame::Member;
@@ -142,6 +145,8 @@ struct Progress {
     state: TrainerState,
     guard: Guard,
     plan: MemoryPlan,
+    /// The next step, where it was sampled before this one was learnt from.
+    ahead: Option<Begun>,
     /// Plays held-out boards, which come again and again, under rules of their own.
     held_out: Arena,
 }
@@ -159,7 +164,8 @@ impl Run<'_> {
         let state = TrainerState { max_steps: self.config.train.max_steps, ..TrainerState::default() };
         let reference = self.reference()?;
         let (guard, held_out) = (Guard::new(&self.config.guard, &[]), self.held_out());
-        self.go(Progress { dir, optimizer, reference, state, guard, plan, held_out }, None, observer)
+        let progress = Progress { dir, optimizer, reference, state, guard, plan, ahead: None, held_out };
+        self.go(progress, None, observer)
     }
 
     /// Goes on with the run in `path` from its newest checkpoint.
@@ -172,7 +178,9 @@ impl Run<'_> {
         state.max_steps = self.config.train.max_steps;
         let (guard, held_out) = (Guard::new(&self.config.guard, &state.log_history), self.held_out());
         let plan = self.plan(state.division, observer)?;
-        self.go(Progress { dir, optimizer, reference, state, guard, plan, held_out }, Some(newest), observer)
+        let ahead = self.restore_ahead(&newest, state.global_step)?;
+        let progress = Progress { dir, optimizer, reference, state, guard, plan, ahead, held_out };
+        self.go(progress, Some(newest), observer)
     }
 
     fn held_out(&self) -> Arena {
@@ -181,7 +189,8 @@ impl Run<'_> {
 
     fn optimizer(&self) -> Result<Optimizer, TrainError> {
         let optimizer = Optimizer::new(self.policy.trainable(), &self.config.grpo)?;
-        Ok(optimizer.in_precision(self.policy.decoder().precision()))
+        let precision = self.policy.decoder().precision();
+        Ok(optimizer.in_precision(precision).fused(self.config.grpo.fused_adamw))
     }
 
     fn reference(&self) -> Result<Option<Reference>, TrainError> {
@@ -267,6 +276,7 @@ impl Run<'_> {
             groups: self.config.rollout.groups,
             num_generations: self.config.rollout.num_generations,
             parallel_rewards: self.config.arena.parallel_rewards,
+            steps_ahead: self.config.train.steps_ahead,
             games: self.config.arena.games,
             output_dir: progress.dir.path().to_owned(),
             seed: self.config.train.seed,
@@ -281,7 +291,9 @@ impl Run<'_> {
         }
         let step = progress.state.global_step;
         let stage = Stage { arena: &progress.held_out, ..self.stage() };
-        let record = evaluation::evaluate(&stage, self.prompts, protocol, step, observer)?;
+        let mut beside = beside(&mut progress.ahead, observer);
+        let record = evaluation::evaluate(&stage, self.prompts, protocol, step, &mut beside)?;
+        drop(beside);
         observer(Event::Evaluated(&record));
         progress.state.evaluations.push(record);
         Ok(())
@@ -291,7 +303,13 @@ impl Run<'_> {
         let settings = &self.config.train;
         let retention = Retention { limit: settings.save_total_limit, before: progress.guard.trouble_began() };
         let last = (settings.seed, retention);
-        let path = checkpoint::save(&progress.dir, self.policy, &progress.optimizer, &progress.state, last)?;
+        let contents = Contents {
+            policy: self.policy,
+            optimizer: &progress.optimizer,
+            state: &progress.state,
+            ahead: progress.ahead.as_ref().map(Begun::completions),
+        };
+        let path = checkpoint::save(&progress.dir, &contents, last)?;
         observer(Event::Saved { path: &path });
         Ok(path)
     }
@@ -311,7 +329,9 @@ impl Run<'_> {
         stopped: Option<Stopped>,
         observer: &mut dyn FnMut(Event<'_>),
     ) -> Result<Summary, TrainError> {
-        let Progress { dir, mut state, held_out, .. } = progress;
+        let Progress { dir, mut state, held_out, ahead, .. } = progress;
+        // Nobody waits for its games any more; the checkpoint has its completions.
+        drop(ahead);
         let interrupted = self.stop.load(Ordering::SeqCst);
         if !interrupted {
             self.settle(&held_out, &mut state, observer)?;

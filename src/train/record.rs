@@ -1,6 +1,7 @@
 //! From the episodes and the update of one step to its line of metrics.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use crate::grpo::UpdateStats;
 use crate::metrics::StepRecord;
@@ -51,7 +52,7 @@ pub fn of_episodes(step: usize, sampled: &Sampled) -> StepRecord {
         p99_ms: 1000.0 * percentile(&times, 0.99),
         time_generate: timing.generate.as_secs_f64(),
         time_reward_wait: timing.reward_wait.as_secs_f64(),
-        tokens_per_s: sampled.completion_tokens as f64 / timing.generate.as_secs_f64().max(1e-9),
+        tokens_per_s: rate(sampled.completion_tokens, timing.generate),
         ..StepRecord::default()
     };
     record.rewards(&items.iter().map(|episode| episode.reward.value).collect::<Vec<_>>());
@@ -69,6 +70,7 @@ pub fn add_update(record: &mut StepRecord, stats: &UpdateStats) {
     record.clip_ratio_high = Some(stats.clip_ratio_high);
     record.logp_difference_mean = Some(stats.logp_difference_mean);
     record.logp_difference_max = Some(stats.logp_difference_max);
+    record.sampling_kl = record.policy_lag.map(|_| stats.sampling_kl);
     record.elites_nll = stats.demonstration_nll;
 }
 
@@ -86,6 +88,11 @@ pub fn add_watch(record: &mut StepRecord, watch: &Watch) {
     for (symptom, level) in &watch.standing {
         record.symptom(symptom.name(), *level as u8);
     }
+}
+
+/// A second; 0 where it took no time, as of completions that a checkpoint held.
+fn rate(tokens: u64, time: Duration) -> f64 {
+    if time.is_zero() { 0.0 } else { tokens as f64 / time.as_secs_f64() }
 }
 
 /// Nearest rank; 0 of nothing.

@@ -1,14 +1,17 @@
 //! Samples groups anew whose rewards are all equal, since nothing can be learnt from them.
 //!
+//! The newest policy writes them: where the step was sampled ahead, they are on policy and the rest of it is not.
+//!
 //! Source: dynamic sampling in Yu et al. 2025, bounded: a group that stays tied stays in the step, and is counted.
 
 use crate::groups::Groups;
 use crate::metrics::{Event, GamePlayed, Player, ScoredCompletion};
 use crate::prompt::Prompt;
-use crate::seed::{Purpose, Seed};
+use crate::seed::Purpose;
 
 use super::TrainError;
-use super::scoring::{Episode, Stage, Timing, is_tied};
+use super::ahead::{Asked, Begun};
+use super::scoring::{Draw, Episode, Stage, Timing, is_tied};
 
 /// The episodes of a step.
 #[derive(Debug, Clone)]
@@ -17,6 +20,8 @@ pub struct Sampled {
     pub episodes: Groups<Episode>,
     /// What it took, all rounds together.
     pub timing: Timing,
+    /// Of each group, steps that the policy has learnt from since it wrote it.
+    pub lags: Vec<usize>,
     /// Groups that were sampled anew, once for each round.
     pub resampled: usize,
     /// Tokens of prompts, once for each completion, those that were replaced included.
@@ -26,11 +31,22 @@ pub struct Sampled {
 }
 
 impl Sampled {
-    fn new(prompts: &[Prompt], episodes: Groups<Episode>, timing: Timing) -> Self {
+    fn new(prompts: &[Prompt], (episodes, timing): (Groups<Episode>, Timing), lag: usize) -> Self {
         let completion = episodes.items().iter().map(|episode| episode.completion.ids.len()).sum::<usize>();
         let prompt = prompts.iter().map(|prompt| prompt.ids.len() * episodes.size()).sum::<usize>();
         let (prompt_tokens, completion_tokens) = (prompt as u64, completion as u64);
-        Sampled { episodes, timing, resampled: 0, prompt_tokens, completion_tokens }
+        let lags = vec![lag; episodes.count()];
+        Sampled { episodes, timing, lags, resampled: 0, prompt_tokens, completion_tokens }
+    }
+
+    /// Whether the policy has moved since it wrote any of them.
+    pub fn is_off_policy(&self) -> bool {
+        self.lags.iter().any(|lag| *lag > 0)
+    }
+
+    /// Mean over completions of the steps between the policy that wrote them and the one of now.
+    pub fn policy_lag(&self) -> f64 {
+        self.lags.iter().sum::<usize>() as f64 / self.lags.len().max(1) as f64
     }
 
     fn tied(&self) -> Vec<usize> {
@@ -38,7 +54,10 @@ impl Sampled {
     }
 
     /// Puts `anew` in the place of the `groups`.
-    fn replace(self, groups: &[usize], anew: Sampled) -> Self {
+    fn replace(mut self, groups: &[usize], anew: Sampled) -> Self {
+        for (group, lag) in groups.iter().zip(anew.lags) {
+            self.lags[*group] = lag;
+        }
         let size = self.episodes.size();
         let mut items = self.episodes.into_items();
         let mut fresh = anew.episodes.into_items().into_iter();
@@ -51,6 +70,7 @@ impl Sampled {
                 generate: self.timing.generate + anew.timing.generate,
                 reward_wait: self.timing.reward_wait + anew.timing.reward_wait,
             },
+            lags: self.lags,
             resampled: self.resampled + groups.len(),
             prompt_tokens: self.prompt_tokens + anew.prompt_tokens,
             completion_tokens: self.completion_tokens + anew.completion_tokens,
@@ -59,25 +79,24 @@ impl Sampled {
 }
 
 impl Stage<'_> {
-    /// Samples a step: a group for each prompt, and again, at most `rollout.resample_tied` times, for each group
-    /// that is tied. All play `boards`; each round has a stream of chance of its own below `seed`.
+    /// Waits for the games of a step, and samples each group that is tied again, at most `rollout.resample_tied` times.
+    /// All play the boards of the step; each round has a stream of chance of its own below the step's seed.
     pub fn step_episodes(
         &self,
-        prompts: &[Prompt],
-        seed: Seed,
-        boards: &[Seed],
+        asked: &Asked,
+        begun: Begun,
         observer: &mut dyn FnMut(Event<'_>),
     ) -> Result<Sampled, TrainError> {
-        let rollout = &self.config.rollout;
-        let (episodes, timing) = self.episodes(prompts, rollout, (seed, boards), observer)?;
-        let mut sampled = Sampled::new(prompts, episodes, timing);
+        let (rollout, prompts) = (&self.config.rollout, &asked.prompts);
+        let lag = asked.step - 1 - begun.after;
+        let mut sampled = Sampled::new(prompts, begun.finish(observer)?, lag);
         for round in 0..rollout.resample_tied {
             let tied = sampled.tied();
             if tied.is_empty() {
                 break;
             }
             let again: Vec<Prompt> = tied.iter().map(|group| prompts[*group].clone()).collect();
-            let seed = seed.child(Purpose::Resample, round as u64);
+            let streams = asked.seed.child(Purpose::Resample, round as u64).into();
             // A completion is told of by its place in the step.
             let size = rollout.num_generations;
             let place = |index: usize| tied[index / size] * size + index % size;
@@ -93,8 +112,8 @@ impl Stage<'_> {
                 }
                 other => observer(other),
             };
-            let (episodes, timing) = self.episodes(&again, rollout, (seed, boards), &mut in_step)?;
-            sampled = sampled.replace(&tied, Sampled::new(&again, episodes, timing));
+            let episodes = self.episodes(&again, rollout, Draw { streams, ..asked.draw() }, &mut in_step)?;
+            sampled = sampled.replace(&tied, Sampled::new(&again, episodes, 0));
         }
         Ok(sampled)
     }
@@ -122,14 +141,17 @@ mod tests {
 
     fn sampled(rewards: &[f32], tokens: usize) -> Sampled {
         let episodes = Groups::new(2, rewards.iter().map(|reward| episode(*reward, tokens)).collect());
-        Sampled::new(&[], episodes, Timing::default())
+        Sampled::new(&[], (episodes, Timing::default()), 1)
     }
 
     #[test]
     fn groups_sampled_anew_take_the_place_of_those_that_were_tied() {
         let first = sampled(&[0.5, 0.5, 0.1, 0.2, 0.3, 0.3], 10);
         assert_eq!(first.tied(), [0, 2]);
-        let second = first.replace(&[0, 2], sampled(&[0.6, 0.7, 0.4, 0.4], 100));
+        assert!(first.is_off_policy() && first.policy_lag() == 1.0);
+        let anew = Sampled { lags: vec![0; 2], ..sampled(&[0.6, 0.7, 0.4, 0.4], 100) };
+        let second = first.replace(&[0, 2], anew);
+        assert!(second.is_off_policy() && second.policy_lag() == 1.0 / 3.0);
         let rewards: Vec<f32> = second.episodes.items().iter().map(|episode| episode.reward.value).collect();
         assert_eq!(rewards, [0.6, 0.7, 0.1, 0.2, 0.4, 0.4]);
         assert_eq!((second.tied(), second.resampled, second.completion_tokens), (vec![2], 2, 6 * 10 + 4 * 100));

@@ -18,9 +18,11 @@ const CONFIG: &str = "config.toml";
 const LATEST: &str = "checkpoint-latest";
 /// Sections that no step depends on: a run may go on with others.
 const FREE_SECTIONS: &[&str] = &["guard", "sft"];
-/// Settings that may change when a run goes on: they do not change what a step computes.
+/// Settings that may change when a run goes on: they do not change what a step computes, but for `steps_ahead`, which
+/// says when its completions are sampled and suits the machine.
 const FREE_KEYS: &[&str] = &[
     "train.max_steps",
+    "train.steps_ahead",
     "train.output_dir",
     "train.preflight",
     "train.memory_mib",

@@ -11,10 +11,12 @@ use crate::prompt::Prompt;
 use crate::reward;
 use crate::seed::{Purpose, Seed};
 
+use super::ahead::{Asked, Begun, beside};
 use super::elites::{self, Elite, Elites, Replay, Replayed};
 use super::guard::Collapse;
+use super::resample::Sampled;
 use super::run_dir::RunDir;
-use super::scoring::{Episode, boards, tell_games};
+use super::scoring::{Episode, tell_games};
 use super::{Progress, Reference, Run, TrainError, control, hall_of_fame, memory, record};
 
 /// What a step learns from.
@@ -25,6 +27,8 @@ struct Lesson<'a> {
     elites: Vec<Elite>,
     /// Of the step.
     seed: Seed,
+    /// Whether the policy has moved since it wrote them.
+    off_policy: bool,
 }
 
 impl Run<'_> {
@@ -38,25 +42,27 @@ impl Run<'_> {
         let done = progress.state.global_step;
         let step = done + 1;
         observer(Event::StepStarted { step });
-        let seed = Seed::root(self.config.train.seed).child(Purpose::Step, done as u64);
-        let prompts = self.prompts.draw(seed, self.config.rollout.groups);
-        let boards = boards(seed, Purpose::Game, self.config.arena.games);
+        let asked = self.asked(step);
         // Elites play while the policy writes.
-        let replay = self.replay(&progress.state.elites, &boards);
-        let sampled = self.stage().step_episodes(&prompts, seed, &boards, observer)?;
-        let (replays, waited) = self.replayed(replay, observer)?;
+        let replay = self.replay(&progress.state.elites, &asked);
+        let (sampled, generate) = self.sampled(&asked, progress, observer)?;
+        let (replays, waited) = self.replayed(replay, &mut beside(&mut progress.ahead, observer))?;
         let mut record = record::of_episodes(step, &sampled);
+        record.time_generate = generate.as_secs_f64();
         record.time_reward_wait += waited.as_secs_f64();
+        record.policy_lag = (self.config.train.steps_ahead > 0).then(|| sampled.policy_lag());
 
         let episodes = &sampled.episodes;
-        let rewards = self.rewards(seed, episodes, &mut record);
+        let Asked { seed, prompts, boards, .. } = &asked;
+        let rewards = self.rewards(*seed, episodes, &mut record);
         let advantages = grpo::advantages(&rewards, &self.config.grpo);
-        let elites = self.imitated(&progress.state.elites, step, seed);
-        let lesson = Lesson { prompts: &prompts, episodes, advantages: &advantages, elites, seed };
+        let elites = self.imitated(&progress.state.elites, step, *seed);
+        let off_policy = sampled.is_off_policy();
+        let lesson = Lesson { prompts, episodes, advantages: &advantages, elites, seed: *seed, off_policy };
         let entropy = self.update(progress, &lesson, &mut record, observer)?;
 
         let mut elites = progress.state.elites.clone();
-        let taken_in = elites::Sampled { prompts: &prompts, episodes, games: boards.len() };
+        let taken_in = elites::Sampled { prompts, episodes, games: boards.len() };
         elites.take_in(step, &replays, taken_in, self.config.grpo.elites_per_style);
         record::add_elites(&mut record, &elites, replays.len());
         record.num_tokens = progress.state.num_input_tokens_seen + sampled.prompt_tokens + sampled.completion_tokens;
@@ -82,16 +88,38 @@ impl Run<'_> {
         Ok(watch.collapse)
     }
 
+    /// The episodes of the step, and the time of sampling that fell into it: of its own completions, unless they are
+    /// there already, and of the next step's, if those are written ahead.
+    fn sampled(
+        &self,
+        asked: &Asked,
+        progress: &mut Progress,
+        observer: &mut dyn FnMut(Event<'_>),
+    ) -> Result<(Sampled, Duration), TrainError> {
+        let (mut begun, earlier) = match progress.ahead.take() {
+            Some(begun) => (begun, true),
+            None => (self.begin(asked, observer)?, false),
+        };
+        let before = if earlier { begun.generate() } else { Duration::ZERO };
+        begun.take_turn(observer);
+        progress.ahead = self.begin_ahead(asked.step, &mut begun, observer)?;
+        let ahead = progress.ahead.as_ref().map_or(Duration::ZERO, Begun::generate);
+        let mut beside = beside(&mut progress.ahead, observer);
+        let sampled = self.stage().step_episodes(asked, begun, &mut beside)?;
+        let generate = sampled.timing.generate - before + ahead;
+        Ok((sampled, generate))
+    }
+
     /// Sets the elites with the fewest games to play the boards of this step, if they are ever to be imitated.
-    fn replay(&self, elites: &Elites, boards: &[Seed]) -> Replay<'_> {
+    fn replay(&self, elites: &Elites, asked: &Asked) -> Replay {
         let count = if self.imitates() { self.config.grpo.elite_replays } else { 0 };
-        Replay::begin(self.arena, elites.least_played(count), boards)
+        Replay::begin(self.arena, elites.least_played(count), (asked.step, &asked.boards))
     }
 
     /// Waits for the games of the elites; says how long.
     fn replayed(
         &self,
-        replay: Replay<'_>,
+        replay: Replay,
         observer: &mut dyn FnMut(Event<'_>),
     ) -> Result<(Vec<Replayed>, Duration), TrainError> {
         let begin = Instant::now();
@@ -142,8 +170,11 @@ impl Run<'_> {
         record.learning_rate = grpo::learning_rate(&config, record.step - 1, self.config.train.max_steps);
         record.entropy_coef = config.entropy_coef;
         record.entropy_target = controller.target(&config);
-        let mut updating = |done, total| observer(Event::Updating { done, total });
-        let stats = grpo::update(self.policy, &mut progress.optimizer, &batch, record.learning_rate, &mut updating)?;
+        let stats = {
+            let mut observer = beside(&mut progress.ahead, observer);
+            let mut updating = |done, total| observer(Event::Updating { done, total });
+            grpo::update(self.policy, &mut progress.optimizer, &batch, record.learning_rate, &mut updating)?
+        };
         match &stats {
             Some(stats) => {
                 record::add_update(record, stats);
@@ -195,6 +226,7 @@ impl Run<'_> {
             true => batch.with_dropout(lesson.seed.child(Purpose::Dropout, 0)),
             false => batch,
         };
+        let batch = if lesson.off_policy { batch.off_policy() } else { batch };
         let Some(reference) = reference else { return Ok(batch) };
         let decoder = match reference {
             Reference::AdaptersOff => self.policy.decoder(),

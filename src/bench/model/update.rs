@@ -50,7 +50,10 @@ impl Updates {
         let batch = episodes(measurement, way);
         let optimizer = match &mut self.optimizer {
             Some(optimizer) => optimizer,
-            none => none.insert(Optimizer::new(policy.trainable(), &way.config.grpo)?),
+            none => {
+                let (settings, trainable) = (&way.config.grpo, policy.trainable());
+                none.insert(Optimizer::new(trainable, settings)?.fused(settings.fused_adamw))
+            }
         };
         // Parts may run side by side: their times are added up.
         let stages = Mutex::new([Duration::ZERO; 3]);

@@ -122,8 +122,16 @@ fn the_verdict_names_what_limited_the_gpu_with_its_figure() {
         "{busy}"
     );
     assert!(busy.contains("as busy as it gets"), "{busy}");
-    let waiting = StepShares { steps: 10, total: 174.0, reward_wait: 51.0 };
-    assert!(words(71.0, 80, Some(waiting)).contains("waited for rewards 5.1 of 17.4 s a step (29%)"));
+    let waiting = StepShares { steps: 10, total: 174.0, generate: 82.0, reward_wait: 51.0, steps_ahead: 0 };
+    let remedy = |waiting| words(71.0, 80, Some(waiting));
+    let found = remedy(waiting);
+    assert!(found.contains("waited for rewards 5.1 of 17.4 s a step (29%): train.steps_ahead=1"), "{found}");
+    assert!(found.contains("writes the next step meanwhile, which takes 8.2 s and hides 5.1 of it"), "{found}");
+    let short = remedy(StepShares { generate: 20.0, ..waiting });
+    assert!(short.contains("takes 2.0 s and hides 2.0 of it; more workers (--parallel-rewards)"), "{short}");
+    let ahead = remedy(StepShares { steps_ahead: 1, ..waiting });
+    assert!(ahead.contains("(29%) though the next step is written meanwhile, in 8.2 s: more workers"), "{ahead}");
+    assert!(!ahead.contains("steps_ahead"), "{ahead}");
     let prompt = StepShares { reward_wait: 1.0, ..waiting };
     assert!(words(71.0, 20, Some(prompt)).contains("small batch: 20% of its memory"));
     assert!(words(71.0, 80, Some(prompt)).contains("launch-bound: 80% of its memory was used, yet it was idle 29%"));

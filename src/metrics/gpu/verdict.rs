@@ -7,7 +7,7 @@ const BUSY: f64 = 90.0;
 /// Share of the readings from which a slowdown is worth a word.
 const SLOWED: f64 = 0.2;
 /// Share of a step from which waiting for rewards is what holds a GPU back.
-const WAITING: f64 = 0.05;
+const WAITING: f64 = 0.02;
 /// Share of the memory below which a batch could be twice as large.
 const ROOMY: f64 = 0.45;
 
@@ -18,8 +18,12 @@ pub struct StepShares {
     pub steps: usize,
     /// Seconds of all steps.
     pub total: f64,
+    /// Of those, seconds of sampling.
+    pub generate: f64,
     /// Of those, seconds of waiting for rewards after sampling had ended.
     pub reward_wait: f64,
+    /// Steps whose completions are sampled before the update of the step at hand.
+    pub steps_ahead: usize,
 }
 
 /// The verdict on GPU `index`, a line for each thing to say. `steps` is what a run knows of its own time.
@@ -63,14 +67,7 @@ fn limit(busy: f64, usage: &GpuUsage, steps: Option<&StepShares>) -> Option<Stri
         return Some("as busy as it gets: only less work makes a step faster".to_owned());
     }
     if let Some(steps) = steps.filter(|steps| steps.total > 0.0 && steps.reward_wait / steps.total >= WAITING) {
-        let mean = |seconds: f64| seconds / steps.steps.max(1) as f64;
-        return Some(format!(
-            "waited for rewards {:.1} of {:.1} s a step ({:.0}%): more workers (--parallel-rewards) if cores are idle, \
-             or a smaller train.game_seconds",
-            mean(steps.reward_wait),
-            mean(steps.total),
-            100.0 * steps.reward_wait / steps.total
-        ));
+        return Some(waiting(steps));
     }
     let share = usage.memory_peak().zip(usage.memory_total()).map(|(used, total)| used as f64 / total.max(1) as f64);
     match share {
@@ -85,5 +82,21 @@ fn limit(busy: f64, usage: &GpuUsage, steps: Option<&StepShares>) -> Option<Stri
             100.0 - busy
         )),
         None => Some(format!("idle {:.0}% of the time", 100.0 - busy)),
+    }
+}
+
+/// What waiting for rewards costs, and what works against it. Sampling ahead hides at most what sampling takes.
+fn waiting(steps: &StepShares) -> String {
+    let mean = |seconds: f64| seconds / steps.steps.max(1) as f64;
+    let [wait, total, generate] = [steps.reward_wait, steps.total, steps.generate].map(mean);
+    let found = format!("waited for rewards {wait:.1} of {total:.1} s a step ({:.0}%)", 100.0 * wait / total);
+    let fewer = "more workers (--parallel-rewards) if cores are idle, or a smaller train.game_seconds";
+    match steps.steps_ahead {
+        0 => format!(
+            "{found}: train.steps_ahead=1 (--steps-ahead 1) writes the next step meanwhile, which takes {generate:.1} s \
+             and hides {:.1} of it; {fewer}",
+            wait.min(generate)
+        ),
+        _ => format!("{found} though the next step is written meanwhile, in {generate:.1} s: {fewer}"),
     }
 }

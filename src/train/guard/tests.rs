@@ -141,3 +141,11 @@ fn a_policy_that_scores_other_than_it_samples_is_told_of_at_once() {
         assert_eq!(watch.collapse, None);
     }
 }
+
+#[test]
+fn a_policy_that_has_moved_since_it_sampled_is_no_mismatch() {
+    let lagging =
+        |lag| move |step| StepRecord { logp_difference_mean: Some(0.0312), policy_lag: Some(lag), ..healthy(step) };
+    assert!(news(&watch(&config(), 10, lagging(1.0))).is_empty());
+    assert_eq!(news(&watch(&config(), 10, lagging(0.0))).len(), 1, "on policy it is one, one step ahead or not");
+}

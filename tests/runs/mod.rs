@@ -1,0 +1,101 @@
+//! Small runs of the program, and what of them must repeat.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// Small enough for a test, large enough that every part has something to do.
+const SMALL: &[&str] = &[
+    "--groups",
+    "2",
+    "--num-generations",
+    "4",
+    "--seed",
+    "11",
+    "--set",
+    "arena.games=1",
+    "--set",
+    "rollout.max_completion_length=160",
+    "--set",
+    "train.eval_samples=4",
+    "--set",
+    "train.eval_games=1",
+    "--set",
+    "sandbox.game_seconds=0.05",
+    "--set",
+    "train.preflight=false",
+    "--set",
+    "train.game_seconds=0.05",
+    // Everything that carries state from step to step, from the second step on.
+    "--set",
+    "grpo.elite_from_step=2",
+    "--set",
+    "grpo.beta=0.01",
+];
+
+/// A small run into `dir`, with more arguments.
+pub fn train(dir: &Path, more: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_grpo-2048"));
+    command.arg("train").args(["--output-dir".as_ref(), dir.as_os_str()]).args(SMALL).args(more);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    command
+}
+
+/// The same, to its end.
+pub fn run(dir: &Path, more: &[&str]) {
+    let output = train(dir, more).stderr(Stdio::piped()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Every file of a run that must repeat, without what clocks and the number of workers put into it.
+pub fn essence(run: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    collect(run, run, &mut files);
+    files
+}
+
+fn collect(root: &Path, dir: &Path, files: &mut BTreeMap<PathBuf, Vec<u8>>) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        if path.is_dir() {
+            collect(root, &path, files);
+        } else if name.ends_with(".safetensors") {
+            files.insert(path.strip_prefix(root).unwrap().to_owned(), fs::read(&path).unwrap());
+        } else if name.ends_with(".jsonl") {
+            let text = fs::read_to_string(&path).unwrap();
+            let lines: Vec<String> =
+                text.lines().map(|line| without_clocks(serde_json::from_str(line).unwrap())).collect();
+            files.insert(path.strip_prefix(root).unwrap().to_owned(), lines.join("\n").into_bytes());
+        }
+    }
+}
+
+fn without_clocks(mut record: Value) -> String {
+    let clocks = ["step_time", "eval_runtime", "generate/tokens_per_s", "sandbox/p50_ms", "sandbox/p99_ms"];
+    record.as_object_mut().unwrap().retain(|key, _| !key.starts_with("time/") && !clocks.contains(&key.as_str()));
+    record.to_string()
+}
+
+/// All of two runs that must repeat is the same.
+pub fn assert_same(left: &Path, right: &Path) {
+    let (left, right) = (essence(left), essence(right));
+    assert_eq!(left.keys().collect::<Vec<_>>(), right.keys().collect::<Vec<_>>());
+    for (path, bytes) in &left {
+        assert!(bytes == &right[path], "{} differs", path.display());
+    }
+}
+
+/// Waits until a run has written `path`.
+pub fn wait_for(path: &Path, child: &mut Child) {
+    let start = Instant::now();
+    while !path.exists() {
+        assert!(child.try_wait().unwrap().is_none(), "ended before {} appeared", path.display());
+        assert!(start.elapsed() < Duration::from_secs(300), "{} never appeared", path.display());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
