@@ -4,7 +4,7 @@ mod tiny;
 
 use std::collections::BTreeMap;
 
-use candle_core::{D, DType, Device, Tensor};
+use candle_core::{D, DType, Tensor};
 use grpo_2048::config::{Config, GrpoConfig, LossType, RolloutConfig};
 use grpo_2048::groups::Groups;
 use grpo_2048::grpo::{self, AdamW, Batch, Optimizer, UpdateStats};
@@ -12,7 +12,7 @@ use grpo_2048::policy::{Adapters, Policy, kernels};
 use grpo_2048::prompt::Prompt;
 use grpo_2048::rollout::{Completion, FinishReason};
 
-use tiny::{goldens, tiny};
+use tiny::{device, goldens, tiny};
 
 /// What the script sets; see there.
 const ADAMW: AdamW = AdamW { beta1: 0.9, beta2: 0.95, epsilon: 1e-8, weight_decay: 0.1, max_grad_norm: 0.5 };
@@ -28,7 +28,7 @@ const KINDS: [(&str, bool); 2] = [("learning.safetensors", false), ("learning_lo
 fn everywhere(check: impl Fn(&str, &Policy, &BTreeMap<String, Tensor>)) {
     for family in ["llama", "qwen2", "qwen3"] {
         for (file, adapted) in KINDS {
-            let expected = candle_core::safetensors::load(goldens().join(family).join(file), &Device::Cpu).unwrap();
+            let expected = candle_core::safetensors::load(goldens().join(family).join(file), device()).unwrap();
             let policy = tiny(family, adapted);
             let name = format!("{family}{}", if adapted { " with LoRA" } else { "" });
             check(&name, &policy, &expected.into_iter().collect());

@@ -5,12 +5,12 @@ mod tiny;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use candle_core::{D, Device, Tensor};
+use candle_core::{D, Tensor};
 use grpo_2048::config::{Config, ModelConfig};
 use grpo_2048::policy::{Adapters, Policy, kernels};
 use grpo_2048::seed::Seed;
 
-use tiny::{goldens, tiny};
+use tiny::{device, goldens, tiny};
 
 fn settings(model: &Path) -> ModelConfig {
     let mut settings = Config::preset("builtin").unwrap().model;
@@ -28,7 +28,7 @@ fn logits_losses_and_gradients_are_those_of_torch() {
     for family in ["llama", "qwen2", "qwen3"] {
         let expected = goldens().join(family).join("expected.safetensors");
         let expected: BTreeMap<String, Tensor> =
-            candle_core::safetensors::load(expected, &Device::Cpu).unwrap().into_iter().collect();
+            candle_core::safetensors::load(expected, device()).unwrap().into_iter().collect();
         let policy = tiny(family, false);
         let ids = expected["ids"].to_dtype(candle_core::DType::U32).unwrap();
         let (rows, steps) = ids.dims2().unwrap();
@@ -67,7 +67,7 @@ fn smollm2_continues_greedily_as_in_transformers() {
     }
     let text = std::fs::read_to_string(goldens().join("smollm2.json")).unwrap();
     let golden: Continuation = serde_json::from_str(&text).unwrap();
-    let policy = Policy::load(&ModelConfig { lora_r: 4, ..settings(&model) }, Seed::root(0), &Device::Cpu).unwrap();
+    let policy = Policy::load(&ModelConfig { lora_r: 4, ..settings(&model) }, Seed::root(0), device()).unwrap();
     let (decoder, tokenizer) = (policy.decoder(), policy.tokenizer());
     assert_eq!(tokenizer.encode(&golden.prompt), golden.prompt_ids);
     let capacity = golden.prompt_ids.len() + golden.continuation_ids.len();

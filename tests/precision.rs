@@ -2,7 +2,7 @@
 
 mod tiny;
 
-use candle_core::{D, DType, Device, Tensor};
+use candle_core::{D, DType, Tensor};
 use grpo_2048::config::{Config, GrpoConfig, ModelConfig, Precision, RolloutConfig};
 use grpo_2048::groups::Groups;
 use grpo_2048::grpo::{self, Batch, Gradients, Optimizer};
@@ -12,7 +12,7 @@ use grpo_2048::prompt::Prompt;
 use grpo_2048::rollout::{Completion, FinishReason};
 use grpo_2048::seed::Seed;
 
-use tiny::{tiny, tiny_in};
+use tiny::{device, tiny, tiny_in};
 
 const FAMILIES: [&str; 3] = ["llama", "qwen2", "qwen3"];
 
@@ -35,7 +35,7 @@ fn everywhere(check: impl Fn(&str, f32, &Policy, &Policy)) {
 
 fn ids() -> Tensor {
     let ids: Vec<u32> = (0..3 * 12).map(|place| (place * 7 + place * place) % 32).collect();
-    Tensor::from_vec(ids, (3, 12), &Device::Cpu).unwrap()
+    Tensor::from_vec(ids, (3, 12), device()).unwrap()
 }
 
 fn values(tensor: &Tensor) -> Vec<f32> {
@@ -138,13 +138,13 @@ fn what_is_sampled_is_what_is_scored() {
 #[test]
 fn what_a_trained_model_samples_is_what_is_scored() {
     let ids: Vec<u32> = (0..3 * 60).map(|place| (place * 7 + place * place) % 1000).collect();
-    let ids = Tensor::from_vec(ids, (3, 60), &Device::Cpu).unwrap();
+    let ids = Tensor::from_vec(ids, (3, 60), device()).unwrap();
     for precision in [Precision::F32, Precision::Bf16, Precision::F16] {
         let settings = ModelConfig { lora_r: 8, precision, ..Config::preset("builtin").unwrap().model };
-        let policy = Policy::load(&settings, Seed::root(0), &Device::Cpu).unwrap();
+        let policy = Policy::load(&settings, Seed::root(0), device()).unwrap();
         for var in policy.trainable().values() {
             let wave =
-                Tensor::arange(0_u32, var.elem_count() as u32, &Device::Cpu).unwrap().to_dtype(DType::F32).unwrap();
+                Tensor::arange(0_u32, var.elem_count() as u32, device()).unwrap().to_dtype(DType::F32).unwrap();
             let noise = (wave.sin().unwrap() * 0.02).unwrap().reshape(var.shape()).unwrap();
             var.set(&(var.as_detached_tensor() + noise).unwrap()).unwrap();
         }

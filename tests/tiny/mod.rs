@@ -1,11 +1,21 @@
 //! The tiny models of `tests/goldens`.
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use candle_core::Device;
 use grpo_2048::config::{Config, ModelConfig, Precision};
-use grpo_2048::policy::Policy;
+use grpo_2048::policy::{Policy, open_device};
 use grpo_2048::seed::Seed;
+
+/// What they run on: the processor, or what `GRPO_2048_TEST_DEVICE` names.
+pub fn device() -> &'static Device {
+    static DEVICE: OnceLock<Device> = OnceLock::new();
+    DEVICE.get_or_init(|| {
+        let name = std::env::var("GRPO_2048_TEST_DEVICE").unwrap_or_else(|_| "cpu".into());
+        open_device(&name).unwrap_or_else(|error| panic!("GRPO_2048_TEST_DEVICE={name}: {error}")).0
+    })
+}
 
 /// Where they are.
 pub fn goldens() -> PathBuf {
@@ -32,5 +42,5 @@ pub fn tiny_in(family: &str, adapted: bool, precision: Precision) -> Policy {
     let adapter = if adapted { goldens().join(family).join("adapter").display().to_string() } else { String::new() };
     let model = dir.path().display().to_string();
     let settings = ModelConfig { model, adapter, precision, ..Config::preset("builtin").unwrap().model };
-    Policy::load(&settings, Seed::root(0), &Device::Cpu).unwrap()
+    Policy::load(&settings, Seed::root(0), device()).unwrap()
 }
