@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Runs the CUDA build on a GPU in software (tests/emulator): the GPU tests, then two steps of training. Needs no GPU, and
-# takes minutes; it finds what a GPU would trip over, and measures nothing.
+# Runs the CUDA build on a GPU in software (tests/emulator): the GPU tests, those that hold the program to torch and PEFT,
+# then two steps of training. Needs no GPU, and takes minutes; it finds what a GPU would trip over, and measures nothing.
+# scripts/gpu-emulated.sh NAME runs the GPU tests of that name alone.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/cuda-env.sh
@@ -19,6 +20,8 @@ export GRPO_2048_CUDA_LIBS=$PWD/$folder GPU_CHECK=1
 
 "$cargo" test "${build[@]}" --test gpu -- --test-threads 1 "$@"
 [ $# -eq 0 ] || exit 0
+GRPO_2048_TEST_DEVICE=cuda "$cargo" test "${build[@]}" --test policy_goldens --test learning_goldens -- --test-threads 1 \
+    --skip smollm2
 echo "== two steps of training"
 run=$(mktemp -d)
 trap 'rm -rf "$run"' EXIT

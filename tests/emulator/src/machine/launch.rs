@@ -1,5 +1,6 @@
 //! A launch: a kernel on a grid of blocks.
 
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -14,6 +15,14 @@ use crate::{Fault, fault};
 const MOST_THREADS: u64 = 1024;
 const MOST_BLOCKS: [u32; 3] = [i32::MAX as u32, 65_535, 65_535];
 const MOST_SHARED_BYTES: usize = 48 << 10;
+
+/// Threads of a launch from which on the host's other cores help: fewer are run while a helper starts.
+const WORTH_HELP: u64 = 1 << 15;
+
+thread_local! {
+    /// What a block takes to run, kept from one to the next.
+    static RUNNING: RefCell<(Shared, Vec<Warp>)> = RefCell::default();
+}
 
 pub struct Launch {
     pub kernel: Arc<Kernel>,
@@ -47,19 +56,24 @@ impl Launch {
         let count: u64 = self.blocks.iter().map(|blocks| u64::from(*blocks)).product();
         let (next, broken) = (AtomicU64::new(0), Mutex::new(None));
         let work = || {
-            let (mut shared, mut warps) = (Shared::default(), Vec::new());
-            loop {
-                let block = next.fetch_add(1, Ordering::Relaxed);
-                if block >= count {
-                    return;
+            RUNNING.with_borrow_mut(|(shared, warps)| {
+                loop {
+                    let block = next.fetch_add(1, Ordering::Relaxed);
+                    if block >= count {
+                        return;
+                    }
+                    if let Err(fault) = self.block(block, memory, shared, warps) {
+                        broken.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(fault);
+                        next.store(count, Ordering::Relaxed);
+                    }
                 }
-                if let Err(fault) = self.block(block, memory, &mut shared, &mut warps) {
-                    broken.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(fault);
-                    next.store(count, Ordering::Relaxed);
-                }
-            }
+            });
         };
-        let helpers = thread::available_parallelism().map_or(1, usize::from).min(count as usize).saturating_sub(1);
+        let threads = count * self.threads.iter().map(|threads| u64::from(*threads)).product::<u64>();
+        let helpers = match threads < WORTH_HELP {
+            true => 0,
+            false => thread::available_parallelism().map_or(1, usize::from).min(count as usize) - 1,
+        };
         thread::scope(|scope| {
             (0..helpers).for_each(|_| drop(scope.spawn(work)));
             work();
