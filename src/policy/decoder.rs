@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use candle_core::{DType, Device, Tensor};
 
 use super::kernels::{self, Heads, Kernels, RopeTable, Scoring};
-use super::linear::{Adapters, Linear, side_by_side};
+use super::linear::{Adapters, Linear, feed_forward, side_by_side};
 use super::{AdapterSet, DecoderConfig, PolicyError, Precision};
 
 /// One layer's weights.
@@ -117,9 +117,12 @@ impl Decoder {
 
     /// Which kernels the layers go through.
     pub fn kernels(&self) -> Kernels {
-        match self.device().is_cpu() && self.precision == Precision::F32 {
-            true => Kernels::Fused,
-            false => Kernels::ByTensors,
+        match self.precision {
+            // Its smallest numbers are too small for what a GPU makes of low-rank terms.
+            Precision::F16 => Kernels::ByTensors,
+            _ if kernels::on_gpu(&self.embedding) => Kernels::OnGpu,
+            Precision::F32 if self.device().is_cpu() => Kernels::Fused,
+            _ => Kernels::ByTensors,
         }
     }
 
@@ -212,8 +215,7 @@ impl Decoder {
         let mixed = kernels::causal_attention(&qkv, rows, heads, rope)?;
         let x = (x + layer.output.forward(&mixed, adapters)?)?;
         let normed = kernels::rms_norm(&x, &layer.inner_norm, epsilon)?;
-        let gate_up = side_by_side(&[&layer.gate, &layer.up], &normed, adapters)?;
-        &x + layer.down.forward(&kernels::silu_mul(&gate_up)?, adapters)?
+        &x + feed_forward([&layer.gate, &layer.up, &layer.down], &normed, adapters)?
     }
 }
 

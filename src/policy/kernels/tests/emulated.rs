@@ -5,6 +5,7 @@ use super::formats::{check_formats, largest, rounded, unit, wide};
 use super::*;
 use crate::policy::DecoderConfig;
 use crate::policy::gpu::training::{self, Limits, emulated, in_both_orders};
+use crate::policy::kernels::{Dropout, feed_forward};
 
 /// Numbers that begin one number behind the start of their storage, and the variable they are a view of.
 fn unaligned(rows: usize, width: usize, seed: u64) -> (Var, impl Fn() -> Tensor) {
@@ -171,6 +172,39 @@ fn adapted_maps_of_a_gpu_are_products_and_low_rank_terms() {
             );
         });
     }
+}
+
+#[test]
+fn a_feed_forward_block_of_a_gpu_is_its_maps_and_its_gate() {
+    const RANK: usize = 3;
+    // Small, because the block's numbers grow with the third power.
+    let (x, inner) = (Var::from_tensor(&(random(&[37, 12], 1).as_tensor() * 0.1).unwrap()).unwrap(), 10);
+    let of_gate_up = maps(&[inner, inner], DType::F32);
+    let weight = random(&[12, inner], 30).as_detached_tensor();
+    let of_down = vec![adapted::Frozen { weight, bias: None, dropout: None }];
+    let (a, b) = (random(&[2 * RANK, 12], 2), random(&[2 * inner, RANK], 3));
+    let (a_down, b_down) = (random(&[RANK, inner], 4), random(&[12, RANK], 5));
+    let block = |a: &Var, b: &Var, maps: &[adapted::Frozen]| adapted::Adapted {
+        a: a.as_tensor().clone(),
+        b: b.as_tensor().clone(),
+        scale: 0.7,
+        maps: maps.to_vec(),
+    };
+    let (gate_up, down) = (block(&a, &b, &of_gate_up), block(&a_down, &b_down, &of_down));
+    assert!(feed_forward(&x, &gate_up, &down).unwrap().is_none(), "the processor has kernels of its own");
+    emulated(|| {
+        check(
+            &[&x, &a, &b, &a_down, &b_down],
+            || Ok(feed_forward(&x, &gate_up, &down)?.expect("on a GPU")),
+            || {
+                let gated = swiglu::plain(&adapted::plain(&x, (&a, &b), 0.7, &of_gate_up)?)?;
+                adapted::plain(&gated, (&a_down, &b_down), 0.7, &of_down)
+            },
+        );
+        let dropped = adapted::Frozen { dropout: Some(Dropout::new([]).masks(0, 0.5)), ..of_down[0].clone() };
+        let thinned = block(&a_down, &b_down, &[dropped]);
+        assert!(feed_forward(&x, &gate_up, &thinned).unwrap().is_none());
+    });
 }
 
 #[test]
