@@ -3,8 +3,6 @@
 
 #![cfg(feature = "cuda")]
 
-mod synthetic;
-
 use std::collections::BTreeMap;
 
 use candle_core::{DType, Device, Tensor, Var};
@@ -176,16 +174,19 @@ fn tokens_drawn_on_the_gpu_are_those_that_their_numbers_fall_on() {
     }
 }
 
-/// How far an update moved what is trained, by name.
-fn moved(policy: &Policy, before: &[(String, Vec<f32>)]) -> Vec<(String, Vec<f32>)> {
+/// What is trained, by name.
+type Trained = Vec<(String, Vec<f32>)>;
+
+/// How far an update moved it.
+fn moved(policy: &Policy, before: &Trained) -> Trained {
     let after = weights(policy);
-    let moved = |(one, other): (&(String, Vec<f32>), (String, Vec<f32>))| {
-        (other.0, one.1.iter().zip(&other.1).map(|(before, after)| after - before).collect())
-    };
-    before.iter().zip(after).map(moved).collect()
+    let moved = before.iter().zip(after).map(|((_, before), (name, after))| {
+        (name, before.iter().zip(&after).map(|(before, after)| after - before).collect())
+    });
+    moved.collect()
 }
 
-fn weights(policy: &Policy) -> Vec<(String, Vec<f32>)> {
+fn weights(policy: &Policy) -> Trained {
     policy.trainable().iter().map(|(name, var)| (name.clone(), numbers(var))).collect()
 }
 

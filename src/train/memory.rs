@@ -104,7 +104,7 @@ impl MemoryPlan {
     ///
     /// A run that goes on begins with the division it `had`: with more memory it would be rounded in another way.
     pub fn fitting(workload: &Workload<'_>, limit: Option<u64>, had: Option<Division>) -> Result<MemoryPlan, TooSmall> {
-        let mut division = had.unwrap_or_else(|| largest(workload.config));
+        let mut division = had.unwrap_or_else(|| largest(workload.config).for_kernels(workload.kernels));
         let Some(limit) = limit else { return Ok(MemoryPlan::of(workload, widest(division, workload))) };
         loop {
             let plan = MemoryPlan::of(workload, division);

@@ -137,4 +137,8 @@ fn a_gpu_holds_scores_a_block_at_a_time_and_logits_once() {
     assert!(by_tensors - on_gpu > 3 * scores, "{by_tensors} {on_gpu}");
     let dropped = Config { model: crate::config::ModelConfig { lora_dropout: 0.1, ..config.model.clone() }, ..config };
     assert!(plan(&dropped, Kernels::OnGpu) > on_gpu);
+    let workload = Workload { kernels: Kernels::OnGpu, place: Place::Gpu, ..workload(&shape, &dropped, 1) };
+    let plan = MemoryPlan::fitting(&workload, None, None).unwrap();
+    assert_eq!(plan.division.logit_bytes, 512 << 20);
+    assert_eq!(notice(&dropped, plan.division), None);
 }

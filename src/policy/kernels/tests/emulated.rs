@@ -136,15 +136,16 @@ fn scores_of_a_gpu_are_f32_in_every_format() {
 #[test]
 fn scores_of_a_gpu_stay_finite_for_extreme_logits_and_say_where_they_are_none() {
     let weight = Tensor::new(&[[1e4_f32], [-1e4], [0.0], [-1e4], [0.0]], &Device::Cpu).unwrap();
-    let hidden = Tensor::new(&[[1.0_f32], [-1.0], [f32::NAN]], &Device::Cpu).unwrap();
-    let targets = Tensor::new(&[0_u32, 3, 0], &Device::Cpu).unwrap();
+    let hidden = Tensor::new(&[[1.0_f32], [-1.0], [f32::NAN], [1.0]], &Device::Cpu).unwrap();
+    // The last is none of the vocabulary's.
+    let targets = Tensor::new(&[0_u32, 3, 0, 5], &Device::Cpu).unwrap();
     let how = head::Scoring { temperature: 1.0, logit_bytes: 0 };
     emulated(|| {
         let (logp, entropy) = head::score_tokens(&hidden, &weight, &targets, how).unwrap();
         let (logp, entropy) = (logp.to_vec1::<f32>().unwrap(), entropy.to_vec1::<f32>().unwrap());
         assert_eq!((logp[0], entropy[0]), (0.0, 0.0));
         assert!((logp[1] + 2.0_f32.ln()).abs() < 1e-3 && (entropy[1] - 2.0_f32.ln()).abs() < 1e-3);
-        assert!(logp[2].is_nan() && entropy[2].is_nan());
+        assert!(logp[2].is_nan() && entropy[2].is_nan() && logp[3].is_nan());
     });
 }
 
