@@ -277,7 +277,7 @@ fn every_gradient_is_that_of_the_processor() {
 fn gradients_in_bf16_are_as_near_to_f32_as_those_of_the_processor() {
     let Some(gpu) = gpu() else { return };
     for (family, qkv_bias, qk_norm) in FAMILIES {
-        for (lora_r, count) in [(8, 37), (8, 301), (0, 37)] {
+        for (lora_r, count) in [(8, 37), (8, 301)] {
             let mut half = config(lora_r);
             half.model.precision = Precision::Bf16;
             let exact = scored(&Device::Cpu, &config(lora_r), (qkv_bias, qk_norm), count);

@@ -2,7 +2,7 @@
 
 use candle_core::{DType, Result, Tensor};
 
-use super::kernels::{self, Adapted, Dropout, Frozen};
+use super::kernels::{self, Adapted, Dropout, Frozen, Middle, Residual};
 
 /// Whether the forward pass goes through the adapters. Without adapters all are the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,15 +81,19 @@ pub(super) fn side_by_side(parts: &[&Linear], x: &Tensor, adapters: &Adapters) -
     Linear { weight: Tensor::cat(&weights, 0)?, bias, lora: None }.forward(x, adapters)
 }
 
-/// The feed-forward block: gate, up and down. `x`: `(N, hidden_size)`, and so is the result.
-pub(super) fn feed_forward([gate, up, down]: [&Linear; 3], x: &Tensor, adapters: &Adapters) -> Result<Tensor> {
-    if kernels::on_gpu(x)
-        && let (Some(gate_up), Some(down)) = (joined(&[gate, up], adapters)?, joined(&[down], adapters)?)
-        && let Some(y) = kernels::feed_forward(x, &gate_up, &down)?
-    {
-        return Ok(y);
+/// Half a layer in one operation: `x + last(middle(first(norm(x))))`; none where a GPU does not do it so.
+pub(super) fn residual(
+    x: &Tensor,
+    norm: (&Tensor, f64),
+    (first, last): (&[&Linear], &Linear),
+    middle: impl FnOnce() -> Middle,
+    adapters: &Adapters,
+) -> Result<Option<Tensor>> {
+    if !kernels::on_gpu(x) {
+        return Ok(None);
     }
-    down.forward(&kernels::silu_mul(&side_by_side(&[gate, up], x, adapters)?)?, adapters)
+    let (Some(first), Some(last)) = (joined(first, adapters)?, joined(&[last], adapters)?) else { return Ok(None) };
+    Residual { norm: (norm.0.clone(), norm.1), first, middle: middle(), last }.apply(x)
 }
 
 /// The outputs of frozen maps with adapters of one kind, in one operation; none where the maps are anything else.

@@ -5,7 +5,7 @@ use super::formats::{check_formats, largest, rounded, unit, wide};
 use super::*;
 use crate::policy::DecoderConfig;
 use crate::policy::gpu::training::{self, Limits, emulated, in_both_orders};
-use crate::policy::kernels::{Dropout, feed_forward};
+use crate::policy::kernels::{Dropout, Middle, Residual};
 
 /// Numbers that begin one number behind the start of their storage, and the variable they are a view of.
 fn unaligned(rows: usize, width: usize, seed: u64) -> (Var, impl Fn() -> Tensor) {
@@ -176,36 +176,52 @@ fn adapted_maps_of_a_gpu_are_products_and_low_rank_terms() {
 }
 
 #[test]
-fn a_feed_forward_block_of_a_gpu_is_its_maps_and_its_gate() {
+fn half_a_layer_of_a_gpu_is_its_norm_its_maps_and_what_lies_between() {
     const RANK: usize = 3;
-    // Small, because the block's numbers grow with the third power.
-    let (x, inner) = (Var::from_tensor(&(random(&[37, 12], 1).as_tensor() * 0.1).unwrap()).unwrap(), 10);
-    let of_gate_up = maps(&[inner, inner], DType::F32);
-    let weight = random(&[12, inner], 30).as_detached_tensor();
-    let of_down = vec![adapted::Frozen { weight, bias: None, dropout: None }];
-    let (a, b) = (random(&[2 * RANK, 12], 2), random(&[2 * inner, RANK], 3));
-    let (a_down, b_down) = (random(&[RANK, inner], 4), random(&[12, RANK], 5));
-    let block = |a: &Var, b: &Var, maps: &[adapted::Frozen]| adapted::Adapted {
-        a: a.as_tensor().clone(),
-        b: b.as_tensor().clone(),
-        scale: 0.7,
-        maps: maps.to_vec(),
-    };
-    let (gate_up, down) = (block(&a, &b, &of_gate_up), block(&a_down, &b_down, &of_down));
-    assert!(feed_forward(&x, &gate_up, &down).unwrap().is_none(), "the processor has kernels of its own");
-    emulated(|| {
-        check(
-            &[&x, &a, &b, &a_down, &b_down],
-            || Ok(feed_forward(&x, &gate_up, &down)?.expect("on a GPU")),
-            || {
-                let gated = swiglu::plain(&adapted::plain(&x, (&a, &b), 0.7, &of_gate_up)?)?;
-                adapted::plain(&gated, (&a_down, &b_down), 0.7, &of_down)
-            },
-        );
-        let dropped = adapted::Frozen { dropout: Some(Dropout::new([]).masks(0, 0.5)), ..of_down[0].clone() };
-        let thinned = block(&a_down, &b_down, &[dropped]);
-        assert!(feed_forward(&x, &gate_up, &thinned).unwrap().is_none());
-    });
+    let heads = Heads { queries: 2, keys: 1, width: 4 };
+    let (x, weight, rope) = (random(&[2 * 19, 12], 1), random(&[12], 2).as_detached_tensor(), rope(4, 19));
+    let attention = Middle::Attention { rows: 2, heads, rope: rope.clone() };
+    for (outputs, inner, middle) in [(&[8, 4, 4][..], 8, attention), (&[10, 10], 10, Middle::Gate)] {
+        // Little of each map, because the numbers of a half grow with the third power.
+        let small = |shape: &[usize], seed: u64| (random(shape, seed).as_tensor() * 0.3).unwrap();
+        let map = |shape: [usize; 2], seed: u64| {
+            let bias = Some(small(&shape[..1], 40 + seed));
+            adapted::Frozen { weight: small(&shape, 30 + seed), bias, dropout: None }
+        };
+        let of_first: Vec<_> = (0..).zip(outputs).map(|(seed, outputs)| map([*outputs, 12], seed)).collect();
+        let of_last = [map([12, inner], 5)];
+        let var = |shape: &[usize], seed: u64| Var::from_tensor(&small(shape, seed)).unwrap();
+        let (a, b) = (var(&[outputs.len() * RANK, 12], 6), var(&[outputs.iter().sum(), RANK], 7));
+        let (a_last, b_last) = (var(&[RANK, inner], 8), var(&[12, RANK], 9));
+        let maps = |a: &Var, b: &Var, maps: &[adapted::Frozen]| adapted::Adapted {
+            a: a.as_tensor().clone(),
+            b: b.as_tensor().clone(),
+            scale: 0.7,
+            maps: maps.to_vec(),
+        };
+        let half = Residual {
+            norm: (weight.clone(), 1e-5),
+            first: maps(&a, &b, &of_first),
+            middle: middle.clone(),
+            last: maps(&a_last, &b_last, &of_last),
+        };
+        assert!(half.apply(&x).unwrap().is_none(), "the processor has kernels of its own");
+        let plain = || {
+            let mapped = adapted::plain(&norm::plain(&x, &weight, 1e-5)?, (&a, &b), 0.7, &of_first)?;
+            let mixed = match middle {
+                Middle::Attention { .. } => attention::plain_causal(&mapped, 2, heads, &rope)?,
+                Middle::Gate => swiglu::plain(&mapped)?,
+            };
+            x.as_tensor() + adapted::plain(&mixed, (&a_last, &b_last), 0.7, &of_last)?
+        };
+        emulated(|| {
+            let inputs = [&x, &a, &b, &a_last, &b_last];
+            check(&inputs, || Ok(half.apply(&x)?.expect("on a GPU")), plain);
+            let dropped = adapted::Frozen { dropout: Some(Dropout::new([]).masks(0, 0.5)), ..of_last[0].clone() };
+            let thinned = Residual { last: maps(&a_last, &b_last, &[dropped]), ..half.clone() };
+            assert!(thinned.apply(&x).unwrap().is_none());
+        });
+    }
 }
 
 #[test]
