@@ -3,10 +3,10 @@
 
 #![cfg(feature = "cuda")]
 
-mod synthetic;
+use std::collections::BTreeMap;
 
-use candle_core::{DType, Device, Tensor};
-use grpo_2048::config::Precision;
+use candle_core::{DType, Device, Tensor, Var};
+use grpo_2048::config::{Config, Precision};
 use grpo_2048::grpo::{self, Optimizer};
 use grpo_2048::policy::kernels::Scoring;
 use grpo_2048::policy::{Adapters, CHUNK, DecoderConfig, Drawing, Policy, device_memory, examine_cuda, open_device};
@@ -174,16 +174,19 @@ fn tokens_drawn_on_the_gpu_are_those_that_their_numbers_fall_on() {
     }
 }
 
-/// How far an update moved what is trained, by name.
-fn moved(policy: &Policy, before: &[(String, Vec<f32>)]) -> Vec<(String, Vec<f32>)> {
+/// What is trained, by name.
+type Trained = Vec<(String, Vec<f32>)>;
+
+/// How far an update moved it.
+fn moved(policy: &Policy, before: &Trained) -> Trained {
     let after = weights(policy);
-    let moved = |(one, other): (&(String, Vec<f32>), (String, Vec<f32>))| {
-        (other.0, one.1.iter().zip(&other.1).map(|(before, after)| after - before).collect())
-    };
-    before.iter().zip(after).map(moved).collect()
+    let moved = before.iter().zip(after).map(|((_, before), (name, after))| {
+        (name, before.iter().zip(&after).map(|(before, after)| after - before).collect())
+    });
+    moved.collect()
 }
 
-fn weights(policy: &Policy) -> Vec<(String, Vec<f32>)> {
+fn weights(policy: &Policy) -> Trained {
     policy.trainable().iter().map(|(name, var)| (name.clone(), numbers(var))).collect()
 }
 
@@ -222,6 +225,108 @@ fn an_update_is_that_of_the_processor() {
         }
     }
     assert_eq!(ROWS * COMPLETION, 960, "as many tokens as the tolerances were chosen for");
+}
+
+/// Root of the mean square of the difference, as a share of that of the numbers.
+fn apart(here: &[f32], there: &[f32]) -> f64 {
+    let square = |numbers: &mut dyn Iterator<Item = f32>| numbers.map(|x| f64::from(x).powi(2)).sum::<f64>();
+    assert!(here.len() == there.len() && there.iter().all(|number| number.is_finite()));
+    (square(&mut here.iter().zip(there).map(|(a, b)| a - b)) / square(&mut here.iter().copied())).sqrt()
+}
+
+/// Log-probabilities of sequences of so many tokens, and gradients of what is trained, by name.
+fn scored(device: &Device, config: &Config, family: (bool, bool), count: usize) -> BTreeMap<String, Vec<f32>> {
+    let policy = policy(&shape(family.0, family.1), config, device);
+    let (decoder, ids) = (policy.decoder(), tokens(3, count, device));
+    // Where B is zero, A has no gradient.
+    for (name, var) in policy.trainable().iter().filter(|(name, _)| name.contains("lora_B")) {
+        let values = (0..var.elem_count()).map(|i| ((i * 37 + name.len()) % 101) as f32 / 5_000.0 - 0.01);
+        let values = Tensor::from_vec(values.collect::<Vec<f32>>(), var.shape(), device).unwrap();
+        var.set(&values).unwrap();
+    }
+    let hidden = decoder.hidden(&ids, Adapters::On).unwrap().reshape((3 * count, ())).unwrap();
+    let how = Scoring { temperature: 0.8, logit_bytes: 1 << 24 };
+    let (logp, entropy) = decoder.score(&hidden, &ids.flatten_all().unwrap(), how).unwrap();
+    let uneven = (0..3 * count).map(|i| 0.2 + (i * 7 % 5) as f32).collect::<Vec<f32>>();
+    let uneven = Tensor::from_vec(uneven, 3 * count, device).unwrap();
+    let gradients = ((&logp + entropy).unwrap() * uneven).unwrap().sum_all().unwrap().backward().unwrap();
+    let of = |(name, var): (&String, &Var)| (name.clone(), numbers(gradients.get(var).expect("a gradient")));
+    let mut found: BTreeMap<String, Vec<f32>> = policy.trainable().iter().map(of).collect();
+    found.insert("log-probabilities".to_owned(), numbers(&logp));
+    found
+}
+
+/// Sequences of one block of attention and of several, of lengths that no kernel likes.
+#[test]
+fn every_gradient_is_that_of_the_processor() {
+    let Some(gpu) = gpu() else { return };
+    for (family, qkv_bias, qk_norm) in FAMILIES {
+        for (lora_r, count) in [(8, 37), (8, 301), (0, 301)] {
+            let here = scored(&Device::Cpu, &config(lora_r), (qkv_bias, qk_norm), count);
+            let there = scored(&gpu, &config(lora_r), (qkv_bias, qk_norm), count);
+            for (name, here) in &here {
+                let found = apart(here, &there[name]);
+                assert!(found < 1e-3, "{family}, rank {lora_r}, {count} tokens: {name} is {found} apart");
+            }
+        }
+    }
+}
+
+/// A GPU in bf16 is about as far from f32 as the processor is in bf16.
+#[test]
+fn gradients_in_bf16_are_as_near_to_f32_as_those_of_the_processor() {
+    let Some(gpu) = gpu() else { return };
+    for (family, qkv_bias, qk_norm) in FAMILIES {
+        for (lora_r, count) in [(8, 37), (8, 301)] {
+            let mut half = config(lora_r);
+            half.model.precision = Precision::Bf16;
+            let exact = scored(&Device::Cpu, &config(lora_r), (qkv_bias, qk_norm), count);
+            let [here, there] = [&Device::Cpu, &gpu].map(|device| scored(device, &half, (qkv_bias, qk_norm), count));
+            for (name, exact) in &exact {
+                let (here, there) = (apart(exact, &here[name]), apart(exact, &there[name]));
+                assert!(
+                    there < 2.0 * here + 4e-3,
+                    "{family}, rank {lora_r}, {count} tokens: {name} is {there} apart, {here} on the processor"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn an_update_repeats_bit_for_bit() {
+    let Some(gpu) = gpu() else { return };
+    for precision in [Precision::F32, Precision::Bf16] {
+        let mut config = config(8);
+        config.model.precision = precision;
+        let run = || scored(&gpu, &config, (true, false), 301);
+        assert!(run() == run(), "{precision:?}");
+    }
+}
+
+#[test]
+fn an_update_in_bf16_is_that_of_the_processor_but_for_roundings() {
+    let Some(gpu) = gpu() else { return };
+    for (family, qkv_bias, qk_norm) in FAMILIES {
+        let mut config = config(8);
+        config.model.precision = Precision::Bf16;
+        let updated = |device: &Device| {
+            let policy = policy(&shape(qkv_bias, qk_norm), &config, device);
+            let mut optimizer = Optimizer::new(policy.trainable(), &config.grpo).unwrap();
+            let mut update = || grpo::update(&policy, &mut optimizer, &batch(&config), 1e-3, &mut |_, _| ());
+            [update().unwrap().unwrap(), update().unwrap().unwrap()]
+        };
+        for (here, there) in updated(&Device::Cpu).iter().zip(&updated(&gpu)) {
+            for (what, here, there) in [
+                ("loss", here.loss, there.loss),
+                ("norm of the gradient", here.grad_norm, there.grad_norm),
+                ("entropy", here.entropy, there.entropy),
+            ] {
+                let close = (here - there).abs() <= 0.05 * here.abs() + 1e-3;
+                assert!(close, "{family}: {what} {here} became {there}");
+            }
+        }
+    }
 }
 
 #[test]

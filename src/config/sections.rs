@@ -36,6 +36,18 @@ pub enum Precision {
     F16,
 }
 
+/// Whether a GPU may take f32 products of factors rounded to TF32, 11 bits each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tf32 {
+    /// Where the layers round more than that.
+    Auto,
+    /// Whatever the layers do.
+    On,
+    /// Never.
+    Off,
+}
+
 /// Which model, and what of it is trained. Fields are explained in `default.toml`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -46,6 +58,7 @@ pub struct ModelConfig {
     pub adapter: String,
     pub device: String,
     pub precision: Precision,
+    pub tf32: Tf32,
     pub lora_r: usize,
     pub lora_alpha: f64,
     pub use_rslora: bool,

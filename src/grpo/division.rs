@@ -5,10 +5,21 @@ use serde::{Deserialize, Serialize};
 use super::LearnError;
 use crate::config::{Checkpointing, GrpoConfig};
 use crate::policy::Activations;
-use crate::policy::kernels::Scoring;
+use crate::policy::kernels::{Kernels, Scoring};
 
-/// Logits held at once where memory allows it. Larger chunks are no faster.
-pub const LOGIT_BYTES: usize = 64 << 20;
+/// Logits held at once where memory allows it. Larger chunks are no faster on a processor.
+const LOGIT_BYTES: usize = 64 << 20;
+/// The same on a GPU, which reads the head's weight anew for every chunk: with few rows that takes longer than the
+/// product.
+const LOGIT_BYTES_ON_GPU: usize = 512 << 20;
+
+/// Logits that are best held at once where these kernels compute them.
+pub fn logit_bytes(kernels: Kernels) -> usize {
+    match kernels {
+        Kernels::OnGpu => LOGIT_BYTES_ON_GPU,
+        Kernels::Fused | Kernels::ByTensors => LOGIT_BYTES,
+    }
+}
 
 /// How an update is cut into parts. Changes memory and time, not the result beyond rounding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +51,11 @@ impl From<&GrpoConfig> for Division {
 }
 
 impl Division {
+    /// The same with as many logits at once as suit what computes them.
+    pub fn for_kernels(self, kernels: Kernels) -> Division {
+        Division { logit_bytes: logit_bytes(kernels), ..self }
+    }
+
     /// The next division that takes less, if there is one: the micro-batch is halved first; then layers are computed
     /// again, unless the configuration forbids it; then chunks of logits over `vocabulary` shrink.
     pub fn smaller(self, config: &GrpoConfig, vocabulary: usize) -> Option<Division> {

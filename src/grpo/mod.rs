@@ -18,7 +18,7 @@ use std::path::PathBuf;
 
 pub use advantage::advantages;
 pub use batch::{Batch, Demonstration};
-pub use division::{Division, LOGIT_BYTES};
+pub use division::{Division, logit_bytes};
 pub use entropy::EntropyController;
 pub use gradients::{
     Gradients, accumulate, cores, gradients, gradients_by_layer, parallel_parts, parallel_parts_at_most,

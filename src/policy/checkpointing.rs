@@ -6,6 +6,7 @@ use candle_core::{Result, Tensor, Var};
 use serde::{Deserialize, Serialize};
 
 use super::decoder::Sequences;
+use super::kernels;
 use super::{Adapters, Decoder, PolicyError};
 
 /// What layers compute in the forward pass until the backward pass needs it.
@@ -64,7 +65,7 @@ impl LayerInputs<'_> {
             let wanted = !inputs.is_empty() || embedding.track_op();
             let input = if wanted { Var::from_tensor(&input)?.into_inner() } else { input };
             let output = decoder.layer(layer, &input, &sequences)?;
-            let mut of_layer = (output * &slope)?.sum_all()?.backward()?;
+            let mut of_layer = kernels::with_slope(&output, &slope)?.backward()?;
             if wanted {
                 slope = removed(&mut of_layer, &input)?;
             }

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use candle_core::{DType, Device, Tensor};
 
-use super::kernels::{self, Heads, Kernels, RopeTable, Scoring};
-use super::linear::{Adapters, Linear, side_by_side};
+use super::kernels::{self, Heads, Kernels, Middle, RopeTable, Scoring};
+use super::linear::{Adapters, Linear, residual, side_by_side};
 use super::{AdapterSet, DecoderConfig, PolicyError, Precision};
 
 /// One layer's weights.
@@ -117,9 +117,12 @@ impl Decoder {
 
     /// Which kernels the layers go through.
     pub fn kernels(&self) -> Kernels {
-        match self.device().is_cpu() && self.precision == Precision::F32 {
-            true => Kernels::Fused,
-            false => Kernels::ByTensors,
+        match self.precision {
+            // Its smallest numbers are too small for what a GPU makes of low-rank terms.
+            Precision::F16 => Kernels::ByTensors,
+            _ if kernels::on_gpu(&self.embedding) => Kernels::OnGpu,
+            Precision::F32 if self.device().is_cpu() => Kernels::Fused,
+            _ => Kernels::ByTensors,
         }
     }
 
@@ -201,19 +204,37 @@ impl Decoder {
 
     /// `x`: `(B * T, hidden_size)`.
     pub(super) fn layer(&self, layer: &Layer, x: &Tensor, sequences: &Sequences) -> candle_core::Result<Tensor> {
+        self.fed_forward(layer, &self.attended(layer, x, sequences)?, &sequences.adapters)
+    }
+
+    /// The first half of a layer.
+    fn attended(&self, layer: &Layer, x: &Tensor, sequences: &Sequences) -> candle_core::Result<Tensor> {
         let Sequences { rows, rope, adapters, .. } = sequences;
-        let rows = *rows;
-        let (heads, epsilon) = (self.heads(), self.config.rms_norm_eps);
-        let normed = kernels::rms_norm(x, &layer.input_norm, epsilon)?;
-        let mut qkv = side_by_side(&[&layer.query, &layer.key, &layer.value], &normed, adapters)?;
+        let (rows, heads, norm) = (*rows, self.heads(), (&layer.input_norm, self.config.rms_norm_eps));
+        let maps = [&layer.query, &layer.key, &layer.value];
+        let middle = || Middle::Attention { rows, heads, rope: rope.clone() };
+        if layer.head_norms.is_none()
+            && let Some(x) = residual(x, norm, (&maps, &layer.output), middle, adapters)?
+        {
+            return Ok(x);
+        }
+        let normed = kernels::rms_norm(x, norm.0, norm.1)?;
+        let mut qkv = side_by_side(&maps, &normed, adapters)?;
         if let Some(norms) = &layer.head_norms {
-            qkv = norm_heads(&qkv, norms, heads, epsilon)?;
+            qkv = norm_heads(&qkv, norms, heads, norm.1)?;
         }
         let mixed = kernels::causal_attention(&qkv, rows, heads, rope)?;
-        let x = (x + layer.output.forward(&mixed, adapters)?)?;
-        let normed = kernels::rms_norm(&x, &layer.inner_norm, epsilon)?;
-        let gate_up = side_by_side(&[&layer.gate, &layer.up], &normed, adapters)?;
-        &x + layer.down.forward(&kernels::silu_mul(&gate_up)?, adapters)?
+        x + layer.output.forward(&mixed, adapters)?
+    }
+
+    /// The second half.
+    fn fed_forward(&self, layer: &Layer, x: &Tensor, adapters: &Adapters) -> candle_core::Result<Tensor> {
+        let (norm, maps) = ((&layer.inner_norm, self.config.rms_norm_eps), [&layer.gate, &layer.up]);
+        if let Some(x) = residual(x, norm, (&maps, &layer.down), || Middle::Gate, adapters)? {
+            return Ok(x);
+        }
+        let gate_up = side_by_side(&maps, &kernels::rms_norm(x, norm.0, norm.1)?, adapters)?;
+        x + layer.down.forward(&kernels::silu_mul(&gate_up)?, adapters)?
     }
 }
 

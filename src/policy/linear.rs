@@ -2,7 +2,7 @@
 
 use candle_core::{DType, Result, Tensor};
 
-use super::kernels::{self, Dropout, Frozen};
+use super::kernels::{self, Adapted, Dropout, Frozen, Middle, Residual};
 
 /// Whether the forward pass goes through the adapters. Without adapters all are the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,8 +42,8 @@ pub(super) struct Linear {
 impl Linear {
     /// * `x`: `(N, in)`. Returns `(N, out)`.
     pub fn forward(&self, x: &Tensor, adapters: &Adapters) -> Result<Tensor> {
-        if let Some(adapted) = adapted(&[self], x, adapters) {
-            return adapted;
+        if let Some(adapted) = adapted(&[self], x, adapters)? {
+            return Ok(adapted);
         }
         let y = kernels::linear(x, &self.weight)?;
         match &self.bias {
@@ -66,8 +66,8 @@ impl Linear {
 ///
 /// * `x`: `(N, in)`. Returns `(N, sum of outs)`.
 pub(super) fn side_by_side(parts: &[&Linear], x: &Tensor, adapters: &Adapters) -> Result<Tensor> {
-    if let Some(adapted) = adapted(parts, x, adapters) {
-        return adapted;
+    if let Some(adapted) = adapted(parts, x, adapters)? {
+        return Ok(adapted);
     }
     // Trained weights are joined first: one product, and one gradient of `x`. Joining frozen ones would copy the
     // model at every pass, so there the outputs are joined.
@@ -81,15 +81,38 @@ pub(super) fn side_by_side(parts: &[&Linear], x: &Tensor, adapters: &Adapters) -
     Linear { weight: Tensor::cat(&weights, 0)?, bias, lora: None }.forward(x, adapters)
 }
 
+/// Half a layer in one operation: `x + last(middle(first(norm(x))))`; none where a GPU does not do it so.
+pub(super) fn residual(
+    x: &Tensor,
+    norm: (&Tensor, f64),
+    (first, last): (&[&Linear], &Linear),
+    middle: impl FnOnce() -> Middle,
+    adapters: &Adapters,
+) -> Result<Option<Tensor>> {
+    if !kernels::on_gpu(x) {
+        return Ok(None);
+    }
+    let (Some(first), Some(last)) = (joined(first, adapters)?, joined(&[last], adapters)?) else { return Ok(None) };
+    Residual { norm: (norm.0.clone(), norm.1), first, middle: middle(), last }.apply(x)
+}
+
 /// The outputs of frozen maps with adapters of one kind, in one operation; none where the maps are anything else.
-fn adapted(parts: &[&Linear], x: &Tensor, adapters: &Adapters) -> Option<Result<Tensor>> {
-    let lora = parts.iter().map(|part| part.lora.as_ref()).collect::<Option<Vec<&Lora>>>()?;
-    let (first, rest) = lora.split_first()?;
+fn adapted(parts: &[&Linear], x: &Tensor, adapters: &Adapters) -> Result<Option<Tensor>> {
+    let Some(Adapted { a, b, scale, maps }) = joined(parts, adapters)? else { return Ok(None) };
+    kernels::adapted_linear(x, (&a, &b), scale, &maps).map(Some)
+}
+
+/// Frozen maps with adapters of one kind, those side by side; none where the maps are anything else.
+fn joined(parts: &[&Linear], adapters: &Adapters) -> Result<Option<Adapted>> {
+    let Some(lora) = parts.iter().map(|part| part.lora.as_ref()).collect::<Option<Vec<&Lora>>>() else {
+        return Ok(None);
+    };
+    let Some((first, rest)) = lora.split_first() else { return Ok(None) };
     let alike = rest.iter().all(|lora| lora.scale == first.scale && lora.a.dims()[0] == first.a.dims()[0]);
     if *adapters == Adapters::Off || !alike {
-        return None;
+        return Ok(None);
     }
-    let joined = |factor: fn(&Lora) -> &Tensor| match rest {
+    let factors = |factor: fn(&Lora) -> &Tensor| match rest {
         [] => Ok(factor(first).clone()),
         _ => Tensor::cat(&lora.iter().map(|lora| factor(lora)).collect::<Vec<_>>(), 0),
     };
@@ -104,7 +127,6 @@ fn adapted(parts: &[&Linear], x: &Tensor, adapters: &Adapters) -> Option<Result<
         bias: part.bias.clone(),
         dropout: masks(lora),
     };
-    let maps: Vec<Frozen> = parts.iter().zip(&lora).map(frozen).collect();
-    let factors = joined(|lora| &lora.a).and_then(|a| Ok((a, joined(|lora| &lora.b)?)));
-    Some(factors.and_then(|(a, b)| kernels::adapted_linear(x, (&a, &b), first.scale, &maps)))
+    let maps = parts.iter().zip(&lora).map(frozen).collect();
+    Ok(Some(Adapted { a: factors(|lora| &lora.a)?, b: factors(|lora| &lora.b)?, scale: first.scale, maps }))
 }

@@ -113,6 +113,7 @@ impl Policy {
 
     fn of_loaded(loaded: Loaded, config: &ModelConfig, seed: Seed, device: &Device) -> Result<Self, PolicyError> {
         let precision = Precision::of(config.precision, device)?;
+        precision.set_products(config.tf32, device);
         if in_full(config) {
             return Self::full(loaded, &config.model, precision);
         }

@@ -40,6 +40,21 @@ impl Precision {
         }
     }
 
+    /// Has a GPU take products of f32 numbers as the setting asks; for all that is computed from now on.
+    pub(super) fn set_products(self, asked: config::Tf32, device: &Device) {
+        if !device.is_cpu() {
+            candle_core::cuda::set_gemm_reduced_precision_f32(self.takes_tf32(asked));
+        }
+    }
+
+    fn takes_tf32(self, asked: config::Tf32) -> bool {
+        match asked {
+            config::Tf32::Auto => self != Precision::F32,
+            config::Tf32::On => true,
+            config::Tf32::Off => false,
+        }
+    }
+
     fn automatic(on_cpu: bool, capability: Option<(i32, i32)>) -> Self {
         match capability {
             _ if on_cpu => Precision::F32,
@@ -110,5 +125,12 @@ mod tests {
         assert_eq!(of(config::Precision::Auto), Precision::F32);
         assert_eq!(of(config::Precision::Bf16), Precision::Bf16);
         assert_eq!(of(config::Precision::F16), Precision::F16);
+    }
+
+    #[test]
+    fn products_of_f32_are_rounded_where_layers_round_more_or_the_user_says_so() {
+        use config::Tf32::{Auto, Off, On};
+        assert!(Precision::Bf16.takes_tf32(Auto) && Precision::F16.takes_tf32(Auto) && Precision::F32.takes_tf32(On));
+        assert!(!Precision::F32.takes_tf32(Auto) && !Precision::Bf16.takes_tf32(Off));
     }
 }

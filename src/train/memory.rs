@@ -9,7 +9,7 @@ use std::fmt;
 
 use crate::config::Config;
 use crate::grpo::Division;
-use crate::policy::kernels::{Kernels, Scoring};
+use crate::policy::kernels::{Kernels, SCORE_BYTES, Scoring};
 use crate::policy::{Activations, DecoderConfig, Precision};
 
 pub use allowance::Allowance;
@@ -104,7 +104,7 @@ impl MemoryPlan {
     ///
     /// A run that goes on begins with the division it `had`: with more memory it would be rounded in another way.
     pub fn fitting(workload: &Workload<'_>, limit: Option<u64>, had: Option<Division>) -> Result<MemoryPlan, TooSmall> {
-        let mut division = had.unwrap_or_else(|| largest(workload.config));
+        let mut division = had.unwrap_or_else(|| largest(workload.config).for_kernels(workload.kernels));
         let Some(limit) = limit else { return Ok(MemoryPlan::of(workload, widest(division, workload))) };
         loop {
             let plan = MemoryPlan::of(workload, division);
@@ -251,8 +251,10 @@ impl Workload<'_> {
         let (copies, passing) = match self.kernels {
             Kernels::Fused => (1, 0),
             Kernels::ByTensors => (COPIES, F32 * (COPIES * attention).max(widened)),
+            Kernels::OnGpu => (1, F32 * self.passing_on_gpu(tokens, attention).max(self.dropped(widened))),
         };
-        let head_weight = if self.precision == Precision::F32 { 0 } else { vocabulary * hidden };
+        let widens_head = self.kernels == Kernels::ByTensors && self.precision != Precision::F32;
+        let head_weight = if widens_head { vocabulary * hidden } else { 0 };
         let scored = (rows * self.config.rollout.max_completion_length) as u64;
         let how = Scoring { temperature: 1.0, logit_bytes: division.logit_bytes };
         let chunk = (how.rows(vocab_size) as u64 + 63).min(scored);
@@ -260,6 +262,20 @@ impl Workload<'_> {
         let head = copies * chunk * vocabulary + 4 * scored * hidden + dweight + head_weight;
         // What passes through a layer comes after the logits are gone.
         (activations + passing.saturating_sub(F32 * head), F32 * head)
+    }
+
+    /// Numbers of f32 that a layer holds for a moment where a GPU's own kernels run: blocks of scores and their weights,
+    /// queries, keys and values by head with their gradients, or sums as wide as the model.
+    fn passing_on_gpu(&self, tokens: u64, attention: u64) -> u64 {
+        let shape = self.shape;
+        let heads = (shape.num_attention_heads + 2 * shape.num_key_value_heads) as u64;
+        let scores = attention.min(SCORE_BYTES as u64 / F32);
+        (2 * scores + 2 * tokens * heads * shape.head_dim as u64).max(2 * tokens * shape.hidden_size as u64)
+    }
+
+    /// What is widened on its way into an adapter, if some of it is dropped there.
+    fn dropped(&self, widened: u64) -> u64 {
+        if self.config.model.lora_dropout > 0.0 { widened } else { 0 }
     }
 
     /// Numbers that a layer keeps, a token and besides; and what passes through it backwards, a token.

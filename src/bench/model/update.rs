@@ -123,5 +123,6 @@ fn episodes(measurement: &Measurement<'_>, way: &Way) -> Batch {
     let advantages = Groups::new(size, (0..rows).map(advantage).collect());
     let batch = Batch::new(&measurement.prompts(way), completions, advantages, rollout, grpo);
     let at_once = cores(way.policy.decoder().device());
-    batch.divided(Division { at_once, ..Division::from(grpo) })
+    let division = Division::from(grpo).for_kernels(way.policy.decoder().kernels());
+    batch.divided(Division { at_once, ..division })
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use candle_core::{D, Device, Tensor};
+use candle_core::{D, Device, Tensor, Var};
 use rand::Rng;
 
 use super::emulated::Emulated;
@@ -17,7 +17,7 @@ use crate::seed::{Purpose, Seed};
 const PROMPTS: [&[u32]; 2] = [&[2, 3, 4], &[5, 6, 7, 8, 9, 10]];
 
 /// Heads as wide as the kernels ask for, and room for several splits of the cache.
-fn config() -> DecoderConfig {
+pub(super) fn config() -> DecoderConfig {
     DecoderConfig { head_dim: 16, intermediate_size: 40, max_position_embeddings: 1024, ..shared::config() }
 }
 
@@ -29,7 +29,7 @@ fn noise(stream: u64, shape: &[usize]) -> Tensor {
 }
 
 /// Weights large enough that tokens differ in likelihood, biases and norms included.
-fn weights_of(config: &DecoderConfig) -> BTreeMap<String, Tensor> {
+pub(super) fn weights_of(config: &DecoderConfig) -> BTreeMap<String, Tensor> {
     let mut weights = weights::initial(config, Seed::root(7), &Device::Cpu).unwrap();
     for (stream, tensor) in weights.values_mut().enumerate() {
         *tensor = (&*tensor + (noise(stream as u64, tensor.dims()) * 0.4).unwrap()).unwrap();
@@ -42,11 +42,20 @@ fn decoder(config: DecoderConfig) -> Decoder {
     Decoder::new(config, &weights, None, Precision::F32).unwrap()
 }
 
-/// A decoder in half precision with adapters on these modules.
+/// A decoder with adapters on these modules.
 fn adapted(config: DecoderConfig, precision: Precision, modules: &[&str]) -> Decoder {
+    adapted_variables(config, (precision, precision), modules).0
+}
+
+/// The same, weights in one format and layers in another, and what of it is trained.
+pub(super) fn adapted_variables(
+    config: DecoderConfig,
+    (weights_in, precision): (Precision, Precision),
+    modules: &[&str],
+) -> (Decoder, BTreeMap<String, Var>) {
     let mut weights = weights_of(&config);
-    weights.values_mut().for_each(|tensor| *tensor = tensor.to_dtype(precision.format()).unwrap());
-    let mut tensors = BTreeMap::new();
+    weights.values_mut().for_each(|tensor| *tensor = tensor.to_dtype(weights_in.format()).unwrap());
+    let mut variables = BTreeMap::new();
     for (stream, (name, tensor)) in weights.iter().enumerate() {
         let Some(module) = name.strip_suffix(".weight").filter(|name| modules.iter().any(|it| name.ends_with(it)))
         else {
@@ -55,12 +64,14 @@ fn adapted(config: DecoderConfig, precision: Precision, modules: &[&str]) -> Dec
         let (outputs, inputs) = tensor.dims2().unwrap();
         for (side, shape) in [("A", [4, inputs]), ("B", [outputs, 4])] {
             let factor = noise(100 + 2 * stream as u64 + u64::from(side == "B"), &shape);
-            tensors.insert(format!("{}{module}.lora_{side}.weight", adapter::PREFIX), factor);
+            let factor = Var::from_tensor(&factor).unwrap();
+            variables.insert(format!("{}{module}.lora_{side}.weight", adapter::PREFIX), factor);
         }
     }
+    let tensors = variables.iter().map(|(name, var)| (name.clone(), var.as_tensor().clone())).collect();
     let layers = config.num_hidden_layers;
     let set = AdapterSet { rank: 4, alpha: 4.0, rslora: false, dropout: 0.0, layers, tensors };
-    Decoder::new(config, &weights, Some(&set), precision).unwrap()
+    (Decoder::new(config, &weights, Some(&set), precision).unwrap(), variables)
 }
 
 /// Numbers in 0..1 for `count` tokens of each row.

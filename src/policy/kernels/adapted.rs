@@ -2,7 +2,7 @@
 
 use candle_core::{CpuStorage, CustomOp1, CustomOp3, DType, Layout, Result, Shape, Tensor};
 
-use super::attached::attached;
+use super::attached::{Slopes, attached};
 use super::can_fuse;
 use super::dropout::Masks;
 use super::rows::{Into, Matrix, for_rows, large_product, matmul, slice, with_slice};
@@ -26,6 +26,37 @@ impl Frozen {
             Some(masks) => masks.apply(&x),
             None => Ok(x),
         }
+    }
+}
+
+/// Frozen maps of one `x`, and the factors of their low-rank terms.
+#[derive(Debug, Clone)]
+pub struct Adapted {
+    /// `(maps * r, in)`: the maps' factors below each other.
+    pub a: Tensor,
+    /// `(sum of outs, r)`, likewise.
+    pub b: Tensor,
+    /// What low-rank terms are multiplied by.
+    pub scale: f64,
+    /// The maps.
+    pub maps: Vec<Frozen>,
+}
+
+impl Adapted {
+    /// Whether a GPU's kernels map `x`. Not in f16, which is too small for the factors' smallest numbers, and not where
+    /// some of `x` is dropped.
+    pub(super) fn is_served(&self, x: &Tensor) -> bool {
+        training::serves(x) && x.dtype() != DType::F16 && self.maps.iter().all(|map| map.dropout.is_none())
+    }
+
+    /// [`adapted_linear`] without a graph; `x` and factors contiguous, those in f32.
+    pub(super) fn on_gpu(&self, x: &Tensor) -> Result<Tensor> {
+        training::adapted_linear(x, (&self.a, &self.b), self.scale, &self.maps)
+    }
+
+    /// Gradients by `x`, if it is wanted, and by both factors.
+    pub(super) fn slopes_on_gpu(&self, (x, wanted): (&Tensor, bool), grad: &Tensor) -> Result<Slopes> {
+        training::adapted_linear_slopes((x, wanted), (&self.a, &self.b), self.scale, &self.maps, grad)
     }
 }
 
@@ -67,9 +98,12 @@ pub(super) fn plain(x: &Tensor, (a, b): (&Tensor, &Tensor), scale: f64, maps: &[
 }
 
 pub(super) fn by_tensors(x: &Tensor, (a, b): (&Tensor, &Tensor), scale: f64, maps: &[Frozen]) -> Result<Tensor> {
-    // The factors' smallest numbers are too small for f16.
-    if training::serves(x) && x.dtype() != DType::F16 && maps.iter().all(|map| map.dropout.is_none()) {
-        return on_gpu(x, (a, b), scale, maps);
+    let wide = |factor: &Tensor| factor.detach().to_dtype(DType::F32)?.contiguous();
+    let terms = Adapted { a: wide(a)?, b: wide(b)?, scale, maps: maps.to_vec() };
+    if terms.is_served(x) {
+        let (inputs, wanted) = (x.detach().contiguous()?, x.track_op());
+        let value = terms.on_gpu(&inputs)?;
+        return attached(value, &[x, a, b], move |grad| terms.slopes_on_gpu((&inputs, wanted), grad));
     }
     let op = ByTensors {
         x: x.contiguous()?.detach(),
@@ -81,16 +115,6 @@ pub(super) fn by_tensors(x: &Tensor, (a, b): (&Tensor, &Tensor), scale: f64, map
     };
     let value = plain(&op.x, (&op.a, &op.b), scale, maps)?;
     attached(value, &[x, a, b], move |grad| op.backward(grad))
-}
-
-fn on_gpu(x: &Tensor, (a, b): (&Tensor, &Tensor), scale: f64, maps: &[Frozen]) -> Result<Tensor> {
-    let wide = |factor: &Tensor| factor.detach().to_dtype(DType::F32)?.contiguous();
-    let (inputs, first, second, wanted) = (x.detach().contiguous()?, wide(a)?, wide(b)?, x.track_op());
-    let (maps, arguments) = (maps.to_vec(), [x, a, b]);
-    let value = training::adapted_linear(&inputs, (&first, &second), scale, &maps)?;
-    attached(value, &arguments, move |grad| {
-        training::adapted_linear_slopes((&inputs, wanted), (&first, &second), scale, &maps, grad)
-    })
 }
 
 /// What the backward pass needs, without a graph.

@@ -7,7 +7,9 @@
 use std::sync::{Mutex, PoisonError};
 
 use candle_core::backend::{BackendDevice, BackendStorage};
-use candle_core::{CpuStorage, CudaStorage, CustomOp3, InplaceOp1, Layout, Result, Shape, Storage, Tensor, bail};
+use candle_core::{
+    CpuStorage, CudaStorage, CustomOp3, DType, InplaceOp1, Layout, Result, Shape, Storage, Tensor, bail,
+};
 
 /// Gradients by up to three arguments; none for those that were not asked for.
 pub(super) type Slopes = [Option<Tensor>; 3];
@@ -36,6 +38,12 @@ pub(super) fn attached(
     value.inplace_op1(&taken)?;
     let second = arguments[1.min(arguments.len() - 1)];
     first.apply_op3(second, last, Attached { value: taken.0, shape, backward: Box::new(backward) })
+}
+
+/// A number whose gradient by `x` is `slope`: where the backward pass of a part of a graph begins.
+pub fn with_slope(x: &Tensor, slope: &Tensor) -> Result<Tensor> {
+    let slope = slope.clone();
+    attached(Tensor::zeros((), DType::F32, x.device())?, &[x], move |_| Ok([Some(slope.clone()), None, None]))
 }
 
 /// Takes the numbers out of a tensor that is not needed any more.

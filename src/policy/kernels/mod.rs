@@ -18,6 +18,7 @@ mod linear;
 mod log_probs;
 mod norm;
 mod packed;
+mod residual;
 mod rope;
 mod rows;
 mod swiglu;
@@ -29,7 +30,8 @@ use candle_core::{DType, Tensor};
 
 use super::gpu::training;
 
-pub use adapted::{Frozen, adapted_linear, add_bias, add_frozen_bias};
+pub use adapted::{Adapted, Frozen, adapted_linear, add_bias, add_frozen_bias};
+pub use attached::with_slope;
 pub use attention::{Heads, causal_attention};
 pub use cached::{KeyValues, Window, cached_attention};
 pub use dropout::{Dropout, Masks};
@@ -38,8 +40,10 @@ pub use linear::{linear, project};
 pub use log_probs::token_log_probs;
 pub use norm::rms_norm;
 pub use packed::Packed;
+pub use residual::{Middle, Residual};
 pub use rope::RopeTable;
 pub use swiglu::silu_mul;
+pub use training::SCORE_BYTES;
 
 /// Which of the kernels layers go through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +52,13 @@ pub enum Kernels {
     Fused,
     /// Those for every device and every format.
     ByTensors,
+    /// Those of a GPU.
+    OnGpu,
+}
+
+/// Whether a GPU's own kernels work on it.
+pub fn on_gpu(x: &Tensor) -> bool {
+    training::serves(x)
 }
 
 /// Whether the fused kernels can work on these.

@@ -209,6 +209,15 @@ fn adapted_maps_are_products_and_low_rank_terms() {
 }
 
 #[test]
+fn a_backward_pass_begins_at_the_slope_that_it_is_given() {
+    let (x, slope) = (random(&[4, 3], 1), random(&[4, 3], 2).as_detached_tensor());
+    let y = x.sqr().unwrap();
+    let of = |loss: Tensor| loss.backward().unwrap().get(&x).unwrap().to_vec2::<f32>().unwrap();
+    let by_product = of((&y * &slope).unwrap().sum_all().unwrap());
+    assert_eq!(of(super::with_slope(&y, &slope).unwrap()), by_product);
+}
+
+#[test]
 fn a_frozen_bias_is_added_and_gets_no_gradient() {
     let (y, bias) = (random(&[40, 6], 1), random(&[6], 2).as_detached_tensor());
     check(&[&y], || adapted::add_frozen_bias(&y, &bias), || y.broadcast_add(&bias));

@@ -121,3 +121,24 @@ fn the_plan_is_told_in_a_line_and_a_cut_in_another() {
     let told = notice(&config, cut.division).unwrap();
     assert!(told.starts_with("memory: cut to fit: 1 of 12 completions at once;"), "{told}");
 }
+
+#[test]
+fn a_gpu_holds_scores_a_block_at_a_time_and_logits_once() {
+    let (shape, mut config) = (smollm2(), config(16));
+    config.rollout.max_completion_length = 2048;
+    let plan = |config: &Config, kernels| {
+        let workload =
+            Workload { kernels, precision: Precision::Bf16, place: Place::Gpu, ..workload(&shape, config, 1) };
+        MemoryPlan::of(&workload, Division::from(&config.grpo)).update()
+    };
+    let (by_tensors, on_gpu) = (plan(&config, Kernels::ByTensors), plan(&config, Kernels::OnGpu));
+    // Four copies of the scores of 12 sequences of 2,218 tokens and 9 heads, against a block and its weights.
+    let scores = 4 * 12 * 9 * 2218_u64.pow(2);
+    assert!(by_tensors - on_gpu > 3 * scores, "{by_tensors} {on_gpu}");
+    let dropped = Config { model: crate::config::ModelConfig { lora_dropout: 0.1, ..config.model.clone() }, ..config };
+    assert!(plan(&dropped, Kernels::OnGpu) > on_gpu);
+    let workload = Workload { kernels: Kernels::OnGpu, place: Place::Gpu, ..workload(&shape, &dropped, 1) };
+    let plan = MemoryPlan::fitting(&workload, None, None).unwrap();
+    assert_eq!(plan.division.logit_bytes, 512 << 20);
+    assert_eq!(notice(&dropped, plan.division), None);
+}

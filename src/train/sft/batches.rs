@@ -3,7 +3,7 @@
 use candle_core::{Device, Tensor};
 
 use crate::corpus::{self, Mix, Sample, Style};
-use crate::grpo::LOGIT_BYTES;
+use crate::grpo::logit_bytes;
 use crate::policy::kernels::Scoring;
 use crate::policy::{Adapters, Policy, PolicyError};
 use crate::prompt::Prompt;
@@ -138,7 +138,7 @@ pub(super) fn loss(policy: &Policy, rows: &[Example], adapters: Adapters) -> Res
     let predicting = places.len();
     let hidden = hidden.flatten_to(1)?.index_select(&from_ids(places, predicting, device)?, 0)?;
     let targets = from_ids(targets, predicting, device)?;
-    let how = Scoring { temperature: 1.0, logit_bytes: LOGIT_BYTES };
+    let how = Scoring { temperature: 1.0, logit_bytes: logit_bytes(decoder.kernels()) };
     let (log_probs, _) = decoder.score(&hidden, &targets, how)?;
     Ok(log_probs.sum_all()?.neg()?)
 }

@@ -39,8 +39,10 @@ pub(in crate::policy) struct Limits {
     pub tokens: usize,
 }
 
-/// Many blocks of a step fit a GPU's memory, and a block keeps all of it busy.
-const LIMITS: Limits = Limits { score_bytes: 256 << 20, tokens: 256 };
+/// Bytes of f32 scores that exist at once: enough to keep all of a GPU busy, and little of its memory.
+pub const SCORE_BYTES: usize = 256 << 20;
+
+const LIMITS: Limits = Limits { score_bytes: SCORE_BYTES, tokens: 256 };
 
 /// Some tokens of some sequences.
 struct Block {

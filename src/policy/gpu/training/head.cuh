@@ -71,7 +71,9 @@ extern "C" __global__ void score_logits(ScoreLogits p) {
     if (threadIdx.x != 0) return;
     Running all = of_warp[0];
     for (u32 warp = 1; warp < WARPS; warp++) all = joined(all, of_warp[warp]);
-    const float target = logits[reinterpret_cast<const u32*>(p.targets)[row]] * p.scale;
+    const u32 chosen = reinterpret_cast<const u32*>(p.targets)[row];
+    // A token that the model does not know has no log-probability, and there is no logit of it to read.
+    const float target = chosen < p.vocabulary ? logits[chosen] * p.scale : NAN;
     const float logarithm = logf(all.total);
     float* scores = reinterpret_cast<float*>(p.scores) + 2 * row;
     float* sums = reinterpret_cast<float*>(p.sums) + 3 * row;

@@ -17,6 +17,7 @@ mod tests;
 use candle_core::{DType, Device, Result, Shape, Tensor, bail};
 
 pub(in crate::policy) use adapted::{adapted_linear, adapted_linear_slopes};
+pub use attention::SCORE_BYTES;
 pub(in crate::policy) use attention::{causal_attention, causal_attention_slope};
 pub(in crate::policy) use gate::{silu_mul, silu_mul_slope};
 pub(in crate::policy) use head::{Head, score, score_slopes};

@@ -1,9 +1,16 @@
-//! Training's kernels on this processor, where a test asks for it; they are compared with the decoder's other kernels in
-//! `kernels/tests/emulated.rs`.
+//! Training's kernels on this processor, where a test asks for it: whole updates against the processor's own kernels. One
+//! by one they are compared in `kernels/tests/emulated.rs`.
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
+
+use candle_core::backprop::GradStore;
+use candle_core::{DType, Device, Tensor, Var};
 
 use super::super::emulated::{self, Emulated};
+use super::super::tests as shared;
+use crate::policy::kernels::Scoring;
+use crate::policy::{Activations, Adapters, Decoder, DecoderConfig, Precision};
 
 thread_local! {
     static EMULATED: Cell<bool> = const { Cell::new(false) };
@@ -36,4 +43,122 @@ pub(in crate::policy) fn in_both_orders<R>(run: impl Fn() -> R) -> Option<[R; 2]
         emulated::run_backwards(false);
         [in_order, backwards]
     })
+}
+
+/// Log-probabilities of tokens, and gradients of what is trained, by name; all f32.
+type Found = (Vec<f32>, BTreeMap<String, Vec<f32>>);
+
+/// One pass over two rows of tokens, forwards and backwards.
+fn found(decoder: &Decoder, variables: &BTreeMap<String, Var>, activations: Activations) -> Found {
+    const TOKENS: u32 = 13;
+    let count = 2 * TOKENS as usize;
+    let ids = Tensor::from_vec((0..2 * TOKENS).map(|id| 2 + id * 5 % 20).collect::<Vec<u32>>(), count, &Device::Cpu);
+    let ids = ids.unwrap();
+    let rows = ids.reshape((2, ())).unwrap();
+    let how = Scoring { temperature: 0.8, logit_bytes: 0 };
+    let loss_of = |hidden: &Tensor| {
+        let (logp, entropy) = decoder.score(&hidden.reshape((count, ())).unwrap(), &ids, how).unwrap();
+        let uneven = uneven(count);
+        let loss = ((&logp + entropy).unwrap() * uneven).unwrap().sum_all().unwrap();
+        (logp, loss)
+    };
+    let mut gradients = BTreeMap::new();
+    let mut collect = |store: GradStore| {
+        for (name, var) in variables {
+            if let Some(gradient) = store.get(var) {
+                assert_eq!(gradient.dtype(), DType::F32);
+                gradients.insert(name.clone(), gradient.flatten_all()?.to_vec1()?);
+            }
+        }
+        Ok(())
+    };
+    let logp = match activations {
+        Activations::Kept => {
+            let (logp, loss) = loss_of(&decoder.hidden(&rows, Adapters::On).unwrap());
+            collect(loss.backward().unwrap()).unwrap();
+            logp
+        }
+        Activations::Recomputed => {
+            let (hidden, inputs) = decoder.hidden_checkpointed(&rows, Adapters::On).unwrap();
+            let (logp, loss) = loss_of(&hidden);
+            inputs.backward(loss.backward().unwrap(), &mut collect).unwrap();
+            logp
+        }
+    };
+    (logp.to_vec1().unwrap(), gradients)
+}
+
+fn uneven(count: usize) -> Tensor {
+    Tensor::from_vec((0..count).map(|i| 0.2 + (i * 7 % 5) as f32).collect::<Vec<f32>>(), count, &Device::Cpu).unwrap()
+}
+
+/// Root of the mean square of the difference, as a share of that of the numbers.
+fn apart(found: &[f32], expected: &[f32]) -> f64 {
+    let square = |numbers: &mut dyn Iterator<Item = f32>| numbers.map(|x| f64::from(x).powi(2)).sum::<f64>();
+    let off = square(&mut found.iter().zip(expected).map(|(a, b)| a - b));
+    assert!(off.is_finite() && found.len() == expected.len());
+    (off / square(&mut expected.iter().copied())).sqrt()
+}
+
+/// `found` is no farther from `exact` than twice what `other` is, which computes in the same format by other means.
+fn assert_near(found: &Found, (exact, other): (&Found, &Found), allowed: f64, what: &str) {
+    let off = |of: &Found| apart(&of.0, &exact.0);
+    assert!(off(found) < 2.0 * off(other) + allowed, "{what}: log-probabilities are {} apart", off(found));
+    assert_eq!(found.1.keys().collect::<Vec<_>>(), exact.1.keys().collect::<Vec<_>>());
+    for name in found.1.keys() {
+        let off = |of: &Found| apart(&of.1[name], &exact.1[name]);
+        let (here, there) = (off(found), off(other));
+        assert!(here < 2.0 * there + allowed, "{what}: gradients by {name} are {here} apart, by tensors {there}");
+    }
+}
+
+const FAMILIES: [(bool, bool); 3] = [(false, false), (true, false), (false, true)];
+const EVERYWHERE: [&str; 7] = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"];
+
+/// Formats, and what their smallest unit is taken to be in the mean.
+const FORMATS: [(Precision, f64); 3] = [(Precision::F32, 2e-5), (Precision::Bf16, 4e-3), (Precision::F16, 5e-4)];
+
+#[test]
+fn an_update_of_adapters_on_a_gpu_is_that_of_the_processor() {
+    for (qkv_bias, qk_norm) in FAMILIES {
+        let config = || DecoderConfig { qkv_bias, qk_norm, ..shared::config() };
+        for (precision, allowed) in FORMATS {
+            for modules in [&EVERYWHERE[..], &["q_proj", "v_proj"]] {
+                let of = |computed| shared::adapted_variables(config(), (precision, computed), modules);
+                let (decoder, variables) = of(precision);
+                let by_tensors = found(&decoder, &variables, Activations::Recomputed);
+                let exact = of(Precision::F32);
+                let exact = found(&exact.0, &exact.1, Activations::Recomputed);
+                let run = |activations| emulated(|| found(&decoder, &variables, activations));
+                let (Some(kept), Some(recomputed)) = (run(Activations::Kept), run(Activations::Recomputed)) else {
+                    return;
+                };
+                assert_eq!(kept.1.len(), variables.len(), "every adapter gets a gradient");
+                let what = format!("bias {qkv_bias}, norm {qk_norm}, {precision}, {modules:?}");
+                assert_near(&recomputed, (&exact, &by_tensors), allowed, &what);
+                assert!(kept == recomputed, "{what}: layers computed again give other numbers");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_update_of_all_weights_on_a_gpu_is_that_of_the_processor() {
+    for (qkv_bias, qk_norm) in FAMILIES {
+        let config = DecoderConfig { qkv_bias, qk_norm, ..shared::config() };
+        for (precision, allowed) in FORMATS {
+            let weights = shared::weights_of(&config);
+            let var = |(name, tensor): (&String, &Tensor)| (name.clone(), Var::from_tensor(tensor).unwrap());
+            let variables: BTreeMap<String, Var> = weights.iter().map(var).collect();
+            let of = |precision| {
+                let tracked = variables.iter().map(|(name, var)| (name.clone(), var.as_tensor().clone())).collect();
+                Decoder::new(config.clone(), &tracked, None, precision).unwrap()
+            };
+            let run = |decoder: &Decoder| found(decoder, &variables, Activations::Recomputed);
+            let decoder = of(precision);
+            let Some(here) = emulated(|| run(&decoder)) else { return };
+            let what = format!("bias {qkv_bias}, norm {qk_norm}, {precision}");
+            assert_near(&here, (&run(&of(Precision::F32)), &run(&decoder)), allowed, &what);
+        }
+    }
 }

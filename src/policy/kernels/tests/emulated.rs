@@ -5,6 +5,7 @@ use super::formats::{check_formats, largest, rounded, unit, wide};
 use super::*;
 use crate::policy::DecoderConfig;
 use crate::policy::gpu::training::{self, Limits, emulated, in_both_orders};
+use crate::policy::kernels::{Dropout, Middle, Residual};
 
 /// Numbers that begin one number behind the start of their storage, and the variable they are a view of.
 fn unaligned(rows: usize, width: usize, seed: u64) -> (Var, impl Fn() -> Tensor) {
@@ -135,15 +136,16 @@ fn scores_of_a_gpu_are_f32_in_every_format() {
 #[test]
 fn scores_of_a_gpu_stay_finite_for_extreme_logits_and_say_where_they_are_none() {
     let weight = Tensor::new(&[[1e4_f32], [-1e4], [0.0], [-1e4], [0.0]], &Device::Cpu).unwrap();
-    let hidden = Tensor::new(&[[1.0_f32], [-1.0], [f32::NAN]], &Device::Cpu).unwrap();
-    let targets = Tensor::new(&[0_u32, 3, 0], &Device::Cpu).unwrap();
+    let hidden = Tensor::new(&[[1.0_f32], [-1.0], [f32::NAN], [1.0]], &Device::Cpu).unwrap();
+    // The last is none of the vocabulary's.
+    let targets = Tensor::new(&[0_u32, 3, 0, 5], &Device::Cpu).unwrap();
     let how = head::Scoring { temperature: 1.0, logit_bytes: 0 };
     emulated(|| {
         let (logp, entropy) = head::score_tokens(&hidden, &weight, &targets, how).unwrap();
         let (logp, entropy) = (logp.to_vec1::<f32>().unwrap(), entropy.to_vec1::<f32>().unwrap());
         assert_eq!((logp[0], entropy[0]), (0.0, 0.0));
         assert!((logp[1] + 2.0_f32.ln()).abs() < 1e-3 && (entropy[1] - 2.0_f32.ln()).abs() < 1e-3);
-        assert!(logp[2].is_nan() && entropy[2].is_nan());
+        assert!(logp[2].is_nan() && entropy[2].is_nan() && logp[3].is_nan());
     });
 }
 
@@ -169,6 +171,55 @@ fn adapted_maps_of_a_gpu_are_products_and_low_rank_terms() {
                 || adapted::adapted_linear(&x, (&a, &b), 0.7, &maps),
                 || adapted::plain(&x, (&a, &b), 0.7, &maps),
             );
+        });
+    }
+}
+
+#[test]
+fn half_a_layer_of_a_gpu_is_its_norm_its_maps_and_what_lies_between() {
+    const RANK: usize = 3;
+    let heads = Heads { queries: 2, keys: 1, width: 4 };
+    let (x, weight, rope) = (random(&[2 * 19, 12], 1), random(&[12], 2).as_detached_tensor(), rope(4, 19));
+    let attention = Middle::Attention { rows: 2, heads, rope: rope.clone() };
+    for (outputs, inner, middle) in [(&[8, 4, 4][..], 8, attention), (&[10, 10], 10, Middle::Gate)] {
+        // Little of each map, because the numbers of a half grow with the third power.
+        let small = |shape: &[usize], seed: u64| (random(shape, seed).as_tensor() * 0.3).unwrap();
+        let map = |shape: [usize; 2], seed: u64| {
+            let bias = Some(small(&shape[..1], 40 + seed));
+            adapted::Frozen { weight: small(&shape, 30 + seed), bias, dropout: None }
+        };
+        let of_first: Vec<_> = (0..).zip(outputs).map(|(seed, outputs)| map([*outputs, 12], seed)).collect();
+        let of_last = [map([12, inner], 5)];
+        let var = |shape: &[usize], seed: u64| Var::from_tensor(&small(shape, seed)).unwrap();
+        let (a, b) = (var(&[outputs.len() * RANK, 12], 6), var(&[outputs.iter().sum(), RANK], 7));
+        let (a_last, b_last) = (var(&[RANK, inner], 8), var(&[12, RANK], 9));
+        let maps = |a: &Var, b: &Var, maps: &[adapted::Frozen]| adapted::Adapted {
+            a: a.as_tensor().clone(),
+            b: b.as_tensor().clone(),
+            scale: 0.7,
+            maps: maps.to_vec(),
+        };
+        let half = Residual {
+            norm: (weight.clone(), 1e-5),
+            first: maps(&a, &b, &of_first),
+            middle: middle.clone(),
+            last: maps(&a_last, &b_last, &of_last),
+        };
+        assert!(half.apply(&x).unwrap().is_none(), "the processor has kernels of its own");
+        let plain = || {
+            let mapped = adapted::plain(&norm::plain(&x, &weight, 1e-5)?, (&a, &b), 0.7, &of_first)?;
+            let mixed = match middle {
+                Middle::Attention { .. } => attention::plain_causal(&mapped, 2, heads, &rope)?,
+                Middle::Gate => swiglu::plain(&mapped)?,
+            };
+            x.as_tensor() + adapted::plain(&mixed, (&a_last, &b_last), 0.7, &of_last)?
+        };
+        emulated(|| {
+            let inputs = [&x, &a, &b, &a_last, &b_last];
+            check(&inputs, || Ok(half.apply(&x)?.expect("on a GPU")), plain);
+            let dropped = adapted::Frozen { dropout: Some(Dropout::new([]).masks(0, 0.5)), ..of_last[0].clone() };
+            let thinned = Residual { last: maps(&a_last, &b_last, &[dropped]), ..half.clone() };
+            assert!(thinned.apply(&x).unwrap().is_none());
         });
     }
 }

@@ -1,0 +1,134 @@
+//! Half a layer in one operation, where a GPU runs it: a norm, maps, attention or a gate, one more map, and the sum with
+//! what came in.
+
+use candle_core::{DType, Result, Tensor};
+
+use super::adapted::Adapted;
+use super::attached::attached;
+use super::{Heads, RopeTable, training};
+
+/// What lies between the maps.
+#[derive(Debug, Clone)]
+pub enum Middle {
+    /// [`super::causal_attention`].
+    Attention {
+        /// Sequences.
+        rows: usize,
+        /// Of queries, keys and values.
+        heads: Heads,
+        /// By position.
+        rope: RopeTable,
+    },
+    /// [`super::silu_mul`].
+    Gate,
+}
+
+/// `x + last(middle(first(norm(x))))`, without a graph.
+#[derive(Debug, Clone)]
+pub struct Residual {
+    /// Of the norm; `(H,)`, not trained.
+    pub norm: (Tensor, f64),
+    /// Maps of what was normed.
+    pub first: Adapted,
+    /// Between the maps.
+    pub middle: Middle,
+    /// The map of what comes out of it.
+    pub last: Adapted,
+}
+
+/// What the backward pass needs besides `x`.
+struct Between {
+    /// What the first maps gave.
+    mapped: Tensor,
+    /// What was made of it, where that takes long.
+    mixed: Option<Tensor>,
+}
+
+impl Residual {
+    /// `x + last(middle(first(norm(x))))`; none where no GPU does it, part of it is dropped, or the norm is trained.
+    ///
+    /// The graph sees nothing of what is computed on the way: candle adds each gradient to zeros first, which for the
+    /// widest tensors of a layer takes longer than to compute them.
+    ///
+    /// * `x`: `(N, H)`, and so is the result.
+    pub fn apply(&self, x: &Tensor) -> Result<Option<Tensor>> {
+        if !self.first.is_served(x) || !self.last.is_served(x) || self.norm.0.track_op() {
+            return Ok(None);
+        }
+        // A node has three arguments at most, so the factors go as one.
+        let factors = [&self.first.a, &self.first.b, &self.last.a, &self.last.b];
+        let flat = factors.iter().map(|factor| factor.to_dtype(DType::F32)?.flatten_all());
+        let flat = Tensor::cat(&flat.collect::<Result<Vec<_>>>()?, 0)?;
+        let (op, inputs, wanted) = (self.over(&flat.detach())?, x.detach().contiguous()?, x.track_op());
+        let (value, between) = op.forward(&inputs)?;
+        let value = attached(value, &[x, &flat], move |grad| {
+            let (dx, dfactors) = op.backward((&inputs, wanted), &between, grad)?;
+            Ok([dx, Some(dfactors), None])
+        });
+        value.map(Some)
+    }
+
+    /// The same with its factors taken from where they lie one after the other.
+    fn over(&self, flat: &Tensor) -> Result<Residual> {
+        let mut from = 0;
+        let mut next = |factor: &Tensor| {
+            let part = flat.narrow(0, from, factor.elem_count())?.reshape(factor.shape());
+            from += factor.elem_count();
+            part
+        };
+        let first = Adapted { a: next(&self.first.a)?, b: next(&self.first.b)?, ..self.first.clone() };
+        let last = Adapted { a: next(&self.last.a)?, b: next(&self.last.b)?, ..self.last.clone() };
+        Ok(Residual { first, last, ..self.clone() })
+    }
+
+    fn normed(&self, x: &Tensor) -> Result<Tensor> {
+        training::rms_norm(x, &self.norm.0, self.norm.1)
+    }
+
+    fn mix(&self, mapped: &Tensor) -> Result<Tensor> {
+        match &self.middle {
+            Middle::Attention { rows, heads, rope } => training::causal_attention(mapped, *rows, *heads, rope.angles()),
+            Middle::Gate => training::silu_mul(mapped),
+        }
+    }
+
+    fn mix_slope(&self, mapped: &Tensor, slope: &Tensor) -> Result<Tensor> {
+        match &self.middle {
+            Middle::Attention { rows, heads, rope } => {
+                training::causal_attention_slope(mapped, *rows, *heads, rope.angles(), slope)
+            }
+            Middle::Gate => training::silu_mul_slope(mapped, slope),
+        }
+    }
+
+    fn forward(&self, x: &Tensor) -> Result<(Tensor, Between)> {
+        let mapped = self.first.on_gpu(&self.normed(x)?)?;
+        let mixed = self.mix(&mapped)?;
+        let value = (x + self.last.on_gpu(&mixed)?)?;
+        // A gate is opened again in one pass over memory.
+        let mixed = matches!(self.middle, Middle::Attention { .. }).then_some(mixed);
+        Ok((value, Between { mapped, mixed }))
+    }
+
+    /// Gradients by `x`, if it is wanted, and by the factors, one after the other.
+    fn backward(
+        &self,
+        (x, wanted): (&Tensor, bool),
+        Between { mapped, mixed }: &Between,
+        grad: &Tensor,
+    ) -> Result<(Option<Tensor>, Tensor)> {
+        let mixed = mixed.as_ref().map_or_else(|| self.mix(mapped), |mixed| Ok(mixed.clone()))?;
+        let [dmixed, da_last, db_last] = self.last.slopes_on_gpu((&mixed, true), grad)?;
+        drop(mixed);
+        let Some(dmixed) = dmixed else { candle_core::bail!("no gradient reaches what lies between the maps") };
+        let dmapped = self.mix_slope(mapped, &dmixed)?;
+        drop(dmixed);
+        let [dnormed, da, db] = self.first.slopes_on_gpu((&self.normed(x)?, wanted), &dmapped)?;
+        let through_norm = |dnormed: Tensor| {
+            let (dx, _) = training::rms_norm_slopes(x, (&self.norm.0, false), self.norm.1, &dnormed)?;
+            dx + grad
+        };
+        let factors = [da, db, da_last, db_last].into_iter().flatten().map(|factor| factor.flatten_all());
+        Ok((dnormed.map(through_norm).transpose()?, Tensor::cat(&factors.collect::<Result<Vec<_>>>()?, 0)?))
+    }
+}
