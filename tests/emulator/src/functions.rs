@@ -1,0 +1,108 @@
+//! The driver: modules, their functions, launches.
+
+use std::ffi::{CStr, c_char, c_uint, c_void};
+use std::sync::Arc;
+
+use crate::Fault;
+use crate::driver::{INVALID_IMAGE, INVALID_VALUE, NOT_FOUND, SUCCESS, with};
+use crate::machine::Launch;
+use crate::ptx::{Kernel, Module};
+use crate::queue::Work;
+
+/// # Safety
+///
+/// `image` is text with a zero at its end.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuModuleLoadData(module: &mut *mut c_void, image: *const c_char) -> u32 {
+    // Safety: as the caller promises.
+    let text = unsafe { CStr::from_ptr(image) }.to_string_lossy().into_owned();
+    match Module::read(text) {
+        Ok(read) => {
+            *module = Arc::into_raw(Arc::new(read)).cast_mut().cast();
+            SUCCESS
+        }
+        Err(Fault(why)) => {
+            eprintln!("emulated GPU: {why}");
+            INVALID_IMAGE
+        }
+    }
+}
+
+/// # Safety
+///
+/// `module` was given by `cuModuleLoadData` and not unloaded, `name` ends with a zero.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuModuleGetFunction(
+    function: &mut *const Kernel,
+    module: *const Module,
+    name: *const c_char,
+) -> u32 {
+    // Safety: as the caller promises.
+    let (module, name) = unsafe { (&*module, CStr::from_ptr(name).to_string_lossy()) };
+    match module.function(&name) {
+        // The module keeps it.
+        Some(Ok(kernel)) => {
+            *function = Arc::as_ptr(&kernel);
+            SUCCESS
+        }
+        Some(Err(Fault(why))) => {
+            eprintln!("emulated GPU: {why}");
+            INVALID_IMAGE
+        }
+        None => NOT_FOUND,
+    }
+}
+
+/// # Safety
+///
+/// As the driver asks: a function that it gave, and as many parameters as the kernel has.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuLaunchKernel(
+    function: *const Kernel,
+    x: c_uint,
+    y: c_uint,
+    z: c_uint,
+    threads_x: c_uint,
+    threads_y: c_uint,
+    threads_z: c_uint,
+    shared_bytes: c_uint,
+    stream: u64,
+    parameters: *const *const u8,
+    _extra: *mut *mut c_void,
+) -> u32 {
+    // Safety: as the caller promises.
+    let kernel = unsafe {
+        Arc::increment_strong_count(function);
+        Arc::from_raw(function)
+    };
+    let mut all = vec![0; kernel.parameter_bytes];
+    for (index, (offset, bytes)) in kernel.parameters.iter().enumerate() {
+        // Safety: as the caller promises.
+        unsafe { std::ptr::copy_nonoverlapping(*parameters.add(index), all[*offset..].as_mut_ptr(), *bytes) };
+    }
+    let launch = Launch {
+        kernel,
+        blocks: [x, y, z],
+        threads: [threads_x, threads_y, threads_z],
+        shared_bytes: shared_bytes as usize,
+        parameters: all,
+    };
+    with(|queues| match launch.check() {
+        Ok(()) => queues.ask(stream, Work::Launch(Arc::new(launch))).map(|()| SUCCESS),
+        // The program's fault, and the GPU goes on.
+        Err(Fault(why)) => {
+            eprintln!("emulated GPU: {}: {why}", launch.kernel.name);
+            Ok(INVALID_VALUE)
+        }
+    })
+}
+
+/// # Safety
+///
+/// `module` was given by `cuModuleLoadData`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuModuleUnload(module: *const Module) -> u32 {
+    // Safety: as the caller promises.
+    drop(unsafe { Arc::from_raw(module) });
+    SUCCESS
+}
