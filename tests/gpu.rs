@@ -3,6 +3,8 @@
 
 #![cfg(feature = "cuda")]
 
+mod synthetic;
+
 use std::collections::BTreeMap;
 
 use candle_core::{DType, Device, Tensor, Var};
