@@ -24,6 +24,8 @@ pub use self::scoring::Scoring;
 use self::verdicts::Verdicts;
 use crate::config::{ArenaConfig, Config, SandboxConfig};
 use crate::environment::GameLimits;
+#[cfg(test)]
+use crate::{environment::Outcome, program::Program, seed::Seed};
 
 /// What a program may use, and when a game is stopped. Part of the definition of every score.
 #[derive(Debug, Clone)]
@@ -138,5 +140,19 @@ impl Arena {
     /// is waited for soonest has the lowest turn; results do not depend on it.
     pub fn begin_in_turn(&self, turn: usize) -> Scoring {
         Scoring::new(Arc::clone(&self.crew), (Arc::clone(&self.rules), Arc::clone(&self.verdicts)), turn)
+    }
+}
+
+#[cfg(test)]
+impl Arena {
+    /// An arena without a sandbox, for tests of those who wait for games.
+    pub(crate) fn stand_in(
+        play: impl Fn(&Program, Seed) -> Outcome + Send + Sync + 'static,
+        workers: Workers,
+    ) -> Result<Arena, ArenaError> {
+        let config = Config::preset("builtin").expect("presets are tested");
+        let play_game =
+            move |_: &_, program: &_, seed| Ok(player::Play::Game { outcome: play(program, seed), reason: None });
+        Arena::with_player(Arc::new(play_game), Rules::training(&config), workers)
     }
 }

@@ -52,6 +52,25 @@ struct Phase {
     ahead: Option<(usize, usize)>,
 }
 
+impl Phase {
+    /// What goes on, `seconds` after it began.
+    fn words(&self, seconds: f64) -> String {
+        let Phase { tokens, finished, scored, total, ahead, .. } = *self;
+        // A step that was written ahead has no tokens of its own to show.
+        let written = total > 0 && (finished == total || (tokens == 0 && scored > 0));
+        match ahead {
+            Some((finished, all)) if finished < all => {
+                format!("rewards: {scored}/{total} scored; meanwhile {finished}/{all} of the next step written")
+            }
+            None if !written => {
+                let speed = tokens as f64 / seconds.max(1e-3);
+                format!("decoding: {tokens} tokens at {speed:.0}/s, {finished}/{total} written, {scored} scored")
+            }
+            _ => format!("rewards: {scored}/{total} scored"),
+        }
+    }
+}
+
 impl TerminalSink {
     /// Tells on `console`; bars appear when the run starts.
     pub fn new(console: Console, show: Show) -> TerminalSink {
@@ -88,20 +107,9 @@ impl TerminalSink {
     }
 
     fn sampling(&self) {
-        let Some(bars) = &self.bars else { return };
-        let Phase { tokens, finished, scored, total, ahead, .. } = self.phase;
-        if let Some((written, all)) = ahead.filter(|(written, all)| written < all) {
-            bars.step.set_message(format!(
-                "rewards: {scored}/{total} scored; meanwhile {written}/{all} of the next step written"
-            ));
-        } else if finished < total || total == 0 {
+        if let Some(bars) = &self.bars {
             let seconds = self.phase.started.map_or(0.0, |started| started.elapsed().as_secs_f64());
-            let speed = tokens as f64 / seconds.max(1e-3);
-            bars.step.set_message(format!(
-                "decoding: {tokens} tokens at {speed:.0}/s, {finished}/{total} written, {scored} scored"
-            ));
-        } else {
-            bars.step.set_message(format!("rewards: {scored}/{total} scored"));
+            bars.step.set_message(self.phase.words(seconds));
         }
     }
 
@@ -166,6 +174,7 @@ impl Sink for TerminalSink {
                     self.phase = Phase { started: Some(Instant::now()), ..Phase::default() };
                 }
                 (self.phase.tokens, self.phase.finished, self.phase.total) = (tokens, finished, total);
+                self.phase.ahead = None;
                 self.sampling();
             }
             Event::Ahead(&Event::Decoding { finished, total, .. }) => {
@@ -336,6 +345,18 @@ mod tests {
         assert_eq!(gpu(&record), "");
         record.families.extend([("gpu/util".to_owned(), 96.6), ("gpu/power_w".to_owned(), 612.0)]);
         assert_eq!(gpu(&record), "  gpu 97% 612 W");
+    }
+
+    #[test]
+    fn a_bar_says_what_is_written_and_what_is_waited_for() {
+        let words = |phase: Phase| phase.words(2.0);
+        let writing = Phase { tokens: 100, finished: 3, scored: 1, total: 8, ..Phase::default() };
+        assert_eq!(words(writing), "decoding: 100 tokens at 50/s, 3/8 written, 1 scored");
+        let waiting = Phase { tokens: 100, finished: 8, scored: 5, total: 8, ..Phase::default() };
+        assert_eq!(words(waiting), "rewards: 5/8 scored");
+        let written_ahead = |ahead| words(Phase { scored: 5, total: 8, ahead, ..Phase::default() });
+        assert_eq!(written_ahead(Some((2, 8))), "rewards: 5/8 scored; meanwhile 2/8 of the next step written");
+        assert_eq!([written_ahead(Some((8, 8))), written_ahead(None)], ["rewards: 5/8 scored"; 2].map(String::from));
     }
 
     #[test]

@@ -210,7 +210,14 @@ fn unreadable(dir: &Path, reason: String) -> TrainError {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+    use std::sync::mpsc::channel;
+
+    use super::super::scoring::Stage;
     use super::*;
+    use crate::arena::{Arena, Workers};
+    use crate::config::Config;
+    use crate::environment::{Ending, Outcome};
     use crate::rollout::fixture::{prompts, rollout_config, tiny_policy};
     use crate::rollout::generate;
 
@@ -234,5 +241,58 @@ mod tests {
         assert!(refusal(3).contains("sampled_ahead.safetensors: its tensors do not belong together"), "{}", refusal(3));
         std::fs::write(dir.path().join(FILE), "half a file").unwrap();
         assert!(refusal(4).contains("sampled_ahead.safetensors: "), "{}", refusal(4));
+    }
+
+    /// Longer than anything takes, and no hang where something is wrong.
+    const PATIENCE: Duration = Duration::from_secs(120);
+
+    #[test]
+    fn the_next_step_is_written_and_goes_on_while_a_game_of_this_one_is_played() {
+        let [slow, first, second] = [0, 1, 2].map(|game| Seed::root(5).child(Purpose::Game, game));
+        let ((open, gate), (tell, played)) = (channel(), channel());
+        let (gate, tell) = (Mutex::new(gate), Mutex::new(tell));
+        let play = move |_: &_, seed| {
+            if seed == slow {
+                gate.lock().unwrap().recv_timeout(PATIENCE).unwrap();
+            }
+            tell.lock().unwrap().send(seed).unwrap();
+            Outcome::unplayed(seed, Ending::GameOver)
+        };
+        let arena = Arena::stand_in(play, Workers::new(2)).unwrap();
+        let (policy, config) = (tiny_policy(), Config::preset("builtin").unwrap());
+        let stage = Stage { policy: &policy, arena: &arena, config: &config };
+        // A program, whatever words come after it.
+        let prompt = Prompt { prefill: "def strategy(board):\n    return 'W'  # ".into(), ..prompts()[0].clone() };
+        let begin = |turn: usize, boards: &[Seed]| {
+            let draw = Draw { streams: Seed::root(turn as u64).into(), boards, turn };
+            let in_play = stage.begin(std::slice::from_ref(&prompt), &rollout_config(1, 6), draw, &mut |_| ());
+            Begun { in_play: in_play.unwrap(), early: Vec::new(), after: 0 }
+        };
+        let now = begin(1, &[slow]);
+        let mut ahead = Some(begin(2, &[first, second]));
+        assert_eq!(played.recv_timeout(PATIENCE), Ok(first));
+        let mut early = 0;
+        let mut told = |event: Event<'_>| early += usize::from(matches!(event, Event::Ahead(Event::GamePlayed(_))));
+        let next = loop {
+            beside(&mut ahead, &mut told)(Event::Message("something else goes on"));
+            if let Ok(seed) = played.recv_timeout(Duration::from_millis(1)) {
+                break seed;
+            }
+        };
+        assert_eq!(next, second);
+
+        open.send(()).unwrap();
+        let mut tell = |event: Event<'_>| beside(&mut ahead, &mut told)(event);
+        assert_eq!(now.finish(&mut tell).unwrap().0.items()[0].evaluation.games[0].seed, slow);
+        let (mut ahead, mut scored) = (ahead.unwrap(), Vec::new());
+        let mut own = |event: Event<'_>| match event {
+            Event::Scored { done, total } => scored.push((done, total)),
+            Event::Ahead(_) => panic!("its turn has come"),
+            _ => (),
+        };
+        ahead.take_turn(&mut own);
+        ahead.finish(&mut own).unwrap();
+        assert_eq!(scored, [(1, 1)], "told once, in its own step");
+        assert!(early == 0 || early == 2, "games are told with their evaluation: {early}");
     }
 }

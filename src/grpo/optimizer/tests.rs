@@ -1,0 +1,107 @@
+mod scaled;
+
+use super::*;
+
+const SETTINGS: AdamW =
+    AdamW { beta1: 0.9, beta2: 0.95, epsilon: 1e-8, weight_decay: 0.01, max_grad_norm: f64::INFINITY };
+
+fn one(values: &[f32], dtype: DType) -> BTreeMap<String, Var> {
+    let tensor = Tensor::from_slice(values, (2, 2), &Device::Cpu).unwrap().to_dtype(dtype).unwrap();
+    BTreeMap::from([("w".into(), Var::from_tensor(&tensor).unwrap())])
+}
+
+fn gradient(values: &[f32]) -> Gradients {
+    BTreeMap::from([("w".into(), Tensor::from_slice(values, (2, 2), &Device::Cpu).unwrap())])
+}
+
+fn values(trainable: &BTreeMap<String, Var>) -> Vec<f64> {
+    trainable["w"].flatten_all().unwrap().to_dtype(DType::F64).unwrap().to_vec1().unwrap()
+}
+
+#[test]
+fn three_steps_agree_with_the_rule_worked_out_in_double_precision() {
+    // PyTorch's order of operations (decay, moments, bias correction) in Python floats; both paths.
+    let expected = [
+        [0.899000009999999, -1.8980000049999997, 0.39950000333333324, 2.997],
+        [0.9534411855511393, -1.869265061897143, 0.30159263041280204, 2.920507020295947],
+        [0.9634688375062485, -1.9059834634753503, 0.24529300542284194, 2.975045424505175],
+    ];
+    let gradients = [[0.1, -0.2, 0.3, 0.0], [-0.4, 0.1, 0.2, 0.05], [0.2, 0.3, -0.1, -0.6]];
+    for dtype in [DType::F32, DType::F64] {
+        let trainable = one(&[1.0, -2.0, 0.5, 3.0], dtype);
+        let mut optimizer = Optimizer::new(&trainable, SETTINGS).unwrap();
+        for (gradient_values, expected) in gradients.iter().zip(expected) {
+            optimizer.apply(&trainable, &gradient(gradient_values), 0.1).unwrap().unwrap();
+            for (found, expected) in values(&trainable).iter().zip(expected) {
+                assert!((found - expected).abs() < 2e-6, "{dtype:?}: {found} is not {expected}");
+            }
+        }
+    }
+}
+
+#[test]
+fn without_kernels_made_for_it_the_same_moves_beyond_rounding() {
+    let [fused, apart] = [true, false].map(|fused| {
+        let trainable = one(&[1.0, -2.0, 0.5, 3.0], DType::F32);
+        let settings = AdamW { max_grad_norm: 0.25, ..SETTINGS };
+        let mut optimizer = Optimizer::new(&trainable, settings).unwrap().fused(fused);
+        for values in [[0.1, -0.2, 0.3, 0.0], [-0.4, 0.1, 0.2, 0.05], [0.2, 0.3, -0.1, -0.6]] {
+            let norm = optimizer.apply(&trainable, &gradient(&values), 0.1).unwrap().unwrap();
+            let expected = values.iter().map(|value: &f32| f64::from(*value).powi(2)).sum::<f64>().sqrt();
+            assert!((norm - expected).abs() < 1e-6, "{norm} is not {expected}");
+        }
+        values(&trainable)
+    });
+    assert!(fused.iter().zip(&apart).all(|(a, b)| (a - b).abs() < 1e-6), "{fused:?} and {apart:?}");
+}
+
+#[test]
+fn a_long_gradient_is_cut_to_the_norm_and_reported_uncut() {
+    // (3, 4, 0, 0) has norm 5; with moments that forget at once the mean is the clipped gradient itself.
+    let trainable = one(&[0.0; 4], DType::F32);
+    let settings = AdamW { beta1: 0.0, beta2: 0.0, epsilon: 1.0, weight_decay: 0.0, max_grad_norm: 1.0 };
+    let mut optimizer = Optimizer::new(&trainable, settings).unwrap();
+    assert_eq!(optimizer.apply(&trainable, &gradient(&[3.0, 4.0, 0.0, 0.0]), 1.0).unwrap(), Some(5.0));
+    for (found, expected) in values(&trainable).iter().zip([-0.6 / 1.6, -0.8 / 1.8, 0.0, 0.0]) {
+        assert!((found - expected).abs() < 1e-6, "{found} is not {expected}");
+    }
+}
+
+#[test]
+fn no_gradient_and_no_number_are_refused_by_name_and_change_nothing() {
+    let trainable = one(&[1.0; 4], DType::F32);
+    let mut optimizer = Optimizer::new(&trainable, SETTINGS).unwrap();
+    let missing = optimizer.apply(&trainable, &Gradients::new(), 0.1).unwrap_err();
+    assert!(matches!(&missing, LearnError::MissingGradients { names } if names == &["w"]), "{missing}");
+    let infinite = optimizer.apply(&trainable, &gradient(&[f32::NAN, 0.0, 0.0, 0.0]), 0.1).unwrap_err();
+    assert!(matches!(&infinite, LearnError::NotFiniteGradients { names } if names == &["w"]), "{infinite}");
+    assert_eq!(values(&trainable), [1.0; 4]);
+    assert_eq!(optimizer.state().unwrap()["step"].to_vec1::<u32>().unwrap(), [0]);
+}
+
+#[test]
+fn a_state_read_back_goes_on_bit_for_bit() {
+    let (first, second) = (gradient(&[0.1, -0.2, 0.3, 0.0]), gradient(&[-0.4, 0.1, 0.2, 0.05]));
+    let unbroken = one(&[1.0, -2.0, 0.5, 3.0], DType::F32);
+    let mut optimizer = Optimizer::new(&unbroken, SETTINGS).unwrap();
+    optimizer.apply(&unbroken, &first, 0.1).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("optimizer.safetensors");
+    optimizer.save(&path).unwrap();
+    let resumed = BTreeMap::from([("w".to_owned(), Var::from_tensor(&unbroken["w"].copy().unwrap()).unwrap())]);
+    optimizer.apply(&unbroken, &second, 0.1).unwrap();
+    let mut restored = Optimizer::new(&resumed, SETTINGS).unwrap();
+    restored.restore(&path).unwrap();
+    restored.apply(&resumed, &second, 0.1).unwrap();
+    assert_eq!(values(&unbroken), values(&resumed));
+}
+
+#[test]
+fn a_state_of_other_variables_is_refused_by_name() {
+    let trainable = one(&[1.0; 4], DType::F32);
+    let mut optimizer = Optimizer::new(&trainable, SETTINGS).unwrap();
+    let mut state = optimizer.state().unwrap();
+    state.remove("exp_avg_sq.w");
+    let error = optimizer.load_state(&state).unwrap_err().to_string();
+    assert_eq!(error, "optimiser state: `exp_avg_sq.w`: found nothing, expected a tensor of shape [2, 2]");
+}
