@@ -236,21 +236,29 @@ fn apart(here: &[f32], there: &[f32]) -> f64 {
     (square(&mut here.iter().zip(there).map(|(a, b)| a - b)) / square(&mut here.iter().copied())).sqrt()
 }
 
-/// Log-probabilities of sequences of so many tokens, and gradients of what is trained, by name.
-fn scored(device: &Device, config: &Config, family: (bool, bool), count: usize) -> BTreeMap<String, Vec<f32>> {
-    let policy = policy(&shape(family.0, family.1), config, device);
-    let (decoder, ids) = (policy.decoder(), tokens(3, count, device));
+/// Sequences and their tokens that no kernel likes: of one block of attention, and of two.
+const LENGTHS: [(usize, usize); 2] = [(3, 37), (1, 261)];
+
+/// Log-probabilities of so many sequences of so many tokens, and gradients of what is trained, by name.
+fn scored(
+    device: &Device,
+    config: &Config,
+    family: (bool, bool),
+    (rows, count): (usize, usize),
+) -> BTreeMap<String, Vec<f32>> {
+    let policy = policy(&small(family.0, family.1), config, device);
+    let (decoder, ids) = (policy.decoder(), tokens(rows, count, device));
     // Where B is zero, A has no gradient.
     for (name, var) in policy.trainable().iter().filter(|(name, _)| name.contains("lora_B")) {
         let values = (0..var.elem_count()).map(|i| ((i * 37 + name.len()) % 101) as f32 / 5_000.0 - 0.01);
         let values = Tensor::from_vec(values.collect::<Vec<f32>>(), var.shape(), device).unwrap();
         var.set(&values).unwrap();
     }
-    let hidden = decoder.hidden(&ids, Adapters::On).unwrap().reshape((3 * count, ())).unwrap();
+    let hidden = decoder.hidden(&ids, Adapters::On).unwrap().reshape((rows * count, ())).unwrap();
     let how = Scoring { temperature: 0.8, logit_bytes: 1 << 24 };
     let (logp, entropy) = decoder.score(&hidden, &ids.flatten_all().unwrap(), how).unwrap();
-    let uneven = (0..3 * count).map(|i| 0.2 + (i * 7 % 5) as f32).collect::<Vec<f32>>();
-    let uneven = Tensor::from_vec(uneven, 3 * count, device).unwrap();
+    let uneven = (0..rows * count).map(|i| 0.2 + (i * 7 % 5) as f32).collect::<Vec<f32>>();
+    let uneven = Tensor::from_vec(uneven, rows * count, device).unwrap();
     let gradients = ((&logp + entropy).unwrap() * uneven).unwrap().sum_all().unwrap().backward().unwrap();
     let of = |(name, var): (&String, &Var)| (name.clone(), numbers(gradients.get(var).expect("a gradient")));
     let mut found: BTreeMap<String, Vec<f32>> = policy.trainable().iter().map(of).collect();
@@ -258,17 +266,16 @@ fn scored(device: &Device, config: &Config, family: (bool, bool), count: usize) 
     found
 }
 
-/// Sequences of one block of attention and of several, of lengths that no kernel likes.
 #[test]
 fn every_gradient_is_that_of_the_processor() {
     let Some(gpu) = gpu() else { return };
     for (family, qkv_bias, qk_norm) in FAMILIES {
-        for (lora_r, count) in [(8, 37), (8, 301), (0, 301)] {
-            let here = scored(&Device::Cpu, &config(lora_r), (qkv_bias, qk_norm), count);
-            let there = scored(&gpu, &config(lora_r), (qkv_bias, qk_norm), count);
+        for (lora_r, lengths) in [(8, LENGTHS[0]), (8, LENGTHS[1]), (0, LENGTHS[0])] {
+            let [here, there] =
+                [&Device::Cpu, &gpu].map(|device| scored(device, &config(lora_r), (qkv_bias, qk_norm), lengths));
             for (name, here) in &here {
                 let found = apart(here, &there[name]);
-                assert!(found < 1e-3, "{family}, rank {lora_r}, {count} tokens: {name} is {found} apart");
+                assert!(found < 1e-3, "{family}, rank {lora_r}, {lengths:?}: {name} is {found} apart");
             }
         }
     }
@@ -279,16 +286,16 @@ fn every_gradient_is_that_of_the_processor() {
 fn gradients_in_bf16_are_as_near_to_f32_as_those_of_the_processor() {
     let Some(gpu) = gpu() else { return };
     for (family, qkv_bias, qk_norm) in FAMILIES {
-        for (lora_r, count) in [(8, 37), (8, 301)] {
-            let mut half = config(lora_r);
+        for lengths in LENGTHS {
+            let mut half = config(8);
             half.model.precision = Precision::Bf16;
-            let exact = scored(&Device::Cpu, &config(lora_r), (qkv_bias, qk_norm), count);
-            let [here, there] = [&Device::Cpu, &gpu].map(|device| scored(device, &half, (qkv_bias, qk_norm), count));
+            let exact = scored(&Device::Cpu, &config(8), (qkv_bias, qk_norm), lengths);
+            let [here, there] = [&Device::Cpu, &gpu].map(|device| scored(device, &half, (qkv_bias, qk_norm), lengths));
             for (name, exact) in &exact {
                 let (here, there) = (apart(exact, &here[name]), apart(exact, &there[name]));
                 assert!(
                     there < 2.0 * here + 4e-3,
-                    "{family}, rank {lora_r}, {count} tokens: {name} is {there} apart, {here} on the processor"
+                    "{family}, {lengths:?}: {name} is {there} apart, {here} on the processor"
                 );
             }
         }
@@ -301,7 +308,7 @@ fn an_update_repeats_bit_for_bit() {
     for precision in [Precision::F32, Precision::Bf16] {
         let mut config = config(8);
         config.model.precision = precision;
-        let run = || scored(&gpu, &config, (true, false), 301);
+        let run = || scored(&gpu, &config, (true, false), LENGTHS[1]);
         assert!(run() == run(), "{precision:?}");
     }
 }
@@ -313,7 +320,7 @@ fn an_update_in_bf16_is_that_of_the_processor_but_for_roundings() {
         let mut config = config(8);
         config.model.precision = Precision::Bf16;
         let updated = |device: &Device| {
-            let policy = policy(&shape(qkv_bias, qk_norm), &config, device);
+            let policy = policy(&small(qkv_bias, qk_norm), &config, device);
             let mut optimizer = Optimizer::new(policy.trainable(), &config.grpo).unwrap();
             let mut update = || grpo::update(&policy, &mut optimizer, &batch(&config), 1e-3, &mut |_, _| ());
             [update().unwrap().unwrap(), update().unwrap().unwrap()]
