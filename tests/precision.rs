@@ -143,8 +143,7 @@ fn what_a_trained_model_samples_is_what_is_scored() {
         let settings = ModelConfig { lora_r: 8, precision, ..Config::preset("builtin").unwrap().model };
         let policy = Policy::load(&settings, Seed::root(0), device()).unwrap();
         for var in policy.trainable().values() {
-            let wave =
-                Tensor::arange(0_u32, var.elem_count() as u32, device()).unwrap().to_dtype(DType::F32).unwrap();
+            let wave = Tensor::arange(0_u32, var.elem_count() as u32, device()).unwrap().to_dtype(DType::F32).unwrap();
             let noise = (wave.sin().unwrap() * 0.02).unwrap().reshape(var.shape()).unwrap();
             var.set(&(var.as_detached_tensor() + noise).unwrap()).unwrap();
         }
