@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::{Fault, fault};
 
 /// Bytes of a GPU that nobody sized.
-const DEFAULT_MIB: u64 = 4096;
+const DEFAULT_MIB: u64 = 2048;
 /// What fresh memory holds: no number, whichever kind is read.
 const FRESH: u128 = u128::MAX;
 

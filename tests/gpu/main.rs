@@ -3,6 +3,8 @@
 
 #![cfg(feature = "cuda")]
 
+mod memory;
+#[path = "../synthetic/mod.rs"]
 mod synthetic;
 
 use std::collections::BTreeMap;

@@ -1,0 +1,78 @@
+//! Memory of a GPU: what happens when there is too little, and that none is lost from step to step.
+
+use candle_core::{DType, Device, Tensor};
+use grpo_2048::config::Config;
+use grpo_2048::grpo::{self, Optimizer, UpdateStats};
+use grpo_2048::policy::{CHUNK, Drawing, Policy, device_memory};
+
+use super::synthetic::{ROWS, batch, config, ids, policy};
+use super::{gpu, small};
+
+const PIECE: usize = 4 << 20;
+/// Not enough for eight sequences at once, enough for fewer.
+const ROOM: usize = 20 << 20;
+
+/// Takes all memory but for `room` bytes.
+fn all_but(room: usize, gpu: &Device) -> Vec<Tensor> {
+    let mut taken = Vec::new();
+    let fill = |taken: &mut Vec<Tensor>, bytes: usize| {
+        while let Ok(tensor) = Tensor::zeros(bytes, DType::U8, gpu) {
+            taken.push(tensor);
+        }
+    };
+    fill(&mut taken, 256 << 20);
+    // The rest in pieces, at least as many as are given back.
+    taken.pop();
+    fill(&mut taken, PIECE);
+    taken.truncate(taken.len() - room / PIECE);
+    taken
+}
+
+#[test]
+fn an_update_that_finds_no_memory_is_divided() {
+    let Some(gpu) = gpu() else { return };
+    let mut config = config(8);
+    config.grpo.micro_batch = ROWS;
+    let policy = policy(&small(true, false), &config, &gpu);
+    let mut optimizer = Optimizer::new(policy.trainable(), &config.grpo).unwrap();
+    // A rate of zero: every update begins where the first did.
+    let mut update = || -> UpdateStats {
+        grpo::update(&policy, &mut optimizer, &batch(&config), 0.0, &mut |_, _| ()).unwrap().unwrap()
+    };
+    let whole = update();
+    assert_eq!(whole.division.micro_batch, ROWS);
+    let taken = all_but(ROOM, &gpu);
+    let divided = update();
+    assert!(divided.division.micro_batch < ROWS, "{ROOM} bytes were enough: {:?}", divided.division);
+    let close = |here: f64, there: f64| (here - there).abs() <= 1e-4 * here.abs() + 1e-6;
+    assert!(close(whole.loss, divided.loss) && close(whole.grad_norm, divided.grad_norm), "{whole:?} {divided:?}");
+    drop(taken);
+    assert_eq!(update().division.micro_batch, ROWS, "memory that was given back is used again");
+}
+
+/// Writes a few tokens and learns.
+fn turn(policy: &Policy, optimizer: &mut Optimizer, config: &Config) {
+    let prompts = [ids(0, 20), ids(7, 11)];
+    let prompts: Vec<&[u32]> = prompts.iter().map(Vec::as_slice).collect();
+    let drawing = Drawing { copies: 2, longest: CHUNK, temperature: 0.9, record: true };
+    let weights = policy.decoder().snapshot().unwrap();
+    let mut drawn = policy.decoder().device_batch(&weights, &prompts, drawing).unwrap().expect("a supported shape");
+    drawn.enqueue(CHUNK, &vec![0.5; drawn.rows() * CHUNK]).unwrap();
+    drawn.collect().unwrap().unwrap();
+    grpo::update(policy, optimizer, &batch(config), 1e-3, &mut |_, _| ()).unwrap().unwrap();
+}
+
+#[test]
+fn memory_is_the_same_after_every_step() {
+    let Some(gpu) = gpu() else { return };
+    let config = config(8);
+    let policy = policy(&small(true, false), &config, &gpu);
+    let mut optimizer = Optimizer::new(policy.trainable(), &config.grpo).unwrap();
+    let mut free = Vec::new();
+    for _ in 0..5 {
+        turn(&policy, &mut optimizer, &config);
+        free.push(device_memory(&gpu).unwrap().unwrap().free);
+    }
+    // The first steps load code and make room.
+    assert!(free[2..].windows(2).all(|pair| pair[0] == pair[1]), "{free:?}");
+}
