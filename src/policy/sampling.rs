@@ -37,9 +37,20 @@ pub(super) enum Projection {
     /// Maps and adapters apart, as scoring has them. In less than f32 their sum would be rounded, which moves
     /// log-probabilities by more than an update does: what is sampled would not be what is scored.
     Apart(Vec<Linear>),
+    /// The model's own weight in half a format, `(out, in)`, on a GPU: what comes out is f32.
+    Widening(Tensor),
 }
 
 impl Projection {
+    /// The head, whose logits are f32 in every precision.
+    fn of_head(head: &Linear, precision: Precision) -> candle_core::Result<Self> {
+        let as_it_is = head.weight.dtype() == precision.format() && precision != Precision::F32;
+        match as_it_is && head.lora.is_none() && kernels::on_gpu(&head.weight) {
+            true => Ok(Projection::Widening(head.weight.detach())),
+            false => Projection::new(&[head], Precision::F32),
+        }
+    }
+
     /// Maps of one input, side by side.
     fn new(parts: &[&Linear], precision: Precision) -> candle_core::Result<Self> {
         if precision != Precision::F32 && parts.iter().any(|part| part.lora.is_some()) {
@@ -63,6 +74,7 @@ impl Projection {
             Projection::Merged { weight, bias: Some(bias) } => kernels::add_bias(&kernels::project(x, weight)?, bias),
             Projection::Merged { weight, bias: None } => kernels::project(x, weight),
             Projection::Apart(parts) => side_by_side(&parts.iter().collect::<Vec<_>>(), x, &Adapters::On),
+            Projection::Widening(weight) => kernels::wide_linear(&x.to_dtype(weight.dtype())?, weight),
         }
     }
 }
@@ -119,8 +131,7 @@ impl Snapshot {
             embedding: decoder.embedding.detach().to_dtype(precision.format())?,
             layers: layers.collect::<candle_core::Result<_>>()?,
             norm: decoder.norm.detach(),
-            // Logits are f32 in every precision.
-            head: Projection::new(&[&decoder.head], Precision::F32)?,
+            head: Projection::of_head(&decoder.head, precision)?,
         })
     }
 }

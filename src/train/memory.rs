@@ -309,8 +309,8 @@ impl Workload<'_> {
             (Precision::F32, _) => F32 * matrices,
             // Rounded, and the head in f32.
             (_, true) => bytes * matrices + F32 * embedding,
-            // A GPU decodes with adapters added in; elsewhere they stay apart.
-            (_, false) if self.place == Place::Gpu => bytes * matrices + F32 * embedding,
+            // Adapters stay apart, and a GPU reads the model's own weights; elsewhere the head is widened.
+            (_, false) if self.place == Place::Gpu => 0,
             (_, false) => F32 * embedding,
         };
         let slots = (rows * self.width().next_multiple_of(32)) as u64;

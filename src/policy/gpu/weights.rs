@@ -71,7 +71,7 @@ impl<M: Machine> Weights<M> {
                 down: maps(&layer.down, &[&source.down])?,
             })
         });
-        // The snapshot's head is widened; products here widen as they read.
+        // The snapshot's head may be widened; products here widen as they read.
         let head = &decoder.head.weight.detach();
         Ok(Weights {
             embedding: adopt(machine, &snapshot.embedding, dtype)?,
@@ -107,6 +107,11 @@ impl<M: Machine> Maps<M> {
                 Ok(Maps { matrices: vec![matrix], bias, adapter: None })
             }
             Projection::Apart(maps) => Self::side_by_side(machine, maps, dtype),
+            Projection::Widening(weight) => {
+                let outputs = weight.dim(0)?;
+                let matrix = Matrix { memory: adopt(machine, weight, dtype)?, transposed: true, outputs };
+                Ok(Maps { matrices: vec![matrix], bias: None, adapter: None })
+            }
         }
     }
 

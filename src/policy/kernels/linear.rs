@@ -52,6 +52,16 @@ pub fn project(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
     Tensor::from_vec(out, (count, outputs), x.device())
 }
 
+/// `x W^T` in f32, without gradients, where a GPU reads half formats as they are.
+///
+/// * `x`: `(N, in)`; `weight`: `(out, in)`, frozen, in the format of `x`. Returns `(N, out)`.
+pub fn wide_linear(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
+    match training::serves(x) {
+        true => training::wide_linear(&x.contiguous()?, &weight.contiguous()?),
+        false => x.to_dtype(DType::F32)?.matmul(&weight.to_dtype(DType::F32)?.t()?),
+    }
+}
+
 struct Linear;
 
 impl CustomOp2 for Linear {

@@ -36,7 +36,7 @@ pub use attention::{Heads, causal_attention};
 pub use cached::{KeyValues, Window, cached_attention};
 pub use dropout::{Dropout, Masks};
 pub use head::{Scoring, score_tokens};
-pub use linear::{linear, project};
+pub use linear::{linear, project, wide_linear};
 pub use log_probs::token_log_probs;
 pub use norm::rms_norm;
 pub use packed::Packed;

@@ -21,7 +21,7 @@ pub use attention::SCORE_BYTES;
 pub(in crate::policy) use attention::{causal_attention, causal_attention_slope};
 pub(in crate::policy) use gate::{silu_mul, silu_mul_slope};
 pub(in crate::policy) use head::{Head, score, score_slopes};
-pub(in crate::policy) use linear::weight_slope;
+pub(in crate::policy) use linear::{weight_slope, wide_linear};
 pub(in crate::policy) use norm::{rms_norm, rms_norm_slopes};
 #[cfg(test)]
 pub(in crate::policy) use {
