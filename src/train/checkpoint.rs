@@ -1,7 +1,8 @@
 //! Everything a run needs to go on, on disk as a whole or not at all.
 //!
 //! A checkpoint holds the weights that are trained (full model or PEFT adapter), the moments of the optimiser, the
-//! trainer's state, and what was sampled ahead of the next step. Chance needs no state: every stream is derived from the root seed and the number of the step.
+//! trainer's state, and what was sampled ahead of the next step. Chance needs no state: every stream is derived from the
+//! root seed and the number of the step.
 
 use std::fs;
 use std::path::{Path, PathBuf};

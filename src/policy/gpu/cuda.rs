@@ -215,7 +215,7 @@ impl Machine for Cuda {
     }
 
     unsafe fn products(&self, products: &Products) -> Result<()> {
-        let Products { out, left, right, count, rows, inner, columns, dtype, out_dtype, scale, adds } = *products;
+        let Products { out, left, right, count, rows, inner, columns, dtype, out_dtype, adds } = *products;
         let operation = |matrices: Matrices| match matrices.transposed {
             true => blas::cublasOperation_t::CUBLAS_OP_T,
             false => blas::cublasOperation_t::CUBLAS_OP_N,
@@ -225,7 +225,7 @@ impl Machine for Cuda {
             false => blas::cublasComputeType_t::CUBLAS_COMPUTE_32F,
         };
         let (of_inputs, of_output) = (data_type(dtype)?, data_type(out_dtype)?);
-        let kept = f32::from(u8::from(adds));
+        let (one, kept) = (1.0_f32, f32::from(u8::from(adds)));
         // The library counts columns first: to it all three are transposed, and out^T = right^T left^T.
         // Safety: as the caller promises; the factors are read before the call returns.
         unsafe {
@@ -236,7 +236,7 @@ impl Machine for Cuda {
                 columns as i32,
                 rows as i32,
                 inner as i32,
-                std::ptr::from_ref(&scale).cast(),
+                std::ptr::from_ref(&one).cast(),
                 right.address as *const c_void,
                 of_inputs,
                 right.stride as i32,

@@ -162,7 +162,7 @@ impl Machine for Emulated {
     }
 
     unsafe fn products(&self, products: &Products) -> Result<()> {
-        let Products { out, left, right, count, rows, inner, columns, dtype, out_dtype, scale, adds } = *products;
+        let Products { out, left, right, count, rows, inner, columns, dtype, out_dtype, adds } = *products;
         let place = |of: Matrices, batch: usize, row: usize, column: usize| {
             let (row, column) = if of.transposed { (column, row) } else { (row, column) };
             batch * of.step + row * of.stride + column
@@ -176,7 +176,7 @@ impl Machine for Emulated {
                 let sum: f32 = left.iter().enumerate().map(|(i, left)| left * right(i)).sum();
                 let at = place(out, batch, row, column);
                 let before = if adds { unsafe { number(out.address, at, out_dtype) } } else { 0.0 };
-                unsafe { put(out.address, at, before + scale * sum, out_dtype) };
+                unsafe { put(out.address, at, before + sum, out_dtype) };
             }
         }
         Ok(())

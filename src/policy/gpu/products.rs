@@ -27,7 +27,7 @@ impl Matrices {
     }
 }
 
-/// `out = scale * left right`, or that added to `out`, for each of a batch: `(rows, inner)` times `(inner, columns)`.
+/// `out = left right`, or that added to `out`, for each of a batch: `(rows, inner)` times `(inner, columns)`.
 #[cfg_attr(not(any(feature = "cuda", test)), allow(dead_code))]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Products {
@@ -41,7 +41,18 @@ pub(super) struct Products {
     /// Of `left` and `right`; sums are taken in f32.
     pub dtype: DType,
     pub out_dtype: DType,
-    pub scale: f32,
     /// Whether `out` keeps what it holds.
     pub adds: bool,
+}
+
+impl Products {
+    /// A single product of matrices of type `dtype`, which overwrites `out`.
+    pub fn one(
+        (out, out_dtype): (Matrices, DType),
+        (left, right): (Matrices, Matrices),
+        [rows, inner, columns]: [usize; 3],
+        dtype: DType,
+    ) -> Self {
+        Products { out, left, right, count: 1, rows, inner, columns, dtype, out_dtype, adds: false }
+    }
 }

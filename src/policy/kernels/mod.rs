@@ -3,8 +3,9 @@
 //! Each kernel exists several times. `plain` is composed of tensor operations that candle differentiates; it is what
 //! the others are tested against. `by_tensors` computes the same without a graph and has a backward of its own, so that
 //! frozen weights cost no gradients and little is kept; it serves every device and every number format, and on a GPU
-//! hands the work to `gpu::training`. The fused one makes a single pass over the numbers and serves f32 on the CPU. Whatever the format of the layers, norms,
-//! rotations, softmax, low-rank terms and logits are computed in f32, and rounded once at the end.
+//! hands the work to `gpu::training`. The fused one makes a single pass over the numbers and serves f32 on the CPU.
+//! Whatever the format of the layers, norms, rotations, softmax, low-rank terms and logits are computed in f32, and
+//! rounded once at the end.
 //!
 //! Work is split between threads by whole rows only, so results do not depend on how many there are.
 

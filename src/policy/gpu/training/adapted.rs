@@ -251,14 +251,12 @@ impl<'a> Terms<'a> {
 
     fn product(
         &self,
-        (out, out_dtype): (Matrices, DType),
-        (left, right): (Matrices, Matrices),
-        [rows, inner, columns]: [usize; 3],
+        out: (Matrices, DType),
+        factors: (Matrices, Matrices),
+        sizes: [usize; 3],
         into: Into,
     ) -> Result<()> {
-        let (dtype, adds) = (self.x.dtype(), into == Into::Add);
-        let products =
-            Products { out, left, right, count: 1, rows, inner, columns, dtype, out_dtype, scale: 1.0, adds };
+        let products = Products { adds: into == Into::Add, ..Products::one(out, factors, sizes, self.x.dtype()) };
         // Safety: what is read and written lies within the tensors that the matrices were taken from.
         unsafe { self.gpu.products(&products) }
     }

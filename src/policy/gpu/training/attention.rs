@@ -251,7 +251,7 @@ impl<'a> Attention<'a> {
         };
         let count = block.sequences.len() * self.heads.keys;
         let (dtype, out_dtype) = (self.dtype, tensor.dtype());
-        let products = Products { out, left, right, count, rows, inner, columns, dtype, out_dtype, scale: 1.0, adds };
+        let products = Products { out, left, right, count, rows, inner, columns, dtype, out_dtype, adds };
         // Safety: blocks lie within the tensors that their matrices were taken from.
         unsafe { self.gpu.products(&products) }
     }

@@ -149,13 +149,12 @@ impl Pass {
 
     fn product(
         &self,
-        (out, out_dtype): (Matrices, DType),
-        (left, right): (Matrices, Matrices),
-        [rows, inner, columns]: [usize; 3],
+        out: (Matrices, DType),
+        factors: (Matrices, Matrices),
+        sizes: [usize; 3],
         (dtype, adds): (DType, bool),
     ) -> Result<()> {
-        let products =
-            Products { out, left, right, count: 1, rows, inner, columns, dtype, out_dtype, scale: 1.0, adds };
+        let products = Products { adds, ..Products::one(out, factors, sizes, dtype) };
         // Safety: chunks lie within the tensors that their matrices were taken from.
         unsafe { self.gpu.products(&products) }
     }

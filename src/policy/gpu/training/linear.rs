@@ -2,50 +2,29 @@
 
 use candle_core::{DType, Result, Tensor};
 
-use super::super::products::Products;
+use super::super::products::{Matrices, Products};
 use super::Gpu;
 
 /// Gradient by a weight of f32, `(out, in)`; `slope`: `(N, out)` and `x`: `(N, in)`, contiguous and in one format. Nothing
 /// of them is widened in memory: products of half formats are exact in f32.
 pub(in crate::policy) fn weight_slope(slope: &Tensor, x: &Tensor) -> Result<Tensor> {
-    let (gpu, (inner, rows), columns) = (Gpu::of(x)?, slope.dims2()?, x.dim(1)?);
-    let out = gpu.empty((rows, columns), DType::F32)?;
-    let product = Products {
-        out: gpu.matrices(&out)?,
-        left: gpu.matrices(slope)?.t(),
-        right: gpu.matrices(x)?,
-        count: 1,
-        rows,
-        inner,
-        columns,
-        dtype: x.dtype(),
-        out_dtype: DType::F32,
-        scale: 1.0,
-        adds: false,
-    };
-    // Safety: shapes and addresses are those of the tensors.
-    unsafe { gpu.products(&product)? };
-    Ok(out)
+    let (gpu, (inner, rows)) = (Gpu::of(x)?, slope.dims2()?);
+    let factors = (gpu.matrices(slope)?.t(), gpu.matrices(x)?);
+    wide_product(&gpu, factors, [rows, inner, x.dim(1)?], x.dtype())
 }
 
 /// `x W^T` in f32; `x`: `(N, in)` and `weight`: `(out, in)`, contiguous and in one format.
 pub(in crate::policy) fn wide_linear(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
-    let (gpu, (rows, inner), columns) = (Gpu::of(x)?, x.dims2()?, weight.dim(0)?);
-    let out = gpu.empty((rows, columns), DType::F32)?;
-    let product = Products {
-        out: gpu.matrices(&out)?,
-        left: gpu.matrices(x)?,
-        right: gpu.matrices(weight)?.t(),
-        count: 1,
-        rows,
-        inner,
-        columns,
-        dtype: x.dtype(),
-        out_dtype: DType::F32,
-        scale: 1.0,
-        adds: false,
-    };
-    // Safety: shapes and addresses are those of the tensors.
+    let (gpu, (rows, inner)) = (Gpu::of(x)?, x.dims2()?);
+    let factors = (gpu.matrices(x)?, gpu.matrices(weight)?.t());
+    wide_product(&gpu, factors, [rows, inner, weight.dim(0)?], x.dtype())
+}
+
+/// `(rows, inner)` times `(inner, columns)`, in f32.
+fn wide_product(gpu: &Gpu, factors: (Matrices, Matrices), sizes: [usize; 3], dtype: DType) -> Result<Tensor> {
+    let out = gpu.empty((sizes[0], sizes[2]), DType::F32)?;
+    let product = Products::one((gpu.matrices(&out)?, DType::F32), factors, sizes, dtype);
+    // Safety: callers name the shapes and the matrices of tensors that they hold.
     unsafe { gpu.products(&product)? };
     Ok(out)
 }
