@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use grpo_2048::environment::{Baseline, Board, Game, GameLimits, Move, play};
+use grpo_2048::environment::game2048::{Baseline, Board, Game, GameLimits, Move, play};
 use grpo_2048::seed::{Purpose, Seed};
 
 const LIMITS: GameLimits = GameLimits { freeze_after: 4, moves_max: 100_000 };

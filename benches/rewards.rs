@@ -11,19 +11,20 @@ use std::time::{Duration, Instant};
 
 use grpo_2048::arena::{Arena, Rules, Workers};
 use grpo_2048::config::Config;
-use grpo_2048::environment::{Game, Move, Outcome};
+use grpo_2048::environment::Outcome;
+use grpo_2048::environment::game2048::{Game, Move};
 use grpo_2048::program::Program;
 use grpo_2048::seed::{Purpose, Seed};
 use grpo_sandbox::Sandbox;
 
 const LADDER: [(&str, &str, u64); 7] = [
-    ("constant", include_str!("../src/preflight/ladder/constant.py"), 200),
-    ("random_move", include_str!("../src/preflight/ladder/random_move.py"), 100),
-    ("cycle", include_str!("../src/preflight/ladder/cycle.py"), 100),
-    ("priority", include_str!("../src/preflight/ladder/priority.py"), 40),
-    ("greedy", include_str!("../src/preflight/ladder/greedy.py"), 40),
-    ("monotone", include_str!("../src/preflight/ladder/monotone.py"), 16),
-    ("two_ply", include_str!("../src/preflight/ladder/two_ply.py"), 8),
+    ("constant", include_str!("../src/environment/game2048/ladder/constant.py"), 200),
+    ("random_move", include_str!("../src/environment/game2048/ladder/random_move.py"), 100),
+    ("cycle", include_str!("../src/environment/game2048/ladder/cycle.py"), 100),
+    ("priority", include_str!("../src/environment/game2048/ladder/priority.py"), 40),
+    ("greedy", include_str!("../src/environment/game2048/ladder/greedy.py"), 40),
+    ("monotone", include_str!("../src/environment/game2048/ladder/monotone.py"), 16),
+    ("two_ply", include_str!("../src/environment/game2048/ladder/two_ply.py"), 8),
 ];
 
 /// Seconds that the parts of some games took.

@@ -8,12 +8,12 @@
 //! Each arrow is a function from one type to the next; the module on the left owns it.
 //!
 //! ```text
-//! prompts/*.md
+//! environment::Briefing
 //!    | prompt       PromptSet::draw            -> Prompt
 //!    | rollout      generate                   -> Completion      leaves as soon as it ends
 //!    | program      Program::from_text         -> Program | Rejection
 //!    | arena        Scoring::submit, finish    -> Evaluation      workers play while the rest still decodes
-//!    |    +- environment    the rules of 2048, on the host
+//!    |    +- environment    what a program must do: the rules of 2048, on the host
 //!    |    +- grpo-sandbox   a fresh interpreter for every game, within fuel and memory
 //!    | reward       score                      -> Reward
 //!    |    +- preflight      players of known strength, scored before a run: is the reward in order?
@@ -53,12 +53,12 @@
 //! | reward shape | `reward`, its knob in `config/default.toml` |
 //! | loss variant, advantage scale | `grpo`, an enum in `config` |
 //! | model family | `policy::DecoderConfig`, a golden in `tests/goldens` |
-//! | prompt style | a file in `prompts/`, its family in `corpus` |
+//! | prompt style | a file in `prompts/`, its family in `environment::game2048::corpus` |
 //! | metric | `metrics::StepRecord`, filled in `train::record` |
 //! | knob | `config`: the struct and `default.toml` |
-//! | native baseline | `environment` |
+//! | native baseline, reference player | `environment::game2048` |
 //! | number of a report | `evaluation::Summary` |
-//! | check of the reward, reference player | `preflight` |
+//! | check of the reward | `preflight` |
 //! | span of a trace | `metrics::Event`, told in `train` |
 //! | measurement of `bench` | `bench` |
 //!
@@ -70,7 +70,6 @@ pub mod arena;
 pub mod bench;
 pub mod cli;
 pub mod config;
-pub mod corpus;
 pub mod environment;
 pub mod evaluation;
 pub mod files;

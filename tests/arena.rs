@@ -4,7 +4,8 @@ use std::sync::LazyLock;
 
 use grpo_2048::arena::{Arena, Evaluation, Rules, Verdict, Workers};
 use grpo_2048::config::Config;
-use grpo_2048::environment::{Baseline, Board, Ending, GameLimits, play, replay};
+use grpo_2048::environment::Ending;
+use grpo_2048::environment::game2048::{Baseline, Board, GameLimits, play, replay};
 use grpo_2048::program::{Program, Rejection};
 use grpo_2048::reward;
 use grpo_2048::seed::{Purpose, Seed};
@@ -40,13 +41,13 @@ fn returning(expression: &str) -> String {
     format!("def strategy(board):\n    return {expression}\n")
 }
 
-const CONSTANT: &str = include_str!("../src/preflight/ladder/constant.py");
-const RANDOM: &str = include_str!("../src/preflight/ladder/random_move.py");
-const CYCLE: &str = include_str!("../src/preflight/ladder/cycle.py");
-const PRIORITY: &str = include_str!("../src/preflight/ladder/priority.py");
-const GREEDY: &str = include_str!("../src/preflight/ladder/greedy.py");
-const MONOTONE: &str = include_str!("../src/preflight/ladder/monotone.py");
-const TWO_PLY: &str = include_str!("../src/preflight/ladder/two_ply.py");
+const CONSTANT: &str = include_str!("../src/environment/game2048/ladder/constant.py");
+const RANDOM: &str = include_str!("../src/environment/game2048/ladder/random_move.py");
+const CYCLE: &str = include_str!("../src/environment/game2048/ladder/cycle.py");
+const PRIORITY: &str = include_str!("../src/environment/game2048/ladder/priority.py");
+const GREEDY: &str = include_str!("../src/environment/game2048/ladder/greedy.py");
+const MONOTONE: &str = include_str!("../src/environment/game2048/ladder/monotone.py");
+const TWO_PLY: &str = include_str!("../src/environment/game2048/ladder/two_ply.py");
 
 /// Each rung with as many games as it takes to tell it from the next.
 #[test]

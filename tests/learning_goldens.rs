@@ -161,6 +161,7 @@ fn five_steps_of_grpo_are_those_of_torch() {
     let prompt = |(id, ids): (u32, &[u32])| Prompt {
         id,
         style: "plain".into(),
+        task: None,
         text: String::new(),
         prefill: String::new(),
         ids: ids.to_vec(),

@@ -6,7 +6,8 @@ use std::path::Path;
 use assert_cmd::Command;
 use assert_cmd::cargo::cargo_bin_cmd;
 use candle_core::Device;
-use grpo_2048::corpus::{self, Mix, vocabulary};
+use grpo_2048::environment::game2048::corpus::{self, Mix, vocabulary};
+use grpo_2048::environment::game2048::prompts::briefing;
 use grpo_2048::policy::{Policy, Tokenizer};
 use grpo_2048::prompt::{PromptKind, PromptSet};
 use grpo_2048::seed::{Purpose, Seed};
@@ -57,7 +58,7 @@ fn refused(directory: &Path, arguments: &[&str]) -> String {
 /// A small model that has learnt nothing, with a vocabulary that prompts and programs are short in.
 fn write_model(dir: &Path, template: Option<&str>) {
     let plain = Tokenizer::from_dir(&Path::new(env!("CARGO_MANIFEST_DIR")).join("models/builtin")).unwrap();
-    let words = PromptSet::load(PromptKind::Raw, &plain).unwrap();
+    let words = PromptSet::load(PromptKind::Raw, &plain, &briefing().unwrap()).unwrap();
     let mut rng = Seed::root(1).child(Purpose::Corpus, 0).rng();
     let programs = (0..200).map(|_| corpus::program(&mut rng, &Mix::default()).source);
     let texts: Vec<String> = words.prompts().iter().map(|prompt| prompt.text.clone()).chain(programs).collect();

@@ -167,6 +167,7 @@ fn batch(policy: &Policy, config: &GrpoConfig) -> Batch {
     let prompt = Prompt {
         id: 0,
         style: "plain".into(),
+        task: None,
         text: String::new(),
         prefill: String::new(),
         ids: vec![3, 17, 5],

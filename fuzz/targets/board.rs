@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use grpo_2048::environment::{Board, Move, replay};
+use grpo_2048::environment::game2048::{Board, Move, replay};
 use grpo_2048::seed::Seed;
 use libfuzzer_sys::fuzz_target;
 

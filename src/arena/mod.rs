@@ -23,7 +23,7 @@ use self::player::PlayGame;
 pub use self::scoring::Scoring;
 use self::verdicts::Verdicts;
 use crate::config::{ArenaConfig, Config, SandboxConfig};
-use crate::environment::GameLimits;
+use crate::environment::game2048::GameLimits;
 #[cfg(test)]
 use crate::{environment::Outcome, program::Program, seed::Seed};
 

@@ -3,7 +3,8 @@
 use grpo_sandbox::{Failure, Fault as SandboxFault, FuelScope, HostError, Sandbox, Session};
 
 use super::Rules;
-use crate::environment::{Board, Choice, Ending, Move, Outcome, Strategy, play};
+use crate::environment::game2048::{Board, Choice, Move, Strategy, play};
+use crate::environment::{Ending, Outcome};
 use crate::program::{Program, Rejection};
 use crate::seed::{Purpose, Seed};
 

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use super::player::{GameError, Play};
 use super::*;
-use crate::environment::{Baseline, Ending, Outcome, play};
+use crate::environment::game2048::{Baseline, play};
+use crate::environment::{Ending, Outcome};
 use crate::program::{Program, Rejection};
 use crate::seed::{Purpose, Seed};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::corpus::{self, Mix};
+use crate::environment::game2048::corpus::{self, Mix};
 use crate::seed::{Purpose, Seed};
 
 /// `count` different programs of the corpus, mistakes included. Different, because the arena plays equal ones once.

@@ -12,7 +12,7 @@ use super::options::{Flags, SourceArgs, WorkerArgs};
 use super::{CliError, loading, output, playing};
 use crate::arena::{Arena, Rules};
 use crate::config::Config;
-use crate::environment::Baseline;
+use crate::environment::game2048::Baseline;
 use crate::evaluation::{self, REPORT, SELECTION, Single, report_boards, selection_boards};
 use crate::metrics::Console;
 

@@ -8,8 +8,9 @@ use grpo_sandbox::THREAD_STACK;
 use super::{CliError, playing};
 use crate::arena::{Arena, ArenaError, Rules};
 use crate::config::Config;
+use crate::environment::game2048::ladder::RUNGS;
 use crate::metrics::{Console, Stream};
-use crate::preflight::{self, Check, Finding, Level, RUNGS, Report, TrainingPath};
+use crate::preflight::{self, Check, Finding, Level, Report, TrainingPath};
 
 /// Columns of the longest bar.
 const BAR_WIDTH: f32 = 32.0;

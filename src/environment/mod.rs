@@ -1,16 +1,12 @@
-//! The rules of 2048 on a 4x4 board, with seeded chance, and native baselines.
+//! What a program must do, and how it is judged.
 //!
-//! Takes a seed and somebody who chooses moves; gives an [`Outcome`] that anybody can [`replay`]. Play goes on past the
-//! 2048 tile for as long as a move is legal. Does not know where strategies come from or what an outcome is worth.
+//! Takes a case (a seed of chance) and somebody who chooses; gives an [`Outcome`]. Does not know where programs come from
+//! or what an outcome is worth.
 
-mod board;
-mod game;
+mod briefing;
+pub mod game2048;
 mod outcome;
-mod strategy;
-#[cfg(test)]
-mod tests;
 
-pub use board::{Board, Move};
-pub use game::Game;
-pub use outcome::{Ending, GameLimits, Outcome, ReplayError, play, replay};
-pub use strategy::{Baseline, BaselinePlayer, Choice, Strategy};
+pub use briefing::{Briefing, Example, Request};
+pub use game2048::Outcome;
+pub use outcome::Ending;

@@ -6,7 +6,8 @@ use super::boards::{FILE, ROOT};
 use super::estimators::{best_of_weights, bootstrap, expected_best, mean, median, quantile};
 use super::*;
 use crate::arena::{Fault, Usage};
-use crate::environment::{Baseline, Ending, GameLimits, replay};
+use crate::environment::Ending;
+use crate::environment::game2048::{Baseline, GameLimits, play, replay};
 use crate::seed::{Purpose, Seed};
 
 #[test]
@@ -210,8 +211,7 @@ fn programs_that_never_are_the_best_play_no_report_games() {
 fn a_baseline_plays_the_boards_it_is_given() {
     let limits = GameLimits { freeze_after: 4, moves_max: 100_000 };
     let single = play_baseline(Baseline::Greedy, selection_boards(8), &limits);
-    let Ok(first) =
-        crate::environment::play(&mut Baseline::Greedy.player(held_out_boards()[0]), held_out_boards()[0], &limits);
+    let Ok(first) = play(&mut Baseline::Greedy.player(held_out_boards()[0]), held_out_boards()[0], &limits);
     assert_eq!((single.name.as_str(), single.scores.len(), single.scores[0]), ("greedy", 8, first.score));
     assert_eq!(replay(first.seed, &first.moves_text).unwrap().0, single.scores[0]);
     let total: u64 = single.scores.iter().sum();

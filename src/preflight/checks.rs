@@ -4,11 +4,12 @@
 //! how the reward is computed.
 
 use super::finding::{Check, Finding, Level};
-use super::ladder::{BLIND, BROKEN, CHEATS, CONSTANT, CYCLE, RUNGS, STRONG, TARGET_TILE, Trial};
-use super::{Judged, Rung};
+use super::{Judged, Trial};
 use crate::arena::{Rules, Verdict};
 use crate::config::Config;
-use crate::environment::{Board, Ending, Game, Move, Outcome};
+use crate::environment::game2048::ladder::{BLIND, BROKEN, CHEATS, CONSTANT, CYCLE, RUNGS, Rung, STRONG, TARGET_TILE};
+use crate::environment::game2048::{Board, Game, Move};
+use crate::environment::{Ending, Outcome};
 use crate::seed::Seed;
 
 /// Share of the range of all rewards that lies above the simplest player: below it, climbing is barely worth its risk.

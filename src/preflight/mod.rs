@@ -7,16 +7,17 @@
 
 mod checks;
 mod finding;
-mod ladder;
 #[cfg(test)]
 mod tests;
+mod trial;
 
 use serde::Serialize;
 
 pub use self::finding::{Check, Finding, Level, Setting};
-pub use self::ladder::{RUNGS, Rung, TARGET_TILE, Trial};
+pub use self::trial::Trial;
 use crate::arena::{Arena, ArenaError, Evaluation};
 use crate::config::{Config, RewardConfig};
+use crate::environment::game2048::ladder::{RUNGS, Rung};
 use crate::program::Program;
 use crate::reward::{self, Reward};
 
@@ -102,7 +103,7 @@ impl Report {
 
 /// Has the reference players and the cheats judged, and says what that shows about the reward of `config`.
 pub fn examine(config: &Config, judge: &dyn Judge) -> Result<Report, ArenaError> {
-    let trials = ladder::trials();
+    let trials = trial::trials();
     let judged = judge.judge(&trials)?;
     assert_eq!(judged.len(), trials.len(), "one result a trial");
     let players = RUNGS.iter().zip(&judged).map(|(rung, judged)| standing(rung, judged)).collect();

@@ -7,8 +7,8 @@ use minijinja::{Environment, Error, ErrorKind, context};
 use serde::Serialize;
 use serde_json::ser::{Formatter, PrettyFormatter};
 
-use super::file::Example;
 use super::{FENCE, PromptError};
+use crate::environment::{Briefing, Request};
 
 /// What `strftime_now` says, by the letters of a format. Some templates put the date into the system turn; a clock
 /// would make two runs differ, so it is always Friday, 26 July 2024, the day that Llama 3.1's own template falls back to.
@@ -51,13 +51,14 @@ impl Message {
 }
 
 /// Rules, one worked example, and the request.
-pub(super) fn conversation(system: &str, example: &Example, request: &str) -> Vec<Message> {
-    vec![
-        Message::new("system", system),
-        Message::new("user", &example.request),
-        Message::new("assistant", format!("{FENCE}{}\n```", example.program)),
-        Message::new("user", request),
-    ]
+pub(super) fn conversation(briefing: &Briefing, request: &Request) -> Vec<Message> {
+    let mut turns = vec![Message::new("system", &briefing.system)];
+    if let Some(example) = &briefing.example {
+        turns.push(Message::new("user", &example.request));
+        turns.push(Message::new("assistant", format!("{FENCE}{}\n```", example.program)));
+    }
+    turns.push(Message::new("user", &request.words));
+    turns
 }
 
 /// A model's chat format.

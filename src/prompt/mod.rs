@@ -1,27 +1,25 @@
 //! What the policy is asked.
 //!
-//! Takes the files of `prompts/` and a tokenizer; gives prompts with their token ids. Each file names a style of play
-//! and asks for it in words. A chat model reads the words, through its own template; the built-in model reads the name
-//! of the style. Either way a prompt ends in the opening of the function, which the completion carries on. Does not
-//! know tensors, nor what becomes of a completion.
+//! Takes the briefing of an environment and a tokenizer; gives prompts with their token ids. A chat model reads the
+//! words of a request, through its own template; the built-in model reads the name of its style. Either way a prompt
+//! ends in the opening of the program, which the completion carries on. Does not know tensors, nor what becomes of a
+//! completion.
 
 mod chat;
-mod file;
 
 use rand::Rng;
+use rayon::prelude::*;
 
-pub use chat::{ChatTemplate, Message};
-pub use file::PromptFile;
-
+use crate::environment::game2048::prompts::{self as styles, PromptFileError};
+use crate::environment::{Briefing, Request};
 use crate::policy::Tokenizer;
 use crate::seed::{Purpose, Seed};
+pub use chat::{ChatTemplate, Message};
 
 /// Opens every prompt of the built-in model.
 pub const PROGRAM: &str = "<|program|>";
 /// What the built-in model carries on. The argument list stays open, for state kept in default values.
 const BUILTIN_PREFILL: &str = "def strategy(board";
-/// What a chat model carries on. No newline at its end: with the indentation after it, that is one token of its own.
-const CHAT_PREFILL: &str = "def strategy(board):";
 const FENCE: &str = "```python\n";
 const FENCE_END: &str = "```";
 
@@ -29,13 +27,8 @@ const FENCE_END: &str = "```";
 #[derive(Debug, thiserror::Error)]
 pub enum PromptError {
     /// A prompt file out of shape.
-    #[error("prompts/{name}: {message}")]
-    File {
-        /// The file.
-        name: String,
-        /// What is wrong with it.
-        message: String,
-    },
+    #[error(transparent)]
+    File(#[from] PromptFileError),
     /// The model's vocabulary has no such style.
     #[error(
         "prompts/{style}.md: the built-in model was not trained on this style; add it to the corpus and run `grpo-2048 sft`"
@@ -80,10 +73,12 @@ impl PromptKind {
 /// Text given to the policy, with its token ids.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prompt {
-    /// Position of its file in [`PromptSet::prompts`].
+    /// Its position in [`PromptSet::prompts`].
     pub id: u32,
-    /// The style it asks for.
+    /// The style it asks for, or the name of its task.
     pub style: String,
+    /// The task it asks to solve; none where chance makes the cases.
+    pub task: Option<u32>,
     /// The whole text; ends in `prefill`.
     pub text: String,
     /// The part of the program that the prompt has already written.
@@ -101,6 +96,27 @@ impl Prompt {
     }
 }
 
+/// How the words reach a model.
+enum Format {
+    Builtin,
+    Chat(Box<ChatTemplate>),
+    Raw,
+}
+
+impl Format {
+    fn new(kind: PromptKind, tokenizer: &Tokenizer) -> Result<Format, PromptError> {
+        Ok(match kind {
+            PromptKind::Builtin => Format::Builtin,
+            PromptKind::Raw => Format::Raw,
+            PromptKind::Chat => {
+                let Some(source) = tokenizer.chat_template() else { return Err(PromptError::NoChatTemplate) };
+                let template = ChatTemplate::new(source, tokenizer.bos_token(), tokenizer.eos_token())?;
+                Format::Chat(Box::new(template))
+            }
+        })
+    }
+}
+
 /// All prompts, rendered for one model.
 #[derive(Debug, Clone)]
 pub struct PromptSet {
@@ -108,33 +124,33 @@ pub struct PromptSet {
 }
 
 impl PromptSet {
-    /// Renders every prompt file for a model.
-    pub fn load(kind: PromptKind, tokenizer: &Tokenizer) -> Result<Self, PromptError> {
-        let (system, example) = (file::system()?, file::example()?);
-        let mut prompts = Vec::new();
-        for (id, prompt) in (0..).zip(file::prompts()?) {
-            let (text, prefill) = match kind {
-                PromptKind::Builtin => (builtin_text(&prompt.style, tokenizer)?, BUILTIN_PREFILL),
-                PromptKind::Chat => {
-                    let Some(source) = tokenizer.chat_template() else { return Err(PromptError::NoChatTemplate) };
-                    let template = ChatTemplate::new(source, tokenizer.bos_token(), tokenizer.eos_token())?;
-                    let turns = chat::conversation(&system, &example, &prompt.body);
-                    (format!("{}{FENCE}{CHAT_PREFILL}", template.render(&turns)?), CHAT_PREFILL)
+    /// Renders every request of a briefing for a model.
+    pub fn load(kind: PromptKind, tokenizer: &Tokenizer, briefing: &Briefing) -> Result<Self, PromptError> {
+        let format = Format::new(kind, tokenizer)?;
+        let render = |(id, request): (usize, &Request)| -> Result<Prompt, PromptError> {
+            let (text, prefill) = match &format {
+                Format::Builtin => (builtin_text(&request.style, tokenizer)?, BUILTIN_PREFILL),
+                Format::Chat(template) => {
+                    let turns = template.render(&chat::conversation(briefing, request))?;
+                    (format!("{turns}{FENCE}{}", request.opening), request.opening.as_str())
                 }
-                PromptKind::Raw => {
-                    let turns = chat::conversation(&system, &example, &prompt.body);
+                Format::Raw => {
+                    let turns = chat::conversation(briefing, request);
                     let words: Vec<&str> = turns.iter().map(|turn| turn.content.as_str()).collect();
-                    (format!("{}\n\n{FENCE}{CHAT_PREFILL}", words.join("\n\n")), CHAT_PREFILL)
+                    (format!("{}\n\n{FENCE}{}", words.join("\n\n"), request.opening), request.opening.as_str())
                 }
             };
             let ids = tokenizer.encode(&text);
             let stop = (kind != PromptKind::Builtin).then_some(FENCE_END);
-            prompts.push(Prompt { id, style: prompt.style, text, prefill: prefill.into(), ids, stop });
-        }
+            let (style, prefill) = (request.style.clone(), prefill.to_owned());
+            Ok(Prompt { id: id as u32, style, task: request.task, text, prefill, ids, stop })
+        };
+        // A file may hold a hundred thousand tasks.
+        let prompts = briefing.requests.par_iter().enumerate().map(render).collect::<Result<_, _>>()?;
         Ok(PromptSet { prompts })
     }
 
-    /// Every prompt once, in the order of their files.
+    /// Every prompt once, in the order of the requests.
     pub fn prompts(&self) -> &[Prompt] {
         &self.prompts
     }
@@ -157,7 +173,7 @@ impl PromptSet {
 
 /// Special tokens that prompts of the built-in model are made of, in the order of their ids.
 pub fn builtin_tokens() -> Result<Vec<String>, PromptError> {
-    let styles = file::prompts()?.into_iter().map(|prompt| style_token(&prompt.style));
+    let styles = styles::prompts()?.into_iter().map(|prompt| style_token(&prompt.style));
     Ok([PROGRAM.to_owned()].into_iter().chain(styles).collect())
 }
 

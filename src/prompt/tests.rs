@@ -1,6 +1,11 @@
 use super::*;
-use crate::corpus::{HEADER, Style, vocabulary};
-use crate::environment::{Board, Move};
+use crate::environment::game2048::corpus::{HEADER, Style, vocabulary};
+use crate::environment::game2048::prompts::{PromptFile, briefing};
+use crate::environment::game2048::{Board, Move};
+
+fn words() -> Briefing {
+    briefing().unwrap()
+}
 
 fn builtin() -> Tokenizer {
     let options =
@@ -20,7 +25,7 @@ const CHATML: &str = "{% for message in messages %}{{'<|im_start|>' + message['r
 
 #[test]
 fn every_style_of_the_corpus_has_a_prompt_and_the_other_way_round() {
-    let prompts: Vec<String> = file::prompts().unwrap().into_iter().map(|prompt| prompt.style).collect();
+    let prompts: Vec<String> = styles::prompts().unwrap().into_iter().map(|prompt| prompt.style).collect();
     assert_eq!(prompts, Style::ALL.map(Style::name));
     assert_eq!(BUILTIN_PREFILL, HEADER);
 }
@@ -29,7 +34,7 @@ fn every_style_of_the_corpus_has_a_prompt_and_the_other_way_round() {
 fn the_built_in_model_reads_the_style_as_one_token() {
     let tokenizer = builtin();
     assert_eq!(PromptKind::of(&tokenizer, false), PromptKind::Builtin);
-    let set = PromptSet::load(PromptKind::Builtin, &tokenizer).unwrap();
+    let set = PromptSet::load(PromptKind::Builtin, &tokenizer, &words()).unwrap();
     let heads: std::collections::BTreeSet<_> = set.prompts().iter().map(|prompt| prompt.ids[..2].to_vec()).collect();
     assert_eq!(heads.len(), Style::ALL.len());
     for prompt in set.prompts() {
@@ -41,7 +46,7 @@ fn the_built_in_model_reads_the_style_as_one_token() {
 
 #[test]
 fn a_chat_shows_rules_example_and_request_and_ends_in_the_open_function() {
-    let set = PromptSet::load(PromptKind::Chat, &with_template(Some(CHATML))).unwrap();
+    let set = PromptSet::load(PromptKind::Chat, &with_template(Some(CHATML)), &words()).unwrap();
     for prompt in set.prompts() {
         assert!(prompt.text.starts_with("<|im_start|>system\nYou write players"), "{}", prompt.text);
         assert!(prompt.text.ends_with("<|im_start|>assistant\n```python\ndef strategy(board):"), "{}", prompt.text);
@@ -53,28 +58,29 @@ fn a_chat_shows_rules_example_and_request_and_ends_in_the_open_function() {
 #[test]
 fn a_template_without_a_system_role_gets_its_words_in_the_first_request() {
     let template = "{% for message in messages %}{% if message.role == 'system' %}{{ raise_exception('no system role') }}{% endif %}[{{ message.role }}] {{ message.content.strip() }} {% endfor %}[assistant] ";
-    let set = PromptSet::load(PromptKind::Chat, &with_template(Some(template))).unwrap();
+    let set = PromptSet::load(PromptKind::Chat, &with_template(Some(template)), &words()).unwrap();
     assert!(set.prompts()[0].text.starts_with("[user] You write players"));
 }
 
 #[test]
 fn a_template_that_fails_is_named_with_the_way_out() {
-    let error = PromptSet::load(PromptKind::Chat, &with_template(Some("{{ raise_exception('never') }}"))).unwrap_err();
+    let error = PromptSet::load(PromptKind::Chat, &with_template(Some("{{ raise_exception('never') }}")), &words())
+        .unwrap_err();
     assert!(matches!(error, PromptError::Template { .. }) && error.to_string().contains("never"), "{error}");
 }
 
 #[test]
 fn a_base_model_is_refused_as_a_chat_and_served_as_text() {
     let base = with_template(None);
-    let error = PromptSet::load(PromptKind::Chat, &base).unwrap_err().to_string();
+    let error = PromptSet::load(PromptKind::Chat, &base, &words()).unwrap_err().to_string();
     assert!(error.contains("base model"), "{error}");
-    let set = PromptSet::load(PromptKind::of(&base, true), &base).unwrap();
+    let set = PromptSet::load(PromptKind::of(&base, true), &base, &words()).unwrap();
     assert!(set.prompts()[0].text.ends_with("\n\n```python\ndef strategy(board):"));
 }
 
 #[test]
 fn the_rules_name_the_letters_of_the_environment() {
-    let system = file::system().unwrap();
+    let system = words().system;
     let mut centre = [[0; 4]; 4];
     centre[1][1] = 2;
     let board = Board::from_cells(&centre).unwrap();
@@ -87,14 +93,14 @@ fn the_rules_name_the_letters_of_the_environment() {
 
 #[test]
 fn the_example_is_python() {
-    let program = file::example().unwrap().program;
+    let program = words().example.unwrap().program;
     assert!(ruff_python_parser::parse_module(&program).is_ok());
-    assert!(program.starts_with(CHAT_PREFILL));
+    assert!(program.starts_with(&words().requests[0].opening));
 }
 
 #[test]
 fn drawing_is_balanced_and_repeatable() {
-    let set = PromptSet::load(PromptKind::Builtin, &builtin()).unwrap();
+    let set = PromptSet::load(PromptKind::Builtin, &builtin(), &words()).unwrap();
     let drawn = set.draw(Seed::root(3), 20);
     assert_eq!(drawn, set.draw(Seed::root(3), 20));
     assert_ne!(drawn, set.draw(Seed::root(4), 20));

@@ -5,7 +5,7 @@
 use serde::Serialize;
 
 use super::completions::LoggedGame;
-use crate::environment::{Board, Game, Move};
+use crate::environment::game2048::{Board, Game, Move};
 use crate::seed::Seed;
 
 /// Longer games are told by their figures alone.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::completions::LoggedGame;
 use super::frames::Frames;
 use super::*;
-use crate::environment::{Board, Choice, GameLimits, Move, Strategy, play};
+use crate::environment::game2048::{Board, Choice, GameLimits, Move, Strategy, play};
 use crate::seed::Seed;
 
 /// Chooses moves in turn, sense or not.

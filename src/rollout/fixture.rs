@@ -66,6 +66,7 @@ pub(crate) fn prompts() -> Vec<Prompt> {
     let prompt = |(id, ids): (u32, &[u32])| Prompt {
         id,
         style: "plain".into(),
+        task: None,
         text: ids.iter().map(|id| format!("w{id}")).collect::<Vec<_>>().join(" "),
         prefill: String::new(),
         ids: ids.to_vec(),

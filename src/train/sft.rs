@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 use candle_core::{DType, Device};
 
 use crate::config::SftConfig;
-use crate::corpus::{self, Mix, vocabulary};
+use crate::environment::game2048::corpus::{self, Mix, vocabulary};
+use crate::environment::game2048::prompts::briefing;
 use crate::grpo::{self, AdamW, Gradients, LearnError, Optimizer};
 use crate::policy::kernels::Dropout;
 use crate::policy::{Adapters, DecoderConfig, Policy, PolicyError, Tokenizer};
@@ -231,7 +232,7 @@ pub fn run(
 fn builtin(options: &SftOptions) -> Result<Learner, SftError> {
     let tokenizer = builtin_tokenizer(options.seed)?;
     let policy = Policy::initialise(builtin_shape(), tokenizer, options.seed, &options.device)?;
-    let prompts = PromptSet::load(PromptKind::Builtin, policy.tokenizer())?;
+    let prompts = PromptSet::load(PromptKind::Builtin, policy.tokenizer(), &briefing().map_err(PromptError::from)?)?;
     Ok(Learner { policy, prompts, name: String::new() })
 }
 

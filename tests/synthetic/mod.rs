@@ -78,6 +78,7 @@ pub fn batch(config: &Config) -> Batch {
     let prompt = |id: u32| Prompt {
         id,
         style: "plain".into(),
+        task: None,
         text: String::new(),
         prefill: String::new(),
         ids: ids(id as usize, PROMPT),

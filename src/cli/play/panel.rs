@@ -3,7 +3,7 @@
 use console::{measure_text_width, truncate_str};
 
 use super::Contestant;
-use crate::environment::{Game, Move};
+use crate::environment::game2048::{Game, Move};
 use crate::metrics::{Stream, TileSize, board_lines};
 
 /// Blank columns between panels.
@@ -133,7 +133,8 @@ fn fitted(text: &str, width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::environment::{Baseline, GameLimits, Outcome, play};
+    use crate::environment::Outcome;
+    use crate::environment::game2048::{Baseline, GameLimits, play};
     use crate::seed::Seed;
 
     fn outcome(baseline: Baseline) -> Outcome {

@@ -23,7 +23,15 @@ fn episode(word: &str, score: u64) -> Episode {
 }
 
 fn prompt(id: u32, style: &str) -> Prompt {
-    Prompt { id, style: style.into(), text: String::new(), prefill: String::new(), ids: vec![2], stop: None }
+    Prompt {
+        id,
+        style: style.into(),
+        task: None,
+        text: String::new(),
+        prefill: String::new(),
+        ids: vec![2],
+        stop: None,
+    }
 }
 
 /// One step of two prompts, `snake` and `corner`, with two completions each.

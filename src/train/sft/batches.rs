@@ -2,7 +2,7 @@
 
 use candle_core::{Device, Tensor};
 
-use crate::corpus::{self, Mix, Sample, Style};
+use crate::environment::game2048::corpus::{self, Mix, Sample, Style};
 use crate::grpo::logit_bytes;
 use crate::policy::kernels::Scoring;
 use crate::policy::{Adapters, Policy, PolicyError};

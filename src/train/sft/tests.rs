@@ -1,7 +1,8 @@
 use std::path::Path;
 
 use super::*;
-use crate::corpus::Style;
+use crate::environment::game2048::corpus::Style;
+use crate::environment::game2048::prompts::briefing;
 
 fn options(dir: &Path, total_tokens: usize) -> SftOptions {
     let config = crate::config::Config::preset("builtin").unwrap().sft;
@@ -111,7 +112,7 @@ const CHATML: &str = "{% for message in messages %}{{'<|im_start|>' + message['r
 /// Writes a small chat model that has learnt nothing, with a vocabulary that prompts and programs are short in.
 fn chat_model(dir: &Path, positions: usize) {
     let plain = builtin_tokenizer(Seed::root(0)).unwrap();
-    let words = PromptSet::load(PromptKind::Raw, &plain).unwrap();
+    let words = PromptSet::load(PromptKind::Raw, &plain, &briefing().unwrap()).unwrap();
     let mut rng = Seed::root(1).child(Purpose::Corpus, 0).rng();
     let programs = (0..200).map(|_| corpus::program(&mut rng, &Mix::default()).source);
     let texts: Vec<String> = words.prompts().iter().map(|prompt| prompt.text.clone()).chain(programs).collect();
@@ -137,7 +138,7 @@ fn chat_model(dir: &Path, positions: usize) {
 
 fn learner(model: &crate::config::ModelConfig) -> Learner {
     let policy = Policy::load(model, Seed::root(4), &Device::Cpu).unwrap();
-    let prompts = PromptSet::load(PromptKind::Chat, policy.tokenizer()).unwrap();
+    let prompts = PromptSet::load(PromptKind::Chat, policy.tokenizer(), &briefing().unwrap()).unwrap();
     Learner { policy, prompts, name: format!("{model:?}") }
 }
 

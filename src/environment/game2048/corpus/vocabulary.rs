@@ -57,7 +57,7 @@ pub fn train<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::corpus::{Mix, program};
+    use crate::environment::game2048::corpus::{Mix, program};
     use crate::seed::{Purpose, Seed};
 
     fn texts(seed: u64, count: usize) -> Vec<String> {

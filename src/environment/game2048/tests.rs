@@ -2,6 +2,7 @@ use proptest::prelude::{Just, any, prop, prop_assert, prop_assert_eq, prop_oneof
 use proptest::strategy::Strategy as Generator;
 
 use super::*;
+use crate::environment::Ending;
 use crate::seed::{Purpose, Seed};
 
 const LIMITS: GameLimits = GameLimits { freeze_after: 4, moves_max: 100_000 };

@@ -6,7 +6,7 @@ use rand::RngCore;
 use rand_chacha::ChaCha8Rng;
 
 use super::board::{Board, Move};
-use super::outcome::Ending;
+use crate::environment::Ending;
 use crate::seed::{Purpose, Seed};
 
 /// What a strategy answers.

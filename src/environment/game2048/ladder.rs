@@ -1,15 +1,10 @@
 //! Reference players of known strength, weakest first, and programs that cheat.
-//!
-//! Each plays boards of the check's own, neither training nor held-out ones. They are the same in every run, so that
-//! the check depends on the configuration alone and luck has no say in it.
-
-use crate::seed::{Purpose, Seed};
 
 /// The tile that players are after.
 pub const TARGET_TILE: u32 = 2048;
 
 /// Boards on which the steady player is judged one game at a time.
-const SINGLE_GAMES: usize = 8;
+pub const SINGLE_GAMES: usize = 8;
 
 /// A player whose place among the others is known.
 #[derive(Debug, Clone, Copy)]
@@ -20,7 +15,8 @@ pub struct Rung {
     pub rank: u8,
     /// Games it is judged by: as many as tell it from the next group, and cost little.
     pub games: usize,
-    source: &'static str,
+    /// Its text.
+    pub source: &'static str,
 }
 
 /// Rank of what never plays.
@@ -38,7 +34,7 @@ const TOGGLE: usize = 4;
 /// The player that goes round the four moves.
 pub const CYCLE: usize = 5;
 /// The player whose single games are compared.
-const STEADY: usize = 7;
+pub const STEADY: usize = 7;
 
 /// The players, weakest first.
 pub const RUNGS: [Rung; 10] = [
@@ -61,7 +57,8 @@ pub struct Cheat {
     pub name: &'static str,
     /// Index of the rung that plays as it does, without the cheating.
     pub honest: usize,
-    source: &'static str,
+    /// Its text.
+    pub source: &'static str,
 }
 
 /// The cheats.
@@ -79,31 +76,3 @@ pub const CHEATS: [Cheat; 4] = [
         source: include_str!("cheats/equals_every_move.py"),
     },
 ];
-
-/// A completion and the boards it is to be judged on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trial {
-    /// What a model might have written: a fenced program.
-    pub text: String,
-    /// One a game.
-    pub boards: Vec<Seed>,
-}
-
-impl Trial {
-    fn new(source: &str, boards: Vec<Seed>) -> Trial {
-        Trial { text: format!("```python\n{}\n```\n", source.trim_end()), boards }
-    }
-}
-
-/// Every rung, then every cheat on the boards of its honest twin, then the steady player's games one by one.
-pub fn trials() -> Vec<Trial> {
-    let rungs = RUNGS.iter().map(|rung| Trial::new(rung.source, boards(rung.games)));
-    let cheats = CHEATS.iter().map(|cheat| Trial::new(cheat.source, boards(RUNGS[cheat.honest].games)));
-    let singles = boards(SINGLE_GAMES).into_iter().map(|board| Trial::new(RUNGS[STEADY].source, vec![board]));
-    rungs.chain(cheats).chain(singles).collect()
-}
-
-/// The first boards of the check.
-fn boards(games: usize) -> Vec<Seed> {
-    (0..games as u64).map(|game| Seed::root(0).child(Purpose::Preflight, game)).collect()
-}

@@ -1,0 +1,20 @@
+//! 2048 on a 4x4 board, with seeded chance: all that knows this game.
+//!
+//! Rules, native baselines, the players of known strength that a reward is checked with, the words a policy is asked in,
+//! and the grammar of players that the built-in model learnt to write. Play goes on past the 2048 tile for as long as a
+//! move is legal.
+
+mod board;
+pub mod corpus;
+mod game;
+pub mod ladder;
+mod play;
+pub mod prompts;
+mod strategy;
+#[cfg(test)]
+mod tests;
+
+pub use board::{Board, Move};
+pub use game::Game;
+pub use play::{GameLimits, Outcome, ReplayError, play, replay};
+pub use strategy::{Baseline, BaselinePlayer, Choice, Strategy};
