@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use grpo_2048::arena::{Arena, Rules, Workers};
 use grpo_2048::config::Config;
 use grpo_2048::environment::Outcome;
+use grpo_2048::environment::game2048::entry;
 use grpo_2048::environment::game2048::{Game, Move};
 use grpo_2048::program::Program;
 use grpo_2048::seed::{Purpose, Seed};
@@ -49,7 +50,7 @@ fn main() {
         "", "", "mean", "inline", "8 work.", "us", "us/move", "us/move", "us/move", "ratio"
     );
     for (name, source, count) in LADDER {
-        let program = Program::from_text(source).expect("the ladder parses");
+        let program = Program::from_text(source, &entry()).expect("the ladder parses");
         let seeds: Vec<Seed> = (0..count).map(|index| Seed::root(6).child(Purpose::HeldOut, index)).collect();
         let (games, inline) = evaluate(&sandbox, &rules, Workers::Inline, &program, &seeds);
         let (_, pooled) = evaluate(&sandbox, &rules, Workers::new(8), &program, &seeds);

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use grpo_2048::arena::{Arena, Evaluation, Rules, Verdict, Workers};
 use grpo_2048::config::Config;
 use grpo_2048::environment::Ending;
+use grpo_2048::environment::game2048::entry;
 use grpo_2048::environment::game2048::{Baseline, Board, GameLimits, play, replay};
 use grpo_2048::program::{Program, Rejection};
 use grpo_2048::reward;
@@ -28,7 +29,7 @@ fn evaluate(workers: usize, texts: &[&str], games: u64) -> Vec<Evaluation> {
     let arena = arena(workers);
     let mut scoring = arena.begin();
     for (index, text) in texts.iter().enumerate() {
-        scoring.submit(index, Program::from_text(text), &seeds(games));
+        scoring.submit(index, Program::from_text(text, &entry()), &seeds(games));
     }
     scoring.finish().unwrap()
 }
@@ -68,7 +69,7 @@ fn a_stronger_program_earns_more() {
     let mut scoring = arena.begin();
     for (index, (_, code, games)) in ladder.iter().enumerate() {
         let completion = format!("Here is my strategy.\n```python\n{code}\n```\nIt plays well, I hope.\n");
-        scoring.submit(index, Program::from_text(&completion), &seeds(*games));
+        scoring.submit(index, Program::from_text(&completion, &entry()), &seeds(*games));
     }
     let evaluations = scoring.finish().unwrap();
     let rewards: Vec<f32> =
@@ -232,7 +233,7 @@ fn a_program_remembers_within_a_game_and_never_beyond() {
         .map(|seed| {
             let arena = arena(0);
             let mut scoring = arena.begin();
-            scoring.submit(0, Program::from_text(once), &[seed]);
+            scoring.submit(0, Program::from_text(once, &entry()), &[seed]);
             scoring.finish().unwrap().remove(0).games.remove(0)
         })
         .collect();

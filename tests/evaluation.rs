@@ -2,6 +2,7 @@
 
 use grpo_2048::arena::{Arena, Rules, Workers};
 use grpo_2048::config::Config;
+use grpo_2048::environment::game2048::entry;
 use grpo_2048::evaluation::{Sample, choose_best, play_report, selection_boards};
 use grpo_2048::program::Program;
 use grpo_sandbox::Sandbox;
@@ -32,12 +33,12 @@ fn sources() -> Vec<String> {
 fn samples(arena: &Arena, sources: &[String], games: usize) -> Vec<Sample> {
     let mut scoring = arena.begin();
     for (index, source) in sources.iter().enumerate() {
-        scoring.submit(index, Program::from_text(source), selection_boards(games));
+        scoring.submit(index, Program::from_text(source, &entry()), selection_boards(games));
     }
     let evaluations = scoring.finish().unwrap().into_iter().zip(sources);
     let sample = |(selection, source): (_, &String)| Sample {
         style: "plain".into(),
-        program: Program::from_text(source),
+        program: Program::from_text(source, &entry()),
         reward: 0.0,
         tokens: 1,
         surprise: 0.0,

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::player::{GameError, Play};
 use super::*;
+use crate::environment::game2048::entry;
 use crate::environment::game2048::{Baseline, play};
 use crate::environment::{Ending, Outcome};
 use crate::program::{Program, Rejection};
@@ -20,7 +21,7 @@ fn rules() -> Rules {
 }
 
 fn program(word: &str) -> Result<Program, Rejection> {
-    Program::from_text(&format!("def strategy(board):\n    return {word:?}\n"))
+    Program::from_text(&format!("def strategy(board):\n    return {word:?}\n"), &entry())
 }
 
 fn seeds(step: u64, count: u64) -> Vec<Seed> {
@@ -33,7 +34,7 @@ fn stand_in(rules: &Rules, program: &Program, seed: Seed) -> Result<Play, GameEr
     let failure = |ending| Play::Game { outcome: Outcome::unplayed(seed, ending), reason: Some(word.to_owned()) };
     let kind = match word {
         "raise" => return Ok(failure(Ending::Raised)),
-        "refuse" => return Ok(Play::Rejected(Rejection::NoFunction)),
+        "refuse" => return Ok(Play::Rejected(Rejection::NoFunction { wanted: String::new() })),
         "panic" => panic!("the stand-in was asked to"),
         "greedy" => Baseline::Greedy,
         _ => Baseline::Random,
@@ -97,8 +98,8 @@ fn a_first_call_that_fails_is_not_paid_for_again() {
 #[test]
 fn what_the_interpreter_does_not_take_is_rejected_like_what_the_parser_does_not_take() {
     let evaluation = evaluate(2, &["refuse"]).remove(0);
-    assert_eq!(evaluation.verdict, Verdict::Rejected(Rejection::NoFunction));
-    let parsed = Evaluation::rejected(Program::from_text("hello").unwrap_err());
+    assert_eq!(evaluation.verdict, Verdict::Rejected(Rejection::NoFunction { wanted: String::new() }));
+    let parsed = Evaluation::rejected(Program::from_text("hello", &entry()).unwrap_err());
     assert_eq!(evaluation.digest(), parsed.digest());
 }
 

@@ -60,7 +60,7 @@ mod tests {
     #[test]
     fn the_oldest_is_forgotten_when_there_are_too_many() {
         let verdicts = Verdicts::default();
-        let evaluation = Evaluation::rejected(Rejection::NoFunction);
+        let evaluation = Evaluation::rejected(Rejection::NoFunction { wanted: String::new() });
         for number in 0..=MOST as u64 {
             verdicts.insert(key(number), &evaluation);
             verdicts.insert(key(number), &evaluation);

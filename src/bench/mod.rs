@@ -18,6 +18,7 @@ use grpo_sandbox::{Failure, HostError, Sandbox};
 
 use crate::arena::{Arena, ArenaError, Evaluation, Rules, Workers};
 use crate::environment::Ending;
+use crate::environment::game2048::entry;
 use crate::grpo::LearnError;
 use crate::program::Program;
 use crate::rollout::RolloutError;
@@ -290,7 +291,7 @@ impl Rewards<'_> {
 fn evaluate(arena: &Arena, programs: &[String], board: Seed) -> Result<Vec<Evaluation>, ArenaError> {
     let mut scoring = arena.begin();
     for (index, source) in programs.iter().enumerate() {
-        scoring.submit(index, Program::from_text(source), &[board]);
+        scoring.submit(index, Program::from_text(source, &entry()), &[board]);
     }
     scoring.finish()
 }

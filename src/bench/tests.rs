@@ -85,6 +85,6 @@ fn healthy_programs_are_different_and_every_fourth_is_replaced() {
     let spinning = programs::with_spinning(&healthy, 4);
     let replaced: Vec<usize> = (0..64).filter(|&index| healthy[index] != spinning[index]).collect();
     assert_eq!(replaced, (0..16).map(|group| 4 * group + 3).collect::<Vec<_>>());
-    assert!(replaced.iter().all(|&index| Program::from_text(&spinning[index]).is_ok()));
+    assert!(replaced.iter().all(|&index| Program::from_text(&spinning[index], &entry()).is_ok()));
     assert_eq!(spinning.iter().collect::<std::collections::BTreeSet<_>>().len(), 64);
 }

@@ -13,6 +13,7 @@ use super::options::{Flags, SourceArgs};
 use super::{CliError, output, playing, score};
 use crate::arena::Evaluation;
 use crate::environment::Outcome;
+use crate::environment::game2048::entry;
 use crate::metrics::Console;
 use crate::program::Program;
 
@@ -61,7 +62,7 @@ impl PlayArgs {
         let wait = console.wait("playing");
         let mut scoring = arena.begin();
         for (index, text) in texts.iter().enumerate() {
-            scoring.submit(index, Program::from_text(text), &score::game_seeds(self.seed, 1));
+            scoring.submit(index, Program::from_text(text, &entry()), &score::game_seeds(self.seed, 1));
         }
         let evaluations = scoring.finish().map_err(CliError::run)?;
         drop(wait);

@@ -10,6 +10,7 @@ use super::{CliError, output, playing};
 use crate::arena::Evaluation;
 use crate::config::RewardConfig;
 use crate::environment::Outcome;
+use crate::environment::game2048::entry;
 use crate::metrics::{Console, Stream};
 use crate::program::Program;
 use crate::reward;
@@ -63,7 +64,7 @@ impl ScoreArgs {
         };
         let mut scoring = arena.begin();
         for (index, text) in texts.iter().enumerate() {
-            scoring.submit(index, Program::from_text(text), &seeds);
+            scoring.submit(index, Program::from_text(text, &entry()), &seeds);
             scoring.poll(&mut on_evaluated);
         }
         let evaluations = scoring.finish_with(&mut on_evaluated).map_err(CliError::run)?;

@@ -7,6 +7,7 @@ use super::estimators::{best_of_weights, bootstrap, expected_best, mean, median,
 use super::*;
 use crate::arena::{Fault, Usage};
 use crate::environment::Ending;
+use crate::environment::game2048::entry;
 use crate::environment::game2048::{Baseline, GameLimits, play, replay};
 use crate::seed::{Purpose, Seed};
 
@@ -132,7 +133,7 @@ fn sample(style: &str, source: &str, verdict: Verdict, games: &[(u64, Ending)]) 
     let games = games.iter().map(|&(score, ending)| game(score, 64, ending)).collect();
     Sample {
         style: style.into(),
-        program: Program::from_text(source),
+        program: Program::from_text(source, &entry()),
         reward: 0.5,
         tokens: 10,
         surprise: 2.0,
@@ -147,7 +148,7 @@ fn five() -> Vec<Sample> {
     let code = "def strategy(board):\n    return 'W'\n";
     let over = Ending::GameOver;
     let fault = Verdict::Faulted(Fault { ending: Ending::Raised, reason: "no".into() });
-    let rejected = Verdict::Rejected(Rejection::NoFunction);
+    let rejected = Verdict::Rejected(Rejection::NoFunction { wanted: String::new() });
     vec![
         sample("snake", code, Verdict::Played, &[(6000, over), (5000, Ending::OutOfFuel)]),
         sample("snake", &format!("# W\n{code}"), Verdict::Played, &[(2000, over), (3000, over)]),

@@ -17,6 +17,7 @@ pub use self::finding::{Check, Finding, Level, Setting};
 pub use self::trial::Trial;
 use crate::arena::{Arena, ArenaError, Evaluation};
 use crate::config::{Config, RewardConfig};
+use crate::environment::game2048::entry;
 use crate::environment::game2048::ladder::{RUNGS, Rung};
 use crate::program::Program;
 use crate::reward::{self, Reward};
@@ -49,7 +50,7 @@ impl Judge for TrainingPath<'_> {
         let mut scoring = self.arena.begin();
         // The longest games begin first and leave no tail; evaluations come in the order of the indices all the same.
         for (index, trial) in trials.iter().enumerate().rev() {
-            scoring.submit(index, Program::from_text(&trial.text), &trial.boards);
+            scoring.submit(index, Program::from_text(&trial.text, &entry()), &trial.boards);
         }
         let evaluations = scoring.finish()?.into_iter();
         Ok(evaluations

@@ -1,13 +1,13 @@
 //! Finds the code in a text, and in the code the longest stretch that parses.
 //!
 //! A text is cut at its fences, and whatever lies between two cuts may be code: inside a fence, before the first one
-//! when the prompt opened it, or without any fence. The last stretch that defines `strategy` well wins.
+//! when the prompt opened it, or without any fence. The last stretch that defines what is looked for well wins.
 
 use ruff_python_ast::{Expr, ModModule, PythonVersion, Stmt};
 use ruff_python_parser::{Mode, ParseOptions, Parsed, parse_unchecked};
 use ruff_text_size::Ranged;
 
-use super::{Rejection, SOURCE_BYTES_MAX, line_count};
+use super::{Entry, Rejection, SOURCE_BYTES_MAX, line_count};
 
 /// Parses tried on one stretch: prose is passed a paragraph at a time, never a character at a time.
 const ATTEMPTS_MAX: usize = 32;
@@ -19,19 +19,24 @@ pub(super) fn parse(code: &str) -> Parsed<ModModule> {
 }
 
 /// Source of the last well-formed program in `text`.
-pub(super) fn program_source(text: &str) -> Result<String, Rejection> {
-    let mut rejection = Rejection::NoFunction;
+pub(super) fn program_source(text: &str, entry: &Entry) -> Result<String, Rejection> {
+    let mut rejection = None;
     for stretch in stretches(text).into_iter().rev().map(dedent) {
-        if strategy_lines(&stretch).next().is_none() {
+        let search = Search { stretch: without_continuation(&stretch), entry };
+        if search.entries(search.stretch).next().is_none() {
             continue;
         }
-        match source_in(&stretch) {
+        match search.source() {
             Ok(source) => return Ok(source),
-            Err(found) if rejection == Rejection::NoFunction => rejection = found,
+            Err(found @ Rejection::NotCompiled { .. }) if rejection.is_none() => rejection = Some(found),
             Err(_) => {}
         }
     }
-    Err(rejection)
+    Err(rejection.unwrap_or_else(|| nothing(entry)))
+}
+
+fn nothing(entry: &Entry) -> Rejection {
+    Rejection::NoFunction { wanted: entry.to_string() }
 }
 
 /// What lies between fences; the rest of a fence's line (a language, or nothing) belongs to the fence.
@@ -58,39 +63,81 @@ fn outer_lines(code: &str) -> impl DoubleEndedIterator<Item = usize> {
     starts.filter(|&at| code[at..].starts_with(|first: char| !first.is_whitespace()))
 }
 
-/// Where lines begin that define `strategy` at top level.
-fn strategy_lines(code: &str) -> impl DoubleEndedIterator<Item = usize> {
-    outer_lines(code).filter(|&at| {
-        let name = code[at..].strip_prefix("def").and_then(|rest| rest.trim_start().strip_prefix("strategy"));
-        name.is_some_and(|rest| rest.starts_with(['(', ' ', '[']))
-    })
+/// A stretch of text that may hold the program.
+struct Search<'a> {
+    stretch: &'a str,
+    entry: &'a Entry,
 }
 
-/// The program in a stretch that has a line defining `strategy`.
-///
-/// Lines before the code that do not parse are passed over, a top-level line at a time; so are lines after it.
-fn source_in(stretch: &str) -> Result<String, Rejection> {
-    let stretch = without_continuation(stretch);
-    let last_strategy = strategy_lines(stretch).next_back().unwrap_or(0);
-    let mut start = outer_lines(stretch).next().unwrap_or(0);
-    let (mut attempts, mut earlier) = (0, None);
-    loop {
-        let code = &stretch[start..];
-        if code.len() > SOURCE_BYTES_MAX {
-            let message = format!("{} bytes; expected at most {SOURCE_BYTES_MAX}", code.len());
-            return Err(Rejection::NotCompiled { line: 1, lines: line_count(code), message });
-        }
-        attempts += 1;
-        let parsed = parse(code);
-        let Some((at, message)) = first_error(&parsed) else {
-            return without_prose(code, &parsed).ok_or(Rejection::NoFunction);
+impl Search<'_> {
+    /// Where lines begin that define what is looked for at top level; for a whole program, its first line.
+    fn entries<'c>(&self, code: &'c str) -> Box<dyn DoubleEndedIterator<Item = usize> + 'c>
+    where
+        Self: 'c,
+    {
+        let Some(name) = self.entry.name().map(str::to_owned) else {
+            return Box::new(outer_lines(code).take(1).collect::<Vec<_>>().into_iter());
         };
-        earlier = valid_prefix(code, at, &mut attempts).or(earlier);
-        let next = outer_lines(stretch).find(|&line| line > start + at.min(last_strategy.saturating_sub(start)));
-        match next.filter(|&next| next <= last_strategy && attempts < ATTEMPTS_MAX) {
-            Some(next) => start = next,
-            None => return earlier.ok_or_else(|| not_compiled(code, at, message)),
+        Box::new(outer_lines(code).filter(move |&at| {
+            let rest = code[at..].strip_prefix("def").and_then(|rest| rest.trim_start().strip_prefix(name.as_str()));
+            rest.is_some_and(|rest| rest.starts_with(['(', ' ', '[']))
+        }))
+    }
+
+    /// The program in the stretch.
+    ///
+    /// Lines before the code that do not parse are passed over, a top-level line at a time; so are lines after it.
+    fn source(&self) -> Result<String, Rejection> {
+        let stretch = self.stretch;
+        let last_entry = self.entries(stretch).next_back().unwrap_or(0);
+        let mut start = outer_lines(stretch).next().unwrap_or(0);
+        let (mut attempts, mut earlier) = (0, None);
+        loop {
+            let code = &stretch[start..];
+            if code.len() > SOURCE_BYTES_MAX {
+                let message = format!("{} bytes; expected at most {SOURCE_BYTES_MAX}", code.len());
+                return Err(Rejection::NotCompiled { line: 1, lines: line_count(code), message });
+            }
+            attempts += 1;
+            let parsed = parse(code);
+            let Some((at, message)) = first_error(&parsed) else {
+                return self.without_prose(code, &parsed).ok_or_else(|| nothing(self.entry));
+            };
+            earlier = self.valid_prefix(code, at, &mut attempts).or(earlier);
+            let next = outer_lines(stretch).find(|&line| line > start + at.min(last_entry.saturating_sub(start)));
+            match next.filter(|&next| next <= last_entry && attempts < ATTEMPTS_MAX) {
+                Some(next) => start = next,
+                None => return earlier.ok_or_else(|| not_compiled(code, at, message)),
+            }
         }
+    }
+
+    /// The longest run of whole top-level lines before the error at `at` that parses and defines what is looked for.
+    fn valid_prefix(&self, code: &str, at: usize, attempts: &mut usize) -> Option<String> {
+        let first_entry = self.entries(code).next()?;
+        for end in outer_lines(code).rev().filter(|&line| line <= at).take_while(|&line| line > first_entry) {
+            *attempts += 1;
+            if *attempts > ATTEMPTS_MAX {
+                return None;
+            }
+            let parsed = parse(&code[..end]);
+            if parsed.errors().is_empty() {
+                return self.without_prose(&code[..end], &parsed);
+            }
+        }
+        None
+    }
+
+    /// The code without single words before and after, which parse as Python but are prose (`Explanation`); `None` when
+    /// it does not define what is looked for.
+    fn without_prose(&self, code: &str, parsed: &Parsed<ModModule>) -> Option<String> {
+        let statements = &parsed.syntax().body;
+        let entry = statements.iter().rposition(|statement| self.entry.is_defined_by(statement))?;
+        let first = statements.iter().position(|statement| !is_bare(statement))?;
+        let start = if first == 0 { 0 } else { statements[first].start().to_usize() };
+        let bare_after = statements[entry..].iter().find(|statement| is_bare(statement));
+        let end = bare_after.map_or(code.len(), |statement| statement.start().to_usize());
+        Some(format!("{}\n", without_continuation(&code[start..end])))
     }
 }
 
@@ -105,45 +152,9 @@ fn first_error(parsed: &Parsed<ModModule>) -> Option<(usize, String)> {
     Some((first.location.start().to_usize(), first.error.to_string()))
 }
 
-/// The longest run of whole top-level lines before the error at `at` that parses and defines `strategy`.
-fn valid_prefix(code: &str, at: usize, attempts: &mut usize) -> Option<String> {
-    let first_strategy = strategy_lines(code).next()?;
-    for end in outer_lines(code).rev().filter(|&line| line <= at).take_while(|&line| line > first_strategy) {
-        *attempts += 1;
-        if *attempts > ATTEMPTS_MAX {
-            return None;
-        }
-        let parsed = parse(&code[..end]);
-        if parsed.errors().is_empty() {
-            return without_prose(&code[..end], &parsed);
-        }
-    }
-    None
-}
-
-/// The code without single words before and after, which parse as Python but are prose (`Explanation`); `None` when
-/// it does not define `strategy`.
-fn without_prose(code: &str, parsed: &Parsed<ModModule>) -> Option<String> {
-    let statements = &parsed.syntax().body;
-    let strategy = statements.iter().rposition(is_strategy)?;
-    let first = statements.iter().position(|statement| !is_bare(statement))?;
-    let start = if first == 0 { 0 } else { statements[first].start().to_usize() };
-    let bare_after = statements[strategy..].iter().find(|statement| is_bare(statement));
-    let end = bare_after.map_or(code.len(), |statement| statement.start().to_usize());
-    Some(format!("{}\n", without_continuation(&code[start..end])))
-}
-
 /// The code without blank lines and line continuations at its end: no statement ends with one.
 fn without_continuation(code: &str) -> &str {
     code.trim_end_matches(|last: char| last.is_whitespace() || last == '\\')
-}
-
-/// `def strategy` that can be called with a board.
-fn is_strategy(statement: &Stmt) -> bool {
-    let Stmt::FunctionDef(function) = statement else { return false };
-    let parameters = &function.parameters;
-    let takes_board = parameters.posonlyargs.len() + parameters.args.len() > 0 || parameters.vararg.is_some();
-    function.name.as_str() == "strategy" && !function.is_async && takes_board
 }
 
 /// An expression by itself that neither calls anything nor documents anything.

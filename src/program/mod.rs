@@ -1,13 +1,15 @@
 //! From the text of a completion to a program.
 //!
-//! Takes text with Python somewhere in it; gives the last well-formed top-level `def strategy(board)` with everything
-//! around it that belongs to it, or says why there is none. Parses once, runs nothing, knows no sandbox.
+//! Takes text with Python somewhere in it, and what is looked for (an [`Entry`]); gives the last well-formed definition of
+//! it with everything around it that belongs to it, or says why there is none. Parses once, runs nothing, knows no sandbox.
 
 mod digest;
+mod entry;
 mod extract;
 #[cfg(test)]
 mod tests;
 
+pub use entry::Entry;
 use serde::{Deserialize, Serialize};
 
 /// Bytes of the longest program. Parsers recurse; what a policy writes is a hundredth of this.
@@ -17,9 +19,13 @@ pub const SOURCE_BYTES_MAX: usize = 64 * 1024;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(tag = "why", rename_all = "snake_case")]
 pub enum Rejection {
-    /// Nothing in the text defines `strategy` at top level.
-    #[error("no top-level `def strategy(board)` found")]
-    NoFunction,
+    /// Nothing in the text is what was looked for.
+    #[error("no {wanted} found")]
+    NoFunction {
+        /// What that was. No part of the evidence: it is the same for all answers to a prompt.
+        #[serde(skip)]
+        wanted: String,
+    },
     /// Python refuses it.
     #[error("line {line} of {lines}: {message}")]
     NotCompiled {
@@ -36,13 +42,13 @@ impl Rejection {
     /// The name in logs and metrics.
     pub fn name(&self) -> &'static str {
         match self {
-            Rejection::NoFunction => "no_function",
+            Rejection::NoFunction { .. } => "no_function",
             Rejection::NotCompiled { .. } => "not_compiled",
         }
     }
 }
 
-/// Python source that defines `strategy` at top level and parses.
+/// Python source that parses and defines what was looked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
     source: String,
@@ -51,8 +57,8 @@ pub struct Program {
 
 impl Program {
     /// The program in a completion, or in a file. The text may open in the middle of code, after a prefilled fence.
-    pub fn from_text(text: &str) -> Result<Program, Rejection> {
-        let source = extract::program_source(&text.replace("\r\n", "\n"))?;
+    pub fn from_text(text: &str, entry: &Entry) -> Result<Program, Rejection> {
+        let source = extract::program_source(&text.replace("\r\n", "\n"), entry)?;
         let digest = digest::of_syntax(&source);
         Ok(Program { source, digest })
     }

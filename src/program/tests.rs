@@ -2,12 +2,16 @@ use proptest::prelude::*;
 
 use super::*;
 
+fn parsed(text: &str) -> Result<Program, Rejection> {
+    Program::from_text(text, &Entry::function("strategy(board)").unwrap())
+}
+
 fn source(text: &str) -> String {
-    Program::from_text(text).unwrap_or_else(|rejection| panic!("{rejection}:\n{text}")).source().to_owned()
+    parsed(text).unwrap_or_else(|rejection| panic!("{rejection}:\n{text}")).source().to_owned()
 }
 
 fn rejection(text: &str) -> Rejection {
-    match Program::from_text(text) {
+    match parsed(text) {
         Ok(program) => panic!("accepted:\n{}", program.source()),
         Err(rejection) => rejection,
     }
@@ -16,7 +20,7 @@ fn rejection(text: &str) -> Rejection {
 fn first_error_line(text: &str) -> (u32, u32) {
     match rejection(text) {
         Rejection::NotCompiled { line, lines, .. } => (line, lines),
-        Rejection::NoFunction => panic!("expected a syntax error in:\n{text}"),
+        Rejection::NoFunction { .. } => panic!("expected a syntax error in:\n{text}"),
     }
 }
 
@@ -127,7 +131,7 @@ fn without_the_function_there_is_no_program() {
         "async def strategy(board):\n    return 'W'\n",
         "'''\ndef strategy(board):\n    return 'W'\n'''\n",
     ] {
-        assert_eq!(rejection(text), Rejection::NoFunction, "{text}");
+        assert!(matches!(rejection(text), Rejection::NoFunction { .. }), "{text}");
     }
 }
 
@@ -159,7 +163,7 @@ fn a_truncated_program_does_not_compile() {
 
 #[test]
 fn the_digest_sees_the_syntax_tree_and_nothing_else() {
-    let digest = |text: &str| Program::from_text(text).unwrap().digest();
+    let digest = |text: &str| parsed(text).unwrap().digest();
     for same in [
         "# Always up.\ndef strategy( board ) :\n\n        # up\n        return   \"W\"  # here\n\n",
         "def strategy(board): return 'W'\n",
@@ -209,7 +213,7 @@ fn hostile_texts_are_answered_and_not_died_of() {
         texts.chain([format!("def strategy(board):\n{tower}"), "```".repeat(10_000), "\ndef strategy(".repeat(4000)])
     {
         let small = std::thread::Builder::new().stack_size(2 << 20);
-        small.spawn(move || drop(Program::from_text(&text))).unwrap().join().unwrap();
+        small.spawn(move || drop(parsed(&text))).unwrap().join().unwrap();
     }
 }
 
@@ -224,14 +228,14 @@ fn everything_accepted_is_accepted_again_unchanged() {
     for text in
         [CONSTANT, "Sure\n\nimport random\n\ndef strategy(board):\n    return random.choice('WASD')\n\nThat's it."]
     {
-        let program = Program::from_text(text).unwrap();
-        assert_eq!(Program::from_text(program.source()).unwrap(), program);
+        let program = parsed(text).unwrap();
+        assert_eq!(parsed(program.source()).unwrap(), program);
     }
 }
 
 #[test]
 fn the_digest_does_not_see_names() {
-    let digest = |text: &str| Program::from_text(text).unwrap().digest();
+    let digest = |text: &str| parsed(text).unwrap().digest();
     let plain = "def pick(b, depth):\n    for m in 'WASD':\n        if b[0][0] == depth:\n            return m\n    \
                  return max(b)\n\ndef strategy(board):\n    return pick(board, 2)\n";
     let laid_out = "# a comment\n\ndef pick(b, depth):\n    '''Picks.'''\n    for m in \"WASD\":\n        \
@@ -258,7 +262,7 @@ fn the_digest_does_not_see_names() {
 
 #[test]
 fn names_bound_by_other_means_are_told_apart() {
-    let digest = |text: &str| Program::from_text(text).unwrap().digest();
+    let digest = |text: &str| parsed(text).unwrap().digest();
     let handler = |bound: &str, used: &str| {
         format!(
             "def strategy(board):\n    {bound} = 'W'\n    try:\n        board()\n    except TypeError as e:\n        \
@@ -310,23 +314,48 @@ fn completion() -> impl Strategy<Value = String> {
 fn a_line_continued_into_nothing_is_no_part_of_a_program() {
     let expected = "def strategy(board):\n    return \"W\"\n";
     for after in ["\\\n", "\n\\\n\n\\", " \\\n", "\n\\\n```\nThat is all.\n"] {
-        assert_eq!(Program::from_text(&format!("{}{after}", expected.trim_end())).unwrap().source(), expected);
+        assert_eq!(parsed(&format!("{}{after}", expected.trim_end())).unwrap().source(), expected);
     }
 }
 
 proptest! {
     #[test]
     fn any_completion_gives_a_program_or_a_reason_that_names_a_line_of_it(text in completion()) {
-        match Program::from_text(&text) {
+        match parsed(&text) {
             Ok(program) => {
                 prop_assert!(program.source().len() <= SOURCE_BYTES_MAX + 1);
                 for (text, which) in [(text.as_str(), "the second time"), (program.source(), "from its own source")] {
-                    let again = Program::from_text(text);
+                    let again = parsed(text);
                     prop_assert_eq!(again.as_ref(), Ok(&program), "{}", which);
                 }
             }
             Err(Rejection::NotCompiled { line, lines, .. }) => prop_assert!((1..=lines).contains(&line)),
-            Err(Rejection::NoFunction) => {}
+            Err(Rejection::NoFunction { .. }) => {}
         }
     }
+}
+
+#[test]
+fn any_function_may_be_looked_for() {
+    let add = Entry::function("add(a, b)").unwrap();
+    let text = "```python\ndef add(a, b):\n    return a + b\n\ndef strategy(board):\n    return \"W\"\n```\n";
+    assert!(Program::from_text(text, &add).unwrap().source().starts_with("def add(a, b):\n"));
+    let rejected = |text| Program::from_text(text, &add).unwrap_err().to_string();
+    assert_eq!(rejected(CONSTANT), "no top-level `def add(a, b)` found");
+    assert_eq!(
+        rejected("def add(a): return a"),
+        "no top-level `def add(a, b)` found",
+        "one argument finds no parameter"
+    );
+    assert!(Program::from_text("def add(*numbers): return sum(numbers)", &add).is_ok());
+}
+
+#[test]
+fn a_whole_program_is_the_last_fence_that_parses() {
+    let source = |text| Program::from_text(text, &Entry::Script).map(|program| program.source().to_owned());
+    assert_eq!(source("n = int(input())\nprint(n * 2)\n```\n").unwrap(), "n = int(input())\nprint(n * 2)\n");
+    let two = "First:\n```python\nprint(1)\n```\nBetter:\n```python\nprint(int(input()) * 2)\n```\n";
+    assert_eq!(source(two).unwrap(), "print(int(input()) * 2)\n");
+    assert!(matches!(source("print((1)\n"), Err(Rejection::NotCompiled { .. })));
+    assert!(matches!(source(" \n"), Err(Rejection::NoFunction { .. })));
 }

@@ -52,7 +52,7 @@ pub fn score(evaluation: &Evaluation, config: &RewardConfig) -> Reward {
     let unit = worth(ANCHOR_SCORE, config) / ANCHOR_WORTH;
     let (game, failure) = match &evaluation.verdict {
         Verdict::Played => mean_of_games(&evaluation.games, config),
-        Verdict::Rejected(Rejection::NoFunction) => (0.0, NO_FUNCTION),
+        Verdict::Rejected(Rejection::NoFunction { .. }) => (0.0, NO_FUNCTION),
         Verdict::Rejected(Rejection::NotCompiled { line, lines, .. }) => {
             let share = f64::from(*line) / f64::from((*lines).max(1));
             (0.0, NOT_COMPILED + COMPILED_SHARE * share.min(1.0))
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn failures_stand_on_a_ladder_and_a_linear_shape_divides_them_by_four() {
-        check(Evaluation::rejected(Rejection::NoFunction), -0.40, -0.10);
+        check(Evaluation::rejected(Rejection::NoFunction { wanted: String::new() }), -0.40, -0.10);
         check(not_compiled(1, 10), -0.316, -0.079);
         check(not_compiled(10, 10), -0.28, -0.07);
         check(faulted(Ending::Raised), -0.24, -0.06);
@@ -165,7 +165,7 @@ mod tests {
     fn any_failure() -> impl Strategy<Value = Evaluation> {
         let ending = prop::sample::select(&Ending::ALL[..]);
         prop_oneof![
-            Just(Evaluation::rejected(Rejection::NoFunction)),
+            Just(Evaluation::rejected(Rejection::NoFunction { wanted: String::new() })),
             (any::<u32>(), any::<u32>()).prop_map(|(line, lines)| not_compiled(line, lines)),
             ending.prop_map(faulted),
         ]

@@ -10,6 +10,7 @@ use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 use crate::arena::{Arena, ArenaError, Evaluation, Scoring};
+use crate::environment::game2048::entry;
 use crate::groups::Groups;
 use crate::program::Program;
 use crate::prompt::Prompt;
@@ -94,7 +95,7 @@ impl Elites {
         known.sort_unstable();
         known.dedup_by_key(|(_, digest, _)| *digest);
         let program = |(_, digest, source): (u64, &str, &str)| {
-            Program::from_text(source).ok().map(|program| (digest.to_owned(), program))
+            Program::from_text(source, &entry()).ok().map(|program| (digest.to_owned(), program))
         };
         known.into_iter().take(count).filter_map(program).collect()
     }

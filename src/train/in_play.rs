@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::arena::{Evaluation, Scoring};
 use crate::config::RewardConfig;
+use crate::environment::game2048::entry;
 use crate::groups::Groups;
 use crate::metrics::{Activity, Event, Period, Player, ScoredCompletion, shortest};
 use crate::program::{Program, Rejection};
@@ -92,7 +93,7 @@ impl Games {
     /// Has completion `index` play `boards`.
     pub fn submit(&mut self, index: usize, (prompt, completion): (&Prompt, &Completion), boards: &[Seed]) {
         let text = prompt.program_text(&completion.text);
-        let program = Program::from_text(&text);
+        let program = Program::from_text(&text, &entry());
         self.ledger.written[index] = Some(Written { text, program: program.clone() });
         self.scoring.submit(index, program, boards);
     }

@@ -24,6 +24,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::arena::{Arena, ArenaError, Evaluation, Rules};
 use crate::config::Config;
+use crate::environment::game2048::entry;
 use crate::evaluation::{report_boards, selection_boards};
 use crate::grpo::{self, Division, LearnError, Optimizer};
 use crate::metrics::{EvaluationRecord, Event, RunHeader, StepRecord};
@@ -377,7 +378,7 @@ impl Run<'_> {
 fn play_members(arena: &Arena, members: &[Member], boards: &[Seed]) -> Result<Vec<Evaluation>, TrainError> {
     let mut scoring = arena.begin();
     for (index, member) in members.iter().enumerate() {
-        scoring.submit(index, Program::from_text(&member.source), boards);
+        scoring.submit(index, Program::from_text(&member.source, &entry()), boards);
     }
     Ok(scoring.finish()?)
 }

@@ -136,7 +136,7 @@ mod tests {
         };
         let evaluation = Evaluation { verdict: Verdict::Played, games: Vec::new(), usage: Usage::default() };
         let reward = Reward { value: reward, parts: Vec::new() };
-        Episode { completion, program: Err(Rejection::NoFunction), evaluation, reward }
+        Episode { completion, program: Err(Rejection::NoFunction { wanted: String::new() }), evaluation, reward }
     }
 
     fn sampled(rewards: &[f32], tokens: usize) -> Sampled {

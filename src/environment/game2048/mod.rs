@@ -14,7 +14,14 @@ mod strategy;
 #[cfg(test)]
 mod tests;
 
+use crate::program::Entry;
+
 pub use board::{Board, Move};
 pub use game::Game;
 pub use play::{GameLimits, Outcome, ReplayError, play, replay};
 pub use strategy::{Baseline, BaselinePlayer, Choice, Strategy};
+
+/// What a player must define.
+pub fn entry() -> Entry {
+    Entry::Function { name: "strategy".into(), parameters: vec!["board".into()] }
+}

@@ -2,9 +2,6 @@
 
 use crate::environment::{Briefing, Example, Request};
 
-/// What a chat model carries on. No newline at its end: with the indentation after it, that is one token of its own.
-const OPENING: &str = "def strategy(board):";
-
 /// A prompt file out of shape.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("prompts/{name}: {message}")]
@@ -40,8 +37,9 @@ const PROMPTS: [(&str, &str); 8] = [
 
 /// All that is said about the game: the rules, one worked example, and a request for each style.
 pub fn briefing() -> Result<Briefing, PromptFileError> {
+    let opening = super::entry().opening();
     let request =
-        |prompt: PromptFile| Request { style: prompt.style, words: prompt.body, opening: OPENING.into(), task: None };
+        |prompt: PromptFile| Request { style: prompt.style, words: prompt.body, opening: opening.clone(), task: None };
     Ok(Briefing {
         system: system()?,
         example: Some(example()?),

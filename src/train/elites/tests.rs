@@ -2,6 +2,7 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::arena::{Usage, Verdict};
+use crate::environment::game2048::entry;
 use crate::environment::{Ending, Outcome};
 use crate::reward::Reward;
 use crate::rollout::Completion;
@@ -19,7 +20,12 @@ fn episode(word: &str, score: u64) -> Episode {
     let completion =
         Completion { ids: vec![2, 3, 1], logprobs: vec![0.0; 3], text: text.clone(), finish: FinishReason::Stop };
     let reward = Reward { value: score as f32 / 1000.0, parts: Vec::new() };
-    Episode { completion, program: Program::from_text(&text), evaluation: evaluation(score, Ending::GameOver), reward }
+    Episode {
+        completion,
+        program: Program::from_text(&text, &entry()),
+        evaluation: evaluation(score, Ending::GameOver),
+        reward,
+    }
 }
 
 fn prompt(id: u32, style: &str) -> Prompt {

@@ -1,0 +1,98 @@
+//! What a program must define.
+
+use std::fmt;
+
+use ruff_python_ast::{Stmt, StmtFunctionDef};
+
+/// What is looked for in a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Entry {
+    /// A function at top level.
+    Function {
+        /// Its name.
+        name: String,
+        /// Names of what it is called with. One with more parameters is taken as well: they may have defaults.
+        parameters: Vec<String>,
+    },
+    /// A whole program, which reads its input and prints.
+    Script,
+}
+
+impl Entry {
+    /// The function with this signature, such as `strategy(board)`; `None` when it is not written like one.
+    pub fn function(signature: &str) -> Option<Entry> {
+        let (name, rest) = signature.trim().split_once('(')?;
+        let inside = rest.strip_suffix(')')?;
+        let parameters: Vec<String> = match inside.trim() {
+            "" => Vec::new(),
+            names => names.split(',').map(|name| name.trim().to_owned()).collect(),
+        };
+        let name = name.trim().to_owned();
+        let well_formed = is_identifier(&name) && parameters.iter().all(|parameter| is_identifier(parameter));
+        well_formed.then_some(Entry::Function { name, parameters })
+    }
+
+    /// Name of the function; none of a whole program.
+    pub fn name(&self) -> Option<&str> {
+        match self {
+            Entry::Function { name, .. } => Some(name),
+            Entry::Script => None,
+        }
+    }
+
+    /// What the program begins with, where the prompt writes that much.
+    pub fn opening(&self) -> String {
+        match self {
+            Entry::Function { name, parameters } => format!("def {name}({}):", parameters.join(", ")),
+            Entry::Script => String::new(),
+        }
+    }
+
+    /// Whether this statement is what is looked for.
+    pub(super) fn is_defined_by(&self, statement: &Stmt) -> bool {
+        match (self, statement) {
+            (Entry::Function { name, parameters }, Stmt::FunctionDef(function)) => {
+                function.name.as_str() == name && !function.is_async && takes(function, parameters.len())
+            }
+            (Entry::Function { .. }, _) => false,
+            (Entry::Script, _) => true,
+        }
+    }
+}
+
+impl fmt::Display for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Entry::Function { name, parameters } => write!(f, "top-level `def {name}({})`", parameters.join(", ")),
+            Entry::Script => f.write_str("Python program"),
+        }
+    }
+}
+
+/// Whether so many arguments find a parameter each.
+fn takes(function: &StmtFunctionDef, arguments: usize) -> bool {
+    let parameters = &function.parameters;
+    parameters.posonlyargs.len() + parameters.args.len() >= arguments || parameters.vararg.is_some()
+}
+
+fn is_identifier(name: &str) -> bool {
+    let mut letters = name.chars();
+    letters.next().is_some_and(|first| first.is_alphabetic() || first == '_')
+        && letters.all(|letter| letter.is_alphanumeric() || letter == '_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signature_is_a_name_and_names_in_brackets() {
+        let entry = Entry::function("add(a, b)").unwrap();
+        assert_eq!((entry.name(), entry.opening().as_str()), (Some("add"), "def add(a, b):"));
+        assert_eq!(entry.to_string(), "top-level `def add(a, b)`");
+        assert_eq!(Entry::function("now()").unwrap().opening(), "def now():");
+        for wrong in ["add", "add(a", "1st(a)", "add(a,)", "add(a b)", "(a)", "add(a) -> int"] {
+            assert_eq!(Entry::function(wrong), None, "{wrong}");
+        }
+    }
+}
