@@ -35,7 +35,7 @@ fn engine(criterion: &mut Criterion) {
             let Ok(outcome) = play(&mut baseline.player(seed), black_box(seed), &LIMITS);
             outcome
         };
-        group.throughput(Throughput::Elements(one_game().moves_text.len() as u64));
+        group.throughput(Throughput::Elements(one_game().moves_text().len() as u64));
         group.bench_function(format!("game of {}, a move", baseline.name()), |bencher| bencher.iter(one_game));
     }
     group.finish();
@@ -48,7 +48,7 @@ fn seed() -> Seed {
 /// The moves of one greedy game.
 fn letters_of_a_game() -> Vec<Move> {
     let Ok(outcome) = play(&mut Baseline::Greedy.player(seed()), seed(), &LIMITS);
-    outcome.moves_text.chars().filter_map(|letter| Move::from_text(letter.encode_utf8(&mut [0; 4]))).collect()
+    outcome.moves_text().chars().filter_map(|letter| Move::from_text(letter.encode_utf8(&mut [0; 4]))).collect()
 }
 
 /// Every board of that game.

@@ -55,8 +55,8 @@ fn main() {
         let (games, inline) = evaluate(&sandbox, &rules, Workers::Inline, &program, &seeds);
         let (_, pooled) = evaluate(&sandbox, &rules, Workers::new(8), &program, &seeds);
         let split = split(&sandbox, &rules, &program, &games);
-        let calls: usize = games.iter().map(|game| game.moves_text.len()).sum();
-        let mean = games.iter().map(|game| game.score).sum::<u64>() / count;
+        let calls: usize = games.iter().map(|game| game.moves_text().len()).sum();
+        let mean = games.iter().map(|game| game.score).sum::<f64>() as u64 / count;
         let micros = |seconds: f64, of: usize| 1e6 * seconds / of as f64;
         let native = native_seconds(source, &games);
         let (native_text, ratio) = native.map_or(("-".into(), "-".into()), |seconds| {
@@ -95,7 +95,7 @@ fn split(sandbox: &Sandbox, rules: &Rules, program: &Program, games: &[Outcome])
         let begin = Instant::now();
         let mut session = sandbox.load(program.source(), 0, &rules.limits).expect("it was loaded before");
         split.load += begin.elapsed().as_secs_f64();
-        let mut game = Game::new(outcome.seed);
+        let mut game = Game::new(outcome.seed().expect("a game has a seed"));
         for direction in moves(outcome) {
             let begin = Instant::now();
             let choice = session.choose(&game.board().cells());
@@ -113,13 +113,13 @@ fn split(sandbox: &Sandbox, rules: &Rules, program: &Program, games: &[Outcome])
 }
 
 fn moves(outcome: &Outcome) -> impl Iterator<Item = Move> {
-    outcome.moves_text.chars().filter_map(|letter| Move::from_text(letter.encode_utf8(&mut [0; 4])))
+    outcome.moves_text().chars().filter_map(|letter| Move::from_text(letter.encode_utf8(&mut [0; 4])))
 }
 
 /// Seconds that `python3` needs for the same calls on the same boards, if there is one.
 fn native_seconds(source: &str, games: &[Outcome]) -> Option<f64> {
     let boards = games.iter().map(|outcome| {
-        let mut game = Game::new(outcome.seed);
+        let mut game = Game::new(outcome.seed().expect("a game has a seed"));
         let seen = moves(outcome).map(|direction| {
             let cells = game.board().cells();
             game.play(direction);

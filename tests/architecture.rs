@@ -20,7 +20,7 @@ const USES: &[(&str, &[&str])] = &[
     ("reward", &["arena", "config", "environment", "program"]),
     ("preflight", &["arena", "config", "environment", "program", "reward", "seed"]),
     ("grpo", &["config", "files", "groups", "policy", "prompt", "rollout", "seed"]),
-    ("metrics", &["files"]),
+    ("metrics", &["environment", "files"]),
     (
         "train",
         &[

@@ -107,21 +107,19 @@ impl Evaluation {
 
     /// Mean score of the games; 0 without games.
     pub fn mean_score(&self) -> f64 {
-        let total: u64 = self.games.iter().map(|game| game.score).sum();
-        total as f64 / self.games.len().max(1) as f64
+        let total: f64 = self.games.iter().map(|game| game.score).sum();
+        total / self.games.len().max(1) as f64
     }
 
     /// Whether every game went on to an ending that is no fault of the program: no move left, or budget used up.
     pub fn plays(&self) -> bool {
-        let ends_well =
-            |game: &Outcome| matches!(game.ending, Ending::GameOver | Ending::OutOfFuel | Ending::MoveLimit);
-        matches!(self.verdict, Verdict::Played) && self.games.iter().all(ends_well)
+        matches!(self.verdict, Verdict::Played) && self.games.iter().all(|game| game.ending.is_well())
     }
 
     /// Largest tile that a program reached in any game; 0 when it did not play.
     pub fn max_tile(&self) -> u32 {
         match self.verdict {
-            Verdict::Played => self.games.iter().map(|game| game.max_tile).max().unwrap_or(0),
+            Verdict::Played => self.games.iter().map(|game| game.max_tile()).max().unwrap_or(0),
             Verdict::Rejected(_) | Verdict::Faulted(_) => 0,
         }
     }

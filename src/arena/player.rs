@@ -3,6 +3,7 @@
 use grpo_sandbox::{Failure, Fault as SandboxFault, FuelScope, HostError, Sandbox, Session};
 
 use super::Rules;
+use crate::environment::game2048::unplayed;
 use crate::environment::game2048::{Board, Choice, Move, Strategy, play};
 use crate::environment::{Ending, Outcome};
 use crate::program::{Program, Rejection};
@@ -12,7 +13,7 @@ use crate::seed::{Purpose, Seed};
 pub(super) type PlayGame = dyn Fn(&Rules, &Program, Seed) -> Result<Play, GameError> + Send + Sync;
 
 /// What playing a program once shows.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) enum Play {
     /// The interpreter does not take it.
     Rejected(Rejection),
@@ -58,7 +59,7 @@ fn load_fault(fault: SandboxFault, program: &Program, seed: Seed) -> Play {
             let lines = program.lines();
             Play::Rejected(Rejection::NotCompiled { line: line.clamp(1, lines), lines, message })
         }
-        fault => Play::Game { outcome: Outcome::unplayed(seed, ending(&fault)), reason: Some(fault.to_string()) },
+        fault => Play::Game { outcome: unplayed(seed, ending(&fault)), reason: Some(fault.to_string()) },
     }
 }
 

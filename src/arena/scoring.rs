@@ -15,6 +15,7 @@ use super::evaluation::{Evaluation, Fault, Usage, Verdict};
 use super::player::{GameError, Play};
 use super::verdicts::{Key, Verdicts};
 use super::{ArenaError, Rules};
+use crate::environment::game2048::unplayed;
 use crate::environment::{Ending, Outcome};
 use crate::program::{Program, Rejection};
 use crate::seed::Seed;
@@ -232,16 +233,16 @@ impl Scoring {
             Play::Rejected(rejection) if is_first => {
                 return self.evaluated(task.entry, Verdict::Rejected(rejection), Vec::new());
             }
-            Play::Game { outcome, reason: Some(reason) } if is_first && outcome.moves_text.is_empty() => {
+            Play::Game { outcome, reason: Some(reason) } if is_first && !outcome.has_begun() => {
                 let fault = Fault { ending: outcome.ending, reason };
                 let seeds = entry.seeds.iter().skip(1);
-                let unplayed = seeds.map(|&seed| Outcome::unplayed(seed, fault.ending)).collect::<Vec<_>>();
+                let unplayed = seeds.map(|&seed| unplayed(seed, fault.ending)).collect::<Vec<_>>();
                 let games = std::iter::once(outcome).chain(unplayed).collect();
                 return self.evaluated(task.entry, Verdict::Faulted(fault), games);
             }
             // Only a program that looks at `random` while it loads comes here.
             Play::Rejected(_) => {
-                entry.games[task.game] = Some(Outcome::unplayed(entry.seeds[task.game], Ending::Raised));
+                entry.games[task.game] = Some(unplayed(entry.seeds[task.game], Ending::Raised));
             }
             Play::Game { outcome, .. } => entry.games[task.game] = Some(outcome),
         }

@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 
 use super::player::{GameError, Play};
 use super::*;
+use crate::environment::Ending;
 use crate::environment::game2048::entry;
+use crate::environment::game2048::unplayed;
 use crate::environment::game2048::{Baseline, play};
-use crate::environment::{Ending, Outcome};
 use crate::program::{Program, Rejection};
 use crate::seed::{Purpose, Seed};
 
@@ -31,7 +32,7 @@ fn seeds(step: u64, count: u64) -> Vec<Seed> {
 /// Plays the word that a program returns: a baseline, or a way to fail.
 fn stand_in(rules: &Rules, program: &Program, seed: Seed) -> Result<Play, GameError> {
     let word = program.source().split('"').nth(1).unwrap_or_default();
-    let failure = |ending| Play::Game { outcome: Outcome::unplayed(seed, ending), reason: Some(word.to_owned()) };
+    let failure = |ending| Play::Game { outcome: unplayed(seed, ending), reason: Some(word.to_owned()) };
     let kind = match word {
         "raise" => return Ok(failure(Ending::Raised)),
         "refuse" => return Ok(Play::Rejected(Rejection::NoFunction { wanted: String::new() })),
@@ -89,9 +90,9 @@ fn a_first_call_that_fails_is_not_paid_for_again() {
         let evaluation = evaluate(workers, &["raise"]).remove(0);
         assert_eq!(evaluation.verdict, Verdict::Faulted(Fault { ending: Ending::Raised, reason: "raise".into() }));
         assert_eq!(evaluation.usage.games.len(), 1, "{workers} workers");
-        let seeds_played: Vec<Seed> = evaluation.games.iter().map(|game| game.seed).collect();
+        let seeds_played: Vec<Seed> = evaluation.games.iter().map(|game| game.seed().unwrap()).collect();
         assert_eq!(seeds_played, seeds(0, 3));
-        assert!(evaluation.games.iter().all(|game| (game.score, game.ending) == (0, Ending::Raised)));
+        assert!(evaluation.games.iter().all(|game| (game.score, game.ending) == (0.0, Ending::Raised)));
     }
 }
 
@@ -314,7 +315,7 @@ fn workers_are_shared_and_rules_are_not() {
         let (mut long_games, mut short_games) = (usual.begin(), short.begin());
         long_games.submit(0, program("greedy"), &seeds(0, 3));
         short_games.submit(0, program("greedy"), &seeds(0, 3));
-        let moves = |evaluation: Vec<Evaluation>| evaluation[0].games.iter().map(|game| game.moves).max();
+        let moves = |evaluation: Vec<Evaluation>| evaluation[0].games.iter().map(|game| game.moves()).max();
         assert_eq!(moves(short_games.finish().unwrap()), Some(10), "{workers} workers");
         assert!(moves(long_games.finish().unwrap()) > Some(100), "{workers} workers");
     }

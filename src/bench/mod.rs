@@ -301,6 +301,6 @@ fn played(evaluation: &Evaluation) -> Played {
     Played {
         result: evaluation.digest(),
         stopped: evaluation.games.iter().any(|game| late(game.ending)),
-        moves: evaluation.games.iter().map(|game| u64::from(game.moves)).sum(),
+        moves: evaluation.games.iter().map(|game| u64::from(game.moves())).sum(),
     }
 }

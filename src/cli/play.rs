@@ -103,8 +103,8 @@ impl Contestant {
                 "{}: score {}, best tile {}, {} moves, {:.2} Gfuel ({:.0}% of the budget)",
                 outcome.ending.name(),
                 outcome.score,
-                outcome.max_tile,
-                outcome.moves,
+                outcome.max_tile(),
+                outcome.moves(),
                 outcome.fuel as f64 / 1e9,
                 100.0 * outcome.fuel as f64 / self.budget_fuel
             ),
@@ -154,7 +154,7 @@ fn result(contestants: &[Contestant]) -> String {
             false => (second, right.score, left.score),
         };
         text.push_str(&match more - less {
-            0 => "equal scores\n".to_owned(),
+            0.0 => "equal scores\n".to_owned(),
             difference => format!("{} is ahead by {difference}\n", ahead.name),
         });
     }

@@ -9,8 +9,8 @@ use super::options::{Flags, SourceArgs, WorkerArgs};
 use super::{CliError, output, playing};
 use crate::arena::Evaluation;
 use crate::config::RewardConfig;
-use crate::environment::Outcome;
 use crate::environment::game2048::entry;
+use crate::environment::{Outcome, Points};
 use crate::metrics::{Console, Stream};
 use crate::program::Program;
 use crate::reward;
@@ -119,7 +119,7 @@ struct Scored {
 #[derive(Serialize)]
 struct Game {
     seed: String,
-    score: u64,
+    score: Points,
     max_tile: u32,
     moves: u32,
     ending: &'static str,
@@ -145,13 +145,13 @@ impl Scored {
 impl Game {
     fn new(outcome: &Outcome) -> Game {
         Game {
-            seed: outcome.seed.to_string(),
-            score: outcome.score,
-            max_tile: outcome.max_tile,
-            moves: outcome.moves,
+            seed: outcome.seed().map(|seed| seed.to_string()).unwrap_or_default(),
+            score: Points(outcome.score),
+            max_tile: outcome.max_tile(),
+            moves: outcome.moves(),
             ending: outcome.ending.name(),
             fuel: outcome.fuel,
-            moves_text: outcome.moves_text.clone(),
+            moves_text: outcome.moves_text().to_owned(),
         }
     }
 }
@@ -209,8 +209,8 @@ fn standard_error(games: &[Game]) -> f64 {
         return 0.0;
     }
     let count = games.len() as f64;
-    let mean = games.iter().map(|game| game.score as f64).sum::<f64>() / count;
-    let squares: f64 = games.iter().map(|game| (game.score as f64 - mean).powi(2)).sum();
+    let mean = games.iter().map(|game| game.score.0).sum::<f64>() / count;
+    let squares: f64 = games.iter().map(|game| (game.score.0 - mean).powi(2)).sum();
     (squares / (count - 1.0) / count).sqrt()
 }
 
@@ -227,10 +227,10 @@ fn cut(text: &str, width: usize) -> String {
 mod tests {
     use super::*;
 
-    fn game(score: u64) -> Game {
+    fn game(score: u32) -> Game {
         Game {
             seed: String::new(),
-            score,
+            score: Points(f64::from(score)),
             max_tile: 4,
             moves: 2,
             ending: "game_over",

@@ -6,7 +6,8 @@
 mod briefing;
 pub mod game2048;
 mod outcome;
+mod trace;
 
 pub use briefing::{Briefing, Example, Request};
-pub use game2048::Outcome;
-pub use outcome::Ending;
+pub use outcome::{Case, Ending, Outcome, Points, points};
+pub use trace::{BoardTrace, FailedTest, TestsTrace, Trace, Transcript};

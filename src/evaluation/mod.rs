@@ -47,8 +47,8 @@ impl Sample {
 
     /// Mean score on the report boards, if it played there.
     pub fn report_score(&self) -> Option<f64> {
-        let total: u64 = self.report.iter().map(|game| game.score).sum();
-        (!self.report.is_empty()).then(|| total as f64 / self.report.len() as f64)
+        let total: f64 = self.report.iter().map(|game| game.score).sum();
+        (!self.report.is_empty()).then(|| total / self.report.len() as f64)
     }
 
     /// Whether it is a program to the interpreter too.

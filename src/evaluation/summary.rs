@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::boards::{Stream, chance};
 use super::estimators::{self, Estimate};
 use super::{Sample, estimators::expected_best};
-use crate::environment::Outcome;
+use crate::environment::{Outcome, Points};
 use crate::program::Program;
 
 /// Mean scores that count: of a fixed cycle of moves, of more than any order of moves or greedy merging reaches, and of
@@ -64,7 +64,8 @@ pub struct Single {
     /// What it is called.
     pub name: String,
     /// Score of each game.
-    pub scores: Vec<u64>,
+    #[serde(serialize_with = "each")]
+    pub scores: Vec<f64>,
     /// Mean score; the interval is over games.
     pub mean_score: Estimate,
     /// Median score.
@@ -144,15 +145,19 @@ fn styles(samples: &[Sample]) -> BTreeMap<String, StyleSummary> {
 impl Single {
     /// What these games of one program come to.
     pub fn new(name: impl Into<String>, games: &[Outcome]) -> Single {
-        let scores: Vec<u64> = games.iter().map(|game| game.score).collect();
+        let scores: Vec<f64> = games.iter().map(|game| game.score).collect();
         let statistics = |draw: &[usize]| {
-            let drawn: Vec<f64> = draw.iter().map(|&game| scores[game] as f64).collect();
+            let drawn: Vec<f64> = draw.iter().map(|&game| scores[game]).collect();
             vec![estimators::mean(&drawn), estimators::median(&drawn)]
         };
         let row = estimators::estimate(scores.len(), chance(Stream::Bootstrap), &statistics);
-        let max_tile = games.iter().map(|game| game.max_tile).max().unwrap_or(0);
+        let max_tile = games.iter().map(|game| game.max_tile()).max().unwrap_or(0);
         Single { name: name.into(), mean_score: row[0], median_score: row[1], max_tile, scores }
     }
+}
+
+fn each<S: serde::Serializer>(scores: &[f64], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(scores.iter().map(|&score| Points(score)))
 }
 
 fn indicator(holds: bool) -> f64 {

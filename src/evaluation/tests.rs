@@ -8,6 +8,7 @@ use super::*;
 use crate::arena::{Fault, Usage};
 use crate::environment::Ending;
 use crate::environment::game2048::entry;
+use crate::environment::game2048::scored;
 use crate::environment::game2048::{Baseline, GameLimits, play, replay};
 use crate::seed::{Purpose, Seed};
 
@@ -125,12 +126,8 @@ fn a_bootstrap_interval_is_that_of_the_mean_and_repeats() {
     assert_ne!(intervals[0], bootstrap(100, Seed::root(2), &statistics)[0]);
 }
 
-fn game(score: u64, max_tile: u32, ending: Ending) -> Outcome {
-    Outcome { score, max_tile, ..Outcome::unplayed(Seed::root(0), ending) }
-}
-
 fn sample(style: &str, source: &str, verdict: Verdict, games: &[(u64, Ending)]) -> Sample {
-    let games = games.iter().map(|&(score, ending)| game(score, 64, ending)).collect();
+    let games = games.iter().map(|&(score, ending)| scored(score, 64, ending)).collect();
     Sample {
         style: style.into(),
         program: Program::from_text(source, &entry()),
@@ -179,7 +176,7 @@ fn a_summary_counts_every_completion() {
 #[test]
 fn the_best_of_n_is_reported_on_other_boards_and_the_best_of_one_is_the_mean() {
     let mut samples = five();
-    samples[0].report = vec![game(4000, 64, Ending::GameOver), game(1000, 64, Ending::GameOver)];
+    samples[0].report = vec![scored(4000, 64, Ending::GameOver), scored(1000, 64, Ending::GameOver)];
     let summary = summarise(&samples, &[1, 4]);
     assert_eq!(summary.best_of[&1], summary.mean_score);
     // Of the five 4-subsets four hold the best, with 2500 on the report boards; the fifth has the second, with 2500
@@ -214,8 +211,8 @@ fn a_baseline_plays_the_boards_it_is_given() {
     let single = play_baseline(Baseline::Greedy, selection_boards(8), &limits);
     let Ok(first) = play(&mut Baseline::Greedy.player(held_out_boards()[0]), held_out_boards()[0], &limits);
     assert_eq!((single.name.as_str(), single.scores.len(), single.scores[0]), ("greedy", 8, first.score));
-    assert_eq!(replay(first.seed, &first.moves_text).unwrap().0, single.scores[0]);
-    let total: u64 = single.scores.iter().sum();
-    assert_eq!(single.mean_score.value, total as f64 / 8.0);
+    assert_eq!(replay(held_out_boards()[0], first.moves_text()).unwrap().0 as f64, single.scores[0]);
+    let total: f64 = single.scores.iter().sum();
+    assert_eq!(single.mean_score.value, total / 8.0);
     assert!(single.mean_score.interval.low < single.mean_score.value);
 }

@@ -112,7 +112,7 @@ pub enum Player<'a> {
 }
 
 /// One game: who played it when, and how it went.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GamePlayed<'a> {
     /// Whose it is.
     pub player: Player<'a>,
@@ -123,7 +123,7 @@ pub struct GamePlayed<'a> {
     /// From when to when.
     pub period: Period,
     /// Its score.
-    pub score: u64,
+    pub score: f64,
     /// How it ended, or that the program was rejected or the sandbox failed.
     pub ending: &'static str,
     /// Instructions spent.

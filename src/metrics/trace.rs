@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::event::{Activity, GamePlayed, Period, Player};
 use super::{Event, Sink, SinkError, StepRecord};
+use crate::environment::Points;
 use crate::files;
 
 /// The one process of a trace.
@@ -123,7 +124,7 @@ impl Recording {
             Player::Elite { index, digest } => ("elite", index, digest.chars().take(DIGEST_DIGITS).collect()),
         };
         let track = game.worker.map_or(Track::Inline, Track::Worker);
-        let args = json!({"score": game.score, "ending": game.ending, "fuel": game.fuel, "program": digest});
+        let args = json!({"score": Points(game.score), "ending": game.ending, "fuel": game.fuel, "program": digest});
         self.span(track, format!("{whose}{who} {index} game {}", game.game), game.period, args);
     }
 
@@ -219,7 +220,7 @@ mod tests {
             game: 0,
             worker: Some(3),
             period: Period { begin: at(1250), end: at(1750) },
-            score: 1024,
+            score: 1024.0,
             ending: "game_over",
             fuel: 77,
         };
@@ -262,7 +263,7 @@ mod tests {
             game,
             worker: Some(0),
             period: Period { begin: at(begin), end: at(end) },
-            score: 4,
+            score: 4.0,
             ending: "freeze",
             fuel: 1,
         };

@@ -188,10 +188,10 @@ impl Evidence<'_> {
     fn target(&self) -> Finding {
         let strong = || (0..RUNGS.len()).filter(|&at| RUNGS[at].rank >= STRONG);
         let games: Vec<&Outcome> = strong().flat_map(|at| &self.judged[at].evaluation.games).collect();
-        let reached = games.iter().filter(|game| game.max_tile >= TARGET_TILE).count();
+        let reached = games.iter().filter(|game| game.max_tile() >= TARGET_TILE).count();
         let (key, cut) = commonest_cut(&games);
         if reached == 0 {
-            let best = games.iter().map(|game| game.max_tile).max().unwrap_or(0);
+            let best = games.iter().map(|game| game.max_tile()).max().unwrap_or(0);
             let text = format!(
                 "no reference player reaches {TARGET_TILE} in {} games, {cut} of them cut by a limit; the best tile is {best}",
                 games.len()
@@ -201,7 +201,7 @@ impl Evidence<'_> {
         let text = format!("{TARGET_TILE} is reached in {reached} of {} games", games.len());
         let of_player = |at: usize| {
             let games = &self.judged[at].evaluation.games;
-            let cut = games.iter().filter(|game| limit(game).is_some() && game.max_tile < TARGET_TILE).count();
+            let cut = games.iter().filter(|game| limit(game).is_some() && game.max_tile() < TARGET_TILE).count();
             let mean = self.judged[at].evaluation.mean_score();
             (cut > 0)
                 .then(|| format!("{key} cuts {} in {cut} of {} games, mean {mean:.0}", RUNGS[at].name, games.len()))
@@ -253,8 +253,8 @@ impl Evidence<'_> {
         let judged = &self.judged[CONSTANT];
         let games = &judged.evaluation.games;
         let frozen = games.iter().filter(|game| game.ending == Ending::Freeze).count();
-        let idle = games.iter().map(|game| game.moves_text.len()).sum::<usize>();
-        let moves = games.iter().map(|game| game.moves as usize).sum::<usize>();
+        let idle = games.iter().map(|game| game.moves_text().len()).sum::<usize>();
+        let moves = games.iter().map(|game| game.moves() as usize).sum::<usize>();
         if frozen < games.len() || moves >= idle {
             return problem(format!(
                 "pushing one way only ends as a freeze in {frozen} of {} games; {moves} of {idle} pushes count as moves",
@@ -307,14 +307,20 @@ fn limit(game: &Outcome) -> Option<&'static str> {
         Ending::Hung => Some("sandbox.call_share"),
         Ending::OutOfMemory => Some("sandbox.memory_mib"),
         Ending::MoveLimit => Some("arena.moves_max"),
-        Ending::GameOver | Ending::Freeze | Ending::BadMove | Ending::Raised | Ending::StackOverflow => None,
+        Ending::GameOver
+        | Ending::Freeze
+        | Ending::BadMove
+        | Ending::Raised
+        | Ending::StackOverflow
+        | Ending::Passed
+        | Ending::WrongAnswer => None,
     }
 }
 
 /// The limit that ended most games before the target, and how many any limit ended.
 fn commonest_cut(games: &[&Outcome]) -> (&'static str, usize) {
     let cut: Vec<&str> =
-        games.iter().filter(|game| game.max_tile < TARGET_TILE).filter_map(|game| limit(game)).collect();
+        games.iter().filter(|game| game.max_tile() < TARGET_TILE).filter_map(|game| limit(game)).collect();
     let most = LIMITS.iter().max_by_key(|&&key| cut.iter().filter(|&&other| other == key).count());
     (most.copied().unwrap_or("train.game_seconds"), cut.len())
 }
@@ -339,25 +345,28 @@ fn replayed(board: Seed, moves_text: &str) -> Option<Replayed> {
 /// The score of a single game, whatever was reported.
 fn played_score(judged: &Judged) -> u64 {
     let game = judged.evaluation.games.first();
-    game.and_then(|game| replayed(game.seed, &game.moves_text)).map_or(0, |replayed| replayed.score)
+    game.and_then(|game| replayed(game.seed()?, game.moves_text())).map_or(0, |replayed| replayed.score)
 }
 
 /// What an outcome says that its moves do not.
 fn lie(outcome: &Outcome, board: Seed) -> Option<String> {
-    if outcome.seed != board {
-        return Some(format!("played board {}, asked for {board}", outcome.seed));
+    let (Some(seed), Some(trace)) = (outcome.seed(), outcome.board()) else {
+        return Some("no game of 2048".into());
+    };
+    if seed != board {
+        return Some(format!("played board {seed}, asked for {board}"));
     }
-    let Some(replayed) = replayed(board, &outcome.moves_text) else {
+    let Some(replayed) = replayed(board, &trace.moves_text) else {
         return Some("logged moves that are none".into());
     };
     let tile = replayed.board.max_tile();
-    if (outcome.score, outcome.max_tile, outcome.moves) != (replayed.score, tile, replayed.moves) {
+    if (outcome.score, trace.max_tile, trace.moves) != (replayed.score as f64, tile, replayed.moves) {
         return Some(format!(
             "{} points, tile {} and {} moves reported; its moves make {} points, tile {tile}, {} moves",
-            outcome.score, outcome.max_tile, outcome.moves, replayed.score, replayed.moves
+            outcome.score, trace.max_tile, trace.moves, replayed.score, replayed.moves
         ));
     }
-    if outcome.final_board != replayed.board.cells() {
+    if trace.final_board != replayed.board.cells() {
         return Some("another final board than its moves make".into());
     }
     let over = outcome.ending == Ending::GameOver && !replayed.board.is_stuck();

@@ -6,8 +6,9 @@ use grpo_sandbox::Sandbox;
 
 use super::*;
 use crate::arena::{Rules, Verdict, Workers};
+use crate::environment::game2048::unplayed;
 use crate::environment::game2048::{Board, Game, Move};
-use crate::environment::{Ending, Outcome};
+use crate::environment::{BoardTrace, Ending, Outcome, Trace};
 use crate::seed::Seed;
 
 /// The defaults, with time for every player to end its games.
@@ -131,8 +132,9 @@ impl Judge for Fixed {
 fn a_score_read_from_a_fresh_board_is_found() {
     let report = planted(|_, judged| {
         for game in &mut judged.evaluation.games {
-            let fresh = Outcome::unplayed(game.seed, game.ending);
-            (game.score, game.max_tile, game.final_board) = (fresh.score, fresh.max_tile, fresh.final_board);
+            let (fresh, moves_text) = (unplayed(game.seed().unwrap(), game.ending), game.moves_text().to_owned());
+            let board = BoardTrace { moves: game.moves(), moves_text, ..fresh.board().unwrap().clone() };
+            (game.score, game.trace) = (fresh.score, Trace::Board(board));
         }
         judged.reward = reward::score(&judged.evaluation, &CONFIG.reward);
     });
@@ -145,7 +147,7 @@ fn a_score_read_from_a_fresh_board_is_found() {
 fn a_reward_read_from_a_fresh_board_is_found_though_the_evidence_is_right() {
     let report = planted(|_, judged| {
         if let (Verdict::Played, Some(game)) = (&judged.evaluation.verdict, judged.evaluation.games.first()) {
-            judged.reward.value = if Game::new(game.seed).board().max_tile() == 4 { 0.5 } else { 0.2 };
+            judged.reward.value = if Game::new(game.seed().unwrap()).board().max_tile() == 4 { 0.5 } else { 0.2 };
         }
     });
     assert_eq!(report.finding(Check::Replay).unwrap().level, Level::Ok);
@@ -156,7 +158,8 @@ fn a_reward_read_from_a_fresh_board_is_found_though_the_evidence_is_right() {
 /// A game in which every push drops a tile, whether it changed anything or not.
 fn push_left_for_ever(seed: Seed) -> Outcome {
     let mut board = Game::new(seed).board();
-    let mut outcome = Outcome::unplayed(seed, Ending::GameOver);
+    let outcome = unplayed(seed, Ending::GameOver);
+    let (mut score, mut moves_text) = (0, String::new());
     while board.empty_cells() > 0 {
         let (pushed, gain) = board.slide(Move::A);
         let mut cells = pushed.cells();
@@ -164,11 +167,12 @@ fn push_left_for_ever(seed: Seed) -> Outcome {
             *cell = 2;
         }
         board = Board::from_cells(&cells).unwrap();
-        outcome.score += u64::from(gain);
-        outcome.moves += 1;
-        outcome.moves_text.push('A');
+        score += gain;
+        moves_text.push('A');
     }
-    Outcome { max_tile: board.max_tile(), final_board: board.cells(), ..outcome }
+    let (max_tile, moves) = (board.max_tile(), moves_text.len() as u32);
+    let trace = Trace::Board(BoardTrace { max_tile, moves, moves_text, final_board: board.cells() });
+    Outcome { score: f64::from(score), trace, ..outcome }
 }
 
 #[test]
@@ -233,7 +237,9 @@ fn a_tile_that_a_program_wrote_itself_is_found_in_the_evidence_too() {
     let report = planted(|trial, judged| {
         if trial.text.contains("board[0][0] = 2048") {
             for game in &mut judged.evaluation.games {
-                (game.score, game.max_tile, game.final_board[0][0]) = (20_000, 2048, 2048);
+                let mut board = game.board().unwrap().clone();
+                (board.max_tile, board.final_board[0][0]) = (2048, 2048);
+                (game.score, game.trace) = (20_000.0, Trace::Board(board));
             }
             judged.reward = reward::score(&judged.evaluation, &CONFIG.reward);
         }

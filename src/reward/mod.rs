@@ -73,16 +73,8 @@ fn worth(score: f64, config: &RewardConfig) -> f64 {
 fn mean_of_games(games: &[Outcome], config: &RewardConfig) -> (f64, f64) {
     let (mut game, mut failure) = (0.0, 0.0);
     for outcome in games {
-        let value = worth(outcome.score as f64, config);
-        let (share, penalty) = match outcome.ending {
-            Ending::GameOver | Ending::OutOfFuel | Ending::MoveLimit => (1.0, 0.0),
-            Ending::Hung
-            | Ending::Freeze
-            | Ending::BadMove
-            | Ending::Raised
-            | Ending::OutOfMemory
-            | Ending::StackOverflow => (BROKEN_OFF_SHARE, BROKEN_OFF),
-        };
+        let value = worth(outcome.score, config);
+        let (share, penalty) = if outcome.ending.is_well() { (1.0, 0.0) } else { (BROKEN_OFF_SHARE, BROKEN_OFF) };
         game += share * value;
         failure += penalty;
     }
@@ -97,25 +89,22 @@ mod tests {
 
     use super::*;
     use crate::arena::{Fault, Usage};
-    use crate::seed::Seed;
+    use crate::environment::Ending;
+    use crate::environment::game2048::scored;
 
     const ROOT: RewardConfig = RewardConfig { scale: 40_000.0, exponent: 0.5, shuffled: false };
     const LINEAR: RewardConfig = RewardConfig { scale: 40_000.0, exponent: 1.0, shuffled: false };
-
-    fn game(score: u64, ending: Ending) -> Outcome {
-        Outcome { score, ..Outcome::unplayed(Seed::root(0), ending) }
-    }
 
     fn evaluation(verdict: Verdict, games: Vec<Outcome>) -> Evaluation {
         Evaluation { verdict, games, usage: Usage::default() }
     }
 
     fn played(games: &[(u64, Ending)]) -> Evaluation {
-        evaluation(Verdict::Played, games.iter().map(|&(score, ending)| game(score, ending)).collect())
+        evaluation(Verdict::Played, games.iter().map(|&(score, ending)| scored(score, 2, ending)).collect())
     }
 
     fn faulted(ending: Ending) -> Evaluation {
-        evaluation(Verdict::Faulted(Fault { ending, reason: String::new() }), vec![game(0, ending); 2])
+        evaluation(Verdict::Faulted(Fault { ending, reason: String::new() }), vec![scored(0, 2, ending); 2])
     }
 
     fn not_compiled(line: u32, lines: u32) -> Evaluation {
@@ -159,7 +148,7 @@ mod tests {
     }
 
     fn any_outcome() -> impl Strategy<Value = Outcome> {
-        (0..200_000u64, prop::sample::select(&Ending::ALL[..])).prop_map(|(score, ending)| game(score, ending))
+        (0..200_000u64, prop::sample::select(&Ending::ALL[..])).prop_map(|(score, ending)| scored(score, 2, ending))
     }
 
     fn any_failure() -> impl Strategy<Value = Evaluation> {

@@ -217,7 +217,8 @@ mod tests {
     use super::*;
     use crate::arena::{Arena, Workers};
     use crate::config::Config;
-    use crate::environment::{Ending, Outcome};
+    use crate::environment::Ending;
+    use crate::environment::game2048::unplayed;
     use crate::rollout::fixture::{prompts, rollout_config, tiny_policy};
     use crate::rollout::generate;
 
@@ -256,7 +257,7 @@ mod tests {
                 gate.lock().unwrap().recv_timeout(PATIENCE).unwrap();
             }
             tell.lock().unwrap().send(seed).unwrap();
-            Outcome::unplayed(seed, Ending::GameOver)
+            unplayed(seed, Ending::GameOver)
         };
         let arena = Arena::stand_in(play, Workers::new(2)).unwrap();
         let (policy, config) = (tiny_policy(), Config::preset("builtin").unwrap());
@@ -283,7 +284,7 @@ mod tests {
 
         open.send(()).unwrap();
         let mut tell = |event: Event<'_>| beside(&mut ahead, &mut told)(event);
-        assert_eq!(now.finish(&mut tell).unwrap().0.items()[0].evaluation.games[0].seed, slow);
+        assert_eq!(now.finish(&mut tell).unwrap().0.items()[0].evaluation.games[0].seed(), Some(slow));
         let (mut ahead, mut scored) = (ahead.unwrap(), Vec::new());
         let mut own = |event: Event<'_>| match event {
             Event::Scored { done, total } => scored.push((done, total)),

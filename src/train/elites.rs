@@ -28,7 +28,8 @@ pub struct Tally {
     /// Sum of their rewards.
     pub reward: f64,
     /// Sum of their scores.
-    pub score: u64,
+    #[serde(serialize_with = "crate::environment::points")]
+    pub score: f64,
 }
 
 impl Tally {
@@ -39,7 +40,7 @@ impl Tally {
 
     /// Mean score of a game.
     pub fn mean_score(&self) -> f64 {
-        self.score as f64 / self.games.max(1) as f64
+        self.score / self.games.max(1) as f64
     }
 
     /// With the games of one more step, which were worth `reward` on average.
@@ -47,7 +48,7 @@ impl Tally {
         Tally {
             games: self.games + games as u64,
             reward: self.reward + games as f64 * f64::from(reward),
-            score: self.score + evaluation.games.iter().map(|game| game.score).sum::<u64>(),
+            score: self.score + evaluation.games.iter().map(|game| game.score).sum::<f64>(),
         }
     }
 }

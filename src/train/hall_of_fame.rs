@@ -120,8 +120,8 @@ pub fn hex(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
     use crate::arena::{Usage, Verdict};
-    use crate::environment::{Ending, Outcome};
-    use crate::seed::Seed;
+    use crate::environment::Ending;
+    use crate::environment::game2048::scored;
 
     fn member(name: &str, mean_score: f64) -> Member {
         Member {
@@ -137,7 +137,7 @@ mod tests {
     }
 
     fn games(scores: &[u64]) -> Evaluation {
-        let game = |&score| Outcome { score, max_tile: 64, ..Outcome::unplayed(Seed::root(0), Ending::GameOver) };
+        let game = |&score| scored(score, 64, Ending::GameOver);
         Evaluation { verdict: Verdict::Played, games: scores.iter().map(game).collect(), usage: Usage::default() }
     }
 

@@ -133,6 +133,6 @@ fn shown(index: usize, written: &Written, (evaluation, reward): (&Evaluation, &R
         mean_score: evaluation.mean_score(),
         max_tile: evaluation.max_tile(),
         games: evaluation.games.len(),
-        final_board: evaluation.games.first().map(|game| game.final_board),
+        final_board: evaluation.games.first().and_then(|game| Some(game.board()?.final_board)),
     }
 }

@@ -37,7 +37,7 @@ pub fn of_episodes(step: usize, sampled: &Sampled) -> StepRecord {
         clipped_ratio: share(&|episode| episode.completion.finish == FinishReason::Length),
         frac_reward_zero_std: tied as f64 / episodes.count() as f64,
         mean_score: items.iter().map(|episode| episode.evaluation.mean_score()).sum::<f64>() / count,
-        max_tile: games.iter().map(|game| game.max_tile).max().unwrap_or(0),
+        max_tile: games.iter().map(|game| game.max_tile()).max().unwrap_or(0),
         frac_played: share(&Episode::plays),
         programs_unique: unique,
         frac_unique: unique as f64 / parsed.len().max(1) as f64,

@@ -92,7 +92,7 @@ pub fn tell_games(player: Player<'_>, evaluation: &Evaluation, observer: &mut dy
             game: usage.game,
             worker: usage.worker,
             period: Period { begin: usage.begin, end: usage.end },
-            score: outcome.map_or(0, |outcome| outcome.score),
+            score: outcome.map_or(0.0, |outcome| outcome.score),
             ending,
             fuel: outcome.map_or(0, |outcome| outcome.fuel),
         }));

@@ -54,8 +54,8 @@ impl<'a> Panel<'a> {
         let outcome = contestant.played.as_ref().ok();
         Panel {
             contestant,
-            game: outcome.map(|outcome| Game::new(outcome.seed)),
-            moves: outcome.map_or("", |outcome| &outcome.moves_text).chars(),
+            game: outcome.and_then(|outcome| outcome.seed()).map(Game::new),
+            moves: outcome.map_or("", |outcome| outcome.moves_text()).chars(),
             move_number: 0,
             last: ' ',
         }
@@ -177,7 +177,7 @@ mod tests {
                 assert_eq!(shape(&frame(&panels, layout)), first);
             }
             let last = frame(&panels, layout);
-            for words in [format!("score {:>6}", expected.score), expected.max_tile.to_string(), "game_over".into()] {
+            for words in [format!("score {:>6}", expected.score), expected.max_tile().to_string(), "game_over".into()] {
                 assert!(last.contains(&words), "{words} in {last}");
             }
             assert!(last.contains("rejected: no function") && last.contains("is/broken.py"), "{last}");

@@ -18,7 +18,9 @@ use crate::program::Entry;
 
 pub use board::{Board, Move};
 pub use game::Game;
-pub use play::{GameLimits, Outcome, ReplayError, play, replay};
+#[cfg(test)]
+pub use play::scored;
+pub use play::{GameLimits, ReplayError, play, replay, unplayed};
 pub use strategy::{Baseline, BaselinePlayer, Choice, Strategy};
 
 /// What a player must define.

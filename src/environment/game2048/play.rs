@@ -1,33 +1,10 @@
 //! A whole game of 2048: what it comes to, and how anybody can check it.
 
-use serde::{Deserialize, Serialize};
-
 use super::board::{Board, Move};
 use super::game::Game;
 use super::strategy::{Choice, Strategy};
-use crate::environment::Ending;
+use crate::environment::{BoardTrace, Ending, Outcome, Trace};
 use crate::seed::Seed;
-
-/// What one game returned.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Outcome {
-    /// What fixed the tiles.
-    pub seed: Seed,
-    /// Sum of all tiles that merges made.
-    pub score: u64,
-    /// Largest tile at the end.
-    pub max_tile: u32,
-    /// Moves that changed the board.
-    pub moves: u32,
-    /// Why it stopped.
-    pub ending: Ending,
-    /// Instructions spent, loading included; 0 for native strategies.
-    pub fuel: u64,
-    /// Every letter the strategy chose, those that changed nothing included.
-    pub moves_text: String,
-    /// Tile values at the end, 0 for empty.
-    pub final_board: [[u32; 4]; 4],
-}
 
 /// When a game is stopped though moves are left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,28 +39,27 @@ pub fn play<S: Strategy>(strategy: &mut S, seed: Seed, limits: &GameLimits) -> R
             }
         }
     };
-    Ok(Outcome { moves, moves_text, ..Outcome::at_start(&game, seed, ending) })
+    let trace = BoardTrace { moves, moves_text, ..at_rest(&game) };
+    Ok(Outcome { case: seed.into(), score: game.score() as f64, ending, fuel: 0, trace: Trace::Board(trace) })
 }
 
-impl Outcome {
-    /// The outcome of a game that ended before its first move.
-    pub fn unplayed(seed: Seed, ending: Ending) -> Outcome {
-        Outcome::at_start(&Game::new(seed), seed, ending)
-    }
+/// The outcome of a game that ended before its first move.
+pub fn unplayed(seed: Seed, ending: Ending) -> Outcome {
+    let trace = Trace::Board(at_rest(&Game::new(seed)));
+    Outcome { case: seed.into(), score: 0.0, ending, fuel: 0, trace }
+}
 
-    fn at_start(game: &Game, seed: Seed, ending: Ending) -> Outcome {
-        let board = game.board();
-        Outcome {
-            seed,
-            score: game.score(),
-            max_tile: board.max_tile(),
-            moves: 0,
-            ending,
-            fuel: 0,
-            moves_text: String::new(),
-            final_board: board.cells(),
-        }
-    }
+/// A game with this score and tile, as if it had been played.
+#[cfg(test)]
+pub fn scored(score: u64, max_tile: u32, ending: Ending) -> Outcome {
+    let outcome = unplayed(Seed::root(0), ending);
+    let board = outcome.board().cloned().expect("a game of 2048");
+    Outcome { score: score as f64, trace: Trace::Board(BoardTrace { max_tile, ..board }), ..outcome }
+}
+
+fn at_rest(game: &Game) -> BoardTrace {
+    let board = game.board();
+    BoardTrace { max_tile: board.max_tile(), moves: 0, moves_text: String::new(), final_board: board.cells() }
 }
 
 /// A logged move that is none.

@@ -2,15 +2,16 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::arena::{Usage, Verdict};
+use crate::environment::Ending;
 use crate::environment::game2048::entry;
-use crate::environment::{Ending, Outcome};
+use crate::environment::game2048::scored;
 use crate::reward::Reward;
 use crate::rollout::Completion;
 
 const GAMES: usize = 2;
 
 fn evaluation(score: u64, ending: Ending) -> Evaluation {
-    let game = Outcome { score, ..Outcome::unplayed(Seed::root(0), ending) };
+    let game = scored(score, 64, ending);
     Evaluation { verdict: Verdict::Played, games: vec![game; GAMES], usage: Usage::default() }
 }
 
