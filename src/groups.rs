@@ -17,6 +17,17 @@ impl<T> Groups<T> {
         Groups { size, items }
     }
 
+    /// Groups of `size` times the same item each.
+    ///
+    /// # Panics
+    /// When `size` is 0, which is a bug of the caller.
+    pub fn repeat(size: usize, items: impl IntoIterator<Item = T>) -> Self
+    where
+        T: Clone,
+    {
+        Groups::new(size, items.into_iter().flat_map(|item| std::iter::repeat_n(item, size)).collect())
+    }
+
     /// Items a group (G).
     pub fn size(&self) -> usize {
         self.size
@@ -40,6 +51,36 @@ impl<T> Groups<T> {
     /// The groups, one slice each.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &[T]> {
         self.items.chunks_exact(self.size)
+    }
+
+    /// The same groups, of references.
+    pub fn each_ref(&self) -> Groups<&T> {
+        Groups { size: self.size, items: self.items.iter().collect() }
+    }
+
+    /// Each item with what belongs to its group.
+    ///
+    /// # Panics
+    /// When there is not one of `others` for each group.
+    pub fn with<'a, U>(&'a self, others: &'a [U]) -> impl Iterator<Item = (&'a U, &'a T)> {
+        assert_eq!(others.len(), self.count(), "one for each group");
+        others.iter().zip(self.iter()).flat_map(|(other, group)| group.iter().map(move |item| (other, item)))
+    }
+
+    /// Where the items of these groups are among [`items`](Self::items), group after group.
+    pub fn places(&self, groups: &[usize]) -> Vec<usize> {
+        groups.iter().flat_map(|group| group * self.size..(group + 1) * self.size).collect()
+    }
+
+    /// Puts `others` in the place of these groups, in their order.
+    ///
+    /// # Panics
+    /// When they are not as many, or of another size.
+    pub fn replace(&mut self, groups: &[usize], others: Groups<T>) {
+        assert_eq!((self.size, groups.len()), (others.size, others.count()), "a group for a group");
+        for (place, item) in self.places(groups).into_iter().zip(others.items) {
+            self.items[place] = item;
+        }
     }
 
     /// The same groups with every item replaced.
@@ -81,5 +122,16 @@ mod tests {
         assert_eq!(groups.count(), 2);
         let sums = groups.map_groups(|group| vec![group.iter().sum::<i32>(); group.len()]);
         assert_eq!(sums.items(), [3, 3, 7, 7]);
+        let named: Vec<(&char, &i32)> = groups.with(&['a', 'b']).collect();
+        assert_eq!(named, [(&'a', &1), (&'a', &2), (&'b', &3), (&'b', &4)]);
+        assert_eq!(Groups::repeat(2, ['a', 'b']).items(), ['a', 'a', 'b', 'b']);
+    }
+
+    #[test]
+    fn other_groups_take_the_place_of_those_named() {
+        let mut groups = Groups::new(2, vec![1, 2, 3, 4, 5, 6]);
+        assert_eq!(groups.places(&[2, 0]), [4, 5, 0, 1]);
+        groups.replace(&[2, 0], Groups::new(2, vec![10, 20, 30, 40]));
+        assert_eq!(groups.items(), [30, 40, 3, 4, 10, 20]);
     }
 }

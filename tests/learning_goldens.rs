@@ -177,7 +177,7 @@ fn five_steps_of_grpo_are_those_of_torch() {
         for step in 0..GRPO_STEPS {
             let of_step = |key: &str| golden[key].get(step).unwrap();
             let (completions, advantages) = sampled(&of_step("advantages"), &of_step("sampled"));
-            let batch = Batch::new(&prompts, completions, advantages, &rollout, &config);
+            let batch = Batch::new(&prompts, completions.each_ref(), advantages, &rollout, &config);
             let logprobs = grpo::reference_logprobs(reference, adapters.clone(), &batch).unwrap();
             let batch = batch.with_reference(logprobs);
             let stats = grpo::update(policy, &mut optimizer, &batch, LEARNING_RATE, &mut |_, _| ()).unwrap().unwrap();

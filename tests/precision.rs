@@ -181,7 +181,7 @@ fn batch(policy: &Policy, config: &GrpoConfig) -> Batch {
     };
     assert!(policy.decoder().config().vocab_size > 31);
     let completions = Groups::new(2, vec![completion(&[7, 7, 1, 19, 28, 6]), completion(&[12, 0, 31, 8])]);
-    Batch::new(&[prompt], completions, Groups::new(2, vec![1.0, -1.0]), &rollout, config)
+    Batch::new(&[prompt], completions.each_ref(), Groups::new(2, vec![1.0, -1.0]), &rollout, config)
 }
 
 #[test]

@@ -92,35 +92,34 @@ impl Batch {
     /// When there is not one prompt a group, or not one advantage a completion.
     pub fn new(
         prompts: &[Prompt],
-        completions: Groups<Completion>,
+        completions: Groups<&Completion>,
         advantages: Groups<f32>,
         rollout: &RolloutConfig,
         config: &GrpoConfig,
     ) -> Self {
-        assert_eq!(prompts.len(), completions.count(), "one prompt a group");
-        let size = completions.size();
-        let episodes = completions.zip(advantages).into_items();
+        let asked = Groups::repeat(completions.size(), prompts);
+        let episodes = asked.zip(completions).zip(advantages).into_items();
         let kept = |completion: &Completion| {
             let masked = config.mask_truncated_completions && completion.finish == FinishReason::Length;
             !masked && !completion.ids.is_empty()
         };
-        let in_loss = episodes.iter().filter(|(completion, _)| kept(completion));
-        let lengths: Vec<usize> = in_loss.map(|(completion, _)| completion.ids.len()).collect();
+        let in_loss = episodes.iter().filter(|((_, completion), _)| kept(completion));
+        let lengths: Vec<usize> = in_loss.map(|((_, completion), _)| completion.ids.len()).collect();
         let tokens: usize = lengths.iter().sum();
         let weight = |length: usize| match config.loss_type {
             LossType::Dapo => 1.0 / tokens as f64,
             LossType::Grpo => 1.0 / (lengths.len() * length) as f64,
             LossType::DrGrpo => 1.0 / (lengths.len() * rollout.max_completion_length) as f64,
         };
-        let row = |(index, (completion, advantage)): (usize, (Completion, f32))| Row {
-            weight: if kept(&completion) { weight(completion.ids.len()) } else { 0.0 },
-            prompt: prompts[index / size].ids.len(),
-            ids: [prompts[index / size].ids.as_slice(), &completion.ids].concat(),
-            sampled: completion.logprobs,
+        let row = |((prompt, completion), advantage): ((&Prompt, &Completion), f32)| Row {
+            weight: if kept(completion) { weight(completion.ids.len()) } else { 0.0 },
+            prompt: prompt.ids.len(),
+            ids: [prompt.ids.as_slice(), &completion.ids].concat(),
+            sampled: completion.logprobs.clone(),
             advantage,
             imitation: 0.0,
         };
-        let rows: Vec<Row> = episodes.into_iter().enumerate().map(row).collect();
+        let rows: Vec<Row> = episodes.into_iter().map(row).collect();
         let division = Division::from(config);
         let parts = arrange(&rows, division.micro_batch);
         Batch {

@@ -34,7 +34,7 @@ impl Sampled {
     }
 
     fn batch(&self, config: &GrpoConfig) -> Batch {
-        Batch::new(&self.prompts, self.completions.clone(), self.advantages.clone(), &self.rollout, config)
+        Batch::new(&self.prompts, self.completions.each_ref(), self.advantages.clone(), &self.rollout, config)
     }
 }
 
@@ -150,7 +150,7 @@ fn the_loss_is_averaged_as_its_type_says() {
     let cases = [(LossType::Dapo, 5.0 / 4.0), (LossType::Grpo, 0.5), (LossType::DrGrpo, 5.0 / 8.0)];
     for (loss_type, expected) in cases {
         let config = GrpoConfig { loss_type, ..config() };
-        let batch = Batch::new(prompts, completions.clone(), advantages.clone(), &rollout_config(2, 4), &config);
+        let batch = Batch::new(prompts, completions.each_ref(), advantages.clone(), &rollout_config(2, 4), &config);
         let (loss, _) = loss_and_gradients(&tiny_policy(), &batch);
         assert!((loss - expected).abs() < 1e-6, "{loss_type:?}: {loss} is not {expected}");
     }
@@ -172,7 +172,7 @@ fn truncated_completions_can_be_left_out() {
     assert_eq!(before, loss_and_gradients(&policy, &sampled.batch(&masked)));
     assert_ne!(before.1, loss_and_gradients(&policy, &sampled.batch(&config())).1);
     let all_cut = sampled.completions.clone().map(|it| Completion { finish: FinishReason::Length, ..it });
-    let batch = Batch::new(&sampled.prompts, all_cut, sampled.advantages.clone(), &sampled.rollout, &masked);
+    let batch = Batch::new(&sampled.prompts, all_cut.each_ref(), sampled.advantages.clone(), &sampled.rollout, &masked);
     assert!(!batch.has_signal());
 }
 
@@ -363,7 +363,7 @@ fn a_rewarded_word_becomes_likely() {
         let rewards = completions.clone().map(|completion| f32::from(u8::from(completion.ids[0] == REWARDED)));
         share.push(rewards.items().iter().sum::<f32>() / rewards.items().len() as f32);
         let advantages = advantages(&rewards, &config);
-        let batch = Batch::new(&prompts(), completions, advantages, &rollout, &config);
+        let batch = Batch::new(&prompts(), completions.each_ref(), advantages, &rollout, &config);
         update(&policy, &mut optimizer, &batch, 1e-2, &mut |_, _| ()).unwrap();
     }
     assert!(share[0] < 0.3, "at first about one in sixteen: {share:?}");
@@ -390,7 +390,7 @@ fn measure_an_update_of_the_builtin_shape() {
         let config = GrpoConfig { micro_batch, entropy_coef: 0.01, ..config() };
         let prompts = vec![prompt.clone(); 8];
         let rollout = rollout_config(8, 256);
-        let batch = Batch::new(&prompts, completions.clone(), advantages.clone(), &rollout, &config);
+        let batch = Batch::new(&prompts, completions.each_ref(), advantages.clone(), &rollout, &config);
         let mut optimizer = Optimizer::new(policy.trainable(), &config).unwrap();
         for _ in 0..2 {
             let start = std::time::Instant::now();

@@ -212,7 +212,7 @@ impl Run<'_> {
         division: Division,
         reference: Option<&Reference>,
     ) -> Result<Batch, TrainError> {
-        let completions = lesson.episodes.clone().map(|episode| episode.completion);
+        let completions = lesson.episodes.each_ref().map(|episode| &episode.completion);
         let prompts = self.prompts.prompts();
         let asked = lesson.elites.iter().filter_map(|elite| {
             let prompt = prompts.iter().find(|prompt| prompt.id == elite.prompt)?;

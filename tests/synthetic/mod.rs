@@ -92,5 +92,5 @@ pub fn batch(config: &Config) -> Batch {
     };
     let completions = Groups::new(ROWS / 2, (0..ROWS).map(completion).collect());
     let advantages = Groups::new(ROWS / 2, (0..ROWS).map(|index| index as f32 - 3.5).collect());
-    Batch::new(&[prompt(0), prompt(1)], completions, advantages, &config.rollout, &config.grpo)
+    Batch::new(&[prompt(0), prompt(1)], completions.each_ref(), advantages, &config.rollout, &config.grpo)
 }

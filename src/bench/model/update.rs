@@ -107,8 +107,7 @@ fn flops(measurement: &Measurement<'_>, way: &Way) -> f64 {
 fn episodes(measurement: &Measurement<'_>, way: &Way) -> Batch {
     let (rollout, grpo) = (&way.config.rollout, &way.config.grpo);
     let vocabulary = way.policy.decoder().config().vocab_size as u32;
-    let (rows, size, length) =
-        (way.config.completions_per_step(), rollout.num_generations, rollout.max_completion_length);
+    let (rows, length) = (way.config.completions_per_step(), rollout.max_completion_length);
     let completion = |index: usize| {
         let mut rng = measurement.seed.child(Purpose::Sample, index as u64).rng();
         Completion {
@@ -118,10 +117,10 @@ fn episodes(measurement: &Measurement<'_>, way: &Way) -> Batch {
             finish: FinishReason::Stop,
         }
     };
-    let advantage = |index: usize| (index % size) as f32 - (size - 1) as f32 / 2.0;
-    let completions = Groups::new(size, (0..rows).map(completion).collect());
-    let advantages = Groups::new(size, (0..rows).map(advantage).collect());
-    let batch = Batch::new(&measurement.prompts(way), completions, advantages, rollout, grpo);
+    let completions = Groups::new(rollout.num_generations, (0..rows).map(completion).collect());
+    let spread = |size: usize| (0..size).map(move |place| place as f32 - (size - 1) as f32 / 2.0);
+    let advantages = completions.map_groups(|group| spread(group.len()).collect());
+    let batch = Batch::new(&measurement.prompts(way), completions.each_ref(), advantages, rollout, grpo);
     let at_once = cores(way.policy.decoder().device());
     let division = Division::from(grpo).for_kernels(way.policy.decoder().kernels());
     batch.divided(Division { at_once, ..division })
