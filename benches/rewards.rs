@@ -82,9 +82,8 @@ fn evaluate(
 ) -> (Vec<Outcome>, Duration) {
     let arena = Arena::new(sandbox.clone(), rules.clone(), workers).expect("threads start");
     let begin = Instant::now();
-    let mut scoring = arena.begin();
-    scoring.submit(0, Ok(program.clone()), seeds);
-    let evaluation = scoring.finish().expect("the sandbox works").remove(0);
+    let evaluations = arena.evaluate_all([(Ok(program.clone()), seeds)], &mut |_, _| ());
+    let evaluation = evaluations.expect("the sandbox works").remove(0);
     (evaluation.games, begin.elapsed())
 }
 

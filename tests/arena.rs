@@ -26,12 +26,9 @@ fn seeds(count: u64) -> Vec<Seed> {
 }
 
 fn evaluate(workers: usize, texts: &[&str], games: u64) -> Vec<Evaluation> {
-    let arena = arena(workers);
-    let mut scoring = arena.begin();
-    for (index, text) in texts.iter().enumerate() {
-        scoring.submit(index, Program::from_text(text, &entry()), &seeds(games));
-    }
-    scoring.finish().unwrap()
+    let seeds = seeds(games);
+    let programs = texts.iter().map(|text| (Program::from_text(text, &entry()), seeds.as_slice()));
+    arena(workers).evaluate_all(programs, &mut |_, _| ()).unwrap()
 }
 
 fn evaluate_one(text: &str, games: u64) -> Evaluation {
@@ -53,7 +50,7 @@ const TWO_PLY: &str = include_str!("../src/environment/game2048/ladder/two_ply.p
 /// Each rung with as many games as it takes to tell it from the next.
 #[test]
 fn a_stronger_program_earns_more() {
-    let ladder = [
+    let ladder: [(_, _, usize); 10] = [
         ("no program", "I would move up.", 1),
         ("does not compile", "def strategy(board):\n    return (", 1),
         ("raises", "def strategy(board):\n    return board[4]", 1),
@@ -65,13 +62,12 @@ fn a_stronger_program_earns_more() {
         ("monotone", MONOTONE, 12),
         ("two-ply", TWO_PLY, 6),
     ];
-    let arena = arena(8);
-    let mut scoring = arena.begin();
-    for (index, (_, code, games)) in ladder.iter().enumerate() {
+    let boards = seeds(80);
+    let programs = ladder.iter().map(|(_, code, games)| {
         let completion = format!("Here is my strategy.\n```python\n{code}\n```\nIt plays well, I hope.\n");
-        scoring.submit(index, Program::from_text(&completion, &entry()), &seeds(*games));
-    }
-    let evaluations = scoring.finish().unwrap();
+        (Program::from_text(&completion, &entry()), &boards[..*games])
+    });
+    let evaluations = arena(8).evaluate_all(programs, &mut |_, _| ()).unwrap();
     let rewards: Vec<f32> =
         evaluations.iter().map(|evaluation| reward::score(evaluation, &CONFIG.reward).value).collect();
     let table: Vec<String> = ladder
@@ -233,10 +229,8 @@ fn a_program_remembers_within_a_game_and_never_beyond() {
     let alone: Vec<_> = seeds(4)
         .into_iter()
         .map(|seed| {
-            let arena = arena(0);
-            let mut scoring = arena.begin();
-            scoring.submit(0, Program::from_text(once, &entry()), &[seed]);
-            scoring.finish().unwrap().remove(0).games.remove(0)
+            let program = (Program::from_text(once, &entry()), &[seed][..]);
+            arena(0).evaluate_all([program], &mut |_, _| ()).unwrap().remove(0).games.remove(0)
         })
         .collect();
     assert_eq!(evaluate(0, &[once], 4)[0].games, alone);

@@ -31,11 +31,8 @@ fn sources() -> Vec<String> {
 }
 
 fn samples(arena: &Arena, sources: &[String], games: usize) -> Vec<Sample> {
-    let mut scoring = arena.begin();
-    for (index, source) in sources.iter().enumerate() {
-        scoring.submit(index, Program::from_text(source, &entry()), selection_boards(games));
-    }
-    let evaluations = scoring.finish().unwrap().into_iter().zip(sources);
+    let programs = sources.iter().map(|source| (Program::from_text(source, &entry()), selection_boards(games)));
+    let evaluations = arena.evaluate_all(programs, &mut |_, _| ()).unwrap().into_iter().zip(sources);
     let sample = |(selection, source): (_, &String)| Sample {
         style: "plain".into(),
         program: Program::from_text(source, &entry()),

@@ -8,7 +8,7 @@ use std::path::Path;
 use runs::{assert_same, essence, run, train, wait_for};
 use serde_json::Value;
 
-/// One step ahead, and two games a program: the second begins only when somebody has seen the first.
+/// One step ahead, and two games a program: the second follows from the first.
 const AHEAD: &[&str] = &["--steps-ahead", "1", "--set", "arena.games=2", "--set", "train.eval_samples=0"];
 /// What a checkpoint has of the step after it.
 const SAMPLED_AHEAD: &str = "sampled_ahead.safetensors";

@@ -1,9 +1,11 @@
 //! Plays programs in games inside the sandbox, inline or in a pool of workers.
 //!
 //! Takes programs as completions finish, and the seeds of their games; gives one [`Evaluation`] for each, in the order
-//! of the completions whatever the workers did. Both ways of working run the same code. A program's fault is a
-//! [`Verdict`]; the machine's fault is an [`ArenaError`]. Does not know models, rewards or where text came from.
+//! of the completions whatever the workers did. Games are handed out by those who play: nobody has to look. Both ways of
+//! working run the same code. A program's fault is a [`Verdict`]; the machine's fault is an [`ArenaError`]. Does not know
+//! models, rewards or where text came from.
 
+mod batch;
 mod crew;
 mod evaluation;
 mod player;
@@ -20,7 +22,7 @@ use grpo_sandbox::{FUEL_PER_SECOND, HostError, Limits, Sandbox};
 use self::crew::Crew;
 pub use self::evaluation::{Evaluation, Fault, GameUsage, Usage, Verdict};
 use self::player::PlayGame;
-pub use self::scoring::Scoring;
+pub use self::scoring::{OnEvaluated, Scoring};
 use self::verdicts::Verdicts;
 use crate::config::{ArenaConfig, Config, SandboxConfig};
 use crate::environment::game2048::GameLimits;
@@ -129,17 +131,6 @@ impl Arena {
     /// The same workers under other rules.
     pub fn under(&self, rules: Rules) -> Arena {
         Arena { crew: Arc::clone(&self.crew), rules: Arc::new(rules), verdicts: Arc::default() }
-    }
-
-    /// Begins a batch.
-    pub fn begin(&self) -> Scoring {
-        self.begin_in_turn(0)
-    }
-
-    /// Begins a batch whose games are played after those of lower turns that wait as well, whichever came first. What
-    /// is waited for soonest has the lowest turn; results do not depend on it.
-    pub fn begin_in_turn(&self, turn: usize) -> Scoring {
-        Scoring::new(Arc::clone(&self.crew), (Arc::clone(&self.rules), Arc::clone(&self.verdicts)), turn)
     }
 }
 

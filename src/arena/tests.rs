@@ -52,13 +52,21 @@ fn arena(workers: Workers) -> Arena {
 
 const EVERY_WAY: [usize; 4] = [0, 1, 2, 8];
 
+/// Three games for each word, on the same boards.
+fn evaluate_in(arena: &Arena, words: &[&str]) -> Result<Vec<Evaluation>, ArenaError> {
+    let seeds = seeds(0, 3);
+    arena.evaluate_all(words.iter().map(|word| (program(word), seeds.as_slice())), &mut |_, _| ())
+}
+
+/// Three games for each word, eight words on the same boards.
 fn evaluate(workers: usize, words: &[&str]) -> Vec<Evaluation> {
-    let arena = arena(Workers::new(workers));
-    let mut scoring = arena.begin();
-    for (index, word) in words.iter().enumerate() {
-        scoring.submit(index, program(word), &seeds(index as u64 / 8, 3));
-    }
-    scoring.finish().unwrap()
+    let boards: Vec<Vec<Seed>> = (0..=words.len() as u64 / 8).map(|group| seeds(group, 3)).collect();
+    let programs = words.iter().zip(0..).map(|(word, index)| (program(word), boards[index / 8].as_slice()));
+    arena(Workers::new(workers)).evaluate_all(programs, &mut |_, _| ()).unwrap()
+}
+
+fn finish(scoring: Scoring) -> Vec<Evaluation> {
+    scoring.finish(&mut |_, _| ()).unwrap()
 }
 
 #[test]
@@ -77,9 +85,9 @@ fn inline_and_any_number_of_workers_give_the_same_bytes_in_the_order_of_the_comp
 fn evaluations_go_by_index_however_they_were_submitted() {
     let arena = arena(Workers::new(2));
     let in_order = |order: [usize; 4]| {
-        let mut scoring = arena.begin();
+        let mut scoring = arena.begin(0);
         order.into_iter().for_each(|index| scoring.submit(index, program(&"a".repeat(index + 1)), &seeds(0, 2)));
-        scoring.finish().unwrap().iter().map(Evaluation::digest).collect::<Vec<_>>()
+        finish(scoring).iter().map(Evaluation::digest).collect::<Vec<_>>()
     };
     assert_eq!(in_order([3, 0, 2, 1]), in_order([0, 1, 2, 3]));
 }
@@ -126,9 +134,8 @@ fn a_program_is_not_played_again_on_boards_it_has_played_under_the_same_rules() 
     };
     let arena = Arena::with_player(Arc::new(play_game), rules(), Workers::new(2)).unwrap();
     let digest_of = |arena: &Arena, boards: u64| {
-        let mut scoring = arena.begin();
-        scoring.submit(0, program("greedy"), &seeds(boards, 3));
-        scoring.finish().unwrap()[0].digest()
+        let one = (program("greedy"), &seeds(boards, 3)[..]);
+        arena.evaluate_all([one], &mut |_, _| ()).unwrap()[0].digest()
     };
     let first = digest_of(&arena, 1);
     assert_eq!((digest_of(&arena, 1), played.load(Ordering::SeqCst)), (first.clone(), 3));
@@ -142,14 +149,14 @@ fn a_program_is_not_played_again_on_boards_it_has_played_under_the_same_rules() 
 fn what_two_open_batches_share_is_played_by_both_whatever_the_workers() {
     for workers in EVERY_WAY {
         let arena = arena(Workers::new(workers));
-        let (mut first, mut second) = (arena.begin(), arena.begin());
+        let (mut first, mut second) = (arena.begin(0), arena.begin(0));
         first.submit(0, program("greedy"), &seeds(0, 3));
         // Long since played where nobody but the caller plays, perhaps not yet where others do.
-        first.poll(&mut |_, _| ());
+        first.tell(&mut |_, _| ());
         second.submit(0, program("greedy"), &seeds(0, 3));
-        let reused = |scoring: Scoring| scoring.finish().unwrap()[0].usage.reused;
+        let reused = |scoring: Scoring| finish(scoring)[0].usage.reused;
         assert_eq!([reused(first), reused(second)], [false, false], "{workers} workers");
-        let mut third = arena.begin();
+        let mut third = arena.begin(0);
         third.submit(0, program("greedy"), &seeds(0, 3));
         assert!(reused(third), "{workers} workers");
     }
@@ -168,9 +175,9 @@ fn games_of_a_lower_turn_are_played_first_and_those_of_one_turn_as_they_came() {
         stand_in(rules, program, seed)
     };
     let arena = Arena::with_player(Arc::new(play_game), rules(), Workers::new(1)).unwrap();
-    let mut now = arena.begin();
+    let mut now = arena.begin(0);
     now.submit(0, program("gate"), &seeds(0, 1));
-    let (mut later, mut sooner) = (arena.begin_in_turn(2), arena.begin_in_turn(1));
+    let (mut later, mut sooner) = (arena.begin(2), arena.begin(1));
     later.submit(0, program("e"), &seeds(0, 1));
     later.submit(1, program("f"), &seeds(0, 1));
     sooner.submit(0, program("c"), &seeds(0, 1));
@@ -179,9 +186,28 @@ fn games_of_a_lower_turn_are_played_first_and_those_of_one_turn_as_they_came() {
     // The only worker is at the gate, so all of them wait.
     gate.wait();
     for scoring in [later, sooner, now] {
-        scoring.finish().unwrap();
+        finish(scoring);
     }
     assert_eq!(*played.lock().unwrap(), ["gate", "b", "c", "d", "e", "f"]);
+}
+
+#[test]
+fn what_follows_from_a_game_is_played_though_nobody_asks_for_it() {
+    let (tell, played) = std::sync::mpsc::channel();
+    let play_game = move |rules: &_, program: &_, seed| {
+        tell.send(seed).unwrap();
+        stand_in(rules, program, seed)
+    };
+    let arena = Arena::with_player(Arc::new(play_game), rules(), Workers::new(2)).unwrap();
+    let mut scoring = arena.begin(0);
+    scoring.submit(0, program("greedy"), &seeds(0, 3));
+    // Longer than anything takes, and no hang where something is wrong.
+    let next = |_: &Seed| played.recv_timeout(Duration::from_secs(120)).unwrap();
+    let mut seen: Vec<Seed> = seeds(0, 3).iter().map(next).collect();
+    assert_eq!(seen[0], seeds(0, 3)[0], "the first is played alone");
+    seen.sort_by_key(|seed| seeds(0, 3).iter().position(|known| known == seed));
+    assert_eq!(seen, seeds(0, 3));
+    assert_eq!(finish(scoring)[0].digest(), evaluate(0, &["greedy"])[0].digest());
 }
 
 #[test]
@@ -201,18 +227,14 @@ fn a_worker_that_panics_is_an_error_with_a_name_and_the_other_verdicts_are_right
         let arena = arena(Workers::new(workers));
         let seen = RefCell::new(Vec::new());
         let mut on_evaluated = |index, evaluation: &Evaluation| seen.borrow_mut().push((index, evaluation.digest()));
-        let mut scoring = arena.begin();
-        words.iter().enumerate().for_each(|(index, word)| scoring.submit(index, program(word), &seeds(0, 3)));
-        scoring.poll(&mut on_evaluated);
-        let error = scoring.finish_with(&mut on_evaluated).unwrap_err().to_string();
+        let seeds = seeds(0, 3);
+        let programs = words.iter().map(|word| (program(word), seeds.as_slice()));
+        let error = arena.evaluate_all(programs, &mut on_evaluated).unwrap_err().to_string();
         assert!(error.starts_with("completion 2: a worker panicked: the stand-in was asked to"), "{error}");
         let mut seen = seen.into_inner();
         seen.sort();
         assert_eq!(seen, [0, 1, 3, 5].map(|index| (index, sound[index].clone())), "{workers} workers");
-
-        let mut scoring = arena.begin();
-        scoring.submit(0, program("greedy"), &seeds(0, 3));
-        assert_eq!(scoring.finish().unwrap()[0].digest(), sound[1], "the arena lives on");
+        assert_eq!(evaluate_in(&arena, &["greedy"]).unwrap()[0].digest(), sound[1], "the arena lives on");
     }
 }
 
@@ -232,11 +254,7 @@ fn failing(word: &'static str, times: usize, workers: usize) -> Arena {
 fn a_game_in_which_the_sandbox_failed_is_played_once_more_and_counted_and_scores_the_same() {
     let expected = evaluate(0, &["greedy", "a"]);
     for workers in EVERY_WAY {
-        let arena = failing("greedy", 1, workers);
-        let mut scoring = arena.begin();
-        scoring.submit(0, program("greedy"), &seeds(0, 3));
-        scoring.submit(1, program("a"), &seeds(0, 3));
-        let evaluations = scoring.finish().unwrap();
+        let evaluations = evaluate_in(&failing("greedy", 1, workers), &["greedy", "a"]).unwrap();
         assert_eq!([evaluations[0].usage.retries(), evaluations[1].usage.retries()], [1, 0]);
         assert_eq!(evaluations[0].digest(), expected[0].digest());
         assert_eq!(evaluations[1].digest(), expected[1].digest());
@@ -247,10 +265,7 @@ fn a_game_in_which_the_sandbox_failed_is_played_once_more_and_counted_and_scores
 fn a_game_in_which_the_sandbox_fails_twice_is_an_error_and_never_a_score() {
     for workers in EVERY_WAY {
         let arena = failing("greedy", usize::MAX, workers);
-        let mut scoring = arena.begin();
-        scoring.submit(0, program("a"), &seeds(0, 3));
-        scoring.submit(1, program("greedy"), &seeds(0, 3));
-        let error = scoring.finish().unwrap_err().to_string();
+        let error = evaluate_in(&arena, &["a", "greedy"]).unwrap_err().to_string();
         assert!(error.starts_with("completion 1: the sandbox failed, and once more"), "{error}");
     }
 }
@@ -258,12 +273,10 @@ fn a_game_in_which_the_sandbox_fails_twice_is_an_error_and_never_a_score() {
 #[test]
 fn a_batch_that_is_dropped_leaves_the_arena_usable() {
     let arena = arena(Workers::new(2));
-    let mut given_up = arena.begin();
+    let mut given_up = arena.begin(0);
     (0..50).for_each(|index| given_up.submit(index, program(&"a".repeat(index + 1)), &seeds(0, 3)));
     drop(given_up);
-    let mut scoring = arena.begin();
-    scoring.submit(0, program("greedy"), &seeds(0, 3));
-    assert_eq!(scoring.finish().unwrap()[0].digest(), evaluate(0, &["greedy"])[0].digest());
+    assert_eq!(evaluate_in(&arena, &["greedy"]).unwrap()[0].digest(), evaluate(0, &["greedy"])[0].digest());
 }
 
 #[test]
@@ -312,11 +325,11 @@ fn workers_are_shared_and_rules_are_not() {
     for workers in EVERY_WAY {
         let usual = arena(Workers::new(workers));
         let short = usual.under(Rules { game: GameLimits { moves_max: 10, ..rules().game }, ..rules() });
-        let (mut long_games, mut short_games) = (usual.begin(), short.begin());
+        let (mut long_games, mut short_games) = (usual.begin(0), short.begin(0));
         long_games.submit(0, program("greedy"), &seeds(0, 3));
         short_games.submit(0, program("greedy"), &seeds(0, 3));
         let moves = |evaluation: Vec<Evaluation>| evaluation[0].games.iter().map(|game| game.moves()).max();
-        assert_eq!(moves(short_games.finish().unwrap()), Some(10), "{workers} workers");
-        assert!(moves(long_games.finish().unwrap()) > Some(100), "{workers} workers");
+        assert_eq!(moves(finish(short_games)), Some(10), "{workers} workers");
+        assert!(moves(finish(long_games)) > Some(100), "{workers} workers");
     }
 }

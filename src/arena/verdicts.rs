@@ -29,9 +29,9 @@ impl Verdicts {
         self.kept().evaluations.get(key).cloned()
     }
 
-    pub fn insert(&self, key: Key, evaluation: &Evaluation) {
+    pub fn insert(&self, key: Key, evaluation: Evaluation) {
         let mut kept = self.kept();
-        if kept.evaluations.insert(key.clone(), evaluation.clone()).is_none() {
+        if kept.evaluations.insert(key.clone(), evaluation).is_none() {
             kept.order.push_back(key);
         }
         if kept.order.len() > MOST
@@ -62,8 +62,8 @@ mod tests {
         let verdicts = Verdicts::default();
         let evaluation = Evaluation::rejected(Rejection::NoFunction { wanted: String::new() });
         for number in 0..=MOST as u64 {
-            verdicts.insert(key(number), &evaluation);
-            verdicts.insert(key(number), &evaluation);
+            verdicts.insert(key(number), evaluation.clone());
+            verdicts.insert(key(number), evaluation.clone());
         }
         assert!(verdicts.get(&key(0)).is_none());
         assert!(verdicts.get(&key(1)).is_some());

@@ -289,11 +289,8 @@ impl Rewards<'_> {
 }
 
 fn evaluate(arena: &Arena, programs: &[String], board: Seed) -> Result<Vec<Evaluation>, ArenaError> {
-    let mut scoring = arena.begin();
-    for (index, source) in programs.iter().enumerate() {
-        scoring.submit(index, Program::from_text(source, &entry()), &[board]);
-    }
-    scoring.finish()
+    let programs = programs.iter().map(|source| (Program::from_text(source, &entry()), std::slice::from_ref(&board)));
+    arena.evaluate_all(programs, &mut |_, _| ())
 }
 
 fn played(evaluation: &Evaluation) -> Played {

@@ -60,11 +60,9 @@ impl PlayArgs {
         let config = self.source.resolve(&flags)?;
         let arena = playing::open_arena(&config, console)?;
         let wait = console.wait("playing");
-        let mut scoring = arena.begin();
-        for (index, text) in texts.iter().enumerate() {
-            scoring.submit(index, Program::from_text(text, &entry()), &score::game_seeds(self.seed, 1));
-        }
-        let evaluations = scoring.finish().map_err(CliError::run)?;
+        let seeds = score::game_seeds(self.seed, 1);
+        let programs = texts.iter().map(|text| (Program::from_text(text, &entry()), seeds.as_slice()));
+        let evaluations = arena.evaluate_all(programs, &mut |_, _| ()).map_err(CliError::run)?;
         drop(wait);
         let budget_fuel = config.sandbox.game_seconds * grpo_sandbox::FUEL_PER_SECOND as f64;
         let played = self.files.iter().zip(&evaluations);

@@ -62,12 +62,8 @@ impl ScoreArgs {
             done += 1;
             count.show(done, "");
         };
-        let mut scoring = arena.begin();
-        for (index, text) in texts.iter().enumerate() {
-            scoring.submit(index, Program::from_text(text, &entry()), &seeds);
-            scoring.poll(&mut on_evaluated);
-        }
-        let evaluations = scoring.finish_with(&mut on_evaluated).map_err(CliError::run)?;
+        let programs = texts.iter().map(|text| (Program::from_text(text, &entry()), seeds.as_slice()));
+        let evaluations = arena.evaluate_all(programs, &mut on_evaluated).map_err(CliError::run)?;
         drop(count);
 
         let scored: Vec<Scored> = self

@@ -125,11 +125,7 @@ fn play<'a>(
         done += 1;
         told(done, total);
     };
-    let mut scoring = arena.begin();
-    for (index, job) in jobs.iter().enumerate() {
-        scoring.submit(index, samples[job.sample].program.clone(), job.boards);
-        scoring.poll(&mut on_evaluated);
-    }
-    let evaluations = scoring.finish_with(&mut on_evaluated)?;
+    let programs = jobs.iter().map(|job| (samples[job.sample].program.clone(), job.boards));
+    let evaluations = arena.evaluate_all(programs, &mut on_evaluated)?;
     Ok(jobs.into_iter().zip(evaluations).collect())
 }

@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 use super::StepRecord;
 
 /// One thing that happened in a run, in the order of happening.
+///
+/// What sampling and games tell carries the step it belongs to: 0 in an evaluation, and the one after the step at hand
+/// where that is written ahead.
 #[derive(Debug, Clone, Copy)]
 pub enum Event<'a> {
     /// The run begins, or goes on from a checkpoint.
@@ -20,6 +23,8 @@ pub enum Event<'a> {
     },
     /// Sampling goes on.
     Decoding {
+        /// Number of the step.
+        step: usize,
         /// Completion tokens sampled so far in this step.
         tokens: usize,
         /// Completions that have ended.
@@ -29,6 +34,8 @@ pub enum Event<'a> {
     },
     /// A completion has ended and is handed to those who play.
     Written {
+        /// Number of the step.
+        step: usize,
         /// Its position in the step, group after group.
         index: usize,
         /// Its length.
@@ -37,9 +44,18 @@ pub enum Event<'a> {
     /// A game of a completion or of an elite was played. Told with the evaluation that it belongs to.
     GamePlayed(&'a GamePlayed<'a>),
     /// Something that takes its time is over.
-    ActivityDone(Activity, Period),
+    ActivityDone {
+        /// Number of the step.
+        step: usize,
+        /// What took it.
+        activity: Activity,
+        /// From when to when.
+        period: Period,
+    },
     /// One more completion has its reward.
     Scored {
+        /// Number of the step.
+        step: usize,
         /// Completions scored so far in this step.
         done: usize,
         /// Completions of the step.
@@ -47,9 +63,6 @@ pub enum Event<'a> {
     },
     /// What one completion turned out to be.
     CompletionScored(&'a ScoredCompletion),
-    /// Something of the next step, whose completions are sampled before the update of this one. What they turned out
-    /// to be is told in their own step.
-    Ahead(&'a Event<'a>),
     /// The update goes on.
     Updating {
         /// Micro-batches done.
@@ -114,6 +127,8 @@ pub enum Player<'a> {
 /// One game: who played it when, and how it went.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GamePlayed<'a> {
+    /// Number of the step.
+    pub step: usize,
     /// Whose it is.
     pub player: Player<'a>,
     /// Its place among the games of the program.

@@ -9,6 +9,7 @@ mod crc32c;
 mod event;
 pub mod gpu;
 mod jsonl;
+mod phase;
 mod record;
 mod sparkline;
 mod tensorboard;

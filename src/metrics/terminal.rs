@@ -1,12 +1,11 @@
 //! The run as its user watches it: a bar and what the step is doing, or a line a step where there is no terminal.
 
-use std::time::Instant;
-
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::board::{Stream, TileSize, board_lines, numbered};
 use super::console::TICK;
 use super::event::{EvaluationRecord, RunHeader, ScoredCompletion};
+use super::phase::Phase;
 use super::{Console, Event, Sink, SinkError, StepRecord};
 
 /// How much of a step is shown.
@@ -27,7 +26,13 @@ pub struct TerminalSink {
     best_tile: u32,
     /// Smoothed seconds a step.
     pace: Option<f64>,
+    /// Number of the step at hand.
+    step: usize,
     phase: Phase,
+    /// The step after it, where that is written meanwhile.
+    next: Phase,
+    /// Its completions, to be shown when its turn comes.
+    early: Vec<ScoredCompletion>,
 }
 
 /// Nobody must mistake it for a run that learns.
@@ -40,41 +45,11 @@ struct Bars {
     step: ProgressBar,
 }
 
-/// How far the current step has come.
-#[derive(Default)]
-struct Phase {
-    started: Option<Instant>,
-    tokens: usize,
-    finished: usize,
-    scored: usize,
-    total: usize,
-    /// Of the next step, while it is written: completions that have ended, and all of them.
-    ahead: Option<(usize, usize)>,
-}
-
-impl Phase {
-    /// What goes on, `seconds` after it began.
-    fn words(&self, seconds: f64) -> String {
-        let Phase { tokens, finished, scored, total, ahead, .. } = *self;
-        // A step that was written ahead has no tokens of its own to show.
-        let written = total > 0 && (finished == total || (tokens == 0 && scored > 0));
-        match ahead {
-            Some((finished, all)) if finished < all => {
-                format!("rewards: {scored}/{total} scored; meanwhile {finished}/{all} of the next step written")
-            }
-            None if !written => {
-                let speed = tokens as f64 / seconds.max(1e-3);
-                format!("decoding: {tokens} tokens at {speed:.0}/s, {finished}/{total} written, {scored} scored")
-            }
-            _ => format!("rewards: {scored}/{total} scored"),
-        }
-    }
-}
-
 impl TerminalSink {
     /// Tells on `console`; bars appear when the run starts.
     pub fn new(console: Console, show: Show) -> TerminalSink {
-        TerminalSink { console, show, bars: None, max_steps: 0, best_tile: 0, pace: None, phase: Phase::default() }
+        let (phase, next, early) = (Phase::default(), Phase::default(), Vec::new());
+        TerminalSink { console, show, bars: None, max_steps: 0, best_tile: 0, pace: None, step: 0, phase, next, early }
     }
 
     fn run_started(&mut self, header: &RunHeader) {
@@ -96,7 +71,9 @@ impl TerminalSink {
     }
 
     fn step_started(&mut self, step: usize) {
-        self.phase = Phase { started: Some(Instant::now()), ..Phase::default() };
+        self.step = step;
+        let next = std::mem::take(&mut self.next);
+        self.phase = if next.step == step { next } else { Phase::begin(step) };
         if let Some(bars) = &self.bars {
             bars.run.set_prefix(format!("step {step}/{}", self.max_steps));
             bars.step.set_message("drawing prompts");
@@ -104,12 +81,17 @@ impl TerminalSink {
         if self.show == Show::Completions {
             self.console.print(&format!("step {step}/{}", self.max_steps));
         }
+        std::mem::take(&mut self.early).iter().for_each(|completion| self.completion(completion));
+    }
+
+    /// The step with this number, the one at hand or the next; an evaluation is at hand.
+    fn phase(&mut self, step: usize) -> &mut Phase {
+        if step > self.step { &mut self.next } else { &mut self.phase }
     }
 
     fn sampling(&self) {
         if let Some(bars) = &self.bars {
-            let seconds = self.phase.started.map_or(0.0, |started| started.elapsed().as_secs_f64());
-            bars.step.set_message(self.phase.words(seconds));
+            bars.step.set_message(self.phase.words(self.phase.seconds(), &self.next));
         }
     }
 
@@ -156,9 +138,11 @@ impl TerminalSink {
         ));
     }
 
-    fn completion(&self, completion: &ScoredCompletion) {
-        if self.show == Show::Completions {
-            self.console.print_as_is(&completion_text(completion));
+    fn completion(&mut self, completion: &ScoredCompletion) {
+        match self.show {
+            Show::Steps => (),
+            Show::Completions if completion.step > self.step => self.early.push(completion.clone()),
+            Show::Completions => self.console.print_as_is(&completion_text(completion)),
         }
     }
 }
@@ -168,22 +152,18 @@ impl Sink for TerminalSink {
         match *event {
             Event::RunStarted(header) => self.run_started(header),
             Event::StepStarted { step } => self.step_started(step),
-            Event::Decoding { tokens, finished, total } => {
-                if tokens < self.phase.tokens || self.phase.started.is_none() {
-                    // An evaluation samples outside of any step.
-                    self.phase = Phase { started: Some(Instant::now()), ..Phase::default() };
+            Event::Decoding { step, tokens, finished, total } => {
+                let phase = self.phase(step);
+                // Evaluations, and groups that are sampled anew, count from the beginning.
+                if phase.started.is_none() || phase.step != step || tokens < phase.tokens {
+                    *phase = Phase::begin(step);
                 }
-                (self.phase.tokens, self.phase.finished, self.phase.total) = (tokens, finished, total);
-                self.phase.ahead = None;
+                (phase.tokens, phase.finished, phase.total) = (tokens, finished, total);
                 self.sampling();
             }
-            Event::Ahead(&Event::Decoding { finished, total, .. }) => {
-                self.phase.ahead = Some((finished, total));
-                self.phase.total = total;
-                self.sampling();
-            }
-            Event::Scored { done, total } => {
-                (self.phase.scored, self.phase.total) = (done, total);
+            Event::Scored { step, done, total } => {
+                let phase = self.phase(step);
+                (phase.scored, phase.total) = (done, total);
                 self.sampling();
             }
             Event::CompletionScored(completion) => self.completion(completion),
@@ -196,7 +176,7 @@ impl Sink for TerminalSink {
             Event::Evaluated(record) => self.evaluated(record),
             Event::Saved { path } => self.console.print(&format!("saved {}", path.display())),
             Event::Message(message) => self.console.print(message),
-            Event::Written { .. } | Event::GamePlayed(_) | Event::ActivityDone(..) | Event::Ahead(_) => (),
+            Event::Written { .. } | Event::GamePlayed(_) | Event::ActivityDone { .. } => (),
         }
         Ok(())
     }
@@ -348,15 +328,23 @@ mod tests {
     }
 
     #[test]
-    fn a_bar_says_what_is_written_and_what_is_waited_for() {
-        let words = |phase: Phase| phase.words(2.0);
-        let writing = Phase { tokens: 100, finished: 3, scored: 1, total: 8, ..Phase::default() };
-        assert_eq!(words(writing), "decoding: 100 tokens at 50/s, 3/8 written, 1 scored");
-        let waiting = Phase { tokens: 100, finished: 8, scored: 5, total: 8, ..Phase::default() };
-        assert_eq!(words(waiting), "rewards: 5/8 scored");
-        let written_ahead = |ahead| words(Phase { scored: 5, total: 8, ahead, ..Phase::default() });
-        assert_eq!(written_ahead(Some((2, 8))), "rewards: 5/8 scored; meanwhile 2/8 of the next step written");
-        assert_eq!([written_ahead(Some((8, 8))), written_ahead(None)], ["rewards: 5/8 scored"; 2].map(String::from));
+    fn what_a_step_written_ahead_has_shown_waits_for_its_turn() {
+        let mut sink = TerminalSink::new(Console::new(), Show::Completions);
+        let mut note = |event: Event<'_>| {
+            sink.note(&event).unwrap();
+            let of = |phase: &Phase| (phase.step, phase.finished, phase.scored, phase.total);
+            (of(&sink.phase), of(&sink.next), sink.early.len())
+        };
+        note(Event::StepStarted { step: 2 });
+        note(Event::Scored { step: 2, done: 5, total: 8 });
+        note(Event::Decoding { step: 3, tokens: 90, finished: 8, total: 8 });
+        let early = ScoredCompletion { step: 3, ..ScoredCompletion::default() };
+        note(Event::CompletionScored(&early));
+        let beside = note(Event::Scored { step: 3, done: 1, total: 8 });
+        assert_eq!(beside, ((2, 0, 5, 8), (3, 8, 1, 8), 1));
+        assert_eq!(note(Event::StepStarted { step: 3 }), ((3, 8, 1, 8), (0, 0, 0, 0), 0));
+        let evaluation = note(Event::Decoding { step: 0, tokens: 10, finished: 1, total: 4 });
+        assert_eq!(evaluation, ((0, 1, 0, 4), (0, 0, 0, 0), 0));
     }
 
     #[test]

@@ -63,14 +63,13 @@ impl Sink for TraceSink<'_> {
             self.recording = (*step == self.step).then(|| Recording::begin((self.clock)()));
         }
         let Some(recording) = &mut self.recording else { return Ok(()) };
-        let (event, whose) = match event {
-            Event::Ahead(event) => (**event, format!("step {} ", self.step + 1)),
-            event => (*event, String::new()),
-        };
-        match event {
-            Event::Written { index, tokens } => recording.written(&whose, (index, tokens), (self.clock)()),
-            Event::GamePlayed(game) => recording.game(&whose, game),
-            Event::ActivityDone(activity, period) => recording.activity(&whose, activity, period),
+        let whose = |step: usize| if step == self.step { String::new() } else { format!("step {step} ") };
+        match *event {
+            Event::Written { step, index, tokens } => {
+                recording.written(format!("{}completion {index}", whose(step)), tokens, (self.clock)());
+            }
+            Event::GamePlayed(game) => recording.game(&whose(game.step), game),
+            Event::ActivityDone { step, activity, period } => recording.activity(&whose(step), activity, period),
             Event::StepDone(record) => {
                 let text = recording.end(record, (self.clock)()).to_string();
                 self.recording = None;
@@ -100,11 +99,8 @@ impl Recording {
         instant.saturating_duration_since(self.begin).as_nanos() as f64 / 1000.0
     }
 
-    fn written(&mut self, whose: &str, (index, tokens): (usize, usize), at: Instant) {
-        let instant = json!({
-            "name": format!("{whose}completion {index}"), "ph": "i", "s": "t", "ts": self.micros(at),
-            "args": {"tokens": tokens},
-        });
+    fn written(&mut self, name: String, tokens: usize, at: Instant) {
+        let instant = json!({"name": name, "ph": "i", "s": "t", "ts": self.micros(at), "args": {"tokens": tokens}});
         self.tracks.entry(Track::Decoding).or_default().push(instant);
     }
 
@@ -215,7 +211,8 @@ mod tests {
         };
         let at = |millis: u64| start + Duration::from_millis(millis);
         let mut sink = TraceSink::new(path.clone(), 2, &clock);
-        let game = GamePlayed {
+        let game = |step| GamePlayed {
+            step,
             player: Player::Completion { index: 12, digest: &[0xab; 32] },
             game: 0,
             worker: Some(3),
@@ -226,9 +223,10 @@ mod tests {
         };
         for step in [1, 2, 3] {
             sink.note(&Event::StepStarted { step }).unwrap();
-            sink.note(&Event::Written { index: 12, tokens: 40 }).unwrap();
-            sink.note(&Event::GamePlayed(&game)).unwrap();
-            sink.note(&Event::ActivityDone(Activity::Update, Period { begin: at(2000), end: at(2001) })).unwrap();
+            sink.note(&Event::Written { step, index: 12, tokens: 40 }).unwrap();
+            sink.note(&Event::GamePlayed(&game(step))).unwrap();
+            let period = Period { begin: at(2000), end: at(2001) };
+            sink.note(&Event::ActivityDone { step, activity: Activity::Update, period }).unwrap();
             sink.note(&Event::StepDone(&StepRecord { step, ..StepRecord::default() })).unwrap();
             assert_eq!((sink.written(), path.exists()), (step >= 2, step >= 2));
         }
@@ -258,7 +256,8 @@ mod tests {
         let at = |millis: u64| start + Duration::from_millis(millis);
         let clock = || at(1000);
         let mut sink = TraceSink::new(path.clone(), 2, &clock);
-        let game = |game, begin, end| GamePlayed {
+        let game = |step, game, begin, end| GamePlayed {
+            step,
             player: Player::Completion { index: 0, digest: &[0; 32] },
             game,
             worker: Some(0),
@@ -267,13 +266,13 @@ mod tests {
             ending: "freeze",
             fuel: 1,
         };
-        let decode = Event::ActivityDone(Activity::Decoding, Period { begin: at(1000), end: at(1600) });
+        let period = Period { begin: at(1000), end: at(1600) };
         sink.note(&Event::StepStarted { step: 2 }).unwrap();
-        sink.note(&Event::GamePlayed(&game(0, 100, 900))).unwrap();
-        sink.note(&Event::GamePlayed(&game(1, 900, 1100))).unwrap();
-        sink.note(&Event::Ahead(&Event::GamePlayed(&game(0, 1200, 1300)))).unwrap();
-        sink.note(&Event::Ahead(&Event::Written { index: 0, tokens: 7 })).unwrap();
-        sink.note(&Event::Ahead(&decode)).unwrap();
+        sink.note(&Event::GamePlayed(&game(2, 0, 100, 900))).unwrap();
+        sink.note(&Event::GamePlayed(&game(2, 1, 900, 1100))).unwrap();
+        sink.note(&Event::GamePlayed(&game(3, 0, 1200, 1300))).unwrap();
+        sink.note(&Event::Written { step: 3, index: 0, tokens: 7 }).unwrap();
+        sink.note(&Event::ActivityDone { step: 3, activity: Activity::Decoding, period }).unwrap();
         sink.note(&Event::StepDone(&StepRecord { step: 2, ..StepRecord::default() })).unwrap();
         let trace: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
         let names: Vec<&str> =

@@ -47,12 +47,10 @@ pub struct TrainingPath<'a> {
 
 impl Judge for TrainingPath<'_> {
     fn judge(&self, trials: &[Trial]) -> Result<Vec<Judged>, ArenaError> {
-        let mut scoring = self.arena.begin();
-        // The longest games begin first and leave no tail; evaluations come in the order of the indices all the same.
-        for (index, trial) in trials.iter().enumerate().rev() {
-            scoring.submit(index, Program::from_text(&trial.text, &entry()), &trial.boards);
-        }
-        let evaluations = scoring.finish()?.into_iter();
+        // The longest games begin first and leave no tail.
+        let programs =
+            trials.iter().rev().map(|trial| (Program::from_text(&trial.text, &entry()), trial.boards.as_slice()));
+        let evaluations = self.arena.evaluate_all(programs, &mut |_, _| ())?.into_iter().rev();
         Ok(evaluations
             .map(|evaluation| Judged { reward: reward::score(&evaluation, self.reward), evaluation })
             .collect())

@@ -6,19 +6,18 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::time::Duration;
 
 use candle_core::{Device, Tensor, safetensors};
 
 use crate::groups::Groups;
-use crate::metrics::{Event, ScoredCompletion};
+use crate::metrics::Event;
 use crate::policy::Tokenizer;
 use crate::prompt::Prompt;
 use crate::rollout::{Completion, FinishReason};
 use crate::seed::{Purpose, Seed};
 
 use super::in_play::InPlay;
-use super::scoring::{Draw, Episode, Timing, boards};
+use super::scoring::{Draw, boards};
 use super::{Run, TrainError};
 
 /// Completions of the step after the one that a checkpoint is of.
@@ -39,68 +38,16 @@ pub struct Asked {
 impl Asked {
     /// What the first round of the step samples from and plays.
     pub fn draw(&self) -> Draw<'_> {
-        Draw { streams: self.seed.into(), boards: &self.boards, turn: self.step }
+        Draw { streams: self.seed.into(), boards: &self.boards, step: self.step }
     }
 }
 
 /// A step whose completions are written and whose games are on.
 pub struct Begun {
-    in_play: InPlay,
-    /// What was evaluated before the step's turn came, to be told of then.
-    early: Vec<ScoredCompletion>,
-    /// Steps that the policy had learnt from when it wrote the completions.
+    /// Its completions.
+    pub in_play: InPlay,
+    /// Steps that the policy had learnt from when it wrote them.
     pub after: usize,
-}
-
-impl Begun {
-    /// What was sampled.
-    pub fn completions(&self) -> &Groups<Completion> {
-        self.in_play.completions()
-    }
-
-    /// What sampling took.
-    pub fn generate(&self) -> Duration {
-        self.in_play.generate()
-    }
-
-    /// The step's turn has come: tells what it has shown so far.
-    pub fn take_turn(&mut self, observer: &mut dyn FnMut(Event<'_>)) {
-        let total = self.completions().items().len();
-        for (index, completion) in std::mem::take(&mut self.early).iter().enumerate() {
-            observer(Event::CompletionScored(completion));
-            observer(Event::Scored { done: index + 1, total });
-        }
-    }
-
-    /// Waits for the games.
-    pub fn finish(self, observer: &mut dyn FnMut(Event<'_>)) -> Result<(Groups<Episode>, Timing), TrainError> {
-        self.in_play.finish(observer)
-    }
-
-    fn poll_early(&mut self, observer: &mut dyn FnMut(Event<'_>)) {
-        let Begun { in_play, early, .. } = self;
-        in_play.poll(&mut |event| tell_early(event, early, observer));
-    }
-}
-
-/// Tells of something in a step whose turn has not come; what completions turned out to be waits for it.
-fn tell_early(event: Event<'_>, early: &mut Vec<ScoredCompletion>, observer: &mut dyn FnMut(Event<'_>)) {
-    match event {
-        Event::CompletionScored(completion) => early.push(completion.clone()),
-        Event::Scored { .. } => (),
-        other => observer(Event::Ahead(&other)),
-    }
-}
-
-/// An observer that has the games of the step `ahead` go on whenever it is told something: the second game of a program
-/// begins only when somebody has seen the first.
-pub fn beside<'a>(ahead: &'a mut Option<Begun>, observer: &'a mut dyn FnMut(Event<'_>)) -> impl FnMut(Event<'_>) + 'a {
-    move |event: Event<'_>| {
-        if let Some(ahead) = ahead {
-            ahead.poll_early(observer);
-        }
-        observer(event);
-    }
 }
 
 impl Run<'_> {
@@ -115,7 +62,7 @@ impl Run<'_> {
     /// Writes the step at hand, before which all others are done.
     pub(super) fn begin(&self, asked: &Asked, observer: &mut dyn FnMut(Event<'_>)) -> Result<Begun, TrainError> {
         let in_play = self.stage().begin(&asked.prompts, &self.config.rollout, asked.draw(), observer)?;
-        Ok(Begun { in_play, early: Vec::new(), after: asked.step - 1 })
+        Ok(Begun { in_play, after: asked.step - 1 })
     }
 
     /// Writes the step after `step` while the games of that one, `now`, are played; if that is asked for, and there is
@@ -129,12 +76,13 @@ impl Run<'_> {
         if self.config.train.steps_ahead == 0 || step >= self.config.train.max_steps {
             return Ok(None);
         }
-        let (asked, mut early) = (self.asked(step + 1), Vec::new());
+        let asked = self.asked(step + 1);
         let in_play = self.stage().begin(&asked.prompts, &self.config.rollout, asked.draw(), &mut |event| {
-            now.in_play.poll(observer);
-            tell_early(event, &mut early, observer);
+            // Whoever watches sees both go on.
+            now.in_play.tell(observer);
+            observer(event);
         })?;
-        Ok(Some(Begun { in_play, early, after: step - 1 }))
+        Ok(Some(Begun { in_play, after: step - 1 }))
     }
 
     /// Goes on with the step after `done` steps from what the checkpoint `path` holds of it, if anything.
@@ -151,7 +99,7 @@ impl Run<'_> {
             return Err(unreadable(path, format!("holds {found} groups, expected {expected}")));
         }
         let in_play = self.stage().play(&asked.prompts, completions, asked.draw());
-        Ok(Some(Begun { in_play, early: Vec::new(), after: done - 1 }))
+        Ok(Some(Begun { in_play, after: done - 1 }))
     }
 }
 
@@ -212,6 +160,7 @@ fn unreadable(dir: &Path, reason: String) -> TrainError {
 mod tests {
     use std::sync::Mutex;
     use std::sync::mpsc::channel;
+    use std::time::Duration;
 
     use super::super::scoring::Stage;
     use super::*;
@@ -264,36 +213,26 @@ mod tests {
         let stage = Stage { policy: &policy, arena: &arena, config: &config };
         // A program, whatever words come after it.
         let prompt = Prompt { prefill: "def strategy(board):\n    return 'W'  # ".into(), ..prompts()[0].clone() };
-        let begin = |turn: usize, boards: &[Seed]| {
-            let draw = Draw { streams: Seed::root(turn as u64).into(), boards, turn };
-            let in_play = stage.begin(std::slice::from_ref(&prompt), &rollout_config(1, 6), draw, &mut |_| ());
-            Begun { in_play: in_play.unwrap(), early: Vec::new(), after: 0 }
+        let begin = |step: usize, boards: &[Seed]| {
+            let draw = Draw { streams: Seed::root(step as u64).into(), boards, step };
+            stage.begin(std::slice::from_ref(&prompt), &rollout_config(1, 6), draw, &mut |_| ()).unwrap()
         };
         let now = begin(1, &[slow]);
-        let mut ahead = Some(begin(2, &[first, second]));
-        assert_eq!(played.recv_timeout(PATIENCE), Ok(first));
-        let mut early = 0;
-        let mut told = |event: Event<'_>| early += usize::from(matches!(event, Event::Ahead(Event::GamePlayed(_))));
-        let next = loop {
-            beside(&mut ahead, &mut told)(Event::Message("something else goes on"));
-            if let Ok(seed) = played.recv_timeout(Duration::from_millis(1)) {
-                break seed;
-            }
-        };
-        assert_eq!(next, second);
+        let ahead = begin(2, &[first, second]);
+        // Nobody asks for either meanwhile.
+        assert_eq!([played.recv_timeout(PATIENCE), played.recv_timeout(PATIENCE)], [Ok(first), Ok(second)]);
 
         open.send(()).unwrap();
-        let mut tell = |event: Event<'_>| beside(&mut ahead, &mut told)(event);
-        assert_eq!(now.finish(&mut tell).unwrap().0.items()[0].evaluation.games[0].seed(), Some(slow));
-        let (mut ahead, mut scored) = (ahead.unwrap(), Vec::new());
-        let mut own = |event: Event<'_>| match event {
-            Event::Scored { done, total } => scored.push((done, total)),
-            Event::Ahead(_) => panic!("its turn has come"),
+        let mut told = Vec::new();
+        let mut tell = |event: Event<'_>| match event {
+            Event::GamePlayed(game) => told.push(("played", game.step)),
+            Event::CompletionScored(completion) => told.push(("completion", completion.step)),
+            Event::Scored { step, done: 1, total: 1 } => told.push(("scored", step)),
             _ => (),
         };
-        ahead.take_turn(&mut own);
-        ahead.finish(&mut own).unwrap();
-        assert_eq!(scored, [(1, 1)], "told once, in its own step");
-        assert!(early == 0 || early == 2, "games are told with their evaluation: {early}");
+        assert_eq!(now.finish(&mut tell).unwrap().0.items()[0].evaluation.games[0].seed(), Some(slow));
+        ahead.finish(&mut tell).unwrap();
+        let of = |step, games| [vec![("played", step); games], vec![("completion", step), ("scored", step)]].concat();
+        assert_eq!(told, [of(1, 1), of(2, 2)].concat(), "once, with the step they belong to");
     }
 }

@@ -130,7 +130,7 @@ impl Elites {
             observe(program, *reward, evaluation);
         }
         let mut candidates = Vec::new();
-        for (prompt, episode) in sampled.each() {
+        for (prompt, episode) in sampled.episodes.with(sampled.prompts) {
             let Ok(program) = &episode.program else { continue };
             let digest = hex(&program.digest());
             let tally = observe(&digest, episode.reward.value, &episode.evaluation);
@@ -209,15 +209,10 @@ pub struct Sampled<'a> {
 }
 
 impl<'a> Sampled<'a> {
-    fn each(self) -> impl Iterator<Item = (&'a Prompt, &'a Episode)> {
-        let size = self.episodes.size();
-        self.episodes.items().iter().enumerate().map(move |(index, episode)| (&self.prompts[index / size], episode))
-    }
-
     /// Mean reward by style.
     fn levels(self) -> BTreeMap<String, f64> {
         let mut sums: BTreeMap<String, (f64, usize)> = BTreeMap::new();
-        for (prompt, episode) in self.each() {
+        for (prompt, episode) in self.episodes.with(self.prompts) {
             let (sum, count) = sums.entry(prompt.style.clone()).or_default();
             *sum += f64::from(episode.reward.value);
             *count += 1;
@@ -245,8 +240,8 @@ pub struct Replay {
 
 impl Replay {
     /// Has programs play `boards`, those of `step`, the one at hand.
-    pub fn begin(arena: &Arena, elites: Vec<(String, Program)>, (step, boards): (usize, &[Seed])) -> Self {
-        let mut scoring = arena.begin_in_turn(step);
+    pub fn begin(arena: &Arena, elites: Vec<(String, Program)>, step: usize, boards: &[Seed]) -> Self {
+        let mut scoring = arena.begin(step);
         let mut programs = Vec::with_capacity(elites.len());
         for (index, (digest, program)) in elites.into_iter().enumerate() {
             scoring.submit(index, Ok(program), boards);
@@ -257,7 +252,7 @@ impl Replay {
 
     /// Waits for them. `worth` says what an evaluation is worth.
     pub fn finish(self, worth: impl Fn(&Evaluation) -> f32) -> Result<Vec<Replayed>, ArenaError> {
-        let evaluations = self.scoring.finish()?;
+        let evaluations = self.scoring.finish(&mut |_, _| ())?;
         let replayed = |(program, evaluation)| Replayed { program, reward: worth(&evaluation), evaluation };
         Ok(self.programs.into_iter().zip(evaluations).map(replayed).collect())
     }

@@ -59,7 +59,7 @@ pub fn sample(
         let before = Progress { completions: first, tokens, of: protocol.samples };
         let mut observer = |event: Event<'_>| before.tell(event, observer);
         // Before the games of a step that was sampled ahead, which nobody waits for yet.
-        let draw = Draw { streams, boards: selection_boards(protocol.games), turn: 0 };
+        let draw = Draw { streams, boards: selection_boards(protocol.games), step: 0 };
         let (episodes, _) = stage.episodes(prompts, &rollout, draw, &mut observer)?;
         samples.extend(prompts.iter().zip(episodes.into_items()).map(|(prompt, episode)| of_episode(prompt, episode)));
         tokens = samples.iter().map(|sample| sample.tokens).sum();
@@ -77,12 +77,15 @@ struct Progress {
 impl Progress {
     fn tell(&self, event: Event<'_>, observer: &mut dyn FnMut(Event<'_>)) {
         match event {
-            Event::Decoding { tokens, finished, .. } => observer(Event::Decoding {
+            Event::Decoding { step, tokens, finished, .. } => observer(Event::Decoding {
+                step,
                 tokens: self.tokens + tokens,
                 finished: self.completions + finished,
                 total: self.of,
             }),
-            Event::Scored { done, .. } => observer(Event::Scored { done: self.completions + done, total: self.of }),
+            Event::Scored { step, done, .. } => {
+                observer(Event::Scored { step, done: self.completions + done, total: self.of });
+            }
             Event::CompletionScored(completion) => observer(Event::CompletionScored(&ScoredCompletion {
                 index: self.completions + completion.index,
                 ..completion.clone()

@@ -1,8 +1,9 @@
 //! Completions whose games are on.
 //!
-//! Takes completions as they end, hands their programs to the arena, and tells of every evaluation when it comes; gives
-//! episodes once all have come. What is played does not depend on when anybody looks.
+//! Takes completions as they end, hands their programs to the arena, and tells of every evaluation when asked to; gives
+//! episodes once all have come. What is played, and when, does not depend on anybody looking.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use crate::arena::{Evaluation, Scoring};
@@ -12,7 +13,7 @@ use crate::groups::Groups;
 use crate::metrics::{Activity, Event, Period, Player, ScoredCompletion, shortest};
 use crate::program::{Program, Rejection};
 use crate::prompt::Prompt;
-use crate::reward;
+use crate::reward::{self, Reward};
 use crate::rollout::Completion;
 use crate::seed::Seed;
 
@@ -42,22 +43,22 @@ impl InPlay {
         self.generate
     }
 
-    /// Tells of what has been evaluated meanwhile, without waiting, and lets the next games of a program begin.
-    pub fn poll(&mut self, observer: &mut dyn FnMut(Event<'_>)) {
-        self.games.poll(observer);
+    /// Tells of what has been evaluated meanwhile, without waiting.
+    pub fn tell(&mut self, observer: &mut dyn FnMut(Event<'_>)) {
+        self.games.tell(observer);
     }
 
     /// Waits for the rest.
     pub fn finish(self, observer: &mut dyn FnMut(Event<'_>)) -> Result<(Groups<Episode>, Timing), TrainError> {
         let InPlay { completions, games: Games { scoring, mut ledger }, generate } = self;
         let begin = Instant::now();
-        let evaluations = scoring.finish_with(&mut |index, evaluation| ledger.tell(index, evaluation, observer))?;
+        let evaluations = scoring.finish(&mut |index, evaluation| ledger.tell(index, evaluation, observer))?;
         let end = Instant::now();
-        observer(Event::ActivityDone(Activity::RewardWait, Period { begin, end }));
-        let mut rest = ledger.written.into_iter().flatten().zip(evaluations);
+        let (step, activity, period) = (ledger.step, Activity::RewardWait, Period { begin, end });
+        observer(Event::ActivityDone { step, activity, period });
+        let mut rest = ledger.written.into_values().zip(ledger.rewards.into_values()).zip(evaluations);
         let episodes = completions.map(|completion| {
-            let (written, evaluation) = rest.next().expect("an evaluation for every completion");
-            let reward = reward::score(&evaluation, &ledger.reward);
+            let ((written, reward), evaluation) = rest.next().expect("an evaluation for every completion");
             Episode { completion, program: written.program, evaluation, reward }
         });
         Ok((episodes, Timing { generate, reward_wait: end - begin }))
@@ -70,69 +71,72 @@ pub(super) struct Games {
     ledger: Ledger,
 }
 
-/// What is known of each completion before its evaluation.
+/// What is known of each completion, by its index.
 struct Ledger {
-    written: Vec<Option<Written>>,
-    scored: usize,
-    reward: RewardConfig,
+    step: usize,
+    total: usize,
+    config: RewardConfig,
+    written: BTreeMap<usize, Written>,
+    /// Of those that have been told of.
+    rewards: BTreeMap<usize, Reward>,
 }
 
-/// A completion between its end and its evaluation.
-#[derive(Debug, Clone)]
+/// A completion that has ended.
 struct Written {
     text: String,
     program: Result<Program, Rejection>,
 }
 
 impl Games {
-    /// Of `total` completions.
-    pub fn new(scoring: Scoring, total: usize, reward: &RewardConfig) -> Self {
-        Games { scoring, ledger: Ledger { written: vec![None; total], scored: 0, reward: reward.clone() } }
+    /// Of `total` completions of a step.
+    pub fn new(scoring: Scoring, step: usize, total: usize, reward: &RewardConfig) -> Self {
+        let (written, rewards) = (BTreeMap::new(), BTreeMap::new());
+        Games { scoring, ledger: Ledger { step, total, config: reward.clone(), written, rewards } }
     }
 
     /// Has completion `index` play `boards`.
-    pub fn submit(&mut self, index: usize, (prompt, completion): (&Prompt, &Completion), boards: &[Seed]) {
+    pub fn submit(&mut self, index: usize, prompt: &Prompt, completion: &Completion, boards: &[Seed]) {
         let text = prompt.program_text(&completion.text);
         let program = Program::from_text(&text, &entry());
-        self.ledger.written[index] = Some(Written { text, program: program.clone() });
-        self.scoring.submit(index, program, boards);
+        self.scoring.submit(index, program.clone(), boards);
+        self.ledger.written.insert(index, Written { text, program });
     }
 
-    /// See [`InPlay::poll`].
-    pub fn poll(&mut self, observer: &mut dyn FnMut(Event<'_>)) {
+    /// See [`InPlay::tell`].
+    pub fn tell(&mut self, observer: &mut dyn FnMut(Event<'_>)) {
         let Games { scoring, ledger } = self;
-        scoring.poll(&mut |index, evaluation| ledger.tell(index, evaluation, observer));
+        scoring.tell(&mut |index, evaluation| ledger.tell(index, evaluation, observer));
     }
 }
 
 impl Ledger {
     fn tell(&mut self, index: usize, evaluation: &Evaluation, observer: &mut dyn FnMut(Event<'_>)) {
-        self.scored += 1;
-        if let Some(written) = &self.written[index] {
-            if let Ok(program) = &written.program {
-                tell_games(Player::Completion { index, digest: &program.digest() }, evaluation, observer);
-            }
-            observer(Event::CompletionScored(&shown(index, written, (evaluation, &self.reward))));
+        let (step, total) = (self.step, self.total);
+        let reward = reward::score(evaluation, &self.config);
+        if let Ok(program) = &self.written[&index].program {
+            tell_games(step, Player::Completion { index, digest: &program.digest() }, evaluation, observer);
         }
-        observer(Event::Scored { done: self.scored, total: self.written.len() });
+        observer(Event::CompletionScored(&self.shown(index, evaluation, &reward)));
+        self.rewards.insert(index, reward);
+        observer(Event::Scored { step, done: self.rewards.len(), total });
     }
-}
 
-/// A completion as a reader wants it.
-fn shown(index: usize, written: &Written, (evaluation, reward): (&Evaluation, &RewardConfig)) -> ScoredCompletion {
-    let reward = reward::score(evaluation, reward);
-    let endings = evaluation.games.iter().map(|game| game.ending.name()).collect::<Vec<_>>().join(", ");
-    ScoredCompletion {
-        step: 0,
-        index,
-        source: written.program.as_ref().map_or_else(|_| written.text.clone(), |program| program.source().to_owned()),
-        verdict: evaluation.verdict.name().to_owned(),
-        reason: evaluation.verdict.reason().unwrap_or(endings),
-        reward: shortest(reward.value),
-        parts: reward.parts.iter().map(|(name, value)| ((*name).to_owned(), shortest(*value))).collect(),
-        mean_score: evaluation.mean_score(),
-        max_tile: evaluation.max_tile(),
-        games: evaluation.games.len(),
-        final_board: evaluation.games.first().and_then(|game| Some(game.board()?.final_board)),
+    /// A completion as a reader wants it.
+    fn shown(&self, index: usize, evaluation: &Evaluation, reward: &Reward) -> ScoredCompletion {
+        let Written { text, program } = &self.written[&index];
+        let endings = evaluation.games.iter().map(|game| game.ending.name()).collect::<Vec<_>>().join(", ");
+        ScoredCompletion {
+            step: self.step,
+            index,
+            source: program.as_ref().map_or(text.as_str(), Program::source).to_owned(),
+            verdict: evaluation.verdict.name().to_owned(),
+            reason: evaluation.verdict.reason().unwrap_or(endings),
+            reward: shortest(reward.value),
+            parts: reward.parts.iter().map(|(name, value)| ((*name).to_owned(), shortest(*value))).collect(),
+            mean_score: evaluation.mean_score(),
+            max_tile: evaluation.max_tile(),
+            games: evaluation.games.len(),
+            final_board: evaluation.games.first().and_then(|game| Some(game.board()?.final_board)),
+        }
     }
 }

@@ -34,7 +34,7 @@ use crate::prompt::{PromptError, PromptSet};
 use crate::rollout::RolloutError;
 use crate::seed::Seed;
 
-use ahead::{Begun, beside};
+use ahead::Begun;
 use checkpoint::{Contents, TrainerState};
 use evaluation::Protocol;
 use guard::{Collapse, Guard};
@@ -292,9 +292,7 @@ impl Run<'_> {
         }
         let step = progress.state.global_step;
         let stage = Stage { arena: &progress.held_out, ..self.stage() };
-        let mut beside = beside(&mut progress.ahead, observer);
-        let record = evaluation::evaluate(&stage, self.prompts, protocol, step, &mut beside)?;
-        drop(beside);
+        let record = evaluation::evaluate(&stage, self.prompts, protocol, step, observer)?;
         observer(Event::Evaluated(&record));
         progress.state.evaluations.push(record);
         Ok(())
@@ -308,7 +306,7 @@ impl Run<'_> {
             policy: self.policy,
             optimizer: &progress.optimizer,
             state: &progress.state,
-            ahead: progress.ahead.as_ref().map(Begun::completions),
+            ahead: progress.ahead.as_ref().map(|ahead| ahead.in_play.completions()),
         };
         let path = checkpoint::save(&progress.dir, &contents, last)?;
         observer(Event::Saved { path: &path });
@@ -376,9 +374,6 @@ impl Run<'_> {
 
 /// Games of programs on these boards.
 fn play_members(arena: &Arena, members: &[Member], boards: &[Seed]) -> Result<Vec<Evaluation>, TrainError> {
-    let mut scoring = arena.begin();
-    for (index, member) in members.iter().enumerate() {
-        scoring.submit(index, Program::from_text(&member.source, &entry()), boards);
-    }
-    Ok(scoring.finish()?)
+    let programs = members.iter().map(|member| (Program::from_text(&member.source, &entry()), boards));
+    Ok(arena.evaluate_all(programs, &mut |_, _| ())?)
 }

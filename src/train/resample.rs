@@ -58,14 +58,9 @@ impl Sampled {
         for (group, lag) in groups.iter().zip(anew.lags) {
             self.lags[*group] = lag;
         }
-        let size = self.episodes.size();
-        let mut items = self.episodes.into_items();
-        let mut fresh = anew.episodes.into_items().into_iter();
-        for group in groups {
-            items.splice(group * size..(group + 1) * size, fresh.by_ref().take(size));
-        }
+        self.episodes.replace(groups, anew.episodes);
         Sampled {
-            episodes: Groups::new(size, items),
+            episodes: self.episodes,
             timing: Timing {
                 generate: self.timing.generate + anew.timing.generate,
                 reward_wait: self.timing.reward_wait + anew.timing.reward_wait,
@@ -89,7 +84,7 @@ impl Stage<'_> {
     ) -> Result<Sampled, TrainError> {
         let (rollout, prompts) = (&self.config.rollout, &asked.prompts);
         let lag = asked.step - 1 - begun.after;
-        let mut sampled = Sampled::new(prompts, begun.finish(observer)?, lag);
+        let mut sampled = Sampled::new(prompts, begun.in_play.finish(observer)?, lag);
         for round in 0..rollout.resample_tied {
             let tied = sampled.tied();
             if tied.is_empty() {
@@ -98,16 +93,17 @@ impl Stage<'_> {
             let again: Vec<Prompt> = tied.iter().map(|group| prompts[*group].clone()).collect();
             let streams = asked.seed.child(Purpose::Resample, round as u64).into();
             // A completion is told of by its place in the step.
-            let size = rollout.num_generations;
-            let place = |index: usize| tied[index / size] * size + index % size;
+            let places = sampled.episodes.places(&tied);
             let mut in_step = |event: Event<'_>| match event {
                 Event::CompletionScored(completion) => {
-                    let index = place(completion.index);
+                    let index = places[completion.index];
                     observer(Event::CompletionScored(&ScoredCompletion { index, ..completion.clone() }));
                 }
-                Event::Written { index, tokens } => observer(Event::Written { index: place(index), tokens }),
+                Event::Written { step, index, tokens } => {
+                    observer(Event::Written { step, index: places[index], tokens });
+                }
                 Event::GamePlayed(game @ GamePlayed { player: Player::Completion { index, digest }, .. }) => {
-                    let player = Player::Completion { index: place(*index), digest };
+                    let player = Player::Completion { index: places[*index], digest };
                     observer(Event::GamePlayed(&GamePlayed { player, ..*game }));
                 }
                 other => observer(other),

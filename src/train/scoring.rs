@@ -69,8 +69,8 @@ pub struct Draw<'a> {
     pub streams: Streams,
     /// Boards that each of them plays.
     pub boards: &'a [Seed],
-    /// When their games are played: see [`Arena::begin_in_turn`].
-    pub turn: usize,
+    /// Number of the step, 0 in an evaluation. Games of a lower one are played first.
+    pub step: usize,
 }
 
 /// Boards that every completion of a step plays: common to the whole step, so that equal programs tie exactly.
@@ -79,7 +79,7 @@ pub fn boards(seed: Seed, purpose: Purpose, games: usize) -> Vec<Seed> {
 }
 
 /// Tells of every game that was played for an evaluation.
-pub fn tell_games(player: Player<'_>, evaluation: &Evaluation, observer: &mut dyn FnMut(Event<'_>)) {
+pub fn tell_games(step: usize, player: Player<'_>, evaluation: &Evaluation, observer: &mut dyn FnMut(Event<'_>)) {
     for usage in &evaluation.usage.games {
         let outcome = evaluation.games.get(usage.game).filter(|_| !usage.failed);
         let ending = match outcome {
@@ -88,6 +88,7 @@ pub fn tell_games(player: Player<'_>, evaluation: &Evaluation, observer: &mut dy
             None => evaluation.verdict.name(),
         };
         observer(Event::GamePlayed(&GamePlayed {
+            step,
             player,
             game: usage.game,
             worker: usage.worker,
@@ -108,34 +109,36 @@ impl Stage<'_> {
         draw: Draw<'_>,
         observer: &mut dyn FnMut(Event<'_>),
     ) -> Result<InPlay, TrainError> {
-        let (size, total) = (rollout.num_generations, prompts.len() * rollout.num_generations);
+        let asked = Groups::repeat(rollout.num_generations, prompts).into_items();
+        let (step, total) = (draw.step, asked.len());
         let mut games = self.games(total, draw);
         let begin = Instant::now();
         let completions = rollout::generate(self.policy, prompts, rollout, draw.streams, &mut |event| match event {
             RolloutEvent::Finished { index, completion } => {
-                observer(Event::Written { index, tokens: completion.ids.len() });
-                games.submit(index, (&prompts[index / size], completion), draw.boards);
-                games.poll(observer);
+                observer(Event::Written { step, index, tokens: completion.ids.len() });
+                games.submit(index, asked[index], completion, draw.boards);
+                games.tell(observer);
             }
             RolloutEvent::Predicted => {}
             RolloutEvent::Tokens { tokens, finished } => {
-                games.poll(observer);
-                observer(Event::Decoding { tokens, finished, total });
+                games.tell(observer);
+                observer(Event::Decoding { step, tokens, finished, total });
             }
             RolloutEvent::PartDone { part, begin, end } => {
-                observer(Event::ActivityDone(Activity::DecodingPart(part), Period { begin, end }));
+                let (activity, period) = (Activity::DecodingPart(part), Period { begin, end });
+                observer(Event::ActivityDone { step, activity, period });
             }
         })?;
         let end = Instant::now();
-        observer(Event::ActivityDone(Activity::Decoding, Period { begin, end }));
+        observer(Event::ActivityDone { step, activity: Activity::Decoding, period: Period { begin, end } });
         Ok(InPlay::new(completions, games, end - begin))
     }
 
     /// Has completions play that were sampled earlier.
     pub fn play(&self, prompts: &[Prompt], completions: Groups<Completion>, draw: Draw<'_>) -> InPlay {
         let mut games = self.games(completions.items().len(), draw);
-        for (index, completion) in completions.items().iter().enumerate() {
-            games.submit(index, (&prompts[index / completions.size()], completion), draw.boards);
+        for (index, (prompt, completion)) in completions.with(prompts).enumerate() {
+            games.submit(index, prompt, completion, draw.boards);
         }
         InPlay::new(completions, games, Duration::ZERO)
     }
@@ -152,6 +155,6 @@ impl Stage<'_> {
     }
 
     fn games(&self, total: usize, draw: Draw<'_>) -> Games {
-        Games::new(self.arena.begin_in_turn(draw.turn), total, &self.config.reward)
+        Games::new(self.arena.begin(draw.step), draw.step, total, &self.config.reward)
     }
 }

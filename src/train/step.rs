@@ -11,7 +11,7 @@ use crate::prompt::Prompt;
 use crate::reward;
 use crate::seed::{Purpose, Seed};
 
-use super::ahead::{Asked, Begun, beside};
+use super::ahead::Asked;
 use super::elites::{self, Elite, Elites, Replay, Replayed};
 use super::guard::Collapse;
 use super::resample::Sampled;
@@ -46,7 +46,7 @@ impl Run<'_> {
         // Elites play while the policy writes.
         let replay = self.replay(&progress.state.elites, &asked);
         let (sampled, generate) = self.sampled(&asked, progress, observer)?;
-        let (replays, waited) = self.replayed(replay, &mut beside(&mut progress.ahead, observer))?;
+        let (replays, waited) = self.replayed(step, replay, observer)?;
         let mut record = record::of_episodes(step, &sampled);
         record.time_generate = generate.as_secs_f64();
         record.time_reward_wait += waited.as_secs_f64();
@@ -71,12 +71,16 @@ impl Run<'_> {
         log_replays(&progress.dir, step, &replays)?;
         let watch = progress.guard.observe(&record);
         record::add_watch(&mut record, &watch);
+        // What the next step has shown so far belongs in the picture of this one.
+        if let Some(ahead) = &mut progress.ahead {
+            ahead.in_play.tell(observer);
+        }
         observer(Event::StepDone(&record));
         watch.news.iter().for_each(|line| observer(Event::Message(line)));
 
         let state = &mut progress.state;
-        for (index, episode) in episodes.items().iter().enumerate() {
-            state.hall_of_fame.consider(step, &prompts[index / episodes.size()].style, episode);
+        for (prompt, episode) in episodes.with(prompts) {
+            state.hall_of_fame.consider(step, &prompt.style, episode);
         }
         if let Some(entropy) = entropy {
             state.entropy.observe(entropy, &self.config.grpo);
@@ -100,12 +104,10 @@ impl Run<'_> {
             Some(begun) => (begun, true),
             None => (self.begin(asked, observer)?, false),
         };
-        let before = if earlier { begun.generate() } else { Duration::ZERO };
-        begun.take_turn(observer);
+        let before = if earlier { begun.in_play.generate() } else { Duration::ZERO };
         progress.ahead = self.begin_ahead(asked.step, &mut begun, observer)?;
-        let ahead = progress.ahead.as_ref().map_or(Duration::ZERO, Begun::generate);
-        let mut beside = beside(&mut progress.ahead, observer);
-        let sampled = self.stage().step_episodes(asked, begun, &mut beside)?;
+        let ahead = progress.ahead.as_ref().map_or(Duration::ZERO, |ahead| ahead.in_play.generate());
+        let sampled = self.stage().step_episodes(asked, begun, observer)?;
         let generate = sampled.timing.generate - before + ahead;
         Ok((sampled, generate))
     }
@@ -113,21 +115,22 @@ impl Run<'_> {
     /// Sets the elites with the fewest games to play the boards of this step, if they are ever to be imitated.
     fn replay(&self, elites: &Elites, asked: &Asked) -> Replay {
         let count = if self.imitates() { self.config.grpo.elite_replays } else { 0 };
-        Replay::begin(self.arena, elites.least_played(count), (asked.step, &asked.boards))
+        Replay::begin(self.arena, elites.least_played(count), asked.step, &asked.boards)
     }
 
     /// Waits for the games of the elites; says how long.
     fn replayed(
         &self,
+        step: usize,
         replay: Replay,
         observer: &mut dyn FnMut(Event<'_>),
     ) -> Result<(Vec<Replayed>, Duration), TrainError> {
         let begin = Instant::now();
         let replays = replay.finish(|evaluation| reward::score(evaluation, &self.config.reward).value)?;
         let end = Instant::now();
-        observer(Event::ActivityDone(Activity::RewardWait, Period { begin, end }));
+        observer(Event::ActivityDone { step, activity: Activity::RewardWait, period: Period { begin, end } });
         for (index, replayed) in replays.iter().enumerate() {
-            tell_games(Player::Elite { index, digest: &replayed.program }, &replayed.evaluation, observer);
+            tell_games(step, Player::Elite { index, digest: &replayed.program }, &replayed.evaluation, observer);
         }
         Ok((replays, end - begin))
     }
@@ -145,8 +148,7 @@ impl Run<'_> {
 
     /// What is learnt from: the rewards, or in a control the same rewards in another order.
     fn rewards(&self, seed: Seed, episodes: &Groups<Episode>, record: &mut StepRecord) -> Groups<f32> {
-        let size = episodes.size();
-        let rewards = Groups::new(size, episodes.items().iter().map(|episode| episode.reward.value).collect());
+        let rewards = episodes.each_ref().map(|episode| episode.reward.value);
         if !self.config.reward.shuffled {
             return rewards;
         }
@@ -170,11 +172,8 @@ impl Run<'_> {
         record.learning_rate = grpo::learning_rate(&config, record.step - 1, self.config.train.max_steps);
         record.entropy_coef = config.entropy_coef;
         record.entropy_target = controller.target(&config);
-        let stats = {
-            let mut observer = beside(&mut progress.ahead, observer);
-            let mut updating = |done, total| observer(Event::Updating { done, total });
-            grpo::update(self.policy, &mut progress.optimizer, &batch, record.learning_rate, &mut updating)?
-        };
+        let mut updating = |done, total| observer(Event::Updating { done, total });
+        let stats = grpo::update(self.policy, &mut progress.optimizer, &batch, record.learning_rate, &mut updating)?;
         match &stats {
             Some(stats) => {
                 record::add_update(record, stats);
@@ -200,7 +199,8 @@ impl Run<'_> {
         }
         let end = Instant::now();
         record.time_update = (end - start).as_secs_f64();
-        observer(Event::ActivityDone(Activity::Update, Period { begin: start, end }));
+        let period = Period { begin: start, end };
+        observer(Event::ActivityDone { step: record.step, activity: Activity::Update, period });
         Ok(stats.map(|stats| stats.entropy))
     }
 
@@ -241,8 +241,7 @@ impl Run<'_> {
 fn log_completions(dir: &RunDir, step: usize, lesson: &Lesson<'_>) -> Result<(), TrainError> {
     let (episodes, advantages) = (lesson.episodes, lesson.advantages);
     let mut text = String::new();
-    for (index, (episode, advantage)) in episodes.items().iter().zip(advantages.items()).enumerate() {
-        let prompt = &lesson.prompts[index / episodes.size()];
+    for (index, ((prompt, episode), advantage)) in episodes.with(lesson.prompts).zip(advantages.items()).enumerate() {
         let parts: serde_json::Map<String, serde_json::Value> =
             episode.reward.parts.iter().map(|(name, value)| ((*name).to_owned(), shortest(*value).into())).collect();
         let line = serde_json::json!({

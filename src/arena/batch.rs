@@ -1,0 +1,258 @@
+//! What those who play and the one who waits share of a batch: behind one lock, what is played, what follows from it,
+//! and what came of it.
+//!
+//! The first game of a program is played alone. When its very first call fails, that is the verdict, and the other
+//! games are not paid for; otherwise they follow as jobs of their own, handed out by whoever played the first.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use super::crew::{Crew, Job, Queue};
+use super::evaluation::{Evaluation, Fault, GameUsage, Usage, Verdict};
+use super::player::{GameError, Play, PlayGame};
+use super::verdicts::{Key, Verdicts};
+use super::{ArenaError, Rules};
+use crate::environment::game2048::unplayed;
+use crate::environment::{Ending, Outcome};
+use crate::program::{Program, Rejection};
+use crate::seed::Seed;
+
+/// Which game of which entry of a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Task {
+    entry: usize,
+    game: usize,
+}
+
+/// A batch at play.
+pub(super) struct Batch {
+    play_game: Arc<PlayGame>,
+    queue: Option<Arc<Queue>>,
+    rules: Arc<Rules>,
+    /// Games of batches with a lower one are played first.
+    turn: usize,
+    state: Mutex<State>,
+    /// Called when a game has ended.
+    ended: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    entries: Vec<Entry>,
+    /// Entry of a source on its seeds.
+    known: BTreeMap<Key, usize>,
+    /// Games that are played, or wait for it.
+    running: usize,
+    /// By completion, what nobody has been told of yet, in the order of arrival.
+    untold: Vec<(usize, Evaluation)>,
+    /// Games in which the sandbox failed, to be played again when nothing else runs.
+    stopped: Vec<Task>,
+    /// Games in which it has failed once.
+    failed: BTreeSet<Task>,
+    errors: Vec<ArenaError>,
+    /// Nobody waits any more.
+    abandoned: bool,
+}
+
+/// One distinct program of the batch.
+struct Entry {
+    program: Arc<Program>,
+    seeds: Vec<Seed>,
+    games: Vec<Option<Outcome>>,
+    usage: Usage,
+    /// Completions that are this program; the first one is the one it is played for.
+    completions: Vec<usize>,
+    evaluation: Option<Evaluation>,
+}
+
+impl Batch {
+    pub fn new(crew: &Crew, rules: Arc<Rules>, turn: usize) -> Batch {
+        let (play_game, queue) = (Arc::clone(&crew.play_game), crew.queue.clone());
+        Batch { play_game, queue, rules, turn, state: Mutex::default(), ended: Condvar::new() }
+    }
+
+    /// Has the program of completion `index` played, unless it was in this batch or is in `verdicts`.
+    pub fn enter(self: &Arc<Self>, index: usize, program: Program, seeds: &[Seed], verdicts: &Verdicts) {
+        let first = self.state().enter(index, program, seeds, verdicts);
+        first.into_iter().for_each(|task| self.hand_out(task));
+    }
+
+    /// Takes in that completion `index` is no program.
+    pub fn reject(&self, index: usize, rejection: Rejection) {
+        self.state().untold.push((index, Evaluation::rejected(rejection)));
+    }
+
+    /// Plays a game here and now, and has the games played that follow from it.
+    pub fn play(self: &Arc<Self>, task: Task, worker: Option<usize>) {
+        let Some((program, seed)) = self.state().wanted(task) else { return };
+        let begin = Instant::now();
+        // A panic is a result too, so nobody waits for a game that has died.
+        let result = catch_unwind(AssertUnwindSafe(|| (self.play_game)(&self.rules, &program, seed)))
+            .unwrap_or_else(|panic| Err(GameError::Panicked(panic_message(&*panic))));
+        let usage = GameUsage { game: task.game, worker, begin, end: Instant::now(), failed: result.is_err() };
+        let next = self.state().take_in(task, result, usage);
+        self.ended.notify_all();
+        next.for_each(|game| self.hand_out(Task { game, ..task }));
+    }
+
+    /// What has been evaluated since it was last asked for, in the order of arrival.
+    pub fn news(&self) -> Vec<(usize, Evaluation)> {
+        std::mem::take(&mut self.state().untold)
+    }
+
+    /// Waits for [`news`](Batch::news); there is none when nothing runs any more.
+    pub fn wait_for_news(&self) -> Vec<(usize, Evaluation)> {
+        let nothing_new = |state: &mut State| state.untold.is_empty() && state.running > 0;
+        let mut state = self.ended.wait_while(self.state(), nothing_new).unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut state.untold)
+    }
+
+    /// Plays one of the games again, here and now, in which the sandbox failed. False when there is none.
+    pub fn retry(self: &Arc<Self>) -> bool {
+        let mut state = self.state();
+        let Some(task) = state.stopped.pop() else { return false };
+        state.running += 1;
+        drop(state);
+        self.play(task, None);
+        true
+    }
+
+    /// The error of the first completion that has one; otherwise leaves what was played to later batches, in the order
+    /// in which it was submitted.
+    pub fn close(&self, verdicts: &Verdicts) -> Result<(), ArenaError> {
+        let mut state = self.state();
+        if let Some(first) = std::mem::take(&mut state.errors).into_iter().min_by_key(ArenaError::completion) {
+            return Err(first);
+        }
+        for Entry { program, seeds, evaluation, .. } in std::mem::take(&mut state.entries) {
+            if let Some(evaluation) = evaluation {
+                verdicts.insert((program.source().to_owned(), seeds), evaluation);
+            }
+        }
+        Ok(())
+    }
+
+    /// Nobody waits any more: what has not begun is not played.
+    pub fn abandon(&self) {
+        self.state().abandoned = true;
+    }
+
+    fn hand_out(self: &Arc<Self>, task: Task) {
+        match &self.queue {
+            Some(queue) => queue.push(self.turn, Job { batch: Arc::clone(self), task }),
+            None => self.play(task, None),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // No lock is held while anything can panic: what is inside is whole.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// The game to be played for it first, if one must be.
+    fn enter(&mut self, index: usize, program: Program, seeds: &[Seed], verdicts: &Verdicts) -> Option<Task> {
+        let key = (program.source().to_owned(), seeds.to_vec());
+        if let Some(&known) = self.known.get(&key) {
+            self.entries[known].completions.push(index);
+            let evaluation = self.entries[known].evaluation.as_ref().map(reused);
+            self.untold.extend(evaluation.map(|evaluation| (index, evaluation)));
+            return None;
+        }
+        let entry = self.entries.len();
+        let evaluation = verdicts.get(&key).as_ref().map(reused);
+        self.untold.extend(evaluation.clone().map(|evaluation| (index, evaluation)));
+        let is_new = evaluation.is_none();
+        self.known.insert(key, entry);
+        self.entries.push(Entry {
+            program: Arc::new(program),
+            seeds: seeds.to_vec(),
+            games: vec![None; seeds.len()],
+            usage: Usage::default(),
+            completions: vec![index],
+            evaluation,
+        });
+        self.running += usize::from(is_new);
+        is_new.then_some(Task { entry, game: 0 })
+    }
+
+    /// What a game is played with, unless nobody waits for it any more.
+    fn wanted(&self, task: Task) -> Option<(Arc<Program>, Seed)> {
+        let entry = &self.entries[task.entry];
+        (!self.abandoned).then(|| (Arc::clone(&entry.program), entry.seeds[task.game]))
+    }
+
+    /// Takes in what came of a game; gives the games of its program that follow.
+    fn take_in(&mut self, task: Task, result: Result<Play, GameError>, usage: GameUsage) -> Range<usize> {
+        self.running -= 1;
+        let entry = &mut self.entries[task.entry];
+        entry.usage.games.push(usage);
+        let completion = entry.completions[0];
+        match result {
+            Ok(play) => return self.take_in_play(task, play),
+            Err(GameError::Host(_)) if self.failed.insert(task) => self.stopped.push(task),
+            Err(GameError::Host(source)) => self.errors.push(ArenaError::Host { completion, source }),
+            Err(GameError::Panicked(message)) => self.errors.push(ArenaError::Panicked { completion, message }),
+        }
+        0..0
+    }
+
+    fn take_in_play(&mut self, task: Task, play: Play) -> Range<usize> {
+        let entry = &mut self.entries[task.entry];
+        let is_first = task.game == 0;
+        let outcome = match play {
+            Play::Rejected(rejection) if is_first => {
+                self.evaluated(task.entry, Verdict::Rejected(rejection), Vec::new());
+                return 0..0;
+            }
+            Play::Game { outcome, reason: Some(reason) } if is_first && !outcome.has_begun() => {
+                let fault = Fault { ending: outcome.ending, reason };
+                let others = entry.seeds[1..].iter().map(|&seed| unplayed(seed, fault.ending));
+                let games = std::iter::once(outcome).chain(others).collect();
+                self.evaluated(task.entry, Verdict::Faulted(fault), games);
+                return 0..0;
+            }
+            // Only a program that looks at `random` while it loads comes here.
+            Play::Rejected(_) => unplayed(entry.seeds[task.game], Ending::Raised),
+            Play::Game { outcome, .. } => outcome,
+        };
+        entry.games[task.game] = Some(outcome);
+        let next = if is_first { 1..entry.games.len() } else { 0..0 };
+        self.running += next.len();
+        if entry.games.iter().all(Option::is_some) {
+            let games = std::mem::take(&mut entry.games).into_iter().flatten().collect();
+            self.evaluated(task.entry, Verdict::Played, games);
+        }
+        next
+    }
+
+    fn evaluated(&mut self, entry: usize, verdict: Verdict, games: Vec<Outcome>) {
+        let entry = &mut self.entries[entry];
+        let evaluation = Evaluation { verdict, games, usage: std::mem::take(&mut entry.usage) };
+        self.untold.extend(entry.completions[1..].iter().map(|&index| (index, reused(&evaluation))));
+        self.untold.push((entry.completions[0], evaluation.clone()));
+        entry.evaluation = Some(evaluation);
+    }
+}
+
+fn reused(evaluation: &Evaluation) -> Evaluation {
+    Evaluation { usage: Usage { reused: true, ..Usage::default() }, ..evaluation.clone() }
+}
+
+fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".into())
+}
+
+impl ArenaError {
+    fn completion(&self) -> usize {
+        match self {
+            ArenaError::Host { completion, .. } | ArenaError::Panicked { completion, .. } => *completion,
+            ArenaError::Threads { .. } => 0,
+        }
+    }
+}
