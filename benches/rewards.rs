@@ -11,9 +11,8 @@ use std::time::{Duration, Instant};
 
 use grpo_2048::arena::{Arena, Rules, Workers};
 use grpo_2048::config::Config;
-use grpo_2048::environment::Outcome;
-use grpo_2048::environment::game2048::entry;
-use grpo_2048::environment::game2048::{Game, Move};
+use grpo_2048::environment::game2048::{Game, Move, entry};
+use grpo_2048::environment::{Environment, Outcome};
 use grpo_2048::program::Program;
 use grpo_2048::seed::{Purpose, Seed};
 use grpo_sandbox::Sandbox;
@@ -80,7 +79,7 @@ fn evaluate(
     program: &Program,
     seeds: &[Seed],
 ) -> (Vec<Outcome>, Duration) {
-    let arena = Arena::new(sandbox.clone(), rules.clone(), workers).expect("threads start");
+    let arena = Arena::new(sandbox.clone(), Environment::Game2048, rules.clone(), workers).expect("threads start");
     let begin = Instant::now();
     let evaluations = arena.evaluate_all([(Ok(program.clone()), seeds)], &mut |_, _| ());
     let evaluation = evaluations.expect("the sandbox works").remove(0);

@@ -71,6 +71,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("grpo_sandbox", &["arena", "bench", "cli"]),
     ("wasmtime", &[]),
     ("cpu_time", &["cli"]),
+    ("crossbeam", &["arena"]),
     ("indicatif", &["metrics"]),
     ("parquet", &["cli"]),
     ("nvml_wrapper", &["metrics"]),

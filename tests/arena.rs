@@ -4,11 +4,10 @@ use std::sync::LazyLock;
 
 use grpo_2048::arena::{Arena, Evaluation, Rules, Verdict, Workers};
 use grpo_2048::config::Config;
-use grpo_2048::environment::Ending;
-use grpo_2048::environment::game2048::entry;
-use grpo_2048::environment::game2048::{Baseline, Board, GameLimits, play, replay};
+use grpo_2048::environment::game2048::{Baseline, Board, GameLimits, entry, play, replay};
+use grpo_2048::environment::{Ending, Environment};
 use grpo_2048::program::{Program, Rejection};
-use grpo_2048::reward;
+use grpo_2048::reward::Rule;
 use grpo_2048::seed::{Purpose, Seed};
 use grpo_sandbox::Sandbox;
 
@@ -18,7 +17,13 @@ static SANDBOX: LazyLock<Sandbox> = LazyLock::new(|| {
 });
 
 fn arena(workers: usize) -> Arena {
-    Arena::new(SANDBOX.clone(), Rules::new(&CONFIG.sandbox, &CONFIG.arena), Workers::new(workers)).unwrap()
+    Arena::new(
+        SANDBOX.clone(),
+        Environment::Game2048,
+        Rules::new(&CONFIG.sandbox, &CONFIG.arena),
+        Workers::new(workers),
+    )
+    .unwrap()
 }
 
 fn seeds(count: u64) -> Vec<Seed> {
@@ -68,8 +73,10 @@ fn a_stronger_program_earns_more() {
         (Program::from_text(&completion, &entry()), &boards[..*games])
     });
     let evaluations = arena(8).evaluate_all(programs, &mut |_, _| ()).unwrap();
-    let rewards: Vec<f32> =
-        evaluations.iter().map(|evaluation| reward::score(evaluation, &CONFIG.reward).value).collect();
+    let rewards: Vec<f32> = evaluations
+        .iter()
+        .map(|evaluation| Rule::new(&CONFIG.reward, &Environment::Game2048).score(evaluation).value)
+        .collect();
     let table: Vec<String> = ladder
         .iter()
         .zip(evaluations.iter().zip(&rewards))

@@ -2,6 +2,7 @@
 
 use grpo_2048::arena::{Arena, Rules, Workers};
 use grpo_2048::config::Config;
+use grpo_2048::environment::Environment;
 use grpo_2048::environment::game2048::entry;
 use grpo_2048::evaluation::{Sample, choose_best, play_report, selection_boards};
 use grpo_2048::program::Program;
@@ -10,7 +11,7 @@ use grpo_sandbox::Sandbox;
 fn arena() -> Arena {
     let config = Config::preset("builtin").unwrap();
     let sandbox = Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || eprintln!("compiling the sandbox")).unwrap();
-    Arena::new(sandbox, Rules::new(&config.sandbox, &config.arena), Workers::new(2)).unwrap()
+    Arena::new(sandbox, Environment::Game2048, Rules::new(&config.sandbox, &config.arena), Workers::new(2)).unwrap()
 }
 
 /// Programs that all play, one for each order of the four moves, and two that do not.

@@ -15,10 +15,8 @@ use super::evaluation::{Evaluation, Fault, GameUsage, Usage, Verdict};
 use super::player::{GameError, Play, PlayGame};
 use super::verdicts::{Key, Verdicts};
 use super::{ArenaError, Rules};
-use crate::environment::game2048::unplayed;
-use crate::environment::{Ending, Outcome};
+use crate::environment::{Case, Ending, Environment, Outcome};
 use crate::program::{Program, Rejection};
-use crate::seed::Seed;
 
 /// Which game of which entry of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,10 +37,10 @@ pub(super) struct Batch {
     ended: Condvar,
 }
 
-#[derive(Default)]
 struct State {
+    environment: Arc<Environment>,
     entries: Vec<Entry>,
-    /// Entry of a source on its seeds.
+    /// Entry of a source on its cases.
     known: BTreeMap<Key, usize>,
     /// Games that are played, or wait for it.
     running: usize,
@@ -60,7 +58,7 @@ struct State {
 /// One distinct program of the batch.
 struct Entry {
     program: Arc<Program>,
-    seeds: Vec<Seed>,
+    cases: Vec<Case>,
     games: Vec<Option<Outcome>>,
     usage: Usage,
     /// Completions that are this program; the first one is the one it is played for.
@@ -71,12 +69,13 @@ struct Entry {
 impl Batch {
     pub fn new(crew: &Crew, rules: Arc<Rules>, turn: usize) -> Batch {
         let (play_game, queue) = (Arc::clone(&crew.play_game), crew.queue.clone());
-        Batch { play_game, queue, rules, turn, state: Mutex::default(), ended: Condvar::new() }
+        let state = Mutex::new(State::new(Arc::clone(&crew.environment)));
+        Batch { play_game, queue, rules, turn, state, ended: Condvar::new() }
     }
 
     /// Has the program of completion `index` played, unless it was in this batch or is in `verdicts`.
-    pub fn enter(self: &Arc<Self>, index: usize, program: Program, seeds: &[Seed], verdicts: &Verdicts) {
-        let first = self.state().enter(index, program, seeds, verdicts);
+    pub fn enter(self: &Arc<Self>, index: usize, program: Program, cases: Vec<Case>, verdicts: &Verdicts) {
+        let first = self.state().enter(index, program, cases, verdicts);
         first.into_iter().for_each(|task| self.hand_out(task));
     }
 
@@ -87,10 +86,10 @@ impl Batch {
 
     /// Plays a game here and now, and has the games played that follow from it.
     pub fn play(self: &Arc<Self>, task: Task, worker: Option<usize>) {
-        let Some((program, seed)) = self.state().wanted(task) else { return };
+        let Some((program, case)) = self.state().wanted(task) else { return };
         let begin = Instant::now();
         // A panic is a result too, so nobody waits for a game that has died.
-        let result = catch_unwind(AssertUnwindSafe(|| (self.play_game)(&self.rules, &program, seed)))
+        let result = catch_unwind(AssertUnwindSafe(|| (self.play_game)(&self.rules, &program, case)))
             .unwrap_or_else(|panic| Err(GameError::Panicked(panic_message(&*panic))));
         let usage = GameUsage { game: task.game, worker, begin, end: Instant::now(), failed: result.is_err() };
         let next = self.state().take_in(task, result, usage);
@@ -127,9 +126,9 @@ impl Batch {
         if let Some(first) = std::mem::take(&mut state.errors).into_iter().min_by_key(ArenaError::completion) {
             return Err(first);
         }
-        for Entry { program, seeds, evaluation, .. } in std::mem::take(&mut state.entries) {
+        for Entry { program, cases, evaluation, .. } in std::mem::take(&mut state.entries) {
             if let Some(evaluation) = evaluation {
-                verdicts.insert((program.source().to_owned(), seeds), evaluation);
+                verdicts.insert((program.source().to_owned(), cases), evaluation);
             }
         }
         Ok(())
@@ -154,9 +153,23 @@ impl Batch {
 }
 
 impl State {
+    fn new(environment: Arc<Environment>) -> State {
+        State {
+            environment,
+            entries: Vec::new(),
+            known: BTreeMap::new(),
+            running: 0,
+            untold: Vec::new(),
+            stopped: Vec::new(),
+            failed: BTreeSet::new(),
+            errors: Vec::new(),
+            abandoned: false,
+        }
+    }
+
     /// The game to be played for it first, if one must be.
-    fn enter(&mut self, index: usize, program: Program, seeds: &[Seed], verdicts: &Verdicts) -> Option<Task> {
-        let key = (program.source().to_owned(), seeds.to_vec());
+    fn enter(&mut self, index: usize, program: Program, cases: Vec<Case>, verdicts: &Verdicts) -> Option<Task> {
+        let key = (program.source().to_owned(), cases.clone());
         if let Some(&known) = self.known.get(&key) {
             self.entries[known].completions.push(index);
             let evaluation = self.entries[known].evaluation.as_ref().map(reused);
@@ -170,8 +183,8 @@ impl State {
         self.known.insert(key, entry);
         self.entries.push(Entry {
             program: Arc::new(program),
-            seeds: seeds.to_vec(),
-            games: vec![None; seeds.len()],
+            games: vec![None; cases.len()],
+            cases,
             usage: Usage::default(),
             completions: vec![index],
             evaluation,
@@ -181,9 +194,9 @@ impl State {
     }
 
     /// What a game is played with, unless nobody waits for it any more.
-    fn wanted(&self, task: Task) -> Option<(Arc<Program>, Seed)> {
+    fn wanted(&self, task: Task) -> Option<(Arc<Program>, Case)> {
         let entry = &self.entries[task.entry];
-        (!self.abandoned).then(|| (Arc::clone(&entry.program), entry.seeds[task.game]))
+        (!self.abandoned).then(|| (Arc::clone(&entry.program), entry.cases[task.game]))
     }
 
     /// Takes in what came of a game; gives the games of its program that follow.
@@ -211,13 +224,13 @@ impl State {
             }
             Play::Game { outcome, reason: Some(reason) } if is_first && !outcome.has_begun() => {
                 let fault = Fault { ending: outcome.ending, reason };
-                let others = entry.seeds[1..].iter().map(|&seed| unplayed(seed, fault.ending));
+                let others = entry.cases[1..].iter().map(|&case| self.environment.unplayed(case, fault.ending));
                 let games = std::iter::once(outcome).chain(others).collect();
                 self.evaluated(task.entry, Verdict::Faulted(fault), games);
                 return 0..0;
             }
             // Only a program that looks at `random` while it loads comes here.
-            Play::Rejected(_) => unplayed(entry.seeds[task.game], Ending::Raised),
+            Play::Rejected(_) => self.environment.unplayed(entry.cases[task.game], Ending::Raised),
             Play::Game { outcome, .. } => outcome,
         };
         entry.games[task.game] = Some(outcome);

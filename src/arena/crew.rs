@@ -1,14 +1,16 @@
 //! Who plays the games: nobody but the caller, or threads that wait for jobs.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
+use crossbeam::channel::{Receiver, Sender, unbounded};
 use grpo_sandbox::{SESSIONS_MAX, THREAD_STACK};
 
 use super::batch::{Batch, Task};
 use super::player::PlayGame;
 use super::{ArenaError, Workers};
+use crate::environment::Environment;
 
 /// One game to play. A whole program would be a longer tail at the end of a batch.
 pub(super) struct Job {
@@ -17,39 +19,45 @@ pub(super) struct Job {
 }
 
 /// Jobs that nobody has begun yet: by turn, then as they came.
-#[derive(Default)]
 pub(super) struct Queue {
     waiting: Mutex<Waiting>,
-    called: Condvar,
+    /// A token for each job that waits.
+    tokens: Receiver<()>,
 }
 
-#[derive(Default)]
 struct Waiting {
     jobs: BTreeMap<(usize, u64), Job>,
     pushed: u64,
-    closed: bool,
+    /// Taken when no more jobs can come.
+    tokens: Option<Sender<()>>,
 }
 
 impl Queue {
+    fn new() -> Queue {
+        let (sender, tokens) = unbounded();
+        let waiting = Waiting { jobs: BTreeMap::new(), pushed: 0, tokens: Some(sender) };
+        Queue { waiting: Mutex::new(waiting), tokens }
+    }
+
     /// Jobs of a lower turn are played first.
     pub fn push(&self, turn: usize, job: Job) {
         let mut waiting = self.waiting();
         waiting.pushed += 1;
         let place = (turn, waiting.pushed);
         waiting.jobs.insert(place, job);
-        self.called.notify_one();
+        if let Some(tokens) = &waiting.tokens {
+            tokens.send(()).expect("the queue holds a receiver itself");
+        }
     }
 
     /// Waits for the next job; none once no more can come.
     fn next(&self) -> Option<Job> {
-        let idle = |waiting: &mut Waiting| waiting.jobs.is_empty() && !waiting.closed;
-        let mut waiting = self.called.wait_while(self.waiting(), idle).unwrap_or_else(PoisonError::into_inner);
-        waiting.jobs.pop_first().map(|(_, job)| job)
+        self.tokens.recv().ok()?;
+        self.waiting().jobs.pop_first().map(|(_, job)| job)
     }
 
     fn close(&self) {
-        self.waiting().closed = true;
-        self.called.notify_all();
+        self.waiting().tokens = None;
     }
 
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
@@ -61,16 +69,23 @@ impl Queue {
 /// Plays jobs.
 pub(super) struct Crew {
     pub play_game: Arc<PlayGame>,
+    pub environment: Arc<Environment>,
     /// What the threads take their jobs from; none where the caller plays.
     pub queue: Option<Arc<Queue>>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Crew {
-    pub fn start(play_game: Arc<PlayGame>, workers: Workers) -> Result<Crew, ArenaError> {
-        let Workers::Pool(count) = workers else { return Ok(Crew { play_game, queue: None, threads: Vec::new() }) };
-        let queue = Arc::new(Queue::default());
-        let mut crew = Crew { play_game, queue: Some(Arc::clone(&queue)), threads: Vec::new() };
+    pub fn start(
+        play_game: Arc<PlayGame>,
+        environment: Arc<Environment>,
+        workers: Workers,
+    ) -> Result<Crew, ArenaError> {
+        let Workers::Pool(count) = workers else {
+            return Ok(Crew { play_game, environment, queue: None, threads: Vec::new() });
+        };
+        let queue = Arc::new(Queue::new());
+        let mut crew = Crew { play_game, environment, queue: Some(Arc::clone(&queue)), threads: Vec::new() };
         for index in 0..count.get().min(SESSIONS_MAX) {
             let queue = Arc::clone(&queue);
             let work = move || {

@@ -17,7 +17,8 @@ mod verdicts;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use grpo_sandbox::{FUEL_PER_SECOND, HostError, Limits, Sandbox};
+pub use grpo_sandbox::FUEL_PER_SECOND;
+use grpo_sandbox::{HostError, Limits, Sandbox};
 
 use self::crew::Crew;
 pub use self::evaluation::{Evaluation, Fault, GameUsage, Usage, Verdict};
@@ -26,8 +27,10 @@ pub use self::scoring::{OnEvaluated, Scoring};
 use self::verdicts::Verdicts;
 use crate::config::{ArenaConfig, Config, SandboxConfig};
 use crate::environment::game2048::GameLimits;
+use crate::environment::{Case, Environment};
+use crate::program::{Program, Rejection};
 #[cfg(test)]
-use crate::{environment::Outcome, program::Program, seed::Seed};
+use crate::{environment::Outcome, seed::Seed};
 
 /// What a program may use, and when a game is stopped. Part of the definition of every score.
 #[derive(Debug, Clone)]
@@ -117,14 +120,36 @@ pub struct Arena {
 }
 
 impl Arena {
-    /// An arena that plays in `sandbox`, under `rules`.
-    pub fn new(sandbox: Sandbox, rules: Rules, workers: Workers) -> Result<Arena, ArenaError> {
-        let play_game = move |rules: &_, program: &_, seed| player::play_in_sandbox(&sandbox, rules, program, seed);
-        Arena::with_player(Arc::new(play_game), rules, workers)
+    /// An arena for the programs of `environment`, played in `sandbox` under `rules`.
+    pub fn new(
+        sandbox: Sandbox,
+        environment: impl Into<Arc<Environment>>,
+        rules: Rules,
+        workers: Workers,
+    ) -> Result<Arena, ArenaError> {
+        let environment = environment.into();
+        let here = Arc::clone(&environment);
+        let play_game = move |rules: &_, program: &_, case| player::try_on(&sandbox, &here, rules, program, case);
+        Arena::with_player(Arc::new(play_game), environment, rules, workers)
     }
 
-    fn with_player(play_game: Arc<PlayGame>, rules: Rules, workers: Workers) -> Result<Arena, ArenaError> {
-        let crew = Arc::new(Crew::start(play_game, workers)?);
+    /// What programs are written for.
+    pub fn environment(&self) -> &Environment {
+        &self.crew.environment
+    }
+
+    /// The program in a text that answers a request of the environment, to be tried on `case`.
+    pub fn program(&self, text: &str, case: Case) -> Result<Program, Rejection> {
+        Program::from_text(text, &self.environment().entry(case))
+    }
+
+    fn with_player(
+        play_game: Arc<PlayGame>,
+        environment: Arc<Environment>,
+        rules: Rules,
+        workers: Workers,
+    ) -> Result<Arena, ArenaError> {
+        let crew = Arc::new(Crew::start(play_game, environment, workers)?);
         Ok(Arena { crew, rules: Arc::new(rules), verdicts: Arc::default() })
     }
 
@@ -142,8 +167,10 @@ impl Arena {
         workers: Workers,
     ) -> Result<Arena, ArenaError> {
         let config = Config::preset("builtin").expect("presets are tested");
-        let play_game =
-            move |_: &_, program: &_, seed| Ok(player::Play::Game { outcome: play(program, seed), reason: None });
-        Arena::with_player(Arc::new(play_game), Rules::training(&config), workers)
+        let play_game = move |_: &_, program: &_, case| {
+            let Case::Seed(seed) = case else { unreachable!("2048 has no tasks") };
+            Ok(player::Play::Game { outcome: play(program, seed), reason: None })
+        };
+        Arena::with_player(Arc::new(play_game), Arc::new(Environment::Game2048), Rules::training(&config), workers)
     }
 }

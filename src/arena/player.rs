@@ -1,16 +1,15 @@
-//! One program in one game, in a fresh sandbox.
+//! One program on one case, in a fresh sandbox.
 
 use grpo_sandbox::{Failure, Fault as SandboxFault, FuelScope, HostError, Sandbox, Session};
 
 use super::Rules;
-use crate::environment::game2048::unplayed;
 use crate::environment::game2048::{Board, Choice, Move, Strategy, play};
-use crate::environment::{Ending, Outcome};
+use crate::environment::{Case, Ending, Environment, Outcome};
 use crate::program::{Program, Rejection};
 use crate::seed::{Purpose, Seed};
 
 /// How a program is played once; a pure function of its arguments.
-pub(super) type PlayGame = dyn Fn(&Rules, &Program, Seed) -> Result<Play, GameError> + Send + Sync;
+pub(super) type PlayGame = dyn Fn(&Rules, &Program, Case) -> Result<Play, GameError> + Send + Sync;
 
 /// What playing a program once shows.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,36 +33,71 @@ pub(super) enum GameError {
     Panicked(String),
 }
 
-/// Plays the game of `seed` with a fresh instance. The tiles draw from the seed's own stream, the program's `random`
-/// from a child of it.
-pub(super) fn play_in_sandbox(
+/// Tries a program on a case, in a fresh instance.
+pub(super) fn try_on(
     sandbox: &Sandbox,
+    environment: &Environment,
     rules: &Rules,
     program: &Program,
-    seed: Seed,
+    case: Case,
 ) -> Result<Play, GameError> {
-    let guest_seed = seed.child(Purpose::Game, 0).get();
-    let session = match sandbox.load(program.source(), guest_seed, &rules.limits) {
-        Ok(session) => session,
-        Err(Failure::Program(fault)) => return Ok(load_fault(fault, program, seed)),
-        Err(Failure::Host(error)) => return Err(GameError::Host(error)),
+    let played = match (environment, case) {
+        (Environment::Game2048, Case::Seed(seed)) => play_2048(sandbox, rules, program, seed),
+        (Environment::Game2048, Case::Task(_)) => unreachable!("2048 has no tasks"),
     };
-    let mut player = SandboxedPlayer { session, reason: None };
-    let outcome = play(&mut player, seed, &rules.game).map_err(GameError::Host)?;
-    Ok(Play::Game { outcome: Outcome { fuel: player.session.fuel_used(), ..outcome }, reason: player.reason })
-}
-
-fn load_fault(fault: SandboxFault, program: &Program, seed: Seed) -> Play {
-    match fault {
-        SandboxFault::NotCompiled { line, message } => {
-            let lines = program.lines();
-            Play::Rejected(Rejection::NotCompiled { line: line.clamp(1, lines), lines, message })
+    match played {
+        Ok(play) => Ok(play),
+        Err(Unplayed::Rejected(rejection)) => Ok(Play::Rejected(rejection)),
+        Err(Unplayed::Faulted { ending, reason }) => {
+            Ok(Play::Game { outcome: environment.unplayed(case, ending), reason: Some(reason) })
         }
-        fault => Play::Game { outcome: unplayed(seed, ending(&fault)), reason: Some(fault.to_string()) },
+        Err(Unplayed::Broken(error)) => Err(error),
     }
 }
 
-fn ending(fault: &SandboxFault) -> Ending {
+/// Why a case did not begin.
+pub(super) enum Unplayed {
+    /// The interpreter does not take the program.
+    Rejected(Rejection),
+    /// It failed while it was loaded.
+    Faulted {
+        /// How.
+        ending: Ending,
+        /// In words.
+        reason: String,
+    },
+    /// Not its doing.
+    Broken(GameError),
+}
+
+impl From<HostError> for Unplayed {
+    fn from(error: HostError) -> Self {
+        Unplayed::Broken(GameError::Host(error))
+    }
+}
+
+/// A fresh instance with the program in it, its `random` seeded with `seed`.
+pub(super) fn load(sandbox: &Sandbox, rules: &Rules, program: &Program, seed: Seed) -> Result<Session, Unplayed> {
+    sandbox.load(program.source(), seed.get(), &rules.limits).map_err(|failure| match failure {
+        Failure::Program(SandboxFault::NotCompiled { line, message }) => {
+            let lines = program.lines();
+            Unplayed::Rejected(Rejection::NotCompiled { line: line.clamp(1, lines), lines, message })
+        }
+        Failure::Program(fault) => Unplayed::Faulted { ending: ending(&fault), reason: fault.to_string() },
+        Failure::Host(error) => error.into(),
+    })
+}
+
+/// Plays the game of `seed`. The tiles draw from the seed's own stream, the program's `random` from a child of it.
+fn play_2048(sandbox: &Sandbox, rules: &Rules, program: &Program, seed: Seed) -> Result<Play, Unplayed> {
+    let session = load(sandbox, rules, program, seed.child(Purpose::Game, 0))?;
+    let mut player = SandboxedPlayer { session, reason: None };
+    let outcome = play(&mut player, seed, &rules.game)?;
+    Ok(Play::Game { outcome: Outcome { fuel: player.session.fuel_used(), ..outcome }, reason: player.reason })
+}
+
+/// How a case ends for a program with this fault.
+pub(super) fn ending(fault: &SandboxFault) -> Ending {
     match fault {
         SandboxFault::OutOfFuel { scope: FuelScope::Call } => Ending::Hung,
         SandboxFault::OutOfFuel { scope: FuelScope::Game } => Ending::OutOfFuel,

@@ -1,5 +1,5 @@
 //! The caller's side of a batch: programs go in as completions end, evaluations come out in the order of the
-//! completions. Identical programs on the same seeds are played once: of earlier batches that counts once they have
+//! completions. Identical programs on the same cases are played once: of earlier batches that counts once they have
 //! ended, so that what is played again depends on no clock.
 
 use std::collections::BTreeMap;
@@ -10,8 +10,8 @@ use super::crew::Crew;
 use super::evaluation::Evaluation;
 use super::verdicts::Verdicts;
 use super::{Arena, ArenaError};
+use crate::environment::Case;
 use crate::program::{Program, Rejection};
-use crate::seed::Seed;
 
 /// Called with the index of a completion and its evaluation.
 pub type OnEvaluated<'a> = &'a mut dyn FnMut(usize, &Evaluation);
@@ -41,16 +41,16 @@ impl Arena {
         }
     }
 
-    /// Has each program play on its seeds, before anything else that waits. One evaluation each, in their order; each
+    /// Has each program tried on its cases, before anything else that waits. One evaluation each, in their order; each
     /// is told of as it comes.
-    pub fn evaluate_all<'a>(
+    pub fn evaluate_all<'a, C: Copy + Into<Case> + 'a>(
         &self,
-        programs: impl IntoIterator<Item = (Result<Program, Rejection>, &'a [Seed])>,
+        programs: impl IntoIterator<Item = (Result<Program, Rejection>, &'a [C])>,
         told: OnEvaluated<'_>,
     ) -> Result<Vec<Evaluation>, ArenaError> {
         let mut scoring = self.begin(0);
-        for (index, (program, seeds)) in programs.into_iter().enumerate() {
-            scoring.submit(index, program, seeds);
+        for (index, (program, cases)) in programs.into_iter().enumerate() {
+            scoring.submit(index, program, cases);
             scoring.tell(told);
         }
         scoring.finish(told)
@@ -58,16 +58,19 @@ impl Arena {
 }
 
 impl Scoring {
-    /// Has completion `index` evaluated on these boards. Completions of one group get the same seeds.
+    /// Has completion `index` evaluated on these cases. Completions of one group get the same ones.
     ///
     /// # Panics
-    /// Without seeds, which is a bug of the caller.
-    pub fn submit(&mut self, index: usize, program: Result<Program, Rejection>, seeds: &[Seed]) {
-        assert!(!seeds.is_empty(), "completion {index} has no game to play");
+    /// Without cases, which is a bug of the caller.
+    pub fn submit<C: Copy + Into<Case>>(&mut self, index: usize, program: Result<Program, Rejection>, cases: &[C]) {
+        assert!(!cases.is_empty(), "completion {index} has no case to be tried on");
         self.submitted += 1;
         match program {
             Err(rejection) => self.batch.reject(index, rejection),
-            Ok(program) => self.batch.enter(index, program, seeds, &self.verdicts),
+            Ok(program) => {
+                let cases: Vec<Case> = cases.iter().map(|&case| case.into()).collect();
+                self.batch.enter(index, program, cases, &self.verdicts);
+            }
         }
     }
 

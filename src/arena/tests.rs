@@ -7,10 +7,8 @@ use std::time::{Duration, Instant};
 
 use super::player::{GameError, Play};
 use super::*;
-use crate::environment::Ending;
-use crate::environment::game2048::entry;
-use crate::environment::game2048::unplayed;
-use crate::environment::game2048::{Baseline, play};
+use crate::environment::game2048::{Baseline, entry, play, unplayed};
+use crate::environment::{Case, Ending, Environment};
 use crate::program::{Program, Rejection};
 use crate::seed::{Purpose, Seed};
 
@@ -47,7 +45,19 @@ fn stand_in(rules: &Rules, program: &Program, seed: Seed) -> Result<Play, GameEr
 }
 
 fn arena(workers: Workers) -> Arena {
-    Arena::with_player(Arc::new(stand_in), rules(), workers).unwrap()
+    playing(stand_in, workers)
+}
+
+/// An arena in which `play` plays the game of a seed.
+fn playing(
+    play: impl Fn(&Rules, &Program, Seed) -> Result<Play, GameError> + Send + Sync + 'static,
+    workers: Workers,
+) -> Arena {
+    let play_game = move |rules: &_, program: &_, case| match case {
+        Case::Seed(seed) => play(rules, program, seed),
+        Case::Task(_) => unreachable!("2048 has no tasks"),
+    };
+    Arena::with_player(Arc::new(play_game), Arc::new(Environment::Game2048), rules(), workers).unwrap()
 }
 
 const EVERY_WAY: [usize; 4] = [0, 1, 2, 8];
@@ -128,11 +138,11 @@ fn identical_programs_of_a_group_play_once_and_tie_exactly() {
 fn a_program_is_not_played_again_on_boards_it_has_played_under_the_same_rules() {
     let played = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&played);
-    let play_game = move |rules: &_, program: &_, seed| {
+    let play_game = move |rules: &Rules, program: &Program, seed| {
         count.fetch_add(1, Ordering::SeqCst);
         stand_in(rules, program, seed)
     };
-    let arena = Arena::with_player(Arc::new(play_game), rules(), Workers::new(2)).unwrap();
+    let arena = playing(play_game, Workers::new(2));
     let digest_of = |arena: &Arena, boards: u64| {
         let one = (program("greedy"), &seeds(boards, 3)[..]);
         arena.evaluate_all([one], &mut |_, _| ()).unwrap()[0].digest()
@@ -166,7 +176,7 @@ fn what_two_open_batches_share_is_played_by_both_whatever_the_workers() {
 fn games_of_a_lower_turn_are_played_first_and_those_of_one_turn_as_they_came() {
     let (played, gate) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Barrier::new(2)));
     let (log, opened) = (Arc::clone(&played), Arc::clone(&gate));
-    let play_game = move |rules: &_, program: &Program, seed| {
+    let play_game = move |rules: &Rules, program: &Program, seed| {
         let word = program.source().split('"').nth(1).unwrap_or_default().to_owned();
         if word == "gate" {
             opened.wait();
@@ -174,7 +184,7 @@ fn games_of_a_lower_turn_are_played_first_and_those_of_one_turn_as_they_came() {
         log.lock().unwrap().push(word);
         stand_in(rules, program, seed)
     };
-    let arena = Arena::with_player(Arc::new(play_game), rules(), Workers::new(1)).unwrap();
+    let arena = playing(play_game, Workers::new(1));
     let mut now = arena.begin(0);
     now.submit(0, program("gate"), &seeds(0, 1));
     let (mut later, mut sooner) = (arena.begin(2), arena.begin(1));
@@ -194,11 +204,11 @@ fn games_of_a_lower_turn_are_played_first_and_those_of_one_turn_as_they_came() {
 #[test]
 fn what_follows_from_a_game_is_played_though_nobody_asks_for_it() {
     let (tell, played) = std::sync::mpsc::channel();
-    let play_game = move |rules: &_, program: &_, seed| {
+    let play_game = move |rules: &Rules, program: &Program, seed| {
         tell.send(seed).unwrap();
         stand_in(rules, program, seed)
     };
-    let arena = Arena::with_player(Arc::new(play_game), rules(), Workers::new(2)).unwrap();
+    let arena = playing(play_game, Workers::new(2));
     let mut scoring = arena.begin(0);
     scoring.submit(0, program("greedy"), &seeds(0, 3));
     // Longer than anything takes, and no hang where something is wrong.
@@ -247,7 +257,7 @@ fn failing(word: &'static str, times: usize, workers: usize) -> Arena {
         }
         stand_in(rules, program, seed)
     };
-    Arena::with_player(Arc::new(play_game), rules(), Workers::new(workers)).unwrap()
+    playing(play_game, Workers::new(workers))
 }
 
 #[test]

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
 use super::evaluation::Evaluation;
-use crate::seed::Seed;
+use crate::environment::Case;
 
-/// A source and the seeds of its games. The exact source: fuel, which may decide a score, sees even comments.
-pub(super) type Key = (String, Vec<Seed>);
+/// A source and its cases. The exact source: fuel, which may decide a score, sees even comments.
+pub(super) type Key = (String, Vec<Case>);
 
 /// Evaluations that are kept; the oldest go first. At a few KiB each, some MiB.
 const MOST: usize = 512;
@@ -51,10 +51,10 @@ impl Verdicts {
 mod tests {
     use super::*;
     use crate::program::Rejection;
-    use crate::seed::Purpose;
+    use crate::seed::{Purpose, Seed};
 
     fn key(number: u64) -> Key {
-        (format!("def strategy(board): return {number}"), vec![Seed::root(1).child(Purpose::HeldOut, number)])
+        (format!("def strategy(board): return {number}"), vec![Seed::root(1).child(Purpose::HeldOut, number).into()])
     }
 
     #[test]

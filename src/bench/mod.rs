@@ -17,8 +17,8 @@ use std::time::Duration;
 use grpo_sandbox::{Failure, HostError, Sandbox};
 
 use crate::arena::{Arena, ArenaError, Evaluation, Rules, Workers};
-use crate::environment::Ending;
 use crate::environment::game2048::entry;
+use crate::environment::{Ending, Environment};
 use crate::grpo::LearnError;
 use crate::program::Program;
 use crate::rollout::RolloutError;
@@ -217,7 +217,8 @@ impl Rewards<'_> {
                     1 => "arena 1 worker".into(),
                     _ => format!("arena {workers} workers"),
                 };
-                let arena = Arena::new(self.sandbox.clone(), self.rules.clone(), Workers::new(workers))?;
+                let arena =
+                    Arena::new(self.sandbox.clone(), Environment::Game2048, self.rules.clone(), Workers::new(workers))?;
                 add(work, Way::Arena { name, arena });
             }
         }

@@ -13,7 +13,7 @@ use grpo_sandbox::Sandbox;
 use serde::Serialize;
 
 use super::options::{Flags, SourceArgs};
-use super::{CliError, loading, near, output, preflight};
+use super::{CliError, loading, near, output, playing, preflight};
 use crate::arena::{Arena, Rules, Workers};
 use crate::config::Config;
 use crate::metrics::Console;
@@ -121,7 +121,9 @@ fn model(config: &Config, device: &Device) -> Finding {
             let seconds = started.elapsed().as_secs_f64();
             let millions = policy.decoder().config().parameters() as f64 / 1e6;
             let line = format!("{name}: {millions:.1} M weights, {}, loaded in {seconds:.1} s", whereabouts(config));
-            match loading::prompts(config, &policy) {
+            let prompts =
+                playing::environment(config).and_then(|environment| loading::prompts(config, &policy, &environment));
+            match prompts {
                 Ok(_) => Finding::ok("model", line),
                 Err(CliError::User { message, hint }) => {
                     Finding::warning("model", format!("{line}; {message}"), hint.unwrap_or_default())
@@ -145,8 +147,15 @@ fn whereabouts(config: &Config) -> String {
 
 /// Whether the reward of this configuration pays for playing well.
 fn reward(sandbox: Sandbox, config: &Config, console: &Console, findings: &mut Vec<Finding>) -> Option<Report> {
+    let environment = match playing::environment(config) {
+        Ok(environment) => environment,
+        Err(error) => {
+            findings.push(Finding::problem("reward", error.to_string(), "name another with --set environment.env=..."));
+            return None;
+        }
+    };
     let rules = Rules::training(config);
-    let examined = Arena::new(sandbox, rules, Workers::new(config.arena.parallel_rewards))
+    let examined = Arena::new(sandbox, environment, rules, Workers::new(config.arena.parallel_rewards))
         .and_then(|arena| preflight::examine(config, &arena, console));
     match examined {
         Ok(report) => {

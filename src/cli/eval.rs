@@ -127,7 +127,7 @@ impl EvalArgs {
     ) -> Result<(), CliError> {
         let device = loading::device(&config.model.device)?;
         let policy = loading::policy_shown(config, &device, console)?;
-        let prompts = loading::prompts(config, &policy)?;
+        let prompts = loading::prompts(config, &policy, arena.environment())?;
         let contender = Contender { config, policy: &policy, prompts: &prompts, arena, console };
         report.models.push(contender.evaluate(self.samples as usize, report.games)?);
         if let Some(count) = best_of {

@@ -5,7 +5,7 @@ use std::sync::Once;
 
 use super::{CliError, near};
 use crate::config::Config;
-use crate::environment::game2048::prompts::briefing;
+use crate::environment::Environment;
 use crate::metrics::Console;
 use crate::policy::{self, Device, Location, Policy, PolicyError, Precision};
 use crate::prompt::{PromptError, PromptKind, PromptSet};
@@ -81,10 +81,9 @@ pub fn policy_shown(config: &Config, device: &Device, console: &Console) -> Resu
 }
 
 /// The prompts that suit the model.
-pub fn prompts(config: &Config, policy: &Policy) -> Result<PromptSet, CliError> {
+pub fn prompts(config: &Config, policy: &Policy, environment: &Environment) -> Result<PromptSet, CliError> {
     let kind = PromptKind::of(policy.tokenizer(), config.model.raw_prompt);
-    let briefing = briefing().map_err(CliError::run)?;
-    PromptSet::load(kind, policy.tokenizer(), &briefing).map_err(|error| prompt_error(config, error))
+    PromptSet::load(kind, policy.tokenizer(), &environment.briefing()).map_err(|error| prompt_error(config, error))
 }
 
 fn prompt_error(config: &Config, error: PromptError) -> CliError {

@@ -12,6 +12,7 @@ use crate::prompt::PromptKind;
 
 /// Arguments that stand for one configuration key each: name of the argument, key.
 const KEYS: &[(&str, &str)] = &[
+    ("env", "environment.env"),
     ("model", "model.model"),
     ("revision", "model.revision"),
     ("raw_prompt", "model.raw_prompt"),

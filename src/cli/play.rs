@@ -13,9 +13,7 @@ use super::options::{Flags, SourceArgs};
 use super::{CliError, output, playing, score};
 use crate::arena::Evaluation;
 use crate::environment::Outcome;
-use crate::environment::game2048::entry;
 use crate::metrics::Console;
-use crate::program::Program;
 
 use panel::{Layout, Panel, frame};
 
@@ -61,7 +59,7 @@ impl PlayArgs {
         let arena = playing::open_arena(&config, console)?;
         let wait = console.wait("playing");
         let seeds = score::game_seeds(self.seed, 1);
-        let programs = texts.iter().map(|text| (Program::from_text(text, &entry()), seeds.as_slice()));
+        let programs = texts.iter().map(|text| (arena.program(text, seeds[0].into()), seeds.as_slice()));
         let evaluations = arena.evaluate_all(programs, &mut |_, _| ()).map_err(CliError::run)?;
         drop(wait);
         let budget_fuel = config.sandbox.game_seconds * grpo_sandbox::FUEL_PER_SECOND as f64;

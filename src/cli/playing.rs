@@ -4,9 +4,10 @@ use std::path::Path;
 
 use grpo_sandbox::Sandbox;
 
-use super::CliError;
+use super::{CliError, near};
 use crate::arena::{Arena, Rules, Workers};
 use crate::config::Config;
+use crate::environment::Environment;
 use crate::metrics::Console;
 
 /// How the sandbox came to be open.
@@ -28,10 +29,18 @@ pub fn open_sandbox(directory: &Path, console: &Console) -> Result<(Sandbox, Ope
     Ok((sandbox, if wait.is_some() { Opened::Compiled } else { Opened::FromCache }))
 }
 
-/// An arena with the workers and the limits of `config`.
+/// The environment that `--env` names.
+pub fn environment(config: &Config) -> Result<Environment, CliError> {
+    let name = &config.environment.env;
+    Environment::open(name)
+        .map_err(|error| CliError::User { message: format!("--env {error}"), hint: near::path_hint(Path::new(name)) })
+}
+
+/// An arena with the environment, the workers and the limits of `config`.
 pub fn open_arena(config: &Config, console: &Console) -> Result<Arena, CliError> {
+    let environment = environment(config)?;
     let cache = Sandbox::default_cache_dir().map_err(CliError::run)?;
     let (sandbox, _) = open_sandbox(&cache, console)?;
     let rules = Rules::new(&config.sandbox, &config.arena);
-    Arena::new(sandbox, rules, Workers::new(config.arena.parallel_rewards)).map_err(CliError::run)
+    Arena::new(sandbox, environment, rules, Workers::new(config.arena.parallel_rewards)).map_err(CliError::run)
 }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use grpo_sandbox::THREAD_STACK;
 
-use super::{CliError, playing};
+use super::CliError;
 use crate::arena::{Arena, ArenaError, Rules};
 use crate::config::Config;
 use crate::environment::game2048::ladder::RUNGS;
@@ -49,16 +49,15 @@ pub fn require(config: &Config, arena: &Arena, console: &Console) -> Result<(), 
     Err(refusal(worst))
 }
 
-/// The sandbox being opened and the reward checked, on a thread of its own.
+/// The reward being checked, on a thread of its own.
 pub struct RewardCheck(JoinHandle<Result<Arena, CliError>>);
 
 impl RewardCheck {
-    /// Starts both, under the rules of training games.
-    pub fn start(config: &Config, console: &Console) -> Result<Self, CliError> {
-        let (config, console) = (config.clone(), console.clone());
+    /// Starts, under the rules of training games.
+    pub fn start(config: &Config, arena: &Arena, console: &Console) -> Result<Self, CliError> {
+        let (config, arena, console) = (config.clone(), arena.under(Rules::training(config)), console.clone());
         let thread = std::thread::Builder::new().name("reward-check".into()).stack_size(2 * THREAD_STACK);
         let check = move || {
-            let arena = playing::open_arena(&config, &console)?.under(Rules::training(&config));
             require(&config, &arena, &console)?;
             Ok(arena)
         };

@@ -8,12 +8,9 @@ use serde::Serialize;
 use super::options::{Flags, SourceArgs, WorkerArgs};
 use super::{CliError, output, playing};
 use crate::arena::Evaluation;
-use crate::config::RewardConfig;
-use crate::environment::game2048::entry;
 use crate::environment::{Outcome, Points};
 use crate::metrics::{Console, Stream};
-use crate::program::Program;
-use crate::reward;
+use crate::reward::Rule;
 use crate::seed::{Purpose, Seed};
 
 /// Room for a reason in the table.
@@ -62,15 +59,16 @@ impl ScoreArgs {
             done += 1;
             count.show(done, "");
         };
-        let programs = texts.iter().map(|text| (Program::from_text(text, &entry()), seeds.as_slice()));
+        let programs = texts.iter().map(|text| (arena.program(text, seeds[0].into()), seeds.as_slice()));
         let evaluations = arena.evaluate_all(programs, &mut on_evaluated).map_err(CliError::run)?;
         drop(count);
 
+        let rule = Rule::new(&config.reward, arena.environment());
         let scored: Vec<Scored> = self
             .files
             .iter()
             .zip(&evaluations)
-            .map(|(path, evaluation)| Scored::new(path, evaluation, &config.reward))
+            .map(|(path, evaluation)| Scored::new(path, evaluation, &rule))
             .collect();
         if self.json { print_lines(&scored) } else { output::print(&table(&scored)) }
     }
@@ -124,12 +122,12 @@ struct Game {
 }
 
 impl Scored {
-    fn new(path: &Path, evaluation: &Evaluation, reward: &RewardConfig) -> Scored {
+    fn new(path: &Path, evaluation: &Evaluation, rule: &Rule) -> Scored {
         Scored {
             file: path.display().to_string(),
             verdict: evaluation.verdict.name(),
             reason: evaluation.verdict.reason(),
-            reward: reward::score(evaluation, reward).value,
+            reward: rule.score(evaluation).value,
             mean_score: evaluation.mean_score(),
             max_tile: evaluation.max_tile(),
             games: evaluation.games.iter().map(Game::new).collect(),

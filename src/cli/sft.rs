@@ -9,6 +9,7 @@ use clap::Args;
 use super::options::{Flags, SourceArgs};
 use super::{CliError, interrupt, loading, output};
 use crate::config::{Config, Precision};
+use crate::environment::Environment;
 use crate::metrics::{Console, duration};
 use crate::policy::Device;
 use crate::seed::Seed;
@@ -136,7 +137,7 @@ fn learner(config: &Config, device: &Device, console: &Console) -> Result<Option
         return Ok(None);
     }
     let policy = loading::policy_shown(config, device, console)?;
-    let prompts = loading::prompts(config, &policy)?;
+    let prompts = loading::prompts(config, &policy, &Environment::Game2048)?;
     Ok(Some(Learner { policy, prompts, name: format!("{:?}", config.model) }))
 }
 

@@ -11,7 +11,7 @@ use super::memory::Memory;
 use super::options::{Flags, SourceArgs, WorkerArgs};
 use super::preflight::RewardCheck;
 use super::step_trace::TraceArgs;
-use super::{CliError, EXIT_CODES, interrupt, loading, output, report, runs};
+use super::{CliError, EXIT_CODES, interrupt, loading, output, playing, report, runs};
 use crate::config::Config;
 use crate::metrics::{Console, Event, JsonlSink, Show, Sink, SinkError, Sinks, TensorBoardSink, TerminalSink};
 use crate::policy::{self, Device};
@@ -43,6 +43,9 @@ pub struct TrainArgs {
     trace: TraceArgs,
     #[command(flatten)]
     step: StepArgs,
+    /// What programs are written for: "2048", a .jsonl file of tasks, a .py file with a game, or a directory with env.toml
+    #[arg(long, value_name = "E", help_heading = "Games")]
+    env: Option<String>,
     /// Games each program plays; all completions of a group play the same boards
     #[arg(long, value_name = "K", help_heading = "Games")]
     games: Option<u32>,
@@ -140,10 +143,11 @@ impl TrainArgs {
         let stop = interrupt::stop_flag(console, interrupt::AFTER_THIS_STEP)?;
         let device = loading::device(&config.model.device)?;
         let allowance = allowance(&device, &config)?;
+        let arena = playing::open_arena(&config, console)?;
         // Beside each other: a language model takes as long to load as the reward to check.
-        let check = RewardCheck::start(&config, console)?;
+        let check = RewardCheck::start(&config, &arena, console)?;
         let mut policy = loading::policy_shown(&config, &device, console)?;
-        let prompts = loading::prompts(&config, &policy)?;
+        let prompts = loading::prompts(&config, &policy, arena.environment())?;
         let arena = check.finish()?;
         if stop.load(Ordering::SeqCst) {
             // Nothing has been trained yet that a checkpoint could keep.
@@ -237,6 +241,7 @@ impl TrainArgs {
             .add("temperature", self.step.temperature)
             .add("learning_rate", self.step.learning_rate)
             .add("steps_ahead", self.step.steps_ahead)
+            .add("env", self.env.clone())
             .add("games", self.games)
             .add("parallel_rewards", self.workers.chosen());
         flags

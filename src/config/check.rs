@@ -70,7 +70,9 @@ fn arena(arena: &ArenaConfig) -> Result<(), ConfigError> {
 }
 
 fn reward(reward: &RewardConfig) -> Result<(), ConfigError> {
-    positive("reward.scale", reward.scale)?;
+    not_negative("reward.scale", reward.scale)?;
+    not_negative("reward.fuel_bonus", reward.fuel_bonus)?;
+    not_negative("reward.length_penalty", reward.length_penalty)?;
     let rule = "expected 0.1 to 2; 0.5 to 1 are sensible";
     require((0.1..=2.0).contains(&reward.exponent), "reward.exponent", reward.exponent, rule)
 }
@@ -154,6 +156,10 @@ fn sft(sft: &SftConfig) -> Result<(), ConfigError> {
 
 fn positive(key: &str, value: f64) -> Result<(), ConfigError> {
     require(value > 0.0, key, value, "expected a number above 0")
+}
+
+fn not_negative(key: &str, value: f64) -> Result<(), ConfigError> {
+    require(value >= 0.0 && value.is_finite(), key, value, "expected a number, 0 or more")
 }
 
 fn share(key: &str, value: f64) -> Result<(), ConfigError> {

@@ -11,6 +11,7 @@ use super::{ConfigError, Layers};
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs)]
 pub struct Config {
+    pub environment: EnvironmentConfig,
     pub model: ModelConfig,
     pub rollout: RolloutConfig,
     pub sandbox: SandboxConfig,
@@ -20,6 +21,14 @@ pub struct Config {
     pub train: TrainConfig,
     pub guard: GuardConfig,
     pub sft: SftConfig,
+}
+
+/// What programs are written for. Fields are explained in `default.toml`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)]
+pub struct EnvironmentConfig {
+    pub env: String,
 }
 
 /// Format of weights and of the products of the layers.
@@ -111,7 +120,22 @@ pub struct ArenaConfig {
 pub struct RewardConfig {
     pub scale: f64,
     pub exponent: f64,
+    pub tests: TestsReward,
+    pub fuel_bonus: f64,
+    pub length_penalty: f64,
     pub shuffled: bool,
+}
+
+/// What passing tests of a task is worth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TestsReward {
+    /// The share passed, less what the best constant answer passes; 1 only when all are passed.
+    AboveConstant,
+    /// 1 when all are passed, 0 otherwise.
+    All,
+    /// The share passed.
+    Share,
 }
 
 /// What advantages are divided by.

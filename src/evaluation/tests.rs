@@ -7,9 +7,7 @@ use super::estimators::{best_of_weights, bootstrap, expected_best, mean, median,
 use super::*;
 use crate::arena::{Fault, Usage};
 use crate::environment::Ending;
-use crate::environment::game2048::entry;
-use crate::environment::game2048::scored;
-use crate::environment::game2048::{Baseline, GameLimits, play, replay};
+use crate::environment::game2048::{Baseline, GameLimits, entry, play, replay, scored};
 use crate::seed::{Purpose, Seed};
 
 #[test]

@@ -9,7 +9,7 @@ use crate::arena::{Rules, Verdict};
 use crate::config::Config;
 use crate::environment::game2048::ladder::{BLIND, BROKEN, CHEATS, CONSTANT, CYCLE, RUNGS, Rung, STRONG, TARGET_TILE};
 use crate::environment::game2048::{Board, Game, Move};
-use crate::environment::{Ending, Outcome};
+use crate::environment::{Case, Ending, Outcome};
 use crate::seed::Seed;
 
 /// Share of the range of all rewards that lies above the simplest player: below it, climbing is barely worth its risk.
@@ -51,13 +51,13 @@ impl Evidence<'_> {
             if matches!(judged.evaluation.verdict, Verdict::Rejected(_)) {
                 continue;
             }
-            if judged.evaluation.games.len() != trial.boards.len() {
-                let (found, asked) = (judged.evaluation.games.len(), trial.boards.len());
+            if judged.evaluation.games.len() != trial.cases.len() {
+                let (found, asked) = (judged.evaluation.games.len(), trial.cases.len());
                 wrong.push(format!("{}: {found} games of {asked}", subject(at)));
             }
-            for (number, (outcome, &board)) in judged.evaluation.games.iter().zip(&trial.boards).enumerate() {
+            for (number, (outcome, &case)) in judged.evaluation.games.iter().zip(&trial.cases).enumerate() {
                 games += 1;
-                wrong.extend(lie(outcome, board).map(|lie| format!("{}, game {}: {lie}", subject(at), number + 1)));
+                wrong.extend(lie(outcome, case).map(|lie| format!("{}, game {}: {lie}", subject(at), number + 1)));
             }
         }
         match wrong.first() {
@@ -349,14 +349,14 @@ fn played_score(judged: &Judged) -> u64 {
 }
 
 /// What an outcome says that its moves do not.
-fn lie(outcome: &Outcome, board: Seed) -> Option<String> {
+fn lie(outcome: &Outcome, case: Case) -> Option<String> {
     let (Some(seed), Some(trace)) = (outcome.seed(), outcome.board()) else {
         return Some("no game of 2048".into());
     };
-    if seed != board {
-        return Some(format!("played board {seed}, asked for {board}"));
+    if outcome.case != case {
+        return Some("played another board than it was asked for".into());
     }
-    let Some(replayed) = replayed(board, &trace.moves_text) else {
+    let Some(replayed) = replayed(seed, &trace.moves_text) else {
         return Some("logged moves that are none".into());
     };
     let tile = replayed.board.max_tile();

@@ -17,10 +17,8 @@ pub use self::finding::{Check, Finding, Level, Setting};
 pub use self::trial::Trial;
 use crate::arena::{Arena, ArenaError, Evaluation};
 use crate::config::{Config, RewardConfig};
-use crate::environment::game2048::entry;
 use crate::environment::game2048::ladder::{RUNGS, Rung};
-use crate::program::Program;
-use crate::reward::{self, Reward};
+use crate::reward::{Reward, Rule};
 
 /// What became of a trial.
 #[derive(Debug, Clone)]
@@ -49,11 +47,10 @@ impl Judge for TrainingPath<'_> {
     fn judge(&self, trials: &[Trial]) -> Result<Vec<Judged>, ArenaError> {
         // The longest games begin first and leave no tail.
         let programs =
-            trials.iter().rev().map(|trial| (Program::from_text(&trial.text, &entry()), trial.boards.as_slice()));
+            trials.iter().rev().map(|trial| (self.arena.program(&trial.text, trial.cases[0]), trial.cases.as_slice()));
+        let rule = Rule::new(self.reward, self.arena.environment());
         let evaluations = self.arena.evaluate_all(programs, &mut |_, _| ())?.into_iter().rev();
-        Ok(evaluations
-            .map(|evaluation| Judged { reward: reward::score(&evaluation, self.reward), evaluation })
-            .collect())
+        Ok(evaluations.map(|evaluation| Judged { reward: rule.score(&evaluation), evaluation }).collect())
     }
 }
 

@@ -6,9 +6,8 @@ use grpo_sandbox::Sandbox;
 
 use super::*;
 use crate::arena::{Rules, Verdict, Workers};
-use crate::environment::game2048::unplayed;
-use crate::environment::game2048::{Board, Game, Move};
-use crate::environment::{BoardTrace, Ending, Outcome, Trace};
+use crate::environment::game2048::{Board, Game, Move, unplayed};
+use crate::environment::{BoardTrace, Case, Ending, Environment, Outcome, Trace};
 use crate::seed::Seed;
 
 /// The defaults, with time for every player to end its games.
@@ -23,9 +22,13 @@ static SANDBOX: LazyLock<Sandbox> = LazyLock::new(|| {
 /// What the real path makes of the trials under the defaults.
 static HONEST: LazyLock<Vec<Judged>> = LazyLock::new(|| play(&CONFIG, &trial::trials()));
 
+fn score(evaluation: &Evaluation, config: &RewardConfig) -> Reward {
+    Rule::new(config, &Environment::Game2048).score(evaluation)
+}
+
 fn play(config: &Config, trials: &[Trial]) -> Vec<Judged> {
     let rules = Rules::training(config);
-    let arena = Arena::new(SANDBOX.clone(), rules, Workers::new(2)).unwrap();
+    let arena = Arena::new(SANDBOX.clone(), Environment::Game2048, rules, Workers::new(2)).unwrap();
     TrainingPath { arena: &arena, reward: &config.reward }.judge(trials).unwrap()
 }
 
@@ -58,11 +61,8 @@ fn problem(report: &Report, check: Check) -> String {
 /// The honest games, scored again in another shape.
 fn reshaped(config: &RewardConfig) -> Report {
     let changed = Config { reward: config.clone(), ..CONFIG.clone() };
-    examine(
-        &changed,
-        &Planted(|_: &Trial, judged: &mut Judged| judged.reward = reward::score(&judged.evaluation, config)),
-    )
-    .unwrap()
+    examine(&changed, &Planted(|_: &Trial, judged: &mut Judged| judged.reward = score(&judged.evaluation, config)))
+        .unwrap()
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn a_score_read_from_a_fresh_board_is_found() {
             let board = BoardTrace { moves: game.moves(), moves_text, ..fresh.board().unwrap().clone() };
             (game.score, game.trace) = (fresh.score, Trace::Board(board));
         }
-        judged.reward = reward::score(&judged.evaluation, &CONFIG.reward);
+        judged.reward = score(&judged.evaluation, &CONFIG.reward);
     });
     let text = problem(&report, Check::Replay);
     assert!(text.contains("0 points, tile 2 ") || text.contains("0 points, tile 4 "), "{text}");
@@ -156,7 +156,8 @@ fn a_reward_read_from_a_fresh_board_is_found_though_the_evidence_is_right() {
 }
 
 /// A game in which every push drops a tile, whether it changed anything or not.
-fn push_left_for_ever(seed: Seed) -> Outcome {
+fn push_left_for_ever(case: Case) -> Outcome {
+    let Case::Seed(seed) = case else { unreachable!("2048 has no tasks") };
     let mut board = Game::new(seed).board();
     let outcome = unplayed(seed, Ending::GameOver);
     let (mut score, mut moves_text) = (0, String::new());
@@ -179,8 +180,8 @@ fn push_left_for_ever(seed: Seed) -> Outcome {
 fn a_move_without_effect_that_counts_as_progress_is_found() {
     let report = planted(|trial, judged| {
         if trial.text.contains("    return \"A\"") {
-            judged.evaluation.games = trial.boards.iter().map(|&board| push_left_for_ever(board)).collect();
-            judged.reward = reward::score(&judged.evaluation, &CONFIG.reward);
+            judged.evaluation.games = trial.cases.iter().map(|&case| push_left_for_ever(case)).collect();
+            judged.reward = score(&judged.evaluation, &CONFIG.reward);
         }
     });
     assert!(problem(&report, Check::NoOp).contains("freeze in 0 of 12 games"));
@@ -241,7 +242,7 @@ fn a_tile_that_a_program_wrote_itself_is_found_in_the_evidence_too() {
                 (board.max_tile, board.final_board[0][0]) = (2048, 2048);
                 (game.score, game.trace) = (20_000.0, Trace::Board(board));
             }
-            judged.reward = reward::score(&judged.evaluation, &CONFIG.reward);
+            judged.reward = score(&judged.evaluation, &CONFIG.reward);
         }
     });
     assert!(problem(&report, Check::Replay).contains("writing a 2048 tile into its board, game 1: 20000 points"));
@@ -284,7 +285,7 @@ fn a_broken_program_that_outranks_play_is_found() {
 #[test]
 fn an_inverted_exponent_is_found() {
     let inverted = RewardConfig { exponent: -0.5, ..CONFIG.reward.clone() };
-    let report = planted(|_, judged| judged.reward = reward::score(&judged.evaluation, &inverted));
+    let report = planted(|_, judged| judged.reward = score(&judged.evaluation, &inverted));
     let text = problem(&report, Check::Order);
     assert!(text.contains("pairs of players are out of order"), "{text}");
 }
@@ -301,8 +302,8 @@ fn a_reward_that_is_no_number_is_found() {
 fn boards_are_the_checks_own_and_the_same_in_every_run() {
     assert_eq!(trial::trials(), trial::trials());
     let training = Seed::root(CONFIG.train.seed);
-    let board = trial::trials()[0].boards[0];
+    let board = trial::trials()[0].cases[0];
     for purpose in [crate::seed::Purpose::Game, crate::seed::Purpose::HeldOut] {
-        assert!((0..1000).all(|index| training.child(purpose, index) != board));
+        assert!((0..1000).all(|index| Case::Seed(training.child(purpose, index)) != board));
     }
 }

@@ -3,6 +3,7 @@
 //! The boards are the check's own, neither training nor held-out ones. They are the same in every run, so that the check
 //! depends on the configuration alone and luck has no say in it.
 
+use crate::environment::Case;
 use crate::environment::game2048::ladder::{CHEATS, RUNGS, SINGLE_GAMES, STEADY};
 use crate::seed::{Purpose, Seed};
 
@@ -12,12 +13,12 @@ pub struct Trial {
     /// What a model might have written: a fenced program.
     pub text: String,
     /// One a game.
-    pub boards: Vec<Seed>,
+    pub cases: Vec<Case>,
 }
 
 impl Trial {
-    fn new(source: &str, boards: Vec<Seed>) -> Trial {
-        Trial { text: format!("```python\n{}\n```\n", source.trim_end()), boards }
+    fn new(source: &str, cases: Vec<Case>) -> Trial {
+        Trial { text: format!("```python\n{}\n```\n", source.trim_end()), cases }
     }
 }
 
@@ -30,6 +31,6 @@ pub fn trials() -> Vec<Trial> {
 }
 
 /// The first boards of the check.
-fn boards(games: usize) -> Vec<Seed> {
-    (0..games as u64).map(|game| Seed::root(0).child(Purpose::Preflight, game)).collect()
+fn boards(games: usize) -> Vec<Case> {
+    (0..games as u64).map(|game| Seed::root(0).child(Purpose::Preflight, game).into()).collect()
 }

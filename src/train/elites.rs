@@ -10,9 +10,8 @@ use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 use crate::arena::{Arena, ArenaError, Evaluation, Scoring};
-use crate::environment::game2048::entry;
 use crate::groups::Groups;
-use crate::program::Program;
+use crate::program::{Entry, Program};
 use crate::prompt::Prompt;
 use crate::rollout::FinishReason;
 use crate::seed::{Purpose, Seed};
@@ -88,7 +87,7 @@ impl Elites {
     }
 
     /// The `count` elites with the fewest games: digest and program, each program once.
-    pub fn least_played(&self, count: usize) -> Vec<(String, Program)> {
+    pub fn least_played(&self, count: usize, entry: &Entry) -> Vec<(String, Program)> {
         let mut known: Vec<(u64, &str, &str)> = self
             .members()
             .map(|(_, elite, tally)| (tally.games, elite.program.as_str(), elite.source.as_str()))
@@ -96,7 +95,7 @@ impl Elites {
         known.sort_unstable();
         known.dedup_by_key(|(_, digest, _)| *digest);
         let program = |(_, digest, source): (u64, &str, &str)| {
-            Program::from_text(source, &entry()).ok().map(|program| (digest.to_owned(), program))
+            Program::from_text(source, entry).ok().map(|program| (digest.to_owned(), program))
         };
         known.into_iter().take(count).filter_map(program).collect()
     }

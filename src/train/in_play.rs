@@ -7,15 +7,12 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use crate::arena::{Evaluation, Scoring};
-use crate::config::RewardConfig;
-use crate::environment::game2048::entry;
+use crate::environment::Case;
 use crate::groups::Groups;
 use crate::metrics::{Activity, Event, Period, Player, ScoredCompletion, shortest};
 use crate::program::{Program, Rejection};
-use crate::prompt::Prompt;
-use crate::reward::{self, Reward};
+use crate::reward::{Judged, Reward, Rule};
 use crate::rollout::Completion;
-use crate::seed::Seed;
 
 use super::TrainError;
 use super::scoring::{Episode, Timing, tell_games};
@@ -75,31 +72,33 @@ pub(super) struct Games {
 struct Ledger {
     step: usize,
     total: usize,
-    config: RewardConfig,
+    rule: Rule,
     written: BTreeMap<usize, Written>,
     /// Of those that have been told of.
     rewards: BTreeMap<usize, Reward>,
 }
 
 /// A completion that has ended.
-struct Written {
-    text: String,
-    program: Result<Program, Rejection>,
+pub(super) struct Written {
+    /// The text that a program was looked for in.
+    pub text: String,
+    /// What was found.
+    pub program: Result<Program, Rejection>,
+    /// Tokens of the completion, and the most that it could have.
+    pub tokens: (usize, usize),
 }
 
 impl Games {
     /// Of `total` completions of a step.
-    pub fn new(scoring: Scoring, step: usize, total: usize, reward: &RewardConfig) -> Self {
+    pub fn new(scoring: Scoring, step: usize, total: usize, rule: Rule) -> Self {
         let (written, rewards) = (BTreeMap::new(), BTreeMap::new());
-        Games { scoring, ledger: Ledger { step, total, config: reward.clone(), written, rewards } }
+        Games { scoring, ledger: Ledger { step, total, rule, written, rewards } }
     }
 
-    /// Has completion `index` play `boards`.
-    pub fn submit(&mut self, index: usize, prompt: &Prompt, completion: &Completion, boards: &[Seed]) {
-        let text = prompt.program_text(&completion.text);
-        let program = Program::from_text(&text, &entry());
-        self.scoring.submit(index, program.clone(), boards);
-        self.ledger.written.insert(index, Written { text, program });
+    /// Has completion `index` tried on `cases`.
+    pub fn submit(&mut self, index: usize, written: Written, cases: &[Case]) {
+        self.scoring.submit(index, written.program.clone(), cases);
+        self.ledger.written.insert(index, written);
     }
 
     /// See [`InPlay::tell`].
@@ -112,8 +111,9 @@ impl Games {
 impl Ledger {
     fn tell(&mut self, index: usize, evaluation: &Evaluation, observer: &mut dyn FnMut(Event<'_>)) {
         let (step, total) = (self.step, self.total);
-        let reward = reward::score(evaluation, &self.config);
-        if let Ok(program) = &self.written[&index].program {
+        let Written { program, tokens, .. } = &self.written[&index];
+        let reward = self.rule.score(Judged { evaluation, tokens: Some(*tokens) });
+        if let Ok(program) = program {
             tell_games(step, Player::Completion { index, digest: &program.digest() }, evaluation, observer);
         }
         observer(Event::CompletionScored(&self.shown(index, evaluation, &reward)));
@@ -123,7 +123,7 @@ impl Ledger {
 
     /// A completion as a reader wants it.
     fn shown(&self, index: usize, evaluation: &Evaluation, reward: &Reward) -> ScoredCompletion {
-        let Written { text, program } = &self.written[&index];
+        let Written { text, program, .. } = &self.written[&index];
         let endings = evaluation.games.iter().map(|game| game.ending.name()).collect::<Vec<_>>().join(", ");
         ScoredCompletion {
             step: self.step,

@@ -24,12 +24,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::arena::{Arena, ArenaError, Evaluation, Rules};
 use crate::config::Config;
-use crate::environment::game2048::entry;
 use crate::evaluation::{report_boards, selection_boards};
 use crate::grpo::{self, Division, LearnError, Optimizer};
 use crate::metrics::{EvaluationRecord, Event, RunHeader, StepRecord};
 use crate::policy::{Decoder, Policy, PolicyError, device_name};
-use crate::program::Program;
 use crate::prompt::{PromptError, PromptSet};
 use crate::rollout::RolloutError;
 use crate::seed::Seed;
@@ -374,6 +372,6 @@ impl Run<'_> {
 
 /// Games of programs on these boards.
 fn play_members(arena: &Arena, members: &[Member], boards: &[Seed]) -> Result<Vec<Evaluation>, TrainError> {
-    let programs = members.iter().map(|member| (Program::from_text(&member.source, &entry()), boards));
+    let programs = members.iter().map(|member| (arena.program(&member.source, boards[0].into()), boards));
     Ok(arena.evaluate_all(programs, &mut |_, _| ())?)
 }

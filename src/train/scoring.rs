@@ -11,12 +11,12 @@ use crate::metrics::{Activity, Event, GamePlayed, Period, Player};
 use crate::policy::Policy;
 use crate::program::{Program, Rejection};
 use crate::prompt::Prompt;
-use crate::reward::Reward;
+use crate::reward::{Reward, Rule};
 use crate::rollout::{self, Completion, RolloutEvent, Streams};
 use crate::seed::{Purpose, Seed};
 
 use super::TrainError;
-use super::in_play::{Games, InPlay};
+use super::in_play::{Games, InPlay, Written};
 
 /// One completion with everything that became of it.
 #[derive(Debug, Clone)]
@@ -116,7 +116,7 @@ impl Stage<'_> {
         let completions = rollout::generate(self.policy, prompts, rollout, draw.streams, &mut |event| match event {
             RolloutEvent::Finished { index, completion } => {
                 observer(Event::Written { step, index, tokens: completion.ids.len() });
-                games.submit(index, asked[index], completion, draw.boards);
+                self.submit(&mut games, index, asked[index], completion, draw.boards);
                 games.tell(observer);
             }
             RolloutEvent::Predicted => {}
@@ -138,7 +138,7 @@ impl Stage<'_> {
     pub fn play(&self, prompts: &[Prompt], completions: Groups<Completion>, draw: Draw<'_>) -> InPlay {
         let mut games = self.games(completions.items().len(), draw);
         for (index, (prompt, completion)) in completions.with(prompts).enumerate() {
-            games.submit(index, prompt, completion, draw.boards);
+            self.submit(&mut games, index, prompt, completion, draw.boards);
         }
         InPlay::new(completions, games, Duration::ZERO)
     }
@@ -155,6 +155,20 @@ impl Stage<'_> {
     }
 
     fn games(&self, total: usize, draw: Draw<'_>) -> Games {
-        Games::new(self.arena.begin(draw.step), draw.step, total, &self.config.reward)
+        Games::new(self.arena.begin(draw.step), draw.step, total, self.rule())
+    }
+
+    /// How what programs do is rewarded.
+    pub fn rule(&self) -> Rule {
+        Rule::new(&self.config.reward, self.arena.environment())
+    }
+
+    /// Has completion `index` tried on the task it was asked to solve, or on these boards.
+    fn submit(&self, games: &mut Games, index: usize, prompt: &Prompt, completion: &Completion, boards: &[Seed]) {
+        let cases = self.arena.environment().cases(prompt.task, boards);
+        let text = prompt.program_text(&completion.text);
+        let program = self.arena.program(&text, cases[0]);
+        let tokens = (completion.ids.len(), self.config.rollout.max_completion_length);
+        games.submit(index, Written { text, program, tokens }, &cases);
     }
 }

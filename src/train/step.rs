@@ -8,7 +8,6 @@ use crate::grpo::{self, Batch, Demonstration, Division};
 use crate::metrics::{Activity, Event, Period, Player, StepRecord, shortest};
 use crate::policy::Adapters;
 use crate::prompt::Prompt;
-use crate::reward;
 use crate::seed::{Purpose, Seed};
 
 use super::ahead::Asked;
@@ -114,8 +113,11 @@ impl Run<'_> {
 
     /// Sets the elites with the fewest games to play the boards of this step, if they are ever to be imitated.
     fn replay(&self, elites: &Elites, asked: &Asked) -> Replay {
-        let count = if self.imitates() { self.config.grpo.elite_replays } else { 0 };
-        Replay::begin(self.arena, elites.least_played(count), asked.step, &asked.boards)
+        let again = self.imitates() && !self.arena.environment().has_tests();
+        let count = if again { self.config.grpo.elite_replays } else { 0 };
+        // All games of an environment ask for the same function; a task's outcome is the same every time.
+        let entry = self.arena.environment().entry(asked.boards[0].into());
+        Replay::begin(self.arena, elites.least_played(count, &entry), asked.step, &asked.boards)
     }
 
     /// Waits for the games of the elites; says how long.
@@ -125,8 +127,8 @@ impl Run<'_> {
         replay: Replay,
         observer: &mut dyn FnMut(Event<'_>),
     ) -> Result<(Vec<Replayed>, Duration), TrainError> {
-        let begin = Instant::now();
-        let replays = replay.finish(|evaluation| reward::score(evaluation, &self.config.reward).value)?;
+        let (begin, rule) = (Instant::now(), self.stage().rule());
+        let replays = replay.finish(|evaluation| rule.score(evaluation).value)?;
         let end = Instant::now();
         observer(Event::ActivityDone { step, activity: Activity::RewardWait, period: Period { begin, end } });
         for (index, replayed) in replays.iter().enumerate() {

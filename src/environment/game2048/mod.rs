@@ -14,6 +14,7 @@ mod strategy;
 #[cfg(test)]
 mod tests;
 
+use super::Worth;
 use crate::program::Entry;
 
 pub use board::{Board, Move};
@@ -22,6 +23,12 @@ pub use game::Game;
 pub use play::scored;
 pub use play::{GameLimits, ReplayError, play, replay, unplayed};
 pub use strategy::{Baseline, BaselinePlayer, Choice, Strategy};
+
+/// What the environment is called.
+pub const NAME: &str = "2048";
+
+/// A score of 40000 is that of a good search; a fixed cycle of moves makes about 2300.
+pub const WORTH: Worth = Worth { scale: 40_000.0, anchor: 2500.0 };
 
 /// What a player must define.
 pub fn entry() -> Entry {

@@ -3,8 +3,7 @@ use std::collections::BTreeSet;
 use super::*;
 use crate::arena::{Usage, Verdict};
 use crate::environment::Ending;
-use crate::environment::game2048::entry;
-use crate::environment::game2048::scored;
+use crate::environment::game2048::{entry, scored};
 use crate::reward::Reward;
 use crate::rollout::Completion;
 
@@ -138,9 +137,9 @@ fn those_with_the_fewest_games_play_again_each_program_once() {
     let mut elites = Elites::default();
     take_in(&mut elites, 1, &[], [("a", 3000), ("b", 2000), ("a", 3000), ("c", 1000)]);
     take_in(&mut elites, 2, &[("a", 3000), ("b", 2000)], [("x", 1), ("x", 1), ("x", 1), ("x", 1)]);
-    let next: Vec<String> = elites.least_played(2).into_iter().map(|(digest, _)| digest).collect();
+    let next: Vec<String> = elites.least_played(2, &entry()).into_iter().map(|(digest, _)| digest).collect();
     assert_eq!(next[0], digest("c"));
-    assert_eq!(elites.least_played(9).len(), 3);
+    assert_eq!(elites.least_played(9, &entry()).len(), 3);
 }
 
 #[test]
