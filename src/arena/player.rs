@@ -48,8 +48,8 @@ pub(super) fn try_on(
     match played {
         Ok(play) => Ok(play),
         Err(Unplayed::Rejected(rejection)) => Ok(Play::Rejected(rejection)),
-        Err(Unplayed::Faulted { ending, reason }) => {
-            Ok(Play::Game { outcome: environment.unplayed(case, ending), reason: Some(reason) })
+        Err(Unplayed::Faulted(fault)) => {
+            Ok(Play::Game { outcome: environment.unplayed(case, ending(&fault)), reason: Some(fault.to_string()) })
         }
         Err(Unplayed::Broken(error)) => Err(error),
     }
@@ -60,12 +60,7 @@ pub(super) enum Unplayed {
     /// The interpreter does not take the program.
     Rejected(Rejection),
     /// It failed while it was loaded.
-    Faulted {
-        /// How.
-        ending: Ending,
-        /// In words.
-        reason: String,
-    },
+    Faulted(SandboxFault),
     /// Not its doing.
     Broken(GameError),
 }
@@ -78,14 +73,19 @@ impl From<HostError> for Unplayed {
 
 /// A fresh instance with the program in it, its `random` seeded with `seed`.
 pub(super) fn load(sandbox: &Sandbox, rules: &Rules, program: &Program, seed: Seed) -> Result<Session, Unplayed> {
-    sandbox.load(program.source(), seed.get(), &rules.limits).map_err(|failure| match failure {
+    sandbox.load(program.source(), seed.get(), &rules.limits).map_err(|failure| unplayed(failure, program))
+}
+
+/// What the sandbox said of a program that it could not load.
+pub(super) fn unplayed(failure: Failure, program: &Program) -> Unplayed {
+    match failure {
         Failure::Program(SandboxFault::NotCompiled { line, message }) => {
             let lines = program.lines();
             Unplayed::Rejected(Rejection::NotCompiled { line: line.clamp(1, lines), lines, message })
         }
-        Failure::Program(fault) => Unplayed::Faulted { ending: ending(&fault), reason: fault.to_string() },
+        Failure::Program(fault) => Unplayed::Faulted(fault),
         Failure::Host(error) => error.into(),
-    })
+    }
 }
 
 /// Plays the game of `seed`. The tiles draw from the seed's own stream, the program's `random` from a child of it.

@@ -31,4 +31,6 @@ pub struct Request {
     pub opening: String,
     /// The task it asks to solve; none where chance makes the cases.
     pub task: Option<u32>,
+    /// Whether it is never trained on.
+    pub held_out: bool,
 }

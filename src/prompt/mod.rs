@@ -120,7 +120,10 @@ impl Format {
 /// All prompts, rendered for one model.
 #[derive(Debug, Clone)]
 pub struct PromptSet {
+    /// What is trained on.
     prompts: Vec<Prompt>,
+    /// What is only evaluated; where there is nothing, what is trained on is.
+    held_out: Vec<Prompt>,
 }
 
 impl PromptSet {
@@ -146,29 +149,46 @@ impl PromptSet {
             Ok(Prompt { id: id as u32, style, task: request.task, text, prefill, ids, stop })
         };
         // A file may hold a hundred thousand tasks.
-        let prompts = briefing.requests.par_iter().enumerate().map(render).collect::<Result<_, _>>()?;
-        Ok(PromptSet { prompts })
+        let rendered: Vec<Prompt> =
+            briefing.requests.par_iter().enumerate().map(render).collect::<Result<_, PromptError>>()?;
+        let is_held_out = |prompt: &Prompt| briefing.requests[prompt.id as usize].held_out;
+        let (held_out, prompts) = rendered.into_iter().partition(is_held_out);
+        Ok(PromptSet { prompts, held_out })
     }
 
-    /// Every prompt once, in the order of the requests.
+    /// Every prompt that is trained on, once, in the order of the requests.
     pub fn prompts(&self) -> &[Prompt] {
         &self.prompts
     }
 
-    /// `count` prompts in an order of their own: all styles come up before one comes up again.
-    pub fn draw(&self, seed: Seed, count: usize) -> Vec<Prompt> {
-        let mut rng = seed.child(Purpose::Prompt, 0).rng();
-        let mut drawn = Vec::with_capacity(count);
-        let mut order: Vec<usize> = Vec::new();
-        while drawn.len() < count {
-            if order.is_empty() {
-                order = (0..self.prompts.len()).collect();
-            }
-            let next = order.swap_remove(rng.random_range(0..order.len()));
-            drawn.push(self.prompts[next].clone());
-        }
-        drawn
+    /// Every prompt that is evaluated on, once, in the order of the requests.
+    pub fn held_out(&self) -> &[Prompt] {
+        if self.held_out.is_empty() { &self.prompts } else { &self.held_out }
     }
+
+    /// `count` prompts to train on, in an order of their own: all come up before one comes up again.
+    pub fn draw(&self, seed: Seed, count: usize) -> Vec<Prompt> {
+        draw(&self.prompts, seed, count)
+    }
+
+    /// The same of those that are evaluated on.
+    pub fn draw_held_out(&self, seed: Seed, count: usize) -> Vec<Prompt> {
+        draw(self.held_out(), seed, count)
+    }
+}
+
+fn draw(prompts: &[Prompt], seed: Seed, count: usize) -> Vec<Prompt> {
+    let mut rng = seed.child(Purpose::Prompt, 0).rng();
+    let mut drawn = Vec::with_capacity(count);
+    let mut order: Vec<usize> = Vec::new();
+    while drawn.len() < count {
+        if order.is_empty() {
+            order = (0..prompts.len()).collect();
+        }
+        let next = order.swap_remove(rng.random_range(0..order.len()));
+        drawn.push(prompts[next].clone());
+    }
+    drawn
 }
 
 /// Special tokens that prompts of the built-in model are made of, in the order of their ids.

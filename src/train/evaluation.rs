@@ -49,7 +49,7 @@ pub fn sample(
     let seed = chance(stream);
     // Groups of one: evaluation compares with nobody.
     let rollout = RolloutConfig { num_generations: 1, ..stage.config.rollout.clone() };
-    let prompts = prompts.draw(seed, protocol.samples);
+    let prompts = prompts.draw_held_out(seed, protocol.samples);
     let batch = stage.config.completions_per_step().clamp(BATCH.0, BATCH.1);
     let mut samples: Vec<Sample> = Vec::with_capacity(protocol.samples);
     let mut tokens = 0;

@@ -38,8 +38,13 @@ const PROMPTS: [(&str, &str); 8] = [
 /// All that is said about the game: the rules, one worked example, and a request for each style.
 pub fn briefing() -> Result<Briefing, PromptFileError> {
     let opening = super::entry().opening();
-    let request =
-        |prompt: PromptFile| Request { style: prompt.style, words: prompt.body, opening: opening.clone(), task: None };
+    let request = |prompt: PromptFile| Request {
+        style: prompt.style,
+        words: prompt.body,
+        opening: opening.clone(),
+        task: None,
+        held_out: false,
+    };
     Ok(Briefing {
         system: system()?,
         example: Some(example()?),
