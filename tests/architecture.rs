@@ -96,7 +96,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("clap", &["cli"]),
     ("hf_hub", &["policy"]),
     ("minijinja", &["prompt"]),
-    ("ruff_python_parser", &["program"]),
+    ("ruff_python_parser", &["environment", "program"]),
 ];
 
 fn files_of(module: &str) -> Vec<PathBuf> {

@@ -9,8 +9,10 @@ mod outcome;
 mod strategy;
 #[cfg(test)]
 mod tests;
+mod value;
 
 pub use board::{Board, Move};
 pub use game::Game;
 pub use outcome::{Ending, GameLimits, Outcome, ReplayError, play, replay};
 pub use strategy::{Baseline, BaselinePlayer, Choice, Strategy};
+pub use value::{Equality, Value, ValueError};
