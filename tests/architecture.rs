@@ -10,7 +10,7 @@ const USES: &[(&str, &[&str])] = &[
     ("groups", &[]),
     ("files", &[]),
     ("config", &[]),
-    ("environment", &["seed"]),
+    ("environment", &["config", "seed"]),
     ("program", &[]),
     ("arena", &["config", "environment", "program", "seed"]),
     ("policy", &["config", "files", "seed"]),

@@ -7,6 +7,7 @@ mod board;
 mod game;
 mod outcome;
 mod strategy;
+pub mod tasks;
 #[cfg(test)]
 mod tests;
 mod value;
@@ -15,4 +16,4 @@ pub use board::{Board, Move};
 pub use game::Game;
 pub use outcome::{Ending, GameLimits, Outcome, ReplayError, play, replay};
 pub use strategy::{Baseline, BaselinePlayer, Choice, Strategy};
-pub use value::{Equality, Value, ValueError};
+pub use value::{Dict, Equality, Int, Set, Value, ValueError};

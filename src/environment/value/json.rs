@@ -10,7 +10,7 @@
 use std::fmt::Write;
 
 use super::repr::float_repr;
-use super::{DEPTH_MAX, Int, Value, ValueError};
+use super::{DEPTH_MAX, Dict, Int, Value, ValueError};
 
 const TAGS: [&str; 7] = ["()", "set", "bytes", "complex", "int", "float", "{}"];
 
@@ -163,7 +163,16 @@ impl Reader<'_> {
                 let message = format!("found a tag \"{tag}\" with the wrong content");
                 tagged(&tag, content)?.ok_or_else(|| self.error_at(start, message))
             }
-            _ => Value::dict(pairs),
+            _ => {
+                let count = pairs.len();
+                let dict = Value::dict(pairs)?;
+                match &dict {
+                    Value::Dict(Dict(kept)) if kept.len() < count && self.objects == Objects::Tagged => {
+                        Err(self.error_at(start, "found an object with a key twice".into()))
+                    }
+                    _ => Ok(dict),
+                }
+            }
         }
     }
 

@@ -248,6 +248,7 @@ fn what_a_program_sends_is_a_value_or_an_error() {
         ("\"a\nb\"", "expected the end of a string"),
         ("\"\\", "an escape that JSON does not have"),
         ("\"abc", "expected the end of a string"),
+        ("[{\"a\": 1, \"b\": 2, \"a\": 1}]", "column 2: found an object with a key twice"),
         ("{\"()\": 1}", "column 1: found a tag \"()\" with the wrong content"),
         ("[{\"set\": {}}]", "column 2: found a tag \"set\""),
         ("{\"set\": [[1]]}", "unhashable type `list`"),
