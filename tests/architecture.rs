@@ -10,7 +10,7 @@ const USES: &[(&str, &[&str])] = &[
     ("groups", &[]),
     ("files", &[]),
     ("config", &[]),
-    ("environment", &["program", "seed"]),
+    ("environment", &["config", "program", "seed"]),
     ("program", &[]),
     ("arena", &["config", "environment", "program", "seed"]),
     ("policy", &["config", "files", "seed"]),
@@ -78,7 +78,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("clap", &["cli"]),
     ("hf_hub", &["policy"]),
     ("minijinja", &["prompt"]),
-    ("ruff_python_parser", &["program"]),
+    ("ruff_python_parser", &["environment", "program"]),
 ];
 
 fn files_of(module: &str) -> Vec<PathBuf> {

@@ -5,11 +5,14 @@
 //! working run the same code. A program's fault is a [`Verdict`]; the machine's fault is an [`ArenaError`]. Does not know
 //! models, rewards or where text came from.
 
+mod answers;
 mod batch;
+mod checker;
 mod crew;
 mod evaluation;
 mod player;
 mod scoring;
+mod task;
 #[cfg(test)]
 mod tests;
 mod verdicts;
@@ -20,6 +23,7 @@ use std::sync::Arc;
 pub use grpo_sandbox::FUEL_PER_SECOND;
 use grpo_sandbox::{HostError, Limits, Sandbox};
 
+pub use self::answers::{AnswersError, complete};
 use self::crew::Crew;
 pub use self::evaluation::{Evaluation, Fault, GameUsage, Usage, Verdict};
 use self::player::PlayGame;

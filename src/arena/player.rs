@@ -2,11 +2,14 @@
 
 use grpo_sandbox::{Failure, Fault as SandboxFault, FuelScope, HostError, Sandbox, Session};
 
-use super::Rules;
+use super::{Rules, task};
 use crate::environment::game2048::{Board, Choice, Move, Strategy, play};
-use crate::environment::{Case, Ending, Environment, Outcome};
+use crate::environment::{Case, Ending, Environment, Outcome, wrong_case};
 use crate::program::{Program, Rejection};
 use crate::seed::{Purpose, Seed};
+
+/// Characters of a wrong value that are shown.
+const SHOWN: usize = 40;
 
 /// How a program is played once; a pure function of its arguments.
 pub(super) type PlayGame = dyn Fn(&Rules, &Program, Case) -> Result<Play, GameError> + Send + Sync;
@@ -43,7 +46,8 @@ pub(super) fn try_on(
 ) -> Result<Play, GameError> {
     let played = match (environment, case) {
         (Environment::Game2048, Case::Seed(seed)) => play_2048(sandbox, rules, program, seed),
-        (Environment::Game2048, Case::Task(_)) => unreachable!("2048 has no tasks"),
+        (Environment::Tasks(tasks), Case::Task(task)) => task::solve(sandbox, rules, program, tasks, task),
+        (Environment::Game2048, Case::Task(_)) | (Environment::Tasks(_), Case::Seed(_)) => wrong_case(),
     };
     match played {
         Ok(play) => Ok(play),
@@ -118,10 +122,11 @@ impl Strategy for SandboxedPlayer {
     type Error = HostError;
 
     fn choose(&mut self, board: &Board) -> Result<Choice, HostError> {
-        let (ending, reason) = match self.session.choose(&board.cells()) {
-            Ok(text) => match Move::from_text(&text) {
+        let board = serde_json::to_string(&[board.cells()]).expect("numbers are JSON");
+        let (ending, reason) = match self.session.call("strategy", &board) {
+            Ok(value) => match direction(&value) {
                 Some(direction) => return Ok(Choice::Move(direction)),
-                None => (Ending::BadMove, format!("returned {text:?}; expected \"W\", \"A\", \"S\" or \"D\"")),
+                None => (Ending::BadMove, bad_move(&value)),
             },
             Err(Failure::Program(fault)) => (ending(&fault), fault.to_string()),
             Err(Failure::Host(error)) => return Err(error),
@@ -129,4 +134,15 @@ impl Strategy for SandboxedPlayer {
         self.reason = Some(reason);
         Ok(Choice::End(ending))
     }
+}
+
+/// The move that a value stands for: one of four texts, as JSON writes them.
+fn direction(value: &str) -> Option<Move> {
+    value.strip_prefix('"')?.strip_suffix('"').and_then(Move::from_text)
+}
+
+fn bad_move(value: &str) -> String {
+    let shown: String = value.chars().take(SHOWN).collect();
+    let cut = if shown.len() < value.len() { "..." } else { "" };
+    format!("returned {shown}{cut}; expected \"W\", \"A\", \"S\" or \"D\"")
 }

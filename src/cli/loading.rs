@@ -83,6 +83,15 @@ pub fn policy_shown(config: &Config, device: &Device, console: &Console) -> Resu
 /// The prompts that suit the model.
 pub fn prompts(config: &Config, policy: &Policy, environment: &Environment) -> Result<PromptSet, CliError> {
     let kind = PromptKind::of(policy.tokenizer(), config.model.raw_prompt);
+    if kind == PromptKind::Builtin && !environment.suits_builtin_model() {
+        return Err(CliError::user_hint(
+            format!(
+                "--env {}: the built-in model writes players of a 4x4 board, and nothing else",
+                config.environment.env
+            ),
+            "name a language model with --model, such as Qwen/Qwen2.5-Coder-0.5B-Instruct or a .gguf file",
+        ));
+    }
     PromptSet::load(kind, policy.tokenizer(), &environment.briefing()).map_err(|error| prompt_error(config, error))
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use grpo_sandbox::Sandbox;
 
 use super::{CliError, near};
-use crate::arena::{Arena, Rules, Workers};
+use crate::arena::{self, AnswersError, Arena, Rules, Workers};
 use crate::config::Config;
 use crate::environment::Environment;
 use crate::metrics::Console;
@@ -38,9 +38,18 @@ pub fn environment(config: &Config) -> Result<Environment, CliError> {
 
 /// An arena with the environment, the workers and the limits of `config`.
 pub fn open_arena(config: &Config, console: &Console) -> Result<Arena, CliError> {
-    let environment = environment(config)?;
+    let mut environment = environment(config)?;
     let cache = Sandbox::default_cache_dir().map_err(CliError::run)?;
     let (sandbox, _) = open_sandbox(&cache, console)?;
     let rules = Rules::new(&config.sandbox, &config.arena);
+    let wait = console.wait(&format!("reading {}", environment.name()));
+    arena::complete(&sandbox, &mut environment, &rules, config.arena.parallel_rewards).map_err(|error| match error {
+        AnswersError::Reference { .. } => CliError::user_hint(
+            format!("--env {error}"),
+            "where a task has `inputs`, its reference computes the answers; mend it, or write the answers as `tests`",
+        ),
+        AnswersError::Machine(_) => CliError::run(error),
+    })?;
+    drop(wait);
     Arena::new(sandbox, environment, rules, Workers::new(config.arena.parallel_rewards)).map_err(CliError::run)
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::CliError;
+use crate::environment::Labels;
 use crate::metrics::{EvaluationRecord, METRICS_FILE, StepRecord, Stream, duration, numbered, sparkline};
 use crate::train::hall_of_fame::Member;
 use crate::train::{Stopped, Summary};
@@ -30,14 +31,15 @@ pub fn text(summary: &Summary, elapsed: Duration) -> String {
     if summary.control {
         text.push_str("CONTROL: rewards were shuffled inside each step; a difference below is chance\n\n");
     }
-    text.push_str(&steps_table(&summary.steps));
-    text.push_str(&held_out_table(&summary.evaluations));
+    text.push_str(&steps_table(&summary.steps, summary.labels));
+    text.push_str(&held_out_table(&summary.evaluations, summary.labels));
     if let Some(best) = summary.hall_of_fame.first() {
         text.push_str(&best_text(best));
     }
     let dir = summary.output_dir.display();
     text.push_str(&format!("\nmetrics     {}\n", summary.output_dir.join(METRICS_FILE).display()));
-    text.push_str(&format!("programs    {}\n", summary.output_dir.join("hall_of_fame.json").display()));
+    let programs = if summary.hall_of_fame.is_empty() { "elites.json" } else { "hall_of_fame.json" };
+    text.push_str(&format!("programs    {}\n", summary.output_dir.join(programs).display()));
     text.push_str(&format!("checkpoint  {}\n", summary.checkpoint.display()));
     if summary.stopped.is_none() {
         text.push_str(&format!("go on       grpo-2048 train --resume {dir} --steps N\n"));
@@ -69,57 +71,68 @@ pub fn stopped(stopped: &Stopped, run: &Path) -> CliError {
     }
 }
 
-fn steps_table(steps: &[StepRecord]) -> String {
+fn steps_table(steps: &[StepRecord], labels: Labels) -> String {
     if steps.len() < 2 {
         return String::new();
     }
     let window = WINDOW.min(steps.len() / 2);
     let (first, last) = (&steps[..window], &steps[steps.len() - window..]);
     let mut text = row("", &span(first), &span(last), "");
-    let mut compare = |name: &str, number: fn(&StepRecord) -> f64, show: fn(f64) -> String| {
+    let mut compare = |name: &str, number: fn(&StepRecord) -> f64, show: &dyn Fn(f64) -> String| {
         let mean = |steps: &[StepRecord]| show(steps.iter().map(number).sum::<f64>() / steps.len() as f64);
         text.push_str(&row(name, &mean(first), &mean(last), ""));
     };
-    compare("mean reward", |step| step.reward, |value| format!("{value:.3}"));
-    compare("programs that play", |step| step.frac_played, percent);
-    compare("mean score", |step| step.mean_score, |value| format!("{value:.0}"));
-    let best = |steps: &[StepRecord]| steps.iter().map(|step| step.max_tile).max().unwrap_or(0).to_string();
-    text.push_str(&row("best tile", &best(first), &best(last), ""));
+    let score = format!("mean {}", labels.score());
+    compare("mean reward", |step| step.reward, &|value| format!("{value:.3}"));
+    compare(&format!("programs that {}", labels.succeed()), |step| step.frac_played, &percent);
+    compare(&score, |step| step.mean_score, &|value| labels.written(value));
+    if labels.has_tiles() {
+        let best = |steps: &[StepRecord]| steps.iter().map(|step| step.max_tile).max().unwrap_or(0).to_string();
+        text.push_str(&row("best tile", &best(first), &best(last), ""));
+    }
     let scores: Vec<f64> = steps.iter().map(|step| step.mean_score).collect();
-    text.push_str(&format!("mean score, curve   {}\n", sparkline(&scores, CURVE)));
+    text.push_str(&format!("{:<20}{}\n", format!("{score}, curve"), sparkline(&scores, CURVE)));
     text
 }
 
-fn held_out_table(evaluations: &[EvaluationRecord]) -> String {
+fn held_out_table(evaluations: &[EvaluationRecord], labels: Labels) -> String {
     let [before, .., after] = evaluations else {
         return String::new();
     };
     let mut text = String::from("\n");
-    text.push_str(&row("held-out games", &format!("step {}", before.step), &format!("step {}", after.step), ""));
+    text.push_str(&row(
+        &format!("held-out {}", labels.cases()),
+        &format!("step {}", before.step),
+        &format!("step {}", after.step),
+        "",
+    ));
     let ratio = match before.mean_score > 0.0 {
         true => format!("  x {:.2}", after.mean_score / before.mean_score),
         false => String::new(),
     };
-    let scores = [before, after].map(|record| format!("{:.0}", record.mean_score));
-    text.push_str(&row("mean score", &scores[0], &scores[1], &ratio));
-    let mut compare = |name: &str, show: fn(&EvaluationRecord) -> Option<String>| {
+    let scores = [before, after].map(|record| labels.written(record.mean_score));
+    text.push_str(&row(&format!("mean {}", labels.score()), &scores[0], &scores[1], &ratio));
+    let mut compare = |name: &str, show: &dyn Fn(&EvaluationRecord) -> Option<String>| {
         if let (Some(left), Some(right)) = (show(before), show(after)) {
             text.push_str(&row(name, &left, &right, ""));
         }
     };
-    let interval =
-        |record: &EvaluationRecord| Some(format!("{:.0} to {:.0}", record.mean_score_low?, record.mean_score_high?));
-    compare("  95% interval", interval);
-    compare("median score", |record| record.median_score.map(|score| format!("{score:.0}")));
-    compare("programs that play", |record| Some(percent(record.frac_played)));
-    compare("distinct programs", |record| record.frac_unique.map(percent));
-    text.push_str(&row("best tile", &before.max_tile.to_string(), &after.max_tile.to_string(), ""));
-    text.push_str(&styles_table(before, after));
+    let interval = |record: &EvaluationRecord| {
+        Some(format!("{} to {}", labels.written(record.mean_score_low?), labels.written(record.mean_score_high?)))
+    };
+    compare("  95% interval", &interval);
+    compare(&format!("median {}", labels.score()), &|record| record.median_score.map(|score| labels.written(score)));
+    compare(&format!("programs that {}", labels.succeed()), &|record| Some(percent(record.frac_played)));
+    compare("distinct programs", &|record| record.frac_unique.map(percent));
+    if labels.has_tiles() {
+        text.push_str(&row("best tile", &before.max_tile.to_string(), &after.max_tile.to_string(), ""));
+    }
+    text.push_str(&styles_table(before, after, labels));
     text
 }
 
 /// Mean scores by style of the prompt, when there are few enough for a summary.
-fn styles_table(before: &EvaluationRecord, after: &EvaluationRecord) -> String {
+fn styles_table(before: &EvaluationRecord, after: &EvaluationRecord, labels: Labels) -> String {
     let earlier: BTreeMap<&str, f64> = before.styles().collect();
     let both: Vec<(&str, f64, f64)> =
         after.styles().filter_map(|(style, score)| Some((style, *earlier.get(style)?, score))).collect();
@@ -128,8 +141,8 @@ fn styles_table(before: &EvaluationRecord, after: &EvaluationRecord) -> String {
     }
     let rows = both
         .into_iter()
-        .map(|(style, left, right)| row(&format!("  {style}"), &format!("{left:.0}"), &format!("{right:.0}"), ""));
-    std::iter::once("mean score by style\n".to_owned()).chain(rows).collect()
+        .map(|(style, left, right)| row(&format!("  {style}"), &labels.written(left), &labels.written(right), ""));
+    std::iter::once(format!("mean {} by {}\n", labels.score(), labels.group())).chain(rows).collect()
 }
 
 fn best_text(best: &Member) -> String {
@@ -195,6 +208,7 @@ mod tests {
             checkpoint: "runs/train-001/checkpoint-12".into(),
             interrupted: false,
             control: false,
+            labels: Labels::Board,
             stopped: None,
         };
         let text = text(&summary, Duration::from_secs(75));

@@ -6,13 +6,21 @@
 
 mod briefing;
 pub mod game2048;
+mod labels;
 mod outcome;
+pub mod tasks;
 mod trace;
+mod value;
 
 pub use briefing::{Briefing, Example, Request};
+pub use labels::Labels;
 pub use outcome::{Case, Ending, Outcome, Points, points};
 pub use trace::{BoardTrace, FailedTest, TestsTrace, Trace, Transcript};
+pub use value::{Dict, Equality, Int, Set, Value, ValueError};
 
+use std::path::Path;
+
+use self::tasks::{Directory, DirectoryError, Rules, Tasks, TasksError};
 use crate::program::Entry;
 use crate::seed::Seed;
 
@@ -21,6 +29,8 @@ use crate::seed::Seed;
 pub enum Environment {
     /// The game 2048, its rules native.
     Game2048,
+    /// Tasks with tests.
+    Tasks(Tasks),
 }
 
 /// What scores of an environment are measured by.
@@ -36,19 +46,47 @@ pub struct Worth {
 #[derive(Debug, thiserror::Error)]
 pub enum EnvironmentError {
     /// Neither a known name nor a file of a known kind.
-    #[error("{name}: expected \"2048\"")]
+    #[error(
+        "{name}: found {found}; expected \"2048\", a .jsonl file of tasks, a .py file with the rules of a game, or a \
+         directory with env.toml"
+    )]
     Unknown {
         /// What the user said.
         name: String,
+        /// What is there.
+        found: &'static str,
     },
+    /// Tasks out of shape.
+    #[error(transparent)]
+    Tasks(#[from] TasksError),
+    /// A description out of shape.
+    #[error(transparent)]
+    Directory(#[from] DirectoryError),
 }
 
 impl Environment {
     /// The environment that a user names.
     pub fn open(name: &str) -> Result<Environment, EnvironmentError> {
-        match name {
-            game2048::NAME => Ok(Environment::Game2048),
-            _ => Err(EnvironmentError::Unknown { name: name.to_owned() }),
+        let path = Path::new(name);
+        if name == game2048::NAME {
+            return Ok(Environment::Game2048);
+        }
+        if path.is_dir() {
+            return Environment::described(&Directory::open(path)?);
+        }
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("jsonl") => Ok(Environment::Tasks(Tasks::open(path)?)),
+            _ => {
+                let found = if path.exists() { "a file of another kind" } else { "nothing of that name" };
+                Err(EnvironmentError::Unknown { name: name.to_owned(), found })
+            }
+        }
+    }
+
+    fn described(directory: &Directory) -> Result<Environment, EnvironmentError> {
+        match &directory.rules {
+            Rules::Tasks(path) => Ok(Environment::Tasks(Tasks::open(path)?.described(directory))),
+            Rules::Game(path) => Environment::open(&path.display().to_string()),
         }
     }
 
@@ -56,6 +94,7 @@ impl Environment {
     pub fn briefing(&self) -> Briefing {
         match self {
             Environment::Game2048 => game2048::prompts::briefing().expect("the prompts are tested"),
+            Environment::Tasks(tasks) => tasks.briefing(),
         }
     }
 
@@ -63,13 +102,15 @@ impl Environment {
     pub fn name(&self) -> &str {
         match self {
             Environment::Game2048 => game2048::NAME,
+            Environment::Tasks(tasks) => tasks.name(),
         }
     }
 
     /// What a program must define to be tried on this case.
-    pub fn entry(&self, _case: Case) -> Entry {
-        match self {
-            Environment::Game2048 => game2048::entry(),
+    pub fn entry(&self, case: Case) -> Entry {
+        match (self, case) {
+            (Environment::Tasks(tasks), Case::Task(task)) => tasks.tasks()[task as usize].entry(),
+            (Environment::Game2048, _) | (Environment::Tasks(_), Case::Seed(_)) => game2048::entry(),
         }
     }
 
@@ -84,22 +125,45 @@ impl Environment {
     /// The outcome of a case that ended before the program had answered anything.
     pub fn unplayed(&self, case: Case, ending: Ending) -> Outcome {
         match (self, case) {
+            (Environment::Tasks(tasks), Case::Task(task)) => {
+                tasks.tasks()[task as usize].unanswered_outcome(case, ending)
+            }
             (Environment::Game2048, Case::Seed(seed)) => game2048::unplayed(seed, ending),
-            (Environment::Game2048, Case::Task(_)) => unreachable!("2048 has no tasks"),
+            (Environment::Game2048, Case::Task(_)) | (Environment::Tasks(_), Case::Seed(_)) => wrong_case(),
         }
     }
 
     /// Whether tests decide, and not a score.
     pub fn has_tests(&self) -> bool {
+        matches!(self, Environment::Tasks(_))
+    }
+
+    /// What figures are called.
+    pub fn labels(&self) -> Labels {
         match self {
-            Environment::Game2048 => false,
+            Environment::Game2048 => Labels::Board,
+            Environment::Tasks(_) => Labels::Tests,
         }
     }
 
-    /// What scores are measured by.
+    /// What scores are measured by; of tasks, the share of tests passed.
     pub fn worth(&self) -> Worth {
         match self {
             Environment::Game2048 => game2048::WORTH,
+            Environment::Tasks(_) => Worth { scale: 1.0, anchor: 1.0 },
         }
     }
+
+    /// The built-in model writes players of a 4x4 board and nothing else.
+    pub fn suits_builtin_model(&self) -> bool {
+        match self {
+            Environment::Game2048 => true,
+            Environment::Tasks(_) => false,
+        }
+    }
+}
+
+/// Cases come from the environment that they are tried in.
+pub(crate) fn wrong_case() -> ! {
+    unreachable!("a case of another kind of environment; this is a bug")
 }

@@ -7,6 +7,7 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use super::StepRecord;
+use crate::environment::Labels;
 
 /// One thing that happened in a run, in the order of happening.
 ///
@@ -148,6 +149,10 @@ pub struct GamePlayed<'a> {
 /// What is fixed for a whole run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RunHeader {
+    /// What programs are written for.
+    pub environment: String,
+    /// What its figures are called.
+    pub labels: Labels,
     /// The model, as the user named it.
     pub model: String,
     /// Weights of the model.

@@ -7,6 +7,7 @@ use super::console::TICK;
 use super::event::{EvaluationRecord, RunHeader, ScoredCompletion};
 use super::phase::Phase;
 use super::{Console, Event, Sink, SinkError, StepRecord};
+use crate::environment::Labels;
 
 /// How much of a step is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +23,7 @@ pub struct TerminalSink {
     console: Console,
     show: Show,
     bars: Option<Bars>,
+    labels: Labels,
     max_steps: usize,
     best_tile: u32,
     /// Smoothed seconds a step.
@@ -49,11 +51,24 @@ impl TerminalSink {
     /// Tells on `console`; bars appear when the run starts.
     pub fn new(console: Console, show: Show) -> TerminalSink {
         let (phase, next, early) = (Phase::default(), Phase::default(), Vec::new());
-        TerminalSink { console, show, bars: None, max_steps: 0, best_tile: 0, pace: None, step: 0, phase, next, early }
+        let labels = Labels::default();
+        TerminalSink {
+            console,
+            show,
+            labels,
+            bars: None,
+            max_steps: 0,
+            best_tile: 0,
+            pace: None,
+            step: 0,
+            phase,
+            next,
+            early,
+        }
     }
 
     fn run_started(&mut self, header: &RunHeader) {
-        self.max_steps = header.max_steps;
+        (self.max_steps, self.labels) = (header.max_steps, header.labels);
         self.console.print(&headline(header));
         if !self.console.interactive() {
             return;
@@ -102,11 +117,13 @@ impl TerminalSink {
         self.pace = Some(pace);
         let left = duration(pace * self.max_steps.saturating_sub(record.step) as f64);
         let numbers = format!(
-            "reward {:.3}  plays {:.0}%  score {:.0}  best {}{}",
+            "reward {:.3}  {} {:.0}%  {} {}{}{}",
             record.reward,
+            self.labels.succeeds(),
             100.0 * record.frac_played,
-            record.mean_score,
-            self.best_tile,
+            self.labels.score(),
+            self.labels.written(record.mean_score),
+            self.tile("  best ", self.best_tile),
             mark(record)
         );
         let speed = format!("{:.0} tok/s{}", record.tokens_per_s, gpu(record));
@@ -124,25 +141,32 @@ impl TerminalSink {
 
     fn evaluated(&self, record: &EvaluationRecord) {
         let interval = match (record.mean_score_low, record.mean_score_high) {
-            (Some(low), Some(high)) => format!(" ({low:.0} to {high:.0})"),
+            (Some(low), Some(high)) => format!(" ({} to {})", self.labels.written(low), self.labels.written(high)),
             _ => String::new(),
         };
         self.console.print(&format!(
-            "held out, after step {}: score {:.0}{interval}, {:.0}% of {} programs play, best tile {}, reward {:.3}",
+            "held out, after step {}: {} {}{interval}, {:.0}% of {} programs {}{}, reward {:.3}",
             record.step,
-            record.mean_score,
+            self.labels.score(),
+            self.labels.written(record.mean_score),
             100.0 * record.frac_played,
             record.samples,
-            record.max_tile,
+            self.labels.succeed(),
+            self.tile(", best tile ", record.max_tile),
             record.reward
         ));
+    }
+
+    /// The words and the tile, where there are tiles.
+    fn tile(&self, words: &str, tile: u32) -> String {
+        if self.labels.has_tiles() { format!("{words}{tile}") } else { String::new() }
     }
 
     fn completion(&mut self, completion: &ScoredCompletion) {
         match self.show {
             Show::Steps => (),
             Show::Completions if completion.step > self.step => self.early.push(completion.clone()),
-            Show::Completions => self.console.print_as_is(&completion_text(completion)),
+            Show::Completions => self.console.print_as_is(&completion_text(completion, self.labels)),
         }
     }
 }
@@ -242,7 +266,7 @@ fn headline(header: &RunHeader) -> String {
 }
 
 /// Everything about one completion, for `--sequential`.
-fn completion_text(completion: &ScoredCompletion) -> String {
+fn completion_text(completion: &ScoredCompletion, labels: Labels) -> String {
     let stream = Stream::Stderr;
     let verdict = match completion.verdict.as_str() {
         "played" => stream.style().green().apply_to(&completion.verdict),
@@ -254,7 +278,10 @@ fn completion_text(completion: &ScoredCompletion) -> String {
     let mut text = format!("completion {}\n{}", completion.index + 1, numbered(&completion.source, stream));
     text.push_str(&format!("  {verdict}{reason}"));
     if completion.games > 0 {
-        text.push_str(&format!("   score {:.0}, best tile {}", completion.mean_score, completion.max_tile));
+        text.push_str(&format!("   {} {}", labels.score(), labels.written(completion.mean_score)));
+        if labels.has_tiles() {
+            text.push_str(&format!(", best tile {}", completion.max_tile));
+        }
     }
     text.push_str(&format!("\n  reward {:.3} = {}", completion.reward, parts.join(" + ")));
     text.push('\n');
@@ -362,7 +389,7 @@ mod tests {
             final_board: Some([[128, 64, 0, 0]; 4]),
             ..ScoredCompletion::default()
         };
-        let text = completion_text(&completion);
+        let text = completion_text(&completion, Labels::Board);
         for expected in
             ["completion 4", "   2 |     return 'W'", "(freeze)", "reward 0.210 = game 0.200 + gate 0.010", "128"]
         {

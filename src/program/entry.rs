@@ -14,6 +14,11 @@ pub enum Entry {
         /// Names of what it is called with. One with more parameters is taken as well: they may have defaults.
         parameters: Vec<String>,
     },
+    /// A class at top level.
+    Class {
+        /// Its name.
+        name: String,
+    },
     /// A whole program, which reads its input and prints.
     Script,
 }
@@ -32,10 +37,11 @@ impl Entry {
         well_formed.then_some(Entry::Function { name, parameters })
     }
 
-    /// Name of the function; none of a whole program.
-    pub fn name(&self) -> Option<&str> {
+    /// How a line begins that defines it; none of a whole program.
+    pub(super) fn definition(&self) -> Option<(&'static str, &str)> {
         match self {
-            Entry::Function { name, .. } => Some(name),
+            Entry::Function { name, .. } => Some(("def", name)),
+            Entry::Class { name } => Some(("class", name)),
             Entry::Script => None,
         }
     }
@@ -44,6 +50,7 @@ impl Entry {
     pub fn opening(&self) -> String {
         match self {
             Entry::Function { name, parameters } => format!("def {name}({}):", parameters.join(", ")),
+            Entry::Class { name } => format!("class {name}:"),
             Entry::Script => String::new(),
         }
     }
@@ -54,7 +61,8 @@ impl Entry {
             (Entry::Function { name, parameters }, Stmt::FunctionDef(function)) => {
                 function.name.as_str() == name && !function.is_async && takes(function, parameters.len())
             }
-            (Entry::Function { .. }, _) => false,
+            (Entry::Class { name }, Stmt::ClassDef(class)) => class.name.as_str() == name,
+            (Entry::Function { .. } | Entry::Class { .. }, _) => false,
             (Entry::Script, _) => true,
         }
     }
@@ -64,6 +72,7 @@ impl fmt::Display for Entry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Entry::Function { name, parameters } => write!(f, "top-level `def {name}({})`", parameters.join(", ")),
+            Entry::Class { name } => write!(f, "top-level `class {name}`"),
             Entry::Script => f.write_str("Python program"),
         }
     }
@@ -88,7 +97,7 @@ mod tests {
     #[test]
     fn a_signature_is_a_name_and_names_in_brackets() {
         let entry = Entry::function("add(a, b)").unwrap();
-        assert_eq!((entry.name(), entry.opening().as_str()), (Some("add"), "def add(a, b):"));
+        assert_eq!(entry.opening(), "def add(a, b):");
         assert_eq!(entry.to_string(), "top-level `def add(a, b)`");
         assert_eq!(Entry::function("now()").unwrap().opening(), "def now():");
         for wrong in ["add", "add(a", "1st(a)", "add(a,)", "add(a b)", "(a)", "add(a) -> int"] {

@@ -75,12 +75,12 @@ impl Search<'_> {
     where
         Self: 'c,
     {
-        let Some(name) = self.entry.name().map(str::to_owned) else {
+        let Some((keyword, name)) = self.entry.definition().map(|(keyword, name)| (keyword, name.to_owned())) else {
             return Box::new(outer_lines(code).take(1).collect::<Vec<_>>().into_iter());
         };
         Box::new(outer_lines(code).filter(move |&at| {
-            let rest = code[at..].strip_prefix("def").and_then(|rest| rest.trim_start().strip_prefix(name.as_str()));
-            rest.is_some_and(|rest| rest.starts_with(['(', ' ', '[']))
+            let rest = code[at..].strip_prefix(keyword).and_then(|rest| rest.trim_start().strip_prefix(name.as_str()));
+            rest.is_some_and(|rest| rest.starts_with(['(', ' ', '[', ':']))
         }))
     }
 

@@ -127,9 +127,11 @@ pub struct PromptSet {
 }
 
 impl PromptSet {
-    /// Renders every request of a briefing for a model.
+    /// Renders every request of a briefing for a model; for the built-in one, the styles that it knows.
     pub fn load(kind: PromptKind, tokenizer: &Tokenizer, briefing: &Briefing) -> Result<Self, PromptError> {
         let format = Format::new(kind, tokenizer)?;
+        let styles = matches!(format, Format::Builtin).then(styles::briefing).transpose()?;
+        let briefing = styles.as_ref().unwrap_or(briefing);
         let render = |(id, request): (usize, &Request)| -> Result<Prompt, PromptError> {
             let (text, prefill) = match &format {
                 Format::Builtin => (builtin_text(&request.style, tokenizer)?, BUILTIN_PREFILL),

@@ -24,6 +24,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::arena::{Arena, ArenaError, Evaluation, Rules};
 use crate::config::Config;
+use crate::environment::Labels;
 use crate::evaluation::{report_boards, selection_boards};
 use crate::grpo::{self, Division, LearnError, Optimizer};
 use crate::metrics::{EvaluationRecord, Event, RunHeader, StepRecord};
@@ -98,6 +99,8 @@ pub struct Summary {
     pub interrupted: bool,
     /// Whether it was a control with shuffled rewards.
     pub control: bool,
+    /// What its figures are called.
+    pub labels: Labels,
     /// Why the guard stopped it, if it did.
     pub stopped: Option<Stopped>,
 }
@@ -266,6 +269,8 @@ impl Run<'_> {
     fn header(&self, progress: &Progress) -> RunHeader {
         let weights = |tensors: &mut dyn Iterator<Item = usize>| tensors.sum();
         RunHeader {
+            environment: self.arena.environment().name().to_owned(),
+            labels: self.arena.environment().labels(),
             model: self.config.model.model.clone(),
             parameters: self.policy.decoder().config().parameters(),
             trainable: weights(&mut self.policy.trainable().values().map(|var| var.elem_count())),
@@ -330,7 +335,7 @@ impl Run<'_> {
         // Nobody waits for its games any more; the checkpoint has its completions.
         drop(ahead);
         let interrupted = self.stop.load(Ordering::SeqCst);
-        if !interrupted {
+        if !interrupted && !self.arena.environment().has_tests() {
             self.settle(&held_out, &mut state, observer)?;
         }
         let members = state.hall_of_fame.members().to_vec();
@@ -345,6 +350,7 @@ impl Run<'_> {
             checkpoint: newest.unwrap_or_else(|| dir.path().to_owned()),
             interrupted,
             control: self.config.reward.shuffled,
+            labels: self.arena.environment().labels(),
             stopped,
         })
     }

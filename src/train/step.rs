@@ -78,8 +78,11 @@ impl Run<'_> {
         watch.news.iter().for_each(|line| observer(Event::Message(line)));
 
         let state = &mut progress.state;
-        for (prompt, episode) in episodes.with(prompts) {
-            state.hall_of_fame.consider(step, &prompt.style, episode);
+        // Solutions of different tasks do not compare.
+        if !self.arena.environment().has_tests() {
+            for (prompt, episode) in episodes.with(prompts) {
+                state.hall_of_fame.consider(step, &prompt.style, episode);
+            }
         }
         if let Some(entropy) = entropy {
             state.entropy.observe(entropy, &self.config.grpo);

@@ -1,0 +1,228 @@
+//! A program on the tests of a task.
+//!
+//! A function is loaded once and called for each test, with fresh arguments; a script runs anew for each test. What
+//! comes out is a value, which the host compares; a program that raises on one test may pass the next. An instance that
+//! has trapped is of no more use: the next test gets a new one. All of them share the budget of the task.
+
+use grpo_sandbox::{Failure, Fault, Limits, Sandbox, Session};
+
+use super::checker;
+use super::player::{Play, Unplayed, ending, unplayed};
+use super::{FUEL_PER_SECOND, Rules};
+use crate::environment::tasks::{Answer, Kind, Task, Tasks};
+use crate::environment::{Case, Ending, FailedTest, Outcome, TestsTrace, Trace, Value};
+use crate::program::Program;
+
+/// What a program's `random` is seeded with: a task is no game of chance.
+const SEED: u64 = 0;
+/// Characters of a value that a reason shows.
+const SHOWN: usize = 80;
+
+/// Tries a program on task number `number`.
+pub(super) fn solve(
+    sandbox: &Sandbox,
+    rules: &Rules,
+    program: &Program,
+    tasks: &Tasks,
+    number: u32,
+) -> Result<Play, Unplayed> {
+    let task = &tasks.tasks()[number as usize];
+    let mut solver = Solver::new(sandbox, rules, program, task);
+    if matches!(task.kind, Kind::Function(_)) {
+        // What does not compile, or fails as it is loaded, answers no test.
+        solver.session()?;
+    }
+    let mut tally = Tally::default();
+    for test in 0..task.tests.len() {
+        let answer = solver.answer(test)?;
+        tally.take_in(task, test, answer);
+    }
+    if let Some(passed) = checker::passes(&mut solver)? {
+        tally.check(passed);
+    }
+    let case = Case::Task(number);
+    Ok(tally.play(task, case, solver.fuel()))
+}
+
+/// What a program answers to one test, or how it fails.
+pub(super) type Answered = Result<Answer, Fault>;
+
+/// A program, loaded as often as it must be.
+pub(super) struct Solver<'a> {
+    pub sandbox: &'a Sandbox,
+    pub task: &'a Task,
+    program: &'a Program,
+    limits: Limits,
+    session: Option<Session>,
+    /// Fuel of instances that are gone.
+    spent: u64,
+}
+
+impl<'a> Solver<'a> {
+    pub fn new(sandbox: &'a Sandbox, rules: &Rules, program: &'a Program, task: &'a Task) -> Self {
+        Solver { sandbox, task, program, limits: limits(rules, task), session: None, spent: 0 }
+    }
+
+    /// What is left of the budget.
+    pub fn limits(&self) -> Limits {
+        let game_fuel = self.limits.game_fuel.saturating_sub(self.fuel());
+        Limits { game_fuel, call_fuel: self.limits.call_fuel.min(game_fuel), ..self.limits }
+    }
+
+    /// Instructions spent so far.
+    pub fn fuel(&self) -> u64 {
+        self.spent + self.session.as_ref().map_or(0, Session::fuel_used)
+    }
+
+    /// The answer to a test. A new instance is loaded where there is none.
+    pub fn answer(&mut self, test: usize) -> Result<Answered, Unplayed> {
+        let input = &self.task.tests[test].input;
+        match &self.task.kind {
+            Kind::Function(function) => {
+                Ok(self.call(&function.entry_point, input)?.and_then(|text| match Value::from_json(&text) {
+                    Ok(value) => Ok(Answer::Value(value)),
+                    Err(error) => Err(Fault::BadValue { found: error.to_string() }),
+                }))
+            }
+            Kind::Script => self.run(input),
+        }
+    }
+
+    /// Calls a function of the program. A fault in loading a new instance is a fault of the call.
+    pub fn call(&mut self, function: &str, arguments: &str) -> Result<Result<String, Fault>, Unplayed> {
+        let called = match self.session() {
+            Ok(session) => session.call(function, arguments),
+            Err(Unplayed::Faulted(fault)) => return Ok(Err(fault)),
+            Err(other) => return Err(other),
+        };
+        if self.session.as_ref().is_some_and(Session::is_spent) {
+            self.drop_session();
+        }
+        match called {
+            Ok(value) => Ok(Ok(value)),
+            Err(Failure::Program(fault)) => Ok(Err(fault)),
+            Err(Failure::Host(error)) => Err(error.into()),
+        }
+    }
+
+    fn session(&mut self) -> Result<&mut Session, Unplayed> {
+        if self.session.is_none() {
+            let loaded = self.sandbox.load(self.program.source(), SEED, &self.limits());
+            self.session = Some(loaded.map_err(|failure| unplayed(failure, self.program))?);
+        }
+        Ok(self.session.as_mut().expect("it has just been loaded"))
+    }
+
+    fn drop_session(&mut self) {
+        self.spent = self.fuel();
+        self.session = None;
+    }
+
+    fn run(&mut self, stdin: &str) -> Result<Answered, Unplayed> {
+        let limits = self.limits();
+        let limits = Limits { call_fuel: limits.game_fuel, ..limits };
+        let run = self.sandbox.run(self.program.source(), stdin, SEED, &limits)?;
+        self.spent += run.fuel;
+        match run.printed {
+            // The interpreter refuses the program whatever its input: it is no answer.
+            Err(fault @ Fault::NotCompiled { .. }) => Err(unplayed(Failure::Program(fault), self.program)),
+            printed => Ok(printed.map(Answer::Printed)),
+        }
+    }
+}
+
+/// What came of the tests so far.
+#[derive(Default)]
+struct Tally {
+    passed: u32,
+    /// Of those that the prompt does not show.
+    passed_hidden: u32,
+    answered: u32,
+    tests: u32,
+    /// The first failure, and how it ends the task.
+    failed: Option<(Ending, FailedTest)>,
+}
+
+impl Tally {
+    fn take_in(&mut self, task: &Task, test: usize, answered: Answered) {
+        self.tests += 1;
+        self.answered += u32::from(answered.is_ok());
+        let (end, reason) = match &answered {
+            Ok(answer) if task.passes(test, answer) => {
+                self.passed += 1;
+                self.passed_hidden += u32::from(task.hidden().contains(&test));
+                return;
+            }
+            Ok(answer) => (Ending::WrongAnswer, wrong(task, test, answer)),
+            Err(fault) => (ending(fault), format!("{}: {fault}", asked(task, test))),
+        };
+        self.fail(end, reason);
+    }
+
+    /// Takes in what the checker of the task says: one more test, which no prompt shows.
+    fn check(&mut self, verdict: Result<(), String>) {
+        self.tests += 1;
+        self.answered += u32::from(verdict.is_ok());
+        match verdict {
+            Ok(()) => (self.passed, self.passed_hidden) = (self.passed + 1, self.passed_hidden + 1),
+            Err(reason) => self.fail(Ending::WrongAnswer, format!("checker: {reason}")),
+        }
+    }
+
+    fn fail(&mut self, ending: Ending, reason: String) {
+        let test = self.tests;
+        self.failed.get_or_insert_with(|| (ending, FailedTest { test, reason }));
+    }
+
+    fn play(self, task: &Task, case: Case, fuel: u64) -> Play {
+        // What the prompt shows never counts alone: it can be copied into the answer.
+        let hides_any = !task.hidden().is_empty() || task.has_checker();
+        let passed = if hides_any && self.passed_hidden == 0 { 0 } else { self.passed };
+        let constant = task.best_constant(0..task.tests.len()) as u32;
+        let (ending, failed) = match self.failed {
+            None => (Ending::Passed, None),
+            Some((ending, failed)) => (ending, Some(failed)),
+        };
+        let reason = failed.as_ref().filter(|_| self.answered == 0).map(|failed| failed.reason.clone());
+        let score = f64::from(passed) / f64::from(self.tests.max(1));
+        let trace = TestsTrace { tests: self.tests, passed, answered: self.answered, constant, failed };
+        Play::Game { outcome: Outcome { case, score, ending, fuel, trace: Trace::Tests(trace) }, reason }
+    }
+}
+
+fn wrong(task: &Task, test: usize, answer: &Answer) -> String {
+    let expected = task.tests[test].expected.as_ref().map(shown).unwrap_or_default();
+    format!("{} gave {}, expected {expected}", asked(task, test), shown(answer))
+}
+
+/// What a test asks, as a person would write it.
+fn asked(task: &Task, test: usize) -> String {
+    let input = &task.tests[test].input;
+    match (&task.kind, Value::from_json(input)) {
+        (Kind::Function(function), Ok(Value::List(arguments))) => {
+            let arguments: Vec<String> = arguments.iter().map(Value::to_string).collect();
+            cut(&format!("{}({})", function.entry_point, arguments.join(", ")))
+        }
+        _ => format!("input {}", cut(&format!("{:?}", input.trim_end()))),
+    }
+}
+
+fn shown(answer: &Answer) -> String {
+    match answer {
+        Answer::Value(value) => cut(&value.to_string()),
+        Answer::Printed(text) => cut(&format!("{:?}", text.trim_end())),
+    }
+}
+
+fn cut(text: &str) -> String {
+    let end = text.char_indices().nth(SHOWN).map_or(text.len(), |(at, _)| at);
+    if end < text.len() { format!("{}...", &text[..end]) } else { text.to_owned() }
+}
+
+/// The budget that the task has an opinion of, or the usual one.
+fn limits(rules: &Rules, task: &Task) -> Limits {
+    let Some(seconds) = task.seconds else { return rules.limits };
+    let game_fuel = (seconds * FUEL_PER_SECOND as f64) as u64;
+    let share = rules.limits.call_fuel as f64 / rules.limits.game_fuel.max(1) as f64;
+    Limits { game_fuel, call_fuel: (game_fuel as f64 * share) as u64, ..rules.limits }
+}

@@ -1,0 +1,69 @@
+//! What the figures of an environment are called, and how its scores are written.
+
+/// The words of one kind of environment.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Labels {
+    /// 2048: points, and the best tile of any game.
+    #[default]
+    Board,
+    /// Another game: points.
+    Game,
+    /// Tasks: the share of tests passed.
+    Tests,
+}
+
+impl Labels {
+    /// What a program does that is in order: `plays`, or `passes` all tests.
+    pub fn succeeds(self) -> &'static str {
+        match self {
+            Labels::Board | Labels::Game => "plays",
+            Labels::Tests => "passes",
+        }
+    }
+
+    /// The same of many.
+    pub fn succeed(self) -> &'static str {
+        match self {
+            Labels::Board | Labels::Game => "play",
+            Labels::Tests => "pass",
+        }
+    }
+
+    /// What a score is.
+    pub fn score(self) -> &'static str {
+        match self {
+            Labels::Board | Labels::Game => "score",
+            Labels::Tests => "tests passed",
+        }
+    }
+
+    /// What programs are held out on.
+    pub fn cases(self) -> &'static str {
+        match self {
+            Labels::Board | Labels::Game => "games",
+            Labels::Tests => "tasks",
+        }
+    }
+
+    /// What requests are told apart by.
+    pub fn group(self) -> &'static str {
+        match self {
+            Labels::Board | Labels::Game => "style",
+            Labels::Tests => "task",
+        }
+    }
+
+    /// A score in print.
+    pub fn written(self, score: f64) -> String {
+        match self {
+            Labels::Tests => format!("{:.0}%", 100.0 * score),
+            Labels::Game if score.abs() < 100.0 => format!("{score:.2}"),
+            Labels::Board | Labels::Game => format!("{score:.0}"),
+        }
+    }
+
+    /// Whether there are tiles.
+    pub fn has_tiles(self) -> bool {
+        self == Labels::Board
+    }
+}

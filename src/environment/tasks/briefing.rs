@@ -1,0 +1,84 @@
+//! What is said to a policy that is to solve tasks.
+
+use super::{Directory, Function, Kind, Split, Task, Tasks};
+use crate::environment::{Briefing, Case, Ending, Example, Outcome, Request, TestsTrace, Trace};
+use crate::program::Entry;
+
+/// Opens every chat where the author says nothing else.
+const SYSTEM: &str = include_str!("../../../prompts/tasks/system.md");
+/// The worked example of functions.
+const FUNCTION: (&str, &str) =
+    (include_str!("../../../prompts/tasks/function.md"), include_str!("../../../prompts/tasks/function.py"));
+/// The worked example of whole programs.
+const SCRIPT: (&str, &str) =
+    (include_str!("../../../prompts/tasks/script.md"), include_str!("../../../prompts/tasks/script.py"));
+
+impl Tasks {
+    /// The same tasks under the name and with the words of their directory.
+    pub fn described(self, directory: &Directory) -> Tasks {
+        let example = directory.example.as_ref();
+        let example =
+            example.map(|example| Example { request: example.request.clone(), program: example.program.clone() });
+        Tasks {
+            name: directory.name.clone(),
+            system: directory.system.clone().or(self.system),
+            example: example.or(self.example),
+            ..self
+        }
+    }
+
+    /// All that is said to a policy.
+    pub fn briefing(&self) -> Briefing {
+        let requests = self.tasks.iter().zip(0..).map(|(task, number)| Request {
+            style: task.id.clone(),
+            words: task.words(),
+            opening: task.opening().unwrap_or_default(),
+            task: Some(number),
+            held_out: task.split == Split::HeldOut,
+        });
+        let functions = self.tasks.iter().any(|task| matches!(task.kind, Kind::Function(_)));
+        let (request, program) = if functions { FUNCTION } else { SCRIPT };
+        let ours = || Example { request: request.trim().to_owned(), program: program.trim_end().to_owned() };
+        Briefing {
+            system: self.system.clone().unwrap_or_else(|| SYSTEM.trim().to_owned()),
+            example: Some(self.example.clone().unwrap_or_else(ours)),
+            requests: requests.collect(),
+        }
+    }
+}
+
+impl Task {
+    /// What a program must define.
+    pub fn entry(&self) -> Entry {
+        match &self.kind {
+            Kind::Script => Entry::Script,
+            Kind::Function(function) => function.entry(),
+        }
+    }
+
+    /// Whether Python of the author decides beside the tests.
+    pub fn has_checker(&self) -> bool {
+        matches!(&self.kind, Kind::Function(Function { checker: Some(_), .. }))
+    }
+
+    /// Of a program that answered nothing.
+    pub(crate) fn unanswered_outcome(&self, case: Case, ending: Ending) -> Outcome {
+        let tests = self.tests.len() as u32 + u32::from(self.has_checker());
+        let constant = self.best_constant(0..self.tests.len()) as u32;
+        let trace = TestsTrace { tests, constant, ..TestsTrace::default() };
+        Outcome { case, score: 0.0, ending, fuel: 0, trace: Trace::Tests(trace) }
+    }
+}
+
+impl Function {
+    fn entry(&self) -> Entry {
+        if let Some((class, _)) = self.entry_point.split_once('.') {
+            return Entry::Class { name: class.to_owned() };
+        }
+        let named = self.parameters.iter().flat_map(|parameters| parameters.split(','));
+        let named = named.map(|parameter| parameter.split([':', '=']).next().unwrap_or_default().trim().to_owned());
+        let unnamed = (1..).map(|number| format!("argument{number}"));
+        let parameters = named.chain(unnamed).take(self.arguments_min).collect();
+        Entry::Function { name: self.entry_point.clone(), parameters }
+    }
+}

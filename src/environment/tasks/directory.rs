@@ -1,0 +1,110 @@
+//! A directory that describes an environment: `env.toml` names its rules and the words around every request.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use crate::config::nearest;
+
+/// What an `env.toml` says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Directory {
+    /// The name in reports; that of the directory where none is given.
+    pub name: String,
+    /// Where the rules are.
+    pub rules: Rules,
+    /// Words that open every chat, in place of ours.
+    pub system: Option<String>,
+    /// A request and its answer, shown before every request.
+    pub example: Option<Example>,
+}
+
+/// The file with the rules of an environment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Rules {
+    /// Tasks, one a line.
+    Tasks(PathBuf),
+    /// A game in Python.
+    Game(PathBuf),
+}
+
+/// A request with the program that answers it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Example {
+    /// What is asked.
+    pub request: String,
+    /// The whole program.
+    pub program: String,
+}
+
+/// Why an `env.toml` was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum DirectoryError {
+    /// A file that cannot be read.
+    #[error("{path}: {source}; an environment's directory holds `env.toml`")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// Not TOML, a key that does not exist, or a value of the wrong type.
+    #[error("{path}: {message}")]
+    Syntax {
+        /// The file.
+        path: PathBuf,
+        /// The parser's words, with the line.
+        message: String,
+    },
+    /// No rules, or two sorts of them.
+    #[error("{path}: found {found}; expected either `tasks = \"tasks.jsonl\"` or `game = \"game.py\"`")]
+    Rules {
+        /// The file.
+        path: PathBuf,
+        /// Which of the two keys were given.
+        found: &'static str,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    name: Option<String>,
+    tasks: Option<PathBuf>,
+    game: Option<PathBuf>,
+    system: Option<String>,
+    example: Option<Example>,
+}
+
+const KEYS: [&str; 5] = ["name", "tasks", "game", "system", "example"];
+
+impl Directory {
+    /// Reads `env.toml` of a directory. The rules themselves are not read.
+    pub fn open(directory: &Path) -> Result<Directory, DirectoryError> {
+        let path = directory.join("env.toml");
+        let text =
+            std::fs::read_to_string(&path).map_err(|source| DirectoryError::Read { path: path.clone(), source })?;
+        let file: File = toml::from_str(&text).map_err(|error| {
+            let message = format!("{}{}", error.to_string().trim_end(), meant(&text));
+            DirectoryError::Syntax { path: path.clone(), message }
+        })?;
+        let rules = match (file.tasks, file.game) {
+            (Some(tasks), None) => Rules::Tasks(directory.join(tasks)),
+            (None, Some(game)) => Rules::Game(directory.join(game)),
+            (None, None) => return Err(DirectoryError::Rules { path, found: "neither" }),
+            (Some(_), Some(_)) => return Err(DirectoryError::Rules { path, found: "both" }),
+        };
+        let own = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
+        let own = own.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(Directory { name: file.name.unwrap_or(own), rules, system: file.system, example: file.example })
+    }
+}
+
+/// What a misspelt key of the file was meant to be.
+fn meant(text: &str) -> String {
+    let table: toml::Table = toml::from_str(text).unwrap_or_default();
+    let slip = table.keys().find(|key| !KEYS.contains(&key.as_str()));
+    let near = slip.and_then(|slip| nearest(slip, KEYS));
+    near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
+}

@@ -1,0 +1,85 @@
+//! A file with one task a line: bounded, and read to its end whatever is wrong with some lines.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use rayon::prelude::*;
+
+use super::error::{Fault, TOLD_MAX};
+use super::{Problem, Task, TasksError, row};
+use crate::environment::value::Value;
+
+/// Bytes of the longest line. The tests of the largest public tasks are a tenth of it.
+const LINE_MAX: usize = 32 << 20;
+/// Mebibytes of the largest file; parsed, it takes several times as much memory.
+const FILE_MIB_MAX: u64 = 1024;
+
+/// All tasks of a file, or what is wrong with its lines.
+pub(super) fn read(path: &Path) -> Result<Vec<Task>, TasksError> {
+    let failed = |source| TasksError::Read { path: path.to_owned(), source };
+    let mut bytes = Vec::new();
+    let limit = FILE_MIB_MAX << 20;
+    File::open(path).and_then(|file| file.take(limit + 1).read_to_end(&mut bytes)).map_err(failed)?;
+    if bytes.len() as u64 > limit {
+        return Err(TasksError::Large { path: path.to_owned(), limit: FILE_MIB_MAX });
+    }
+    let mut found = Found::default();
+    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
+    let lines: Vec<&[u8]> = text.split(|&byte| byte == b'\n').collect();
+    let read: Vec<_> = lines.par_iter().map(|line| task(line)).collect();
+    for (number, task) in (1..).zip(read) {
+        match task {
+            Ok(None) => {}
+            Ok(Some(task)) => found.add(Task { line: number, ..task }),
+            Err(faults) => faults.into_iter().for_each(|fault| found.refuse(number, fault)),
+        }
+    }
+    match (found.problems.is_empty(), found.tasks.is_empty()) {
+        (false, _) => Err(TasksError::Lines { path: path.to_owned(), problems: found.problems, more: found.more }),
+        (true, true) => Err(TasksError::Empty { path: path.to_owned() }),
+        (true, false) => Ok(found.tasks),
+    }
+}
+
+#[derive(Default)]
+struct Found {
+    tasks: Vec<Task>,
+    lines: HashMap<String, usize>,
+    problems: Vec<Problem>,
+    more: usize,
+}
+
+impl Found {
+    fn add(&mut self, task: Task) {
+        if let Some(first) = self.lines.insert(task.id.clone(), task.line) {
+            self.refuse(task.line, Fault::at("id", format!("`{}` is the id of line {first} already", task.id)));
+        }
+        self.tasks.push(task);
+    }
+
+    fn refuse(&mut self, line: usize, Fault(message): Fault) {
+        if self.problems.len() < TOLD_MAX {
+            self.problems.push(Problem { line, message });
+        } else {
+            self.more += 1;
+        }
+    }
+}
+
+/// The task of a line; `None` for a line with nothing on it.
+fn task(line: &[u8]) -> Result<Option<Task>, Vec<Fault>> {
+    if line.len() > LINE_MAX {
+        let message = format!("{} MiB in one line; at most {}", line.len() >> 20, LINE_MAX >> 20);
+        return Err(vec![Fault(message)]);
+    }
+    let text = std::str::from_utf8(line).map_err(|error| {
+        vec![Fault(format!("byte {} of the line is not UTF-8; save the file as UTF-8", error.valid_up_to() + 1))]
+    })?;
+    if text.trim().is_empty() {
+        return Ok(None);
+    }
+    let value = Value::from_json(text).map_err(|error| vec![Fault(format!("not JSON: {error}"))])?;
+    row::task(&value).map(Some)
+}

@@ -1,0 +1,76 @@
+//! What a task's own Python defines: a reference its function, a checker its generator.
+
+use ruff_python_ast::{ModModule, PythonVersion, Stmt, StmtFunctionDef};
+use ruff_python_parser::{Mode, ParseOptions, parse_unchecked};
+use ruff_text_size::Ranged;
+
+/// Bytes of the longest reference or checker: trees are walked by recursion, as deep as the text is long.
+const SOURCE_MAX: usize = 64 << 10;
+/// Stack that one character of a source may need while its tree is dropped, generously.
+const LEVEL_BYTES: usize = 512;
+
+/// Whether Python takes this for a name.
+pub(super) fn is_identifier(text: &str) -> bool {
+    let is_name = |c: char| c == '_' || c.is_alphabetic();
+    text.starts_with(is_name) && text.chars().all(|c| is_name(c) || c.is_numeric()) && !KEYWORDS.contains(&text)
+}
+
+const KEYWORDS: [&str; 35] = [
+    "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del",
+    "elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal",
+    "not", "or", "pass", "raise", "return", "try", "while", "with", "yield",
+];
+
+/// Refuses what Python would not compile; gives the parameters of the function that `entry_point` names.
+pub(super) fn parameters_of(source: &str, entry_point: &str) -> Result<String, String> {
+    with_module(source, |module| {
+        let Some(function) = definition(&module.body, entry_point) else {
+            let defined = functions(&module.body).map(|function| function.name.as_str());
+            let defined = defined.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+            let defined = if defined.is_empty() { "no function".into() } else { defined };
+            return Err(format!("does not define `{entry_point}`; it defines {defined}"));
+        };
+        let parameters = &source[function.parameters.range().to_std_range()];
+        let parameters = parameters.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')).unwrap_or(parameters);
+        Ok(parameters.split_whitespace().collect::<Vec<_>>().join(" "))
+    })?
+}
+
+/// Refuses what Python would not compile.
+pub(super) fn check(source: &str) -> Result<(), String> {
+    with_module(source, |_| ())
+}
+
+fn with_module<T>(source: &str, then: impl FnOnce(&ModModule) -> T) -> Result<T, String> {
+    if source.len() > SOURCE_MAX {
+        return Err(format!("{} bytes of Python; at most {SOURCE_MAX}", source.len()));
+    }
+    let stack = source.len() * LEVEL_BYTES;
+    stacker::maybe_grow(stack, stack, || {
+        let options = ParseOptions::from(Mode::Module).with_target_version(PythonVersion::PY314);
+        let parsed = parse_unchecked(source, options).try_into_module().expect("module mode gives a module");
+        match parsed.errors().iter().min_by_key(|error| error.location.start()) {
+            Some(error) => {
+                let line = source[..error.location.start().to_usize()].matches('\n').count() + 1;
+                Err(format!("line {line} of the Python: {}", error.error))
+            }
+            None => Ok(then(parsed.syntax())),
+        }
+    })
+}
+
+fn functions(body: &[Stmt]) -> impl Iterator<Item = &StmtFunctionDef> {
+    body.iter().filter_map(Stmt::as_function_def_stmt)
+}
+
+/// The last definition of `name`, or of `method` in the last `Class`.
+fn definition<'a>(body: &'a [Stmt], entry_point: &str) -> Option<&'a StmtFunctionDef> {
+    let (body, name) = match entry_point.split_once('.') {
+        Some((class, method)) => {
+            let mut classes = body.iter().filter_map(Stmt::as_class_def_stmt);
+            (classes.rfind(|found| found.name.as_str() == class)?.body.as_slice(), method)
+        }
+        None => (body, entry_point),
+    };
+    functions(body).filter(|function| function.name.as_str() == name).last()
+}

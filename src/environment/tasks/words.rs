@@ -1,0 +1,53 @@
+//! What a model is told of a task: its words, the tests it may see, and how the program begins.
+
+use super::{Answer, Function, Kind, Task, Test};
+use crate::environment::value::Value;
+
+impl Task {
+    /// The request: the author's words, then the tests that are shown. Tests still without an answer are not.
+    pub fn words(&self) -> String {
+        let shown = self.tests.iter().take(self.shown);
+        let examples: Vec<String> = match &self.kind {
+            Kind::Function(function) => shown.filter_map(|test| assertion(function, test)).collect(),
+            Kind::Script => shown.filter_map(transcript).collect(),
+        };
+        let prompt = self.prompt.trim_end();
+        if examples.is_empty() {
+            return prompt.to_owned();
+        }
+        match (&self.kind, self.equality.tolerance > 0.0) {
+            (Kind::Script, _) => format!("{prompt}\n\n{}", examples.join("\n\n")),
+            (_, false) => format!("{prompt}\n\nExamples:\n{}", examples.join("\n")),
+            (_, true) => {
+                let tolerance = Value::Float(self.equality.tolerance);
+                format!("{prompt}\n\nExamples, to within {tolerance}:\n{}", examples.join("\n"))
+            }
+        }
+    }
+
+    /// The first line of the program, as far as the task fixes it: a function's, up to where its author decides.
+    pub fn opening(&self) -> Option<String> {
+        let Kind::Function(function) = &self.kind else { return None };
+        Some(match (function.entry_point.split_once('.'), &function.parameters) {
+            (Some((class, _)), _) => format!("class {class}:"),
+            (None, Some(parameters)) => format!("def {}({parameters}):", function.entry_point),
+            (None, None) => format!("def {}(", function.entry_point),
+        })
+    }
+}
+
+fn assertion(function: &Function, test: &Test) -> Option<String> {
+    let Some(Answer::Value(expected)) = &test.expected else { return None };
+    let Ok(Value::List(arguments)) = Value::from_json(&test.input) else { return None };
+    let arguments = arguments.iter().map(Value::to_string).collect::<Vec<_>>().join(", ");
+    let callee = match function.entry_point.split_once('.') {
+        Some((class, method)) => format!("{class}().{method}"),
+        None => function.entry_point.clone(),
+    };
+    Some(format!("assert {callee}({arguments}) == {expected}"))
+}
+
+fn transcript(test: &Test) -> Option<String> {
+    let Some(Answer::Printed(expected)) = &test.expected else { return None };
+    Some(format!("Input:\n{}\nOutput:\n{}", test.input.trim_end(), expected.trim_end()))
+}

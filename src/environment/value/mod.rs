@@ -1,0 +1,174 @@
+//! A Python value on the host: what goes to a program as an argument, comes back as its answer, and is compared.
+//!
+//! Takes literals, as tests are written, and JSON with tags, as values cross the sandbox's boundary; compares as
+//! Python does. What a program sends is hostile: sizes and depth are bounded, nothing of it is ever evaluated.
+
+mod arithmetic;
+mod equality;
+mod json;
+mod literal;
+mod number;
+mod repr;
+#[cfg(test)]
+mod tests;
+
+pub use equality::Equality;
+pub use number::{DIGITS_MAX, Int};
+
+/// Expressions in expressions, at most. What tests are made of is a tenth as deep; walking deeper costs stack.
+pub const DEPTH_MAX: usize = 100;
+
+/// A value of one of Python's built-in types.
+///
+/// `==` is Python's: `1 == 1.0 == True`, sets and dicts have no order, a list is no tuple, and nan equals nothing.
+#[derive(Debug, Clone)]
+pub enum Value {
+    /// `None`
+    None,
+    /// `True`, `False`
+    Bool(bool),
+    /// Of any size up to [`DIGITS_MAX`].
+    Int(Int),
+    /// Of double precision, as Python's.
+    Float(f64),
+    /// Two floats.
+    Complex {
+        /// Real part.
+        re: f64,
+        /// Imaginary part.
+        im: f64,
+    },
+    /// Text without lone surrogates.
+    Str(String),
+    /// `bytes`, `bytearray`
+    Bytes(Vec<u8>),
+    /// In its order.
+    List(Vec<Value>),
+    /// In its order.
+    Tuple(Vec<Value>),
+    /// `set` and `frozenset`, which are equal in Python too.
+    Set(Set),
+    /// In the order of insertion, which does not count.
+    Dict(Dict),
+}
+
+/// Distinct hashable values, in an order that equal sets share.
+#[derive(Debug, Clone)]
+pub struct Set(Vec<Value>);
+
+/// Pairs with distinct hashable keys.
+#[derive(Debug, Clone)]
+pub struct Dict(Vec<(Value, Value)>);
+
+/// Why a text is no value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ValueError {
+    /// Not in the language it should be in.
+    #[error("column {column}: {message}")]
+    Syntax {
+        /// Character of the text, from 1.
+        column: usize,
+        /// What was found there and what is expected.
+        message: String,
+    },
+    /// An expression that is more than a value.
+    #[error("`{found}` is no Python literal; {expected}")]
+    NotLiteral {
+        /// The expression as it was written, shortened.
+        found: String,
+        /// What could stand there.
+        expected: &'static str,
+    },
+    /// A list, set or dict where Python needs something hashable.
+    #[error("unhashable type `{kind}` in a set or as a key; use a tuple")]
+    Unhashable {
+        /// Python's name of the type.
+        kind: &'static str,
+    },
+    /// Nested too deep.
+    #[error("nested deeper than {DEPTH_MAX} levels")]
+    Deep,
+    /// Larger than a test may be.
+    #[error("{what}; at most {limit}")]
+    Large {
+        /// What is too large.
+        what: &'static str,
+        /// What is allowed.
+        limit: usize,
+    },
+}
+
+impl Value {
+    /// The set of these values. Of equal ones the first stays.
+    pub fn set(mut items: Vec<Value>) -> Result<Value, ValueError> {
+        items.iter().try_for_each(hashable)?;
+        items.sort_by(Value::order);
+        items.dedup_by(|later, first| later == first);
+        Ok(Value::Set(Set(items)))
+    }
+
+    /// The dict of these pairs. Of equal keys the first stays, with the last value.
+    pub fn dict(pairs: Vec<(Value, Value)>) -> Result<Value, ValueError> {
+        pairs.iter().try_for_each(|(key, _)| hashable(key))?;
+        let mut by_key: Vec<usize> = (0..pairs.len()).collect();
+        by_key.sort_by(|&a, &b| pairs[a].0.order(&pairs[b].0));
+        if by_key.windows(2).all(|pair| pairs[pair[0]].0 != pairs[pair[1]].0) {
+            return Ok(Value::Dict(Dict(pairs)));
+        }
+        let mut pairs: Vec<Option<(Value, Value)>> = pairs.into_iter().map(Some).collect();
+        let mut first = 0;
+        for place in by_key {
+            // Sorting is stable: of equal keys the first comes first.
+            let later = pairs[place].take();
+            match (&mut pairs[first], later) {
+                (Some((key, value)), Some((same, last))) if *key == same => *value = last,
+                (_, later) => (pairs[place], first) = (later, place),
+            }
+        }
+        Ok(Value::Dict(Dict(pairs.into_iter().flatten().collect())))
+    }
+
+    /// Python's name of the type.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Value::None => "NoneType",
+            Value::Bool(_) => "bool",
+            Value::Int(_) => "int",
+            Value::Float(_) => "float",
+            Value::Complex { .. } => "complex",
+            Value::Str(_) => "str",
+            Value::Bytes(_) => "bytes",
+            Value::List(_) => "list",
+            Value::Tuple(_) => "tuple",
+            Value::Set(_) => "set",
+            Value::Dict(_) => "dict",
+        }
+    }
+}
+
+impl Set {
+    /// The values.
+    pub fn items(&self) -> &[Value] {
+        &self.0
+    }
+}
+
+impl Dict {
+    /// Keys and values.
+    pub fn pairs(&self) -> &[(Value, Value)] {
+        &self.0
+    }
+
+    /// The value of a key that is text.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.0.iter().find(|(key, _)| matches!(key, Value::Str(text) if text == name)).map(|(_, value)| value)
+    }
+}
+
+fn hashable(value: &Value) -> Result<(), ValueError> {
+    match value {
+        Value::List(_) | Value::Dict(_) => Err(ValueError::Unhashable { kind: value.kind() }),
+        Value::Tuple(items) => items.iter().try_for_each(hashable),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,121 @@
+//! Whole numbers of any size, and their exact comparison with floats.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use num_bigint::BigInt;
+use num_traits::{FromPrimitive, ToPrimitive};
+
+use super::ValueError;
+
+/// Decimal digits of the longest int: more, CPython neither reads nor writes.
+pub const DIGITS_MAX: usize = 4300;
+/// Bits that no int of so many digits needs, and hardly more.
+pub(super) const BITS_MAX: u64 = 14_285;
+
+/// A whole number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Int(Size);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Size {
+    Small(i64),
+    /// Beyond 64 bits, always.
+    Large(Box<BigInt>),
+}
+
+impl Int {
+    pub(super) const ZERO: Int = Int(Size::Small(0));
+    pub(super) const ONE: Int = Int(Size::Small(1));
+
+    /// Reads decimal digits, with a sign or without.
+    pub fn from_decimal(text: &str) -> Result<Int, ValueError> {
+        if let Ok(small) = text.parse() {
+            return Ok(Int(Size::Small(small)));
+        }
+        if text.len() > DIGITS_MAX + 1 {
+            return Err(too_long());
+        }
+        let large = BigInt::parse_bytes(text.as_bytes(), 10);
+        large.map_or_else(
+            || Err(ValueError::Syntax { column: 1, message: format!("`{text}` is no whole number") }),
+            Int::from_big,
+        )
+    }
+
+    /// The number itself, where it is not too long to be written.
+    pub(super) fn from_big(number: BigInt) -> Result<Int, ValueError> {
+        match number.to_i64() {
+            Some(small) => Ok(Int(Size::Small(small))),
+            None if number.bits() > BITS_MAX => Err(too_long()),
+            None => Ok(Int(Size::Large(Box::new(number)))),
+        }
+    }
+
+    pub(super) fn to_big(&self) -> BigInt {
+        match &self.0 {
+            Size::Small(small) => BigInt::from(*small),
+            Size::Large(large) => large.as_ref().clone(),
+        }
+    }
+
+    /// The number, where 64 bits hold it.
+    pub fn as_i64(&self) -> Option<i64> {
+        match self.0 {
+            Size::Small(small) => Some(small),
+            Size::Large(_) => None,
+        }
+    }
+
+    /// The nearest float; infinite beyond all of them.
+    pub fn to_f64(&self) -> f64 {
+        match &self.0 {
+            Size::Small(small) => *small as f64,
+            Size::Large(large) => large.to_f64().unwrap_or(f64::INFINITY),
+        }
+    }
+
+    /// Exactly, as Python compares: no digit of the int is lost. `None` for nan.
+    pub(super) fn order_to_float(&self, float: f64) -> Option<Ordering> {
+        if float.is_nan() || float.is_infinite() {
+            return 0.0_f64.partial_cmp(&float);
+        }
+        let whole = BigInt::from_f64(float.trunc())?;
+        // Equal up to the point: what comes after it decides.
+        Some(self.to_big().cmp(&whole).then_with(|| 0.0_f64.total_cmp(&(float.fract() + 0.0))))
+    }
+}
+
+fn too_long() -> ValueError {
+    ValueError::Large { what: "an int of too many digits", limit: DIGITS_MAX }
+}
+
+impl From<i64> for Int {
+    fn from(small: i64) -> Int {
+        Int(Size::Small(small))
+    }
+}
+
+impl Ord for Int {
+    fn cmp(&self, other: &Int) -> Ordering {
+        match (&self.0, &other.0) {
+            (Size::Small(a), Size::Small(b)) => a.cmp(b),
+            _ => self.to_big().cmp(&other.to_big()),
+        }
+    }
+}
+
+impl PartialOrd for Int {
+    fn partial_cmp(&self, other: &Int) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl fmt::Display for Int {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Size::Small(small) => small.fmt(formatter),
+            Size::Large(large) => large.fmt(formatter),
+        }
+    }
+}
