@@ -7,6 +7,9 @@ use crate::environment::{Board, Choice, Ending, Move, Outcome, Strategy, play};
 use crate::program::{Program, Rejection};
 use crate::seed::{Purpose, Seed};
 
+/// Characters of a wrong value that are shown.
+const SHOWN: usize = 40;
+
 /// How a program is played once; a pure function of its arguments.
 pub(super) type PlayGame = dyn Fn(&Rules, &Program, Seed) -> Result<Play, GameError> + Send + Sync;
 
@@ -82,10 +85,11 @@ impl Strategy for SandboxedPlayer {
     type Error = HostError;
 
     fn choose(&mut self, board: &Board) -> Result<Choice, HostError> {
-        let (ending, reason) = match self.session.choose(&board.cells()) {
-            Ok(text) => match Move::from_text(&text) {
+        let board = serde_json::to_string(&[board.cells()]).expect("numbers are JSON");
+        let (ending, reason) = match self.session.call("strategy", &board) {
+            Ok(value) => match direction(&value) {
                 Some(direction) => return Ok(Choice::Move(direction)),
-                None => (Ending::BadMove, format!("returned {text:?}; expected \"W\", \"A\", \"S\" or \"D\"")),
+                None => (Ending::BadMove, bad_move(&value)),
             },
             Err(Failure::Program(fault)) => (ending(&fault), fault.to_string()),
             Err(Failure::Host(error)) => return Err(error),
@@ -93,4 +97,15 @@ impl Strategy for SandboxedPlayer {
         self.reason = Some(reason);
         Ok(Choice::End(ending))
     }
+}
+
+/// The move that a value stands for: one of four texts, as JSON writes them.
+fn direction(value: &str) -> Option<Move> {
+    value.strip_prefix('"')?.strip_suffix('"').and_then(Move::from_text)
+}
+
+fn bad_move(value: &str) -> String {
+    let shown: String = value.chars().take(SHOWN).collect();
+    let cut = if shown.len() < value.len() { "..." } else { "" };
+    format!("returned {shown}{cut}; expected \"W\", \"A\", \"S\" or \"D\"")
 }

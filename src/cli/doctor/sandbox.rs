@@ -16,6 +16,8 @@ use crate::metrics::Console;
 const INSTANCES: usize = 21;
 /// The smallest strategy.
 const IDLE: &str = "def strategy(board):\n    return 'W'\n";
+/// Its arguments.
+const EMPTY: &str = "[[[0,0,0,0],[0,0,0,0],[0,0,0,0],[0,0,0,0]]]";
 /// What to do when the interpreter itself misbehaves.
 const REPORT: &str = "this is a bug, please report it with the output of `grpo-2048 doctor --json`";
 
@@ -48,12 +50,12 @@ fn instances(sandbox: &Sandbox, config: &Config) -> Finding {
     let mut times = Vec::with_capacity(INSTANCES);
     for seed in 0..INSTANCES as u64 {
         let started = Instant::now();
-        let chosen = sandbox.load(IDLE, seed, &limits(config)).and_then(|mut session| session.choose(&[[2; 4]; 4]));
+        let chosen = sandbox.load(IDLE, seed, &limits(config)).and_then(|mut session| session.call("strategy", EMPTY));
         times.push(started.elapsed());
         match chosen {
-            Ok(letter) if letter == "W" => {}
-            Ok(letter) => {
-                let found = format!("self-test returned {letter:?}, expected \"W\"");
+            Ok(value) if value == "\"W\"" => {}
+            Ok(value) => {
+                let found = format!("self-test returned {value}, expected \"W\"");
                 return Finding::problem("sandbox", found, REPORT);
             }
             Err(failure) => return Finding::problem("sandbox", format!("self-test: {failure}"), REPORT),
