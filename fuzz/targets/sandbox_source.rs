@@ -24,7 +24,7 @@ fn play(source: &str) -> (String, u64) {
         Ok(session) => session,
         Err(failure) => return (told(&failure), 0),
     };
-    let answer = session.choose(&[[2, 0, 0, 4], [0, 0, 0, 0], [0, 8, 0, 0], [0, 0, 0, 2]]);
+    let answer = session.call("strategy", "[[[2,0,0,4],[0,0,0,0],[0,8,0,0],[0,0,0,2]]]");
     (answer.unwrap_or_else(|failure| told(&failure)), session.fuel_used())
 }
 

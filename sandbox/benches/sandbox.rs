@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use criterion::{Criterion, criterion_group, criterion_main};
 use grpo_sandbox::{FUEL_PER_SECOND, Limits, Sandbox};
 
-const BOARD: [[u32; 4]; 4] = [[2, 0, 0, 4]; 4];
+const ARGUMENTS: &str = "[[[2,0,0,4],[2,0,0,4],[2,0,0,4],[2,0,0,4]]]";
 const CONSTANT: &str = "def strategy(board):\n    return 'W'\n";
 const LIMITS: Limits = Limits { game_fuel: u64::MAX, call_fuel: FUEL_PER_SECOND, memory_bytes: 128 << 20 };
 
@@ -25,7 +25,7 @@ fn sandbox(criterion: &mut Criterion) {
         bencher.iter(|| sandbox.load(CONSTANT, 0, &LIMITS).unwrap());
     });
     let mut session = sandbox.load(CONSTANT, 0, &LIMITS).unwrap();
-    criterion.bench_function("one call", |bencher| bencher.iter(|| session.choose(&BOARD).unwrap()));
+    criterion.bench_function("one call", |bencher| bencher.iter(|| session.call("strategy", ARGUMENTS).unwrap()));
 }
 
 criterion_group! {

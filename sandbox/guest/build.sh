@@ -17,12 +17,12 @@ python3 -m venv "$work/venv"
 
 # A clean directory: everything beside app.py would be on its path.
 mkdir "$work/guest"
-cp -r app.py wit "$work/guest"
-(cd "$work/guest" && "$work/venv/bin/componentize-py" --wit-path wit --world strategy \
-    componentize --stub-wasi --python-path . --output "$work/strategy.wasm" app)
+cp -r *.py wit "$work/guest"
+(cd "$work/guest" && "$work/venv/bin/componentize-py" --wit-path wit --world program \
+    componentize --stub-wasi --python-path . --output "$work/program.wasm" app)
 
 artifact=../artifact
-(cd "$work" && sha256sum strategy.wasm) > "$artifact/strategy.wasm.sha256"
-zstd --quiet --force -19 "$work/strategy.wasm" -o "$artifact/strategy.wasm.zst"
-sha256sum app.py build.sh wit/strategy.wit > "$artifact/sources.sha256"
+(cd "$work" && sha256sum program.wasm) > "$artifact/program.wasm.sha256"
+zstd --quiet --force -19 "$work/program.wasm" -o "$artifact/program.wasm.zst"
+sha256sum *.py build.sh wit/program.wit > "$artifact/sources.sha256"
 ls -l "$artifact"

@@ -3,9 +3,9 @@
 use crate::HostError;
 
 /// The component, zstd-compressed.
-const COMPRESSED: &[u8] = include_bytes!("../artifact/strategy.wasm.zst");
+const COMPRESSED: &[u8] = include_bytes!("../artifact/program.wasm.zst");
 
-const CHECKSUM_LINE: &str = include_str!("../artifact/strategy.wasm.sha256");
+const CHECKSUM_LINE: &str = include_str!("../artifact/program.wasm.sha256");
 
 /// Sha256 of the component, in hexadecimal. Part of what a verdict depends on.
 pub const SHA256: &str = CHECKSUM_LINE.split_at(64).0;

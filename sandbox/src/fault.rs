@@ -31,10 +31,12 @@ pub enum FuelScope {
 pub(crate) enum Phase {
     /// The interpreter has read the source; no line of it has run.
     Compile,
-    /// The top level runs, or has run.
-    Run,
-    /// The function was called.
-    Choose,
+    /// The top level runs, as a module: it gives nothing that could be bad.
+    Load,
+    /// A whole program runs.
+    Script,
+    /// A function was called.
+    Call,
 }
 
 /// What a program did wrong. Texts are cut and stripped of control characters; they are still the program's words.
@@ -63,7 +65,7 @@ pub enum Fault {
         /// Its message.
         message: String,
     },
-    /// The function returned something that is not a short ASCII string.
+    /// A value that cannot cross, or more text than may.
     BadValue {
         /// What it was.
         found: String,
@@ -97,7 +99,9 @@ impl Fault {
             ("not-compiled", Some(line), Some(message)) if phase == Phase::Compile => {
                 Fault::NotCompiled { line: line.parse().unwrap_or(1), message: clean(message) }
             }
-            ("bad-value", Some(found), None) if phase == Phase::Choose => Fault::BadValue { found: clean(found) },
+            ("bad-value", Some(found), None) if matches!(phase, Phase::Script | Phase::Call) => {
+                Fault::BadValue { found: clean(found) }
+            }
             ("raised", Some("MemoryError"), _) => Fault::OutOfMemory,
             ("raised", Some("RecursionError"), _) => Fault::StackOverflow,
             ("raised", Some(kind), Some(message)) => Fault::Raised { kind: clean(kind), message: clean(message) },
@@ -131,6 +135,9 @@ pub enum HostError {
     /// The system refused memory that a program may have.
     #[error("the system refused memory for a sandbox: {0}; use fewer workers or a smaller sandbox.memory_mib")]
     Memory(String),
+    /// What was to be handed to a program is no list of values.
+    #[error("arguments of a call: {0}; expected a JSON array, with the tags of the sandbox's README")]
+    Arguments(String),
     /// Wasmtime refused something it should not.
     #[error("sandbox: {0}")]
     Engine(String),
@@ -154,14 +161,14 @@ mod tests {
         let told = "not-compiled\n3\ninvalid syntax";
         let refused = Fault::NotCompiled { line: 3, message: "invalid syntax".into() };
         assert_eq!(Fault::from_guest(told, Phase::Compile), refused);
-        for phase in [Phase::Run, Phase::Choose] {
+        for phase in [Phase::Load, Phase::Script, Phase::Call] {
             let forged = Fault::from_guest(told, phase);
             assert!(matches!(&forged, Fault::Raised { kind, .. } if kind == "Forged"), "{phase:?}: {forged:?}");
         }
     }
 
     fn phase() -> impl Strategy<Value = Phase> {
-        prop_oneof![Just(Phase::Compile), Just(Phase::Run), Just(Phase::Choose)]
+        prop_oneof![Just(Phase::Compile), Just(Phase::Load), Just(Phase::Script), Just(Phase::Call)]
     }
 
     /// Texts near what the guest says, and any text at all.

@@ -1,14 +1,16 @@
-//! Runs one untrusted Python function within limits: CPython as a WebAssembly component that imports nothing.
+//! Runs one untrusted Python program within limits: CPython as a WebAssembly component that imports nothing.
 //!
-//! Takes source text and boards, gives back what the function returned, or a typed [`Fault`], and the fuel it used.
-//! Knows no game, no model and no tensor. What a program does depends on (source, seed, boards, limits) and the
-//! committed interpreter alone: no clock takes part, and nothing survives a [`Session`].
+//! Takes source text and a standard input, or arguments for its functions; gives back what it printed or returned, or a
+//! typed [`Fault`], and the fuel it used. Values cross, verdicts do not: what a value is worth is decided outside. What a
+//! program does depends on (source, seed, inputs, limits) and the committed interpreter alone: no clock takes part, and
+//! nothing survives a [`Session`].
 //!
 //! The README beside this package says what is promised and what is not.
 
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
 
+mod arguments;
 mod artifact;
 mod cache;
 mod engine;
@@ -26,14 +28,19 @@ pub mod fuzzing {
         Fault::from_guest(told, Phase::Compile)
     }
 
-    /// A guest's answer to being run.
-    pub fn fault_when_run(told: &str) -> Fault {
-        Fault::from_guest(told, Phase::Run)
+    /// A guest's answer to being loaded as a module.
+    pub fn fault_when_loaded(told: &str) -> Fault {
+        Fault::from_guest(told, Phase::Load)
     }
 
-    /// A guest's answer to being asked for a move.
+    /// A guest's answer to being run as a script.
+    pub fn fault_when_run(told: &str) -> Fault {
+        Fault::from_guest(told, Phase::Script)
+    }
+
+    /// A guest's answer to a call.
     pub fn fault_when_called(told: &str) -> Fault {
-        Fault::from_guest(told, Phase::Choose)
+        Fault::from_guest(told, Phase::Call)
     }
 }
 
@@ -71,6 +78,15 @@ pub struct Limits {
     pub memory_bytes: u64,
 }
 
+/// What a program printed, and what it took.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Printed {
+    /// All of it: a program that prints more than a MiB has failed.
+    pub stdout: String,
+    /// Fuel used, loading included.
+    pub fuel: u64,
+}
+
 /// The compiled interpreter. Cheap to clone, shared by all threads.
 #[derive(Clone)]
 pub struct Sandbox {
@@ -89,22 +105,35 @@ impl Sandbox {
         cache::default_dir()
     }
 
-    /// A fresh interpreter in which `source` has run. Nothing it does outlives the session.
+    /// A fresh interpreter in which `source` has run as a module. Nothing it does outlives the session; it has no input,
+    /// and what it prints is dropped.
     ///
     /// `seed` seeds `random`. Call on a thread with at least [`THREAD_STACK`] bytes of stack.
     pub fn load(&self, source: &str, seed: u64, limits: &Limits) -> Result<Session, Failure> {
-        Session::load(&self.interpreter, source, seed, limits)
+        let mut session = Session::compile(&self.interpreter, source, limits)?;
+        session.load(seed)?;
+        Ok(session)
+    }
+
+    /// Runs `source` as `__main__` with this text as its standard input, in a fresh interpreter, to its end: the last
+    /// line or an exit with status 0.
+    ///
+    /// `seed` seeds `random`. Call on a thread with at least [`THREAD_STACK`] bytes of stack.
+    pub fn run(&self, source: &str, stdin: &str, seed: u64, limits: &Limits) -> Result<Printed, Failure> {
+        let mut session = Session::compile(&self.interpreter, source, limits)?;
+        let stdout = session.script(seed, stdin)?;
+        Ok(Printed { stdout, fuel: session.fuel_used() })
     }
 
     /// Fuel a second on this machine, now: a fixed search-like program against the wall clock.
     pub fn calibrate(&self) -> Result<f64, Failure> {
-        const PROBE: &str = "def strategy(board):\n    n = 0\n    for i in range(400000):\n        \
-                             row = [x for x in board[i % 4] if x]\n        n += len(row) + i % 7\n    return 'W'\n";
+        const PROBE: &str = "def probe(rows):\n    n = 0\n    for i in range(400000):\n        \
+                             row = [x for x in rows[i % 4] if x]\n        n += len(row) + i % 7\n    return n\n";
         let limits =
             Limits { game_fuel: 100 * FUEL_PER_SECOND, call_fuel: 100 * FUEL_PER_SECOND, memory_bytes: 128 << 20 };
         let mut session = self.load(PROBE, 0, &limits)?;
         let (start, before) = (Instant::now(), session.fuel_used());
-        session.choose(&[[2, 0, 0, 4]; 4])?;
+        session.call("probe", "[[[2,0,0,4],[2,0,0,4],[2,0,0,4],[2,0,0,4]]]")?;
         Ok((session.fuel_used() - before) as f64 / start.elapsed().as_secs_f64())
     }
 }

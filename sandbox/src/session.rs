@@ -1,17 +1,16 @@
 //! One program in one fresh interpreter.
 
-use wasmtime::component::{ComponentNamedList, Lift, Lower, TypedFunc};
+use wasmtime::component::{ComponentNamedList, Func, Instance, Lift, Lower};
 use wasmtime::{ResourceLimiter, Store, Trap};
 
+use crate::arguments::marshal;
 use crate::engine::Interpreter;
 use crate::fault::{Phase, clean};
 use crate::{Failure, Fault, FuelScope, HostError, Limits};
 
-/// Longest value a function may return, in bytes.
-const VALUE_MAX: usize = 16;
-
-/// Bytes the host may allocate for what a guest hands over in one call.
-const HOSTCALL_FUEL: usize = 1 << 20;
+/// Longest value of a call and longest output of a run, in bytes, as `guest/values.py` has it. Wasmtime counts what it
+/// lifts against this, so that it holds whatever the guest says.
+const TEXT_MAX: usize = 1 << 20;
 
 /// Longest source that is handed to a guest; beyond it nothing sensible is left to compile.
 const SOURCE_MAX: usize = 256 << 10;
@@ -46,22 +45,19 @@ impl ResourceLimiter for Host {
     }
 }
 
-/// A loaded program. Dropping it leaves nothing behind.
+/// A program in an instance of its own. Dropping it leaves nothing behind.
 pub struct Session {
     store: Store<Host>,
-    choose: TypedFunc<(Vec<u32>,), (Told<String>,)>,
+    instance: Instance,
+    call: Func,
     limits: Limits,
     fuel_used: u64,
     faulted: bool,
 }
 
 impl Session {
-    pub(crate) fn load(
-        interpreter: &Interpreter,
-        source: &str,
-        seed: u64,
-        limits: &Limits,
-    ) -> Result<Session, Failure> {
+    /// A fresh instance in which `source` is compiled and no line of it has run.
+    pub(crate) fn compile(interpreter: &Interpreter, source: &str, limits: &Limits) -> Result<Session, Failure> {
         if source.len() > SOURCE_MAX {
             let message = format!("source of {} bytes, at most {SOURCE_MAX} are compiled", source.len());
             return Err(Failure::Program(Fault::NotCompiled { line: 1, message }));
@@ -70,36 +66,51 @@ impl Session {
         let host = Host { memory_bytes, denied: false, exhausted: None };
         let mut store = Store::new(&interpreter.engine, host);
         store.limiter(|host| host);
-        store.set_hostcall_fuel(HOSTCALL_FUEL);
+        store.set_hostcall_fuel(TEXT_MAX);
         // Instantiation runs a few instructions of ours; they cost the program nothing.
         store.set_fuel(u64::MAX).map_err(HostError::engine)?;
         let instance = interpreter.component.instantiate(&mut store).map_err(HostError::engine)?;
-        let compile =
-            instance.get_typed_func::<(&str,), (Told<()>,)>(&mut store, "compile").map_err(HostError::engine)?;
-        let run = instance.get_typed_func::<(u64,), (Told<()>,)>(&mut store, "run").map_err(HostError::engine)?;
-        let choose = instance.get_typed_func(&mut store, "choose").map_err(HostError::engine)?;
-        let mut session = Session { store, choose, limits: *limits, fuel_used: 0, faulted: false };
-        let (compiled,) = session.call(&compile, (source,), limits.call_fuel)?;
+        let call = instance.get_func(&mut store, "call").ok_or_else(|| missing("call"))?;
+        let compile = instance.get_func(&mut store, "compile").ok_or_else(|| missing("compile"))?;
+        let mut session = Session { store, instance, call, limits: *limits, fuel_used: 0, faulted: false };
+        let compiled: Told<()> = session.ask(&compile, (source,), limits.call_fuel)?;
         compiled.map_err(|text| Failure::Program(Fault::from_guest(&text, Phase::Compile)))?;
-        let left = limits.call_fuel.saturating_sub(session.fuel_used);
-        let (ran,) = session.call(&run, (seed,), left)?;
-        ran.map_err(|text| Failure::Program(Fault::from_guest(&text, Phase::Run)))?;
         Ok(session)
     }
 
-    /// Asks the program for its choice on `board`, of which it gets a copy.
+    /// Runs what was compiled as a module; what it prints is dropped. With compiling, it is one call.
+    pub(crate) fn load(&mut self, seed: u64) -> Result<(), Failure> {
+        self.run(Phase::Load, (seed, "program", &[])).map(drop)
+    }
+
+    /// Runs what was compiled as `__main__`; gives what it printed. With compiling, it is one call.
+    pub(crate) fn script(&mut self, seed: u64, stdin: &str) -> Result<String, Failure> {
+        let printed = self.run(Phase::Script, (seed, "__main__", stdin.as_bytes()))?;
+        Ok(String::from_utf8(printed).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+    }
+
+    /// Calls the guest's `run`: seed, name of the module, standard input.
+    fn run(&mut self, phase: Phase, arguments: (u64, &str, &[u8])) -> Result<Vec<u8>, Failure> {
+        let run = self.instance.get_func(&mut self.store, "run").ok_or_else(|| missing("run"))?;
+        let left = self.limits.call_fuel.saturating_sub(self.fuel_used);
+        let printed: Told<Vec<u8>> = self.ask(&run, arguments, left)?;
+        printed.map_err(|text| Failure::Program(Fault::from_guest(&text, phase)))
+    }
+
+    /// Calls a function at the top level of the program, or `Class.method` on a fresh object, with `arguments`: a JSON
+    /// array, of which it gets a copy. Gives the value as JSON. The README has the tags that stand for what JSON has not.
     ///
     /// After a failure the session is spent: every further call fails the same way.
-    pub fn choose(&mut self, board: &[[u32; 4]; 4]) -> Result<String, Failure> {
+    pub fn call(&mut self, function: &str, arguments: &str) -> Result<String, Failure> {
         if self.faulted {
             let message = "asked again after a fault".into();
             return Err(Failure::Program(Fault::Raised { kind: "Spent".into(), message }));
         }
-        let choose = self.choose;
-        let answer = self.call(&choose, (board.as_flattened().to_vec(),), self.limits.call_fuel);
-        let value = match answer {
-            Ok((Ok(value),)) => checked(value),
-            Ok((Err(text),)) => Err(Failure::Program(Fault::from_guest(&text, Phase::Choose))),
+        let arguments = marshal(arguments).map_err(HostError::Arguments)?;
+        let call = self.call;
+        let value = match self.ask::<_, Told<String>>(&call, (function, arguments.as_slice()), self.limits.call_fuel) {
+            Ok(Ok(value)) => checked(value),
+            Ok(Err(text)) => Err(Failure::Program(Fault::from_guest(&text, Phase::Call))),
             Err(failure) => Err(failure),
         };
         self.faulted = value.is_err();
@@ -111,19 +122,20 @@ impl Session {
         self.fuel_used
     }
 
-    /// Calls a function that may use `most` fuel.
-    fn call<P, R>(&mut self, function: &TypedFunc<P, R>, arguments: P, most: u64) -> Result<R, Failure>
+    /// Calls an export, which may use `most` fuel.
+    fn ask<P, R>(&mut self, function: &Func, arguments: P, most: u64) -> Result<R, Failure>
     where
         P: ComponentNamedList + Lower,
-        R: ComponentNamedList + Lift + 'static,
+        (R,): ComponentNamedList + Lift + 'static,
     {
+        let function = function.typed::<P, (R,)>(&self.store).map_err(HostError::engine)?;
         let left = self.limits.game_fuel.saturating_sub(self.fuel_used);
         let scope = if most <= left { FuelScope::Call } else { FuelScope::Game };
         let budget = left.min(most);
         self.store.set_fuel(budget).map_err(HostError::engine)?;
         let answer = function.call(&mut self.store, arguments);
         self.fuel_used += budget - self.store.get_fuel().map_err(HostError::engine)?;
-        answer.map_err(|error| self.failure(&error, scope))
+        answer.map(|(answer,)| answer).map_err(|error| self.failure(&error, scope))
     }
 
     /// Whose doing a trap was.
@@ -143,12 +155,16 @@ impl Session {
     }
 }
 
-/// The guest's own checks can be patched by the program; these cannot.
+fn missing(export: &str) -> HostError {
+    HostError::Artifact(format!("exports no `{export}`"))
+}
+
+/// JSON escapes control characters; a value that has one was not written by the guest's own hand.
 fn checked(value: String) -> Result<String, Failure> {
-    if value.len() <= VALUE_MAX && value.bytes().all(|byte| byte.is_ascii_graphic()) {
+    if !value.chars().any(char::is_control) {
         return Ok(value);
     }
-    let found = format!("a string of {} bytes: {:?}", value.len(), value.chars().take(20).collect::<String>());
+    let found = format!("{} bytes with control characters: {value:?}", value.len());
     Err(Failure::Program(Fault::BadValue { found: clean(&found) }))
 }
 

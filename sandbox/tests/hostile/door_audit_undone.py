@@ -1,4 +1,5 @@
 # expect: raised Trap
+import io
 import sys
 
 
@@ -7,7 +8,6 @@ def strategy(board):
     while frame.f_back is not None:
         frame = frame.f_back
     names = frame.f_globals
-    names["_DENIED"] = ()
     if "_audit" in names:
-        names["_audit"].__defaults__ = ((), ValueError)
-    return open("/etc/passwd").read(1)
+        names["_audit"].__self__.clear()
+    return io.FileIO("/etc/passwd").read(1)

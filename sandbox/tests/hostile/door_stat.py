@@ -1,6 +1,6 @@
 # expect: raised Trap
-import os
+import posix
 
 
 def strategy(board):
-    return str(os.stat("/").st_size)
+    return str(posix.stat("/").st_size)

@@ -1,4 +1,4 @@
-# expect: plays 0
+# expect: gives "0"
 import os
 
 

@@ -1,4 +1,4 @@
-# expect: plays W
+# expect: gives "W"
 def strategy(board):
     for _ in range(100):
         print("x" * 10000)

@@ -1,4 +1,4 @@
-# expect: plays W
+# expect: gives "W"
 import os
 
 

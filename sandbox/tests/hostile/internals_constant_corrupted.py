@@ -1,4 +1,4 @@
-# expect: raised Trap
+# expect: raised SystemError
 def move():
     return "W"
 

@@ -1,4 +1,4 @@
-# expect: plays A
+# expect: gives "A"
 import sys
 
 

@@ -1,8 +1,8 @@
-# expect: bad_value
+# expect: raised Trap
 import sys
 
 
 def strategy(board):
-    sys._getframe(1).f_globals["WitWorld"].choose = lambda self, board: "W" * 1000
-    sys._getframe(1).f_globals["RETURN_MAX"] = 10**9
-    return "W" * 1000
+    names = sys._getframe(1).f_globals
+    names["values"].write = lambda value: value
+    return '"' + "W" * (1 << 20) + '"'

@@ -6,4 +6,4 @@ def strategy(board):
     try:
         bytearray(1 << 30)
     except MemoryError:
-        os._exit(0)
+        os.abort()

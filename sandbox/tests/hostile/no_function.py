@@ -1,2 +1,2 @@
-# expect: raised NameError
+# expect: raised TypeError
 strategy = "W"

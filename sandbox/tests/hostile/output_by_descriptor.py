@@ -1,4 +1,4 @@
-# expect: raised Trap
+# expect: gives 1
 import os
 
 

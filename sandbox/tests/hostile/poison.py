@@ -1,4 +1,4 @@
-# expect: bad_value
+# expect: gives "P"
 import builtins
 import math
 import random

@@ -1,3 +1,3 @@
-# expect: raised PermissionError
+# expect: raised FileNotFoundError
 def strategy(board):
     return open("/etc/passwd").read(1)

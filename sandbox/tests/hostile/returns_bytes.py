@@ -1,3 +1,3 @@
-# expect: bad_value
+# expect: gives {"bytes":"57"}
 def strategy(board):
     return b"W"

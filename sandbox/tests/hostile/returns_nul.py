@@ -1,3 +1,3 @@
-# expect: bad_value
+# expect: gives "W\u0000"
 def strategy(board):
     return "W\0"

@@ -1,3 +1,3 @@
-# expect: bad_value
+# expect: gives "Ｗ"
 def strategy(board):
     return "\uff37"

@@ -1,4 +1,4 @@
-# expect: bad_value
+# expect: gives "W"
 class Move(str):
     pass
 

@@ -1,4 +1,4 @@
-# expect: plays W
+# expect: gives "W"
 # -*- coding: utf-7 -*-
 def strategy(board):
     return "W"  # +AGE-

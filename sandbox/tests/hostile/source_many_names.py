@@ -1,4 +1,4 @@
-# expect: plays W
+# expect: gives "W"
 name_0 = 0
 name_1 = 1
 name_2 = 2

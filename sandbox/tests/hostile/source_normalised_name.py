@@ -1,3 +1,3 @@
-# expect: plays W
+# expect: gives "W"
 def 𝓼𝓽𝓻𝓪𝓽𝓮𝓰𝔂(board):
     return "W"

@@ -1,4 +1,4 @@
-# expect: bad_value
+# expect: gives "W‮"
 def strategy(board):
     move = "W‮"  # ⁦ "A"
     return move

@@ -1,4 +1,4 @@
-# expect: plays W
+# expect: gives "W"
 # coding: no-such-encoding
 def strategy(board):
     return "W"

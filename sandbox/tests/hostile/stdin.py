@@ -1,4 +1,4 @@
-# expect: raised EOFError
+# expect: gives ""
 import sys
 
 

@@ -1,4 +1,4 @@
-# expect: raised RuntimeError
+# expect: gives "W"
 import threading
 
 threading.Thread(target=print).start()

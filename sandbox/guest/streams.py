@@ -1,0 +1,136 @@
+"""Standard input and output of a program: a text that it reads, and a buffer that takes what it prints.
+
+There are no other files. Descriptors 0, 1 and 2 are what a program expects of them where it asks for them by number.
+"""
+
+import builtins
+import errno
+import io
+import os
+import sys
+import threading
+
+# Most that a program may print, in bytes: as much as may cross to the host.
+OUTPUT_MAX = 1 << 20
+
+
+class _Input(io.BytesIO):
+    def fileno(self):
+        return 0
+
+
+class _Nowhere(io.BufferedIOBase):
+    """Takes every byte."""
+
+    def __init__(self, descriptor):
+        self.descriptor = descriptor
+
+    def writable(self):
+        return True
+
+    def fileno(self):
+        return self.descriptor
+
+    def write(self, data):
+        return len(data)
+
+
+class Output(_Nowhere):
+    """Keeps what is printed, past its own closing; more than may be printed is an error, and stays one."""
+
+    def __init__(self):
+        super().__init__(1)
+        self.parts, self.size = [], 0
+
+    def write(self, data):
+        data = bytes(data)
+        self.size += len(data)
+        if self.size > OUTPUT_MAX:
+            raise OSError(errno.EFBIG, f"more than {OUTPUT_MAX} bytes of output")
+        self.parts.append(data)
+        return len(data)
+
+
+def _text(buffer, errors="strict"):
+    return io.TextIOWrapper(buffer, encoding="utf-8", errors=errors, newline=None if buffer.readable() else "\n")
+
+
+def connect(stdin, output):
+    """Gives the program these bytes to read, and prints to `output`."""
+    global _input, _output
+    _input, _output = _Input(stdin), output
+    sys.stdin = sys.__stdin__ = _text(_input)
+    sys.stdout = sys.__stdout__ = _text(output)
+
+
+def flush(stream):
+    """What the interpreter does when a program ends."""
+    if not getattr(stream, "closed", False):
+        stream.flush()
+
+
+def _read_line(prompt="", /):
+    if prompt != "":
+        sys.stdout.write(str(prompt))
+    line = sys.stdin.readline()
+    if not line:
+        raise EOFError("EOF when reading a line")
+    return line[:-1] if line[-1] == "\n" else line
+
+
+def _open(file, mode="r", *_, **__):
+    stream = {0: sys.__stdin__, 1: sys.__stdout__, 2: sys.__stderr__, "/dev/stdin": sys.__stdin__}.get(file)
+    if stream is not None:
+        return stream.buffer if "b" in mode else stream
+    if set(mode) & set("wax+"):
+        raise PermissionError(errno.EACCES, "a program has no files", file)
+    raise _no_file(file)
+
+
+def _no_file(path, *_, **__):
+    return FileNotFoundError(errno.ENOENT, "a program has no files", path)
+
+
+def _status(path, *_, **__):
+    if path in (0, 1, 2):
+        return os.stat_result((0o010600, 0, 0, 1, 0, 0, len(_input.getbuffer()) if path == 0 else 0, 0, 0, 0))
+    raise _no_file(path)
+
+
+def _read(descriptor, count, /):
+    if descriptor != 0:
+        raise OSError(errno.EBADF, "a program reads from descriptor 0 alone")
+    return _input.read(count)
+
+
+def _write(descriptor, data, /):
+    if descriptor not in (1, 2):
+        raise OSError(errno.EBADF, "a program writes to descriptors 1 and 2 alone")
+    return _output.write(data) if descriptor == 1 else len(data)
+
+
+def _leave(status=0, /):
+    raise SystemExit(status)
+
+
+def _start(thread):
+    """A thread is run at once, to its end: programs start one for its stack."""
+    thread._started.set()
+    try:
+        thread.run()
+    except SystemExit:
+        pass
+
+
+builtins.input = _read_line
+builtins.open = io.open = _open
+builtins.exit = builtins.quit = sys.exit
+os.read, os.write, os.isatty, os._exit = _read, _write, lambda _: False, _leave
+os.stat = os.lstat = os.fstat = _status
+sys.argv = ["program.py"]
+sys.stderr = sys.__stderr__ = _text(_Nowhere(2), "backslashreplace")
+threading.Thread.start = _start
+threading.Thread.join = lambda thread, timeout=None: None
+threading.Thread.is_alive = lambda thread: False
+threading.stack_size = lambda size=0: 0
+connect(b"", _Nowhere(1))

@@ -1,0 +1,132 @@
+"""The values of a program as JSON, for its host. Arguments come the other way in the interpreter's own format, `marshal`.
+
+None, bool, int within 64 bits, finite float, str, list, and dict with keys of str cross as JSON has them. What JSON has
+not is an object with one key, its tag: `{"()": [..]}` a tuple, `{"set": [..]}` a set or frozenset, `{"bytes": "hex"}`,
+`{"complex": [re, im]}`, `{"int": "digits"}`, `{"float": "nan"}`, `{"{}": [[key, value], ..]}` any other dict. A value of
+a subclass crosses as one of its base; everything else does not cross. No method of a value is called, and what a
+program could still do here is to lie about its own value.
+"""
+
+import json.encoder
+import sys
+
+# Longest text that crosses, in bytes. The host holds it to that, too.
+TEXT_MAX = 1 << 20
+# How deep a value may nest: with its tags no more than the 128 levels that readers of JSON take.
+DEPTH_MAX = 40
+# More bits than this have more digits than may cross.
+_BITS_MAX = 3 * TEXT_MAX
+
+_TAGS = frozenset(("()", "set", "bytes", "complex", "int", "float", "{}"))
+quote = json.encoder.c_encode_basestring
+_WORDS = {None: "null", True: "true", False: "false"}
+_CONSTANTS = {"inf": '{"float":"inf"}', "-inf": '{"float":"-inf"}', "nan": '{"float":"nan"}'}
+
+
+class BadValue(Exception):
+    """Names what does not cross."""
+
+
+def _digits(number):
+    if number.bit_length() > _BITS_MAX:
+        raise BadValue(f"int of {number.bit_length()} bits")
+    limit = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(0)
+    try:
+        return int.__repr__(number)
+    finally:
+        sys.set_int_max_str_digits(limit)
+
+
+def _int(value, _depth):
+    if -0x8000_0000_0000_0000 <= value <= 0x7FFF_FFFF_FFFF_FFFF:
+        return int.__repr__(value)
+    return f'{{"int":"{_digits(value)}"}}'
+
+
+def _float(value, _depth):
+    text = float.__repr__(value)
+    return _CONSTANTS.get(text, text)
+
+
+def _str(value, _depth):
+    if len(value) > TEXT_MAX:
+        raise BadValue(f"str of {len(value)} characters")
+    return quote(value)
+
+
+def _bytes(value, _depth):
+    return f'{{"bytes":"{value.hex()}"}}'
+
+
+def _complex(value, _depth):
+    return f'{{"complex":[{_float(value.real, 0)},{_float(value.imag, 0)}]}}'
+
+
+def _items(values, depth):
+    """An array of these."""
+    kinds = set(map(type, values))
+    if len(kinds) == 1:
+        (kind,) = kinds
+        if kind is int and min(values) >= -0x8000_0000_0000_0000 and max(values) <= 0x7FFF_FFFF_FFFF_FFFF:
+            return "[" + ",".join(map(int.__repr__, values)) + "]"
+        if kind is str:
+            return "[" + ",".join(map(quote, values)) + "]"
+    if depth == 0:
+        raise BadValue(f"value nested more than {DEPTH_MAX} deep")
+    return "[" + ",".join([_write(value, depth - 1) for value in values]) + "]"
+
+
+def _tuple(value, depth):
+    return '{"()":' + _items(value, depth) + "}"
+
+
+def _set(value, depth):
+    return '{"set":' + _items(value, depth) + "}"
+
+
+def _dict(value, depth):
+    if depth == 0:
+        raise BadValue(f"value nested more than {DEPTH_MAX} deep")
+    named = all([type(key) is str for key in value])
+    if named and not (len(value) == 1 and next(iter(value)) in _TAGS):
+        return "{" + ",".join([f"{quote(key)}:{_write(item, depth - 1)}" for key, item in value.items()]) + "}"
+    pairs = [f"[{_write(key, depth - 1)},{_write(item, depth - 1)}]" for key, item in value.items()]
+    return '{"{}":[' + ",".join(pairs) + "]}"
+
+
+_WRITE = {
+    int: _int, float: _float, str: _str, list: _items, tuple: _tuple, dict: _dict, set: _set, frozenset: _set,
+    bytes: _bytes, complex: _complex, bool: lambda value, _: _WORDS[value], type(None): lambda *_: "null",
+}  # fmt: skip
+
+# How a value of a subclass becomes one of its base, by methods that a subclass cannot replace.
+_BASES = (
+    (int, int.__pos__), (float, float.__pos__), (complex, complex.__pos__), (str, str.__str__),
+    (bytes, lambda value: bytes.__getitem__(value, slice(None))), (list, list.copy),
+    (tuple, lambda value: tuple.__getitem__(value, slice(None))), (dict, lambda value: dict(dict.items(value))),
+    (set, lambda value: list(set.__iter__(value))), (frozenset, lambda value: list(frozenset.__iter__(value))),
+)  # fmt: skip
+
+
+def _write(value, depth):
+    kind = type(value)
+    way = _WRITE.get(kind)
+    if way is not None:
+        return way(value, depth)
+    for base, plain in _BASES:
+        if issubclass(kind, base):
+            return _WRITE[base](plain(value), depth)
+    raise BadValue(kind.__name__)
+
+
+def write(value):
+    """The value as text; BadValue where it cannot cross."""
+    text = _write(value, DEPTH_MAX)
+    try:
+        size = len(text) if text.isascii() else len(text.encode())
+    except UnicodeError:
+        raise BadValue("str that is not text") from None
+    if size > TEXT_MAX:
+        raise BadValue(f"value of {size} bytes")
+    return text

@@ -1,0 +1,164 @@
+//! Arguments on their way in: JSON with tags becomes the interpreter's own format, which it reads in a tenth of the fuel.
+//!
+//! The format is that of Python's `marshal`, version 2: a type byte, a length where there is one, the content.
+
+use serde_json::{Map, Number, Value};
+
+/// Bits of a digit of a long integer.
+const DIGIT_BITS: u32 = 15;
+
+/// A JSON array as a marshalled list; on failure, what is wrong with it.
+pub(crate) fn marshal(arguments: &str) -> Result<Vec<u8>, String> {
+    let value: Value = serde_json::from_str(arguments).map_err(|error| error.to_string())?;
+    if !value.is_array() {
+        return Err("no array".into());
+    }
+    let mut out = Vec::with_capacity(4 * arguments.len());
+    write(&value, Sets::Mutable, &mut out)?;
+    Ok(out)
+}
+
+/// What a set becomes: as a key or in a set it has to be a frozenset.
+#[derive(Clone, Copy)]
+enum Sets {
+    Mutable,
+    Frozen,
+}
+
+fn write(value: &Value, sets: Sets, out: &mut Vec<u8>) -> Result<(), String> {
+    match value {
+        Value::Null => out.push(b'N'),
+        Value::Bool(true) => out.push(b'T'),
+        Value::Bool(false) => out.push(b'F'),
+        Value::Number(number) => write_number(number, out),
+        Value::String(text) => write_bytes(b'u', text.as_bytes(), out),
+        Value::Array(items) => write_items(b'[', items, sets, out)?,
+        Value::Object(fields) => match (fields.len(), fields.iter().next()) {
+            (1, Some((tag, content))) => match write_tagged(tag, content, sets, out)? {
+                Tagged::Yes => {}
+                Tagged::No => write_object(fields, sets, out)?,
+            },
+            _ => write_object(fields, sets, out)?,
+        },
+    }
+    Ok(())
+}
+
+fn write_items(kind: u8, items: &[Value], sets: Sets, out: &mut Vec<u8>) -> Result<(), String> {
+    out.push(kind);
+    write_length(items.len(), out);
+    items.iter().try_for_each(|item| write(item, sets, out))
+}
+
+fn write_object(fields: &Map<String, Value>, sets: Sets, out: &mut Vec<u8>) -> Result<(), String> {
+    out.push(b'{');
+    for (key, value) in fields {
+        write_bytes(b'u', key.as_bytes(), out);
+        write(value, sets, out)?;
+    }
+    out.push(b'0');
+    Ok(())
+}
+
+/// Whether an object of one field was a tag with its content.
+enum Tagged {
+    Yes,
+    No,
+}
+
+fn write_tagged(tag: &str, content: &Value, sets: Sets, out: &mut Vec<u8>) -> Result<Tagged, String> {
+    let wrong = || format!("{{{tag:?}: {content}}} is not a value");
+    let items = || content.as_array().ok_or_else(wrong);
+    let text = || content.as_str().ok_or_else(wrong);
+    match tag {
+        "()" => write_items(b'(', items()?, sets, out)?,
+        "set" => match sets {
+            Sets::Mutable => write_items(b'<', items()?, Sets::Frozen, out)?,
+            Sets::Frozen => write_items(b'>', items()?, Sets::Frozen, out)?,
+        },
+        "{}" => {
+            out.push(b'{');
+            for pair in items()? {
+                let [key, value] = pair.as_array().ok_or_else(wrong)?.as_slice() else { return Err(wrong()) };
+                write(key, Sets::Frozen, out)?;
+                write(value, sets, out)?;
+            }
+            out.push(b'0');
+        }
+        "bytes" => write_bytes(b's', &bytes(text()?).ok_or_else(wrong)?, out),
+        "int" => write_long(text()?, out).ok_or_else(wrong)?,
+        "float" => write_float(b'g', &[text()?.parse().map_err(|_| wrong())?], out),
+        "complex" => match items()?.as_slice() {
+            [re, im] => write_float(b'y', &[part(re).ok_or_else(wrong)?, part(im).ok_or_else(wrong)?], out),
+            _ => return Err(wrong()),
+        },
+        _ => return Ok(Tagged::No),
+    }
+    Ok(Tagged::Yes)
+}
+
+fn write_number(number: &Number, out: &mut Vec<u8>) {
+    match number.as_i64().and_then(|whole| i32::try_from(whole).ok()) {
+        Some(small) => {
+            out.push(b'i');
+            out.extend(small.to_le_bytes());
+        }
+        None if number.is_f64() => write_float(b'g', &[number.as_f64().unwrap_or(f64::NAN)], out),
+        None => write_long(&number.to_string(), out).expect("an integer is written in digits"),
+    }
+}
+
+/// An integer of any length, given in decimal digits.
+fn write_long(text: &str, out: &mut Vec<u8>) -> Option<()> {
+    let (sign, decimals) = match text.strip_prefix('-') {
+        Some(decimals) => (-1, decimals),
+        None => (1, text),
+    };
+    if decimals.is_empty() || !decimals.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let mut digits: Vec<u16> = Vec::new();
+    for chunk in decimals.as_bytes().chunks(9) {
+        let mut carry = chunk.iter().fold(0, |number, byte| number * 10 + u64::from(byte - b'0'));
+        for digit in &mut digits {
+            carry += u64::from(*digit) * 10u64.pow(chunk.len() as u32);
+            *digit = (carry & ((1 << DIGIT_BITS) - 1)) as u16;
+            carry >>= DIGIT_BITS;
+        }
+        while carry > 0 {
+            digits.push((carry & ((1 << DIGIT_BITS) - 1)) as u16);
+            carry >>= DIGIT_BITS;
+        }
+    }
+    out.push(b'l');
+    out.extend((sign * digits.len() as i32).to_le_bytes());
+    out.extend(digits.iter().flat_map(|digit| digit.to_le_bytes()));
+    Some(())
+}
+
+fn write_float(kind: u8, numbers: &[f64], out: &mut Vec<u8>) {
+    out.push(kind);
+    out.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+}
+
+fn write_bytes(kind: u8, bytes: &[u8], out: &mut Vec<u8>) {
+    out.push(kind);
+    write_length(bytes.len(), out);
+    out.extend(bytes);
+}
+
+fn write_length(length: usize, out: &mut Vec<u8>) {
+    out.extend((length as u32).to_le_bytes());
+}
+
+fn bytes(hex: &str) -> Option<Vec<u8>> {
+    let digits = hex.as_bytes().chunks(2);
+    digits
+        .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok().filter(|pair| pair.len() == 2)?, 16).ok())
+        .collect()
+}
+
+/// Part of a complex number: plain, or a tagged float that JSON has not.
+fn part(value: &Value) -> Option<f64> {
+    value.as_f64().or_else(|| value.get("float")?.as_str()?.parse().ok())
+}

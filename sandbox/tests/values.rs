@@ -1,0 +1,207 @@
+//! What crosses between a program and its host: values by JSON with tags, never an object, and never too much.
+
+use std::sync::OnceLock;
+
+use grpo_sandbox::{FUEL_PER_SECOND, Failure, Fault, HostError, Limits, Sandbox};
+
+const LIMITS: Limits = Limits { game_fuel: FUEL_PER_SECOND, call_fuel: FUEL_PER_SECOND, memory_bytes: 128 << 20 };
+
+fn sandbox() -> &'static Sandbox {
+    static SANDBOX: OnceLock<Sandbox> = OnceLock::new();
+    SANDBOX.get_or_init(|| Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || ()).unwrap())
+}
+
+/// The value of `f` in this program, or its fault in words.
+fn value(source: &str, arguments: &str) -> String {
+    let called = sandbox().load(source, 0, &LIMITS).and_then(|mut session| session.call("f", arguments));
+    called.unwrap_or_else(|failure| failure.to_string())
+}
+
+/// The value of an expression.
+fn of(expression: &str) -> String {
+    value(&format!("from collections import *\nimport enum\ndef f():\n    return {expression}\n"), "[]")
+}
+
+#[test]
+fn what_json_has_crosses_plainly() {
+    for (expression, expected) in [
+        ("None", "null"),
+        ("True", "true"),
+        ("-7", "-7"),
+        ("2**63 - 1", "9223372036854775807"),
+        ("-2**63", "-9223372036854775808"),
+        ("1.0", "1.0"),
+        ("1e300", "1e+300"),
+        ("-0.0", "-0.0"),
+        ("'a\"\\n\\u00e9'", r#""a\"\né""#),
+        ("[1, 2, [3.5, None], 'x', []]", r#"[1,2,[3.5,null],"x",[]]"#),
+        ("[True, False]", "[true,false]"),
+        ("['a', 'b']", r#"["a","b"]"#),
+        ("{'a': 1, 'b': [2]}", r#"{"a":1,"b":[2]}"#),
+        ("{}", "{}"),
+    ] {
+        assert_eq!(of(expression), expected, "{expression}");
+    }
+}
+
+#[test]
+fn what_json_has_not_crosses_with_a_tag() {
+    for (expression, expected) in [
+        ("(1, (2,))", r#"{"()":[1,{"()":[2]}]}"#),
+        ("()", r#"{"()":[]}"#),
+        ("{3}", r#"{"set":[3]}"#),
+        ("frozenset((3,))", r#"{"set":[3]}"#),
+        ("b'\\x00\\xff'", r#"{"bytes":"00ff"}"#),
+        ("1 + 2j", r#"{"complex":[1.0,2.0]}"#),
+        ("complex('nan-infj')", r#"{"complex":[{"float":"nan"},{"float":"-inf"}]}"#),
+        ("2**63", r#"{"int":"9223372036854775808"}"#),
+        ("[2**63, 1]", r#"[{"int":"9223372036854775808"},1]"#),
+        ("float('nan')", r#"{"float":"nan"}"#),
+        ("[float('inf'), -float('inf')]", r#"[{"float":"inf"},{"float":"-inf"}]"#),
+        ("{1: 2, 'a': None}", r#"{"{}":[[1,2],["a",null]]}"#),
+        ("{(1, 2): 3}", r#"{"{}":[[{"()":[1,2]},3]]}"#),
+        ("{'set': [1]}", r#"{"{}":[["set",[1]]]}"#),
+        ("{'()': 1, 'x': 2}", r#"{"()":1,"x":2}"#),
+    ] {
+        assert_eq!(of(expression), expected, "{expression}");
+    }
+}
+
+#[test]
+fn an_integer_of_any_length_crosses() {
+    assert_eq!(of("10**5000"), format!(r#"{{"int":"1{}"}}"#, "0".repeat(5000)));
+}
+
+#[test]
+fn a_value_of_a_subclass_crosses_as_one_of_its_base() {
+    for (expression, expected) in [
+        ("namedtuple('P', 'x y')(1, 2)", r#"{"()":[1,2]}"#),
+        ("defaultdict(list, {'a': [1]})", r#"{"a":[1]}"#),
+        ("Counter('aab')", r#"{"a":2,"b":1}"#),
+        ("OrderedDict(a=1)", r#"{"a":1}"#),
+        ("enum.IntEnum('E', 'A B').B", "2"),
+        ("type('L', (list,), {'__iter__': None, '__len__': None})([1])", "[1]"),
+        ("type('S', (str,), {'__eq__': lambda *_: True, '__str__': lambda _: 'x'})('y')", r#""y""#),
+        ("type('I', (int,), {'__repr__': lambda _: '8', '__eq__': lambda *_: True, '__hash__': None})(7)", "7"),
+    ] {
+        assert_eq!(of(expression), expected, "{expression}");
+    }
+}
+
+#[test]
+fn everything_else_is_a_fault_that_names_its_type() {
+    for (expression, found) in [
+        ("type('Anything', (), {'__eq__': lambda *_: True})()", "Anything"),
+        ("[1, object()]", "object"),
+        ("{'a': (1, {2: range(3)})}", "range"),
+        ("deque([1])", "deque"),
+        ("f", "function"),
+        ("(x for x in [])", "generator"),
+        ("'\\ud800'", "str that is not text"),
+        ("['\\udc00', 'a']", "str that is not text"),
+        ("'x' * (1 << 20)", "value of 1048578 bytes"),
+        ("'\\u00e9' * (1 << 19)", "value of 1048578 bytes"),
+        ("'x' * (1 << 21)", "str of 2097152 characters"),
+        ("['x' * 1000] * 2000", "value of 2006001 bytes"),
+        ("1 << 10**8", "int of 100000001 bits"),
+    ] {
+        assert_eq!(of(expression), format!("returned {found}"), "{expression}");
+    }
+}
+
+#[test]
+fn the_longest_text_that_may_cross_crosses() {
+    assert_eq!(of("'x' * ((1 << 20) - 2)").len(), 1 << 20);
+    assert_eq!(of("'\\u00e9' * ((1 << 19) - 1)").len(), 1 << 20);
+}
+
+#[test]
+fn a_value_may_nest_forty_deep_and_no_deeper() {
+    let nested =
+        |depth| format!("def f():\n    x = [None]\n    for _ in range({depth}):\n        x = [x]\n    return x\n");
+    assert_eq!(value(&nested(39), "[]"), format!("{}null{}", "[".repeat(40), "]".repeat(40)));
+    assert_eq!(value(&nested(40), "[]"), "returned value nested more than 40 deep");
+    assert_eq!(
+        value("def f():\n    x = []\n    x.append(x)\n    return x\n", "[]"),
+        "returned value nested more than 40 deep"
+    );
+    let keys = "def f():\n    x = ()\n    for _ in range(41):\n        x = (x, {x: 1})[:1]\n    return {x: x}\n";
+    assert_eq!(value(keys, "[]"), "returned value nested more than 40 deep");
+}
+
+/// Every kind of value, in and out again.
+#[test]
+fn arguments_cross_as_values_do() {
+    let echo = "def f(*arguments):\n    return list(arguments)\n";
+    for arguments in [
+        r#"[null,true,false,0,-1,2147483647,2147483648,-2147483649,9223372036854775807,-9223372036854775808]"#,
+        r#"[1.0,-0.0,1e+300,{"float":"nan"},{"float":"-inf"}]"#,
+        r#"["","é\n\"\u0000",[[],[[1]]]]"#,
+        r#"[{"()":[]},{"()":[1,{"()":[2]}]},{"set":[]},{"set":[{"set":[1]}]},{"bytes":""},{"bytes":"00ff7f"}]"#,
+        r#"[{"complex":[1.0,-2.5]},{"complex":[{"float":"nan"},0.0]}]"#,
+        r#"[{"int":"9223372036854775808"},{"int":"-123456789012345678901234567890"}]"#,
+        r#"[{},{"a":1,"set":2},{"{}":[["set",[1]]]},{"{}":[[1,2],[{"()":[1,{"set":[3]}]},null]]}]"#,
+    ] {
+        assert_eq!(value(echo, arguments), arguments);
+    }
+}
+
+#[test]
+fn arguments_of_any_length_cross() {
+    let digits = "7".repeat(20_000);
+    let source =
+        "import sys\ndef f(n, xs):\n    sys.set_int_max_str_digits(0)\n    return [str(n) == '7' * 20000, sum(xs)]\n";
+    let numbers: Vec<String> = (0..100_000).map(|n| n.to_string()).collect();
+    assert_eq!(value(source, &format!(r#"[{{"int":"{digits}"}},[{}]]"#, numbers.join(","))), "[true,4999950000]");
+}
+
+#[test]
+fn arguments_that_are_no_values_are_the_caller_s_fault() {
+    for arguments in
+        ["", "1", "{}", "[1", r#"[{"set":1}]"#, r#"[{"int":"1x"}]"#, r#"[{"{}":[[1]]}]"#, r#"[{"bytes":"0"}]"#]
+    {
+        let mut session = sandbox().load("def f(*_):\n    return 1\n", 0, &LIMITS).unwrap();
+        let failure = session.call("f", arguments).unwrap_err();
+        assert!(matches!(failure, Failure::Host(HostError::Arguments(_))), "{arguments}: {failure}");
+        assert_eq!(session.call("f", "[1]").unwrap(), "1", "nobody's program has failed");
+    }
+}
+
+#[test]
+fn a_method_is_called_on_a_fresh_object() {
+    let source = "class Solution:\n    def __init__(self):\n        self.seen = []\n\n    def add(self, x):\n        \
+                  self.seen.append(x)\n        return self.seen\n";
+    let mut session = sandbox().load(source, 0, &LIMITS).unwrap();
+    assert_eq!(session.call("Solution.add", "[1]").unwrap(), "[1]");
+    assert_eq!(session.call("Solution.add", "[2]").unwrap(), "[2]");
+}
+
+#[test]
+fn a_name_reaches_what_the_program_defines_and_nothing_behind_it() {
+    let source = "class A:\n    def f(self):\n        return 1\n\ndef g():\n    return 2\n";
+    for (name, expected) in [
+        ("missing", "NameError: no function `missing`"),
+        ("", "NameError: no function ``"),
+        ("A.missing", "AttributeError: 'A' object has no attribute 'missing'"),
+        ("print.x", "NameError: no function `print.x`"),
+        ("__class__.__init__", "NameError: no function `__class__.__init__`"),
+        ("__builtins__.print", "TypeError: 'module' object is not callable"),
+        ("A.f.__func__", "AttributeError: 'A' object has no attribute 'f.__func__'"),
+        ("A.__class__", "returned A"),
+        ("__name__", "TypeError: 'str' object is not callable"),
+    ] {
+        let told = sandbox().load(source, 0, &LIMITS).unwrap().call(name, "[]");
+        assert_eq!(told.unwrap_or_else(|failure| failure.to_string()), expected, "{name}");
+    }
+}
+
+#[test]
+fn a_program_that_patches_what_writes_values_lies_about_its_own_alone() {
+    let attack = "import json, json.encoder, marshal, sys\njson.dumps = json.loads = marshal.loads = lambda *_: 'forged'\n\
+                  json.encoder.encode_basestring = json.encoder.c_encode_basestring = lambda _: 'forged'\n\ndef f(x):\n    return x\n";
+    assert_eq!(value(attack, r#"["x"]"#), r#""x""#);
+    let raw = "import sys\n\ndef f(x):\n    sys.modules['values'].write = lambda _: 'no\\njson'\n    return x\n";
+    let mut session = sandbox().load(raw, 0, &LIMITS).unwrap();
+    let failure = session.call("f", "[[]]").unwrap_err();
+    assert!(matches!(failure, Failure::Program(Fault::BadValue { .. })), "{failure}");
+}
