@@ -78,11 +78,11 @@ pub struct Limits {
     pub memory_bytes: u64,
 }
 
-/// What a program printed, and what it took.
+/// What came of a program that was run to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Printed {
-    /// All of it: a program that prints more than a MiB has failed.
-    pub stdout: String,
+pub struct Run {
+    /// All that it printed, or how it failed. One that prints more than a MiB has failed.
+    pub printed: Result<String, Fault>,
     /// Fuel used, loading included.
     pub fuel: u64,
 }
@@ -119,10 +119,20 @@ impl Sandbox {
     /// line or an exit with status 0.
     ///
     /// `seed` seeds `random`. Call on a thread with at least [`THREAD_STACK`] bytes of stack.
-    pub fn run(&self, source: &str, stdin: &str, seed: u64, limits: &Limits) -> Result<Printed, Failure> {
-        let mut session = Session::compile(&self.interpreter, source, limits)?;
-        let stdout = session.script(seed, stdin)?;
-        Ok(Printed { stdout, fuel: session.fuel_used() })
+    pub fn run(&self, source: &str, stdin: &str, seed: u64, limits: &Limits) -> Result<Run, HostError> {
+        let fault = |failure| match failure {
+            Failure::Program(fault) => Ok(fault),
+            Failure::Host(error) => Err(error),
+        };
+        let mut session = match Session::compile(&self.interpreter, source, limits) {
+            Ok(session) => session,
+            Err(failure) => return Ok(Run { printed: Err(fault(failure)?), fuel: 0 }),
+        };
+        let printed = match session.script(seed, stdin) {
+            Ok(printed) => Ok(printed),
+            Err(failure) => Err(fault(failure)?),
+        };
+        Ok(Run { printed, fuel: session.fuel_used() })
     }
 
     /// Fuel a second on this machine, now: a fixed search-like program against the wall clock.

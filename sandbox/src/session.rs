@@ -52,7 +52,8 @@ pub struct Session {
     call: Func,
     limits: Limits,
     fuel_used: u64,
-    faulted: bool,
+    /// The instance has trapped: nothing is known of what it holds.
+    spent: bool,
 }
 
 impl Session {
@@ -72,7 +73,7 @@ impl Session {
         let instance = interpreter.component.instantiate(&mut store).map_err(HostError::engine)?;
         let call = instance.get_func(&mut store, "call").ok_or_else(|| missing("call"))?;
         let compile = instance.get_func(&mut store, "compile").ok_or_else(|| missing("compile"))?;
-        let mut session = Session { store, instance, call, limits: *limits, fuel_used: 0, faulted: false };
+        let mut session = Session { store, instance, call, limits: *limits, fuel_used: 0, spent: false };
         let compiled: Told<()> = session.ask(&compile, (source,), limits.call_fuel)?;
         compiled.map_err(|text| Failure::Program(Fault::from_guest(&text, Phase::Compile)))?;
         Ok(session)
@@ -100,21 +101,27 @@ impl Session {
     /// Calls a function at the top level of the program, or `Class.method` on a fresh object, with `arguments`: a JSON
     /// array, of which it gets a copy. Gives the value as JSON. The README has the tags that stand for what JSON has not.
     ///
-    /// After a failure the session is spent: every further call fails the same way.
+    /// An exception leaves the program as it is, as in Python. After a trap the session is spent: every further call fails.
     pub fn call(&mut self, function: &str, arguments: &str) -> Result<String, Failure> {
-        if self.faulted {
-            let message = "asked again after a fault".into();
+        if self.spent {
+            let message = "asked again after a trap".into();
             return Err(Failure::Program(Fault::Raised { kind: "Spent".into(), message }));
         }
         let arguments = marshal(arguments).map_err(HostError::Arguments)?;
         let call = self.call;
-        let value = match self.ask::<_, Told<String>>(&call, (function, arguments.as_slice()), self.limits.call_fuel) {
+        match self.ask::<_, Told<String>>(&call, (function, arguments.as_slice()), self.limits.call_fuel) {
             Ok(Ok(value)) => checked(value),
             Ok(Err(text)) => Err(Failure::Program(Fault::from_guest(&text, Phase::Call))),
-            Err(failure) => Err(failure),
-        };
-        self.faulted = value.is_err();
-        value
+            Err(failure) => {
+                self.spent = true;
+                Err(failure)
+            }
+        }
+    }
+
+    /// Whether the instance has trapped, so that no call can succeed any more.
+    pub fn is_spent(&self) -> bool {
+        self.spent
     }
 
     /// Fuel used so far, loading included.

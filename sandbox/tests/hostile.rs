@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use grpo_sandbox::{FUEL_PER_SECOND, Failure, Fault, FuelScope, Limits, Sandbox};
+use grpo_sandbox::{FUEL_PER_SECOND, Failure, Fault, FuelScope, Limits, Run, Sandbox};
 
 /// Small, so that hangs are cheap to prove; enough for every program that is meant to end by itself.
 const LIMITS: Limits =
@@ -42,8 +42,9 @@ def strategy(board):
 fn run(sandbox: &Sandbox, name: &str, source: &str) -> (Vec<String>, u64) {
     if name.starts_with("script_") {
         return match sandbox.run(source, STDIN, 7, &LIMITS) {
-            Ok(printed) => (vec![format!("prints {:?}", printed.stdout)], printed.fuel),
-            Err(failure) => (vec![told(&failure)], 0),
+            Ok(Run { printed: Ok(stdout), fuel }) => (vec![format!("prints {stdout:?}")], fuel),
+            Ok(Run { printed: Err(fault), fuel }) => (vec![told(&Failure::Program(fault))], fuel),
+            Err(error) => (vec![told(&Failure::Host(error))], 0),
         };
     }
     let mut session = match sandbox.load(source, 7, &LIMITS) {
