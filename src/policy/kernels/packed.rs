@@ -14,8 +14,10 @@ use super::tile::{self, Out, PANEL, Tiles};
 
 /// Rows that go through the whole weight together; with more they no longer stay in the nearer caches.
 const ROWS: usize = 96;
-/// Multiplications of a product that are worth several threads.
-const WORTH_THREADS: usize = 1 << 24;
+/// Multiplications that are worth handing to another thread.
+const WORTH_A_THREAD: usize = 1 << 18;
+/// Up to so many rows take as long as one: that is how long memory takes.
+const ROWS_OF_MEMORY: usize = 8;
 
 /// A weight `(out, in)` and a bias `(out,)`, kept as panels of `(in, 16)`, the last one filled up with zeros.
 #[derive(Debug)]
@@ -73,11 +75,11 @@ impl Packed {
 
     fn multiply(&self, x: &[f32], out: Out, rows: usize) {
         let count = self.bias.len() / PANEL;
-        let threads = rayon::current_num_threads();
-        if threads == 1 || rows * self.outputs * self.inputs < WORTH_THREADS {
+        let least = WORTH_A_THREAD.div_ceil(rows.max(ROWS_OF_MEMORY) * PANEL * self.inputs.max(1));
+        let share = count.div_ceil(4 * rayon::current_num_threads()).max(least);
+        if rayon::current_num_threads() == 1 || share >= count {
             return self.multiply_panels(x, out, rows, 0..count);
         }
-        let share = count.div_ceil(4 * threads).max(1);
         let shares = (0..count.div_ceil(share)).into_par_iter();
         shares.for_each(|index| self.multiply_panels(x, out, rows, index * share..count.min((index + 1) * share)));
     }

@@ -220,11 +220,15 @@ impl Tiles<'_> {
         }
         for (index, sums) in sums.into_iter().enumerate() {
             for (panel, sums) in (panel..).zip(sums) {
-                let width = (self.width - panel * PANEL).min(PANEL);
+                let (width, sums) = (self.width - panel * PANEL, sums.numbers());
                 // Safety: within the rows and columns that `Packed::forward` has reserved; nobody else writes them.
                 unsafe {
                     let out = self.out.0.add((row + index) * self.outputs + panel * PANEL);
-                    std::ptr::copy_nonoverlapping(sums.numbers().as_ptr(), out, width);
+                    if width >= PANEL {
+                        out.cast::<[f32; PANEL]>().write(sums);
+                    } else {
+                        std::ptr::copy_nonoverlapping(sums.as_ptr(), out, width);
+                    }
                 }
             }
         }
