@@ -1,21 +1,27 @@
-//! A batch decoded in parts, side by side. One token of a small model is too little work for several cores; a part
-//! each is enough.
+//! A batch of a small model is decoded in parts, side by side: one token is too little work for several cores, a part
+//! each is enough, and what few rows remember stays near their core.
 
 use std::panic::resume_unwind;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Instant;
 
+use rayon::ThreadPoolBuilder;
+
 use crate::config::RolloutConfig;
-use crate::policy::{Device, Policy};
+use crate::policy::Policy;
 use crate::prompt::Prompt;
 
 use super::decoding::{Decoding, IDLE_SHARE, Writer};
 use super::device::{self, DeviceDecoding};
 use super::{Completion, RolloutError, RolloutEvent, Streams};
 
-/// Rows of a part on a CPU. Fixed, and no share of the cores: what is sampled must not depend on how many there are.
-const PART_ROWS: usize = 32;
+/// Rows of a part on a CPU. Fixed, and no share of the cores: what happens must not depend on how many there are.
+const PART_ROWS: usize = 8;
+/// With more, parts have more rows.
+const MOST_PARTS: usize = 32;
+/// Parameters of a model that every core's caches hold. Larger ones come from memory, once for all rows and all cores.
+const SMALL: usize = 4 << 20;
 
 /// What a part tells.
 enum News {
@@ -47,7 +53,7 @@ pub(super) fn decode(
             return DeviceDecoding::begin(policy, batch, prompts, config, streams).run(IDLE_SHARE, observer);
         }
     }
-    let size = prompts_of_part(policy.decoder().device(), config.num_generations, prompts.len());
+    let size = prompts_of_part(policy, config.num_generations, prompts.len());
     if size >= prompts.len() {
         return Decoding::begin(writer, prompts, config, streams)?.run(IDLE_SHARE, observer);
     }
@@ -84,10 +90,13 @@ fn check_length(policy: &Policy, prompts: &[Prompt], config: &RolloutConfig) -> 
 }
 
 /// Prompts that are decoded together.
-fn prompts_of_part(device: &Device, num_generations: usize, prompts: usize) -> usize {
-    if device.is_cpu() { (PART_ROWS / num_generations).max(1) } else { prompts }
+fn prompts_of_part(policy: &Policy, num_generations: usize, prompts: usize) -> usize {
+    let decoder = policy.decoder();
+    let in_parts = decoder.device().is_cpu() && decoder.config().parameters() <= SMALL;
+    if in_parts { (PART_ROWS / num_generations).max(prompts.div_ceil(MOST_PARTS)).max(1) } else { prompts }
 }
 
+/// One part, on a thread of its own from beginning to end.
 fn decode_part(
     writer: Writer<'_>,
     prompts: &[Prompt],
@@ -104,7 +113,9 @@ fn decode_part(
             RolloutEvent::Predicted | RolloutEvent::PartDone { .. } => return,
         });
     };
-    let completions = Decoding::begin(writer, prompts, config, streams)?.run(IDLE_SHARE, &mut tell)?;
+    let alone = ThreadPoolBuilder::new().num_threads(1).build().map_err(candle_core::Error::wrap)?;
+    let completions =
+        alone.install(|| Decoding::begin(writer, prompts, config, streams)?.run(IDLE_SHARE, &mut tell))?;
     Ok(Decoded { completions, begin, end: Instant::now() })
 }
 

@@ -19,8 +19,8 @@ const LANES: usize = BLOCK / 2;
 /// read once.
 const TOGETHER: usize = 3;
 
-/// Multiplications of one call that are worth several threads; waking them costs about as much as 100,000.
-const WORTH_THREADS: usize = 1 << 22;
+/// Multiplications that are worth handing to another thread.
+const WORTH_A_THREAD: usize = 1 << 16;
 
 /// Keys and values of one layer for every row.
 #[derive(Debug)]
@@ -174,10 +174,12 @@ pub fn cached_attention(
                         |fused| row.advance(out, qkv, window.length, fused),
                     );
                 };
-                if rows * steps * width * (window.length + steps) < WORTH_THREADS {
+                let of_row = steps * heads.queries * heads.width * (window.length + steps);
+                let least = WORTH_A_THREAD.div_ceil(of_row.max(1));
+                if rayon::current_num_threads() == 1 || least >= rows {
                     work.into_iter().for_each(advance);
                 } else {
-                    work.into_par_iter().for_each(advance);
+                    work.into_par_iter().with_min_len(least).for_each(advance);
                 }
                 Ok(())
             })?;

@@ -23,6 +23,7 @@ mod residual;
 mod rope;
 mod rows;
 mod swiglu;
+mod tile;
 
 #[cfg(test)]
 mod tests;

@@ -2,6 +2,7 @@
 
 mod emulated;
 mod formats;
+mod tiles;
 
 use candle_core::{DType, Device, Result, Tensor, Var};
 

@@ -1,0 +1,248 @@
+//! Some rows times some panels of a packed weight, kept in registers from the first input to the last.
+//!
+//! Written with the instructions by name where that is possible: left to itself, the compiler makes vectors of loops of
+//! some lengths and single numbers of others.
+
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::*;
+use std::ops::Range;
+
+/// Columns that lie side by side.
+pub(super) const PANEL: usize = 16;
+
+/// Where results go.
+#[derive(Clone, Copy)]
+pub(super) struct Out(pub *mut f32);
+
+// Safety: no two threads write the same columns, and nobody reads before all have written.
+unsafe impl Send for Out {}
+unsafe impl Sync for Out {}
+
+/// Panels that lie one after the other, and what they are multiplied with.
+#[derive(Clone, Copy)]
+pub(super) struct Tiles<'a> {
+    /// `(N, in)`.
+    pub x: &'a [f32],
+    /// `(in, 16)` each.
+    pub panels: &'a [f32],
+    /// As many as the panels have columns.
+    pub bias: &'a [f32],
+    /// The panels' first column of the first row; the panels reach to the last column at most.
+    pub out: Out,
+    /// Numbers of a row of the result.
+    pub outputs: usize,
+    /// Columns that are there; the last panel may have more.
+    pub width: usize,
+}
+
+/// A way to multiply some rows with panels, for one kind of machine.
+pub(super) type Multiply = unsafe fn(Tiles<'_>, Range<usize>);
+
+/// The ways of this machine, the widest instructions first, each with its name. Only those may be called.
+pub(super) fn ways() -> impl Iterator<Item = (&'static str, Multiply)> {
+    #[cfg(target_arch = "x86_64")]
+    let named = {
+        let fused = is_x86_feature_detected!("fma");
+        [
+            (fused && is_x86_feature_detected!("avx512f")).then_some(("avx512", avx512 as Multiply)),
+            (fused && is_x86_feature_detected!("avx2")).then_some(("avx2", avx2 as Multiply)),
+        ]
+    };
+    #[cfg(not(target_arch = "x86_64"))]
+    let named: [Option<(&'static str, Multiply)>; 0] = [];
+    named.into_iter().flatten().chain([("plain", plain as Multiply)])
+}
+
+/// Multiplies with the widest instructions the machine has.
+pub(super) fn multiply(tiles: Tiles<'_>, rows: Range<usize>) {
+    let (_, widest) = ways().next().expect("the plain way");
+    // Safety: the machine has these instructions.
+    unsafe { widest(tiles, rows) };
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,fma")]
+fn avx512(tiles: Tiles<'_>, rows: Range<usize>) {
+    // With few rows memory is what takes time, and it is read fastest in one order.
+    if rows.len() <= 8 { tiles.multiply::<__m512, 8, 1>(rows) } else { tiles.multiply::<__m512, 10, 2>(rows) }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+fn avx2(tiles: Tiles<'_>, rows: Range<usize>) {
+    tiles.multiply::<[__m256; 2], 4, 1>(rows);
+}
+
+fn plain(tiles: Tiles<'_>, rows: Range<usize>) {
+    tiles.multiply::<[f32; PANEL], 4, 1>(rows);
+}
+
+/// One row of a panel in the registers of a kind of machine.
+trait Lanes: Copy {
+    fn of(values: &[f32; PANEL]) -> Self;
+    /// `self + x * weights`.
+    fn add_product(self, x: f32, weights: Self) -> Self;
+    fn numbers(self) -> [f32; PANEL];
+}
+
+#[cfg(target_arch = "x86_64")]
+// Safety of all three: only `multiply` asks for these, where the machine has the instructions.
+impl Lanes for __m512 {
+    #[inline(always)]
+    fn of(values: &[f32; PANEL]) -> Self {
+        unsafe { _mm512_loadu_ps(values.as_ptr()) }
+    }
+
+    #[inline(always)]
+    fn add_product(self, x: f32, weights: Self) -> Self {
+        unsafe { _mm512_fmadd_ps(_mm512_set1_ps(x), weights, self) }
+    }
+
+    #[inline(always)]
+    fn numbers(self) -> [f32; PANEL] {
+        let mut numbers = [0.0; PANEL];
+        unsafe { _mm512_storeu_ps(numbers.as_mut_ptr(), self) };
+        numbers
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+// Safety of all three: as above.
+impl Lanes for [__m256; 2] {
+    #[inline(always)]
+    fn of(values: &[f32; PANEL]) -> Self {
+        unsafe { [_mm256_loadu_ps(values.as_ptr()), _mm256_loadu_ps(values[PANEL / 2..].as_ptr())] }
+    }
+
+    #[inline(always)]
+    fn add_product(self, x: f32, weights: Self) -> Self {
+        unsafe {
+            let x = _mm256_set1_ps(x);
+            [_mm256_fmadd_ps(x, weights[0], self[0]), _mm256_fmadd_ps(x, weights[1], self[1])]
+        }
+    }
+
+    #[inline(always)]
+    fn numbers(self) -> [f32; PANEL] {
+        let mut numbers = [0.0; PANEL];
+        unsafe {
+            _mm256_storeu_ps(numbers.as_mut_ptr(), self[0]);
+            _mm256_storeu_ps(numbers[PANEL / 2..].as_mut_ptr(), self[1]);
+        }
+        numbers
+    }
+}
+
+/// On other machines. A product and its sum are rounded once where there is an instruction for it.
+impl Lanes for [f32; PANEL] {
+    #[inline(always)]
+    fn of(values: &[f32; PANEL]) -> Self {
+        *values
+    }
+
+    #[inline(always)]
+    fn add_product(self, x: f32, weights: Self) -> Self {
+        let fused = cfg!(target_arch = "aarch64");
+        std::array::from_fn(|lane| super::rows::add_product(fused, self[lane], x, weights[lane]))
+    }
+
+    #[inline(always)]
+    fn numbers(self) -> [f32; PANEL] {
+        self
+    }
+}
+
+impl Tiles<'_> {
+    /// All panels, `ABREAST` at a time, with up to `MOST` rows (at most 10). Into the registers fit that many times the sums
+    /// of a row, a number of each row and the weights.
+    #[inline(always)]
+    fn multiply<L: Lanes, const MOST: usize, const ABREAST: usize>(&self, rows: Range<usize>) {
+        let count = self.bias.len() / PANEL;
+        let mut panel = 0;
+        while panel + ABREAST <= count {
+            self.columns::<L, MOST, ABREAST>(panel, rows.clone());
+            panel += ABREAST;
+        }
+        for panel in panel..count {
+            self.columns::<L, MOST, 1>(panel, rows.clone());
+        }
+    }
+
+    /// The columns of the panels from `panel` on: as few tiles as it takes, of about the same height.
+    #[inline(always)]
+    fn columns<L: Lanes, const MOST: usize, const ABREAST: usize>(&self, panel: usize, rows: Range<usize>) {
+        let mut row = rows.start;
+        while row < rows.end {
+            let left = rows.end - row;
+            let place = (panel, row, row == rows.start);
+            let height = left.div_ceil(left.div_ceil(MOST)).min(MOST);
+            match height {
+                1 => self.tile::<L, 1, ABREAST>(place),
+                2 => self.tile::<L, 2, ABREAST>(place),
+                3 => self.tile::<L, 3, ABREAST>(place),
+                4 => self.tile::<L, 4, ABREAST>(place),
+                5 => self.tile::<L, 5, ABREAST>(place),
+                6 => self.tile::<L, 6, ABREAST>(place),
+                7 => self.tile::<L, 7, ABREAST>(place),
+                8 => self.tile::<L, 8, ABREAST>(place),
+                9 => self.tile::<L, 9, ABREAST>(place),
+                _ => self.tile::<L, 10, ABREAST>(place),
+            }
+            row += height;
+        }
+    }
+
+    /// `HEIGHT` rows from `row` on. `ahead`: asks for the panels after these meanwhile.
+    #[inline(always)]
+    fn tile<L: Lanes, const HEIGHT: usize, const ABREAST: usize>(&self, (panel, row, ahead): (usize, usize, bool)) {
+        let size = self.panels.len() / (self.bias.len() / PANEL);
+        let inputs = size / PANEL;
+        let x: [&[f32]; HEIGHT] = std::array::from_fn(|index| &self.x[(row + index) * inputs..][..inputs]);
+        let panels: [&[[f32; PANEL]]; ABREAST] =
+            std::array::from_fn(|index| &self.panels[(panel + index) * size..][..size].as_chunks().0[..inputs]);
+        let bias = self.bias[panel * PANEL..].as_chunks().0;
+        let mut sums: [[L; ABREAST]; HEIGHT] = [std::array::from_fn(|index| L::of(&bias[index])); HEIGHT];
+        for place in 0..inputs {
+            if ahead {
+                for panel in panels {
+                    soon(panel.as_ptr().wrapping_add(ABREAST * inputs + place).cast());
+                }
+            }
+            // Safety: that many inputs have the panels and the rows.
+            let weights: [L; ABREAST] =
+                std::array::from_fn(|index| L::of(unsafe { panels[index].get_unchecked(place) }));
+            for index in 0..HEIGHT {
+                let x = unsafe { *x[index].get_unchecked(place) };
+                for beside in 0..ABREAST {
+                    sums[index][beside] = sums[index][beside].add_product(x, weights[beside]);
+                }
+            }
+        }
+        for (index, sums) in sums.into_iter().enumerate() {
+            for (panel, sums) in (panel..).zip(sums) {
+                let (width, sums) = (self.width - panel * PANEL, sums.numbers());
+                // Safety: within the rows and columns that `Packed::forward` has reserved; nobody else writes them.
+                unsafe {
+                    let out = self.out.0.add((row + index) * self.outputs + panel * PANEL);
+                    if width >= PANEL {
+                        out.cast::<[f32; PANEL]>().write(sums);
+                    } else {
+                        std::ptr::copy_nonoverlapping(sums.as_ptr(), out, width);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Asks memory for what will be read soon; an address that is not there is ignored.
+#[inline(always)]
+fn soon(address: *const f32) {
+    #[cfg(target_arch = "x86_64")]
+    // Safety: a prefetch reads nothing as far as the program can tell, and never faults.
+    unsafe {
+        _mm_prefetch::<_MM_HINT_T1>(address.cast());
+    };
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}
