@@ -5,8 +5,6 @@
 pub struct Briefing {
     /// The rules, which open every chat.
     pub system: String,
-    /// A request and its answer, shown before every request.
-    pub example: Option<Example>,
     /// What is asked; a group of completions answers one of them.
     pub requests: Vec<Request>,
 }
@@ -25,6 +23,8 @@ pub struct Example {
 pub struct Request {
     /// What groups of it are called: a style of play, or the name of a task.
     pub style: String,
+    /// A worked example, shown before it.
+    pub example: Option<Example>,
     /// The words.
     pub words: String,
     /// How the program that answers it begins; the prompt has written that much.

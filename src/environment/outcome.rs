@@ -136,6 +136,14 @@ impl Outcome {
         }
     }
 
+    /// How it went, in a word or two: of a task, the first test that was failed.
+    pub fn in_words(&self) -> &str {
+        match &self.trace {
+            Trace::Tests(TestsTrace { failed: Some(failed), .. }) => &failed.reason,
+            Trace::Board(_) | Trace::Transcript(_) | Trace::Tests(_) => self.ending.name(),
+        }
+    }
+
     /// Moves of a game that had an effect, or tests of a task that were answered.
     pub fn moves(&self) -> u32 {
         match &self.trace {

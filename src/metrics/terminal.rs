@@ -247,10 +247,14 @@ fn headline(header: &RunHeader) -> String {
         workers => format!("{workers} workers"),
     };
     let ahead = if header.steps_ahead > 0 { ", the next step written meanwhile" } else { "" };
+    let cases = match header.labels {
+        Labels::Board | Labels::Game => format!("{} games each, ", header.games),
+        Labels::Tests => String::new(),
+    };
     let control = if header.control { CONTROL } else { "" };
     format!(
         "{control}{} ({} weights, {trained}) on {}, seed {}\n\
-         {} prompts x {} completions = {} a step, {} games each, {workers}{ahead}; steps {} to {} in {}",
+         {} prompts x {} completions = {} a step, {cases}{workers}{ahead}; steps {} to {} in {}",
         header.model,
         count(header.parameters),
         header.device,
@@ -258,7 +262,6 @@ fn headline(header: &RunHeader) -> String {
         header.groups,
         header.num_generations,
         header.groups * header.num_generations,
-        header.games,
         header.resumed_from + 1,
         header.max_steps,
         header.output_dir.display()

@@ -53,7 +53,7 @@ impl Message {
 /// Rules, one worked example, and the request.
 pub(super) fn conversation(briefing: &Briefing, request: &Request) -> Vec<Message> {
     let mut turns = vec![Message::new("system", &briefing.system)];
-    if let Some(example) = &briefing.example {
+    if let Some(example) = &request.example {
         turns.push(Message::new("user", &example.request));
         turns.push(Message::new("assistant", format!("{FENCE}{}\n```", example.program)));
     }

@@ -93,7 +93,7 @@ fn the_rules_name_the_letters_of_the_environment() {
 
 #[test]
 fn the_example_is_python() {
-    let program = words().example.unwrap().program;
+    let program = words().requests[0].example.clone().unwrap().program;
     assert!(ruff_python_parser::parse_module(&program).is_ok());
     assert!(program.starts_with(&words().requests[0].opening));
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use crate::arena::{Evaluation, Scoring};
-use crate::environment::Case;
+use crate::environment::{Case, Outcome};
 use crate::groups::Groups;
 use crate::metrics::{Activity, Event, Period, Player, ScoredCompletion, shortest};
 use crate::program::{Program, Rejection};
@@ -124,7 +124,7 @@ impl Ledger {
     /// A completion as a reader wants it.
     fn shown(&self, index: usize, evaluation: &Evaluation, reward: &Reward) -> ScoredCompletion {
         let Written { text, program, .. } = &self.written[&index];
-        let endings = evaluation.games.iter().map(|game| game.ending.name()).collect::<Vec<_>>().join(", ");
+        let endings = evaluation.games.iter().map(Outcome::in_words).collect::<Vec<_>>().join(", ");
         ScoredCompletion {
             step: self.step,
             index,

@@ -37,19 +37,16 @@ const PROMPTS: [(&str, &str); 8] = [
 
 /// All that is said about the game: the rules, one worked example, and a request for each style.
 pub fn briefing() -> Result<Briefing, PromptFileError> {
-    let opening = super::entry().opening();
+    let (opening, example) = (super::entry().opening(), example()?);
     let request = |prompt: PromptFile| Request {
         style: prompt.style,
+        example: Some(example.clone()),
         words: prompt.body,
         opening: opening.clone(),
         task: None,
         held_out: false,
     };
-    Ok(Briefing {
-        system: system()?,
-        example: Some(example()?),
-        requests: prompts()?.into_iter().map(request).collect(),
-    })
+    Ok(Briefing { system: system()?, requests: prompts()?.into_iter().map(request).collect() })
 }
 
 /// All prompts.

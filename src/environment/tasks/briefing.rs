@@ -31,20 +31,26 @@ impl Tasks {
     pub fn briefing(&self) -> Briefing {
         let requests = self.tasks.iter().zip(0..).map(|(task, number)| Request {
             style: task.id.clone(),
+            example: Some(self.example.clone().unwrap_or_else(|| example(&task.kind))),
             words: task.words(),
             opening: task.opening().unwrap_or_default(),
             task: Some(number),
             held_out: task.split == Split::HeldOut,
         });
-        let functions = self.tasks.iter().any(|task| matches!(task.kind, Kind::Function(_)));
-        let (request, program) = if functions { FUNCTION } else { SCRIPT };
-        let ours = || Example { request: request.trim().to_owned(), program: program.trim_end().to_owned() };
         Briefing {
             system: self.system.clone().unwrap_or_else(|| SYSTEM.trim().to_owned()),
-            example: Some(self.example.clone().unwrap_or_else(ours)),
             requests: requests.collect(),
         }
     }
+}
+
+/// The worked example of this kind of task.
+fn example(kind: &Kind) -> Example {
+    let (request, program) = match kind {
+        Kind::Function(_) => FUNCTION,
+        Kind::Script => SCRIPT,
+    };
+    Example { request: request.trim().to_owned(), program: program.trim_end().to_owned() }
 }
 
 impl Task {
