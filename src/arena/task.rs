@@ -171,7 +171,7 @@ impl Tally {
 
     fn fail(&mut self, ending: Ending, reason: String) {
         let test = self.tests;
-        self.failed.get_or_insert_with(|| (ending, FailedTest { test, reason }));
+        self.failed.get_or_insert((ending, FailedTest { test, reason }));
     }
 
     fn play(self, task: &Task, case: Case, fuel: u64) -> Play {
