@@ -21,6 +21,7 @@ pub use directory::{Directory, DirectoryError, Example, Rules};
 pub use error::{Problem, TasksError};
 
 use super::value::{Equality, Value};
+use crate::program::Entry;
 
 /// Tests of the largest task.
 pub const TESTS_MAX: usize = 10_000;
@@ -91,10 +92,10 @@ pub enum Kind {
 pub struct Function {
     /// `name`, or `Class.method` on a fresh object.
     pub entry_point: String,
-    /// Parameters as the reference writes them, without the parentheses.
-    pub parameters: Option<String>,
-    /// Arguments of the test that has fewest.
-    pub arguments_min: usize,
+    /// Parameters as the reference writes them, with defaults and annotations.
+    pub signature: Option<String>,
+    /// A name for each argument of the test that has fewest.
+    pub parameters: Vec<String>,
     /// Python with a generator `check()` that yields calls and returns whether the answers were right: one more test.
     pub checker: Option<String>,
 }
@@ -156,6 +157,16 @@ impl Split {
 }
 
 impl Task {
+    /// What a program must define.
+    pub fn entry(&self) -> Entry {
+        match &self.kind {
+            Kind::Script => Entry::Script,
+            Kind::Function(Function { entry_point, parameters, .. }) => {
+                Entry::Function { name: entry_point.clone(), parameters: parameters.clone() }
+            }
+        }
+    }
+
     /// Whether this is the right answer to that test. A test without an answer yet is passed by nothing.
     pub fn passes(&self, test: usize, answer: &Answer) -> bool {
         match (answer, &self.tests[test].expected) {

@@ -183,21 +183,20 @@ impl Row<'_> {
         if names.clone().count() > 2 || !names.into_iter().all(source::is_identifier) {
             let expected = "expected the name of a function, such as `add`, or `Class.method`";
             self.fault("entry_point", format!("found `{entry_point}`; {expected}"));
-            return Kind::Function(Function { entry_point, parameters: None, arguments_min: 0, checker });
+            return Kind::Function(Function { entry_point, signature: None, parameters: Vec::new(), checker });
         }
-        let parameters = match reference.map(|reference| source::parameters_of(reference, &entry_point)) {
-            Some(Err(message)) => {
-                self.fault("reference", message);
-                None
-            }
-            found => found.and_then(Result::ok),
-        };
-        match checker.as_deref().map(|checker| (source::parameters_of(checker, "check"), checker.contains("yield"))) {
+        let (mut signature, mut parameters) = (None, Vec::new());
+        match reference.map(|reference| source::signature_of(reference, &entry_point)) {
+            Some(Err(message)) => self.fault("reference", message),
+            Some(Ok(found)) => (signature, parameters) = (Some(found.text), found.names),
+            None => {}
+        }
+        match checker.as_deref().map(|checker| (source::signature_of(checker, "check"), checker.contains("yield"))) {
             Some((Err(message), _)) => self.fault("checker", message),
             Some((Ok(_), false)) => self.fault("checker", "`check` yields nothing; expected a generator of calls"),
             _ => {}
         }
-        Kind::Function(Function { entry_point, parameters, arguments_min: 0, checker })
+        Kind::Function(Function { entry_point, signature, parameters, checker })
     }
 
     /// Reads `tests` and `inputs`.
@@ -217,10 +216,14 @@ impl Row<'_> {
         if tests.len() > TESTS_MAX {
             self.fault("tests", format!("found {}; at most {TESTS_MAX}", tests.len()));
         }
-        let mut checked = false;
+        let (fewest, mut checked) = (self.fewest.unwrap_or(0), false);
         if let Kind::Function(function) = &mut task.kind {
             checked = function.checker.is_some();
-            function.arguments_min = self.fewest.unwrap_or(0);
+            let named = function.parameters.len();
+            function
+                .parameters
+                .extend((named..).map(|place| format!("arg{}", place + 1)).take(fewest.saturating_sub(named)));
+            function.parameters.truncate(fewest);
         }
         if tests.is_empty() && !checked && self.faults.is_empty() {
             self.fault("tests", "none; expected `tests`, or `inputs` with a `reference`, or a `checker`");

@@ -21,8 +21,16 @@ const KEYWORDS: [&str; 35] = [
     "not", "or", "pass", "raise", "return", "try", "while", "with", "yield",
 ];
 
+/// Parameters of a function.
+pub(super) struct Signature {
+    /// As they are written, on one line, without the parentheses.
+    pub text: String,
+    /// Names of those that may be given by place, `self` of a method not among them.
+    pub names: Vec<String>,
+}
+
 /// Refuses what Python would not compile; gives the parameters of the function that `entry_point` names.
-pub(super) fn parameters_of(source: &str, entry_point: &str) -> Result<String, String> {
+pub(super) fn signature_of(source: &str, entry_point: &str) -> Result<Signature, String> {
     with_module(source, |module| {
         let Some(function) = definition(&module.body, entry_point) else {
             let defined = functions(&module.body).map(|function| function.name.as_str());
@@ -32,7 +40,10 @@ pub(super) fn parameters_of(source: &str, entry_point: &str) -> Result<String, S
         };
         let parameters = &source[function.parameters.range().to_std_range()];
         let parameters = parameters.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')).unwrap_or(parameters);
-        Ok(parameters.split_whitespace().collect::<Vec<_>>().join(" "))
+        let text = parameters.split_whitespace().collect::<Vec<_>>().join(" ");
+        let by_place = function.parameters.posonlyargs.iter().chain(&function.parameters.args);
+        let own = usize::from(entry_point.contains('.'));
+        Ok(Signature { text, names: by_place.skip(own).map(|parameter| parameter.name().to_string()).collect() })
     })?
 }
 

@@ -43,7 +43,8 @@ fn printed(text: &str) -> Answer {
 fn a_function_task_says_what_is_called_with_what_and_compared_with_what() {
     let add = task(ADD);
     let Kind::Function(function) = &add.kind else { panic!("{:?}", add.kind) };
-    assert_eq!((function.entry_point.as_str(), function.arguments_min), ("add", 2));
+    assert_eq!((function.entry_point.as_str(), function.parameters.len()), ("add", 2));
+    assert_eq!(add.entry().to_string(), "top-level `def add(arg1, arg2)`");
     assert_eq!((add.tests[0].input.as_str(), add.shown, add.split), ("[1, 2]", 2, Split::Train));
     assert!(add.passes(0, &value("3")) && add.passes(0, &value("3.0")));
     assert!(!add.passes(0, &value("4")) && !add.passes(0, &printed("3")));
@@ -66,7 +67,7 @@ fn arguments_and_answers_are_python_in_text_or_json_as_it_is() {
     }
     assert_eq!(task.id, "1");
     let Kind::Function(function) = task.kind else { panic!() };
-    assert_eq!(function.arguments_min, 0, "of the test that has fewest");
+    assert_eq!(function.parameters.len(), 0, "of the test that has fewest");
 }
 
 #[test]
@@ -83,7 +84,8 @@ fn what_is_optional_is_read() {
         (Split::HeldOut, Some("maths"), Some(2.0), 0)
     );
     assert_eq!(task.equality, Equality { tolerance: 1e-6, tuples_are_lists: true });
-    assert_eq!(task.opening().as_deref(), Some("def root(x, digits=10):"));
+    assert_eq!(task.opening(), "def root(x, digits=10):");
+    assert_eq!(task.entry().to_string(), "top-level `def root(x)`", "one test gives one argument");
     let Kind::Function(function) = &task.kind else { panic!() };
     assert!(function.checker.as_ref().unwrap().contains("yield"));
     assert_eq!(task.unanswered().collect::<Vec<_>>(), [1, 2], "a reference computes what `inputs` should give");
@@ -99,7 +101,7 @@ fn a_script_task_has_texts_in_and_out() {
     assert_eq!((task.tests[0].input.as_str(), task.tests[1].input.as_str()), ("3\n1 2 3\n", "0\n"));
     assert!(task.passes(0, &printed("6")) && !task.passes(0, &printed("7")) && !task.passes(0, &value("'6'")));
     assert_eq!(task.words(), "Sum.\n\nInput:\n3\n1 2 3\nOutput:\n6");
-    assert_eq!(task.opening(), None);
+    assert_eq!((task.opening().as_str(), task.entry()), ("", Entry::Script));
 }
 
 #[test]
@@ -116,19 +118,17 @@ fn a_prompt_shows_the_first_tests_and_how_the_program_begins() {
     assert!(
         line(r#","shown":1,"tolerance":0.001"#).words().ends_with("Examples, to within 0.001:\nassert f('a') == (1,)")
     );
-    assert_eq!(line("").opening().unwrap(), "def f(");
+    assert_eq!(line("").opening(), "def f(");
     assert_eq!(
-        line(r#","reference":"def f(*of, key: str = ', ') -> int: return 0""#).opening().unwrap(),
+        line(r#","reference":"def f(*of, key: str = ', ') -> int: return 0""#).opening(),
         "def f(*of, key: str = ', '):"
     );
-    let method = line("").words().replace("f(", "Solution().f(");
     let class = ADD.replace(
         r#""entry_point":"add""#,
         r#""entry_point":"Solution.add","reference":"class Solution:\n  def add(self, a, b): return a + b""#,
     );
     assert_eq!(task(&class).words(), "Add.\n\nExamples:\nassert Solution().add(1, 2) == 3");
-    assert_eq!(task(&class).opening().unwrap(), "class Solution:");
-    assert!(method.contains("Solution()"));
+    assert_eq!(task(&class).opening(), "class Solution:");
 }
 
 #[test]

@@ -25,14 +25,14 @@ impl Task {
         }
     }
 
-    /// The first line of the program, as far as the task fixes it: a function's, up to where its author decides.
-    pub fn opening(&self) -> Option<String> {
-        let Kind::Function(function) = &self.kind else { return None };
-        Some(match (function.entry_point.split_once('.'), &function.parameters) {
+    /// How the program begins, as far as the task fixes it: a function up to where its author decides.
+    pub fn opening(&self) -> String {
+        let Kind::Function(function) = &self.kind else { return String::new() };
+        match (function.entry_point.split_once('.'), &function.signature) {
             (Some((class, _)), _) => format!("class {class}:"),
-            (None, Some(parameters)) => format!("def {}({parameters}):", function.entry_point),
+            (None, Some(signature)) => format!("def {}({signature}):", function.entry_point),
             (None, None) => format!("def {}(", function.entry_point),
-        })
+        }
     }
 }
 
