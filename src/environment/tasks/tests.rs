@@ -353,6 +353,21 @@ fn a_hundred_thousand_tasks_are_read_in_seconds() {
 }
 
 #[test]
+fn our_own_examples_are_tasks_with_many_hidden_tests() {
+    let open =
+        |name: &str| Tasks::open(&Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/tasks").join(name)).unwrap();
+    let (micro, basics) = (open("micro.jsonl"), open("basics.jsonl"));
+    assert_eq!((micro.tasks().len(), basics.tasks().len()), (16, 40));
+    for task in micro.tasks().iter().chain(basics.tasks()) {
+        assert!(task.hidden().len() >= 14 && task.reference.is_some(), "{}", task.id);
+        assert!(task.words().contains("\nassert ") || task.words().contains("\nInput:\n"), "{}", task.words());
+    }
+    let held_out = basics.tasks().iter().filter(|task| task.split == Split::HeldOut).count();
+    let scripts = basics.tasks().iter().filter(|task| task.kind == Kind::Script).count();
+    assert_eq!((held_out, scripts), (8, 6));
+}
+
+#[test]
 fn a_directory_names_its_rules_and_its_words() {
     let dir = tempfile::tempdir().unwrap();
     let open = |text: &str| {
