@@ -2,7 +2,6 @@
 
 use super::{Directory, Function, Kind, Split, Task, Tasks};
 use crate::environment::{Briefing, Case, Ending, Example, Outcome, Request, TestsTrace, Trace};
-use crate::program::Entry;
 
 /// Opens every chat where the author says nothing else.
 const SYSTEM: &str = include_str!("../../../prompts/tasks/system.md");
@@ -33,7 +32,7 @@ impl Tasks {
             style: task.id.clone(),
             example: Some(self.example.clone().unwrap_or_else(|| example(&task.kind))),
             words: task.words(),
-            opening: task.opening().unwrap_or_default(),
+            opening: task.opening(),
             task: Some(number),
             held_out: task.split == Split::HeldOut,
         });
@@ -54,14 +53,6 @@ fn example(kind: &Kind) -> Example {
 }
 
 impl Task {
-    /// What a program must define.
-    pub fn entry(&self) -> Entry {
-        match &self.kind {
-            Kind::Script => Entry::Script,
-            Kind::Function(function) => function.entry(),
-        }
-    }
-
     /// Whether Python of the author decides beside the tests.
     pub fn has_checker(&self) -> bool {
         matches!(&self.kind, Kind::Function(Function { checker: Some(_), .. }))
@@ -73,18 +64,5 @@ impl Task {
         let constant = self.best_constant(0..self.tests.len()) as u32;
         let trace = TestsTrace { tests, constant, ..TestsTrace::default() };
         Outcome { case, score: 0.0, ending, fuel: 0, trace: Trace::Tests(trace) }
-    }
-}
-
-impl Function {
-    fn entry(&self) -> Entry {
-        if let Some((class, _)) = self.entry_point.split_once('.') {
-            return Entry::Class { name: class.to_owned() };
-        }
-        let named = self.parameters.iter().flat_map(|parameters| parameters.split(','));
-        let named = named.map(|parameter| parameter.split([':', '=']).next().unwrap_or_default().trim().to_owned());
-        let unnamed = (1..).map(|number| format!("argument{number}"));
-        let parameters = named.chain(unnamed).take(self.arguments_min).collect();
-        Entry::Function { name: self.entry_point.clone(), parameters }
     }
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use crate::config::nearest;
+use crate::environment::Example;
 
 /// What an `env.toml` says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,16 +27,6 @@ pub enum Rules {
     Tasks(PathBuf),
     /// A game in Python.
     Game(PathBuf),
-}
-
-/// A request with the program that answers it.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Example {
-    /// What is asked.
-    pub request: String,
-    /// The whole program.
-    pub program: String,
 }
 
 /// Why an `env.toml` was refused.
@@ -74,7 +65,14 @@ struct File {
     tasks: Option<PathBuf>,
     game: Option<PathBuf>,
     system: Option<String>,
-    example: Option<Example>,
+    example: Option<Pair>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Pair {
+    request: String,
+    program: String,
 }
 
 const KEYS: [&str; 5] = ["name", "tasks", "game", "system", "example"];
@@ -97,7 +95,8 @@ impl Directory {
         };
         let own = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
         let own = own.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        Ok(Directory { name: file.name.unwrap_or(own), rules, system: file.system, example: file.example })
+        let example = file.example.map(|Pair { request, program }| Example { request, program });
+        Ok(Directory { name: file.name.unwrap_or(own), rules, system: file.system, example })
     }
 }
 

@@ -17,7 +17,7 @@ mod words;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-pub use directory::{Directory, DirectoryError, Example, Rules};
+pub use directory::{Directory, DirectoryError, Rules};
 pub use error::{Problem, TasksError};
 
 use super::value::{Equality, Value};
@@ -161,9 +161,10 @@ impl Task {
     pub fn entry(&self) -> Entry {
         match &self.kind {
             Kind::Script => Entry::Script,
-            Kind::Function(Function { entry_point, parameters, .. }) => {
-                Entry::Function { name: entry_point.clone(), parameters: parameters.clone() }
-            }
+            Kind::Function(Function { entry_point, parameters, .. }) => match entry_point.split_once('.') {
+                Some((class, _)) => Entry::Class { name: class.to_owned() },
+                None => Entry::Function { name: entry_point.clone(), parameters: parameters.clone() },
+            },
         }
     }
 

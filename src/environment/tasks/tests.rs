@@ -4,6 +4,7 @@ use std::time::Instant;
 use proptest::prelude::*;
 
 use super::*;
+use crate::environment::Example;
 
 const ADD: &str = r#"{"id":"add","prompt":"Add.","entry_point":"add","tests":[{"args":"(1, 2)","expected":"3"}]}"#;
 
