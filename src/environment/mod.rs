@@ -8,6 +8,7 @@ mod briefing;
 pub mod game2048;
 mod labels;
 mod outcome;
+mod script;
 pub mod tasks;
 mod trace;
 mod value;
@@ -15,6 +16,7 @@ mod value;
 pub use briefing::{Briefing, Example, Request};
 pub use labels::Labels;
 pub use outcome::{Case, Ending, Outcome, Points, points};
+pub use script::{Reference, ScriptError, ScriptGame};
 pub use trace::{BoardTrace, FailedTest, TestsTrace, Trace, Transcript};
 pub use value::{Dict, Equality, Int, Set, Value, ValueError};
 
