@@ -31,6 +31,8 @@ use crate::seed::Seed;
 pub enum Environment {
     /// The game 2048, its rules native.
     Game2048,
+    /// A game whose rules are a file of Python.
+    Script(ScriptGame),
     /// Tasks with tests.
     Tasks(Tasks),
 }
@@ -96,6 +98,7 @@ impl Environment {
     pub fn briefing(&self) -> Briefing {
         match self {
             Environment::Game2048 => game2048::prompts::briefing().expect("the prompts are tested"),
+            Environment::Script(game) => game.briefing(),
             Environment::Tasks(tasks) => tasks.briefing(),
         }
     }
@@ -104,6 +107,7 @@ impl Environment {
     pub fn name(&self) -> &str {
         match self {
             Environment::Game2048 => game2048::NAME,
+            Environment::Script(game) => game.name(),
             Environment::Tasks(tasks) => tasks.name(),
         }
     }
@@ -112,6 +116,7 @@ impl Environment {
     pub fn entry(&self, case: Case) -> Entry {
         match (self, case) {
             (Environment::Tasks(tasks), Case::Task(task)) => tasks.tasks()[task as usize].entry(),
+            (Environment::Script(game), _) => game.entry().clone(),
             (Environment::Game2048, _) | (Environment::Tasks(_), Case::Seed(_)) => game2048::entry(),
         }
     }
@@ -131,7 +136,9 @@ impl Environment {
                 tasks.tasks()[task as usize].unanswered_outcome(case, ending)
             }
             (Environment::Game2048, Case::Seed(seed)) => game2048::unplayed(seed, ending),
-            (Environment::Game2048, Case::Task(_)) | (Environment::Tasks(_), Case::Seed(_)) => wrong_case(),
+            (Environment::Script(_), Case::Seed(seed)) => script::unplayed(seed, ending),
+            (Environment::Game2048 | Environment::Script(_), Case::Task(_))
+            | (Environment::Tasks(_), Case::Seed(_)) => wrong_case(),
         }
     }
 
@@ -144,6 +151,7 @@ impl Environment {
     pub fn labels(&self) -> Labels {
         match self {
             Environment::Game2048 => Labels::Board,
+            Environment::Script(_) => Labels::Game,
             Environment::Tasks(_) => Labels::Tests,
         }
     }
@@ -152,6 +160,7 @@ impl Environment {
     pub fn worth(&self) -> Worth {
         match self {
             Environment::Game2048 => game2048::WORTH,
+            Environment::Script(game) => Worth { scale: game.scale(), anchor: game.anchor() },
             Environment::Tasks(_) => Worth { scale: 1.0, anchor: 1.0 },
         }
     }
@@ -160,6 +169,7 @@ impl Environment {
     pub fn suits_builtin_model(&self) -> bool {
         match self {
             Environment::Game2048 => true,
+            Environment::Script(game) => *game.entry() == game2048::entry(),
             Environment::Tasks(_) => false,
         }
     }

@@ -8,12 +8,16 @@ mod file;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::briefing::{Briefing, Example, Request};
+use super::outcome::{Case, Ending, Outcome};
+use super::trace::{Trace, Transcript};
 use super::value::Value;
 use crate::program::{Entry, Program};
+use crate::seed::Seed;
 pub use file::ScriptError;
 use file::{Constant, Module};
 
@@ -42,6 +46,7 @@ struct Contents {
     moves_max: u32,
     references: Vec<Reference>,
     example: Option<Example>,
+    usual_actions: OnceLock<BTreeSet<String>>,
 }
 
 /// A player of known strength, for the check before a run.
@@ -84,6 +89,7 @@ impl ScriptGame {
             references: references(&module, &entry)?,
             example: example(&module, &entry)?,
             source: source.clone(),
+            usual_actions: OnceLock::new(),
         };
         module.require_function("reset", &[])?;
         module.require_function("step", &["action"])?;
@@ -106,8 +112,9 @@ impl ScriptGame {
         let opening = entry.opening();
         let signature = opening.trim_start_matches("def ").trim_end_matches(':');
         let words = format!("Write `{signature}` that scores as high as it can at {name}.");
-        let request = Request { style: name.clone(), words, opening: opening.clone(), task: None };
-        Briefing { system: rules.clone(), example: example.clone(), requests: vec![request] }
+        let (style, example) = (name.clone(), example.clone());
+        let request = Request { style, example, words, opening: opening.clone(), task: None, held_out: false };
+        Briefing { system: rules.clone(), requests: vec![request] }
     }
 
     /// What a program must define: a function that is given an observation and returns an action.
@@ -117,7 +124,10 @@ impl ScriptGame {
 
     /// Name of that function.
     pub fn function(&self) -> &str {
-        self.0.entry.name().expect("a game asks for a function")
+        match &self.0.entry {
+            Entry::Function { name, .. } => name,
+            Entry::Class { .. } | Entry::Script => unreachable!("a game asks for a function"),
+        }
     }
 
     /// The score that is worth 1.
@@ -140,10 +150,21 @@ impl ScriptGame {
         &self.0.references
     }
 
+    /// The actions that reference players take, as JSON, once somebody has played them: the game answers for those.
+    pub fn usual_actions(&self) -> &OnceLock<BTreeSet<String>> {
+        &self.0.usual_actions
+    }
+
     /// The rules, as Python.
     pub fn source(&self) -> &str {
         &self.0.source
     }
+}
+
+/// The outcome of a game that ended before its first move.
+pub(super) fn unplayed(seed: Seed, ending: Ending) -> Outcome {
+    let trace = Trace::Transcript(Transcript::default());
+    Outcome { case: Case::Seed(seed), score: 0.0, ending, fuel: 0, trace }
 }
 
 fn entry(module: &Module) -> Result<Entry, ScriptError> {

@@ -42,7 +42,7 @@ fn a_file_says_what_it_asks_for() {
     let [request] = &briefing.requests[..] else { panic!("{briefing:?}") };
     assert_eq!((request.style.as_str(), request.opening.as_str()), ("count", "def strategy(n):"));
     assert_eq!(request.words, "Write `strategy(n)` that scores as high as it can at count.");
-    assert_eq!((briefing.example, request.task), (None, None));
+    assert_eq!((&request.example, request.task, request.held_out), (&None, None, false));
 }
 
 #[test]
@@ -65,7 +65,7 @@ def strategy(n):
     let names: Vec<_> = game.references().iter().map(|player| (player.rank, player.name.as_str())).collect();
     assert_eq!(names, [(1, "rank 1, 1"), (1, "rank 1, 2"), (2, "rank 2")]);
     assert_eq!(game.references()[2].source, "def strategy(n): return n + 1\n");
-    let example = game.briefing().example.unwrap();
+    let example = game.briefing().requests[0].example.clone().unwrap();
     assert_eq!(
         example,
         Example { request: "Write a player.".into(), program: "def strategy(n):\n    return 7".into() }
