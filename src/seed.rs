@@ -36,6 +36,8 @@ pub enum Purpose {
     Baseline = 11,
     /// Boards of the reward check before a run.
     Preflight = 12,
+    /// Games whose rules are a file of Python: what those rules draw.
+    Script = 13,
     /// Which elites a step imitates.
     Elite = 20,
     /// Tied groups that are sampled anew.

@@ -209,6 +209,9 @@ impl State {
             Ok(play) => return self.take_in_play(task, play),
             Err(GameError::Host(_)) if self.failed.insert(task) => self.stopped.push(task),
             Err(GameError::Host(source)) => self.errors.push(ArenaError::Host { completion, source }),
+            Err(GameError::Environment { game, message }) => {
+                self.errors.push(ArenaError::Environment { completion, game, message });
+            }
             Err(GameError::Panicked(message)) => self.errors.push(ArenaError::Panicked { completion, message }),
         }
         0..0
@@ -264,7 +267,9 @@ fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
 impl ArenaError {
     fn completion(&self) -> usize {
         match self {
-            ArenaError::Host { completion, .. } | ArenaError::Panicked { completion, .. } => *completion,
+            ArenaError::Host { completion, .. }
+            | ArenaError::Environment { completion, .. }
+            | ArenaError::Panicked { completion, .. } => *completion,
             ArenaError::Threads { .. } => 0,
         }
     }

@@ -8,7 +8,7 @@ use crossbeam::channel::{Receiver, Sender, unbounded};
 use grpo_sandbox::{SESSIONS_MAX, THREAD_STACK};
 
 use super::batch::{Batch, Task};
-use super::player::PlayGame;
+use super::player::{PlayGame, sessions};
 use super::{ArenaError, Workers};
 use crate::environment::Environment;
 
@@ -86,7 +86,8 @@ impl Crew {
         };
         let queue = Arc::new(Queue::new());
         let mut crew = Crew { play_game, environment, queue: Some(Arc::clone(&queue)), threads: Vec::new() };
-        for index in 0..count.get().min(SESSIONS_MAX) {
+        let most = SESSIONS_MAX / sessions(&crew.environment);
+        for index in 0..count.get().min(most) {
             let queue = Arc::clone(&queue);
             let work = move || {
                 while let Some(Job { batch, task }) = queue.next() {

@@ -12,12 +12,14 @@ mod crew;
 mod evaluation;
 mod player;
 mod scoring;
+mod script;
 mod task;
 #[cfg(test)]
 mod tests;
 mod verdicts;
 
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use grpo_sandbox::FUEL_PER_SECOND;
@@ -104,6 +106,16 @@ pub enum ArenaError {
         /// Index of the completion whose game it was.
         completion: usize,
         /// What the panic said.
+        message: String,
+    },
+    /// The user's own game failed, and not through what a program did: no score would mean anything.
+    #[error("{}: {message}", game.display())]
+    Environment {
+        /// Index of the completion whose game it was.
+        completion: usize,
+        /// The file of its rules.
+        game: PathBuf,
+        /// What it was asked, at which move, and what it did.
         message: String,
     },
     /// The system gave no threads.

@@ -1,7 +1,10 @@
 //! One program on one case, in a fresh sandbox.
 
+use std::path::PathBuf;
+
 use grpo_sandbox::{Failure, Fault as SandboxFault, FuelScope, HostError, Sandbox, Session};
 
+use super::script::play_script;
 use super::{Rules, task};
 use crate::environment::game2048::{Board, Choice, Move, Strategy, play};
 use crate::environment::{Case, Ending, Environment, Outcome, wrong_case};
@@ -32,8 +35,24 @@ pub(super) enum Play {
 pub(super) enum GameError {
     /// The sandbox failed, perhaps for want of memory; worth another try.
     Host(HostError),
+    /// The game itself is at fault, whose rules a user wrote.
+    Environment {
+        /// Its file.
+        game: PathBuf,
+        /// What it was asked, and what it did.
+        message: String,
+    },
     /// Our own code panicked.
     Panicked(String),
+}
+
+/// Sessions that one case keeps alive at once.
+pub(super) fn sessions(environment: &Environment) -> usize {
+    match environment {
+        Environment::Game2048 => 1,
+        // The rules of a game, or the checker of a task, have one of their own.
+        Environment::Script(_) | Environment::Tasks(_) => 2,
+    }
 }
 
 /// Tries a program on a case, in a fresh instance.
@@ -46,8 +65,11 @@ pub(super) fn try_on(
 ) -> Result<Play, GameError> {
     let played = match (environment, case) {
         (Environment::Game2048, Case::Seed(seed)) => play_2048(sandbox, rules, program, seed),
+        (Environment::Script(game), Case::Seed(seed)) => play_script(sandbox, rules, game, program, seed),
         (Environment::Tasks(tasks), Case::Task(task)) => task::solve(sandbox, rules, program, tasks, task),
-        (Environment::Game2048, Case::Task(_)) | (Environment::Tasks(_), Case::Seed(_)) => wrong_case(),
+        (Environment::Game2048 | Environment::Script(_), Case::Task(_)) | (Environment::Tasks(_), Case::Seed(_)) => {
+            wrong_case()
+        }
     };
     match played {
         Ok(play) => Ok(play),

@@ -8,6 +8,7 @@ mod briefing;
 pub mod game2048;
 mod labels;
 mod outcome;
+mod script;
 pub mod tasks;
 mod trace;
 mod value;
@@ -15,6 +16,7 @@ mod value;
 pub use briefing::{Briefing, Example, Request};
 pub use labels::Labels;
 pub use outcome::{Case, Ending, Outcome, Points, points};
+pub use script::{Reference, ScriptError, ScriptGame};
 pub use trace::{BoardTrace, FailedTest, TestsTrace, Trace, Transcript};
 pub use value::{Dict, Equality, Int, Set, Value, ValueError};
 
@@ -29,6 +31,8 @@ use crate::seed::Seed;
 pub enum Environment {
     /// The game 2048, its rules native.
     Game2048,
+    /// A game whose rules are a file of Python.
+    Script(ScriptGame),
     /// Tasks with tests.
     Tasks(Tasks),
 }
@@ -94,6 +98,7 @@ impl Environment {
     pub fn briefing(&self) -> Briefing {
         match self {
             Environment::Game2048 => game2048::prompts::briefing().expect("the prompts are tested"),
+            Environment::Script(game) => game.briefing(),
             Environment::Tasks(tasks) => tasks.briefing(),
         }
     }
@@ -102,6 +107,7 @@ impl Environment {
     pub fn name(&self) -> &str {
         match self {
             Environment::Game2048 => game2048::NAME,
+            Environment::Script(game) => game.name(),
             Environment::Tasks(tasks) => tasks.name(),
         }
     }
@@ -110,6 +116,7 @@ impl Environment {
     pub fn entry(&self, case: Case) -> Entry {
         match (self, case) {
             (Environment::Tasks(tasks), Case::Task(task)) => tasks.tasks()[task as usize].entry(),
+            (Environment::Script(game), _) => game.entry().clone(),
             (Environment::Game2048, _) | (Environment::Tasks(_), Case::Seed(_)) => game2048::entry(),
         }
     }
@@ -129,7 +136,9 @@ impl Environment {
                 tasks.tasks()[task as usize].unanswered_outcome(case, ending)
             }
             (Environment::Game2048, Case::Seed(seed)) => game2048::unplayed(seed, ending),
-            (Environment::Game2048, Case::Task(_)) | (Environment::Tasks(_), Case::Seed(_)) => wrong_case(),
+            (Environment::Script(_), Case::Seed(seed)) => script::unplayed(seed, ending),
+            (Environment::Game2048 | Environment::Script(_), Case::Task(_))
+            | (Environment::Tasks(_), Case::Seed(_)) => wrong_case(),
         }
     }
 
@@ -142,6 +151,7 @@ impl Environment {
     pub fn labels(&self) -> Labels {
         match self {
             Environment::Game2048 => Labels::Board,
+            Environment::Script(_) => Labels::Game,
             Environment::Tasks(_) => Labels::Tests,
         }
     }
@@ -150,6 +160,7 @@ impl Environment {
     pub fn worth(&self) -> Worth {
         match self {
             Environment::Game2048 => game2048::WORTH,
+            Environment::Script(game) => Worth { scale: game.scale(), anchor: game.anchor() },
             Environment::Tasks(_) => Worth { scale: 1.0, anchor: 1.0 },
         }
     }
@@ -158,6 +169,7 @@ impl Environment {
     pub fn suits_builtin_model(&self) -> bool {
         match self {
             Environment::Game2048 => true,
+            Environment::Script(game) => *game.entry() == game2048::entry(),
             Environment::Tasks(_) => false,
         }
     }

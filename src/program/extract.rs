@@ -13,7 +13,7 @@ use super::{Entry, Rejection, SOURCE_BYTES_MAX, line_count};
 const ATTEMPTS_MAX: usize = 32;
 
 /// Parses as the interpreter in the sandbox would, CPython 3.14.
-pub(super) fn parse(code: &str) -> Parsed<ModModule> {
+pub(crate) fn parse(code: &str) -> Parsed<ModModule> {
     let options = ParseOptions::from(Mode::Module).with_target_version(PythonVersion::PY314);
     parse_unchecked(code, options).try_into_module().expect("module mode gives a module")
 }
@@ -147,7 +147,7 @@ fn not_compiled(code: &str, at: usize, message: String) -> Rejection {
     Rejection::NotCompiled { line: line.min(lines), lines, message }
 }
 
-fn first_error(parsed: &Parsed<ModModule>) -> Option<(usize, String)> {
+pub(crate) fn first_error(parsed: &Parsed<ModModule>) -> Option<(usize, String)> {
     let first = parsed.errors().iter().min_by_key(|error| error.location.start())?;
     Some((first.location.start().to_usize(), first.error.to_string()))
 }

@@ -10,6 +10,7 @@ mod extract;
 mod tests;
 
 pub use entry::Entry;
+pub(crate) use extract::{first_error, parse};
 use serde::{Deserialize, Serialize};
 
 /// Bytes of the longest program. Parsers recurse; what a policy writes is a hundredth of this.

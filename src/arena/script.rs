@@ -1,0 +1,110 @@
+//! One program in one game whose rules are Python: each in an instance of its own, values crossing between them.
+//!
+//! The program is shown observations and gives actions; the host adds up rewards. What goes wrong in the program ends its
+//! game. What goes wrong in the game is its author's fault: it stops the run, and no reward comes of it.
+//!
+//! A move that the rules forbid is a ValueError of `step`. Whatever else goes wrong there may still be a move's doing, one
+//! that the author did not think of, and no program may stop the run of its user. So a game answers for the moves that its
+//! reference players make: where nothing else was played, its failure is its own; where something else was, it is a bad
+//! move. A game without reference players answers for every move.
+
+mod seats;
+
+use std::collections::BTreeSet;
+
+use grpo_sandbox::{FUEL_PER_SECOND, Failure, HostError, Limits, Sandbox};
+
+use super::Rules;
+use super::player::{GameError, Play, Unplayed, load};
+use crate::environment::{Case, Ending, Outcome, ScriptGame, Trace};
+use crate::program::Program;
+use crate::seed::{Purpose, Seed};
+use seats::{Mistake, Seats, Stop};
+
+/// What reference players may use while their actions are found out: the same, whatever a program may.
+const TRIAL: Limits = Limits { game_fuel: FUEL_PER_SECOND, call_fuel: FUEL_PER_SECOND, memory_bytes: 256 << 20 };
+
+/// Plays the game of `seed`. The game and the program draw from streams of their own.
+pub(super) fn play_script(
+    sandbox: &Sandbox,
+    rules: &Rules,
+    game: &ScriptGame,
+    program: &Program,
+    seed: Seed,
+) -> Result<Play, Unplayed> {
+    let player = load(sandbox, rules, program, seed.child(Purpose::Game, 0))?;
+    let mut seats = Seats::taken(sandbox, &rules.limits, game, player, seed)
+        .map_err(|stop| match stop {
+            Stop::Mistake(mistake) => environment_fault(game, seed, mistake),
+            Stop::Host(error) => GameError::Host(error),
+            Stop::Ended { .. } => unreachable!("no move was made"),
+        })
+        .map_err(Unplayed::Broken)?;
+    let stop = seats.play();
+    let (fuel, score, actions, transcript) = seats.left();
+    let (ending, reason) = match stop {
+        Stop::Ended { ending, reason } => (ending, reason),
+        Stop::Host(error) => return Err(error.into()),
+        Stop::Mistake(mistake) => {
+            if answers_for(sandbox, game, actions.as_ref())? {
+                return Err(Unplayed::Broken(environment_fault(game, seed, mistake)));
+            }
+            let reason = format!("after moves that no reference player makes, {}: {}", mistake.call, mistake.message);
+            (Ending::BadMove, Some(reason))
+        }
+    };
+    let outcome = Outcome { case: Case::Seed(seed), score, ending, fuel, trace: Trace::Transcript(transcript) };
+    Ok(Play::Game { outcome, reason })
+}
+
+fn environment_fault(game: &ScriptGame, seed: Seed, mistake: Mistake) -> GameError {
+    let Mistake { call, moves, message } = mistake;
+    let (place, hint) = match moves {
+        0 => (String::new(), ""),
+        _ => (
+            format!(", move {moves}"),
+            "; a move that the rules forbid is a ValueError, all else a mistake in the game",
+        ),
+    };
+    let message = format!("{call}{place} of the game with seed {seed}: {message}{hint}");
+    GameError::Environment { game: game.path().to_owned(), message }
+}
+
+/// Whether a failure after these actions is the game's own.
+fn answers_for(sandbox: &Sandbox, game: &ScriptGame, actions: Option<&BTreeSet<String>>) -> Result<bool, HostError> {
+    if game.references().is_empty() {
+        return Ok(true);
+    }
+    let Some(actions) = actions else { return Ok(false) };
+    let usual = match game.usual_actions().get() {
+        Some(usual) => usual,
+        None => {
+            let found = found_usual(sandbox, game)?;
+            game.usual_actions().get_or_init(|| found)
+        }
+    };
+    Ok(actions.is_subset(usual))
+}
+
+/// Every action of a game of each reference player.
+fn found_usual(sandbox: &Sandbox, game: &ScriptGame) -> Result<BTreeSet<String>, HostError> {
+    let mut usual = BTreeSet::new();
+    for (index, reference) in game.references().iter().enumerate() {
+        let seed = Seed::root(0).child(Purpose::Script, index as u64);
+        let player = match sandbox.load(&reference.source, seed.child(Purpose::Game, 0).get(), &TRIAL) {
+            Ok(player) => player,
+            Err(Failure::Program(_)) => continue,
+            Err(Failure::Host(error)) => return Err(error),
+        };
+        let mut seats = match Seats::taken(sandbox, &TRIAL, game, player, seed) {
+            Ok(seats) => seats,
+            Err(Stop::Host(error)) => return Err(error),
+            Err(_) => continue,
+        };
+        if let Stop::Host(error) = seats.play() {
+            return Err(error);
+        }
+        usual.extend(seats.left().2.unwrap_or_default());
+    }
+    Ok(usual)
+}
