@@ -63,6 +63,9 @@ pub enum EnvironmentError {
     /// Tasks out of shape.
     #[error(transparent)]
     Tasks(#[from] TasksError),
+    /// A game out of shape.
+    #[error(transparent)]
+    Script(#[from] ScriptError),
     /// A description out of shape.
     #[error(transparent)]
     Directory(#[from] DirectoryError),
@@ -80,6 +83,7 @@ impl Environment {
         }
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("jsonl") => Ok(Environment::Tasks(Tasks::open(path)?)),
+            Some("py") => Ok(Environment::Script(ScriptGame::open(path)?)),
             _ => {
                 let found = if path.exists() { "a file of another kind" } else { "nothing of that name" };
                 Err(EnvironmentError::Unknown { name: name.to_owned(), found })
@@ -90,7 +94,7 @@ impl Environment {
     fn described(directory: &Directory) -> Result<Environment, EnvironmentError> {
         match &directory.rules {
             Rules::Tasks(path) => Ok(Environment::Tasks(Tasks::open(path)?.described(directory))),
-            Rules::Game(path) => Environment::open(&path.display().to_string()),
+            Rules::Game(path) => Ok(Environment::Script(ScriptGame::open(path)?)),
         }
     }
 
