@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use grpo_2048::arena::{Arena, ArenaError, Evaluation, Rules, Verdict, Workers};
 use grpo_2048::config::Config;
-use grpo_2048::environment::game2048::{Baseline, Choice, Game, Move, Strategy};
+use grpo_2048::environment::game2048::{Baseline, Board, Choice, Game, Strategy};
 use grpo_2048::environment::{Ending, Environment, Outcome, ScriptGame, Trace, Transcript};
 use grpo_2048::program::Program;
 use grpo_2048::seed::{Purpose, Seed};
@@ -77,22 +77,33 @@ fn returning(expression: &str) -> String {
     format!("def strategy(seen):\n    return {expression}\n")
 }
 
+/// What reference players score, weakest first, and how the strongest did.
+fn means(game: &ScriptGame) -> (Vec<f64>, Evaluation) {
+    let config = Config::preset("builtin").unwrap();
+    let texts: Vec<&str> = game.references().iter().map(|player| player.source.as_str()).collect();
+    let rules = Rules::new(&config.sandbox, &config.arena);
+    let mut evaluations = evaluate(game, &texts, (rules, 4), 12).unwrap();
+    (evaluations.iter().map(Evaluation::mean_score).collect(), evaluations.pop().unwrap())
+}
+
 #[test]
 fn reference_players_of_every_example_stand_in_the_order_of_their_ranks() {
-    let config = Config::preset("builtin").unwrap();
-    let rules = Rules::new(&config.sandbox, &config.arena);
     for file in ["2048.py", "2584.py", "snake.py", "connect_four.py"] {
         let game = ScriptGame::open(&examples().join(file)).unwrap();
-        let players = game.references();
-        let texts: Vec<&str> = players.iter().map(|player| player.source.as_str()).collect();
-        let evaluations = evaluate(&game, &texts, (rules.clone(), 4), 12).unwrap();
-        let means: Vec<f64> = evaluations.iter().map(Evaluation::mean_score).collect();
-        println!("{file}: {means:?}");
+        let (means, strongest) = means(&game);
         assert!(means.is_sorted_by(|a, b| a < b), "{file}: {means:?}");
-        let strongest = evaluations.last().unwrap();
         assert!(strongest.games.iter().all(|game| game.ending == Ending::GameOver), "{file}: {:?}", strongest.games);
         assert!((0.2..=2.0).contains(&(means.last().unwrap() / game.scale())), "{file}: {means:?}");
     }
+}
+
+#[test]
+fn the_game_of_the_documentation_is_one() {
+    let page = include_str!("../docs/games.md");
+    let path = FOLDER.path().join("number.py");
+    std::fs::write(&path, page.split("```").nth(1).unwrap().strip_prefix("python\n").unwrap()).unwrap();
+    let (means, strongest) = means(&ScriptGame::open(&path).unwrap());
+    assert!(means.is_sorted_by(|a, b| a < b) && strongest.plays(), "{means:?}");
 }
 
 /// A tile that appears: where, and which.
@@ -109,31 +120,30 @@ fn drops(before: [[u32; 4]; 4], after: [[u32; 4]; 4]) -> impl Iterator<Item = Dr
 fn the_example_and_the_engine_play_the_same_2048_given_the_same_drops() {
     let example = std::fs::read_to_string(examples().join("2048.py")).unwrap();
     let limits = Limits { game_fuel: 60 * FUEL_PER_SECOND, ..rules().limits };
+    let json = |board: Board| serde_json::to_string(&board.cells()).unwrap();
     let (mut moves, mut idle_moves) = (0, 0);
     for (index, seed) in seeds(12).into_iter().enumerate() {
         let baseline = if index % 2 == 0 { Baseline::Greedy } else { Baseline::Random };
         let (mut engine, mut player) = (Game::new(seed), baseline.player(seed));
         let begin = engine.board();
         let mut fallen: Vec<Drop> = drops([[0; 4]; 4], begin.cells()).collect();
-        let (mut played, mut idle): (Vec<(Move, u64, [[u32; 4]; 4], bool)>, u32) = (Vec::new(), 0);
+        let (mut turns, mut idle) = (Vec::new(), 0);
         while !engine.is_over() && idle < 3 {
             let Ok(Choice::Move(direction)) = player.choose(&engine.board()) else { panic!() };
             let (pushed, gain) = engine.board().slide(direction);
             idle = if engine.play(direction) { 0 } else { idle + 1 };
             idle_moves += u32::from(idle > 0);
             fallen.extend(drops(pushed.cells(), engine.board().cells()));
-            played.push((direction, u64::from(gain), engine.board().cells(), engine.is_over()));
+            let turn = format!("{{\"()\":[{},{gain},{}]}}", json(engine.board()), engine.is_over());
+            turns.push((format!("[\"{}\"]", direction.letter()), turn));
         }
         let fallen: Vec<String> =
             fallen.iter().map(|((row, column), tile)| format!("(({row}, {column}), {tile})")).collect();
         let source = format!("{example}\ndrop = iter([{}]).__next__\n", fallen.join(", "));
         let mut session = SANDBOX.load(&source, 0, &limits).unwrap();
-        let board = serde_json::to_string(&begin.cells()).unwrap();
-        assert_eq!(session.call("reset", "[]").unwrap(), board);
-        for (direction, gain, board, over) in played {
-            let board = serde_json::to_string(&board).unwrap();
-            let turn = session.call("step", &format!("[\"{}\"]", direction.letter())).unwrap();
-            assert_eq!(turn, format!("{{\"()\":[{board},{gain},{over}]}}"), "{direction:?}");
+        assert_eq!(session.call("reset", "[]").unwrap(), json(begin));
+        for (arguments, turn) in turns {
+            assert_eq!(session.call("step", &arguments).unwrap(), turn, "{arguments}");
             moves += 1;
         }
     }

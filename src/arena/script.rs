@@ -19,7 +19,7 @@ use super::player::{GameError, Play, Unplayed, load};
 use crate::environment::{Case, Ending, Outcome, ScriptGame, Trace};
 use crate::program::Program;
 use crate::seed::{Purpose, Seed};
-use seats::{Mistake, Seats, Stop};
+use seats::{Broken, Mistake, Played, Seats, Stop};
 
 /// What reference players may use while their actions are found out: the same, whatever a program may.
 const TRIAL: Limits = Limits { game_fuel: FUEL_PER_SECOND, call_fuel: FUEL_PER_SECOND, memory_bytes: 256 << 20 };
@@ -33,41 +33,36 @@ pub(super) fn play_script(
     seed: Seed,
 ) -> Result<Play, Unplayed> {
     let player = load(sandbox, rules, program, seed.child(Purpose::Game, 0))?;
-    let mut seats = Seats::taken(sandbox, &rules.limits, game, player, seed)
-        .map_err(|stop| match stop {
-            Stop::Mistake(mistake) => environment_fault(game, seed, mistake),
-            Stop::Host(error) => GameError::Host(error),
-            Stop::Ended { .. } => unreachable!("no move was made"),
-        })
-        .map_err(Unplayed::Broken)?;
-    let stop = seats.play();
-    let (fuel, score, actions, transcript) = seats.left();
+    let broken = |broken| match broken {
+        Broken::Mistake(mistake) => {
+            GameError::Environment { game: game.path().to_owned(), message: told(mistake, seed) }
+        }
+        Broken::Host(error) => GameError::Host(error),
+    };
+    let seats = Seats::taken(sandbox, &rules.limits, game, player, seed).map_err(broken).map_err(Unplayed::Broken)?;
+    let Played { stop, score, fuel, actions, transcript } = seats.play();
     let (ending, reason) = match stop {
         Stop::Ended { ending, reason } => (ending, reason),
-        Stop::Host(error) => return Err(error.into()),
-        Stop::Mistake(mistake) => {
-            if answers_for(sandbox, game, actions.as_ref())? {
-                return Err(Unplayed::Broken(environment_fault(game, seed, mistake)));
-            }
+        Stop::Broken(Broken::Mistake(mistake)) if !answers_for(sandbox, game, actions.as_ref())? => {
             let reason = format!("after moves that no reference player makes, {}: {}", mistake.call, mistake.message);
             (Ending::BadMove, Some(reason))
         }
+        Stop::Broken(cause) => return Err(Unplayed::Broken(broken(cause))),
     };
     let outcome = Outcome { case: Case::Seed(seed), score, ending, fuel, trace: Trace::Transcript(transcript) };
     Ok(Play::Game { outcome, reason })
 }
 
-fn environment_fault(game: &ScriptGame, seed: Seed, mistake: Mistake) -> GameError {
+/// A mistake in words that the author of the game can act on.
+fn told(mistake: Mistake, seed: Seed) -> String {
     let Mistake { call, moves, message } = mistake;
-    let (place, hint) = match moves {
-        0 => (String::new(), ""),
-        _ => (
-            format!(", move {moves}"),
-            "; a move that the rules forbid is a ValueError, all else a mistake in the game",
+    match moves {
+        0 => format!("{call} of the game with seed {seed}: {message}"),
+        _ => format!(
+            "{call}, move {moves} of the game with seed {seed}: {message}; a move that the rules forbid is a ValueError, \
+             all else a mistake in the game"
         ),
-    };
-    let message = format!("{call}{place} of the game with seed {seed}: {message}{hint}");
-    GameError::Environment { game: game.path().to_owned(), message }
+    }
 }
 
 /// Whether a failure after these actions is the game's own.
@@ -96,15 +91,16 @@ fn found_usual(sandbox: &Sandbox, game: &ScriptGame) -> Result<BTreeSet<String>,
             Err(Failure::Program(_)) => continue,
             Err(Failure::Host(error)) => return Err(error),
         };
-        let mut seats = match Seats::taken(sandbox, &TRIAL, game, player, seed) {
+        let seats = match Seats::taken(sandbox, &TRIAL, game, player, seed) {
             Ok(seats) => seats,
-            Err(Stop::Host(error)) => return Err(error),
-            Err(_) => continue,
+            Err(Broken::Mistake(_)) => continue,
+            Err(Broken::Host(error)) => return Err(error),
         };
-        if let Stop::Host(error) = seats.play() {
+        let Played { stop, actions, .. } = seats.play();
+        if let Stop::Broken(Broken::Host(error)) = stop {
             return Err(error);
         }
-        usual.extend(seats.left().2.unwrap_or_default());
+        usual.extend(actions.unwrap_or_default());
     }
     Ok(usual)
 }

@@ -32,19 +32,36 @@ pub(super) struct Seats<'a> {
     player: Session,
     limits: Limits,
     score: f64,
-    /// Each action once; none when they are too many to be told apart.
+    /// As they will be told.
     actions: Option<BTreeSet<String>>,
     actions_bytes: usize,
     transcript: Transcript,
+}
+
+/// What a game came to.
+pub(super) struct Played {
+    pub stop: Stop,
+    pub score: f64,
+    /// What the program spent.
+    pub fuel: u64,
+    /// Each action once; none when they are too many to be told apart.
+    pub actions: Option<BTreeSet<String>>,
+    pub transcript: Transcript,
 }
 
 /// Why a game does not go on.
 pub(super) enum Stop {
     /// By the rules, or by the program's doing.
     Ended { ending: Ending, reason: Option<String> },
-    /// By something that is wrong in the game.
+    /// By nobody's move.
+    Broken(Broken),
+}
+
+/// Why a game cannot go on.
+pub(super) enum Broken {
+    /// Something is wrong in it.
     Mistake(Mistake),
-    /// By the machine's fault.
+    /// The sandbox failed.
     Host(HostError),
 }
 
@@ -58,9 +75,9 @@ pub(super) struct Mistake {
     pub message: String,
 }
 
-impl From<HostError> for Stop {
-    fn from(error: HostError) -> Self {
-        Stop::Host(error)
+impl From<Broken> for Stop {
+    fn from(broken: Broken) -> Self {
+        Stop::Broken(broken)
     }
 }
 
@@ -80,16 +97,16 @@ impl<'a> Seats<'a> {
         game: &'a ScriptGame,
         player: Session,
         seed: Seed,
-    ) -> Result<Seats<'a>, Stop> {
+    ) -> Result<Seats<'a>, Broken> {
         let moves_fuel = u64::from(game.moves_max()) * MOVE_FUEL;
         let call_fuel = GAME_SHARE.saturating_mul(limits.game_fuel);
         let limits = Limits { game_fuel: call_fuel.saturating_add(moves_fuel), call_fuel, ..*limits };
-        let rules = sandbox.load(game.source(), seed.child(Purpose::Script, 0).get(), &limits).map_err(|failure| {
-            let mistake = |fault| Mistake { call: "loading".into(), moves: 0, message: said(&fault, &limits) };
-            match failure {
-                Failure::Program(fault) => Stop::Mistake(mistake(fault)),
-                Failure::Host(error) => Stop::Host(error),
+        let loaded = sandbox.load(game.source(), seed.child(Purpose::Script, 0).get(), &limits);
+        let rules = loaded.map_err(|failure| match failure {
+            Failure::Program(fault) => {
+                Broken::Mistake(Mistake { call: "loading".into(), moves: 0, message: said(&fault, &limits) })
             }
+            Failure::Host(error) => Broken::Host(error),
         })?;
         Ok(Seats {
             game,
@@ -104,16 +121,10 @@ impl<'a> Seats<'a> {
     }
 
     /// Plays until something ends it.
-    pub fn play(&mut self) -> Stop {
-        match self.play_on() {
-            Err(stop) => stop,
-        }
-    }
-
-    /// What there is to tell: the program's fuel, the score, each action once, and the rest.
-    pub fn left(self) -> (u64, f64, Option<BTreeSet<String>>, Transcript) {
+    pub fn play(mut self) -> Played {
+        let Err(stop) = self.play_on();
         let transcript = Transcript { game_fuel: self.rules.fuel_used(), ..self.transcript };
-        (self.player.fuel_used(), self.score, self.actions, transcript)
+        Played { stop, score: self.score, fuel: self.player.fuel_used(), actions: self.actions, transcript }
     }
 
     fn play_on(&mut self) -> Result<Infallible, Stop> {
@@ -139,7 +150,7 @@ impl<'a> Seats<'a> {
         let answer = self.rules.call("reset", "[]");
         let text = answer.map_err(|failure| self.failed("reset()".into(), failure))?;
         let value = Value::from_json(&text).map_err(|error| format!("returned {}: {error}", shown(&text)));
-        value.and_then(|value| observation(&value)).map_err(|message| self.mistake("reset()".into(), message))
+        Ok(value.and_then(|value| observation(&value)).map_err(|message| self.mistake("reset()".into(), message))?)
     }
 
     /// The program's action.
@@ -158,7 +169,7 @@ impl<'a> Seats<'a> {
             Err(Failure::Program(fault)) => {
                 return Err(Stop::Ended { ending: ending(&fault), reason: Some(fault.to_string()) });
             }
-            Err(Failure::Host(error)) => return Err(Stop::Host(error)),
+            Err(Failure::Host(error)) => return Err(Broken::Host(error).into()),
         };
         Err(Stop::Ended { ending: Ending::BadMove, reason: Some(reason) })
     }
@@ -188,26 +199,26 @@ impl<'a> Seats<'a> {
                 return Err(bad_move(format!("returned {}: {message}", shown(action))));
             }
             Err(Failure::Host(HostError::Arguments(_))) => return Err(bad_move(no_value(action))),
-            Err(failure) => return Err(self.failed(call(), failure)),
+            Err(failure) => return Err(self.failed(call(), failure).into()),
         };
         let turn = turn(&text).map_err(|message| self.mistake(call(), message))?;
         if (self.score + turn.reward).is_finite() {
             return Ok(turn);
         }
         let message = format!("returned the reward {}, with which the score is no number", turn.reward);
-        Err(self.mistake(call(), message))
+        Err(self.mistake(call(), message).into())
     }
 
-    fn failed(&self, call: String, failure: Failure) -> Stop {
+    fn failed(&self, call: String, failure: Failure) -> Broken {
         match failure {
             Failure::Program(fault) => self.mistake(call, said(&fault, &self.limits)),
-            Failure::Host(error) => Stop::Host(error),
+            Failure::Host(error) => Broken::Host(error),
         }
     }
 
-    fn mistake(&self, call: String, message: String) -> Stop {
+    fn mistake(&self, call: String, message: String) -> Broken {
         let moves = if call == "reset()" { 0 } else { self.transcript.moves + 1 };
-        Stop::Mistake(Mistake { call, moves, message })
+        Broken::Mistake(Mistake { call, moves, message })
     }
 }
 
