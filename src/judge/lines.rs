@@ -133,7 +133,8 @@ impl<R: Read> Lines<R> {
                 return Ok(None);
             }
             if line.len() > ITEM_BYTES_MAX {
-                let reason = format!("longer than {ITEM_BYTES_MAX} bytes; a completion may have {COMPLETION_BYTES_MAX}");
+                let reason =
+                    format!("longer than {ITEM_BYTES_MAX} bytes; a completion may have {COMPLETION_BYTES_MAX}");
                 return Err(self.wrong(reason));
             }
             if !line.trim_ascii().is_empty() {

@@ -105,7 +105,8 @@ impl Judge {
     pub fn new(arena: Arena, reward: &RewardConfig, games: Vec<Seed>) -> Judge {
         let rule = Rule::new(reward, arena.environment());
         let requests = arena.environment().briefing().requests;
-        let tasks = requests.into_iter().filter_map(|request| Some((request.style, Case::Task(request.task?)))).collect();
+        let tasks =
+            requests.into_iter().filter_map(|request| Some((request.style, Case::Task(request.task?)))).collect();
         Judge { arena, rule, tasks, games }
     }
 

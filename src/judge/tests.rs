@@ -69,7 +69,10 @@ fn answers_come_in_the_order_of_the_lines_whoever_plays() {
     let (inline, ended) = answers(0, text(input.clone()));
     ended.unwrap();
     assert_eq!(inline.iter().map(|answer| answer.score).collect::<Vec<_>>(), points.map(f64::from));
-    assert_eq!(inline.iter().map(|answer| answer.id.clone()).collect::<Vec<_>>(), ["0", "1", "2", "3", "4", "5", "6", "7"]);
+    assert_eq!(
+        inline.iter().map(|answer| answer.id.clone()).collect::<Vec<_>>(),
+        ["0", "1", "2", "3", "4", "5", "6", "7"]
+    );
     for workers in [1, 2, 8] {
         assert_eq!(answers(workers, text(input.clone())).0, inline, "{workers} workers");
     }
