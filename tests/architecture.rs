@@ -74,6 +74,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("wasmtime", &[]),
     ("cpu_time", &["cli"]),
     ("crossbeam", &["arena"]),
+    ("httparse", &["judge"]),
     ("indicatif", &["metrics"]),
     ("parquet", &["cli"]),
     ("nvml_wrapper", &["metrics"]),

@@ -5,6 +5,7 @@
 //! by whatever door, beside whatever else. Input that is no item is an error, never a reward of 0.
 
 mod lines;
+pub mod server;
 #[cfg(test)]
 mod tests;
 mod verdict;

@@ -9,7 +9,7 @@ use crate::config::Config;
 use crate::environment::game2048::scored;
 
 /// A judge without a sandbox: a program scores what it returns, and takes as many milliseconds.
-fn judge(workers: usize) -> Arc<Judge> {
+pub(super) fn judge(workers: usize) -> Arc<Judge> {
     let play = |program: &Program, _| {
         let (_, number) = program.source().trim().rsplit_once(' ').unwrap();
         let points: u64 = number.parse().unwrap();
@@ -21,7 +21,7 @@ fn judge(workers: usize) -> Arc<Judge> {
     Arc::new(Judge::new(arena, &reward, vec![Seed::root(1), Seed::root(2)]))
 }
 
-fn completion(points: u32) -> String {
+pub(super) fn completion(points: u32) -> String {
     format!("Sure.\n```python\ndef strategy(board):\n    return {points}\n```\n")
 }
 
