@@ -1,9 +1,10 @@
 //! `grpo-2048 judge` as another trainer meets it: lines in, rewards out, whoever plays.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::{Value, json};
 
@@ -133,5 +134,95 @@ fn what_is_no_item_ends_it_with_its_place_and_exit_code_2() {
         let output = judge(directory.path(), &[file]).output().unwrap();
         assert_eq!(output.status.code(), Some(2));
         assert!(String::from_utf8_lossy(&output.stderr).contains(expected));
+    }
+}
+
+/// `judge --serve`, and its address, which it says when it is ready.
+fn server(directory: &Path, arguments: &[&str]) -> (Child, String) {
+    let mut command = judge(directory, &[&["--serve", "127.0.0.1:0"], arguments].concat());
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let words = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let said = words.take(10).find(|line| line.contains("http://")).unwrap();
+    let address = said.split("http://").nth(1).unwrap().split(':').take(2).collect::<Vec<_>>().join(":");
+    (child, address)
+}
+
+fn post(address: &str, path: &str, body: &Value) -> Value {
+    let mut stream = TcpStream::connect(address).unwrap();
+    let body = body.to_string();
+    write!(stream, "POST {path} HTTP/1.1\r\nContent-Length: {}\r\n\r\n{body}", body.len()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap()
+}
+
+#[test]
+fn a_server_answers_as_lines_are_answered_and_runs_what_verl_posts_until_ctrl_c() {
+    let directory = tasks();
+    let items = [("add", "def add(a, b): return a + b"), ("sum", "```python\nprint(6)\n```")];
+    let lines = parsed(&answers(directory.path(), &items, &["--env", "tasks.jsonl"]));
+    let (child, address) = server(directory.path(), &["--env", "tasks.jsonl", "--parallel-rewards", "2"]);
+    let list: Vec<Value> = items.iter().map(|(id, text)| json!({ "id": id, "completion": text })).collect();
+    assert_eq!(post(&address, "/judge", &json!(list)), json!(lines));
+    assert_eq!(post(&address, "/judge", &list[0]), lines[0]);
+
+    // A function in a program that reads its arguments as JSON, a line each, after every star import that verl makes.
+    let modules = "string re datetime collections heapq bisect copy math random statistics itertools functools operator \
+                   io sys json builtins typing";
+    let imports: String = modules.split_whitespace().map(|name| format!("from {name} import *\n")).collect();
+    let program = format!(
+        "import traceback, sys, json\n{imports}\nclass Solution:\n    def gap(self, a, b):\n        return Counter(a) - Counter(b)\n\
+         \nif __name__ == '__main__':\n    arguments = [json.loads(line) for line in sys.stdin.read().split('\\n')]\n    \
+         print(json.dumps(Solution().gap(*arguments)))\n"
+    );
+    let run = |code: &str, stdin: &str, seconds: f64| {
+        let request = json!({
+            "code": code, "language": "python", "stdin": stdin, "run_timeout": seconds, "compile_timeout": 10,
+            "memory_limit_MB": 1024, "files": {}, "fetch_files": []
+        });
+        post(&address, "/run_code", &request)
+    };
+    let answer = run(&program, "[1, 1, 2]\n[2]", 10.0);
+    assert_eq!(
+        (&answer["status"], &answer["run_result"]["stdout"]),
+        (&json!("Success"), &json!("{\"1\": 2}\n")),
+        "{answer}"
+    );
+    assert_eq!(run(&program, "[1, 1, 2]\n[2]", 10.0), answer, "the time too");
+    for (code, status, return_code) in [
+        ("while True: pass", "TimeLimitExceeded", Value::Null),
+        ("import sys; sys.exit(7)", "Finished", json!(7)),
+        ("1 +", "Finished", json!(1)),
+        ("x = [0] * 10**9", "Finished", json!(1)),
+    ] {
+        let answer = run(code, "", 0.2);
+        assert_eq!(
+            (&answer["status"], &answer["run_result"]["status"]),
+            (&json!("Failed"), &json!(status)),
+            "{answer}"
+        );
+        assert_eq!(answer["run_result"]["return_code"], return_code, "{answer}");
+    }
+    interrupt(&child);
+    assert!(child.wait_with_output().unwrap().status.success());
+}
+
+fn interrupt(child: &Child) {
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+}
+
+#[test]
+fn only_this_machine_is_served_unless_others_are_allowed() {
+    let directory = tempfile::tempdir().unwrap();
+    for (arguments, expected) in [
+        (&["--serve", "0.0.0.0:0"][..], "error: --serve 0.0.0.0:0: other machines reach 0.0.0.0"),
+        (&["--serve", "8080"], "expected HOST:PORT, such as 127.0.0.1:8080"),
+        (&["--serve", "127.0.0.1:0", "items.jsonl"], "cannot be used with"),
+        (&["--allow-remote"], "--serve <HOST:PORT>"),
+    ] {
+        let output = judge(directory.path(), arguments).output().unwrap();
+        let words = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{words}");
+        assert!(words.contains(expected), "{words}");
     }
 }
