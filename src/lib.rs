@@ -75,6 +75,7 @@ pub mod evaluation;
 pub mod files;
 pub mod groups;
 pub mod grpo;
+pub mod judge;
 pub mod metrics;
 pub mod policy;
 pub mod preflight;

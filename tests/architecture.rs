@@ -19,6 +19,7 @@ const USES: &[(&str, &[&str])] = &[
     ("evaluation", &["arena", "environment", "program", "seed"]),
     ("reward", &["arena", "config", "environment", "program"]),
     ("preflight", &["arena", "config", "environment", "program", "reward", "seed"]),
+    ("judge", &["arena", "config", "environment", "program", "reward", "seed"]),
     ("grpo", &["config", "files", "groups", "policy", "prompt", "rollout", "seed"]),
     ("metrics", &["environment", "files"]),
     (
@@ -51,6 +52,7 @@ const USES: &[(&str, &[&str])] = &[
             "environment",
             "evaluation",
             "files",
+            "judge",
             "metrics",
             "policy",
             "preflight",
@@ -68,10 +70,11 @@ const USES: &[(&str, &[&str])] = &[
 const HOMES: &[(&str, &[&str])] = &[
     ("candle_core", &["bench", "policy", "grpo", "rollout", "train"]),
     ("candle_nn", &["policy", "grpo"]),
-    ("grpo_sandbox", &["arena", "bench", "cli"]),
+    ("grpo_sandbox", &["arena", "bench", "cli", "judge"]),
     ("wasmtime", &[]),
     ("cpu_time", &["cli"]),
     ("crossbeam", &["arena"]),
+    ("httparse", &["judge"]),
     ("indicatif", &["metrics"]),
     ("parquet", &["cli"]),
     ("nvml_wrapper", &["metrics"]),

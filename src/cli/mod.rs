@@ -14,6 +14,7 @@ mod export;
 mod export_completions;
 mod gpu_watch;
 mod interrupt;
+mod judge;
 mod loading;
 mod man;
 mod memory;
@@ -80,6 +81,7 @@ enum Commands {
     Sft(sft::SftArgs),
     Eval(eval::EvalArgs),
     Score(score::ScoreArgs),
+    Judge(judge::JudgeArgs),
     Play(play::PlayArgs),
     Report(page::ReportArgs),
     Export(export::ExportArgs),
@@ -118,6 +120,7 @@ pub fn run(commit: Option<&'static str>) -> ExitCode {
         Commands::Eval(args) => args.run(&console),
         Commands::Monitor(args) => args.run(&console),
         Commands::Score(args) => args.run(&console),
+        Commands::Judge(args) => args.run(&console),
         Commands::Play(args) => args.run(&console),
         Commands::Report(args) => args.run(&console),
         Commands::Export(args) => args.run(&console),

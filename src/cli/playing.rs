@@ -38,6 +38,11 @@ pub fn environment(config: &Config) -> Result<Environment, CliError> {
 
 /// An arena with the environment, the workers and the limits of `config`.
 pub fn open_arena(config: &Config, console: &Console) -> Result<Arena, CliError> {
+    open_arena_and_sandbox(config, console).map(|(arena, _)| arena)
+}
+
+/// The same, with the sandbox in it, for who runs other programs beside.
+pub fn open_arena_and_sandbox(config: &Config, console: &Console) -> Result<(Arena, Sandbox), CliError> {
     let mut environment = environment(config)?;
     let cache = Sandbox::default_cache_dir().map_err(CliError::run)?;
     let (sandbox, _) = open_sandbox(&cache, console)?;
@@ -51,5 +56,6 @@ pub fn open_arena(config: &Config, console: &Console) -> Result<Arena, CliError>
         AnswersError::Machine(_) => CliError::run(error),
     })?;
     drop(wait);
-    Arena::new(sandbox, environment, rules, Workers::new(config.arena.parallel_rewards)).map_err(CliError::run)
+    let workers = Workers::new(config.arena.parallel_rewards);
+    Ok((Arena::new(sandbox.clone(), environment, rules, workers).map_err(CliError::run)?, sandbox))
 }

@@ -1,0 +1,211 @@
+//! Completions of anybody's policy in, rewards out.
+//!
+//! Takes [`Item`]s, a name and a text each; gives one [`Judgement`] for each, in their order, by the same way that training
+//! goes: the program in the text, tried in the arena, rewarded by the rule. The same item is worth the same whoever asks,
+//! by whatever door, beside whatever else. Input that is no item is an error, never a reward of 0.
+
+mod lines;
+pub mod server;
+#[cfg(test)]
+mod tests;
+mod verdict;
+
+pub use lines::{ITEM_BYTES_MAX, LinesError, judge_lines};
+pub use verdict::Verdict;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::arena::{Arena, ArenaError, Evaluation, Scoring};
+use crate::config::{RewardConfig, nearest};
+use crate::environment::{Case, Ending, TestsTrace, Trace, points};
+use crate::program::{Program, Rejection};
+use crate::reward::Rule;
+use crate::seed::Seed;
+
+/// Bytes of the longest completion: far more than a policy writes, and soon searched for a program.
+pub const COMPLETION_BYTES_MAX: usize = 4 << 20;
+
+/// A completion to be judged.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Item {
+    /// The task that it answers. In a game any name will do; it comes back with the judgement.
+    pub id: String,
+    /// What the policy wrote, with a program somewhere in it.
+    pub completion: String,
+}
+
+/// What a completion is worth, and why.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Judgement {
+    /// Of the item.
+    pub id: String,
+    /// What it is worth.
+    pub reward: f32,
+    /// What became of it.
+    pub verdict: Verdict,
+    /// Tests passed.
+    pub passed: u32,
+    /// Tests of the task; none in a game.
+    pub tests: u32,
+    /// Mean points of a game; of a task, the share of tests passed.
+    #[serde(serialize_with = "points")]
+    pub score: f64,
+    /// Instructions spent.
+    pub fuel: u64,
+    /// What the reward is the sum of, in order.
+    #[serde(serialize_with = "as_map")]
+    pub parts: Vec<(&'static str, f32)>,
+    /// What was wrong, where something was.
+    pub reason: Option<String>,
+}
+
+fn as_map<S: Serializer>(parts: &[(&'static str, f32)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(parts.iter().copied())
+}
+
+/// Why there is no judgement.
+#[derive(Debug, thiserror::Error)]
+pub enum JudgeError {
+    /// No task has this name.
+    #[error("no task {id:?} in {environment}; {hint}")]
+    UnknownTask {
+        /// What was asked for.
+        id: String,
+        /// Where it was looked for.
+        environment: String,
+        /// What there is instead.
+        hint: String,
+    },
+    /// More text than a policy writes.
+    #[error("{id:?}: a completion of {bytes} bytes; expected at most {COMPLETION_BYTES_MAX}")]
+    TooLong {
+        /// Of the item.
+        id: String,
+        /// Its length.
+        bytes: usize,
+    },
+    /// The machine's fault.
+    #[error(transparent)]
+    Arena(#[from] ArenaError),
+}
+
+/// Judges completions in one environment under one configuration.
+pub struct Judge {
+    arena: Arena,
+    rule: Rule,
+    /// Tasks by name; empty where chance makes the cases.
+    tasks: BTreeMap<String, Case>,
+    /// The games of every program, where there are no tasks.
+    games: Vec<Seed>,
+}
+
+impl Judge {
+    /// A judge of the arena's environment. Where chance makes the cases, a program plays one game for each of `games`.
+    pub fn new(arena: Arena, reward: &RewardConfig, games: Vec<Seed>) -> Judge {
+        let rule = Rule::new(reward, arena.environment());
+        let requests = arena.environment().briefing().requests;
+        let tasks =
+            requests.into_iter().filter_map(|request| Some((request.style, Case::Task(request.task?)))).collect();
+        Judge { arena, rule, tasks, games }
+    }
+
+    /// What is judged.
+    pub fn arena(&self) -> &Arena {
+        &self.arena
+    }
+
+    /// One judgement for each item, in their order. A program that is there more than once is played once.
+    pub fn judge(&self, items: &[Item]) -> Result<Vec<Judgement>, JudgeError> {
+        // Nothing is played for a list that has a mistake in it.
+        let entries: Vec<Entry> = items.iter().map(|item| self.entry(item)).collect::<Result<_, _>>()?;
+        let programs = entries.iter().map(|entry| (entry.program.clone(), entry.cases.as_slice()));
+        let evaluations = self.arena.evaluate_all(programs, &mut |_, _| ())?;
+        let judged = items.iter().zip(entries.iter().zip(&evaluations));
+        Ok(judged.map(|(item, (entry, evaluation))| self.judgement(&item.id, &entry.cases, evaluation)).collect())
+    }
+
+    /// Has one item judged beside others; items of lower turns are played first.
+    fn begin(&self, item: Item, turn: usize) -> Result<Pending, JudgeError> {
+        let Entry { program, cases } = self.entry(&item)?;
+        let mut scoring = self.arena.begin(turn);
+        scoring.submit(0, program, &cases);
+        Ok(Pending { id: item.id, cases, scoring })
+    }
+
+    /// Waits for it.
+    fn finish(&self, pending: Pending) -> Result<Judgement, JudgeError> {
+        let evaluations = pending.scoring.finish(&mut |_, _| ())?;
+        Ok(self.judgement(&pending.id, &pending.cases, &evaluations[0]))
+    }
+
+    fn entry(&self, item: &Item) -> Result<Entry, JudgeError> {
+        let bytes = item.completion.len();
+        if bytes > COMPLETION_BYTES_MAX {
+            return Err(JudgeError::TooLong { id: item.id.clone(), bytes });
+        }
+        let cases = match self.arena.environment().has_tests() {
+            true => vec![*self.tasks.get(&item.id).ok_or_else(|| self.unknown(&item.id))?],
+            false => self.games.iter().map(|&seed| seed.into()).collect(),
+        };
+        Ok(Entry { program: self.arena.program(&item.completion, cases[0]), cases })
+    }
+
+    fn unknown(&self, id: &str) -> JudgeError {
+        let near = nearest(id, self.tasks.keys().map(String::as_str));
+        let hint = match (near, self.tasks.keys().next()) {
+            (Some(near), _) => format!("did you mean {near:?}?"),
+            (None, Some(first)) => format!("there are {} tasks, such as {first:?}", self.tasks.len()),
+            (None, None) => "it has none".to_owned(),
+        };
+        JudgeError::UnknownTask { id: id.to_owned(), environment: self.arena.environment().name().to_owned(), hint }
+    }
+
+    fn judgement(&self, id: &str, cases: &[Case], evaluation: &Evaluation) -> Judgement {
+        let reward = self.rule.score(evaluation);
+        let tests = self.tests(cases, evaluation);
+        Judgement {
+            id: id.to_owned(),
+            reward: reward.value,
+            verdict: Verdict::of(evaluation, &tests),
+            passed: tests.iter().map(|tests| tests.passed).sum(),
+            tests: tests.iter().map(|tests| tests.tests).sum(),
+            score: evaluation.mean_score(),
+            fuel: evaluation.games.iter().map(|outcome| outcome.fuel).sum(),
+            parts: reward.parts,
+            reason: evaluation.verdict.reason().or_else(|| first_failure(&tests)),
+        }
+    }
+
+    /// How the tests went; what is no program has tests as well, and passes none.
+    fn tests(&self, cases: &[Case], evaluation: &Evaluation) -> Vec<TestsTrace> {
+        let traces: Vec<Trace> = match evaluation.games.is_empty() {
+            false => evaluation.games.iter().map(|outcome| outcome.trace.clone()).collect(),
+            true => cases.iter().map(|&case| self.arena.environment().unplayed(case, Ending::Raised).trace).collect(),
+        };
+        let tests = traces.into_iter().filter_map(|trace| match trace {
+            Trace::Tests(tests) => Some(tests),
+            Trace::Board(_) | Trace::Transcript(_) => None,
+        });
+        tests.collect()
+    }
+}
+
+fn first_failure(tests: &[TestsTrace]) -> Option<String> {
+    let failed = tests.iter().find_map(|tests| tests.failed.as_ref())?;
+    Some(format!("test {}: {}", failed.test, failed.reason))
+}
+
+/// What is tried of an item, and on what.
+struct Entry {
+    program: Result<Program, Rejection>,
+    cases: Vec<Case>,
+}
+
+/// An item that is being judged. When it is dropped, what has not begun is not played.
+struct Pending {
+    id: String,
+    cases: Vec<Case>,
+    scoring: Scoring,
+}

@@ -1,0 +1,157 @@
+//! The request and the answer of SandboxFusion's `/run_code`, for clients that speak it already.
+
+use std::collections::BTreeMap;
+
+use grpo_sandbox::{FUEL_PER_SECOND, Fault, HostError, Limits, Run, Sandbox};
+use serde::{Deserialize, Serialize};
+
+/// Seconds of the reference machine that a request may ask for.
+const SECONDS_MAX: f64 = 60.0;
+
+/// What a program's `random` is seeded with: runs repeat.
+const SEED: u64 = 0;
+
+/// A request. Compiling is part of running a Python program, so that `compile_timeout` bounds nothing.
+#[derive(Debug, Deserialize)]
+pub(super) struct RunCode {
+    code: String,
+    language: String,
+    #[serde(default)]
+    stdin: Option<String>,
+    #[serde(default = "ten_seconds")]
+    run_timeout: f64,
+    #[serde(default = "no_limit", rename = "memory_limit_MB")]
+    memory_limit_mb: i64,
+    #[serde(default)]
+    files: BTreeMap<String, Option<String>>,
+    #[serde(default)]
+    fetch_files: Vec<String>,
+}
+
+fn ten_seconds() -> f64 {
+    10.0
+}
+
+fn no_limit() -> i64 {
+    -1
+}
+
+/// What a request comes to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Job {
+    /// A whole Python program.
+    pub source: String,
+    /// What it reads.
+    pub stdin: String,
+    /// Instructions that it may use.
+    pub fuel: u64,
+    /// Memory that it asks for; none: as much as it is given.
+    pub memory_bytes: Option<u64>,
+}
+
+/// Runs a program on a standard input.
+pub type Runner = dyn Fn(&Job) -> Result<Run, HostError> + Send + Sync;
+
+/// Runs in `sandbox`, in the memory of `limits` at most; the fuel is the job's own.
+pub fn runner(sandbox: Sandbox, limits: Limits) -> Box<Runner> {
+    Box::new(move |job| {
+        let memory_bytes = job.memory_bytes.unwrap_or(u64::MAX).min(limits.memory_bytes);
+        let limits = Limits { game_fuel: job.fuel, call_fuel: job.fuel, memory_bytes };
+        sandbox.run(&job.source, &job.stdin, SEED, &limits)
+    })
+}
+
+impl RunCode {
+    /// What is to be run, or why this sandbox cannot.
+    pub fn job(self) -> Result<Job, String> {
+        if self.language != "python" {
+            return Err(format!("language {:?}: this sandbox runs \"python\" alone", self.language));
+        }
+        if !self.files.is_empty() || !self.fetch_files.is_empty() {
+            return Err("files, fetch_files: programs in this sandbox have no files; expected none".to_owned());
+        }
+        if self.run_timeout <= 0.0 {
+            return Err(format!("run_timeout = {}; expected more than 0 seconds", self.run_timeout));
+        }
+        Ok(Job {
+            source: self.code,
+            stdin: self.stdin.unwrap_or_default(),
+            fuel: (self.run_timeout.min(SECONDS_MAX) * FUEL_PER_SECOND as f64) as u64,
+            memory_bytes: u64::try_from(self.memory_limit_mb)
+                .ok()
+                .filter(|&mb| mb > 0)
+                .map(|mb| mb.saturating_mul(1 << 20)),
+        })
+    }
+}
+
+/// An answer.
+#[derive(Debug, Serialize)]
+pub(super) struct Answer {
+    status: &'static str,
+    message: String,
+    /// Only what is compiled has one.
+    compile_result: Option<RunResult>,
+    run_result: Option<RunResult>,
+    executor_pod_name: Option<String>,
+    files: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Serialize)]
+struct RunResult {
+    status: &'static str,
+    /// Seconds of the reference machine, from the instructions: the same on every machine.
+    execution_time: f64,
+    return_code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+impl Answer {
+    /// What came of a run. A program that failed has printed nothing that counts.
+    pub fn new(run: Result<Run, HostError>) -> Answer {
+        let run = match run {
+            Ok(run) => run,
+            Err(error) => return Answer::sandbox_error(error.to_string()),
+        };
+        let (status, return_code, stdout, stderr) = match run.printed {
+            Ok(printed) => ("Finished", Some(0), printed, String::new()),
+            Err(Fault::OutOfFuel { .. }) => ("TimeLimitExceeded", None, String::new(), String::new()),
+            Err(fault) => {
+                let (code, words) = exit(&fault);
+                ("Finished", Some(code), String::new(), format!("{words}\n"))
+            }
+        };
+        let execution_time = run.fuel as f64 / FUEL_PER_SECOND as f64;
+        let result = RunResult { status, execution_time, return_code, stdout, stderr };
+        let status = if return_code == Some(0) { "Success" } else { "Failed" };
+        Answer { status, run_result: Some(result), ..Answer::sandbox_error(String::new()) }
+    }
+
+    /// That it was not run.
+    pub fn sandbox_error(message: String) -> Answer {
+        Answer {
+            status: "SandboxError",
+            message,
+            compile_result: None,
+            run_result: None,
+            executor_pod_name: None,
+            files: BTreeMap::new(),
+        }
+    }
+}
+
+/// The status that the interpreter would exit with, and what it would say.
+fn exit(fault: &Fault) -> (i32, String) {
+    match fault {
+        Fault::NotCompiled { line, message } => {
+            (1, format!("  File \"<program>\", line {line}\nSyntaxError: {message}"))
+        }
+        Fault::Raised { kind, message } if kind == "SystemExit" => {
+            message.parse().map_or_else(|_| (1, message.clone()), |code: i32| (code, String::new()))
+        }
+        Fault::OutOfMemory => (1, "MemoryError".to_owned()),
+        Fault::StackOverflow => (1, "RecursionError".to_owned()),
+        Fault::Raised { .. } | Fault::BadValue { .. } | Fault::OutOfFuel { .. } => (1, fault.to_string()),
+    }
+}

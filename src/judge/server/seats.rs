@@ -1,0 +1,55 @@
+//! How many may be somewhere at once.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// So many places.
+#[derive(Clone)]
+pub(super) struct Seats(Arc<Room>);
+
+struct Room {
+    most: usize,
+    taken: Mutex<usize>,
+    left: Condvar,
+}
+
+/// A place, free again when it is dropped.
+pub(super) struct Seat(Seats);
+
+impl Seats {
+    pub fn new(most: usize) -> Seats {
+        Seats(Arc::new(Room { most, taken: Mutex::new(0), left: Condvar::new() }))
+    }
+
+    /// A place, waited for.
+    pub fn take(&self) -> Seat {
+        let full = |taken: &mut usize| *taken >= self.0.most;
+        *self.0.left.wait_while(self.taken(), full).unwrap_or_else(PoisonError::into_inner) += 1;
+        Seat(self.clone())
+    }
+
+    /// A place, if there is one.
+    pub fn take_if_free(&self) -> Option<Seat> {
+        let mut taken = self.taken();
+        (*taken < self.0.most).then(|| {
+            *taken += 1;
+            Seat(self.clone())
+        })
+    }
+
+    /// Waits until nobody is there.
+    pub fn wait_until_free(&self) {
+        drop(self.0.left.wait_while(self.taken(), |taken| *taken > 0));
+    }
+
+    fn taken(&self) -> MutexGuard<'_, usize> {
+        // Nothing panics while it is held.
+        self.0.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        *self.0.taken() -= 1;
+        self.0.0.left.notify_all();
+    }
+}

@@ -1,0 +1,228 @@
+//! `grpo-2048 judge` as another trainer meets it: lines in, rewards out, whoever plays.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::{Value, json};
+
+const TASKS: &str = r#"
+{"id": "add", "prompt": "Write `add(a, b)` that returns the sum.", "entry_point": "add", "tests": [{"args": "(1, 2)", "expected": "3"}, {"args": "(-1, 1)", "expected": "0"}, {"args": "(10, 5)", "expected": "15"}, {"args": "(2, 2)", "expected": "4"}], "reference": "def add(a, b):\n    return a + b"}
+{"id": "runs", "prompt": "Write `runs(xs)`, the lengths of runs of equal items.", "entry_point": "runs", "inputs": ["([1, 1, 2],)", "([],)", "([3],)", "([4, 4, 4, 5, 5],)"], "reference": "def runs(xs):\n    out = []\n    last = None\n    for x in xs:\n        if out and x == last:\n            out[-1] += 1\n        else:\n            out.append(1)\n        last = x\n    return out"}
+{"id": "sum", "prompt": "Read n, then n numbers; print their sum.", "tests": [{"stdin": "3\n1 2 3\n", "stdout": "6\n"}, {"stdin": "1\n9\n", "stdout": "9\n"}, {"stdin": "2\n5 6\n", "stdout": "11\n"}]}
+"#;
+
+fn judge(directory: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_grpo-2048"));
+    command.current_dir(directory).env("NO_COLOR", "1").env_remove("RUST_LOG").arg("judge").args(arguments);
+    command
+}
+
+/// What `judge` answers to a file of these items.
+fn answers(directory: &Path, items: &[(&str, &str)], arguments: &[&str]) -> Output {
+    let lines = items.iter().map(|(id, completion)| format!("{}\n", json!({ "id": id, "completion": completion })));
+    fs::write(directory.join("items.jsonl"), lines.collect::<String>()).unwrap();
+    judge(directory, &[&["items.jsonl"], arguments].concat()).output().unwrap()
+}
+
+fn parsed(output: &Output) -> Vec<Value> {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn tasks() -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("tasks.jsonl"), TASKS).unwrap();
+    directory
+}
+
+#[test]
+fn right_programs_earn_1_and_wrong_ones_nothing_in_the_order_of_the_lines_whoever_plays() {
+    let right_sum = "```python\nn = int(input())\nprint(sum(map(int, input().split())))\n```";
+    let right_runs = "```python\nfrom itertools import groupby\ndef runs(xs):\n    return [len(list(g)) for _, g in groupby(xs)]\n```";
+    let half = "def add(a, b):\n    return 3 if a == 1 else a + b if a == 2 else None";
+    let (loops, raises) = ("def add(a, b):\n    while True: pass", "def add(a, b):\n    return a / 0");
+    // What is expected: verdict, tests passed, tests, reward. A constant passes 1 of the 4 tests of `add`, and failures
+    // are worth a quarter of those of a game that pays the square root: -0.40, -0.24 for nothing found, nothing answered.
+    let items: [(&str, &str, (&str, u32, u32, f32)); 9] = [
+        ("add", "```python\ndef add(a, b):\n    return a + b\n```", ("passed", 4, 4, 1.0)),
+        ("runs", right_runs, ("passed", 4, 4, 1.0)),
+        ("sum", right_sum, ("passed", 3, 3, 1.0)),
+        ("add", loops, ("faulted", 0, 4, -0.06)),
+        ("add", "def add(a, b):\n    return 0", ("wrong", 0, 4, 0.0)),
+        ("add", half, ("wrong", 2, 4, 1.0 / 3.0)),
+        ("runs", "I would count them.", ("rejected", 0, 4, -0.1)),
+        ("add", raises, ("faulted", 0, 4, -0.06)),
+        ("sum", "```python\nprint(6)\n```", ("wrong", 0, 3, 0.0)),
+    ];
+    let directory = tasks();
+    let texts: Vec<(&str, &str)> = items.iter().map(|(id, text, _)| (*id, *text)).collect();
+    let base = answers(directory.path(), &texts, &["--env", "tasks.jsonl", "--sequential"]);
+    let answered = parsed(&base);
+    for ((id, text, (verdict, passed, tests, reward)), answer) in items.iter().zip(&answered) {
+        assert_eq!(answer["id"], *id);
+        assert_eq!((&answer["verdict"], &answer["passed"]), (&json!(verdict), &json!(passed)), "{text}: {answer}");
+        assert_eq!(answer["tests"], *tests, "{answer}");
+        assert!((answer["reward"].as_f64().unwrap() - f64::from(*reward)).abs() < 1e-6, "{text}: {answer}");
+        assert_eq!(answer["reason"].is_null(), *verdict == "passed", "{answer}");
+        assert_eq!(answer["fuel"].as_u64().unwrap() == 0, *verdict == "rejected", "{answer}");
+    }
+    assert_eq!(answered.len(), items.len());
+    for workers in ["1", "2", "8"] {
+        let output = answers(directory.path(), &texts, &["--env", "tasks.jsonl", "--parallel-rewards", workers]);
+        assert_eq!(output.stdout, base.stdout, "{workers} workers");
+    }
+}
+
+#[test]
+fn a_player_of_2048_is_judged_as_score_scores_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let cycle = include_str!("../src/environment/game2048/ladder/cycle.py");
+    fs::write(directory.path().join("cycle.py"), cycle).unwrap();
+    let mut score = Command::new(env!("CARGO_BIN_EXE_grpo-2048"));
+    let scored =
+        score.current_dir(directory.path()).args(["score", "cycle.py", "--games", "3", "--json"]).output().unwrap();
+    let scored: Value = serde_json::from_slice(&scored.stdout).unwrap();
+    let answer = parsed(&answers(directory.path(), &[("any name", cycle)], &["--games", "3"])).remove(0);
+    assert_eq!(answer["id"], "any name");
+    assert_eq!((&answer["reward"], &answer["score"]), (&scored["reward"], &scored["mean_score"]));
+}
+
+#[test]
+fn a_trainer_that_waits_for_each_answer_gets_it() {
+    let directory = tasks();
+    let mut child = judge(directory.path(), &["--env", "tasks.jsonl", "--parallel-rewards", "2"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let (mut input, mut output) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+    for (program, reward) in [("def add(a, b): return a + b", 1.0), ("def add(a, b): return a - b", 0.0)] {
+        writeln!(input, "{}", json!({ "id": "add", "completion": program })).unwrap();
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        assert_eq!(serde_json::from_str::<Value>(&line).unwrap()["reward"], reward, "{line}");
+    }
+    // Nobody reads any more: it ends quietly, though its input goes on.
+    drop(output);
+    for _ in 0..3 {
+        let _ = writeln!(input, "{}", json!({ "id": "add", "completion": "" }));
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    assert!(child.wait_with_output().unwrap().status.success());
+}
+
+#[test]
+fn what_is_no_item_ends_it_with_its_place_and_exit_code_2() {
+    let directory = tasks();
+    let good = json!({ "id": "add", "completion": "def add(a, b): return a + b" });
+    for (wrong, expected) in [
+        (json!({ "id": "ad", "completion": "" }).to_string(), "no task \"ad\" in tasks; did you mean \"add\"?"),
+        (json!({ "id": "add" }).to_string(), "missing field `completion`"),
+        (json!({ "id": "add", "completion": "x".repeat(10 << 20) }).to_string(), "longer than 8388608 bytes"),
+    ] {
+        fs::write(directory.path().join("items.jsonl"), format!("{good}\n{wrong}\n{good}\n")).unwrap();
+        let output = judge(directory.path(), &["--env", "tasks.jsonl", "items.jsonl"]).output().unwrap();
+        let words = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{words}");
+        assert!(words.contains(&format!("error: items.jsonl:2: {expected}")), "{words}");
+        assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 1, "the line before it is answered");
+    }
+    for (file, expected) in [("nowhere.jsonl", "No such file"), (".", "is a directory")] {
+        let output = judge(directory.path(), &[file]).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        assert!(String::from_utf8_lossy(&output.stderr).contains(expected));
+    }
+}
+
+/// `judge --serve`, and its address, which it says when it is ready.
+fn server(directory: &Path, arguments: &[&str]) -> (Child, String) {
+    let mut command = judge(directory, &[&["--serve", "127.0.0.1:0"], arguments].concat());
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let words = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let said = words.take(10).find(|line| line.contains("http://")).unwrap();
+    let address = said.split("http://").nth(1).unwrap().split(':').take(2).collect::<Vec<_>>().join(":");
+    (child, address)
+}
+
+fn post(address: &str, path: &str, body: &Value) -> Value {
+    let mut stream = TcpStream::connect(address).unwrap();
+    let body = body.to_string();
+    write!(stream, "POST {path} HTTP/1.1\r\nContent-Length: {}\r\n\r\n{body}", body.len()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap()
+}
+
+#[test]
+fn a_server_answers_as_lines_are_answered_and_runs_what_verl_posts_until_ctrl_c() {
+    let directory = tasks();
+    let items = [("add", "def add(a, b): return a + b"), ("sum", "```python\nprint(6)\n```")];
+    let lines = parsed(&answers(directory.path(), &items, &["--env", "tasks.jsonl"]));
+    let (child, address) = server(directory.path(), &["--env", "tasks.jsonl", "--parallel-rewards", "2"]);
+    let list: Vec<Value> = items.iter().map(|(id, text)| json!({ "id": id, "completion": text })).collect();
+    assert_eq!(post(&address, "/judge", &json!(list)), json!(lines));
+    assert_eq!(post(&address, "/judge", &list[0]), lines[0]);
+
+    // A function in a program that reads its arguments as JSON, a line each, after every star import that verl makes.
+    let modules = "string re datetime collections heapq bisect copy math random statistics itertools functools operator \
+                   io sys json builtins typing";
+    let imports: String = modules.split_whitespace().map(|name| format!("from {name} import *\n")).collect();
+    let program = format!(
+        "import traceback, sys, json\n{imports}\nclass Solution:\n    def gap(self, a, b):\n        return Counter(a) - Counter(b)\n\
+         \nif __name__ == '__main__':\n    arguments = [json.loads(line) for line in sys.stdin.read().split('\\n')]\n    \
+         print(json.dumps(Solution().gap(*arguments)))\n"
+    );
+    let run = |code: &str, stdin: &str, seconds: f64| {
+        let request = json!({
+            "code": code, "language": "python", "stdin": stdin, "run_timeout": seconds, "compile_timeout": 10,
+            "memory_limit_MB": 1024, "files": {}, "fetch_files": []
+        });
+        post(&address, "/run_code", &request)
+    };
+    let answer = run(&program, "[1, 1, 2]\n[2]", 10.0);
+    assert_eq!(
+        (&answer["status"], &answer["run_result"]["stdout"]),
+        (&json!("Success"), &json!("{\"1\": 2}\n")),
+        "{answer}"
+    );
+    assert_eq!(run(&program, "[1, 1, 2]\n[2]", 10.0), answer, "the time too");
+    for (code, status, return_code) in [
+        ("while True: pass", "TimeLimitExceeded", Value::Null),
+        ("import sys; sys.exit(7)", "Finished", json!(7)),
+        ("1 +", "Finished", json!(1)),
+        ("x = [0] * 10**9", "Finished", json!(1)),
+    ] {
+        let answer = run(code, "", 0.2);
+        assert_eq!(
+            (&answer["status"], &answer["run_result"]["status"]),
+            (&json!("Failed"), &json!(status)),
+            "{answer}"
+        );
+        assert_eq!(answer["run_result"]["return_code"], return_code, "{answer}");
+    }
+    interrupt(&child);
+    assert!(child.wait_with_output().unwrap().status.success());
+}
+
+fn interrupt(child: &Child) {
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+}
+
+#[test]
+fn only_this_machine_is_served_unless_others_are_allowed() {
+    let directory = tempfile::tempdir().unwrap();
+    for (arguments, expected) in [
+        (&["--serve", "0.0.0.0:0"][..], "error: --serve 0.0.0.0:0: other machines reach 0.0.0.0"),
+        (&["--serve", "8080"], "expected HOST:PORT, such as 127.0.0.1:8080"),
+        (&["--serve", "127.0.0.1:0", "items.jsonl"], "cannot be used with"),
+        (&["--allow-remote"], "--serve <HOST:PORT>"),
+    ] {
+        let output = judge(directory.path(), arguments).output().unwrap();
+        let words = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{words}");
+        assert!(words.contains(expected), "{words}");
+    }
+}
