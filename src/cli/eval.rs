@@ -1,8 +1,10 @@
-//! `grpo-2048 eval`: how good are the programs of this model, on boards it never trained on, and beside what?
+//! `grpo-2048 eval`: how good are the programs of this model, on boards or tasks it never trained on, and beside what?
 
+mod columns;
 mod contender;
 mod report;
 mod table;
+mod tasks;
 
 use std::path::PathBuf;
 
@@ -13,12 +15,21 @@ use super::{CliError, loading, output, playing};
 use crate::arena::{Arena, Rules};
 use crate::config::Config;
 use crate::environment::game2048::Baseline;
+use crate::environment::tasks::{Split, Tasks};
+use crate::environment::{Environment, Labels};
 use crate::evaluation::{self, REPORT, SELECTION, Single, report_boards, selection_boards};
 use crate::metrics::Console;
 
 use contender::Contender;
 use report::{Games, Report};
+use tasks::TasksReport;
 
+/// Programs of each model; of tasks, for each of them.
+const SAMPLES: (u32, u32) = (256, 8);
+/// Report games of the best programs.
+const REPORT_GAMES: u32 = 32;
+/// Native strategies that are played.
+const BASELINES: &str = "random,cycle,greedy";
 /// Word that asks for no baseline.
 const NO_BASELINE: &str = "none";
 
@@ -27,6 +38,9 @@ const NO_BASELINE: &str = "none";
 /// Boards, sampling seeds and the budget of a game are fixed: two models, or one before and after training, are
 /// compared alike. best@n is the expected score of the best of n programs, chosen on some boards and measured on
 /// others. Numbers in brackets are 95 % bootstrap intervals over programs; over games, for a single program.
+///
+/// Tasks (--env tasks.jsonl): programs are written for the held-out ones, or for all where none is held out. pass@k is
+/// the expected share of tasks that one of k programs passes, by the unbiased estimator; intervals are over tasks.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   grpo-2048 eval                                        the built-in model
@@ -34,7 +48,8 @@ const NO_BASELINE: &str = "none";
   grpo-2048 eval --model runs/train-001/checkpoint-40 --against builtin \\
                  --best-of 2560                         as many programs as 40
                                                         steps of 64 have drawn
-  grpo-2048 eval --samples 64 --report-games 0 --json   quick, every program")]
+  grpo-2048 eval --samples 64 --report-games 0 --json   quick, every program
+  grpo-2048 eval --env tasks.jsonl --model M --samples 16    pass@1 to pass@16")]
 pub struct EvalArgs {
     /// "builtin", a Hugging Face id, a local directory (a checkpoint too), or a .gguf file
     #[arg(long, value_name = "M", help_heading = "Models")]
@@ -54,21 +69,24 @@ pub struct EvalArgs {
     /// "auto", "cpu", "cuda" or "cuda:N"
     #[arg(long, value_name = "D", help_heading = "Models")]
     device: Option<String>,
-    /// Programs sampled from each model
-    #[arg(long, value_name = "N", default_value_t = 256, help_heading = "Programs", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    samples: u32,
-    /// Selection games each of them plays
-    #[arg(long, value_name = "K", default_value_t = SELECTION as u32, help_heading = "Games", value_parser = clap::value_parser!(u32).range(1..=SELECTION as i64))]
-    games: u32,
-    /// Games on other boards that the best ones play, for best@n; 0: no best@n
-    #[arg(long, value_name = "K", default_value_t = 32, help_heading = "Games", value_parser = clap::value_parser!(u32).range(0..=REPORT as i64))]
-    report_games: u32,
+    /// What programs are written for: "2048", a .jsonl file of tasks, a .py file with a game, or a directory with env.toml
+    #[arg(long, value_name = "E", help_heading = "Programs")]
+    env: Option<String>,
+    /// Programs sampled from each model; of tasks, for each of them [default: 256; tasks: 8]
+    #[arg(long, value_name = "N", help_heading = "Programs", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    samples: Option<u32>,
+    /// Selection games each of them plays [default: 8]
+    #[arg(long, value_name = "K", help_heading = "Games", value_parser = clap::value_parser!(u32).range(1..=SELECTION as i64))]
+    games: Option<u32>,
+    /// Games on other boards that the best ones play, for best@n; 0: no best@n [default: 32]
+    #[arg(long, value_name = "K", help_heading = "Games", value_parser = clap::value_parser!(u32).range(0..=REPORT as i64))]
+    report_games: Option<u32>,
     /// Also the best of N programs of each --against model (of the model itself without one), found by halving
     #[arg(long, value_name = "N", help_heading = "Programs", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     best_of: Option<u32>,
-    /// Native strategies on the same boards, parted by commas
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "random,cycle,greedy", help_heading = "Games", value_parser = baseline_names())]
-    baselines: Vec<String>,
+    /// Native strategies on the same boards, parted by commas; of 2048 only [default: random,cycle,greedy]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = "Games", value_parser = baseline_names())]
+    baselines: Option<Vec<String>>,
     /// One JSON object with every program and its scores, instead of tables
     #[arg(long, help_heading = "Output")]
     json: bool,
@@ -85,61 +103,116 @@ fn baseline_names() -> clap::builder::PossibleValuesParser {
 impl EvalArgs {
     /// Samples, plays and prints.
     pub fn run(self, console: &Console) -> Result<(), CliError> {
-        if self.best_of.is_some() && self.report_games == 0 {
-            let hint = "what was chosen is reported on other boards; give --report-games 1 or more";
-            return Err(CliError::user_hint("--best-of with --report-games 0", hint));
-        }
         let config = self.configuration(None)?;
         let rivals: Vec<Config> =
             self.against.iter().map(|name| self.configuration(Some(name))).collect::<Result<_, _>>()?;
+        let rules = Rules::new(&config.sandbox, &config.arena);
+        let arena = playing::open_arena(&config, console)?.under(rules);
+        self.suits(arena.environment())?;
         for rival in &rivals {
             // A mistake in a name should not show after half an hour.
             loading::policy_of("--against", rival, &loading::device(&rival.model.device)?)?;
         }
-        let rules = Rules::new(&config.sandbox, &config.arena);
-        let arena = playing::open_arena(&config, console)?.under(rules.clone());
-        let games = Games {
-            selection: self.games as usize,
-            report: self.report_games as usize,
-            game_seconds: config.sandbox.game_seconds,
-        };
-        let mut report = Report { games, models: Vec::new(), best_of: Vec::new(), baselines: Vec::new() };
-        let chosen_from = if rivals.is_empty() { 0 } else { 1 };
-        for (number, config) in [&config].into_iter().chain(&rivals).enumerate() {
-            let best_of = self.best_of.filter(|_| number >= chosen_from).map(|count| count as usize);
-            self.evaluate(config, &arena, best_of, &mut report, console)?;
-        }
-        let boards = [selection_boards(games.selection), report_boards(games.report)].concat();
-        let asked = |baseline: &Baseline| self.baselines.iter().any(|name| name == baseline.name());
-        let play = |baseline| evaluation::play_baseline(baseline, &boards, &rules.game);
-        report.baselines = Baseline::ALL.into_iter().filter(asked).map(play).collect::<Vec<Single>>();
-        output::print(&if self.json { report.json()? } else { table::text(&report) })
+        let models: Vec<&Config> = [&config].into_iter().chain(&rivals).collect();
+        output::print(&match arena.environment().tasks() {
+            Some(tasks) => self.on_tasks(tasks, &models, &arena, console)?,
+            None => self.on_games(&models, &arena, console)?,
+        })
     }
 
-    /// Adds one model to the report.
-    fn evaluate(
-        &self,
-        config: &Config,
-        arena: &Arena,
-        best_of: Option<usize>,
-        report: &mut Report,
-        console: &Console,
-    ) -> Result<(), CliError> {
-        let device = loading::device(&config.model.device)?;
-        let policy = loading::policy_shown(config, &device, console)?;
-        let prompts = loading::prompts(config, &policy, arena.environment())?;
-        let contender = Contender { config, policy: &policy, prompts: &prompts, arena, console };
-        report.models.push(contender.evaluate(self.samples as usize, report.games)?);
-        if let Some(count) = best_of {
-            report.best_of.push(contender.best_of(count, report.games)?);
+    /// Refuses what this kind of environment does not have.
+    fn suits(&self, environment: &Environment) -> Result<(), CliError> {
+        let labels = environment.labels();
+        let native = self.baselines.iter().flatten().any(|name| name != NO_BASELINE);
+        let given = [
+            ("--best-of", self.best_of.is_some()),
+            ("--games", self.games.is_some()),
+            ("--report-games", self.report_games.is_some()),
+        ];
+        let refusal = match labels {
+            _ if self.best_of.is_some() && self.report_games == Some(0) => {
+                let hint = "what was chosen is reported on other boards; give --report-games 1 or more";
+                Some(("--best-of with --report-games 0".to_owned(), hint))
+            }
+            Labels::Board => None,
+            Labels::Game | Labels::Tests if native => {
+                let hint = "native strategies play 2048 and nothing else; leave it away";
+                Some((format!("--baselines with --env {}", environment.name()), hint))
+            }
+            Labels::Game => None,
+            Labels::Tests => given.iter().find(|(_, given)| *given).map(|(flag, _)| {
+                let hint = "a task is no game: it is tried once by each program, and pass@k tells of the best of k";
+                (format!("{flag} with --env {}", environment.name()), hint)
+            }),
+        };
+        refusal.map_or(Ok(()), |(message, hint)| Err(CliError::user_hint(message, hint)))
+    }
+
+    fn on_games(&self, models: &[&Config], arena: &Arena, console: &Console) -> Result<String, CliError> {
+        let config = models[0];
+        let games = Games {
+            selection: self.games.map_or(SELECTION, |games| games as usize),
+            report: self.report_games.unwrap_or(REPORT_GAMES) as usize,
+            game_seconds: config.sandbox.game_seconds,
+        };
+        let labels = arena.environment().labels();
+        let mut report = Report { games, labels, models: Vec::new(), best_of: Vec::new(), baselines: Vec::new() };
+        let samples = self.samples.unwrap_or(SAMPLES.0) as usize;
+        let chosen_from = if models.len() > 1 { 1 } else { 0 };
+        for (number, config) in models.iter().enumerate() {
+            let best_of = self.best_of.filter(|_| number >= chosen_from).map(|count| count as usize);
+            Contender::with(config, arena, console, |contender| {
+                report.models.push(contender.evaluate(samples, games)?);
+                report.best_of.extend(best_of.map(|count| contender.best_of(count, games)).transpose()?);
+                Ok(())
+            })?;
         }
-        Ok(())
+        if labels.has_tiles() {
+            report.baselines = self.native(&Rules::new(&config.sandbox, &config.arena), games);
+        }
+        if self.json { report.json() } else { Ok(table::text(&report)) }
+    }
+
+    /// Native strategies on the boards of everybody.
+    fn native(&self, rules: &Rules, games: Games) -> Vec<Single> {
+        let boards = [selection_boards(games.selection), report_boards(games.report)].concat();
+        let asked = |baseline: &Baseline| match &self.baselines {
+            Some(names) => names.iter().any(|name| name == baseline.name()),
+            None => BASELINES.split(',').any(|name| name == baseline.name()),
+        };
+        let play = |baseline| evaluation::play_baseline(baseline, &boards, &rules.game);
+        Baseline::ALL.into_iter().filter(asked).map(play).collect()
+    }
+
+    fn on_tasks(
+        &self,
+        tasks: &Tasks,
+        models: &[&Config],
+        arena: &Arena,
+        console: &Console,
+    ) -> Result<String, CliError> {
+        let samples = self.samples.unwrap_or(SAMPLES.1) as usize;
+        let held_out = tasks.tasks().iter().any(|task| task.split == Split::HeldOut);
+        if !held_out {
+            let all = tasks.tasks().len();
+            console.print(&format!("{}: no task is held out; asking for all {all}", tasks.path().display()));
+        }
+        let (game_seconds, models_so_far) = (models[0].sandbox.game_seconds, Vec::new());
+        let mut report = TasksReport { held_out, game_seconds, models: models_so_far };
+        for config in models {
+            Contender::with(config, arena, console, |contender| {
+                report.models.push(contender.solve(tasks, samples)?);
+                Ok(())
+            })?;
+        }
+        if self.json { report.json() } else { Ok(report.text()) }
     }
 
     /// The configuration of the model, or of the one it is held against: each has the preset that suits it.
     fn configuration(&self, against: Option<&str>) -> Result<Config, CliError> {
         let mut flags = Flags::default();
         flags.add("device", self.device.clone()).add("parallel_rewards", self.workers.chosen());
+        flags.add("env", self.env.clone());
         flags.add("raw_prompt", self.raw_prompt.then_some(true));
         let adapter = self.adapter.as_ref().map(|path| path.display().to_string());
         let (model, revision) = (self.model.clone(), self.revision.clone());

@@ -14,6 +14,8 @@ use crate::train::{Stopped, Summary};
 const WINDOW: usize = 5;
 /// Characters of the curve of a run, so that it ends where the columns above it do.
 const CURVE: usize = 34;
+/// Below a mean that has one.
+const INTERVAL: &str = "  95% interval";
 /// Styles that a summary has room for.
 const STYLES_SHOWN: usize = 12;
 
@@ -34,7 +36,7 @@ pub fn text(summary: &Summary, elapsed: Duration) -> String {
     text.push_str(&steps_table(&summary.steps, summary.labels));
     text.push_str(&held_out_table(&summary.evaluations, summary.labels));
     if let Some(best) = summary.hall_of_fame.first() {
-        text.push_str(&best_text(best));
+        text.push_str(&best_text(best, summary.labels));
     }
     let dir = summary.output_dir.display();
     text.push_str(&format!("\nmetrics     {}\n", summary.output_dir.join(METRICS_FILE).display()));
@@ -84,13 +86,13 @@ fn steps_table(steps: &[StepRecord], labels: Labels) -> String {
     };
     let score = format!("mean {}", labels.score());
     compare("mean reward", |step| step.reward, &|value| format!("{value:.3}"));
-    compare(&format!("programs that {}", labels.succeed()), |step| step.frac_played, &percent);
-    compare(&score, |step| step.mean_score, &|value| labels.written(value));
+    compare(&format!("programs that {}", labels.succeed()), StepRecord::succeeded, &percent);
+    compare(&score, StepRecord::score, &|value| labels.written(value));
     if labels.has_tiles() {
-        let best = |steps: &[StepRecord]| steps.iter().map(|step| step.max_tile).max().unwrap_or(0).to_string();
+        let best = |steps: &[StepRecord]| steps.iter().map(|step| step.max_tile).max().flatten().unwrap_or(0).to_string();
         text.push_str(&row("best tile", &best(first), &best(last), ""));
     }
-    let scores: Vec<f64> = steps.iter().map(|step| step.mean_score).collect();
+    let scores: Vec<f64> = steps.iter().map(StepRecord::score).collect();
     text.push_str(&format!("{:<20}{}\n", format!("{score}, curve"), sparkline(&scores, CURVE)));
     text
 }
@@ -106,26 +108,26 @@ fn held_out_table(evaluations: &[EvaluationRecord], labels: Labels) -> String {
         &format!("step {}", after.step),
         "",
     ));
-    let ratio = match before.mean_score > 0.0 {
-        true => format!("  x {:.2}", after.mean_score / before.mean_score),
+    let ratio = match before.score() > 0.0 {
+        true => format!("  x {:.2}", after.score() / before.score()),
         false => String::new(),
     };
-    let scores = [before, after].map(|record| labels.written(record.mean_score));
+    let scores = [before, after].map(|record| labels.written(record.score()));
     text.push_str(&row(&format!("mean {}", labels.score()), &scores[0], &scores[1], &ratio));
     let mut compare = |name: &str, show: &dyn Fn(&EvaluationRecord) -> Option<String>| {
         if let (Some(left), Some(right)) = (show(before), show(after)) {
             text.push_str(&row(name, &left, &right, ""));
         }
     };
-    let interval = |record: &EvaluationRecord| {
-        Some(format!("{} to {}", labels.written(record.mean_score_low?), labels.written(record.mean_score_high?)))
-    };
-    compare("  95% interval", &interval);
+    let interval = |(low, high)| format!("{} to {}", labels.written(low), labels.written(high));
+    compare(INTERVAL, &|record| record.score_interval().map(interval));
     compare(&format!("median {}", labels.score()), &|record| record.median_score.map(|score| labels.written(score)));
-    compare(&format!("programs that {}", labels.succeed()), &|record| Some(percent(record.frac_played)));
+    compare(&format!("programs that {}", labels.succeed()), &|record| Some(percent(record.succeeded())));
+    compare(INTERVAL, &|record| Some(interval((record.frac_passed_low?, record.frac_passed_high?))));
     compare("distinct programs", &|record| record.frac_unique.map(percent));
     if labels.has_tiles() {
-        text.push_str(&row("best tile", &before.max_tile.to_string(), &after.max_tile.to_string(), ""));
+        let best = |record: &EvaluationRecord| record.max_tile.unwrap_or(0).to_string();
+        text.push_str(&row("best tile", &best(before), &best(after), ""));
     }
     text.push_str(&styles_table(before, after, labels));
     text
@@ -145,16 +147,18 @@ fn styles_table(before: &EvaluationRecord, after: &EvaluationRecord, labels: Lab
     std::iter::once(format!("mean {} by {}\n", labels.score(), labels.group())).chain(rows).collect()
 }
 
-fn best_text(best: &Member) -> String {
+fn best_text(best: &Member, labels: Labels) -> String {
+    let boards = if labels.has_tiles() { "boards" } else { "games" };
     let (score, where_) = match (best.report_mean_score, best.held_out_mean_score) {
-        (Some(score), _) => (score, "on held-out boards that it was not chosen on"),
-        (None, Some(score)) => (score, "on held-out boards"),
-        (None, None) => (best.mean_score, "in training"),
+        (Some(score), _) => (score, format!("on held-out {boards} that it was not chosen on")),
+        (None, Some(score)) => (score, format!("on held-out {boards}")),
+        (None, None) => (best.mean_score, "in training".to_owned()),
     };
+    let tile = best.max_tile.map(|tile| format!(", best tile {tile}")).unwrap_or_default();
     format!(
-        "\nbest program, written at step {}: {score:.0} points a game, best tile {}\n({where_})\n{}",
+        "\nbest program, written at step {}: {} points a game{tile}\n({where_})\n{}",
         best.step,
-        best.max_tile,
+        labels.written(score),
         numbered(&best.source, Stream::Stdout)
     )
 }
@@ -183,9 +187,9 @@ mod tests {
 
     #[test]
     fn a_summary_compares_the_ends_and_shows_the_best_program() {
-        let step = |step: usize| StepRecord { step, mean_score: 100.0 * step as f64, ..StepRecord::default() };
+        let step = |step: usize| StepRecord { step, mean_score: Some(100.0 * step as f64), ..StepRecord::default() };
         let evaluation = |(step, mean_score): (usize, f64)| {
-            let mut record = EvaluationRecord { step, mean_score, ..EvaluationRecord::default() };
+            let mut record = EvaluationRecord { step, mean_score: Some(mean_score), ..EvaluationRecord::default() };
             (record.mean_score_low, record.mean_score_high) = (Some(mean_score - 90.0), Some(mean_score + 110.0));
             record.style("snake", 2.0 * mean_score);
             record
@@ -196,7 +200,7 @@ mod tests {
             step: 9,
             style: "plain".into(),
             mean_score: 1500.0,
-            max_tile: 256,
+            max_tile: Some(256),
             held_out_mean_score: Some(1500.0),
             report_mean_score: Some(1400.0),
         };

@@ -29,6 +29,14 @@ impl Labels {
         }
     }
 
+    /// What is done with a program: it is `played`, or `tested`.
+    pub fn tried(self) -> &'static str {
+        match self {
+            Labels::Board | Labels::Game => "played",
+            Labels::Tests => "tested",
+        }
+    }
+
     /// What a score is.
     pub fn score(self) -> &'static str {
         match self {

@@ -146,6 +146,14 @@ impl Environment {
         }
     }
 
+    /// The tasks, where there are tasks.
+    pub fn tasks(&self) -> Option<&Tasks> {
+        match self {
+            Environment::Tasks(tasks) => Some(tasks),
+            Environment::Game2048 | Environment::Script(_) => None,
+        }
+    }
+
     /// Whether tests decide, and not a score.
     pub fn has_tests(&self) -> bool {
         matches!(self, Environment::Tasks(_))

@@ -1,4 +1,4 @@
-//! Numbers from numbers: quantiles, the expected best of n, bootstrap intervals. Pure.
+//! Numbers from numbers: quantiles, the expected best of n, pass@k, bootstrap intervals. Pure.
 
 use rand::Rng;
 use serde::Serialize;
@@ -82,6 +82,16 @@ pub fn best_of_weights(scores: &[f64], n: usize) -> Vec<f64> {
 /// measured apart from `scores`.
 pub fn expected_best(scores: &[f64], values: &[f64], n: usize) -> f64 {
     best_of_weights(scores, n).iter().zip(values).map(|(weight, value)| weight * value).sum()
+}
+
+/// How likely one of `k` programs passes, drawn without replacement from `count` of which `passed` pass:
+/// 1 - C(count - passed, k) / C(count, k). Over new draws of the `count` an unbiased estimate of pass@k.
+///
+/// Source: Chen et al. 2021, equation 1.
+pub fn pass_at(k: usize, passed: usize, count: usize) -> f64 {
+    // Where fewer than k fail, the factor of k is among them, and it is 0.
+    let none_passes: f64 = (count - passed + 1..=count).map(|at| 1.0 - k as f64 / at as f64).product();
+    1.0 - none_passes
 }
 
 /// Percentile bootstrap: statistics of `count` items drawn with replacement, [`RESAMPLES`] times over.

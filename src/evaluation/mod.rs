@@ -1,7 +1,7 @@
 //! How good the programs of a policy are, in numbers that a sceptic can use.
 //!
 //! Takes sampled programs with their games on held-out boards; gives means, shares and best-of-n with intervals, and
-//! native strategies on the same boards to hold them against. What is chosen is chosen on some boards and reported on
+//! native strategies on the same boards to hold them against. Of programs for tasks: pass@k and the tests they pass. What is chosen is chosen on some boards and reported on
 //! others. Plays games where more are needed; does not sample, and knows no model and no training.
 
 mod baselines;
@@ -9,12 +9,14 @@ mod boards;
 pub mod estimators;
 mod playing;
 mod summary;
+mod tasks;
 
 pub use baselines::play_baseline;
 pub use boards::{REPORT, SELECTION, Stream, chance, held_out_boards, report_boards, selection_boards};
 pub use estimators::{Estimate, Interval};
 pub use playing::{Halving, Rung, choose_best, play_report, report_games};
 pub use summary::{SIZES, Single, StyleSummary, Summary, THRESHOLDS, sizes_up_to, summarise};
+pub use tasks::{GroupSummary, TaskSummary, TasksSummary, summarise_tasks};
 
 use crate::arena::{Evaluation, Verdict};
 use crate::environment::Outcome;
@@ -55,6 +57,13 @@ impl Sample {
     pub fn parses(&self) -> bool {
         !matches!(self.selection.verdict, Verdict::Rejected(_))
     }
+}
+
+/// Mean negative log-probability of a token, in nats.
+fn surprise_a_token(samples: &[Sample]) -> f64 {
+    let tokens: usize = samples.iter().map(|sample| sample.tokens).sum();
+    let surprise: f64 = samples.iter().map(|sample| sample.surprise).sum();
+    surprise / tokens.max(1) as f64
 }
 
 #[cfg(test)]

@@ -6,11 +6,11 @@ use serde::Serialize;
 
 use super::boards::{Stream, chance};
 use super::estimators::{self, Estimate};
-use super::{Sample, estimators::expected_best};
-use crate::environment::{Outcome, Points};
+use super::{Sample, estimators::expected_best, surprise_a_token};
+use crate::environment::{Labels, Outcome, Points};
 use crate::program::Program;
 
-/// Mean scores that count: of a fixed cycle of moves, of more than any order of moves or greedy merging reaches, and of
+/// Mean scores in 2048 that count: of a fixed cycle of moves, of more than any order of moves or greedy merging reaches, and of
 /// a well-shaped look at the next board.
 pub const THRESHOLDS: [u32; 3] = [2324, 5000, 14815];
 /// Sizes of the choices that are estimated.
@@ -32,7 +32,8 @@ pub struct Summary {
     /// Distinct programs over completions, layout and names aside. No interval: what is drawn twice is not distinct, so
     /// a bootstrap of it is biased.
     pub unique: f64,
-    /// Share whose mean score is at least so much.
+    /// Share whose mean score is at least so much; of 2048 only.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub reaches: BTreeMap<u32, Estimate>,
     /// Expected report score of the best of so many programs, chosen by selection score.
     pub best_of: BTreeMap<usize, Estimate>,
@@ -43,8 +44,9 @@ pub struct Summary {
     pub entropy: f64,
     /// Mean reward.
     pub reward: f64,
-    /// Best tile of any selection game.
-    pub max_tile: u32,
+    /// Best tile of any selection game; of 2048 only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tile: Option<u32>,
 }
 
 /// What the answers to one style of prompt come to.
@@ -70,8 +72,9 @@ pub struct Single {
     pub mean_score: Estimate,
     /// Median score.
     pub median_score: Estimate,
-    /// Best tile of any game.
-    pub max_tile: u32,
+    /// Best tile of any game; of 2048 only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tile: Option<u32>,
 }
 
 /// Those of [`SIZES`] that `samples` programs can tell about.
@@ -83,7 +86,8 @@ pub fn sizes_up_to(samples: usize) -> Vec<usize> {
 ///
 /// The best of one is no choice, so its value is the plain mean. Beyond that a program counts with its report score,
 /// or, where it hardly ever is the best and has not played there, with its selection score.
-pub fn summarise(samples: &[Sample], sizes: &[usize]) -> Summary {
+pub fn summarise(samples: &[Sample], sizes: &[usize], labels: Labels) -> Summary {
+    let thresholds = if labels.has_tiles() { &THRESHOLDS[..] } else { &[] };
     let scores: Vec<f64> = samples.iter().map(Sample::score).collect();
     let values: Vec<f64> =
         samples.iter().map(|sample| sample.report_score().unwrap_or_else(|| sample.score())).collect();
@@ -95,7 +99,7 @@ pub fn summarise(samples: &[Sample], sizes: &[usize]) -> Summary {
         let mean = estimators::mean(&scores);
         let mut row = vec![mean, estimators::median(&scores)];
         row.extend([&plays, &parses].map(|indicators| estimators::mean(&pick(indicators))));
-        row.extend(THRESHOLDS.map(|threshold| {
+        row.extend(thresholds.iter().map(|&threshold| {
             let reaches = scores.iter().map(|&score| indicator(score >= f64::from(threshold)));
             estimators::mean(&reaches.collect::<Vec<_>>())
         }));
@@ -103,9 +107,7 @@ pub fn summarise(samples: &[Sample], sizes: &[usize]) -> Summary {
         row
     };
     let row = estimators::estimate(samples.len(), chance(Stream::Bootstrap), &statistics);
-    let (reaches, best_of) = row[4..].split_at(THRESHOLDS.len());
-    let tokens: usize = samples.iter().map(|sample| sample.tokens).sum();
-    let surprise: f64 = samples.iter().map(|sample| sample.surprise).sum();
+    let (reaches, best_of) = row[4..].split_at(thresholds.len());
     Summary {
         samples: samples.len(),
         mean_score: row[0],
@@ -113,12 +115,14 @@ pub fn summarise(samples: &[Sample], sizes: &[usize]) -> Summary {
         plays: row[2],
         parses: row[3],
         unique: unique(samples) as f64 / samples.len().max(1) as f64,
-        reaches: THRESHOLDS.into_iter().zip(reaches.iter().copied()).collect(),
+        reaches: thresholds.iter().copied().zip(reaches.iter().copied()).collect(),
         best_of: sizes.iter().copied().zip(best_of.iter().copied()).collect(),
         styles: styles(samples),
-        entropy: surprise / tokens.max(1) as f64,
+        entropy: surprise_a_token(samples),
         reward: estimators::mean(&samples.iter().map(|sample| sample.reward).collect::<Vec<_>>()),
-        max_tile: samples.iter().map(|sample| sample.selection.max_tile()).max().unwrap_or(0),
+        max_tile: labels
+            .has_tiles()
+            .then(|| samples.iter().map(|sample| sample.selection.max_tile()).max().unwrap_or(0)),
     }
 }
 
@@ -151,7 +155,7 @@ impl Single {
             vec![estimators::mean(&drawn), estimators::median(&drawn)]
         };
         let row = estimators::estimate(scores.len(), chance(Stream::Bootstrap), &statistics);
-        let max_tile = games.iter().map(|game| game.max_tile()).max().unwrap_or(0);
+        let max_tile = games.iter().filter_map(|game| Some(game.board()?.max_tile)).max();
         Single { name: name.into(), mean_score: row[0], median_score: row[1], max_tile, scores }
     }
 }

@@ -218,15 +218,15 @@ pub struct EvaluationRecord {
     /// Completions sampled.
     #[serde(rename = "eval_samples")]
     pub samples: usize,
-    /// Games each of them played.
-    #[serde(rename = "eval_games")]
-    pub games: usize,
+    /// Games each of them played. Of games only, as are the next ones.
+    #[serde(rename = "eval_games", default, skip_serializing_if = "Option::is_none")]
+    pub games: Option<usize>,
     /// Mean reward.
     #[serde(rename = "eval_reward")]
     pub reward: f64,
     /// Mean over completions of the mean score of their games; 0 for one that does not play.
-    #[serde(rename = "eval_game/mean_score")]
-    pub mean_score: f64,
+    #[serde(rename = "eval_game/mean_score", default, skip_serializing_if = "Option::is_none")]
+    pub mean_score: Option<f64>,
     /// Lower end of its 95 % interval; absent, like the next ones, from records of earlier versions.
     #[serde(rename = "eval_game/mean_score_low", default, skip_serializing_if = "Option::is_none")]
     pub mean_score_low: Option<f64>,
@@ -239,19 +239,41 @@ pub struct EvaluationRecord {
     /// Distinct programs over completions, layout and names aside.
     #[serde(rename = "eval_game/frac_unique", default, skip_serializing_if = "Option::is_none")]
     pub frac_unique: Option<f64>,
-    /// Mean negative log-probability of a token, in nats.
+    /// Mean negative log-probability of a token, in nats. Of all environments.
     #[serde(rename = "eval_entropy", default, skip_serializing_if = "Option::is_none")]
     pub entropy: Option<f64>,
-    /// Best tile of any game.
-    #[serde(rename = "eval_game/max_tile")]
-    pub max_tile: u32,
+    /// Best tile of any game. Of 2048 only.
+    #[serde(rename = "eval_game/max_tile", default, skip_serializing_if = "Option::is_none")]
+    pub max_tile: Option<u32>,
     /// Share of completions that play.
-    #[serde(rename = "eval_game/frac_played")]
-    pub frac_played: f64,
+    #[serde(rename = "eval_game/frac_played", default, skip_serializing_if = "Option::is_none")]
+    pub frac_played: Option<f64>,
+    /// Tasks that were asked. Of tasks only, as are the next ones.
+    #[serde(rename = "eval_tasks/count", default, skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<usize>,
+    /// Mean over tasks of the share of completions that pass all tests: pass@1.
+    #[serde(rename = "eval_tasks/frac_passed", default, skip_serializing_if = "Option::is_none")]
+    pub frac_passed: Option<f64>,
+    /// Lower end of its 95 % interval, over tasks.
+    #[serde(rename = "eval_tasks/frac_passed_low", default, skip_serializing_if = "Option::is_none")]
+    pub frac_passed_low: Option<f64>,
+    /// Upper end.
+    #[serde(rename = "eval_tasks/frac_passed_high", default, skip_serializing_if = "Option::is_none")]
+    pub frac_passed_high: Option<f64>,
+    /// Mean over tasks of the share of tests that completions pass.
+    #[serde(rename = "eval_tasks/frac_tests", default, skip_serializing_if = "Option::is_none")]
+    pub frac_tests: Option<f64>,
+    /// Lower end of its 95 % interval, over tasks.
+    #[serde(rename = "eval_tasks/frac_tests_low", default, skip_serializing_if = "Option::is_none")]
+    pub frac_tests_low: Option<f64>,
+    /// Upper end.
+    #[serde(rename = "eval_tasks/frac_tests_high", default, skip_serializing_if = "Option::is_none")]
+    pub frac_tests_high: Option<f64>,
     /// Seconds it took.
     #[serde(rename = "eval_runtime")]
     pub runtime: f64,
-    /// The open family `eval_style/{style}`: mean score of the answers to one style of prompt.
+    /// The open family `eval_style/{style}`: mean score of the answers to one style of prompt; of tasks, share of tests by
+    /// name of the task, where they are few.
     #[serde(flatten)]
     pub families: BTreeMap<String, f64>,
 }
@@ -262,6 +284,21 @@ impl EvaluationRecord {
     /// Sets the mean score of a style.
     pub fn style(&mut self, style: &str, mean_score: f64) {
         self.families.insert(format!("{STYLE}{style}"), mean_score);
+    }
+
+    /// The mean score; of tasks, the mean share of tests.
+    pub fn score(&self) -> f64 {
+        self.mean_score.or(self.frac_tests).unwrap_or(0.0)
+    }
+
+    /// Its 95 % interval.
+    pub fn score_interval(&self) -> Option<(f64, f64)> {
+        Some((self.mean_score_low.or(self.frac_tests_low)?, self.mean_score_high.or(self.frac_tests_high)?))
+    }
+
+    /// Share of programs that play; of tasks, that pass all tests.
+    pub fn succeeded(&self) -> f64 {
+        self.frac_played.or(self.frac_passed).unwrap_or(0.0)
     }
 
     /// Mean scores by style, in the order of their names.
@@ -290,6 +327,7 @@ mod tests {
         let earlier = r#"{"step":0,"eval_samples":96,"eval_games":3,"eval_reward":0.25,"eval_game/mean_score":4071.5,
             "eval_game/max_tile":2048,"eval_game/frac_played":0.8125,"eval_runtime":41.5}"#;
         let record: EvaluationRecord = serde_json::from_str(earlier).unwrap();
-        assert_eq!((record.mean_score, record.median_score, record.families.len()), (4071.5, None, 0));
+        assert_eq!((record.mean_score, record.median_score, record.families.len()), (Some(4071.5), None, 0));
+        assert_eq!((record.score(), record.succeeded(), record.games), (4071.5, 0.8125, Some(3)));
     }
 }

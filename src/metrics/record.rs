@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::environment::Labels;
+
 /// One line of `metrics.jsonl`: a flat object, its keys always in this order, then the open families
 /// (`rewards/`, `verdict/`, `ending/`, `guard/`, `gpu/`) by name.
 ///
@@ -74,15 +76,21 @@ pub struct StepRecord {
     /// only with `steps_ahead`.
     #[serde(rename = "sampling/kl", skip_serializing_if = "Option::is_none", default)]
     pub sampling_kl: Option<f64>,
-    /// Mean over completions of the mean score of their games; 0 for one that does not play.
-    #[serde(rename = "game/mean_score")]
-    pub mean_score: f64,
-    /// Best tile of any game.
-    #[serde(rename = "game/max_tile")]
-    pub max_tile: u32,
-    /// Share of completions that play.
-    #[serde(rename = "game/frac_played")]
-    pub frac_played: f64,
+    /// Mean over completions of the mean score of their games; 0 for one that does not play. Of games only.
+    #[serde(rename = "game/mean_score", skip_serializing_if = "Option::is_none", default)]
+    pub mean_score: Option<f64>,
+    /// Best tile of any game. Of 2048 only.
+    #[serde(rename = "game/max_tile", skip_serializing_if = "Option::is_none", default)]
+    pub max_tile: Option<u32>,
+    /// Share of completions that play. Of games only.
+    #[serde(rename = "game/frac_played", skip_serializing_if = "Option::is_none", default)]
+    pub frac_played: Option<f64>,
+    /// Mean over completions of the share of its task's tests that each passes. Of tasks only.
+    #[serde(rename = "tasks/frac_tests", skip_serializing_if = "Option::is_none", default)]
+    pub frac_tests: Option<f64>,
+    /// Share of completions that pass all tests. Of tasks only.
+    #[serde(rename = "tasks/frac_passed", skip_serializing_if = "Option::is_none", default)]
+    pub frac_passed: Option<f64>,
     /// Distinct programs by their syntax trees: layout and comments aside.
     #[serde(rename = "programs/unique")]
     pub programs_unique: usize,
@@ -156,6 +164,26 @@ pub struct StepRecord {
 }
 
 impl StepRecord {
+    /// Sets what programs came to, under the names of their kind of environment: the mean of their scores (of tasks, of
+    /// the shares of tests they pass), the share of them that succeed, and the best tile.
+    pub fn came_to(&mut self, labels: Labels, score: f64, succeeded: f64, max_tile: u32) {
+        match labels {
+            Labels::Board | Labels::Game => (self.mean_score, self.frac_played) = (Some(score), Some(succeeded)),
+            Labels::Tests => (self.frac_tests, self.frac_passed) = (Some(score), Some(succeeded)),
+        }
+        self.max_tile = labels.has_tiles().then_some(max_tile);
+    }
+
+    /// Mean of the scores; of tasks, of the shares of tests.
+    pub fn score(&self) -> f64 {
+        self.mean_score.or(self.frac_tests).unwrap_or(0.0)
+    }
+
+    /// Share of programs that play; of tasks, that pass all tests.
+    pub fn succeeded(&self) -> f64 {
+        self.frac_played.or(self.frac_passed).unwrap_or(0.0)
+    }
+
     /// Sets `rewards/{name}/mean` and `rewards/{name}/std` from the values of one part of the reward.
     pub fn reward_part(&mut self, name: &str, values: &[f32]) {
         let (mean, std) = mean_and_std(values);
@@ -232,6 +260,23 @@ mod tests {
         assert!(object.values().all(|value| value.is_number()), "{line}");
         assert_eq!(object["verdict/played"], 2.0);
         assert_eq!(serde_json::from_str::<StepRecord>(&line).unwrap(), record);
+    }
+
+    #[test]
+    fn games_and_tasks_have_names_of_their_own_and_both_are_read() {
+        let written = |labels| {
+            let mut record = StepRecord::default();
+            record.came_to(labels, 0.5, 0.25, 64);
+            let line = serde_json::to_string(&record).unwrap();
+            let read: StepRecord = serde_json::from_str(&line).unwrap();
+            assert_eq!((read.score(), read.succeeded()), (0.5, 0.25));
+            let keys: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&line).unwrap();
+            let ours = keys.keys().filter(|key| key.starts_with("game/") || key.starts_with("tasks/"));
+            ours.cloned().collect::<Vec<_>>()
+        };
+        assert_eq!(written(Labels::Board), ["game/mean_score", "game/max_tile", "game/frac_played"]);
+        assert_eq!(written(Labels::Game), ["game/mean_score", "game/frac_played"]);
+        assert_eq!(written(Labels::Tests), ["tasks/frac_tests", "tasks/frac_passed"]);
     }
 
     #[test]

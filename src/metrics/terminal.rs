@@ -111,7 +111,7 @@ impl TerminalSink {
     }
 
     fn step_done(&mut self, record: &StepRecord) {
-        self.best_tile = self.best_tile.max(record.max_tile);
+        self.best_tile = self.best_tile.max(record.max_tile.unwrap_or(0));
         // The latest steps tell more about the next ones than the first did.
         let pace = self.pace.map_or(record.step_time, |pace| 0.8 * pace + 0.2 * record.step_time);
         self.pace = Some(pace);
@@ -120,9 +120,9 @@ impl TerminalSink {
             "reward {:.3}  {} {:.0}%  {} {}{}{}",
             record.reward,
             self.labels.succeeds(),
-            100.0 * record.frac_played,
+            100.0 * record.succeeded(),
             self.labels.score(),
-            self.labels.written(record.mean_score),
+            self.labels.written(record.score()),
             self.tile("  best ", self.best_tile),
             mark(record)
         );
@@ -140,19 +140,19 @@ impl TerminalSink {
     }
 
     fn evaluated(&self, record: &EvaluationRecord) {
-        let interval = match (record.mean_score_low, record.mean_score_high) {
-            (Some(low), Some(high)) => format!(" ({} to {})", self.labels.written(low), self.labels.written(high)),
-            _ => String::new(),
+        let interval = match record.score_interval() {
+            Some((low, high)) => format!(" ({} to {})", self.labels.written(low), self.labels.written(high)),
+            None => String::new(),
         };
         self.console.print(&format!(
             "held out, after step {}: {} {}{interval}, {:.0}% of {} programs {}{}, reward {:.3}",
             record.step,
             self.labels.score(),
-            self.labels.written(record.mean_score),
-            100.0 * record.frac_played,
+            self.labels.written(record.score()),
+            100.0 * record.succeeded(),
             record.samples,
             self.labels.succeed(),
-            self.tile(", best tile ", record.max_tile),
+            self.tile(", best tile ", record.max_tile.unwrap_or(0)),
             record.reward
         ));
     }

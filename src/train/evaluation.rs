@@ -3,7 +3,9 @@
 use std::time::Instant;
 
 use crate::config::RolloutConfig;
-use crate::evaluation::{self, Sample, Stream, Summary, chance, selection_boards};
+use crate::environment::Labels;
+use crate::environment::tasks::Tasks;
+use crate::evaluation::{self, Sample, Stream, chance, selection_boards};
 use crate::metrics::{EvaluationRecord, Event, ScoredCompletion, shortest};
 use crate::prompt::{Prompt, PromptSet};
 use crate::rollout::Streams;
@@ -13,13 +15,15 @@ use super::scoring::{Draw, Episode, Stage};
 
 /// Completions that are sampled together, at least and at most: bounds memory, changes no result.
 const BATCH: (usize, usize) = (16, 64);
+/// Tasks that a record names one by one, at most.
+const TASKS_NAMED: usize = 64;
 
-/// How much is sampled and played.
+/// How much is sampled and tried.
 #[derive(Debug, Clone, Copy)]
 pub struct Protocol {
     /// Completions.
     pub samples: usize,
-    /// Selection games for each.
+    /// Selection games for each; a task is tried once, and needs one.
     pub games: usize,
 }
 
@@ -33,8 +37,13 @@ pub fn evaluate(
 ) -> Result<EvaluationRecord, TrainError> {
     let start = Instant::now();
     let samples = sample(stage, prompts, protocol, Stream::Sampling, observer)?;
-    let summary = evaluation::summarise(&samples, &[]);
-    Ok(EvaluationRecord { step, runtime: start.elapsed().as_secs_f64(), ..record(&summary, protocol.games) })
+    let environment = stage.arena.environment();
+    let record = match environment.tasks() {
+        Some(tasks) => of_tasks(&samples, tasks),
+        None => of_games(&samples, protocol.games, environment.labels()),
+    };
+    let (samples, runtime) = (samples.len(), start.elapsed().as_secs_f64());
+    Ok(EvaluationRecord { step, samples, runtime, ..record })
 }
 
 /// Samples programs and plays them on the selection boards, a batch at a time. A program depends on the stream and its
@@ -107,21 +116,42 @@ fn of_episode(prompt: &Prompt, episode: Episode) -> Sample {
     }
 }
 
-fn record(summary: &Summary, games: usize) -> EvaluationRecord {
+fn of_games(samples: &[Sample], games: usize, labels: Labels) -> EvaluationRecord {
+    let summary = evaluation::summarise(samples, &[], labels);
     let mut record = EvaluationRecord {
-        samples: summary.samples,
-        games,
+        games: Some(games),
         reward: summary.reward,
-        mean_score: summary.mean_score.value,
+        mean_score: Some(summary.mean_score.value),
         mean_score_low: Some(summary.mean_score.interval.low),
         mean_score_high: Some(summary.mean_score.interval.high),
         median_score: Some(summary.median_score.value),
         frac_unique: Some(summary.unique),
         entropy: Some(summary.entropy),
         max_tile: summary.max_tile,
-        frac_played: summary.plays.value,
+        frac_played: Some(summary.plays.value),
         ..EvaluationRecord::default()
     };
     summary.styles.iter().for_each(|(style, of)| record.style(style, of.mean_score));
+    record
+}
+
+fn of_tasks(samples: &[Sample], tasks: &Tasks) -> EvaluationRecord {
+    let summary = evaluation::summarise_tasks(tasks, samples);
+    let passed = summary.pass_at.get(&1).copied().unwrap_or_default();
+    let mut record = EvaluationRecord {
+        reward: summary.reward,
+        entropy: Some(summary.entropy),
+        tasks: Some(summary.tasks.len()),
+        frac_passed: Some(passed.value),
+        frac_passed_low: Some(passed.interval.low),
+        frac_passed_high: Some(passed.interval.high),
+        frac_tests: Some(summary.tests.value),
+        frac_tests_low: Some(summary.tests.interval.low),
+        frac_tests_high: Some(summary.tests.interval.high),
+        ..EvaluationRecord::default()
+    };
+    if summary.tasks.len() <= TASKS_NAMED {
+        summary.tasks.iter().for_each(|task| record.style(&task.task, task.tests));
+    }
     record
 }

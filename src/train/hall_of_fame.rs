@@ -23,8 +23,9 @@ pub struct Member {
     pub style: String,
     /// Mean score in the training games of that step.
     pub mean_score: f64,
-    /// Best tile in those games; on held-out boards once settled.
-    pub max_tile: u32,
+    /// Best tile in those games; on held-out boards once settled. Of 2048 only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tile: Option<u32>,
     /// Mean score on the held-out boards that it was chosen on, once settled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_out_mean_score: Option<f64>,
@@ -56,7 +57,7 @@ impl HallOfFame {
             step,
             style: style.to_owned(),
             mean_score,
-            max_tile: episode.evaluation.max_tile(),
+            max_tile: best_tile(&episode.evaluation),
             held_out_mean_score: None,
             report_mean_score: None,
         };
@@ -79,7 +80,7 @@ impl HallOfFame {
                 step: elite.step,
                 style: style.to_owned(),
                 mean_score: tally.mean_score(),
-                max_tile: 0,
+                max_tile: None,
                 held_out_mean_score: None,
                 report_mean_score: None,
             });
@@ -90,7 +91,7 @@ impl HallOfFame {
     pub fn settle(&mut self, held_out: &[Evaluation]) {
         for (member, evaluation) in self.members.iter_mut().zip(held_out) {
             member.held_out_mean_score = Some(evaluation.mean_score());
-            member.max_tile = evaluation.max_tile();
+            member.max_tile = best_tile(evaluation);
         }
         self.members
             .sort_by(|a, b| b.held_out_mean_score.unwrap_or(0.0).total_cmp(&a.held_out_mean_score.unwrap_or(0.0)));
@@ -101,7 +102,7 @@ impl HallOfFame {
     pub fn report(&mut self, evaluation: &Evaluation) {
         if let Some(best) = self.members.first_mut() {
             best.report_mean_score = Some(evaluation.mean_score());
-            best.max_tile = best.max_tile.max(evaluation.max_tile());
+            best.max_tile = best.max_tile.max(best_tile(evaluation));
         }
     }
 
@@ -109,6 +110,11 @@ impl HallOfFame {
     pub fn members(&self) -> &[Member] {
         &self.members
     }
+}
+
+/// Where games have tiles.
+fn best_tile(evaluation: &Evaluation) -> Option<u32> {
+    evaluation.games.iter().any(|game| game.board().is_some()).then(|| evaluation.max_tile())
 }
 
 /// Lower-case hexadecimal.
@@ -130,7 +136,7 @@ mod tests {
             step: 1,
             style: "plain".into(),
             mean_score,
-            max_tile: 8,
+            max_tile: Some(8),
             held_out_mean_score: None,
             report_mean_score: None,
         }
@@ -150,7 +156,7 @@ mod tests {
         hall.report(&games(&[4100, 4300]));
         let best = &hall.members()[0];
         assert_eq!((best.held_out_mean_score, best.report_mean_score), (Some(4500.0), Some(4200.0)));
-        assert_eq!((best.max_tile, hall.members()[1].report_mean_score), (64, None));
+        assert_eq!((best.max_tile, hall.members()[1].report_mean_score), (Some(64), None));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use crate::environment::Labels;
 use crate::grpo::UpdateStats;
 use crate::metrics::StepRecord;
 use crate::program::Program;
@@ -14,7 +15,7 @@ use super::resample::Sampled;
 use super::scoring::{Episode, is_tied};
 
 /// Numbers of sampling and play. Those of the update are added by [`add_update`].
-pub fn of_episodes(step: usize, sampled: &Sampled) -> StepRecord {
+pub fn of_episodes(step: usize, sampled: &Sampled, labels: Labels) -> StepRecord {
     let (episodes, timing) = (&sampled.episodes, sampled.timing);
     let items = episodes.items();
     let count = items.len() as f64;
@@ -36,9 +37,6 @@ pub fn of_episodes(step: usize, sampled: &Sampled) -> StepRecord {
         max_length: lengths.iter().copied().max().unwrap_or(0),
         clipped_ratio: share(&|episode| episode.completion.finish == FinishReason::Length),
         frac_reward_zero_std: tied as f64 / episodes.count() as f64,
-        mean_score: items.iter().map(|episode| episode.evaluation.mean_score()).sum::<f64>() / count,
-        max_tile: games.iter().map(|game| game.max_tile()).max().unwrap_or(0),
-        frac_played: share(&Episode::plays),
         programs_unique: unique,
         frac_unique: unique as f64 / parsed.len().max(1) as f64,
         frac_parsed: parsed.len() as f64 / count,
@@ -55,6 +53,9 @@ pub fn of_episodes(step: usize, sampled: &Sampled) -> StepRecord {
         tokens_per_s: rate(sampled.completion_tokens, timing.generate),
         ..StepRecord::default()
     };
+    let score = items.iter().map(|episode| episode.evaluation.mean_score()).sum::<f64>() / count;
+    let max_tile = games.iter().map(|game| game.max_tile()).max().unwrap_or(0);
+    record.came_to(labels, score, share(&Episode::plays), max_tile);
     record.rewards(&items.iter().map(|episode| episode.reward.value).collect::<Vec<_>>());
     count_kinds(&mut record, items);
     record

@@ -1,9 +1,11 @@
-//! One model on the held-out boards, with its progress on the screen.
+//! One model on the held-out boards or tasks, with its progress on the screen.
 
-use super::super::CliError;
+use super::super::{CliError, loading};
 use super::report::{BestOf, Games, Model, named};
+use super::tasks::Solver;
 use crate::arena::Arena;
 use crate::config::Config;
+use crate::environment::tasks::Tasks;
 use crate::evaluation::{self, Sample, Single, Stream};
 use crate::metrics::{Console, Event};
 use crate::policy::Policy;
@@ -21,6 +23,26 @@ pub struct Contender<'a> {
 }
 
 impl Contender<'_> {
+    /// Loads the model of `config` and has it do something.
+    pub fn with<T>(
+        config: &Config,
+        arena: &Arena,
+        console: &Console,
+        act: impl FnOnce(Contender<'_>) -> Result<T, CliError>,
+    ) -> Result<T, CliError> {
+        let device = loading::device(&config.model.device)?;
+        let policy = loading::policy_shown(config, &device, console)?;
+        let prompts = loading::prompts(config, &policy, arena.environment())?;
+        act(Contender { config, policy: &policy, prompts: &prompts, arena, console })
+    }
+
+    /// Samples `count` programs for each task that is to be evaluated, and tests them.
+    pub fn solve(&self, tasks: &Tasks, count: usize) -> Result<Solver, CliError> {
+        let samples = count * self.prompts.held_out().len();
+        let samples = self.sample(Protocol { samples, games: 1 }, Stream::Sampling)?;
+        Ok(Solver { name: named(self.config), summary: evaluation::summarise_tasks(tasks, &samples), samples })
+    }
+
     /// Samples programs, plays them on the selection boards, and the best of them on the report boards.
     pub fn evaluate(&self, count: usize, games: Games) -> Result<Model, CliError> {
         let mut samples = self.sample(Protocol { samples: count, games: games.selection }, Stream::Sampling)?;
@@ -28,7 +50,8 @@ impl Contender<'_> {
         let scores: Vec<f64> = samples.iter().map(Sample::score).collect();
         let report = evaluation::report_games(&scores, &sizes, games.report);
         self.play_report(&mut samples, &report)?;
-        Ok(Model { name: named(self.config), summary: evaluation::summarise(&samples, &sizes), samples })
+        let labels = self.arena.environment().labels();
+        Ok(Model { name: named(self.config), summary: evaluation::summarise(&samples, &sizes, labels), samples })
     }
 
     /// The best of `count` programs.
@@ -54,14 +77,15 @@ impl Contender<'_> {
         let stage = Stage { policy: self.policy, arena: self.arena, config: self.config };
         let message = format!("sampling {} programs from {}", protocol.samples, named(self.config));
         let bar = self.progress(protocol.samples, "programs", &message);
-        let (mut written, mut played, mut tokens_so_far) = (0, 0, 0);
+        let tried = self.arena.environment().labels().tried();
+        let (mut written, mut done, mut tokens_so_far) = (0, 0, 0);
         let mut observer = |event: Event<'_>| {
             match event {
                 Event::Decoding { tokens, finished, .. } => (written, tokens_so_far) = (finished, tokens),
-                Event::Scored { done, .. } => played = done,
+                Event::Scored { done: scored, .. } => done = scored,
                 _ => return,
             }
-            bar.show(played, &format!("played, {written} written, {tokens_so_far} tokens"));
+            bar.show(done, &format!("{tried}, {written} written, {tokens_so_far} tokens"));
         };
         sample(&stage, self.prompts, protocol, stream, &mut observer).map_err(CliError::run)
     }

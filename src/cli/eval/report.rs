@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::super::CliError;
 use crate::config::Config;
-use crate::environment::Outcome;
+use crate::environment::{Labels, Outcome};
 use crate::evaluation::{Halving, Sample, Single, Summary};
 
 /// What is played.
@@ -21,6 +21,8 @@ pub struct Games {
 /// Everything, in the order of the command line.
 pub struct Report {
     pub games: Games,
+    /// What its figures are called.
+    pub labels: Labels,
     pub models: Vec<Model>,
     pub best_of: Vec<BestOf>,
     pub baselines: Vec<Single>,
@@ -53,8 +55,8 @@ pub fn named(config: &Config) -> String {
 impl Report {
     /// One object.
     pub fn json(&self) -> Result<String, CliError> {
-        let models = self.models.iter().map(Model::json).collect::<Result<Vec<_>, _>>();
-        let best_of = self.best_of.iter().map(BestOf::json).collect::<Result<Vec<_>, _>>();
+        let models = self.models.iter().map(|model| model.json(self.labels)).collect::<Result<Vec<_>, _>>();
+        let best_of = self.best_of.iter().map(|best| best.json(self.labels)).collect::<Result<Vec<_>, _>>();
         let object = json!({
             "games": self.games.selection,
             "report_games": self.games.report,
@@ -68,48 +70,62 @@ impl Report {
 }
 
 impl Model {
-    fn json(&self) -> serde_json::Result<Value> {
+    fn json(&self, labels: Labels) -> serde_json::Result<Value> {
         let mut object = json!({ "name": self.name });
         if let (Some(object), Value::Object(summary)) = (object.as_object_mut(), serde_json::to_value(&self.summary)?) {
             object.extend(summary);
-            object.insert("programs".into(), self.samples.iter().map(program).collect());
+            object.insert("programs".into(), self.samples.iter().map(|sample| program(sample, labels)).collect());
         }
         Ok(object)
     }
 }
 
 impl BestOf {
-    fn json(&self) -> serde_json::Result<Value> {
+    fn json(&self, labels: Labels) -> serde_json::Result<Value> {
         let Some((halving, sample, single)) = &self.winner else {
             return Ok(json!({ "name": self.name, "samples": self.samples, "program": null }));
         };
-        Ok(json!({
-            "name": self.name,
-            "samples": self.samples,
-            "mean_score": serde_json::to_value(single.mean_score)?,
-            "median_score": serde_json::to_value(single.median_score)?,
-            "max_tile": single.max_tile,
-            "rungs": serde_json::to_value(&halving.rungs)?,
-            "program": program(sample),
-        }))
+        Ok(with_tile(
+            json!({
+                "name": self.name,
+                "samples": self.samples,
+                "mean_score": serde_json::to_value(single.mean_score)?,
+                "median_score": serde_json::to_value(single.median_score)?,
+                "max_tile": single.max_tile,
+                "rungs": serde_json::to_value(&halving.rungs)?,
+                "program": program(sample, labels),
+            }),
+            labels,
+        ))
     }
 }
 
-fn program(sample: &Sample) -> Value {
+fn program(sample: &Sample, labels: Labels) -> Value {
     let scores = |games: &[Outcome]| games.iter().map(|game| game.score).collect::<Vec<_>>();
-    json!({
-        "style": sample.style,
-        "verdict": sample.selection.verdict.name(),
-        "reason": sample.selection.verdict.reason(),
-        "plays": sample.selection.plays(),
-        "mean_score": sample.score(),
-        "report_score": sample.report_score(),
-        "scores": scores(&sample.selection.games),
-        "report_scores": scores(&sample.report),
-        "endings": sample.selection.games.iter().map(|game| game.ending.name()).collect::<Vec<_>>(),
-        "max_tile": sample.selection.max_tile(),
-        "tokens": sample.tokens,
-        "reward": sample.reward,
-        "source": sample.program.as_ref().ok().map(|program| program.source()),
-    })
+    with_tile(
+        json!({
+            "style": sample.style,
+            "verdict": sample.selection.verdict.name(),
+            "reason": sample.selection.verdict.reason(),
+            "plays": sample.selection.plays(),
+            "mean_score": sample.score(),
+            "report_score": sample.report_score(),
+            "scores": scores(&sample.selection.games),
+            "report_scores": scores(&sample.report),
+            "endings": sample.selection.games.iter().map(|game| game.ending.name()).collect::<Vec<_>>(),
+            "max_tile": sample.selection.max_tile(),
+            "tokens": sample.tokens,
+            "reward": sample.reward,
+            "source": sample.program.as_ref().ok().map(|program| program.source()),
+        }),
+        labels,
+    )
+}
+
+/// The object, its tile only where there are tiles.
+fn with_tile(mut object: Value, labels: Labels) -> Value {
+    if let Some(object) = object.as_object_mut().filter(|_| !labels.has_tiles()) {
+        object.remove("max_tile");
+    }
+    object
 }

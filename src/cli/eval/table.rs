@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use super::columns::{NOTHING, aligned, percent};
 use super::report::{Games, Report};
+use crate::environment::Labels;
 use crate::evaluation::{Estimate, Single, StyleSummary, THRESHOLDS};
-use crate::metrics::Stream;
 
-/// Stands where a number would mean nothing.
-const NOTHING: &str = "-";
 /// Samples for one of n, from which a best of n is shown with its interval.
 const SURE_SHARE: usize = 4;
 
@@ -29,9 +28,8 @@ fn heading(report: &Report) -> String {
         "{samples} programs a model, {selection} held-out games each, {game_seconds} s of a reference core a game"
     );
     if others > 0 {
-        text.push_str(&format!(
-            "\nbest@n: chosen on those, played on {others} other boards; native strategies: on all"
-        ));
+        let native = if report.labels.has_tiles() { "; native strategies: on all" } else { "" };
+        text.push_str(&format!("\nbest@n: chosen on those, played on {others} other boards{native}"));
     }
     text.push_str("\n\n");
     text
@@ -39,32 +37,40 @@ fn heading(report: &Report) -> String {
 
 /// Everybody's mean and shares.
 fn players(report: &Report) -> String {
+    let labels = report.labels;
     let mut head = vec!["".to_owned(), "mean score".into(), "median".into(), "plays".into(), "unique".into()];
-    head.extend(THRESHOLDS.map(|threshold| format!(">={threshold}")));
-    head.push("best tile".into());
+    if labels.has_tiles() {
+        head.extend(THRESHOLDS.map(|threshold| format!(">={threshold}")));
+        head.push("best tile".into());
+    }
+    let columns = head.len();
     let mut rows = vec![head];
     for model in &report.models {
         let summary = &model.summary;
-        let mut row = vec![model.name.clone(), score(summary.mean_score), format!("{:.0}", summary.median_score.value)];
+        let median = labels.written(summary.median_score.value);
+        let mut row = vec![model.name.clone(), score(summary.mean_score, labels), median];
         row.extend([percent(summary.plays.value), percent(summary.unique)]);
         row.extend(summary.reaches.values().map(|share| percent(share.value)));
-        row.push(summary.max_tile.to_string());
+        row.extend(summary.max_tile.map(|tile| tile.to_string()));
         rows.push(row);
     }
     let lucky = report.best_of.iter().map(|best| (best.name.as_str(), best.winner.as_ref().map(|(.., single)| single)));
     let native = report.baselines.iter().map(|single| (single.name.as_str(), Some(single)));
-    rows.extend(lucky.filter(|_| report.games.report > 0).chain(native).map(|(name, single)| row_of_one(name, single)));
+    let singles = lucky.filter(|_| report.games.report > 0).chain(native);
+    rows.extend(singles.map(|(name, single)| row_of_one(name, single, labels, columns)));
     aligned(&rows)
 }
 
-fn row_of_one(name: &str, single: Option<&Single>) -> Vec<String> {
+fn row_of_one(name: &str, single: Option<&Single>, labels: Labels, columns: usize) -> Vec<String> {
     let mut row = vec![name.to_owned()];
     match single {
-        Some(single) => row.extend([score(single.mean_score), format!("{:.0}", single.median_score.value)]),
+        Some(single) => row.extend([score(single.mean_score, labels), labels.written(single.median_score.value)]),
         None => row.extend(["no program".to_owned(), NOTHING.into()]),
     }
-    row.extend(std::iter::repeat_n(NOTHING.to_owned(), 2 + THRESHOLDS.len()));
-    row.push(single.map_or_else(|| NOTHING.into(), |single| single.max_tile.to_string()));
+    row.resize(columns, NOTHING.to_owned());
+    if let (Some(tile), Some(last)) = (single.and_then(|single| single.max_tile), row.last_mut()) {
+        *last = tile.to_string();
+    }
     row
 }
 
@@ -77,8 +83,8 @@ fn best_of(report: &Report) -> String {
         // The best of nearly all there are rests on one or two programs, and no resampling says how sure those are.
         let is_sure = |n: usize| SURE_SHARE * n <= model.summary.samples;
         let cell = |n: &usize| match model.summary.best_of.get(n) {
-            Some(best) if is_sure(*n) => score(*best),
-            Some(best) => format!("{:.0}", best.value),
+            Some(best) if is_sure(*n) => score(*best, report.labels),
+            Some(best) => report.labels.written(best.value),
             None => NOTHING.into(),
         };
         rows.push(std::iter::once(model.name.clone()).chain(sizes.iter().map(cell)).collect());
@@ -94,7 +100,10 @@ fn styles(report: &Report) -> String {
     let mut rows = vec![head.collect::<Vec<_>>()];
     for style in names {
         let cell = |of: Option<&StyleSummary>| match of {
-            Some(of) => format!("{:.0}  {:>4} of {:>3} play", of.mean_score, percent(of.plays), of.samples),
+            Some(of) => {
+                let score = report.labels.written(of.mean_score);
+                format!("{score}  {:>4} of {:>3} play", percent(of.plays), of.samples)
+            }
             None => NOTHING.into(),
         };
         let cells = report.models.iter().map(|model| cell(model.summary.styles.get(style)));
@@ -104,28 +113,8 @@ fn styles(report: &Report) -> String {
 }
 
 /// `1234 (1100 to 1350)`.
-fn score(estimate: Estimate) -> String {
-    format!("{:.0} ({:.0} to {:.0})", estimate.value, estimate.interval.low, estimate.interval.high)
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.0}%", 100.0 * share)
-}
-
-/// Columns two spaces apart, the first to the left and the others to the right; the first row is in bold.
-fn aligned(rows: &[Vec<String>]) -> String {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
-    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
-    let line = |row: &Vec<String>| {
-        let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| match column {
-            0 => format!("{cell:<width$}"),
-            _ => format!("{cell:>width$}"),
-        });
-        cells.collect::<Vec<_>>().join("  ")
-    };
-    let bold = Stream::Stdout.style().bold();
-    let mut lines = rows.iter().map(line);
-    let head = lines.next().unwrap_or_default();
-    std::iter::once(format!("{}\n", bold.apply_to(head))).chain(lines.map(|line| format!("{line}\n"))).collect()
+fn score(estimate: Estimate, labels: Labels) -> String {
+    let [value, low, high] =
+        [estimate.value, estimate.interval.low, estimate.interval.high].map(|score| labels.written(score));
+    format!("{value} ({low} to {high})")
 }

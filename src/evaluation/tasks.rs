@@ -1,0 +1,153 @@
+//! From programs for tasks to the numbers of a report: pass@k and tests passed, every task counting alike.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use super::boards::{Stream, chance};
+use super::estimators::{Estimate, estimate, mean, pass_at};
+use super::{Sample, surprise_a_token};
+use crate::arena::Verdict;
+use crate::environment::tasks::{Task, Tasks};
+use crate::program::Program;
+
+/// What the programs of one policy come to on some tasks.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TasksSummary {
+    /// Programs sampled for each task; for the one that was asked least often, where that differs.
+    pub samples_per_task: usize,
+    /// Expected share of tasks that one of so many programs passes, for 1, 2, 4, ... of them. The intervals of these and
+    /// of the next ones are over tasks.
+    pub pass_at: BTreeMap<usize, Estimate>,
+    /// Share of its task's tests that a program passes.
+    pub tests: Estimate,
+    /// Share of programs that are programs.
+    pub parses: Estimate,
+    /// Distinct programs over completions, layout and names aside; those of two tasks always differ.
+    pub unique: f64,
+    /// Mean negative log-probability of a token, in nats.
+    pub entropy: f64,
+    /// Mean reward.
+    pub reward: f64,
+    /// By group of the tasks; empty where the file has no groups. Tasks without one are under an empty name.
+    pub groups: BTreeMap<String, GroupSummary>,
+    /// Every task that was asked, worst first.
+    pub tasks: Vec<TaskSummary>,
+}
+
+/// What programs come to on the tasks of one group.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct GroupSummary {
+    /// Its tasks.
+    pub tasks: usize,
+    /// Share of programs that pass all tests, each task counting alike.
+    pub pass_at_1: f64,
+    /// Share of tests that a program passes.
+    pub tests: f64,
+}
+
+/// What programs come to on one task.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct TaskSummary {
+    /// Its name.
+    pub task: String,
+    /// Its group, if it has one.
+    pub group: Option<String>,
+    /// Programs sampled.
+    pub samples: usize,
+    /// Those that pass all tests.
+    pub passed: usize,
+    /// Share of tests that a program passes.
+    pub tests: f64,
+    /// Share of programs that are programs.
+    #[serde(skip)]
+    pub parses: f64,
+    /// How many ended how; for what is no program, why it is none.
+    pub endings: BTreeMap<&'static str, usize>,
+}
+
+impl TaskSummary {
+    /// Share of programs that pass all tests.
+    pub fn pass_at_1(&self) -> f64 {
+        pass_at(1, self.passed, self.samples)
+    }
+}
+
+/// What samples for tasks come to.
+pub fn summarise_tasks(tasks: &Tasks, samples: &[Sample]) -> TasksSummary {
+    let mut by_task = tried(tasks, samples);
+    let fewest = by_task.iter().map(|task| task.samples).min().unwrap_or(0);
+    let sizes: Vec<usize> = std::iter::successors(Some(1), |k| Some(2 * k)).take_while(|&k| k <= fewest).collect();
+    let columns: Vec<Vec<f64>> = by_task
+        .iter()
+        .map(|task| {
+            let passes = sizes.iter().map(|&k| pass_at(k, task.passed, task.samples));
+            passes.chain([task.tests, task.parses]).collect()
+        })
+        .collect();
+    let statistics = |draw: &[usize]| {
+        let of = |column| mean(&draw.iter().map(|&task| columns[task][column]).collect::<Vec<f64>>());
+        (0..sizes.len() + 2).map(of).collect()
+    };
+    let row = estimate(by_task.len(), chance(Stream::Bootstrap), &statistics);
+    let groups = groups(&by_task);
+    by_task.sort_by(|a, b| a.pass_at_1().total_cmp(&b.pass_at_1()).then(a.tests.total_cmp(&b.tests)));
+    let distinct: BTreeSet<(&str, [u8; 32])> = samples
+        .iter()
+        .filter_map(|sample| Some((sample.style.as_str(), sample.program.as_ref().map(Program::digest).ok()?)))
+        .collect();
+    TasksSummary {
+        samples_per_task: fewest,
+        pass_at: sizes.iter().copied().zip(row.iter().copied()).collect(),
+        tests: row[sizes.len()],
+        parses: row[sizes.len() + 1],
+        unique: distinct.len() as f64 / samples.len().max(1) as f64,
+        entropy: surprise_a_token(samples),
+        reward: mean(&samples.iter().map(|sample| sample.reward).collect::<Vec<_>>()),
+        groups,
+        tasks: by_task,
+    }
+}
+
+/// The tasks that were asked, in the order of their file.
+fn tried(tasks: &Tasks, samples: &[Sample]) -> Vec<TaskSummary> {
+    let mut by_name: BTreeMap<&str, Vec<&Sample>> = BTreeMap::new();
+    samples.iter().for_each(|sample| by_name.entry(&sample.style).or_default().push(sample));
+    let summary = |task: &Task| {
+        let samples = by_name.remove(task.id.as_str())?;
+        let share = |of: fn(&Sample) -> f64| mean(&samples.iter().map(|sample| of(sample)).collect::<Vec<_>>());
+        let mut endings = BTreeMap::new();
+        samples.iter().for_each(|sample| *endings.entry(ending(sample)).or_default() += 1);
+        Some(TaskSummary {
+            task: task.id.clone(),
+            group: task.group.clone(),
+            samples: samples.len(),
+            passed: samples.iter().filter(|sample| sample.selection.plays()).count(),
+            tests: share(Sample::score),
+            parses: share(|sample| f64::from(u8::from(sample.parses()))),
+            endings,
+        })
+    };
+    tasks.tasks().iter().filter_map(summary).collect()
+}
+
+fn ending(sample: &Sample) -> &'static str {
+    match (&sample.selection.verdict, sample.selection.games.first()) {
+        (Verdict::Rejected(rejection), _) => rejection.name(),
+        (_, Some(outcome)) => outcome.ending.name(),
+        (verdict, None) => verdict.name(),
+    }
+}
+
+fn groups(tasks: &[TaskSummary]) -> BTreeMap<String, GroupSummary> {
+    let mut members: BTreeMap<String, Vec<&TaskSummary>> = BTreeMap::new();
+    if tasks.iter().any(|task| task.group.is_some()) {
+        tasks.iter().for_each(|task| members.entry(task.group.clone().unwrap_or_default()).or_default().push(task));
+    }
+    let summary = |tasks: Vec<&TaskSummary>| GroupSummary {
+        tasks: tasks.len(),
+        pass_at_1: mean(&tasks.iter().map(|task| task.pass_at_1()).collect::<Vec<_>>()),
+        tests: mean(&tasks.iter().map(|task| task.tests).collect::<Vec<_>>()),
+    };
+    members.into_iter().map(|(group, tasks)| (group, summary(tasks))).collect()
+}
