@@ -32,6 +32,7 @@ mod runs;
 mod score;
 mod sft;
 mod step_trace;
+mod tasks;
 mod train;
 
 use std::process::ExitCode;
@@ -84,6 +85,7 @@ enum Commands {
     Judge(judge::JudgeArgs),
     Play(play::PlayArgs),
     Report(page::ReportArgs),
+    Tasks(tasks::TasksArgs),
     Export(export::ExportArgs),
     ExportCompletions(export_completions::ExportCompletionsArgs),
     Doctor(doctor::DoctorArgs),
@@ -123,6 +125,7 @@ pub fn run(commit: Option<&'static str>) -> ExitCode {
         Commands::Judge(args) => args.run(&console),
         Commands::Play(args) => args.run(&console),
         Commands::Report(args) => args.run(&console),
+        Commands::Tasks(args) => args.run(),
         Commands::Export(args) => args.run(&console),
         Commands::ExportCompletions(args) => args.run(),
         Commands::Doctor(args) => args.run(&console, commit),

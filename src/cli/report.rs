@@ -89,7 +89,8 @@ fn steps_table(steps: &[StepRecord], labels: Labels) -> String {
     compare(&format!("programs that {}", labels.succeed()), StepRecord::succeeded, &percent);
     compare(&score, StepRecord::score, &|value| labels.written(value));
     if labels.has_tiles() {
-        let best = |steps: &[StepRecord]| steps.iter().map(|step| step.max_tile).max().flatten().unwrap_or(0).to_string();
+        let best =
+            |steps: &[StepRecord]| steps.iter().map(|step| step.max_tile).max().flatten().unwrap_or(0).to_string();
         text.push_str(&row("best tile", &best(first), &best(last), ""));
     }
     let scores: Vec<f64> = steps.iter().map(StepRecord::score).collect();

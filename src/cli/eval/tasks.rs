@@ -52,10 +52,8 @@ impl TasksReport {
     }
 
     fn heading(&self) -> String {
-        let (tasks, samples) = self
-            .models
-            .first()
-            .map_or((0, 0), |model| (model.summary.tasks.len(), model.summary.samples_per_task));
+        let (tasks, samples) =
+            self.models.first().map_or((0, 0), |model| (model.summary.tasks.len(), model.summary.samples_per_task));
         let held_out = if self.held_out { "held-out tasks" } else { "tasks, all there are" };
         let seconds = self.game_seconds;
         format!(

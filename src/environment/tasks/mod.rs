@@ -4,6 +4,7 @@
 //! answers stay on the host. Runs nothing: answers that a reference has to compute come from who can run it.
 
 mod briefing;
+pub mod convert;
 mod directory;
 mod error;
 mod file;

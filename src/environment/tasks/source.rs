@@ -1,6 +1,6 @@
 //! What a task's own Python defines: a reference its function, a checker its generator.
 
-use ruff_python_ast::{ModModule, PythonVersion, Stmt, StmtFunctionDef};
+use ruff_python_ast::{AnyParameterRef, ModModule, Parameters, PythonVersion, Stmt, StmtFunctionDef};
 use ruff_python_parser::{Mode, ParseOptions, parse_unchecked};
 use ruff_text_size::Ranged;
 
@@ -23,7 +23,7 @@ const KEYWORDS: [&str; 35] = [
 
 /// Parameters of a function.
 pub(super) struct Signature {
-    /// As they are written, on one line, without the parentheses.
+    /// As they are written, on one line, without the parentheses and the annotations, which may need an import.
     pub text: String,
     /// Names of those that may be given by place, `self` of a method not among them.
     pub names: Vec<String>,
@@ -38,13 +38,27 @@ pub(super) fn signature_of(source: &str, entry_point: &str) -> Result<Signature,
             let defined = if defined.is_empty() { "no function".into() } else { defined };
             return Err(format!("does not define `{entry_point}`; it defines {defined}"));
         };
-        let parameters = &source[function.parameters.range().to_std_range()];
-        let parameters = parameters.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')).unwrap_or(parameters);
-        let text = parameters.split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = without_annotations(source, &function.parameters);
         let by_place = function.parameters.posonlyargs.iter().chain(&function.parameters.args);
         let own = usize::from(entry_point.contains('.'));
         Ok(Signature { text, names: by_place.skip(own).map(|parameter| parameter.name().to_string()).collect() })
     })?
+}
+
+fn without_annotations(source: &str, parameters: &Parameters) -> String {
+    let all = parameters.iter().map(AnyParameterRef::as_parameter);
+    let mut annotated: Vec<_> =
+        all.filter_map(|one| Some((one.name.end().to_usize(), one.annotation.as_ref()?.end().to_usize()))).collect();
+    annotated.sort_unstable();
+    let range = parameters.range().to_std_range();
+    let (mut text, mut from) = (String::new(), range.start);
+    for (start, end) in annotated {
+        text.push_str(&source[from..start]);
+        from = end;
+    }
+    text.push_str(&source[from..range.end]);
+    let inside = text.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')).unwrap_or(&text);
+    inside.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Refuses what Python would not compile.
@@ -52,7 +66,7 @@ pub(super) fn check(source: &str) -> Result<(), String> {
     with_module(source, |_| ())
 }
 
-fn with_module<T>(source: &str, then: impl FnOnce(&ModModule) -> T) -> Result<T, String> {
+pub(super) fn with_module<T>(source: &str, then: impl FnOnce(&ModModule) -> T) -> Result<T, String> {
     if source.len() > SOURCE_MAX {
         return Err(format!("{} bytes of Python; at most {SOURCE_MAX}", source.len()));
     }
@@ -70,7 +84,7 @@ fn with_module<T>(source: &str, then: impl FnOnce(&ModModule) -> T) -> Result<T,
     })
 }
 
-fn functions(body: &[Stmt]) -> impl Iterator<Item = &StmtFunctionDef> {
+pub(super) fn functions(body: &[Stmt]) -> impl Iterator<Item = &StmtFunctionDef> {
     body.iter().filter_map(Stmt::as_function_def_stmt)
 }
 

@@ -121,8 +121,8 @@ fn a_prompt_shows_the_first_tests_and_how_the_program_begins() {
     );
     assert_eq!(line("").opening(), "def f(");
     assert_eq!(
-        line(r#","reference":"def f(*of, key: str = ', ') -> int: return 0""#).opening(),
-        "def f(*of, key: str = ', '):"
+        line(r#","reference":"def f(a: int, *of: List[int], key: str = ', ') -> int: return 0""#).opening(),
+        "def f(a, *of, key = ', '):"
     );
     let class = ADD.replace(
         r#""entry_point":"add""#,

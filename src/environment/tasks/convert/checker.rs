@@ -1,0 +1,123 @@
+//! A checker out of tests that are more than calls with literals: every call of the function under test becomes a
+//! `yield` of that call, and a failed assert an answer of False.
+
+use ruff_python_ast::visitor::{self, Visitor};
+use ruff_python_ast::{Expr, ExprCall, Stmt, StmtFunctionDef};
+use ruff_text_size::Ranged;
+
+/// What the asserts are kept in.
+const ASSERTS: &str = "_asserts";
+
+/// Where calls go.
+#[derive(Clone, Copy)]
+pub(super) struct Target<'a> {
+    /// The function as the tests call it.
+    pub called: &'a str,
+    /// The function as programs define it.
+    pub entry_point: &'a str,
+    /// Python that the tests need: imports, and other functions of the task.
+    pub prelude: &'a str,
+}
+
+/// A checker from the function that holds the asserts.
+pub(super) fn from_function(function: &StmtFunctionDef, source: &str, target: Target) -> Result<String, String> {
+    let header = (function.range().start().to_usize(), function.parameters.end().to_usize());
+    let mut edits = vec![(header, format!("def {ASSERTS}()"))];
+    edits.extend(yields(&function.body, source, target)?);
+    Ok(assemble(target.prelude, &edited(source, function.range().to_std_range(), edits)))
+}
+
+/// A checker from asserts that stand for themselves.
+pub(super) fn from_statements(statements: &[Stmt], source: &str, target: Target) -> Result<String, String> {
+    let mut asserts = format!("def {ASSERTS}():");
+    for statement in statements {
+        let edits = yields(std::slice::from_ref(statement), source, target)?;
+        let text = edited(source, statement.range().to_std_range(), edits);
+        if text.contains('\n') {
+            return Err("an assert of several lines that is more than a call with literals".into());
+        }
+        asserts.push_str(&format!("\n    {text}"));
+    }
+    Ok(assemble(target.prelude, &asserts))
+}
+
+fn assemble(prelude: &str, asserts: &str) -> String {
+    let prelude = prelude.trim_end();
+    let check = format!(
+        "def check():\n    try:\n        yield from {ASSERTS}()\n    except AssertionError:\n        return False\n    return True\n"
+    );
+    format!("{prelude}\n\n\n{}\n\n\n{check}", asserts.trim_end()).trim_start().to_owned()
+}
+
+type Edit = ((usize, usize), String);
+
+fn edited(source: &str, range: std::ops::Range<usize>, mut edits: Vec<Edit>) -> String {
+    edits.sort();
+    let (mut text, mut from) = (String::new(), range.start);
+    for ((start, end), new) in edits {
+        text.push_str(&source[from..start]);
+        text.push_str(&new);
+        from = end;
+    }
+    text + &source[from..range.end]
+}
+
+fn yields(statements: &[Stmt], source: &str, target: Target) -> Result<Vec<Edit>, String> {
+    let mut calls = Calls { source, target, edits: Vec::new(), fault: None };
+    calls.visit_body(statements);
+    match calls.fault {
+        Some(fault) => Err(fault.into()),
+        None if calls.edits.is_empty() => Err("tests that do not call the function".into()),
+        None => Ok(calls.edits),
+    }
+}
+
+struct Calls<'a> {
+    source: &'a str,
+    target: Target<'a>,
+    edits: Vec<Edit>,
+    fault: Option<&'static str>,
+}
+
+impl Calls<'_> {
+    fn is_ours(&self, call: &ExprCall) -> bool {
+        self.source[call.func.range().to_std_range()] == *self.target.called
+    }
+
+    fn replace(&mut self, call: &ExprCall) {
+        if !call.arguments.keywords.is_empty() {
+            self.fault = Some("tests that call the function with keywords");
+        }
+        let (start, end) = (call.start().to_usize(), call.end().to_usize());
+        let arguments = call.arguments.start().to_usize() + 1;
+        self.edits.push(((start, arguments), format!("(yield (\"{}\", ", self.target.entry_point)));
+        self.edits.push(((end - 1, end), "))".into()));
+    }
+}
+
+impl<'a> Visitor<'a> for Calls<'_> {
+    fn visit_expr(&mut self, expression: &'a Expr) {
+        let before = self.edits.len();
+        if let Expr::Call(call) = expression
+            && self.is_ours(call)
+        {
+            self.replace(call);
+        }
+        visitor::walk_expr(self, expression);
+        let is_scope = matches!(
+            expression,
+            Expr::Lambda(_) | Expr::ListComp(_) | Expr::SetComp(_) | Expr::DictComp(_) | Expr::Generator(_)
+        );
+        if is_scope && self.edits.len() > before {
+            self.fault = Some("tests that call the function in a lambda or a comprehension");
+        }
+    }
+
+    fn visit_stmt(&mut self, statement: &'a Stmt) {
+        let before = self.edits.len();
+        visitor::walk_stmt(self, statement);
+        if matches!(statement, Stmt::FunctionDef(_) | Stmt::ClassDef(_)) && self.edits.len() > before {
+            self.fault = Some("tests that call the function in a function of their own");
+        }
+    }
+}
