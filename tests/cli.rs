@@ -208,6 +208,59 @@ fn score_prints_a_line_a_file_in_order_whatever_the_workers() {
     }
 }
 
+const TASKS: &str = r#"{"id": "sum", "prompt": "Add.", "entry_point": "add", "tests": [{"args": "(1, 2)", "expected": "3"}, {"args": "(2, 2)", "expected": "4"}]}
+{"id": "double", "prompt": "Double.", "entry_point": "twice", "tests": [{"args": "(3,)", "expected": "6"}, {"args": "(2,)", "expected": "4"}]}
+{"id": "echo", "prompt": "Print the line.", "tests": [{"stdin": "a\n", "stdout": "a\n"}, {"stdin": "b\n", "stdout": "b\n"}]}
+"#;
+
+#[test]
+fn a_program_is_scored_on_the_tasks_whose_functions_it_defines_or_on_the_one_that_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("tasks.jsonl"), TASKS).unwrap();
+    fs::write(dir.path().join("both.py"), "def add(a, b):\n    return a + b\n\ndef twice(x):\n    return x * x\n")
+        .unwrap();
+    fs::write(dir.path().join("echo.py"), "print(input())\n").unwrap();
+    fs::write(dir.path().join("broken.py"), "def add(a, b:\n").unwrap();
+    let tasks = ["--env", "tasks.jsonl", "--json"];
+    let lines = score(dir.path(), &[&["both.py", "broken.py"][..], &tasks].concat());
+    let of = |line: &Value| (line["task"].clone(), line["verdict"].clone(), line["passed"].clone());
+    let found: Vec<_> = lines.iter().map(of).collect();
+    let expected = [("sum", "passed", 2), ("double", "wrong_answer", 1), ("sum", "rejected", 0)];
+    assert_eq!(found, expected.map(|(task, verdict, passed)| (task.into(), verdict.into(), passed.into())));
+    assert_eq!(lines[1]["failed"], serde_json::json!({"test": 1, "reason": "twice(3) gave 9, expected 6"}));
+    assert_eq!((&lines[0]["reward"], &lines[2]["tests"]), (&1.0.into(), &2.into()));
+
+    let text = printed(dir.path(), &["score", "both.py", "--env", "tasks.jsonl"]);
+    assert!(text.contains("1 of 2") && text.contains("test 1: twice(3) gave 9, expected 6"), "{text}");
+    let echo = score(dir.path(), &[&["echo.py", "--task", "echo"][..], &tasks].concat());
+    assert_eq!(of(&echo[0]), ("echo".into(), "passed".into(), 2.into()));
+
+    let refused = |more: &[&str]| refused(dir.path(), &[&["score", "echo.py"][..], more].concat());
+    let said = refused(&["--env", "tasks.jsonl"]);
+    assert!(
+        said.contains("echo.py: defines the function of no task") && said.contains("--task; there are: sum"),
+        "{said}"
+    );
+    let said = refused(&["--env", "tasks.jsonl", "--task", "ecko"]);
+    assert!(said.contains("--task ecko: tasks.jsonl has no such task") && said.contains("`echo`"), "{said}");
+    assert!(refused(&["--env", "tasks.jsonl", "--games", "3"]).contains("--games with --env tasks.jsonl"));
+    assert!(refused(&["--task", "echo"]).contains("--task with --env 2048"));
+}
+
+#[test]
+fn a_program_for_another_game_is_scored_without_tiles_and_not_watched() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("cycle.py"), CYCLE).unwrap();
+    let game = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/2584.py").display().to_string();
+    let lines = score(dir.path(), &["cycle.py", "--env", &game, "--games", "2", "--json"]);
+    assert!(lines[0]["mean_score"].as_f64() > Some(0.0), "{lines:?}");
+    assert!(lines[0].get("max_tile").is_none() && lines[0]["games"][0].get("moves_text").is_none(), "{lines:?}");
+    let text = printed(dir.path(), &["score", "cycle.py", "--env", &game, "--games", "1"]);
+    assert!(text.contains("score") && !text.contains("tile"), "{text}");
+    let said = refused(dir.path(), &["play", "cycle.py", "--set", &format!("environment.env={game}")]);
+    assert!(said.contains("`play` shows boards of 2048") && said.contains("grpo-2048 score --env"), "{said}");
+}
+
 #[test]
 fn two_programs_are_played_on_one_board_and_a_pipe_gets_the_last_boards() {
     let dir = tempfile::tempdir().unwrap();
@@ -432,4 +485,17 @@ fn eval_shows_models_and_native_strategies_in_one_table() {
         assert!(row(name).len() > name.len(), "{text}");
     }
     assert!(!text.contains("random") && row("best@n ").contains("best@16"), "{text}");
+}
+
+#[test]
+fn eval_on_another_game_has_neither_tiles_nor_native_strategies() {
+    let dir = tempfile::tempdir().unwrap();
+    let game = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/2584.py").display().to_string();
+    let report: Value = serde_json::from_str(&eval(dir.path(), &["--env", &game, "--json"])).unwrap();
+    let model = &report["models"][0];
+    assert!(model["mean_score"]["value"].is_number() && model["best_of"]["16"]["value"].is_number(), "{model}");
+    assert!(model.get("reaches").is_none() && model.get("max_tile").is_none(), "{model}");
+    assert_eq!((report["baselines"].as_array().unwrap().len(), model["programs"][0].get("max_tile")), (0, None));
+    let said = refused(dir.path(), &["eval", "--env", &game, "--baselines", "greedy"]);
+    assert!(said.contains("--baselines with --env 2584"), "{said}");
 }

@@ -150,3 +150,54 @@ fn a_model_that_cannot_be_used_is_refused_before_anything_is_written() {
     check(train(&["--model", "chat"]), &["model-1.safetensors", "missing"]);
     check(train(&["--model", "chat/model.safetensors"]), &["name the directory"]);
 }
+
+/// Three tasks, the last of which is never trained on.
+const TASKS: &str = r#"{"id": "add", "group": "numbers", "prompt": "Add.", "entry_point": "add", "tests": [{"args": "(1, 2)", "expected": "3"}]}
+{"id": "twice", "group": "numbers", "prompt": "Double.", "entry_point": "twice", "tests": [{"args": "(4,)", "expected": "8"}]}
+{"id": "half", "prompt": "Halve.", "entry_point": "half", "tests": [{"args": "(4,)", "expected": "2"}], "split": "held_out"}
+"#;
+
+#[test]
+fn what_is_said_of_tasks_is_in_the_words_of_tasks() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path();
+    write_model(&dir.join("base"), Some(CHATML));
+    fs::write(dir.join("tasks.jsonl"), TASKS).unwrap();
+    let tasks = ["--env", "tasks.jsonl", "--model", "base"];
+    let train = [&["train", "--output-dir", "run"][..], &tasks, SHORT, &["--set", "train.eval_samples=4"]].concat();
+    let said = run(dir, &train);
+    assert!(said.contains("tests passed") && !said.contains("best tile"), "{said}");
+    let metrics = fs::read_to_string(dir.join("run/metrics.jsonl")).unwrap();
+    let records: Vec<Value> = metrics.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((&records[0]["eval_tasks/count"], &records[0]["eval_samples"]), (&1.into(), &4.into()));
+    for (record, key) in [(0, "eval_tasks/frac_passed"), (0, "eval_style/half"), (1, "tasks/frac_tests")] {
+        assert!(records[record][key].is_number(), "{key}: {metrics}");
+    }
+    assert!(!metrics.contains("game/") && !metrics.contains("eval_games"), "{metrics}");
+    run(
+        dir,
+        &[&["train", "--resume", "run"][..], &tasks, SHORT, &["--steps", "2", "--set", "train.eval_samples=4"]]
+            .concat(),
+    );
+    run(dir, &["report", "run"]);
+    assert!(fs::read_to_string(dir.join("run/report.html")).unwrap().contains("eval_tasks/frac_passed"));
+    run(dir, &["export-completions", "run", "--output", "t.jsonl"]);
+    let table = fs::read_to_string(dir.join("t.jsonl")).unwrap();
+    assert!(table.lines().all(|line| line.contains(r#""max_tile":null"#)), "{table}");
+
+    let short = ["--samples", "3", "--set", "rollout.max_completion_length=12", "--against", "base"];
+    let eval = |more: &[&str]| run(dir, &[&["eval"][..], &tasks, &short, more].concat());
+    let text = eval(&[]);
+    assert!(text.contains("1 held-out tasks; 3 programs for each") && text.contains("pass@2"), "{text}");
+    assert!(!text.contains("pass@4") && !text.contains("by group") && !text.contains("tile"), "{text}");
+    let json = eval(&["--json"]);
+    let report: Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
+    let [model, rival] = report["models"].as_array().unwrap().as_slice() else { panic!("{report}") };
+    assert_eq!((model, &report["held_out"]), (rival, &true.into()));
+    assert_eq!((model["programs"].as_array().unwrap().len(), &model["tasks"][0]["task"]), (3, &"half".into()));
+    assert!(model["pass_at"]["1"]["value"].is_number() && model["pass_at"]["4"].is_null(), "{model}");
+
+    let refused = |more: &[&str]| refused(dir, &[&["eval"][..], &tasks, more].concat());
+    assert!(refused(&["--best-of", "9"]).contains("--best-of with --env tasks"));
+    assert!(refused(&["--baselines", "greedy"]).contains("--baselines with --env tasks"));
+}

@@ -127,7 +127,7 @@ fn row(logged: &LoggedCompletion, parts: &[String]) -> Map<String, Value> {
     row.insert("style".into(), logged.style.clone().into());
     row.insert("verdict".into(), logged.evaluation.verdict().into());
     row.insert("mean_score".into(), logged.evaluation.mean_score().into());
-    row.insert("max_tile".into(), logged.evaluation.games.iter().map(|game| game.max_tile).max().into());
+    row.insert("max_tile".into(), logged.evaluation.games.iter().filter_map(|game| game.max_tile).max().into());
     row
 }
 
@@ -189,5 +189,13 @@ mod tests {
         let expected = "step,prompt,completion,failure,game,later,advantage,reward,style,verdict,mean_score,max_tile\n\
                         3,<|x|>,\"if a:\n  \"\"b\"\", c\",-0.2,0.7,,-1.5,0.5,snake,faulted,12.0,8\n";
         assert_eq!(String::from_utf8(table.writer).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_task_has_a_share_of_tests_and_no_tile() {
+        let line = r#"{"step":1,"style":"add","evaluation":{"verdict":"played","games":[
+            {"task":0,"score":0.25,"ending":"wrong_answer","fuel":1,"tests":{"tests":4,"passed":1,"answered":4,"constant":1}}]}}"#;
+        let row = row(&serde_json::from_str(line).unwrap(), &[]);
+        assert_eq!((&row["mean_score"], &row["max_tile"], &row["style"]), (&0.25.into(), &Value::Null, &"add".into()));
     }
 }

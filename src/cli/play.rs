@@ -57,6 +57,16 @@ impl PlayArgs {
         flags.add("games", Some(1_u32)).add("parallel_rewards", Some(0_u32));
         let config = self.source.resolve(&flags)?;
         let arena = playing::open_arena(&config, console)?;
+        if !arena.environment().labels().has_tiles() {
+            let name = &config.environment.env;
+            return Err(CliError::user_hint(
+                format!(
+                    "environment.env = {name}: `play` shows boards of 2048, and {} has none",
+                    arena.environment().name()
+                ),
+                format!("grpo-2048 score --env {name} says how programs do there"),
+            ));
+        }
         let wait = console.wait("playing");
         let seeds = score::game_seeds(self.seed, 1);
         let programs = texts.iter().map(|text| (arena.program(text, seeds[0].into()), seeds.as_slice()));

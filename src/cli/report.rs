@@ -16,6 +16,8 @@ const WINDOW: usize = 5;
 const CURVE: usize = 34;
 /// Below a mean that has one.
 const INTERVAL: &str = "  95% interval";
+/// Characters of a style or task beside its figures.
+const NAME: usize = 17;
 /// Styles that a summary has room for.
 const STYLES_SHOWN: usize = 12;
 
@@ -84,10 +86,10 @@ fn steps_table(steps: &[StepRecord], labels: Labels) -> String {
         let mean = |steps: &[StepRecord]| show(steps.iter().map(number).sum::<f64>() / steps.len() as f64);
         text.push_str(&row(name, &mean(first), &mean(last), ""));
     };
-    let score = format!("mean {}", labels.score());
+    let score = labels.mean_score();
     compare("mean reward", |step| step.reward, &|value| format!("{value:.3}"));
     compare(&format!("programs that {}", labels.succeed()), StepRecord::succeeded, &percent);
-    compare(&score, StepRecord::score, &|value| labels.written(value));
+    compare(score, StepRecord::score, &|value| labels.written(value));
     if labels.has_tiles() {
         let best =
             |steps: &[StepRecord]| steps.iter().map(|step| step.max_tile).max().flatten().unwrap_or(0).to_string();
@@ -114,7 +116,7 @@ fn held_out_table(evaluations: &[EvaluationRecord], labels: Labels) -> String {
         false => String::new(),
     };
     let scores = [before, after].map(|record| labels.written(record.score()));
-    text.push_str(&row(&format!("mean {}", labels.score()), &scores[0], &scores[1], &ratio));
+    text.push_str(&row(labels.mean_score(), &scores[0], &scores[1], &ratio));
     let mut compare = |name: &str, show: &dyn Fn(&EvaluationRecord) -> Option<String>| {
         if let (Some(left), Some(right)) = (show(before), show(after)) {
             text.push_str(&row(name, &left, &right, ""));
@@ -144,8 +146,8 @@ fn styles_table(before: &EvaluationRecord, after: &EvaluationRecord, labels: Lab
     }
     let rows = both
         .into_iter()
-        .map(|(style, left, right)| row(&format!("  {style}"), &labels.written(left), &labels.written(right), ""));
-    std::iter::once(format!("mean {} by {}\n", labels.score(), labels.group())).chain(rows).collect()
+        .map(|(style, left, right)| row(&format!("  {style:.NAME$}"), &labels.written(left), &labels.written(right), ""));
+    std::iter::once(format!("{} by {}\n", labels.mean_score(), labels.group())).chain(rows).collect()
 }
 
 fn best_text(best: &Member, labels: Labels) -> String {

@@ -1,4 +1,6 @@
-//! `grpo-2048 score`: how well do these programs play?
+//! `grpo-2048 score`: how well do these programs play, or which tests do they pass?
+
+mod tasks;
 
 use std::path::{Path, PathBuf};
 
@@ -7,12 +9,16 @@ use serde::Serialize;
 
 use super::options::{Flags, SourceArgs, WorkerArgs};
 use super::{CliError, output, playing};
-use crate::arena::Evaluation;
-use crate::environment::{Outcome, Points};
+use crate::arena::{Arena, Evaluation};
+use crate::config::Config;
+use crate::environment::{Case, Labels, Outcome, Points};
 use crate::metrics::{Console, Stream};
+use crate::program::{Program, Rejection};
 use crate::reward::Rule;
 use crate::seed::{Purpose, Seed};
 
+/// Games where nobody says how many.
+const GAMES: u32 = 10;
 /// Room for a reason in the table.
 const REASON_WIDTH: usize = 60;
 
@@ -20,20 +26,30 @@ const REASON_WIDTH: usize = 60;
 ///
 /// Each file holds a Python function `strategy(board)` that returns "W", "A", "S" or "D". All files play the same
 /// boards. Scores depend on the file, the seed and the budget alone, never on the machine or the number of workers.
+///
+/// Another game (--env game.py) asks for its own function. Of tasks (--env tasks.jsonl) a file is tried on the one that
+/// --task names, or on every one whose function it defines.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   grpo-2048 score mine.py theirs.py --games 50
-  grpo-2048 score *.py --json | jq -s 'sort_by(.mean_score)'")]
+  grpo-2048 score *.py --json | jq -s 'sort_by(.mean_score)'
+  grpo-2048 score mine.py --env tasks.jsonl --task add     which tests does it pass?")]
 pub struct ScoreArgs {
     /// Python files
     #[arg(value_name = "FILE.py", required = true)]
     files: Vec<PathBuf>,
-    /// Games each program plays
-    #[arg(long, value_name = "K", default_value_t = 10, help_heading = "Games", value_parser = clap::value_parser!(u32).range(1..))]
-    games: u32,
-    /// Root of the boards
-    #[arg(long, value_name = "S", default_value_t = 0, help_heading = "Games")]
-    seed: u64,
+    /// What the programs are for: "2048", a .jsonl file of tasks, a .py file with a game, or a directory with env.toml
+    #[arg(long, value_name = "E", help_heading = "Games")]
+    env: Option<String>,
+    /// The task that the programs solve, by its id
+    #[arg(long, value_name = "ID", help_heading = "Games")]
+    task: Option<String>,
+    /// Games each program plays [default: 10]
+    #[arg(long, value_name = "K", help_heading = "Games", value_parser = clap::value_parser!(u32).range(1..))]
+    games: Option<u32>,
+    /// Root of the boards [default: 0]
+    #[arg(long, value_name = "S", help_heading = "Games")]
+    seed: Option<u64>,
     /// One JSON object a line, in the order of the files, instead of a table
     #[arg(long, help_heading = "Output")]
     json: bool,
@@ -48,29 +64,66 @@ impl ScoreArgs {
     pub fn run(self, console: &Console) -> Result<(), CliError> {
         let texts: Vec<String> = self.files.iter().map(|path| read_program(path)).collect::<Result<_, _>>()?;
         let mut flags = Flags::default();
-        flags.add("games", Some(self.games)).add("parallel_rewards", self.workers.chosen());
+        flags.add("env", self.env.clone());
+        flags.add("games", Some(self.games.unwrap_or(GAMES))).add("parallel_rewards", self.workers.chosen());
         let config = self.source.resolve(&flags)?;
-        let seeds = game_seeds(self.seed, config.arena.games);
         let arena = playing::open_arena(&config, console)?;
+        let bench = Bench { arena: &arena, config: &config, console };
+        let named = |flag: &str, given: bool| given.then(|| format!("{flag} with --env {}", config.environment.env));
+        match arena.environment().tasks() {
+            Some(tasks) => {
+                if let Some(message) = named("--games", self.games.is_some()).or(named("--seed", self.seed.is_some())) {
+                    return Err(CliError::user_hint(message, "a task is no game: its tests are always the same"));
+                }
+                let tried = tasks::tried(&bench, tasks, &self.files, &texts, self.task.as_deref())?;
+                if self.json { print_lines(&tried) } else { output::print(&tasks::table(&tried)) }
+            }
+            None => {
+                if let Some(message) = named("--task", self.task.is_some()) {
+                    return Err(CliError::user_hint(message, "name a .jsonl file of tasks with --env"));
+                }
+                let scored = bench.played(&self.files, &texts, self.seed.unwrap_or(0))?;
+                if self.json {
+                    print_lines(&scored)
+                } else {
+                    output::print(&table(&scored, arena.environment().labels()))
+                }
+            }
+        }
+    }
+}
 
-        let count = console.count(texts.len(), "programs");
+/// Where programs are tried.
+struct Bench<'a> {
+    arena: &'a Arena,
+    config: &'a Config,
+    console: &'a Console,
+}
+
+impl Bench<'_> {
+    /// What came of every program, each on its cases.
+    fn evaluations<C: Copy + Into<Case>>(
+        &self,
+        programs: &[(Result<Program, Rejection>, &[C])],
+    ) -> Result<Vec<Evaluation>, CliError> {
+        let count = self.console.count(programs.len(), "programs");
         let mut done = 0;
         let mut on_evaluated = |_, _: &Evaluation| {
             done += 1;
             count.show(done, "");
         };
-        let programs = texts.iter().map(|text| (arena.program(text, seeds[0].into()), seeds.as_slice()));
-        let evaluations = arena.evaluate_all(programs, &mut on_evaluated).map_err(CliError::run)?;
-        drop(count);
+        self.arena.evaluate_all(programs.iter().cloned(), &mut on_evaluated).map_err(CliError::run)
+    }
 
-        let rule = Rule::new(&config.reward, arena.environment());
-        let scored: Vec<Scored> = self
-            .files
-            .iter()
-            .zip(&evaluations)
-            .map(|(path, evaluation)| Scored::new(path, evaluation, &rule))
-            .collect();
-        if self.json { print_lines(&scored) } else { output::print(&table(&scored)) }
+    /// All files on the same boards.
+    fn played(&self, files: &[PathBuf], texts: &[String], seed: u64) -> Result<Vec<Scored>, CliError> {
+        let seeds = game_seeds(seed, self.config.arena.games);
+        let program = |text: &String| (self.arena.program(text, seeds[0].into()), seeds.as_slice());
+        let evaluations = self.evaluations(&texts.iter().map(program).collect::<Vec<_>>())?;
+        let rule = Rule::new(&self.config.reward, self.arena.environment());
+        let labels = self.arena.environment().labels();
+        let scored = |(path, evaluation): (&PathBuf, _)| Scored::new(path, evaluation, &rule, labels);
+        Ok(files.iter().zip(&evaluations).map(scored).collect())
     }
 }
 
@@ -103,7 +156,8 @@ struct Scored {
     reason: Option<String>,
     reward: f32,
     mean_score: f64,
-    max_tile: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tile: Option<u32>,
     games: Vec<Game>,
     /// Of everything above that must not depend on the machine.
     digest: String,
@@ -114,22 +168,24 @@ struct Scored {
 struct Game {
     seed: String,
     score: Points,
-    max_tile: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tile: Option<u32>,
     moves: u32,
     ending: &'static str,
     fuel: u64,
-    moves_text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    moves_text: Option<String>,
 }
 
 impl Scored {
-    fn new(path: &Path, evaluation: &Evaluation, rule: &Rule) -> Scored {
+    fn new(path: &Path, evaluation: &Evaluation, rule: &Rule, labels: Labels) -> Scored {
         Scored {
             file: path.display().to_string(),
             verdict: evaluation.verdict.name(),
             reason: evaluation.verdict.reason(),
             reward: rule.score(evaluation).value,
             mean_score: evaluation.mean_score(),
-            max_tile: evaluation.max_tile(),
+            max_tile: labels.has_tiles().then(|| evaluation.max_tile()),
             games: evaluation.games.iter().map(Game::new).collect(),
             digest: evaluation.digest(),
         }
@@ -141,16 +197,16 @@ impl Game {
         Game {
             seed: outcome.seed().map(|seed| seed.to_string()).unwrap_or_default(),
             score: Points(outcome.score),
-            max_tile: outcome.max_tile(),
+            max_tile: outcome.board().map(|board| board.max_tile),
             moves: outcome.moves(),
             ending: outcome.ending.name(),
             fuel: outcome.fuel,
-            moves_text: outcome.moves_text().to_owned(),
+            moves_text: outcome.board().map(|board| board.moves_text.clone()),
         }
     }
 }
 
-fn print_lines(scored: &[Scored]) -> Result<(), CliError> {
+fn print_lines(scored: &[impl Serialize]) -> Result<(), CliError> {
     for line in scored {
         let text = serde_json::to_string(line).map_err(CliError::run)?;
         output::print(&format!("{text}\n"))?;
@@ -158,35 +214,47 @@ fn print_lines(scored: &[Scored]) -> Result<(), CliError> {
     Ok(())
 }
 
-fn table(scored: &[Scored]) -> String {
+fn table(scored: &[Scored], labels: Labels) -> String {
     let width = scored.iter().map(|line| line.file.chars().count()).max().unwrap_or(4).max(4);
+    let tile = |words: &str| if labels.has_tiles() { format!("  {words:>6}") } else { String::new() };
     let bold = Stream::Stdout.style().bold();
     let header = format!(
-        "{:<width$}  {:<8}  {:>8}  {:>6}  {:>6}  {:>6}  {:>6}  {}",
-        "file", "verdict", "score", "+/-", "tile", "moves", "reward", "how games ended"
+        "{:<width$}  {:<8}  {:>8}  {:>6}{}  {:>6}  {:>6}  {}",
+        "file",
+        "verdict",
+        "score",
+        "+/-",
+        tile("tile"),
+        "moves",
+        "reward",
+        "how games ended"
     );
     let mut text = format!("{}\n", bold.apply_to(header));
     for line in scored {
         let moves = line.games.iter().map(|game| u64::from(game.moves)).sum::<u64>() as f64;
         let moves = moves / line.games.len().max(1) as f64;
-        let style = match line.verdict {
-            "played" => Stream::Stdout.style().green(),
-            "rejected" => Stream::Stdout.style().yellow(),
-            _ => Stream::Stdout.style().red(),
-        };
         text.push_str(&format!(
-            "{:<width$}  {}  {:>8.0}  {:>6.0}  {:>6}  {:>6.0}  {:>6.3}  {}\n",
+            "{:<width$}  {}  {:>8}  {:>6}{}  {:>6.0}  {:>6.3}  {}\n",
             line.file,
-            style.apply_to(format!("{:<8}", line.verdict)),
-            line.mean_score,
-            standard_error(&line.games),
-            line.max_tile,
+            coloured(line.verdict).apply_to(format!("{:<8}", line.verdict)),
+            labels.written(line.mean_score),
+            labels.written(standard_error(&line.games)),
+            tile(&line.max_tile.unwrap_or(0).to_string()),
             moves,
             line.reward,
             line.reason.as_deref().map_or_else(|| endings(&line.games), |reason| cut(reason, REASON_WIDTH))
         ));
     }
     text
+}
+
+/// Green for what is well, yellow for what is no program, red for the rest.
+fn coloured(verdict: &str) -> console::Style {
+    match verdict {
+        "played" | "passed" => Stream::Stdout.style().green(),
+        "rejected" => Stream::Stdout.style().yellow(),
+        _ => Stream::Stdout.style().red(),
+    }
 }
 
 /// `game_over 9, out_of_fuel 1`.
@@ -225,11 +293,11 @@ mod tests {
         Game {
             seed: String::new(),
             score: Points(f64::from(score)),
-            max_tile: 4,
+            max_tile: Some(4),
             moves: 2,
             ending: "game_over",
             fuel: 1,
-            moves_text: "WA".into(),
+            moves_text: Some("WA".into()),
         }
     }
 

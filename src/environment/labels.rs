@@ -45,6 +45,14 @@ impl Labels {
         }
     }
 
+    /// What the mean of scores is.
+    pub fn mean_score(self) -> &'static str {
+        match self {
+            Labels::Board | Labels::Game => "mean score",
+            Labels::Tests => "tests passed",
+        }
+    }
+
     /// What programs are held out on.
     pub fn cases(self) -> &'static str {
         match self {

@@ -115,7 +115,8 @@ fn tried(tasks: &Tasks, samples: &[Sample]) -> Vec<TaskSummary> {
     samples.iter().for_each(|sample| by_name.entry(&sample.style).or_default().push(sample));
     let summary = |task: &Task| {
         let samples = by_name.remove(task.id.as_str())?;
-        let share = |of: fn(&Sample) -> f64| mean(&samples.iter().map(|sample| of(sample)).collect::<Vec<_>>());
+        // Zero has a sign, and the mean of no tests is negative.
+        let share = |of: fn(&Sample) -> f64| mean(&samples.iter().map(|sample| of(sample)).collect::<Vec<_>>()) + 0.0;
         let mut endings = BTreeMap::new();
         samples.iter().for_each(|sample| *endings.entry(ending(sample)).or_default() += 1);
         Some(TaskSummary {

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::boards::{FILE, ROOT};
-use super::estimators::{best_of_weights, bootstrap, expected_best, mean, median, quantile};
+use super::estimators::{best_of_weights, bootstrap, expected_best, mean, median, pass_at, quantile};
 use super::*;
 use crate::arena::{Fault, Usage};
-use crate::environment::Ending;
 use crate::environment::game2048::{Baseline, GameLimits, entry, play, replay, scored};
+use crate::environment::tasks::Tasks;
+use crate::environment::{Case, Ending, Labels, Outcome, TestsTrace, Trace};
 use crate::seed::{Purpose, Seed};
 
 #[test]
@@ -155,7 +156,7 @@ fn five() -> Vec<Sample> {
 
 #[test]
 fn a_summary_counts_every_completion() {
-    let summary = summarise(&five(), &[1, 4]);
+    let summary = summarise(&five(), &[1, 4], Labels::Board);
     assert_eq!(summary.samples, 5);
     assert_eq!((summary.mean_score.value, summary.median_score.value), (1640.0, 200.0));
     assert_eq!((summary.plays.value, summary.parses.value, summary.unique), (0.4, 0.8, 0.6));
@@ -166,7 +167,7 @@ fn a_summary_counts_every_completion() {
     let snake = StyleSummary { samples: 2, mean_score: 4000.0, plays: 1.0 };
     assert_eq!(summary.styles["snake"], snake);
     assert_eq!(summary.styles["merge"].samples, 3);
-    assert_eq!((summary.entropy, summary.reward, summary.max_tile), (0.2, 0.5, 64));
+    assert_eq!((summary.entropy, summary.reward, summary.max_tile), (0.2, 0.5, Some(64)));
     let mean = summary.mean_score.interval;
     assert!(mean.low < 1640.0 && mean.high > 1640.0 && mean.high <= 5500.0, "{mean:?}");
 }
@@ -175,18 +176,18 @@ fn a_summary_counts_every_completion() {
 fn the_best_of_n_is_reported_on_other_boards_and_the_best_of_one_is_the_mean() {
     let mut samples = five();
     samples[0].report = vec![scored(4000, 64, Ending::GameOver), scored(1000, 64, Ending::GameOver)];
-    let summary = summarise(&samples, &[1, 4]);
+    let summary = summarise(&samples, &[1, 4], Labels::Board);
     assert_eq!(summary.best_of[&1], summary.mean_score);
     // Of the five 4-subsets four hold the best, with 2500 on the report boards; the fifth has the second, with 2500
     // on the selection boards.
     assert!((summary.best_of[&4].value - 2500.0).abs() < 1e-9);
     samples[0].report.truncate(1);
-    assert!((summarise(&samples, &[4]).best_of[&4].value - (0.8 * 4000.0 + 0.2 * 2500.0)).abs() < 1e-9);
+    assert!((summarise(&samples, &[4], Labels::Board).best_of[&4].value - (0.8 * 4000.0 + 0.2 * 2500.0)).abs() < 1e-9);
 }
 
 #[test]
 fn nothing_sampled_is_nothing_found() {
-    let summary = summarise(&[], &sizes_up_to(0));
+    let summary = summarise(&[], &sizes_up_to(0), Labels::Board);
     assert_eq!((summary.samples, summary.mean_score.value, summary.best_of.len()), (0, 0.0, 0));
     assert_eq!(sizes_up_to(64), [1, 4, 16, 64]);
 }
@@ -213,4 +214,86 @@ fn a_baseline_plays_the_boards_it_is_given() {
     let total: f64 = single.scores.iter().sum();
     assert_eq!(single.mean_score.value, total / 8.0);
     assert!(single.mean_score.interval.low < single.mean_score.value);
+}
+
+#[test]
+fn a_game_of_ones_own_has_no_thresholds_and_no_tiles() {
+    let summary = summarise(&five(), &[1], Labels::Game);
+    assert_eq!((summary.reaches.len(), summary.max_tile, summary.mean_score.value), (0, None, 1640.0));
+    assert_eq!(summary.best_of[&1], summary.mean_score);
+}
+
+#[test]
+fn pass_at_k_is_the_share_of_draws_that_hold_one_that_passes() {
+    // Of the ten pairs out of five, three are pairs of the three that fail.
+    assert!((pass_at(2, 2, 5) - 0.7).abs() < 1e-12);
+    assert_eq!([pass_at(1, 3, 4), pass_at(4, 1, 4), pass_at(3, 2, 4), pass_at(2, 0, 4)], [0.75, 1.0, 1.0, 0.0]);
+    // The same order statistics as those of the best of n.
+    for passed in 0..=7 {
+        let passes: Vec<f64> = (0..7).map(|program| if program < passed { 1.0 } else { 0.0 }).collect();
+        for k in 1..=7 {
+            assert!((pass_at(k, passed, 7) - expected_best(&passes, &passes, k)).abs() < 1e-12, "{k} {passed}");
+        }
+    }
+}
+
+/// Three tasks, two of them of one group.
+fn three_tasks() -> Tasks {
+    let line = |id: &str, group: &str| {
+        format!(r#"{{"id":"{id}",{group}"prompt":"p","entry_point":"f","tests":[{{"args":"(1,)","expected":"1"}}]}}"#)
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("three.jsonl");
+    let lines = [line("a", r#""group":"easy","#), line("b", r#""group":"easy","#), line("c", "")];
+    std::fs::write(&path, lines.join("\n")).unwrap();
+    Tasks::open(&path).unwrap()
+}
+
+/// A program for a task that passes so many of four tests.
+fn tried(task: u32, name: &str, passed: u32) -> Sample {
+    let trace = TestsTrace { tests: 4, passed, answered: 4, ..TestsTrace::default() };
+    let ending = if passed == 4 { Ending::Passed } else { Ending::WrongAnswer };
+    let trace = Trace::Tests(trace);
+    let outcome = Outcome { case: Case::Task(task), score: f64::from(passed) / 4.0, ending, fuel: 1, trace };
+    let selection = Evaluation { verdict: Verdict::Played, games: vec![outcome], usage: Usage::default() };
+    let code = format!("def strategy(board):\n    return {passed}\n");
+    Sample { selection, ..sample(name, &code, Verdict::Played, &[]) }
+}
+
+#[test]
+fn tasks_count_alike_however_many_programs_were_written_for_them() {
+    let rejected = Verdict::Rejected(Rejection::NoFunction { wanted: String::new() });
+    let samples = [
+        tried(0, "a", 4),
+        tried(1, "b", 2),
+        tried(0, "a", 4),
+        tried(0, "a", 0),
+        tried(0, "a", 1),
+        sample("b", "nothing", rejected, &[]),
+    ];
+    let summary = summarise_tasks(&three_tasks(), &samples);
+    // Two of four programs solve a, none solves b; two were written for b, and c was not asked.
+    assert_eq!(summary.samples_per_task, 2);
+    let pass_at: Vec<(usize, f64)> = summary.pass_at.iter().map(|(&k, share)| (k, share.value)).collect();
+    assert_eq!(pass_at[0], (1, 0.25));
+    assert_eq!(pass_at.len(), 2);
+    // One of six pairs for a holds none that passes.
+    assert!((pass_at[1].1 - 5.0 / 12.0).abs() < 1e-12, "{pass_at:?}");
+    assert_eq!(summary.tests.value, (9.0 / 16.0 + 0.25) / 2.0);
+    assert_eq!((summary.parses.value, summary.unique), (0.75, 4.0 / 6.0));
+    // One task of the two, drawn twice, is the worst and the best that can be.
+    assert_eq!(summary.pass_at[&1].interval, Interval { low: 0.0, high: 0.5 });
+    let worst_first: Vec<(&str, usize, usize)> =
+        summary.tasks.iter().map(|task| (task.task.as_str(), task.passed, task.samples)).collect();
+    assert_eq!(worst_first, [("b", 0, 2), ("a", 2, 4)]);
+    assert_eq!(summary.tasks[0].endings, [("no_function", 1), ("wrong_answer", 1)].into());
+    let easy = GroupSummary { tasks: 2, pass_at_1: 0.25, tests: summary.tests.value };
+    assert_eq!(summary.groups, [("easy".to_owned(), easy)].into());
+}
+
+#[test]
+fn no_programs_for_tasks_are_nothing_found() {
+    let summary = summarise_tasks(&three_tasks(), &[]);
+    assert_eq!((summary.samples_per_task, summary.pass_at.len(), summary.tasks.len()), (0, 0, 0));
+    assert_eq!((summary.tests.value, summary.groups.len()), (0.0, 0));
 }

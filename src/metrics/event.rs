@@ -330,4 +330,21 @@ mod tests {
         assert_eq!((record.mean_score, record.median_score, record.families.len()), (Some(4071.5), None, 0));
         assert_eq!((record.score(), record.succeeded(), record.games), (4071.5, 0.8125, Some(3)));
     }
+
+    #[test]
+    fn an_evaluation_on_tasks_has_names_of_its_own() {
+        let record = EvaluationRecord {
+            tasks: Some(8),
+            frac_passed: Some(0.25),
+            frac_tests: Some(0.5),
+            frac_tests_low: Some(0.375),
+            frac_tests_high: Some(0.625),
+            ..EvaluationRecord::default()
+        };
+        let line = serde_json::to_string(&record).unwrap();
+        assert!(line.contains(r#""eval_tasks/frac_passed":0.25"#) && !line.contains("game"), "{line}");
+        let read: EvaluationRecord = serde_json::from_str(&line).unwrap();
+        assert_eq!(read, record);
+        assert_eq!((read.score(), read.score_interval(), read.succeeded()), (0.5, Some((0.375, 0.625)), 0.25));
+    }
 }

@@ -169,7 +169,8 @@ impl StepRecord {
     pub fn came_to(&mut self, labels: Labels, score: f64, succeeded: f64, max_tile: u32) {
         match labels {
             Labels::Board | Labels::Game => (self.mean_score, self.frac_played) = (Some(score), Some(succeeded)),
-            Labels::Tests => (self.frac_tests, self.frac_passed) = (Some(score), Some(succeeded)),
+            // Zero has a sign, and sums of nothing are negative.
+            Labels::Tests => (self.frac_tests, self.frac_passed) = (Some(score + 0.0), Some(succeeded)),
         }
         self.max_tile = labels.has_tiles().then_some(max_tile);
     }

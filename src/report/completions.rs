@@ -16,9 +16,14 @@ use serde_json::Value;
 use super::ReportError;
 use super::frames::Frames;
 use super::metrics::rounded;
+use crate::environment::{TestsTrace, Transcript, points};
 
 /// Characters of a program that are shown.
 const SOURCE_MAX: usize = 8_000;
+/// Completions of a step that are shown, where all are.
+const EACH_MAX: usize = 64;
+/// What a prompt opens the program with, where it is a chat.
+const FENCE: &str = "```python\n";
 /// Shares of a step's programs that scored no more: what a band of the distribution is drawn from.
 const QUANTILES: [f64; 5] = [0.1, 0.25, 0.5, 0.75, 0.9];
 
@@ -56,22 +61,26 @@ pub struct LoggedEvaluation {
     pub games: Vec<LoggedGame>,
 }
 
-/// One logged game.
+/// One logged game, or a task that was tried.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct LoggedGame {
-    /// What fixed the tiles.
+    /// What fixed the chance of a game.
     pub seed: u64,
-    /// Sum of all tiles that merges made.
-    pub score: u64,
-    /// Largest tile.
-    pub max_tile: u32,
+    /// Points; of a task, the share of its tests that were passed.
+    pub score: f64,
+    /// Largest tile; of 2048 only.
+    pub max_tile: Option<u32>,
     /// Why it stopped.
     pub ending: String,
     /// Letters the strategy chose.
     pub moves_text: String,
     /// Tiles at the end.
     pub final_board: [[u32; 4]; 4],
+    /// How the tests of a task went.
+    pub tests: Option<TestsTrace>,
+    /// What a game written in Python told.
+    pub transcript: Option<Transcript>,
 }
 
 impl LoggedEvaluation {
@@ -93,13 +102,18 @@ impl LoggedEvaluation {
         }
     }
 
+    /// How the tests of its task went; none of a game, and of what is no program.
+    pub fn tests(&self) -> Option<&TestsTrace> {
+        self.games.first()?.tests.as_ref()
+    }
+
     /// Mean score of the games; 0 without games.
     pub fn mean_score(&self) -> f64 {
-        self.games.iter().map(|game| game.score as f64).sum::<f64>() / self.games.len().max(1) as f64
+        self.games.iter().map(|game| game.score).sum::<f64>() / self.games.len().max(1) as f64
     }
 }
 
-/// The completions of one step in figures, and three of them in full.
+/// The completions of one step in figures, and some of them in full.
 #[derive(Debug, Clone, Serialize)]
 pub struct StepSummary {
     /// The step.
@@ -108,7 +122,7 @@ pub struct StepSummary {
     pub quantiles: [f64; 5],
     /// Best mean score.
     pub best: f64,
-    /// Best, median and worst.
+    /// Best, median and worst; of tasks, all of them.
     #[serde(skip)]
     pub samples: Vec<Sample>,
 }
@@ -118,7 +132,7 @@ pub struct StepSummary {
 pub struct Sample {
     /// The step.
     pub step: usize,
-    /// `best`, `median` or `worst` of its step.
+    /// `best`, `median` or `worst` of its step; of tasks, which do not compare, `each`.
     pub place: &'static str,
     /// Style of the prompt.
     pub style: String,
@@ -134,8 +148,36 @@ pub struct Sample {
     pub score: f64,
     /// The program, from its `def` when the prompt began it.
     pub source: String,
-    /// Its games.
+    /// Its games, where there are boards to show.
     pub games: Vec<Frames>,
+    /// How the tests of its task went.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tests: Option<TestsTrace>,
+    /// Its games, where they are those of a file of Python.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub transcripts: Vec<Told>,
+}
+
+/// A game of a file of Python.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Told {
+    /// The seed, in the digits of the log.
+    pub seed: String,
+    /// Score on record.
+    #[serde(serialize_with = "points")]
+    pub score: f64,
+    /// Why it stopped.
+    pub ending: String,
+    /// What it told.
+    #[serde(flatten)]
+    pub transcript: Transcript,
+}
+
+impl Told {
+    fn of(game: &LoggedGame) -> Option<Told> {
+        let transcript = game.transcript.clone()?;
+        Some(Told { seed: game.seed.to_string(), score: game.score, ending: game.ending.clone(), transcript })
+    }
 }
 
 impl Sample {
@@ -151,6 +193,8 @@ impl Sample {
             score: rounded(logged.evaluation.mean_score()),
             source: cut(&source(logged)),
             games: logged.evaluation.games.iter().filter_map(Frames::of).collect(),
+            tests: logged.evaluation.tests().cloned(),
+            transcripts: logged.evaluation.games.iter().filter_map(Told::of).collect(),
         }
     }
 }
@@ -180,21 +224,35 @@ pub fn read_completions(path: &Path) -> Result<(Vec<LoggedCompletion>, usize), R
 
 /// Figures and samples of a step; `None` of nothing.
 pub fn summarise(step: usize, mut logged: Vec<LoggedCompletion>) -> Option<StepSummary> {
+    let is_tasks = logged.iter().any(|logged| logged.evaluation.tests().is_some());
+    // In the order of the log, which is task after task.
+    let each = logged.iter().filter(|_| is_tasks).take(EACH_MAX).map(|logged| Sample::of(logged, "each")).collect();
     let key = |logged: &LoggedCompletion| (logged.evaluation.mean_score(), logged.reward);
     logged.sort_by(|a, b| key(b).partial_cmp(&key(a)).unwrap_or(std::cmp::Ordering::Equal));
     let last = logged.len().checked_sub(1)?;
     // Best first, so the quantile of a share lies at its complement.
     let at = |share: f64| logged[((1.0 - share) * last as f64).round() as usize].evaluation.mean_score();
     let quantiles = QUANTILES.map(|share| rounded(at(share)));
-    let places = [(0, "best"), (last / 2, "median"), (last, "worst")];
-    let mut samples: Vec<Sample> = places.iter().map(|&(index, place)| Sample::of(&logged[index], place)).collect();
-    samples.dedup_by(|later, earlier| later.source == earlier.source && later.games == earlier.games);
+    let samples = if is_tasks { each } else { chosen(&logged) };
     Some(StepSummary { step, quantiles, best: rounded(logged[0].evaluation.mean_score()), samples })
 }
 
-/// The completion after what the prompt began of the program.
+/// The best, the median and the worst of completions that are ranked, each program once.
+fn chosen(ranked: &[LoggedCompletion]) -> Vec<Sample> {
+    let last = ranked.len() - 1;
+    let places = [(0, "best"), (last / 2, "median"), (last, "worst")];
+    let mut samples: Vec<Sample> = places.iter().map(|&(index, place)| Sample::of(&ranked[index], place)).collect();
+    samples.dedup_by(|later, earlier| {
+        later.source == earlier.source && later.games == earlier.games && later.transcripts == earlier.transcripts
+    });
+    samples
+}
+
+/// The completion after what the prompt began of the program: the line after the fence that it opened, or a function.
 fn source(logged: &LoggedCompletion) -> String {
-    let begun = logged.prompt.rfind("def strategy").map(|start| &logged.prompt[start..]);
+    let prompt = &logged.prompt;
+    let fenced = prompt.rfind(FENCE).map(|start| &prompt[start + FENCE.len()..]);
+    let begun = fenced.or_else(|| prompt.rfind("def strategy").map(|start| &prompt[start..]));
     match begun.filter(|begun| begun.trim_end().lines().count() <= 1) {
         Some(begun) => format!("{begun}{}", logged.completion),
         None => logged.completion.clone(),

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::completions::LoggedGame;
 use crate::environment::game2048::{Board, Game, Move};
+use crate::environment::points;
 use crate::seed::Seed;
 
 /// Longer games are told by their figures alone.
@@ -17,7 +18,8 @@ pub struct Frames {
     /// The seed, in the digits of the log.
     pub seed: String,
     /// Score on record.
-    pub score: u64,
+    #[serde(serialize_with = "points")]
+    pub score: f64,
     /// Best tile on record.
     pub max_tile: u32,
     /// Why it stopped.
@@ -32,8 +34,9 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// Plays the game again. `None` for one whose moves are no moves, or too many to show.
+    /// Plays the game again. `None` for one without tiles, or whose moves are no moves, or too many to show.
     pub fn of(game: &LoggedGame) -> Option<Frames> {
+        let max_tile = game.max_tile?;
         if game.moves_text.len() > MOVES_MAX {
             return None;
         }
@@ -46,11 +49,11 @@ impl Frames {
                 drops.push_str(&drops_between(pushed, replayed.board()));
             }
         }
-        let verified = replayed.score() == game.score && replayed.board().cells() == game.final_board;
+        let verified = replayed.score() as f64 == game.score && replayed.board().cells() == game.final_board;
         Some(Frames {
             seed: game.seed.to_string(),
             score: game.score,
-            max_tile: game.max_tile,
+            max_tile,
             ending: game.ending.clone(),
             moves: game.moves_text.clone(),
             drops,

@@ -1,4 +1,5 @@
-//! A run directory as one page to look at: curves, verdicts, programs and games, with nothing fetched from anywhere.
+//! A run directory as one page to look at: curves, verdicts, programs, games and tests, with nothing fetched from
+//! anywhere.
 //!
 //! Takes directories that a run wrote or is writing, of this version or an earlier one; gives HTML. Reads files only:
 //! knows no model and no sandbox. Text of programs reaches the page as JSON that cannot end its script element, and the

@@ -19,24 +19,37 @@ function heading(runs, follow) {
 }
 
 function tiles(run) {
-  const scores = known(evaluation(run, "eval_game/mean_score"));
+  if (ofTasks(run)) return tilesOfTasks(run);
+  const scores = known(evaluation(run, "eval_game/mean_score")), show = points(run);
   const tile = (value, words) => el("div", { class: "tile" }, el("strong", {}, value), el("span", {}, words));
   const trained = ends(column(run, "game/mean_score")), plays = ends(column(run, "game/frac_played"));
   const best = known([...column(run, "game/max_tile"), ...evaluation(run, "eval_game/max_tile")]);
   return el("div", { class: "tiles" },
-    scores.length > 1 ? tile(`${whole(scores[0])} → ${whole(scores[scores.length - 1])}`, `held-out score${scores[0] > 0 ? `, × ${number(scores[scores.length - 1] / scores[0], 2)}` : ""}`)
-      : scores.length ? tile(whole(scores[0]), "held-out score before training") : null,
-    trained[0] === null ? null : tile(`${whole(trained[0])} → ${whole(trained[1])}`, "training score, first and last steps"),
+    scores.length > 1 ? tile(`${show(scores[0])} → ${show(scores[scores.length - 1])}`, `held-out score${scores[0] > 0 ? `, × ${number(scores[scores.length - 1] / scores[0], 2)}` : ""}`)
+      : scores.length ? tile(show(scores[0]), "held-out score before training") : null,
+    trained[0] === null ? null : tile(`${show(trained[0])} → ${show(trained[1])}`, "training score, first and last steps"),
     plays[0] === null ? null : tile(`${percent(plays[0])} → ${percent(plays[1])}`, "programs that play"),
     best.length ? tile(whole(Math.max(...best)).replace(",", ""), "best tile") : null,
     known(column(run, "step_time")).length ? tile(seconds(mean(column(run, "step_time"))), "a step") : null);
+}
+
+function tilesOfTasks(run) {
+  const tile = (pair, words) => (pair[0] === null ? null : el("div", { class: "tile" }, el("strong", {}, pair[0] === pair[1] ? percent(pair[0]) : `${percent(pair[0])} → ${percent(pair[1])}`), el("span", {}, words)));
+  const evaluated = (key) => { const there = known(evaluation(run, key)); return there.length ? [there[0], there[there.length - 1]] : [null, null]; };
+  const count = known(evaluation(run, "eval_tasks/count"));
+  return el("div", { class: "tiles" },
+    tile(evaluated("eval_tasks/frac_passed"), `held-out tasks solved${count.length ? ` (pass@1 of ${count[count.length - 1]})` : ""}`),
+    tile(evaluated("eval_tasks/frac_tests"), "held-out tests passed"),
+    tile(ends(column(run, "tasks/frac_passed")), "training tasks solved, first and last steps"),
+    tile(ends(column(run, "tasks/frac_tests")), "training tests passed"),
+    known(column(run, "step_time")).length ? el("div", { class: "tile" }, el("strong", {}, seconds(mean(column(run, "step_time")))), el("span", {}, "a step")) : null);
 }
 
 function programs(run) {
   if (!run.samples.length) return { node: el("p", { class: "soft" }, "No programs were logged."), watch: () => {} };
   const board = player();
   const code = el("div", {}), words = el("p", { class: "small" }), games = el("div", { class: "controls" });
-  const name = (sample) => `step ${sample.step}, ${sample.place}: ${whole(sample.score)} points, ${sample.verdict}`;
+  const name = (sample) => `step ${sample.step}, ${sample.place}: ${points(run)(sample.score)} points, ${sample.verdict}`;
   const id = (sample) => `${sample.step} ${sample.place}`;
   const list = el("select", { "aria-label": "program", onchange: () => show(run.samples[list.selectedIndex]) }, run.samples.map((sample) => el("option", {}, name(sample))));
   const watch = (game) => { board.show(game); board.node.scrollIntoView({ block: "center" }); board.node.focus({ preventScroll: true }); };
@@ -44,7 +57,8 @@ function programs(run) {
     chosenSample = id(sample);
     words.textContent = `Style ${sample.style || "unknown"}, reward ${number(sample.reward, 3)}, advantage ${sample.advantage === null ? "–" : number(sample.advantage, 2)}${sample.reason ? `: ${sample.reason}` : ""}`;
     games.replaceChildren(...(sample.games.length > 1 ? sample.games.map((game, at) => el("button", { type: "button", onclick: () => board.show(game) }, `Game ${at + 1}: ${whole(game.score)}`)) : []));
-    code.replaceChildren(source(sample.source));
+    code.replaceChildren(source(sample.source), ...transcripts(sample).flat());
+    code.classList.toggle("wide", !sample.games.length);
     board.show(sample.games[0] || null);
   };
   const kept = run.samples.findIndex((sample) => id(sample) === chosenSample);
@@ -75,11 +89,14 @@ function details(runs) {
   const run = runs[chosenRun] || runs[0];
   const place = el("div", {});
   const fill = (run) => {
-    const { node, watch } = programs(run);
+    const { node, watch } = ofTasks(run) ? attempts(run) : programs(run);
+    const words = ofTasks(run) ? "Every program of steps spread over the run, task after task; choose one to read it."
+      : `Best, median and worst of steps spread over the run.${ofGame(run) ? "" : " The board takes the keyboard: space plays, arrows step."}`;
     place.replaceChildren(
       el("div", { class: "charts" }, shares(run).filter(Boolean), styles(run)),
-      section("Programs and their games", el("p", { class: "soft small" }, "Best, median and worst of steps spread over the run. The board takes the keyboard: space plays, arrows step."), node),
-      section("Hall of fame", hall(run, watch)),
+      section(ofTasks(run) ? "Programs and their tests" : "Programs and their games", el("p", { class: "soft small" }, words), node),
+      // Solutions of different tasks do not compare.
+      ofTasks(run) ? "" : section("Hall of fame", hall(run, watch)),
       section("Configuration", settings(run) ? el("details", {}, el("summary", {}, "All recorded settings"), settings(run)) : el("p", { class: "soft" }, "Not recorded.")));
     drawAll();
   };

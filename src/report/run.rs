@@ -36,7 +36,7 @@ pub struct RunView {
     pub scores: Vec<StepSummary>,
     /// Best programs.
     pub hall_of_fame: Vec<Famous>,
-    /// Best, median and worst programs of some steps.
+    /// Best, median and worst programs of some steps; of tasks, all.
     pub samples: Vec<Sample>,
     /// The recorded configuration.
     pub configuration: BTreeMap<String, String>,
@@ -191,7 +191,13 @@ fn samples(summaries: &[&StepSummary]) -> Vec<Sample> {
     let mut kept = Vec::new();
     // From the last backwards: what a run has come to matters most.
     for sample in chosen.iter().rev().flat_map(|&index| summaries[index].samples.iter()) {
-        bytes += sample.source.len() + sample.games.iter().map(|game| 2 * game.moves.len() + 200).sum::<usize>();
+        let failed = sample.tests.as_ref().and_then(|tests| tests.failed.as_ref());
+        let transcripts = sample.transcripts.iter().map(|told| &told.transcript);
+        bytes += sample.source.len()
+            + sample.reason.len()
+            + failed.map_or(0, |failed| failed.reason.len())
+            + sample.games.iter().map(|game| 2 * game.moves.len() + 200).sum::<usize>()
+            + transcripts.map(|told| told.last_observation.len() + told.actions.concat().len()).sum::<usize>();
         if bytes > SAMPLE_BYTES {
             break;
         }

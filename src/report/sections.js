@@ -10,6 +10,15 @@ const column = (run, key) => run.steps[key] || stepsOf(run).map(() => null);
 const evaluationsOf = (run) => run.evaluations.step || [];
 const evaluation = (run, key) => run.evaluations[key] || evaluationsOf(run).map(() => null);
 
+// What a run is about: tasks with tests, a game written in Python, or 2048.
+const has = (run, name) => [run.steps[name], run.evaluations[`eval_${name}`]].some((ys) => known(ys).length);
+const ofTasks = (run) => has(run, "tasks/frac_tests");
+const ofGame = (run) => has(run, "game/mean_score") && !has(run, "game/max_tile");
+// How a score of this run is written.
+const points = (run) => (ofTasks(run) ? percent : ofGame(run) ? number : whole);
+// What stands in the log in words of games.
+const TASK_WORDS = { played: "tested", "bad move": "bad value" };
+
 // A run's column as a series; `spread` gives the half-width of an interval.
 function series(run, index, key, options = {}) {
   const ys = column(run, key);
@@ -30,13 +39,20 @@ function rewardSpread(run) {
   return column(run, "reward_std").map((std, at) => (std === null || !counts[at] ? null : 1.96 * std / Math.sqrt(counts[at])));
 }
 
-function heldOut(run, index) {
-  return { name: run.name, colour: COLOURS[index % COLOURS.length], xs: evaluationsOf(run), ys: evaluation(run, "eval_game/mean_score"), dots: true,
-    lows: evaluation(run, "eval_game/mean_score_low"), highs: evaluation(run, "eval_game/mean_score_high") };
-}
+const heldOut = (key) => (run, index) => ({ name: run.name, colour: COLOURS[index % COLOURS.length], xs: evaluationsOf(run), ys: evaluation(run, key), dots: true,
+  lows: evaluation(run, `${key}_low`), highs: evaluation(run, `${key}_high`) });
+
+const SHARE = { floor: 0, ceiling: 1, show: percent };
+const HELD_OUT = [
+  ["eval_game/mean_score", "Held-out score", "points a game, 95 % interval", { floor: 0, show: whole }],
+  ["eval_tasks/frac_passed", "Held-out tasks solved", "pass@1: share of programs that pass all tests, 95 % interval over tasks", SHARE],
+  ["eval_tasks/frac_tests", "Held-out tests passed", "share of a task's tests, 95 % interval over tasks", SHARE],
+];
 
 const CURVES = [
   ["reward", "Mean reward", "95 % interval of the mean of a step", { spread: rewardSpread }],
+  ["tasks/frac_passed", "Tasks solved", "share of completions that pass all tests", SHARE],
+  ["tasks/frac_tests", "Tests passed", "mean share of a task's tests", SHARE],
   ["game/mean_score", "Training score", "points a game; 0 for a program that does not play", { floor: 0, show: whole }],
   ["game/frac_played", "Programs that play", "share of completions", { floor: 0, ceiling: 1, show: percent }],
   ["entropy", "Entropy", "nats a token", { floor: 0 }],
@@ -51,8 +67,11 @@ const CURVES = [
 ];
 
 function curves(runs) {
-  const found = [lines({ title: "Held-out score", note: "points a game, 95 % interval", series: runs.map(heldOut), floor: 0, show: whole })];
-  for (const [key, title, note, options] of CURVES) {
+  // Scores of a game of one's own may be small, or below zero.
+  const fitting = (key, options) => (key.endsWith("game/mean_score") && runs.every(ofGame) ? {} : options);
+  const found = HELD_OUT.map(([key, title, note, options]) => lines({ title, note, series: runs.map(heldOut(key)), ...fitting(key, options) }));
+  for (const [key, title, note, general] of CURVES) {
+    const options = fitting(key, general);
     const there = (name) => runs.some((run) => known(run.steps[name]).length);
     if (options.unless && there(options.unless)) continue;
     if (options.some && !runs.some((run) => known(run.steps[key]).some((value) => value > 0))) continue;
@@ -79,7 +98,11 @@ function coloured(layers, order) {
 const VERDICTS = ["played", "faulted", "rejected"];
 const ENDINGS = ["game over", "out of fuel", "move limit", "freeze", "bad move", "raised", "hung", "out of memory", "stack overflow"];
 
+const TASK_ENDINGS = ["passed", "bad value", "wrong answer", "raised", "hung", "out of fuel", "out of memory", "stack overflow"];
+
 function shares(run) {
+  const tasks = ofTasks(run), show = points(run);
+  const named = (layers) => layers.map((layer) => ({ ...layer, name: (tasks && TASK_WORDS[layer.name]) || layer.name }));
   const xs = stepsOf(run);
   const time = [["generate", "time/generate"], ["reward wait", "time/reward_wait"], ["update", "time/update"]]
     .map(([name, key], index) => ({ name, colour: AREAS[index], ys: column(run, key) }));
@@ -87,10 +110,12 @@ function shares(run) {
   const quantile = (at) => run.scores.map((one) => one.quantiles[at]);
   const spread = (name, low, high) => ({ name, colour: "--s0", xs: bands, ys: quantile(2), lows: quantile(low), highs: quantile(high) });
   return [
-    stack({ title: "Verdicts", note: "share of completions", xs, layers: coloured(family(run, "verdict/"), VERDICTS), share: true, show: percent }),
-    stack({ title: "How games ended", note: "share of games", xs, layers: coloured(family(run, "ending/"), ENDINGS), share: true, show: percent }),
+    stack({ title: "Verdicts", note: "share of completions", xs, layers: coloured(named(family(run, "verdict/")), VERDICTS.map((name) => (tasks && TASK_WORDS[name]) || name)), share: true, show: percent }),
+    stack({ title: tasks ? "How tests went" : "How games ended", note: tasks ? "share of programs: all passed, or what ended the first failed test" : "share of games",
+      xs, layers: coloured(named(family(run, "ending/")), tasks ? TASK_ENDINGS : ENDINGS), share: true, show: percent }),
     stack({ title: "Where the time went", note: "seconds a step", xs, layers: time, show: seconds }),
-    lines({ title: "Distribution of scores", note: "mean score of each program: median, middle half, middle four fifths, and the best", floor: 0, show: whole,
+    lines({ title: tasks ? "Distribution of tests passed" : "Distribution of scores", note: `${tasks ? "share of tests of each program" : "mean score of each program"}: median, middle half, middle four fifths, and the best`,
+      floor: ofGame(run) ? null : 0, ceiling: tasks ? 1 : null, show,
       series: [spread("10 to 90 %", 0, 4), spread("25 to 75 %", 1, 3), { name: "best", colour: "--s1", xs: bands, ys: run.scores.map((one) => one.best), dash: "2 3" }],
       legend: [["median and bands", "--s0"], ["best of the step", "--s1"]] }),
   ];
@@ -99,13 +124,14 @@ function shares(run) {
 function styles(run) {
   const keys = Object.keys(run.evaluations).filter((key) => key.startsWith(STYLE)).sort();
   if (!keys.length) return null;
-  const xs = evaluationsOf(run), last = xs.length - 1;
+  const xs = evaluationsOf(run), last = xs.length - 1, show = points(run);
   const rows = keys.map((key) => {
     const ys = run.evaluations[key], first = ys[0], end = ys[last];
-    return xs.length < 2 ? [key.slice(STYLE.length), whole(first)] : [key.slice(STYLE.length), whole(first), whole(end), first > 0 && end !== null ? `× ${number(end / first, 2)}` : "–"];
+    return xs.length < 2 ? [key.slice(STYLE.length), show(first)] : [key.slice(STYLE.length), show(first), show(end), first > 0 && end !== null ? `× ${number(end / first, 2)}` : "–"];
   });
-  return el("div", { class: "card" }, el("h3", {}, "Held-out score by style of the prompt"),
-    table(["style", `step ${xs[0]}`, ...(xs.length > 1 ? [`step ${xs[last]}`, "ratio"] : [])], rows));
+  const [title, what] = ofTasks(run) ? ["Held-out tests passed by task", "task"] : ["Held-out score by style of the prompt", "style"];
+  return el("div", { class: "card tall" }, el("h3", {}, title),
+    table([what, `step ${xs[0]}`, ...(xs.length > 1 ? [`step ${xs[last]}`, "ratio"] : [])], rows));
 }
 
 function ends(ys) {
@@ -119,11 +145,16 @@ function comparison(runs) {
   const add = (name, show, pairs) => { if (pairs.some((pair) => pair[0] !== null)) rows.push([name, ...pairs.flatMap((pair) => (pair[0] === null ? ["–", "–"] : arrow(pair, show)))]); };
   const firstLast = (ys) => { const there = known(ys); return there.length ? [there[0], there.length > 1 ? there[there.length - 1] : null] : [null, null]; };
   rows.push(["steps", ...runs.flatMap((run) => [whole(stepsOf(run)[0] ?? null), whole(stepsOf(run)[stepsOf(run).length - 1] ?? null)])]);
-  add("held-out score", whole, runs.map((run) => firstLast(evaluation(run, "eval_game/mean_score"))));
+  const score = runs.every(ofGame) ? number : whole;
+  add("held-out score", score, runs.map((run) => firstLast(evaluation(run, "eval_game/mean_score"))));
   add("held-out, plays", percent, runs.map((run) => firstLast(evaluation(run, "eval_game/frac_played"))));
+  add("held-out tasks solved", percent, runs.map((run) => firstLast(evaluation(run, "eval_tasks/frac_passed"))));
+  add("held-out tests passed", percent, runs.map((run) => firstLast(evaluation(run, "eval_tasks/frac_tests"))));
   add("mean reward", (value) => number(value, 3), runs.map((run) => ends(column(run, "reward"))));
-  add("training score", whole, runs.map((run) => ends(column(run, "game/mean_score"))));
+  add("training score", score, runs.map((run) => ends(column(run, "game/mean_score"))));
   add("programs that play", percent, runs.map((run) => ends(column(run, "game/frac_played"))));
+  add("tasks solved", percent, runs.map((run) => ends(column(run, "tasks/frac_passed"))));
+  add("tests passed", percent, runs.map((run) => ends(column(run, "tasks/frac_tests"))));
   add("entropy", (value) => number(value, 3), runs.map((run) => ends(column(run, "entropy"))));
   add("distinct programs", percent, runs.map((run) => ends(column(run, "programs/frac_unique"))));
   add("seconds a step", (value) => number(value, 1), runs.map((run) => ends(column(run, "step_time"))));
@@ -154,11 +185,12 @@ function settings(run) {
 
 function hall(run, watch) {
   if (!run.hall_of_fame.length) return el("p", { class: "soft" }, "Nobody is in it yet.");
+  const show = points(run), held = ofGame(run) ? "games" : "boards";
   return el("div", { class: "hall" }, run.hall_of_fame.map((member, index) => {
     const score = member.held_out_mean_score ?? null;
     return el("details", { class: "card", open: index === 0 },
-      el("summary", {}, el("strong", {}, `${index + 1}. ${whole(score ?? member.mean_score)} points`),
-        ` ${score === null ? "in training" : `on held-out boards (${whole(member.mean_score)} in training)`}, best tile ${member.max_tile}, style ${member.style}, step ${member.step}`),
+      el("summary", {}, el("strong", {}, `${index + 1}. ${show(score ?? member.mean_score)} points`),
+        ` ${score === null ? "in training" : `on held-out ${held} (${show(member.mean_score)} in training)`}${ofGame(run) ? "" : `, best tile ${member.max_tile}`}, style ${member.style}, step ${member.step}`),
       member.games.length ? el("div", { class: "controls" }, member.games.map((game, at) =>
         el("button", { type: "button", onclick: () => watch(game) }, `Watch game ${at + 1}: ${whole(game.score)}`))) : null,
       source(member.source));

@@ -118,14 +118,14 @@ fn a_replay_ends_on_the_logged_board() {
         let game: LoggedGame = serde_json::from_value(logged_game(seed)).unwrap();
         let frames = Frames::of(&game).unwrap();
         assert!(frames.verified && frames.moves.len() > 20, "{frames:?}");
-        assert_eq!(shown(&frames), (game.final_board, game.score));
+        assert_eq!(shown(&frames), (game.final_board, game.score as u64));
     }
 }
 
 #[test]
 fn a_forged_game_is_shown_as_such() {
     let mut game: LoggedGame = serde_json::from_value(logged_game(3)).unwrap();
-    game.score += 4;
+    game.score += 4.0;
     assert!(!Frames::of(&game).unwrap().verified);
     game.moves_text.push('X');
     assert_eq!(Frames::of(&game), None);
@@ -244,4 +244,50 @@ fn a_followed_page_grows_with_its_run_and_speaks_to_this_machine_only() {
         assert!(page.starts_with("HTTP/1.1 200") && page.contains("\"follow\":true"));
         assert!(stranger.starts_with("HTTP/1.1 403") && lost.starts_with("HTTP/1.1 404"));
     });
+}
+
+/// One line of a run on tasks: a program that passes so many of five tests, or none at all.
+fn attempt(task: &str, passed: Option<u32>) -> Value {
+    let evaluation = match passed {
+        None => json!({"verdict": {"rejected": {"why": "no_function"}}, "games": []}),
+        Some(passed) => json!({"verdict": "played", "games": [{"task": 3, "score": f64::from(passed) / 5.0,
+            "ending": "wrong_answer", "fuel": 9, "tests": {"tests": 5, "passed": passed, "answered": 5, "constant": 1,
+            "failed": {"test": 2, "reason": "add(1, 2) gave 4, expected 3"}}}]}),
+    };
+    json!({"step": 1, "style": task, "prompt": "Add.\n```python\ndef add(a, b):", "completion": "\n    return 4",
+        "reward": 0.5, "advantage": 0.0, "evaluation": evaluation})
+}
+
+#[test]
+fn of_tasks_every_program_is_shown_with_its_tests_and_no_board() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = write_run(dir.path(), "tasks", ")");
+    fs::remove_file(run.join("completions/step_00002.jsonl")).unwrap();
+    let lines = [attempt("add", Some(1)), attempt("add", None), attempt("twice", Some(4)), attempt("twice", Some(0))];
+    fs::write(run.join("completions/step_00001.jsonl"), lines.map(|line| format!("{line}\n")).concat()).unwrap();
+    let view = view(&run);
+    let shown: Vec<_> = view.samples.iter().map(|sample| (sample.style.as_str(), sample.tests.as_ref())).collect();
+    let passed: Vec<_> = shown.iter().map(|(task, tests)| (*task, tests.map(|tests| tests.passed))).collect();
+    // In the order of the log: what was written for one task stays together.
+    assert_eq!(passed, [("add", Some(1)), ("add", None), ("twice", Some(4)), ("twice", Some(0))]);
+    let failed = shown[0].1.unwrap().failed.as_ref().unwrap();
+    assert_eq!((failed.test, failed.reason.as_str()), (2, "add(1, 2) gave 4, expected 3"));
+    assert_eq!(view.samples[0].source, "def add(a, b):\n    return 4");
+    assert!(view.samples.iter().all(|sample| sample.games.is_empty()));
+    assert_eq!((view.scores[0].best, view.scores[0].quantiles[2]), (0.8, 0.2));
+}
+
+#[test]
+fn of_a_game_in_python_what_it_told_is_shown() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = write_run(dir.path(), "game", ")");
+    let told = json!({"moves": 2, "actions": ["1", "2"], "last_observation": "[0]", "game_fuel": 77});
+    let game = json!({"seed": 5, "score": -1.5, "ending": "game_over", "fuel": 9, "transcript": told});
+    let line = json!({"step": 1, "completion": "x", "evaluation": {"verdict": "played", "games": [game]}});
+    fs::write(run.join("completions/step_00001.jsonl"), line.to_string()).unwrap();
+    let view = view(&run);
+    let sample = view.samples.iter().find(|sample| sample.step == 1).unwrap();
+    assert_eq!((sample.score, sample.games.len(), sample.tests.is_none()), (-1.5, 0, true));
+    let shown = serde_json::to_value(&sample.transcripts[0]).unwrap();
+    assert_eq!((&shown["seed"], &shown["last_observation"], &shown["moves"]), (&json!("5"), &json!("[0]"), &json!(2)));
 }

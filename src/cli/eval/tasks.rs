@@ -98,33 +98,35 @@ impl TasksReport {
         format!("\n{}", aligned(&rows))
     }
 
-    /// The tasks that the first model is worst at.
+    /// The tasks that the first model is worst at; where it is the only one, with how its programs ended.
     fn tasks(&self) -> String {
         let Some(first) = self.models.first() else { return String::new() };
         let head = ["passed, and tests passed, by task".to_owned()].into_iter().chain(self.names());
-        let last = (self.models.len() == 1).then(|| "how they ended".to_owned());
-        let mut rows = vec![head.chain(last).collect::<Vec<_>>()];
+        let mut rows = vec![head.collect::<Vec<_>>()];
         let found: Vec<BTreeMap<&str, &TaskSummary>> = self
             .models
             .iter()
             .map(|model| model.summary.tasks.iter().map(|task| (task.task.as_str(), task)).collect())
             .collect();
-        for task in first.summary.tasks.iter().take(TASKS_SHOWN) {
-            let mut row = vec![cut(&task.task)];
-            row.extend(found.iter().map(|tasks| match tasks.get(task.task.as_str()) {
+        let worst = || first.summary.tasks.iter().take(TASKS_SHOWN);
+        for task in worst() {
+            let cells = found.iter().map(|tasks| match tasks.get(task.task.as_str()) {
                 Some(task) => both(format!("{} of {}", task.passed, task.samples), task.tests),
                 None => NOTHING.into(),
-            }));
-            if self.models.len() == 1 {
-                row.push(endings(task));
-            }
-            rows.push(row);
+            });
+            rows.push(std::iter::once(cut(&task.task)).chain(cells).collect());
         }
+        let only = self.models.len() == 1;
+        let ended = std::iter::once(String::new()).chain(worst().map(endings)).filter(|_| only);
+        let lines = aligned(&rows);
+        let ended = ended.chain(std::iter::repeat(String::new()));
+        let lines =
+            lines.lines().zip(ended).map(|(line, ended)| format!("{line}   {ended}").trim_end().to_owned() + "\n");
         let more = match first.summary.tasks.len().saturating_sub(TASKS_SHOWN) {
             0 => String::new(),
             more => format!("and {more} that go better; --json has all\n"),
         };
-        format!("\n{}{more}", aligned(&rows))
+        format!("\n{}{more}", lines.collect::<String>())
     }
 
     fn names(&self) -> impl Iterator<Item = String> {

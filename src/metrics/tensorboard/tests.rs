@@ -84,7 +84,7 @@ fn every_number_of_a_record_is_a_scalar_at_its_step() {
     let header = RunHeader { output_dir: dir.path().to_owned(), ..RunHeader::default() };
     let mut record = StepRecord { step: 300, loss: Some(-0.25), num_tokens: 70_000, ..StepRecord::default() };
     record.count_verdict("played");
-    let evaluation = EvaluationRecord { step: 300, mean_score: 1234.5, ..EvaluationRecord::default() };
+    let evaluation = EvaluationRecord { step: 300, mean_score: Some(1234.5), ..EvaluationRecord::default() };
     for event in [Event::RunStarted(&header), Event::StepDone(&record), Event::Evaluated(&evaluation)] {
         sink.note(&event).unwrap();
     }

@@ -1,0 +1,55 @@
+// Programs for tasks with what their tests said, and games that are told in words.
+
+// "3 of 20" with a bar.
+function testsOf(sample) {
+  if (!sample.tests) return "–";
+  const { passed, tests } = sample.tests;
+  return el("span", { class: passed === tests ? "good" : null }, el("span", { class: "bar", "aria-hidden": "true" }, el("i", { style: `width:${100 * passed / Math.max(1, tests)}%` })), `${passed} of ${tests}`);
+}
+
+const passedAll = (sample) => Boolean(sample.tests) && sample.tests.passed === sample.tests.tests;
+const failureOf = (sample) => sample.reason || (sample.tests && sample.tests.failed ? `test ${sample.tests.failed.test}: ${sample.tests.failed.reason}` : "all tests passed");
+
+// A step's programs as a table; the chosen one beside it.
+function attempts(run) {
+  const samples = run.samples.filter((sample) => sample.tests || sample.place === "each");
+  if (!samples.length) return { node: el("p", { class: "soft" }, "No programs were tested."), watch: () => {} };
+  const steps = [...new Set(samples.map((sample) => sample.step))];
+  const place = el("div", { class: "scroll tall" }), code = el("div", { class: "beside" });
+  const choose = (sample, row) => {
+    chosenSample = `${sample.step} ${samples.indexOf(sample)}`;
+    place.querySelectorAll("tr").forEach((one) => { one.classList.toggle("chosen", one === row); });
+    code.replaceChildren(el("h3", {}, sample.style),
+      el("p", { class: "small" }, el("strong", { class: passedAll(sample) ? "good" : "bad" }, failureOf(sample))),
+      el("p", { class: "soft small" }, `Reward ${number(sample.reward, 3)}, advantage ${sample.advantage === null ? "–" : number(sample.advantage, 2)}.`),
+      source(sample.source));
+  };
+  const fill = (step) => {
+    const shown = samples.filter((sample) => sample.step === step);
+    const rows = shown.map((sample) => {
+      const button = el("button", { type: "button", class: "link", onclick: () => choose(sample, row) }, sample.style);
+      const row = el("tr", {}, el("td", {}, button), el("td", {}, testsOf(sample)), el("td", { class: "number" }, number(sample.reward, 2)), el("td", { class: "what" }, failureOf(sample)));
+      return row;
+    });
+    place.replaceChildren(el("table", {}, el("thead", {}, el("tr", {}, ["task", "tests", "reward", "first failed test"].map((text) => el("th", { scope: "col" }, text)))), el("tbody", {}, rows)));
+    const kept = Math.max(0, shown.findIndex((sample) => `${sample.step} ${samples.indexOf(sample)}` === chosenSample));
+    choose(shown[kept], rows[kept]);
+  };
+  const summary = (step) => {
+    const all = samples.filter((sample) => sample.step === step);
+    return `step ${step}: ${all.filter(passedAll).length} of ${all.length} pass`;
+  };
+  const list = el("select", { "aria-label": "step", onchange: () => fill(steps[list.selectedIndex]) }, steps.map((step) => el("option", {}, summary(step))));
+  list.selectedIndex = Math.max(0, steps.indexOf(Number((chosenSample || "").split(" ")[0])));
+  fill(steps[list.selectedIndex]);
+  return { node: el("div", { class: "card" }, el("div", { class: "controls" }, list), el("div", { class: "attempts" }, place, code)), watch: () => {} };
+}
+
+// Games of a file of Python: what they came to, and what the program was shown last.
+function transcripts(sample) {
+  const told = sample.transcripts || [];
+  if (!told.length) return [];
+  return [table(["game", "score", "moves", "ended", "Mfuel of the game"], told.map((one, at) => [at + 1, number(one.score), whole(one.moves), one.ending.replaceAll("_", " "), number(one.game_fuel / 1e6)])),
+    told.map((one, at) => el("details", { open: at === 0 }, el("summary", {}, `Game ${at + 1}: what the program was shown last, and its first moves`),
+      el("pre", { tabindex: "0" }, one.last_observation), el("pre", { tabindex: "0" }, one.actions.join(" "))))];
+}
