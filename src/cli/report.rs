@@ -144,9 +144,9 @@ fn styles_table(before: &EvaluationRecord, after: &EvaluationRecord, labels: Lab
     if both.is_empty() || both.len() > STYLES_SHOWN {
         return String::new();
     }
-    let rows = both
-        .into_iter()
-        .map(|(style, left, right)| row(&format!("  {style:.NAME$}"), &labels.written(left), &labels.written(right), ""));
+    let rows = both.into_iter().map(|(style, left, right)| {
+        row(&format!("  {style:.NAME$}"), &labels.written(left), &labels.written(right), "")
+    });
     std::iter::once(format!("{} by {}\n", labels.mean_score(), labels.group())).chain(rows).collect()
 }
 

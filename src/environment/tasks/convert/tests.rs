@@ -21,7 +21,10 @@ fn why(row: serde_json::Value) -> String {
 
 /// Entry point, then input and answer of every test.
 fn tests(task: &Task) -> (Option<String>, Vec<String>) {
-    let name = task.entry().name().map(str::to_owned);
+    let name = match &task.kind {
+        Kind::Function(function) => Some(function.entry_point.clone()),
+        Kind::Script => None,
+    };
     let shown = task.tests.iter().map(|test| match &test.expected {
         Some(crate::environment::tasks::Answer::Value(value)) => format!("{} -> {value}", test.input),
         Some(crate::environment::tasks::Answer::Printed(text)) => format!("{} -> {text}", test.input),
