@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::attention::{self, Heads, softmax};
 use super::rope::{RopeTable, Turn};
-use super::rows::{add_product, wide_fused, with_slice};
+use super::rows::{add_product, soon, wide_fused, with_slice};
 
 /// Slots scored at once; the cache has room for whole blocks.
 const BLOCK: usize = 32;
@@ -261,10 +261,14 @@ impl Row<'_> {
         let keys = &self.keys[start..][..width * capacity];
         let values = &self.values[start..][..width * capacity];
         let queries: [&[f32]; COUNT] = array::from_fn(|index| &queries[index * width..][..width]);
+        // Memory is asked for the values while keys are read, and for the next head's keys (those of the next row follow
+        // them) while values are.
+        let (from_keys, from_values) = (values.as_ptr(), keys.as_ptr_range().end);
         // Whole blocks: what lies outside the window is scored too and left out below.
         for block in self.first / BLOCK..slot / BLOCK + 1 {
-            let keys = &keys[block * BLOCK * width..][..BLOCK * width];
-            let sums: [[f32; LANES]; SUMS] = weighted_rows(queries, keys, (BLOCK, 0), fused);
+            let start = block * BLOCK * width;
+            let rows = Rows { all: &keys[start..][..BLOCK * width], stride: BLOCK, column: 0 };
+            let sums: [[f32; LANES]; SUMS] = weighted_rows(queries, rows, from_keys.wrapping_add(start), fused);
             for (index, sums) in sums.iter().enumerate() {
                 let place = index / 2 * capacity + block * BLOCK + index % 2 * LANES;
                 for (score, sum) in scores[place..][..LANES].iter_mut().zip(sums) {
@@ -276,10 +280,12 @@ impl Row<'_> {
             softmax(&mut scores[self.first..=slot]);
         }
         let weights: [&[f32]; COUNT] = array::from_fn(|index| &scores[index * capacity..][self.first..=slot]);
-        let values = &values[self.first * width..(slot + 1) * width];
+        let start = self.first * width;
+        let values = &values[start..(slot + 1) * width];
         let whole = width / BLOCK * BLOCK;
         for column in (0..whole).step_by(BLOCK) {
-            let sums: [[f32; LANES]; SUMS] = weighted_rows(weights, values, (width, column), fused);
+            let rows = Rows { all: values, stride: width, column };
+            let sums: [[f32; LANES]; SUMS] = weighted_rows(weights, rows, from_values.wrapping_add(start), fused);
             for (index, sums) in sums.iter().enumerate() {
                 out[index / 2 * width + column + index % 2 * LANES..][..LANES].copy_from_slice(sums);
             }
@@ -296,19 +302,30 @@ impl Row<'_> {
     }
 }
 
-/// Sums of the rows of a matrix, each row times its factor, for `COUNT` lists of factors; of each row a block of columns
-/// from `column` on. Rows are `stride` long. Returns both halves of the block for each list.
+/// A block of columns of a matrix.
+struct Rows<'a> {
+    all: &'a [f32],
+    /// Numbers of a row.
+    stride: usize,
+    /// First of the block.
+    column: usize,
+}
+
+/// Sums of rows, each times its factor, for `COUNT` lists of factors. `ahead` is where a matrix of the same form begins
+/// that will be read soon. Returns both halves of the block for each list.
 #[inline(always)]
 fn weighted_rows<const COUNT: usize, const SUMS: usize>(
     factors: [&[f32]; COUNT],
-    rows: &[f32],
-    (stride, column): (usize, usize),
+    Rows { all, stride, column }: Rows<'_>,
+    ahead: *const f32,
     fused: bool,
 ) -> [[f32; LANES]; SUMS] {
-    let count = rows.len() / stride;
+    let count = all.len() / stride;
     let factors: [&[f32]; COUNT] = factors.map(|factors| &factors[..count]);
     let mut sums = [[0.0_f32; LANES]; SUMS];
-    for (place, row) in rows.chunks_exact(stride).enumerate() {
+    for (place, row) in all.chunks_exact(stride).enumerate() {
+        soon(ahead.wrapping_add(place * stride + column));
+        soon(ahead.wrapping_add(place * stride + column + LANES));
         let row: &[f32; BLOCK] = row[column..].first_chunk().expect("a whole block of columns");
         // Loops over indices with known ends: this is what is kept in vector registers.
         for index in 0..SUMS {

@@ -7,6 +7,8 @@
 use std::arch::x86_64::*;
 use std::ops::Range;
 
+use super::rows::soon;
+
 /// Columns that lie side by side.
 pub(super) const PANEL: usize = 16;
 
@@ -233,16 +235,4 @@ impl Tiles<'_> {
             }
         }
     }
-}
-
-/// Asks memory for what will be read soon; an address that is not there is ignored.
-#[inline(always)]
-fn soon(address: *const f32) {
-    #[cfg(target_arch = "x86_64")]
-    // Safety: a prefetch reads nothing as far as the program can tell, and never faults.
-    unsafe {
-        _mm_prefetch::<_MM_HINT_T1>(address.cast());
-    };
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = address;
 }
