@@ -80,6 +80,9 @@ fn wrong_input_is_named_with_what_is_allowed() {
         (&["eval", "--against", "nowhere.gguf"], &["--against nowhere.gguf"]),
         (&["train", "--set", "train.game_seconds=61"], &["train.game_seconds", "61", "at most 60"]),
         (&["train", "--set", "train.eval_games=9"], &["train.eval_games", "9", "1 to 8"]),
+        (&["tasks", "convert", "nowhere.jsonl"], &["nowhere.jsonl", "No such file"]),
+        (&["tasks", "convert", "."], &[".", "is a directory"]),
+        (&["tasks", "new"], &["<DIR>"]),
         (&["dance"], &["dance"]),
     ];
     for (arguments, expected) in cases {
@@ -498,4 +501,30 @@ fn eval_on_another_game_has_neither_tiles_nor_native_strategies() {
     assert_eq!((report["baselines"].as_array().unwrap().len(), model["programs"][0].get("max_tile")), (0, None));
     let said = refused(dir.path(), &["eval", "--env", &game, "--baselines", "greedy"]);
     assert!(said.contains("--baselines with --env 2584"), "{said}");
+}
+
+#[test]
+fn rows_become_tasks_and_what_is_dropped_is_named_with_the_reason() {
+    let dir = tempfile::tempdir().unwrap();
+    let rows = [
+        r#"{"task_id": 1, "text": "Add.", "code": "def add(a, b): return a + b", "test_list": ["assert add(1, 2) == 3"]}"#,
+        r#"{"task_id": 2, "text": "Sub.", "code": "def sub(a, b): return a - b", "test_list": ["assert other(1) == 3"]}"#,
+        r#"{"instruction": "Say hello."}"#,
+    ];
+    fs::write(dir.path().join("mbpp.jsonl"), rows.join("\n")).unwrap();
+    let output = program(dir.path()).args(["tasks", "convert", "mbpp.jsonl"]).output().unwrap();
+    let words = String::from_utf8(output.stdout).unwrap();
+    assert!(words.starts_with("mbpp.tasks.jsonl  (1 tasks of 3 rows, MBPP)\n"), "{words}");
+    assert!(
+        words.contains("dropped 1: is no call with literals compared with a literal: `assert other(1) == 3` (2)\n")
+    );
+    assert!(words.contains("dropped 1: fields of no known set; there are: EvalPlus"), "{words}");
+    let written = fs::read_to_string(dir.path().join("mbpp.tasks.jsonl")).unwrap();
+    let expected = r#"{"id":"1","prompt":"Add.","entry_point":"add","tests":[{"args":"(1, 2)","expected":"3"}],"reference":"def add(a, b): return a + b"}"#;
+    assert_eq!(written, format!("{expected}\n"));
+    fs::write(dir.path().join("none.jsonl"), rows[2]).unwrap();
+    assert!(refused(dir.path(), &["tasks", "convert", "none.jsonl"]).contains("none of 1 rows became a task"));
+    assert!(refused(dir.path(), &["tasks", "convert", "mbpp.jsonl", "--output", "mbpp.jsonl"]).contains("to convert"));
+    program(dir.path()).args(["tasks", "new", "mine"]).assert().success();
+    assert!(refused(dir.path(), &["tasks", "new", "mine"]).contains("mine/env.toml: is there already"));
 }

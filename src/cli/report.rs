@@ -96,7 +96,7 @@ fn steps_table(steps: &[StepRecord], labels: Labels) -> String {
         text.push_str(&row("best tile", &best(first), &best(last), ""));
     }
     let scores: Vec<f64> = steps.iter().map(StepRecord::score).collect();
-    text.push_str(&format!("{:<20}{}\n", format!("{score}, curve"), sparkline(&scores, CURVE)));
+    text.push_str(&format!("{:<20}{}\n", format!("{score}, curve "), sparkline(&scores, CURVE)));
     text
 }
 

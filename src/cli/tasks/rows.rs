@@ -115,3 +115,73 @@ fn value(field: &Field) -> Value {
         other => Value::Str(other.to_string()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use parquet::data_type::{ByteArray, ByteArrayType, Int32Type};
+    use parquet::file::properties::WriterProperties;
+    use parquet::file::writer::SerializedFileWriter;
+    use parquet::schema::parser::parse_message_type;
+
+    use super::*;
+
+    fn rows(path: &Path) -> Result<Vec<String>, String> {
+        let mut rows = Vec::new();
+        each(path, |row| rows.push(row.to_string())).map_err(|error| error.to_string())?;
+        Ok(rows)
+    }
+
+    #[test]
+    fn rows_are_lines_or_a_list() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("rows");
+        let read = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            rows(&path)
+        };
+        let expected = Ok(vec!["{'a': 1}".to_owned(), "{'set': [12345678901234567890]}".to_owned()]);
+        assert_eq!(read("{\"a\": 1}\r\n\n{\"set\": [12345678901234567890]}"), expected);
+        assert_eq!(read("\u{feff} [{\"a\": 1},\n {\"set\": [12345678901234567890]}]\n"), expected);
+        for (text, expected) in [
+            ("{\"a\": 1}\n{\"a\": }", "rows:2: not JSON: column 7"),
+            ("[{\"a\": 1}", "rows: not JSON"),
+            ("", "neither JSON lines, nor a JSON list, nor parquet"),
+            ("a,b\n1,2", "neither JSON lines, nor a JSON list, nor parquet"),
+            ("PAR1", "Parquet file too small"),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_parquet_file_has_lists_of_texts() {
+        let schema = "message rows { required binary text (UTF8); required int32 task_id;
+            required group test_list (LIST) { repeated group list { required binary element (UTF8); } } }";
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let schema = Arc::new(parse_message_type(schema).unwrap());
+        let properties = Arc::new(WriterProperties::builder().build());
+        let mut writer = SerializedFileWriter::new(file.reopen().unwrap(), schema, properties).unwrap();
+        let mut group = writer.next_row_group().unwrap();
+        let text = |words: &[&str]| words.iter().map(|&word| ByteArray::from(word)).collect::<Vec<_>>();
+        let mut column = group.next_column().unwrap().unwrap();
+        column.typed::<ByteArrayType>().write_batch(&text(&["one", "two"]), None, None).unwrap();
+        column.close().unwrap();
+        let mut column = group.next_column().unwrap().unwrap();
+        column.typed::<Int32Type>().write_batch(&[1, 2], None, None).unwrap();
+        column.close().unwrap();
+        let mut column = group.next_column().unwrap().unwrap();
+        let items = text(&["assert a", "assert b", "assert c"]);
+        column.typed::<ByteArrayType>().write_batch(&items, Some(&[1, 1, 1]), Some(&[0, 1, 0])).unwrap();
+        column.close().unwrap();
+        group.close().unwrap();
+        writer.close().unwrap();
+        let expected = [
+            "{'text': 'one', 'task_id': 1, 'test_list': ['assert a', 'assert b']}",
+            "{'text': 'two', 'task_id': 2, 'test_list': ['assert c']}",
+        ];
+        assert_eq!(rows(file.path()).unwrap(), expected);
+    }
+}

@@ -8,7 +8,7 @@ use std::path::Path;
 use rayon::prelude::*;
 
 use super::error::{Fault, TOLD_MAX};
-use super::{Problem, Task, TasksError, row};
+use super::{Problem, Task, TasksError, convert, row};
 use crate::environment::value::Value;
 
 /// Bytes of the longest line. The tests of the largest public tasks are a tenth of it.
@@ -81,5 +81,10 @@ fn task(line: &[u8]) -> Result<Option<Task>, Vec<Fault>> {
         return Ok(None);
     }
     let value = Value::from_json(text).map_err(|error| vec![Fault(format!("not JSON: {error}"))])?;
-    row::task(&value).map(Some)
+    row::task(&value).map(Some).map_err(|faults| match convert::format_of(&value) {
+        Some(format) => {
+            vec![Fault(format!("a row of {format}; `grpo-2048 tasks convert` makes a file of tasks of such rows"))]
+        }
+        None => faults,
+    })
 }

@@ -1,5 +1,5 @@
 //! A checker out of tests that are more than calls with literals: every call of the function under test becomes a
-//! `yield` of that call, and a failed assert an answer of False.
+//! `yield` of that call. A failed assert is an answer of False, and so is an error: what caused it is what was answered.
 
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, ExprCall, Stmt, StmtFunctionDef};
@@ -44,7 +44,7 @@ pub(super) fn from_statements(statements: &[Stmt], source: &str, target: Target)
 fn assemble(prelude: &str, asserts: &str) -> String {
     let prelude = prelude.trim_end();
     let check = format!(
-        "def check():\n    try:\n        yield from {ASSERTS}()\n    except AssertionError:\n        return False\n    return True\n"
+        "def check():\n    try:\n        yield from {ASSERTS}()\n    except Exception:\n        return False\n    return True\n"
     );
     format!("{prelude}\n\n\n{}\n\n\n{check}", asserts.trim_end()).trim_start().to_owned()
 }

@@ -1,5 +1,8 @@
 //! The data sets that are known, by the fields of their rows.
 
+use ruff_python_ast::Stmt;
+use ruff_text_size::Ranged;
+
 use super::cases::{Cases, name_in};
 use super::checker::Target;
 use super::{Draft, Row, asserts, checker, source, unfenced};
@@ -122,10 +125,15 @@ fn mbpp(row: &Row) -> Result<Draft, String> {
 
 /// Asserts in `tests` about a function that `code` defines.
 fn about_functions_of(mut draft: Draft, code: &str, tests: &str, setup: &str) -> Result<Draft, String> {
-    let names = source::with_module(code, |module| {
-        source::functions(&module.body).map(|function| function.name.to_string()).collect::<Vec<_>>()
+    let defined = source::with_module(code, |module| {
+        let classes = module.body.iter().filter_map(Stmt::as_class_def_stmt).map(|class| class.name.to_string());
+        let names = source::functions(&module.body).map(|function| function.name.to_string());
+        (names.collect::<Vec<_>>(), classes.collect::<Vec<_>>())
     });
-    let names = names.map_err(|why| format!("solution: {why}"))?;
+    let (names, classes) = defined.map_err(|why| format!("solution: {why}"))?;
+    if classes.iter().any(|class| [tests, setup].iter().any(|text| text.contains(&format!("{class}(")))) {
+        return Err("calls with objects of a class of its own, which no value stands for".into());
+    }
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     source::with_module(tests, |module| {
         let why = match asserts::reduce(&module.body, tests, &names) {
@@ -137,14 +145,10 @@ fn about_functions_of(mut draft: Draft, code: &str, tests: &str, setup: &str) ->
             Err(why) => why,
         };
         // Which function is meant, nobody says: the one that all asserts call and that comes last.
-        let lines: Vec<&str> = module
-            .body
-            .iter()
-            .map(|statement| &tests[ruff_text_size::Ranged::range(statement).to_std_range()])
-            .collect();
+        let lines: Vec<&str> = module.body.iter().map(|statement| &tests[statement.range().to_std_range()]).collect();
         let called = |name: &&&str| lines.iter().all(|line| line.contains(&format!("{name}(")));
         let name = names.iter().rev().find(called).ok_or(why)?;
-        let prelude = format!("{setup}\n{code}");
+        let prelude = format!("{code}\n{setup}");
         let target = Target { called: name, entry_point: name, prelude: &prelude };
         draft.checker = Some(checker::from_statements(&module.body, tests, target)?);
         draft.entry_point = Some((*name).to_owned());
@@ -159,7 +163,7 @@ fn kod_code(row: &Row) -> Result<Draft, String> {
     let asserts = source::with_module(test, |module| {
         let tests = source::functions(&module.body).filter(|function| function.name.starts_with("test"));
         let statements = tests.flat_map(|function| function.body.iter());
-        let texts = statements.map(|statement| &test[ruff_text_size::Ranged::range(statement).to_std_range()]);
+        let texts = statements.map(|statement| &test[statement.range().to_std_range()]);
         texts.collect::<Vec<_>>().join("\n")
     })?;
     let draft =
@@ -252,7 +256,7 @@ fn functional(row: &Row, test: &str) -> Result<Draft, String> {
     let code =
         solutions.first().map(|code| unfenced(code)).ok_or("asserts about a function that no solution defines")?;
     let names = source::with_module(code, |module| {
-        let methods = module.body.iter().filter_map(ruff_python_ast::Stmt::as_class_def_stmt);
+        let methods = module.body.iter().filter_map(Stmt::as_class_def_stmt);
         let methods = methods.flat_map(|class| {
             source::functions(&class.body).map(|function| format!("{}.{}", class.name, function.name))
         });

@@ -66,6 +66,12 @@ struct Draft {
     group: Option<String>,
 }
 
+/// The data set that a row looks like.
+pub(super) fn format_of(value: &Value) -> Option<&'static str> {
+    let Value::Dict(dict) = value else { return None };
+    formats::of(&Row(dict)).map(|format| format.name)
+}
+
 impl Converter {
     /// The line that the next row becomes.
     pub fn convert(&mut self, value: &Value) -> Result<Line, Dropped> {
