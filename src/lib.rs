@@ -1,7 +1,8 @@
 //! Teach a language model to write programs, by running them.
 //!
-//! A GRPO loop samples completions from a language model, takes from each a Python function `def strategy(board)`,
-//! plays it at 2048 inside a WebAssembly sandbox, and feeds the scores back as rewards.
+//! A GRPO loop samples completions from a language model, takes from each the Python that was asked for, tries it inside a
+//! WebAssembly sandbox, and feeds what it achieves back as rewards. What is asked for is an environment: players of 2048,
+//! players of a game whose rules are a file of Python, or solutions of tasks with tests.
 //!
 //! # As data flows
 //!
@@ -13,7 +14,7 @@
 //!    | rollout      generate                   -> Completion      leaves as soon as it ends
 //!    | program      Program::from_text         -> Program | Rejection
 //!    | arena        Scoring::submit, finish    -> Evaluation      workers play while the rest still decodes
-//!    |    +- environment    what a program must do: the rules of 2048, on the host
+//!    |    +- environment    what a program must do: cases, rules, expected answers, all on the host
 //!    |    +- grpo-sandbox   a fresh interpreter for every game, within fuel and memory
 //!    | reward       score                      -> Reward
 //!    |    +- preflight      players of known strength, scored before a run: is the reward in order?
@@ -33,8 +34,10 @@
 //! | completion | sampled token ids, their log-probabilities, decoded text, finish reason |
 //! | group | the completions of one prompt in one step |
 //! | program | Python source taken from a completion and accepted |
-//! | environment, game | rules with seeded chance; one play of it |
-//! | outcome | what one game returned: score, best tile, moves, ending, fuel |
+//! | environment | what programs are written for: 2048, a game in Python, tasks with tests |
+//! | case | what a program is tried on once, in a fresh instance: the seed of a game, or a task |
+//! | game | rules with seeded chance; one play of it |
+//! | outcome | what one case returned: score, ending, fuel, and a trace of what happened |
 //! | evaluation | verdict and outcomes of one completion |
 //! | verdict | played, rejected, faulted: the program's doing, never the machine's |
 //! | reward | one number with its breakdown |
@@ -56,7 +59,9 @@
 //! | prompt style | a file in `prompts/`, its family in `environment::game2048::corpus` |
 //! | metric | `metrics::StepRecord`, filled in `train::record` |
 //! | knob | `config`: the struct and `default.toml` |
-//! | native baseline, reference player | `environment::game2048` |
+//! | task, game | no Rust: a line of a file, a file of Python (docs/tasks.md, docs/games.md) |
+//! | kind of environment | an arm of `environment::Environment`, its loop in `arena`, its check in `preflight` |
+//! | native baseline, reference player of 2048 | `environment::game2048` |
 //! | number of a report | `evaluation::Summary` |
 //! | check of the reward | `preflight` |
 //! | span of a trace | `metrics::Event`, told in `train` |
