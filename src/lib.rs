@@ -16,6 +16,7 @@
 //!    |    +- environment    what a program must do: the rules of 2048, on the host
 //!    |    +- grpo-sandbox   a fresh interpreter for every game, within fuel and memory
 //!    | reward       score                      -> Reward
+//!    |    +- judge        the same for completions of other trainers: lines, HTTP, Python
 //!    |    +- preflight      players of known strength, scored before a run: is the reward in order?
 //!    | grpo         advantages, Batch, update  -> UpdateStats
 //!    | train        the loop, checkpoints
