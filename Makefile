@@ -10,7 +10,7 @@ SOAK_VERDICTS ?= 100000
 export GRPO_2048_COMMIT := $(shell git describe --always --dirty --exclude "*" 2>/dev/null)
 DATA_DIR ?= $(or $(XDG_DATA_HOME),$(HOME)/.local/share)
 
-.PHONY: train test build cuda gpu-check gpu-emulated fuzz soak readers guest builtin-model smollm2 check bench install-completions clean tools
+.PHONY: train test build cuda gpu-check gpu-emulated fuzz soak readers wheel wheel-test guest builtin-model smollm2 check bench install-completions clean tools
 
 train: build ## Train the built-in model, eight games at a time
 	$(BIN) train --parallel-rewards 8 $(TRAIN_FLAGS)
@@ -44,13 +44,28 @@ fuzz: ## Fuzz every boundary for FUZZ_SECONDS each (needs nightly and cargo-fuzz
 soak: tools ## SOAK_VERDICTS verdicts in one process: memory and results must not change
 	SOAK_VERDICTS=$(SOAK_VERDICTS) $(CARGO) test --release --workspace --locked --test soak -- --ignored --nocapture
 
-readers: tools target/readers/installed ## Open a run's files with TensorBoard, pandas and polars (needs python3 and PyPI)
+readers: tools target/readers/installed ## Open a run's files with TensorBoard, pandas and polars; run examples/judge (needs python3 and PyPI)
 	READERS_PYTHON=$(CURDIR)/target/readers/bin/python \
 		$(CARGO) test --release --workspace --locked --test readers -- --ignored --nocapture
 
 target/readers/installed: tests/readers/requirements.txt
 	python3 -m venv target/readers
 	target/readers/bin/pip install --quiet --disable-pip-version-check -r $<
+	touch $@
+
+wheel: tools target/wheel/installed ## Build the Python package grpo-sandbox into target/wheels (needs python3 and PyPI)
+	rm -rf target/wheels
+	cd python && CARGO_TARGET_DIR=$(CURDIR)/target ../target/wheel/bin/maturin build --release --locked --out ../target/wheels
+
+# Ten minutes of a processor where nothing is built yet: not a part of CI.
+wheel-test: wheel ## Install the Python package and use it, as TRL, verl and verifiers would
+	target/wheel/bin/pip install --quiet --disable-pip-version-check --force-reinstall target/wheels/*.whl
+	target/wheel/bin/python tests/readers/judge_package.py
+	target/wheel/bin/python tests/readers/judge_examples.py
+
+target/wheel/installed:
+	python3 -m venv target/wheel
+	target/wheel/bin/pip install --quiet --disable-pip-version-check "maturin>=1.9,<2"
 	touch $@
 
 guest: ## Rebuild the sandboxed interpreter from sandbox/guest (needs python3 and PyPI)

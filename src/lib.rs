@@ -17,6 +17,7 @@
 //!    |    +- environment    what a program must do: cases, rules, expected answers, all on the host
 //!    |    +- grpo-sandbox   a fresh interpreter for every game, within fuel and memory
 //!    | reward       score                      -> Reward
+//!    |    +- judge        the same for completions of other trainers: lines, HTTP, Python
 //!    |    +- preflight      players of known strength, scored before a run: is the reward in order?
 //!    | grpo         advantages, Batch, update  -> UpdateStats
 //!    | train        the loop, checkpoints

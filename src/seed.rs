@@ -57,6 +57,11 @@ impl Seed {
         Seed(value)
     }
 
+    /// The games of programs that are scored by themselves, under a root that the user chose.
+    pub fn games(self, count: usize) -> Vec<Seed> {
+        (0..count as u64).map(|game| self.child(Purpose::Game, game)).collect()
+    }
+
     /// The `index`-th stream for `purpose` below this one.
     pub fn child(self, purpose: Purpose, index: u64) -> Self {
         let mut hasher = blake3::Hasher::new_derive_key("grpo-2048 seed v1");

@@ -10,13 +10,13 @@ use clap::Args;
 use grpo_sandbox::SESSIONS_MAX;
 
 use super::options::{Flags, SourceArgs, WorkerArgs};
-use super::score::game_seeds;
-use super::{CliError, interrupt, playing};
-use crate::arena::Rules;
+use super::{CliError, interrupt, playing, score};
+use crate::arena::{Arena, Rules};
 use crate::config::Config;
 use crate::judge::server::{Bounds, Server, runner};
 use crate::judge::{Judge, Judgement, LinesError, judge_lines};
 use crate::metrics::Console;
+use crate::seed::Seed;
 
 /// What stands for standard input.
 const STDIN: &str = "-";
@@ -46,12 +46,12 @@ pub struct JudgeArgs {
     /// What completions were written for: "2048", a file of tasks, a game, or a directory
     #[arg(long, value_name = "E", help_heading = "Judging")]
     env: Option<String>,
-    /// Games each program plays, where there are no tasks
-    #[arg(long, value_name = "K", default_value_t = 10, help_heading = "Judging", value_parser = clap::value_parser!(u32).range(1..))]
-    games: u32,
-    /// Root of the games
-    #[arg(long, value_name = "S", default_value_t = 0, help_heading = "Judging")]
-    seed: u64,
+    /// Games each program plays, where there are no tasks [default: 10]
+    #[arg(long, value_name = "K", help_heading = "Judging", value_parser = clap::value_parser!(u32).range(1..))]
+    games: Option<u32>,
+    /// Root of the games [default: 0]
+    #[arg(long, value_name = "S", help_heading = "Judging")]
+    seed: Option<u64>,
     /// Answer over HTTP at this address instead, until Ctrl-C; port 0 is any that is free
     #[arg(long, value_name = "HOST:PORT", conflicts_with = "file", help_heading = "Serving")]
     serve: Option<String>,
@@ -69,14 +69,14 @@ impl JudgeArgs {
     pub fn run(self, console: &Console) -> Result<(), CliError> {
         let mut flags = Flags::default();
         flags.add("env", self.env.clone());
-        flags.add("games", Some(self.games)).add("parallel_rewards", self.workers.chosen());
+        flags.add("games", Some(self.games.unwrap_or(score::GAMES))).add("parallel_rewards", self.workers.chosen());
         let config = self.source.resolve(&flags)?;
         if let Some(address) = &self.serve {
             return self.serve(&address_of(address, self.allow_remote)?, config, console);
         }
         let (input, name) = open(&self.file, console)?;
-        let games = game_seeds(self.seed, config.arena.games);
-        let judge = Arc::new(Judge::new(playing::open_arena(&config, console)?, &config.reward, games));
+        let arena = playing::open_arena(&config, console)?;
+        let judge = Arc::new(self.judge(arena, &config)?);
 
         let mut stdout = io::stdout().lock();
         let judged = judge_lines(&judge, input, &name, &mut |judgement| print(&mut stdout, judgement));
@@ -88,13 +88,22 @@ impl JudgeArgs {
         }
     }
 
+    fn judge(&self, arena: Arena, config: &Config) -> Result<Judge, CliError> {
+        let flag = [("--games", self.games.is_some()), ("--seed", self.seed.is_some())].into_iter().find(|flag| flag.1);
+        if let Some((flag, _)) = flag.filter(|_| arena.environment().has_tests()) {
+            let message = format!("{flag} with --env {}", config.environment.env);
+            return Err(CliError::user_hint(message, "a task is no game: its tests are always the same"));
+        }
+        let games = Seed::root(self.seed.unwrap_or(0)).games(config.arena.games);
+        Ok(Judge::new(arena, &config.reward, games))
+    }
+
     fn serve(&self, addresses: &[SocketAddr], mut config: Config, console: &Console) -> Result<(), CliError> {
         // Half of the sandbox's sessions are for programs that `/run_code` runs.
         config.arena.parallel_rewards = config.arena.parallel_rewards.min(SESSIONS_MAX / 2);
-        let games = game_seeds(self.seed, config.arena.games);
         let (arena, sandbox) = playing::open_arena_and_sandbox(&config, console)?;
         let environment = arena.environment().name().to_owned();
-        let judge = Judge::new(arena, &config.reward, games);
+        let judge = self.judge(arena, &config)?;
         let runner = runner(sandbox, Rules::new(&config.sandbox, &config.arena).limits);
         let bounds = Bounds::new(config.arena.parallel_rewards);
         let server = Server::bind(addresses, judge, runner, bounds)

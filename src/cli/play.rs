@@ -14,6 +14,7 @@ use super::{CliError, output, playing, score};
 use crate::arena::Evaluation;
 use crate::environment::Outcome;
 use crate::metrics::Console;
+use crate::seed::Seed;
 
 use panel::{Layout, Panel, frame};
 
@@ -68,7 +69,7 @@ impl PlayArgs {
             ));
         }
         let wait = console.wait("playing");
-        let seeds = score::game_seeds(self.seed, 1);
+        let seeds = Seed::root(self.seed).games(1);
         let programs = texts.iter().map(|text| (arena.program(text, seeds[0].into()), seeds.as_slice()));
         let evaluations = arena.evaluate_all(programs, &mut |_, _| ()).map_err(CliError::run)?;
         drop(wait);

@@ -15,10 +15,10 @@ use crate::environment::{Case, Labels, Outcome, Points};
 use crate::metrics::{Console, Stream};
 use crate::program::{Program, Rejection};
 use crate::reward::Rule;
-use crate::seed::{Purpose, Seed};
+use crate::seed::Seed;
 
 /// Games where nobody says how many.
-const GAMES: u32 = 10;
+pub const GAMES: u32 = 10;
 /// Room for a reason in the table.
 const REASON_WIDTH: usize = 60;
 
@@ -117,7 +117,7 @@ impl Bench<'_> {
 
     /// All files on the same boards.
     fn played(&self, files: &[PathBuf], texts: &[String], seed: u64) -> Result<Vec<Scored>, CliError> {
-        let seeds = game_seeds(seed, self.config.arena.games);
+        let seeds = Seed::root(seed).games(self.config.arena.games);
         let program = |text: &String| (self.arena.program(text, seeds[0].into()), seeds.as_slice());
         let evaluations = self.evaluations(&texts.iter().map(program).collect::<Vec<_>>())?;
         let rule = Rule::new(&self.config.reward, self.arena.environment());
@@ -125,11 +125,6 @@ impl Bench<'_> {
         let scored = |(path, evaluation): (&PathBuf, _)| Scored::new(path, evaluation, &rule, labels);
         Ok(files.iter().zip(&evaluations).map(scored).collect())
     }
-}
-
-/// The boards of `score` and `play`, which are the same.
-pub fn game_seeds(root: u64, games: usize) -> Vec<Seed> {
-    (0..games as u64).map(|game| Seed::root(root).child(Purpose::Game, game)).collect()
 }
 
 /// The text of a file that should hold a program.

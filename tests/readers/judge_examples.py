@@ -1,0 +1,59 @@
+"""The examples of examples/judge, called as their trainers call them. Run from the repository, with or without the package.
+
+verifiers is looked at where it is installed; TRL and verl need torch and are not: they call plain functions.
+"""
+
+import asyncio
+import importlib.util
+import inspect
+import sys
+import types
+from concurrent.futures import ThreadPoolExecutor
+
+RIGHT = "```python\ndef add(a, b):\n    return a + b\n```"
+WRONG = "def add(a, b):\n    return 7"
+NOTHING = "I would add them."
+
+
+def example(name):
+    spec = importlib.util.spec_from_file_location(name, f"examples/judge/{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+# GRPOTrainer hands all of these over, by name, and logs the function by its __name__.
+reward = example("trl_reward").reward
+rewards = reward(
+    prompts=["add"] * 3, completions=[RIGHT, WRONG, NOTHING], completion_ids=[[1], [2], [3]], id=["add"] * 3, trainer_state=None
+)
+assert reward.__name__ == "reward" and rewards == [1.0, 0.0, -0.1], rewards
+assert all(type(value) is float for value in rewards)
+assert reward(prompts=[[]], completions=[[{"role": "assistant", "content": RIGHT}]], completion_ids=[[1]], id=["add"]) == [1.0]
+
+# verl calls it from the threads of an executor, by name, and wants a number or a dict with `score`.
+compute_score = example("verl_reward").compute_score
+assert list(inspect.signature(compute_score).parameters)[:4] == ["data_source", "solution_str", "ground_truth", "extra_info"]
+
+
+def score(text):
+    return compute_score(data_source="tasks", solution_str=text, ground_truth="add", extra_info={"index": 0})
+
+
+with ThreadPoolExecutor(8) as threads:
+    scores = list(threads.map(score, [RIGHT, WRONG, NOTHING] * 4))
+assert [answer["score"] for answer in scores] == [1.0, 0.0, -0.1] * 4, scores
+assert scores[0]["acc"] == 1.0 and scores[1]["acc"] == 0.0
+
+seen = ["TRL", "verl"]
+if importlib.util.find_spec("verifiers"):
+    import verifiers.v1 as vf
+
+    tasks = list(example("verifiers_env").ProgramTaskset(vf.TasksetConfig()))
+    add = next(task for task in tasks if task.data.id == "add")
+    for text, expected in [(RIGHT, 1.0), (WRONG, 0.0)]:
+        assert asyncio.run(add.judged(types.SimpleNamespace(last_reply=text))) == expected
+    seen.append(f"verifiers {vf.__version__}" if hasattr(vf, "__version__") else "verifiers")
+
+package = "with the package" if "grpo_sandbox" in sys.modules else "with the program"
+print(f"judged {package} for {', '.join(seen)}")
