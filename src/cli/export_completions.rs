@@ -16,7 +16,8 @@ use crate::report::{LoggedCompletion, RunReader, completion_files, read_completi
 /// Put the completions of a run into one table
 ///
 /// Columns as in the completions tables of TRL, in its order: step, prompt, completion, one column for each part of the
-/// reward, advantage; then reward, style, verdict, mean_score and max_tile. The ending of the file chooses the format:
+/// reward, advantage; then reward, style, verdict, mean_score and max_tile. Of tasks, style is the name of the task,
+/// mean_score the share of its tests that were passed, and max_tile empty. The ending of the file chooses the format:
 /// .parquet, .csv or .jsonl.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:

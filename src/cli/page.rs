@@ -16,7 +16,7 @@ const PAGE: &str = "report.html";
 /// Show runs as one self-contained HTML page
 ///
 /// Learning curves with their intervals, verdicts and endings over time, the distribution of scores, the best programs,
-/// and a board that replays logged games. Several directories are compared: curves over each other, and a table of the
+/// and a board that replays logged games; of tasks, every program with its tests and the first that it failed. Several directories are compared: curves over each other, and a table of the
 /// settings in which they differ. The page needs no network, and may be made while a run goes on.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:

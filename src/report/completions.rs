@@ -252,10 +252,15 @@ fn chosen(ranked: &[LoggedCompletion]) -> Vec<Sample> {
 fn source(logged: &LoggedCompletion) -> String {
     let prompt = &logged.prompt;
     let fenced = prompt.rfind(FENCE).map(|start| &prompt[start + FENCE.len()..]);
+    // A model that closes the fence does not mean it as a line of the program.
+    let completion = match fenced {
+        Some(_) => logged.completion.trim_end().trim_end_matches("```"),
+        None => &logged.completion,
+    };
     let begun = fenced.or_else(|| prompt.rfind("def strategy").map(|start| &prompt[start..]));
     match begun.filter(|begun| begun.trim_end().lines().count() <= 1) {
-        Some(begun) => format!("{begun}{}", logged.completion),
-        None => logged.completion.clone(),
+        Some(begun) => format!("{begun}{completion}"),
+        None => completion.to_owned(),
     }
 }
 

@@ -34,7 +34,7 @@ function tiles(run) {
 }
 
 function tilesOfTasks(run) {
-  const tile = (pair, words) => (pair[0] === null ? null : el("div", { class: "tile" }, el("strong", {}, pair[0] === pair[1] ? percent(pair[0]) : `${percent(pair[0])} → ${percent(pair[1])}`), el("span", {}, words)));
+  const tile = (pair, words) => (pair[0] === null ? null : el("div", { class: "tile" }, el("strong", {}, [...new Set(pair.map(percent))].join(" → ")), el("span", {}, words)));
   const evaluated = (key) => { const there = known(evaluation(run, key)); return there.length ? [there[0], there[there.length - 1]] : [null, null]; };
   const count = known(evaluation(run, "eval_tasks/count"));
   return el("div", { class: "tiles" },

@@ -254,7 +254,7 @@ fn attempt(task: &str, passed: Option<u32>) -> Value {
             "ending": "wrong_answer", "fuel": 9, "tests": {"tests": 5, "passed": passed, "answered": 5, "constant": 1,
             "failed": {"test": 2, "reason": "add(1, 2) gave 4, expected 3"}}}]}),
     };
-    json!({"step": 1, "style": task, "prompt": "Add.\n```python\ndef add(a, b):", "completion": "\n    return 4",
+    json!({"step": 1, "style": task, "prompt": "Add.\n```python\ndef add(a, b):", "completion": "\n    return 4\n```",
         "reward": 0.5, "advantage": 0.0, "evaluation": evaluation})
 }
 
@@ -272,9 +272,10 @@ fn of_tasks_every_program_is_shown_with_its_tests_and_no_board() {
     assert_eq!(passed, [("add", Some(1)), ("add", None), ("twice", Some(4)), ("twice", Some(0))]);
     let failed = shown[0].1.unwrap().failed.as_ref().unwrap();
     assert_eq!((failed.test, failed.reason.as_str()), (2, "add(1, 2) gave 4, expected 3"));
-    assert_eq!(view.samples[0].source, "def add(a, b):\n    return 4");
+    assert_eq!(view.samples[0].source, "def add(a, b):\n    return 4\n");
     assert!(view.samples.iter().all(|sample| sample.games.is_empty()));
-    assert_eq!((view.scores[0].best, view.scores[0].quantiles[2]), (0.8, 0.2));
+    // Shares of 0.8, 0.2, 0 and of no program, 0: the median is one of the last two.
+    assert_eq!((view.scores[0].best, view.scores[0].quantiles[2]), (0.8, 0.0));
 }
 
 #[test]
