@@ -514,7 +514,7 @@ fn rows_become_tasks_and_what_is_dropped_is_named_with_the_reason() {
     fs::write(dir.path().join("mbpp.jsonl"), rows.join("\n")).unwrap();
     let output = program(dir.path()).args(["tasks", "convert", "mbpp.jsonl"]).output().unwrap();
     let words = String::from_utf8(output.stdout).unwrap();
-    assert!(words.starts_with("mbpp.tasks.jsonl  (1 tasks of 3 rows, MBPP)\n"), "{words}");
+    assert!(words.starts_with("mbpp.tasks.jsonl  (1 of 3 rows became tasks; MBPP)\n"), "{words}");
     assert!(
         words.contains("dropped 1: is no call with literals compared with a literal: `assert other(1) == 3` (2)\n")
     );
@@ -524,7 +524,9 @@ fn rows_become_tasks_and_what_is_dropped_is_named_with_the_reason() {
     assert_eq!(written, format!("{expected}\n"));
     fs::write(dir.path().join("none.jsonl"), rows[2]).unwrap();
     assert!(refused(dir.path(), &["tasks", "convert", "none.jsonl"]).contains("none of 1 rows became a task"));
-    assert!(refused(dir.path(), &["tasks", "convert", "mbpp.jsonl", "--output", "mbpp.jsonl"]).contains("to convert"));
+    assert!(
+        refused(dir.path(), &["tasks", "convert", "mbpp.jsonl", "--output", "./mbpp.jsonl"]).contains("to convert")
+    );
     program(dir.path()).args(["tasks", "new", "mine"]).assert().success();
     assert!(refused(dir.path(), &["tasks", "new", "mine"]).contains("mine/env.toml: is there already"));
 }

@@ -35,7 +35,8 @@ impl ConvertArgs {
     /// Converts, writes and sums up.
     pub fn run(self) -> Result<(), CliError> {
         let target = self.output.unwrap_or_else(|| self.file.with_extension("tasks.jsonl"));
-        if target == self.file {
+        let is_same = |a: &Path, b: &Path| a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b));
+        if self.file.is_file() && is_same(&self.file, &target) {
             return Err(CliError::user(format!("--output {}: that is the file to convert", target.display())));
         }
         let mut converter = Converter::default();
@@ -81,8 +82,13 @@ impl Sum {
 
     fn report(&self, target: &Path) -> String {
         let formats: Vec<&str> = self.formats.keys().copied().collect();
-        let mut report =
-            format!("{}  ({} tasks of {} rows, {})\n", target.display(), self.tasks, self.rows, formats.join(", "));
+        let mut report = format!(
+            "{}  ({} of {} rows became tasks; {})\n",
+            target.display(),
+            self.tasks,
+            self.rows,
+            formats.join(", ")
+        );
         if self.checkers > 0 {
             report.push_str(&format!(
                 "{} have a checker: their tests are more than calls with literals\n",

@@ -8,6 +8,9 @@ use ruff_text_size::Ranged;
 /// What the asserts are kept in.
 const ASSERTS: &str = "_asserts";
 
+/// Types that tests give to a function.
+const TYPES: [&str; 9] = ["bool", "bytes", "dict", "float", "int", "list", "set", "str", "tuple"];
+
 /// Where calls go.
 #[derive(Clone, Copy)]
 pub(super) struct Target<'a> {
@@ -87,6 +90,10 @@ impl Calls<'_> {
     fn replace(&mut self, call: &ExprCall) {
         if !call.arguments.keywords.is_empty() {
             self.fault = Some("tests that call the function with keywords");
+        }
+        let is_type = |argument: &Expr| TYPES.contains(&&self.source[argument.range().to_std_range()]);
+        if call.arguments.args.iter().any(is_type) {
+            self.fault = Some("calls with a type, which no value stands for");
         }
         let (start, end) = (call.start().to_usize(), call.end().to_usize());
         let arguments = call.arguments.start().to_usize() + 1;

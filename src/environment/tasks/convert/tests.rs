@@ -62,6 +62,9 @@ fn objects_of_a_class_of_the_code_do_not_cross() {
     let row = json!({"task_id": 8, "text": "t", "code": "class Node: pass\ndef f(n): return 1", "test_setup_code": "root = Node()",
         "test_list": ["assert f(root) == 1"]});
     assert_eq!(why(row), "calls with objects of a class of its own, which no value stands for");
+    let row =
+        json!({"task_id": 9, "text": "t", "code": "def f(a, b): return a", "test_list": ["assert f(1, int) == 1"]});
+    assert_eq!(why(row), "calls with a type, which no value stands for");
 }
 
 #[test]
