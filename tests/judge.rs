@@ -38,6 +38,9 @@ fn tasks() -> tempfile::TempDir {
     directory
 }
 
+/// Verdict, tests passed, tests, reward.
+type Expected = (&'static str, u32, u32, f32);
+
 #[test]
 fn right_programs_earn_1_and_wrong_ones_nothing_in_the_order_of_the_lines_whoever_plays() {
     let right_sum = "```python\nn = int(input())\nprint(sum(map(int, input().split())))\n```";
@@ -46,7 +49,7 @@ fn right_programs_earn_1_and_wrong_ones_nothing_in_the_order_of_the_lines_whoeve
     let (loops, raises) = ("def add(a, b):\n    while True: pass", "def add(a, b):\n    return a / 0");
     // What is expected: verdict, tests passed, tests, reward. A constant passes 1 of the 4 tests of `add`, and failures
     // are worth a quarter of those of a game that pays the square root: -0.40, -0.24 for nothing found, nothing answered.
-    let items: [(&str, &str, (&str, u32, u32, f32)); 9] = [
+    let items: [(&str, &str, Expected); 9] = [
         ("add", "```python\ndef add(a, b):\n    return a + b\n```", ("passed", 4, 4, 1.0)),
         ("runs", right_runs, ("passed", 4, 4, 1.0)),
         ("sum", right_sum, ("passed", 3, 3, 1.0)),
