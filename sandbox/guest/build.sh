@@ -17,9 +17,11 @@ python3 -m venv "$work/venv"
 
 # A clean directory: everything beside app.py would be on its path.
 mkdir "$work/guest"
-cp -r *.py wit "$work/guest"
+cp -r app.py streams.py values.py wit "$work/guest"
 (cd "$work/guest" && "$work/venv/bin/componentize-py" --wit-path wit --world program \
     componentize --stub-wasi --python-path . --output "$work/program.wasm" app)
+
+python3 stack.py "$work/program.wasm"
 
 artifact=../artifact
 (cd "$work" && sha256sum program.wasm) > "$artifact/program.wasm.sha256"

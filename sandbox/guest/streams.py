@@ -51,16 +51,18 @@ class Output(_Nowhere):
         return len(data)
 
 
-def _text(buffer, errors="strict"):
-    return io.TextIOWrapper(buffer, encoding="utf-8", errors=errors, newline=None if buffer.readable() else "\n")
+def _text(buffer, mode, errors="strict"):
+    stream = io.TextIOWrapper(buffer, encoding="utf-8", errors=errors, newline=None if mode == "r" else "\n")
+    stream.mode = mode
+    return stream
 
 
 def connect(stdin, output):
     """Gives the program these bytes to read, and prints to `output`."""
     global _input, _output
     _input, _output = _Input(stdin), output
-    sys.stdin = sys.__stdin__ = _text(_input)
-    sys.stdout = sys.__stdout__ = _text(output)
+    sys.stdin = sys.__stdin__ = _text(_input, "r")
+    sys.stdout = sys.__stdout__ = _text(output, "w")
 
 
 def flush(stream):
@@ -128,7 +130,7 @@ builtins.exit = builtins.quit = sys.exit
 os.read, os.write, os.isatty, os._exit = _read, _write, lambda _: False, _leave
 os.stat = os.lstat = os.fstat = _status
 sys.argv = ["program.py"]
-sys.stderr = sys.__stderr__ = _text(_Nowhere(2), "backslashreplace")
+sys.stderr = sys.__stderr__ = _text(_Nowhere(2), "w", "backslashreplace")
 threading.Thread.start = _start
 threading.Thread.join = lambda thread, timeout=None: None
 threading.Thread.is_alive = lambda thread: False

@@ -14,6 +14,8 @@ import sys
 TEXT_MAX = 1 << 20
 # How deep a value may nest: with its tags no more than the 128 levels that readers of JSON take.
 DEPTH_MAX = 40
+# Each item takes two characters of text at least.
+_ITEMS_MAX = TEXT_MAX // 2
 # More bits than this have more digits than may cross.
 _BITS_MAX = 3 * TEXT_MAX
 
@@ -25,6 +27,12 @@ _CONSTANTS = {"inf": '{"float":"inf"}', "-inf": '{"float":"-inf"}', "nan": '{"fl
 
 class BadValue(Exception):
     """Names what does not cross."""
+
+
+def _too_much(values):
+    if len(values) > _ITEMS_MAX:
+        return BadValue(f"{len(values)} items")
+    return BadValue(f"value nested more than {DEPTH_MAX} deep")
 
 
 def _digits(number):
@@ -65,15 +73,15 @@ def _complex(value, _depth):
 
 def _items(values, depth):
     """An array of these."""
+    if depth == 0 or len(values) > _ITEMS_MAX:
+        raise _too_much(values)
     kinds = set(map(type, values))
     if len(kinds) == 1:
         (kind,) = kinds
         if kind is int and min(values) >= -0x8000_0000_0000_0000 and max(values) <= 0x7FFF_FFFF_FFFF_FFFF:
-            return "[" + ",".join(map(int.__repr__, values)) + "]"
+            return list.__repr__(list(values)).replace(" ", "")
         if kind is str:
             return "[" + ",".join(map(quote, values)) + "]"
-    if depth == 0:
-        raise BadValue(f"value nested more than {DEPTH_MAX} deep")
     return "[" + ",".join([_write(value, depth - 1) for value in values]) + "]"
 
 
@@ -86,8 +94,8 @@ def _set(value, depth):
 
 
 def _dict(value, depth):
-    if depth == 0:
-        raise BadValue(f"value nested more than {DEPTH_MAX} deep")
+    if depth == 0 or len(value) > _ITEMS_MAX:
+        raise _too_much(value)
     named = all([type(key) is str for key in value])
     if named and not (len(value) == 1 and next(iter(value)) in _TAGS):
         return "{" + ",".join([f"{quote(key)}:{_write(item, depth - 1)}" for key, item in value.items()]) + "}"

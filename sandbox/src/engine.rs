@@ -12,8 +12,11 @@ use crate::{HostError, MEMORY_MAX, SESSIONS_MAX, artifact};
 /// Core modules inside the component; counted, with room for a rebuilt guest.
 const CORE_INSTANCES: u32 = 60;
 
-/// Machine stack of a guest. With 1 MiB CPython's parser reports deep nesting itself instead of overflowing.
-const WASM_STACK: usize = 1 << 20;
+/// Stack of the machine that a guest may use. Its own stack in linear memory always ends first, at a depth that is the same
+/// everywhere: `guest/stack.py` sees to it that every recursion uses that one. At its end no more than 6.1 MiB of this one
+/// have been seen in use, over every kind of recursion in `src/processors.rs`; frames differ between processors, so there
+/// is room.
+pub(crate) const WASM_STACK: usize = 16 << 20;
 
 /// Memory of a finished session that is set back by copying the snapshot over it: all that the interpreter occupies.
 /// Giving pages back instead would cost the next session a page fault for each, more than twice as much.
@@ -27,7 +30,12 @@ pub(crate) struct Interpreter {
 
 impl Interpreter {
     pub(crate) fn open(dir: &Path, on_compile: impl FnOnce()) -> Result<Interpreter, HostError> {
-        let engine = Engine::new(&config()).map_err(HostError::engine)?;
+        Interpreter::with(&config(), dir, on_compile)
+    }
+
+    /// The same, configured so.
+    pub(crate) fn with(config: &Config, dir: &Path, on_compile: impl FnOnce()) -> Result<Interpreter, HostError> {
+        let engine = Engine::new(config).map_err(HostError::engine)?;
         let file = CacheFile::new(dir, &engine);
         let cached = file.read().and_then(|code| load(&engine, &code).ok());
         let component = match cached {
@@ -45,7 +53,7 @@ impl Interpreter {
     }
 }
 
-fn config() -> Config {
+pub(crate) fn config() -> Config {
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(SESSIONS_MAX as u32)
         .total_memories(SESSIONS_MAX as u32)
@@ -68,6 +76,8 @@ fn config() -> Config {
         // Fuel bounds every call, bulk memory included; checking epochs as well would cost a tenth of all time.
         .consume_fuel(true)
         .max_wasm_stack(WASM_STACK)
+        // No guest runs on such a stack; it may not be the smaller one.
+        .async_stack_size(WASM_STACK)
         .cranelift_opt_level(OptLevel::Speed)
         // Bits of a NaN would differ between processors.
         .cranelift_nan_canonicalization(true)

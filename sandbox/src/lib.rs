@@ -15,6 +15,8 @@ mod artifact;
 mod cache;
 mod engine;
 mod fault;
+#[cfg(all(test, target_arch = "x86_64", target_os = "linux"))]
+mod processors;
 mod session;
 
 /// What the fuzz targets reach and nobody else does.
@@ -64,8 +66,9 @@ pub const SESSIONS_MAX: usize = 128;
 /// Most linear memory a session may be given, in bytes.
 pub const MEMORY_MAX: u64 = 1 << 30;
 
-/// Stack that a thread calling into the sandbox needs, in bytes: the guest's own and room for the host.
-pub const THREAD_STACK: usize = 4 << 20;
+/// Stack that a thread calling into the sandbox should have, in bytes: the guest's and room for the host. On a thread with
+/// less each call gets a stack of its own, which takes longer than a short call.
+pub const THREAD_STACK: usize = 20 << 20;
 
 /// What one session may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,7 +111,7 @@ impl Sandbox {
     /// A fresh interpreter in which `source` has run as a module. Nothing it does outlives the session; it has no input,
     /// and what it prints is dropped.
     ///
-    /// `seed` seeds `random`. Call on a thread with at least [`THREAD_STACK`] bytes of stack.
+    /// `seed` seeds `random`.
     pub fn load(&self, source: &str, seed: u64, limits: &Limits) -> Result<Session, Failure> {
         let mut session = Session::compile(&self.interpreter, source, limits)?;
         session.load(seed)?;
@@ -118,7 +121,7 @@ impl Sandbox {
     /// Runs `source` as `__main__` with this text as its standard input, in a fresh interpreter, to its end: the last
     /// line or an exit with status 0.
     ///
-    /// `seed` seeds `random`. Call on a thread with at least [`THREAD_STACK`] bytes of stack.
+    /// `seed` seeds `random`.
     pub fn run(&self, source: &str, stdin: &str, seed: u64, limits: &Limits) -> Result<Run, HostError> {
         let fault = |failure| match failure {
             Failure::Program(fault) => Ok(fault),

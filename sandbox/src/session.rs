@@ -4,13 +4,16 @@ use wasmtime::component::{ComponentNamedList, Func, Instance, Lift, Lower};
 use wasmtime::{ResourceLimiter, Store, Trap};
 
 use crate::arguments::marshal;
-use crate::engine::Interpreter;
+use crate::engine::{Interpreter, WASM_STACK};
 use crate::fault::{Phase, clean};
-use crate::{Failure, Fault, FuelScope, HostError, Limits};
+use crate::{Failure, Fault, FuelScope, HostError, Limits, THREAD_STACK};
 
 /// Longest value of a call and longest output of a run, in bytes, as `guest/values.py` has it. Wasmtime counts what it
 /// lifts against this, so that it holds whatever the guest says.
 const TEXT_MAX: usize = 1 << 20;
+
+/// What has to be left of a thread's stack for a call: the guest's, and room for the host.
+const STACK_NEEDED: usize = WASM_STACK + (1 << 20);
 
 /// Longest source that is handed to a guest; beyond it nothing sensible is left to compile.
 const SOURCE_MAX: usize = 256 << 10;
@@ -140,8 +143,15 @@ impl Session {
         let scope = if most <= left { FuelScope::Call } else { FuelScope::Game };
         let budget = left.min(most);
         self.store.set_fuel(budget).map_err(HostError::engine)?;
-        let answer = function.call(&mut self.store, arguments);
-        self.fuel_used += budget - self.store.get_fuel().map_err(HostError::engine)?;
+        let store = &mut self.store;
+        let answer = stacker::maybe_grow(STACK_NEEDED, THREAD_STACK, || function.call(store, arguments));
+        let left = match &answer {
+            // How deep the machine's stack is depends on the machine; it must never end first, and if it did, then at the
+            // same price everywhere.
+            Err(error) if matches!(error.downcast_ref(), Some(Trap::StackOverflow)) => 0,
+            _ => self.store.get_fuel().map_err(HostError::engine)?,
+        };
+        self.fuel_used += budget - left;
         answer.map(|(answer,)| answer).map_err(|error| self.failure(&error, scope))
     }
 
@@ -154,6 +164,8 @@ impl Session {
             Some(Trap::OutOfFuel) => Fault::OutOfFuel { scope },
             Some(Trap::StackOverflow) => Fault::StackOverflow,
             _ if self.store.data().denied => Fault::OutOfMemory,
+            // The interpreter's stack ends where its memory begins.
+            Some(Trap::MemoryOutOfBounds) => Fault::StackOverflow,
             Some(trap) => Fault::Raised { kind: "Trap".into(), message: clean(&trap.to_string()) },
             // Not a trap: what the guest handed over could not be lifted (lengths, text, discriminants): its doing.
             None => Fault::Raised { kind: "Trap".into(), message: clean(&format!("{error:#}")) },

@@ -103,6 +103,7 @@ fn everything_else_is_a_fault_that_names_its_type() {
         ("'\\u00e9' * (1 << 19)", "value of 1048578 bytes"),
         ("'x' * (1 << 21)", "str of 2097152 characters"),
         ("['x' * 1000] * 2000", "value of 2006001 bytes"),
+        ("[0] * 600000", "600000 items"),
         ("1 << 10**8", "int of 100000001 bits"),
     ] {
         assert_eq!(of(expression), format!("returned {found}"), "{expression}");

@@ -1,4 +1,4 @@
-# expect: stack_overflow
+# expect: hang
 def strategy(board):
     nest = []
     for _ in range(10**5):

@@ -1,4 +1,4 @@
-# expect: stack_overflow
+# expect: hang
 import sys
 
 sys.setrecursionlimit(10**9)

@@ -1,4 +1,4 @@
-# expect: stack_overflow
+# expect: gives "W"
 def strategy(board):
     nest = None
     for _ in range(10**5):

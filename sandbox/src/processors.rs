@@ -1,0 +1,112 @@
+//! A verdict does not depend on the processor: the same programs on machine code for this processor, with all it can do,
+//! and for the oldest of its architecture, whose frames on the stack are others.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::engine::{Interpreter, config};
+use crate::{FUEL_PER_SECOND, Failure, Fault, Limits, Sandbox};
+
+const LIMITS: Limits = Limits { game_fuel: FUEL_PER_SECOND, call_fuel: FUEL_PER_SECOND / 4, memory_bytes: 128 << 20 };
+
+/// What ends every recursion below: more levels than any stack holds.
+const LEVELS: u32 = 40_000;
+
+/// Recursions in the C of the interpreter, each by `levels`. The comments say at what depth of each the machine's stack of
+/// 1 MiB once ended, before CPython's own measure did.
+const RECURSIONS: &[(&str, &str)] = &[
+    ("sort", SORT),                                                                    // 487
+    ("getattr", GETATTR),                                                              // 742
+    ("partial", PARTIAL),                                                              // 807
+    ("chain", "c = iter([1])\nfor i in range(levels): c = itertools.chain(c)\ndel c"), // 1676
+    ("pickle", "pickle.dumps(nested(levels))"),                                        // 1866
+    ("json", "json.loads('[' * levels + ']' * levels)"),                               // 2419
+    ("map", "m = iter([1])\nfor i in range(levels): m = map(abs, m)\nnext(m)"),        // 2514
+    ("equality", "nested(levels) == nested(levels)"),                                  // 2842
+    ("repr", "repr(nested(levels // 2))"),                                             // 3842
+    ("list", "x = nested(levels)\ndel x"),                                             // 4669
+    ("tuple", "x = ()\nfor i in range(levels): x = (x,)\ndel x"),
+    ("dict", "x = {}\nfor i in range(levels): x = {1: x}\ndel x"),
+    ("object", OBJECT),
+    (
+        "exception",
+        "x = ValueError()\nfor i in range(levels):\n    y = ValueError()\n    y.__context__ = x\n    x = y\ndel x, y",
+    ),
+    ("generator", "def g(x):\n    yield x\nx = None\nfor i in range(levels):\n    x = g(x)\n    next(x)\ndel x"),
+    ("json written", "json.dumps(nested(levels))"),
+    ("chain read", "c = iter([1])\nfor i in range(levels): c = itertools.chain(c)\nnext(c)"),
+    ("zip", "z = iter([1])\nfor i in range(levels): z = zip(z)\nnext(z)"),
+    ("filter", "f = iter([1])\nfor i in range(levels): f = filter(None, f)\nnext(f)"),
+    ("islice", "x = [1]\nfor i in range(levels): x = itertools.islice(x, 5)\nlist(x)"),
+    ("hash", "x = ()\nfor i in range(levels): x = (x,)\nhash(x)"),
+    ("isinstance", "x = (int,)\nfor i in range(levels): x = (x,)\nisinstance('x', x)"),
+    ("method", "f = abs\nfor i in range(levels // 10): f = types.MethodType(f, 1)\nf()"),
+    ("lru_cache", "@functools.lru_cache(None)\ndef f(n): return n and 1 + f(n - 1)\nf(levels)"),
+    ("init", "class A:\n    def __init__(self, n): self.n = n and type(self)(n - 1)\nA(levels)"),
+    (
+        "str",
+        "class A:\n    def __init__(self, n): self.n = n\n    def __str__(self): return str(A(self.n - 1))\nstr(A(levels))",
+    ),
+    ("eval", "def f(n): return eval('f(n - 1)', {'f': f, 'n': n}) if n else 0\nf(levels)"),
+    ("parentheses", "eval('(' * levels + '1' + ')' * levels)"),
+    ("attributes", "compile('x' + '.a' * levels, '', 'eval')"),
+    ("pattern", "re.compile('(' * levels + ')' * levels)"),
+];
+
+const SORT: &str = "class A:\n    def __init__(self, n): self.n = n\n    def __lt__(self, other):\n        \
+                    [A(self.n - 1), A(self.n - 1)].sort()\n        return False\n[A(levels), A(levels)].sort()";
+const GETATTR: &str = "class A:\n    def __getattr__(self, name): return getattr(self, name + 'a')\nA().a";
+const PARTIAL: &str = "f = abs\nfor i in range(levels): f = functools.partial(lambda g: g(), f)\nf()";
+const OBJECT: &str = "class A: pass\nx = None\nfor i in range(levels):\n    a = A()\n    a.x = x\n    x = a\ndel x, a";
+
+/// A program that goes so deep and says how it ended.
+fn recursing(body: &str) -> String {
+    let body = body.replace('\n', "\n        ");
+    format!(
+        "import functools, itertools, json, pickle, re, sys, types\nsys.setrecursionlimit(10 ** 8)\n\n\
+         def nested(n):\n    x = []\n    for i in range(n):\n        x = [x]\n    return x\n\n\
+         def strategy(levels):\n    try:\n        {body}\n    except (RecursionError, MemoryError) as error:\n        \
+         return str(error)\n    return 'whole'\n"
+    )
+}
+
+/// Value or fault, and the fuel of all. The whole budget is what a call costs that reaches the end of the machine's stack.
+fn verdict(sandbox: &Sandbox, source: &str, arguments: &str) -> (String, u64) {
+    let mut session = match sandbox.load(source, 7, &LIMITS) {
+        Ok(session) => session,
+        Err(failure) => return (format!("{failure:?}"), 0),
+    };
+    let loaded = session.fuel_used();
+    let called = session.call("strategy", arguments);
+    let machine = matches!(called, Err(Failure::Program(Fault::StackOverflow)))
+        && session.fuel_used() - loaded == LIMITS.call_fuel;
+    (format!("{called:?}{}", if machine { ", the machine's" } else { "" }), session.fuel_used())
+}
+
+#[test]
+fn a_verdict_does_not_depend_on_the_processor() {
+    let here = Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || ()).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let mut oldest = config();
+    oldest.target("x86_64-unknown-linux-gnu").unwrap();
+    let oldest = Sandbox { interpreter: Arc::new(Interpreter::with(&oldest, dir.path(), || ()).unwrap()) };
+    let hostile = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hostile")).unwrap().map(|entry| {
+        let path = entry.unwrap().path();
+        let board = "[[[2,0,0,4],[0,0,0,0],[0,8,0,0],[0,0,0,2]]]";
+        (path.display().to_string(), fs::read_to_string(path).unwrap(), board.to_owned())
+    });
+    let recursions = RECURSIONS.iter().flat_map(|(name, body)| {
+        [LEVELS / 40, LEVELS / 8, LEVELS]
+            .map(|levels| (format!("{name} {levels}"), recursing(body), format!("[{levels}]")))
+    });
+    let mut wrong = Vec::new();
+    for (name, source, arguments) in recursions.chain(hostile) {
+        let found = [&here, &oldest].map(|sandbox| verdict(sandbox, &source, &arguments));
+        println!("{name}: {:.100} {}", found[0].0, found[0].1);
+        if found[0] != found[1] || found[0].0.ends_with("the machine's") {
+            wrong.push(format!("{name}: {found:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}

@@ -1,0 +1,6 @@
+# expect: raised Trap
+import threading
+
+lock = threading.Lock()
+lock.acquire()
+lock.acquire()

@@ -1,0 +1,3 @@
+# expect: raised OSError
+while True:
+    print("W" * 1000)

@@ -1,0 +1,2 @@
+# expect: raised SystemExit
+exit("done")

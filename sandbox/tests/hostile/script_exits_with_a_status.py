@@ -1,0 +1,5 @@
+# expect: raised SystemExit
+import sys
+
+print("done")
+sys.exit(3)

@@ -1,0 +1,8 @@
+# expect: hang
+import atexit
+
+
+@atexit.register
+def forever():
+    while True:
+        pass

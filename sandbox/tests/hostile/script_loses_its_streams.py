@@ -1,0 +1,5 @@
+# expect: raised AttributeError
+import sys
+
+sys.stdin = sys.stdout = sys.stderr = None
+input()

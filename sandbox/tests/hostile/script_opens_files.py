@@ -1,0 +1,2 @@
+# expect: raised FileNotFoundError
+open("answers.txt").read()

@@ -1,0 +1,4 @@
+# expect: prints "��W"
+import sys
+
+sys.stdout.buffer.write(b"\xff\xfeW")

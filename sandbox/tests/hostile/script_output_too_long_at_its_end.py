@@ -1,0 +1,2 @@
+# expect: raised OSError
+print("W" * (1 << 20))

@@ -1,0 +1,5 @@
+# expect: raised ValueError
+import sys
+
+sys.stdout.close()
+print("lost")

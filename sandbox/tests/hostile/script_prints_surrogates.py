@@ -1,0 +1,2 @@
+# expect: raised UnicodeEncodeError
+print("\udc80")

@@ -1,0 +1,4 @@
+# expect: prints ""
+import atexit
+
+atexit.register(lambda: 1 / 0)

@@ -1,0 +1,3 @@
+# expect: raised EOFError
+while True:
+    input()

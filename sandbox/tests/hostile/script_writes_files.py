@@ -1,0 +1,2 @@
+# expect: raised PermissionError
+open("answers.txt", "w")

@@ -1,0 +1,6 @@
+# expect: bad_value
+def strategy(board):
+    value = []
+    for _ in range(10_000):
+        value = [value]
+    return value

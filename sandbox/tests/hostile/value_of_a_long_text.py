@@ -1,0 +1,3 @@
+# expect: bad_value
+def strategy(board):
+    return "W" * 40_000_000

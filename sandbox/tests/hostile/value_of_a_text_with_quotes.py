@@ -1,0 +1,3 @@
+# expect: gives "\"],[\"W\\"
+def strategy(board):
+    return '"],["W' + chr(92)

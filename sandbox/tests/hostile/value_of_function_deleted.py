@@ -1,0 +1,4 @@
+# expect: raised NameError
+def strategy(board):
+    del globals()["strategy"]
+    return 1

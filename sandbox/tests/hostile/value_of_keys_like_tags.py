@@ -1,0 +1,3 @@
+# expect: gives {"{}":[["()",{"{}":[["set",[1]]]}]]}
+def strategy(board):
+    return {"()": {"set": [1]}}

@@ -1,0 +1,3 @@
+# expect: bad_value
+def strategy(board):
+    return {"\udcff": 1}

@@ -1,0 +1,4 @@
+# expect: bad_value
+def strategy(board):
+    board.append(board)
+    return {"board": board}

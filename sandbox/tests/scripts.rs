@@ -1,0 +1,174 @@
+//! Programs that read and print as people write them, and what becomes of their output.
+
+use std::sync::OnceLock;
+
+use grpo_sandbox::{FUEL_PER_SECOND, Limits, Sandbox};
+
+const LIMITS: Limits = Limits { game_fuel: FUEL_PER_SECOND, call_fuel: FUEL_PER_SECOND, memory_bytes: 128 << 20 };
+
+/// The largest of the numbers on the second line is asked for, then the third line.
+const STDIN: &str = "3\n1 30 2\nlast line\n";
+const STDOUT: &str = "30\nlast line\n";
+
+fn sandbox() -> &'static Sandbox {
+    static SANDBOX: OnceLock<Sandbox> = OnceLock::new();
+    SANDBOX.get_or_init(|| Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || ()).unwrap())
+}
+
+/// What a program prints, or its fault in words.
+fn printed(source: &str, stdin: &str) -> String {
+    let run = sandbox().run(source, stdin, 0, &LIMITS).unwrap();
+    run.printed.unwrap_or_else(|fault| fault.to_string())
+}
+
+#[test]
+fn every_way_of_reading_a_line_reads_it() {
+    let ways = [
+        "read = input",
+        "import sys\nread = lambda: sys.stdin.readline().rstrip('\\n')",
+        "import sys\nread = sys.stdin.readline",
+        "import sys\ninput = sys.stdin.readline\nread = lambda: input().rstrip()",
+        "import sys\nread = lambda: sys.stdin.buffer.readline().decode().rstrip()",
+        "import sys\nread = iter(sys.stdin).__next__",
+        "import sys\nread = iter(sys.stdin.read().splitlines()).__next__",
+        "import sys\nread = iter(sys.stdin.readlines()).__next__",
+        "import sys\nread = iter(sys.stdin.buffer.read().decode().split('\\n')).__next__",
+        "read = iter(open(0).read().split('\\n')).__next__",
+        "read = iter(open(0)).__next__",
+        "read = iter(open(0, 'rb').read().decode().split('\\n')).__next__",
+        "read = iter(open('/dev/stdin').readlines()).__next__",
+        "import os\nread = iter(os.read(0, 10**6).decode().split('\\n')).__next__",
+        "import os\nread = iter(os.fdopen(0)).__next__",
+        "import fileinput\nread = iter(fileinput.input()).__next__",
+        "import io, os, sys\nsys.stdin = io.StringIO(os.read(0, 10**6).decode())\nread = input",
+        "import io, os\nread = io.BytesIO(os.read(0, os.fstat(0).st_size)).readline\nread = lambda r=read: r().decode()",
+        "import sys\nread = lambda: sys.__stdin__.readline()",
+    ];
+    for way in ways {
+        let source = format!("{way}\nread()\nprint(max(map(int, read().split())))\nprint(read().rstrip())\n");
+        assert_eq!(printed(&source, STDIN), STDOUT, "{way}");
+    }
+}
+
+#[test]
+fn every_way_of_printing_prints() {
+    let ways = [
+        "print(30)\nprint('last line')",
+        "print(30, 'last line', sep='\\n')",
+        "import sys\nsys.stdout.write('30\\nlast line\\n')",
+        "import sys\nprint = lambda x: sys.stdout.write(str(x) + '\\n')\nprint(30)\nprint('last line')",
+        "import sys\nsys.stdout.buffer.write(b'30\\nlast line\\n')",
+        "import os\nos.write(1, b'30\\nlast line\\n')",
+        "import sys\nprint(30, file=sys.__stdout__)\nprint('last line', flush=True)\nprint('no', file=sys.stderr)",
+        "open(1, 'w').write('30\\nlast line\\n')",
+        "import io, os, sys\nsys.stdout = io.TextIOWrapper(open(1, 'wb'))\nprint('30\\nlast line')",
+        "import atexit\natexit.register(print, 'last line')\nprint(30)",
+        "import io, sys\nout = sys.stdout\nsys.stdout = io.StringIO()\nprint(30)\nprint('last line')\nout.write(sys.stdout.getvalue())",
+        "def main():\n    print(30)\n    print('last line')\nif __name__ == '__main__':\n    main()",
+        "print(30)\nprint('last line')\nexit()",
+        "import sys\nprint(30)\nprint('last line')\nsys.exit(0)",
+        "import os, sys\nprint(30)\nprint('last line')\nsys.stdout.flush()\nos._exit(0)",
+        "import sys, threading\nsys.setrecursionlimit(10**7)\nthreading.stack_size(1 << 27)\n\
+         def main():\n    print(30)\n    print('last line')\nt = threading.Thread(target=main)\nt.start()\nt.join()",
+        "import threading\ndef main():\n    print(30)\n    print('last line')\n    exit()\nthreading.Thread(target=main).start()",
+    ];
+    for way in ways {
+        assert_eq!(printed(way, ""), STDOUT, "{way}");
+    }
+}
+
+/// The header of contests that reads and writes by descriptors.
+const FAST_IO: &str = r#"
+import os, sys
+from io import BytesIO, IOBase
+
+class FastIO(IOBase):
+    newlines = 0
+
+    def __init__(self, file):
+        self._fd = file.fileno()
+        self.buffer = BytesIO()
+        self.writable = "x" in file.mode or "r" not in file.mode
+        self.write = self.buffer.write if self.writable else None
+
+    def readline(self):
+        while self.newlines == 0:
+            b = os.read(self._fd, max(os.fstat(self._fd).st_size, 8192))
+            self.newlines = b.count(b"\n") + (not b)
+            ptr = self.buffer.tell()
+            self.buffer.seek(0, 2), self.buffer.write(b), self.buffer.seek(ptr)
+        self.newlines -= 1
+        return self.buffer.readline()
+
+    def flush(self):
+        if self.writable:
+            os.write(self._fd, self.buffer.getvalue())
+            self.buffer.truncate(0), self.buffer.seek(0)
+
+class IOWrapper(IOBase):
+    def __init__(self, file):
+        self.buffer = FastIO(file)
+        self.flush = self.buffer.flush
+        self.writable = self.buffer.writable
+        self.write = lambda s: self.buffer.write(s.encode("ascii"))
+        self.readline = lambda: self.buffer.readline().decode("ascii")
+
+sys.stdin, sys.stdout = IOWrapper(sys.stdin), IOWrapper(sys.stdout)
+input = lambda: sys.stdin.readline().rstrip("\r\n")
+input()
+print(max(map(int, input().split())))
+print(input())
+"#;
+
+#[test]
+fn the_header_of_contests_works() {
+    assert_eq!(printed(FAST_IO, STDIN), STDOUT);
+}
+
+#[test]
+fn recursion_goes_as_deep_as_contests_need_it() {
+    let plain = "import sys\nsys.setrecursionlimit(10**6)\ndef f(n): return n and 1 + f(n - 1)\nprint(f(100000))\n";
+    assert_eq!(printed(plain, ""), "100000\n");
+    let cached = "import sys\nfrom functools import lru_cache\nsys.setrecursionlimit(10**6)\n\
+                  @lru_cache(None)\ndef f(n): return n and 1 + f(n - 1)\nprint(f(1000))\n";
+    assert_eq!(printed(cached, ""), "1000\n");
+}
+
+#[test]
+fn output_is_whole_or_a_fault() {
+    let most = 1 << 20;
+    assert_eq!(printed(&format!("print('x' * {most}, end='')"), "").len(), most);
+    let more = printed(&format!("try:\n    print('x' * {most})\nexcept OSError:\n    pass\nopen(1).flush()"), "");
+    assert_eq!(more, "OSError: [Errno 22] more than 1048576 bytes of output");
+    let caught = "import sys\ntry:\n    print('x' * 2000000)\n    sys.stdout.flush()\nexcept OSError:\n    pass\n";
+    assert_eq!(printed(caught, ""), "returned more than 1048576 bytes of output");
+}
+
+#[test]
+fn a_million_numbers_are_read_and_a_hundred_thousand_printed() {
+    let numbers: Vec<String> = (0..1_000_000).map(|n| n.to_string()).collect();
+    let source = "import sys\nnumbers = list(map(int, sys.stdin.buffer.read().split()))\nprint(sum(numbers))\n\
+                  print(*numbers[:100000], sep='\\n')\n";
+    let stdout = printed(source, &numbers.join(" "));
+    assert!(stdout.starts_with("499999500000\n0\n1\n2\n"), "{:.100}", stdout);
+    assert_eq!(stdout.lines().count(), 100_001);
+}
+
+#[test]
+fn a_module_has_no_input_and_its_output_is_dropped() {
+    let source = "import sys\nprint('dropped')\n\ndef f(way):\n    print('dropped' * 100000)\n    \
+                  return sys.stdin.read() if way else input()\n";
+    let mut session = sandbox().load(source, 0, &LIMITS).unwrap();
+    assert_eq!(session.call("f", "[1]").unwrap(), r#""""#);
+    assert_eq!(session.call("f", "[0]").unwrap_err().to_string(), "EOFError: EOF when reading a line");
+    let exits = sandbox().load("print(__name__)\nexit(0)\n", 0, &LIMITS).err().unwrap();
+    assert_eq!(exits.to_string(), "SystemExit: 0");
+}
+
+#[test]
+fn a_script_repeats_to_the_last_unit_of_fuel() {
+    let source = "import random\nprint(random.random(), hash('a'), list({'a', 'b', input()}))\n";
+    let run = |seed| sandbox().run(source, "c\n", seed, &LIMITS).unwrap();
+    assert_eq!(run(1), run(1));
+    assert_ne!(run(1).printed, run(2).printed);
+}
