@@ -133,8 +133,12 @@ fn what_is_no_item_ends_it_with_its_place_and_exit_code_2() {
         assert!(words.contains(&format!("error: items.jsonl:2: {expected}")), "{words}");
         assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 1, "the line before it is answered");
     }
-    for (file, expected) in [("nowhere.jsonl", "No such file"), (".", "is a directory")] {
-        let output = judge(directory.path(), &[file]).output().unwrap();
+    for (arguments, expected) in [
+        (&["nowhere.jsonl"][..], "No such file"),
+        (&["."], "is a directory"),
+        (&["--env", "tasks.jsonl", "--games", "2", "items.jsonl"], "a task is no game"),
+    ] {
+        let output = judge(directory.path(), arguments).output().unwrap();
         assert_eq!(output.status.code(), Some(2));
         assert!(String::from_utf8_lossy(&output.stderr).contains(expected));
     }
