@@ -15,7 +15,7 @@ use super::{CliError, loading, output, playing};
 use crate::arena::{Arena, Rules};
 use crate::config::Config;
 use crate::environment::game2048::Baseline;
-use crate::environment::tasks::{Split, Tasks};
+use crate::environment::tasks::Tasks;
 use crate::environment::{Environment, Labels};
 use crate::evaluation::{self, REPORT, SELECTION, Single, report_boards, selection_boards};
 use crate::metrics::Console;
@@ -192,7 +192,7 @@ impl EvalArgs {
         console: &Console,
     ) -> Result<String, CliError> {
         let samples = self.samples.unwrap_or(SAMPLES.1) as usize;
-        let held_out = tasks.tasks().iter().any(|task| task.split == Split::HeldOut);
+        let held_out = tasks.holds_out();
         if !held_out {
             let all = tasks.tasks().len();
             console.print(&format!("{}: no task is held out; asking for all {all}", tasks.path().display()));

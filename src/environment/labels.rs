@@ -73,7 +73,8 @@ impl Labels {
     pub fn written(self, score: f64) -> String {
         match self {
             Labels::Tests => format!("{:.0}%", 100.0 * score),
-            Labels::Game if score.abs() < 100.0 => format!("{score:.2}"),
+            Labels::Game if score.abs() < 10.0 => format!("{score:.2}"),
+            Labels::Game if score.abs() < 100.0 => format!("{score:.1}"),
             Labels::Board | Labels::Game => format!("{score:.0}"),
         }
     }
@@ -81,5 +82,20 @@ impl Labels {
     /// Whether there are tiles.
     pub fn has_tiles(self) -> bool {
         self == Labels::Board
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_score_is_written_with_the_digits_that_its_game_needs() {
+        assert_eq!(
+            [0.5, -9.25, 47.34, 2310.4].map(|score| Labels::Game.written(score)),
+            ["0.50", "-9.25", "47.3", "2310"]
+        );
+        assert_eq!([47.34, 2310.4].map(|score| Labels::Board.written(score)), ["47", "2310"]);
+        assert_eq!([0.0, 0.625, 1.0].map(|share| Labels::Tests.written(share)), ["0%", "62%", "100%"]);
     }
 }

@@ -51,5 +51,5 @@ function transcripts(sample) {
   if (!told.length) return [];
   return [table(["game", "score", "moves", "ended", "Mfuel of the game"], told.map((one, at) => [at + 1, number(one.score), whole(one.moves), one.ending.replaceAll("_", " "), number(one.game_fuel / 1e6)])),
     told.map((one, at) => el("details", { open: at === 0 }, el("summary", {}, `Game ${at + 1}: what the program was shown last, and its first moves`),
-      el("pre", { tabindex: "0" }, one.last_observation), el("pre", { tabindex: "0" }, one.actions.join(" "))))];
+      el("pre", { class: "told", tabindex: "0" }, one.last_observation), el("pre", { class: "told", tabindex: "0" }, one.actions.join(" "))))];
 }

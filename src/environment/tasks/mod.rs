@@ -145,6 +145,11 @@ impl Tasks {
     pub fn tasks_mut(&mut self) -> &mut [Task] {
         &mut self.tasks
     }
+
+    /// Whether any is never trained on.
+    pub fn holds_out(&self) -> bool {
+        self.tasks.iter().any(|task| task.split == Split::HeldOut)
+    }
 }
 
 impl Split {
