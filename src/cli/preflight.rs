@@ -8,7 +8,6 @@ use grpo_sandbox::THREAD_STACK;
 use super::CliError;
 use crate::arena::{Arena, ArenaError, Rules};
 use crate::config::Config;
-use crate::environment::game2048::ladder::RUNGS;
 use crate::metrics::{Console, Stream};
 use crate::preflight::{self, Check, Finding, Level, Report, TrainingPath};
 
@@ -23,7 +22,7 @@ struct RewardBroken(String);
 /// Has the reference players judged as a run under `config` would, showing that it takes a while.
 pub fn examine(config: &Config, arena: &Arena, console: &Console) -> Result<Report, ArenaError> {
     let _wait = console.wait("checking the reward");
-    preflight::examine(config, &TrainingPath { arena, reward: &config.reward })
+    preflight::examine(config, arena.environment(), &TrainingPath { arena, reward: &config.reward })
 }
 
 /// Refuses a run whose reward is out of order; says in a line that it is not.
@@ -109,21 +108,25 @@ pub fn explained(finding: &Finding) -> String {
     }
 }
 
-/// The reference players with a bar as long as their reward.
+/// The reference players with a bar as long as their reward; their best tile where there are tiles.
 pub fn chart(report: &Report) -> String {
     let most = report.players.iter().map(|player| player.reward).fold(0.0, f32::max);
-    let name_width = RUNGS.iter().map(|rung| rung.name.len()).max().unwrap_or(0);
-    let header = format!("{:<name_width$}  {:>5}  {:>7}  {:>6}  {:>7}", "player", "games", "score", "tile", "reward");
+    let names = report.players.iter().map(|player| player.name.chars().count());
+    let width = names.max().unwrap_or(0).max(12);
+    let tile = |tile: Option<String>| tile.map(|tile| format!("  {tile:>6}")).unwrap_or_default();
+    let has_tiles = report.players.iter().any(|player| player.max_tile.is_some());
+    let tiles = tile(has_tiles.then(|| "tile".to_owned()));
+    let header = format!("{:<width$}  {:>5}  {:>7}{tiles}  {:>7}", "player", "games", "score", "reward");
     let mut text = format!("{}\n", Stream::Stdout.style().bold().apply_to(header));
     for player in &report.players {
         let share = if most > 0.0 { (player.reward / most).clamp(0.0, 1.0) } else { 0.0 };
         let bar = "━".repeat((BAR_WIDTH * share).round() as usize);
         let row = format!(
-            "{:<name_width$}  {:>5}  {:>7.0}  {:>6}  {:>7.3}  {}",
+            "{:<width$}  {:>5}  {:>7.0}{}  {:>7.3}  {}",
             player.name,
             player.games,
             player.mean_score,
-            player.max_tile,
+            tile(player.max_tile.map(|tile| tile.to_string())),
             player.reward,
             Stream::Stdout.style().cyan().apply_to(bar)
         );
@@ -138,8 +141,8 @@ mod tests {
     use super::*;
     use crate::preflight::{Setting, Standing};
 
-    fn standing(name: &'static str, mean_score: f64, reward: f32) -> Standing {
-        Standing { name, rank: 3, games: 2, mean_score, max_tile: 256, reward }
+    fn standing(name: &str, mean_score: f64, reward: f32) -> Standing {
+        Standing { name: name.into(), rank: 3, games: 2, mean_score, max_tile: Some(256), reward }
     }
 
     fn finding(check: Check, level: Level, setting: Option<Setting>) -> Finding {
