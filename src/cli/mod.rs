@@ -12,6 +12,7 @@ mod error;
 mod eval;
 mod export;
 mod export_completions;
+mod findings;
 mod gpu_watch;
 mod interrupt;
 mod judge;

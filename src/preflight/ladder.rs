@@ -3,16 +3,18 @@
 //! Rewards are compared with each other; no check knows how a reward is computed.
 
 use super::Judged;
-use super::finding::{Check, Finding};
+use super::finding::{Check, Finding, Level};
 use crate::arena::Verdict;
 use crate::config::Config;
-use crate::environment::Outcome;
 use crate::environment::game2048::ladder::BROKEN;
+use crate::environment::{Labels, Outcome};
 
 /// Share of the range of all rewards that lies above the simplest player: below it, climbing is barely worth its risk.
 const CLIMB_EXPECTED: f32 = 0.2;
 /// The share below which the reward counts as flat.
 const CLIMB_LEAST: f32 = 0.05;
+/// Standard errors within which scores are not told apart.
+const NOISE: f64 = 2.0;
 /// Settings that bend the reward.
 pub const SHAPE: &[&str] = &["reward.exponent", "reward.scale"];
 
@@ -41,6 +43,8 @@ pub struct Ladder<'a> {
     pub limits: &'static [&'static str],
     /// The setting whose limit ended a game.
     pub limit: fn(&Outcome) -> Option<&'static str>,
+    /// How scores are written.
+    pub labels: Labels,
 }
 
 impl Ladder<'_> {
@@ -76,14 +80,31 @@ impl Ladder<'_> {
             .collect();
         let Some(&(weak, strong)) = wrong.first() else { return Finding::ok(Check::Order, self.chain(from)) };
         let text = format!(
-            "{} pairs of players are out of order: {} for {:.0} points, {} for {:.0}",
-            wrong.len(),
+            "{} out of order: {} for {} points, {} for {}",
+            counted(wrong.len()),
             self.earns(strong),
-            self.players[strong].judged.evaluation.mean_score(),
+            self.score(strong),
             self.earns(weak),
-            self.players[weak].judged.evaluation.mean_score()
+            self.score(weak)
         );
-        Finding::problem(Check::Order, text).blame(self.config, &[SHAPE, self.limits].concat())
+        let finding = Finding::problem(Check::Order, text).blame(self.config, &[SHAPE, self.limits].concat());
+        if wrong.iter().any(|&(weak, strong)| self.differ(weak, strong)) {
+            return finding;
+        }
+        let remedy = "their scores are within the noise of so few games: references further apart tell more";
+        Finding { level: Level::Warning, ..finding }.mend(remedy)
+    }
+
+    /// Whether the scores of two players on the same games differ by more than chance explains, or not at all.
+    fn differ(&self, one: usize, other: usize) -> bool {
+        let games = |player: usize| self.players[player].judged.evaluation.games.iter().map(|game| game.score);
+        let gains: Vec<f64> = games(one).zip(games(other)).map(|(one, other)| other - one).collect();
+        let count = gains.len() as f64;
+        let mean = gains.iter().sum::<f64>() / count;
+        let variance = gains.iter().map(|gain| (gain - mean).powi(2)).sum::<f64>() / (count - 1.0);
+        let noise = NOISE * (variance / count).sqrt();
+        // Of a single game nothing is known of the noise.
+        noise.is_nan() || mean.abs() > noise || variance == 0.0
     }
 
     /// `cycle 0.24 < greedy 0.27 < ...`: the first player of each rank from `from` on.
@@ -156,6 +177,10 @@ impl Ladder<'_> {
         self.players[player].judged.reward.value
     }
 
+    fn score(&self, player: usize) -> String {
+        self.labels.written(self.players[player].judged.evaluation.mean_score())
+    }
+
     /// `greedy earns 0.272`.
     pub fn earns(&self, player: usize) -> String {
         format!("{} earns {:.3}", self.players[player].name, self.reward(player))
@@ -171,6 +196,15 @@ impl Ladder<'_> {
         let players = (0..self.players.len()).filter(|&at| which(&self.players[at]));
         players.reduce(|best, at| if before(self.reward(at), self.reward(best)) { at } else { best }).unwrap_or(0)
     }
+}
+
+fn counted(count: usize) -> String {
+    if count == 1 { "1 pair of players is".into() } else { format!("{count} pairs of players are") }
+}
+
+/// Whether a reward is more than it should be; what is no number is.
+pub fn exceeds(reward: f32, limit: f32) -> bool {
+    reward.is_nan() || reward > limit
 }
 
 /// Not the negation of `>=`: what is no number rises to nothing.

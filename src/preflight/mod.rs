@@ -8,15 +8,18 @@
 mod finding;
 mod game2048;
 mod ladder;
+mod script;
+mod tasks;
 mod trial;
 
 use serde::Serialize;
 
-pub use self::finding::{Check, Finding, Level, Setting};
+pub use self::finding::{Check, Finding, Level, Place, Setting};
+pub use self::tasks::{Count, long_prompts};
 pub use self::trial::{Judge, Judged, TrainingPath, Trial};
 use crate::arena::ArenaError;
 use crate::config::Config;
-use crate::environment::{Case, Environment};
+use crate::environment::{Case, Environment, Labels};
 use crate::seed::{Purpose, Seed};
 
 /// Where one reference player stands.
@@ -53,10 +56,16 @@ impl Standing {
 /// All that was found.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
-    /// The reference players, weakest first.
+    /// The reference players of a game, weakest first.
     pub players: Vec<Standing>,
+    /// How many tasks there are; none of a game.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<Count>,
     /// What the checks found, in their order.
     pub findings: Vec<Finding>,
+    /// What its figures are called.
+    #[serde(skip)]
+    pub labels: Labels,
 }
 
 impl Report {
@@ -76,10 +85,20 @@ impl Report {
     }
 }
 
+/// Is told what is being judged, how many are done, and of how many.
+pub type Told<'a> = &'a dyn Fn(&'static str, usize, usize);
+
 /// Has the references and the cheats of the environment judged, and says what that shows about the reward of `config`.
-pub fn examine(config: &Config, environment: &Environment, judge: &dyn Judge) -> Result<Report, ArenaError> {
+pub fn examine(
+    config: &Config,
+    environment: &Environment,
+    judge: &dyn Judge,
+    told: Told<'_>,
+) -> Result<Report, ArenaError> {
     match environment {
         Environment::Game2048 => game2048::examine(config, judge),
+        Environment::Script(game) => script::examine(config, game, judge, told),
+        Environment::Tasks(tasks) => tasks::examine(config, tasks, judge, told),
     }
 }
 
@@ -95,4 +114,13 @@ fn judged(judge: &dyn Judge, trials: &[Trial]) -> Result<Vec<Judged>, ArenaError
     let judged = judge.judge(trials)?;
     assert_eq!(judged.len(), trials.len(), "one result a trial");
     Ok(judged)
+}
+
+/// Shares of a budget may be far below 1 %.
+fn percent(share: f64) -> String {
+    match 100.0 * share {
+        percent if percent >= 9.95 => format!("{percent:.0}%"),
+        percent if percent >= 0.095 => format!("{percent:.1}%"),
+        percent => format!("{percent:.2}%"),
+    }
 }

@@ -5,7 +5,7 @@ use crate::arena::{Rules, Verdict};
 use crate::config::Config;
 use crate::environment::game2048::ladder::{BLIND, CHEATS, CONSTANT, CYCLE, RUNGS, STRONG, TARGET_TILE};
 use crate::environment::game2048::{Board, Game, Move};
-use crate::environment::{Case, Ending, Outcome};
+use crate::environment::{Case, Ending, Labels, Outcome};
 use crate::preflight::finding::{Check, Finding, Level};
 use crate::preflight::ladder::{Cheat, Ladder, Player, SHAPE, rises};
 use crate::preflight::{Judged, Trial};
@@ -22,8 +22,12 @@ pub(super) fn findings(config: &Config, trials: &[Trial], judged: &[Judged]) -> 
     let cheats =
         CHEATS.iter().zip(others).map(|(cheat, judged)| Cheat { name: cheat.name, honest: cheat.honest, judged });
     let (players, cheats) = (players.collect(), cheats.collect());
-    let evidence =
-        Evidence { ladder: Ladder { config, players, cheats, limits: LIMITS, limit }, config, trials, judged };
+    let evidence = Evidence {
+        ladder: Ladder { config, players, cheats, limits: LIMITS, limit, labels: Labels::Board },
+        config,
+        trials,
+        judged,
+    };
     vec![
         evidence.replay(),
         evidence.ladder.failures(),

@@ -8,6 +8,7 @@ mod trials;
 use super::{Judge, Report, Standing};
 use crate::arena::ArenaError;
 use crate::config::Config;
+use crate::environment::Labels;
 use crate::environment::game2048::ladder::RUNGS;
 
 /// Has the reference players and the cheats judged, and says what that shows about the reward of `config`.
@@ -19,5 +20,5 @@ pub(super) fn examine(config: &Config, judge: &dyn Judge) -> Result<Report, Aren
         Standing { max_tile, ..Standing::new(rung.name, rung.rank, judged) }
     });
     let findings = checks::findings(config, &trials, &judged);
-    Ok(Report { players: players.collect(), findings })
+    Ok(Report { players: players.collect(), tasks: None, findings, labels: Labels::Board })
 }
