@@ -107,7 +107,7 @@ impl Evaluation {
 
     /// Mean score of the games; 0 without games.
     pub fn mean_score(&self) -> f64 {
-        let total: f64 = self.games.iter().map(|game| game.score).sum();
+        let total = self.games.iter().fold(0.0, |total, game| total + game.score);
         total / self.games.len().max(1) as f64
     }
 

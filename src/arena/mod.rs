@@ -25,7 +25,7 @@ use std::sync::Arc;
 pub use grpo_sandbox::FUEL_PER_SECOND;
 use grpo_sandbox::{HostError, Limits, Sandbox};
 
-pub use self::answers::{AnswersError, complete};
+pub use self::answers::{Unanswering, complete};
 use self::crew::Crew;
 pub use self::evaluation::{Evaluation, Fault, GameUsage, Usage, Verdict};
 use self::player::PlayGame;

@@ -60,7 +60,7 @@ pub(super) struct Solver<'a> {
 
 impl<'a> Solver<'a> {
     pub fn new(sandbox: &'a Sandbox, rules: &Rules, program: &'a Program, task: &'a Task) -> Self {
-        Solver { sandbox, task, program, limits: limits(rules, task), session: None, spent: 0 }
+        Solver { sandbox, task, program, limits: rules.of_task(task), session: None, spent: 0 }
     }
 
     /// What is left of the budget.
@@ -219,10 +219,12 @@ fn cut(text: &str) -> String {
     if end < text.len() { format!("{}...", &text[..end]) } else { text.to_owned() }
 }
 
-/// The budget that the task has an opinion of, or the usual one.
-fn limits(rules: &Rules, task: &Task) -> Limits {
-    let Some(seconds) = task.seconds else { return rules.limits };
-    let game_fuel = (seconds * FUEL_PER_SECOND as f64) as u64;
-    let share = rules.limits.call_fuel as f64 / rules.limits.game_fuel.max(1) as f64;
-    Limits { game_fuel, call_fuel: (game_fuel as f64 * share) as u64, ..rules.limits }
+impl Rules {
+    /// The limits of this task: the budget that it has an opinion of, or the usual one.
+    pub fn of_task(&self, task: &Task) -> Limits {
+        let Some(seconds) = task.seconds else { return self.limits };
+        let game_fuel = (seconds * FUEL_PER_SECOND as f64) as u64;
+        let share = self.limits.call_fuel as f64 / self.limits.game_fuel.max(1) as f64;
+        Limits { game_fuel, call_fuel: (game_fuel as f64 * share) as u64, ..self.limits }
+    }
 }

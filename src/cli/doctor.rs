@@ -1,7 +1,6 @@
 //! `grpo-2048 doctor`: is this machine ready, and what do the budgets mean on it?
 
 mod caches;
-mod finding;
 mod machine;
 mod sandbox;
 
@@ -12,15 +11,14 @@ use clap::Args;
 use grpo_sandbox::Sandbox;
 use serde::Serialize;
 
+use super::findings::{self, Finding};
 use super::options::{Flags, SourceArgs};
 use super::{CliError, loading, near, output, playing, preflight};
-use crate::arena::{Arena, Rules, Workers};
+use crate::arena::Rules;
 use crate::config::Config;
 use crate::metrics::Console;
 use crate::policy::{self, Device, Location};
 use crate::preflight::{Level, Report};
-
-use finding::Finding;
 
 /// Check the machine and the reward: device, model, disk, sandbox, budgets, reference players
 #[derive(Debug, Args)]
@@ -154,17 +152,11 @@ fn reward(sandbox: Sandbox, config: &Config, console: &Console, findings: &mut V
             return None;
         }
     };
-    let rules = Rules::training(config);
-    let examined = Arena::new(sandbox, environment, rules, Workers::new(config.arena.parallel_rewards))
-        .and_then(|arena| preflight::examine(config, &arena, console));
+    let examined = playing::unchecked_in(sandbox, config, environment, console)
+        .and_then(|opened| preflight::examine(config, &opened.arena.under(Rules::training(config)), console));
     match examined {
         Ok(report) => {
-            findings.extend(report.findings.iter().map(|finding| Finding {
-                subject: format!("reward {}", finding.check.name()).into(),
-                level: finding.level,
-                finding: finding.text.clone(),
-                advice: preflight::advice(finding),
-            }));
+            findings.extend(findings::of_report(&report, "reward "));
             Some(report)
         }
         Err(error) => {
@@ -175,10 +167,8 @@ fn reward(sandbox: Sandbox, config: &Config, console: &Console, findings: &mut V
 }
 
 fn text(findings: &[Finding], reward: Option<&Report>) -> String {
-    let terminal = console::Term::stdout();
-    let columns = terminal.is_term().then(|| terminal.size().1.into());
-    let mut text = finding::text(findings, columns);
-    if let Some(report) = reward {
+    let mut text = findings::text(findings, output::columns());
+    if let Some(report) = reward.filter(|report| !report.players.is_empty()) {
         text.push_str(&format!("\n{}", preflight::chart(report)));
     }
     let count = |level: Level| findings.iter().filter(|finding| finding.level == level).count();

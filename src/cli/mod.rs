@@ -4,6 +4,7 @@
 //! decides nothing that a result depends on.
 
 mod bench;
+mod check;
 mod completions;
 mod config;
 mod corpus;
@@ -12,6 +13,7 @@ mod error;
 mod eval;
 mod export;
 mod export_completions;
+mod findings;
 mod gpu_watch;
 mod interrupt;
 mod judge;
@@ -64,6 +66,7 @@ const EXIT_CODES: &str = "Exit codes:
 #[command(after_help = format!("Examples:
   grpo-2048 train              train the built-in model: good players in ten minutes, all steps in half an hour
   grpo-2048 score strategy.py  how well does this program play?
+  grpo-2048 check --env tasks.jsonl  can your tasks be learnt, and their reward not be cheated?
   grpo-2048 doctor             is this machine ready?
   grpo-2048 COMMAND --help     every command has examples of its own
 
@@ -88,6 +91,7 @@ enum Commands {
     Tasks(tasks::TasksArgs),
     Export(export::ExportArgs),
     ExportCompletions(export_completions::ExportCompletionsArgs),
+    Check(check::CheckArgs),
     Doctor(doctor::DoctorArgs),
     Monitor(monitor::MonitorArgs),
     Config(config::ConfigArgs),
@@ -128,6 +132,7 @@ pub fn run(commit: Option<&'static str>) -> ExitCode {
         Commands::Tasks(args) => args.run(),
         Commands::Export(args) => args.run(&console),
         Commands::ExportCompletions(args) => args.run(),
+        Commands::Check(args) => return args.run(&console).unwrap_or_else(|error| error.report()),
         Commands::Doctor(args) => args.run(&console, commit),
         Commands::Config(args) => args.run(),
         Commands::Corpus(args) => args.run(),

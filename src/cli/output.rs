@@ -12,3 +12,9 @@ pub fn print(text: &str) -> Result<(), CliError> {
         _ => Ok(()),
     }
 }
+
+/// Columns of the terminal that results go to; none where it is a file or another program.
+pub fn columns() -> Option<usize> {
+    let terminal = console::Term::stdout();
+    terminal.is_term().then(|| terminal.size().1.into())
+}

@@ -5,7 +5,7 @@ use std::path::Path;
 use grpo_sandbox::Sandbox;
 
 use super::{CliError, near};
-use crate::arena::{self, AnswersError, Arena, Rules, Workers};
+use crate::arena::{self, Arena, ArenaError, Rules, Unanswering, Workers};
 use crate::config::Config;
 use crate::environment::Environment;
 use crate::metrics::Console;
@@ -43,19 +43,47 @@ pub fn open_arena(config: &Config, console: &Console) -> Result<Arena, CliError>
 
 /// The same, with the sandbox in it, for who runs other programs beside.
 pub fn open_arena_and_sandbox(config: &Config, console: &Console) -> Result<(Arena, Sandbox), CliError> {
-    let mut environment = environment(config)?;
+    let Unchecked { arena, sandbox, unanswering } = open_unchecked(config, environment(config)?, console)?;
+    match unanswering.as_slice() {
+        [] => Ok((arena, sandbox)),
+        [first, others @ ..] => {
+            let more = if others.is_empty() { String::new() } else { format!(", and {} more", others.len()) };
+            Err(CliError::user_hint(
+                format!("--env {first}{more}"),
+                "where a task has `inputs`, its reference computes the answers; `grpo-2048 check` tells of all that fail",
+            ))
+        }
+    }
+}
+
+/// An arena for an environment that may be out of order.
+pub struct Unchecked {
+    pub arena: Arena,
+    /// The one in it.
+    pub sandbox: Sandbox,
+    /// References of tasks that do not give the answers they should.
+    pub unanswering: Vec<Unanswering>,
+}
+
+/// Opens an arena whatever is wrong with the references of its tasks.
+pub fn open_unchecked(config: &Config, environment: Environment, console: &Console) -> Result<Unchecked, CliError> {
     let cache = Sandbox::default_cache_dir().map_err(CliError::run)?;
     let (sandbox, _) = open_sandbox(&cache, console)?;
+    unchecked_in(sandbox, config, environment, console).map_err(CliError::run)
+}
+
+/// The same in a sandbox that is open.
+pub fn unchecked_in(
+    sandbox: Sandbox,
+    config: &Config,
+    mut environment: Environment,
+    console: &Console,
+) -> Result<Unchecked, ArenaError> {
     let rules = Rules::new(&config.sandbox, &config.arena);
-    let wait = console.wait(&format!("reading {}", environment.name()));
-    arena::complete(&sandbox, &mut environment, &rules, config.arena.parallel_rewards).map_err(|error| match error {
-        AnswersError::Reference { .. } => CliError::user_hint(
-            format!("--env {error}"),
-            "where a task has `inputs`, its reference computes the answers; mend it, or write the answers as `tests`",
-        ),
-        AnswersError::Machine(_) => CliError::run(error),
-    })?;
+    let wait = environment.has_tests().then(|| console.wait(&format!("reading {}", environment.name())));
+    let threads = config.arena.parallel_rewards;
+    let unanswering = arena::complete(&sandbox, &mut environment, &rules, threads)?;
     drop(wait);
-    let workers = Workers::new(config.arena.parallel_rewards);
-    Ok((Arena::new(sandbox.clone(), environment, rules, workers).map_err(CliError::run)?, sandbox))
+    let arena = Arena::new(sandbox.clone(), environment, rules, Workers::new(threads))?;
+    Ok(Unchecked { arena, sandbox, unanswering })
 }

@@ -1,29 +1,31 @@
-//! The reward check as `train` and `doctor` show it.
+//! The reward check as `train`, `check` and `doctor` show it.
 
 use std::thread::JoinHandle;
 use std::time::Instant;
 
 use grpo_sandbox::THREAD_STACK;
 
-use super::CliError;
+use super::{CliError, findings};
 use crate::arena::{Arena, ArenaError, Rules};
 use crate::config::Config;
-use crate::environment::game2048::ladder::RUNGS;
 use crate::metrics::{Console, Stream};
 use crate::preflight::{self, Check, Finding, Level, Report, TrainingPath};
 
 /// Columns of the longest bar.
 const BAR_WIDTH: f32 = 32.0;
+/// Problems that are told before a refusal.
+const TOLD_MAX: usize = 8;
 
 /// A reward that no setting explains; what else was found has been printed.
 #[derive(Debug, thiserror::Error)]
 #[error("reward check: {0}; this is a bug in grpo-2048")]
 struct RewardBroken(String);
 
-/// Has the reference players judged as a run under `config` would, showing that it takes a while.
+/// Has the references of the environment judged as a run under `config` would, showing that it takes a while.
 pub fn examine(config: &Config, arena: &Arena, console: &Console) -> Result<Report, ArenaError> {
-    let _wait = console.wait("checking the reward");
-    preflight::examine(config, &TrainingPath { arena, reward: &config.reward })
+    let wait = console.wait("checking the reward");
+    let told = |what, done, of| wait.say(format!("checking the reward: {what} {done}/{of}"));
+    preflight::examine(config, arena.environment(), &TrainingPath { arena, reward: &config.reward }, &told)
 }
 
 /// Refuses a run whose reward is out of order; says in a line that it is not.
@@ -34,17 +36,21 @@ pub fn require(config: &Config, arena: &Arena, console: &Console) -> Result<(), 
     }
     let started = Instant::now();
     let report = examine(config, arena, console).map_err(CliError::run)?;
-    for finding in report.of_level(Level::Warning) {
-        console.print(&format!("warning: reward {}: {}", finding.check.name(), explained(finding)));
+    for finding in findings::of_report(&report, "reward ").iter().filter(|finding| finding.level == Level::Warning) {
+        console.print(&format!("warning: {}: {}", finding.subject, finding.finding));
     }
     let problems: Vec<&Finding> = report.of_level(Level::Problem).collect();
-    // What a setting explains is the user's to mend, whatever else follows from it.
-    let Some(worst) = problems.iter().find(|finding| finding.setting.is_some()).or(problems.first()) else {
+    // What a setting or the environment's author can mend comes first, whatever else follows from it.
+    let is_mendable = |finding: &&&Finding| finding.setting.is_some() || finding.remedy.is_some();
+    let Some(worst) = problems.iter().find(is_mendable).or(problems.first()) else {
         console.print(&line(&report, started.elapsed().as_secs_f64()));
         return Ok(());
     };
-    for finding in problems.iter().filter(|finding| *finding != worst) {
-        console.print(&format!("reward {}: {}", finding.check.name(), finding.text));
+    for finding in problems.iter().filter(|finding| *finding != worst).take(TOLD_MAX) {
+        console.print(&format!("reward {}: {}", finding.check.name(), placed(finding)));
+    }
+    if problems.len() > TOLD_MAX + 1 {
+        console.print(&format!("and {} more; `grpo-2048 check` tells of all of them", problems.len() - TOLD_MAX - 1));
     }
     Err(refusal(worst))
 }
@@ -71,59 +77,73 @@ impl RewardCheck {
 }
 
 fn refusal(finding: &Finding) -> CliError {
-    let text = format!("{}: {}", finding.check.name(), finding.text);
-    match &finding.setting {
-        Some(setting) => CliError::user_hint(
+    let text = format!("{}: {}", finding.check.name(), placed(finding));
+    match (&finding.setting, &finding.remedy) {
+        (Some(setting), _) => CliError::user_hint(
             format!("{} = {}: the reward check refuses to start, {text}", setting.key, setting.found),
             format!("the default is {}; train.preflight=false starts a run all the same", setting.default),
         ),
-        None => CliError::run(RewardBroken(text)),
+        (None, Some(remedy)) => CliError::user_hint(
+            format!("the reward check refuses to start, {text}"),
+            format!("{remedy}; train.preflight=false starts a run all the same"),
+        ),
+        (None, None) => CliError::run(RewardBroken(text)),
     }
 }
 
 /// The result in one line.
 fn line(report: &Report, seconds: f64) -> String {
+    if let Some(count) = report.tasks {
+        let cheats = report.finding(Check::Cheats).map_or("", |finding| &finding.text);
+        return format!(
+            "reward check: {} tasks with {} tests in order, {cheats} ({seconds:.1} s)",
+            count.tasks, count.tests
+        );
+    }
     let order = report.finding(Check::Order).map_or("", |finding| &finding.text);
     format!("reward check: {} reference players in order, {order} ({seconds:.1} s)", report.players.len())
 }
 
-/// What to do about a finding: the setting that explains it, if one does.
+/// What to do about a finding: its remedy, or the setting that explains it.
 pub fn advice(finding: &Finding) -> Option<String> {
-    match (&finding.setting, finding.level) {
-        (_, Level::Ok) => None,
-        (Some(setting), _) => {
+    match (&finding.remedy, &finding.setting, finding.level) {
+        (_, _, Level::Ok) => None,
+        (Some(remedy), _, _) => Some(remedy.clone()),
+        (None, Some(setting), _) => {
             Some(format!("{} = {} explains it; the default is {}", setting.key, setting.found, setting.default))
         }
-        (None, Level::Problem) => Some("no setting explains it: a bug of grpo-2048, please report it".to_owned()),
-        (None, Level::Warning) => Some("a run may start; look at its rewards now and then".to_owned()),
+        (None, None, Level::Problem) => Some("no setting explains it: a bug of grpo-2048, please report it".to_owned()),
+        (None, None, Level::Warning) => Some("a run may start; look at its rewards now and then".to_owned()),
     }
 }
 
-/// What was found, and the setting behind it.
-pub fn explained(finding: &Finding) -> String {
-    match &finding.setting {
-        Some(setting) => {
-            format!("{} ({} = {}, the default is {})", finding.text, setting.key, setting.found, setting.default)
-        }
+/// What was found, and where.
+pub fn placed(finding: &Finding) -> String {
+    match &finding.place {
+        Some(place) => format!("{place}: {}", finding.text),
         None => finding.text.clone(),
     }
 }
 
-/// The reference players with a bar as long as their reward.
+/// The reference players with a bar as long as their reward; their best tile where there are tiles.
 pub fn chart(report: &Report) -> String {
     let most = report.players.iter().map(|player| player.reward).fold(0.0, f32::max);
-    let name_width = RUNGS.iter().map(|rung| rung.name.len()).max().unwrap_or(0);
-    let header = format!("{:<name_width$}  {:>5}  {:>7}  {:>6}  {:>7}", "player", "games", "score", "tile", "reward");
+    let names = report.players.iter().map(|player| player.name.chars().count());
+    let width = names.max().unwrap_or(0).max(12);
+    let tile = |tile: Option<String>| tile.map(|tile| format!("  {tile:>6}")).unwrap_or_default();
+    let has_tiles = report.players.iter().any(|player| player.max_tile.is_some());
+    let tiles = tile(has_tiles.then(|| "tile".to_owned()));
+    let header = format!("{:<width$}  {:>5}  {:>7}{tiles}  {:>7}", "player", "games", "score", "reward");
     let mut text = format!("{}\n", Stream::Stdout.style().bold().apply_to(header));
     for player in &report.players {
         let share = if most > 0.0 { (player.reward / most).clamp(0.0, 1.0) } else { 0.0 };
         let bar = "━".repeat((BAR_WIDTH * share).round() as usize);
         let row = format!(
-            "{:<name_width$}  {:>5}  {:>7.0}  {:>6}  {:>7.3}  {}",
+            "{:<width$}  {:>5}  {:>7}{}  {:>7.3}  {}",
             player.name,
             player.games,
-            player.mean_score,
-            player.max_tile,
+            report.labels.written(player.mean_score),
+            tile(player.max_tile.map(|tile| tile.to_string())),
             player.reward,
             Stream::Stdout.style().cyan().apply_to(bar)
         );
@@ -136,21 +156,23 @@ pub fn chart(report: &Report) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::preflight::{Setting, Standing};
+    use crate::environment::Labels;
+    use crate::preflight::{Count, Place, Setting, Standing};
 
-    fn standing(name: &'static str, mean_score: f64, reward: f32) -> Standing {
-        Standing { name, rank: 3, games: 2, mean_score, max_tile: 256, reward }
+    fn standing(name: &str, mean_score: f64, reward: f32) -> Standing {
+        Standing { name: name.into(), rank: 3, games: 2, mean_score, max_tile: Some(256), reward }
     }
 
     fn finding(check: Check, level: Level, setting: Option<Setting>) -> Finding {
-        Finding { check, level, text: "cycle 0.20 < greedy 0.40".into(), setting }
+        let text = "cycle 0.20 < greedy 0.40".into();
+        Finding { check, level, place: None, text, setting, remedy: None }
     }
 
     #[test]
     fn bars_are_as_long_as_rewards_and_failures_have_none() {
         let players =
             vec![standing("crash", 0.0, -0.24), standing("cycle", 1600.0, 0.2), standing("greedy", 6400.0, 0.4)];
-        let text = chart(&Report { players, findings: Vec::new() });
+        let text = chart(&Report { players, tasks: None, findings: Vec::new(), labels: Labels::Board });
         let bars: Vec<usize> = text.lines().skip(1).map(|line| line.matches('━').count()).collect();
         assert_eq!(bars, [0, 16, 32], "{text}");
         assert!(text.contains("cycle             2     1600     256    0.200  ━"), "{text}");
@@ -159,8 +181,31 @@ mod tests {
     #[test]
     fn a_good_reward_is_told_in_one_line() {
         let players = vec![standing("cycle", 1600.0, 0.2), standing("greedy", 6400.0, 0.4)];
-        let report = Report { players, findings: vec![finding(Check::Order, Level::Ok, None)] };
+        let report = Report {
+            players,
+            tasks: None,
+            findings: vec![finding(Check::Order, Level::Ok, None)],
+            labels: Labels::Board,
+        };
         assert_eq!(line(&report, 1.94), "reward check: 2 reference players in order, cycle 0.20 < greedy 0.40 (1.9 s)");
+    }
+
+    #[test]
+    fn what_the_author_of_tasks_can_mend_is_said_with_the_task() {
+        let place = Some(Place { file: "tasks.jsonl".into(), line: 7, task: "gcd".into() });
+        let text = "the reference fails".to_owned();
+        let remedy = Some("correct it".to_owned());
+        let found = Finding { text, place, remedy, ..finding(Check::References, Level::Problem, None) };
+        assert_eq!(advice(&found).as_deref(), Some("correct it"));
+        let CliError::User { message, hint } = refusal(&found) else { panic!("the user's mistake") };
+        assert!(message.ends_with("references: tasks.jsonl:7 (gcd): the reference fails"), "{message}");
+        assert!(hint.is_some_and(|hint| hint.starts_with("correct it; train.preflight=false")));
+        let cheats =
+            Finding { text: "22 cheats earn nothing on 9 tasks".into(), ..finding(Check::Cheats, Level::Ok, None) };
+        let tasks = Some(Count { tasks: 9, tests: 90, to_mend: 0 });
+        let report = Report { players: Vec::new(), tasks, findings: vec![cheats], labels: Labels::Tests };
+        let expected = "reward check: 9 tasks with 90 tests in order, 22 cheats earn nothing on 9 tasks (0.5 s)";
+        assert_eq!(line(&report, 0.5), expected);
     }
 
     #[test]

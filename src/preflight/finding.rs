@@ -1,5 +1,7 @@
 //! What a check found, and whose fault it may be.
 
+use std::fmt;
+
 use serde::Serialize;
 
 use crate::config::Config;
@@ -17,7 +19,7 @@ pub enum Level {
 }
 
 /// What is looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Check {
     /// Scores, tiles and boards are those of the moves that were played.
@@ -32,6 +34,24 @@ pub enum Check {
     Games,
     /// The target tile can be reached within the limits.
     Target,
+    /// What is known to be right earns everything.
+    References,
+    /// The same program on the same case does the same again.
+    Repeats,
+    /// What is known to be right stays within its budget.
+    Budget,
+    /// No single answer to all tests of a task earns anything.
+    Constants,
+    /// What the prompt shows of the tests does not give the others away.
+    Shown,
+    /// Tests agree with each other.
+    Tests,
+    /// Programs that do nothing earn nothing.
+    Stubs,
+    /// A prompt fits in what the model reads.
+    Prompts,
+    /// The rules of a game work, whatever is played.
+    Rules,
     /// Cheats earn nothing.
     Cheats,
     /// A move that changes nothing is no progress.
@@ -50,6 +70,15 @@ impl Check {
             Check::Target => "target",
             Check::Cheats => "cheats",
             Check::NoOp => "no-op",
+            Check::Rules => "rules",
+            Check::References => "references",
+            Check::Repeats => "repeats",
+            Check::Budget => "budget",
+            Check::Constants => "constants",
+            Check::Shown => "shown tests",
+            Check::Tests => "tests",
+            Check::Stubs => "stubs",
+            Check::Prompts => "prompts",
         }
     }
 }
@@ -65,6 +94,23 @@ pub struct Setting {
     pub default: String,
 }
 
+/// A task in its file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Place {
+    /// The file.
+    pub file: String,
+    /// Line of the task, from 1.
+    pub line: usize,
+    /// Its name.
+    pub task: String,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{} ({})", self.file, self.line, self.task)
+    }
+}
+
 /// What one check found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
@@ -72,23 +118,40 @@ pub struct Finding {
     pub check: Check,
     /// How serious it is.
     pub level: Level,
+    /// The task it is about, where it is about one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub place: Option<Place>,
     /// In words, with figures.
     pub text: String,
-    /// The setting that explains it. A problem without one is a bug of the program.
+    /// The setting that explains it.
     pub setting: Option<Setting>,
+    /// What the author of the environment can do about it. A problem with neither this nor a setting is a bug of the
+    /// program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<String>,
 }
 
 impl Finding {
     pub(super) fn ok(check: Check, text: impl Into<String>) -> Finding {
-        Finding { check, level: Level::Ok, text: text.into(), setting: None }
+        Finding { check, level: Level::Ok, place: None, text: text.into(), setting: None, remedy: None }
     }
 
     pub(super) fn warning(check: Check, text: impl Into<String>) -> Finding {
-        Finding { check, level: Level::Warning, text: text.into(), setting: None }
+        Finding { level: Level::Warning, ..Finding::ok(check, text) }
     }
 
     pub(super) fn problem(check: Check, text: impl Into<String>) -> Finding {
-        Finding { check, level: Level::Problem, text: text.into(), setting: None }
+        Finding { level: Level::Problem, ..Finding::ok(check, text) }
+    }
+
+    /// Says which task it is about.
+    pub(super) fn at(self, place: Place) -> Finding {
+        Finding { place: Some(place), ..self }
+    }
+
+    /// Says what the author of the environment can do.
+    pub(super) fn mend(self, remedy: impl Into<String>) -> Finding {
+        Finding { remedy: Some(remedy.into()), ..self }
     }
 
     /// Names the first of `keys` that `config` does not leave at its default.

@@ -1,36 +1,55 @@
-//! What is shown to a reward: reference players and cheats, each with the boards it plays.
-//!
-//! The boards are the check's own, neither training nor held-out ones. They are the same in every run, so that the check
-//! depends on the configuration alone and luck has no say in it.
+//! What is shown to a reward, what becomes of it, and who says so.
 
+use crate::arena::{Arena, ArenaError, Evaluation};
+use crate::config::RewardConfig;
 use crate::environment::Case;
-use crate::environment::game2048::ladder::{CHEATS, RUNGS, SINGLE_GAMES, STEADY};
-use crate::seed::{Purpose, Seed};
+use crate::reward::{Reward, Rule};
 
-/// A completion and the boards it is to be judged on.
+/// A completion and the cases it is to be judged on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trial {
     /// What a model might have written: a fenced program.
     pub text: String,
-    /// One a game.
+    /// What it is tried on.
     pub cases: Vec<Case>,
 }
 
 impl Trial {
-    fn new(source: &str, cases: Vec<Case>) -> Trial {
+    pub(super) fn new(source: &str, cases: Vec<Case>) -> Trial {
         Trial { text: format!("```python\n{}\n```\n", source.trim_end()), cases }
     }
 }
 
-/// Every rung, then every cheat on the boards of its honest twin, then the steady player's games one by one.
-pub fn trials() -> Vec<Trial> {
-    let rungs = RUNGS.iter().map(|rung| Trial::new(rung.source, boards(rung.games)));
-    let cheats = CHEATS.iter().map(|cheat| Trial::new(cheat.source, boards(RUNGS[cheat.honest].games)));
-    let singles = boards(SINGLE_GAMES).into_iter().map(|board| Trial::new(RUNGS[STEADY].source, vec![board]));
-    rungs.chain(cheats).chain(singles).collect()
+/// What became of a trial.
+#[derive(Debug, Clone)]
+pub struct Judged {
+    /// How it played.
+    pub evaluation: Evaluation,
+    /// What that is worth.
+    pub reward: Reward,
 }
 
-/// The first boards of the check.
-fn boards(games: usize) -> Vec<Case> {
-    (0..games as u64).map(|game| Seed::root(0).child(Purpose::Preflight, game).into()).collect()
+/// Turns completions into evidence and reward: what is under test.
+pub trait Judge {
+    /// One result a trial, in order.
+    fn judge(&self, trials: &[Trial]) -> Result<Vec<Judged>, ArenaError>;
+}
+
+/// The path that completions take in training: extraction, arena, reward.
+pub struct TrainingPath<'a> {
+    /// Where programs play.
+    pub arena: &'a Arena,
+    /// What play is worth.
+    pub reward: &'a RewardConfig,
+}
+
+impl Judge for TrainingPath<'_> {
+    fn judge(&self, trials: &[Trial]) -> Result<Vec<Judged>, ArenaError> {
+        // The longest games begin first and leave no tail.
+        let programs =
+            trials.iter().rev().map(|trial| (self.arena.program(&trial.text, trial.cases[0]), trial.cases.as_slice()));
+        let rule = Rule::new(self.reward, self.arena.environment());
+        let evaluations = self.arena.evaluate_all(programs, &mut |_, _| ())?.into_iter().rev();
+        Ok(evaluations.map(|evaluation| Judged { reward: rule.score(&evaluation), evaluation }).collect())
+    }
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::finding::Finding;
+use crate::cli::findings::Finding;
 use crate::policy;
 use crate::train::run_dir;
 

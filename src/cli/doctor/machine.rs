@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::finding::Finding;
+use crate::cli::findings::Finding;
 use crate::cli::gpu_watch::visible_gpus;
 use crate::cli::memory::Memory;
 use crate::config;

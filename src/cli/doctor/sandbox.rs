@@ -7,8 +7,8 @@ use grpo_sandbox::{FUEL_PER_SECOND, Limits, Sandbox};
 use super::super::CliError;
 use super::super::playing::{self, Opened};
 use super::caches::directory_bytes;
-use super::finding::Finding;
 use crate::arena::Rules;
+use crate::cli::findings::Finding;
 use crate::config::Config;
 use crate::metrics::Console;
 

@@ -197,13 +197,21 @@ impl Task {
 
     /// How many of these tests the best program passes that gives the same answer to all of them.
     pub fn best_constant(&self, tests: Range<usize>) -> usize {
+        self.commonest_answer(tests).map_or(0, |(_, passed)| passed)
+    }
+
+    /// The answer that passes most of these tests, and how many; none where no answer is known.
+    pub fn commonest_answer(&self, tests: Range<usize>) -> Option<(&Answer, usize)> {
         let mut counted: Vec<&Answer> = Vec::new();
-        let mut best = 0;
+        let mut best: Option<(&Answer, usize)> = None;
         for test in tests.clone() {
             let Some(answer) = &self.tests[test].expected else { continue };
             // What passes this test has been counted where it came up first, unless a tolerance blurs the answers.
             if self.equality.tolerance > 0.0 || !counted.iter().any(|counted| self.passes(test, counted)) {
-                best = best.max(tests.clone().filter(|&other| self.passes(other, answer)).count());
+                let passed = tests.clone().filter(|&other| self.passes(other, answer)).count();
+                if best.is_none_or(|(_, most)| passed > most) {
+                    best = Some((answer, passed));
+                }
                 counted.push(answer);
             }
         }

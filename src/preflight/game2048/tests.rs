@@ -5,9 +5,12 @@ use std::sync::LazyLock;
 use grpo_sandbox::Sandbox;
 
 use super::*;
-use crate::arena::{Rules, Verdict, Workers};
+use crate::arena::{Arena, Evaluation, Rules, Verdict, Workers};
+use crate::config::RewardConfig;
 use crate::environment::game2048::{Board, Game, Move, unplayed};
 use crate::environment::{BoardTrace, Case, Ending, Environment, Outcome, Trace};
+use crate::preflight::{Check, Judged, Level, TrainingPath, Trial};
+use crate::reward::{Reward, Rule};
 use crate::seed::Seed;
 
 /// The defaults, with time for every player to end its games.
@@ -20,7 +23,7 @@ static SANDBOX: LazyLock<Sandbox> = LazyLock::new(|| {
     Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || eprintln!("compiling the sandbox")).unwrap()
 });
 /// What the real path makes of the trials under the defaults.
-static HONEST: LazyLock<Vec<Judged>> = LazyLock::new(|| play(&CONFIG, &trial::trials()));
+static HONEST: LazyLock<Vec<Judged>> = LazyLock::new(|| play(&CONFIG, &trials::trials()));
 
 fn score(evaluation: &Evaluation, config: &RewardConfig) -> Reward {
     Rule::new(config, &Environment::Game2048).score(evaluation)
@@ -95,7 +98,7 @@ fn every_exponent_that_makes_sense_passes() {
 #[test]
 fn what_the_default_budget_cuts_is_no_warning() {
     let config = Config::preset("builtin").unwrap();
-    let report = examine(&config, &Fixed(play(&config, &trial::trials()))).unwrap();
+    let report = examine(&config, &Fixed(play(&config, &trials::trials()))).unwrap();
     assert_eq!(report.level(), Level::Ok, "{:#?}", report);
     let text = &report.finding(Check::Target).unwrap().text;
     assert!(text.contains("train.game_seconds cuts two moves in "), "{text}");
@@ -107,7 +110,7 @@ fn a_tight_budget_is_a_warning_with_the_figure() {
         let mut config = CONFIG.clone();
         config.train.game_seconds = 0.2;
         config.reward.exponent = exponent;
-        let judged = play(&config, &trial::trials());
+        let judged = play(&config, &trials::trials());
         let report = examine(&config, &Fixed(judged)).unwrap();
         assert_eq!(report.level(), Level::Warning, "{:#?}", report);
         let finding = report.finding(Check::Target).unwrap();
@@ -254,7 +257,7 @@ fn a_cap_on_moves_that_keeps_the_target_out_of_reach_is_found() {
     // As in the Python original: two tiles and 500 more, all of them fours, add up to 2008.
     let mut config = CONFIG.clone();
     config.arena.moves_max = 500;
-    let report = examine(&config, &Fixed(play(&config, &trial::trials()))).unwrap();
+    let report = examine(&config, &Fixed(play(&config, &trials::trials()))).unwrap();
     let text = problem(&report, Check::Target);
     assert!(text.contains("no reference player reaches 2048 in 10 games"), "{text}");
     let setting = report.finding(Check::Target).unwrap().setting.clone().unwrap();
@@ -265,7 +268,7 @@ fn a_cap_on_moves_that_keeps_the_target_out_of_reach_is_found() {
 fn a_budget_that_keeps_the_target_out_of_reach_is_found() {
     let mut config = CONFIG.clone();
     config.train.game_seconds = 0.03;
-    let report = examine(&config, &Fixed(play(&config, &trial::trials()))).unwrap();
+    let report = examine(&config, &Fixed(play(&config, &trials::trials()))).unwrap();
     problem(&report, Check::Target);
     let setting = report.finding(Check::Target).unwrap().setting.clone().unwrap();
     assert_eq!((setting.key, &*setting.found), ("train.game_seconds", "0.03"));
@@ -300,9 +303,9 @@ fn a_reward_that_is_no_number_is_found() {
 
 #[test]
 fn boards_are_the_checks_own_and_the_same_in_every_run() {
-    assert_eq!(trial::trials(), trial::trials());
+    assert_eq!(trials::trials(), trials::trials());
     let training = Seed::root(CONFIG.train.seed);
-    let board = trial::trials()[0].cases[0];
+    let board = trials::trials()[0].cases[0];
     for purpose in [crate::seed::Purpose::Game, crate::seed::Purpose::HeldOut] {
         assert!((0..1000).all(|index| Case::Seed(training.child(purpose, index)) != board));
     }

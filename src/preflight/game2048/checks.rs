@@ -1,49 +1,54 @@
-//! The checks: each looks at the same evidence for one way in which a reward goes wrong.
-//!
-//! They compare rewards with each other and outcomes with what the engine makes of the logged moves; no check knows
-//! how the reward is computed.
+//! What the evidence shows of the reward of 2048, besides what any ladder of players shows: outcomes are compared with
+//! what the engine makes of the logged moves.
 
-use super::finding::{Check, Finding, Level};
-use super::{Judged, Trial};
 use crate::arena::{Rules, Verdict};
 use crate::config::Config;
-use crate::environment::game2048::ladder::{BLIND, BROKEN, CHEATS, CONSTANT, CYCLE, RUNGS, Rung, STRONG, TARGET_TILE};
+use crate::environment::game2048::ladder::{BLIND, CHEATS, CONSTANT, CYCLE, RUNGS, STRONG, TARGET_TILE};
 use crate::environment::game2048::{Board, Game, Move};
-use crate::environment::{Case, Ending, Outcome};
+use crate::environment::{Case, Ending, Labels, Outcome};
+use crate::preflight::finding::{Check, Finding, Level};
+use crate::preflight::ladder::{Cheat, Ladder, Player, SHAPE, rises};
+use crate::preflight::{Judged, Trial};
 use crate::seed::Seed;
 
-/// Share of the range of all rewards that lies above the simplest player: below it, climbing is barely worth its risk.
-const CLIMB_EXPECTED: f32 = 0.2;
-/// The share below which the reward counts as flat.
-const CLIMB_LEAST: f32 = 0.05;
-/// Settings that bend the reward.
-const SHAPE: &[&str] = &["reward.exponent", "reward.scale"];
 /// Settings that say when a game stops.
 const LIMITS: &[&str] =
     &["train.game_seconds", "sandbox.call_share", "sandbox.memory_mib", "arena.moves_max", "arena.freeze_after"];
 
+/// One finding a check.
+pub(super) fn findings(config: &Config, trials: &[Trial], judged: &[Judged]) -> Vec<Finding> {
+    let (rungs, others) = judged.split_at(RUNGS.len());
+    let players = RUNGS.iter().zip(rungs).map(|(rung, judged)| Player { name: rung.name, rank: rung.rank, judged });
+    let cheats =
+        CHEATS.iter().zip(others).map(|(cheat, judged)| Cheat { name: cheat.name, honest: cheat.honest, judged });
+    let (players, cheats) = (players.collect(), cheats.collect());
+    let evidence = Evidence {
+        ladder: Ladder { config, players, cheats, limits: LIMITS, limit, labels: Labels::Board },
+        config,
+        trials,
+        judged,
+    };
+    vec![
+        evidence.replay(),
+        evidence.ladder.failures(),
+        evidence.ladder.order(BLIND),
+        evidence.ladder.spread(CYCLE),
+        evidence.single_games(),
+        evidence.target(),
+        evidence.ladder.cheats(),
+        evidence.no_op(),
+    ]
+}
+
 /// What was shown, and what became of it.
-pub(super) struct Evidence<'a> {
-    pub config: &'a Config,
-    pub trials: &'a [Trial],
-    pub judged: &'a [Judged],
+struct Evidence<'a> {
+    ladder: Ladder<'a>,
+    config: &'a Config,
+    trials: &'a [Trial],
+    judged: &'a [Judged],
 }
 
 impl Evidence<'_> {
-    /// One finding a check.
-    pub fn findings(&self) -> Vec<Finding> {
-        vec![
-            self.replay(),
-            self.failures(),
-            self.order(),
-            self.spread(),
-            self.single_games(),
-            self.target(),
-            self.cheats(),
-            self.no_op(),
-        ]
-    }
-
     /// Every outcome is what the engine makes of its moves, on the board that was asked for.
     fn replay(&self) -> Finding {
         let (mut games, mut wrong) = (0, Vec::new());
@@ -66,95 +71,6 @@ impl Evidence<'_> {
                 Check::Replay,
                 format!("{} of {games} games are not what was played; {first}", wrong.len()),
             ),
-        }
-    }
-
-    /// What is broken does not play, all others do, and not playing earns least.
-    fn failures(&self) -> Finding {
-        for (at, rung) in RUNGS.iter().enumerate() {
-            let verdict = &self.judged[at].evaluation.verdict;
-            let plays = matches!(verdict, Verdict::Played);
-            if plays == (rung.rank == BROKEN) {
-                let reason = verdict.reason().map(|reason| format!(" ({reason})")).unwrap_or_default();
-                let text = format!("{} counts as {}{reason}", rung.name, verdict.name());
-                return Finding::problem(Check::Failures, text).blame(self.config, LIMITS);
-            }
-        }
-        let highest = self.extreme(|rung| rung.rank == BROKEN, |a, b| a > b);
-        let lowest = self.extreme(|rung| rung.rank > BROKEN, |a, b| a < b);
-        let text = format!("{} against {}", self.earns(highest), self.earns(lowest));
-        match self.reward(highest) < self.reward(lowest) {
-            true => Finding::ok(Check::Failures, format!("broken programs earn least: {text}")),
-            false => Finding::problem(Check::Failures, format!("a broken program outranks one that plays: {text}"))
-                .blame(self.config, SHAPE),
-        }
-    }
-
-    /// A higher rank earns more. A player whose games a limit cut short shows its strength only in part.
-    fn order(&self) -> Finding {
-        let playing = || (0..RUNGS.len()).filter(|&at| RUNGS[at].rank > BROKEN);
-        let pairs = playing().flat_map(|weak| playing().map(move |strong| (weak, strong)));
-        let wrong: Vec<(usize, usize)> = pairs
-            .filter(|&(weak, strong)| RUNGS[weak].rank < RUNGS[strong].rank && !self.is_limited(strong))
-            .filter(|&(weak, strong)| !rises(self.reward(weak), self.reward(strong)))
-            .collect();
-        let Some(&(weak, strong)) = wrong.first() else { return Finding::ok(Check::Order, self.chain()) };
-        let text = format!(
-            "{} pairs of players are out of order: {} for {:.0} points, {} for {:.0}",
-            wrong.len(),
-            self.earns(strong),
-            self.judged[strong].evaluation.mean_score(),
-            self.earns(weak),
-            self.judged[weak].evaluation.mean_score()
-        );
-        Finding::problem(Check::Order, text).blame(self.config, &[SHAPE, LIMITS].concat())
-    }
-
-    /// `cycle 0.24 < greedy 0.27 < ...`: the first player of each rank from the blind ones on.
-    fn chain(&self) -> String {
-        let mut text = String::new();
-        let mut last: Option<usize> = None;
-        for (at, rung) in RUNGS.iter().enumerate().filter(|(_, rung)| rung.rank >= BLIND) {
-            if last.is_some_and(|last| RUNGS[last].rank == rung.rank) {
-                continue;
-            }
-            let sign = match last {
-                None => "",
-                Some(last) if rises(self.reward(last), self.reward(at)) => " < ",
-                Some(_) => "; cut short: ",
-            };
-            text.push_str(&format!("{sign}{} {:.2}", rung.name, self.reward(at)));
-            last = Some(at);
-        }
-        text
-    }
-
-    /// The climb from the simplest player to the best one is a good part of all there is to earn.
-    fn spread(&self) -> Finding {
-        let best = self.extreme(|rung| rung.rank > BROKEN, |a, b| a > b);
-        let worst = self.extreme(|_| true, |a, b| a < b);
-        let climb = self.reward(best) - self.reward(CYCLE);
-        let range = self.reward(best) - self.reward(worst);
-        let share = if range > 0.0 { climb / range } else { 0.0 };
-        let text = format!(
-            "from {} {:.3} to {} {:.3} is {:.0}% of the range of rewards",
-            RUNGS[CYCLE].name,
-            self.reward(CYCLE),
-            RUNGS[best].name,
-            self.reward(best),
-            100.0 * share
-        );
-        match share {
-            share if share >= CLIMB_EXPECTED => Finding::ok(Check::Spread, text),
-            share if share >= CLIMB_LEAST => {
-                let text =
-                    format!("{text}; expected at least {:.0}%: playing well barely pays", 100.0 * CLIMB_EXPECTED);
-                Finding::warning(Check::Spread, text).blame(self.config, SHAPE)
-            }
-            _ => {
-                let text = format!("the reward is flat: {text}; expected at least {:.0}%", 100.0 * CLIMB_LEAST);
-                Finding::problem(Check::Spread, text).blame(self.config, &[SHAPE, LIMITS].concat())
-            }
         }
     }
 
@@ -228,25 +144,6 @@ impl Evidence<'_> {
         format!("{} uses {:.0}% of its budget", RUNGS[at].name, 100.0 * mean / budget)
     }
 
-    /// A cheat earns no more than the player it is a copy of.
-    fn cheats(&self) -> Finding {
-        let cheats = CHEATS.iter().zip(&self.judged[RUNGS.len()..]);
-        // A limit that stops the honest player at another call than its copy says nothing about cheating.
-        let cheats = cheats.filter(|(cheat, _)| !self.is_limited(cheat.honest));
-        let paid: Vec<String> = cheats
-            .filter(|(cheat, judged)| rises(self.reward(cheat.honest), judged.reward.value))
-            .map(|(cheat, judged)| {
-                format!("{} earns {:.3}, {} without it", cheat.name, judged.reward.value, self.earns(cheat.honest))
-            })
-            .collect();
-        match paid.first() {
-            None => Finding::ok(Check::Cheats, format!("{} cheats earn nothing", CHEATS.len())),
-            Some(first) => {
-                Finding::problem(Check::Cheats, format!("{} of {} cheats pay: {first}", paid.len(), CHEATS.len()))
-            }
-        }
-    }
-
     /// A player that pushes one way only freezes, and is worth less than one that goes round.
     fn no_op(&self) -> Finding {
         let problem = |text| Finding::problem(Check::NoOp, text).blame(self.config, &["arena.freeze_after"]);
@@ -261,37 +158,12 @@ impl Evidence<'_> {
                 games.len()
             ));
         }
-        let text = format!("{} against {}", self.earns(CONSTANT), self.earns(CYCLE));
-        match rises(self.reward(CONSTANT), self.reward(CYCLE)) {
+        let text = format!("{} against {}", self.ladder.earns(CONSTANT), self.ladder.earns(CYCLE));
+        match rises(self.ladder.reward(CONSTANT), self.ladder.reward(CYCLE)) {
             true => Finding::ok(Check::NoOp, format!("pushing one way only freezes: {text}")),
             false => problem(format!("freezing pays: {text}")),
         }
     }
-
-    fn reward(&self, rung: usize) -> f32 {
-        self.judged[rung].reward.value
-    }
-
-    /// `greedy earns 0.272`.
-    fn earns(&self, rung: usize) -> String {
-        format!("{} earns {:.3}", RUNGS[rung].name, self.reward(rung))
-    }
-
-    /// Whether a limit ended a game of this player.
-    fn is_limited(&self, rung: usize) -> bool {
-        self.judged[rung].evaluation.games.iter().any(|game| limit(game).is_some())
-    }
-
-    /// The rung among those of `which` whose reward comes before all others.
-    fn extreme(&self, which: impl Fn(&Rung) -> bool, before: impl Fn(f32, f32) -> bool) -> usize {
-        let rungs = (0..RUNGS.len()).filter(|&at| which(&RUNGS[at]));
-        rungs.reduce(|best, at| if before(self.reward(at), self.reward(best)) { at } else { best }).unwrap_or(0)
-    }
-}
-
-/// Not the negation of `>=`: what is no number rises to nothing.
-fn rises(low: f32, high: f32) -> bool {
-    low < high
 }
 
 /// What a trial is called in a message.

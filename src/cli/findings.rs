@@ -4,11 +4,14 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 
+use super::preflight;
 use crate::metrics::Stream;
-use crate::preflight::Level;
+use crate::preflight::{Level, Report};
 
 /// Columns of the word that says how serious a finding is.
 const LEVEL_WIDTH: usize = 8;
+/// Findings of one check that are told one by one.
+const TOLD_MAX: usize = 8;
 
 /// One line of the report.
 #[derive(Debug, Serialize)]
@@ -34,20 +37,39 @@ impl Finding {
     }
 }
 
+/// What the checks of a reward found, `prefix` before their names: of each check the first few, and how many more.
+pub fn of_report(report: &Report, prefix: &str) -> Vec<Finding> {
+    let mut lines: Vec<Finding> = Vec::new();
+    for group in report.findings.chunk_by(|a, b| (a.check, a.level) == (b.check, b.level)) {
+        let (told, more) = group.split_at(group.len().min(TOLD_MAX));
+        for finding in told {
+            let subject = format!("{prefix}{}", finding.check.name()).into();
+            let (level, words) = (finding.level, preflight::placed(finding));
+            lines.push(Finding { subject, level, finding: words, advice: preflight::advice(finding) });
+        }
+        if let Some(last) = lines.last_mut().filter(|_| !more.is_empty()) {
+            last.finding.push_str(&format!("\nand {} more", more.len()));
+        }
+    }
+    lines
+}
+
 /// All findings, each with its advice below it, in lines of at most `columns` where there is such a limit.
 pub fn text(findings: &[Finding], columns: Option<usize>) -> String {
     let width = findings.iter().map(|finding| finding.subject.len()).max().unwrap_or(0);
     let indent = LEVEL_WIDTH + 2 + width + 2;
     let room = columns.map_or(usize::MAX, |columns| columns.saturating_sub(indent).max(20));
     let mut text = String::new();
-    for finding in findings {
+    for (at, finding) in findings.iter().enumerate() {
         let (word, style) = match finding.level {
             Level::Ok => ("ok", Stream::Stdout.style().green()),
             Level::Warning => ("warning", Stream::Stdout.style().yellow()),
             Level::Problem => ("problem", Stream::Stdout.style().red().bold()),
         };
-        let mut lines = wrapped(&finding.finding, room);
-        if let Some(advice) = &finding.advice {
+        let mut lines: Vec<String> = finding.finding.lines().flat_map(|line| wrapped(line, room)).collect();
+        // Said once, below the last that it is true of.
+        let is_said = |next: &Finding| next.subject == finding.subject && next.advice == finding.advice;
+        if let Some(advice) = finding.advice.as_ref().filter(|_| !findings.get(at + 1).is_some_and(is_said)) {
             lines.extend(wrapped(&format!("-> {advice}"), room));
         }
         for (number, line) in lines.iter().enumerate() {
@@ -84,6 +106,8 @@ fn wrapped(text: &str, room: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::environment::Labels;
+    use crate::preflight::{self, Check, Place};
 
     #[test]
     fn advice_stands_below_what_was_found_and_lines_keep_within_the_screen() {
@@ -95,5 +119,28 @@ mod tests {
                         warning   processor  1 core, which games\n                     and decoding share\n                     -> wait longer\n";
         assert_eq!(console::strip_ansi_codes(&text(&findings, Some(42))), expected);
         assert_eq!(text(&findings, None).lines().count(), 3);
+    }
+
+    #[test]
+    fn many_findings_of_a_check_are_counted_and_their_advice_is_said_once() {
+        let finding = |line| preflight::Finding {
+            check: Check::Constants,
+            level: Level::Problem,
+            place: Some(Place { file: "tasks.jsonl".into(), line, task: format!("t{line}") }),
+            text: "one test only".into(),
+            setting: None,
+            remedy: Some("add tests".into()),
+        };
+        let findings = (1..=142).map(finding).collect();
+        let report = Report { players: Vec::new(), tasks: None, findings, labels: Labels::Tests };
+        let findings = of_report(&report, "");
+        assert!(findings.iter().all(|finding| finding.advice.is_some()));
+        let text = console::strip_ansi_codes(&text(&findings, None)).into_owned();
+        let lines: Vec<&str> = text.lines().map(str::trim).collect();
+        assert_eq!(lines[0], "problem   constants  tasks.jsonl:1 (t1): one test only");
+        assert_eq!(
+            lines[7..],
+            ["problem   constants  tasks.jsonl:8 (t8): one test only", "and 134 more", "-> add tests"]
+        );
     }
 }

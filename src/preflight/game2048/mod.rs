@@ -1,0 +1,24 @@
+//! The reward check of 2048.
+
+mod checks;
+#[cfg(test)]
+mod tests;
+mod trials;
+
+use super::{Judge, Report, Standing};
+use crate::arena::ArenaError;
+use crate::config::Config;
+use crate::environment::Labels;
+use crate::environment::game2048::ladder::RUNGS;
+
+/// Has the reference players and the cheats judged, and says what that shows about the reward of `config`.
+pub(super) fn examine(config: &Config, judge: &dyn Judge) -> Result<Report, ArenaError> {
+    let trials = trials::trials();
+    let judged = super::judged(judge, &trials)?;
+    let players = RUNGS.iter().zip(&judged).map(|(rung, judged)| {
+        let max_tile = Some(judged.evaluation.max_tile());
+        Standing { max_tile, ..Standing::new(rung.name, rung.rank, judged) }
+    });
+    let findings = checks::findings(config, &trials, &judged);
+    Ok(Report { players: players.collect(), tasks: None, findings, labels: Labels::Board })
+}

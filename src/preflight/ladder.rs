@@ -1,0 +1,213 @@
+//! Players of known strength and programs that cheat: what any game is checked by.
+//!
+//! Rewards are compared with each other; no check knows how a reward is computed.
+
+use super::Judged;
+use super::finding::{Check, Finding, Level};
+use crate::arena::Verdict;
+use crate::config::Config;
+use crate::environment::game2048::ladder::BROKEN;
+use crate::environment::{Labels, Outcome};
+
+/// Share of the range of all rewards that lies above the simplest player: below it, climbing is barely worth its risk.
+const CLIMB_EXPECTED: f32 = 0.2;
+/// The share below which the reward counts as flat.
+const CLIMB_LEAST: f32 = 0.05;
+/// Standard errors within which scores are not told apart.
+const NOISE: f64 = 2.0;
+/// Settings that bend the reward.
+pub const SHAPE: &[&str] = &["reward.exponent", "reward.scale"];
+
+/// A player whose place among the others is known.
+pub struct Player<'a> {
+    pub name: &'a str,
+    /// Group of about equal strength; [`BROKEN`] never plays.
+    pub rank: u8,
+    pub judged: &'a Judged,
+}
+
+/// A program that tries to be paid for something other than its play.
+pub struct Cheat<'a> {
+    pub name: &'a str,
+    /// Index of the player that plays as it does, without the cheating.
+    pub honest: usize,
+    pub judged: &'a Judged,
+}
+
+/// What became of all of them, weakest first.
+pub struct Ladder<'a> {
+    pub config: &'a Config,
+    pub players: Vec<Player<'a>>,
+    pub cheats: Vec<Cheat<'a>>,
+    /// Settings that say when a game stops.
+    pub limits: &'static [&'static str],
+    /// The setting whose limit ended a game.
+    pub limit: fn(&Outcome) -> Option<&'static str>,
+    /// How scores are written.
+    pub labels: Labels,
+}
+
+impl Ladder<'_> {
+    /// What is broken does not play, all others do, and not playing earns least.
+    pub fn failures(&self) -> Finding {
+        for player in &self.players {
+            let verdict = &player.judged.evaluation.verdict;
+            let plays = matches!(verdict, Verdict::Played);
+            if plays == (player.rank == BROKEN) {
+                let reason = verdict.reason().map(|reason| format!(" ({reason})")).unwrap_or_default();
+                let text = format!("{} counts as {}{reason}", player.name, verdict.name());
+                return Finding::problem(Check::Failures, text).blame(self.config, self.limits);
+            }
+        }
+        let highest = self.extreme(|player| player.rank == BROKEN, |a, b| a > b);
+        let lowest = self.extreme(|player| player.rank > BROKEN, |a, b| a < b);
+        let text = format!("{} against {}", self.earns(highest), self.earns(lowest));
+        match self.reward(highest) < self.reward(lowest) {
+            true => Finding::ok(Check::Failures, format!("broken programs earn least: {text}")),
+            false => Finding::problem(Check::Failures, format!("a broken program outranks one that plays: {text}"))
+                .blame(self.config, SHAPE),
+        }
+    }
+
+    /// A higher rank earns more. A player whose games a limit cut short shows its strength only in part. What is said
+    /// of a good order begins with the rank `from`.
+    pub fn order(&self, from: u8) -> Finding {
+        let playing = || (0..self.players.len()).filter(|&at| self.players[at].rank > BROKEN);
+        let pairs = playing().flat_map(|weak| playing().map(move |strong| (weak, strong)));
+        let wrong: Vec<(usize, usize)> = pairs
+            .filter(|&(weak, strong)| self.players[weak].rank < self.players[strong].rank && !self.is_limited(strong))
+            .filter(|&(weak, strong)| !rises(self.reward(weak), self.reward(strong)))
+            .collect();
+        let Some(&(weak, strong)) = wrong.first() else { return Finding::ok(Check::Order, self.chain(from)) };
+        let text = format!(
+            "{} out of order: {} for {} points, {} for {}",
+            counted(wrong.len()),
+            self.earns(strong),
+            self.score(strong),
+            self.earns(weak),
+            self.score(weak)
+        );
+        let finding = Finding::problem(Check::Order, text).blame(self.config, &[SHAPE, self.limits].concat());
+        if wrong.iter().any(|&(weak, strong)| self.differ(weak, strong)) {
+            return finding;
+        }
+        let remedy = "their scores are within the noise of so few games: references further apart tell more";
+        Finding { level: Level::Warning, ..finding }.mend(remedy)
+    }
+
+    /// Whether the scores of two players on the same games differ by more than chance explains, or not at all.
+    fn differ(&self, one: usize, other: usize) -> bool {
+        let games = |player: usize| self.players[player].judged.evaluation.games.iter().map(|game| game.score);
+        let gains: Vec<f64> = games(one).zip(games(other)).map(|(one, other)| other - one).collect();
+        let count = gains.len() as f64;
+        let mean = gains.iter().sum::<f64>() / count;
+        let variance = gains.iter().map(|gain| (gain - mean).powi(2)).sum::<f64>() / (count - 1.0);
+        let noise = NOISE * (variance / count).sqrt();
+        // Of a single game nothing is known of the noise.
+        noise.is_nan() || mean.abs() > noise || variance == 0.0
+    }
+
+    /// `cycle 0.24 < greedy 0.27 < ...`: the first player of each rank from `from` on.
+    fn chain(&self, from: u8) -> String {
+        let mut text = String::new();
+        let mut last: Option<usize> = None;
+        for (at, player) in self.players.iter().enumerate().filter(|(_, player)| player.rank >= from) {
+            if last.is_some_and(|last| self.players[last].rank == player.rank) {
+                continue;
+            }
+            let sign = match last {
+                None => "",
+                Some(last) if rises(self.reward(last), self.reward(at)) => " < ",
+                Some(_) => "; cut short: ",
+            };
+            text.push_str(&format!("{sign}{} {:.2}", player.name, self.reward(at)));
+            last = Some(at);
+        }
+        text
+    }
+
+    /// The climb from the player `simplest` to the best one is a good part of all there is to earn.
+    pub fn spread(&self, simplest: usize) -> Finding {
+        let best = self.extreme(|player| player.rank > BROKEN, |a, b| a > b);
+        let worst = self.extreme(|_| true, |a, b| a < b);
+        let climb = self.reward(best) - self.reward(simplest);
+        let range = self.reward(best) - self.reward(worst);
+        let share = if range > 0.0 { climb / range } else { 0.0 };
+        let text = format!(
+            "from {} {:.3} to {} {:.3} is {:.0}% of the range of rewards",
+            self.players[simplest].name,
+            self.reward(simplest),
+            self.players[best].name,
+            self.reward(best),
+            100.0 * share
+        );
+        match share {
+            share if share >= CLIMB_EXPECTED => Finding::ok(Check::Spread, text),
+            share if share >= CLIMB_LEAST => {
+                let text =
+                    format!("{text}; expected at least {:.0}%: playing well barely pays", 100.0 * CLIMB_EXPECTED);
+                Finding::warning(Check::Spread, text).blame(self.config, SHAPE)
+            }
+            _ => {
+                let text = format!("the reward is flat: {text}; expected at least {:.0}%", 100.0 * CLIMB_LEAST);
+                Finding::problem(Check::Spread, text).blame(self.config, &[SHAPE, self.limits].concat())
+            }
+        }
+    }
+
+    /// A cheat earns no more than the player it is a copy of.
+    pub fn cheats(&self) -> Finding {
+        // A limit that stops the honest player at another call than its copy says nothing about cheating.
+        let cheats = self.cheats.iter().filter(|cheat| !self.is_limited(cheat.honest));
+        let paid: Vec<String> = cheats
+            .filter(|cheat| rises(self.reward(cheat.honest), cheat.judged.reward.value))
+            .map(|cheat| {
+                let earned = cheat.judged.reward.value;
+                format!("{} earns {earned:.3}, {} without it", cheat.name, self.earns(cheat.honest))
+            })
+            .collect();
+        let all = self.cheats.len();
+        match paid.first() {
+            None => Finding::ok(Check::Cheats, format!("{all} cheats earn nothing")),
+            Some(first) => Finding::problem(Check::Cheats, format!("{} of {all} cheats pay: {first}", paid.len())),
+        }
+    }
+
+    pub fn reward(&self, player: usize) -> f32 {
+        self.players[player].judged.reward.value
+    }
+
+    fn score(&self, player: usize) -> String {
+        self.labels.written(self.players[player].judged.evaluation.mean_score())
+    }
+
+    /// `greedy earns 0.272`.
+    pub fn earns(&self, player: usize) -> String {
+        format!("{} earns {:.3}", self.players[player].name, self.reward(player))
+    }
+
+    /// Whether a limit ended a game of this player.
+    fn is_limited(&self, player: usize) -> bool {
+        self.players[player].judged.evaluation.games.iter().any(|game| (self.limit)(game).is_some())
+    }
+
+    /// The player among those of `which` whose reward comes before all others.
+    fn extreme(&self, which: impl Fn(&Player) -> bool, before: impl Fn(f32, f32) -> bool) -> usize {
+        let players = (0..self.players.len()).filter(|&at| which(&self.players[at]));
+        players.reduce(|best, at| if before(self.reward(at), self.reward(best)) { at } else { best }).unwrap_or(0)
+    }
+}
+
+fn counted(count: usize) -> String {
+    if count == 1 { "1 pair of players is".into() } else { format!("{count} pairs of players are") }
+}
+
+/// Whether a reward is more than it should be; what is no number is.
+pub fn exceeds(reward: f32, limit: f32) -> bool {
+    reward.is_nan() || reward > limit
+}
+
+/// Not the negation of `>=`: what is no number rises to nothing.
+pub fn rises(low: f32, high: f32) -> bool {
+    low < high
+}

@@ -1,0 +1,51 @@
+//! Programs that do not play, and programs that cheat at any game.
+
+use crate::environment::ScriptGame;
+
+/// Name of a program that does not play, and what its function does.
+pub const BROKEN_PLAYERS: [(&str, &str); 3] =
+    [("syntax error", "return ("), ("crash", "return 1 / 0"), ("no action", "return object()")];
+/// The one whose answer is no action.
+pub const NO_ACTION: usize = 2;
+
+/// A program that plays as another does and wants to be paid for more.
+#[derive(Debug, Clone, Copy)]
+pub struct Wrapper {
+    /// What it does.
+    pub name: &'static str,
+    /// Python with a function `cheat` of an observation and the honest player.
+    pub source: &'static str,
+    /// Whether what it answers cannot be an action.
+    pub is_no_action: bool,
+}
+
+const fn cheat(name: &'static str, source: &'static str) -> Wrapper {
+    Wrapper { name, source, is_no_action: false }
+}
+
+/// The cheats.
+pub const CHEATS: [Wrapper; 6] = [
+    cheat("changing its observation", include_str!("cheats/changes_its_observation.py")),
+    cheat("a list of many actions", include_str!("cheats/list_of_actions.py")),
+    cheat("a text of many actions", include_str!("cheats/text_of_actions.py")),
+    cheat("an action that equals everything", include_str!("cheats/action_that_equals_everything.py")),
+    cheat("replacing the rules in its own instance", include_str!("cheats/replaces_the_rules.py")),
+    Wrapper {
+        name: "an object that equals everything",
+        source: include_str!("cheats/equals_everything.py"),
+        is_no_action: true,
+    },
+];
+
+/// A program that does not play.
+pub fn broken(game: &ScriptGame, body: &str) -> String {
+    format!("{} {body}\n", game.entry().opening())
+}
+
+/// A player with a cheat around it.
+pub fn wrapped(game: &ScriptGame, player: &str, cheat: &str) -> String {
+    let name = game.function();
+    format!(
+        "{player}\n\n__honest = {name}\n\n\n{cheat}\n\ndef {name}(observation):\n    return cheat(observation, __honest)\n"
+    )
+}

@@ -1,0 +1,2 @@
+def cheat(observation, honest):
+    return [honest(observation)] * 100

@@ -1,0 +1,2 @@
+def cheat(observation, honest):
+    return str(honest(observation)) * 100

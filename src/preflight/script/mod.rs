@@ -1,0 +1,191 @@
+//! The reward check of a game whose rules are a file of Python.
+
+mod cheats;
+#[cfg(test)]
+mod tests;
+
+use self::cheats::{BROKEN_PLAYERS, CHEATS, NO_ACTION};
+use super::finding::{Check, Finding, Level};
+use super::ladder::{Cheat, Ladder, Player};
+use super::{Judge, Judged, Report, Standing, Told, Trial, seeds};
+use crate::arena::{ArenaError, FUEL_PER_SECOND, Rules};
+use crate::config::Config;
+use crate::environment::game2048::ladder::BROKEN;
+use crate::environment::{Ending, Labels, Outcome, Reference, ScriptGame};
+
+/// Games that a reference player is judged by, and its cheats, which play the same ones.
+const GAMES: usize = 12;
+/// Games that are played again.
+const REPEATED: usize = 2;
+/// Share of its budget that a reference player may use; a model's first programs are slower.
+const BUDGET_EXPECTED: f64 = 0.5;
+/// Settings that say when a game stops; how many moves it has is in its own file.
+const LIMITS: &[&str] = &["train.game_seconds", "sandbox.call_share", "sandbox.memory_mib"];
+/// Goes before a player that plays again, so that it is another program to whoever remembers the first.
+const AGAIN: &str = "# The same once more.\n";
+
+/// Has the reference players and the cheats judged, and says what that shows about the game and its reward.
+pub(super) fn examine(
+    config: &Config,
+    game: &ScriptGame,
+    judge: &dyn Judge,
+    told: Told<'_>,
+) -> Result<Report, ArenaError> {
+    let trials = trials(game);
+    told("games", 0, trials.len());
+    let judged = match super::judged(judge, &trials) {
+        Ok(judged) => judged,
+        Err(ArenaError::Environment { message, .. }) => {
+            let finding = Finding::problem(Check::Rules, format!("{}: {message}", game.path().display()));
+            let findings = vec![finding.mend("correct the game: no program is to blame for this")];
+            return Ok(Report { players: Vec::new(), tasks: None, findings, labels: Labels::Game });
+        }
+        Err(error) => return Err(error),
+    };
+    let evidence = Evidence { config, game, judged: &judged };
+    let (players, findings) = (evidence.standings(), evidence.findings());
+    Ok(Report { players, tasks: None, findings, labels: Labels::Game })
+}
+
+/// What does not play, then the reference players; where there are any, the weakest one's cheats and the strongest one
+/// again.
+fn trials(game: &ScriptGame) -> Vec<Trial> {
+    let broken = BROKEN_PLAYERS.iter().map(|(_, body)| Trial::new(&cheats::broken(game, body), seeds(1)));
+    let references = game.references().iter().map(|reference| Trial::new(&reference.source, seeds(GAMES)));
+    let cheats = game.references().first().map(|weakest| {
+        CHEATS.iter().map(|cheat| Trial::new(&cheats::wrapped(game, &weakest.source, cheat.source), seeds(GAMES)))
+    });
+    let again =
+        game.references().last().map(|strongest| Trial::new(&format!("{AGAIN}{}", strongest.source), seeds(REPEATED)));
+    broken.chain(references).chain(cheats.into_iter().flatten()).chain(again).collect()
+}
+
+/// What was shown, and what became of it.
+struct Evidence<'a> {
+    config: &'a Config,
+    game: &'a ScriptGame,
+    judged: &'a [Judged],
+}
+
+impl Evidence<'_> {
+    fn references(&self) -> impl Iterator<Item = (&Reference, &Judged)> {
+        self.game.references().iter().zip(&self.judged[BROKEN_PLAYERS.len()..])
+    }
+
+    fn players(&self) -> Vec<Player<'_>> {
+        let broken = BROKEN_PLAYERS.iter().zip(self.judged);
+        let broken = broken.map(|((name, _), judged)| Player { name, rank: BROKEN, judged });
+        let references = self.references();
+        let references =
+            references.map(|(reference, judged)| Player { name: &reference.name, rank: reference.rank, judged });
+        broken.chain(references).collect()
+    }
+
+    fn standings(&self) -> Vec<Standing> {
+        self.players().iter().map(|player| Standing::new(player.name, player.rank, player.judged)).collect()
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        let players = self.players();
+        let simplest = BROKEN_PLAYERS.len();
+        let remedy =
+            "add REFERENCES to the file: the texts of players by rank, {1: \"...\", 2: \"...\"}, the weakest first";
+        let ranks: Vec<u8> = self.game.references().iter().map(|reference| reference.rank).collect();
+        let (Some(weakest), Some(strongest)) = (ranks.first(), ranks.last()) else {
+            let text = "no reference players: nobody has shown that playing well earns more";
+            return vec![Finding::warning(Check::References, text).mend(remedy)];
+        };
+        let others = &self.judged[players.len()..];
+        let cheats = CHEATS.iter().zip(others).map(|(cheat, judged)| {
+            // What is no action is worth no action.
+            let honest = if cheat.is_no_action { NO_ACTION } else { simplest };
+            Cheat { name: cheat.name, honest, judged }
+        });
+        let ladder = Ladder {
+            config: self.config,
+            players,
+            cheats: cheats.collect(),
+            limits: LIMITS,
+            limit,
+            labels: Labels::Game,
+        };
+        let mut findings = vec![ladder.failures()];
+        match weakest == strongest {
+            true => {
+                let text = "all reference players have one rank: nobody has shown that playing well earns more";
+                findings.push(Finding::warning(Check::References, text).mend(remedy));
+            }
+            false => findings.extend([ladder.order(*weakest), ladder.spread(simplest)]),
+        }
+        findings.extend([self.repeats(), self.budget(), ladder.cheats()]);
+        findings.into_iter().map(with_remedy).collect()
+    }
+
+    /// The strongest player's first games, once more.
+    fn repeats(&self) -> Finding {
+        let first = &self.judged[BROKEN_PLAYERS.len() + self.game.references().len() - 1].evaluation;
+        let again = self.judged.last().map_or(&[][..], |judged| &judged.evaluation.games);
+        let differ = first
+            .games
+            .iter()
+            .zip(again)
+            .find(|(a, b)| limit(a).is_none() && limit(b).is_none() && (a.score, &a.trace) != (b.score, &b.trace));
+        match differ {
+            None => Finding::ok(Check::Repeats, "the same player on the same seed does the same again"),
+            Some((a, b)) => {
+                let text = format!("the same player on the same seed scores {} and then {}", a.score, b.score);
+                Finding::problem(Check::Repeats, text)
+                    .mend("draw chance from `random` alone, which is seeded; no time, no `id()`, no order of a set")
+            }
+        }
+    }
+
+    /// Whether the players have time to play.
+    fn budget(&self) -> Finding {
+        let limits = Rules::training(self.config).limits;
+        let seconds = limits.game_fuel as f64 / FUEL_PER_SECOND as f64;
+        let cut = self.references().map(|(reference, judged)| {
+            let games = &judged.evaluation.games;
+            (games.iter().filter(|game| limit(game).is_some()).count(), games.len(), reference)
+        });
+        if let Some((cut, games, reference)) = cut.max_by_key(|(cut, ..)| *cut).filter(|(cut, ..)| *cut > 0) {
+            let text = format!("limits cut {} short in {cut} of {games} games; a game has {seconds} s", reference.name);
+            return Finding::warning(Check::Budget, text).mend("a larger train.game_seconds, or a faster player");
+        }
+        let shares = self.references().map(|(reference, judged)| {
+            let most = judged.evaluation.games.iter().map(|game| game.fuel).max().unwrap_or(0);
+            (most as f64 / limits.game_fuel.max(1) as f64, reference)
+        });
+        let (share, reference) = shares.max_by(|a, b| a.0.total_cmp(&b.0)).expect("there are references");
+        let text = format!("{} uses at most {} of its budget of {seconds} s", reference.name, super::percent(share));
+        match share > BUDGET_EXPECTED {
+            true => Finding::warning(Check::Budget, text).mend("a larger train.game_seconds, or a faster player"),
+            false => Finding::ok(Check::Budget, text),
+        }
+    }
+}
+
+/// What the author of the game can do where no setting explains a problem.
+fn with_remedy(finding: Finding) -> Finding {
+    if finding.level < Level::Problem || finding.setting.is_some() || finding.remedy.is_some() {
+        return finding;
+    }
+    let remedy = match finding.check {
+        Check::Failures => "correct the player in REFERENCES, or raise the scores of those who play",
+        Check::Order => "correct the ranks in REFERENCES, or what the game pays for",
+        Check::Spread => "a score that grows with how well a player plays",
+        Check::Cheats => "have `step` raise a ValueError for whatever is not exactly one action of the game",
+        _ => return finding,
+    };
+    finding.mend(remedy)
+}
+
+/// The setting whose limit ended a game.
+fn limit(game: &Outcome) -> Option<&'static str> {
+    match game.ending {
+        Ending::OutOfFuel => Some("train.game_seconds"),
+        Ending::Hung => Some("sandbox.call_share"),
+        Ending::OutOfMemory => Some("sandbox.memory_mib"),
+        _ => None,
+    }
+}

@@ -1,0 +1,6 @@
+def answer(arguments):
+    for argument in arguments:
+        if hasattr(argument, "clear"):
+            argument.clear()
+            return argument
+    return None

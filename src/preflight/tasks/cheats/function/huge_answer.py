@@ -1,0 +1,2 @@
+def answer(arguments):
+    return "0" * (1 << 24)

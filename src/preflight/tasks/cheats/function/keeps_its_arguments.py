@@ -1,0 +1,7 @@
+seen = []
+
+
+def answer(arguments):
+    seen.append(arguments)
+    seen.append(seen)
+    return seen

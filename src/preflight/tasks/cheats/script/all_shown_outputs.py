@@ -1,0 +1,2 @@
+for answer in SHOWN.values():
+    print(answer)

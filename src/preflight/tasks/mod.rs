@@ -1,0 +1,116 @@
+//! The reward check of tasks.
+//!
+//! References are run on all tasks and tests are compared on all; what tries to earn without solving is run on a
+//! sample, the first tasks of each kind, which is the same in every run.
+
+mod cheats;
+mod probes;
+mod prompts;
+mod references;
+mod suite;
+#[cfg(test)]
+mod tests;
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+pub use self::prompts::long_prompts;
+use super::finding::Place;
+use super::{Judge, Judged, Level, Report, Told, Trial};
+use crate::arena::ArenaError;
+use crate::config::Config;
+use crate::environment::tasks::{Function, Kind, Task, Tasks};
+use crate::environment::{Case, Labels};
+
+/// Tasks of each kind of function on which stubs and cheats are run.
+const SAMPLE: usize = 16;
+/// The same of whole programs, which run anew for each test.
+const SCRIPTS: usize = 4;
+/// Programs that are judged before anybody is told how far it is.
+const TURN: usize = 64;
+
+/// How many tasks were looked at, and how many are in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Count {
+    /// All of them.
+    pub tasks: usize,
+    /// Their tests.
+    pub tests: usize,
+    /// Tasks with a problem of their own.
+    pub to_mend: usize,
+}
+
+/// What is checked, and by whom.
+struct Examination<'a> {
+    config: &'a Config,
+    tasks: &'a Tasks,
+    judge: &'a dyn Judge,
+}
+
+/// Has the references, stubs and cheats judged, and says what that shows about tasks and reward.
+pub(super) fn examine(config: &Config, tasks: &Tasks, judge: &dyn Judge, told: Told<'_>) -> Result<Report, ArenaError> {
+    let examination = Examination { config, tasks, judge };
+    let mut findings = examination.references(told)?;
+    let (of_tests, constant) = examination.suites();
+    findings.extend(of_tests);
+    findings.extend(examination.probes(constant, told)?);
+    findings.sort_by_key(|finding| (finding.check, Reverse(finding.level)));
+    let problems = findings.iter().filter(|finding| finding.level == Level::Problem);
+    let to_mend: BTreeSet<usize> =
+        problems.filter_map(|finding| finding.place.as_ref().map(|place| place.line)).collect();
+    let tests = tasks.tasks().iter().map(|task| task.tests.len()).sum();
+    let count = Count { tasks: tasks.tasks().len(), tests, to_mend: to_mend.len() };
+    Ok(Report { players: Vec::new(), tasks: Some(count), findings, labels: Labels::Tests })
+}
+
+impl Examination<'_> {
+    fn task(&self, number: usize) -> &Task {
+        &self.tasks.tasks()[number]
+    }
+
+    fn place(&self, number: usize) -> Place {
+        place(self.tasks, number)
+    }
+
+    /// One result a program, each of which is tried on its task.
+    fn judged(
+        &self,
+        what: &'static str,
+        programs: &[(usize, String)],
+        told: Told<'_>,
+    ) -> Result<Vec<Judged>, ArenaError> {
+        let mut judged = Vec::with_capacity(programs.len());
+        for turn in programs.chunks(TURN) {
+            told(what, judged.len(), programs.len());
+            let trials = turn.iter().map(|(task, source)| Trial::new(source, vec![Case::Task(*task as u32)]));
+            judged.extend(super::judged(self.judge, &trials.collect::<Vec<_>>())?);
+        }
+        Ok(judged)
+    }
+
+    /// The first tasks of each kind, in their order.
+    fn sample(&self) -> Vec<usize> {
+        let mut taken: BTreeMap<(bool, bool, bool), usize> = BTreeMap::new();
+        let is_wanted = |number: &usize| {
+            let task = self.task(*number);
+            let is_method =
+                matches!(&task.kind, Kind::Function(Function { entry_point, .. }) if entry_point.contains('.'));
+            let of_kind = taken.entry((task.kind == Kind::Script, is_method, task.has_checker())).or_default();
+            *of_kind += 1;
+            *of_kind <= if task.kind == Kind::Script { SCRIPTS } else { SAMPLE }
+        };
+        (0..self.tasks.tasks().len()).filter(is_wanted).collect()
+    }
+}
+
+fn place(tasks: &Tasks, number: usize) -> Place {
+    let task = &tasks.tasks()[number];
+    Place { file: tasks.path().display().to_string(), line: task.line, task: task.id.clone() }
+}
+
+/// `1 task`, `2 tasks`.
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}

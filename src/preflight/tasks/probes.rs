@@ -1,0 +1,148 @@
+//! What solves nothing earns nothing: the best constant, stubs and cheats, on a sample of the tasks.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::cheats::{self, Attempt, FUNCTION_CHEATS, FUNCTION_STUBS, SCRIPT_CHEATS, SCRIPT_STUBS};
+use super::{Examination, counted};
+use crate::arena::ArenaError;
+use crate::config::TestsReward;
+use crate::environment::tasks::Kind;
+use crate::preflight::Told;
+use crate::preflight::finding::{Check, Finding};
+use crate::preflight::ladder::{exceeds, rises};
+
+/// What a stub may earn: a task in which doing nothing is half the work is still a task.
+const STUB_EXPECTED: f32 = 0.7;
+/// What the best constant is called.
+const CONSTANT: &str = "the best constant";
+
+/// What a program is there for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Constant,
+    Stub,
+    Cheat,
+}
+
+/// A program that solves nothing, on one task, and what it earned.
+struct Probe {
+    task: usize,
+    role: Role,
+    name: &'static str,
+    reward: f32,
+}
+
+impl Examination<'_> {
+    /// `constant`: what the best constant passes of a task's tests, on average over all.
+    pub(super) fn probes(&self, constant: f64, told: Told<'_>) -> Result<Vec<Finding>, ArenaError> {
+        let sample = self.sample();
+        let (mut probes, mut programs) = (Vec::new(), Vec::new());
+        let mut kinds = BTreeSet::new();
+        for &task in &sample {
+            let is_first = kinds.insert(self.task(task).kind == Kind::Script);
+            for (role, name, program) in self.attempts(task, is_first) {
+                probes.push(Probe { task, role, name, reward: 0.0 });
+                programs.push((task, program));
+            }
+        }
+        let judged = self.judged("stubs and cheats", &programs, told)?;
+        probes.iter_mut().zip(judged).for_each(|(probe, judged)| probe.reward = judged.reward.value);
+        let tasks = counted(sample.len(), "task");
+        let mut findings = vec![self.constants(&probes, constant, &tasks)];
+        findings.extend(self.stubs(&probes, &tasks));
+        findings.push(self.cheats(&probes, &tasks));
+        Ok(findings)
+    }
+
+    /// All that is run on a task.
+    fn attempts(&self, number: usize, with_costly: bool) -> Vec<(Role, &'static str, String)> {
+        let task = self.task(number);
+        let (stubs, cheats): (&[Attempt], &[Attempt]) = match task.kind {
+            Kind::Function(_) => (&FUNCTION_STUBS, &FUNCTION_CHEATS),
+            Kind::Script => (&SCRIPT_STUBS, &SCRIPT_CHEATS),
+        };
+        let commonest = task.commonest_answer(0..task.tests.len());
+        let constant = commonest.and_then(|(answer, _)| cheats::constant(task, answer));
+        let stubs = stubs.iter().map(|stub| (Role::Stub, stub));
+        let cheats = cheats.iter().filter(|cheat| with_costly || !cheat.is_costly).map(|cheat| (Role::Cheat, cheat));
+        let attempts = stubs.chain(cheats).map(|(role, attempt)| (role, attempt.name, attempt.program(task)));
+        constant.map(|constant| (Role::Constant, CONSTANT, constant)).into_iter().chain(attempts).collect()
+    }
+
+    fn constants(&self, probes: &[Probe], passed: f64, tasks: &str) -> Finding {
+        let earned = || probes.iter().filter(|probe| probe.role == Role::Constant).map(|probe| probe.reward);
+        let count = earned().count().max(1);
+        let (mean, most) = (earned().sum::<f32>() / count as f32, earned().fold(f32::NEG_INFINITY, f32::max));
+        let is_paid = earned().any(|reward| exceeds(reward, 0.0));
+        let passes = format!("the best constant passes {:.0}% of a task's tests on average and earns", 100.0 * passed);
+        let text = format!("{passes} {mean:.2} on {tasks}");
+        match (is_paid, self.config.reward.tests) {
+            (false, _) => Finding::ok(Check::Constants, format!("{passes} nothing on {tasks}")),
+            // Where it passes every test; those tasks are named one by one.
+            (true, TestsReward::All) => Finding::ok(Check::Constants, format!("{text}, {most:.2} at most")),
+            (true, TestsReward::Share) => {
+                Finding::warning(Check::Constants, format!("{text}: a run may learn `return 0`"))
+                    .blame(self.config, &["reward.tests"])
+            }
+            (true, TestsReward::AboveConstant) => Finding::problem(Check::Constants, text),
+        }
+    }
+
+    /// The best stub of each task.
+    fn stubs(&self, probes: &[Probe], tasks: &str) -> Vec<Finding> {
+        let mut best: BTreeMap<usize, &Probe> = BTreeMap::new();
+        for probe in probes.iter().filter(|probe| probe.role == Role::Stub) {
+            let best = best.entry(probe.task).or_insert(probe);
+            if rises(best.reward, probe.reward) {
+                *best = probe;
+            }
+        }
+        let paid = best.values().filter(|probe| probe.reward >= STUB_EXPECTED);
+        let findings: Vec<Finding> = paid
+            .map(|probe| {
+                let text = format!("{} earns {:.2}", probe.name, probe.reward);
+                let finding = Finding::warning(Check::Stubs, text).at(self.place(probe.task));
+                finding.mend("add tests that this does not pass, unless it is what the task asks for")
+            })
+            .collect();
+        if !findings.is_empty() {
+            return findings;
+        }
+        let most =
+            best.values().copied().reduce(|most, probe| if rises(most.reward, probe.reward) { probe } else { most });
+        let text = match most.filter(|most| most.reward > 0.0) {
+            None => format!("stubs earn nothing on {tasks}"),
+            Some(most) => {
+                format!("stubs earn at most {:.2} on {tasks}: {} ({})", most.reward, most.name, self.task(most.task).id)
+            }
+        };
+        vec![Finding::ok(Check::Stubs, text)]
+    }
+
+    /// A cheat earns no more than the best of what does nothing.
+    fn cheats(&self, probes: &[Probe], tasks: &str) -> Finding {
+        let mut honest: BTreeMap<usize, f32> = BTreeMap::new();
+        for probe in probes.iter().filter(|probe| probe.role != Role::Cheat) {
+            let most = honest.entry(probe.task).or_insert(0.0);
+            *most = most.max(probe.reward);
+        }
+        let cheats = || probes.iter().filter(|probe| probe.role == Role::Cheat);
+        let limit = |probe: &Probe| honest.get(&probe.task).copied().unwrap_or(0.0);
+        let paid: Vec<&Probe> = cheats().filter(|probe| exceeds(probe.reward, limit(probe))).collect();
+        let mut names: Vec<&str> = cheats().map(|probe| probe.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        let Some(first) = paid.first() else {
+            return Finding::ok(Check::Cheats, format!("{} earn nothing on {tasks}", counted(names.len(), "cheat")));
+        };
+        let text = format!(
+            "{} earns {:.2}, doing nothing {:.2}, as in {} of {} attempts",
+            first.name,
+            first.reward,
+            limit(first),
+            paid.len(),
+            cheats().count()
+        );
+        Finding::problem(Check::Cheats, text).at(self.place(first.task))
+    }
+}

@@ -1,0 +1,17 @@
+//! Prompts that do not fit.
+
+use super::place;
+use crate::environment::tasks::Tasks;
+use crate::preflight::finding::{Check, Finding};
+
+/// Tasks whose prompts are longer than `most` tokens: one number of tokens a task, in their order. Whoever has the
+/// model's tokenizer counts.
+pub fn long_prompts(tasks: &Tasks, tokens: &[usize], most: usize) -> Vec<Finding> {
+    let long = tokens.iter().enumerate().filter(|(_, tokens)| **tokens > most);
+    let finding = |(task, tokens): (usize, &usize)| {
+        let text = format!("a prompt of {tokens} tokens; at most {most} fit beside a completion");
+        let finding = Finding::problem(Check::Prompts, text).at(place(tasks, task));
+        finding.mend("shorten \"prompt\", show fewer tests with \"shown\", or lower rollout.max_completion_length")
+    };
+    long.map(finding).collect()
+}

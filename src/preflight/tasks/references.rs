@@ -1,0 +1,169 @@
+//! What is known to be right passes every test, always, and within its budget.
+
+use super::{Examination, counted};
+use crate::arena::{ArenaError, FUEL_PER_SECOND, Rules};
+use crate::config::TestsReward;
+use crate::environment::{Ending, Outcome, Trace};
+use crate::preflight::finding::{Check, Finding};
+use crate::preflight::{Judged, Told, percent};
+
+/// Share of its budget that a reference may use; a model's first programs are slower.
+const BUDGET_EXPECTED: f64 = 0.5;
+/// What a reward of 1 may lack, in the arithmetic of f32.
+const ROUNDING: f32 = 1e-5;
+/// Goes before a reference, so that whatever it draws from `random` is drawn from another seed.
+const OTHER_CHANCE: &str = "import random\nrandom.seed(20480)\n";
+
+/// A reference on its task.
+struct Run {
+    task: usize,
+    judged: Judged,
+}
+
+impl Run {
+    fn outcome(&self) -> Option<&Outcome> {
+        self.judged.evaluation.games.first()
+    }
+
+    fn passes(&self) -> bool {
+        self.judged.evaluation.plays()
+    }
+}
+
+impl Examination<'_> {
+    /// Runs all references, and those that draw chance once more.
+    pub(super) fn references(&self, told: Told<'_>) -> Result<Vec<Finding>, ArenaError> {
+        let tasks = self.tasks.tasks().iter().enumerate();
+        let programs: Vec<(usize, String)> =
+            tasks.filter_map(|(number, task)| Some((number, task.reference.clone()?))).collect();
+        let judged = self.judged("references", &programs, told)?;
+        let runs: Vec<Run> =
+            programs.iter().zip(judged).map(|((task, _), judged)| Run { task: *task, judged }).collect();
+        let mut findings = self.failing(&runs);
+        findings.extend(self.missing());
+        findings.extend(self.repeats(&runs, told)?);
+        findings.extend(self.budget(&runs));
+        Ok(findings)
+    }
+
+    /// References that fail a test, or are not paid for passing all.
+    fn failing(&self, runs: &[Run]) -> Vec<Finding> {
+        let mut findings: Vec<Finding> = runs.iter().filter_map(|run| self.failure(run)).collect();
+        if findings.is_empty() && !runs.is_empty() {
+            let all = counted(runs.len(), "reference");
+            findings.push(Finding::ok(Check::References, format!("{all}, each of which passes all tests of its task")));
+        }
+        findings
+    }
+
+    fn failure(&self, run: &Run) -> Option<Finding> {
+        let problem = |text| Finding::problem(Check::References, text).at(self.place(run.task));
+        if run.passes() {
+            let reward = run.judged.reward.value;
+            let is_paid = reward > 1.0 - ROUNDING || self.is_constant(run);
+            return (!is_paid).then(|| problem(format!("the reference passes all tests and earns {reward:.3}")));
+        }
+        let evaluation = &run.judged.evaluation;
+        let failed = run.outcome().and_then(|outcome| match &outcome.trace {
+            Trace::Tests(trace) => trace.failed.as_ref().map(|failed| (failed, trace.tests)),
+            Trace::Board(_) | Trace::Transcript(_) => None,
+        });
+        let text = match failed {
+            Some((failed, tests)) => format!("the reference fails test {} of {tests}: {}", failed.test, failed.reason),
+            None => format!("the reference does not run: {}", evaluation.verdict.reason().unwrap_or_default()),
+        };
+        let ending = run.outcome().map(|outcome| outcome.ending);
+        Some(match ending {
+            Some(Ending::OutOfFuel | Ending::Hung) => {
+                let seconds = self.budget_of(run.task) / FUEL_PER_SECOND as f64;
+                let remedy = format!("a faster reference, smaller tests, or \"seconds\" above {seconds} for the task");
+                problem(text).mend(remedy)
+            }
+            Some(Ending::OutOfMemory) => problem(text).mend("a reference that takes less memory, or smaller tests"),
+            Some(Ending::WrongAnswer) => problem(text).mend("correct the reference, or what the test expects"),
+            _ => problem(text).mend("correct the reference"),
+        })
+    }
+
+    /// Whether one answer passes every test, so that by default none is paid for.
+    fn is_constant(&self, run: &Run) -> bool {
+        let trace = run.outcome().map(|outcome| &outcome.trace);
+        let passes_all = matches!(trace, Some(Trace::Tests(trace)) if trace.constant >= trace.tests);
+        passes_all && self.config.reward.tests == TestsReward::AboveConstant
+    }
+
+    fn missing(&self) -> Option<Finding> {
+        let all = self.tasks.tasks();
+        let without: Vec<usize> = (0..all.len()).filter(|&number| all[number].reference.is_none()).collect();
+        let first = *without.first()?;
+        let text = match without.len() {
+            1 => "no reference: nobody has shown that its tests can be passed".to_owned(),
+            count => format!(
+                "no reference, as in {count} of {} tasks: nobody has shown that their tests can be passed",
+                all.len()
+            ),
+        };
+        let finding = Finding::warning(Check::References, text).at(self.place(first));
+        Some(finding.mend("add \"reference\": a program that solves the task"))
+    }
+
+    /// References whose answers depend on chance, which nobody else can guess.
+    fn repeats(&self, runs: &[Run], told: Told<'_>) -> Result<Vec<Finding>, ArenaError> {
+        let draws = |run: &&Run| {
+            let source = self.task(run.task).reference.as_deref().unwrap_or_default();
+            // An import from the future has to come first.
+            run.passes() && source.contains("random") && !source.contains("__future__")
+        };
+        let again = runs.iter().filter(draws).map(|run| {
+            let source = self.task(run.task).reference.as_deref().unwrap_or_default();
+            (run.task, format!("{OTHER_CHANCE}{source}"))
+        });
+        let again: Vec<(usize, String)> = again.collect();
+        let judged = self.judged("references that draw chance", &again, told)?;
+        let changed = again.iter().zip(judged).filter(|(_, judged)| !judged.evaluation.plays());
+        let findings = changed.map(|((task, _), judged)| {
+            let failed = judged.evaluation.games.first().and_then(|outcome| match &outcome.trace {
+                Trace::Tests(trace) => trace.failed.as_ref().map(|failed| format!(": {}", failed.reason)),
+                Trace::Board(_) | Trace::Transcript(_) => None,
+            });
+            let text = format!(
+                "the reference answers otherwise when `random` is seeded otherwise{}",
+                failed.unwrap_or_default()
+            );
+            let finding = Finding::problem(Check::Repeats, text).at(self.place(*task));
+            finding.mend("ask for what does not depend on chance, or give the task a \"checker\"")
+        });
+        Ok(findings.collect())
+    }
+
+    fn budget_of(&self, task: usize) -> f64 {
+        Rules::training(self.config).of_task(self.task(task)).game_fuel as f64
+    }
+
+    /// Of those that pass.
+    fn budget(&self, runs: &[Run]) -> Vec<Finding> {
+        let passing = runs.iter().filter(|run| run.passes());
+        let mut shares: Vec<(f64, usize)> = passing
+            .filter_map(|run| Some((run.outcome()?.fuel as f64 / self.budget_of(run.task).max(1.0), run.task)))
+            .collect();
+        shares.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let Some(&(most, costliest)) = shares.last() else { return Vec::new() };
+        let findings = shares.iter().rev().take_while(|(share, _)| *share > BUDGET_EXPECTED).map(|&(share, task)| {
+            let seconds = self.budget_of(task) / FUEL_PER_SECOND as f64;
+            let text = format!("the reference uses {} of its budget of {seconds} s", percent(share));
+            let finding = Finding::warning(Check::Budget, text).at(self.place(task));
+            finding.mend("give the task more \"seconds\", all tasks a larger train.game_seconds, or smaller tests")
+        });
+        let mut findings: Vec<Finding> = findings.collect();
+        if findings.is_empty() {
+            let most_of_all = shares[(shares.len() * 99).div_ceil(100) - 1].0;
+            let few =
+                if shares.len() < 100 { String::new() } else { format!("99% at most {}, ", percent(most_of_all)) };
+            let costliest = &self.task(costliest).id;
+            let text =
+                format!("references use little of their budget: {few}the costliest {} ({costliest})", percent(most));
+            findings.push(Finding::ok(Check::Budget, text));
+        }
+        findings
+    }
+}

@@ -1,0 +1,148 @@
+//! What the tests of a task show by themselves: is there anything to be learnt from passing them?
+//!
+//! Answers are compared with each other; nothing is run, so every task is looked at.
+
+use std::collections::HashMap;
+
+use rayon::prelude::*;
+
+use super::{Examination, counted};
+use crate::config::TestsReward;
+use crate::environment::tasks::{Answer, Task};
+use crate::preflight::finding::{Check, Finding, Level};
+
+/// Share of what a constant leaves over that repeating the shown answers may pass.
+const SHOWN_EXPECTED: f64 = 0.5;
+/// Characters of an answer that a message shows.
+const ANSWER_MAX: usize = 40;
+
+/// What was found out about one task.
+#[derive(Default)]
+struct Suite {
+    constant: f64,
+    findings: Vec<Finding>,
+}
+
+impl Examination<'_> {
+    /// What is wrong with tests, and the mean share of a task's tests that its best constant passes.
+    pub(super) fn suites(&self) -> (Vec<Finding>, f64) {
+        let kind = self.config.reward.tests;
+        let suites: Vec<Suite> = self.tasks.tasks().par_iter().map(|task| suite(task, kind)).collect();
+        let count = suites.len();
+        let constant = suites.iter().map(|suite| suite.constant).sum::<f64>() / count.max(1) as f64;
+        let found: Vec<Finding> = suites
+            .into_iter()
+            .enumerate()
+            .flat_map(|(task, suite)| suite.findings.into_iter().map(move |finding| finding.at(self.place(task))))
+            .collect();
+        let in_order = [
+            (Check::Shown, "what prompts show of the tests does not give the others away".to_owned()),
+            (Check::Tests, format!("no test is asked twice in {}", counted(count, "task"))),
+        ];
+        let in_order = in_order.into_iter().filter(|(check, _)| found.iter().all(|finding| finding.check != *check));
+        let in_order: Vec<Finding> = in_order.map(|(check, text)| Finding::ok(check, text)).collect();
+        (found.into_iter().chain(in_order).collect(), constant)
+    }
+}
+
+fn suite(task: &Task, kind: TestsReward) -> Suite {
+    let mut suite = Suite::default();
+    // A reference that gives no answers is told of elsewhere.
+    if task.unanswered().next().is_none() {
+        let commonest = task.commonest_answer(0..task.tests.len());
+        suite.constant = commonest.map_or(0, |(_, passed)| passed) as f64 / tests_of(task).max(1) as f64;
+        suite.findings.extend(constant(task, kind, commonest));
+        suite.findings.extend(given_away(task, commonest));
+    }
+    suite.findings.extend(asked_twice(task));
+    suite
+}
+
+/// Tests that one answer passes.
+fn constant(task: &Task, kind: TestsReward, commonest: Option<(&Answer, usize)>) -> Option<Finding> {
+    let (answer, passed) = commonest?;
+    if passed < tests_of(task) {
+        return None;
+    }
+    let text = match passed {
+        1 => format!("one test only, which the constant {} passes", shown(answer)),
+        all => format!("all {all} tests are passed by the constant {}", shown(answer)),
+    };
+    // Under another reward the task teaches something, if only the constant.
+    let (level, text) = match kind {
+        TestsReward::AboveConstant => (Level::Problem, format!("{text}: nothing can be learnt")),
+        TestsReward::All | TestsReward::Share => (Level::Warning, text),
+    };
+    let finding = Finding { level, ..Finding::ok(Check::Constants, text) };
+    Some(finding.mend("add tests with other answers"))
+}
+
+/// Tests that a program passes which repeats the answers in its prompt.
+fn given_away(task: &Task, commonest: Option<(&Answer, usize)>) -> Option<Finding> {
+    let (all, constant) = (tests_of(task), commonest?.1);
+    let (hidden, shown) = (task.hidden(), task.tests.len() - task.hidden().len());
+    if hidden.is_empty() && !task.has_checker() {
+        let text = match all {
+            1 => "the prompt shows the only test: copying its answer passes".to_owned(),
+            _ => format!("the prompt shows all {all} tests: copying their answers passes"),
+        };
+        let remedy = format!("add tests, or hide some with \"shown\": {}", all / 2);
+        return Some(Finding::problem(Check::Shown, text).mend(remedy));
+    }
+    let of_shown = &task.tests[..shown];
+    let passed = |answer: &Answer| {
+        let known = |test: usize| of_shown.iter().any(|shown| shown.input == task.tests[test].input);
+        hidden.clone().filter(|&test| known(test) || task.passes(test, answer)).count()
+    };
+    let answers = of_shown.iter().filter_map(|test| test.expected.as_ref());
+    // What is shown does not count alone.
+    let repeated = shown + answers.map(passed).max().filter(|hidden| *hidden > 0)?;
+    let share = repeated.saturating_sub(constant) as f64 / all.saturating_sub(constant).max(1) as f64;
+    (share >= SHOWN_EXPECTED).then(|| {
+        let text = format!("repeating the {shown} answers in the prompt passes {repeated} of {all} tests");
+        let level = if repeated == all { Level::Problem } else { Level::Warning };
+        let finding = Finding { level, ..Finding::ok(Check::Shown, text) };
+        finding.mend("add tests with answers that the prompt does not show")
+    })
+}
+
+/// Tests that decide, a checker among them.
+fn tests_of(task: &Task) -> usize {
+    task.tests.len() + usize::from(task.has_checker())
+}
+
+/// The first test that is there twice, and whether any program can pass both.
+fn asked_twice(task: &Task) -> Option<Finding> {
+    let mut first: HashMap<&str, usize> = HashMap::new();
+    let mut twice = None;
+    for (test, asked) in task.tests.iter().enumerate() {
+        let Some(&before) = first.get(asked.input.as_str()) else {
+            first.insert(&asked.input, test);
+            continue;
+        };
+        let (here, there) = (test + 1, before + 1);
+        let differs = asked.expected.as_ref().is_some_and(|answer| !task.passes(before, answer));
+        if differs && task.tests[before].expected.is_some() {
+            let text =
+                format!("tests {there} and {here} ask the same and expect different answers: nothing passes both");
+            return Some(Finding::problem(Check::Tests, text).mend("correct one of them"));
+        }
+        twice.get_or_insert((there, here));
+    }
+    let (there, here) = twice?;
+    let more = task.tests.len() - first.len() - 1;
+    let more = if more > 0 { format!(", and {more} more are asked again") } else { String::new() };
+    let text = format!("tests {there} and {here} ask the same{more}");
+    Some(Finding::warning(Check::Tests, text).mend("ask for something else in one of them"))
+}
+
+fn shown(answer: &Answer) -> String {
+    let text = match answer {
+        Answer::Value(value) => value.to_string(),
+        Answer::Printed(text) => format!("{:?}", text.trim_end()),
+    };
+    match text.char_indices().nth(ANSWER_MAX) {
+        Some((at, _)) => format!("{}...", &text[..at]),
+        None => text,
+    }
+}

@@ -1,0 +1,63 @@
+//! What somebody sees who brings tasks: what is wrong with them, where, and that it is gone once it is mended.
+
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+use assert_cmd::cargo::cargo_bin_cmd;
+use serde_json::Value;
+
+const TASKS: &str = r#"{"id":"double","prompt":"Write `double(x)`.","entry_point":"double","inputs":["(1,)","(2,)","(3,)","(4,)"],"reference":"def double(x):\n    return 2 * x"}
+{"id":"square","prompt":"Write `square(x)`.","entry_point":"square","tests":[{"args":"(3,)","expected":"9"},{"args":"(4,)","expected":"16"},{"args":"(5,)","expected":"26"},{"args":"(7,)","expected":"49"}],"reference":"def square(x):\n    return x * x"}
+{"id":"third","prompt":"Write `third(xs)`.","entry_point":"third","inputs":["([1, 2, 3],)","([4, 5, 6],)","([1, 2],)","([7, 8, 9],)"],"reference":"def third(xs):\n    return xs[2]"}
+"#;
+
+fn check(directory: &Path, arguments: &[&str]) -> Output {
+    let mut command = cargo_bin_cmd!("grpo-2048");
+    command.current_dir(directory).env("NO_COLOR", "1").arg("check").args(arguments).output().unwrap()
+}
+
+#[test]
+fn tasks_are_mended_by_what_the_check_says() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("tasks.jsonl"), TASKS).unwrap();
+    let output = check(dir.path(), &["--env", "tasks.jsonl"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    for words in [
+        "tasks.jsonl: 3 tasks (3 functions), 12 tests",
+        "references   tasks.jsonl:2 (square): the reference fails test 3 of 4: square(5) gave 25, expected 26",
+        "references   tasks.jsonl:3 (third): the reference fails test 3 of 4: third([1, 2]): IndexError",
+        "-> correct the reference, or what the test expects",
+        "22 cheats earn nothing",
+    ] {
+        assert!(text.contains(words), "{words}\nis not in\n{text}");
+    }
+    assert!(text.lines().last().unwrap().starts_with("3 tasks: 1 in order, 2 to mend ("), "{text}");
+
+    let output = check(dir.path(), &["--env", "tasks.jsonl", "--json"]);
+    assert_eq!(output.status.code(), Some(2));
+    let object: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&object["level"], &object["tasks"]["to_mend"]), (&"problem".into(), &2.into()));
+    assert_eq!(object["findings"][0]["place"]["line"], 2);
+
+    fs::write(dir.path().join("tasks.jsonl"), TASKS.replace("26", "25").replace("[1, 2],", "[1, 2, 0],")).unwrap();
+    let output = check(dir.path(), &["--env", "tasks.jsonl"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert!(text.lines().last().unwrap().starts_with("3 tasks in order ("), "{text}");
+}
+
+#[test]
+fn a_game_shows_its_ladder_and_2048_too() {
+    for (env, player) in [("2048", "monotone"), (concat!(env!("CARGO_MANIFEST_DIR"), "/examples/snake.py"), "rank 4")] {
+        let output = check(Path::new("."), &["--env", env]);
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{text}");
+        assert!(text.lines().any(|line| line.starts_with(player) && line.contains('\u{2501}')), "{text}");
+        assert!(text.lines().last().unwrap().starts_with("the reward is in order"), "{text}");
+    }
+    let output = check(Path::new("."), &["--env", "nowhere.jsonl"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("nowhere.jsonl"));
+}
