@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use grpo_sandbox::{FUEL_PER_SECOND, Failure, Fault, FuelScope, Limits, Run, Sandbox};
+use grpo_sandbox::{FUEL_PER_SECOND, Failure, Fault, FuelScope, Limits, Sandbox};
 
 /// Small, so that hangs are cheap to prove; enough for every program that is meant to end by itself.
 const LIMITS: Limits =
