@@ -26,7 +26,7 @@ const PROBLEMS: u8 = 2;
 #[command(after_help = "Examples:
   grpo-2048 check --env tasks.jsonl   tasks of your own
   grpo-2048 check --env game.py       a game of your own
-  grpo-2048 check --env tasks.jsonl --json | jq '.findings[] | select(.level != \"ok\")'
+  grpo-2048 check --env tasks.jsonl --json | jq '.findings[].level'
 
 Exit codes:
   0  in order, warnings aside
