@@ -66,12 +66,15 @@ fn a_budget_is_spent_to_the_last_unit() {
 }
 
 #[test]
-fn a_session_is_spent_after_a_fault() {
-    let source =
-        "calls = []\n\ndef strategy(board):\n    calls.append(1)\n    return object() if len(calls) == 1 else 'W'\n";
+fn an_exception_leaves_a_program_as_it_is_and_a_trap_spends_its_session() {
+    let source = "calls = []\n\ndef strategy(board):\n    calls.append(1)\n    if len(calls) == 1:\n        return object()\n    \
+                  while len(calls) == 3:\n        pass\n    return len(calls)\n";
     let mut session = sandbox().load(source, 0, &LIMITS).unwrap();
-    assert!(session.call("strategy", ARGUMENTS).is_err());
-    assert!(session.call("strategy", ARGUMENTS).is_err());
+    assert!(session.call("strategy", ARGUMENTS).is_err() && !session.is_spent());
+    assert_eq!(session.call("strategy", ARGUMENTS).unwrap(), "2");
+    for _ in 0..2 {
+        assert!(session.call("strategy", ARGUMENTS).is_err() && session.is_spent());
+    }
 }
 
 #[test]
