@@ -8,6 +8,7 @@ use crate::config::Config;
 use crate::environment::Environment;
 use crate::metrics::Console;
 use crate::policy::{self, Device, Location, Policy, PolicyError, Precision};
+use crate::preflight::{self, Finding};
 use crate::prompt::{PromptError, PromptKind, PromptSet};
 use crate::seed::{Purpose, Seed};
 
@@ -92,7 +93,28 @@ pub fn prompts(config: &Config, policy: &Policy, environment: &Environment) -> R
             "name a language model with --model, such as Qwen/Qwen2.5-Coder-0.5B-Instruct or a .gguf file",
         ));
     }
-    PromptSet::load(kind, policy.tokenizer(), &environment.briefing()).map_err(|error| prompt_error(config, error))
+    let prompts = PromptSet::load(kind, policy.tokenizer(), &environment.briefing())
+        .map_err(|error| prompt_error(config, error))?;
+    fit(config, policy, environment, &prompts)?;
+    Ok(prompts)
+}
+
+/// Refuses tasks whose prompts leave no room for a completion; the first one is named.
+fn fit(config: &Config, policy: &Policy, environment: &Environment, prompts: &PromptSet) -> Result<(), CliError> {
+    let Environment::Tasks(tasks) = environment else { return Ok(()) };
+    let mut tokens = vec![0; tasks.tasks().len()];
+    for prompt in prompts.prompts().iter().chain(prompts.held_out()) {
+        prompt.task.into_iter().for_each(|task| tokens[task as usize] = prompt.ids.len());
+    }
+    let positions = policy.decoder().config().max_position_embeddings;
+    let most = positions.saturating_sub(config.rollout.max_completion_length);
+    let long = preflight::long_prompts(tasks, &tokens, most);
+    let Some(Finding { place: Some(place), text, remedy, .. }) = long.first() else { return Ok(()) };
+    let others = match long.len() - 1 {
+        0 => String::new(),
+        others => format!("; {others} more are too long"),
+    };
+    Err(CliError::User { message: format!("--env {place}: {text}{others}"), hint: remedy.clone() })
 }
 
 fn prompt_error(config: &Config, error: PromptError) -> CliError {
