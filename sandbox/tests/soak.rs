@@ -22,13 +22,20 @@ const PROGRAMS: [&str; 8] = [
     "def strategy(board):\n    return bytearray(1 << 30)\n",
     "def strategy(board):\n    return strategy(board)\n",
     "import os\n\ndef strategy(board):\n    os._exit(0)\n",
-    "def strategy(board):\n    return 7\n",
+    "def strategy(board):\n    return {(1, 2): [board, {3}, b'4', 5j]}\n",
     "def strategy(board):\n    return (\n",
 ];
 
-/// Value or fault in words, and the fuel it took.
+/// One more is a script, which prints its values.
+const SCRIPT: &str = "print(sorted(map(int, input().split())))\n";
+
+/// Value, output or fault in words, and the fuel it took.
 fn verdict(sandbox: &Sandbox, index: usize) -> (String, u64) {
-    let mut session = match sandbox.load(PROGRAMS[index % PROGRAMS.len()], 7, &LIMITS) {
+    let Some(program) = PROGRAMS.get(index % (PROGRAMS.len() + 1)) else {
+        let run = sandbox.run(SCRIPT, "3 1 2\n", 7, &LIMITS).unwrap();
+        return (run.printed.unwrap_or_else(|fault| fault.to_string()), run.fuel);
+    };
+    let mut session = match sandbox.load(program, 7, &LIMITS) {
         Ok(session) => session,
         Err(failure) => return (failure.to_string(), 0),
     };
@@ -47,14 +54,14 @@ fn nothing_grows_and_no_verdict_changes() {
     let count = std::env::var("SOAK_VERDICTS").map_or(10_000, |count| count.parse().expect("a number of verdicts"));
     let sandbox = Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || ()).unwrap();
     let threads = 2;
-    let first: Vec<_> = (0..PROGRAMS.len()).map(|index| verdict(&sandbox, index)).collect();
+    let first: Vec<_> = (0..=PROGRAMS.len()).map(|index| verdict(&sandbox, index)).collect();
     let play = |count: usize| {
         std::thread::scope(|scope| {
             for thread in 0..threads {
                 let (sandbox, first) = (&sandbox, &first);
                 scope.spawn(move || {
                     for index in (thread..count).step_by(threads) {
-                        assert_eq!(verdict(sandbox, index), first[index % PROGRAMS.len()], "verdict {index}");
+                        assert_eq!(verdict(sandbox, index), first[index % first.len()], "verdict {index}");
                     }
                 });
             }

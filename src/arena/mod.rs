@@ -75,8 +75,8 @@ impl Rules {
 /// Who plays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Workers {
-    /// The caller's thread, each program as it is submitted. The stack must hold [`grpo_sandbox::THREAD_STACK`], as
-    /// that of a main thread does.
+    /// The caller's thread, each program as it is submitted. Fast where its stack holds
+    /// [`grpo_sandbox::THREAD_STACK`], as that of this program's main thread does.
     Inline,
     /// So many threads, though never more than the sandbox has sessions: the rest would have nothing to do.
     Pool(NonZeroUsize),

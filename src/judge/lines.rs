@@ -53,8 +53,8 @@ pub enum LinesError {
 /// Judges every line of `input`, which messages call `name`. `answer` gets the judgements in the order of the lines, each as
 /// soon as it and all before it have come; when it fails, judging ends.
 ///
-/// Without workers, programs are played by the thread that reads. The stack of the caller must hold
-/// [`THREAD_STACK`], as that of a main thread does.
+/// Without workers, programs are played by the thread that reads. The stack of the caller should hold
+/// [`THREAD_STACK`].
 pub fn judge_lines(
     judge: &Arc<Judge>,
     input: impl Read + Send + 'static,
