@@ -80,6 +80,31 @@ fn right_programs_earn_1_and_wrong_ones_nothing_in_the_order_of_the_lines_whoeve
 }
 
 #[test]
+fn a_value_that_a_program_forged_is_a_wrong_answer_to_a_checker_too_and_stops_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let checker = "def check():\n    s = yield ('encode', 'xyz')\n    r = yield ('decode', s)\n    return r == 'xyz'\n";
+    let task = json!({"id": "code", "prompt": "Undo.", "entry_point": "encode", "shown": 0, "checker": checker,
+        "tests": [{"args": "('a',)", "expected": "'a'"}, {"args": "('b',)", "expected": "'b'"}]});
+    fs::write(directory.path().join("tasks.jsonl"), task.to_string()).unwrap();
+    let deep = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+    let forged =
+        ["1, 2", "1], [2", "{\"()\": 3}", "[1", "nothing", &deep(50), &deep(126), &deep(127), &deep(200), &deep(1000)];
+    let program = |text: &&str| {
+        let forging = format!("sys.modules['values'].write = lambda value: {text:?}");
+        format!(
+            "import sys\ndef encode(s):\n    if s != 'xyz':\n        return s\n    {forging}\n    return [s]\ndef decode(s):\n    return 'xyz'\n"
+        )
+    };
+    let programs: Vec<String> = forged.iter().map(program).collect();
+    let items: Vec<(&str, &str)> = programs.iter().map(|program| ("code", program.as_str())).collect();
+    let answers = parsed(&answers(directory.path(), &items, &["--env", "tasks.jsonl"]));
+    assert_eq!(answers.len(), forged.len());
+    for (answer, text) in answers.iter().zip(forged) {
+        assert_eq!((&answer["verdict"], &answer["tests"]), (&json!("wrong"), &json!(3)), "{text:.20}: {answer}");
+    }
+}
+
+#[test]
 fn a_player_of_2048_is_judged_as_score_scores_it() {
     let directory = tempfile::tempdir().unwrap();
     let cycle = include_str!("../src/environment/game2048/ladder/cycle.py");

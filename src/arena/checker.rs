@@ -4,9 +4,9 @@
 //! returns whether that was right. A call that fails ends it, and so does an exception of its own: neither is a pass.
 //! That a checker lets the reference pass is looked at before a run.
 
-use grpo_sandbox::{Failure, Sandbox, Session};
+use grpo_sandbox::{Failure, HostError, Sandbox, Session};
 
-use super::player::Unplayed;
+use super::player::{GameError, Unplayed};
 use super::task::Solver;
 use crate::environment::Value;
 use crate::environment::tasks::Kind;
@@ -41,6 +41,8 @@ pub(super) fn passes(solver: &mut Solver<'_>) -> Result<Option<Result<(), String
         let asked = match checker.call("__advance", &format!("[{answer}]")) {
             Ok(text) => Value::from_json(&text),
             Err(Failure::Program(fault)) => return Ok(Some(Err(fault.to_string()))),
+            // An answer of the program that no call takes, such as one nested too deep.
+            Err(Failure::Host(HostError::Arguments(reason))) => return Ok(Some(Err(reason))),
             Err(Failure::Host(error)) => return Err(error.into()),
         };
         let Ok(Value::List(words)) = asked else { return Ok(Some(Err("yielded no call".into()))) };
@@ -50,9 +52,14 @@ pub(super) fn passes(solver: &mut Solver<'_>) -> Result<Option<Result<(), String
             }
             [Value::Str(word), Value::Str(name), arguments @ ..] if word == "call" => {
                 let arguments = Value::List(arguments.to_vec()).to_json();
-                match solver.call(name, &arguments)? {
-                    Ok(text) => answer = text,
-                    Err(fault) => return Ok(Some(Err(format!("{name}: {fault}")))),
+                match solver.call(name, &arguments) {
+                    Ok(Ok(value)) => answer = value.to_json(),
+                    Ok(Err(fault)) => return Ok(Some(Err(format!("{name}: {fault}")))),
+                    // The checker hands on what the program gave it.
+                    Err(Unplayed::Broken(GameError::Host(HostError::Arguments(reason)))) => {
+                        return Ok(Some(Err(format!("{name}: {reason}"))));
+                    }
+                    Err(other) => return Err(other),
                 }
             }
             _ => return Ok(Some(Err("yielded no call".into()))),

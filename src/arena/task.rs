@@ -78,18 +78,14 @@ impl<'a> Solver<'a> {
     pub fn answer(&mut self, test: usize) -> Result<Answered, Unplayed> {
         let input = &self.task.tests[test].input;
         match &self.task.kind {
-            Kind::Function(function) => {
-                Ok(self.call(&function.entry_point, input)?.and_then(|text| match Value::from_json(&text) {
-                    Ok(value) => Ok(Answer::Value(value)),
-                    Err(error) => Err(Fault::BadValue { found: error.to_string() }),
-                }))
-            }
+            Kind::Function(function) => Ok(self.call(&function.entry_point, input)?.map(Answer::Value)),
             Kind::Script => self.run(input),
         }
     }
 
-    /// Calls a function of the program. A fault in loading a new instance is a fault of the call.
-    pub fn call(&mut self, function: &str, arguments: &str) -> Result<Result<String, Fault>, Unplayed> {
+    /// Calls a function of the program. A fault in loading a new instance is a fault of the call; so is a text that stands
+    /// for no value, since a program may have taken over what writes its values.
+    pub fn call(&mut self, function: &str, arguments: &str) -> Result<Result<Value, Fault>, Unplayed> {
         let called = match self.session() {
             Ok(session) => session.call(function, arguments),
             Err(Unplayed::Faulted(fault)) => return Ok(Err(fault)),
@@ -99,7 +95,7 @@ impl<'a> Solver<'a> {
             self.drop_session();
         }
         match called {
-            Ok(value) => Ok(Ok(value)),
+            Ok(text) => Ok(Value::from_json(&text).map_err(|error| Fault::BadValue { found: error.to_string() })),
             Err(Failure::Program(fault)) => Ok(Err(fault)),
             Err(Failure::Host(error)) => Err(error.into()),
         }
