@@ -144,7 +144,7 @@ pub fn update_watched(
     for iteration in 0..iterations {
         let round = Round { iteration, loss_scale: optimizer.loss_scale() };
         let mut attempt = |division| {
-            let batch = batch.clone().divided(division);
+            let batch = batch.clone().divided(division).for_decoder(policy.decoder());
             let parts: Vec<Part> = batch.parts().map(|(_, part)| part).collect();
             let mut done = iteration * parts.len();
             let mut took = |_, _| {
@@ -210,7 +210,7 @@ fn part_pass(
     (round, stopwatch): (Round, Stopwatch<'_>),
 ) -> Result<(Sums, Gradients), LearnError> {
     let (decoder, trainable) = (policy.decoder(), policy.trainable());
-    let ids = tensor(&part.ids, part.shape, decoder.device())?;
+    let ids = vector(&part.tokens.ids, decoder.device())?;
     let adapters = batch.adapters(part, round.iteration);
     let whole = match (&adapters, round.iteration) {
         (Adapters::Thinned(_), 0) => Some(whole_logp(decoder, batch, part, &ids)?),
@@ -220,14 +220,14 @@ fn part_pass(
     let loss = |hidden| part_loss(decoder, batch, part, (hidden, whole));
     match batch.division.activations {
         Activations::Kept => {
-            let forward = || loss(decoder.hidden(&ids, adapters)?);
+            let forward = || loss(decoder.hidden_of(&ids, &part.tokens.spans, adapters)?);
             let (loss, sums) = timed(stopwatch, Stage::Forward, forward)?;
             let backward = || gradients(&scaled(loss)?, trainable);
             Ok((sums, timed(stopwatch, Stage::Backward, backward)?))
         }
         Activations::Recomputed => {
             let forward = || {
-                let (hidden, layers) = decoder.hidden_checkpointed(&ids, adapters)?;
+                let (hidden, layers) = decoder.hidden_checkpointed(&ids, &part.tokens.spans, adapters)?;
                 Ok::<_, LearnError>((loss(hidden)?, layers))
             };
             let ((loss, sums), layers) = timed(stopwatch, Stage::Forward, forward)?;
@@ -239,7 +239,7 @@ fn part_pass(
 
 /// Log-probabilities without dropout, which is how the tokens were sampled.
 fn whole_logp(decoder: &Decoder, batch: &Batch, part: &Part, ids: &Tensor) -> Result<Vec<f32>, LearnError> {
-    let (hidden, _) = decoder.hidden_checkpointed(ids, Adapters::On)?;
+    let (hidden, _) = decoder.hidden_checkpointed(ids, &part.tokens.spans, Adapters::On)?;
     let (logp, _) = score(decoder, batch, part, hidden.detach())?;
     Ok(logp.detach().to_vec1()?)
 }
@@ -315,7 +315,7 @@ fn compare(sums: &mut Sums, part: &Part, scored: &[f32]) {
 /// never reach the head.
 fn score(decoder: &Decoder, batch: &Batch, part: &Part, hidden: Tensor) -> Result<(Tensor, Tensor), LearnError> {
     let device = decoder.device();
-    let hidden = hidden.flatten_to(1)?.index_select(&vector(&part.places, device)?, 0)?;
+    let hidden = hidden.index_select(&vector(&part.tokens.places, device)?, 0)?;
     let how = Scoring { temperature: batch.temperature, logit_bytes: batch.division.logit_bytes };
     Ok(decoder.score(&hidden, &vector(&part.targets, device)?, how)?)
 }
@@ -323,12 +323,13 @@ fn score(decoder: &Decoder, batch: &Batch, part: &Part, hidden: Tensor) -> Resul
 /// Log-probabilities of every completion under a reference, in the order of the completions: `decoder` is a kept copy
 /// of the start, or the policy's own with its adapters off. Completions left out of the loss get an empty list.
 pub fn reference_logprobs(decoder: &Decoder, adapters: Adapters, batch: &Batch) -> Result<Vec<Vec<f32>>, LearnError> {
+    let batch = &batch.clone().for_decoder(decoder);
     let mut all = vec![Vec::new(); batch.len()];
     let (rows, parts): (Vec<&[usize]>, Vec<Part>) = batch.parts().unzip();
     let mut rows = rows.into_iter();
     let work = |part: &Part| {
-        let ids = tensor(&part.ids, part.shape, decoder.device())?;
-        let (logp, _) = score(decoder, batch, part, decoder.hidden(&ids, adapters.clone())?)?;
+        let ids = vector(&part.tokens.ids, decoder.device())?;
+        let (logp, _) = score(decoder, batch, part, decoder.hidden_of(&ids, &part.tokens.spans, adapters.clone())?)?;
         Ok(logp.detach().to_vec1::<f32>()?)
     };
     parallel_parts_at_most(batch.division.at_once, decoder.device(), &parts, work, |logp| {
@@ -352,6 +353,7 @@ fn tensor<T: WithDType>(values: &[T], shape: impl Into<Shape>, device: &Device) 
 /// Loss and gradients as an update sees them.
 #[cfg(test)]
 pub(super) fn pass_for_tests(policy: &Policy, batch: &Batch) -> Result<(f64, Gradients), LearnError> {
+    let batch = &batch.clone().for_decoder(policy.decoder());
     let parts: Vec<Part> = batch.parts().map(|(_, part)| part).collect();
     let watch = Watch { progress: &mut |_, _| (), stopwatch: &|_, work| work() };
     let round = Round { iteration: 0, loss_scale: 1.0 };

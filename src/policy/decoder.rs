@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use candle_core::{DType, Device, Tensor};
 
-use super::kernels::{self, Heads, Kernels, Middle, RopeTable, Scoring};
+use super::kernels::{self, Heads, Kernels, Middle, RopeTable, Scoring, Spans};
 use super::linear::{Adapters, Linear, residual, side_by_side};
 use super::{AdapterSet, DecoderConfig, PolicyError, Precision};
 
@@ -37,13 +37,12 @@ pub struct Decoder {
     pub(super) head: Linear,
 }
 
-/// Sequences of equal length, and how the layers run over them.
+/// Sequences, and how the layers run over them.
 #[derive(Debug)]
 pub(super) struct Sequences {
-    /// `(B * T,)`.
+    /// `(N,)`.
     pub ids: Tensor,
-    /// `B`.
-    pub rows: usize,
+    pub spans: Spans,
     pub rope: RopeTable,
     pub adapters: Adapters,
 }
@@ -141,17 +140,34 @@ impl Decoder {
         Heads { queries: num_attention_heads, keys: num_key_value_heads, width: head_dim }
     }
 
+    /// Whether sequences may be unlike and share their beginning. Otherwise [`Decoder::hidden_of`] wants them padded on the
+    /// right to one length.
+    pub fn shares_beginnings(&self) -> bool {
+        // What dropout takes from a row depends on the place in it.
+        let dropout = |layer: &Layer| layer.query.lora.as_ref().is_some_and(|lora| lora.dropout.0 > 0.0);
+        self.kernels() == Kernels::Fused && !self.layers.first().is_some_and(dropout)
+    }
+
     /// Hidden states after the last norm, differentiable. Each token sees itself and those before it, so padding on
     /// the right changes nothing before it.
     ///
     /// * `ids`: `(B, T)` u32. Returns `(B, T, hidden_size)`.
     pub fn hidden(&self, ids: &Tensor, adapters: Adapters) -> Result<Tensor, PolicyError> {
-        let sequences = self.sequences(ids, adapters)?;
+        let (rows, steps) = ids.dims2()?;
+        let hidden = self.hidden_of(&ids.flatten_all()?, &Spans::equal(rows, steps), adapters)?;
+        Ok(hidden.reshape((rows, steps, self.config.hidden_size))?)
+    }
+
+    /// The same of sequences that lie one after the other.
+    ///
+    /// * `ids`: `(N,)` u32. Returns `(N, hidden_size)`.
+    pub fn hidden_of(&self, ids: &Tensor, spans: &Spans, adapters: Adapters) -> Result<Tensor, PolicyError> {
+        let sequences = self.sequences(ids, spans, adapters)?;
         let mut x = self.embedded(&self.embedding, &sequences.ids)?;
         for layer in &self.layers {
             x = self.layer(layer, &x, &sequences)?;
         }
-        Ok(self.normed(&x, &sequences)?)
+        Ok(self.normed(&x)?)
     }
 
     /// Rows of an embedding, `(N, hidden_size)`, as the layers see them; `ids`: `(N,)`.
@@ -159,18 +175,16 @@ impl Decoder {
         embedding.index_select(ids, 0)?.to_dtype(self.precision.format())
     }
 
-    /// Sequences of `ids`, `(B, T)`, as the layers see them.
-    pub(super) fn sequences(&self, ids: &Tensor, adapters: Adapters) -> Result<Sequences, PolicyError> {
-        let (rows, steps) = ids.dims2()?;
-        self.check_length(steps)?;
-        let rope = RopeTable::new(&self.config, steps, self.device())?;
-        Ok(Sequences { ids: ids.flatten_all()?, rows, rope, adapters })
+    /// Sequences of `ids`, `(N,)`, as the layers see them.
+    pub(super) fn sequences(&self, ids: &Tensor, spans: &Spans, adapters: Adapters) -> Result<Sequences, PolicyError> {
+        self.check_length(spans.longest())?;
+        let rope = RopeTable::new(&self.config, spans.longest(), self.device())?;
+        Ok(Sequences { ids: ids.clone(), spans: spans.clone(), rope, adapters })
     }
 
-    /// What the last layer gives, `(B * T, hidden_size)`, as the head expects it, `(B, T, hidden_size)`.
-    pub(super) fn normed(&self, x: &Tensor, sequences: &Sequences) -> candle_core::Result<Tensor> {
-        let x = kernels::rms_norm(x, &self.norm, self.config.rms_norm_eps)?;
-        x.reshape((sequences.rows, (), self.config.hidden_size))
+    /// What the last layer gives, `(N, hidden_size)`, as the head expects it.
+    pub(super) fn normed(&self, x: &Tensor) -> candle_core::Result<Tensor> {
+        kernels::rms_norm(x, &self.norm, self.config.rms_norm_eps)
     }
 
     /// Log-probability of each target and entropy of the distribution it is drawn from, in nats; differentiable.
@@ -209,10 +223,10 @@ impl Decoder {
 
     /// The first half of a layer.
     fn attended(&self, layer: &Layer, x: &Tensor, sequences: &Sequences) -> candle_core::Result<Tensor> {
-        let Sequences { rows, rope, adapters, .. } = sequences;
-        let (rows, heads, norm) = (*rows, self.heads(), (&layer.input_norm, self.config.rms_norm_eps));
+        let Sequences { spans, rope, adapters, .. } = sequences;
+        let (heads, norm) = (self.heads(), (&layer.input_norm, self.config.rms_norm_eps));
         let maps = [&layer.query, &layer.key, &layer.value];
-        let middle = || Middle::Attention { rows, heads, rope: rope.clone() };
+        let middle = || Ok(Middle::Attention { rows: spans.rows()?, heads, rope: rope.clone() });
         if layer.head_norms.is_none()
             && let Some(x) = residual(x, norm, (&maps, &layer.output), middle, adapters)?
         {
@@ -223,14 +237,14 @@ impl Decoder {
         if let Some(norms) = &layer.head_norms {
             qkv = norm_heads(&qkv, norms, heads, norm.1)?;
         }
-        let mixed = kernels::causal_attention(&qkv, rows, heads, rope)?;
+        let mixed = kernels::causal_attention(&qkv, spans, heads, rope)?;
         x + layer.output.forward(&mixed, adapters)?
     }
 
     /// The second half.
     fn fed_forward(&self, layer: &Layer, x: &Tensor, adapters: &Adapters) -> candle_core::Result<Tensor> {
         let (norm, maps) = ((&layer.inner_norm, self.config.rms_norm_eps), [&layer.gate, &layer.up]);
-        if let Some(x) = residual(x, norm, (&maps, &layer.down), || Middle::Gate, adapters)? {
+        if let Some(x) = residual(x, norm, (&maps, &layer.down), || Ok(Middle::Gate), adapters)? {
             return Ok(x);
         }
         let gate_up = side_by_side(&maps, &kernels::rms_norm(x, norm.0, norm.1)?, adapters)?;

@@ -22,6 +22,7 @@ mod loading;
 mod precision;
 mod sampling;
 mod shapes;
+mod token_batch;
 mod tokenizer;
 mod weights;
 
@@ -49,6 +50,7 @@ pub use loading::Location;
 pub use precision::Precision;
 pub use sampling::{Cache, Snapshot};
 pub use shapes::{KNOWN_SHAPES, KnownShape};
+pub use token_batch::{TokenBatch, TokenRow};
 pub use tokenizer::Tokenizer;
 
 use adapter::AdapterSet;

@@ -280,7 +280,8 @@ impl<'a> Training<'a> {
         let mix = Mix { error_rate: options.config.error_rate, ..Mix::default() };
         let held_out_seed = options.seed.child(Purpose::HeldOut, 0);
         let held_out = Writer::new(&policy, &prompts, &mix).batch(held_out_seed, pace.held_out_tokens)?;
-        let held_out = micro_batches(held_out);
+        let shares_beginnings = policy.decoder().shares_beginnings();
+        let held_out = micro_batches(held_out, shares_beginnings);
         let optimizer = Optimizer::new(policy.trainable(), optimizer_settings(&options.config))?
             .in_precision(policy.decoder().precision());
         let steps = options.config.total_tokens.div_ceil(options.config.batch_tokens);
@@ -317,7 +318,8 @@ impl<'a> Training<'a> {
         let targets: usize = examples.iter().map(Example::targets).sum();
         let (trainable, scale) = (self.policy.trainable(), self.optimizer.loss_scale());
         let (mut loss, mut sum) = (0.0, Gradients::new());
-        let parts: Vec<(u64, Vec<Example>)> = (0..).zip(micro_batches(examples)).collect();
+        let parts: Vec<(u64, Vec<Example>)> =
+            (0..).zip(micro_batches(examples, self.policy.decoder().shares_beginnings())).collect();
         let work = |(index, rows): &(u64, Vec<Example>)| {
             let of_part = seed.child(Purpose::Dropout, *index);
             let of_rows = (0..rows.len() as u64).map(|row| of_part.child(Purpose::Dropout, row));

@@ -22,6 +22,7 @@ mod packed;
 mod residual;
 mod rope;
 mod rows;
+mod spans;
 mod swiglu;
 mod tile;
 
@@ -44,6 +45,7 @@ pub use norm::rms_norm;
 pub use packed::Packed;
 pub use residual::{Middle, Residual};
 pub use rope::RopeTable;
+pub use spans::Spans;
 pub use swiglu::silu_mul;
 pub use training::SCORE_BYTES;
 
