@@ -273,6 +273,7 @@ pub struct SftConfig {
     pub max_grad_norm: f64,
     pub batch_tokens: usize,
     pub total_tokens: usize,
+    pub eval_samples: usize,
     pub error_rate: f64,
 }
 

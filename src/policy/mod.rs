@@ -50,7 +50,7 @@ pub use loading::Location;
 pub use precision::Precision;
 pub use sampling::{Cache, Snapshot};
 pub use shapes::{KNOWN_SHAPES, KnownShape};
-pub use token_batch::{TokenBatch, TokenRow};
+pub use token_batch::{TokenBatch, TokenRow, shared_beginning};
 pub use tokenizer::Tokenizer;
 
 use adapter::AdapterSet;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::environment::Labels;
+use crate::evaluation::Fates;
 use crate::grpo::UpdateStats;
 use crate::metrics::StepRecord;
 use crate::program::Program;
@@ -58,7 +59,15 @@ pub fn of_episodes(step: usize, sampled: &Sampled, labels: Labels) -> StepRecord
     record.came_to(labels, score, share(&Episode::plays), max_tile);
     record.rewards(&items.iter().map(|episode| episode.reward.value).collect::<Vec<_>>());
     count_kinds(&mut record, items);
+    for (fate, count) in fates(items).by_name() {
+        record.count_fate(fate, count);
+    }
     record
+}
+
+/// What became of the completions.
+pub fn fates(items: &[Episode]) -> Fates {
+    Fates::of(items.iter().map(|episode| (&episode.evaluation, episode.completion.finish == FinishReason::Length)))
 }
 
 /// Adds the numbers of the update.

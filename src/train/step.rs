@@ -76,6 +76,10 @@ impl Run<'_> {
         }
         observer(Event::StepDone(&record));
         watch.news.iter().for_each(|line| observer(Event::Message(line)));
+        if step == 1 || watch.collapse.is_some() {
+            let told = record::fates(episodes.items()).told(self.config, self.arena.environment().labels());
+            told.iter().for_each(|line| observer(Event::Message(&format!("step {step}: {line}"))));
+        }
 
         let state = &mut progress.state;
         // Solutions of different tasks do not compare.

@@ -7,15 +7,15 @@ use candle_core::{Device, Tensor};
 use crate::environment::game2048::corpus::{self, Mix, Sample, Style};
 use crate::grpo::logit_bytes;
 use crate::policy::kernels::Scoring;
-use crate::policy::{Adapters, Policy, PolicyError, TokenBatch, TokenRow};
+use crate::policy::{Adapters, Policy, PolicyError, TokenBatch, TokenRow, shared_beginning};
 use crate::prompt::Prompt;
 use crate::seed::{Purpose, Seed};
 
 use super::SftError;
 
-/// Tokens that pass through the model at once, padding among them. Small enough that activations stay near the core; a step is
-/// split into as many of these as it needs, which threads then share.
-const MICRO_BATCH_TOKENS: usize = 1024;
+/// Tokens that pass through the model at once, about. Few enough that activations stay near the core, and enough programs
+/// that a prompt they share costs little. A step is split into as many of these as it needs, which threads then share.
+const MICRO_BATCH_TOKENS: usize = 1600;
 
 /// Prompt and program as ids, and where the program begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,19 +119,19 @@ pub(super) fn micro_batches(mut examples: Vec<Example>, shares_beginnings: bool)
     if shares_beginnings {
         examples.sort_by(|a, b| a.ids[..a.prompt].cmp(&b.ids[..b.prompt]));
     }
-    let mut parts: Vec<Vec<Example>> = Vec::new();
+    let rows: Vec<TokenRow<'_>> = examples.iter().map(Example::row).collect();
+    let shared = if shares_beginnings { shared_beginning(&rows) } else { 0 };
+    let own = |example: &Example| example.ids.len() - shared;
+    let total: usize = examples.iter().map(own).sum();
+    let count = total.div_ceil(MICRO_BATCH_TOKENS.saturating_sub(shared).max(1)).max(1);
+    let (mut parts, mut before) = (vec![Vec::new(); count], 0);
     for example in examples {
-        let fits = |part: &Vec<Example>| {
-            let rows: Vec<TokenRow<'_>> = part.iter().chain([&example]).map(Example::row).collect();
-            TokenBatch::new(&rows, shares_beginnings).ids.len() <= MICRO_BATCH_TOKENS
-        };
-        match parts.last_mut() {
-            Some(part) if fits(part) => part.push(example),
-            _ => parts.push(vec![example]),
-        }
+        // The part in which the middle of the example lies, were all of them of one length.
+        let middle = before + own(&example) / 2;
+        before += own(&example);
+        parts[middle * count / total.max(1)].push(example);
     }
-    // Parts that are worked on at once take equally long.
-    parts.sort_by_key(|part| Reverse(part.iter().map(Example::tokens).sum::<usize>()));
+    parts.retain(|part| !part.is_empty());
     parts
 }
 
