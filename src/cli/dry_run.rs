@@ -2,7 +2,7 @@
 
 use super::train::train_error;
 use super::{CliError, output};
-use crate::config::{Config, DEFAULT_TOML, Layers};
+use crate::config::{Config, DEFAULT_TOML, Layers, keys};
 use crate::metrics::{Console, Event, duration};
 use crate::train::{Forecast, Rehearsal, Run, Seconds};
 
@@ -35,14 +35,18 @@ pub fn report(run: Run<'_>, layers: &Layers, console: &Console) -> Result<(), Cl
 fn effective(config: &Config, layers: &Layers) -> String {
     let defaults: toml::Table = DEFAULT_TOML.parse().expect("default.toml is TOML");
     let found = toml::Table::try_from(config).expect("a configuration is TOML");
-    let mut text = String::from("# what differs from the defaults says where it comes from\n");
-    for (section, values) in &found {
-        text.push_str(&format!("\n[{section}]\n"));
-        for (key, value) in values.as_table().into_iter().flatten() {
-            let origin = layers.origin(&format!("{section}.{key}")).filter(|_| *value != defaults[section][key]);
-            let origin = origin.map(|origin| format!("  # {origin}")).unwrap_or_default();
-            text.push_str(&format!("{key} = {value}{origin}\n"));
+    let (mut text, mut last) =
+        (String::from("# what differs from the defaults says where it comes from\n"), String::new());
+    for dotted in keys() {
+        let (section, key) = dotted.split_once('.').expect("keys are dotted");
+        if last != section {
+            text.push_str(&format!("\n[{section}]\n"));
+            last = section.to_owned();
         }
+        let value = &found[section][key];
+        let origin = layers.origin(&dotted).filter(|_| *value != defaults[section][key]);
+        let origin = origin.map(|origin| format!("  # {origin}")).unwrap_or_default();
+        text.push_str(&format!("{key} = {value}{origin}\n"));
     }
     text
 }
@@ -57,9 +61,10 @@ fn time(config: &Config, forecast: &Forecast, plays: bool) -> String {
         (_, every) => 2 + (train.max_steps - 1) / every,
     };
     let all = step.times(train.max_steps as f64).plus(forecast.evaluate.times(evaluations as f64));
-    let range = |seconds: Seconds, words: fn(f64) -> String| match whole {
-        true => format!("{} to {}", words(seconds.now), words(seconds.most)),
-        false => format!("at most {}", words(seconds.most)),
+    let range = |seconds: Seconds, words: fn(f64) -> String| match (words(seconds.now), words(seconds.most)) {
+        (now, most) if whole && now == most => now,
+        (now, most) if whole => format!("{now} to {most}"),
+        (_, most) => format!("at most {most}"),
     };
     let (a_step, in_all) = (range(step, seconds), range(all, duration));
     let (sampling, update) = (range(forecast.generate, seconds), range(forecast.update, seconds));
@@ -94,4 +99,44 @@ fn time(config: &Config, forecast: &Forecast, plays: bool) -> String {
 
 fn seconds(seconds: f64) -> String {
     if seconds < 10.0 { format!("{seconds:.1} s") } else { duration(seconds) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn forecast(tokens: usize) -> Forecast {
+        let seconds = |now, most| Seconds { now, most };
+        let (generate, update, evaluate) = (seconds(2.0, 3.0), seconds(1.0, 4.0), seconds(5.0, 8.0));
+        Forecast { probe_s: 4.2, tokens, ended: 0.25, rows: 8, generate, update, evaluate }
+    }
+
+    #[test]
+    fn times_are_those_calculated_by_hand() {
+        let mut config = Config::preset("builtin").unwrap();
+        (config.train.max_steps, config.train.eval_steps) = (100, 40);
+        // 100 x (2 + 1) + 4 x 5 = 320 s; 100 x (3 + 4) + 4 x 8 = 732 s. Evaluations after 0, 40, 80 and 100 steps.
+        let text = time(&config, &forecast(config.rollout.max_completion_length), true);
+        let expected = "# time: 3.0 s to 7.0 s a step (sampling 2.0 s to 3.0 s, update 1.0 s to 4.0 s); 100 steps and 4 \
+                        evaluations 5:20 to 12:12\n";
+        assert!(text.starts_with(expected), "{text}");
+        assert!(
+            text.contains("in 4.2 s: 64 completions of at most 256 tokens, of which 25% ended, and an update on 8")
+        );
+        // 64 games of a quarter of a second on 8 workers.
+        assert!(text.contains("games: at most 2.0 s of fuel"), "{text}");
+        let text = time(&config, &forecast(64), false);
+        assert!(text.contains("at most 7.0 s a step") && text.contains("evaluations at most 12:12"), "{text}");
+        assert!(!text.contains("fuel"), "{text}");
+    }
+
+    #[test]
+    fn evaluations_are_counted_as_the_loop_makes_them() {
+        let mut config = Config::preset("builtin").unwrap();
+        for (samples, every, steps, expected) in [(96, 0, 10, 2), (0, 5, 10, 0), (96, 5, 10, 3), (96, 5, 11, 4)] {
+            (config.train.eval_samples, config.train.eval_steps, config.train.max_steps) = (samples, every, steps);
+            let text = time(&config, &forecast(256), true);
+            assert!(text.contains(&format!("{steps} steps and {expected} evaluations")), "{every} of {steps}: {text}");
+        }
+    }
 }
