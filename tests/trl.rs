@@ -98,6 +98,27 @@ fn a_file_that_cannot_be_taken_is_refused_key_by_key() {
 }
 
 #[test]
+fn epochs_are_steps_where_there_are_tasks() {
+    let dir = tempfile::tempdir().unwrap();
+    let task = |id: usize| {
+        let split = if id < 5 { "train" } else { "held_out" };
+        let tests = serde_json::json!([{"args": "(1, 2)", "expected": "3"}, {"args": "(2, 2)", "expected": "4"}]);
+        let row = serde_json::json!({
+            "id": format!("t{id}"), "prompt": "Add.", "entry_point": "add", "split": split, "tests": tests,
+        });
+        format!("{row}\n")
+    };
+    fs::write(dir.path().join("tasks.jsonl"), (0..7).map(task).collect::<String>()).unwrap();
+    fs::write(dir.path().join("run.yaml"), "num_train_epochs: 3\nper_device_train_batch_size: 16\n").unwrap();
+    let words = refused(dir.path(), &["train", "--config", "run.yaml"]);
+    assert!(words.starts_with("error: run.yaml: num_train_epochs = 3: 2048 has no tasks"), "{words}");
+    // Five tasks, two a step: two steps a pass, three passes. The step beyond the last is what is refused.
+    let asked = ["train", "--config", "run.yaml", "--env", "tasks.jsonl", "--trace", "t.json", "--trace-step", "7"];
+    let words = refused(dir.path(), &asked);
+    assert!(words.contains("--trace-step 7: expected 1 to 6"), "{words}");
+}
+
+#[test]
 fn what_cannot_start_is_refused_before_anything_is_written_dry_or_not() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("file"), "mine").unwrap();

@@ -137,7 +137,7 @@ impl TrainArgs {
     pub fn run(self, console: &Console) -> Result<(), CliError> {
         let started = Instant::now();
         let resumed = self.resumed()?;
-        let layers = self.layers(resumed.as_deref())?;
+        let layers = counted(self.layers(resumed.as_deref())?)?;
         let config = settled(layers.clone())?;
         if resumed.is_none() {
             // Said before a model is loaded and the reward is checked, not after.
@@ -256,6 +256,25 @@ impl TrainArgs {
             .add("parallel_rewards", self.workers.chosen());
         flags
     }
+}
+
+/// The steps of `num_train_epochs` of a TRL file, where nothing else says how many there are.
+fn counted(mut layers: Layers) -> Result<Layers, CliError> {
+    let Some((epochs, origin)) = layers.epochs().map(|(epochs, origin)| (epochs, origin.to_owned())) else {
+        return Ok(layers);
+    };
+    let config = layers.clone().resolve()?;
+    let groups = config.rollout.groups;
+    let Some(tasks) = playing::environment(&config)?.tasks().map(|tasks| tasks.trained()) else {
+        return Err(CliError::user_hint(
+            format!("{origin} = {epochs}: {} has no tasks that could be passed over", config.environment.env),
+            "say max_steps in the file, or --steps N",
+        ));
+    };
+    // Like TRL, which leaves out the prompts that do not fill a step.
+    let steps = (epochs * (tasks / groups).max(1) as f64).ceil().max(1.0);
+    layers.count_epochs(steps as usize, format!("{epochs} passes over {tasks} tasks, {groups} a step"))?;
+    Ok(layers)
 }
 
 /// What is free where tensors live, before a model is loaded.

@@ -190,15 +190,39 @@ impl Layers {
         merge(&mut self.merged, layer, origin, "")
     }
 
-    /// What a file of TRL needs from elsewhere must be there; a preset does not know the file.
-    fn check_needs(&self) -> Result<(), ConfigError> {
+    /// What a file of TRL needs from elsewhere and has not got; a preset does not know the file.
+    fn lacking(&self) -> impl Iterator<Item = &trl::Need> {
         let is_chosen = |key| self.origin(key).is_some_and(|origin| !origin.starts_with(PRESET));
-        match self.imported.needs.iter().find(|need| !is_chosen(need.key)) {
-            Some(trl::Need { refusal: (found, hint), .. }) => {
-                Err(ConfigError::Foreign { origin: found.clone(), refused: Vec::new(), hint: hint.clone() })
-            }
-            None => Ok(()),
+        self.imported.needs.iter().filter(move |need| !is_chosen(need.key))
+    }
+
+    /// Passes over the tasks that a file of TRL asks for where nothing says how many steps there are, and its key.
+    pub fn epochs(&self) -> Option<(f64, &str)> {
+        self.lacking().find_map(|need| match need.lacking {
+            trl::Lacking::Epochs(epochs) => Some((epochs, need.origin.as_str())),
+            trl::Lacking::Said { .. } => None,
+        })
+    }
+
+    /// Says how many steps those are, and why.
+    pub fn count_epochs(&mut self, steps: usize, why: String) -> Result<(), ConfigError> {
+        let Some((_, origin)) = self.epochs() else { return Ok(()) };
+        let (origin, steps) = (origin.to_owned(), Value::Integer(steps as i64));
+        for answer in self.imported.answers.iter_mut().filter(|answer| origin.ends_with(&format!(": {}", answer.key))) {
+            (answer.settings, answer.note) = (vec![("train.max_steps", steps.clone())], why.clone());
         }
+        self.value(&origin, "train.max_steps", steps)
+    }
+
+    fn check_needs(&self) -> Result<(), ConfigError> {
+        let refused = self.lacking().find_map(|need| match &need.lacking {
+            trl::Lacking::Said { found, hint } => {
+                let origin = format!("{} = {found}", need.origin);
+                Some(ConfigError::Foreign { origin, refused: Vec::new(), hint: hint.clone() })
+            }
+            trl::Lacking::Epochs(_) => None,
+        });
+        refused.map_or(Ok(()), Err)
     }
 
     /// The checked configuration.

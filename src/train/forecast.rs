@@ -11,7 +11,7 @@ use crate::groups::Groups;
 use crate::grpo::{self, Batch};
 use crate::metrics::Event;
 use crate::prompt::Prompt;
-use crate::rollout::{self, Completion, FinishReason};
+use crate::rollout::{self, Completion, FinishReason, RolloutEvent};
 use crate::seed::{Purpose, Seed};
 
 use super::memory::{self, MemoryPlan};
@@ -19,7 +19,7 @@ use super::{Run, TrainError};
 
 /// Seconds after which a part of the probe has seen enough.
 const ENOUGH_S: f64 = 2.0;
-/// Tokens of a completion that the probe begins with, and doubles.
+/// Tokens of a completion that the probe begins with.
 const FIRST_TOKENS: usize = 16;
 /// Moves nothing that anybody keeps.
 const LEARNING_RATE: f64 = 1e-9;
@@ -68,6 +68,8 @@ struct Sampled {
     prompts: Vec<Prompt>,
     completions: Groups<Completion>,
     tokens: usize,
+    /// Share that had ended.
+    ended: f64,
     seconds: Seconds,
 }
 
@@ -78,12 +80,11 @@ impl Run<'_> {
         let begin = Instant::now();
         let sampled = self.probe_sampling()?;
         let (update, rows) = self.probe_update(&plan, &sampled)?;
-        let ended = sampled.completions.items().iter().filter(|one| one.finish == FinishReason::Stop).count();
         let evaluated = self.config.train.eval_samples as f64 / self.config.completions_per_step() as f64;
         let forecast = Forecast {
             probe_s: begin.elapsed().as_secs_f64(),
             tokens: sampled.tokens,
-            ended: ended as f64 / sampled.completions.items().len() as f64,
+            ended: sampled.ended,
             rows,
             generate: sampled.seconds,
             update,
@@ -93,30 +94,40 @@ impl Run<'_> {
         Ok(Rehearsal { plan, notice, forecast })
     }
 
-    /// A step's completions, twice as long each time until that takes long enough to tell.
+    /// A step's completions, longer each time until writing them takes long enough to tell.
     fn probe_sampling(&self) -> Result<Sampled, TrainError> {
         let seed = Seed::root(self.config.train.seed).child(Purpose::Sample, 0);
         let prompts = self.prompts.draw(seed, self.config.rollout.groups);
         let longest = self.config.rollout.max_completion_length;
-        let sample = |tokens| {
-            let config = RolloutConfig { max_completion_length: tokens, ..self.config.rollout.clone() };
-            let begin = Instant::now();
-            let completions = rollout::generate(self.policy, &prompts, &config, seed, &mut |_| ())?;
-            Ok::<_, TrainError>((completions, begin.elapsed().as_secs_f64()))
-        };
-        // What is done once, such as compiling kernels, is no part of a step.
-        sample(1)?;
-        let (mut before, mut tokens) = ((1, sample(1)?.1), FIRST_TOKENS.min(longest));
+        let mut tokens = FIRST_TOKENS.min(longest);
         loop {
-            let (completions, seconds) = sample(tokens)?;
-            if tokens < longest && seconds < ENOUGH_S {
-                before = (tokens, seconds);
-                tokens = (2 * tokens).min(longest);
+            let config = RolloutConfig { max_completion_length: tokens, ..self.config.rollout.clone() };
+            let (begin, mut first) = (Instant::now(), None);
+            let mut hear = |event: RolloutEvent<'_>| {
+                if let RolloutEvent::Tokens { .. } = event {
+                    first.get_or_insert_with(Instant::now);
+                }
+            };
+            let completions = rollout::generate(self.policy, &prompts, &config, seed, &mut hear)?;
+            let decode = first.unwrap_or(begin).elapsed().as_secs_f64();
+            let now = begin.elapsed().as_secs_f64();
+            if tokens < longest && decode < ENOUGH_S {
+                let enough = (ENOUGH_S / decode * tokens as f64) as usize;
+                tokens = enough.max(2 * tokens).min(longest);
                 continue;
             }
-            let a_token = (seconds - before.1).max(0.0) / (tokens - before.0).max(1) as f64;
-            let seconds = Seconds { now: seconds, most: seconds + a_token * (longest - tokens) as f64 };
-            return Ok(Sampled { prompts, completions, tokens, seconds });
+            let sampled: usize = completions.items().iter().map(|one| one.ids.len()).sum();
+            let all = (completions.items().len() * longest) as f64;
+            let seconds = Seconds { now, most: now - decode + decode * all / sampled as f64 };
+            let stopped = completions.items().iter().filter(|one| one.finish == FinishReason::Stop).count();
+            let ended = stopped as f64 / completions.items().len() as f64;
+            let cut = tokens < longest;
+            // What the probe cut would have gone on: it is no truncated completion, which an update may leave out.
+            let completions = completions.map(|one| match cut {
+                true => Completion { finish: FinishReason::Stop, ..one },
+                false => one,
+            });
+            return Ok(Sampled { prompts, completions, tokens, ended, seconds });
         }
     }
 
@@ -139,6 +150,9 @@ impl Run<'_> {
         let (mut groups, mut seconds) = (1, update(1)?);
         if groups < all && seconds * (all as f64) < 2.0 * ENOUGH_S {
             (groups, seconds) = (all, update(all)?);
+        } else if seconds < ENOUGH_S {
+            // The first one asks for memory that the next one has.
+            seconds = update(1)?;
         }
         let rows = groups * size;
         let asked = |rows: usize| -> usize {

@@ -65,8 +65,24 @@ impl Display for Answer {
 pub struct Need {
     /// Ours, dotted.
     pub key: &'static str,
-    /// Why the file is refused without it: file, key and value, and what to do.
-    pub refusal: (String, String),
+    /// The file and its key that needs it.
+    pub origin: String,
+    /// What is missing where nothing sets it.
+    pub lacking: Lacking,
+}
+
+/// What a key of TRL lacks.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Lacking {
+    /// Something that only the user can say.
+    Said {
+        /// Value of the key.
+        found: String,
+        /// What to say.
+        hint: String,
+    },
+    /// Steps of so many passes over the tasks, which can be counted where there are tasks.
+    Epochs(f64),
 }
 
 /// What the value of a key says.
@@ -74,8 +90,8 @@ pub struct Need {
 struct Meaning {
     settings: Vec<Setting>,
     note: String,
-    /// A key of ours that something else has to set, or else this is why not.
-    need: Option<(&'static str, String)>,
+    /// A key of ours that something else has to set.
+    need: Option<(&'static str, Lacking)>,
 }
 
 impl Meaning {
@@ -142,10 +158,11 @@ impl Given<'_> {
             },
             Fate::Task(_) if found.as_array().is_some_and(Vec::is_empty) => Ok(Meaning::nothing("it names none")),
             Fate::Task(way) => {
-                let why =
+                let hint =
                     format!("what is to be learnt is said with --env, a file of tasks or a game; {way}; docs/tasks.md");
+                let lacking = Lacking::Said { found: found.to_string(), hint };
                 let note = "--env says what is to be learnt".to_owned();
-                Ok(Meaning { note, need: Some(("environment.env", why)), ..Meaning::default() })
+                Ok(Meaning { note, need: Some(("environment.env", lacking)), ..Meaning::default() })
             }
         }
     }
@@ -160,28 +177,33 @@ pub(super) fn import(origin: &str, text: &str, defaults: &Table) -> Result<Impor
     };
     let given = Given { keys: &keys, defaults };
     let mut import = Import { settings: Vec::new(), answers: Vec::new(), needs: Vec::new() };
-    let mut refused = Vec::new();
+    // Keys that are refused, by the reason; several may share one.
+    let mut refused: Vec<(String, String)> = Vec::new();
+    let mut refuse = |key: String, why: String| match refused.iter_mut().find(|(_, known)| *known == why) {
+        Some((keys, _)) => *keys = format!("{keys}, {key}"),
+        None => refused.push((key, why)),
+    };
     for (key, found) in &keys {
         let Some(fate) = table::fate(key) else {
-            refused.push(format!("{key}: {}", unknown(key, found)));
+            refuse(key.clone(), unknown(key, found));
             continue;
         };
         let found = found.to_string();
         match given.meaning(key, fate) {
-            Err(why) => refused.push(format!("{key} = {found}: {why}")),
+            Err(why) => refuse(format!("{key} = {found}"), why),
             Ok(Meaning { settings, note, need }) => {
                 import.settings.extend(settings.iter().map(|setting| (setting.clone(), format!("{origin}: {key}"))));
-                import.needs.extend(
-                    need.map(|(ours, why)| Need { key: ours, refusal: (format!("{origin}: {key} = {found}"), why) }),
-                );
+                let from = format!("{origin}: {key}");
+                import.needs.extend(need.map(|(key, lacking)| Need { key, origin: from, lacking }));
                 import.answers.push(Answer { key: key.clone(), found, settings, note });
             }
         }
     }
-    match refused.is_empty() {
-        true => Ok(import),
-        false => Err(ConfigError::Foreign { origin: origin.into(), refused, hint: MANUAL.into() }),
+    if refused.is_empty() {
+        return Ok(import);
     }
+    let refused = refused.into_iter().map(|(keys, why)| format!("{keys}: {why}")).collect();
+    Err(ConfigError::Foreign { origin: origin.into(), refused, hint: MANUAL.into() })
 }
 
 /// What becomes of `key` with a value as it is typed, such as `0.04`; none when TRL has no such key.

@@ -4,7 +4,7 @@
 //! of the run.
 
 use super::coerce::whole;
-use super::{Given, Meaning};
+use super::{Given, Lacking, Meaning};
 
 /// A key that counts steps, as ours.
 pub(super) fn of(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
@@ -17,10 +17,8 @@ pub(super) fn of(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
         "max_steps" => Ok(counted("train.max_steps", given, number)?),
         "num_train_epochs" if most.is_some() => Ok(Meaning::nothing("max_steps decides")),
         "num_train_epochs" => {
-            let why = "steps are counted, not epochs: say max_steps, or --steps N; an epoch of a file of tasks is \
-                       tasks / rollout.groups steps";
-            let need = Some(("train.max_steps", why.to_owned()));
-            Ok(Meaning { need, ..Meaning::nothing("the number of steps is given") })
+            let need = Some(("train.max_steps", Lacking::Epochs(number)));
+            Ok(Meaning { need, ..Meaning::nothing("the number of steps is said elsewhere") })
         }
         "save_steps" => share(given, "train.save_steps", number, most),
         "eval_steps" => match given.word("eval_strategy").or(given.word("evaluation_strategy")).as_deref() {

@@ -86,6 +86,7 @@ fn groups_are_counted_as_trl_counts_them() {
     let words = refusal("per_device_train_batch_size: 8\nsteps_per_generation: 4");
     assert!(words.contains("32 completions are sampled at a time and 8 learnt from"), "{words}");
     assert!(words.contains("say gradient_accumulation_steps: 4"), "{words}");
+    assert_eq!(words.matches("learnt from").count(), 1, "one reason for both keys: {words}");
 }
 
 #[test]
@@ -198,10 +199,10 @@ fn a_dataset_is_taken_where_the_tasks_are_named() {
     assert!(words.starts_with("run.yaml: dataset_name = \"openai/gsm8k\"; "), "{words}");
     assert!(words.contains("--env") && words.contains("docs/tasks.md"), "{words}");
     layers.value("--env", "environment.env", "tasks.jsonl").unwrap();
-    let words = layers.clone().resolve().unwrap_err().to_string();
-    assert!(words.contains("num_train_epochs") && words.contains("max_steps"), "a preset does not know: {words}");
+    assert_eq!(layers.epochs(), Some((1.0, "run.yaml: num_train_epochs")), "a preset does not know");
+    assert!(layers.clone().resolve().is_ok());
     layers.assignment("train.max_steps=3").unwrap();
-    assert_eq!(layers.answers().len(), 2);
+    assert_eq!((layers.epochs(), layers.answers().len()), (None, 2));
     assert_eq!(layers.origin("train.max_steps"), Some("--set train.max_steps=3"));
     assert!(layers.resolve().is_ok());
 }
