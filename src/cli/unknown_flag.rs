@@ -43,6 +43,11 @@ fn hint(command: &Command, name: &str, value: Option<&str>, say: &dyn Fn(&str, &
         return Some(format!("say --{}", name.replace('_', "-")));
     }
     let ours = of_command(command.get_name(), known_as(name));
+    // One name may take other values in TRL.
+    let answer = value.and_then(|value| trl::answer(name, value)).and_then(Result::ok);
+    if let Some(answer) = answer.filter(|answer| answer.settings.first().is_some_and(|(key, _)| is_in(&ours, key))) {
+        return Some(of_trl(Ok(answer), true, say));
+    }
     if !ours.is_empty() {
         let said: Vec<String> = ours.iter().map(|key| say(key, value.unwrap_or("VALUE"))).collect();
         return Some(format!("say {}", said.join(" or ")));
@@ -61,6 +66,10 @@ fn hint(command: &Command, name: &str, value: Option<&str>, say: &dyn Fn(&str, &
     }
     let near = near.to_owned();
     hint(command, &near, value, say).map(|hint| format!("did you mean `{near}`? {hint}"))
+}
+
+fn is_in(keys: &[String], key: &str) -> bool {
+    keys.iter().any(|known| known == key)
 }
 
 fn underscored(long: &str) -> String {
