@@ -7,7 +7,11 @@ use toml::Value as Toml;
 pub(super) fn as_of(slot: &Toml, found: &Value) -> Result<Toml, String> {
     Ok(match slot {
         Toml::Boolean(_) => truth(found)?.into(),
-        Toml::Integer(_) => whole(number(found)?)?.into(),
+        // All of ours count something.
+        Toml::Integer(_) => match whole(number(found)?)? {
+            count @ 0.. => count.into(),
+            _ => return Err("expected a whole number, 0 or more".into()),
+        },
         Toml::Float(_) => number(found)?.into(),
         Toml::Array(_) => match found {
             Value::Array(items) => items.iter().map(text).collect::<Vec<_>>().into(),

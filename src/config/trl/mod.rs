@@ -171,7 +171,7 @@ impl Given<'_> {
 /// Reads a file of TRL called `origin`. `defaults` has a value of the right type for every key of ours.
 pub(super) fn import(origin: &str, text: &str, defaults: &Table) -> Result<Import, ConfigError> {
     let syntax = |message: String| ConfigError::Syntax { origin: origin.into(), message };
-    let read: Value = serde_saphyr::from_str(text).map_err(|error| syntax(error.to_string().trim_end().into()))?;
+    let read: Value = serde_saphyr::from_str(text).map_err(|error| syntax(error.without_snippet().to_string()))?;
     let Value::Object(keys) = read else {
         return Err(syntax("expected a mapping of TRL's keys, such as `num_generations: 8`".into()));
     };

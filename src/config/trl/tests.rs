@@ -148,31 +148,32 @@ fn values_are_taken_with_trls_spellings() {
 fn what_is_not_done_here_is_refused_unless_it_asks_for_nothing() {
     let cases = [
         ("use_dora: true", "use_dora = true: adapters are plain LoRA"),
-        ("delta: 4.0", "delta = 4.0: "),
-        ("importance_sampling_level: sequence", "importance_sampling_level = \"sequence\": "),
+        ("off_policy_mask_threshold: 0.5", "off_policy_mask_threshold = 0.5: "),
+        ("optim: adafactor", "optim = \"adafactor\": "),
+        ("sync_ref_model: true", "sync_ref_model = true: "),
         ("load_in_4bit: true", "quantised .gguf file"),
         ("reward_weights: [1.0, 0.5]", "one reward"),
         ("repetition_penalty: 1.1", "repetition_penalty = 1.1: "),
         ("lr_scheduler_type: polynomial", "expected constant, constant_with_warmup, linear or cosine"),
         ("beta: 0.1\nuse_bias_correction_kl: true", "without the ratio"),
         ("beta: small", "beta = \"small\": expected a number"),
+        ("seed: -1", "seed = -1: expected a whole number, 0 or more"),
         ("max_completion_length: 1.5", "expected a whole number"),
         ("num_generations: eight", "num_generations = \"eight\": num_generations: expected a number"),
         ("learning_rat: 1e-5", "learning_rat: TRL has no such key; did you mean `learning_rate`?"),
         ("groups: 4", "groups: is a key of this program and not of TRL; say --set rollout.groups=4"),
         ("- 1", "expected a mapping"),
+        ("seed: 1\nbeta: .nan", "line 2"),
         ("a: b: c", "run.yaml: "),
         ("beta: 0.1\nbeta: 0.2", "run.yaml: "),
     ];
     for (text, expected) in cases {
         assert!(refusal(text).contains(expected), "{text}: {}", refusal(text));
     }
-    for text in
-        ["use_dora: false", "delta: null", "repetition_penalty: 1", "importance_sampling_level: token", "env: {}"]
-    {
+    for text in ["use_dora: false", "delta: null", "repetition_penalty: 1", "optim: adamw_torch", "env: {}"] {
         assert!(settings(text).is_empty(), "{text}");
     }
-    let words = refusal("use_dora: true\nbeta: 0.1\ndelta: 2");
+    let words = refusal("use_dora: true\nbeta: 0.1\nsync_ref_model: yes");
     assert!(words.starts_with("run.yaml: 2 keys cannot be taken\n  use_dora"), "{words}");
 }
 
