@@ -235,7 +235,11 @@ impl Run<'_> {
             true => batch.with_dropout(lesson.seed.child(Purpose::Dropout, 0)),
             false => batch,
         };
-        let batch = if lesson.off_policy { batch.off_policy() } else { batch };
+        self.referred(if lesson.off_policy { batch.off_policy() } else { batch }, reference)
+    }
+
+    /// The batch with the reference's log-probabilities, where there is one.
+    pub(super) fn referred(&self, batch: Batch, reference: Option<&Reference>) -> Result<Batch, TrainError> {
         let Some(reference) = reference else { return Ok(batch) };
         let decoder = match reference {
             Reference::AdaptersOff => self.policy.decoder(),
