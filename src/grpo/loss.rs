@@ -1,6 +1,11 @@
-//! Losses of single tokens. How they become one number is in the weights of `batch`.
+//! The loss of an update: a surrogate, a KL penalty, an entropy bonus and imitation, and how they become one number.
+//!
+//! Takes what a model says of the completion tokens of some rows, `N` in all; gives a scalar, and where the ratio was cut.
+//! Does not know models.
 
 use candle_core::{Result, Tensor};
+
+use crate::config::{GrpoConfig, LossType};
 
 /// How far the probability ratio may move before it stops counting.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -11,16 +16,78 @@ pub struct Clip {
     pub high: f64,
 }
 
-/// Clipped policy-gradient surrogate, one value a token.
+/// What a loss is made of: each `(N,)`, the tokens of one completion after those of another.
+#[derive(Debug)]
+pub struct Tokens {
+    /// Log-probabilities of the tokens, in nats, with gradient.
+    pub logp: Tensor,
+    /// Those that the ratio is taken to, without gradient.
+    pub old: Tensor,
+    /// Those under the reference, if there is one.
+    pub reference: Option<Tensor>,
+    /// Entropies of the distributions they were drawn from, in nats, with gradient.
+    pub entropy: Tensor,
+    /// Advantage of each token's completion.
+    pub advantage: Tensor,
+    /// Weight of each token, see [`token_weight`]; 0 in a demonstration.
+    pub weight: Tensor,
+    /// Weight of the negative log-likelihood of each token, if there are demonstrations.
+    pub imitation: Option<Tensor>,
+}
+
+/// A surrogate of each token.
+#[derive(Debug)]
+pub struct Surrogate {
+    /// `(N,)`, lower is better.
+    pub loss: Tensor,
+    /// `(N,)`, without gradient: above 0 where the loss has a larger ratio than the true one, clipped from below; below 0
+    /// where it has a smaller one, clipped from above; 0 elsewhere.
+    pub cut: Tensor,
+}
+
+/// The loss of these tokens, a scalar, and the [`cut`](Surrogate::cut) of each.
+pub fn loss(tokens: &Tokens, config: &GrpoConfig) -> Result<(Tensor, Tensor)> {
+    let clip = Clip { low: config.epsilon, high: config.epsilon_high };
+    let Surrogate { mut loss, cut } = clipped_surrogate(&tokens.logp, &tokens.old, &tokens.advantage, clip)?;
+    if let (Some(reference), true) = (&tokens.reference, config.beta > 0.0) {
+        loss = (loss + (k3(&tokens.logp, reference)? * config.beta)?)?;
+    }
+    if config.entropy_coef != 0.0 {
+        loss = (loss - (&tokens.entropy * config.entropy_coef)?)?;
+    }
+    loss = (loss * &tokens.weight)?;
+    if let Some(imitation) = &tokens.imitation {
+        loss = (loss - (&tokens.logp * imitation)?)?;
+    }
+    Ok((loss.sum_all()?, cut))
+}
+
+/// Weight in the loss of each token of a completion, by the completion's length. `lengths`: of all completions of the step
+/// that are in the loss; `longest`: the most tokens that one may have.
+///
+/// Source: Yu et al. 2025, eq. 8; Shao et al. 2024, eq. 3; Liu et al. 2025, section 3.
+pub fn token_weight(loss_type: LossType, lengths: &[usize], longest: usize) -> impl Fn(usize) -> f64 {
+    let (count, tokens) = (lengths.len(), lengths.iter().sum::<usize>());
+    move |length| match loss_type {
+        LossType::Dapo => 1.0 / tokens as f64,
+        LossType::Grpo => 1.0 / (count * length) as f64,
+        LossType::DrGrpo => 1.0 / (count * longest) as f64,
+    }
+}
+
+/// Clipped policy-gradient surrogate.
 ///
 /// * `logp`, `old_logp`: `(N,)`, log-probabilities of the sampled tokens, in nats; `old_logp` without gradient.
 /// * `advantage`: `(N,)`, that of each token's completion.
 ///
 /// Source: Schulman et al. 2017, eq. 7, negated so that lower is better; Yu et al. 2025 for two clips.
-pub fn clipped_surrogate(logp: &Tensor, old_logp: &Tensor, advantage: &Tensor, clip: Clip) -> Result<Tensor> {
+pub fn clipped_surrogate(logp: &Tensor, old_logp: &Tensor, advantage: &Tensor, clip: Clip) -> Result<Surrogate> {
     let ratio = (logp - old_logp)?.exp()?;
     let clipped = ratio.clamp(1.0 - clip.low, 1.0 + clip.high)?;
-    (ratio * advantage)?.minimum(&(clipped * advantage)?)?.neg()
+    let whole = (ratio * advantage)?;
+    let counted = whole.minimum(&(clipped * advantage)?)?;
+    let cut = ((counted.detach() - whole.detach())? * advantage)?;
+    Ok(Surrogate { loss: counted.neg()?, cut })
 }
 
 /// Estimate of the KL divergence from the reference, one value a token, never negative.
@@ -31,6 +98,12 @@ pub fn clipped_surrogate(logp: &Tensor, old_logp: &Tensor, advantage: &Tensor, c
 pub fn k3(logp: &Tensor, reference: &Tensor) -> Result<Tensor> {
     let difference = (reference - logp)?;
     (difference.exp()? - &difference)? - 1.0
+}
+
+/// [`k3`] of one token for reports, exact where the two are close: `difference` is `reference - logp`.
+pub fn k3_of(difference: f32) -> f64 {
+    let difference = f64::from(difference);
+    difference.exp() - difference - 1.0
 }
 
 #[cfg(test)]
@@ -47,7 +120,7 @@ mod tests {
     /// Loss and derivative by `logp` of one token whose ratio is `ratio`.
     fn at(ratio: f64, advantage: f64) -> (f64, f64) {
         let logp = Var::from_tensor(&vector(&[-1.0 + ratio.ln()])).unwrap();
-        let loss = clipped_surrogate(&logp, &vector(&[-1.0]), &vector(&[advantage]), CLIP).unwrap();
+        let loss = clipped_surrogate(&logp, &vector(&[-1.0]), &vector(&[advantage]), CLIP).unwrap().loss;
         let store = loss.sum_all().unwrap().backward().unwrap();
         let gradient = store.get(&logp).unwrap().to_vec1::<f64>().unwrap()[0];
         (loss.to_vec1::<f64>().unwrap()[0], gradient)

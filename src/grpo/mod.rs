@@ -23,7 +23,7 @@ pub use entropy::EntropyController;
 pub use gradients::{
     Gradients, accumulate, cores, gradients, gradients_by_layer, parallel_parts, parallel_parts_at_most,
 };
-pub use loss::{Clip, clipped_surrogate, k3};
+pub use loss::{Clip, Surrogate, Tokens, clipped_surrogate, k3, k3_of, loss, token_weight};
 pub use optimizer::{AdamW, Optimizer};
 pub use schedule::learning_rate;
 pub use update::{Stage, Stopwatch, UpdateStats, Watch, reference_logprobs, update, update_watched};

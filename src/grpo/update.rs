@@ -7,7 +7,7 @@ use crate::policy::{Activations, Adapters, Decoder, Policy};
 
 use super::batch::Part;
 use super::gradients::{Gradients, accumulate, gradients, gradients_by_layer, parallel_parts_at_most};
-use super::{Batch, Clip, Division, LearnError, Optimizer, clipped_surrogate, k3};
+use super::{Batch, Division, LearnError, Optimizer, Tokens, k3_of, loss};
 
 /// What an update did. Means are over the sampled tokens in the loss, and over the updates of the rollout.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -252,50 +252,48 @@ fn part_loss(
     part: &Part,
     (hidden, whole): (Tensor, Option<Vec<f32>>),
 ) -> Result<(Tensor, Sums), LearnError> {
-    let (config, device) = (&batch.config, decoder.device());
     let (logp, entropy) = score(decoder, batch, part, hidden)?;
-    let (sampled, advantage) = (vector(&part.sampled, device)?, vector(&part.advantage, device)?);
-    let old = if batch.has_ratio() { sampled } else { logp.detach() };
-    let clip = Clip { low: config.epsilon, high: config.epsilon_high };
-    let mut loss = clipped_surrogate(&logp, &old, &advantage, clip)?;
-    if let (Some(reference), true) = (&part.reference, config.beta > 0.0) {
-        loss = (loss + (k3(&logp, &vector(reference, device)?)? * config.beta)?)?;
-    }
-    if config.entropy_coef != 0.0 {
-        loss = (loss - (&entropy * config.entropy_coef)?)?;
-    }
-    let mut loss = (loss * vector(&part.weight, device)?)?;
-    if part.imitation.iter().any(|weight| *weight != 0.0) {
-        loss = (loss - (&logp * vector(&part.imitation, device)?)?)?;
-    }
-    let loss = loss.sum_all()?;
-    let now = logp.detach().to_vec1::<f32>()?;
-    let mut sums = observe(part, &now, &old.to_vec1()?, clip);
+    let now = logp.detach();
+    let tokens = tokens(part, (logp, entropy), batch.has_ratio())?;
+    let (loss, cut) = loss(&tokens, &batch.config)?;
+    let (now, cut) = (now.to_vec1::<f32>()?, cut.to_vec1::<f32>()?);
+    let mut sums = observe(part, &now, &cut);
     compare(&mut sums, part, whole.as_ref().unwrap_or(&now));
     sums.loss = f64::from(loss.detach().to_scalar::<f32>()?);
-    let entropies = entropy.detach().to_vec1::<f32>()?;
+    let entropies = tokens.entropy.detach().to_vec1::<f32>()?;
     let counts = entropies.iter().zip(&part.weight).filter(|(_, weight)| **weight != 0.0);
     sums.entropy = counts.map(|(entropy, _)| f64::from(*entropy)).sum();
     Ok((loss, sums))
 }
 
+/// What the loss of a part is made of. Without a ratio it is taken to the policy's own log-probabilities, and is 1.
+fn tokens(part: &Part, (logp, entropy): (Tensor, Tensor), has_ratio: bool) -> Result<Tokens, LearnError> {
+    let device = logp.device().clone();
+    let imitates = part.imitation.iter().any(|weight| *weight != 0.0);
+    Ok(Tokens {
+        old: if has_ratio { vector(&part.sampled, &device)? } else { logp.detach() },
+        logp,
+        reference: part.reference.as_ref().map(|reference| vector(reference, &device)).transpose()?,
+        entropy,
+        advantage: vector(&part.advantage, &device)?,
+        weight: vector(&part.weight, &device)?,
+        imitation: imitates.then(|| vector(&part.imitation, &device)).transpose()?,
+    })
+}
+
 /// Statistics of a part's tokens.
-fn observe(part: &Part, now: &[f32], old: &[f32], clip: Clip) -> Sums {
+fn observe(part: &Part, now: &[f32], cut: &[f32]) -> Sums {
     let mut sums = Sums::default();
-    for (token, (now, old)) in now.iter().zip(old).enumerate() {
+    for (token, (now, cut)) in now.iter().zip(cut).enumerate() {
         if part.weight[token] == 0.0 {
             sums.demonstrated += 1.0;
             sums.nll -= f64::from(*now);
             continue;
         }
         sums.tokens += 1.0;
-        let (ratio, advantage) = (f64::from(now - old).exp(), part.advantage[token]);
-        sums.low += f64::from(u8::from(advantage < 0.0 && ratio < 1.0 - clip.low));
-        sums.high += f64::from(u8::from(advantage > 0.0 && ratio > 1.0 + clip.high));
-        if let Some(reference) = &part.reference {
-            let difference = f64::from(reference[token] - now);
-            sums.kl += difference.exp() - difference - 1.0;
-        }
+        sums.low += f64::from(u8::from(*cut > 0.0));
+        sums.high += f64::from(u8::from(*cut < 0.0));
+        sums.kl += part.reference.as_ref().map_or(0.0, |reference| k3_of(reference[token] - now));
     }
     sums
 }
@@ -306,8 +304,7 @@ fn compare(sums: &mut Sums, part: &Part, scored: &[f32]) {
         let difference = f64::from((scored - part.sampled[token]).abs());
         sums.difference += difference;
         sums.difference_max = sums.difference_max.max(difference);
-        let log_ratio = f64::from(scored - part.sampled[token]);
-        sums.sampling_kl += log_ratio.exp() - log_ratio - 1.0;
+        sums.sampling_kl += k3_of(scored - part.sampled[token]);
     }
 }
 
