@@ -73,6 +73,8 @@ fn reward(reward: &RewardConfig) -> Result<(), ConfigError> {
     not_negative("reward.scale", reward.scale)?;
     not_negative("reward.fuel_bonus", reward.fuel_bonus)?;
     not_negative("reward.length_penalty", reward.length_penalty)?;
+    let (from, rule) = (reward.length_penalty_from, "expected 0 to below 1, a share of rollout.max_completion_length");
+    require((0.0..1.0).contains(&from), "reward.length_penalty_from", from, rule)?;
     let rule = "expected 0.1 to 2; 0.5 to 1 are sensible";
     require((0.1..=2.0).contains(&reward.exponent), "reward.exponent", reward.exponent, rule)
 }

@@ -123,6 +123,7 @@ pub struct RewardConfig {
     pub tests: TestsReward,
     pub fuel_bonus: f64,
     pub length_penalty: f64,
+    pub length_penalty_from: f64,
     pub shuffled: bool,
 }
 
