@@ -147,6 +147,8 @@ pub enum ScaleRewards {
     Group,
     /// The standard deviation of all rewards of the step.
     Batch,
+    /// The mean of the group's rewards, none of which counts as less than 0.
+    Mean,
     /// Nothing: centred rewards.
     None,
 }

@@ -16,7 +16,7 @@ mod update;
 
 use std::path::PathBuf;
 
-pub use advantage::advantages;
+pub use advantage::{advantages, is_tied};
 pub use batch::{Batch, Demonstration};
 pub use division::{Division, logit_bytes};
 pub use entropy::EntropyController;

@@ -42,7 +42,7 @@ pub struct StepRecord {
     pub reward: f64,
     /// Standard deviation of the rewards over the batch.
     pub reward_std: f64,
-    /// Share of groups whose rewards are all the same.
+    /// Share of groups whose rewards all count the same.
     pub frac_reward_zero_std: f64,
     /// Mean entropy of the sampling distribution at completion tokens, in nats.
     #[serde(skip_serializing_if = "Option::is_none", default)]
