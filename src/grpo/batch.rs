@@ -87,6 +87,10 @@ pub(super) struct Part {
     pub weight: Vec<f32>,
     /// `(N,)`: weight of the negative log-likelihood; 0 for all other tokens.
     pub imitation: Vec<f32>,
+    /// `(N,)`: 1 where the surrogate counts, 0 where it does not; none where all count.
+    pub kept: Option<Vec<f32>>,
+    /// Tokens of each completion.
+    pub lengths: Vec<usize>,
 }
 
 impl Batch {
@@ -250,6 +254,8 @@ impl Batch {
             advantage: Vec::new(),
             weight: Vec::new(),
             imitation: Vec::new(),
+            kept: None,
+            lengths: indices.iter().map(|row| self.rows[*row].completion().len()).collect(),
         };
         for index in indices {
             let row = &self.rows[*index];

@@ -1,12 +1,12 @@
 //! One rollout's worth of learning.
 
-use candle_core::{Device, Shape, Tensor, WithDType};
+use candle_core::Tensor;
 
-use crate::policy::kernels::Scoring;
 use crate::policy::{Activations, Adapters, Decoder, Policy};
 
 use super::batch::Part;
 use super::gradients::{Gradients, accumulate, gradients, gradients_by_layer, parallel_parts_at_most};
+use super::scores::{keep_uncertain, score, scores, vector};
 use super::{Batch, Division, LearnError, Optimizer, Tokens, k3_of, loss};
 
 /// What an update did. Means are over the sampled tokens in the loss, and over the updates of the rollout.
@@ -22,7 +22,7 @@ pub struct UpdateStats {
     pub kl: Option<f64>,
     /// Share of tokens whose ratio was clipped from below.
     pub clip_ratio_low: f64,
-    /// Share of tokens whose ratio was clipped from above.
+    /// Share of tokens whose ratio was clipped from above, whatever their advantage.
     pub clip_ratio_high: f64,
     /// Mean absolute difference of sampling and scoring log-probabilities before the first update, in nats.
     pub logp_difference_mean: f64,
@@ -145,7 +145,9 @@ pub fn update_watched(
         let round = Round { iteration, loss_scale: optimizer.loss_scale() };
         let mut attempt = |division| {
             let batch = batch.clone().divided(division).for_decoder(policy.decoder());
-            let parts: Vec<Part> = batch.parts().map(|(_, part)| part).collect();
+            let mut parts: Vec<Part> = batch.parts().map(|(_, part)| part).collect();
+            let keep = || keep_uncertain(policy.decoder(), &batch, &mut parts, iteration);
+            timed(stopwatch, Stage::Forward, keep)?;
             let mut done = iteration * parts.len();
             let mut took = |_, _| {
                 done += 1;
@@ -213,7 +215,8 @@ fn part_pass(
     let ids = vector(&part.tokens.ids, decoder.device())?;
     let adapters = batch.adapters(part, round.iteration);
     let whole = match (&adapters, round.iteration) {
-        (Adapters::Thinned(_), 0) => Some(whole_logp(decoder, batch, part, &ids)?),
+        // How the tokens were sampled: without dropout.
+        (Adapters::Thinned(_), 0) => Some(scores(decoder, batch, part, Adapters::On)?.0),
         _ => None,
     };
     let scaled = |loss: Tensor| if round.loss_scale == 1.0 { Ok(loss) } else { loss * round.loss_scale };
@@ -235,13 +238,6 @@ fn part_pass(
             Ok((sums, timed(stopwatch, Stage::Backward, backward)?))
         }
     }
-}
-
-/// Log-probabilities without dropout, which is how the tokens were sampled.
-fn whole_logp(decoder: &Decoder, batch: &Batch, part: &Part, ids: &Tensor) -> Result<Vec<f32>, LearnError> {
-    let (hidden, _) = decoder.hidden_checkpointed(ids, &part.tokens.spans, Adapters::On)?;
-    let (logp, _) = score(decoder, batch, part, hidden.detach())?;
-    Ok(logp.detach().to_vec1()?)
 }
 
 /// A part's share of the loss, differentiable, and what to report of it. `whole`: log-probabilities without dropout,
@@ -277,7 +273,9 @@ fn tokens(part: &Part, (logp, entropy): (Tensor, Tensor), has_ratio: bool) -> Re
         entropy,
         advantage: vector(&part.advantage, &device)?,
         weight: vector(&part.weight, &device)?,
+        kept: part.kept.as_ref().map(|kept| vector(kept, &device)).transpose()?,
         imitation: imitates.then(|| vector(&part.imitation, &device)).transpose()?,
+        lengths: part.lengths.clone(),
     })
 }
 
@@ -308,52 +306,14 @@ fn compare(sums: &mut Sums, part: &Part, scored: &[f32]) {
     }
 }
 
-/// Log-probabilities and entropies at completion tokens, both `(N,)`, at the sampling temperature. Prompt positions
-/// never reach the head.
-fn score(decoder: &Decoder, batch: &Batch, part: &Part, hidden: Tensor) -> Result<(Tensor, Tensor), LearnError> {
-    let device = decoder.device();
-    let hidden = hidden.index_select(&vector(&part.tokens.places, device)?, 0)?;
-    let how = Scoring { temperature: batch.temperature, logit_bytes: batch.division.logit_bytes };
-    Ok(decoder.score(&hidden, &vector(&part.targets, device)?, how)?)
-}
-
-/// Log-probabilities of every completion under a reference, in the order of the completions: `decoder` is a kept copy
-/// of the start, or the policy's own with its adapters off. Completions left out of the loss get an empty list.
-pub fn reference_logprobs(decoder: &Decoder, adapters: Adapters, batch: &Batch) -> Result<Vec<Vec<f32>>, LearnError> {
-    let batch = &batch.clone().for_decoder(decoder);
-    let mut all = vec![Vec::new(); batch.len()];
-    let (rows, parts): (Vec<&[usize]>, Vec<Part>) = batch.parts().unzip();
-    let mut rows = rows.into_iter();
-    let work = |part: &Part| {
-        let ids = vector(&part.tokens.ids, decoder.device())?;
-        let (logp, _) = score(decoder, batch, part, decoder.hidden_of(&ids, &part.tokens.spans, adapters.clone())?)?;
-        Ok(logp.detach().to_vec1::<f32>()?)
-    };
-    parallel_parts_at_most(batch.division.at_once, decoder.device(), &parts, work, |logp| {
-        let mut logp = logp.into_iter();
-        for row in rows.next().unwrap_or_default() {
-            all[*row] = logp.by_ref().take(batch.completion_length(*row)).collect();
-        }
-        Ok(())
-    })?;
-    Ok(all)
-}
-
-fn vector<T: WithDType>(values: &[T], device: &Device) -> candle_core::Result<Tensor> {
-    tensor(values, values.len(), device)
-}
-
-fn tensor<T: WithDType>(values: &[T], shape: impl Into<Shape>, device: &Device) -> candle_core::Result<Tensor> {
-    Tensor::from_slice(values, shape, device)
-}
-
 /// Loss and gradients as an update sees them.
 #[cfg(test)]
 pub(super) fn pass_for_tests(policy: &Policy, batch: &Batch) -> Result<(f64, Gradients), LearnError> {
     let batch = &batch.clone().for_decoder(policy.decoder());
-    let parts: Vec<Part> = batch.parts().map(|(_, part)| part).collect();
+    let mut parts: Vec<Part> = batch.parts().map(|(_, part)| part).collect();
     let watch = Watch { progress: &mut |_, _| (), stopwatch: &|_, work| work() };
     let round = Round { iteration: 0, loss_scale: 1.0 };
+    keep_uncertain(policy.decoder(), batch, &mut parts, 0)?;
     let (sums, sum) = pass(policy, batch, (&parts, round), watch)?;
     Ok((sums.loss, sum))
 }
@@ -362,8 +322,9 @@ pub(super) fn pass_for_tests(policy: &Policy, batch: &Batch) -> Result<(f64, Gra
 #[cfg(test)]
 pub(super) fn score_for_tests(policy: &Policy, prompt: &[u32], completion: &[u32]) -> Result<Tensor, LearnError> {
     let ids = [prompt, completion].concat();
-    let hidden = policy.decoder().hidden(&tensor(&ids, (1, ids.len()), &Device::Cpu)?, Adapters::On)?;
-    let logits = policy.decoder().logits(&hidden.squeeze(0)?.narrow(0, prompt.len() - 1, completion.len())?)?;
+    let decoder = policy.decoder();
+    let hidden = decoder.hidden(&vector(&ids, decoder.device())?.unsqueeze(0)?, Adapters::On)?;
+    let logits = decoder.logits(&hidden.squeeze(0)?.narrow(0, prompt.len() - 1, completion.len())?)?;
     let logp = candle_nn::ops::log_softmax(&logits, 1)?;
-    Ok(logp.gather(&vector(completion, &Device::Cpu)?.unsqueeze(1)?, 1)?.squeeze(1)?)
+    Ok(logp.gather(&vector(completion, decoder.device())?.unsqueeze(1)?, 1)?.squeeze(1)?)
 }
