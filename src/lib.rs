@@ -44,7 +44,7 @@
 //! | reward | one number with its breakdown |
 //! | episode | completion, evaluation and reward |
 //! | advantage | an episode's reward relative to its group |
-//! | tied | of a group: all rewards are equal, so there is nothing to learn from it |
+//! | tied | of a group: all rewards count the same, so there is nothing to learn from it |
 //! | elite | one of the best distinct programs of a style, imitated in later steps |
 //! | ahead | of a step: written by the policy while the games of the step before are played, before its update |
 //! | policy lag | steps between the policy that wrote a completion and the one that is updated with it: 0, or 1 ahead |

@@ -2,8 +2,8 @@
 
 use std::cmp::Reverse;
 
-use super::Division;
-use crate::config::{GrpoConfig, LossType, RolloutConfig};
+use super::{Division, token_weight};
+use crate::config::{GrpoConfig, RolloutConfig};
 use crate::groups::Groups;
 use crate::policy::kernels::Dropout;
 use crate::policy::{Adapters, Decoder, TokenBatch, TokenRow};
@@ -87,6 +87,10 @@ pub(super) struct Part {
     pub weight: Vec<f32>,
     /// `(N,)`: weight of the negative log-likelihood; 0 for all other tokens.
     pub imitation: Vec<f32>,
+    /// `(N,)`: 1 where the surrogate counts, 0 where it does not; none where all count.
+    pub kept: Option<Vec<f32>>,
+    /// Tokens of each completion.
+    pub lengths: Vec<usize>,
 }
 
 impl Batch {
@@ -109,12 +113,7 @@ impl Batch {
         };
         let in_loss = episodes.iter().filter(|((_, completion), _)| kept(completion));
         let lengths: Vec<usize> = in_loss.map(|((_, completion), _)| completion.ids.len()).collect();
-        let tokens: usize = lengths.iter().sum();
-        let weight = |length: usize| match config.loss_type {
-            LossType::Dapo => 1.0 / tokens as f64,
-            LossType::Grpo => 1.0 / (lengths.len() * length) as f64,
-            LossType::DrGrpo => 1.0 / (lengths.len() * rollout.max_completion_length) as f64,
-        };
+        let weight = token_weight(config.loss_type, &lengths, rollout.max_completion_length);
         let row = |((prompt, completion), advantage): ((&Prompt, &Completion), f32)| Row {
             weight: if kept(completion) { weight(completion.ids.len()) } else { 0.0 },
             prompt: prompt.ids.len(),
@@ -255,6 +254,8 @@ impl Batch {
             advantage: Vec::new(),
             weight: Vec::new(),
             imitation: Vec::new(),
+            kept: None,
+            lengths: indices.iter().map(|row| self.rows[*row].completion().len()).collect(),
         };
         for index in indices {
             let row = &self.rows[*index];

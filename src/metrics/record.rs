@@ -42,7 +42,7 @@ pub struct StepRecord {
     pub reward: f64,
     /// Standard deviation of the rewards over the batch.
     pub reward_std: f64,
-    /// Share of groups whose rewards are all the same.
+    /// Share of groups whose rewards all count the same.
     pub frac_reward_zero_std: f64,
     /// Mean entropy of the sampling distribution at completion tokens, in nats.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -59,7 +59,7 @@ pub struct StepRecord {
     /// Share of tokens whose ratio was clipped from below.
     #[serde(rename = "clip_ratio/low_mean", skip_serializing_if = "Option::is_none", default)]
     pub clip_ratio_low: Option<f64>,
-    /// Share of tokens whose ratio was clipped from above.
+    /// Share of tokens whose ratio was clipped from above, by `epsilon_high` or `delta`, whatever their advantage.
     #[serde(rename = "clip_ratio/high_mean", skip_serializing_if = "Option::is_none", default)]
     pub clip_ratio_high: Option<f64>,
     /// Mean absolute difference of sampling and scoring log-probabilities, in nats.

@@ -46,7 +46,8 @@ impl Run<'_> {
         let replay = self.replay(&progress.state.elites, &asked);
         let (sampled, generate) = self.sampled(&asked, progress, observer)?;
         let (replays, waited) = self.replayed(step, replay, observer)?;
-        let mut record = record::of_episodes(step, &sampled, self.arena.environment().labels());
+        let (labels, scale) = (self.arena.environment().labels(), self.config.grpo.scale_rewards);
+        let mut record = record::of_episodes(step, &sampled, labels, scale);
         record.time_generate = generate.as_secs_f64();
         record.time_reward_wait += waited.as_secs_f64();
         record.policy_lag = (self.config.train.steps_ahead > 0).then(|| sampled.policy_lag());
