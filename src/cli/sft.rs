@@ -88,12 +88,18 @@ impl SftArgs {
         let config = self.source.resolve(&flags)?;
         let stop = interrupt::stop_flag(console, interrupt::AFTER_THIS_STEP)?;
         let device = loading::device(&config.model.device)?;
+        let allowance = super::train::allowance(&device, &config)?;
         let learner = learner(&config, &device, console)?;
+        let at_once = match (&learner, allowance) {
+            (Some(learner), Some(allowance)) => sft::parts_at_once(&learner.policy, &config, allowance.bytes),
+            _ => usize::MAX,
+        };
         let options = SftOptions {
             seed: Seed::root(config.train.seed),
             output_dir: self.output_dir.clone(),
             device,
             config: config.sft.clone(),
+            at_once,
         };
         let line_steps = if learner.is_some() { 1 } else { LINE_STEPS };
         let probe = Probe::of(&config, learner.as_ref(), console)?;
@@ -104,11 +110,7 @@ impl SftArgs {
             let line = progress_line(progress);
             if bar.is_none() {
                 let left = duration(progress.remaining.as_secs_f64());
-                console.print(&format!(
-                    "{} steps to step {}, about {left} at this pace",
-                    progress.steps - progress.step + 1,
-                    progress.steps
-                ));
+                console.print(&format!("step {} of {}; about {left} to go", progress.step, progress.steps));
             }
             let bar = bar.get_or_insert_with(|| console.count(progress.steps, "steps"));
             bar.show(progress.step, &line);
@@ -130,6 +132,12 @@ impl SftArgs {
             return Err(CliError::Interrupted);
         }
         let after = probe.as_ref().map(|probe| probe.plays(&policy)).transpose()?;
+        let played = before.zip(after).map(|(before, after)| played(&before, &after)).unwrap_or_default();
+        output::print(&self.result(&config, &summary, &played))
+    }
+
+    /// What came of it, and the way on.
+    fn result(&self, config: &Config, summary: &SftSummary, played: &str) -> String {
         let dir = self.output_dir.display();
         let result = match self.output_dir.join("adapter_config.json").exists() {
             true => format!("adapter  {dir}\ntry      grpo-2048 train --model {} --adapter {dir}", config.model.model),
@@ -137,8 +145,7 @@ impl SftArgs {
         };
         let SftSummary { steps, tokens, first_loss, held_out_loss, .. } = summary;
         let loss = format!("held-out loss: {first_loss:.4} -> {held_out_loss:.4} nats a token");
-        let played = before.zip(after).map(|(before, after)| played(&before, &after)).unwrap_or_default();
-        output::print(&format!("{steps} steps, {tokens} tokens\n{loss}\n{played}{result}\n"))
+        format!("{steps} steps, {tokens} tokens\n{loss}\n{played}{result}\n")
     }
 }
 

@@ -278,7 +278,7 @@ fn counted(mut layers: Layers) -> Result<Layers, CliError> {
 }
 
 /// What is free where tensors live, before a model is loaded.
-fn allowance(device: &Device, config: &Config) -> Result<Option<Allowance>, CliError> {
+pub(super) fn allowance(device: &Device, config: &Config) -> Result<Option<Allowance>, CliError> {
     Ok(match policy::device_memory(device).map_err(CliError::run)? {
         Some(memory) => Some(Allowance::of_gpu(memory, config.train.gpu_memory_fraction)),
         None => Memory::of_this_process().map(|memory| Allowance::of_host(memory.free, memory.total)),

@@ -69,22 +69,12 @@ pub fn cores(device: &Device) -> usize {
     if device.is_cpu() { rayon::current_num_threads() } else { 1 }
 }
 
-/// Works on the parts of a batch, as many at once as there are cores when the model is on the CPU, and hands the
-/// results to `take` in the order of the parts, so that sums do not depend on who finished first.
+/// Works on the parts of a batch, at most `at_once` of them together and as many as there are cores when the model is on the
+/// CPU, and hands the results to `take` in the order of the parts, so that sums do not depend on who finished first.
 ///
 /// Each part then runs on one core from beginning to end: the operations of a small model are too short to be worth
-/// meeting after each. A single part has all cores.
+/// meeting after each. A single part, or one at a time, has all cores.
 pub fn parallel_parts<P: Sync, R: Send>(
-    device: &Device,
-    parts: &[P],
-    work: impl Fn(&P) -> Result<R, LearnError> + Sync,
-    take: impl FnMut(R) -> Result<(), LearnError>,
-) -> Result<(), LearnError> {
-    parallel_parts_at_most(usize::MAX, device, parts, work, take)
-}
-
-/// The same with at most `at_once` parts in memory together. One part at a time has all cores.
-pub fn parallel_parts_at_most<P: Sync, R: Send>(
     at_once: usize,
     device: &Device,
     parts: &[P],

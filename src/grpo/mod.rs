@@ -21,9 +21,7 @@ pub use advantage::{advantages, is_tied};
 pub use batch::{Batch, Demonstration};
 pub use division::{Division, logit_bytes};
 pub use entropy::EntropyController;
-pub use gradients::{
-    Gradients, accumulate, cores, gradients, gradients_by_layer, parallel_parts, parallel_parts_at_most,
-};
+pub use gradients::{Gradients, accumulate, cores, gradients, gradients_by_layer, parallel_parts};
 pub use loss::{Surrogate, Tokens, entropy_threshold, k3, k3_of, loss, surrogate, token_weight};
 pub use optimizer::{AdamW, Optimizer};
 pub use schedule::learning_rate;

@@ -3,7 +3,7 @@
 use candle_core::{Device, Tensor, WithDType};
 
 use super::batch::Part;
-use super::gradients::parallel_parts_at_most;
+use super::gradients::parallel_parts;
 use super::{Batch, LearnError, entropy_threshold};
 use crate::policy::kernels::Scoring;
 use crate::policy::{Adapters, Decoder};
@@ -20,7 +20,7 @@ pub fn reference_logprobs(decoder: &Decoder, adapters: Adapters, batch: &Batch) 
         let (logp, _) = score(decoder, batch, part, decoder.hidden_of(&ids, &part.tokens.spans, adapters.clone())?)?;
         Ok(logp.detach().to_vec1::<f32>()?)
     };
-    parallel_parts_at_most(batch.division.at_once, decoder.device(), &parts, work, |logp| {
+    parallel_parts(batch.division.at_once, decoder.device(), &parts, work, |logp| {
         let mut logp = logp.into_iter();
         for row in rows.next().unwrap_or_default() {
             all[*row] = logp.by_ref().take(batch.completion_length(*row)).collect();
@@ -44,7 +44,7 @@ pub(super) fn keep_uncertain(
     }
     let mut entropies = Vec::new();
     let work = |part: &Part| scores(decoder, batch, part, batch.adapters(part, iteration));
-    parallel_parts_at_most(batch.division.at_once, decoder.device(), parts, work, |(_, of_part)| {
+    parallel_parts(batch.division.at_once, decoder.device(), parts, work, |(_, of_part)| {
         entropies.push(of_part);
         Ok(())
     })?;

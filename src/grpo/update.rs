@@ -5,7 +5,7 @@ use candle_core::Tensor;
 use crate::policy::{Activations, Adapters, Decoder, Policy};
 
 use super::batch::Part;
-use super::gradients::{Gradients, accumulate, gradients, gradients_by_layer, parallel_parts_at_most};
+use super::gradients::{Gradients, accumulate, gradients, gradients_by_layer, parallel_parts};
 use super::scores::{keep_uncertain, score, scores, vector};
 use super::{Batch, Division, LearnError, Optimizer, Tokens, k3_of, loss};
 
@@ -194,7 +194,7 @@ fn pass(
     let (mut sums, mut sum) = (Sums::default(), Gradients::new());
     let work = |part: &Part| part_pass(policy, batch, part, (round, stopwatch));
     let (at_once, mut done) = (batch.division.at_once, 0);
-    parallel_parts_at_most(at_once, policy.decoder().device(), parts, work, |(part_sums, part_gradients)| {
+    parallel_parts(at_once, policy.decoder().device(), parts, work, |(part_sums, part_gradients)| {
         sums.add(&part_sums);
         accumulate(&mut sum, part_gradients)?;
         done += 1;

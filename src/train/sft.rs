@@ -6,6 +6,7 @@
 //! happened. Does not know rewards or games.
 
 mod batches;
+mod memory;
 mod saving;
 
 use std::ops::ControlFlow;
@@ -24,6 +25,7 @@ use crate::prompt::{self, Prompt, PromptError, PromptKind, PromptSet};
 use crate::seed::{Purpose, Seed};
 
 use batches::{Example, Writer, micro_batches};
+pub use memory::parts_at_once;
 use saving::Saved;
 
 /// Tokens of the built-in vocabulary.
@@ -114,6 +116,8 @@ pub struct SftOptions {
     pub output_dir: PathBuf,
     /// Where tensors live.
     pub device: Device,
+    /// Parts of a step that are worked on at once, at most. Changes no number.
+    pub at_once: usize,
 }
 
 /// Where training stands, after every step.
@@ -346,7 +350,8 @@ impl<'a> Training<'a> {
             let scaled = if scale == 1.0 { part } else { (part * scale)? };
             Ok((value, grpo::gradients(&scaled, trainable)?))
         };
-        grpo::parallel_parts(&self.options.device, &parts, work, |(part, gradients)| {
+        let (at_once, device) = (self.options.at_once, &self.options.device);
+        grpo::parallel_parts(at_once, device, &parts, work, |(part, gradients)| {
             loss += part;
             Ok(grpo::accumulate(&mut sum, gradients)?)
         })?;
@@ -359,7 +364,8 @@ impl<'a> Training<'a> {
             let part = batches::loss(&self.policy, rows, Adapters::On)?.to_scalar::<f32>()?;
             Ok((f64::from(part), rows.iter().map(Example::targets).sum::<usize>()))
         };
-        grpo::parallel_parts(&self.options.device, &self.held_out, work, |(part, count)| {
+        let (at_once, device) = (self.options.at_once, &self.options.device);
+        grpo::parallel_parts(at_once, device, &self.held_out, work, |(part, count)| {
             (loss, targets) = (loss + part, targets + count);
             Ok(())
         })?;

@@ -15,7 +15,7 @@ use super::SftError;
 
 /// Tokens that pass through the model at once, about. Few enough that activations stay near the core, and enough programs
 /// that a prompt they share costs little. A step is split into as many of these as it needs, which threads then share.
-const MICRO_BATCH_TOKENS: usize = 1600;
+pub(super) const MICRO_BATCH_TOKENS: usize = 1600;
 
 /// Prompt and program as ids, and where the program begins.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,6 +11,7 @@ fn options(dir: &Path, total_tokens: usize) -> SftOptions {
         seed: Seed::root(5),
         output_dir: dir.into(),
         device: Device::Cpu,
+        at_once: usize::MAX,
     }
 }
 
