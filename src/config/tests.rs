@@ -43,7 +43,7 @@ fn later_layers_win_and_whole_numbers_may_be_floats() {
     layers.assignment("rollout.temperature=1").unwrap();
     layers.assignment("model.model=some/model").unwrap();
     let config = layers.resolve().unwrap();
-    assert_eq!((config.model.lora_r, config.rollout.temperature), (16, 1.0));
+    assert_eq!((config.model.lora_r, config.rollout.temperature), (64, 1.0));
     assert_eq!(config.model.model, "some/model");
 }
 

@@ -32,6 +32,19 @@ pub enum Fate {
 }
 
 impl Fate {
+    /// All of them, the best first.
+    pub const ALL: [Fate; 9] = [
+        Fate::Succeeded,
+        Fate::WrongAnswer,
+        Fate::OutOfBudget,
+        Fate::Froze,
+        Fate::BadValue,
+        Fate::Raised,
+        Fate::NotCompiled,
+        Fate::NoFunction,
+        Fate::Cut,
+    ];
+
     /// `cut`: whether the completion ended at the longest length allowed.
     pub fn of(evaluation: &Evaluation, cut: bool) -> Fate {
         match &evaluation.verdict {
@@ -118,6 +131,12 @@ impl Fates {
             }
         }
         fates
+    }
+
+    /// Those that were counted, by name.
+    pub fn counted(count: impl Fn(&str) -> usize) -> Fates {
+        let counts = Fate::ALL.into_iter().map(|fate| (fate, count(fate.name()))).filter(|(_, count)| *count > 0);
+        Fates { counts: counts.collect(), reasons: BTreeMap::new() }
     }
 
     /// Completions of each kind that occurs, by its name.

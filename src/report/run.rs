@@ -12,6 +12,9 @@ use super::completions::{self, Sample, StepSummary};
 use super::frames::Frames;
 use super::metrics::{self, Columns};
 use super::{ReportError, configuration};
+use crate::config::Config;
+use crate::environment::Labels;
+use crate::evaluation::Fates;
 use crate::metrics::METRICS_FILE;
 use crate::train::hall_of_fame::Member;
 use crate::train::run_dir;
@@ -20,6 +23,19 @@ use crate::train::run_dir;
 const SAMPLED_STEPS: usize = 24;
 /// Bytes of programs and games that one run may put on the page.
 const SAMPLE_BYTES: usize = 1_500_000;
+
+/// What became of the completions of the last step and what to change, where few of them succeed.
+fn what_to_change(steps: &Columns, settings: &str) -> Option<String> {
+    let mut settings: toml::Table = settings.parse().ok()?;
+    // What is said of the program and the machine is no setting.
+    settings.remove("run");
+    let config: Config = settings.try_into().ok()?;
+    let last = |key: &str| steps.get(key)?.last().copied().flatten();
+    let labels = if last("tasks/frac_tests").is_some() { Labels::Tests } else { Labels::Board };
+    let fates = Fates::counted(|fate| last(&format!("became/{fate}")).unwrap_or(0.0) as usize);
+    let few = !fates.advice(&config, labels).is_empty();
+    few.then(|| format!("In the last step, {}.", fates.told(&config, labels).join("; ")))
+}
 
 /// What the page knows of one run.
 #[derive(Debug, Serialize)]
@@ -94,7 +110,9 @@ impl RunReader {
         if records.unreadable > 0 {
             notes.push(format!("{METRICS_FILE}: {} lines are no records and are left out.", records.unreadable));
         }
-        let configuration = self.text("config.toml")?.and_then(|text| configuration::flat(&text));
+        let settings = self.text("config.toml")?;
+        notes.extend(settings.as_deref().and_then(|settings| what_to_change(&records.steps, settings)));
+        let configuration = settings.and_then(|text| configuration::flat(&text));
         if configuration.is_none() {
             notes.push("config.toml is missing or cannot be read: settings are not shown.".to_owned());
         }

@@ -132,6 +132,28 @@ fn a_forged_game_is_shown_as_such() {
 }
 
 #[test]
+fn a_run_of_which_little_plays_says_what_to_change() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = write_run(dir.path(), "few", "x");
+    let mut config = crate::config::Config::preset("llm").unwrap();
+    (config.model.model, config.rollout.max_completion_length) = ("m.gguf".into(), 128);
+    let settings = format!("[run]\nversion = \"0.1.0\"\n\n{}", toml::to_string(&config).unwrap());
+    fs::write(run.join("config.toml"), settings).unwrap();
+    let record = |played: f64| json!({"step": 1, "reward": 0.1, "became/succeeded": played, "became/cut": 30.0});
+    let note = |played: f64| {
+        fs::write(run.join("metrics.jsonl"), format!("{}\n", record(played))).unwrap();
+        view(&run).notes.join("\n")
+    };
+    let found = note(2.0);
+    for words in
+        ["of 32 completions 6% play, 94% are cut at 128 tokens", "--max-completion-length 256", "sft --model m.gguf"]
+    {
+        assert!(found.contains(words), "{words} in {found}");
+    }
+    assert!(!note(90.0).contains("completions"), "many play");
+}
+
+#[test]
 fn what_is_no_run_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let words = |path: &Path| RunReader::open(path).map(|_| ()).unwrap_err().to_string();

@@ -162,7 +162,7 @@ fn a_chat_model_learns_the_corpus_in_its_own_format_by_adapter_and_in_full() {
         let (base, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         chat_model(base.path(), 2048);
         let mut model = crate::config::Config::preset("llm").unwrap().model;
-        (model.model, model.lora_r) = (base.path().display().to_string(), lora_r);
+        (model.model, model.lora_r, model.lora_alpha) = (base.path().display().to_string(), lora_r, 32.0);
         let mut losses = Vec::new();
         let summary = trained(&chat_options(out.path(), 8), Some(learner(&model)), &mut |progress| {
             losses.push(progress.loss);
