@@ -9,7 +9,7 @@ use candle_core::Device;
 use grpo_2048::config::{Config, Precision};
 use grpo_2048::grpo::{self, Division, Optimizer};
 use grpo_2048::policy::kernels::Kernels;
-use grpo_2048::policy::{Activations, Policy};
+use grpo_2048::policy::{Activations, ModelType, Policy};
 use grpo_2048::train::memory::{MemoryPlan, Place, Workload};
 
 use synthetic::{PROMPT, batch, config, policy, shape};
@@ -53,11 +53,11 @@ fn measured(policy: &Policy, config: &Config, division: Division) -> u64 {
 fn an_update_takes_what_the_plan_says() {
     let mut shares = Vec::new();
     for (name, shape, lora_r, precision) in [
-        ("llama with LoRA", shape(false, false), 8, Precision::F32),
-        ("qwen2 with LoRA", shape(true, false), 8, Precision::F32),
-        ("qwen3 with LoRA", shape(false, true), 8, Precision::F32),
-        ("llama in full", shape(false, false), 0, Precision::F32),
-        ("llama with LoRA in bf16", shape(false, false), 8, Precision::Bf16),
+        ("llama with LoRA", shape(ModelType::Llama), 8, Precision::F32),
+        ("qwen2 with LoRA", shape(ModelType::Qwen2), 8, Precision::F32),
+        ("qwen3 with LoRA", shape(ModelType::Qwen3), 8, Precision::F32),
+        ("llama in full", shape(ModelType::Llama), 0, Precision::F32),
+        ("llama with LoRA in bf16", shape(ModelType::Llama), 8, Precision::Bf16),
     ] {
         let mut config = config(lora_r);
         config.model.precision = precision;

@@ -8,14 +8,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::PolicyError;
-
-/// Families that load.
-pub const SUPPORTED: &[&str] = &["llama", "qwen2", "qwen3"];
-
-/// The same with the models people know them by.
-pub(super) const SUPPORTED_WORDS: &str =
-    "llama (Llama 1 to 3.3, SmolLM2), qwen2 (Qwen2, Qwen2.5, Qwen2.5-Coder), qwen3 (Qwen3, dense)";
+use super::{ModelType, PolicyError, family};
 
 /// Frequencies stretched for long contexts: the low ones, as Llama 3.1 does, or all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -55,6 +48,8 @@ impl RopeScaling {
 /// Sizes and switches of a decoder of the Llama family. Names are those of `config.json`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DecoderConfig {
+    /// The family, which says what the layers do beside their sizes.
+    pub model_type: ModelType,
     /// Rows of the embedding.
     pub vocab_size: usize,
     /// Width of the residual stream.
@@ -77,10 +72,6 @@ pub struct DecoderConfig {
     pub rms_norm_eps: f64,
     /// Whether the output projection is the embedding.
     pub tie_word_embeddings: bool,
-    /// Biases on query, key and value projections (Qwen2).
-    pub qkv_bias: bool,
-    /// Norms on each query and key head (Qwen3).
-    pub qk_norm: bool,
     /// Longest context the model was trained for, in tokens.
     pub max_position_embeddings: usize,
 }
@@ -88,7 +79,6 @@ pub struct DecoderConfig {
 /// Keys of `config.json` that we read. All other keys are left alone: the file belongs to the model's makers.
 #[derive(Deserialize)]
 struct Raw {
-    model_type: String,
     vocab_size: usize,
     hidden_size: usize,
     num_hidden_layers: usize,
@@ -117,27 +107,22 @@ impl DecoderConfig {
         let corrupt = |message: String| PolicyError::Corrupt { path: path.to_owned(), format: "config.json", message };
         let value: Value = serde_json::from_str(text).map_err(|error| corrupt(error.to_string()))?;
         let model_type = value.get("model_type").and_then(Value::as_str).unwrap_or("(none)");
-        if !SUPPORTED.contains(&model_type) {
+        let Some(model_type) = ModelType::of_name(model_type) else {
             return Err(PolicyError::UnsupportedModel {
                 path: path.to_owned(),
                 found: model_type.into(),
-                supported: SUPPORTED_WORDS,
+                supported: family::in_words(ModelType::ALL),
             });
-        }
+        };
         let raw: Raw = serde_json::from_value(value).map_err(|error| corrupt(error.to_string()))?;
-        raw.resolve()
+        raw.resolve(model_type)
     }
 
     /// The file that `transformers` reads this configuration from.
     pub fn to_json(&self) -> Value {
-        let (model_type, class) = match (self.qk_norm, self.qkv_bias) {
-            (true, _) => ("qwen3", "Qwen3ForCausalLM"),
-            (false, true) => ("qwen2", "Qwen2ForCausalLM"),
-            (false, false) => ("llama", "LlamaForCausalLM"),
-        };
         let mut value = json!({
-            "architectures": [class],
-            "model_type": model_type,
+            "architectures": [self.model_type.class()],
+            "model_type": self.model_type.name(),
             "vocab_size": self.vocab_size,
             "hidden_size": self.hidden_size,
             "num_hidden_layers": self.num_hidden_layers,
@@ -149,7 +134,7 @@ impl DecoderConfig {
             "rope_theta": self.rope_theta,
             "rms_norm_eps": self.rms_norm_eps,
             "tie_word_embeddings": self.tie_word_embeddings,
-            "attention_bias": self.qk_norm && self.qkv_bias,
+            "attention_bias": false,
             "max_position_embeddings": self.max_position_embeddings,
             "torch_dtype": "float32",
         });
@@ -201,11 +186,11 @@ impl DecoderConfig {
             push("input_layernorm.weight", &[hidden]);
             for (name, out) in [("q_proj", queries), ("k_proj", keys), ("v_proj", keys)] {
                 push(&format!("self_attn.{name}.weight"), &[out, hidden]);
-                if self.qkv_bias {
+                if self.model_type.has_qkv_bias() {
                     push(&format!("self_attn.{name}.bias"), &[out]);
                 }
             }
-            if self.qk_norm {
+            if self.model_type.has_head_norms() {
                 push("self_attn.q_norm.weight", &[self.head_dim]);
                 push("self_attn.k_norm.weight", &[self.head_dim]);
             }
@@ -230,13 +215,14 @@ impl DecoderConfig {
 
 impl Raw {
     /// Refuses settings that would change the numbers and are not implemented, by name.
-    fn check(&self) -> Result<(), PolicyError> {
+    fn check(&self, model_type: ModelType) -> Result<(), PolicyError> {
         let rope_part = |key: &str| self.rope().and_then(|rope| rope.get(key)).and_then(Value::as_f64);
         let rotated = self.partial_rotary_factor.or_else(|| rope_part("partial_rotary_factor"));
         let other_layer = self.layer_types.iter().flatten().find(|kind| *kind != "full_attention");
         let quantized = self.quantization_config.as_ref().filter(|value| !value.is_null());
         let method = quantized.map(|value| value.get("quant_method").unwrap_or(value).to_string());
-        let llama_bias = self.attention_bias.filter(|_| self.model_type == "llama");
+        // Where it is a setting, the output projection has a bias too.
+        let bias = self.attention_bias.filter(|on| *on && model_type != ModelType::Qwen2);
         let wrong = [
             ("mlp_bias", self.mlp_bias.filter(|on| *on).map(|on| on.to_string()), "false"),
             ("use_sliding_window", self.use_sliding_window.filter(|on| *on).map(|on| on.to_string()), "false"),
@@ -244,7 +230,7 @@ impl Raw {
             ("partial_rotary_factor", rotated.filter(|part| *part != 1.0).map(|part| part.to_string()), "1"),
             ("quantization_config", method, "none; load the model before it was quantised, or its .gguf file"),
             ("hidden_act", self.hidden_act.clone().filter(|act| act != "silu"), "silu"),
-            ("attention_bias", llama_bias.filter(|on| *on).map(|on| on.to_string()), "false for llama"),
+            ("attention_bias", bias.map(|on| on.to_string()), "false"),
         ];
         for (key, found, expected) in wrong {
             if let Some(found) = found {
@@ -259,12 +245,12 @@ impl Raw {
         self.rope_parameters.as_ref().or(self.rope_scaling.as_ref())
     }
 
-    fn resolve(self) -> Result<DecoderConfig, PolicyError> {
-        self.check()?;
-        let bias = self.attention_bias.unwrap_or(false);
+    fn resolve(self, model_type: ModelType) -> Result<DecoderConfig, PolicyError> {
+        self.check(model_type)?;
         let rope = self.rope();
         let theta = self.rope_theta.or_else(|| rope.and_then(|rope| rope.get("rope_theta")).and_then(Value::as_f64));
         let config = DecoderConfig {
+            model_type,
             vocab_size: self.vocab_size,
             hidden_size: self.hidden_size,
             num_hidden_layers: self.num_hidden_layers,
@@ -276,8 +262,6 @@ impl Raw {
             rope_scaling: rope.map(scaling).transpose()?.flatten(),
             rms_norm_eps: self.rms_norm_eps,
             tie_word_embeddings: self.tie_word_embeddings.unwrap_or(false),
-            qkv_bias: bias || self.model_type == "qwen2",
-            qk_norm: self.model_type == "qwen3",
             max_position_embeddings: self.max_position_embeddings,
         };
         config.check()?;

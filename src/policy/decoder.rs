@@ -260,8 +260,9 @@ fn layer(config: &DecoderConfig, source: &Source<'_>, index: usize) -> Result<La
     let name = |part: &str| format!("model.layers.{index}.{part}");
     let norm = |part: &str, width: usize| source.tensor(&name(&format!("{part}.weight")), &[width]);
     let linear = |part: &str, outputs: usize, inputs: usize| source.linear(&name(part), [outputs, inputs], false);
-    let attention = |part: &str, outputs: usize| source.linear(&name(part), [outputs, hidden], config.qkv_bias);
-    let head_norms = match config.qk_norm {
+    let attention =
+        |part: &str, outputs: usize| source.linear(&name(part), [outputs, hidden], config.model_type.has_qkv_bias());
+    let head_norms = match config.model_type.has_head_norms() {
         true => Some((norm("self_attn.q_norm", config.head_dim)?, norm("self_attn.k_norm", config.head_dim)?)),
         false => None,
     };

@@ -13,6 +13,7 @@ mod device;
 mod directory;
 mod error;
 mod export;
+mod family;
 mod gguf;
 mod gpu;
 mod hub;
@@ -33,7 +34,7 @@ use std::path::Path;
 
 use candle_core::{Tensor, Var};
 
-pub use architecture::{DecoderConfig, RopeScaling, SUPPORTED};
+pub use architecture::{DecoderConfig, RopeScaling};
 pub use checkpointing::{Activations, LayerInputs};
 pub use decoder::Decoder;
 pub use device::{
@@ -42,6 +43,7 @@ pub use device::{
 };
 pub use error::PolicyError;
 pub use export::{Exported, WeightFormat, export_adapter, export_merged};
+pub use family::ModelType;
 pub use gpu::{AdamWRates, CHUNK, DeviceBatch, Drawing, Drawn, Moved, device_adamw, device_square_sums};
 pub use hub::hub_cache_dir;
 pub use linear::Adapters;

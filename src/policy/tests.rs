@@ -21,6 +21,7 @@ use crate::config::Config;
 /// A small configuration with grouped heads.
 pub(super) fn config() -> DecoderConfig {
     DecoderConfig {
+        model_type: ModelType::Llama,
         vocab_size: 40,
         hidden_size: 24,
         num_hidden_layers: 2,
@@ -32,8 +33,6 @@ pub(super) fn config() -> DecoderConfig {
         rope_scaling: None,
         rms_norm_eps: 1e-5,
         tie_word_embeddings: true,
-        qkv_bias: false,
-        qk_norm: false,
         max_position_embeddings: 64,
     }
 }
@@ -64,8 +63,8 @@ fn families() -> [(&'static str, DecoderConfig); 4] {
     [
         ("llama", config()),
         ("llama untied", untied.clone()),
-        ("qwen2", DecoderConfig { qkv_bias: true, ..config() }),
-        ("qwen3", DecoderConfig { qk_norm: true, head_dim: 10, ..untied }),
+        ("qwen2", DecoderConfig { model_type: ModelType::Qwen2, ..config() }),
+        ("qwen3", DecoderConfig { model_type: ModelType::Qwen3, head_dim: 10, ..untied }),
     ]
 }
 

@@ -285,8 +285,8 @@ impl Workload<'_> {
         let queries = (shape.num_attention_heads * shape.head_dim) as u64;
         let keys = (shape.num_key_value_heads * shape.head_dim) as u64;
         let joined = queries + 2 * keys;
-        let norms = if shape.qk_norm { 2 * (queries + keys) + joined } else { 0 };
-        let bias = if shape.qkv_bias && in_full { joined } else { 0 };
+        let norms = if shape.model_type.has_head_norms() { 2 * (queries + keys) + joined } else { 0 };
+        let bias = if shape.model_type.has_qkv_bias() && in_full { joined } else { 0 };
         // Two norms, two products and two sums as wide as the model; attention; gate and up, and their product.
         let token = 6 * hidden + joined + norms + bias + queries + 3 * inner;
         // Trained weights are joined before the product.

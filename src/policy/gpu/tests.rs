@@ -11,7 +11,7 @@ use super::machine::Machine;
 use super::optimizer::{Slots, square_sums, step};
 use super::{AdamWRates, CHUNK, DeviceBatch, Drawing, Drawn};
 use crate::policy::adapter::{self, AdapterSet};
-use crate::policy::{Decoder, DecoderConfig, Precision, tests as shared, weights};
+use crate::policy::{Decoder, DecoderConfig, ModelType, Precision, tests as shared, weights};
 use crate::seed::{Purpose, Seed};
 
 const PROMPTS: [&[u32]; 2] = [&[2, 3, 4], &[5, 6, 7, 8, 9, 10]];
@@ -134,8 +134,8 @@ fn assert_decodes_like_the_cpu(config: DecoderConfig, longest: usize, temperatur
 #[test]
 fn every_family_decodes_as_on_the_cpu() {
     assert_decodes_like_the_cpu(config(), 2 * CHUNK + 3, 1.0);
-    assert_decodes_like_the_cpu(DecoderConfig { qkv_bias: true, ..config() }, CHUNK, 0.7);
-    let qwen3 = DecoderConfig { qk_norm: true, tie_word_embeddings: false, ..config() };
+    assert_decodes_like_the_cpu(DecoderConfig { model_type: ModelType::Qwen2, ..config() }, CHUNK, 0.7);
+    let qwen3 = DecoderConfig { model_type: ModelType::Qwen3, tie_word_embeddings: false, ..config() };
     assert_decodes_like_the_cpu(qwen3, CHUNK, 1.3);
 }
 
@@ -219,7 +219,7 @@ fn logits_that_are_no_numbers_give_no_token() {
 
 #[test]
 fn half_precision_with_adapters_is_drawn_as_it_is_scored() {
-    let config = || DecoderConfig { qkv_bias: true, ..config() };
+    let config = || DecoderConfig { model_type: ModelType::Qwen2, ..config() };
     let everywhere = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"];
     let drawing = Drawing { copies: 5, longest: 8, temperature: 1.0, record: true };
     for (precision, tolerance) in [(Precision::Bf16, 0.05), (Precision::F16, 0.01)] {

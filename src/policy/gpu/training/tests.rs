@@ -10,7 +10,7 @@ use candle_core::{DType, Device, Tensor, Var};
 use super::super::emulated::{self, Emulated};
 use super::super::tests as shared;
 use crate::policy::kernels::Scoring;
-use crate::policy::{Activations, Adapters, Decoder, DecoderConfig, Precision};
+use crate::policy::{Activations, Adapters, Decoder, DecoderConfig, ModelType, Precision};
 
 thread_local! {
     static EMULATED: Cell<bool> = const { Cell::new(false) };
@@ -112,7 +112,7 @@ fn assert_near(found: &Found, (exact, other): (&Found, &Found), allowed: f64, wh
     }
 }
 
-const FAMILIES: [(bool, bool); 3] = [(false, false), (true, false), (false, true)];
+const FAMILIES: [ModelType; 3] = [ModelType::Llama, ModelType::Qwen2, ModelType::Qwen3];
 const EVERYWHERE: [&str; 7] = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"];
 
 /// Formats, and what their smallest unit is taken to be in the mean.
@@ -120,8 +120,8 @@ const FORMATS: [(Precision, f64); 3] = [(Precision::F32, 2e-5), (Precision::Bf16
 
 #[test]
 fn an_update_of_adapters_on_a_gpu_is_that_of_the_processor() {
-    for (qkv_bias, qk_norm) in FAMILIES {
-        let config = || DecoderConfig { qkv_bias, qk_norm, ..shared::config() };
+    for model_type in FAMILIES {
+        let config = || DecoderConfig { model_type, ..shared::config() };
         for (precision, allowed) in FORMATS {
             for modules in [&EVERYWHERE[..], &["q_proj", "v_proj"]] {
                 let of = |computed| shared::adapted_variables(config(), (precision, computed), modules);
@@ -134,7 +134,7 @@ fn an_update_of_adapters_on_a_gpu_is_that_of_the_processor() {
                     return;
                 };
                 assert_eq!(kept.1.len(), variables.len(), "every adapter gets a gradient");
-                let what = format!("bias {qkv_bias}, norm {qk_norm}, {precision}, {modules:?}");
+                let what = format!("{model_type}, {precision}, {modules:?}");
                 assert_near(&recomputed, (&exact, &by_tensors), allowed, &what);
                 assert!(kept == recomputed, "{what}: layers computed again give other numbers");
             }
@@ -144,8 +144,8 @@ fn an_update_of_adapters_on_a_gpu_is_that_of_the_processor() {
 
 #[test]
 fn an_update_of_all_weights_on_a_gpu_is_that_of_the_processor() {
-    for (qkv_bias, qk_norm) in FAMILIES {
-        let config = DecoderConfig { qkv_bias, qk_norm, ..shared::config() };
+    for model_type in FAMILIES {
+        let config = DecoderConfig { model_type, ..shared::config() };
         for (precision, allowed) in FORMATS {
             let weights = shared::weights_of(&config);
             let var = |(name, tensor): (&String, &Tensor)| (name.clone(), Var::from_tensor(tensor).unwrap());
@@ -157,7 +157,7 @@ fn an_update_of_all_weights_on_a_gpu_is_that_of_the_processor() {
             let run = |decoder: &Decoder| found(decoder, &variables, Activations::Recomputed);
             let decoder = of(precision);
             let Some(here) = emulated(|| run(&decoder)) else { return };
-            let what = format!("bias {qkv_bias}, norm {qk_norm}, {precision}");
+            let what = format!("{model_type}, {precision}");
             assert_near(&here, (&run(&of(Precision::F32)), &run(&decoder)), allowed, &what);
         }
     }

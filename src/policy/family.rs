@@ -1,0 +1,70 @@
+//! Families of models: what `config.json` calls them, and what each does in its own way.
+
+/// A family, as `model_type` of `config.json` names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ModelType {
+    /// Llama 1 to 3.3, SmolLM2.
+    Llama,
+    /// Qwen2, Qwen2.5.
+    Qwen2,
+    /// Qwen3, dense.
+    Qwen3,
+}
+
+impl ModelType {
+    /// Families that load.
+    pub const ALL: &[ModelType] = &[ModelType::Llama, ModelType::Qwen2, ModelType::Qwen3];
+
+    /// Its name in `config.json`.
+    pub fn name(self) -> &'static str {
+        match self {
+            ModelType::Llama => "llama",
+            ModelType::Qwen2 => "qwen2",
+            ModelType::Qwen3 => "qwen3",
+        }
+    }
+
+    /// The family of this name.
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|family| family.name() == name)
+    }
+
+    /// The class of transformers that computes it.
+    pub(super) fn class(self) -> &'static str {
+        match self {
+            ModelType::Llama => "LlamaForCausalLM",
+            ModelType::Qwen2 => "Qwen2ForCausalLM",
+            ModelType::Qwen3 => "Qwen3ForCausalLM",
+        }
+    }
+
+    /// The models that people know it by.
+    fn models(self) -> &'static str {
+        match self {
+            ModelType::Llama => "Llama 1 to 3.3, SmolLM2",
+            ModelType::Qwen2 => "Qwen2, Qwen2.5, Qwen2.5-Coder",
+            ModelType::Qwen3 => "Qwen3, dense",
+        }
+    }
+
+    /// Biases on query, key and value projections.
+    pub fn has_qkv_bias(self) -> bool {
+        self == ModelType::Qwen2
+    }
+
+    /// Norms on each query and key head.
+    pub fn has_head_norms(self) -> bool {
+        self == ModelType::Qwen3
+    }
+}
+
+impl std::fmt::Display for ModelType {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// These families with the models people know them by.
+pub(super) fn in_words(families: &[ModelType]) -> String {
+    families.iter().map(|family| format!("{} ({})", family.name(), family.models())).collect::<Vec<_>>().join(", ")
+}
