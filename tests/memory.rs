@@ -9,7 +9,7 @@ use candle_core::Device;
 use grpo_2048::config::{Config, Precision};
 use grpo_2048::grpo::{self, Division, Optimizer};
 use grpo_2048::policy::kernels::Kernels;
-use grpo_2048::policy::{Activations, ModelType, Policy};
+use grpo_2048::policy::{Activations, DecoderConfig, ModelType, Policy, SlidingWindow};
 use grpo_2048::train::memory::{MemoryPlan, Place, Workload};
 
 use synthetic::{PROMPT, batch, config, policy, shape};
@@ -51,11 +51,16 @@ fn measured(policy: &Policy, config: &Config, division: Division) -> u64 {
 // One test: the allocator counts for the whole process.
 #[test]
 fn an_update_takes_what_the_plan_says() {
+    let sliding_window = Some(SlidingWindow { tokens: 50, full_every: 0 });
+    let mistral = DecoderConfig { sliding_window, ..shape(ModelType::Mistral) };
     let mut shares = Vec::new();
     for (name, shape, lora_r, precision) in [
         ("llama with LoRA", shape(ModelType::Llama), 8, Precision::F32),
         ("qwen2 with LoRA", shape(ModelType::Qwen2), 8, Precision::F32),
         ("qwen3 with LoRA", shape(ModelType::Qwen3), 8, Precision::F32),
+        ("mistral with LoRA", mistral, 8, Precision::F32),
+        ("phi3 with LoRA", shape(ModelType::Phi3), 8, Precision::F32),
+        ("phi3 in full", shape(ModelType::Phi3), 0, Precision::F32),
         ("llama in full", shape(ModelType::Llama), 0, Precision::F32),
         ("llama with LoRA in bf16", shape(ModelType::Llama), 8, Precision::Bf16),
     ] {

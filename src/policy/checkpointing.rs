@@ -42,7 +42,7 @@ impl Decoder {
         let mut x = self.embedded(&self.embedding.detach(), &sequences.ids)?;
         let mut inputs = Vec::with_capacity(self.layers.len());
         for layer in &self.layers {
-            let output = self.layer(layer, &x, &sequences)?.detach();
+            let output = layer.forward(&x, &sequences)?.detach();
             inputs.push(std::mem::replace(&mut x, output));
         }
         let output = Var::from_tensor(&x)?;
@@ -64,7 +64,7 @@ impl LayerInputs<'_> {
             // Before the first layer there is the embedding, which may be frozen.
             let wanted = !inputs.is_empty() || embedding.track_op();
             let input = if wanted { Var::from_tensor(&input)?.into_inner() } else { input };
-            let output = decoder.layer(layer, &input, &sequences)?;
+            let output = layer.forward(&input, &sequences)?;
             let mut of_layer = kernels::with_slope(&output, &slope)?.backward()?;
             if wanted {
                 slope = removed(&mut of_layer, &input)?;

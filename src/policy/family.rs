@@ -5,22 +5,29 @@
 pub enum ModelType {
     /// Llama 1 to 3.3, SmolLM2.
     Llama,
+    /// Mistral 7B, Nemo and Small.
+    Mistral,
     /// Qwen2, Qwen2.5.
     Qwen2,
     /// Qwen3, dense.
     Qwen3,
+    /// Phi-3, Phi-3.5, Phi-4.
+    Phi3,
 }
 
 impl ModelType {
     /// Families that load.
-    pub const ALL: &[ModelType] = &[ModelType::Llama, ModelType::Qwen2, ModelType::Qwen3];
+    pub const ALL: &[ModelType] =
+        &[ModelType::Llama, ModelType::Mistral, ModelType::Qwen2, ModelType::Qwen3, ModelType::Phi3];
 
     /// Its name in `config.json`.
     pub fn name(self) -> &'static str {
         match self {
             ModelType::Llama => "llama",
+            ModelType::Mistral => "mistral",
             ModelType::Qwen2 => "qwen2",
             ModelType::Qwen3 => "qwen3",
+            ModelType::Phi3 => "phi3",
         }
     }
 
@@ -33,8 +40,10 @@ impl ModelType {
     pub(super) fn class(self) -> &'static str {
         match self {
             ModelType::Llama => "LlamaForCausalLM",
+            ModelType::Mistral => "MistralForCausalLM",
             ModelType::Qwen2 => "Qwen2ForCausalLM",
             ModelType::Qwen3 => "Qwen3ForCausalLM",
+            ModelType::Phi3 => "Phi3ForCausalLM",
         }
     }
 
@@ -42,14 +51,21 @@ impl ModelType {
     fn models(self) -> &'static str {
         match self {
             ModelType::Llama => "Llama 1 to 3.3, SmolLM2",
+            ModelType::Mistral => "Mistral 7B, Nemo, Small",
             ModelType::Qwen2 => "Qwen2, Qwen2.5, Qwen2.5-Coder",
             ModelType::Qwen3 => "Qwen3, dense",
+            ModelType::Phi3 => "Phi-3, Phi-3.5, Phi-4",
         }
     }
 
     /// Biases on query, key and value projections.
     pub fn has_qkv_bias(self) -> bool {
         self == ModelType::Qwen2
+    }
+
+    /// One map to queries, keys and values, and one to gate and up, where others have three and two.
+    pub fn is_fused(self) -> bool {
+        self == ModelType::Phi3
     }
 
     /// Norms on each query and key head.

@@ -208,6 +208,7 @@ impl Header<'_> {
             rms_norm_eps: float("attention.layer_norm_rms_epsilon").unwrap_or(1e-5),
             tie_word_embeddings: !infos.contains_key("output.weight"),
             max_position_embeddings: self.count("context_length")?,
+            ..DecoderConfig::LLAMA
         };
         config.check()?;
         let rotated = self.value("rope.dimension_count").and_then(whole).unwrap_or(config.head_dim);

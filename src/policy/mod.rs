@@ -18,6 +18,7 @@ mod gguf;
 mod gpu;
 mod hub;
 pub mod kernels;
+mod layers;
 mod linear;
 mod loading;
 mod precision;
@@ -34,7 +35,7 @@ use std::path::Path;
 
 use candle_core::{Tensor, Var};
 
-pub use architecture::{DecoderConfig, RopeScaling};
+pub use architecture::{DecoderConfig, LongRope, RopeScaling, SlidingWindow};
 pub use checkpointing::{Activations, LayerInputs};
 pub use decoder::Decoder;
 pub use device::{

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use candle_core::{DType, Tensor};
 
-use super::decoder::norm_heads;
 #[cfg(any(feature = "cuda", test))]
 use super::gpu::Prefilled;
 use super::kernels::{self, KeyValues, Packed, RopeTable, Window};
+use super::layers::norm_heads;
 use super::linear::{Adapters, Linear, Lora, side_by_side};
 use super::{Decoder, PolicyError, Precision};
 
@@ -115,16 +115,16 @@ pub struct Snapshot {
 impl Snapshot {
     fn new(decoder: &Decoder) -> candle_core::Result<Self> {
         let precision = decoder.precision;
-        let projection = |parts: &[&Linear]| Projection::new(parts, precision);
+        let projection = |parts: &[Linear]| Projection::new(&parts.iter().collect::<Vec<_>>(), precision);
         let layers = decoder.layers.iter().map(|layer| {
             Ok(SnapshotLayer {
                 input_norm: layer.input_norm.detach(),
-                query_key_value: projection(&[&layer.query, &layer.key, &layer.value])?,
+                query_key_value: projection(&layer.query_key_value)?,
                 head_norms: layer.head_norms.as_ref().map(|(query, key)| (query.detach(), key.detach())),
-                output: projection(&[&layer.output])?,
+                output: projection(std::slice::from_ref(&layer.output))?,
                 inner_norm: layer.inner_norm.detach(),
-                gate_up: projection(&[&layer.gate, &layer.up])?,
-                down: projection(&[&layer.down])?,
+                gate_up: projection(&layer.gate_up)?,
+                down: projection(std::slice::from_ref(&layer.down))?,
             })
         });
         Ok(Snapshot {
@@ -197,8 +197,10 @@ impl Decoder {
     pub fn new_cache_over(&self, weights: Arc<Snapshot>, rows: usize, capacity: usize) -> Result<Cache, PolicyError> {
         self.check_length(capacity)?;
         let window = Window::new(rows, capacity);
-        let layers =
-            self.layers.iter().map(|_| KeyValues::new(&window, self.heads(), (self.device(), self.precision.format())));
+        let layers = self
+            .layers
+            .iter()
+            .map(|_| KeyValues::new(&window, self.config.heads(), (self.device(), self.precision.format())));
         Ok(Cache {
             weights,
             rope: RopeTable::new(&self.config, capacity, self.device())?,
@@ -215,7 +217,7 @@ impl Decoder {
         let mut cache = self.new_cache_over(weights, prompts.len(), width)?;
         let dtype = cache.weights.embedding.dtype();
         for layer in &mut cache.layers {
-            *layer = KeyValues::tensors(&cache.window, self.heads(), (self.device(), dtype))?;
+            *layer = KeyValues::tensors(&cache.window, self.config.heads(), (self.device(), dtype))?;
         }
         let logits = self.prefill(prompts, &mut cache)?;
         let keys_values = cache.layers.into_iter().map(KeyValues::into_tensors);
@@ -279,7 +281,7 @@ impl Decoder {
 
     /// `x`: `(rows * T, hidden_size)`.
     fn advance_layer(&self, index: usize, x: &Tensor, cache: &mut Cache) -> candle_core::Result<Tensor> {
-        let (heads, epsilon) = (self.heads(), self.config.rms_norm_eps);
+        let (heads, epsilon) = (self.layers[index].heads, self.config.rms_norm_eps);
         let layer = &cache.weights.layers[index];
         let normed = kernels::rms_norm(x, &layer.input_norm, epsilon)?;
         let mut qkv = layer.query_key_value.forward(&normed)?;

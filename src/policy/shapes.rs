@@ -24,10 +24,10 @@ const QWEN: DecoderConfig = DecoderConfig {
     head_dim: 64,
     intermediate_size: 4864,
     rope_theta: 1e6,
-    rope_scaling: None,
     rms_norm_eps: 1e-6,
     tie_word_embeddings: true,
     max_position_embeddings: 32_768,
+    ..DecoderConfig::LLAMA
 };
 
 /// All of them.

@@ -3,7 +3,7 @@
 use candle_core::Device;
 
 use crate::config::{Config, RolloutConfig};
-use crate::policy::{DecoderConfig, ModelType, Policy, Tokenizer};
+use crate::policy::{DecoderConfig, Policy, Tokenizer};
 use crate::prompt::Prompt;
 use crate::seed::Seed;
 
@@ -27,7 +27,6 @@ fn tokenizer(words: usize) -> Tokenizer {
 /// Grouped queries, two layers, random weights.
 pub(crate) fn tiny_policy() -> Policy {
     let config = DecoderConfig {
-        model_type: ModelType::Llama,
         vocab_size: WORDS,
         hidden_size: 16,
         num_hidden_layers: 2,
@@ -36,10 +35,10 @@ pub(crate) fn tiny_policy() -> Policy {
         head_dim: 8,
         intermediate_size: 24,
         rope_theta: 10_000.0,
-        rope_scaling: None,
         rms_norm_eps: 1e-5,
         tie_word_embeddings: true,
         max_position_embeddings: 64,
+        ..DecoderConfig::LLAMA
     };
     Policy::initialise(config, tokenizer(WORDS), Seed::root(3), &Device::Cpu).unwrap()
 }

@@ -249,9 +249,14 @@ impl Workload<'_> {
         let attention = (rows * self.shape.num_attention_heads * self.width() * self.width()) as u64;
         let widened = tokens * (4 * self.shape.intermediate_size as u64 + 2 * hidden);
         let (copies, passing) = match self.kernels {
-            Kernels::Fused => (1, 0),
+            Kernels::Fused if self.shape.has_plain_scores(self.width()) => (1, 0),
+            Kernels::Fused => (1, F32 * COPIES * attention),
             Kernels::ByTensors => (COPIES, F32 * (COPIES * attention).max(widened)),
-            Kernels::OnGpu => (1, F32 * self.passing_on_gpu(tokens, attention).max(self.dropped(widened))),
+            Kernels::OnGpu => {
+                let by_tensors = if self.shape.has_plain_scores(self.width()) { 0 } else { COPIES * attention };
+                let passing = self.passing_on_gpu(tokens, attention).max(self.dropped(widened));
+                (1, F32 * passing.max(by_tensors))
+            }
         };
         let widens_head = self.kernels == Kernels::ByTensors && self.precision != Precision::F32;
         let head_weight = if widens_head { vocabulary * hidden } else { 0 };

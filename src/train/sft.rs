@@ -19,7 +19,7 @@ use crate::environment::game2048::corpus::{self, Mix, vocabulary};
 use crate::environment::game2048::prompts::briefing;
 use crate::grpo::{self, AdamW, Gradients, LearnError, Optimizer};
 use crate::policy::kernels::Dropout;
-use crate::policy::{Adapters, DecoderConfig, ModelType, Policy, PolicyError, Tokenizer};
+use crate::policy::{Adapters, DecoderConfig, Policy, PolicyError, Tokenizer};
 use crate::prompt::{self, Prompt, PromptError, PromptKind, PromptSet};
 use crate::seed::{Purpose, Seed};
 
@@ -155,7 +155,6 @@ pub struct SftSummary {
 /// Shape of the built-in model: small enough to train on two cores, large enough to copy names and count brackets.
 pub fn builtin_shape() -> DecoderConfig {
     DecoderConfig {
-        model_type: ModelType::Llama,
         vocab_size: VOCABULARY,
         hidden_size: 160,
         num_hidden_layers: 5,
@@ -164,10 +163,10 @@ pub fn builtin_shape() -> DecoderConfig {
         head_dim: 32,
         intermediate_size: 448,
         rope_theta: 10_000.0,
-        rope_scaling: None,
         rms_norm_eps: 1e-5,
         tie_word_embeddings: true,
         max_position_embeddings: 512,
+        ..DecoderConfig::LLAMA
     }
 }
 

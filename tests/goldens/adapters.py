@@ -1,12 +1,13 @@
 """LoRA adapters made by PEFT on the tiny models of decoders.py, and the logits they give.
 
-    python adapters.py            writes adapters/NAME/{adapter_config.json,adapter_model.safetensors,expected.safetensors}
+    python adapters.py [NAME..]   writes adapters/NAME/{adapter_config.json,adapter_model.safetensors,expected.safetensors}
 
 src/policy/tests/adapters.rs loads them and must find the same numbers.
 """
 
 import json
 import pathlib
+import sys
 
 import peft
 import torch
@@ -23,6 +24,8 @@ CASES = {
         "qwen3",
         dict(r=3, lora_alpha=3, target_modules=["gate_proj", "k_proj", "o_proj"], layers_to_transform=[1]),
     ),
+    "mistral-all": ("mistral", dict(r=2, lora_alpha=4, target_modules="all-linear")),
+    "phi3-all": ("phi3", dict(r=2, lora_alpha=4, target_modules="all-linear")),
 }
 
 
@@ -61,5 +64,5 @@ def write(name: str) -> None:
 
 
 if __name__ == "__main__":
-    for case in CASES:
+    for case in sys.argv[1:] or CASES:
         write(case)

@@ -1,16 +1,29 @@
 """Logits, losses and gradients of tiny random models by transformers and torch.
 
-    python decoders.py            writes {llama,qwen2,qwen3}/{config.json,model.safetensors,expected.safetensors}
+    python decoders.py [FAMILY..]     writes FAMILY/{config.json,model.safetensors,expected.safetensors}, all without names
 
-The weights are drawn here; tests/policy_goldens.rs loads them and must find the same numbers.
+The weights are drawn here; tests/policy_goldens.rs loads them and must find the same numbers. Sequences are longer than
+sliding windows, heads wider or narrower than the model divided by their number, rotations partial and stretched.
 """
 
 import json
 import pathlib
+import sys
 
 import torch
 from safetensors.torch import save_file
-from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM
+from transformers import (
+    LlamaConfig,
+    LlamaForCausalLM,
+    MistralConfig,
+    MistralForCausalLM,
+    Phi3Config,
+    Phi3ForCausalLM,
+    Qwen2Config,
+    Qwen2ForCausalLM,
+    Qwen3Config,
+    Qwen3ForCausalLM,
+)
 
 HERE = pathlib.Path(__file__).parent
 SIZES = dict(
@@ -23,17 +36,41 @@ SIZES = dict(
     max_position_embeddings=64,
     attn_implementation="eager",
 )
+LONGROPE = dict(
+    rope_type="longrope",
+    rope_theta=10000.0,
+    partial_rotary_factor=0.5,
+    short_factor=[1.5, 2.5],
+    long_factor=[3.0, 7.0],
+    original_max_position_embeddings=32,
+)
 FAMILIES = {
     "llama": (LlamaConfig, LlamaForCausalLM, dict(tie_word_embeddings=True, rope_theta=10000.0)),
     "qwen2": (Qwen2Config, Qwen2ForCausalLM, dict(tie_word_embeddings=True, rope_theta=1000000.0)),
     "qwen3": (Qwen3Config, Qwen3ForCausalLM, dict(tie_word_embeddings=False, head_dim=6, rope_theta=1000000.0)),
+    "mistral": (
+        MistralConfig,
+        MistralForCausalLM,
+        dict(tie_word_embeddings=False, head_dim=6, rope_theta=10000.0, sliding_window=5),
+    ),
+    "phi3": (
+        Phi3Config,
+        Phi3ForCausalLM,
+        dict(
+            num_attention_heads=2,
+            num_key_value_heads=1,
+            rope_parameters=LONGROPE,
+            original_max_position_embeddings=32,
+            pad_token_id=None,
+        ),
+    ),
 }
 
 
 def write(family: str) -> None:
     torch.manual_seed(0)
     config_class, model_class, extra = FAMILIES[family]
-    model = model_class(config_class(**SIZES, **extra)).float().eval()
+    model = model_class(config_class(**{**SIZES, **extra})).float().eval()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(torch.randn_like(parameter) * 0.2)
@@ -52,5 +89,5 @@ def write(family: str) -> None:
     save_file({k: v.contiguous() for k, v in expected.items()}, out / "expected.safetensors", {"torch": torch.__version__})
 
 
-for family in FAMILIES:
+for family in sys.argv[1:] or FAMILIES:
     write(family)

@@ -28,10 +28,10 @@ pub fn shape(model_type: ModelType) -> DecoderConfig {
         head_dim: 16,
         intermediate_size: 256,
         rope_theta: 10_000.0,
-        rope_scaling: None,
         rms_norm_eps: 1e-5,
         tie_word_embeddings: true,
         max_position_embeddings: 512,
+        ..DecoderConfig::LLAMA
     }
 }
 

@@ -11,7 +11,7 @@ use super::machine::Machine;
 use super::optimizer::{Slots, square_sums, step};
 use super::{AdamWRates, CHUNK, DeviceBatch, Drawing, Drawn};
 use crate::policy::adapter::{self, AdapterSet};
-use crate::policy::{Decoder, DecoderConfig, ModelType, Precision, tests as shared, weights};
+use crate::policy::{Decoder, DecoderConfig, ModelType, Precision, SlidingWindow, tests as shared, weights};
 use crate::seed::{Purpose, Seed};
 
 const PROMPTS: [&[u32]; 2] = [&[2, 3, 4], &[5, 6, 7, 8, 9, 10]];
@@ -137,6 +137,23 @@ fn every_family_decodes_as_on_the_cpu() {
     assert_decodes_like_the_cpu(DecoderConfig { model_type: ModelType::Qwen2, ..config() }, CHUNK, 0.7);
     let qwen3 = DecoderConfig { model_type: ModelType::Qwen3, tie_word_embeddings: false, ..config() };
     assert_decodes_like_the_cpu(qwen3, CHUNK, 1.3);
+    let window = SlidingWindow { tokens: 64, full_every: 0 };
+    let mistral = DecoderConfig { model_type: ModelType::Mistral, sliding_window: Some(window), ..config() };
+    assert_decodes_like_the_cpu(mistral, CHUNK, 1.0);
+    assert_decodes_like_the_cpu(DecoderConfig { model_type: ModelType::Phi3, ..config() }, CHUNK, 1.0);
+}
+
+#[test]
+fn windows_that_are_outgrown_and_partial_rotations_are_left_to_tensor_operations() {
+    let served = |config: DecoderConfig, slots| {
+        let decoder = decoder(config);
+        super::start::supported(decoder.config(), &decoder.snapshot().unwrap(), candle_core::DType::F32, slots)
+    };
+    let window = SlidingWindow { tokens: 64, full_every: 0 };
+    let mistral = DecoderConfig { model_type: ModelType::Mistral, sliding_window: Some(window), ..config() };
+    assert!(served(mistral.clone(), 64) && !served(mistral, 65));
+    let phi3 = DecoderConfig { model_type: ModelType::Phi3, ..config() };
+    assert!(served(phi3.clone(), 500) && !served(DecoderConfig { partial_rotary_factor: 0.5, ..phi3 }, 5));
 }
 
 #[test]

@@ -60,15 +60,15 @@ impl<M: Machine> Weights<M> {
         let layers = snapshot.layers.iter().zip(&decoder.layers).map(|(layer, source)| {
             let head_norms = layer.head_norms.as_ref();
             let head_norms = head_norms.map(|(query, key)| Ok::<_, candle_core::Error>((wide(query)?, wide(key)?)));
-            let maps = |projection: &Projection, source: &[&Linear]| Maps::adopt(machine, (projection, source), dtype);
+            let maps = |projection: &Projection, source: &[Linear]| Maps::adopt(machine, (projection, source), dtype);
             Ok(LayerWeights {
                 input_norm: wide(&layer.input_norm)?,
-                query_key_value: maps(&layer.query_key_value, &[&source.query, &source.key, &source.value])?,
+                query_key_value: maps(&layer.query_key_value, &source.query_key_value)?,
                 head_norms: head_norms.transpose()?,
-                output: maps(&layer.output, &[&source.output])?,
+                output: maps(&layer.output, std::slice::from_ref(&source.output))?,
                 inner_norm: wide(&layer.inner_norm)?,
-                gate_up: maps(&layer.gate_up, &[&source.gate, &source.up])?,
-                down: maps(&layer.down, &[&source.down])?,
+                gate_up: maps(&layer.gate_up, &source.gate_up)?,
+                down: maps(&layer.down, std::slice::from_ref(&source.down))?,
             })
         });
         // The snapshot's head may be widened; products here widen as they read.
@@ -91,7 +91,7 @@ impl<M: Machine> Weights<M> {
 }
 
 impl<M: Machine> Maps<M> {
-    fn adopt(machine: &M, (projection, source): (&Projection, &[&Linear]), dtype: DType) -> Result<Self> {
+    fn adopt(machine: &M, (projection, source): (&Projection, &[Linear]), dtype: DType) -> Result<Self> {
         match projection {
             // Only a CPU packs, which decodes here in tests alone.
             Projection::Packed(_) => {

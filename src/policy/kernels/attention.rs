@@ -13,7 +13,7 @@ use super::training;
 const BLOCK: usize = 32;
 
 /// How the width of queries, keys and values splits into heads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Heads {
     /// Query heads.
     pub queries: usize,
@@ -21,9 +21,39 @@ pub struct Heads {
     pub keys: usize,
     /// Width of a head.
     pub width: usize,
+    /// What becomes of the scores.
+    pub scores: Scores,
+}
+
+/// What becomes of scores before the softmax, where it is not what Llama does.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Scores {
+    /// What they are multiplied by; one over the root of a head's width where none is named.
+    pub scale: Option<f32>,
+    /// Bound that they are bent under, `cap * tanh(score / cap)` (Gemma 2).
+    pub cap: Option<f32>,
+    /// Tokens that a token sees, itself included; all before it where none is named.
+    pub window: Option<usize>,
+}
+
+impl Scores {
+    /// Whether sequences of so many tokens have scores as Llama has them, which is what the fastest kernels compute.
+    pub fn are_plain(&self, steps: usize) -> bool {
+        self.cap.is_none() && self.window.is_none_or(|window| steps <= window)
+    }
+
+    /// The first slot that a token in `slot` sees, of those from `first` on.
+    pub(super) fn first_seen(&self, first: usize, slot: usize) -> usize {
+        self.window.map_or(first, |window| first.max((slot + 1).saturating_sub(window)))
+    }
 }
 
 impl Heads {
+    /// With scores as Llama has them.
+    pub fn new(queries: usize, keys: usize, width: usize) -> Self {
+        Heads { queries, keys, width, scores: Scores::default() }
+    }
+
     /// Width of queries, keys and values side by side.
     pub fn total(&self) -> usize {
         (self.queries + 2 * self.keys) * self.width
@@ -31,7 +61,7 @@ impl Heads {
 
     /// What scores are multiplied by.
     pub(in crate::policy) fn scale(&self) -> f32 {
-        1.0 / (self.width as f32).sqrt()
+        self.scores.scale.unwrap_or_else(|| 1.0 / (self.width as f32).sqrt())
     }
 }
 
@@ -40,16 +70,16 @@ impl Heads {
 /// * `qkv`: `(B * T, (queries + 2 keys) * width)`: queries, keys and values side by side; `rows` is `B`.
 /// * Returns `(B * T, queries * width)`.
 pub fn causal_attention(qkv: &Tensor, rows: usize, heads: Heads, rope: &RopeTable) -> Result<Tensor> {
-    if !can_fuse([qkv]) {
+    let steps = qkv.dim(0)? / rows;
+    if !can_fuse([qkv]) || !heads.scores.are_plain(steps) {
         return by_tensors(qkv, rows, heads, rope);
     }
-    let steps = qkv.dim(0)? / rows;
     qkv.contiguous()?.apply_op1(CausalAttention { steps, heads, rope: rope.clone() })
 }
 
 pub(super) fn plain_causal(qkv: &Tensor, rows: usize, heads: Heads, rope: &RopeTable) -> Result<Tensor> {
     let [query, key, value] = turned(qkv, rows, heads, rope)?;
-    plain([&query, &key, &value], &causal_mask(qkv.dim(0)? / rows, qkv.device())?)
+    plain([&query, &key, &value], &causal_mask(qkv.dim(0)? / rows, heads.scores, qkv.device())?, heads)
 }
 
 /// Queries, keys and values apart, the first two rotated.
@@ -60,9 +90,14 @@ fn turned(qkv: &Tensor, rows: usize, heads: Heads, rope: &RopeTable) -> Result<[
 }
 
 /// `(1, T, T)`: zero where a token may look, negative infinity elsewhere.
-fn causal_mask(steps: usize, device: &Device) -> Result<Tensor> {
+fn causal_mask(steps: usize, scores: Scores, device: &Device) -> Result<Tensor> {
     let positions = Tensor::arange(0, steps as u32, device)?;
-    let seen = positions.reshape((steps, 1))?.broadcast_ge(&positions.reshape((1, steps))?)?;
+    let (queries, keys) = (positions.reshape((steps, 1))?, positions.reshape((1, steps))?);
+    let mut seen = queries.broadcast_ge(&keys)?;
+    if let Some(window) = scores.window {
+        let ends = Tensor::arange(window as u32, (window + steps) as u32, device)?.reshape((1, steps))?;
+        seen = (seen * queries.broadcast_lt(&ends)?)?;
+    }
     let hidden = Tensor::full(f32::NEG_INFINITY, (steps, steps), device)?;
     seen.where_cond(&hidden.zeros_like()?, &hidden)?.unsqueeze(0)
 }
@@ -70,7 +105,8 @@ fn causal_mask(steps: usize, device: &Device) -> Result<Tensor> {
 /// Keeps queries, keys and values alone: weights are computed again for the backward pass.
 pub(super) fn by_tensors(qkv: &Tensor, rows: usize, heads: Heads, rope: &RopeTable) -> Result<Tensor> {
     let (inputs, rope) = (qkv.detach(), rope.clone());
-    if training::serves(qkv) {
+    let plain_scores = heads.scores.are_plain(qkv.dim(0)? / rows) && rope.turns_all(heads.width);
+    if plain_scores && training::serves(qkv) {
         let inputs = inputs.contiguous()?;
         let value = training::causal_attention(&inputs, rows, heads, rope.angles())?;
         return attached(value, &[qkv], move |grad| {
@@ -84,18 +120,21 @@ pub(super) fn by_tensors(qkv: &Tensor, rows: usize, heads: Heads, rope: &RopeTab
 
 /// Gradient by queries, keys and values side by side.
 fn slope(qkv: &Tensor, rows: usize, heads: Heads, rope: &RopeTable, grad: &Tensor) -> Result<Tensor> {
-    let Heads { queries, keys, width } = heads;
+    let Heads { queries, keys, width, .. } = heads;
     let steps = qkv.dim(0)? / rows;
     // Query heads of one key head below each other.
     let grouped = |x: Tensor| x.to_dtype(DType::F32)?.reshape((rows, keys, queries / keys * steps, width));
     let [query, key, value] = turned(qkv, rows, heads, rope)?;
     let (key, value) = (key.to_dtype(DType::F32)?, value.to_dtype(DType::F32)?);
-    let weights = weights(&query, &key, &causal_mask(steps, qkv.device())?)?;
+    let (weights, bend) = weights(&query, &key, &causal_mask(steps, heads.scores, qkv.device())?, heads)?;
     let grad = grouped(grad.reshape((rows, steps, queries, width))?.transpose(1, 2)?.contiguous()?)?;
     let dvalue = weights.t()?.matmul(&grad)?;
     let dweights = grad.matmul(&value.t()?)?;
     let mean = (&dweights * &weights)?.sum_keepdim(D::Minus1)?;
-    let dscores = ((dweights.broadcast_sub(&mean)? * weights)? * f64::from(heads.scale()))?;
+    let mut dscores = ((dweights.broadcast_sub(&mean)? * weights)? * f64::from(heads.scale()))?;
+    if let Some(bend) = bend {
+        dscores = (dscores * bend)?;
+    }
     let dquery = dscores.matmul(&key)?.reshape((rows, queries, steps, width))?;
     let dkey = dscores.t()?.matmul(&grouped(query)?)?;
     let back = |x: Tensor| rope.rotate_from_start(&x, Turn::Back);
@@ -110,23 +149,29 @@ fn slope(qkv: &Tensor, rows: usize, heads: Heads, rope: &RopeTable, grad: &Tenso
 /// * Returns `(B * T, queries * width)`.
 ///
 /// Source: Vaswani et al. 2017, eq. 1; Ainslie et al. 2023 for the groups.
-pub(super) fn plain(qkv: [&Tensor; 3], mask: &Tensor) -> Result<Tensor> {
+pub(super) fn plain(qkv: [&Tensor; 3], mask: &Tensor, heads: Heads) -> Result<Tensor> {
     let [query, key, value] = qkv;
     let (rows, queries, steps, width) = query.dims4()?;
-    let weights = weights(query, &key.to_dtype(DType::F32)?, mask)?;
+    let (weights, _) = weights(query, &key.to_dtype(DType::F32)?, mask, heads)?;
     let mixed = weights.matmul(&value.to_dtype(DType::F32)?.contiguous()?)?.reshape((rows, queries, steps, width))?;
     mixed.transpose(1, 2)?.reshape((rows * steps, queries * width))?.to_dtype(query.dtype())
 }
 
 /// How much each query takes of each value, in f32: `(B, keys, queries / keys * T, L)`, the query heads of one key head
-/// below each other. `key` is in f32.
-fn weights(query: &Tensor, key: &Tensor, mask: &Tensor) -> Result<Tensor> {
+/// below each other; and the slope by which scores are bent, where they are. `key` is in f32.
+fn weights(query: &Tensor, key: &Tensor, mask: &Tensor, heads: Heads) -> Result<(Tensor, Option<Tensor>)> {
     let (rows, queries, steps, width) = query.dims4()?;
     let (_, keys, slots, _) = key.dims4()?;
     let group = queries / keys;
     let query = query.to_dtype(DType::F32)?.contiguous()?.reshape((rows, keys, group * steps, width))?;
-    let scale = 1.0 / (width as f64).sqrt();
-    let scores = (query.matmul(&key.transpose(2, 3)?.contiguous()?)? * scale)?;
+    let scale = heads.scores.scale.map_or_else(|| 1.0 / (width as f64).sqrt(), f64::from);
+    let mut scores = (query.matmul(&key.transpose(2, 3)?.contiguous()?)? * scale)?;
+    let mut bend = None;
+    if let Some(cap) = heads.scores.cap.map(f64::from) {
+        let bent = (scores / cap)?.tanh()?;
+        bend = Some((1.0 - bent.detach().sqr()?)?);
+        scores = (bent * cap)?;
+    }
     let mask = mask.unsqueeze(1)?.unsqueeze(1)?;
     let scores = scores.reshape((rows, keys, group, steps, slots))?.broadcast_add(&mask)?;
     // Candle's faster softmax records no backward.
@@ -134,7 +179,7 @@ fn weights(query: &Tensor, key: &Tensor, mask: &Tensor) -> Result<Tensor> {
         true => candle_nn::ops::softmax(&scores, D::Minus1)?,
         false => candle_nn::ops::softmax_last_dim(&scores)?,
     };
-    weights.reshape((rows, keys, group * steps, slots))
+    Ok((weights.reshape((rows, keys, group * steps, slots))?, bend))
 }
 
 /// Queries, keys and values `(B, heads, T, width)` out of what lies side by side.
@@ -188,7 +233,7 @@ impl CausalAttention {
     }
 
     fn forward_sequence(&self, out: &mut [f32], qkv: &[f32]) {
-        let Heads { queries, keys, width } = self.heads;
+        let Heads { queries, keys, width, .. } = self.heads;
         let (steps, out_width, total) = (self.steps, queries * width, self.heads.total());
         let (mut key, mut query) = (vec![0.0; steps * width], vec![0.0; steps * width]);
         let mut weights = vec![0.0; BLOCK * steps];
@@ -211,7 +256,7 @@ impl CausalAttention {
     }
 
     fn backward_sequence(&self, dqkv: &mut [f32], qkv: &[f32], grad: &[f32]) {
-        let Heads { queries, keys, width } = self.heads;
+        let Heads { queries, keys, width, .. } = self.heads;
         let (steps, total) = (self.steps, self.heads.total());
         let mut key = vec![0.0; steps * width];
         let mut dkey = vec![0.0; steps * width];
@@ -236,7 +281,7 @@ impl CausalAttention {
         shared: &KeyHead<'_>,
         head: usize,
     ) {
-        let Heads { queries, keys, width } = self.heads;
+        let Heads { queries, keys, width, .. } = self.heads;
         let (steps, out_width, total) = (self.steps, queries * width, self.heads.total());
         let value_column = (queries + keys + head / (queries / keys)) * width;
         let (mut query, mut dquery) = (vec![0.0; steps * width], vec![0.0; steps * width]);

@@ -34,7 +34,7 @@ use super::gpu::training;
 
 pub use adapted::{Adapted, Frozen, adapted_linear, add_bias, add_frozen_bias};
 pub use attached::with_slope;
-pub use attention::{Heads, causal_attention};
+pub use attention::{Heads, Scores, causal_attention};
 pub use cached::{KeyValues, Window, cached_attention};
 pub use dropout::{Dropout, Masks};
 pub use head::{Scoring, score_tokens};

@@ -247,7 +247,7 @@ fn targets_outside_the_vocabulary_are_refused() {
 fn attentions_are_plain_attention() {
     for (rows, steps, queries, keys, width) in [(1, 1, 1, 1, 2), (3, 37, 4, 2, 8), (2, 70, 3, 3, 16), (2, 65, 6, 1, 10)]
     {
-        let heads = Heads { queries, keys, width };
+        let heads = Heads::new(queries, keys, width);
         let rope = RopeTable::new(&crate::policy::DecoderConfig { head_dim: width, ..config() }, steps, &Device::Cpu);
         let rope = rope.unwrap();
         let qkv = random(&[rows * steps, heads.total()], 3);
@@ -266,7 +266,7 @@ fn attentions_are_plain_attention() {
 
 #[test]
 fn blocks_and_tensors_cache_alike() {
-    let heads = Heads { queries: 4, keys: 2, width: 18 };
+    let heads = Heads::new(4, 2, 18);
     let settings = crate::policy::DecoderConfig { head_dim: heads.width, ..config() };
     let rope = RopeTable::new(&settings, 64, &Device::Cpu).unwrap();
     let mut window = cached::Window::new(3, 40);
@@ -305,7 +305,7 @@ fn the_exponential_is_that_of_f64_rounded() {
 
 #[test]
 fn numbers_do_not_depend_on_the_count_of_threads() {
-    let heads = Heads { queries: 4, keys: 2, width: 8 };
+    let heads = Heads::new(4, 2, 8);
     let rope = RopeTable::new(&crate::policy::DecoderConfig { head_dim: 8, ..config() }, 70, &Device::Cpu).unwrap();
     let (x, weight) = (random(&[140, 200], 1), random(&[64, 200], 2));
     let (norm_weight, targets) = (random(&[200], 3), Tensor::arange(0_u32, 140, &Device::Cpu).unwrap());

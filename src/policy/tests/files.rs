@@ -229,7 +229,7 @@ fn weights_of_another_shape_are_named_with_both_shapes() {
 #[test]
 fn a_family_that_is_not_covered_is_named_with_those_that_are() {
     let error = refusal_with(|json| json["model_type"] = "mamba".into());
-    assert!(error.contains("`mamba`") && error.contains("llama (Llama 1 to 3.3, SmolLM2), qwen2"), "{error}");
+    assert!(error.contains("`mamba`") && error.contains("llama (Llama 1 to 3.3, SmolLM2), mistral"), "{error}");
     let qwen3 = refusal_with(|json| {
         json["model_type"] = "qwen3".into();
         json["attention_bias"] = true.into();

@@ -10,7 +10,7 @@ use candle_core::{DType, Device, Tensor, Var};
 use super::super::emulated::{self, Emulated};
 use super::super::tests as shared;
 use crate::policy::kernels::Scoring;
-use crate::policy::{Activations, Adapters, Decoder, DecoderConfig, ModelType, Precision};
+use crate::policy::{Activations, Adapters, Decoder, DecoderConfig, ModelType, Precision, SlidingWindow};
 
 thread_local! {
     static EMULATED: Cell<bool> = const { Cell::new(false) };
@@ -112,7 +112,19 @@ fn assert_near(found: &Found, (exact, other): (&Found, &Found), allowed: f64, wh
     }
 }
 
-const FAMILIES: [ModelType; 3] = [ModelType::Llama, ModelType::Qwen2, ModelType::Qwen3];
+/// Models of every family, of which the last two have attention by tensor operations.
+fn families() -> Vec<DecoderConfig> {
+    let of = |model_type| DecoderConfig { model_type, ..shared::config() };
+    let sliding_window = Some(SlidingWindow { tokens: 5, full_every: 0 });
+    vec![
+        of(ModelType::Llama),
+        of(ModelType::Qwen2),
+        of(ModelType::Qwen3),
+        DecoderConfig { sliding_window, ..of(ModelType::Mistral) },
+        DecoderConfig { partial_rotary_factor: 0.5, ..of(ModelType::Phi3) },
+    ]
+}
+
 const EVERYWHERE: [&str; 7] = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"];
 
 /// Formats, and what their smallest unit is taken to be in the mean.
@@ -120,11 +132,11 @@ const FORMATS: [(Precision, f64); 3] = [(Precision::F32, 2e-5), (Precision::Bf16
 
 #[test]
 fn an_update_of_adapters_on_a_gpu_is_that_of_the_processor() {
-    for model_type in FAMILIES {
-        let config = || DecoderConfig { model_type, ..shared::config() };
+    for config in families() {
+        let model_type = config.model_type;
         for (precision, allowed) in FORMATS {
             for modules in [&EVERYWHERE[..], &["q_proj", "v_proj"]] {
-                let of = |computed| shared::adapted_variables(config(), (precision, computed), modules);
+                let of = |computed| shared::adapted_variables(config.clone(), (precision, computed), modules);
                 let (decoder, variables) = of(precision);
                 let by_tensors = found(&decoder, &variables, Activations::Recomputed);
                 let exact = of(Precision::F32);
@@ -144,8 +156,7 @@ fn an_update_of_adapters_on_a_gpu_is_that_of_the_processor() {
 
 #[test]
 fn an_update_of_all_weights_on_a_gpu_is_that_of_the_processor() {
-    for model_type in FAMILIES {
-        let config = DecoderConfig { model_type, ..shared::config() };
+    for config in families() {
         for (precision, allowed) in FORMATS {
             let weights = shared::weights_of(&config);
             let var = |(name, tensor): (&String, &Tensor)| (name.clone(), Var::from_tensor(tensor).unwrap());
@@ -157,7 +168,7 @@ fn an_update_of_all_weights_on_a_gpu_is_that_of_the_processor() {
             let run = |decoder: &Decoder| found(decoder, &variables, Activations::Recomputed);
             let decoder = of(precision);
             let Some(here) = emulated(|| run(&decoder)) else { return };
-            let what = format!("{model_type}, {precision}");
+            let what = format!("{}, {precision}", config.model_type);
             assert_near(&here, (&run(&of(Precision::F32)), &run(&decoder)), allowed, &what);
         }
     }

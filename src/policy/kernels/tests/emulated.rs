@@ -59,7 +59,7 @@ fn weights_that_are_trained_on_a_gpu_get_plain_gradients() {
 fn attention_of_a_gpu_is_plain_attention() {
     for (rows, steps, queries, keys, width) in [(1, 1, 1, 1, 2), (3, 37, 4, 2, 8), (2, 70, 3, 3, 16), (2, 65, 6, 1, 10)]
     {
-        let (heads, rope) = (Heads { queries, keys, width }, rope(width, steps + 3));
+        let (heads, rope) = (Heads::new(queries, keys, width), rope(width, steps + 3));
         let plain = |qkv: &Tensor| attention::plain_causal(qkv, rows, heads, &rope);
         let (qkv, view) = unaligned(rows * steps, heads.total(), 3);
         emulated(|| check(&[&qkv], || attention::by_tensors(&view(), rows, heads, &rope), || plain(&view())));
@@ -70,7 +70,7 @@ fn attention_of_a_gpu_is_plain_attention() {
 
 #[test]
 fn attention_of_a_gpu_does_not_depend_on_the_size_of_its_blocks() {
-    let (rows, steps, heads) = (5, 19, Heads { queries: 6, keys: 2, width: 8 });
+    let (rows, steps, heads) = (5, 19, Heads::new(6, 2, 8));
     let rope = rope(heads.width, steps);
     let (qkv, slope) = (random(&[rows * steps, heads.total()], 1), random(&[rows * steps, 48], 2));
     let both = |score_bytes: usize, tokens: usize| {
@@ -178,7 +178,7 @@ fn adapted_maps_of_a_gpu_are_products_and_low_rank_terms() {
 #[test]
 fn half_a_layer_of_a_gpu_is_its_norm_its_maps_and_what_lies_between() {
     const RANK: usize = 3;
-    let heads = Heads { queries: 2, keys: 1, width: 4 };
+    let heads = Heads::new(2, 1, 4);
     let (x, weight, rope) = (random(&[2 * 19, 12], 1), random(&[12], 2).as_detached_tensor(), rope(4, 19));
     let attention = Middle::Attention { rows: 2, heads, rope: rope.clone() };
     for (outputs, inner, middle) in [(&[8, 4, 4][..], 8, attention), (&[10, 10], 10, Middle::Gate)] {
@@ -259,7 +259,7 @@ fn low_rank_terms_of_a_gpu_keep_nearly_all_of_f32_in_every_format() {
 #[test]
 fn half_formats_are_rounded_on_a_gpu_as_they_are_by_tensors() {
     let (x, factors, weight) = (random(&[37, 24], 1), random(&[24], 2), random(&[20, 24], 3));
-    let heads = Heads { queries: 4, keys: 2, width: 16 };
+    let heads = Heads::new(4, 2, 16);
     let (qkv, rope) = (random(&[2 * 37, heads.total()], 3), rope(16, 37));
     emulated(|| {
         check_formats(&[&x, &factors], 1.0, |inputs| norm::rms_norm(&inputs[0], &inputs[1], 1e-5));
@@ -272,7 +272,7 @@ fn half_formats_are_rounded_on_a_gpu_as_they_are_by_tensors() {
 
 #[test]
 fn numbers_of_a_gpu_do_not_depend_on_the_order_of_blocks_and_threads() {
-    let (heads, rope) = (Heads { queries: 4, keys: 2, width: 16 }, rope(16, 37));
+    let (heads, rope) = (Heads::new(4, 2, 16), rope(16, 37));
     let targets = targets(74, 300);
     for format in [DType::F32, DType::BF16] {
         let part = |shape: &[usize], seed: u64| rounded(&random(shape, seed), format);

@@ -1,0 +1,145 @@
+//! One layer: its weights, and its forward pass with a graph.
+//!
+//! Takes tensors by their names; gives the residual stream after the layer. Sampling, which keeps a cache and no graph,
+//! is in `sampling`.
+
+use std::collections::BTreeMap;
+
+use candle_core::{Result as TensorResult, Tensor};
+
+use super::decoder::Sequences;
+use super::kernels::{self, Heads, Middle, Scores};
+use super::linear::{Adapters, Linear, residual, side_by_side};
+use super::{AdapterSet, DecoderConfig, PolicyError};
+
+/// One layer's weights.
+#[derive(Debug, Clone)]
+pub(super) struct Layer {
+    pub heads: Heads,
+    epsilon: f64,
+    pub input_norm: Tensor,
+    /// One map or three.
+    pub query_key_value: Vec<Linear>,
+    pub head_norms: Option<(Tensor, Tensor)>,
+    pub output: Linear,
+    pub inner_norm: Tensor,
+    /// One map or two.
+    pub gate_up: Vec<Linear>,
+    pub down: Linear,
+}
+
+/// Takes tensors out of a map by name, checking shapes.
+pub(super) struct Source<'a> {
+    pub weights: &'a BTreeMap<String, Tensor>,
+    pub adapters: Option<&'a AdapterSet>,
+}
+
+impl Source<'_> {
+    pub fn tensor(&self, name: &str, expected: &[usize]) -> Result<Tensor, PolicyError> {
+        let Some(tensor) = self.weights.get(name) else {
+            let tied = "; set tie_word_embeddings if the output projection is the embedding";
+            let hint = if name.starts_with("lm_head") { tied } else { "" };
+            return Err(PolicyError::MissingTensor {
+                name: name.into(),
+                expected: expected.to_vec(),
+                hint: hint.into(),
+            });
+        };
+        if tensor.dims() != expected {
+            return Err(PolicyError::WrongShape {
+                name: name.into(),
+                found: tensor.dims().to_vec(),
+                expected: expected.to_vec(),
+            });
+        }
+        Ok(tensor.clone())
+    }
+
+    pub fn linear(&self, name: &str, shape: [usize; 2], bias: bool) -> Result<Linear, PolicyError> {
+        let [outputs, _] = shape;
+        let bias = if bias { Some(self.tensor(&format!("{name}.bias"), &[outputs])?) } else { None };
+        let lora = self.adapters.and_then(|adapters| adapters.on(name));
+        Ok(Linear { weight: self.tensor(&format!("{name}.weight"), &shape)?, bias, lora })
+    }
+}
+
+impl Layer {
+    /// The layer of this index.
+    pub fn new(config: &DecoderConfig, source: &Source<'_>, index: usize) -> Result<Self, PolicyError> {
+        let (hidden, inner) = (config.hidden_size, config.intermediate_size);
+        let queries = config.num_attention_heads * config.head_dim;
+        let name = |part: &str| format!("model.layers.{index}.{part}");
+        let norm = |part: &str, width: usize| source.tensor(&name(&format!("{part}.weight")), &[width]);
+        let linear = |part: &str, outputs: usize, inputs: usize| source.linear(&name(part), [outputs, inputs], false);
+        let bias = config.model_type.has_qkv_bias();
+        let attention = config.query_key_value().into_iter();
+        let attention = attention.map(|(part, outputs)| source.linear(&name(part), [outputs, hidden], bias));
+        let gate_up = config.gate_up().into_iter().map(|(part, outputs)| linear(part, outputs, hidden));
+        let head_norms = match config.model_type.has_head_norms() {
+            true => Some((norm("self_attn.q_norm", config.head_dim)?, norm("self_attn.k_norm", config.head_dim)?)),
+            false => None,
+        };
+        let scores = Scores { window: config.window(index), ..Scores::default() };
+        Ok(Layer {
+            heads: Heads { scores, ..config.heads() },
+            epsilon: config.rms_norm_eps,
+            input_norm: norm("input_layernorm", hidden)?,
+            query_key_value: attention.collect::<Result<_, _>>()?,
+            head_norms,
+            output: linear("self_attn.o_proj", hidden, queries)?,
+            inner_norm: norm("post_attention_layernorm", hidden)?,
+            gate_up: gate_up.collect::<Result<_, _>>()?,
+            down: linear("mlp.down_proj", hidden, inner)?,
+        })
+    }
+
+    /// `x`: `(B * T, hidden_size)`, and so is the result.
+    pub fn forward(&self, x: &Tensor, sequences: &Sequences) -> TensorResult<Tensor> {
+        self.fed_forward(&self.attended(x, sequences)?, &sequences.adapters)
+    }
+
+    /// The first half.
+    fn attended(&self, x: &Tensor, sequences: &Sequences) -> TensorResult<Tensor> {
+        let Sequences { rows, rope, adapters, .. } = sequences;
+        let (rows, heads, norm) = (*rows, self.heads, (&self.input_norm, self.epsilon));
+        let maps: Vec<&Linear> = self.query_key_value.iter().collect();
+        let middle = || Middle::Attention { rows, heads, rope: rope.clone() };
+        let served =
+            self.head_norms.is_none() && heads.scores.are_plain(x.dim(0)? / rows) && rope.turns_all(heads.width);
+        if served && let Some(x) = residual(x, norm, (&maps, &self.output), middle, adapters)? {
+            return Ok(x);
+        }
+        let normed = kernels::rms_norm(x, norm.0, norm.1)?;
+        let mut qkv = side_by_side(&maps, &normed, adapters)?;
+        if let Some(norms) = &self.head_norms {
+            qkv = norm_heads(&qkv, norms, heads, norm.1)?;
+        }
+        let mixed = kernels::causal_attention(&qkv, rows, heads, rope)?;
+        x + self.output.forward(&mixed, adapters)?
+    }
+
+    /// The second half.
+    fn fed_forward(&self, x: &Tensor, adapters: &Adapters) -> TensorResult<Tensor> {
+        let (norm, maps) = ((&self.inner_norm, self.epsilon), self.gate_up.iter().collect::<Vec<_>>());
+        if let Some(x) = residual(x, norm, (&maps, &self.down), || Middle::Gate, adapters)? {
+            return Ok(x);
+        }
+        let gate_up = side_by_side(&maps, &kernels::rms_norm(x, norm.0, norm.1)?, adapters)?;
+        x + self.down.forward(&kernels::silu_mul(&gate_up)?, adapters)?
+    }
+}
+
+/// Norms each query and key head (Qwen3). `qkv`: `(N, (queries + 2 keys) * width)`.
+pub(super) fn norm_heads(
+    qkv: &Tensor,
+    (query_norm, key_norm): &(Tensor, Tensor),
+    heads: Heads,
+    epsilon: f64,
+) -> TensorResult<Tensor> {
+    let (count, total) = qkv.dims2()?;
+    let Heads { queries, keys, width, .. } = heads;
+    let all = qkv.reshape((count, queries + 2 * keys, width))?;
+    let query = kernels::rms_norm(&all.narrow(1, 0, queries)?, query_norm, epsilon)?;
+    let key = kernels::rms_norm(&all.narrow(1, queries, keys)?, key_norm, epsilon)?;
+    Tensor::cat(&[query, key, all.narrow(1, queries + keys, keys)?], 1)?.reshape((count, total))
+}
