@@ -51,8 +51,16 @@ fn measured(policy: &Policy, config: &Config, division: Division) -> u64 {
 // One test: the allocator counts for the whole process.
 #[test]
 fn an_update_takes_what_the_plan_says() {
-    let sliding_window = Some(SlidingWindow { tokens: 50, full_every: 0 });
+    let sliding_window = Some(SlidingWindow { tokens: 50, full_every: 0, rope_theta: None });
     let mistral = DecoderConfig { sliding_window, ..shape(ModelType::Mistral) };
+    let gemma2 = DecoderConfig {
+        sliding_window: Some(SlidingWindow { tokens: 400, full_every: 2, rope_theta: None }),
+        attn_logit_softcapping: Some(50.0),
+        final_logit_softcapping: Some(30.0),
+        ..shape(ModelType::Gemma2)
+    };
+    let sliding_window = Some(SlidingWindow { tokens: 50, full_every: 4, rope_theta: Some(1000.0) });
+    let gemma3 = DecoderConfig { sliding_window, ..shape(ModelType::Gemma3) };
     let mut shares = Vec::new();
     for (name, shape, lora_r, precision) in [
         ("llama with LoRA", shape(ModelType::Llama), 8, Precision::F32),
@@ -61,6 +69,9 @@ fn an_update_takes_what_the_plan_says() {
         ("mistral with LoRA", mistral, 8, Precision::F32),
         ("phi3 with LoRA", shape(ModelType::Phi3), 8, Precision::F32),
         ("phi3 in full", shape(ModelType::Phi3), 0, Precision::F32),
+        ("gemma2 with LoRA", gemma2.clone(), 8, Precision::F32),
+        ("gemma2 in full", gemma2, 0, Precision::F32),
+        ("gemma3 with LoRA", gemma3, 8, Precision::F32),
         ("llama in full", shape(ModelType::Llama), 0, Precision::F32),
         ("llama with LoRA in bf16", shape(ModelType::Llama), 8, Precision::Bf16),
     ] {

@@ -3,13 +3,14 @@
 //! Gives sizes and switches of every family, and the name and shape of every tensor they ask for. Does not know weights.
 
 mod reading;
+mod writing;
 
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use super::kernels::Heads;
+use super::kernels::{Heads, Scores};
 use super::{ModelType, PolicyError, family};
 
 /// Frequencies stretched for long contexts: the low ones, as Llama 3.1 does, or all of them.
@@ -36,15 +37,6 @@ impl RopeScaling {
     pub fn is_linear(&self) -> bool {
         self.low_freq_factor.is_infinite()
     }
-
-    fn to_json(self) -> Value {
-        if self.is_linear() {
-            return json!({ "rope_type": "linear", "factor": self.factor });
-        }
-        let mut value = json!(self);
-        value["rope_type"] = "llama3".into();
-        value
-    }
 }
 
 /// Frequencies divided one by one, for a context beyond the one that the model was first trained for.
@@ -69,6 +61,8 @@ pub struct SlidingWindow {
     pub tokens: usize,
     /// In every so-manieth layer tokens see all before them; in none if it is 0.
     pub full_every: usize,
+    /// Base of the rotary frequencies in layers that see the last few, where it is another (Gemma 3).
+    pub rope_theta: Option<f64>,
 }
 
 /// Sizes and switches of a decoder. Names are those of `config.json`.
@@ -100,6 +94,12 @@ pub struct DecoderConfig {
     pub long_rope: Option<LongRope>,
     /// Layers that see the last tokens alone.
     pub sliding_window: Option<SlidingWindow>,
+    /// One over the square of what scores are multiplied by, where it is not the width of a head (Gemma).
+    pub query_pre_attn_scalar: Option<f64>,
+    /// Bound that scores are bent under (Gemma 2).
+    pub attn_logit_softcapping: Option<f64>,
+    /// Bound that logits are bent under (Gemma 2).
+    pub final_logit_softcapping: Option<f64>,
     /// Added to the mean square before the root.
     pub rms_norm_eps: f64,
     /// Whether the output projection is the embedding.
@@ -124,6 +124,9 @@ impl DecoderConfig {
         partial_rotary_factor: 1.0,
         long_rope: None,
         sliding_window: None,
+        query_pre_attn_scalar: None,
+        attn_logit_softcapping: None,
+        final_logit_softcapping: None,
         rms_norm_eps: 1e-5,
         tie_word_embeddings: false,
         max_position_embeddings: 0,
@@ -145,51 +148,6 @@ impl DecoderConfig {
             reading::Refusal::Unreadable(error) => corrupt(error.to_string()),
             reading::Refusal::Setting(error) => error,
         })
-    }
-
-    /// The file that `transformers` reads this configuration from.
-    pub fn to_json(&self) -> Value {
-        let mut value = json!({
-            "architectures": [self.model_type.class()],
-            "model_type": self.model_type.name(),
-            "vocab_size": self.vocab_size,
-            "hidden_size": self.hidden_size,
-            "num_hidden_layers": self.num_hidden_layers,
-            "num_attention_heads": self.num_attention_heads,
-            "num_key_value_heads": self.num_key_value_heads,
-            "head_dim": self.head_dim,
-            "intermediate_size": self.intermediate_size,
-            "hidden_act": "silu",
-            "rope_theta": self.rope_theta,
-            "rms_norm_eps": self.rms_norm_eps,
-            "tie_word_embeddings": self.tie_word_embeddings,
-            "attention_bias": false,
-            "max_position_embeddings": self.max_position_embeddings,
-            "torch_dtype": "float32",
-        });
-        if let Some(scaling) = &self.rope_scaling {
-            value["rope_scaling"] = scaling.to_json();
-        }
-        if matches!(self.model_type, ModelType::Mistral | ModelType::Phi3) {
-            value["sliding_window"] = json!(self.sliding_window.map(|window| window.tokens));
-        }
-        if self.model_type == ModelType::Phi3 {
-            value["partial_rotary_factor"] = self.partial_rotary_factor.into();
-            value["original_max_position_embeddings"] = self.max_position_embeddings.into();
-            // Without it transformers takes a token that small vocabularies have not.
-            value["pad_token_id"] = Value::Null;
-        }
-        if let Some(long) = &self.long_rope {
-            value["max_position_embeddings"] = long.max_position_embeddings.into();
-            value["rope_scaling"] = json!({
-                "rope_type": "longrope",
-                "type": "longrope",
-                "short_factor": long.short_factor,
-                "long_factor": long.long_factor,
-                "attention_factor": long.attention_factor,
-            });
-        }
-        value
     }
 
     /// Refuses sizes that cannot work together.
@@ -221,6 +179,16 @@ impl DecoderConfig {
         self.check_rotation()?;
         if self.sliding_window.is_some_and(|window| window.tokens == 0) {
             return Err(refuse("sliding_window", 0, "a number above 0, or null"));
+        }
+        for (key, value) in [
+            ("query_pre_attn_scalar", self.query_pre_attn_scalar),
+            ("attn_logit_softcapping", self.attn_logit_softcapping),
+            ("final_logit_softcapping", self.final_logit_softcapping),
+        ] {
+            if let Some(found) = value.filter(|value| *value <= 0.0) {
+                let (key, found, expected) = (key.into(), found.to_string(), "a number above 0".into());
+                return Err(PolicyError::Setting { key, found, expected });
+            }
         }
         Ok(())
     }
@@ -257,13 +225,14 @@ impl DecoderConfig {
 
     /// Whether every layer scores tokens as Llama does, in sequences of so many: what is fastest is made for that.
     pub fn has_plain_scores(&self, tokens: usize) -> bool {
-        self.sliding_window.is_none_or(|window| tokens <= window.tokens)
+        let sees_all = self.sliding_window.is_none_or(|window| tokens <= window.tokens || window.full_every == 1);
+        sees_all && self.attn_logit_softcapping.is_none()
     }
 
     /// Whether every layer computes what one of Llama, Qwen2 or Qwen3 does, in sequences of so many tokens.
     #[cfg(any(feature = "cuda", test))]
     pub(super) fn is_plain(&self, tokens: usize) -> bool {
-        self.has_plain_scores(tokens) && self.rotary_dim() == self.head_dim
+        self.has_plain_scores(tokens) && self.rotary_dim() == self.head_dim && !self.model_type.is_gemma()
     }
 
     /// Name and shape of every tensor, in the order of the forward pass.
@@ -288,6 +257,10 @@ impl DecoderConfig {
             }
             push("self_attn.o_proj.weight", &[hidden, queries]);
             push("post_attention_layernorm.weight", &[hidden]);
+            if self.model_type.is_gemma() {
+                push("pre_feedforward_layernorm.weight", &[hidden]);
+                push("post_feedforward_layernorm.weight", &[hidden]);
+            }
             for (name, out) in self.gate_up() {
                 push(&format!("{name}.weight"), &[out, hidden]);
             }
@@ -298,6 +271,20 @@ impl DecoderConfig {
             tensors.push(("lm_head.weight".into(), vec![self.vocab_size, hidden]));
         }
         tensors
+    }
+
+    /// What embeddings are multiplied by, if by anything.
+    pub(super) fn embedding_scale(&self) -> Option<f64> {
+        self.model_type.is_gemma().then(|| (self.hidden_size as f64).sqrt())
+    }
+
+    /// What becomes of the scores of this layer.
+    pub(super) fn scores(&self, layer: usize) -> Scores {
+        Scores {
+            scale: self.query_pre_attn_scalar.map(|scalar| (1.0 / scalar.sqrt()) as f32),
+            cap: self.attn_logit_softcapping.map(|cap| cap as f32),
+            window: self.window(layer),
+        }
     }
 
     /// Heads whose scores are those of Llama.

@@ -73,6 +73,9 @@ impl LayerInputs<'_> {
         }
         if embedding.track_op() {
             // In the order in which one graph adds them up: the head's share of a tied embedding, then each place.
+            if let Some(scale) = decoder.config.embedding_scale() {
+                slope = (slope * scale)?;
+            }
             let so_far = store.remove(embedding).map_or_else(|| embedding.zeros_like(), Ok)?;
             store.insert(embedding, so_far.index_add(&sequences.ids, &slope.to_dtype(embedding.dtype())?, 0)?);
         }

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use candle_core::{DType, Device, Tensor};
 
-use super::kernels::{self, Kernels, RopeTable, Scoring};
-use super::layers::{Layer, Source};
+use super::kernels::{self, Kernels, Rotations, Scoring};
+use super::layers::{Layer, Norm, Source};
 use super::linear::{Adapters, Linear};
 use super::{AdapterSet, DecoderConfig, PolicyError, Precision};
 
@@ -19,7 +19,7 @@ pub struct Decoder {
     pub(super) precision: Precision,
     pub(super) embedding: Tensor,
     pub(super) layers: Vec<Layer>,
-    pub(super) norm: Tensor,
+    pub(super) norm: Norm,
     pub(super) head: Linear,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Sequences {
     pub ids: Tensor,
     /// `B`.
     pub rows: usize,
-    pub rope: RopeTable,
+    pub rotations: Rotations,
     pub adapters: Adapters,
 }
 
@@ -48,7 +48,7 @@ impl Decoder {
         let embedding = source.tensor("model.embed_tokens.weight", &[config.vocab_size, config.hidden_size])?;
         let layers = (0..config.num_hidden_layers).map(|index| Layer::new(&config, &source, index));
         let layers = layers.collect::<Result<Vec<_>, _>>()?;
-        let norm = source.tensor("model.norm.weight", &[config.hidden_size])?;
+        let norm = source.norm("model.norm", config.hidden_size, &config)?;
         let head = match config.tie_word_embeddings {
             true => Linear { weight: embedding.clone(), bias: None, lora: None },
             false => source.linear("lm_head", [config.vocab_size, config.hidden_size], false)?,
@@ -102,21 +102,21 @@ impl Decoder {
 
     /// Rows of an embedding, `(N, hidden_size)`, as the layers see them; `ids`: `(N,)`.
     pub(super) fn embedded(&self, embedding: &Tensor, ids: &Tensor) -> candle_core::Result<Tensor> {
-        embedding.index_select(ids, 0)?.to_dtype(self.precision.format())
+        let rows = embedding.index_select(ids, 0)?.to_dtype(self.precision.format())?;
+        self.config.embedding_scale().map_or(Ok(rows.clone()), |scale| rows * scale)
     }
 
     /// Sequences of `ids`, `(B, T)`, as the layers see them.
     pub(super) fn sequences(&self, ids: &Tensor, adapters: Adapters) -> Result<Sequences, PolicyError> {
         let (rows, steps) = ids.dims2()?;
         self.check_length(steps)?;
-        let rope = RopeTable::new(&self.config, steps, self.device())?;
-        Ok(Sequences { ids: ids.flatten_all()?, rows, rope, adapters })
+        let rotations = Rotations::new(&self.config, steps, self.device())?;
+        Ok(Sequences { ids: ids.flatten_all()?, rows, rotations, adapters })
     }
 
     /// What the last layer gives, `(B * T, hidden_size)`, as the head expects it, `(B, T, hidden_size)`.
     pub(super) fn normed(&self, x: &Tensor, sequences: &Sequences) -> candle_core::Result<Tensor> {
-        let x = kernels::rms_norm(x, &self.norm, self.config.rms_norm_eps)?;
-        x.reshape((sequences.rows, (), self.config.hidden_size))
+        self.norm.forward(x)?.reshape((sequences.rows, (), self.config.hidden_size))
     }
 
     /// Log-probability of each target and entropy of the distribution it is drawn from, in nats; differentiable.
@@ -124,7 +124,11 @@ impl Decoder {
     ///
     /// * `hidden`: `(N, hidden_size)`; `targets`: `(N,)` u32. Returns `(N,)` and `(N,)`.
     pub fn score(&self, hidden: &Tensor, targets: &Tensor, how: Scoring) -> Result<(Tensor, Tensor), PolicyError> {
-        Ok(kernels::score_tokens(hidden, &self.head.weight, targets, how)?)
+        let weight = &self.head.weight;
+        Ok(match self.config.final_logit_softcapping {
+            None => kernels::score_tokens(hidden, weight, targets, how)?,
+            Some(cap) => kernels::score_capped_tokens(hidden, weight, targets, how, cap)?,
+        })
     }
 
     /// Scores of every token of the vocabulary, before softmax; differentiable.
@@ -136,7 +140,14 @@ impl Decoder {
         let count = dims.iter().product::<usize>();
         dims.push(self.config.vocab_size);
         let hidden = hidden.reshape((count, width))?.to_dtype(DType::F32)?;
-        Ok(self.head.forward(&hidden, &Adapters::Off)?.reshape(dims)?)
+        let logits = self.head.forward(&hidden, &Adapters::Off)?;
+        Ok(self.capped(logits)?.reshape(dims)?)
+    }
+
+    /// Logits under their bound, if they have one.
+    pub(super) fn capped(&self, logits: Tensor) -> candle_core::Result<Tensor> {
+        let Some(cap) = self.config.final_logit_softcapping else { return Ok(logits) };
+        (logits / cap)?.tanh()? * cap
     }
 
     /// Refuses sequences beyond what the model was trained for.

@@ -1,5 +1,7 @@
 //! Families of models: what `config.json` calls them, and what each does in its own way.
 
+use super::kernels::Activation;
+
 /// A family, as `model_type` of `config.json` names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModelType {
@@ -13,12 +15,23 @@ pub enum ModelType {
     Qwen3,
     /// Phi-3, Phi-3.5, Phi-4.
     Phi3,
+    /// Gemma 2.
+    Gemma2,
+    /// Gemma 3 without images.
+    Gemma3,
 }
 
 impl ModelType {
     /// Families that load.
-    pub const ALL: &[ModelType] =
-        &[ModelType::Llama, ModelType::Mistral, ModelType::Qwen2, ModelType::Qwen3, ModelType::Phi3];
+    pub const ALL: &[ModelType] = &[
+        ModelType::Llama,
+        ModelType::Mistral,
+        ModelType::Qwen2,
+        ModelType::Qwen3,
+        ModelType::Phi3,
+        ModelType::Gemma2,
+        ModelType::Gemma3,
+    ];
 
     /// Its name in `config.json`.
     pub fn name(self) -> &'static str {
@@ -28,6 +41,8 @@ impl ModelType {
             ModelType::Qwen2 => "qwen2",
             ModelType::Qwen3 => "qwen3",
             ModelType::Phi3 => "phi3",
+            ModelType::Gemma2 => "gemma2",
+            ModelType::Gemma3 => "gemma3_text",
         }
     }
 
@@ -44,6 +59,8 @@ impl ModelType {
             ModelType::Qwen2 => "Qwen2ForCausalLM",
             ModelType::Qwen3 => "Qwen3ForCausalLM",
             ModelType::Phi3 => "Phi3ForCausalLM",
+            ModelType::Gemma2 => "Gemma2ForCausalLM",
+            ModelType::Gemma3 => "Gemma3ForCausalLM",
         }
     }
 
@@ -55,6 +72,8 @@ impl ModelType {
             ModelType::Qwen2 => "Qwen2, Qwen2.5, Qwen2.5-Coder",
             ModelType::Qwen3 => "Qwen3, dense",
             ModelType::Phi3 => "Phi-3, Phi-3.5, Phi-4",
+            ModelType::Gemma2 => "Gemma 2",
+            ModelType::Gemma3 => "Gemma 3 without images, 270M and 1B",
         }
     }
 
@@ -70,7 +89,18 @@ impl ModelType {
 
     /// Norms on each query and key head.
     pub fn has_head_norms(self) -> bool {
-        self == ModelType::Qwen3
+        matches!(self, ModelType::Qwen3 | ModelType::Gemma3)
+    }
+
+    /// Norms before and after each half of a layer, and weights of norms that lie around 0 where others lie around 1;
+    /// a gate by GELU; embeddings that are multiplied by the root of their width.
+    pub fn is_gemma(self) -> bool {
+        matches!(self, ModelType::Gemma2 | ModelType::Gemma3)
+    }
+
+    /// What the gate does.
+    pub(super) fn activation(self) -> Activation {
+        if self.is_gemma() { Activation::Gelu } else { Activation::Silu }
     }
 }
 

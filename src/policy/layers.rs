@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use candle_core::{Result as TensorResult, Tensor};
 
 use super::decoder::Sequences;
-use super::kernels::{self, Heads, Middle, Scores};
+use super::kernels::{self, Activation, Heads, Middle};
 use super::linear::{Adapters, Linear, residual, side_by_side};
 use super::{AdapterSet, DecoderConfig, PolicyError};
 
@@ -16,16 +16,41 @@ use super::{AdapterSet, DecoderConfig, PolicyError};
 #[derive(Debug, Clone)]
 pub(super) struct Layer {
     pub heads: Heads,
-    epsilon: f64,
-    pub input_norm: Tensor,
+    pub input_norm: Norm,
     /// One map or three.
     pub query_key_value: Vec<Linear>,
-    pub head_norms: Option<(Tensor, Tensor)>,
+    pub head_norms: Option<(Norm, Norm)>,
     pub output: Linear,
-    pub inner_norm: Tensor,
+    /// Of what the attention gives.
+    pub attended_norm: Option<Norm>,
+    pub inner_norm: Norm,
     /// One map or two.
     pub gate_up: Vec<Linear>,
+    pub activation: Activation,
     pub down: Linear,
+    /// Of what the second half gives.
+    pub fed_norm: Option<Norm>,
+}
+
+/// A root-mean-square norm.
+#[derive(Debug, Clone)]
+pub(super) struct Norm {
+    pub weight: Tensor,
+    epsilon: f64,
+    /// Whether 1 is added to the weight.
+    centred: bool,
+}
+
+impl Norm {
+    /// What is normed is multiplied by this.
+    pub fn factors(&self) -> TensorResult<Tensor> {
+        if self.centred { &self.weight + 1.0 } else { Ok(self.weight.clone()) }
+    }
+
+    /// `x`: `(..., width)`, and so is the result.
+    pub fn forward(&self, x: &Tensor) -> TensorResult<Tensor> {
+        kernels::rms_norm(x, &self.factors()?, self.epsilon)
+    }
 }
 
 /// Takes tensors out of a map by name, checking shapes.
@@ -55,6 +80,11 @@ impl Source<'_> {
         Ok(tensor.clone())
     }
 
+    pub fn norm(&self, name: &str, width: usize, config: &DecoderConfig) -> Result<Norm, PolicyError> {
+        let weight = self.tensor(&format!("{name}.weight"), &[width])?;
+        Ok(Norm { weight, epsilon: config.rms_norm_eps, centred: config.model_type.is_gemma() })
+    }
+
     pub fn linear(&self, name: &str, shape: [usize; 2], bias: bool) -> Result<Linear, PolicyError> {
         let [outputs, _] = shape;
         let bias = if bias { Some(self.tensor(&format!("{name}.bias"), &[outputs])?) } else { None };
@@ -69,7 +99,10 @@ impl Layer {
         let (hidden, inner) = (config.hidden_size, config.intermediate_size);
         let queries = config.num_attention_heads * config.head_dim;
         let name = |part: &str| format!("model.layers.{index}.{part}");
-        let norm = |part: &str, width: usize| source.tensor(&name(&format!("{part}.weight")), &[width]);
+        let norm = |part: &str, width: usize| source.norm(&name(part), width, config);
+        let gemma = config.model_type.is_gemma();
+        let inner_norm = if gemma { "pre_feedforward_layernorm" } else { "post_attention_layernorm" };
+        let outer_norm = |part: &str| gemma.then(|| norm(part, hidden)).transpose();
         let linear = |part: &str, outputs: usize, inputs: usize| source.linear(&name(part), [outputs, inputs], false);
         let bias = config.model_type.has_qkv_bias();
         let attention = config.query_key_value().into_iter();
@@ -79,17 +112,18 @@ impl Layer {
             true => Some((norm("self_attn.q_norm", config.head_dim)?, norm("self_attn.k_norm", config.head_dim)?)),
             false => None,
         };
-        let scores = Scores { window: config.window(index), ..Scores::default() };
         Ok(Layer {
-            heads: Heads { scores, ..config.heads() },
-            epsilon: config.rms_norm_eps,
+            heads: Heads { scores: config.scores(index), ..config.heads() },
             input_norm: norm("input_layernorm", hidden)?,
             query_key_value: attention.collect::<Result<_, _>>()?,
             head_norms,
             output: linear("self_attn.o_proj", hidden, queries)?,
-            inner_norm: norm("post_attention_layernorm", hidden)?,
+            attended_norm: outer_norm("post_attention_layernorm")?,
+            inner_norm: norm(inner_norm, hidden)?,
             gate_up: gate_up.collect::<Result<_, _>>()?,
+            activation: config.model_type.activation(),
             down: linear("mlp.down_proj", hidden, inner)?,
+            fed_norm: outer_norm("post_feedforward_layernorm")?,
         })
     }
 
@@ -100,39 +134,61 @@ impl Layer {
 
     /// The first half.
     fn attended(&self, x: &Tensor, sequences: &Sequences) -> TensorResult<Tensor> {
-        let Sequences { rows, rope, adapters, .. } = sequences;
-        let (rows, heads, norm) = (*rows, self.heads, (&self.input_norm, self.epsilon));
+        let Sequences { rows, rotations, adapters, .. } = sequences;
+        let (rows, heads, rope) = (*rows, self.heads, rotations.of(&self.heads));
         let maps: Vec<&Linear> = self.query_key_value.iter().collect();
         let middle = || Middle::Attention { rows, heads, rope: rope.clone() };
-        let served =
-            self.head_norms.is_none() && heads.scores.are_plain(x.dim(0)? / rows) && rope.turns_all(heads.width);
-        if served && let Some(x) = residual(x, norm, (&maps, &self.output), middle, adapters)? {
+        let plain = heads.scores.are_plain(x.dim(0)? / rows) && rope.turns_all(heads.width);
+        if plain
+            && self.head_norms.is_none()
+            && self.attended_norm.is_none()
+            && let Some(x) = residual(
+                x,
+                (&self.input_norm.factors()?, self.input_norm.epsilon),
+                (&maps, &self.output),
+                middle,
+                adapters,
+            )?
+        {
             return Ok(x);
         }
-        let normed = kernels::rms_norm(x, norm.0, norm.1)?;
-        let mut qkv = side_by_side(&maps, &normed, adapters)?;
-        if let Some(norms) = &self.head_norms {
-            qkv = norm_heads(&qkv, norms, heads, norm.1)?;
+        let mut qkv = side_by_side(&maps, &self.input_norm.forward(x)?, adapters)?;
+        if let Some((query, key)) = &self.head_norms {
+            qkv = norm_heads(&qkv, (&query.factors()?, &key.factors()?), heads, query.epsilon)?;
         }
         let mixed = kernels::causal_attention(&qkv, rows, heads, rope)?;
-        x + self.output.forward(&mixed, adapters)?
+        x + normed(self.attended_norm.as_ref(), self.output.forward(&mixed, adapters)?)?
     }
 
     /// The second half.
     fn fed_forward(&self, x: &Tensor, adapters: &Adapters) -> TensorResult<Tensor> {
-        let (norm, maps) = ((&self.inner_norm, self.epsilon), self.gate_up.iter().collect::<Vec<_>>());
-        if let Some(x) = residual(x, norm, (&maps, &self.down), || Middle::Gate, adapters)? {
+        let maps = self.gate_up.iter().collect::<Vec<_>>();
+        if self.activation == Activation::Silu
+            && self.fed_norm.is_none()
+            && let Some(x) = residual(
+                x,
+                (&self.inner_norm.factors()?, self.inner_norm.epsilon),
+                (&maps, &self.down),
+                || Middle::Gate,
+                adapters,
+            )?
+        {
             return Ok(x);
         }
-        let gate_up = side_by_side(&maps, &kernels::rms_norm(x, norm.0, norm.1)?, adapters)?;
-        x + self.down.forward(&kernels::silu_mul(&gate_up)?, adapters)?
+        let gate_up = side_by_side(&maps, &self.inner_norm.forward(x)?, adapters)?;
+        let fed = self.down.forward(&kernels::gated(&gate_up, self.activation)?, adapters)?;
+        x + normed(self.fed_norm.as_ref(), fed)?
     }
 }
 
-/// Norms each query and key head (Qwen3). `qkv`: `(N, (queries + 2 keys) * width)`.
+fn normed(norm: Option<&Norm>, x: Tensor) -> TensorResult<Tensor> {
+    norm.map_or(Ok(x.clone()), |norm| norm.forward(&x))
+}
+
+/// Norms each query and key head (Qwen3, Gemma 3). `qkv`: `(N, (queries + 2 keys) * width)`.
 pub(super) fn norm_heads(
     qkv: &Tensor,
-    (query_norm, key_norm): &(Tensor, Tensor),
+    (query_norm, key_norm): (&Tensor, &Tensor),
     heads: Heads,
     epsilon: f64,
 ) -> TensorResult<Tensor> {

@@ -9,8 +9,8 @@ use candle_core::{DType, Tensor};
 
 #[cfg(any(feature = "cuda", test))]
 use super::gpu::Prefilled;
-use super::kernels::{self, KeyValues, Packed, RopeTable, Window};
-use super::layers::norm_heads;
+use super::kernels::{self, KeyValues, Packed, Rotations, Window};
+use super::layers::{Norm, norm_heads};
 use super::linear::{Adapters, Linear, Lora, side_by_side};
 use super::{Decoder, PolicyError, Precision};
 
@@ -20,7 +20,7 @@ use super::{Decoder, PolicyError, Precision};
 #[derive(Debug)]
 pub struct Cache {
     weights: Arc<Snapshot>,
-    rope: RopeTable,
+    rotations: Rotations,
     layers: Vec<KeyValues>,
     window: Window,
     /// Tokens a row may hold, as asked for.
@@ -97,9 +97,11 @@ pub(super) struct SnapshotLayer {
     pub query_key_value: Projection,
     pub head_norms: Option<(Tensor, Tensor)>,
     pub output: Projection,
+    pub attended_norm: Option<Tensor>,
     pub inner_norm: Tensor,
     pub gate_up: Projection,
     pub down: Projection,
+    pub fed_norm: Option<Tensor>,
 }
 
 /// The weights as sampling reads them: detached, adapters added in, in the order that suits products with few rows. A
@@ -116,21 +118,27 @@ impl Snapshot {
     fn new(decoder: &Decoder) -> candle_core::Result<Self> {
         let precision = decoder.precision;
         let projection = |parts: &[Linear]| Projection::new(&parts.iter().collect::<Vec<_>>(), precision);
+        let factors = |norm: &Norm| norm.factors().map(|factors| factors.detach());
         let layers = decoder.layers.iter().map(|layer| {
+            let head_norms = layer.head_norms.as_ref();
+            let head_norms =
+                head_norms.map(|(query, key)| Ok::<_, candle_core::Error>((factors(query)?, factors(key)?)));
             Ok(SnapshotLayer {
-                input_norm: layer.input_norm.detach(),
+                input_norm: factors(&layer.input_norm)?,
                 query_key_value: projection(&layer.query_key_value)?,
-                head_norms: layer.head_norms.as_ref().map(|(query, key)| (query.detach(), key.detach())),
+                head_norms: head_norms.transpose()?,
                 output: projection(std::slice::from_ref(&layer.output))?,
-                inner_norm: layer.inner_norm.detach(),
+                attended_norm: layer.attended_norm.as_ref().map(factors).transpose()?,
+                inner_norm: factors(&layer.inner_norm)?,
                 gate_up: projection(&layer.gate_up)?,
                 down: projection(std::slice::from_ref(&layer.down))?,
+                fed_norm: layer.fed_norm.as_ref().map(factors).transpose()?,
             })
         });
         Ok(Snapshot {
             embedding: decoder.embedding.detach().to_dtype(precision.format())?,
             layers: layers.collect::<candle_core::Result<_>>()?,
-            norm: decoder.norm.detach(),
+            norm: factors(&decoder.norm)?,
             head: Projection::of_head(&decoder.head, precision)?,
         })
     }
@@ -203,7 +211,7 @@ impl Decoder {
             .map(|_| KeyValues::new(&window, self.config.heads(), (self.device(), self.precision.format())));
         Ok(Cache {
             weights,
-            rope: RopeTable::new(&self.config, capacity, self.device())?,
+            rotations: Rotations::new(&self.config, capacity, self.device())?,
             layers: layers.collect::<candle_core::Result<_>>()?,
             window,
             capacity,
@@ -276,7 +284,7 @@ impl Decoder {
         let width = self.config.hidden_size;
         let last = x.reshape((rows, steps, width))?.narrow(1, steps - 1, 1)?.contiguous()?.reshape((rows, width))?;
         let last = kernels::rms_norm(&last, &cache.weights.norm, self.config.rms_norm_eps)?;
-        Ok(cache.weights.head.forward(&last.to_dtype(DType::F32)?)?)
+        Ok(self.capped(cache.weights.head.forward(&last.to_dtype(DType::F32)?)?)?)
     }
 
     /// `x`: `(rows * T, hidden_size)`.
@@ -285,13 +293,18 @@ impl Decoder {
         let layer = &cache.weights.layers[index];
         let normed = kernels::rms_norm(x, &layer.input_norm, epsilon)?;
         let mut qkv = layer.query_key_value.forward(&normed)?;
-        if let Some(norms) = &layer.head_norms {
-            qkv = norm_heads(&qkv, norms, heads, epsilon)?;
+        if let Some((query, key)) = &layer.head_norms {
+            qkv = norm_heads(&qkv, (query, key), heads, epsilon)?;
         }
-        let mixed = kernels::cached_attention(&qkv, &mut cache.layers[index], &cache.window, heads, &cache.rope)?;
-        let x = (x + layer.output.forward(&mixed)?)?;
-        let normed = kernels::rms_norm(&x, &layer.inner_norm, epsilon)?;
-        let gate_up = layer.gate_up.forward(&normed)?;
-        &x + layer.down.forward(&kernels::silu_mul(&gate_up)?)?
+        let rope = cache.rotations.of(&heads);
+        let mixed = kernels::cached_attention(&qkv, &mut cache.layers[index], &cache.window, heads, rope)?;
+        let normed = |norm: &Option<Tensor>, x: Tensor| match norm {
+            Some(norm) => kernels::rms_norm(&x, norm, epsilon),
+            None => Ok(x),
+        };
+        let x = (x + normed(&layer.attended_norm, layer.output.forward(&mixed)?)?)?;
+        let gate_up = layer.gate_up.forward(&kernels::rms_norm(&x, &layer.inner_norm, epsilon)?)?;
+        let fed = layer.down.forward(&kernels::gated(&gate_up, self.layers[index].activation)?)?;
+        x + normed(&layer.fed_norm, fed)?
     }
 }

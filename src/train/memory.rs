@@ -248,14 +248,14 @@ impl Workload<'_> {
         // One layer's, for a moment, in f32: weights of attention, and the widest of what is computed.
         let attention = (rows * self.shape.num_attention_heads * self.width() * self.width()) as u64;
         let widened = tokens * (4 * self.shape.intermediate_size as u64 + 2 * hidden);
+        let by_tensors = !self.shape.has_plain_scores(self.width());
+        let capped = if self.shape.final_logit_softcapping.is_some() { COPIES } else { 1 };
         let (copies, passing) = match self.kernels {
-            Kernels::Fused if self.shape.has_plain_scores(self.width()) => (1, 0),
-            Kernels::Fused => (1, F32 * COPIES * attention),
+            Kernels::Fused => (capped, if by_tensors { F32 * COPIES * attention } else { 0 }),
             Kernels::ByTensors => (COPIES, F32 * (COPIES * attention).max(widened)),
             Kernels::OnGpu => {
-                let by_tensors = if self.shape.has_plain_scores(self.width()) { 0 } else { COPIES * attention };
                 let passing = self.passing_on_gpu(tokens, attention).max(self.dropped(widened));
-                (1, F32 * passing.max(by_tensors))
+                (capped, F32 * passing.max(if by_tensors { COPIES * attention } else { 0 }))
             }
         };
         let widens_head = self.kernels == Kernels::ByTensors && self.precision != Precision::F32;
@@ -292,8 +292,9 @@ impl Workload<'_> {
         let joined = queries + 2 * keys;
         let norms = if shape.model_type.has_head_norms() { 2 * (queries + keys) + joined } else { 0 };
         let bias = if shape.model_type.has_qkv_bias() && in_full { joined } else { 0 };
-        // Two norms, two products and two sums as wide as the model; attention; gate and up, and their product.
-        let token = 6 * hidden + joined + norms + bias + queries + 3 * inner;
+        // Two norms or four, two products and two sums as wide as the model; attention; gate and up, and their product.
+        let wide = if shape.model_type.is_gemma() { 8 } else { 6 };
+        let token = wide * hidden + joined + norms + bias + queries + 3 * inner;
         // Trained weights are joined before the product.
         let weights = if in_full { hidden * (joined + 2 * inner) } else { 0 };
         ((token, weights), 4 * inner + 3 * hidden)

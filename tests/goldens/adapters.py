@@ -26,6 +26,8 @@ CASES = {
     ),
     "mistral-all": ("mistral", dict(r=2, lora_alpha=4, target_modules="all-linear")),
     "phi3-all": ("phi3", dict(r=2, lora_alpha=4, target_modules="all-linear")),
+    "gemma2-all": ("gemma2", dict(r=2, lora_alpha=4, target_modules="all-linear")),
+    "gemma3-all": ("gemma3", dict(r=2, lora_alpha=4, target_modules="all-linear")),
 }
 
 

@@ -13,6 +13,10 @@ import sys
 import torch
 from safetensors.torch import save_file
 from transformers import (
+    Gemma2Config,
+    Gemma2ForCausalLM,
+    Gemma3ForCausalLM,
+    Gemma3TextConfig,
     LlamaConfig,
     LlamaForCausalLM,
     MistralConfig,
@@ -36,6 +40,17 @@ SIZES = dict(
     max_position_embeddings=64,
     attn_implementation="eager",
 )
+GEMMA = dict(
+    head_dim=6,
+    query_pre_attn_scalar=10,
+    sliding_window=5,
+    hidden_activation="gelu_pytorch_tanh",
+    pad_token_id=None,
+)
+GEMMA3_ROPE = {
+    "full_attention": dict(rope_type="linear", rope_theta=1000000.0, factor=4.0),
+    "sliding_attention": dict(rope_type="default", rope_theta=10000.0),
+}
 LONGROPE = dict(
     rope_type="longrope",
     rope_theta=10000.0,
@@ -63,6 +78,16 @@ FAMILIES = {
             original_max_position_embeddings=32,
             pad_token_id=None,
         ),
+    ),
+    "gemma2": (
+        Gemma2Config,
+        Gemma2ForCausalLM,
+        dict(**GEMMA, attn_logit_softcapping=2.0, final_logit_softcapping=3.0, rope_theta=10000.0),
+    ),
+    "gemma3": (
+        Gemma3TextConfig,
+        Gemma3ForCausalLM,
+        dict(**GEMMA, num_hidden_layers=3, sliding_window_pattern=2, rope_parameters=GEMMA3_ROPE),
     ),
 }
 

@@ -1,7 +1,7 @@
 //! Settings out of a `config.json`, by family: what a silent file means, and what is refused by name.
 
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::{DecoderConfig, LongRope, RopeScaling, SlidingWindow};
 use crate::policy::{ModelType, PolicyError};
@@ -29,6 +29,13 @@ struct Raw {
     partial_rotary_factor: Option<f64>,
     quantization_config: Option<Value>,
     hidden_act: Option<String>,
+    hidden_activation: Option<String>,
+    use_bidirectional_attention: Option<bool>,
+    sliding_window_pattern: Option<usize>,
+    rope_local_base_freq: Option<f64>,
+    query_pre_attn_scalar: Option<f64>,
+    attn_logit_softcapping: Option<f64>,
+    final_logit_softcapping: Option<f64>,
     max_position_embeddings: usize,
     original_max_position_embeddings: Option<usize>,
 }
@@ -43,20 +50,48 @@ pub(super) enum Refusal {
 
 /// Settings of a file of this family.
 pub(super) fn resolve(model_type: ModelType, mut file: Map<String, Value>) -> Result<DecoderConfig, Refusal> {
-    for (key, value) in silent(model_type) {
-        file.entry(*key).or_insert_with(|| (*value).into());
+    if let Value::Object(silent) = silent(model_type) {
+        for (key, value) in silent {
+            file.entry(key).or_insert(value);
+        }
     }
     let raw: Raw = serde_json::from_value(Value::Object(file)).map_err(Refusal::Unreadable)?;
     raw.resolve(model_type).map_err(Refusal::Setting)
 }
 
-/// What transformers takes where a file does not name a key, if it is anything.
-fn silent(model_type: ModelType) -> &'static [(&'static str, u32)] {
+/// What transformers takes where a file does not name a key.
+fn silent(model_type: ModelType) -> Value {
     match model_type {
-        ModelType::Mistral => &[("sliding_window", 4096)],
-        _ => &[],
+        ModelType::Mistral => json!({ "sliding_window": 4096 }),
+        ModelType::Gemma2 => json!({
+            "head_dim": 256,
+            "hidden_activation": GELU,
+            "query_pre_attn_scalar": 256.0,
+            "attn_logit_softcapping": 50.0,
+            "final_logit_softcapping": 30.0,
+            "sliding_window": 4096,
+            "sliding_window_pattern": 2,
+            "rms_norm_eps": 1e-6,
+            "tie_word_embeddings": true,
+        }),
+        ModelType::Gemma3 => json!({
+            "head_dim": 256,
+            "hidden_activation": GELU,
+            "query_pre_attn_scalar": 256.0,
+            "sliding_window": 4096,
+            "sliding_window_pattern": 6,
+            "rms_norm_eps": 1e-6,
+            "tie_word_embeddings": true,
+        }),
+        _ => Value::Null,
     }
 }
+
+/// The gate of Gemma, as files name it.
+const GELU: &str = "gelu_pytorch_tanh";
+
+/// Bases of the rotary frequencies of Gemma 3 where a file names none: of layers that see all, and of the others.
+const GEMMA3_THETA: (f64, f64) = (1_000_000.0, 10_000.0);
 
 fn refuse(key: &str, found: impl ToString, expected: &str) -> PolicyError {
     PolicyError::Setting { key: key.into(), found: found.to_string(), expected: expected.into() }
@@ -66,7 +101,15 @@ impl Raw {
     /// Refuses settings that would change the numbers and are not implemented, by name.
     fn check(&self, model_type: ModelType) -> Result<(), PolicyError> {
         let rotated = self.rotated().filter(|part| *part != 1.0 && model_type != ModelType::Phi3);
-        let other_layer = self.layer_types.iter().flatten().find(|kind| *kind != "full_attention");
+        let gemma = model_type.is_gemma();
+        let other_layer = self.layer_types.iter().flatten().find(|kind| *kind != "full_attention" && !gemma);
+        let (act, known) = match gemma {
+            true => (&self.hidden_activation, GELU),
+            false => (&self.hidden_act, "silu"),
+        };
+        let both_ways = self.use_bidirectional_attention.filter(|on| *on);
+        // Where Gemma 3 could name one, transformers does not use it.
+        let cap = self.attn_logit_softcapping.filter(|_| model_type == ModelType::Gemma3);
         let quantized = self.quantization_config.as_ref().filter(|value| !value.is_null());
         let method = quantized.map(|value| value.get("quant_method").unwrap_or(value).to_string());
         // Where it is a setting, the output projection has a bias too.
@@ -77,7 +120,9 @@ impl Raw {
             ("layer_types", other_layer.cloned(), "full_attention in every layer"),
             ("partial_rotary_factor", rotated.map(|part| part.to_string()), "1"),
             ("quantization_config", method, "none; load the model before it was quantised, or its .gguf file"),
-            ("hidden_act", self.hidden_act.clone().filter(|act| act != "silu"), "silu"),
+            (if gemma { "hidden_activation" } else { "hidden_act" }, act.clone().filter(|act| act != known), known),
+            ("use_bidirectional_attention", both_ways.map(|on| on.to_string()), "false"),
+            ("attn_logit_softcapping", cap.map(|cap| cap.to_string()), "null"),
             ("attention_bias", bias.map(|on| on.to_string()), "false"),
         ];
         for (key, found, expected) in wrong {
@@ -90,7 +135,14 @@ impl Raw {
 
     /// Newer files keep everything about the rotation in one object.
     fn rope(&self) -> Option<&Value> {
-        self.rope_parameters.as_ref().or(self.rope_scaling.as_ref()).filter(|rope| !rope.is_null())
+        let rope = self.rope_parameters.as_ref().or(self.rope_scaling.as_ref()).filter(|rope| !rope.is_null())?;
+        // Gemma 3 has one for each kind of layer.
+        Some(rope.get("full_attention").unwrap_or(rope))
+    }
+
+    /// That of layers that see the last tokens alone, where there are two.
+    fn local_rope(&self) -> Option<&Value> {
+        self.rope_parameters.as_ref()?.get("sliding_attention")
     }
 
     fn rope_number(&self, key: &str) -> Option<f64> {
@@ -114,6 +166,7 @@ impl Raw {
         };
         // Beyond its first context, a stretched model takes other frequencies for all tokens.
         let first_context = long_rope.as_ref().and_then(|_| self.original_context());
+        let theta = self.rope_number("rope_theta").or(self.rope_theta);
         let config = DecoderConfig {
             model_type,
             vocab_size: self.vocab_size,
@@ -123,11 +176,14 @@ impl Raw {
             num_key_value_heads: self.num_key_value_heads.unwrap_or(self.num_attention_heads),
             head_dim: self.head_dim.unwrap_or(self.hidden_size / self.num_attention_heads.max(1)),
             intermediate_size: self.intermediate_size,
-            rope_theta: self.rope_theta.or_else(|| self.rope_number("rope_theta")).unwrap_or(10_000.0),
+            rope_theta: theta.unwrap_or(if model_type == ModelType::Gemma3 { GEMMA3_THETA.0 } else { 10_000.0 }),
             rope_scaling,
             partial_rotary_factor: self.rotated().unwrap_or(1.0),
             long_rope,
-            sliding_window: self.window(model_type),
+            sliding_window: self.window(model_type)?,
+            query_pre_attn_scalar: self.query_pre_attn_scalar.filter(|_| model_type.is_gemma()),
+            attn_logit_softcapping: self.attn_logit_softcapping.filter(|_| model_type == ModelType::Gemma2),
+            final_logit_softcapping: self.final_logit_softcapping.filter(|_| model_type.is_gemma()),
             rms_norm_eps: self.rms_norm_eps,
             tie_word_embeddings: self.tie_word_embeddings.unwrap_or(false),
             max_position_embeddings: first_context.unwrap_or(self.max_position_embeddings),
@@ -136,12 +192,40 @@ impl Raw {
         Ok(config)
     }
 
-    fn window(&self, model_type: ModelType) -> Option<SlidingWindow> {
-        match model_type {
-            ModelType::Mistral | ModelType::Phi3 => {
-                self.sliding_window.map(|tokens| SlidingWindow { tokens, full_every: 0 })
+    fn window(&self, model_type: ModelType) -> Result<Option<SlidingWindow>, PolicyError> {
+        let rope_theta = match (model_type, self.local_rope()) {
+            (ModelType::Gemma3, Some(rope)) if rope_type(rope) != "default" => {
+                return Err(refuse("rope_parameters.sliding_attention", rope, "rope_type `default`"));
+            }
+            (ModelType::Gemma3, rope) => {
+                let named = rope.and_then(|rope| rope.get("rope_theta")).and_then(Value::as_f64);
+                Some(named.or(self.rope_local_base_freq).unwrap_or(GEMMA3_THETA.1))
             }
             _ => None,
+        };
+        let window = |tokens: usize, full_every: usize| Some(SlidingWindow { tokens, full_every, rope_theta });
+        match (model_type, self.sliding_window) {
+            (ModelType::Mistral | ModelType::Phi3, tokens) => Ok(tokens.and_then(|tokens| window(tokens, 0))),
+            (ModelType::Gemma2 | ModelType::Gemma3, Some(tokens)) => Ok(window(tokens, self.full_every()?)),
+            (ModelType::Gemma2 | ModelType::Gemma3, None) => Err(refuse("sliding_window", "null", "a number above 0")),
+            _ => Ok(None),
+        }
+    }
+
+    /// Every which layer sees all tokens; 0 where none does.
+    fn full_every(&self) -> Result<usize, PolicyError> {
+        let Some(kinds) = &self.layer_types else { return Ok(self.sliding_window_pattern.unwrap_or(0)) };
+        let full_every = kinds.iter().position(|kind| kind == "full_attention").map_or(0, |first| first + 1);
+        let expected = |layer: usize| match full_every > 0 && (layer + 1).is_multiple_of(full_every) {
+            true => "full_attention",
+            false => "sliding_attention",
+        };
+        match kinds.iter().enumerate().find(|(layer, kind)| *kind != expected(*layer)) {
+            Some((layer, kind)) => {
+                let expected = format!("{}, as in the layers before", expected(layer));
+                Err(refuse("layer_types", format!("{kind} in layer {layer}"), &expected))
+            }
+            None => Ok(full_every),
         }
     }
 

@@ -137,7 +137,7 @@ fn every_family_decodes_as_on_the_cpu() {
     assert_decodes_like_the_cpu(DecoderConfig { model_type: ModelType::Qwen2, ..config() }, CHUNK, 0.7);
     let qwen3 = DecoderConfig { model_type: ModelType::Qwen3, tie_word_embeddings: false, ..config() };
     assert_decodes_like_the_cpu(qwen3, CHUNK, 1.3);
-    let window = SlidingWindow { tokens: 64, full_every: 0 };
+    let window = SlidingWindow { tokens: 64, full_every: 0, rope_theta: None };
     let mistral = DecoderConfig { model_type: ModelType::Mistral, sliding_window: Some(window), ..config() };
     assert_decodes_like_the_cpu(mistral, CHUNK, 1.0);
     assert_decodes_like_the_cpu(DecoderConfig { model_type: ModelType::Phi3, ..config() }, CHUNK, 1.0);
@@ -149,7 +149,7 @@ fn windows_that_are_outgrown_and_partial_rotations_are_left_to_tensor_operations
         let decoder = decoder(config);
         super::start::supported(decoder.config(), &decoder.snapshot().unwrap(), candle_core::DType::F32, slots)
     };
-    let window = SlidingWindow { tokens: 64, full_every: 0 };
+    let window = SlidingWindow { tokens: 64, full_every: 0, rope_theta: None };
     let mistral = DecoderConfig { model_type: ModelType::Mistral, sliding_window: Some(window), ..config() };
     assert!(served(mistral.clone(), 64) && !served(mistral, 65));
     let phi3 = DecoderConfig { model_type: ModelType::Phi3, ..config() };
@@ -227,7 +227,7 @@ fn chunks_in_flight_are_collected_in_order() {
 #[test]
 fn logits_that_are_no_numbers_give_no_token() {
     let mut decoder = decoder(config());
-    decoder.norm = (&decoder.norm * f64::NAN).unwrap();
+    decoder.norm.weight = (&decoder.norm.weight * f64::NAN).unwrap();
     let drawing = Drawing { copies: 1, longest: 2, temperature: 1.0, record: true };
     let Some(mut batch) = decoder.emulated_batch(&PROMPTS, drawing) else { return };
     let drawn = draw(&mut batch, 2, &uniforms(0, 2, 2));

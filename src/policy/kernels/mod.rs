@@ -14,6 +14,7 @@ mod attached;
 mod attention;
 mod cached;
 mod dropout;
+mod gate;
 mod head;
 mod linear;
 mod log_probs;
@@ -22,7 +23,6 @@ mod packed;
 mod residual;
 mod rope;
 mod rows;
-mod swiglu;
 mod tile;
 
 #[cfg(test)]
@@ -37,14 +37,14 @@ pub use attached::with_slope;
 pub use attention::{Heads, Scores, causal_attention};
 pub use cached::{KeyValues, Window, cached_attention};
 pub use dropout::{Dropout, Masks};
-pub use head::{Scoring, score_tokens};
+pub use gate::{Activation, gated};
+pub use head::{Scoring, score_capped_tokens, score_tokens};
 pub use linear::{linear, project, wide_linear};
 pub use log_probs::token_log_probs;
 pub use norm::rms_norm;
 pub use packed::Packed;
 pub use residual::{Middle, Residual};
-pub use rope::RopeTable;
-pub use swiglu::silu_mul;
+pub use rope::{RopeTable, Rotations};
 pub use training::SCORE_BYTES;
 
 /// Which of the kernels layers go through.

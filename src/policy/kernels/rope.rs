@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use candle_core::{D, DType, Device, Result, Tensor};
 
+use super::Heads;
 use crate::policy::DecoderConfig;
 
 /// Cosines and sines of every position up to a length.
@@ -16,6 +17,31 @@ pub struct RopeTable {
     /// Both once more for the fused kernels, by position: `D/2` cosines, then `D/2` sines.
     rows: Arc<Vec<f32>>,
     half: usize,
+}
+
+/// The tables of all layers.
+#[derive(Debug, Clone)]
+pub struct Rotations {
+    full: RopeTable,
+    /// Of layers that see the last tokens alone, where it is another.
+    sliding: Option<RopeTable>,
+}
+
+impl Rotations {
+    /// Angles of positions `0..length`.
+    pub fn new(config: &DecoderConfig, length: usize, device: &Device) -> Result<Self> {
+        let theta = config.sliding_window.and_then(|window| window.rope_theta);
+        let sliding = theta.map(|theta| RopeTable::with_base(config, theta, (length, device)));
+        Ok(Rotations { full: RopeTable::new(config, length, device)?, sliding: sliding.transpose()? })
+    }
+
+    /// That of a layer with these heads.
+    pub fn of(&self, heads: &Heads) -> &RopeTable {
+        match &self.sliding {
+            Some(sliding) if heads.scores.window.is_some() => sliding,
+            _ => &self.full,
+        }
+    }
 }
 
 /// Which way a vector turns.
@@ -33,6 +59,13 @@ impl RopeTable {
     pub fn new(config: &DecoderConfig, length: usize, device: &Device) -> Result<Self> {
         let size = config.long_rope.as_ref().map_or(1.0, |long| long.attention_factor);
         Self::of(&frequencies(config), size, (length, device))
+    }
+
+    /// The same with another base and without any stretching.
+    fn with_base(config: &DecoderConfig, theta: f64, place: (usize, &Device)) -> Result<Self> {
+        let width = config.head_dim;
+        let frequencies: Vec<f64> = (0..width / 2).map(|i| theta.powf(-2.0 * i as f64 / width as f64)).collect();
+        Self::of(&frequencies, 1.0, place)
     }
 
     /// Cosines and sines `size` times as large.

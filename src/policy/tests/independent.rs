@@ -1,11 +1,11 @@
 //! The same models as candle-transformers computes them: forwards alone, and one position.
 
-use candle_transformers::models::{llama, mistral, phi3, qwen2, qwen3};
+use candle_transformers::models::{gemma2, llama, mistral, phi3, qwen2, qwen3};
 
 use super::*;
 
-/// Logits of the last position by candle-transformers, whose models are right at inference.
-pub(super) fn independent_last_logits(policy: &Policy, ids: &[u32]) -> Tensor {
+/// Logits of the last position by candle-transformers, whose models are right at inference; none where they do not run.
+pub(super) fn independent_last_logits(policy: &Policy, ids: &[u32]) -> Option<Tensor> {
     let config = policy.decoder().config();
     let tensors: HashMap<String, Tensor> =
         policy.weights.iter().map(|(name, tensor)| (name.clone(), tensor.detach())).collect();
@@ -38,10 +38,18 @@ pub(super) fn independent_last_logits(policy: &Policy, ids: &[u32]) -> Tensor {
             let config: qwen3::Config = serde_json::from_value(json).unwrap();
             qwen3::ModelForCausalLM::new(&config, builder).unwrap().forward(&ids, 0).unwrap()
         }
+        ModelType::Gemma2 => {
+            // Theirs is a whole number, and the window slides in every layer.
+            json["query_pre_attn_scalar"] = config.query_pre_attn_scalar.map(|scalar| scalar as usize).into();
+            let config: gemma2::Config = serde_json::from_value(json).unwrap();
+            gemma2::Model::new(false, &config, builder).unwrap().forward(&ids, 0).unwrap()
+        }
+        // Theirs stops at sequences longer than the window.
+        ModelType::Gemma3 => return None,
         ModelType::Phi3 => {
             let config: phi3::Config = serde_json::from_value(json).unwrap();
             phi3::Model::new(&config, builder).unwrap().forward(&ids, 0).unwrap()
         }
     };
-    logits.flatten_all().unwrap()
+    Some(logits.flatten_all().unwrap())
 }

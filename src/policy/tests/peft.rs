@@ -34,6 +34,8 @@ pub(super) const CASES: &[(&str, &str, usize)] = &[
     ("qwen3", "qwen3-second-layer", 3),
     ("mistral", "mistral-all", 14),
     ("phi3", "phi3-all", 8),
+    ("gemma2", "gemma2-all", 14),
+    ("gemma3", "gemma3-all", 21),
 ];
 
 pub(super) fn golden_adapter(name: &str) -> std::path::PathBuf {

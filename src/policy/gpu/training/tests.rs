@@ -112,16 +112,18 @@ fn assert_near(found: &Found, (exact, other): (&Found, &Found), allowed: f64, wh
     }
 }
 
-/// Models of every family, of which the last two have attention by tensor operations.
+/// Models of every family, of which those after Qwen3 have attention by tensor operations.
 fn families() -> Vec<DecoderConfig> {
     let of = |model_type| DecoderConfig { model_type, ..shared::config() };
-    let sliding_window = Some(SlidingWindow { tokens: 5, full_every: 0 });
+    let sliding_window = Some(SlidingWindow { tokens: 5, full_every: 0, rope_theta: None });
     vec![
         of(ModelType::Llama),
         of(ModelType::Qwen2),
         of(ModelType::Qwen3),
         DecoderConfig { sliding_window, ..of(ModelType::Mistral) },
         DecoderConfig { partial_rotary_factor: 0.5, ..of(ModelType::Phi3) },
+        crate::policy::tests::gemma2(),
+        crate::policy::tests::gemma3(),
     ]
 }
 

@@ -43,9 +43,11 @@ fn norms_of_a_gpu_are_plain_norms() {
 fn gates_of_a_gpu_are_plain_gates() {
     for (rows, inner) in [(1, 3), (70, 24), (2, 1), (1, 3000)] {
         let (x, view) = unaligned(rows, 2 * inner, 1);
-        emulated(|| check(&[&x], || swiglu::by_tensors(&view()), || swiglu::plain(&view())));
+        emulated(|| {
+            check(&[&x], || gate::by_tensors(&view(), Activation::Silu), || gate::plain(&view(), Activation::Silu))
+        });
         let x = random(&[rows, 2 * inner], 1);
-        emulated(|| check(&[&x], || swiglu::silu_mul(&x), || swiglu::plain(&x)));
+        emulated(|| check(&[&x], || gate::gated(&x, Activation::Silu), || gate::plain(&x, Activation::Silu)));
     }
 }
 
@@ -210,7 +212,7 @@ fn half_a_layer_of_a_gpu_is_its_norm_its_maps_and_what_lies_between() {
             let mapped = adapted::plain(&norm::plain(&x, &weight, 1e-5)?, (&a, &b), 0.7, &of_first)?;
             let mixed = match middle {
                 Middle::Attention { .. } => attention::plain_causal(&mapped, 2, heads, &rope)?,
-                Middle::Gate => swiglu::plain(&mapped)?,
+                Middle::Gate => gate::plain(&mapped, Activation::Silu)?,
             };
             x.as_tensor() + adapted::plain(&mixed, (&a_last, &b_last), 0.7, &of_last)?
         };
@@ -263,7 +265,7 @@ fn half_formats_are_rounded_on_a_gpu_as_they_are_by_tensors() {
     let (qkv, rope) = (random(&[2 * 37, heads.total()], 3), rope(16, 37));
     emulated(|| {
         check_formats(&[&x, &factors], 1.0, |inputs| norm::rms_norm(&inputs[0], &inputs[1], 1e-5));
-        check_formats(&[&x], 1.0, |inputs| swiglu::silu_mul(&inputs[0]));
+        check_formats(&[&x], 1.0, |inputs| gate::gated(&inputs[0], Activation::Silu));
         check_formats(&[&x, &weight], 1.0, |inputs| linear::linear(&inputs[0], &inputs[1]));
         // Queries, keys, weights and the gradient by scores are rounded on the way.
         check_formats(&[&qkv], 4.0, |inputs| attention::causal_attention(&inputs[0], 2, heads, &rope));
@@ -282,7 +284,7 @@ fn numbers_of_a_gpu_do_not_depend_on_the_order_of_blocks_and_threads() {
             let normed = norm::rms_norm(&x, &weight, 1e-5)?;
             let qkv = adapted::adapted_linear(&normed, (&a, &b), 0.5, &maps)?;
             let mixed = attention::causal_attention(&qkv, 2, heads, &rope)?;
-            let gated = swiglu::silu_mul(&Tensor::cat(&[&mixed, &mixed], 1)?)?;
+            let gated = gate::gated(&Tensor::cat(&[&mixed, &mixed], 1)?, Activation::Silu)?;
             let how = head::Scoring { temperature: 0.9, logit_bytes: 0 };
             let (logp, entropy) = head::score_tokens(&gated, &head, &targets, how)?;
             let store = (&logp + &entropy)?.sum_all()?.backward()?;
