@@ -302,7 +302,8 @@ fn parts(modules: &[(String, [usize; 2])]) -> BTreeSet<&str> {
 /// Linear layers that carry adapters, with their shapes (out, in).
 fn modules(config: &DecoderConfig) -> Vec<(String, [usize; 2])> {
     let linear = config.tensors().into_iter().filter_map(|(name, shape)| {
-        let module = name.strip_suffix("_proj.weight")?;
+        // PEFT cannot name them: transformers keeps the experts of a layer in one tensor.
+        let module = name.strip_suffix("_proj.weight").filter(|module| !module.contains(".experts."))?;
         Some((format!("{module}_proj"), [*shape.first()?, *shape.get(1)?]))
     });
     linear.collect()

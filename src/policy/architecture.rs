@@ -65,6 +65,23 @@ pub struct SlidingWindow {
     pub rope_theta: Option<f64>,
 }
 
+/// Layers of many feed-forward blocks, of which each token goes through a few.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Experts {
+    /// Blocks of such a layer.
+    pub num_experts: usize,
+    /// Blocks that a token goes through.
+    pub num_experts_per_tok: usize,
+    /// Width inside a block.
+    pub moe_intermediate_size: usize,
+    /// Whether the weights of a token's blocks are made to sum to 1.
+    pub norm_topk_prob: bool,
+    /// Every so-manieth layer is such a layer.
+    pub decoder_sparse_step: usize,
+    /// But not these.
+    pub mlp_only_layers: Vec<usize>,
+}
+
 /// Sizes and switches of a decoder. Names are those of `config.json`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DecoderConfig {
@@ -95,11 +112,13 @@ pub struct DecoderConfig {
     /// Layers that see the last tokens alone.
     pub sliding_window: Option<SlidingWindow>,
     /// One over the square of what scores are multiplied by, where it is not the width of a head (Gemma).
-    pub query_pre_attn_scalar: Option<f64>,
+    pub query_pre_attn_scalar: Option<usize>,
     /// Bound that scores are bent under (Gemma 2).
     pub attn_logit_softcapping: Option<f64>,
     /// Bound that logits are bent under (Gemma 2).
     pub final_logit_softcapping: Option<f64>,
+    /// Layers of many feed-forward blocks, if any (Qwen3 with experts).
+    pub experts: Option<Experts>,
     /// Added to the mean square before the root.
     pub rms_norm_eps: f64,
     /// Whether the output projection is the embedding.
@@ -127,6 +146,7 @@ impl DecoderConfig {
         query_pre_attn_scalar: None,
         attn_logit_softcapping: None,
         final_logit_softcapping: None,
+        experts: None,
         rms_norm_eps: 1e-5,
         tie_word_embeddings: false,
         max_position_embeddings: 0,
@@ -180,8 +200,9 @@ impl DecoderConfig {
         if self.sliding_window.is_some_and(|window| window.tokens == 0) {
             return Err(refuse("sliding_window", 0, "a number above 0, or null"));
         }
+        self.check_experts()?;
         for (key, value) in [
-            ("query_pre_attn_scalar", self.query_pre_attn_scalar),
+            ("query_pre_attn_scalar", self.query_pre_attn_scalar.map(|scalar| scalar as f64)),
             ("attn_logit_softcapping", self.attn_logit_softcapping),
             ("final_logit_softcapping", self.final_logit_softcapping),
         ] {
@@ -211,6 +232,28 @@ impl DecoderConfig {
         Ok(())
     }
 
+    fn check_experts(&self) -> Result<(), PolicyError> {
+        let Some(experts) = &self.experts else { return Ok(()) };
+        let refuse = |key: &str, found: usize, expected: String| {
+            Err(PolicyError::Setting { key: key.into(), found: found.to_string(), expected })
+        };
+        for (key, value) in [
+            ("num_experts", experts.num_experts),
+            ("moe_intermediate_size", experts.moe_intermediate_size),
+            ("decoder_sparse_step", experts.decoder_sparse_step),
+        ] {
+            if value == 0 {
+                return refuse(key, value, "a number above 0".into());
+            }
+        }
+        match experts.num_experts_per_tok {
+            taken if taken == 0 || taken > experts.num_experts => {
+                refuse("num_experts_per_tok", taken, format!("1 to num_experts = {}", experts.num_experts))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Numbers of a head that are rotated.
     pub fn rotary_dim(&self) -> usize {
         (self.head_dim as f64 * self.partial_rotary_factor) as usize
@@ -232,12 +275,15 @@ impl DecoderConfig {
     /// Whether every layer computes what one of Llama, Qwen2 or Qwen3 does, in sequences of so many tokens.
     #[cfg(any(feature = "cuda", test))]
     pub(super) fn is_plain(&self, tokens: usize) -> bool {
-        self.has_plain_scores(tokens) && self.rotary_dim() == self.head_dim && !self.model_type.is_gemma()
+        self.has_plain_scores(tokens)
+            && self.rotary_dim() == self.head_dim
+            && !self.model_type.is_gemma()
+            && self.experts.is_none()
     }
 
     /// Name and shape of every tensor, in the order of the forward pass.
     pub fn tensors(&self) -> Vec<(String, Vec<usize>)> {
-        let (hidden, inner) = (self.hidden_size, self.intermediate_size);
+        let hidden = self.hidden_size;
         let queries = self.num_attention_heads * self.head_dim;
         let mut tensors = vec![("model.embed_tokens.weight".into(), vec![self.vocab_size, hidden])];
         for layer in 0..self.num_hidden_layers {
@@ -261,10 +307,15 @@ impl DecoderConfig {
                 push("pre_feedforward_layernorm.weight", &[hidden]);
                 push("post_feedforward_layernorm.weight", &[hidden]);
             }
-            for (name, out) in self.gate_up() {
-                push(&format!("{name}.weight"), &[out, hidden]);
+            for (block, inner) in self.blocks(layer) {
+                for (name, out) in self.gate_up(inner) {
+                    push(&format!("{block}.{name}.weight"), &[out, hidden]);
+                }
+                push(&format!("{block}.down_proj.weight"), &[hidden, inner]);
             }
-            push("mlp.down_proj.weight", &[hidden, inner]);
+            if let Some(experts) = self.experts_of(layer) {
+                push("mlp.gate.weight", &[experts.num_experts, hidden]);
+            }
         }
         tensors.push(("model.norm.weight".into(), vec![hidden]));
         if !self.tie_word_embeddings {
@@ -281,7 +332,7 @@ impl DecoderConfig {
     /// What becomes of the scores of this layer.
     pub(super) fn scores(&self, layer: usize) -> Scores {
         Scores {
-            scale: self.query_pre_attn_scalar.map(|scalar| (1.0 / scalar.sqrt()) as f32),
+            scale: self.query_pre_attn_scalar.map(|scalar| (1.0 / (scalar as f64).sqrt()) as f32),
             cap: self.attn_logit_softcapping.map(|cap| cap as f32),
             window: self.window(layer),
         }
@@ -302,12 +353,25 @@ impl DecoderConfig {
         }
     }
 
-    /// Maps to the gate and what goes through it, with their outputs.
-    pub(super) fn gate_up(&self) -> Vec<(&'static str, usize)> {
-        let inner = self.intermediate_size;
+    /// The experts of this layer, if it has some.
+    pub fn experts_of(&self, layer: usize) -> Option<&Experts> {
+        let experts = self.experts.as_ref()?;
+        let sparse = (layer + 1).is_multiple_of(experts.decoder_sparse_step);
+        (sparse && !experts.mlp_only_layers.contains(&layer)).then_some(experts)
+    }
+
+    /// Feed-forward blocks of this layer, with the width inside them.
+    pub(super) fn blocks(&self, layer: usize) -> Vec<(String, usize)> {
+        let Some(experts) = self.experts_of(layer) else { return vec![("mlp".into(), self.intermediate_size)] };
+        let name = |index| (format!("mlp.experts.{index}"), experts.moe_intermediate_size);
+        (0..experts.num_experts).map(name).collect()
+    }
+
+    /// Maps of a block to the gate and what goes through it, with their outputs; `inner` is the width inside the block.
+    pub(super) fn gate_up(&self, inner: usize) -> Vec<(&'static str, usize)> {
         match self.model_type.is_fused() {
-            true => vec![("mlp.gate_up_proj", 2 * inner)],
-            false => vec![("mlp.gate_proj", inner), ("mlp.up_proj", inner)],
+            true => vec![("gate_up_proj", 2 * inner)],
+            false => vec![("gate_proj", inner), ("up_proj", inner)],
         }
     }
 

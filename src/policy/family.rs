@@ -13,6 +13,8 @@ pub enum ModelType {
     Qwen2,
     /// Qwen3, dense.
     Qwen3,
+    /// Qwen3 with experts.
+    Qwen3Moe,
     /// Phi-3, Phi-3.5, Phi-4.
     Phi3,
     /// Gemma 2.
@@ -28,6 +30,7 @@ impl ModelType {
         ModelType::Mistral,
         ModelType::Qwen2,
         ModelType::Qwen3,
+        ModelType::Qwen3Moe,
         ModelType::Phi3,
         ModelType::Gemma2,
         ModelType::Gemma3,
@@ -40,6 +43,7 @@ impl ModelType {
             ModelType::Mistral => "mistral",
             ModelType::Qwen2 => "qwen2",
             ModelType::Qwen3 => "qwen3",
+            ModelType::Qwen3Moe => "qwen3_moe",
             ModelType::Phi3 => "phi3",
             ModelType::Gemma2 => "gemma2",
             ModelType::Gemma3 => "gemma3_text",
@@ -58,6 +62,7 @@ impl ModelType {
             ModelType::Mistral => "MistralForCausalLM",
             ModelType::Qwen2 => "Qwen2ForCausalLM",
             ModelType::Qwen3 => "Qwen3ForCausalLM",
+            ModelType::Qwen3Moe => "Qwen3MoeForCausalLM",
             ModelType::Phi3 => "Phi3ForCausalLM",
             ModelType::Gemma2 => "Gemma2ForCausalLM",
             ModelType::Gemma3 => "Gemma3ForCausalLM",
@@ -71,6 +76,7 @@ impl ModelType {
             ModelType::Mistral => "Mistral 7B, Nemo, Small",
             ModelType::Qwen2 => "Qwen2, Qwen2.5, Qwen2.5-Coder",
             ModelType::Qwen3 => "Qwen3, dense",
+            ModelType::Qwen3Moe => "Qwen3 with experts, Qwen3-Coder",
             ModelType::Phi3 => "Phi-3, Phi-3.5, Phi-4",
             ModelType::Gemma2 => "Gemma 2",
             ModelType::Gemma3 => "Gemma 3 without images, 270M and 1B",
@@ -89,7 +95,7 @@ impl ModelType {
 
     /// Norms on each query and key head.
     pub fn has_head_norms(self) -> bool {
-        matches!(self, ModelType::Qwen3 | ModelType::Gemma3)
+        matches!(self, ModelType::Qwen3 | ModelType::Qwen3Moe | ModelType::Gemma3)
     }
 
     /// Norms before and after each half of a layer, and weights of norms that lie around 0 where others lie around 1;

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use candle_core::{Result as TensorResult, Tensor};
 
 use super::decoder::Sequences;
+use super::experts::Router;
 use super::kernels::{self, Activation, Heads, Middle};
 use super::linear::{Adapters, Linear, residual, side_by_side};
 use super::{AdapterSet, DecoderConfig, PolicyError};
@@ -24,12 +25,27 @@ pub(super) struct Layer {
     /// Of what the attention gives.
     pub attended_norm: Option<Norm>,
     pub inner_norm: Norm,
-    /// One map or two.
-    pub gate_up: Vec<Linear>,
     pub activation: Activation,
-    pub down: Linear,
+    /// One that all tokens go through, or many to choose from.
+    pub blocks: Vec<Block>,
+    pub router: Option<Router>,
     /// Of what the second half gives.
     pub fed_norm: Option<Norm>,
+}
+
+/// A feed-forward block.
+#[derive(Debug, Clone)]
+pub(super) struct Block {
+    /// One map or two.
+    pub gate_up: Vec<Linear>,
+    pub down: Linear,
+}
+
+impl Block {
+    fn forward(&self, x: &Tensor, activation: Activation, adapters: &Adapters) -> TensorResult<Tensor> {
+        let gate_up = side_by_side(&self.gate_up.iter().collect::<Vec<_>>(), x, adapters)?;
+        self.down.forward(&kernels::gated(&gate_up, activation)?, adapters)
+    }
 }
 
 /// A root-mean-square norm.
@@ -96,7 +112,7 @@ impl Source<'_> {
 impl Layer {
     /// The layer of this index.
     pub fn new(config: &DecoderConfig, source: &Source<'_>, index: usize) -> Result<Self, PolicyError> {
-        let (hidden, inner) = (config.hidden_size, config.intermediate_size);
+        let hidden = config.hidden_size;
         let queries = config.num_attention_heads * config.head_dim;
         let name = |part: &str| format!("model.layers.{index}.{part}");
         let norm = |part: &str, width: usize| source.norm(&name(part), width, config);
@@ -107,7 +123,18 @@ impl Layer {
         let bias = config.model_type.has_qkv_bias();
         let attention = config.query_key_value().into_iter();
         let attention = attention.map(|(part, outputs)| source.linear(&name(part), [outputs, hidden], bias));
-        let gate_up = config.gate_up().into_iter().map(|(part, outputs)| linear(part, outputs, hidden));
+        let block = |(block, inner): (String, usize)| -> Result<Block, PolicyError> {
+            let gate_up = config.gate_up(inner).into_iter();
+            let gate_up = gate_up.map(|(part, outputs)| linear(&format!("{block}.{part}"), outputs, hidden));
+            Ok(Block {
+                gate_up: gate_up.collect::<Result<_, _>>()?,
+                down: linear(&format!("{block}.down_proj"), hidden, inner)?,
+            })
+        };
+        let router = config.experts_of(index).map(|experts| -> Result<Router, PolicyError> {
+            let weight = source.tensor(&name("mlp.gate.weight"), &[experts.num_experts, hidden])?;
+            Ok(Router { weight, per_token: experts.num_experts_per_tok, normed: experts.norm_topk_prob })
+        });
         let head_norms = match config.model_type.has_head_norms() {
             true => Some((norm("self_attn.q_norm", config.head_dim)?, norm("self_attn.k_norm", config.head_dim)?)),
             false => None,
@@ -120,9 +147,9 @@ impl Layer {
             output: linear("self_attn.o_proj", hidden, queries)?,
             attended_norm: outer_norm("post_attention_layernorm")?,
             inner_norm: norm(inner_norm, hidden)?,
-            gate_up: gate_up.collect::<Result<_, _>>()?,
             activation: config.model_type.activation(),
-            down: linear("mlp.down_proj", hidden, inner)?,
+            blocks: config.blocks(index).into_iter().map(block).collect::<Result<_, _>>()?,
+            router: router.transpose()?,
             fed_norm: outer_norm("post_feedforward_layernorm")?,
         })
     }
@@ -162,21 +189,22 @@ impl Layer {
 
     /// The second half.
     fn fed_forward(&self, x: &Tensor, adapters: &Adapters) -> TensorResult<Tensor> {
-        let maps = self.gate_up.iter().collect::<Vec<_>>();
-        if self.activation == Activation::Silu
+        if let [Block { gate_up, down }] = &self.blocks[..]
+            && self.activation == Activation::Silu
+            && self.router.is_none()
             && self.fed_norm.is_none()
-            && let Some(x) = residual(
-                x,
-                (&self.inner_norm.factors()?, self.inner_norm.epsilon),
-                (&maps, &self.down),
-                || Middle::Gate,
-                adapters,
-            )?
         {
-            return Ok(x);
+            let (norm, maps) = ((&self.inner_norm.factors()?, self.inner_norm.epsilon), Vec::from_iter(gate_up));
+            if let Some(x) = residual(x, norm, (&maps, down), || Middle::Gate, adapters)? {
+                return Ok(x);
+            }
         }
-        let gate_up = side_by_side(&maps, &self.inner_norm.forward(x)?, adapters)?;
-        let fed = self.down.forward(&kernels::gated(&gate_up, self.activation)?, adapters)?;
+        let block = |index: usize, x: &Tensor| self.blocks[index].forward(x, self.activation, adapters);
+        let normed_x = self.inner_norm.forward(x)?;
+        let fed = match &self.router {
+            Some(router) => router.mix(&normed_x, block)?,
+            None => block(0, &normed_x)?,
+        };
         x + normed(self.fed_norm.as_ref(), fed)?
     }
 }

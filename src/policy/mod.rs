@@ -12,6 +12,7 @@ mod decoder;
 mod device;
 mod directory;
 mod error;
+mod experts;
 mod export;
 mod family;
 mod gguf;
@@ -35,7 +36,7 @@ use std::path::Path;
 
 use candle_core::{Tensor, Var};
 
-pub use architecture::{DecoderConfig, LongRope, RopeScaling, SlidingWindow};
+pub use architecture::{DecoderConfig, Experts, LongRope, RopeScaling, SlidingWindow};
 pub use checkpointing::{Activations, LayerInputs};
 pub use decoder::Decoder;
 pub use device::{

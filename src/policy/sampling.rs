@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use candle_core::{DType, Tensor};
 
+use super::experts::Router;
 #[cfg(any(feature = "cuda", test))]
 use super::gpu::Prefilled;
 use super::kernels::{self, KeyValues, Packed, Rotations, Window};
-use super::layers::{Norm, norm_heads};
+use super::layers::{Block, Norm, norm_heads};
 use super::linear::{Adapters, Linear, Lora, side_by_side};
 use super::{Decoder, PolicyError, Precision};
 
@@ -99,9 +100,16 @@ pub(super) struct SnapshotLayer {
     pub output: Projection,
     pub attended_norm: Option<Tensor>,
     pub inner_norm: Tensor,
+    pub blocks: Vec<SnapshotBlock>,
+    pub router: Option<Router>,
+    pub fed_norm: Option<Tensor>,
+}
+
+/// A feed-forward block.
+#[derive(Debug)]
+pub(super) struct SnapshotBlock {
     pub gate_up: Projection,
     pub down: Projection,
-    pub fed_norm: Option<Tensor>,
 }
 
 /// The weights as sampling reads them: detached, adapters added in, in the order that suits products with few rows. A
@@ -118,6 +126,10 @@ impl Snapshot {
     fn new(decoder: &Decoder) -> candle_core::Result<Self> {
         let precision = decoder.precision;
         let projection = |parts: &[Linear]| Projection::new(&parts.iter().collect::<Vec<_>>(), precision);
+        let block = |block: &Block| -> candle_core::Result<SnapshotBlock> {
+            let down = projection(std::slice::from_ref(&block.down))?;
+            Ok(SnapshotBlock { gate_up: projection(&block.gate_up)?, down })
+        };
         let factors = |norm: &Norm| norm.factors().map(|factors| factors.detach());
         let layers = decoder.layers.iter().map(|layer| {
             let head_norms = layer.head_norms.as_ref();
@@ -130,8 +142,8 @@ impl Snapshot {
                 output: projection(std::slice::from_ref(&layer.output))?,
                 attended_norm: layer.attended_norm.as_ref().map(factors).transpose()?,
                 inner_norm: factors(&layer.inner_norm)?,
-                gate_up: projection(&layer.gate_up)?,
-                down: projection(std::slice::from_ref(&layer.down))?,
+                blocks: layer.blocks.iter().map(block).collect::<candle_core::Result<_>>()?,
+                router: layer.router.as_ref().map(Router::copied).transpose()?,
                 fed_norm: layer.fed_norm.as_ref().map(factors).transpose()?,
             })
         });
@@ -303,8 +315,16 @@ impl Decoder {
             None => Ok(x),
         };
         let x = (x + normed(&layer.attended_norm, layer.output.forward(&mixed)?)?)?;
-        let gate_up = layer.gate_up.forward(&kernels::rms_norm(&x, &layer.inner_norm, epsilon)?)?;
-        let fed = layer.down.forward(&kernels::gated(&gate_up, self.layers[index].activation)?)?;
+        let activation = self.layers[index].activation;
+        let block = |block: usize, x: &Tensor| {
+            let SnapshotBlock { gate_up, down } = &layer.blocks[block];
+            down.forward(&kernels::gated(&gate_up.forward(x)?, activation)?)
+        };
+        let inner = kernels::rms_norm(&x, &layer.inner_norm, epsilon)?;
+        let fed = match &layer.router {
+            Some(router) => router.mix(&inner, block)?,
+            None => block(0, &inner)?,
+        };
         x + normed(&layer.fed_norm, fed)?
     }
 }

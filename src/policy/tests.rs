@@ -73,6 +73,7 @@ fn families() -> Vec<(&'static str, DecoderConfig)> {
         ("phi3", DecoderConfig { partial_rotary_factor: 0.7, ..of(ModelType::Phi3) }),
         ("gemma2", gemma2()),
         ("gemma3", gemma3()),
+        ("qwen3_moe", DecoderConfig { tie_word_embeddings: false, ..qwen3_moe() }),
     ]
 }
 
@@ -82,7 +83,7 @@ pub(super) fn gemma2() -> DecoderConfig {
         model_type: ModelType::Gemma2,
         head_dim: 10,
         // What candle-transformers takes whatever this says.
-        query_pre_attn_scalar: Some(10.0),
+        query_pre_attn_scalar: Some(10),
         attn_logit_softcapping: Some(2.0),
         final_logit_softcapping: Some(3.0),
         sliding_window: Some(SlidingWindow { tokens: 40, full_every: 2, rope_theta: None }),
@@ -96,9 +97,27 @@ pub(super) fn gemma3() -> DecoderConfig {
         model_type: ModelType::Gemma3,
         num_hidden_layers: 3,
         head_dim: 10,
-        // What candle-transformers takes whatever this says.
-        query_pre_attn_scalar: Some(10.0),
+        query_pre_attn_scalar: Some(6),
         sliding_window: Some(SlidingWindow { tokens: 5, full_every: 2, rope_theta: Some(100.0) }),
+        ..config()
+    }
+}
+
+/// A layer of experts between two without.
+pub(super) fn qwen3_moe() -> DecoderConfig {
+    let experts = Experts {
+        num_experts: 5,
+        num_experts_per_tok: 2,
+        moe_intermediate_size: 12,
+        norm_topk_prob: true,
+        decoder_sparse_step: 2,
+        mlp_only_layers: vec![],
+    };
+    DecoderConfig {
+        model_type: ModelType::Qwen3Moe,
+        num_hidden_layers: 3,
+        head_dim: 10,
+        experts: Some(experts),
         ..config()
     }
 }

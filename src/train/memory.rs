@@ -291,12 +291,24 @@ impl Workload<'_> {
         let keys = (shape.num_key_value_heads * shape.head_dim) as u64;
         let joined = queries + 2 * keys;
         let norms = if shape.model_type.has_head_norms() { 2 * (queries + keys) + joined } else { 0 };
+        let (fed, of_blocks, inner) = match &shape.experts {
+            None => (3 * inner, 2 * inner, inner),
+            Some(experts) => {
+                let taken = experts.num_experts_per_tok as u64;
+                let inner = experts.moe_intermediate_size as u64;
+                // Frozen maps give gate and up apart, and then side by side.
+                let maps = if in_full { 3 } else { 5 };
+                // And what goes in, comes out, and is mixed; shares.
+                let fed = taken * (maps * inner + 5 * hidden) + 4 * experts.num_experts as u64;
+                (fed, 2 * inner * experts.num_experts as u64, taken * inner)
+            }
+        };
         let bias = if shape.model_type.has_qkv_bias() && in_full { joined } else { 0 };
         // Two norms or four, two products and two sums as wide as the model; attention; gate and up, and their product.
         let wide = if shape.model_type.is_gemma() { 8 } else { 6 };
-        let token = wide * hidden + joined + norms + bias + queries + 3 * inner;
+        let token = wide * hidden + joined + norms + bias + queries + fed;
         // Trained weights are joined before the product.
-        let weights = if in_full { hidden * (joined + 2 * inner) } else { 0 };
+        let weights = if in_full { hidden * (joined + of_blocks) } else { 0 };
         ((token, weights), 4 * inner + 3 * hidden)
     }
 

@@ -27,6 +27,8 @@ from transformers import (
     Qwen2ForCausalLM,
     Qwen3Config,
     Qwen3ForCausalLM,
+    Qwen3MoeConfig,
+    Qwen3MoeForCausalLM,
 )
 
 HERE = pathlib.Path(__file__).parent
@@ -89,7 +91,36 @@ FAMILIES = {
         Gemma3ForCausalLM,
         dict(**GEMMA, num_hidden_layers=3, sliding_window_pattern=2, rope_parameters=GEMMA3_ROPE),
     ),
+    "qwen3_moe": (
+        Qwen3MoeConfig,
+        Qwen3MoeForCausalLM,
+        dict(
+            tie_word_embeddings=False,
+            num_hidden_layers=3,
+            head_dim=6,
+            rope_theta=1000000.0,
+            num_experts=5,
+            num_experts_per_tok=2,
+            moe_intermediate_size=8,
+            norm_topk_prob=True,
+            mlp_only_layers=[1],
+        ),
+    ),
 }
+
+
+def by_expert(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Experts one by one, as files of models have them; transformers keeps those of a layer in two tensors."""
+    apart = {}
+    for name, tensor in tensors.items():
+        base, _, last = name.rpartition(".")
+        if not base.endswith(".experts"):
+            apart[name] = tensor
+            continue
+        for index, expert in enumerate(tensor):
+            parts = dict(zip(["gate_proj", "up_proj"], expert.chunk(2))) if last == "gate_up_proj" else {last: expert}
+            apart.update({f"{base}.{index}.{part}.weight": value for part, value in parts.items()})
+    return apart
 
 
 def write(family: str) -> None:
@@ -104,9 +135,10 @@ def write(family: str) -> None:
     output.loss.backward()
     expected = {"ids": ids, "logits": output.logits.detach(), "loss": output.loss.detach().reshape(1)}
     tied = model.config.tie_word_embeddings
-    for name, parameter in model.named_parameters():
-        expected[f"grad.{name}"] = parameter.grad
+    gradients = by_expert({name: parameter.grad for name, parameter in model.named_parameters()})
+    expected.update({f"grad.{name}": gradient for name, gradient in gradients.items()})
     weights = {name: value for name, value in model.state_dict().items() if not (tied and name == "lm_head.weight")}
+    weights = by_expert(weights)
     out = HERE / family
     out.mkdir(exist_ok=True)
     (out / "config.json").write_text(json.dumps(model.config.to_diff_dict(), indent=1, default=str) + "\n")

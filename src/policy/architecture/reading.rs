@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{DecoderConfig, LongRope, RopeScaling, SlidingWindow};
+use super::{DecoderConfig, Experts, LongRope, RopeScaling, SlidingWindow};
 use crate::policy::{ModelType, PolicyError};
 
 /// Keys of `config.json` that we read. All other keys are left alone: the file belongs to the model's makers.
@@ -33,9 +33,16 @@ struct Raw {
     use_bidirectional_attention: Option<bool>,
     sliding_window_pattern: Option<usize>,
     rope_local_base_freq: Option<f64>,
-    query_pre_attn_scalar: Option<f64>,
+    query_pre_attn_scalar: Option<usize>,
     attn_logit_softcapping: Option<f64>,
     final_logit_softcapping: Option<f64>,
+    num_experts: Option<usize>,
+    num_local_experts: Option<usize>,
+    num_experts_per_tok: Option<usize>,
+    moe_intermediate_size: Option<usize>,
+    norm_topk_prob: Option<bool>,
+    decoder_sparse_step: Option<usize>,
+    mlp_only_layers: Option<Vec<usize>>,
     max_position_embeddings: usize,
     original_max_position_embeddings: Option<usize>,
 }
@@ -66,7 +73,7 @@ fn silent(model_type: ModelType) -> Value {
         ModelType::Gemma2 => json!({
             "head_dim": 256,
             "hidden_activation": GELU,
-            "query_pre_attn_scalar": 256.0,
+            "query_pre_attn_scalar": 256,
             "attn_logit_softcapping": 50.0,
             "final_logit_softcapping": 30.0,
             "sliding_window": 4096,
@@ -77,7 +84,7 @@ fn silent(model_type: ModelType) -> Value {
         ModelType::Gemma3 => json!({
             "head_dim": 256,
             "hidden_activation": GELU,
-            "query_pre_attn_scalar": 256.0,
+            "query_pre_attn_scalar": 256,
             "sliding_window": 4096,
             "sliding_window_pattern": 6,
             "rms_norm_eps": 1e-6,
@@ -184,6 +191,7 @@ impl Raw {
             query_pre_attn_scalar: self.query_pre_attn_scalar.filter(|_| model_type.is_gemma()),
             attn_logit_softcapping: self.attn_logit_softcapping.filter(|_| model_type == ModelType::Gemma2),
             final_logit_softcapping: self.final_logit_softcapping.filter(|_| model_type.is_gemma()),
+            experts: (model_type == ModelType::Qwen3Moe).then(|| self.experts()),
             rms_norm_eps: self.rms_norm_eps,
             tie_word_embeddings: self.tie_word_embeddings.unwrap_or(false),
             max_position_embeddings: first_context.unwrap_or(self.max_position_embeddings),
@@ -226,6 +234,18 @@ impl Raw {
                 Err(refuse("layer_types", format!("{kind} in layer {layer}"), &expected))
             }
             None => Ok(full_every),
+        }
+    }
+
+    /// Silent files mean what Qwen3MoeConfig takes them to mean.
+    fn experts(&self) -> Experts {
+        Experts {
+            num_experts: self.num_experts.or(self.num_local_experts).unwrap_or(128),
+            num_experts_per_tok: self.num_experts_per_tok.unwrap_or(8),
+            moe_intermediate_size: self.moe_intermediate_size.unwrap_or(768),
+            norm_topk_prob: self.norm_topk_prob.unwrap_or(false),
+            decoder_sparse_step: self.decoder_sparse_step.unwrap_or(1),
+            mlp_only_layers: self.mlp_only_layers.clone().unwrap_or_default(),
         }
     }
 

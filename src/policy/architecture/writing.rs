@@ -52,6 +52,14 @@ impl DecoderConfig {
         if self.model_type.is_gemma() {
             self.write_gemma(&mut value);
         }
+        if let Some(experts) = &self.experts {
+            value["num_experts"] = experts.num_experts.into();
+            value["num_experts_per_tok"] = experts.num_experts_per_tok.into();
+            value["moe_intermediate_size"] = experts.moe_intermediate_size.into();
+            value["norm_topk_prob"] = experts.norm_topk_prob.into();
+            value["decoder_sparse_step"] = experts.decoder_sparse_step.into();
+            value["mlp_only_layers"] = json!(experts.mlp_only_layers);
+        }
         if let Some(long) = &self.long_rope {
             value["max_position_embeddings"] = long.max_position_embeddings.into();
             value["rope_scaling"] = json!({
@@ -68,7 +76,7 @@ impl DecoderConfig {
     fn write_gemma(&self, value: &mut Value) {
         value["hidden_activation"] = "gelu_pytorch_tanh".into();
         value["hidden_act"] = "gelu_pytorch_tanh".into();
-        value["query_pre_attn_scalar"] = json!(self.query_pre_attn_scalar.unwrap_or(self.head_dim as f64));
+        value["query_pre_attn_scalar"] = self.query_pre_attn_scalar.unwrap_or(self.head_dim).into();
         value["attn_logit_softcapping"] = json!(self.attn_logit_softcapping);
         value["final_logit_softcapping"] = json!(self.final_logit_softcapping);
         if let Some(window) = self.sliding_window {

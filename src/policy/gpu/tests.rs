@@ -57,8 +57,8 @@ pub(super) fn adapted_variables(
     weights.values_mut().for_each(|tensor| *tensor = tensor.to_dtype(weights_in.format()).unwrap());
     let mut variables = BTreeMap::new();
     for (stream, (name, tensor)) in weights.iter().enumerate() {
-        let Some(module) = name.strip_suffix(".weight").filter(|name| modules.iter().any(|it| name.ends_with(it)))
-        else {
+        let carries = |name: &&str| modules.iter().any(|it| name.ends_with(it)) && !name.contains(".experts.");
+        let Some(module) = name.strip_suffix(".weight").filter(carries) else {
             continue;
         };
         let (outputs, inputs) = tensor.dims2().unwrap();

@@ -1,6 +1,6 @@
 //! The same models as candle-transformers computes them: forwards alone, and one position.
 
-use candle_transformers::models::{gemma2, llama, mistral, phi3, qwen2, qwen3};
+use candle_transformers::models::{gemma2, llama, mistral, phi3, qwen2, qwen3, qwen3_moe};
 
 use super::*;
 
@@ -38,9 +38,12 @@ pub(super) fn independent_last_logits(policy: &Policy, ids: &[u32]) -> Option<Te
             let config: qwen3::Config = serde_json::from_value(json).unwrap();
             qwen3::ModelForCausalLM::new(&config, builder).unwrap().forward(&ids, 0).unwrap()
         }
+        ModelType::Qwen3Moe => {
+            let config: qwen3_moe::Config = serde_json::from_value(json).unwrap();
+            qwen3_moe::ModelForCausalLM::new(&config, builder).unwrap().forward(&ids, 0).unwrap()
+        }
         ModelType::Gemma2 => {
-            // Theirs is a whole number, and the window slides in every layer.
-            json["query_pre_attn_scalar"] = config.query_pre_attn_scalar.map(|scalar| scalar as usize).into();
+            // In theirs the window slides in every layer.
             let config: gemma2::Config = serde_json::from_value(json).unwrap();
             gemma2::Model::new(false, &config, builder).unwrap().forward(&ids, 0).unwrap()
         }

@@ -36,6 +36,7 @@ pub(super) const CASES: &[(&str, &str, usize)] = &[
     ("phi3", "phi3-all", 8),
     ("gemma2", "gemma2-all", 14),
     ("gemma3", "gemma3-all", 21),
+    ("qwen3_moe", "qwen3_moe-attention", 12),
 ];
 
 pub(super) fn golden_adapter(name: &str) -> std::path::PathBuf {

@@ -78,6 +78,9 @@ fn what_a_family_does_not_compute_is_refused_by_the_name_of_its_key() {
         ("gemma3", "layer_types", kinds([sliding, "full_attention", "full_attention"]), "full_attention in layer 2"),
         ("gemma3", "layer_types", kinds([sliding, sliding, sliding]), "nothing"),
         ("mistral", "sliding_window", json!(0), "sliding_window = 0"),
+        ("qwen3_moe", "num_experts_per_tok", json!(6), "num_experts_per_tok = 6; expected 1 to num_experts = 5"),
+        ("qwen3_moe", "decoder_sparse_step", json!(0), "decoder_sparse_step = 0"),
+        ("qwen3_moe", "decoder_sparse_step", json!(2), "nothing"),
         ("mistral", "rope_parameters", json!({"rope_type": "yarn", "factor": 4.0}), "yarn"),
     ] {
         let found = said_of(family, |file| file[key] = value.clone());
@@ -105,7 +108,7 @@ fn a_silent_file_means_what_transformers_takes_it_to_mean() {
     let keys = ["query_pre_attn_scalar", "attn_logit_softcapping", "final_logit_softcapping", "sliding_window"];
     let gemma2 = of("gemma2", &[&keys[..], &["head_dim", "layer_types", "tie_word_embeddings"]].concat());
     let found = (gemma2.query_pre_attn_scalar, gemma2.attn_logit_softcapping, gemma2.final_logit_softcapping);
-    assert_eq!(found, (Some(256.0), Some(50.0), Some(30.0)));
+    assert_eq!(found, (Some(256), Some(50.0), Some(30.0)));
     assert_eq!((gemma2.head_dim, gemma2.window(0), gemma2.window(1)), (256, Some(4096), None));
     assert!(gemma2.tie_word_embeddings);
     let gemma3 = of("gemma3", &["rope_parameters", "layer_types", "sliding_window_pattern"]);

@@ -97,7 +97,8 @@ fn apart(found: &[f32], expected: &[f32]) -> f64 {
     let square = |numbers: &mut dyn Iterator<Item = f32>| numbers.map(|x| f64::from(x).powi(2)).sum::<f64>();
     let off = square(&mut found.iter().zip(expected).map(|(a, b)| a - b));
     assert!(off.is_finite() && found.len() == expected.len());
-    (off / square(&mut expected.iter().copied())).sqrt()
+    // Experts that nobody chose have gradients of zero.
+    if off == 0.0 { 0.0 } else { (off / square(&mut expected.iter().copied())).sqrt() }
 }
 
 /// `found` is no farther from `exact` than twice what `other` is, which computes in the same format by other means.
@@ -124,7 +125,13 @@ fn families() -> Vec<DecoderConfig> {
         DecoderConfig { partial_rotary_factor: 0.5, ..of(ModelType::Phi3) },
         crate::policy::tests::gemma2(),
         crate::policy::tests::gemma3(),
+        crate::policy::tests::qwen3_moe(),
     ]
+}
+
+/// Rounded tokens may choose other experts, whose gradients do not compare.
+fn formats_of(config: &DecoderConfig) -> &'static [(Precision, f64)] {
+    if config.experts.is_some() { &FORMATS[..1] } else { &FORMATS }
 }
 
 const EVERYWHERE: [&str; 7] = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"];
@@ -136,7 +143,7 @@ const FORMATS: [(Precision, f64); 3] = [(Precision::F32, 2e-5), (Precision::Bf16
 fn an_update_of_adapters_on_a_gpu_is_that_of_the_processor() {
     for config in families() {
         let model_type = config.model_type;
-        for (precision, allowed) in FORMATS {
+        for &(precision, allowed) in formats_of(&config) {
             for modules in [&EVERYWHERE[..], &["q_proj", "v_proj"]] {
                 let of = |computed| shared::adapted_variables(config.clone(), (precision, computed), modules);
                 let (decoder, variables) = of(precision);
@@ -159,7 +166,7 @@ fn an_update_of_adapters_on_a_gpu_is_that_of_the_processor() {
 #[test]
 fn an_update_of_all_weights_on_a_gpu_is_that_of_the_processor() {
     for config in families() {
-        for (precision, allowed) in FORMATS {
+        for &(precision, allowed) in formats_of(&config) {
             let weights = shared::weights_of(&config);
             let var = |(name, tensor): (&String, &Tensor)| (name.clone(), Var::from_tensor(tensor).unwrap());
             let variables: BTreeMap<String, Var> = weights.iter().map(var).collect();
