@@ -10,10 +10,25 @@ SOAK_VERDICTS ?= 100000
 export GRPO_2048_COMMIT := $(shell git describe --always --dirty --exclude "*" 2>/dev/null)
 DATA_DIR ?= $(or $(XDG_DATA_HOME),$(HOME)/.local/share)
 
-.PHONY: train test build cuda gpu-check gpu-emulated fuzz soak readers wheel wheel-test guest builtin-model smollm2 check bench install-completions clean tools
+.PHONY: train llm test build cuda gpu-check gpu-emulated fuzz soak readers wheel wheel-test guest builtin-model smollm2 check bench install-completions clean tools
+
+LLM := models/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
+LLM_DIR ?= runs/llm
 
 train: build ## Train the built-in model, eight games at a time
 	$(BIN) train --parallel-rewards 8 $(TRAIN_FLAGS)
+
+# Given again after an interruption, it goes on where it was.
+llm: build $(LLM_DIR)/warm/adapter_config.json ## A language model learns: fetch SmolLM2-135M, warm it up, train it, report
+	$(BIN) train --model $(LLM) --adapter $(LLM_DIR)/warm --output-dir $(LLM_DIR)/run \
+		$$(test ! -e $(LLM_DIR)/run/config.toml || echo --resume $(LLM_DIR)/run) $(TRAIN_FLAGS)
+	$(BIN) report $(LLM_DIR)/run
+
+$(LLM_DIR)/warm/adapter_config.json: | build $(LLM)
+	$(BIN) sft --model $(LLM) --output-dir $(LLM_DIR)/warm
+
+$(LLM):
+	scripts/fetch-smollm2.sh models/smollm2
 
 test: tools ## Run the whole test suite
 	$(CARGO) test --release --workspace --locked

@@ -44,7 +44,7 @@
 //! | reward | one number with its breakdown |
 //! | episode | completion, evaluation and reward |
 //! | advantage | an episode's reward relative to its group |
-//! | tied | of a group: all rewards are equal, so there is nothing to learn from it |
+//! | tied | of a group: all rewards count the same, so there is nothing to learn from it |
 //! | elite | one of the best distinct programs of a style, imitated in later steps |
 //! | ahead | of a step: written by the policy while the games of the step before are played, before its update |
 //! | policy lag | steps between the policy that wrote a completion and the one that is updated with it: 0, or 1 ahead |
@@ -60,6 +60,7 @@
 //! | prompt style | a file in `prompts/`, its family in `environment::game2048::corpus` |
 //! | metric | `metrics::StepRecord`, filled in `train::record` |
 //! | knob | `config`: the struct and `default.toml` |
+//! | key of TRL's configurations | a line of the table in `config::trl` |
 //! | task, game | no Rust: a line of a file, a file of Python (docs/tasks.md, docs/games.md) |
 //! | kind of environment | an arm of `environment::Environment`, its loop in `arena`, its check in `preflight` |
 //! | native baseline, reference player of 2048 | `environment::game2048` |

@@ -81,6 +81,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("clap", &["cli"]),
     ("hf_hub", &["policy"]),
     ("minijinja", &["prompt"]),
+    ("serde_saphyr", &["config"]),
     ("ruff_python_parser", &["environment", "program"]),
 ];
 

@@ -39,6 +39,7 @@ fn samples(arena: &Arena, sources: &[String], games: usize) -> Vec<Sample> {
         program: Program::from_text(source, &entry()),
         reward: 0.0,
         tokens: 1,
+        cut: false,
         surprise: 0.0,
         selection,
         report: Vec::new(),

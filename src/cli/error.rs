@@ -90,6 +90,9 @@ impl From<ConfigError> for CliError {
                 CliError::user_hint(format!("{origin}: unknown key `{key}`"), hint.trim_start_matches("; "))
             }
             ConfigError::Value { key, found, expected } => CliError::user_hint(format!("{key} = {found}"), expected),
+            ConfigError::Foreign { origin, refused, hint } => {
+                CliError::user_hint(ConfigError::listed(&origin, &refused), hint)
+            }
             ConfigError::UnknownPreset { found, known } => {
                 CliError::user_hint(format!("--preset {found}: unknown preset"), format!("there are: {known}"))
             }

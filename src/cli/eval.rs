@@ -2,6 +2,7 @@
 
 mod columns;
 mod contender;
+mod fates;
 mod report;
 mod table;
 mod tasks;

@@ -9,6 +9,7 @@ mod completions;
 mod config;
 mod corpus;
 mod doctor;
+mod dry_run;
 mod error;
 mod eval;
 mod export;
@@ -36,6 +37,7 @@ mod sft;
 mod step_trace;
 mod tasks;
 mod train;
+mod unknown_flag;
 
 use std::process::ExitCode;
 
@@ -110,10 +112,14 @@ fn command() -> Command {
 pub fn run(commit: Option<&'static str>) -> ExitCode {
     let version = commit.map(|commit| format!("{} ({commit})", env!("CARGO_PKG_VERSION")));
     let command = command().version(version.unwrap_or_else(|| env!("CARGO_PKG_VERSION").to_owned()));
-    let parsed = command.try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
+    let parsed = command.clone().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
     let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => {
+            let typed: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+            if let Some(meant) = unknown_flag::meant(&error, &command, &typed) {
+                return meant.report();
+            }
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }

@@ -7,6 +7,7 @@ use clap::{Arg, Args, Command};
 
 use super::CliError;
 use crate::config::{Config, ConfigError, Layers, PRESETS};
+use crate::metrics::Console;
 use crate::policy::Tokenizer;
 use crate::prompt::PromptKind;
 
@@ -42,7 +43,7 @@ const KEYS: &[(&str, &str)] = &[
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Configuration (defaults < preset < file < --set < flags)")]
 pub struct SourceArgs {
-    /// TOML file with any part of what `grpo-2048 config` prints
+    /// TOML file with any part of what `grpo-2048 config` prints, or a .yaml file of TRL's GRPOConfig
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// One setting, such as grpo.beta=0.04; may be repeated
@@ -117,6 +118,11 @@ impl Flags {
 impl SourceArgs {
     /// The configuration of a new run.
     pub fn resolve(&self, flags: &Flags) -> Result<Config, CliError> {
+        settled(self.layers(flags)?)
+    }
+
+    /// What the configuration of a new run is made of.
+    pub fn layers(&self, flags: &Flags) -> Result<Layers, CliError> {
         let preset = match &self.preset {
             Some(name) => name.clone(),
             None => self.preset_of_model(flags)?.to_owned(),
@@ -124,22 +130,31 @@ impl SourceArgs {
         let mut layers = Layers::default();
         layers.preset(&preset)?;
         self.lay(&mut layers, flags)?;
-        Ok(layers.resolve()?)
+        Ok(layers)
     }
 
     /// The configuration that a run recorded, with this command's settings over it.
     pub fn resolve_over(&self, recorded: &str, path: &Path, flags: &Flags) -> Result<Config, CliError> {
+        settled(self.layers_over(recorded, path, flags)?)
+    }
+
+    /// What that is made of.
+    pub fn layers_over(&self, recorded: &str, path: &Path, flags: &Flags) -> Result<Layers, CliError> {
         let mut layers = Layers::default();
         layers.text(&path.display().to_string(), recorded)?;
         self.lay(&mut layers, flags)?;
-        Ok(layers.resolve()?)
+        Ok(layers)
     }
 
     fn lay(&self, layers: &mut Layers, flags: &Flags) -> Result<(), CliError> {
         if let Some(path) = &self.config {
             let text = std::fs::read_to_string(path)
                 .map_err(|error| CliError::user_path(format!("--config {}: {error}", path.display()), path))?;
-            layers.text(&path.display().to_string(), &text)?;
+            let origin = path.display().to_string();
+            match path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml") {
+                true => layers.trl(&origin, &text)?,
+                false => layers.text(&origin, &text)?,
+            }
         }
         for assignment in &self.set {
             layers.assignment(assignment)?;
@@ -155,6 +170,19 @@ impl SourceArgs {
         let model = layers.resolve()?.model.model;
         Ok(if model == "builtin" || is_builtin_dir(Path::new(&model)) { "builtin" } else { "llm" })
     }
+}
+
+/// The configuration of all layers; tells what became of the keys of a file of TRL.
+pub fn settled(layers: Layers) -> Result<Config, CliError> {
+    let answers: Vec<String> = layers.answers().iter().map(|answer| format!("  {answer}\n")).collect();
+    let config = layers.resolve()?;
+    if !answers.is_empty() {
+        Console::new().print(&format!(
+            "TRL's keys; what the file leaves out has the defaults of this program:\n{}",
+            answers.concat().trim_end()
+        ));
+    }
+    Ok(config)
 }
 
 /// Whether a directory holds a model that is spoken to as the built-in one is. One that cannot be read is reported
@@ -202,6 +230,11 @@ fn default_note(arg: &Arg, builtin: &toml::Table, llm: &toml::Table) -> Option<S
 
 fn plain(value: &toml::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// The name of the argument that stands for a key, if one does.
+pub fn argument_of(key: &str) -> Option<&'static str> {
+    KEYS.iter().find(|(_, known)| *known == key).map(|(name, _)| *name)
 }
 
 fn key_of(name: &str) -> &'static str {

@@ -7,13 +7,17 @@ use std::sync::atomic::Ordering;
 use clap::Args;
 
 use super::options::{Flags, SourceArgs};
-use super::{CliError, interrupt, loading, output};
+use super::{CliError, interrupt, loading, output, playing};
+use crate::arena::{Arena, Rules};
 use crate::config::{Config, Precision};
 use crate::environment::Environment;
-use crate::metrics::{Console, duration};
-use crate::policy::Device;
+use crate::metrics::{Console, EvaluationRecord, Event, duration};
+use crate::policy::{Device, Policy};
+use crate::prompt::PromptSet;
 use crate::seed::Seed;
-use crate::train::sft::{self, Learner, SftError, SftOptions, SftProgress};
+use crate::train::evaluation::{Protocol, evaluate};
+use crate::train::scoring::Stage;
+use crate::train::sft::{self, Learner, SftError, SftOptions, SftProgress, SftSummary};
 
 /// Without a terminal, progress is a line every so many steps of the built-in model, and one a step of others.
 const LINE_STEPS: usize = 50;
@@ -92,9 +96,20 @@ impl SftArgs {
             config: config.sft.clone(),
         };
         let line_steps = if learner.is_some() { 1 } else { LINE_STEPS };
+        let probe = Probe::of(&config, learner.as_ref(), console)?;
+        let before = probe.as_ref().zip(learner.as_ref()).map(|(probe, learner)| probe.plays(&learner.policy));
+        let before = before.transpose()?;
         let mut bar = None;
         let mut observe = |progress: &SftProgress| {
             let line = progress_line(progress);
+            if bar.is_none() {
+                let left = duration(progress.remaining.as_secs_f64());
+                console.print(&format!(
+                    "{} steps to step {}, about {left} at this pace",
+                    progress.steps - progress.step + 1,
+                    progress.steps
+                ));
+            }
             let bar = bar.get_or_insert_with(|| console.count(progress.steps, "steps"));
             bar.show(progress.step, &line);
             let due = progress.step == progress.steps || progress.step.is_multiple_of(line_steps);
@@ -105,7 +120,7 @@ impl SftArgs {
             }
             if stop.load(Ordering::SeqCst) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        let summary = sft::run(&options, learner, &mut observe).map_err(|error| match error {
+        let (summary, policy) = sft::run(&options, learner, &mut observe).map_err(|error| match error {
             SftError::OtherRun { .. } | SftError::NothingFits { .. } | SftError::NoEnd => CliError::user(error),
             other => CliError::run(other),
         })?;
@@ -114,16 +129,65 @@ impl SftArgs {
             console.print(&format!("stopped at step {}; the same command goes on from there", summary.steps));
             return Err(CliError::Interrupted);
         }
+        let after = probe.as_ref().map(|probe| probe.plays(&policy)).transpose()?;
         let dir = self.output_dir.display();
         let result = match self.output_dir.join("adapter_config.json").exists() {
             true => format!("adapter  {dir}\ntry      grpo-2048 train --model {} --adapter {dir}", config.model.model),
             false => format!("model  {dir}\ntry    grpo-2048 eval --model {dir}"),
         };
-        output::print(&format!(
-            "{} steps, {} tokens, held-out loss {:.4}\n{result}\n",
-            summary.steps, summary.tokens, summary.held_out_loss
-        ))
+        let SftSummary { steps, tokens, first_loss, held_out_loss, .. } = summary;
+        let loss = format!("held-out loss: {first_loss:.4} -> {held_out_loss:.4} nats a token");
+        let played = before.zip(after).map(|(before, after)| played(&before, &after)).unwrap_or_default();
+        output::print(&format!("{steps} steps, {tokens} tokens\n{loss}\n{played}{result}\n"))
     }
+}
+
+/// Programs of a language model on held-out boards, before and after.
+struct Probe<'a> {
+    config: &'a Config,
+    arena: Arena,
+    prompts: PromptSet,
+    console: &'a Console,
+}
+
+impl<'a> Probe<'a> {
+    /// None for the built-in model, which `eval` looks at, or where none is wanted.
+    fn of(config: &'a Config, learner: Option<&Learner>, console: &'a Console) -> Result<Option<Self>, CliError> {
+        let Some(learner) = learner.filter(|_| config.sft.eval_samples > 0) else { return Ok(None) };
+        let arena = playing::open_arena(config, console)?.under(Rules::new(&config.sandbox, &config.arena));
+        Ok(Some(Probe { config, arena, prompts: learner.prompts.clone(), console }))
+    }
+
+    fn plays(&self, policy: &Policy) -> Result<EvaluationRecord, CliError> {
+        let samples = self.config.sft.eval_samples;
+        let bar = self.console.count(samples, "programs");
+        if !self.console.interactive() {
+            self.console.print(&format!("{samples} programs are written and played"));
+        }
+        let mut observer = |event: Event<'_>| {
+            if let Event::Decoding { tokens, finished, .. } = event {
+                bar.show(finished, &format!("written, {tokens} tokens"));
+            }
+        };
+        let stage = Stage { policy, arena: &self.arena, config: self.config };
+        let protocol = Protocol { samples, games: 1 };
+        evaluate(&stage, &self.prompts, protocol, 0, &mut observer).map_err(CliError::run)
+    }
+}
+
+/// What the warm-up came to, in games.
+fn played(before: &EvaluationRecord, after: &EvaluationRecord) -> String {
+    let labels = Environment::Game2048.labels();
+    let percent = |record: &EvaluationRecord| format!("{:.0}%", 100.0 * record.succeeded());
+    let score = |record: &EvaluationRecord| labels.written(record.score());
+    format!(
+        "programs that play: {} -> {} of {}\nmean score: {} -> {}\n",
+        percent(before),
+        percent(after),
+        after.samples,
+        score(before),
+        score(after)
+    )
 }
 
 /// The model that was named; none where the built-in one is to be made from nothing.

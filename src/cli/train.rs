@@ -8,11 +8,11 @@ use clap::Args;
 
 use super::gpu_watch::GpuWatch;
 use super::memory::Memory;
-use super::options::{Flags, SourceArgs, WorkerArgs};
+use super::options::{Flags, SourceArgs, WorkerArgs, settled};
 use super::preflight::RewardCheck;
 use super::step_trace::TraceArgs;
-use super::{CliError, EXIT_CODES, interrupt, loading, output, playing, report, runs};
-use crate::config::Config;
+use super::{CliError, EXIT_CODES, dry_run, interrupt, loading, output, playing, report, runs};
+use crate::config::{Config, Layers};
 use crate::metrics::{Console, Event, JsonlSink, Show, Sink, SinkError, Sinks, TensorBoardSink, TerminalSink};
 use crate::policy::{self, Device};
 use crate::train::memory::Allowance;
@@ -30,6 +30,8 @@ use crate::train::{Run, TrainError};
   grpo-2048 train --sequential --steps 2          look at every program
   grpo-2048 train --model smollm2.gguf --steps 3  a language model, with LoRA
   grpo-2048 train --model Qwen/Qwen2.5-Coder-0.5B-Instruct --device cuda
+  grpo-2048 train --config grpo.yaml --dry-run    a configuration of TRL: what
+                                                  it means here, memory, time
   grpo-2048 train --resume latest --steps 200     go on with the newest run
   grpo-2048 train --steps 2 --trace step.json     see who did what when, in Perfetto
 
@@ -102,6 +104,9 @@ struct RunArgs {
     /// Go on with the run in DIR, or with the newest one ("latest")
     #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = "latest", conflicts_with = "preset")]
     resume: Option<PathBuf>,
+    /// Check everything, print configuration, memory and time as they would be, and write nothing
+    #[arg(long, conflicts_with_all = ["resume", "trace"])]
+    dry_run: bool,
 }
 
 #[derive(Debug, Args)]
@@ -132,11 +137,11 @@ impl TrainArgs {
     pub fn run(self, console: &Console) -> Result<(), CliError> {
         let started = Instant::now();
         let resumed = self.resumed()?;
-        let config = self.configuration(resumed.as_deref())?;
-        if resumed.is_none() && !config.train.output_dir.as_os_str().is_empty() {
+        let layers = counted(self.layers(resumed.as_deref())?)?;
+        let config = settled(layers.clone())?;
+        if resumed.is_none() {
             // Said before a model is loaded and the reward is checked, not after.
-            RunDir::vacant(&config.train.output_dir, &config)
-                .map_err(|error| train_error(TrainError::RunDir(error)))?;
+            RunDir::check(&config).map_err(|error| train_error(TrainError::RunDir(error)))?;
         }
         let done = resumed.as_deref().map_or(0, run_dir::steps_done);
         let traced = self.trace.chosen(done, config.train.max_steps)?;
@@ -152,6 +157,11 @@ impl TrainArgs {
         if stop.load(Ordering::SeqCst) {
             // Nothing has been trained yet that a checkpoint could keep.
             return Err(CliError::Interrupted);
+        }
+        if self.run.dry_run {
+            let (policy, arena, prompts) = (&mut policy, &arena, &prompts);
+            let run = Run { config: &config, policy, arena, prompts, allowance, stop: &stop };
+            return dry_run::report(run, &layers, console);
         }
 
         let show = if config.arena.parallel_rewards == 0 { Show::Completions } else { Show::Steps };
@@ -212,12 +222,12 @@ impl TrainArgs {
         Ok(Some(path))
     }
 
-    fn configuration(&self, resumed: Option<&std::path::Path>) -> Result<Config, CliError> {
+    fn layers(&self, resumed: Option<&std::path::Path>) -> Result<Layers, CliError> {
         let mut flags = self.flags();
-        let Some(path) = resumed else { return self.source.resolve(&flags) };
+        let Some(path) = resumed else { return self.source.layers(&flags) };
         let recorded = run_dir::recorded_text(path).map_err(|error| CliError::user_path(error, path))?;
         flags.add("output_dir", Some(path.display().to_string()));
-        self.source.resolve_over(&recorded, path, &flags)
+        self.source.layers_over(&recorded, path, &flags)
     }
 
     fn flags(&self) -> Flags {
@@ -248,11 +258,30 @@ impl TrainArgs {
     }
 }
 
+/// The steps of `num_train_epochs` of a TRL file, where nothing else says how many there are.
+fn counted(mut layers: Layers) -> Result<Layers, CliError> {
+    let Some((epochs, origin)) = layers.epochs().map(|(epochs, origin)| (epochs, origin.to_owned())) else {
+        return Ok(layers);
+    };
+    let config = layers.clone().resolve()?;
+    let groups = config.rollout.groups;
+    let Some(tasks) = playing::environment(&config)?.tasks().map(|tasks| tasks.trained()) else {
+        return Err(CliError::user_hint(
+            format!("{origin} = {epochs}: {} has no tasks that could be passed over", config.environment.env),
+            "say max_steps in the file, or --steps N",
+        ));
+    };
+    // Like TRL, which leaves out the prompts that do not fill a step.
+    let steps = (epochs * (tasks / groups).max(1) as f64).ceil().max(1.0);
+    layers.count_epochs(steps as usize, format!("{epochs} passes over {tasks} tasks, {groups} a step"))?;
+    Ok(layers)
+}
+
 /// What is free where tensors live, before a model is loaded.
 fn allowance(device: &Device, config: &Config) -> Result<Option<Allowance>, CliError> {
     Ok(match policy::device_memory(device).map_err(CliError::run)? {
         Some(memory) => Some(Allowance::of_gpu(memory, config.train.gpu_memory_fraction)),
-        None => Memory::of_this_process().map(|memory| Allowance::of_host(memory.free)),
+        None => Memory::of_this_process().map(|memory| Allowance::of_host(memory.free, memory.total)),
     })
 }
 
@@ -293,11 +322,11 @@ fn about(device: &Device) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// An output directory that cannot be used is the user's to mend; everything else that stops a run is not.
-fn train_error(error: TrainError) -> CliError {
+/// What the user can mend: the output directory, lengths and memory. Everything else that stops a run is not.
+pub(super) fn train_error(error: TrainError) -> CliError {
     match error {
-        TrainError::RunDir(error) if error.is_user() => CliError::user(error),
         TrainError::Memory(error) => CliError::user(format!("train.memory_mib = {}: {error}", error.limit >> 20)),
+        error if error.is_user() => CliError::user(error),
         other => CliError::run(other),
     }
 }

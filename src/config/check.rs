@@ -3,8 +3,8 @@
 use std::fmt::Display;
 
 use super::{
-    ArenaConfig, Config, ConfigError, GrpoConfig, GuardConfig, ModelConfig, RewardConfig, RolloutConfig, SandboxConfig,
-    SftConfig, TrainConfig,
+    ArenaConfig, Config, ConfigError, GrpoConfig, GuardConfig, ImportanceSamplingLevel, LossType, ModelConfig,
+    RewardConfig, RolloutConfig, SandboxConfig, SftConfig, TrainConfig,
 };
 
 /// What may carry adapters; the first stands for all others.
@@ -30,6 +30,7 @@ impl Config {
         arena(&self.arena)?;
         reward(&self.reward)?;
         grpo(&self.grpo)?;
+        loss(&self.grpo)?;
         train(&self.train)?;
         guard(&self.guard)?;
         sft(&self.sft)
@@ -83,6 +84,8 @@ fn reward(reward: &RewardConfig) -> Result<(), ConfigError> {
     not_negative("reward.scale", reward.scale)?;
     not_negative("reward.fuel_bonus", reward.fuel_bonus)?;
     not_negative("reward.length_penalty", reward.length_penalty)?;
+    let (from, rule) = (reward.length_penalty_from, "expected 0 to below 1, a share of rollout.max_completion_length");
+    require((0.0..1.0).contains(&from), "reward.length_penalty_from", from, rule)?;
     let rule = "expected 0.1 to 2; 0.5 to 1 are sensible";
     require((0.1..=2.0).contains(&reward.exponent), "reward.exponent", reward.exponent, rule)
 }
@@ -112,6 +115,30 @@ fn grpo(grpo: &GrpoConfig) -> Result<(), ConfigError> {
     at_least("grpo.elites_per_style", grpo.elites_per_style, 1)?;
     at_least("grpo.num_iterations", grpo.num_iterations, 1)?;
     at_least("grpo.micro_batch", grpo.micro_batch, 1)
+}
+
+/// The clips of the loss, and which of them goes with which loss.
+fn loss(grpo: &GrpoConfig) -> Result<(), ConfigError> {
+    let GrpoConfig { loss_type, epsilon, epsilon_high, delta, .. } = *grpo;
+    require((0.0..=1.0).contains(&epsilon), "grpo.epsilon", epsilon, "expected 0 to 1; 1 clips nothing from below")?;
+    not_negative("grpo.epsilon_high", epsilon_high)?;
+    if loss_type == LossType::Cispo {
+        let rule = "expected at least 1: with grpo.loss_type = \"cispo\" it is the largest ratio itself; 5 is usual";
+        require(epsilon_high >= 1.0, "grpo.epsilon_high", epsilon_high, rule)?;
+        let rule = "expected \"token\" with grpo.loss_type = \"cispo\", which weighs every token by its own ratio; set \
+                    grpo.loss_type = \"grpo\" for GSPO";
+        let of_tokens = grpo.importance_sampling_level == ImportanceSamplingLevel::Token;
+        require(of_tokens, "grpo.importance_sampling_level", "\"sequence\"", rule)?;
+    }
+    let rule = "expected 0, which is none, unless grpo.loss_type is one of \"dapo\", \"grpo\", \"dr_grpo\": no other has \
+                the unclipped side that it bounds";
+    require(delta == 0.0 || loss_type.is_clipped(), "grpo.delta", delta, rule)?;
+    let edge = 1.0 + epsilon_high;
+    let rule = format!("expected 0, which is none, or a number above 1 + grpo.epsilon_high, here {edge}; 4 is usual");
+    require(delta == 0.0 || delta > edge, "grpo.delta", delta, &rule)?;
+    positive("grpo.sapo_temperature_pos", grpo.sapo_temperature_pos)?;
+    positive("grpo.sapo_temperature_neg", grpo.sapo_temperature_neg)?;
+    share("grpo.top_entropy_quantile", grpo.top_entropy_quantile)
 }
 
 fn train(train: &TrainConfig) -> Result<(), ConfigError> {

@@ -41,6 +41,16 @@ pub enum ConfigError {
         /// What is allowed.
         expected: String,
     },
+    /// A file in the words of another program that cannot be taken as it is.
+    #[error("{}; {hint}", ConfigError::listed(origin, refused))]
+    Foreign {
+        /// File, and the key where it is one alone.
+        origin: String,
+        /// Keys that are refused, each with its value and why.
+        refused: Vec<String>,
+        /// What to do.
+        hint: String,
+    },
     /// A preset that does not exist.
     #[error("unknown preset `{found}`; there are: {known}")]
     UnknownPreset {
@@ -49,4 +59,15 @@ pub enum ConfigError {
         /// What exists.
         known: String,
     },
+}
+
+impl ConfigError {
+    /// What of a file is refused: in one line, or a line for each of several keys.
+    pub fn listed(origin: &str, refused: &[String]) -> String {
+        match refused {
+            [] => origin.into(),
+            [one] => format!("{origin}: {one}"),
+            several => format!("{origin}: {} keys cannot be taken\n  {}", several.len(), several.join("\n  ")),
+        }
+    }
 }

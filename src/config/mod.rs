@@ -2,13 +2,16 @@
 //!
 //! `default.toml` beside this file is the one place where defaults and their explanations live; the structs here say
 //! the types. Layers are merged as TOML tables, defaults < preset < file < `--set` < flags, and only the merged table
-//! is turned into a [`Config`], so an unknown key or a wrong type is found whichever layer it came from.
+//! is turned into a [`Config`], so an unknown key or a wrong type is found whichever layer it came from. Where a value
+//! comes from is kept beside it.
 
 mod check;
 mod error;
 mod nearest;
 mod sections;
+pub mod trl;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Deserialize;
@@ -59,15 +62,41 @@ pub fn keys() -> Vec<String> {
     sections.flat_map(|(section, keys)| keys.keys().map(move |key| format!("{section}.{key}"))).collect()
 }
 
+/// Dotted names of the keys that are called `name` in their section.
+pub fn known_as(name: &str) -> Vec<String> {
+    keys().into_iter().filter(|key| key.rsplit_once('.').is_some_and(|(_, last)| last == name)).collect()
+}
+
+/// Dotted names of the keys that a bare `name` may mean, as they are called here or by TRL.
+pub fn places(name: &str) -> Vec<String> {
+    let ours = known_as(name);
+    if ours.is_empty() { trl::of_trl(name).map(str::to_owned).into_iter().collect() } else { ours }
+}
+
+/// What the origin of a preset's values begins with.
+const PRESET: &str = "preset ";
+
 /// Collects layers and turns them into a checked [`Config`].
 #[derive(Debug, Clone)]
 pub struct Layers {
     merged: Table,
+    origins: BTreeMap<String, String>,
+    imported: Imported,
+}
+
+/// What files of TRL left besides settings.
+#[derive(Debug, Clone, Default)]
+struct Imported {
+    answers: Vec<trl::Answer>,
+    needs: Vec<trl::Need>,
+    /// Keys of ours that were set, and by what.
+    settings: BTreeMap<String, String>,
 }
 
 impl Default for Layers {
     fn default() -> Self {
-        Layers { merged: DEFAULT_TOML.parse().expect("default.toml is TOML") }
+        let merged = DEFAULT_TOML.parse().expect("default.toml is TOML");
+        Layers { merged, origins: BTreeMap::new(), imported: Imported::default() }
     }
 }
 
@@ -78,7 +107,7 @@ impl Layers {
             let known: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
             return Err(ConfigError::UnknownPreset { found: name.into(), known: known.join(", ") });
         };
-        preset.layers.iter().try_for_each(|text| self.text(&format!("preset {name}"), text))
+        preset.layers.iter().try_for_each(|text| self.text(&format!("{PRESET}{name}"), text))
     }
 
     /// Lays a TOML file over what is there.
@@ -95,7 +124,29 @@ impl Layers {
             message: error.to_string().trim_end().into(),
         })?;
         layer.remove("run");
-        merge(&mut self.merged, layer, origin, "")
+        self.lay(layer, origin)
+    }
+
+    /// Lays a YAML file of TRL, called `origin`, over what is there.
+    pub fn trl(&mut self, origin: &str, text: &str) -> Result<(), ConfigError> {
+        let trl::Import { settings, answers, needs } = trl::import(origin, text, &Layers::default().merged)?;
+        for ((key, value), from) in settings {
+            self.value(&from, key, value)?;
+            self.imported.settings.insert(key.into(), from);
+        }
+        self.imported.answers.extend(answers);
+        self.imported.needs.extend(needs);
+        Ok(())
+    }
+
+    /// What became of every key of the files of TRL.
+    pub fn answers(&self) -> &[trl::Answer] {
+        &self.imported.answers
+    }
+
+    /// The layer that set a dotted key: a file, a preset, or a flag with its value; none where it has its default.
+    pub fn origin(&self, key: &str) -> Option<&str> {
+        self.origins.get(key).map(String::as_str)
     }
 
     /// Lays one `section.key=value` over what is there; a bare word counts as a string.
@@ -117,18 +168,78 @@ impl Layers {
     /// Sets one dotted key.
     pub fn value(&mut self, origin: &str, key: &str, value: impl Into<Value>) -> Result<(), ConfigError> {
         let Some((section, name)) = key.split_once('.') else {
-            return Err(unknown(&self.merged, origin, key, key));
+            return Err(match places(key).as_slice() {
+                [] => unknown(&self.merged, origin, key, key),
+                places => {
+                    let hint = format!("; say {}", places.join(" or "));
+                    ConfigError::UnknownKey { origin: origin.into(), key: key.into(), hint }
+                }
+            });
         };
         let layer =
             Table::from_iter([(section.to_owned(), Value::Table(Table::from_iter([(name.into(), value.into())])))]);
+        self.lay(layer, origin)
+    }
+
+    fn lay(&mut self, layer: Table, origin: &str) -> Result<(), ConfigError> {
+        for (section, values) in &layer {
+            for key in values.as_table().into_iter().flat_map(Table::keys) {
+                self.origins.insert(format!("{section}.{key}"), origin.into());
+            }
+        }
         merge(&mut self.merged, layer, origin, "")
+    }
+
+    /// What a file of TRL needs from elsewhere and has not got; a preset does not know the file.
+    fn lacking(&self) -> impl Iterator<Item = &trl::Need> {
+        let is_chosen = |key| self.origin(key).is_some_and(|origin| !origin.starts_with(PRESET));
+        self.imported.needs.iter().filter(move |need| !is_chosen(need.key))
+    }
+
+    /// Passes over the tasks that a file of TRL asks for where nothing says how many steps there are, and its key.
+    pub fn epochs(&self) -> Option<(f64, &str)> {
+        self.lacking().find_map(|need| match need.lacking {
+            trl::Lacking::Epochs(epochs) => Some((epochs, need.origin.as_str())),
+            trl::Lacking::Said { .. } => None,
+        })
+    }
+
+    /// Says how many steps those are, and why.
+    pub fn count_epochs(&mut self, steps: usize, why: String) -> Result<(), ConfigError> {
+        let Some((_, origin)) = self.epochs() else { return Ok(()) };
+        let (origin, steps) = (origin.to_owned(), Value::Integer(steps as i64));
+        for answer in self.imported.answers.iter_mut().filter(|answer| origin.ends_with(&format!(": {}", answer.key))) {
+            (answer.settings, answer.note) = (vec![("train.max_steps", steps.clone())], why.clone());
+        }
+        self.value(&origin, "train.max_steps", steps)
+    }
+
+    fn check_needs(&self) -> Result<(), ConfigError> {
+        let refused = self.lacking().find_map(|need| match &need.lacking {
+            trl::Lacking::Said { found, hint } => {
+                let origin = format!("{} = {found}", need.origin);
+                Some(ConfigError::Foreign { origin, refused: Vec::new(), hint: hint.clone() })
+            }
+            trl::Lacking::Epochs(_) => None,
+        });
+        refused.map_or(Ok(()), Err)
     }
 
     /// The checked configuration.
     pub fn resolve(self) -> Result<Config, ConfigError> {
-        let config = Config::deserialize(Value::Table(self.merged)).map_err(|error| refused(&error.to_string()))?;
-        config.check()?;
-        Ok(config)
+        self.check_needs()?;
+        let Layers { merged, origins, imported } = self;
+        let config = Config::deserialize(Value::Table(merged)).map_err(|error| refused(&error.to_string()));
+        let checked = config.and_then(|config| config.check().map(|()| config));
+        checked.map_err(|error| match error {
+            // Whoever wrote another word must be told which one it was.
+            ConfigError::Value { key, found, expected } => {
+                let foreign = imported.settings.get(&key).filter(|from| origins.get(&key) == Some(*from));
+                let found = foreign.map_or(found.clone(), |from| format!("{found} ({from})"));
+                ConfigError::Value { key, found, expected }
+            }
+            other => other,
+        })
     }
 }
 

@@ -123,6 +123,7 @@ pub struct RewardConfig {
     pub tests: TestsReward,
     pub fuel_bonus: f64,
     pub length_penalty: f64,
+    pub length_penalty_from: f64,
     pub shuffled: bool,
 }
 
@@ -146,20 +147,43 @@ pub enum ScaleRewards {
     Group,
     /// The standard deviation of all rewards of the step.
     Batch,
+    /// The mean of the group's rewards, none of which counts as less than 0.
+    Mean,
     /// Nothing: centred rewards.
     None,
 }
 
-/// How token losses become one number.
+/// The loss of a token, and how token losses become one number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LossType {
-    /// Mean over all completion tokens of the step.
+    /// Clipped; mean over all completion tokens of the step.
     Dapo,
-    /// Mean over a completion's tokens, then over completions.
+    /// Clipped; mean over a completion's tokens, then over completions.
     Grpo,
-    /// Sum over tokens divided by completions times the longest length allowed.
+    /// Clipped; sum over tokens divided by completions times the longest length allowed.
     DrGrpo,
+    /// Log-probabilities weighed by truncated ratios; mean over all completion tokens of the step.
+    Cispo,
+    /// Softly gated; mean over a completion's tokens, then over completions.
+    Sapo,
+}
+
+impl LossType {
+    /// Whether the ratio is clipped between `1 - epsilon` and `1 + epsilon_high`.
+    pub fn is_clipped(self) -> bool {
+        matches!(self, LossType::Dapo | LossType::Grpo | LossType::DrGrpo)
+    }
+}
+
+/// What the ratio of the loss is taken of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ImportanceSamplingLevel {
+    /// Each token.
+    Token,
+    /// A completion: the geometric mean over its tokens, the same for all of them.
+    Sequence,
 }
 
 /// Course of the learning rate after warm-up.
@@ -202,6 +226,11 @@ pub struct GrpoConfig {
     pub max_grad_norm: f64,
     pub epsilon: f64,
     pub epsilon_high: f64,
+    pub delta: f64,
+    pub sapo_temperature_pos: f64,
+    pub sapo_temperature_neg: f64,
+    pub importance_sampling_level: ImportanceSamplingLevel,
+    pub top_entropy_quantile: f64,
     pub beta: f64,
     pub entropy_coef: f64,
     pub entropy_target: f64,
@@ -273,6 +302,7 @@ pub struct SftConfig {
     pub max_grad_norm: f64,
     pub batch_tokens: usize,
     pub total_tokens: usize,
+    pub eval_samples: usize,
     pub error_rate: f64,
 }
 

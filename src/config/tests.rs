@@ -70,6 +70,52 @@ fn a_misspelt_choice_names_key_choices_and_the_nearest() {
 }
 
 #[test]
+fn losses_and_their_clips_that_do_not_go_together_are_refused_with_what_is_allowed() {
+    let refusal = |assignments: &[&str]| {
+        let mut layers = Layers::default();
+        assignments.iter().for_each(|assignment| layers.assignment(assignment).unwrap());
+        layers.resolve().err().map(|error| error.to_string())
+    };
+    let cispo = ["grpo.loss_type=cispo", "grpo.epsilon_high=5"];
+    let accepted: [&[&str]; 8] = [
+        &cispo,
+        &["grpo.loss_type=sapo", "grpo.sapo_temperature_neg=1.5"],
+        &["grpo.loss_type=sapo", "grpo.importance_sampling_level=sequence"],
+        &["grpo.loss_type=grpo", "grpo.importance_sampling_level=sequence", "grpo.delta=4"],
+        &["grpo.delta=4"],
+        &["grpo.top_entropy_quantile=0.2", "grpo.scale_rewards=mean"],
+        &["grpo.epsilon=1", "grpo.epsilon_high=0"],
+        &["reward.length_penalty=1", "reward.length_penalty_from=0"],
+    ];
+    for assignments in accepted {
+        assert_eq!(refusal(assignments), None, "{assignments:?}");
+    }
+    let refused: [(&[&str], &str, &str); 13] = [
+        (&["grpo.loss_type=cispo"], "grpo.epsilon_high = 0.28: ", "5 is usual"),
+        (&[&cispo[..], &["grpo.delta=8"]].concat(), "grpo.delta = 8: expected 0", "\"dapo\", \"grpo\", \"dr_grpo\""),
+        (&["grpo.loss_type=sapo", "grpo.delta=4"], "grpo.delta = 4: expected 0", "unclipped side"),
+        (&["grpo.delta=1.28"], "grpo.delta = 1.28: expected 0", "here 1.28"),
+        (&["grpo.delta=-1"], "grpo.delta = -1: expected 0", "4 is usual"),
+        (
+            &[&cispo[..], &["grpo.importance_sampling_level=sequence"]].concat(),
+            "grpo.importance_sampling_level = \"sequence\": expected \"token\"",
+            "grpo.loss_type = \"grpo\" for GSPO",
+        ),
+        (&["grpo.epsilon=1.5"], "grpo.epsilon = 1.5: expected 0 to 1", ""),
+        (&["grpo.epsilon_high=-0.1"], "grpo.epsilon_high = -0.1: expected a number, 0 or more", ""),
+        (&["grpo.sapo_temperature_pos=0"], "grpo.sapo_temperature_pos = 0: ", "above 0"),
+        (&["grpo.top_entropy_quantile=0"], "grpo.top_entropy_quantile = 0: ", "above 0, at most 1"),
+        (&["reward.length_penalty_from=1"], "reward.length_penalty_from = 1: ", "0 to below 1"),
+        (&["grpo.loss_type=cipso"], "grpo.loss_type = \"cipso\": ", "did you mean `cispo`?"),
+        (&["grpo.scale_rewards=means"], "grpo.scale_rewards = \"means\": ", "did you mean `mean`?"),
+    ];
+    for (assignments, beginning, part) in refused {
+        let error = refusal(assignments).unwrap();
+        assert!(error.starts_with(beginning) && error.contains(part), "{assignments:?}: {error}");
+    }
+}
+
+#[test]
 fn dropout_is_a_share_below_one() {
     for (value, holds) in [("0", true), ("0.5", true), ("1", false), ("1.5", false), ("-0.1", false)] {
         let mut layers = Layers::default();

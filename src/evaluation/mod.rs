@@ -7,6 +7,7 @@
 mod baselines;
 mod boards;
 pub mod estimators;
+mod fates;
 mod playing;
 mod summary;
 mod tasks;
@@ -14,6 +15,7 @@ mod tasks;
 pub use baselines::play_baseline;
 pub use boards::{REPORT, SELECTION, Stream, chance, held_out_boards, report_boards, selection_boards};
 pub use estimators::{Estimate, Interval};
+pub use fates::{Fate, Fates};
 pub use playing::{Halving, Rung, choose_best, play_report, report_games};
 pub use summary::{SIZES, Single, StyleSummary, Summary, THRESHOLDS, sizes_up_to, summarise};
 pub use tasks::{GroupSummary, TaskSummary, TasksSummary, summarise_tasks};
@@ -33,6 +35,8 @@ pub struct Sample {
     pub reward: f64,
     /// Tokens of the completion.
     pub tokens: usize,
+    /// Whether it ended at the longest length allowed.
+    pub cut: bool,
     /// Negative log-probability of all its tokens, in nats.
     pub surprise: f64,
     /// Its games on [`selection_boards`].

@@ -132,6 +132,7 @@ fn sample(style: &str, source: &str, verdict: Verdict, games: &[(u64, Ending)]) 
         program: Program::from_text(source, &entry()),
         reward: 0.5,
         tokens: 10,
+        cut: false,
         surprise: 2.0,
         selection: Evaluation { verdict, games, usage: Usage::default() },
         report: Vec::new(),

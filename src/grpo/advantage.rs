@@ -4,25 +4,39 @@ use crate::config::{GrpoConfig, ScaleRewards};
 use crate::groups::Groups;
 
 /// Advantage of each completion: its reward less the mean of its group, divided by a standard deviation (of `n - 1`
-/// degrees of freedom, as in TRL) that counts as at least `advantage_std_floor`.
+/// degrees of freedom, as in TRL) that counts as at least `advantage_std_floor`; or by that mean, of rewards that count as
+/// at least 0, which makes it -1 to `n - 1`.
 ///
-/// A group whose rewards are all the same has advantages of exactly zero, whatever rounding would say.
+/// A tied group has advantages of exactly zero, whatever rounding would say.
 ///
-/// Source: Shao et al. 2024, section 4.1.2; Liu et al. 2025 for no scaling.
+/// Source: Shao et al. 2024, section 4.1.2; Liu et al. 2025 for no scaling; MaxRL (2602.02710) for the mean.
 pub fn advantages(rewards: &Groups<f32>, config: &GrpoConfig) -> Groups<f32> {
+    let (scale, floor) = (config.scale_rewards, config.advantage_std_floor);
     let of_batch = std_dev(rewards.items());
     rewards.map_groups(|group| {
-        if group.windows(2).all(|pair| pair[0] == pair[1]) {
+        if is_tied(group, scale) {
             return vec![0.0; group.len()];
         }
-        let divisor = match config.scale_rewards {
-            ScaleRewards::Group => std_dev(group).max(config.advantage_std_floor),
-            ScaleRewards::Batch => of_batch.max(config.advantage_std_floor),
+        let group: Vec<f32> = group.iter().map(|reward| counted(*reward, scale)).collect();
+        let centre = mean(&group);
+        let divisor = match scale {
+            ScaleRewards::Group => std_dev(&group).max(floor),
+            ScaleRewards::Batch => of_batch.max(floor),
+            ScaleRewards::Mean => centre,
             ScaleRewards::None => 1.0,
         };
-        let centre = mean(group);
         group.iter().map(|reward| ((f64::from(*reward) - centre) / divisor) as f32).collect()
     })
+}
+
+/// Whether all rewards of a group count the same, so that there is nothing to learn from it.
+pub fn is_tied(group: &[f32], scale: ScaleRewards) -> bool {
+    group.windows(2).all(|pair| counted(pair[0], scale) == counted(pair[1], scale))
+}
+
+/// What a reward counts: a mean that others are divided by must not fall below 0.
+fn counted(reward: f32, scale: ScaleRewards) -> f32 {
+    if scale == ScaleRewards::Mean { reward.max(0.0) } else { reward }
 }
 
 fn mean(values: &[f32]) -> f64 {
@@ -63,8 +77,28 @@ mod tests {
     }
 
     #[test]
-    fn i11_a_tied_group_has_exactly_zero_advantage() {
+    fn divided_by_the_mean_a_rare_success_weighs_its_inverse_rate_and_failures_count_as_zero() {
+        // One of four succeeds: (1 - 1/4) / (1/4) = 3. Three of four: (1 - 3/4) / (3/4) = 1/3. A failure is always -1.
+        let rewards = [1.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 1.0];
+        let third = 1.0 / 3.0;
+        check(ScaleRewards::Mean, 4, &rewards, &[3.0, -1.0, -1.0, -1.0, third, third, -1.0, third]);
+        // However bad a failure is, and the mean of what is left is 1/2.
+        check(ScaleRewards::Mean, 4, &[0.5, -0.1, 1.5, -0.07], &[0.0, -1.0, 2.0, -1.0]);
+        check(ScaleRewards::Mean, 3, &[-0.1, 0.0, -0.06], &[0.0; 3]);
+    }
+
+    #[test]
+    fn a_group_is_tied_when_its_rewards_count_the_same() {
         for scale in [ScaleRewards::Group, ScaleRewards::Batch, ScaleRewards::None] {
+            assert!(is_tied(&[0.1, 0.1], scale) && !is_tied(&[-0.1, -0.2], scale) && !is_tied(&[0.0, 0.1], scale));
+        }
+        let mean = ScaleRewards::Mean;
+        assert!(is_tied(&[0.1, 0.1], mean) && is_tied(&[-0.1, -0.2, 0.0], mean) && !is_tied(&[-0.1, 0.1], mean));
+    }
+
+    #[test]
+    fn i11_a_tied_group_has_exactly_zero_advantage() {
+        for scale in [ScaleRewards::Group, ScaleRewards::Batch, ScaleRewards::Mean, ScaleRewards::None] {
             let mut rewards = vec![0.1f32; 8];
             rewards.extend([0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0]);
             let found = advantages(&Groups::new(8, rewards), &config(scale));

@@ -1,10 +1,12 @@
 //! What an update learns from: sampled ids with their advantages, cut into parts that fit through the model.
 
-use super::Division;
-use crate::config::{GrpoConfig, LossType, RolloutConfig};
+use std::cmp::Reverse;
+
+use super::{Division, token_weight};
+use crate::config::{GrpoConfig, RolloutConfig};
 use crate::groups::Groups;
-use crate::policy::Adapters;
 use crate::policy::kernels::Dropout;
+use crate::policy::{Adapters, Decoder, TokenBatch, TokenRow};
 use crate::prompt::Prompt;
 use crate::rollout::{Completion, FinishReason};
 use crate::seed::{Purpose, Seed};
@@ -27,6 +29,10 @@ struct Row {
 impl Row {
     fn completion(&self) -> &[u32] {
         &self.ids[self.prompt..]
+    }
+
+    fn tokens(&self) -> TokenRow<'_> {
+        TokenRow { ids: &self.ids, prompt: self.prompt }
     }
 
     fn is_used(&self) -> bool {
@@ -53,25 +59,23 @@ pub struct Batch {
     rows: Vec<Row>,
     /// Log-probabilities under the reference, in the order of the completions.
     reference: Option<Vec<Vec<f32>>>,
-    /// Rows of each part, longest rows first.
+    /// Rows of each part.
     parts: Vec<Vec<usize>>,
+    /// Whether rows of a part are read behind what their prompts begin with, once.
+    shares_beginnings: bool,
     /// Chance of dropout.
     dropout: Option<Seed>,
     /// Whether the policy has moved since it was sampled.
     off_policy: bool,
 }
 
-/// Rows of similar length as flat arrays, padded on the right to one width. `N` is the number of completion tokens.
+/// Rows that pass through the model together. `N` is the number of completion tokens.
 #[derive(Debug)]
 pub(super) struct Part {
     /// Positions of the rows in the batch.
     pub rows: Vec<usize>,
-    /// `(rows, width)`, without the last token of each row, which is only ever predicted.
-    pub ids: Vec<u32>,
-    pub shape: (usize, usize),
-    /// `(N,)`: places in the flat `(rows * width)` that predict a completion token.
-    pub places: Vec<u32>,
-    /// `(N,)`: the tokens they predict.
+    pub tokens: TokenBatch,
+    /// `(N,)`: the tokens that are predicted.
     pub targets: Vec<u32>,
     /// `(N,)`: log-probabilities when they were sampled.
     pub sampled: Vec<f32>,
@@ -83,6 +87,10 @@ pub(super) struct Part {
     pub weight: Vec<f32>,
     /// `(N,)`: weight of the negative log-likelihood; 0 for all other tokens.
     pub imitation: Vec<f32>,
+    /// `(N,)`: 1 where the surrogate counts, 0 where it does not; none where all count.
+    pub kept: Option<Vec<f32>>,
+    /// Tokens of each completion.
+    pub lengths: Vec<usize>,
 }
 
 impl Batch {
@@ -105,12 +113,7 @@ impl Batch {
         };
         let in_loss = episodes.iter().filter(|((_, completion), _)| kept(completion));
         let lengths: Vec<usize> = in_loss.map(|((_, completion), _)| completion.ids.len()).collect();
-        let tokens: usize = lengths.iter().sum();
-        let weight = |length: usize| match config.loss_type {
-            LossType::Dapo => 1.0 / tokens as f64,
-            LossType::Grpo => 1.0 / (lengths.len() * length) as f64,
-            LossType::DrGrpo => 1.0 / (lengths.len() * rollout.max_completion_length) as f64,
-        };
+        let weight = token_weight(config.loss_type, &lengths, rollout.max_completion_length);
         let row = |((prompt, completion), advantage): ((&Prompt, &Completion), f32)| Row {
             weight: if kept(completion) { weight(completion.ids.len()) } else { 0.0 },
             prompt: prompt.ids.len(),
@@ -120,18 +123,29 @@ impl Batch {
             imitation: 0.0,
         };
         let rows: Vec<Row> = episodes.into_iter().map(row).collect();
-        let division = Division::from(config);
-        let parts = arrange(&rows, division.micro_batch);
-        Batch {
+        let batch = Batch {
             config: config.clone(),
             temperature: rollout.temperature,
-            division,
+            division: Division::from(config),
             rows,
             reference: None,
-            parts,
+            parts: Vec::new(),
+            shares_beginnings: false,
             dropout: None,
             off_policy: false,
-        }
+        };
+        batch.arranged()
+    }
+
+    /// Lays rows out as this decoder reads them best.
+    pub(super) fn for_decoder(mut self, decoder: &Decoder) -> Self {
+        self.shares_beginnings = decoder.shares_beginnings();
+        self.arranged()
+    }
+
+    fn arranged(mut self) -> Self {
+        self.parts = arrange(&self.rows, self.division.micro_batch, self.shares_beginnings);
+        self
     }
 
     /// Says that the policy has moved since it was sampled: the ratio is then taken to the log-probabilities that the
@@ -163,8 +177,7 @@ impl Batch {
     /// Cuts the batch in another way than the configuration asks for.
     pub fn divided(mut self, division: Division) -> Self {
         self.division = division;
-        self.parts = arrange(&self.rows, division.micro_batch);
-        self
+        self.arranged()
     }
 
     /// Adds `weight` times the mean negative log-likelihood of the tokens of `demonstrations` to the loss. They take no
@@ -183,8 +196,7 @@ impl Batch {
             weight: 0.0,
             imitation: weight / tokens.max(1) as f64,
         }));
-        self.parts = arrange(&self.rows, self.division.micro_batch);
-        self
+        self.arranged()
     }
 
     /// Adds log-probabilities under the reference, in the order of the completions, then the demonstrations.
@@ -232,24 +244,21 @@ impl Batch {
     }
 
     fn part(&self, indices: &[usize]) -> Part {
-        let width = indices.iter().map(|row| self.rows[*row].ids.len() - 1).max().unwrap_or(0);
+        let rows: Vec<TokenRow<'_>> = indices.iter().map(|row| self.rows[*row].tokens()).collect();
         let mut part = Part {
             rows: indices.to_vec(),
-            ids: vec![0; indices.len() * width],
-            shape: (indices.len(), width),
-            places: Vec::new(),
+            tokens: TokenBatch::new(&rows, self.shares_beginnings),
             targets: Vec::new(),
             sampled: Vec::new(),
             reference: self.reference.as_ref().map(|_| Vec::new()),
             advantage: Vec::new(),
             weight: Vec::new(),
             imitation: Vec::new(),
+            kept: None,
+            lengths: indices.iter().map(|row| self.rows[*row].completion().len()).collect(),
         };
-        for (slot, index) in indices.iter().enumerate() {
-            let (row, start) = (&self.rows[*index], slot * width);
-            let inputs = &row.ids[..row.ids.len() - 1];
-            part.ids[start..start + inputs.len()].copy_from_slice(inputs);
-            part.places.extend((row.prompt - 1..inputs.len()).map(|place| (start + place) as u32));
+        for index in indices {
+            let row = &self.rows[*index];
             part.targets.extend_from_slice(row.completion());
             part.sampled.extend_from_slice(&row.sampled);
             part.advantage.extend(row.completion().iter().map(|_| row.advantage));
@@ -264,10 +273,17 @@ impl Batch {
 }
 
 /// Cuts the rows that are used into parts.
-fn arrange(rows: &[Row], micro_batch: usize) -> Vec<Vec<usize>> {
+fn arrange(rows: &[Row], micro_batch: usize, shares_beginnings: bool) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..rows.len()).filter(|row| rows[*row].is_used()).collect();
-    // Like lengths together waste little padding; the largest part comes first, so that memory runs out at once
-    // or never.
-    order.sort_by_key(|row| std::cmp::Reverse(rows[*row].ids.len()));
-    order.chunks(micro_batch).map(<[usize]>::to_vec).collect()
+    // Like lengths together waste little padding.
+    order.sort_by_key(|row| Reverse(rows[*row].ids.len()));
+    if shares_beginnings {
+        // Like prompts together are read once.
+        order.sort_by_key(|row| &rows[*row].ids[..rows[*row].prompt]);
+    }
+    let mut parts: Vec<Vec<usize>> = order.chunks(micro_batch).map(<[usize]>::to_vec).collect();
+    // The largest part comes first, so that memory runs out at once or never, and parts that are worked on at once take
+    // equally long.
+    parts.sort_by_key(|part| Reverse(part.iter().map(|row| rows[*row].ids.len()).sum::<usize>()));
+    parts
 }

@@ -12,21 +12,23 @@ mod loss;
 mod loss_scale;
 mod optimizer;
 mod schedule;
+mod scores;
 mod update;
 
 use std::path::PathBuf;
 
-pub use advantage::advantages;
+pub use advantage::{advantages, is_tied};
 pub use batch::{Batch, Demonstration};
 pub use division::{Division, logit_bytes};
 pub use entropy::EntropyController;
 pub use gradients::{
     Gradients, accumulate, cores, gradients, gradients_by_layer, parallel_parts, parallel_parts_at_most,
 };
-pub use loss::{Clip, clipped_surrogate, k3};
+pub use loss::{Surrogate, Tokens, entropy_threshold, k3, k3_of, loss, surrogate, token_weight};
 pub use optimizer::{AdamW, Optimizer};
 pub use schedule::learning_rate;
-pub use update::{Stage, Stopwatch, UpdateStats, Watch, reference_logprobs, update, update_watched};
+pub use scores::reference_logprobs;
+pub use update::{Stage, Stopwatch, UpdateStats, Watch, update, update_watched};
 
 use crate::policy::PolicyError;
 

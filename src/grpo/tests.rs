@@ -1,3 +1,5 @@
+mod losses;
+
 use std::collections::BTreeMap;
 
 use candle_core::{Device, Tensor, Var};

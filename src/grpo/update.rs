@@ -1,13 +1,13 @@
 //! One rollout's worth of learning.
 
-use candle_core::{Device, Shape, Tensor, WithDType};
+use candle_core::Tensor;
 
-use crate::policy::kernels::Scoring;
 use crate::policy::{Activations, Adapters, Decoder, Policy};
 
 use super::batch::Part;
 use super::gradients::{Gradients, accumulate, gradients, gradients_by_layer, parallel_parts_at_most};
-use super::{Batch, Clip, Division, LearnError, Optimizer, clipped_surrogate, k3};
+use super::scores::{keep_uncertain, score, scores, vector};
+use super::{Batch, Division, LearnError, Optimizer, Tokens, k3_of, loss};
 
 /// What an update did. Means are over the sampled tokens in the loss, and over the updates of the rollout.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -22,7 +22,7 @@ pub struct UpdateStats {
     pub kl: Option<f64>,
     /// Share of tokens whose ratio was clipped from below.
     pub clip_ratio_low: f64,
-    /// Share of tokens whose ratio was clipped from above.
+    /// Share of tokens whose ratio was clipped from above, whatever their advantage.
     pub clip_ratio_high: f64,
     /// Mean absolute difference of sampling and scoring log-probabilities before the first update, in nats.
     pub logp_difference_mean: f64,
@@ -144,8 +144,10 @@ pub fn update_watched(
     for iteration in 0..iterations {
         let round = Round { iteration, loss_scale: optimizer.loss_scale() };
         let mut attempt = |division| {
-            let batch = batch.clone().divided(division);
-            let parts: Vec<Part> = batch.parts().map(|(_, part)| part).collect();
+            let batch = batch.clone().divided(division).for_decoder(policy.decoder());
+            let mut parts: Vec<Part> = batch.parts().map(|(_, part)| part).collect();
+            let keep = || keep_uncertain(policy.decoder(), &batch, &mut parts, iteration);
+            timed(stopwatch, Stage::Forward, keep)?;
             let mut done = iteration * parts.len();
             let mut took = |_, _| {
                 done += 1;
@@ -210,24 +212,25 @@ fn part_pass(
     (round, stopwatch): (Round, Stopwatch<'_>),
 ) -> Result<(Sums, Gradients), LearnError> {
     let (decoder, trainable) = (policy.decoder(), policy.trainable());
-    let ids = tensor(&part.ids, part.shape, decoder.device())?;
+    let ids = vector(&part.tokens.ids, decoder.device())?;
     let adapters = batch.adapters(part, round.iteration);
     let whole = match (&adapters, round.iteration) {
-        (Adapters::Thinned(_), 0) => Some(whole_logp(decoder, batch, part, &ids)?),
+        // How the tokens were sampled: without dropout.
+        (Adapters::Thinned(_), 0) => Some(scores(decoder, batch, part, Adapters::On)?.0),
         _ => None,
     };
     let scaled = |loss: Tensor| if round.loss_scale == 1.0 { Ok(loss) } else { loss * round.loss_scale };
     let loss = |hidden| part_loss(decoder, batch, part, (hidden, whole));
     match batch.division.activations {
         Activations::Kept => {
-            let forward = || loss(decoder.hidden(&ids, adapters)?);
+            let forward = || loss(decoder.hidden_of(&ids, &part.tokens.spans, adapters)?);
             let (loss, sums) = timed(stopwatch, Stage::Forward, forward)?;
             let backward = || gradients(&scaled(loss)?, trainable);
             Ok((sums, timed(stopwatch, Stage::Backward, backward)?))
         }
         Activations::Recomputed => {
             let forward = || {
-                let (hidden, layers) = decoder.hidden_checkpointed(&ids, adapters)?;
+                let (hidden, layers) = decoder.hidden_checkpointed(&ids, &part.tokens.spans, adapters)?;
                 Ok::<_, LearnError>((loss(hidden)?, layers))
             };
             let ((loss, sums), layers) = timed(stopwatch, Stage::Forward, forward)?;
@@ -235,13 +238,6 @@ fn part_pass(
             Ok((sums, timed(stopwatch, Stage::Backward, backward)?))
         }
     }
-}
-
-/// Log-probabilities without dropout, which is how the tokens were sampled.
-fn whole_logp(decoder: &Decoder, batch: &Batch, part: &Part, ids: &Tensor) -> Result<Vec<f32>, LearnError> {
-    let (hidden, _) = decoder.hidden_checkpointed(ids, Adapters::On)?;
-    let (logp, _) = score(decoder, batch, part, hidden.detach())?;
-    Ok(logp.detach().to_vec1()?)
 }
 
 /// A part's share of the loss, differentiable, and what to report of it. `whole`: log-probabilities without dropout,
@@ -252,50 +248,50 @@ fn part_loss(
     part: &Part,
     (hidden, whole): (Tensor, Option<Vec<f32>>),
 ) -> Result<(Tensor, Sums), LearnError> {
-    let (config, device) = (&batch.config, decoder.device());
     let (logp, entropy) = score(decoder, batch, part, hidden)?;
-    let (sampled, advantage) = (vector(&part.sampled, device)?, vector(&part.advantage, device)?);
-    let old = if batch.has_ratio() { sampled } else { logp.detach() };
-    let clip = Clip { low: config.epsilon, high: config.epsilon_high };
-    let mut loss = clipped_surrogate(&logp, &old, &advantage, clip)?;
-    if let (Some(reference), true) = (&part.reference, config.beta > 0.0) {
-        loss = (loss + (k3(&logp, &vector(reference, device)?)? * config.beta)?)?;
-    }
-    if config.entropy_coef != 0.0 {
-        loss = (loss - (&entropy * config.entropy_coef)?)?;
-    }
-    let mut loss = (loss * vector(&part.weight, device)?)?;
-    if part.imitation.iter().any(|weight| *weight != 0.0) {
-        loss = (loss - (&logp * vector(&part.imitation, device)?)?)?;
-    }
-    let loss = loss.sum_all()?;
-    let now = logp.detach().to_vec1::<f32>()?;
-    let mut sums = observe(part, &now, &old.to_vec1()?, clip);
+    let now = logp.detach();
+    let tokens = tokens(part, (logp, entropy), batch.has_ratio())?;
+    let (loss, cut) = loss(&tokens, &batch.config)?;
+    let (now, cut) = (now.to_vec1::<f32>()?, cut.to_vec1::<f32>()?);
+    let mut sums = observe(part, &now, &cut);
     compare(&mut sums, part, whole.as_ref().unwrap_or(&now));
     sums.loss = f64::from(loss.detach().to_scalar::<f32>()?);
-    let entropies = entropy.detach().to_vec1::<f32>()?;
+    let entropies = tokens.entropy.detach().to_vec1::<f32>()?;
     let counts = entropies.iter().zip(&part.weight).filter(|(_, weight)| **weight != 0.0);
     sums.entropy = counts.map(|(entropy, _)| f64::from(*entropy)).sum();
     Ok((loss, sums))
 }
 
+/// What the loss of a part is made of. Without a ratio it is taken to the policy's own log-probabilities, and is 1.
+fn tokens(part: &Part, (logp, entropy): (Tensor, Tensor), has_ratio: bool) -> Result<Tokens, LearnError> {
+    let device = logp.device().clone();
+    let imitates = part.imitation.iter().any(|weight| *weight != 0.0);
+    Ok(Tokens {
+        old: if has_ratio { vector(&part.sampled, &device)? } else { logp.detach() },
+        logp,
+        reference: part.reference.as_ref().map(|reference| vector(reference, &device)).transpose()?,
+        entropy,
+        advantage: vector(&part.advantage, &device)?,
+        weight: vector(&part.weight, &device)?,
+        kept: part.kept.as_ref().map(|kept| vector(kept, &device)).transpose()?,
+        imitation: imitates.then(|| vector(&part.imitation, &device)).transpose()?,
+        lengths: part.lengths.clone(),
+    })
+}
+
 /// Statistics of a part's tokens.
-fn observe(part: &Part, now: &[f32], old: &[f32], clip: Clip) -> Sums {
+fn observe(part: &Part, now: &[f32], cut: &[f32]) -> Sums {
     let mut sums = Sums::default();
-    for (token, (now, old)) in now.iter().zip(old).enumerate() {
+    for (token, (now, cut)) in now.iter().zip(cut).enumerate() {
         if part.weight[token] == 0.0 {
             sums.demonstrated += 1.0;
             sums.nll -= f64::from(*now);
             continue;
         }
         sums.tokens += 1.0;
-        let (ratio, advantage) = (f64::from(now - old).exp(), part.advantage[token]);
-        sums.low += f64::from(u8::from(advantage < 0.0 && ratio < 1.0 - clip.low));
-        sums.high += f64::from(u8::from(advantage > 0.0 && ratio > 1.0 + clip.high));
-        if let Some(reference) = &part.reference {
-            let difference = f64::from(reference[token] - now);
-            sums.kl += difference.exp() - difference - 1.0;
-        }
+        sums.low += f64::from(u8::from(*cut > 0.0));
+        sums.high += f64::from(u8::from(*cut < 0.0));
+        sums.kl += part.reference.as_ref().map_or(0.0, |reference| k3_of(reference[token] - now));
     }
     sums
 }
@@ -306,55 +302,18 @@ fn compare(sums: &mut Sums, part: &Part, scored: &[f32]) {
         let difference = f64::from((scored - part.sampled[token]).abs());
         sums.difference += difference;
         sums.difference_max = sums.difference_max.max(difference);
-        let log_ratio = f64::from(scored - part.sampled[token]);
-        sums.sampling_kl += log_ratio.exp() - log_ratio - 1.0;
+        sums.sampling_kl += k3_of(scored - part.sampled[token]);
     }
-}
-
-/// Log-probabilities and entropies at completion tokens, both `(N,)`, at the sampling temperature. Prompt positions
-/// never reach the head.
-fn score(decoder: &Decoder, batch: &Batch, part: &Part, hidden: Tensor) -> Result<(Tensor, Tensor), LearnError> {
-    let device = decoder.device();
-    let hidden = hidden.flatten_to(1)?.index_select(&vector(&part.places, device)?, 0)?;
-    let how = Scoring { temperature: batch.temperature, logit_bytes: batch.division.logit_bytes };
-    Ok(decoder.score(&hidden, &vector(&part.targets, device)?, how)?)
-}
-
-/// Log-probabilities of every completion under a reference, in the order of the completions: `decoder` is a kept copy
-/// of the start, or the policy's own with its adapters off. Completions left out of the loss get an empty list.
-pub fn reference_logprobs(decoder: &Decoder, adapters: Adapters, batch: &Batch) -> Result<Vec<Vec<f32>>, LearnError> {
-    let mut all = vec![Vec::new(); batch.len()];
-    let (rows, parts): (Vec<&[usize]>, Vec<Part>) = batch.parts().unzip();
-    let mut rows = rows.into_iter();
-    let work = |part: &Part| {
-        let ids = tensor(&part.ids, part.shape, decoder.device())?;
-        let (logp, _) = score(decoder, batch, part, decoder.hidden(&ids, adapters.clone())?)?;
-        Ok(logp.detach().to_vec1::<f32>()?)
-    };
-    parallel_parts_at_most(batch.division.at_once, decoder.device(), &parts, work, |logp| {
-        let mut logp = logp.into_iter();
-        for row in rows.next().unwrap_or_default() {
-            all[*row] = logp.by_ref().take(batch.completion_length(*row)).collect();
-        }
-        Ok(())
-    })?;
-    Ok(all)
-}
-
-fn vector<T: WithDType>(values: &[T], device: &Device) -> candle_core::Result<Tensor> {
-    tensor(values, values.len(), device)
-}
-
-fn tensor<T: WithDType>(values: &[T], shape: impl Into<Shape>, device: &Device) -> candle_core::Result<Tensor> {
-    Tensor::from_slice(values, shape, device)
 }
 
 /// Loss and gradients as an update sees them.
 #[cfg(test)]
 pub(super) fn pass_for_tests(policy: &Policy, batch: &Batch) -> Result<(f64, Gradients), LearnError> {
-    let parts: Vec<Part> = batch.parts().map(|(_, part)| part).collect();
+    let batch = &batch.clone().for_decoder(policy.decoder());
+    let mut parts: Vec<Part> = batch.parts().map(|(_, part)| part).collect();
     let watch = Watch { progress: &mut |_, _| (), stopwatch: &|_, work| work() };
     let round = Round { iteration: 0, loss_scale: 1.0 };
+    keep_uncertain(policy.decoder(), batch, &mut parts, 0)?;
     let (sums, sum) = pass(policy, batch, (&parts, round), watch)?;
     Ok((sums.loss, sum))
 }
@@ -363,8 +322,9 @@ pub(super) fn pass_for_tests(policy: &Policy, batch: &Batch) -> Result<(f64, Gra
 #[cfg(test)]
 pub(super) fn score_for_tests(policy: &Policy, prompt: &[u32], completion: &[u32]) -> Result<Tensor, LearnError> {
     let ids = [prompt, completion].concat();
-    let hidden = policy.decoder().hidden(&tensor(&ids, (1, ids.len()), &Device::Cpu)?, Adapters::On)?;
-    let logits = policy.decoder().logits(&hidden.squeeze(0)?.narrow(0, prompt.len() - 1, completion.len())?)?;
+    let decoder = policy.decoder();
+    let hidden = decoder.hidden(&vector(&ids, decoder.device())?.unsqueeze(0)?, Adapters::On)?;
+    let logits = decoder.logits(&hidden.squeeze(0)?.narrow(0, prompt.len() - 1, completion.len())?)?;
     let logp = candle_nn::ops::log_softmax(&logits, 1)?;
-    Ok(logp.gather(&vector(completion, &Device::Cpu)?.unsqueeze(1)?, 1)?.squeeze(1)?)
+    Ok(logp.gather(&vector(completion, decoder.device())?.unsqueeze(1)?, 1)?.squeeze(1)?)
 }

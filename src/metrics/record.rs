@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::environment::Labels;
 
 /// One line of `metrics.jsonl`: a flat object, its keys always in this order, then the open families
-/// (`rewards/`, `verdict/`, `ending/`, `guard/`, `gpu/`) by name.
+/// (`rewards/`, `verdict/`, `became/`, `ending/`, `guard/`, `gpu/`) by name.
 ///
 /// Numbers of the update are absent from a step that made none because no group had a signal.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -42,7 +42,7 @@ pub struct StepRecord {
     pub reward: f64,
     /// Standard deviation of the rewards over the batch.
     pub reward_std: f64,
-    /// Share of groups whose rewards are all the same.
+    /// Share of groups whose rewards all count the same.
     pub frac_reward_zero_std: f64,
     /// Mean entropy of the sampling distribution at completion tokens, in nats.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -59,7 +59,7 @@ pub struct StepRecord {
     /// Share of tokens whose ratio was clipped from below.
     #[serde(rename = "clip_ratio/low_mean", skip_serializing_if = "Option::is_none", default)]
     pub clip_ratio_low: Option<f64>,
-    /// Share of tokens whose ratio was clipped from above.
+    /// Share of tokens whose ratio was clipped from above, by `epsilon_high` or `delta`, whatever their advantage.
     #[serde(rename = "clip_ratio/high_mean", skip_serializing_if = "Option::is_none", default)]
     pub clip_ratio_high: Option<f64>,
     /// Mean absolute difference of sampling and scoring log-probabilities, in nats.
@@ -157,7 +157,8 @@ pub struct StepRecord {
     /// Completion tokens sampled a second, while those of this step were; 0 where a checkpoint held them.
     #[serde(rename = "generate/tokens_per_s")]
     pub tokens_per_s: f64,
-    /// The open families: `rewards/{name}/mean`, `rewards/{name}/std`, `verdict/{kind}`, `ending/{kind}`,
+    /// The open families: `rewards/{name}/mean`, `rewards/{name}/std`, `verdict/{kind}`, `became/{fate}`,
+    /// `ending/{kind}`,
     /// `guard/{symptom}`, and `gpu/{quantity}` where one is watched.
     #[serde(flatten)]
     pub families: BTreeMap<String, f64>,
@@ -200,6 +201,11 @@ impl StepRecord {
     /// Counts completions with a verdict of this kind.
     pub fn count_verdict(&mut self, kind: &str) {
         *self.families.entry(format!("verdict/{kind}")).or_default() += 1.0;
+    }
+
+    /// Counts completions of which this became.
+    pub fn count_fate(&mut self, fate: &str, count: usize) {
+        self.families.insert(format!("became/{fate}"), count as f64);
     }
 
     /// Sets `guard/{symptom}`, 1 for a warning and 2 for the end.

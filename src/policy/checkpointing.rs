@@ -6,7 +6,7 @@ use candle_core::{Result, Tensor, Var};
 use serde::{Deserialize, Serialize};
 
 use super::decoder::Sequences;
-use super::kernels;
+use super::kernels::{self, Spans};
 use super::{Adapters, Decoder, PolicyError};
 
 /// What layers compute in the forward pass until the backward pass needs it.
@@ -24,21 +24,22 @@ pub enum Activations {
 pub struct LayerInputs<'a> {
     decoder: &'a Decoder,
     sequences: Sequences,
-    /// `(B * T, hidden_size)` each, in the order of the layers, without a graph.
+    /// `(N, hidden_size)` each, in the order of the layers, without a graph.
     inputs: Vec<Tensor>,
     /// Output of the last layer, where the graph of the loss begins.
     output: Var,
 }
 
 impl Decoder {
-    /// [`Decoder::hidden`] to the last bit, differentiable as far as the output of the last layer; the rest of the
+    /// [`Decoder::hidden_of`] to the last bit, differentiable as far as the output of the last layer; the rest of the
     /// backward pass is [`LayerInputs::backward`].
     pub fn hidden_checkpointed(
         &self,
         ids: &Tensor,
+        spans: &Spans,
         adapters: Adapters,
     ) -> std::result::Result<(Tensor, LayerInputs<'_>), PolicyError> {
-        let sequences = self.sequences(ids, adapters)?;
+        let sequences = self.sequences(ids, spans, adapters)?;
         let mut x = self.embedded(&self.embedding.detach(), &sequences.ids)?;
         let mut inputs = Vec::with_capacity(self.layers.len());
         for layer in &self.layers {
@@ -46,7 +47,7 @@ impl Decoder {
             inputs.push(std::mem::replace(&mut x, output));
         }
         let output = Var::from_tensor(&x)?;
-        let hidden = self.normed(&output, &sequences)?;
+        let hidden = self.normed(&output)?;
         Ok((hidden, LayerInputs { decoder: self, sequences, inputs, output }))
     }
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use candle_core::{DType, Device, Tensor};
 
-use super::kernels::{self, Kernels, Rotations, Scoring};
+use super::kernels::{self, Kernels, Rotations, Scoring, Spans};
 use super::layers::{Layer, Norm, Source};
 use super::linear::{Adapters, Linear};
 use super::{AdapterSet, DecoderConfig, PolicyError, Precision};
@@ -23,13 +23,12 @@ pub struct Decoder {
     pub(super) head: Linear,
 }
 
-/// Sequences of equal length, and how the layers run over them.
+/// Sequences, and how the layers run over them.
 #[derive(Debug)]
 pub(super) struct Sequences {
-    /// `(B * T,)`.
+    /// `(N,)`.
     pub ids: Tensor,
-    /// `B`.
-    pub rows: usize,
+    pub spans: Spans,
     pub rotations: Rotations,
     pub adapters: Adapters,
 }
@@ -87,17 +86,36 @@ impl Decoder {
         self.embedding.dtype()
     }
 
+    /// Whether sequences may be unlike and share their beginning. Otherwise [`Decoder::hidden_of`] wants them padded on the
+    /// right to one length.
+    pub fn shares_beginnings(&self) -> bool {
+        // What dropout takes from a row depends on the place in it.
+        let maps = self.layers.first().map_or(&[][..], |layer| &layer.query_key_value);
+        let dropout = maps.iter().any(|map| map.lora.as_ref().is_some_and(|lora| lora.dropout.0 > 0.0));
+        let fused = self.config.has_plain_scores(self.config.max_position_embeddings);
+        self.kernels() == Kernels::Fused && fused && !dropout
+    }
+
     /// Hidden states after the last norm, differentiable. Each token sees itself and those before it, so padding on
     /// the right changes nothing before it.
     ///
     /// * `ids`: `(B, T)` u32. Returns `(B, T, hidden_size)`.
     pub fn hidden(&self, ids: &Tensor, adapters: Adapters) -> Result<Tensor, PolicyError> {
-        let sequences = self.sequences(ids, adapters)?;
+        let (rows, steps) = ids.dims2()?;
+        let hidden = self.hidden_of(&ids.flatten_all()?, &Spans::equal(rows, steps), adapters)?;
+        Ok(hidden.reshape((rows, steps, self.config.hidden_size))?)
+    }
+
+    /// The same of sequences that lie one after the other.
+    ///
+    /// * `ids`: `(N,)` u32. Returns `(N, hidden_size)`.
+    pub fn hidden_of(&self, ids: &Tensor, spans: &Spans, adapters: Adapters) -> Result<Tensor, PolicyError> {
+        let sequences = self.sequences(ids, spans, adapters)?;
         let mut x = self.embedded(&self.embedding, &sequences.ids)?;
         for layer in &self.layers {
             x = layer.forward(&x, &sequences)?;
         }
-        Ok(self.normed(&x, &sequences)?)
+        Ok(self.normed(&x)?)
     }
 
     /// Rows of an embedding, `(N, hidden_size)`, as the layers see them; `ids`: `(N,)`.
@@ -106,17 +124,16 @@ impl Decoder {
         self.config.embedding_scale().map_or(Ok(rows.clone()), |scale| rows * scale)
     }
 
-    /// Sequences of `ids`, `(B, T)`, as the layers see them.
-    pub(super) fn sequences(&self, ids: &Tensor, adapters: Adapters) -> Result<Sequences, PolicyError> {
-        let (rows, steps) = ids.dims2()?;
-        self.check_length(steps)?;
-        let rotations = Rotations::new(&self.config, steps, self.device())?;
-        Ok(Sequences { ids: ids.flatten_all()?, rows, rotations, adapters })
+    /// Sequences of `ids`, `(N,)`, as the layers see them.
+    pub(super) fn sequences(&self, ids: &Tensor, spans: &Spans, adapters: Adapters) -> Result<Sequences, PolicyError> {
+        self.check_length(spans.longest())?;
+        let rotations = Rotations::new(&self.config, spans.longest(), self.device())?;
+        Ok(Sequences { ids: ids.clone(), spans: spans.clone(), rotations, adapters })
     }
 
-    /// What the last layer gives, `(B * T, hidden_size)`, as the head expects it, `(B, T, hidden_size)`.
-    pub(super) fn normed(&self, x: &Tensor, sequences: &Sequences) -> candle_core::Result<Tensor> {
-        self.norm.forward(x)?.reshape((sequences.rows, (), self.config.hidden_size))
+    /// What the last layer gives, `(N, hidden_size)`, as the head expects it.
+    pub(super) fn normed(&self, x: &Tensor) -> candle_core::Result<Tensor> {
+        self.norm.forward(x)
     }
 
     /// Log-probability of each target and entropy of the distribution it is drawn from, in nats; differentiable.

@@ -154,18 +154,18 @@ impl Layer {
         })
     }
 
-    /// `x`: `(B * T, hidden_size)`, and so is the result.
+    /// `x`: `(N, hidden_size)`, and so is the result.
     pub fn forward(&self, x: &Tensor, sequences: &Sequences) -> TensorResult<Tensor> {
         self.fed_forward(&self.attended(x, sequences)?, &sequences.adapters)
     }
 
     /// The first half.
     fn attended(&self, x: &Tensor, sequences: &Sequences) -> TensorResult<Tensor> {
-        let Sequences { rows, rotations, adapters, .. } = sequences;
-        let (rows, heads, rope) = (*rows, self.heads, rotations.of(&self.heads));
+        let Sequences { spans, rotations, adapters, .. } = sequences;
+        let (heads, rope) = (self.heads, rotations.of(&self.heads));
         let maps: Vec<&Linear> = self.query_key_value.iter().collect();
-        let middle = || Middle::Attention { rows, heads, rope: rope.clone() };
-        let plain = heads.scores.are_plain(x.dim(0)? / rows) && rope.turns_all(heads.width);
+        let middle = || Ok(Middle::Attention { rows: spans.rows()?, heads, rope: rope.clone() });
+        let plain = heads.scores.are_plain(spans.longest()) && rope.turns_all(heads.width);
         if plain
             && self.head_norms.is_none()
             && self.attended_norm.is_none()
@@ -183,7 +183,7 @@ impl Layer {
         if let Some((query, key)) = &self.head_norms {
             qkv = norm_heads(&qkv, (&query.factors()?, &key.factors()?), heads, query.epsilon)?;
         }
-        let mixed = kernels::causal_attention(&qkv, rows, heads, rope)?;
+        let mixed = kernels::causal_attention(&qkv, spans, heads, rope)?;
         x + normed(self.attended_norm.as_ref(), self.output.forward(&mixed, adapters)?)?
     }
 
@@ -195,7 +195,7 @@ impl Layer {
             && self.fed_norm.is_none()
         {
             let (norm, maps) = ((&self.inner_norm.factors()?, self.inner_norm.epsilon), Vec::from_iter(gate_up));
-            if let Some(x) = residual(x, norm, (&maps, down), || Middle::Gate, adapters)? {
+            if let Some(x) = residual(x, norm, (&maps, down), || Ok(Middle::Gate), adapters)? {
                 return Ok(x);
             }
         }

@@ -86,14 +86,14 @@ pub(super) fn residual(
     x: &Tensor,
     norm: (&Tensor, f64),
     (first, last): (&[&Linear], &Linear),
-    middle: impl FnOnce() -> Middle,
+    middle: impl FnOnce() -> Result<Middle>,
     adapters: &Adapters,
 ) -> Result<Option<Tensor>> {
     if !kernels::on_gpu(x) {
         return Ok(None);
     }
     let (Some(first), Some(last)) = (joined(first, adapters)?, joined(&[last], adapters)?) else { return Ok(None) };
-    Residual { norm: (norm.0.clone(), norm.1), first, middle: middle(), last }.apply(x)
+    Residual { norm: (norm.0.clone(), norm.1), first, middle: middle()?, last }.apply(x)
 }
 
 /// The outputs of frozen maps with adapters of one kind, in one operation; none where the maps are anything else.

@@ -25,6 +25,7 @@ mod loading;
 mod precision;
 mod sampling;
 mod shapes;
+mod token_batch;
 mod tokenizer;
 mod weights;
 
@@ -53,6 +54,7 @@ pub use loading::Location;
 pub use precision::Precision;
 pub use sampling::{Cache, Snapshot};
 pub use shapes::{KNOWN_SHAPES, KnownShape};
+pub use token_batch::{TokenBatch, TokenRow, shared_beginning};
 pub use tokenizer::Tokenizer;
 
 use adapter::AdapterSet;

@@ -17,7 +17,7 @@ const ofGame = (run) => has(run, "game/mean_score") && !has(run, "game/max_tile"
 // How a score of this run is written.
 const points = (run) => (ofTasks(run) ? percent : ofGame(run) ? number : whole);
 // What stands in the log in words of games.
-const TASK_WORDS = { played: "tested", "bad move": "bad value" };
+const TASK_WORDS = { played: "tested", "bad move": "bad value", succeeded: "passed" };
 
 // A run's column as a series; `spread` gives the half-width of an interval.
 function series(run, index, key, options = {}) {
@@ -95,7 +95,7 @@ function coloured(layers, order) {
   });
 }
 
-const VERDICTS = ["played", "faulted", "rejected"];
+const FATES = ["succeeded", "cut", "not compiled", "no function", "raised", "froze", "bad value", "wrong answer", "out of budget", "played", "faulted", "rejected"];
 const ENDINGS = ["game over", "out of fuel", "move limit", "freeze", "bad move", "raised", "hung", "out of memory", "stack overflow"];
 
 const TASK_ENDINGS = ["passed", "bad value", "wrong answer", "raised", "hung", "out of fuel", "out of memory", "stack overflow"];
@@ -104,13 +104,16 @@ function shares(run) {
   const tasks = ofTasks(run), show = points(run);
   const named = (layers) => layers.map((layer) => ({ ...layer, name: (tasks && TASK_WORDS[layer.name]) || layer.name }));
   const xs = stepsOf(run);
+  // Runs of earlier versions know the verdict alone.
+  const fates = family(run, "became/");
+  const became = fates.length ? fates : family(run, "verdict/");
   const time = [["generate", "time/generate"], ["reward wait", "time/reward_wait"], ["update", "time/update"]]
     .map(([name, key], index) => ({ name, colour: AREAS[index], ys: column(run, key) }));
   const bands = run.scores.map((one) => one.step);
   const quantile = (at) => run.scores.map((one) => one.quantiles[at]);
   const spread = (name, low, high) => ({ name, colour: "--s0", xs: bands, ys: quantile(2), lows: quantile(low), highs: quantile(high) });
   return [
-    stack({ title: "Verdicts", note: "share of completions", xs, layers: coloured(named(family(run, "verdict/")), VERDICTS.map((name) => (tasks && TASK_WORDS[name]) || name)), share: true, show: percent }),
+    stack({ title: "What became of completions", note: "share of completions", xs, layers: coloured(named(became), FATES.map((name) => (tasks && TASK_WORDS[name]) || name)), share: true, show: percent }),
     stack({ title: tasks ? "How tests went" : "How games ended", note: tasks ? "share of programs: all passed, or what ended the first failed test" : "share of games",
       xs, layers: coloured(named(family(run, "ending/")), tasks ? TASK_ENDINGS : ENDINGS), share: true, show: percent }),
     stack({ title: "Where the time went", note: "seconds a step", xs, layers: time, show: seconds }),

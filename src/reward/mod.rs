@@ -176,10 +176,13 @@ fn fuel(rule: &Rule, judged: &Judged<'_>) -> f64 {
     rule.config.fuel_bonus * share
 }
 
-/// What a long completion costs.
+/// What a long completion costs, above a share of the most tokens that it may have.
+///
+/// Source: Yu et al. 2025, eq. 13, times the penalty; `L_cache` there is what lies above `length_penalty_from`.
 fn length(rule: &Rule, judged: &Judged<'_>) -> f64 {
     let share = judged.tokens.map_or(0.0, |(tokens, most)| tokens as f64 / most.max(1) as f64);
-    -rule.config.length_penalty * share
+    let from = rule.config.length_penalty_from;
+    -rule.config.length_penalty * ((share - from) / (1.0 - from)).clamp(0.0, 1.0)
 }
 
 /// Mean over outcomes; 0 of none.

@@ -12,6 +12,7 @@ const LINEAR: RewardConfig = RewardConfig {
     tests: TestsReward::AboveConstant,
     fuel_bonus: 0.0,
     length_penalty: 0.0,
+    length_penalty_from: 0.8,
     shuffled: false,
 };
 const ROOT: RewardConfig = RewardConfig { exponent: 0.5, ..LINEAR };
@@ -70,6 +71,26 @@ fn failures_stand_on_a_ladder_and_a_linear_shape_divides_them_by_four() {
     check(faulted(Ending::Hung), -0.24, -0.06);
     check(faulted(Ending::OutOfMemory), -0.24, -0.06);
     check(faulted(Ending::BadMove), -0.20, -0.05);
+}
+
+#[test]
+fn length_is_punished_as_in_dapo_or_from_the_first_token() {
+    let taken = |config: &RewardConfig, tokens: usize| {
+        let evaluation = played(&[(10_000, Ending::GameOver)]);
+        let judged = Judged { evaluation: &evaluation, tokens: Some((tokens, 20_480)) };
+        let reward = Rule::new(config, &Environment::Game2048).score(judged);
+        reward.parts.iter().find(|(name, _)| *name == "length").map(|(_, value)| *value)
+    };
+    // Section 4.1 of DAPO: at most 20480 tokens, the last 4096 of them punished.
+    let dapo = RewardConfig { length_penalty: 1.0, ..LINEAR };
+    let cases = [(0, 0.0), (16_384, 0.0), (17_408, -0.25), (18_432, -0.5), (20_479, -4095.0 / 4096.0), (20_480, -1.0)];
+    for (tokens, expected) in cases {
+        let found = taken(&dapo, tokens).unwrap();
+        assert!((found - expected).abs() < 1e-6, "{tokens} tokens: {found} is not {expected}");
+    }
+    let linear = RewardConfig { length_penalty: 0.5, length_penalty_from: 0.0, ..LINEAR };
+    assert_eq!([0, 10_240, 20_480].map(|tokens| taken(&linear, tokens)), [Some(0.0), Some(-0.25), Some(-0.5)]);
+    assert_eq!(taken(&LINEAR, 20_480), None, "off by default");
 }
 
 fn any_outcome() -> impl Strategy<Value = Outcome> {

@@ -19,6 +19,7 @@ use crate::policy::{Policy, PolicyError, Tokenizer};
 use crate::prompt::Prompt;
 use crate::seed::Seed;
 
+pub use parts::check_length;
 pub use sampler::Sampler;
 
 /// Why no completions came.

@@ -80,7 +80,7 @@ pub(super) fn decode(
 }
 
 /// Refuses what does not fit the model's context.
-fn check_length(policy: &Policy, prompts: &[Prompt], config: &RolloutConfig) -> Result<(), RolloutError> {
+pub fn check_length(policy: &Policy, prompts: &[Prompt], config: &RolloutConfig) -> Result<(), RolloutError> {
     let prompt = prompts.iter().map(|prompt| prompt.ids.len()).max().unwrap_or(0);
     let (completion, limit) = (config.max_completion_length, policy.decoder().config().max_position_embeddings);
     if prompt + completion > limit {

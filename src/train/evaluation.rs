@@ -8,7 +8,7 @@ use crate::environment::tasks::Tasks;
 use crate::evaluation::{self, Sample, Stream, chance, selection_boards};
 use crate::metrics::{EvaluationRecord, Event, ScoredCompletion, shortest};
 use crate::prompt::{Prompt, PromptSet};
-use crate::rollout::Streams;
+use crate::rollout::{FinishReason, Streams};
 
 use super::TrainError;
 use super::scoring::{Draw, Episode, Stage};
@@ -109,6 +109,7 @@ fn of_episode(prompt: &Prompt, episode: Episode) -> Sample {
         style: prompt.style.clone(),
         reward: shortest(episode.reward.value),
         tokens: episode.completion.ids.len(),
+        cut: episode.completion.finish == FinishReason::Length,
         surprise: -episode.completion.logprobs.iter().map(|&logprob| f64::from(logprob)).sum::<f64>(),
         program: episode.program,
         selection: episode.evaluation,

@@ -263,6 +263,8 @@ impl Course {
         let worse_than_before = match symptom {
             Symptom::Entropy => true,
             Symptom::Unique | Symptom::Parsed => mean < FALLEN * best,
+            // A whole window without any signal moves nothing, so waiting changes nothing.
+            Symptom::Tied if mean >= 1.0 => true,
             Symptom::Tied | Symptom::Clipped => !symptom.is_beyond(best, warn) || step > config.grace_steps,
             Symptom::Sampling => true,
         };

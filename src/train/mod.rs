@@ -8,6 +8,7 @@ pub mod checkpoint;
 mod control;
 pub mod elites;
 pub mod evaluation;
+mod forecast;
 pub mod guard;
 pub mod hall_of_fame;
 mod in_play;
@@ -30,12 +31,13 @@ use crate::grpo::{self, Division, LearnError, Optimizer};
 use crate::metrics::{EvaluationRecord, Event, RunHeader, StepRecord};
 use crate::policy::{Decoder, Policy, PolicyError, device_name};
 use crate::prompt::{PromptError, PromptSet};
-use crate::rollout::RolloutError;
+use crate::rollout::{self, RolloutError};
 use crate::seed::Seed;
 
 use ahead::Begun;
 use checkpoint::{Contents, TrainerState};
 use evaluation::Protocol;
+pub use forecast::{Forecast, Rehearsal, Seconds};
 use guard::{Collapse, Guard};
 use hall_of_fame::Member;
 use memory::{Allowance, MemoryPlan, Place, TooSmall, Workload};
@@ -69,6 +71,9 @@ pub enum TrainError {
     /// A limit on memory that nothing fits into.
     #[error(transparent)]
     Memory(#[from] TooSmall),
+    /// More memory than the machine has.
+    #[error("{} is all the memory there is; {_0}", memory::megabytes(_0.limit))]
+    Machine(TooSmall),
     /// A checkpoint that cannot be read.
     #[error("{path}: {reason}")]
     Checkpoint {
@@ -80,6 +85,18 @@ pub enum TrainError {
     /// Metrics that cannot be recorded.
     #[error(transparent)]
     Sink(#[from] crate::metrics::SinkError),
+}
+
+impl TrainError {
+    /// Whether the user's input is at fault, and not the machine.
+    pub fn is_user(&self) -> bool {
+        match self {
+            TrainError::RunDir(error) => error.is_user(),
+            TrainError::Rollout(error) => matches!(error, RolloutError::TooLong { .. }),
+            TrainError::Memory(_) | TrainError::Machine(_) => true,
+            _ => false,
+        }
+    }
 }
 
 /// How a run ended.
@@ -161,10 +178,10 @@ impl Run<'_> {
         observer: &mut dyn FnMut(Event<'_>),
     ) -> Result<Summary, TrainError> {
         let plan = self.plan(None, observer)?;
+        let (optimizer, reference) = (self.optimizer()?, self.reference()?);
+        // Last: what cannot start leaves nothing behind.
         let dir = RunDir::create(self.config, about)?;
-        let optimizer = self.optimizer()?;
         let state = TrainerState { max_steps: self.config.train.max_steps, ..TrainerState::default() };
-        let reference = self.reference()?;
         let (guard, held_out) = (Guard::new(&self.config.guard, &[]), self.held_out());
         let progress = Progress { dir, optimizer, reference, state, guard, plan, ahead: None, held_out };
         self.go(progress, None, observer)
@@ -244,8 +261,12 @@ impl Run<'_> {
         self.finish(progress, newest, stopped, observer)
     }
 
-    /// What the run will take of memory. A limit that the user set is kept to; one that was found is only warned of.
+    /// What the run will take of memory, if its completions have room in the model's context. A limit that the user set
+    /// is kept to; one that was found is only warned of, as long as the machine has more.
     fn plan(&self, had: Option<Division>, observer: &mut dyn FnMut(Event<'_>)) -> Result<MemoryPlan, TrainError> {
+        for prompts in [self.prompts.prompts(), self.prompts.held_out()] {
+            rollout::check_length(self.policy, prompts, &self.config.rollout)?;
+        }
         let decoder = self.policy.decoder();
         let workload = Workload {
             shape: decoder.config(),
@@ -260,6 +281,9 @@ impl Run<'_> {
         let set = self.config.train.memory_mib << 20;
         let limit = if set > 0 { Some(set) } else { self.allowance.as_ref().map(|allowance| allowance.bytes) };
         match (MemoryPlan::fitting(&workload, limit, had), &self.allowance) {
+            (Err(too_small), Some(allowance)) if set == 0 && too_small.smallest.total() > allowance.total => {
+                Err(TrainError::Machine(TooSmall { limit: allowance.total, ..too_small }))
+            }
             (Err(too_small), Some(allowance)) if set == 0 => {
                 observer(Event::Message(&format!("warning: {allowance}; {too_small}")));
                 Ok(*too_small.smallest)

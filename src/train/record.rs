@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use crate::config::ScaleRewards;
 use crate::environment::Labels;
+use crate::evaluation::Fates;
 use crate::grpo::UpdateStats;
 use crate::metrics::StepRecord;
 use crate::program::Program;
@@ -15,14 +17,14 @@ use super::resample::Sampled;
 use super::scoring::{Episode, is_tied};
 
 /// Numbers of sampling and play. Those of the update are added by [`add_update`].
-pub fn of_episodes(step: usize, sampled: &Sampled, labels: Labels) -> StepRecord {
+pub fn of_episodes(step: usize, sampled: &Sampled, labels: Labels, scale: ScaleRewards) -> StepRecord {
     let (episodes, timing) = (&sampled.episodes, sampled.timing);
     let items = episodes.items();
     let count = items.len() as f64;
     let share = |holds: &dyn Fn(&Episode) -> bool| items.iter().filter(|episode| holds(episode)).count() as f64 / count;
     let lengths: Vec<usize> = items.iter().map(|episode| episode.completion.ids.len()).collect();
     let tokens: usize = lengths.iter().sum();
-    let tied = episodes.iter().filter(|group| is_tied(group)).count();
+    let tied = episodes.iter().filter(|group| is_tied(group, scale)).count();
     let parsed: Vec<[u8; 32]> =
         items.iter().filter_map(|episode| episode.program.as_ref().ok()).map(Program::digest).collect();
     let unique = parsed.iter().collect::<BTreeSet<_>>().len();
@@ -58,7 +60,15 @@ pub fn of_episodes(step: usize, sampled: &Sampled, labels: Labels) -> StepRecord
     record.came_to(labels, score, share(&Episode::plays), max_tile);
     record.rewards(&items.iter().map(|episode| episode.reward.value).collect::<Vec<_>>());
     count_kinds(&mut record, items);
+    for (fate, count) in fates(items).by_name() {
+        record.count_fate(fate, count);
+    }
     record
+}
+
+/// What became of the completions.
+pub fn fates(items: &[Episode]) -> Fates {
+    Fates::of(items.iter().map(|episode| (&episode.evaluation, episode.completion.finish == FinishReason::Length)))
 }
 
 /// Adds the numbers of the update.

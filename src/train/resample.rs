@@ -4,6 +4,7 @@
 //!
 //! Source: dynamic sampling in Yu et al. 2025, bounded: a group that stays tied stays in the step, and is counted.
 
+use crate::config::ScaleRewards;
 use crate::groups::Groups;
 use crate::metrics::{Event, GamePlayed, Player, ScoredCompletion};
 use crate::prompt::Prompt;
@@ -49,8 +50,9 @@ impl Sampled {
         self.lags.iter().sum::<usize>() as f64 / self.lags.len().max(1) as f64
     }
 
-    fn tied(&self) -> Vec<usize> {
-        self.episodes.iter().enumerate().filter(|(_, group)| is_tied(group)).map(|(group, _)| group).collect()
+    fn tied(&self, scale: ScaleRewards) -> Vec<usize> {
+        let groups = self.episodes.iter().enumerate();
+        groups.filter(|(_, group)| is_tied(group, scale)).map(|(group, _)| group).collect()
     }
 
     /// Puts `anew` in the place of the `groups`.
@@ -86,7 +88,7 @@ impl Stage<'_> {
         let lag = asked.step - 1 - begun.after;
         let mut sampled = Sampled::new(prompts, begun.in_play.finish(observer)?, lag);
         for round in 0..rollout.resample_tied {
-            let tied = sampled.tied();
+            let tied = sampled.tied(self.config.grpo.scale_rewards);
             if tied.is_empty() {
                 break;
             }
@@ -143,13 +145,16 @@ mod tests {
     #[test]
     fn groups_sampled_anew_take_the_place_of_those_that_were_tied() {
         let first = sampled(&[0.5, 0.5, 0.1, 0.2, 0.3, 0.3], 10);
-        assert_eq!(first.tied(), [0, 2]);
+        assert_eq!(first.tied(ScaleRewards::Group), [0, 2]);
         assert!(first.is_off_policy() && first.policy_lag() == 1.0);
         let anew = Sampled { lags: vec![0; 2], ..sampled(&[0.6, 0.7, 0.4, 0.4], 100) };
         let second = first.replace(&[0, 2], anew);
         assert!(second.is_off_policy() && second.policy_lag() == 1.0 / 3.0);
         let rewards: Vec<f32> = second.episodes.items().iter().map(|episode| episode.reward.value).collect();
         assert_eq!(rewards, [0.6, 0.7, 0.1, 0.2, 0.4, 0.4]);
-        assert_eq!((second.tied(), second.resampled, second.completion_tokens), (vec![2], 2, 6 * 10 + 4 * 100));
+        assert_eq!(
+            (second.tied(ScaleRewards::Group), second.resampled, second.completion_tokens),
+            (vec![2], 2, 6 * 10 + 4 * 100)
+        );
     }
 }

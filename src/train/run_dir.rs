@@ -62,6 +62,14 @@ pub enum RunDirError {
         /// What is there.
         path: PathBuf,
     },
+    /// Nobody may write there.
+    #[error("--output-dir {path}: {source}; choose a directory that can be written to")]
+    NotWritable {
+        /// The directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
     /// Nothing to resume.
     #[error("--resume {path}: no complete checkpoint there; start without --resume")]
     NothingToResume {
@@ -128,8 +136,17 @@ pub struct RunDir {
 }
 
 impl RunDir {
-    /// Refuses a place for a new run where something is already.
-    pub fn vacant(path: &Path, config: &Config) -> Result<(), RunDirError> {
+    /// Refuses the place of a new run if it could not be written to, and makes nothing.
+    pub fn check(config: &Config) -> Result<(), RunDirError> {
+        match config.train.output_dir.as_os_str().is_empty() {
+            true => creatable(Path::new(RUNS)),
+            false => RunDir::vacant(&config.train.output_dir, config),
+        }
+    }
+
+    /// Refuses a place for a new run where something is already, or where nothing can be made.
+    fn vacant(path: &Path, config: &Config) -> Result<(), RunDirError> {
+        creatable(path)?;
         let found = || path.to_owned();
         if path.join(CONFIG).exists() {
             let differing = differences(&recorded(path)?, config, &["train.output_dir"]);
@@ -336,6 +353,16 @@ fn numbered(parent: &Path, prefix: &str) -> Vec<(usize, PathBuf)> {
         .collect();
     found.sort();
     found
+}
+
+/// Refuses a path below something that is no directory, or that may not be written to.
+fn creatable(path: &Path) -> Result<(), RunDirError> {
+    let place = path.ancestors().find(|place| place.exists()).unwrap_or(Path::new("."));
+    if !place.is_dir() {
+        return Err(RunDirError::NoDirectory { path: place.to_owned() });
+    }
+    let allowed = rustix::fs::access(place, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK);
+    allowed.map_err(|errno| RunDirError::NotWritable { path: place.to_owned(), source: errno.into() })
 }
 
 fn is_empty(path: &Path) -> Result<bool, RunDirError> {

@@ -5,8 +5,9 @@
 use std::time::{Duration, Instant};
 
 use crate::arena::{Arena, Evaluation};
-use crate::config::{Config, RolloutConfig};
+use crate::config::{Config, RolloutConfig, ScaleRewards};
 use crate::groups::Groups;
+use crate::grpo;
 use crate::metrics::{Activity, Event, GamePlayed, Period, Player};
 use crate::policy::Policy;
 use crate::program::{Program, Rejection};
@@ -38,9 +39,9 @@ impl Episode {
     }
 }
 
-/// Whether all rewards of a group are the same number.
-pub fn is_tied(group: &[Episode]) -> bool {
-    group.windows(2).all(|pair| pair[0].reward.value == pair[1].reward.value)
+/// Whether all rewards of a group count the same.
+pub fn is_tied(group: &[Episode], scale: ScaleRewards) -> bool {
+    grpo::is_tied(&group.iter().map(|episode| episode.reward.value).collect::<Vec<_>>(), scale)
 }
 
 /// What sampling and scoring took, wall clock.

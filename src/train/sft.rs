@@ -146,6 +146,8 @@ pub struct SftSummary {
     pub steps: usize,
     /// Tokens read.
     pub tokens: usize,
+    /// [`held_out_loss`](SftSummary::held_out_loss) before the first step.
+    pub first_loss: f64,
     /// Mean negative log-probability of held-out tokens, in nats.
     pub held_out_loss: f64,
     /// Whether the observer stopped it; a checkpoint is there to go on from.
@@ -181,13 +183,13 @@ pub struct Learner {
     pub name: String,
 }
 
-/// Trains `learner`, or the built-in model from nothing, and saves it. `observe` is called after every step and may stop
-/// the run.
+/// Trains `learner`, or the built-in model from nothing, saves it, and returns it as it stands. `observe` is called after
+/// every step and may stop the run.
 pub fn run(
     options: &SftOptions,
     learner: Option<Learner>,
     observe: &mut dyn FnMut(&SftProgress) -> ControlFlow<()>,
-) -> Result<SftSummary, SftError> {
+) -> Result<(SftSummary, Policy), SftError> {
     let mut training = Training::begin(options, learner)?;
     let started = (Instant::now(), training.tokens);
     let mut held_out_loss = None;
@@ -218,12 +220,12 @@ pub fn run(
             training.saved()?.write(&options.output_dir)?;
         }
         if stop {
-            return training.summary(true, held_out_loss);
+            return Ok((training.summary(true, held_out_loss)?, training.policy));
         }
     }
     saving::write_model(&training.policy, training.pace.format, &options.output_dir)?;
     saving::clear(&options.output_dir)?;
-    training.summary(false, held_out_loss)
+    Ok((training.summary(false, held_out_loss)?, training.policy))
 }
 
 /// The built-in model before it has learnt anything.
@@ -266,6 +268,8 @@ struct Training<'a> {
     step: usize,
     steps: usize,
     tokens: usize,
+    /// On held-out programs, before the first step.
+    first_loss: f64,
 }
 
 impl<'a> Training<'a> {
@@ -278,13 +282,27 @@ impl<'a> Training<'a> {
         let mix = Mix { error_rate: options.config.error_rate, ..Mix::default() };
         let held_out_seed = options.seed.child(Purpose::HeldOut, 0);
         let held_out = Writer::new(&policy, &prompts, &mix).batch(held_out_seed, pace.held_out_tokens)?;
-        let held_out = micro_batches(held_out);
+        let shares_beginnings = policy.decoder().shares_beginnings();
+        let held_out = micro_batches(held_out, shares_beginnings);
         let optimizer = Optimizer::new(policy.trainable(), optimizer_settings(&options.config))?
             .in_precision(policy.decoder().precision());
         let steps = options.config.total_tokens.div_ceil(options.config.batch_tokens);
         let (step, tokens) = (0, 0);
-        let mut training =
-            Training { options, policy, prompts, name, pace, mix, held_out, optimizer, step, steps, tokens };
+        let mut training = Training {
+            options,
+            policy,
+            prompts,
+            name,
+            pace,
+            mix,
+            held_out,
+            optimizer,
+            step,
+            steps,
+            tokens,
+            first_loss: f64::NAN,
+        };
+        training.first_loss = training.held_out_loss()?;
         if let Some(saved) = Saved::read_latest(&options.output_dir, &training.settings())? {
             training.restore(saved)?;
         }
@@ -315,7 +333,8 @@ impl<'a> Training<'a> {
         let targets: usize = examples.iter().map(Example::targets).sum();
         let (trainable, scale) = (self.policy.trainable(), self.optimizer.loss_scale());
         let (mut loss, mut sum) = (0.0, Gradients::new());
-        let parts: Vec<(u64, Vec<Example>)> = (0..).zip(micro_batches(examples)).collect();
+        let parts: Vec<(u64, Vec<Example>)> =
+            (0..).zip(micro_batches(examples, self.policy.decoder().shares_beginnings())).collect();
         let work = |(index, rows): &(u64, Vec<Example>)| {
             let of_part = seed.child(Purpose::Dropout, *index);
             let of_rows = (0..rows.len() as u64).map(|row| of_part.child(Purpose::Dropout, row));
@@ -348,7 +367,8 @@ impl<'a> Training<'a> {
     /// `measured`: the loss on held-out programs after the last step, where it is known.
     fn summary(&self, interrupted: bool, measured: Option<f64>) -> Result<SftSummary, SftError> {
         let held_out_loss = measured.map_or_else(|| self.held_out_loss(), Ok)?;
-        Ok(SftSummary { steps: self.step, tokens: self.tokens, held_out_loss, interrupted })
+        let (steps, tokens, first_loss) = (self.step, self.tokens, self.first_loss);
+        Ok(SftSummary { steps, tokens, first_loss, held_out_loss, interrupted })
     }
 
     /// What must be equal for a checkpoint to be carried on.

@@ -46,7 +46,8 @@ impl Run<'_> {
         let replay = self.replay(&progress.state.elites, &asked);
         let (sampled, generate) = self.sampled(&asked, progress, observer)?;
         let (replays, waited) = self.replayed(step, replay, observer)?;
-        let mut record = record::of_episodes(step, &sampled, self.arena.environment().labels());
+        let (labels, scale) = (self.arena.environment().labels(), self.config.grpo.scale_rewards);
+        let mut record = record::of_episodes(step, &sampled, labels, scale);
         record.time_generate = generate.as_secs_f64();
         record.time_reward_wait += waited.as_secs_f64();
         record.policy_lag = (self.config.train.steps_ahead > 0).then(|| sampled.policy_lag());
@@ -76,6 +77,10 @@ impl Run<'_> {
         }
         observer(Event::StepDone(&record));
         watch.news.iter().for_each(|line| observer(Event::Message(line)));
+        if step == 1 || watch.collapse.is_some() {
+            let told = record::fates(episodes.items()).told(self.config, self.arena.environment().labels());
+            told.iter().for_each(|line| observer(Event::Message(&format!("step {step}: {line}"))));
+        }
 
         let state = &mut progress.state;
         // Solutions of different tasks do not compare.
@@ -231,7 +236,11 @@ impl Run<'_> {
             true => batch.with_dropout(lesson.seed.child(Purpose::Dropout, 0)),
             false => batch,
         };
-        let batch = if lesson.off_policy { batch.off_policy() } else { batch };
+        self.referred(if lesson.off_policy { batch.off_policy() } else { batch }, reference)
+    }
+
+    /// The batch with the reference's log-probabilities, where there is one.
+    pub(super) fn referred(&self, batch: Batch, reference: Option<&Reference>) -> Result<Batch, TrainError> {
         let Some(reference) = reference else { return Ok(batch) };
         let decoder = match reference {
             Reference::AdaptersOff => self.policy.decoder(),

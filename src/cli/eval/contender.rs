@@ -1,12 +1,13 @@
 //! One model on the held-out boards or tasks, with its progress on the screen.
 
 use super::super::{CliError, loading};
+use super::fates::ToldFates;
 use super::report::{BestOf, Games, Model, named};
 use super::tasks::Solver;
 use crate::arena::Arena;
 use crate::config::Config;
 use crate::environment::tasks::Tasks;
-use crate::evaluation::{self, Sample, Single, Stream};
+use crate::evaluation::{self, Fates, Sample, Single, Stream};
 use crate::metrics::{Console, Event};
 use crate::policy::Policy;
 use crate::prompt::PromptSet;
@@ -40,7 +41,8 @@ impl Contender<'_> {
     pub fn solve(&self, tasks: &Tasks, count: usize) -> Result<Solver, CliError> {
         let samples = count * self.prompts.held_out().len();
         let samples = self.sample(Protocol { samples, games: 1 }, Stream::Sampling)?;
-        Ok(Solver { name: named(self.config), summary: evaluation::summarise_tasks(tasks, &samples), samples })
+        let (name, fates) = (named(self.config), self.fates(&samples));
+        Ok(Solver { name, summary: evaluation::summarise_tasks(tasks, &samples), samples, fates })
     }
 
     /// Samples programs, plays them on the selection boards, and the best of them on the report boards.
@@ -51,7 +53,13 @@ impl Contender<'_> {
         let report = evaluation::report_games(&scores, &sizes, games.report);
         self.play_report(&mut samples, &report)?;
         let labels = self.arena.environment().labels();
-        Ok(Model { name: named(self.config), summary: evaluation::summarise(&samples, &sizes, labels), samples })
+        let (name, fates) = (named(self.config), self.fates(&samples));
+        Ok(Model { name, summary: evaluation::summarise(&samples, &sizes, labels), samples, fates })
+    }
+
+    fn fates(&self, samples: &[Sample]) -> ToldFates {
+        let fates = Fates::of(samples.iter().map(|sample| (&sample.selection, sample.cut)));
+        ToldFates { told: fates.told(self.config, self.arena.environment().labels()), fates }
     }
 
     /// The best of `count` programs.

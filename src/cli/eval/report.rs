@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::CliError;
+use super::fates::ToldFates;
 use crate::config::Config;
 use crate::environment::{Labels, Outcome};
 use crate::evaluation::{Halving, Sample, Single, Summary};
@@ -33,6 +34,7 @@ pub struct Model {
     pub name: String,
     pub summary: Summary,
     pub samples: Vec<Sample>,
+    pub fates: ToldFates,
 }
 
 /// The best of many programs of one model.
@@ -74,6 +76,7 @@ impl Model {
         let mut object = json!({ "name": self.name });
         if let (Some(object), Value::Object(summary)) = (object.as_object_mut(), serde_json::to_value(&self.summary)?) {
             object.extend(summary);
+            object.insert("became".into(), serde_json::to_value(self.fates.fates.by_name())?);
             object.insert("programs".into(), self.samples.iter().map(|sample| program(sample, labels)).collect());
         }
         Ok(object)

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::columns::{NOTHING, aligned, percent};
+use super::fates;
 use super::report::{Games, Report};
 use crate::environment::Labels;
 use crate::evaluation::{Estimate, Single, StyleSummary, THRESHOLDS};
@@ -18,6 +19,7 @@ pub fn text(report: &Report) -> String {
         text.push_str(&best_of(report));
     }
     text.push_str(&styles(report));
+    text.push_str(&fates::text(report.models.iter().map(|model| (model.name.as_str(), &model.fates))));
     text
 }
 

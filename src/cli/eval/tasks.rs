@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::super::CliError;
 use super::columns::{NOTHING, aligned, percent};
+use super::fates::{self, ToldFates};
 use crate::environment::{TestsTrace, Trace};
 use crate::evaluation::{Estimate, Sample, TaskSummary, TasksSummary};
 
@@ -28,6 +29,7 @@ pub struct Solver {
     pub name: String,
     pub summary: TasksSummary,
     pub samples: Vec<Sample>,
+    pub fates: ToldFates,
 }
 
 impl TasksReport {
@@ -37,6 +39,7 @@ impl TasksReport {
         text.push_str(&self.models());
         text.push_str(&self.groups());
         text.push_str(&self.tasks());
+        text.push_str(&fates::text(self.models.iter().map(|model| (model.name.as_str(), &model.fates))));
         text
     }
 

@@ -146,6 +146,11 @@ impl Tasks {
         &mut self.tasks
     }
 
+    /// How many are trained on.
+    pub fn trained(&self) -> usize {
+        self.tasks.iter().filter(|task| task.split == Split::Train).count()
+    }
+
     /// Whether any is never trained on.
     pub fn holds_out(&self) -> bool {
         self.tasks.iter().any(|task| task.split == Split::HeldOut)

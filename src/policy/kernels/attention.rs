@@ -7,6 +7,7 @@ use super::attached::attached;
 use super::can_fuse;
 use super::rope::{RopeTable, Turn};
 use super::rows::{Into, Matrix, dot, exp, max, product, slice, sum, wide, with_slice};
+use super::spans::{Span, Spans};
 use super::training;
 
 /// Queries scored at once; keeps a block of scores in the nearest cache.
@@ -65,16 +66,16 @@ impl Heads {
     }
 }
 
-/// Self-attention of whole sequences: token `t` sees tokens `0..=t`. Rotates queries and keys by their position.
+/// Self-attention of whole sequences: a token sees itself and those before it, the shared beginning among them. Rotates
+/// queries and keys by their position.
 ///
-/// * `qkv`: `(B * T, (queries + 2 keys) * width)`: queries, keys and values side by side; `rows` is `B`.
-/// * Returns `(B * T, queries * width)`.
-pub fn causal_attention(qkv: &Tensor, rows: usize, heads: Heads, rope: &RopeTable) -> Result<Tensor> {
-    let steps = qkv.dim(0)? / rows;
-    if !can_fuse([qkv]) || !heads.scores.are_plain(steps) {
-        return by_tensors(qkv, rows, heads, rope);
+/// * `qkv`: `(N, (queries + 2 keys) * width)`: queries, keys and values side by side; `N` is the number of tokens.
+/// * Returns `(N, queries * width)`.
+pub fn causal_attention(qkv: &Tensor, spans: &Spans, heads: Heads, rope: &RopeTable) -> Result<Tensor> {
+    if !can_fuse([qkv]) || !heads.scores.are_plain(spans.longest()) {
+        return by_tensors(qkv, spans.rows()?, heads, rope);
     }
-    qkv.contiguous()?.apply_op1(CausalAttention { steps, heads, rope: rope.clone() })
+    qkv.contiguous()?.apply_op1(CausalAttention { spans: spans.clone(), heads, rope: rope.clone() })
 }
 
 pub(super) fn plain_causal(qkv: &Tensor, rows: usize, heads: Heads, rope: &RopeTable) -> Result<Tensor> {
@@ -190,129 +191,183 @@ pub(super) fn split(qkv: &Tensor, rows: usize, heads: Heads) -> Result<[Tensor; 
 }
 
 struct CausalAttention {
-    steps: usize,
+    spans: Spans,
     heads: Heads,
     rope: RopeTable,
 }
 
-/// One key head of one sequence, rotated: what all its query heads share.
-struct KeyHead<'a> {
-    /// `(T, width)`.
-    keys: &'a [f32],
-    /// `(T, width)`, rows `stride` apart.
-    values: &'a [f32],
-    stride: usize,
+/// One key head of a sequence: what all its query heads share.
+struct KeyHead {
+    /// Rotated, `(seen, width)`.
+    keys: Vec<f32>,
+    /// `(seen, width)`.
+    values: Vec<f32>,
+}
+
+impl KeyHead {
+    fn new(seen: usize, width: usize) -> Self {
+        KeyHead { keys: vec![0.0; seen * width], values: vec![0.0; seen * width] }
+    }
 }
 
 impl CausalAttention {
-    /// Copies one head of a sequence into rows of its own, rotated.
+    /// Copies one head of the tokens from `start` on, the first of them at position `first`, into rows of its own, rotated.
     #[inline(always)]
-    fn gather(&self, out: &mut [f32], qkv: &[f32], column: usize) {
+    fn turned(&self, out: &mut [f32], qkv: &[f32], column: usize, (start, first): (usize, usize)) {
         let (width, total) = (self.heads.width, self.heads.total());
-        for (position, out) in out.chunks_exact_mut(width).enumerate() {
-            self.rope.turn(out, &qkv[position * total + column..][..width], position, Turn::Forward);
+        for (step, out) in out.chunks_exact_mut(width).enumerate() {
+            let x = &qkv[(start + step) * total + column..][..width];
+            self.rope.turn(out, x, first + step, Turn::Forward);
         }
     }
 
-    /// Fills `weights` (rows of `steps`) with the attention of queries `from..to` over the keys they see.
-    fn weights(&self, weights: &mut [f32], queries: &[f32], keys: &[f32], (from, to): (usize, usize)) {
-        let (width, steps) = (self.heads.width, self.steps);
+    /// Keys and values that a sequence sees, of one head.
+    fn gather(&self, out: &mut KeyHead, qkv: &[f32], span: Span, key_head: usize) {
+        let Heads { queries, keys, width, .. } = self.heads;
+        let (shared, own) = out.keys.split_at_mut(span.shared * width);
+        let column = (queries + key_head) * width;
+        self.turned(shared, qkv, column, (0, 0));
+        self.turned(own, qkv, column, (span.start, span.shared));
+        let (column, total) = ((queries + keys + key_head) * width, self.heads.total());
+        let tokens = (0..span.shared).chain(span.start..span.start + span.own);
+        for (value, token) in out.values.chunks_exact_mut(width).zip(tokens) {
+            value.copy_from_slice(&qkv[token * total + column..][..width]);
+        }
+    }
+
+    /// Fills `weights` (rows of `span.seen()`) with the attention of a sequence's own queries `from..to` over the keys they
+    /// see.
+    fn weights(&self, weights: &mut [f32], queries: &[f32], keys: &[f32], (span, from, to): (Span, usize, usize)) {
+        let (width, seen) = (self.heads.width, span.shared + to);
         let queries = Matrix::new(&queries[from * width..], to - from, width, width);
-        let keys = Matrix::new(keys, to, width, width).t();
-        product(weights, steps, queries, keys, (self.heads.scale(), Into::Overwrite));
+        let keys = Matrix::new(keys, seen, width, width).t();
+        product(weights, span.seen(), queries, keys, (self.heads.scale(), Into::Overwrite));
         wide(
             #[inline(always)]
             || {
-                for (row, query) in weights.chunks_mut(steps).zip(from..to) {
-                    let (seen, hidden) = row[..to].split_at_mut(query + 1);
-                    softmax(seen);
-                    hidden.fill(0.0);
+                for (row, query) in weights.chunks_mut(span.seen()).zip(from..to) {
+                    let (before, after) = row[..seen].split_at_mut(span.shared + query + 1);
+                    softmax(before);
+                    after.fill(0.0);
                 }
             },
         );
     }
 
-    fn forward_sequence(&self, out: &mut [f32], qkv: &[f32]) {
+    /// `out`: of the sequence's own tokens; `qkv`: of the whole batch.
+    fn forward_sequence(&self, out: &mut [f32], qkv: &[f32], span: Span) {
         let Heads { queries, keys, width, .. } = self.heads;
-        let (steps, out_width, total) = (self.steps, queries * width, self.heads.total());
-        let (mut key, mut query) = (vec![0.0; steps * width], vec![0.0; steps * width]);
-        let mut weights = vec![0.0; BLOCK * steps];
+        let out_width = queries * width;
+        let (mut shared, mut query) = (KeyHead::new(span.seen(), width), vec![0.0; span.own * width]);
+        let mut weights = vec![0.0; BLOCK * span.seen()];
         for head in 0..queries {
-            let key_head = head / (queries / keys);
             if head.is_multiple_of(queries / keys) {
-                self.gather(&mut key, qkv, (queries + key_head) * width);
+                self.gather(&mut shared, qkv, span, head / (queries / keys));
             }
-            self.gather(&mut query, qkv, head * width);
-            let values = &qkv[(queries + keys + key_head) * width..];
-            for from in (0..steps).step_by(BLOCK) {
-                let to = (from + BLOCK).min(steps);
-                self.weights(&mut weights, &query, &key, (from, to));
-                let seen = Matrix::new(&weights, to - from, to, steps);
-                let values = Matrix::new(values, to, width, total);
+            self.turned(&mut query, qkv, head * width, (span.start, span.shared));
+            for from in (0..span.own).step_by(BLOCK) {
+                let to = (from + BLOCK).min(span.own);
+                self.weights(&mut weights, &query, &shared.keys, (span, from, to));
+                let seen = Matrix::new(&weights, to - from, span.shared + to, span.seen());
+                let values = Matrix::new(&shared.values, span.shared + to, width, width);
                 let out = &mut out[from * out_width + head * width..];
                 product(out, out_width, seen, values, (1.0, Into::Overwrite));
             }
         }
     }
 
-    fn backward_sequence(&self, dqkv: &mut [f32], qkv: &[f32], grad: &[f32]) {
+    /// Fills `dqkv`, that of the sequence's own tokens; `grad` is theirs, `qkv` of the whole batch. Returns what the
+    /// sequence adds to the gradient of the shared tokens, `(shared, 2 keys * width)`: keys, then values.
+    fn backward_sequence(&self, dqkv: &mut [f32], qkv: &[f32], grad: &[f32], span: Span) -> Vec<f32> {
         let Heads { queries, keys, width, .. } = self.heads;
-        let (steps, total) = (self.steps, self.heads.total());
-        let mut key = vec![0.0; steps * width];
-        let mut dkey = vec![0.0; steps * width];
+        let (mut shared, mut slope) = (KeyHead::new(span.seen(), width), KeyHead::new(span.seen(), width));
+        let mut dshared = vec![0.0; span.shared * 2 * keys * width];
         for key_head in 0..keys {
-            let value_column = (queries + keys + key_head) * width;
-            self.gather(&mut key, qkv, (queries + key_head) * width);
-            dkey.fill(0.0);
-            let shared = KeyHead { keys: &key, values: &qkv[value_column..], stride: total };
+            self.gather(&mut shared, qkv, span, key_head);
+            slope.keys.fill(0.0);
+            slope.values.fill(0.0);
             for head in key_head * (queries / keys)..(key_head + 1) * (queries / keys) {
-                self.backward_head((dqkv, &mut dkey), qkv, grad, &shared, head);
+                self.backward_head((dqkv, &mut slope), (qkv, grad), &shared, (span, head));
             }
-            self.scatter(dqkv, &dkey, (queries + key_head) * width);
+            let [key_column, value_column] = [key_head, keys + key_head].map(|head| head * width);
+            let (to, own) = slope.keys.split_at(span.shared * width);
+            self.scatter(&mut dshared, to, (key_column, 2 * keys * width), 0);
+            self.scatter(dqkv, own, (queries * width + key_column, self.heads.total()), span.shared);
+            let (to, own) = slope.values.split_at(span.shared * width);
+            copy(&mut dshared, to, width, (value_column, 2 * keys * width));
+            copy(dqkv, own, width, (queries * width + value_column, self.heads.total()));
         }
+        dshared
     }
 
     /// Gradients of one query head: its own columns of `dqkv`, and its share of keys and values.
     fn backward_head(
         &self,
-        (dqkv, dkey): (&mut [f32], &mut [f32]),
-        qkv: &[f32],
-        grad: &[f32],
-        shared: &KeyHead<'_>,
-        head: usize,
+        (dqkv, slope): (&mut [f32], &mut KeyHead),
+        (qkv, grad): (&[f32], &[f32]),
+        shared: &KeyHead,
+        (span, head): (Span, usize),
     ) {
-        let Heads { queries, keys, width, .. } = self.heads;
-        let (steps, out_width, total) = (self.steps, queries * width, self.heads.total());
-        let value_column = (queries + keys + head / (queries / keys)) * width;
-        let (mut query, mut dquery) = (vec![0.0; steps * width], vec![0.0; steps * width]);
-        let (mut weights, mut dweights) = (vec![0.0; BLOCK * steps], vec![0.0; BLOCK * steps]);
-        self.gather(&mut query, qkv, head * width);
-        for from in (0..steps).step_by(BLOCK) {
-            let to = (from + BLOCK).min(steps);
-            let rows = to - from;
-            self.weights(&mut weights, &query, shared.keys, (from, to));
+        let width = self.heads.width;
+        let (total_seen, out_width) = (span.seen(), self.heads.queries * width);
+        let (mut query, mut dquery) = (vec![0.0; span.own * width], vec![0.0; span.own * width]);
+        let (mut weights, mut dweights) = (vec![0.0; BLOCK * total_seen], vec![0.0; BLOCK * total_seen]);
+        self.turned(&mut query, qkv, head * width, (span.start, span.shared));
+        for from in (0..span.own).step_by(BLOCK) {
+            let to = (from + BLOCK).min(span.own);
+            let (rows, seen_by) = (to - from, span.shared + to);
+            self.weights(&mut weights, &query, &shared.keys, (span, from, to));
             let grad = Matrix::new(&grad[from * out_width + head * width..], rows, width, out_width);
-            let seen = Matrix::new(&weights, rows, to, steps);
-            product(&mut dqkv[value_column..], total, seen.t(), grad, (1.0, Into::Add));
-            let values = Matrix::new(shared.values, to, width, shared.stride);
-            product(&mut dweights, steps, grad, values.t(), (1.0, Into::Overwrite));
-            softmax_gradient(&mut dweights[..rows * steps], &weights, steps, to);
-            let dscores = Matrix::new(&dweights, rows, to, steps);
+            let seen = Matrix::new(&weights, rows, seen_by, total_seen);
+            product(&mut slope.values, width, seen.t(), grad, (1.0, Into::Add));
+            let values = Matrix::new(&shared.values, seen_by, width, width);
+            product(&mut dweights, total_seen, grad, values.t(), (1.0, Into::Overwrite));
+            softmax_gradient(&mut dweights[..rows * total_seen], &weights, total_seen, seen_by);
+            let dscores = Matrix::new(&dweights, rows, seen_by, total_seen);
             let scale = self.heads.scale();
-            let keys = Matrix::new(shared.keys, to, width, width);
+            let keys = Matrix::new(&shared.keys, seen_by, width, width);
             product(&mut dquery[from * width..], width, dscores, keys, (scale, Into::Overwrite));
             let queries = Matrix::new(&query[from * width..], rows, width, width);
-            product(dkey, width, dscores.t(), queries, (scale, Into::Add));
+            product(&mut slope.keys, width, dscores.t(), queries, (scale, Into::Add));
         }
-        self.scatter(dqkv, &dquery, head * width);
+        self.scatter(dqkv, &dquery, (head * width, self.heads.total()), span.shared);
     }
 
-    /// Writes one head's gradients back to their columns, rotated back.
-    fn scatter(&self, dqkv: &mut [f32], head: &[f32], column: usize) {
-        let (width, total) = (self.heads.width, self.heads.total());
-        for (position, head) in head.chunks_exact(width).enumerate() {
-            self.rope.turn(&mut dqkv[position * total + column..][..width], head, position, Turn::Back);
+    /// Writes one head's gradients, the first of them at position `first`, back to their column, rotated back.
+    fn scatter(&self, out: &mut [f32], head: &[f32], (column, stride): (usize, usize), first: usize) {
+        let width = self.heads.width;
+        for (step, head) in head.chunks_exact(width).enumerate() {
+            self.rope.turn(&mut out[step * stride + column..][..width], head, first + step, Turn::Back);
         }
+    }
+
+    /// Each sequence's part of what has `width` numbers a token.
+    fn split<'a>(&self, mut all: &'a mut [f32], width: usize) -> Vec<(Span, &'a mut [f32])> {
+        let part = |span: Span| {
+            let (part, rest) = std::mem::take(&mut all).split_at_mut(span.own * width);
+            all = rest;
+            (span, part)
+        };
+        self.spans.parts().map(part).collect()
+    }
+
+    /// Adds what the sequences gave to the gradient of the shared tokens, in their order.
+    fn add_shared(&self, dqkv: &mut [f32], of_sequences: &[Vec<f32>]) {
+        let Heads { queries, keys, width, .. } = self.heads;
+        let columns = queries * width..self.heads.total();
+        for dshared in of_sequences {
+            let tokens = dqkv.chunks_exact_mut(self.heads.total()).zip(dshared.chunks_exact(2 * keys * width));
+            for (dqkv, dshared) in tokens {
+                dqkv[columns.clone()].iter_mut().zip(dshared).for_each(|(sum, slope)| *sum += slope);
+            }
+        }
+    }
+}
+
+/// Writes one head's rows to their column.
+fn copy(out: &mut [f32], head: &[f32], width: usize, (column, stride): (usize, usize)) {
+    for (step, head) in head.chunks_exact(width).enumerate() {
+        out[step * stride + column..][..width].copy_from_slice(head);
     }
 }
 
@@ -351,11 +406,10 @@ impl CustomOp1 for CausalAttention {
 
     fn cpu_fwd(&self, qkv: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
         let qkv = slice(qkv, layout)?;
-        let (count, total) = layout.shape().dims2()?;
+        let (count, _) = layout.shape().dims2()?;
         let width = self.heads.queries * self.heads.width;
         let mut out = vec![0.0; count * width];
-        let sequences = out.par_chunks_mut(self.steps * width).zip(qkv.par_chunks(self.steps * total));
-        sequences.for_each(|(out, qkv)| self.forward_sequence(out, qkv));
+        self.split(&mut out, width).into_par_iter().for_each(|(span, out)| self.forward_sequence(out, qkv, span));
         Ok((CpuStorage::F32(out), (count, width).into()))
     }
 
@@ -363,14 +417,17 @@ impl CustomOp1 for CausalAttention {
         let (count, total) = qkv.dims2()?;
         let width = self.heads.queries * self.heads.width;
         let mut dqkv = vec![0.0; count * total];
-        with_slice(qkv, |qkv| {
-            with_slice(grad, |grad| {
-                let sequences = dqkv.par_chunks_mut(self.steps * total).zip(qkv.par_chunks(self.steps * total));
-                let sequences = sequences.zip(grad.par_chunks(self.steps * width));
-                sequences.for_each(|((dqkv, qkv), grad)| self.backward_sequence(dqkv, qkv, grad));
-                Ok(())
-            })
-        })?;
+        let mut backward = |qkv: &[f32], grad: &[f32]| {
+            let sequences = self.split(&mut dqkv, total).into_par_iter();
+            let dshared = sequences.map(|(span, dqkv)| {
+                let grad = &grad[span.start * width..][..span.own * width];
+                self.backward_sequence(dqkv, qkv, grad, span)
+            });
+            let dshared: Vec<Vec<f32>> = dshared.collect();
+            self.add_shared(&mut dqkv, &dshared);
+            Ok(())
+        };
+        with_slice(qkv, |qkv| with_slice(grad, |grad| backward(qkv, grad)))?;
         Ok(Some(Tensor::from_vec(dqkv, (count, total), qkv.device())?))
     }
 }

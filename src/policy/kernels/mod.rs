@@ -23,6 +23,7 @@ mod packed;
 mod residual;
 mod rope;
 mod rows;
+mod spans;
 mod tile;
 
 #[cfg(test)]
@@ -45,6 +46,7 @@ pub use norm::rms_norm;
 pub use packed::Packed;
 pub use residual::{Middle, Residual};
 pub use rope::{RopeTable, Rotations};
+pub use spans::Spans;
 pub use training::SCORE_BYTES;
 
 /// Which of the kernels layers go through.

@@ -9,6 +9,7 @@ use candle_core::{DType, Device, Result, Tensor, Var};
 use super::attention::{self, Heads, Scores};
 use super::gate::{self, Activation};
 use super::rope::RopeTable;
+use super::spans::Spans;
 use super::{Packed, adapted, cached, head, linear, log_probs, norm};
 use crate::policy::{tests::config, weights};
 use crate::seed::Seed;
@@ -273,7 +274,7 @@ fn attentions_are_plain_attention() {
         let qkv = random(&[rows * steps, heads.total()], 3);
         check(
             &[&qkv],
-            || attention::causal_attention(&qkv, rows, heads, &rope),
+            || attention::causal_attention(&qkv, &Spans::equal(rows, steps), heads, &rope),
             || attention::plain_causal(&qkv, rows, heads, &rope),
         );
         check(
@@ -298,9 +299,38 @@ fn scaled_capped_and_windowed_attention_is_plain_attention() {
         let qkv = random(&[3 * 37, heads.total()], 3);
         check(
             &[&qkv],
-            || attention::causal_attention(&qkv, 3, heads, &rope),
+            || attention::causal_attention(&qkv, &Spans::equal(3, 37), heads, &rope),
             || attention::plain_causal(&qkv, 3, heads, &rope),
         );
+    }
+}
+
+#[test]
+fn sequences_behind_a_shared_beginning_attend_as_if_each_had_its_own() {
+    let heads = Heads::new(4, 2, 8);
+    for (shared, own) in [(37, vec![5, 40, 1]), (1, vec![1]), (33, vec![0, 7]), (64, vec![32, 32]), (0, vec![9, 70, 2])]
+    {
+        let spans = Spans::new(shared, own.clone());
+        let settings = crate::policy::DecoderConfig { head_dim: heads.width, ..config() };
+        let rope = RopeTable::new(&settings, spans.longest(), &Device::Cpu).unwrap();
+        let qkv = random(&[spans.tokens(), heads.total()], 3);
+        let plain = || {
+            let alone = |tokens: Vec<usize>, kept: usize| {
+                let ids: Vec<u32> = tokens.iter().map(|token| *token as u32).collect();
+                let qkv = qkv.index_select(&Tensor::from_vec(ids, tokens.len(), &Device::Cpu)?, 0)?;
+                attention::plain_causal(&qkv, 1, heads, &rope)?.narrow(0, tokens.len() - kept, kept)
+            };
+            let (mut outputs, mut start) = (Vec::new(), shared);
+            if shared > 0 {
+                outputs.push(alone((0..shared).collect(), shared)?);
+            }
+            for own in own.iter().filter(|own| **own > 0) {
+                outputs.push(alone((0..shared).chain(start..start + own).collect(), *own)?);
+                start += own;
+            }
+            Tensor::cat(&outputs, 0)
+        };
+        check(&[&qkv], || attention::causal_attention(&qkv, &spans, heads, &rope), plain);
     }
 }
 
@@ -352,13 +382,14 @@ fn the_exponential_is_that_of_f64_rounded() {
 #[test]
 fn numbers_do_not_depend_on_the_count_of_threads() {
     let heads = Heads::new(4, 2, 8);
-    let rope = RopeTable::new(&crate::policy::DecoderConfig { head_dim: 8, ..config() }, 70, &Device::Cpu).unwrap();
+    let rope = RopeTable::new(&crate::policy::DecoderConfig { head_dim: 8, ..config() }, 87, &Device::Cpu).unwrap();
     let (x, weight) = (random(&[140, 200], 1), random(&[64, 200], 2));
     let (norm_weight, targets) = (random(&[200], 3), Tensor::arange(0_u32, 140, &Device::Cpu).unwrap());
     let targets = (targets / 5.0).unwrap();
+    let spans = Spans::new(20, vec![50, 3, 67]);
     let run = || -> Result<Vec<Vec<f32>>> {
         let normed = norm::rms_norm(&x, &norm_weight, 1e-5)?;
-        let mixed = attention::causal_attention(&linear::linear(&normed, &weight)?, 2, heads, &rope)?;
+        let mixed = attention::causal_attention(&linear::linear(&normed, &weight)?, &spans, heads, &rope)?;
         let (logp, entropy) =
             log_probs::token_log_probs(&gate::gated(&Tensor::cat(&[&mixed, &mixed], 1)?, Activation::Silu)?, &targets)?;
         let gradients = (logp + entropy)?.sum_all()?.backward()?;

@@ -111,8 +111,11 @@ fn a_layer_at_a_time_drops_the_same() {
     let policy = policy(PROBABILITY);
     let ids = expected()["ids"].to_dtype(DType::U32).unwrap();
     let adapters = || Adapters::Thinned(dropout(2));
-    let whole = policy.decoder().hidden(&ids, adapters()).unwrap();
-    let (hidden, layers) = policy.decoder().hidden_checkpointed(&ids, adapters()).unwrap();
+    let (rows, steps) = ids.dims2().unwrap();
+    let spans = kernels::Spans::equal(rows, steps);
+    let whole = policy.decoder().hidden_of(&ids.flatten_all().unwrap(), &spans, adapters()).unwrap();
+    let (hidden, layers) =
+        policy.decoder().hidden_checkpointed(&ids.flatten_all().unwrap(), &spans, adapters()).unwrap();
     assert_eq!(largest_difference(&hidden.detach(), &whole.detach()), 0.0);
     let loss = |hidden: &Tensor| hidden.sqr().unwrap().sum_all().unwrap().backward().unwrap();
     let expected = loss(&whole);

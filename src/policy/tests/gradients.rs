@@ -6,7 +6,7 @@ use candle_core::Var;
 use candle_core::backprop::GradStore;
 
 use super::*;
-use crate::policy::kernels::Scoring;
+use crate::policy::kernels::{Scoring, Spans};
 
 /// Random adapters over random frozen weights.
 fn adapted(config: DecoderConfig) -> Policy {
@@ -36,13 +36,13 @@ fn batch() -> Tensor {
 
 /// A loss of log-probabilities and entropies, uneven over the places.
 fn loss(policy: &Policy, hidden: &Tensor) -> Tensor {
-    let (rows, steps, _) = hidden.dims3().unwrap();
-    let hidden = hidden.flatten_to(1).unwrap();
+    let tokens = hidden.elem_count() / policy.decoder().config().hidden_size;
+    let hidden = hidden.reshape((tokens, ())).unwrap();
     let targets = (batch().flatten_all().unwrap().to_vec1::<u32>().unwrap().into_iter()).map(|id| (id + 11) % 40);
-    let targets = Tensor::from_vec(targets.collect::<Vec<_>>(), rows * steps, &Device::Cpu).unwrap();
+    let targets = Tensor::from_vec(targets.collect::<Vec<_>>(), tokens, &Device::Cpu).unwrap();
     let how = Scoring { temperature: 0.9, logit_bytes: 0 };
     let (logp, entropy) = policy.decoder().score(&hidden, &targets, how).unwrap();
-    let uneven = weights::normal(&[rows * steps], 1.0, Seed::root(8), &Device::Cpu).unwrap();
+    let uneven = weights::normal(&[tokens], 1.0, Seed::root(8), &Device::Cpu).unwrap();
     ((logp + entropy).unwrap() * uneven).unwrap().sum_all().unwrap()
 }
 
@@ -58,7 +58,10 @@ fn numbers(tensor: &Tensor) -> Vec<f32> {
 fn gradients_by_layer_are_those_of_one_graph_bit_for_bit() {
     for (name, policy) in policies() {
         let expected = one_graph(&policy);
-        let (hidden, layers) = policy.decoder().hidden_checkpointed(&batch(), Adapters::On).unwrap();
+        let (hidden, layers) = policy
+            .decoder()
+            .hidden_checkpointed(&batch().flatten_all().unwrap(), &Spans::equal(3, 21), Adapters::On)
+            .unwrap();
         let mut found = BTreeMap::new();
         let mut collect = |store: GradStore| {
             let gradients = policy.trainable().iter().filter_map(|(name, var)| Some((name, store.get(var)?.clone())));
@@ -77,7 +80,10 @@ fn gradients_by_layer_are_those_of_one_graph_bit_for_bit() {
 #[test]
 fn hidden_states_by_layer_are_those_of_one_graph_bit_for_bit() {
     for (name, policy) in policies() {
-        let (by_layer, _) = policy.decoder().hidden_checkpointed(&batch(), Adapters::On).unwrap();
+        let (by_layer, _) = policy
+            .decoder()
+            .hidden_checkpointed(&batch().flatten_all().unwrap(), &Spans::equal(3, 21), Adapters::On)
+            .unwrap();
         let whole = policy.decoder().hidden(&batch(), Adapters::On).unwrap();
         assert!(numbers(&by_layer) == numbers(&whole), "{name}");
     }

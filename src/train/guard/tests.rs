@@ -88,6 +88,8 @@ fn a_run_without_signal_or_without_programs_is_stopped() {
     let watches = watch(&config(), 40, tied);
     assert_eq!(watches.iter().position(|watch| watch.collapse.is_some()), Some(15), "steps 9 to 16");
     assert_eq!(watches[15].collapse.as_ref().unwrap().began, 9);
+    let nothing = watch(&config(), 40, |step| StepRecord { frac_reward_zero_std: 1.0, ..healthy(step) });
+    assert_eq!(nothing.iter().position(|watch| watch.collapse.is_some()), Some(7), "at once, grace or not");
     let mute = |step: usize| StepRecord { frac_parsed: if step > 20 { 0.0 } else { 0.9 }, ..healthy(step) };
     let watches = watch(&config(), 40, mute);
     assert_eq!(watches.iter().position(|watch| watch.collapse.is_some()), Some(27), "steps 21 to 28");

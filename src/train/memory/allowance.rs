@@ -15,25 +15,26 @@ const OF_GPU: f64 = 0.95;
 pub struct Allowance {
     /// How much that is.
     pub bytes: u64,
+    /// All the memory there is, whoever has it now.
+    pub total: u64,
     /// What it is a share of.
     of: String,
 }
 
 impl Allowance {
-    /// Of the processor's memory.
-    pub fn of_host(free: u64) -> Allowance {
-        Allowance { bytes: share(OF_HOST, free), of: format!("{OF_HOST} of the free memory") }
+    /// Of the processor's memory: what is free of it, and all of it.
+    pub fn of_host(free: u64, total: u64) -> Allowance {
+        Allowance { bytes: share(OF_HOST, free), total, of: format!("{OF_HOST} of the free memory") }
     }
 
     /// Of a GPU's memory, as its driver tells it: at most `fraction` of all, and of what is free.
     pub fn of_gpu(memory: DeviceMemory, fraction: f64) -> Allowance {
         let (capped, free) = (share(fraction, memory.total), share(OF_GPU, memory.free));
-        match capped <= free {
-            true => {
-                Allowance { bytes: capped, of: format!("train.gpu_memory_fraction = {fraction} of the GPU's memory") }
-            }
-            false => Allowance { bytes: free, of: format!("{OF_GPU} of what is free of the GPU's memory") },
-        }
+        let (bytes, of) = match capped <= free {
+            true => (capped, format!("train.gpu_memory_fraction = {fraction} of the GPU's memory")),
+            false => (free, format!("{OF_GPU} of what is free of the GPU's memory")),
+        };
+        Allowance { bytes, total: memory.total, of }
     }
 }
 
@@ -61,6 +62,6 @@ mod tests {
         let shared = Allowance::of_gpu(DeviceMemory { free: gigabytes(40), ..empty }, 0.5);
         assert_eq!(shared.bytes, gigabytes(38));
         assert_eq!(shared.to_string(), "0.95 of what is free of the GPU's memory is 38.0 GB");
-        assert_eq!(Allowance::of_host(gigabytes(10)).to_string(), "0.7 of the free memory is 7.0 GB");
+        assert_eq!(Allowance::of_host(gigabytes(10), gigabytes(16)).to_string(), "0.7 of the free memory is 7.0 GB");
     }
 }

@@ -1,19 +1,21 @@
 //! Programs of the corpus as rows of token ids, a fresh batch for every step.
 
+use std::cmp::Reverse;
+
 use candle_core::{Device, Tensor};
 
 use crate::environment::game2048::corpus::{self, Mix, Sample, Style};
 use crate::grpo::logit_bytes;
 use crate::policy::kernels::Scoring;
-use crate::policy::{Adapters, Policy, PolicyError};
+use crate::policy::{Adapters, Policy, PolicyError, TokenBatch, TokenRow, shared_beginning};
 use crate::prompt::Prompt;
 use crate::seed::{Purpose, Seed};
 
 use super::SftError;
 
-/// Padded tokens that pass through the model at once. Small enough that activations stay near the core; a step is
-/// split into as many of these as it needs, which threads then share.
-const MICRO_BATCH_TOKENS: usize = 1024;
+/// Tokens that pass through the model at once, about. Few enough that activations stay near the core, and enough programs
+/// that a prompt they share costs little. A step is split into as many of these as it needs, which threads then share.
+const MICRO_BATCH_TOKENS: usize = 1600;
 
 /// Prompt and program as ids, and where the program begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +34,10 @@ impl Example {
     #[cfg(test)]
     pub(super) fn parts(&self) -> (&[u32], &[u32]) {
         self.ids.split_at(self.prompt)
+    }
+
+    fn row(&self) -> TokenRow<'_> {
+        TokenRow { ids: &self.ids, prompt: self.prompt }
     }
 
     /// Tokens the model is to predict.
@@ -106,16 +112,26 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Cuts a batch into rows of similar length, the same number of padded tokens in each part.
-pub(super) fn micro_batches(mut examples: Vec<Example>) -> Vec<Vec<Example>> {
-    examples.sort_by_key(|example| std::cmp::Reverse(example.ids.len()));
-    let mut parts: Vec<Vec<Example>> = Vec::new();
-    for example in examples {
-        match parts.last_mut() {
-            Some(part) if (part.len() + 1) * part[0].ids.len() <= MICRO_BATCH_TOKENS => part.push(example),
-            _ => parts.push(vec![example]),
-        }
+/// Cuts a batch into parts of about as many tokens: rows of similar length where they are padded, of similar prompts where
+/// those are read once.
+pub(super) fn micro_batches(mut examples: Vec<Example>, shares_beginnings: bool) -> Vec<Vec<Example>> {
+    examples.sort_by_key(|example| Reverse(example.ids.len()));
+    if shares_beginnings {
+        examples.sort_by(|a, b| a.ids[..a.prompt].cmp(&b.ids[..b.prompt]));
     }
+    let rows: Vec<TokenRow<'_>> = examples.iter().map(Example::row).collect();
+    let shared = if shares_beginnings { shared_beginning(&rows) } else { 0 };
+    let own = |example: &Example| example.ids.len() - shared;
+    let total: usize = examples.iter().map(own).sum();
+    let count = total.div_ceil(MICRO_BATCH_TOKENS.saturating_sub(shared).max(1)).max(1);
+    let (mut parts, mut before) = (vec![Vec::new(); count], 0);
+    for example in examples {
+        // The part in which the middle of the example lies, were all of them of one length.
+        let middle = before + own(&example) / 2;
+        before += own(&example);
+        parts[middle * count / total.max(1)].push(example);
+    }
+    parts.retain(|part| !part.is_empty());
     parts
 }
 
@@ -123,26 +139,17 @@ pub(super) fn micro_batches(mut examples: Vec<Example>) -> Vec<Vec<Example>> {
 pub(super) fn loss(policy: &Policy, rows: &[Example], adapters: Adapters) -> Result<Tensor, PolicyError> {
     let decoder = policy.decoder();
     let device = decoder.device();
-    // The last token of a row is only ever predicted.
-    let width = rows.iter().map(|row| row.ids.len() - 1).max().unwrap_or(0);
-    let mut ids = vec![0; rows.len() * width];
-    let (mut places, mut targets) = (Vec::new(), Vec::new());
-    for (row, example) in rows.iter().enumerate() {
-        let start = row * width;
-        let inputs = &example.ids[..example.ids.len() - 1];
-        ids[start..start + inputs.len()].copy_from_slice(inputs);
-        places.extend((example.prompt - 1..inputs.len()).map(|at| (start + at) as u32));
-        targets.extend_from_slice(&example.ids[example.prompt..]);
-    }
-    let hidden = decoder.hidden(&from_ids(ids, (rows.len(), width), device)?, adapters)?;
-    let predicting = places.len();
-    let hidden = hidden.flatten_to(1)?.index_select(&from_ids(places, predicting, device)?, 0)?;
-    let targets = from_ids(targets, predicting, device)?;
+    let all: Vec<TokenRow<'_>> = rows.iter().map(Example::row).collect();
+    let TokenBatch { ids, spans, places } = TokenBatch::new(&all, decoder.shares_beginnings());
+    let hidden = decoder.hidden_of(&from_ids(ids, device)?, &spans, adapters)?;
+    let hidden = hidden.index_select(&from_ids(places, device)?, 0)?;
+    let targets = from_ids(rows.iter().flat_map(|row| &row.ids[row.prompt..]).copied().collect(), device)?;
     let how = Scoring { temperature: 1.0, logit_bytes: logit_bytes(decoder.kernels()) };
     let (log_probs, _) = decoder.score(&hidden, &targets, how)?;
     Ok(log_probs.sum_all()?.neg()?)
 }
 
-fn from_ids(ids: Vec<u32>, shape: impl Into<candle_core::Shape>, device: &Device) -> candle_core::Result<Tensor> {
-    Tensor::from_vec(ids, shape.into(), device)
+fn from_ids(ids: Vec<u32>, device: &Device) -> candle_core::Result<Tensor> {
+    let count = ids.len();
+    Tensor::from_vec(ids, count, device)
 }

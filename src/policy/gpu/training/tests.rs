@@ -9,7 +9,7 @@ use candle_core::{DType, Device, Tensor, Var};
 
 use super::super::emulated::{self, Emulated};
 use super::super::tests as shared;
-use crate::policy::kernels::Scoring;
+use crate::policy::kernels::{Scoring, Spans};
 use crate::policy::{Activations, Adapters, Decoder, DecoderConfig, ModelType, Precision, SlidingWindow};
 
 thread_local! {
@@ -79,7 +79,10 @@ fn found(decoder: &Decoder, variables: &BTreeMap<String, Var>, activations: Acti
             logp
         }
         Activations::Recomputed => {
-            let (hidden, inputs) = decoder.hidden_checkpointed(&rows, Adapters::On).unwrap();
+            let (sequences, steps) = rows.dims2().unwrap();
+            let spans = Spans::equal(sequences, steps);
+            let (hidden, inputs) =
+                decoder.hidden_checkpointed(&rows.flatten_all().unwrap(), &spans, Adapters::On).unwrap();
             let (logp, loss) = loss_of(&hidden);
             inputs.backward(loss.backward().unwrap(), &mut collect).unwrap();
             logp

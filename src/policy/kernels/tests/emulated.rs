@@ -62,11 +62,12 @@ fn attention_of_a_gpu_is_plain_attention() {
     for (rows, steps, queries, keys, width) in [(1, 1, 1, 1, 2), (3, 37, 4, 2, 8), (2, 70, 3, 3, 16), (2, 65, 6, 1, 10)]
     {
         let (heads, rope) = (Heads::new(queries, keys, width), rope(width, steps + 3));
+        let spans = Spans::equal(rows, steps);
         let plain = |qkv: &Tensor| attention::plain_causal(qkv, rows, heads, &rope);
         let (qkv, view) = unaligned(rows * steps, heads.total(), 3);
         emulated(|| check(&[&qkv], || attention::by_tensors(&view(), rows, heads, &rope), || plain(&view())));
         let qkv = random(&[rows * steps, heads.total()], 3);
-        emulated(|| check(&[&qkv], || attention::causal_attention(&qkv, rows, heads, &rope), || plain(&qkv)));
+        emulated(|| check(&[&qkv], || attention::causal_attention(&qkv, &spans, heads, &rope), || plain(&qkv)));
     }
 }
 
@@ -268,7 +269,9 @@ fn half_formats_are_rounded_on_a_gpu_as_they_are_by_tensors() {
         check_formats(&[&x], 1.0, |inputs| gate::gated(&inputs[0], Activation::Silu));
         check_formats(&[&x, &weight], 1.0, |inputs| linear::linear(&inputs[0], &inputs[1]));
         // Queries, keys, weights and the gradient by scores are rounded on the way.
-        check_formats(&[&qkv], 4.0, |inputs| attention::causal_attention(&inputs[0], 2, heads, &rope));
+        check_formats(&[&qkv], 4.0, |inputs| {
+            attention::causal_attention(&inputs[0], &Spans::equal(2, 37), heads, &rope)
+        });
     });
 }
 
@@ -283,7 +286,7 @@ fn numbers_of_a_gpu_do_not_depend_on_the_order_of_blocks_and_threads() {
         let run = || -> Result<Vec<Vec<f32>>> {
             let normed = norm::rms_norm(&x, &weight, 1e-5)?;
             let qkv = adapted::adapted_linear(&normed, (&a, &b), 0.5, &maps)?;
-            let mixed = attention::causal_attention(&qkv, 2, heads, &rope)?;
+            let mixed = attention::causal_attention(&qkv, &Spans::equal(2, 37), heads, &rope)?;
             let gated = gate::gated(&Tensor::cat(&[&mixed, &mixed], 1)?, Activation::Silu)?;
             let how = head::Scoring { temperature: 0.9, logit_bytes: 0 };
             let (logp, entropy) = head::score_tokens(&gated, &head, &targets, how)?;

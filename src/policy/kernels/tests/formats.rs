@@ -63,7 +63,7 @@ fn half_formats_are_rounded_once_more_at_the_rotation_of_attention() {
     let heads = Heads::new(4, 2, 8);
     let rope = RopeTable::new(&crate::policy::DecoderConfig { head_dim: 8, ..config() }, 37, &Device::Cpu).unwrap();
     let qkv = random(&[2 * 37, heads.total()], 3);
-    check_formats(&[&qkv], 3.0, |inputs| attention::causal_attention(&inputs[0], 2, heads, &rope));
+    check_formats(&[&qkv], 3.0, |inputs| attention::causal_attention(&inputs[0], &Spans::equal(2, 37), heads, &rope));
 }
 
 #[test]

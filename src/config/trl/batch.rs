@@ -1,0 +1,59 @@
+//! How many prompts a step has.
+//!
+//! TRL counts completions on a device at a time and lets the prompts follow; here the prompts are counted.
+
+use super::coerce::whole;
+use super::{Given, Meaning};
+
+/// What TRL has where a file does not say.
+const TRL_BATCH: usize = 8;
+
+/// `rollout.groups`, from what a step samples and updates on.
+///
+/// TRL samples a generation batch of `per_device_train_batch_size x steps_per_generation` completions on each device, and
+/// moves the model after `gradient_accumulation_steps` of its parts. Here one update is made on all that was sampled, so
+/// the two must agree; TRL's default is that they do.
+pub(super) fn completions(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
+    if key == "num_iterations" {
+        return given.is(key, "grpo.num_iterations");
+    }
+    let at_once = count(given, "per_device_train_batch_size")?.unwrap_or(TRL_BATCH);
+    let parts = count(given, "gradient_accumulation_steps")?.unwrap_or(1);
+    let generations = count(given, "num_generations")?.unwrap_or(TRL_BATCH);
+    let sampled = match (count(given, "generation_batch_size")?, count(given, "steps_per_generation")?) {
+        (Some(_), Some(_)) => return Err("TRL takes either generation_batch_size or steps_per_generation".into()),
+        (Some(batch), None) => batch,
+        (None, steps) => at_once * steps.unwrap_or(parts),
+    };
+    let updated = at_once * parts;
+    let more_than_once = count(given, "num_iterations")?.is_some_and(|times| times > 1);
+    // Several batches sampled by one policy and learnt from at once are one batch.
+    let together = !more_than_once && updated.is_multiple_of(sampled);
+    if sampled != updated && !together {
+        return Err(format!(
+            "{sampled} completions are sampled at a time and {updated} learnt from; here every update is made on all that \
+             was sampled: say gradient_accumulation_steps: {}, or leave generation_batch_size and steps_per_generation away",
+            sampled.div_ceil(at_once)
+        ));
+    }
+    if !updated.is_multiple_of(generations) {
+        return Err(format!(
+            "{at_once} x {parts} = {updated} completions are no whole number of groups of num_generations = {generations}"
+        ));
+    }
+    let note = format!("groups: {at_once} at once x {parts} accumulated / {generations} generations, on one device");
+    let meaning = Meaning::set("rollout.groups", (updated / generations) as i64).because(note);
+    Ok(match key {
+        "per_device_train_batch_size" => meaning.and("grpo.micro_batch", at_once as i64),
+        "num_generations" => meaning.and("rollout.num_generations", generations as i64),
+        _ => meaning,
+    })
+}
+
+fn count(given: &Given<'_>, key: &str) -> Result<Option<usize>, String> {
+    let Some(number) = given.number(key).map_err(|why| format!("{key}: {why}"))? else { return Ok(None) };
+    match whole(number)? {
+        count @ 1..=1_000_000 => Ok(Some(count as usize)),
+        _ => Err(format!("{key} = {number}: expected a whole number, 1 to a million")),
+    }
+}

@@ -1,0 +1,48 @@
+//! Counts of steps.
+//!
+//! TRL counts updates; here a step is sampled once and updated on `num_iterations` times. Below 1 TRL's numbers are shares
+//! of the run.
+
+use super::coerce::whole;
+use super::{Given, Lacking, Meaning};
+
+/// A key that counts steps, as ours.
+pub(super) fn of(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
+    let number = given.number(key)?.expect("a key that is given");
+    let most = given.number("max_steps")?.filter(|steps| *steps > 0.0);
+    match key {
+        "max_steps" if number <= 0.0 => {
+            Ok(Meaning::nothing("num_train_epochs decides in TRL; the length stays as it is"))
+        }
+        "max_steps" => Ok(counted("train.max_steps", given, number)?),
+        "num_train_epochs" if most.is_some() => Ok(Meaning::nothing("max_steps decides")),
+        "num_train_epochs" => {
+            let need = Some(("train.max_steps", Lacking::Epochs(number)));
+            Ok(Meaning { need, ..Meaning::nothing("the number of steps is said elsewhere") })
+        }
+        "save_steps" => share(given, "train.save_steps", number, most),
+        "eval_steps" => match given.word("eval_strategy").or(given.word("evaluation_strategy")).as_deref() {
+            Some("steps") => share(given, "train.eval_steps", number, most),
+            _ => Ok(Meaning::nothing("only eval_strategy: steps reads it")),
+        },
+        "warmup_ratio" if given.get("warmup_steps").is_some() => Ok(Meaning::nothing("warmup_steps decides")),
+        "warmup_ratio" if !(0.0..=1.0).contains(&number) => Err("expected a share, 0 to 1".into()),
+        _ => share(given, "grpo.warmup_steps", number, most),
+    }
+}
+
+fn share(given: &Given<'_>, ours: &'static str, number: f64, most: Option<f64>) -> Result<Meaning, String> {
+    match (number > 0.0 && number < 1.0, most) {
+        (false, _) => counted(ours, given, number),
+        (true, Some(most)) => Ok(counted(ours, given, (number * most).ceil())?.because(format!("{number} of {most}"))),
+        (true, None) => Err("is a share of max_steps, which the file does not have; say a number of steps".into()),
+    }
+}
+
+/// So many updates, in steps.
+fn counted(ours: &'static str, given: &Given<'_>, updates: f64) -> Result<Meaning, String> {
+    let updates = whole(updates)?;
+    let each = given.number("num_iterations")?.map_or(Ok(1), whole)?.max(1);
+    let note = if each > 1 { format!("{updates} updates, {each} a step") } else { String::new() };
+    Ok(Meaning::set(ours, (updates.max(0) + each - 1) / each).because(note))
+}

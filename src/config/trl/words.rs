@@ -1,0 +1,154 @@
+//! Keys whose values are said otherwise, or that decide together with others.
+
+use super::{Given, Meaning, coerce};
+
+/// `dtype`, `bf16` and `fp16`: mixed precision of torch wins over the format that weights are loaded in.
+pub(super) fn precision(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
+    let ours = |format: &str| Ok(Meaning::set("model.precision", format));
+    let (bf16, fp16) = (given.truth("bf16")?, given.truth("fp16")?);
+    match (bf16, fp16) {
+        (Some(true), Some(true)) => return Err("bf16 and fp16 exclude each other".into()),
+        (Some(true), _) => return ours("bf16"),
+        (_, Some(true)) => return ours("f16"),
+        _ => {}
+    }
+    let dtype = given.word("dtype").or(given.word("torch_dtype"));
+    match dtype.as_deref() {
+        None if key == "bf16" || key == "fp16" => ours("f32"),
+        Some("auto") => ours("auto"),
+        None | Some("float32" | "torch.float32") => ours("f32"),
+        Some("bfloat16" | "torch.bfloat16") => ours("bf16"),
+        Some("float16" | "torch.float16") => ours("f16"),
+        Some(_) => Err("expected auto, float32, bfloat16 or float16".into()),
+    }
+}
+
+/// Whether f32 products may be rounded.
+pub(super) fn tf32(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
+    Ok(Meaning::set("model.tf32", if given.truth(key)? == Some(true) { "on" } else { "off" }))
+}
+
+/// Whether layers are computed again.
+pub(super) fn checkpointing(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
+    let word = if given.truth(key)? == Some(true) { "on" } else { "off" };
+    Ok(Meaning::set("grpo.gradient_checkpointing", word))
+}
+
+/// The processor, where it is asked for.
+pub(super) fn device(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
+    Ok(match given.truth(key)? {
+        Some(true) => Meaning::set("model.device", "cpu"),
+        _ => Meaning::nothing("model.device = auto finds a GPU where there is one"),
+    })
+}
+
+/// `use_peft` and `lora_r`: without adapters every weight is trained.
+pub(super) fn lora(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
+    let rank = given.number("lora_r")?.map(coerce::whole).transpose()?;
+    Ok(match (given.truth("use_peft")?, rank) {
+        (Some(false), _) if key == "lora_r" => Meaning::nothing("use_peft is false"),
+        (Some(false), _) => Meaning::set("model.lora_r", 0).because("every weight is trained"),
+        (Some(true), None) => Meaning::set("model.lora_r", 16).because("TRL's lora_r"),
+        (Some(true), Some(rank)) => Meaning::set("model.lora_r", rank),
+        (None, rank) => Meaning::set("model.lora_r", rank.unwrap_or(0)).because("as if use_peft were true"),
+    })
+}
+
+/// No cut is -1 in TRL's older versions.
+pub(super) fn top_k(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
+    let count = coerce::whole(given.number(key)?.unwrap_or(0.0))?;
+    Ok(Meaning::set("rollout.top_k", count.max(0)))
+}
+
+/// `epsilon` and `epsilon_high`, which is the same in TRL unless it is said.
+pub(super) fn clips(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
+    let meaning = given.is(key, if key == "epsilon" { "grpo.epsilon" } else { "grpo.epsilon_high" })?;
+    let Some(epsilon) = given.number("epsilon")? else { return Ok(meaning) };
+    match given.get("epsilon_high") {
+        Some(_) => Ok(meaning),
+        None => Ok(meaning.and("grpo.epsilon_high", epsilon).because("TRL's upper clip is epsilon unless it is said")),
+    }
+}
+
+/// Whether the KL penalty is weighed by the ratio, where there is one.
+pub(super) fn kl(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
+    match (given.truth(key)?, given.number("beta")?) {
+        (Some(true), Some(beta)) if beta > 0.0 => {
+            Err("the KL penalty is k3 alone, without the ratio before it; say false, or leave it away".into())
+        }
+        (Some(true), _) => Ok(Meaning::nothing("beta is 0")),
+        _ => Ok(Meaning::nothing("that is what is done here")),
+    }
+}
+
+/// What advantages are divided by; older versions say true or false.
+pub(super) fn scale_rewards(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
+    match given.truth(key) {
+        Ok(Some(true)) => Ok(Meaning::set("grpo.scale_rewards", "group")),
+        Ok(Some(false)) => Ok(Meaning::set("grpo.scale_rewards", "none")),
+        _ => given.is(key, "grpo.scale_rewards"),
+    }
+}
+
+/// `entropy_coef` stays as it is unless TRL adapts it, by another rule than ours.
+pub(super) fn entropy(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
+    if given.truth("use_adaptive_entropy")? == Some(true) {
+        return Err("TRL holds entropy to nats; grpo.entropy_target holds it to a share of the first step's: say \
+                    use_adaptive_entropy: false, and --set grpo.entropy_target=0.7"
+            .into());
+    }
+    Ok(match key {
+        "entropy_coef" => {
+            given.is(key, "grpo.entropy_coef")?.and("grpo.entropy_target", 0.0).because("it stays as it is")
+        }
+        _ => Meaning::set("grpo.entropy_target", 0.0),
+    })
+}
+
+/// Course of the learning rate.
+pub(super) fn scheduler(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
+    match given.word(key).as_deref() {
+        Some("constant_with_warmup") => Ok(Meaning::set("grpo.lr_scheduler_type", "constant")),
+        Some(same @ ("constant" | "linear" | "cosine")) => Ok(Meaning::set("grpo.lr_scheduler_type", same)),
+        _ => Err("expected constant, constant_with_warmup, linear or cosine".into()),
+    }
+}
+
+/// When checkpoints are written.
+pub(super) fn save_strategy(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
+    match given.word(key).as_deref() {
+        Some("steps") => Ok(Meaning::nothing("save_steps says how often")),
+        _ => Err("expected steps: a checkpoint is written every save_steps, and at the end; leave it away".into()),
+    }
+}
+
+/// When held-out programs are evaluated, besides first and last.
+pub(super) fn eval_strategy(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
+    match given.word(key).as_deref() {
+        Some("steps") => Ok(Meaning::nothing("eval_steps says how often")),
+        // YAML 1.1 reads a bare `no` as false.
+        Some("no" | "false") => Ok(Meaning::set("train.eval_steps", 0)),
+        _ => Err("expected no or steps, with eval_steps; the first and the last step are always evaluated".into()),
+    }
+}
+
+/// Which trackers hear of it.
+pub(super) fn report_to(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
+    let words: Vec<String> = match given.get(key) {
+        Some(serde_json::Value::Array(items)) => items.iter().map(coerce::text).collect(),
+        one => one.map(coerce::text).into_iter().collect(),
+    };
+    let others: Vec<&str> =
+        words.iter().map(String::as_str).filter(|word| !["none", "all", "tensorboard"].contains(word)).collect();
+    let note = match others.as_slice() {
+        [] => String::new(),
+        others => format!("not to {}; metrics.jsonl has every number", others.join(", ")),
+    };
+    Ok(match words.iter().all(|word| word == "none") {
+        true => Meaning::set("train.tensorboard", false).because("metrics.jsonl is always written"),
+        false if words.iter().any(|word| word == "tensorboard" || word == "all") => {
+            Meaning::set("train.tensorboard", true).because(note)
+        }
+        false => Meaning::nothing(note),
+    })
+}

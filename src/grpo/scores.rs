@@ -1,0 +1,89 @@
+//! What a model says of the completion tokens of a batch: log-probabilities and entropies.
+
+use candle_core::{Device, Tensor, WithDType};
+
+use super::batch::Part;
+use super::gradients::parallel_parts_at_most;
+use super::{Batch, LearnError, entropy_threshold};
+use crate::policy::kernels::Scoring;
+use crate::policy::{Adapters, Decoder};
+
+/// Log-probabilities of every completion under a reference, in the order of the completions: `decoder` is a kept copy
+/// of the start, or the policy's own with its adapters off. Completions left out of the loss get an empty list.
+pub fn reference_logprobs(decoder: &Decoder, adapters: Adapters, batch: &Batch) -> Result<Vec<Vec<f32>>, LearnError> {
+    let batch = &batch.clone().for_decoder(decoder);
+    let mut all = vec![Vec::new(); batch.len()];
+    let (rows, parts): (Vec<&[usize]>, Vec<Part>) = batch.parts().unzip();
+    let mut rows = rows.into_iter();
+    let work = |part: &Part| {
+        let ids = vector(&part.tokens.ids, decoder.device())?;
+        let (logp, _) = score(decoder, batch, part, decoder.hidden_of(&ids, &part.tokens.spans, adapters.clone())?)?;
+        Ok(logp.detach().to_vec1::<f32>()?)
+    };
+    parallel_parts_at_most(batch.division.at_once, decoder.device(), &parts, work, |logp| {
+        let mut logp = logp.into_iter();
+        for row in rows.next().unwrap_or_default() {
+            all[*row] = logp.by_ref().take(batch.completion_length(*row)).collect();
+        }
+        Ok(())
+    })?;
+    Ok(all)
+}
+
+/// Has the surrogate count only at the most uncertain tokens of the whole batch, where the configuration asks for that.
+/// They are known once all parts have been scored: a forward pass ahead of that of the update with number `iteration`.
+pub(super) fn keep_uncertain(
+    decoder: &Decoder,
+    batch: &Batch,
+    parts: &mut [Part],
+    iteration: usize,
+) -> Result<(), LearnError> {
+    let share = batch.config.top_entropy_quantile;
+    if share >= 1.0 {
+        return Ok(());
+    }
+    let mut entropies = Vec::new();
+    let work = |part: &Part| scores(decoder, batch, part, batch.adapters(part, iteration));
+    parallel_parts_at_most(batch.division.at_once, decoder.device(), parts, work, |(_, of_part)| {
+        entropies.push(of_part);
+        Ok(())
+    })?;
+    let weights = parts.iter().flat_map(|part| &part.weight);
+    let counts = entropies.iter().flatten().zip(weights).filter(|(_, weight)| **weight != 0.0);
+    let threshold = entropy_threshold(counts.map(|(entropy, _)| *entropy).collect(), share);
+    for (part, entropies) in parts.iter_mut().zip(entropies) {
+        part.kept = Some(entropies.iter().map(|entropy| f32::from(u8::from(*entropy >= threshold))).collect());
+    }
+    Ok(())
+}
+
+/// Log-probabilities and entropies of a part, without gradients.
+pub(super) fn scores(
+    decoder: &Decoder,
+    batch: &Batch,
+    part: &Part,
+    adapters: Adapters,
+) -> Result<(Vec<f32>, Vec<f32>), LearnError> {
+    let ids = vector(&part.tokens.ids, decoder.device())?;
+    let (hidden, _) = decoder.hidden_checkpointed(&ids, &part.tokens.spans, adapters)?;
+    let (logp, entropy) = score(decoder, batch, part, hidden.detach())?;
+    Ok((logp.detach().to_vec1()?, entropy.detach().to_vec1()?))
+}
+
+/// Log-probabilities and entropies at completion tokens, both `(N,)`, at the sampling temperature. Prompt positions
+/// never reach the head.
+pub(super) fn score(
+    decoder: &Decoder,
+    batch: &Batch,
+    part: &Part,
+    hidden: Tensor,
+) -> Result<(Tensor, Tensor), LearnError> {
+    let device = decoder.device();
+    let hidden = hidden.index_select(&vector(&part.tokens.places, device)?, 0)?;
+    let how = Scoring { temperature: batch.temperature, logit_bytes: batch.division.logit_bytes };
+    Ok(decoder.score(&hidden, &vector(&part.targets, device)?, how)?)
+}
+
+pub(super) fn vector<T: WithDType>(values: &[T], device: &Device) -> candle_core::Result<Tensor> {
+    Tensor::from_slice(values, values.len(), device)
+}

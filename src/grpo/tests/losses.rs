@@ -1,0 +1,142 @@
+//! The losses through a whole update; their formulas are tested where they are.
+
+use super::*;
+use crate::config::ImportanceSamplingLevel;
+
+/// Every loss, and what else changes how tokens count.
+fn losses() -> Vec<GrpoConfig> {
+    let clipped = |loss_type| GrpoConfig { loss_type, ..config() };
+    let of_sequences = GrpoConfig {
+        importance_sampling_level: ImportanceSamplingLevel::Sequence,
+        epsilon: 0.01,
+        epsilon_high: 0.01,
+        ..clipped(LossType::Grpo)
+    };
+    vec![
+        clipped(LossType::Dapo),
+        clipped(LossType::Grpo),
+        clipped(LossType::DrGrpo),
+        GrpoConfig { delta: 1.29, ..config() },
+        GrpoConfig { epsilon_high: 1.2, ..clipped(LossType::Cispo) },
+        clipped(LossType::Sapo),
+        of_sequences,
+        GrpoConfig { top_entropy_quantile: 0.3, ..config() },
+    ]
+}
+
+/// A policy, and what it sampled before it moved on.
+fn moved_on() -> (Policy, Sampled) {
+    let policy = tiny_policy();
+    let sampled = Sampled::new(&policy, rollout_config(8, 24));
+    let mut optimizer = Optimizer::new(policy.trainable(), &config()).unwrap();
+    update(&policy, &mut optimizer, &sampled.batch(&config()), 4e-2, &mut |_, _| ()).unwrap();
+    (policy, sampled)
+}
+
+#[test]
+fn i13_micro_batches_change_no_loss_beyond_rounding_off_policy_either() {
+    let (policy, sampled) = moved_on();
+    for config in losses() {
+        let with = |micro_batch| {
+            let config = GrpoConfig { micro_batch, entropy_coef: 0.01, beta: 0.02, ..config.clone() };
+            let batch = sampled.batch(&config).off_policy();
+            let reference = reference_logprobs(policy.decoder(), Adapters::On, &batch).unwrap();
+            loss_and_gradients(&policy, &batch.with_reference(reference))
+        };
+        let (loss, whole) = with(16);
+        for micro_batch in [1, 4] {
+            let (part_loss, parts) = with(micro_batch);
+            assert!((part_loss - loss).abs() < 1e-5 * loss.abs(), "{config:?}: {part_loss} is not {loss}");
+            assert_close(&parts, &whole, 2e-5);
+        }
+    }
+}
+
+#[test]
+fn i8_on_policy_only_the_averaging_tells_losses_apart() {
+    let policy = tiny_policy();
+    let sampled = Sampled::new(&policy, rollout_config(8, 24));
+    let gradients = |config: &GrpoConfig| loss_and_gradients(&policy, &sampled.batch(config)).1;
+    let of = |loss_type| gradients(&GrpoConfig { loss_type, ..config() });
+    let (by_tokens, by_completions) = (of(LossType::Dapo), of(LossType::Grpo));
+    for config in losses().iter().filter(|config| config.top_entropy_quantile == 1.0) {
+        match config.loss_type {
+            LossType::Dapo | LossType::Cispo => assert_close(&gradients(config), &by_tokens, 1e-5),
+            LossType::Grpo | LossType::Sapo => assert_close(&gradients(config), &by_completions, 1e-5),
+            LossType::DrGrpo => {}
+        }
+    }
+    assert_ne!(by_tokens, by_completions);
+}
+
+#[test]
+fn off_policy_losses_differ_and_say_what_they_cut() {
+    let (policy, sampled) = moved_on();
+    let found = losses().into_iter().map(|config| {
+        let batch = sampled.batch(&config).off_policy();
+        let mut optimizer = Optimizer::new(policy.trainable(), &config).unwrap();
+        let stats = update(&policy, &mut optimizer, &batch, 0.0, &mut |_, _| ()).unwrap().unwrap();
+        (loss_and_gradients(&policy, &batch).1, (stats.clip_ratio_low, stats.clip_ratio_high))
+    });
+    let (gradients, cuts): (Vec<_>, Vec<_>) = found.unzip();
+    for (index, gradient) in gradients.iter().enumerate() {
+        assert!(!gradients[..index].contains(gradient), "{index} is like another");
+    }
+    let [dapo, grpo, dr_grpo, two_sided, cispo, sapo, gspo, uncertain] = cuts[..] else { panic!("{cuts:?}") };
+    assert!(dapo.0 > 0.0 && dapo.1 > 0.0 && [grpo, dr_grpo, uncertain] == [dapo; 3], "{cuts:?}");
+    assert!(two_sided.0 == dapo.0 && two_sided.1 > dapo.1, "bad tokens that became likely are cut as well: {cuts:?}");
+    assert!(cispo.0 == 0.0 && cispo.1 > 0.0 && sapo == (0.0, 0.0), "{cuts:?}");
+    assert!(gspo.0 + gspo.1 > 0.0 && gspo != dapo, "{cuts:?}");
+}
+
+#[test]
+fn cispo_cuts_nothing_in_the_first_of_several_updates_and_learns_on_in_the_others() {
+    let (policy, sampled) = (tiny_policy(), Sampled::new(&tiny_policy(), rollout_config(8, 12)));
+    let config = GrpoConfig { num_iterations: 4, loss_type: LossType::Cispo, epsilon_high: 1.0, ..config() };
+    let mut optimizer = Optimizer::new(policy.trainable(), &config).unwrap();
+    let stats = update(&policy, &mut optimizer, &sampled.batch(&config), 1e-2, &mut |_, _| ()).unwrap().unwrap();
+    assert!(stats.clip_ratio_high > 0.0 && stats.clip_ratio_low == 0.0 && stats.grad_norm > 0.0, "{stats:?}");
+}
+
+#[test]
+fn only_the_most_uncertain_tokens_of_all_completions_move_the_policy() {
+    let policy = tiny_policy();
+    let sampled = Sampled::new(&policy, rollout_config(4, 12));
+    // (entropy, advantage * logp) of every token, one completion at a time and without any of the machinery.
+    let mut terms = Vec::new();
+    for (index, completion) in sampled.completions.items().iter().enumerate() {
+        let prompt = &sampled.prompts[index / 4].ids;
+        let ids = Tensor::new([prompt.as_slice(), &completion.ids].concat(), &Device::Cpu).unwrap();
+        let hidden = policy.decoder().hidden(&ids.unsqueeze(0).unwrap(), Adapters::On).unwrap().squeeze(0).unwrap();
+        let states = hidden.narrow(0, prompt.len() - 1, completion.ids.len()).unwrap();
+        let all = candle_nn::ops::log_softmax(&policy.decoder().logits(&states).unwrap(), 1).unwrap();
+        let entropies = flat(&(all.exp().unwrap() * &all).unwrap().sum(1).unwrap().neg().unwrap());
+        for (place, (token, entropy)) in completion.ids.iter().zip(entropies).enumerate() {
+            let logp = all.get(place).unwrap().get(*token as usize).unwrap();
+            terms.push((entropy, (logp * f64::from(sampled.advantages.items()[index])).unwrap()));
+        }
+    }
+    let tokens = terms.len();
+    terms.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    // The quantile of 0.7 lies at 0.7 (n - 1), and what is above or at it counts.
+    let kept = tokens - (0.7 * (tokens - 1) as f64).ceil() as usize;
+    let mut loss = Tensor::new(0f32, &Device::Cpu).unwrap();
+    for (_, term) in &terms[..kept] {
+        loss = (loss - (term / tokens as f64).unwrap()).unwrap();
+    }
+    let expected = gradients(&loss, policy.trainable()).unwrap();
+    let expected = expected.iter().map(|(name, gradient)| (name.clone(), flat(gradient))).collect();
+    for micro_batch in [1, 16] {
+        let config = GrpoConfig { top_entropy_quantile: 0.3, micro_batch, ..config() };
+        let batch = sampled.batch(&config);
+        assert_close(&loss_and_gradients(&policy, &batch).1, &expected, 1e-4);
+        let mut optimizer = Optimizer::new(policy.trainable(), &config).unwrap();
+        let stats = update(&policy, &mut optimizer, &batch, 0.0, &mut |_, _| ()).unwrap().unwrap();
+        let norm = norm_of(&expected);
+        assert!((stats.grad_norm - norm).abs() < 1e-4 * norm, "{stats:?} and {norm}");
+    }
+}
+
+fn norm_of(gradients: &BTreeMap<String, Vec<f32>>) -> f64 {
+    gradients.values().flatten().map(|value| f64::from(*value).powi(2)).sum::<f64>().sqrt()
+}
