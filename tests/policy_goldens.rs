@@ -25,7 +25,7 @@ fn largest_difference(a: &Tensor, b: &Tensor) -> f32 {
 
 #[test]
 fn logits_losses_and_gradients_are_those_of_torch() {
-    for family in ["llama", "qwen2", "qwen3"] {
+    for family in ["llama", "qwen2", "qwen3", "mistral", "phi3", "gemma2", "gemma3", "qwen3_moe"] {
         let expected = goldens().join(family).join("expected.safetensors");
         let expected: BTreeMap<String, Tensor> =
             candle_core::safetensors::load(expected, device()).unwrap().into_iter().collect();

@@ -8,8 +8,18 @@ use super::{
 };
 
 /// What may carry adapters; the first stands for all others.
-const LORA_TARGETS: [&str; 8] =
-    ["all-linear", "q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"];
+const LORA_TARGETS: [&str; 10] = [
+    "all-linear",
+    "q_proj",
+    "k_proj",
+    "v_proj",
+    "qkv_proj",
+    "o_proj",
+    "gate_proj",
+    "up_proj",
+    "gate_up_proj",
+    "down_proj",
+];
 
 impl Config {
     /// Refuses a value out of its range, by the name of its key.

@@ -108,9 +108,16 @@ impl AdapterSet {
     ) -> Result<Self, PolicyError> {
         let ModelConfig { lora_r, lora_alpha, use_rslora, lora_dropout, lora_target_modules: targets, .. } = settings;
         let all = targets.iter().any(|target| target == ALL_LINEAR);
+        let modules = modules(config);
+        if let Some(target) = targets.iter().find(|target| !all && !parts(&modules).contains(target.as_str())) {
+            let (family, parts) = (config.model_type, Vec::from_iter(parts(&modules)).join(", "));
+            let message =
+                format!("model.lora_target_modules names {target}, which {family} models have not; they have {parts}");
+            return Err(PolicyError::Adapter { message });
+        }
         let mut tensors = BTreeMap::new();
-        for (index, (module, [outputs, inputs])) in modules(config).into_iter().enumerate() {
-            let part = module.rsplit('.').next().unwrap_or_default();
+        for (index, (module, [outputs, inputs])) in modules.into_iter().enumerate() {
+            let part = part(&module);
             if !all && !targets.iter().any(|target| target == part) {
                 continue;
             }
@@ -195,7 +202,7 @@ impl AdapterSet {
     fn targets(&self) -> BTreeSet<&str> {
         let modules =
             || self.tensors.keys().filter_map(|name| name.strip_prefix(PREFIX)?.strip_suffix(".lora_A.weight"));
-        let parts: BTreeSet<&str> = modules().filter_map(|module| module.rsplit('.').next()).collect();
+        let parts: BTreeSet<&str> = modules().map(part).collect();
         let alike = modules().count() == parts.len() * self.layers;
         if alike { parts } else { modules().collect() }
     }
@@ -282,10 +289,21 @@ fn is_on(value: &Value) -> bool {
     }
 }
 
+/// A layer's own name, without those of what it is part of.
+fn part(module: &str) -> &str {
+    module.rsplit('.').next().unwrap_or_default()
+}
+
+/// The names by which `model.lora_target_modules` knows these layers.
+fn parts(modules: &[(String, [usize; 2])]) -> BTreeSet<&str> {
+    modules.iter().map(|(module, _)| part(module)).collect()
+}
+
 /// Linear layers that carry adapters, with their shapes (out, in).
 fn modules(config: &DecoderConfig) -> Vec<(String, [usize; 2])> {
     let linear = config.tensors().into_iter().filter_map(|(name, shape)| {
-        let module = name.strip_suffix("_proj.weight")?;
+        // PEFT cannot name them: transformers keeps the experts of a layer in one tensor.
+        let module = name.strip_suffix("_proj.weight").filter(|module| !module.contains(".experts."))?;
         Some((format!("{module}_proj"), [*shape.first()?, *shape.get(1)?]))
     });
     linear.collect()

@@ -1,21 +1,17 @@
 //! The settings of a decoder, read from and written as a Hugging Face `config.json`.
 //!
-//! Takes the JSON of the Llama, Qwen2 and Qwen3 families; gives sizes and switches, and the name and shape of every
-//! tensor they ask for. Does not know weights.
+//! Gives sizes and switches of every family, and the name and shape of every tensor they ask for. Does not know weights.
+
+mod reading;
+mod writing;
 
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value};
 
-use super::PolicyError;
-
-/// Families that load.
-pub const SUPPORTED: &[&str] = &["llama", "qwen2", "qwen3"];
-
-/// The same with the models people know them by.
-pub(super) const SUPPORTED_WORDS: &str =
-    "llama (Llama 1 to 3.3, SmolLM2), qwen2 (Qwen2, Qwen2.5, Qwen2.5-Coder), qwen3 (Qwen3, dense)";
+use super::kernels::{Heads, Scores};
+use super::{ModelType, PolicyError, family};
 
 /// Frequencies stretched for long contexts: the low ones, as Llama 3.1 does, or all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -41,20 +37,56 @@ impl RopeScaling {
     pub fn is_linear(&self) -> bool {
         self.low_freq_factor.is_infinite()
     }
-
-    fn to_json(self) -> Value {
-        if self.is_linear() {
-            return json!({ "rope_type": "linear", "factor": self.factor });
-        }
-        let mut value = json!(self);
-        value["rope_type"] = "llama3".into();
-        value
-    }
 }
 
-/// Sizes and switches of a decoder of the Llama family. Names are those of `config.json`.
+/// Frequencies divided one by one, for a context beyond the one that the model was first trained for.
+///
+/// Source: Ding et al. 2024, LongRoPE.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LongRope {
+    /// What each frequency is divided by within the first context; the only ones that are computed with.
+    pub short_factor: Vec<f64>,
+    /// The same beyond it.
+    pub long_factor: Vec<f64>,
+    /// What cosines and sines are multiplied by.
+    pub attention_factor: f64,
+    /// Context with the long factors, in tokens.
+    pub max_position_embeddings: usize,
+}
+
+/// Layers whose tokens see the last few alone.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SlidingWindow {
+    /// Tokens that a token sees, itself included.
+    pub tokens: usize,
+    /// In every so-manieth layer tokens see all before them; in none if it is 0.
+    pub full_every: usize,
+    /// Base of the rotary frequencies in layers that see the last few, where it is another (Gemma 3).
+    pub rope_theta: Option<f64>,
+}
+
+/// Layers of many feed-forward blocks, of which each token goes through a few.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Experts {
+    /// Blocks of such a layer.
+    pub num_experts: usize,
+    /// Blocks that a token goes through.
+    pub num_experts_per_tok: usize,
+    /// Width inside a block.
+    pub moe_intermediate_size: usize,
+    /// Whether the weights of a token's blocks are made to sum to 1.
+    pub norm_topk_prob: bool,
+    /// Every so-manieth layer is such a layer.
+    pub decoder_sparse_step: usize,
+    /// But not these.
+    pub mlp_only_layers: Vec<usize>,
+}
+
+/// Sizes and switches of a decoder. Names are those of `config.json`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DecoderConfig {
+    /// The family, which says what the layers do beside their sizes.
+    pub model_type: ModelType,
     /// Rows of the embedding.
     pub vocab_size: usize,
     /// Width of the residual stream.
@@ -73,90 +105,69 @@ pub struct DecoderConfig {
     pub rope_theta: f64,
     /// Stretched frequencies, if any.
     pub rope_scaling: Option<RopeScaling>,
+    /// Share of a head that is rotated, from its first number on (Phi-4-mini).
+    pub partial_rotary_factor: f64,
+    /// Frequencies divided one by one (Phi-3 with long contexts).
+    pub long_rope: Option<LongRope>,
+    /// Layers that see the last tokens alone.
+    pub sliding_window: Option<SlidingWindow>,
+    /// One over the square of what scores are multiplied by, where it is not the width of a head (Gemma).
+    pub query_pre_attn_scalar: Option<usize>,
+    /// Bound that scores are bent under (Gemma 2).
+    pub attn_logit_softcapping: Option<f64>,
+    /// Bound that logits are bent under (Gemma 2).
+    pub final_logit_softcapping: Option<f64>,
+    /// Layers of many feed-forward blocks, if any (Qwen3 with experts).
+    pub experts: Option<Experts>,
     /// Added to the mean square before the root.
     pub rms_norm_eps: f64,
     /// Whether the output projection is the embedding.
     pub tie_word_embeddings: bool,
-    /// Biases on query, key and value projections (Qwen2).
-    pub qkv_bias: bool,
-    /// Norms on each query and key head (Qwen3).
-    pub qk_norm: bool,
-    /// Longest context the model was trained for, in tokens.
+    /// Longest context the model was trained for, in tokens; with [`LongRope`], the first one.
     pub max_position_embeddings: usize,
 }
 
-/// Keys of `config.json` that we read. All other keys are left alone: the file belongs to the model's makers.
-#[derive(Deserialize)]
-struct Raw {
-    model_type: String,
-    vocab_size: usize,
-    hidden_size: usize,
-    num_hidden_layers: usize,
-    num_attention_heads: usize,
-    num_key_value_heads: Option<usize>,
-    head_dim: Option<usize>,
-    intermediate_size: usize,
-    rope_theta: Option<f64>,
-    rope_scaling: Option<Value>,
-    rope_parameters: Option<Value>,
-    rms_norm_eps: f64,
-    tie_word_embeddings: Option<bool>,
-    attention_bias: Option<bool>,
-    mlp_bias: Option<bool>,
-    use_sliding_window: Option<bool>,
-    layer_types: Option<Vec<String>>,
-    partial_rotary_factor: Option<f64>,
-    quantization_config: Option<Value>,
-    hidden_act: Option<String>,
-    max_position_embeddings: usize,
-}
-
 impl DecoderConfig {
+    /// A Llama without a size, from which others differ.
+    pub const LLAMA: DecoderConfig = DecoderConfig {
+        model_type: ModelType::Llama,
+        vocab_size: 0,
+        hidden_size: 0,
+        num_hidden_layers: 0,
+        num_attention_heads: 0,
+        num_key_value_heads: 0,
+        head_dim: 0,
+        intermediate_size: 0,
+        rope_theta: 10_000.0,
+        rope_scaling: None,
+        partial_rotary_factor: 1.0,
+        long_rope: None,
+        sliding_window: None,
+        query_pre_attn_scalar: None,
+        attn_logit_softcapping: None,
+        final_logit_softcapping: None,
+        experts: None,
+        rms_norm_eps: 1e-5,
+        tie_word_embeddings: false,
+        max_position_embeddings: 0,
+    };
+
     /// Reads `text`, the content of the file at `path` (named in errors only).
     pub fn from_json(text: &str, path: &Path) -> Result<Self, PolicyError> {
         let corrupt = |message: String| PolicyError::Corrupt { path: path.to_owned(), format: "config.json", message };
-        let value: Value = serde_json::from_str(text).map_err(|error| corrupt(error.to_string()))?;
-        let model_type = value.get("model_type").and_then(Value::as_str).unwrap_or("(none)");
-        if !SUPPORTED.contains(&model_type) {
+        let file: Map<String, Value> = serde_json::from_str(text).map_err(|error| corrupt(error.to_string()))?;
+        let model_type = file.get("model_type").and_then(Value::as_str).unwrap_or("(none)");
+        let Some(model_type) = ModelType::of_name(model_type) else {
             return Err(PolicyError::UnsupportedModel {
                 path: path.to_owned(),
                 found: model_type.into(),
-                supported: SUPPORTED_WORDS,
+                supported: family::in_words(ModelType::ALL),
             });
-        }
-        let raw: Raw = serde_json::from_value(value).map_err(|error| corrupt(error.to_string()))?;
-        raw.resolve()
-    }
-
-    /// The file that `transformers` reads this configuration from.
-    pub fn to_json(&self) -> Value {
-        let (model_type, class) = match (self.qk_norm, self.qkv_bias) {
-            (true, _) => ("qwen3", "Qwen3ForCausalLM"),
-            (false, true) => ("qwen2", "Qwen2ForCausalLM"),
-            (false, false) => ("llama", "LlamaForCausalLM"),
         };
-        let mut value = json!({
-            "architectures": [class],
-            "model_type": model_type,
-            "vocab_size": self.vocab_size,
-            "hidden_size": self.hidden_size,
-            "num_hidden_layers": self.num_hidden_layers,
-            "num_attention_heads": self.num_attention_heads,
-            "num_key_value_heads": self.num_key_value_heads,
-            "head_dim": self.head_dim,
-            "intermediate_size": self.intermediate_size,
-            "hidden_act": "silu",
-            "rope_theta": self.rope_theta,
-            "rms_norm_eps": self.rms_norm_eps,
-            "tie_word_embeddings": self.tie_word_embeddings,
-            "attention_bias": self.qk_norm && self.qkv_bias,
-            "max_position_embeddings": self.max_position_embeddings,
-            "torch_dtype": "float32",
-        });
-        if let Some(scaling) = &self.rope_scaling {
-            value["rope_scaling"] = scaling.to_json();
-        }
-        value
+        reading::resolve(model_type, file).map_err(|refusal| match refusal {
+            reading::Refusal::Unreadable(error) => corrupt(error.to_string()),
+            reading::Refusal::Setting(error) => error,
+        })
     }
 
     /// Refuses sizes that cannot work together.
@@ -185,35 +196,126 @@ impl DecoderConfig {
         if self.head_dim == 0 || !self.head_dim.is_multiple_of(2) {
             return Err(refuse("head_dim", self.head_dim, "an even number above 0"));
         }
+        self.check_rotation()?;
+        if self.sliding_window.is_some_and(|window| window.tokens == 0) {
+            return Err(refuse("sliding_window", 0, "a number above 0, or null"));
+        }
+        self.check_experts()?;
+        for (key, value) in [
+            ("query_pre_attn_scalar", self.query_pre_attn_scalar.map(|scalar| scalar as f64)),
+            ("attn_logit_softcapping", self.attn_logit_softcapping),
+            ("final_logit_softcapping", self.final_logit_softcapping),
+        ] {
+            if let Some(found) = value.filter(|value| *value <= 0.0) {
+                let (key, found, expected) = (key.into(), found.to_string(), "a number above 0".into());
+                return Err(PolicyError::Setting { key, found, expected });
+            }
+        }
         Ok(())
+    }
+
+    fn check_rotation(&self) -> Result<(), PolicyError> {
+        let refuse =
+            |key: &str, found: String, expected: String| PolicyError::Setting { key: key.into(), found, expected };
+        let rotated = self.rotary_dim();
+        if rotated == 0 || rotated > self.head_dim || !rotated.is_multiple_of(2) {
+            let expected = format!("a share of head_dim = {} that is an even number", self.head_dim);
+            return Err(refuse("partial_rotary_factor", self.partial_rotary_factor.to_string(), expected));
+        }
+        let Some(long) = &self.long_rope else { return Ok(()) };
+        for (key, factors) in [("short_factor", &long.short_factor), ("long_factor", &long.long_factor)] {
+            if factors.len() != rotated / 2 || factors.iter().any(|factor| *factor <= 0.0) {
+                let expected = format!("{} numbers above 0", rotated / 2);
+                return Err(refuse(key, format!("{factors:?}"), expected));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_experts(&self) -> Result<(), PolicyError> {
+        let Some(experts) = &self.experts else { return Ok(()) };
+        let refuse = |key: &str, found: usize, expected: String| {
+            Err(PolicyError::Setting { key: key.into(), found: found.to_string(), expected })
+        };
+        for (key, value) in [
+            ("num_experts", experts.num_experts),
+            ("moe_intermediate_size", experts.moe_intermediate_size),
+            ("decoder_sparse_step", experts.decoder_sparse_step),
+        ] {
+            if value == 0 {
+                return refuse(key, value, "a number above 0".into());
+            }
+        }
+        match experts.num_experts_per_tok {
+            taken if taken == 0 || taken > experts.num_experts => {
+                refuse("num_experts_per_tok", taken, format!("1 to num_experts = {}", experts.num_experts))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Numbers of a head that are rotated.
+    pub fn rotary_dim(&self) -> usize {
+        (self.head_dim as f64 * self.partial_rotary_factor) as usize
+    }
+
+    /// Tokens that a token of this layer sees, itself included; none where it sees all before it.
+    pub fn window(&self, layer: usize) -> Option<usize> {
+        let window = self.sliding_window?;
+        let full = window.full_every > 0 && (layer + 1).is_multiple_of(window.full_every);
+        (!full).then_some(window.tokens)
+    }
+
+    /// Whether every layer scores tokens as Llama does, in sequences of so many: what is fastest is made for that.
+    pub fn has_plain_scores(&self, tokens: usize) -> bool {
+        let sees_all = self.sliding_window.is_none_or(|window| tokens <= window.tokens || window.full_every == 1);
+        sees_all && self.attn_logit_softcapping.is_none()
+    }
+
+    /// Whether every layer computes what one of Llama, Qwen2 or Qwen3 does, in sequences of so many tokens.
+    #[cfg(any(feature = "cuda", test))]
+    pub(super) fn is_plain(&self, tokens: usize) -> bool {
+        self.has_plain_scores(tokens)
+            && self.rotary_dim() == self.head_dim
+            && !self.model_type.is_gemma()
+            && self.experts.is_none()
     }
 
     /// Name and shape of every tensor, in the order of the forward pass.
     pub fn tensors(&self) -> Vec<(String, Vec<usize>)> {
-        let (hidden, inner) = (self.hidden_size, self.intermediate_size);
+        let hidden = self.hidden_size;
         let queries = self.num_attention_heads * self.head_dim;
-        let keys = self.num_key_value_heads * self.head_dim;
         let mut tensors = vec![("model.embed_tokens.weight".into(), vec![self.vocab_size, hidden])];
         for layer in 0..self.num_hidden_layers {
             let mut push = |name: &str, shape: &[usize]| {
                 tensors.push((format!("model.layers.{layer}.{name}"), shape.to_vec()));
             };
             push("input_layernorm.weight", &[hidden]);
-            for (name, out) in [("q_proj", queries), ("k_proj", keys), ("v_proj", keys)] {
-                push(&format!("self_attn.{name}.weight"), &[out, hidden]);
-                if self.qkv_bias {
-                    push(&format!("self_attn.{name}.bias"), &[out]);
+            for (name, out) in self.query_key_value() {
+                push(&format!("{name}.weight"), &[out, hidden]);
+                if self.model_type.has_qkv_bias() {
+                    push(&format!("{name}.bias"), &[out]);
                 }
             }
-            if self.qk_norm {
+            if self.model_type.has_head_norms() {
                 push("self_attn.q_norm.weight", &[self.head_dim]);
                 push("self_attn.k_norm.weight", &[self.head_dim]);
             }
             push("self_attn.o_proj.weight", &[hidden, queries]);
             push("post_attention_layernorm.weight", &[hidden]);
-            push("mlp.gate_proj.weight", &[inner, hidden]);
-            push("mlp.up_proj.weight", &[inner, hidden]);
-            push("mlp.down_proj.weight", &[hidden, inner]);
+            if self.model_type.is_gemma() {
+                push("pre_feedforward_layernorm.weight", &[hidden]);
+                push("post_feedforward_layernorm.weight", &[hidden]);
+            }
+            for (block, inner) in self.blocks(layer) {
+                for (name, out) in self.gate_up(inner) {
+                    push(&format!("{block}.{name}.weight"), &[out, hidden]);
+                }
+                push(&format!("{block}.down_proj.weight"), &[hidden, inner]);
+            }
+            if let Some(experts) = self.experts_of(layer) {
+                push("mlp.gate.weight", &[experts.num_experts, hidden]);
+            }
         }
         tensors.push(("model.norm.weight".into(), vec![hidden]));
         if !self.tie_word_embeddings {
@@ -222,84 +324,59 @@ impl DecoderConfig {
         tensors
     }
 
+    /// What embeddings are multiplied by, if by anything.
+    pub(super) fn embedding_scale(&self) -> Option<f64> {
+        self.model_type.is_gemma().then(|| (self.hidden_size as f64).sqrt())
+    }
+
+    /// What becomes of the scores of this layer.
+    pub(super) fn scores(&self, layer: usize) -> Scores {
+        Scores {
+            scale: self.query_pre_attn_scalar.map(|scalar| (1.0 / (scalar as f64).sqrt()) as f32),
+            cap: self.attn_logit_softcapping.map(|cap| cap as f32),
+            window: self.window(layer),
+        }
+    }
+
+    /// Heads whose scores are those of Llama.
+    pub(super) fn heads(&self) -> Heads {
+        Heads::new(self.num_attention_heads, self.num_key_value_heads, self.head_dim)
+    }
+
+    /// Maps to queries, keys and values, with their outputs.
+    pub(super) fn query_key_value(&self) -> Vec<(&'static str, usize)> {
+        let queries = self.num_attention_heads * self.head_dim;
+        let keys = self.num_key_value_heads * self.head_dim;
+        match self.model_type.is_fused() {
+            true => vec![("self_attn.qkv_proj", queries + 2 * keys)],
+            false => vec![("self_attn.q_proj", queries), ("self_attn.k_proj", keys), ("self_attn.v_proj", keys)],
+        }
+    }
+
+    /// The experts of this layer, if it has some.
+    pub fn experts_of(&self, layer: usize) -> Option<&Experts> {
+        let experts = self.experts.as_ref()?;
+        let sparse = (layer + 1).is_multiple_of(experts.decoder_sparse_step);
+        (sparse && !experts.mlp_only_layers.contains(&layer)).then_some(experts)
+    }
+
+    /// Feed-forward blocks of this layer, with the width inside them.
+    pub(super) fn blocks(&self, layer: usize) -> Vec<(String, usize)> {
+        let Some(experts) = self.experts_of(layer) else { return vec![("mlp".into(), self.intermediate_size)] };
+        let name = |index| (format!("mlp.experts.{index}"), experts.moe_intermediate_size);
+        (0..experts.num_experts).map(name).collect()
+    }
+
+    /// Maps of a block to the gate and what goes through it, with their outputs; `inner` is the width inside the block.
+    pub(super) fn gate_up(&self, inner: usize) -> Vec<(&'static str, usize)> {
+        match self.model_type.is_fused() {
+            true => vec![("gate_up_proj", 2 * inner)],
+            false => vec![("gate_proj", inner), ("up_proj", inner)],
+        }
+    }
+
     /// Numbers in all tensors.
     pub fn parameters(&self) -> usize {
         self.tensors().iter().map(|(_, shape)| shape.iter().product::<usize>()).sum()
-    }
-}
-
-impl Raw {
-    /// Refuses settings that would change the numbers and are not implemented, by name.
-    fn check(&self) -> Result<(), PolicyError> {
-        let rope_part = |key: &str| self.rope().and_then(|rope| rope.get(key)).and_then(Value::as_f64);
-        let rotated = self.partial_rotary_factor.or_else(|| rope_part("partial_rotary_factor"));
-        let other_layer = self.layer_types.iter().flatten().find(|kind| *kind != "full_attention");
-        let quantized = self.quantization_config.as_ref().filter(|value| !value.is_null());
-        let method = quantized.map(|value| value.get("quant_method").unwrap_or(value).to_string());
-        let llama_bias = self.attention_bias.filter(|_| self.model_type == "llama");
-        let wrong = [
-            ("mlp_bias", self.mlp_bias.filter(|on| *on).map(|on| on.to_string()), "false"),
-            ("use_sliding_window", self.use_sliding_window.filter(|on| *on).map(|on| on.to_string()), "false"),
-            ("layer_types", other_layer.cloned(), "full_attention in every layer"),
-            ("partial_rotary_factor", rotated.filter(|part| *part != 1.0).map(|part| part.to_string()), "1"),
-            ("quantization_config", method, "none; load the model before it was quantised, or its .gguf file"),
-            ("hidden_act", self.hidden_act.clone().filter(|act| act != "silu"), "silu"),
-            ("attention_bias", llama_bias.filter(|on| *on).map(|on| on.to_string()), "false for llama"),
-        ];
-        for (key, found, expected) in wrong {
-            if let Some(found) = found {
-                return Err(PolicyError::Setting { key: key.into(), found, expected: expected.into() });
-            }
-        }
-        Ok(())
-    }
-
-    /// Newer files keep everything about the rotation in one object.
-    fn rope(&self) -> Option<&Value> {
-        self.rope_parameters.as_ref().or(self.rope_scaling.as_ref())
-    }
-
-    fn resolve(self) -> Result<DecoderConfig, PolicyError> {
-        self.check()?;
-        let bias = self.attention_bias.unwrap_or(false);
-        let rope = self.rope();
-        let theta = self.rope_theta.or_else(|| rope.and_then(|rope| rope.get("rope_theta")).and_then(Value::as_f64));
-        let config = DecoderConfig {
-            vocab_size: self.vocab_size,
-            hidden_size: self.hidden_size,
-            num_hidden_layers: self.num_hidden_layers,
-            num_attention_heads: self.num_attention_heads,
-            num_key_value_heads: self.num_key_value_heads.unwrap_or(self.num_attention_heads),
-            head_dim: self.head_dim.unwrap_or(self.hidden_size / self.num_attention_heads.max(1)),
-            intermediate_size: self.intermediate_size,
-            rope_theta: theta.unwrap_or(10_000.0),
-            rope_scaling: rope.map(scaling).transpose()?.flatten(),
-            rms_norm_eps: self.rms_norm_eps,
-            tie_word_embeddings: self.tie_word_embeddings.unwrap_or(false),
-            qkv_bias: bias || self.model_type == "qwen2",
-            qk_norm: self.model_type == "qwen3",
-            max_position_embeddings: self.max_position_embeddings,
-        };
-        config.check()?;
-        Ok(config)
-    }
-}
-
-fn scaling(value: &Value) -> Result<Option<RopeScaling>, PolicyError> {
-    let kind = value.get("rope_type").or_else(|| value.get("type")).and_then(Value::as_str).unwrap_or("default");
-    let refuse = |expected: &str| PolicyError::Setting {
-        key: "rope_scaling".into(),
-        found: value.to_string(),
-        expected: expected.into(),
-    };
-    let factor = || value.get("factor").and_then(Value::as_f64).filter(|factor| *factor > 0.0);
-    match kind {
-        _ if value.is_null() => Ok(None),
-        "default" => Ok(None),
-        "linear" => factor().map(|factor| Some(RopeScaling::linear(factor))).ok_or_else(|| refuse("a factor above 0")),
-        "llama3" => serde_json::from_value(value.clone())
-            .map(Some)
-            .map_err(|_| refuse("factor, low_freq_factor, high_freq_factor and original_max_position_embeddings")),
-        _ => Err(refuse("rope_type `default`, `linear` or `llama3`")),
     }
 }

@@ -43,7 +43,7 @@ impl Decoder {
         let mut x = self.embedded(&self.embedding.detach(), &sequences.ids)?;
         let mut inputs = Vec::with_capacity(self.layers.len());
         for layer in &self.layers {
-            let output = self.layer(layer, &x, &sequences)?.detach();
+            let output = layer.forward(&x, &sequences)?.detach();
             inputs.push(std::mem::replace(&mut x, output));
         }
         let output = Var::from_tensor(&x)?;
@@ -65,7 +65,7 @@ impl LayerInputs<'_> {
             // Before the first layer there is the embedding, which may be frozen.
             let wanted = !inputs.is_empty() || embedding.track_op();
             let input = if wanted { Var::from_tensor(&input)?.into_inner() } else { input };
-            let output = decoder.layer(layer, &input, &sequences)?;
+            let output = layer.forward(&input, &sequences)?;
             let mut of_layer = kernels::with_slope(&output, &slope)?.backward()?;
             if wanted {
                 slope = removed(&mut of_layer, &input)?;
@@ -74,6 +74,9 @@ impl LayerInputs<'_> {
         }
         if embedding.track_op() {
             // In the order in which one graph adds them up: the head's share of a tied embedding, then each place.
+            if let Some(scale) = decoder.config.embedding_scale() {
+                slope = (slope * scale)?;
+            }
             let so_far = store.remove(embedding).map_or_else(|| embedding.zeros_like(), Ok)?;
             store.insert(embedding, so_far.index_add(&sequences.ids, &slope.to_dtype(embedding.dtype())?, 0)?);
         }

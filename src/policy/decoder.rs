@@ -1,4 +1,4 @@
-//! The decoder: one stack of layers for the Llama, Qwen2 and Qwen3 families.
+//! The decoder: one stack of layers for all families.
 //!
 //! Takes settings and weights; gives hidden states and logits that candle can differentiate. Sampling, which keeps a
 //! cache and no graph, is in `sampling`. Does not know text.
@@ -7,24 +7,10 @@ use std::collections::BTreeMap;
 
 use candle_core::{DType, Device, Tensor};
 
-use super::kernels::{self, Heads, Kernels, Middle, RopeTable, Scoring, Spans};
-use super::linear::{Adapters, Linear, residual, side_by_side};
+use super::kernels::{self, Kernels, Rotations, Scoring, Spans};
+use super::layers::{Layer, Norm, Source};
+use super::linear::{Adapters, Linear};
 use super::{AdapterSet, DecoderConfig, PolicyError, Precision};
-
-/// One layer's weights.
-#[derive(Debug, Clone)]
-pub(super) struct Layer {
-    pub input_norm: Tensor,
-    pub query: Linear,
-    pub key: Linear,
-    pub value: Linear,
-    pub head_norms: Option<(Tensor, Tensor)>,
-    pub output: Linear,
-    pub inner_norm: Tensor,
-    pub gate: Linear,
-    pub up: Linear,
-    pub down: Linear,
-}
 
 /// A decoder-only language model.
 #[derive(Debug, Clone)]
@@ -33,7 +19,7 @@ pub struct Decoder {
     pub(super) precision: Precision,
     pub(super) embedding: Tensor,
     pub(super) layers: Vec<Layer>,
-    pub(super) norm: Tensor,
+    pub(super) norm: Norm,
     pub(super) head: Linear,
 }
 
@@ -43,43 +29,8 @@ pub(super) struct Sequences {
     /// `(N,)`.
     pub ids: Tensor,
     pub spans: Spans,
-    pub rope: RopeTable,
+    pub rotations: Rotations,
     pub adapters: Adapters,
-}
-
-/// Takes tensors out of a map by name, checking shapes.
-struct Source<'a> {
-    weights: &'a BTreeMap<String, Tensor>,
-    adapters: Option<&'a AdapterSet>,
-}
-
-impl Source<'_> {
-    fn tensor(&self, name: &str, expected: &[usize]) -> Result<Tensor, PolicyError> {
-        let Some(tensor) = self.weights.get(name) else {
-            let tied = "; set tie_word_embeddings if the output projection is the embedding";
-            let hint = if name.starts_with("lm_head") { tied } else { "" };
-            return Err(PolicyError::MissingTensor {
-                name: name.into(),
-                expected: expected.to_vec(),
-                hint: hint.into(),
-            });
-        };
-        if tensor.dims() != expected {
-            return Err(PolicyError::WrongShape {
-                name: name.into(),
-                found: tensor.dims().to_vec(),
-                expected: expected.to_vec(),
-            });
-        }
-        Ok(tensor.clone())
-    }
-
-    fn linear(&self, name: &str, shape: [usize; 2], bias: bool) -> Result<Linear, PolicyError> {
-        let [outputs, _] = shape;
-        let bias = if bias { Some(self.tensor(&format!("{name}.bias"), &[outputs])?) } else { None };
-        let lora = self.adapters.and_then(|adapters| adapters.on(name));
-        Ok(Linear { weight: self.tensor(&format!("{name}.weight"), &shape)?, bias, lora })
-    }
 }
 
 impl Decoder {
@@ -94,9 +45,9 @@ impl Decoder {
         config.check()?;
         let source = Source { weights, adapters };
         let embedding = source.tensor("model.embed_tokens.weight", &[config.vocab_size, config.hidden_size])?;
-        let layers = (0..config.num_hidden_layers).map(|index| layer(&config, &source, index));
+        let layers = (0..config.num_hidden_layers).map(|index| Layer::new(&config, &source, index));
         let layers = layers.collect::<Result<Vec<_>, _>>()?;
-        let norm = source.tensor("model.norm.weight", &[config.hidden_size])?;
+        let norm = source.norm("model.norm", config.hidden_size, &config)?;
         let head = match config.tie_word_embeddings {
             true => Linear { weight: embedding.clone(), bias: None, lora: None },
             false => source.linear("lm_head", [config.vocab_size, config.hidden_size], false)?,
@@ -135,17 +86,14 @@ impl Decoder {
         self.embedding.dtype()
     }
 
-    pub(super) fn heads(&self) -> Heads {
-        let DecoderConfig { num_attention_heads, num_key_value_heads, head_dim, .. } = self.config;
-        Heads { queries: num_attention_heads, keys: num_key_value_heads, width: head_dim }
-    }
-
     /// Whether sequences may be unlike and share their beginning. Otherwise [`Decoder::hidden_of`] wants them padded on the
     /// right to one length.
     pub fn shares_beginnings(&self) -> bool {
         // What dropout takes from a row depends on the place in it.
-        let dropout = |layer: &Layer| layer.query.lora.as_ref().is_some_and(|lora| lora.dropout.0 > 0.0);
-        self.kernels() == Kernels::Fused && !self.layers.first().is_some_and(dropout)
+        let maps = self.layers.first().map_or(&[][..], |layer| &layer.query_key_value);
+        let dropout = maps.iter().any(|map| map.lora.as_ref().is_some_and(|lora| lora.dropout.0 > 0.0));
+        let fused = self.config.has_plain_scores(self.config.max_position_embeddings);
+        self.kernels() == Kernels::Fused && fused && !dropout
     }
 
     /// Hidden states after the last norm, differentiable. Each token sees itself and those before it, so padding on
@@ -165,26 +113,27 @@ impl Decoder {
         let sequences = self.sequences(ids, spans, adapters)?;
         let mut x = self.embedded(&self.embedding, &sequences.ids)?;
         for layer in &self.layers {
-            x = self.layer(layer, &x, &sequences)?;
+            x = layer.forward(&x, &sequences)?;
         }
         Ok(self.normed(&x)?)
     }
 
     /// Rows of an embedding, `(N, hidden_size)`, as the layers see them; `ids`: `(N,)`.
     pub(super) fn embedded(&self, embedding: &Tensor, ids: &Tensor) -> candle_core::Result<Tensor> {
-        embedding.index_select(ids, 0)?.to_dtype(self.precision.format())
+        let rows = embedding.index_select(ids, 0)?.to_dtype(self.precision.format())?;
+        self.config.embedding_scale().map_or(Ok(rows.clone()), |scale| rows * scale)
     }
 
     /// Sequences of `ids`, `(N,)`, as the layers see them.
     pub(super) fn sequences(&self, ids: &Tensor, spans: &Spans, adapters: Adapters) -> Result<Sequences, PolicyError> {
         self.check_length(spans.longest())?;
-        let rope = RopeTable::new(&self.config, spans.longest(), self.device())?;
-        Ok(Sequences { ids: ids.clone(), spans: spans.clone(), rope, adapters })
+        let rotations = Rotations::new(&self.config, spans.longest(), self.device())?;
+        Ok(Sequences { ids: ids.clone(), spans: spans.clone(), rotations, adapters })
     }
 
     /// What the last layer gives, `(N, hidden_size)`, as the head expects it.
     pub(super) fn normed(&self, x: &Tensor) -> candle_core::Result<Tensor> {
-        kernels::rms_norm(x, &self.norm, self.config.rms_norm_eps)
+        self.norm.forward(x)
     }
 
     /// Log-probability of each target and entropy of the distribution it is drawn from, in nats; differentiable.
@@ -192,7 +141,11 @@ impl Decoder {
     ///
     /// * `hidden`: `(N, hidden_size)`; `targets`: `(N,)` u32. Returns `(N,)` and `(N,)`.
     pub fn score(&self, hidden: &Tensor, targets: &Tensor, how: Scoring) -> Result<(Tensor, Tensor), PolicyError> {
-        Ok(kernels::score_tokens(hidden, &self.head.weight, targets, how)?)
+        let weight = &self.head.weight;
+        Ok(match self.config.final_logit_softcapping {
+            None => kernels::score_tokens(hidden, weight, targets, how)?,
+            Some(cap) => kernels::score_capped_tokens(hidden, weight, targets, how, cap)?,
+        })
     }
 
     /// Scores of every token of the vocabulary, before softmax; differentiable.
@@ -204,91 +157,28 @@ impl Decoder {
         let count = dims.iter().product::<usize>();
         dims.push(self.config.vocab_size);
         let hidden = hidden.reshape((count, width))?.to_dtype(DType::F32)?;
-        Ok(self.head.forward(&hidden, &Adapters::Off)?.reshape(dims)?)
+        let logits = self.head.forward(&hidden, &Adapters::Off)?;
+        Ok(self.capped(logits)?.reshape(dims)?)
+    }
+
+    /// Logits under their bound, if they have one.
+    pub(super) fn capped(&self, logits: Tensor) -> candle_core::Result<Tensor> {
+        let Some(cap) = self.config.final_logit_softcapping else { return Ok(logits) };
+        (logits / cap)?.tanh()? * cap
     }
 
     /// Refuses sequences beyond what the model was trained for.
     pub(super) fn check_length(&self, tokens: usize) -> Result<(), PolicyError> {
         let expected = self.config.max_position_embeddings;
         if tokens > expected {
-            return Err(PolicyError::TooLong { found: tokens, expected, what: "max_position_embeddings of the model" });
+            let what = match self.config.long_rope {
+                None => "max_position_embeddings of the model",
+                Some(_) => {
+                    "original_max_position_embeddings of the model; the long factors of longrope are not supported"
+                }
+            };
+            return Err(PolicyError::TooLong { found: tokens, expected, what });
         }
         Ok(())
     }
-
-    /// `x`: `(B * T, hidden_size)`.
-    pub(super) fn layer(&self, layer: &Layer, x: &Tensor, sequences: &Sequences) -> candle_core::Result<Tensor> {
-        self.fed_forward(layer, &self.attended(layer, x, sequences)?, &sequences.adapters)
-    }
-
-    /// The first half of a layer.
-    fn attended(&self, layer: &Layer, x: &Tensor, sequences: &Sequences) -> candle_core::Result<Tensor> {
-        let Sequences { spans, rope, adapters, .. } = sequences;
-        let (heads, norm) = (self.heads(), (&layer.input_norm, self.config.rms_norm_eps));
-        let maps = [&layer.query, &layer.key, &layer.value];
-        let middle = || Ok(Middle::Attention { rows: spans.rows()?, heads, rope: rope.clone() });
-        if layer.head_norms.is_none()
-            && let Some(x) = residual(x, norm, (&maps, &layer.output), middle, adapters)?
-        {
-            return Ok(x);
-        }
-        let normed = kernels::rms_norm(x, norm.0, norm.1)?;
-        let mut qkv = side_by_side(&maps, &normed, adapters)?;
-        if let Some(norms) = &layer.head_norms {
-            qkv = norm_heads(&qkv, norms, heads, norm.1)?;
-        }
-        let mixed = kernels::causal_attention(&qkv, spans, heads, rope)?;
-        x + layer.output.forward(&mixed, adapters)?
-    }
-
-    /// The second half.
-    fn fed_forward(&self, layer: &Layer, x: &Tensor, adapters: &Adapters) -> candle_core::Result<Tensor> {
-        let (norm, maps) = ((&layer.inner_norm, self.config.rms_norm_eps), [&layer.gate, &layer.up]);
-        if let Some(x) = residual(x, norm, (&maps, &layer.down), || Ok(Middle::Gate), adapters)? {
-            return Ok(x);
-        }
-        let gate_up = side_by_side(&maps, &kernels::rms_norm(x, norm.0, norm.1)?, adapters)?;
-        x + layer.down.forward(&kernels::silu_mul(&gate_up)?, adapters)?
-    }
-}
-
-/// Norms each query and key head (Qwen3). `qkv`: `(N, (queries + 2 keys) * width)`.
-pub(super) fn norm_heads(
-    qkv: &Tensor,
-    (query_norm, key_norm): &(Tensor, Tensor),
-    heads: Heads,
-    epsilon: f64,
-) -> candle_core::Result<Tensor> {
-    let (count, total) = qkv.dims2()?;
-    let Heads { queries, keys, width } = heads;
-    let all = qkv.reshape((count, queries + 2 * keys, width))?;
-    let query = kernels::rms_norm(&all.narrow(1, 0, queries)?, query_norm, epsilon)?;
-    let key = kernels::rms_norm(&all.narrow(1, queries, keys)?, key_norm, epsilon)?;
-    Tensor::cat(&[query, key, all.narrow(1, queries + keys, keys)?], 1)?.reshape((count, total))
-}
-
-fn layer(config: &DecoderConfig, source: &Source<'_>, index: usize) -> Result<Layer, PolicyError> {
-    let (hidden, inner) = (config.hidden_size, config.intermediate_size);
-    let queries = config.num_attention_heads * config.head_dim;
-    let keys = config.num_key_value_heads * config.head_dim;
-    let name = |part: &str| format!("model.layers.{index}.{part}");
-    let norm = |part: &str, width: usize| source.tensor(&name(&format!("{part}.weight")), &[width]);
-    let linear = |part: &str, outputs: usize, inputs: usize| source.linear(&name(part), [outputs, inputs], false);
-    let attention = |part: &str, outputs: usize| source.linear(&name(part), [outputs, hidden], config.qkv_bias);
-    let head_norms = match config.qk_norm {
-        true => Some((norm("self_attn.q_norm", config.head_dim)?, norm("self_attn.k_norm", config.head_dim)?)),
-        false => None,
-    };
-    Ok(Layer {
-        input_norm: norm("input_layernorm", hidden)?,
-        query: attention("self_attn.q_proj", queries)?,
-        key: attention("self_attn.k_proj", keys)?,
-        value: attention("self_attn.v_proj", keys)?,
-        head_norms,
-        output: linear("self_attn.o_proj", hidden, queries)?,
-        inner_norm: norm("post_attention_layernorm", hidden)?,
-        gate: linear("mlp.gate_proj", inner, hidden)?,
-        up: linear("mlp.up_proj", inner, hidden)?,
-        down: linear("mlp.down_proj", hidden, inner)?,
-    })
 }

@@ -31,7 +31,7 @@ pub enum PolicyError {
         /// The family.
         found: String,
         /// What works.
-        supported: &'static str,
+        supported: String,
     },
     /// A model that is not all there.
     #[error("{path}: {missing}; {advice}")]

@@ -14,10 +14,13 @@ use std::path::Path;
 use candle_core::quantized::gguf_file::{Content, Value};
 use candle_core::{Device, Tensor};
 
-use super::architecture::SUPPORTED_WORDS;
 use super::loading::Loaded;
 use super::weights::Place;
-use super::{DecoderConfig, PolicyError, RopeScaling, SUPPORTED, weights};
+use super::{DecoderConfig, ModelType, PolicyError, RopeScaling, family, weights};
+
+/// Architectures by the names that llama.cpp gives them.
+const ARCHITECTURES: &[(&str, ModelType)] =
+    &[("llama", ModelType::Llama), ("qwen2", ModelType::Qwen2), ("qwen3", ModelType::Qwen3)];
 
 /// Parts of a layer by their names in Hugging Face files and in GGUF files.
 const LAYER_NAMES: &[(&str, &str)] = &[
@@ -174,14 +177,16 @@ impl Header<'_> {
 
     fn config(&self) -> Result<DecoderConfig, PolicyError> {
         let architecture = self.architecture();
-        if !SUPPORTED.contains(&architecture) {
+        let Some((_, model_type)) = ARCHITECTURES.iter().find(|(name, _)| *name == architecture) else {
+            let families: Vec<ModelType> = ARCHITECTURES.iter().map(|(_, family)| *family).collect();
             return Err(PolicyError::UnsupportedModel {
                 path: self.path.into(),
                 found: architecture.into(),
-                supported: SUPPORTED_WORDS,
+                supported: family::in_words(&families),
             });
-        }
+        };
         let infos = &self.content.tensor_infos;
+        self.check_tensors(*model_type)?;
         let embedding = infos.get("token_embd.weight").map(|info| info.shape.dims().to_vec());
         let Some([vocab_size, hidden_size]) = embedding.as_deref() else {
             return Err(self.corrupt("no embedding `token_embd.weight`".into()));
@@ -190,6 +195,7 @@ impl Header<'_> {
         let float = |key: &str| self.value(key).and_then(|value| value.to_f32().ok()).map(f64::from);
         let head_dim = self.value("attention.key_length").and_then(whole);
         let config = DecoderConfig {
+            model_type: *model_type,
             vocab_size: *vocab_size,
             hidden_size: *hidden_size,
             num_hidden_layers: self.count("block_count")?,
@@ -201,9 +207,8 @@ impl Header<'_> {
             rope_scaling: self.rope_scaling()?,
             rms_norm_eps: float("attention.layer_norm_rms_epsilon").unwrap_or(1e-5),
             tie_word_embeddings: !infos.contains_key("output.weight"),
-            qkv_bias: infos.contains_key("blk.0.attn_q.bias"),
-            qk_norm: infos.contains_key("blk.0.attn_q_norm.weight"),
             max_position_embeddings: self.count("context_length")?,
+            ..DecoderConfig::LLAMA
         };
         config.check()?;
         let rotated = self.value("rope.dimension_count").and_then(whole).unwrap_or(config.head_dim);
@@ -211,6 +216,23 @@ impl Header<'_> {
             return Err(self.setting("rope.dimension_count", rotated, &format!("{}, the whole head", config.head_dim)));
         }
         Ok(config)
+    }
+
+    /// Refuses tensors that the family does not have: leaving them out would change the numbers.
+    fn check_tensors(&self, family: ModelType) -> Result<(), PolicyError> {
+        let stray = self.content.tensor_infos.keys().find(|name| {
+            let is_bias = [".attn_q.bias", ".attn_k.bias", ".attn_v.bias"].iter().any(|end| name.ends_with(end));
+            let is_norm = [".attn_q_norm.weight", ".attn_k_norm.weight"].iter().any(|end| name.ends_with(end));
+            (is_bias && !family.has_qkv_bias()) || (is_norm && !family.has_head_norms())
+        });
+        match stray {
+            Some(name) => Err(PolicyError::Setting {
+                key: "general.architecture".into(),
+                found: format!("{family} with a tensor `{name}`"),
+                expected: format!("the tensors of {family} alone; load the safetensors of this model"),
+            }),
+            None => Ok(()),
+        }
     }
 
     fn setting(&self, key: &str, found: impl ToString, expected: &str) -> PolicyError {

@@ -12,11 +12,14 @@ mod decoder;
 mod device;
 mod directory;
 mod error;
+mod experts;
 mod export;
+mod family;
 mod gguf;
 mod gpu;
 mod hub;
 pub mod kernels;
+mod layers;
 mod linear;
 mod loading;
 mod precision;
@@ -34,7 +37,7 @@ use std::path::Path;
 
 use candle_core::{Tensor, Var};
 
-pub use architecture::{DecoderConfig, RopeScaling, SUPPORTED};
+pub use architecture::{DecoderConfig, Experts, LongRope, RopeScaling, SlidingWindow};
 pub use checkpointing::{Activations, LayerInputs};
 pub use decoder::Decoder;
 pub use device::{
@@ -43,6 +46,7 @@ pub use device::{
 };
 pub use error::PolicyError;
 pub use export::{Exported, WeightFormat, export_adapter, export_merged};
+pub use family::ModelType;
 pub use gpu::{AdamWRates, CHUNK, DeviceBatch, Drawing, Drawn, Moved, device_adamw, device_square_sums};
 pub use hub::hub_cache_dir;
 pub use linear::Adapters;

@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use candle_core::{DType, Tensor};
 
-use super::decoder::norm_heads;
+use super::experts::Router;
 #[cfg(any(feature = "cuda", test))]
 use super::gpu::Prefilled;
-use super::kernels::{self, KeyValues, Packed, RopeTable, Window};
+use super::kernels::{self, KeyValues, Packed, Rotations, Window};
+use super::layers::{Block, Norm, norm_heads};
 use super::linear::{Adapters, Linear, Lora, side_by_side};
 use super::{Decoder, PolicyError, Precision};
 
@@ -20,7 +21,7 @@ use super::{Decoder, PolicyError, Precision};
 #[derive(Debug)]
 pub struct Cache {
     weights: Arc<Snapshot>,
-    rope: RopeTable,
+    rotations: Rotations,
     layers: Vec<KeyValues>,
     window: Window,
     /// Tokens a row may hold, as asked for.
@@ -97,7 +98,16 @@ pub(super) struct SnapshotLayer {
     pub query_key_value: Projection,
     pub head_norms: Option<(Tensor, Tensor)>,
     pub output: Projection,
+    pub attended_norm: Option<Tensor>,
     pub inner_norm: Tensor,
+    pub blocks: Vec<SnapshotBlock>,
+    pub router: Option<Router>,
+    pub fed_norm: Option<Tensor>,
+}
+
+/// A feed-forward block.
+#[derive(Debug)]
+pub(super) struct SnapshotBlock {
     pub gate_up: Projection,
     pub down: Projection,
 }
@@ -115,22 +125,32 @@ pub struct Snapshot {
 impl Snapshot {
     fn new(decoder: &Decoder) -> candle_core::Result<Self> {
         let precision = decoder.precision;
-        let projection = |parts: &[&Linear]| Projection::new(parts, precision);
+        let projection = |parts: &[Linear]| Projection::new(&parts.iter().collect::<Vec<_>>(), precision);
+        let block = |block: &Block| -> candle_core::Result<SnapshotBlock> {
+            let down = projection(std::slice::from_ref(&block.down))?;
+            Ok(SnapshotBlock { gate_up: projection(&block.gate_up)?, down })
+        };
+        let factors = |norm: &Norm| norm.factors().map(|factors| factors.detach());
         let layers = decoder.layers.iter().map(|layer| {
+            let head_norms = layer.head_norms.as_ref();
+            let head_norms =
+                head_norms.map(|(query, key)| Ok::<_, candle_core::Error>((factors(query)?, factors(key)?)));
             Ok(SnapshotLayer {
-                input_norm: layer.input_norm.detach(),
-                query_key_value: projection(&[&layer.query, &layer.key, &layer.value])?,
-                head_norms: layer.head_norms.as_ref().map(|(query, key)| (query.detach(), key.detach())),
-                output: projection(&[&layer.output])?,
-                inner_norm: layer.inner_norm.detach(),
-                gate_up: projection(&[&layer.gate, &layer.up])?,
-                down: projection(&[&layer.down])?,
+                input_norm: factors(&layer.input_norm)?,
+                query_key_value: projection(&layer.query_key_value)?,
+                head_norms: head_norms.transpose()?,
+                output: projection(std::slice::from_ref(&layer.output))?,
+                attended_norm: layer.attended_norm.as_ref().map(factors).transpose()?,
+                inner_norm: factors(&layer.inner_norm)?,
+                blocks: layer.blocks.iter().map(block).collect::<candle_core::Result<_>>()?,
+                router: layer.router.as_ref().map(Router::copied).transpose()?,
+                fed_norm: layer.fed_norm.as_ref().map(factors).transpose()?,
             })
         });
         Ok(Snapshot {
             embedding: decoder.embedding.detach().to_dtype(precision.format())?,
             layers: layers.collect::<candle_core::Result<_>>()?,
-            norm: decoder.norm.detach(),
+            norm: factors(&decoder.norm)?,
             head: Projection::of_head(&decoder.head, precision)?,
         })
     }
@@ -197,11 +217,13 @@ impl Decoder {
     pub fn new_cache_over(&self, weights: Arc<Snapshot>, rows: usize, capacity: usize) -> Result<Cache, PolicyError> {
         self.check_length(capacity)?;
         let window = Window::new(rows, capacity);
-        let layers =
-            self.layers.iter().map(|_| KeyValues::new(&window, self.heads(), (self.device(), self.precision.format())));
+        let layers = self
+            .layers
+            .iter()
+            .map(|_| KeyValues::new(&window, self.config.heads(), (self.device(), self.precision.format())));
         Ok(Cache {
             weights,
-            rope: RopeTable::new(&self.config, capacity, self.device())?,
+            rotations: Rotations::new(&self.config, capacity, self.device())?,
             layers: layers.collect::<candle_core::Result<_>>()?,
             window,
             capacity,
@@ -215,7 +237,7 @@ impl Decoder {
         let mut cache = self.new_cache_over(weights, prompts.len(), width)?;
         let dtype = cache.weights.embedding.dtype();
         for layer in &mut cache.layers {
-            *layer = KeyValues::tensors(&cache.window, self.heads(), (self.device(), dtype))?;
+            *layer = KeyValues::tensors(&cache.window, self.config.heads(), (self.device(), dtype))?;
         }
         let logits = self.prefill(prompts, &mut cache)?;
         let keys_values = cache.layers.into_iter().map(KeyValues::into_tensors);
@@ -274,22 +296,35 @@ impl Decoder {
         let width = self.config.hidden_size;
         let last = x.reshape((rows, steps, width))?.narrow(1, steps - 1, 1)?.contiguous()?.reshape((rows, width))?;
         let last = kernels::rms_norm(&last, &cache.weights.norm, self.config.rms_norm_eps)?;
-        Ok(cache.weights.head.forward(&last.to_dtype(DType::F32)?)?)
+        Ok(self.capped(cache.weights.head.forward(&last.to_dtype(DType::F32)?)?)?)
     }
 
     /// `x`: `(rows * T, hidden_size)`.
     fn advance_layer(&self, index: usize, x: &Tensor, cache: &mut Cache) -> candle_core::Result<Tensor> {
-        let (heads, epsilon) = (self.heads(), self.config.rms_norm_eps);
+        let (heads, epsilon) = (self.layers[index].heads, self.config.rms_norm_eps);
         let layer = &cache.weights.layers[index];
         let normed = kernels::rms_norm(x, &layer.input_norm, epsilon)?;
         let mut qkv = layer.query_key_value.forward(&normed)?;
-        if let Some(norms) = &layer.head_norms {
-            qkv = norm_heads(&qkv, norms, heads, epsilon)?;
+        if let Some((query, key)) = &layer.head_norms {
+            qkv = norm_heads(&qkv, (query, key), heads, epsilon)?;
         }
-        let mixed = kernels::cached_attention(&qkv, &mut cache.layers[index], &cache.window, heads, &cache.rope)?;
-        let x = (x + layer.output.forward(&mixed)?)?;
-        let normed = kernels::rms_norm(&x, &layer.inner_norm, epsilon)?;
-        let gate_up = layer.gate_up.forward(&normed)?;
-        &x + layer.down.forward(&kernels::silu_mul(&gate_up)?)?
+        let rope = cache.rotations.of(&heads);
+        let mixed = kernels::cached_attention(&qkv, &mut cache.layers[index], &cache.window, heads, rope)?;
+        let normed = |norm: &Option<Tensor>, x: Tensor| match norm {
+            Some(norm) => kernels::rms_norm(&x, norm, epsilon),
+            None => Ok(x),
+        };
+        let x = (x + normed(&layer.attended_norm, layer.output.forward(&mixed)?)?)?;
+        let activation = self.layers[index].activation;
+        let block = |block: usize, x: &Tensor| {
+            let SnapshotBlock { gate_up, down } = &layer.blocks[block];
+            down.forward(&kernels::gated(&gate_up.forward(x)?, activation)?)
+        };
+        let inner = kernels::rms_norm(&x, &layer.inner_norm, epsilon)?;
+        let fed = match &layer.router {
+            Some(router) => router.mix(&inner, block)?,
+            None => block(0, &inner)?,
+        };
+        x + normed(&layer.fed_norm, fed)?
     }
 }

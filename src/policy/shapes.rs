@@ -1,6 +1,6 @@
 //! Shapes of models that people train, for measuring where none of their files is at hand.
 
-use super::DecoderConfig;
+use super::{DecoderConfig, ModelType};
 
 /// A model without its weights.
 #[derive(Debug)]
@@ -15,6 +15,7 @@ pub struct KnownShape {
 
 /// Qwen2.5-0.5B, from which the others differ in sizes.
 const QWEN: DecoderConfig = DecoderConfig {
+    model_type: ModelType::Qwen2,
     vocab_size: 151_936,
     hidden_size: 896,
     num_hidden_layers: 24,
@@ -23,12 +24,10 @@ const QWEN: DecoderConfig = DecoderConfig {
     head_dim: 64,
     intermediate_size: 4864,
     rope_theta: 1e6,
-    rope_scaling: None,
     rms_norm_eps: 1e-6,
     tie_word_embeddings: true,
-    qkv_bias: true,
-    qk_norm: false,
     max_position_embeddings: 32_768,
+    ..DecoderConfig::LLAMA
 };
 
 /// All of them.
@@ -36,6 +35,7 @@ pub const KNOWN_SHAPES: &[KnownShape] = &[
     KnownShape {
         name: "smollm2-135m",
         config: DecoderConfig {
+            model_type: ModelType::Llama,
             vocab_size: 49_152,
             hidden_size: 576,
             num_hidden_layers: 30,
@@ -45,7 +45,6 @@ pub const KNOWN_SHAPES: &[KnownShape] = &[
             intermediate_size: 1536,
             rope_theta: 1e5,
             rms_norm_eps: 1e-5,
-            qkv_bias: false,
             max_position_embeddings: 8192,
             ..QWEN
         },

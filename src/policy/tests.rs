@@ -7,6 +7,7 @@ mod files;
 mod gguf_files;
 mod gradients;
 mod hub;
+mod independent;
 mod peft;
 mod tokens;
 mod variants;
@@ -17,6 +18,8 @@ use candle_core::{D, DType, Device, Tensor};
 
 use super::*;
 use crate::config::Config;
+
+use independent::independent_last_logits;
 
 /// A small configuration with grouped heads.
 pub(super) fn config() -> DecoderConfig {
@@ -29,12 +32,10 @@ pub(super) fn config() -> DecoderConfig {
         head_dim: 6,
         intermediate_size: 32,
         rope_theta: 10_000.0,
-        rope_scaling: None,
         rms_norm_eps: 1e-5,
         tie_word_embeddings: true,
-        qkv_bias: false,
-        qk_norm: false,
         max_position_embeddings: 64,
+        ..DecoderConfig::LLAMA
     }
 }
 
@@ -59,14 +60,66 @@ fn policy(config: DecoderConfig, seed: u64) -> Policy {
     policy
 }
 
-fn families() -> [(&'static str, DecoderConfig); 4] {
+fn families() -> Vec<(&'static str, DecoderConfig)> {
     let untied = DecoderConfig { tie_word_embeddings: false, ..config() };
-    [
+    let of = |model_type| DecoderConfig { model_type, ..untied.clone() };
+    let window = SlidingWindow { tokens: 5, full_every: 0, rope_theta: None };
+    vec![
         ("llama", config()),
         ("llama untied", untied.clone()),
-        ("qwen2", DecoderConfig { qkv_bias: true, ..config() }),
-        ("qwen3", DecoderConfig { qk_norm: true, head_dim: 10, ..untied }),
+        ("qwen2", DecoderConfig { model_type: ModelType::Qwen2, ..config() }),
+        ("qwen3", DecoderConfig { head_dim: 10, ..of(ModelType::Qwen3) }),
+        ("mistral", DecoderConfig { head_dim: 10, sliding_window: Some(window), ..of(ModelType::Mistral) }),
+        ("phi3", DecoderConfig { partial_rotary_factor: 0.7, ..of(ModelType::Phi3) }),
+        ("gemma2", gemma2()),
+        ("gemma3", gemma3()),
+        ("qwen3_moe", DecoderConfig { tie_word_embeddings: false, ..qwen3_moe() }),
     ]
+}
+
+/// Bounds within reach of its scores and logits.
+pub(super) fn gemma2() -> DecoderConfig {
+    DecoderConfig {
+        model_type: ModelType::Gemma2,
+        head_dim: 10,
+        // What candle-transformers takes whatever this says.
+        query_pre_attn_scalar: Some(10),
+        attn_logit_softcapping: Some(2.0),
+        final_logit_softcapping: Some(3.0),
+        sliding_window: Some(SlidingWindow { tokens: 40, full_every: 2, rope_theta: None }),
+        ..config()
+    }
+}
+
+/// Layers that see little, and one between them that sees all.
+pub(super) fn gemma3() -> DecoderConfig {
+    DecoderConfig {
+        model_type: ModelType::Gemma3,
+        num_hidden_layers: 3,
+        head_dim: 10,
+        query_pre_attn_scalar: Some(6),
+        sliding_window: Some(SlidingWindow { tokens: 5, full_every: 2, rope_theta: Some(100.0) }),
+        ..config()
+    }
+}
+
+/// A layer of experts between two without.
+pub(super) fn qwen3_moe() -> DecoderConfig {
+    let experts = Experts {
+        num_experts: 5,
+        num_experts_per_tok: 2,
+        moe_intermediate_size: 12,
+        norm_topk_prob: true,
+        decoder_sparse_step: 2,
+        mlp_only_layers: vec![],
+    };
+    DecoderConfig {
+        model_type: ModelType::Qwen3Moe,
+        num_hidden_layers: 3,
+        head_dim: 10,
+        experts: Some(experts),
+        ..config()
+    }
 }
 
 fn ids(rows: usize, steps: usize, seed: u32) -> Vec<Vec<u32>> {
@@ -85,50 +138,14 @@ fn largest_difference(a: &Tensor, b: &Tensor) -> f32 {
     (a - b).unwrap().abs().unwrap().flatten_all().unwrap().max(0).unwrap().to_scalar().unwrap()
 }
 
-/// Logits of the last position by candle-transformers, whose models are right at inference.
-fn independent_last_logits(policy: &Policy, ids: &[u32]) -> Tensor {
-    use candle_transformers::models::{llama, qwen2, qwen3};
-    let config = policy.decoder().config();
-    let tensors: HashMap<String, Tensor> =
-        policy.weights.iter().map(|(name, tensor)| (name.clone(), tensor.detach())).collect();
-    let builder = candle_nn::VarBuilder::from_tensors(tensors, DType::F32, &Device::Cpu);
-    let json = config.to_json();
-    let ids = Tensor::new(vec![ids.to_vec()], &Device::Cpu).unwrap();
-    let logits = match json["model_type"].as_str().unwrap() {
-        "llama" => {
-            let mut json = json;
-            json["eos_token_id"] = 0.into();
-            let config: llama::LlamaConfig = serde_json::from_value(json).unwrap();
-            let config = config.into_config(false);
-            let mut cache = llama::Cache::new(false, DType::F32, &config, &Device::Cpu).unwrap();
-            llama::Llama::load(builder, &config).unwrap().forward(&ids, 0, &mut cache).unwrap()
-        }
-        "qwen2" => {
-            let mut json = json;
-            json["sliding_window"] = 64.into();
-            json["max_window_layers"] = 0.into();
-            json["use_sliding_window"] = false.into();
-            let config: qwen2::Config = serde_json::from_value(json).unwrap();
-            qwen2::ModelForCausalLM::new(&config, builder).unwrap().forward(&ids, 0).unwrap()
-        }
-        _ => {
-            let mut json = json;
-            json["max_window_layers"] = 0.into();
-            json["use_sliding_window"] = false.into();
-            let config: qwen3::Config = serde_json::from_value(json).unwrap();
-            qwen3::ModelForCausalLM::new(&config, builder).unwrap().forward(&ids, 0).unwrap()
-        }
-    };
-    logits.flatten_all().unwrap()
-}
-
 #[test]
 fn logits_agree_with_candle_transformers() {
     for (family, config) in families() {
         let policy = policy(config, 1);
         let ids = ids(1, 23, 5);
         let ours = full_logits(&policy, &ids).get(0).unwrap().get(22).unwrap();
-        let found = largest_difference(&ours, &independent_last_logits(&policy, &ids[0]));
+        let Some(theirs) = independent_last_logits(&policy, &ids[0]) else { continue };
+        let found = largest_difference(&ours, &theirs);
         assert!(found < 1e-4, "{family} differs by {found}");
     }
 }
@@ -251,7 +268,8 @@ fn check_gradients(what: &str, policy: &Policy) {
         assert!(norm > 0.0, "{what}: the gradient of {name} is zero");
         // Along the gradient itself the slope is its norm.
         let direction = (gradient / f64::from(norm)).unwrap().detach();
-        let slope = slope(policy, &sequences, name, &direction, 4e-3);
+        // Where the loss is steep it is bent, too.
+        let slope = slope(policy, &sequences, name, &direction, 4e-3 / f64::from(norm.max(1.0)));
         let error = (slope - f64::from(norm)).abs();
         assert!(error < 0.01 * f64::from(norm) + 2e-4, "{what}: {name} has slope {slope}, gradient {norm}");
     }
@@ -304,6 +322,6 @@ fn long_contexts_stretch_low_frequencies_only() {
     let policy = policy(config, 9);
     let ids = ids(1, 40, 2);
     let ours = full_logits(&policy, &ids).get(0).unwrap().get(39).unwrap();
-    let found = largest_difference(&ours, &independent_last_logits(&policy, &ids[0]));
+    let found = largest_difference(&ours, &independent_last_logits(&policy, &ids[0]).unwrap());
     assert!(found < 1e-4, "differs by {found}");
 }

@@ -139,7 +139,7 @@ pub(super) fn initial(
     drawn(config, std, seed, device)
 }
 
-/// Norms one, biases zero, everything else normal with a standard deviation that depends on its name.
+/// Norms one (zero where 1 is added to them), biases zero, everything else normal with a standard deviation that depends on its name.
 pub(super) fn drawn(
     config: &DecoderConfig,
     std: impl Fn(&str) -> f64 + Sync,
@@ -149,6 +149,7 @@ pub(super) fn drawn(
     let tensors = config.tensors().into_par_iter().enumerate().map(|(index, (name, shape))| {
         let tensor = match shape.as_slice() {
             [_] if name.ends_with(".bias") => Tensor::zeros(shape, DType::F32, device)?,
+            [_] if config.model_type.is_gemma() => Tensor::zeros(shape, DType::F32, device)?,
             [_] => Tensor::ones(shape, DType::F32, device)?,
             _ => normal(&shape, std(&name), seed.child(Purpose::Init, index as u64), device)?,
         };

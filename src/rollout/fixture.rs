@@ -35,12 +35,10 @@ pub(crate) fn tiny_policy() -> Policy {
         head_dim: 8,
         intermediate_size: 24,
         rope_theta: 10_000.0,
-        rope_scaling: None,
         rms_norm_eps: 1e-5,
         tie_word_embeddings: true,
-        qkv_bias: false,
-        qk_norm: false,
         max_position_embeddings: 64,
+        ..DecoderConfig::LLAMA
     };
     Policy::initialise(config, tokenizer(WORDS), Seed::root(3), &Device::Cpu).unwrap()
 }

@@ -248,10 +248,15 @@ impl Workload<'_> {
         // One layer's, for a moment, in f32: weights of attention, and the widest of what is computed.
         let attention = (rows * self.shape.num_attention_heads * self.width() * self.width()) as u64;
         let widened = tokens * (4 * self.shape.intermediate_size as u64 + 2 * hidden);
+        let by_tensors = !self.shape.has_plain_scores(self.width());
+        let capped = if self.shape.final_logit_softcapping.is_some() { COPIES } else { 1 };
         let (copies, passing) = match self.kernels {
-            Kernels::Fused => (1, 0),
+            Kernels::Fused => (capped, if by_tensors { F32 * COPIES * attention } else { 0 }),
             Kernels::ByTensors => (COPIES, F32 * (COPIES * attention).max(widened)),
-            Kernels::OnGpu => (1, F32 * self.passing_on_gpu(tokens, attention).max(self.dropped(widened))),
+            Kernels::OnGpu => {
+                let passing = self.passing_on_gpu(tokens, attention).max(self.dropped(widened));
+                (capped, F32 * passing.max(if by_tensors { COPIES * attention } else { 0 }))
+            }
         };
         let widens_head = self.kernels == Kernels::ByTensors && self.precision != Precision::F32;
         let head_weight = if widens_head { vocabulary * hidden } else { 0 };
@@ -285,12 +290,25 @@ impl Workload<'_> {
         let queries = (shape.num_attention_heads * shape.head_dim) as u64;
         let keys = (shape.num_key_value_heads * shape.head_dim) as u64;
         let joined = queries + 2 * keys;
-        let norms = if shape.qk_norm { 2 * (queries + keys) + joined } else { 0 };
-        let bias = if shape.qkv_bias && in_full { joined } else { 0 };
-        // Two norms, two products and two sums as wide as the model; attention; gate and up, and their product.
-        let token = 6 * hidden + joined + norms + bias + queries + 3 * inner;
+        let norms = if shape.model_type.has_head_norms() { 2 * (queries + keys) + joined } else { 0 };
+        let (fed, of_blocks, inner) = match &shape.experts {
+            None => (3 * inner, 2 * inner, inner),
+            Some(experts) => {
+                let taken = experts.num_experts_per_tok as u64;
+                let inner = experts.moe_intermediate_size as u64;
+                // Frozen maps give gate and up apart, and then side by side.
+                let maps = if in_full { 3 } else { 5 };
+                // And what goes in, comes out, and is mixed; shares.
+                let fed = taken * (maps * inner + 5 * hidden) + 4 * experts.num_experts as u64;
+                (fed, 2 * inner * experts.num_experts as u64, taken * inner)
+            }
+        };
+        let bias = if shape.model_type.has_qkv_bias() && in_full { joined } else { 0 };
+        // Two norms or four, two products and two sums as wide as the model; attention; gate and up, and their product.
+        let wide = if shape.model_type.is_gemma() { 8 } else { 6 };
+        let token = wide * hidden + joined + norms + bias + queries + fed;
         // Trained weights are joined before the product.
-        let weights = if in_full { hidden * (joined + 2 * inner) } else { 0 };
+        let weights = if in_full { hidden * (joined + of_blocks) } else { 0 };
         ((token, weights), 4 * inner + 3 * hidden)
     }
 

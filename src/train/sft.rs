@@ -169,12 +169,10 @@ pub fn builtin_shape() -> DecoderConfig {
         head_dim: 32,
         intermediate_size: 448,
         rope_theta: 10_000.0,
-        rope_scaling: None,
         rms_norm_eps: 1e-5,
         tie_word_embeddings: true,
-        qkv_bias: false,
-        qk_norm: false,
         max_position_embeddings: 512,
+        ..DecoderConfig::LLAMA
     }
 }
 

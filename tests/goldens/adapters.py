@@ -1,18 +1,19 @@
 """LoRA adapters made by PEFT on the tiny models of decoders.py, and the logits they give.
 
-    python adapters.py            writes adapters/NAME/{adapter_config.json,adapter_model.safetensors,expected.safetensors}
+    python adapters.py [NAME..]   writes adapters/NAME/{adapter_config.json,adapter_model.safetensors,expected.safetensors}
 
 src/policy/tests/adapters.rs loads them and must find the same numbers.
 """
 
 import json
 import pathlib
+import sys
 
 import peft
 import torch
 from peft import LoraConfig, get_peft_model
-from safetensors.torch import load_file, save_file
-from transformers import AutoConfig, AutoModelForCausalLM
+from safetensors.torch import save_file
+from transformers import AutoModelForCausalLM
 
 HERE = pathlib.Path(__file__).parent
 CASES = {
@@ -23,16 +24,19 @@ CASES = {
         "qwen3",
         dict(r=3, lora_alpha=3, target_modules=["gate_proj", "k_proj", "o_proj"], layers_to_transform=[1]),
     ),
+    "mistral-all": ("mistral", dict(r=2, lora_alpha=4, target_modules="all-linear")),
+    "phi3-all": ("phi3", dict(r=2, lora_alpha=4, target_modules="all-linear")),
+    "gemma2-all": ("gemma2", dict(r=2, lora_alpha=4, target_modules="all-linear")),
+    "gemma3-all": ("gemma3", dict(r=2, lora_alpha=4, target_modules="all-linear")),
+    "qwen3_moe-attention": (
+        "qwen3_moe",
+        dict(r=2, lora_alpha=4, target_modules=["q_proj", "k_proj", "v_proj", "o_proj"]),
+    ),
 }
 
 
 def base_model(family: str) -> torch.nn.Module:
-    model = AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(HERE / family), attn_implementation="eager")
-    weights = load_file(HERE / family / "model.safetensors")
-    missing, unexpected = model.load_state_dict(weights, strict=False)
-    assert not unexpected and set(missing) <= {"lm_head.weight"}, (missing, unexpected)
-    model.tie_weights()
-    return model.float().eval()
+    return AutoModelForCausalLM.from_pretrained(HERE / family, dtype=torch.float32, attn_implementation="eager").eval()
 
 
 def write(name: str) -> None:
@@ -61,5 +65,5 @@ def write(name: str) -> None:
 
 
 if __name__ == "__main__":
-    for case in CASES:
+    for case in sys.argv[1:] or CASES:
         write(case)

@@ -1,6 +1,6 @@
 """Tiny models as transformers saves them, in the variants that decoders.py leaves out, and their logits.
 
-    python families.py            writes families/NAME/{config.json,*.safetensors,expected.safetensors}
+    python families.py [NAME..]       writes families/NAME/{config.json,*.safetensors,expected.safetensors}, all without names
 
 Stretched rotations, tied and untied heads, shards, and weights on disk in 16 bits; the logits are those of the stored
 weights in f32. src/policy/tests/variants.rs loads the directories and must find the same numbers.
@@ -8,10 +8,11 @@ weights in f32. src/policy/tests/variants.rs loads the directories and must find
 
 import pathlib
 import shutil
+import sys
 
 import torch
 from safetensors.torch import save_file
-from transformers import AutoModelForCausalLM, LlamaConfig, Qwen2Config, Qwen3Config
+from transformers import AutoModelForCausalLM, LlamaConfig, MistralConfig, Phi3Config, Qwen2Config, Qwen3Config
 
 OUT = pathlib.Path(__file__).parent / "families"
 SIZES = dict(
@@ -38,6 +39,12 @@ CASES = {
     "llama-stretched-all": (LlamaConfig(**SIZES, rope_parameters=LINEAR, tie_word_embeddings=False), torch.bfloat16, "3KB"),
     "qwen2-untied": (Qwen2Config(**SIZES, rope_parameters=PLAIN, tie_word_embeddings=False), torch.float16, "4KB"),
     "qwen3-tied": (Qwen3Config(**SIZES, rope_parameters=PLAIN, head_dim=6, tie_word_embeddings=True), torch.bfloat16, "5GB"),
+    "mistral-sees-all": (MistralConfig(**SIZES, rope_parameters=PLAIN, sliding_window=None), torch.bfloat16, "5GB"),
+    "phi3-window": (
+        Phi3Config(**SIZES, rope_parameters=PLAIN, sliding_window=7, pad_token_id=None, tie_word_embeddings=True),
+        torch.bfloat16,
+        "5GB",
+    ),
 }
 
 
@@ -58,5 +65,5 @@ def write(name: str) -> None:
         save_file({"ids": ids, "logits": loaded(input_ids=ids).logits}, out / "expected.safetensors")
 
 
-for case in CASES:
+for case in sys.argv[1:] or CASES:
     write(case)

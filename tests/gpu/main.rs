@@ -13,16 +13,18 @@ use candle_core::{DType, Device, Tensor, Var};
 use grpo_2048::config::{Config, Precision};
 use grpo_2048::grpo::{self, Optimizer};
 use grpo_2048::policy::kernels::Scoring;
-use grpo_2048::policy::{Adapters, CHUNK, DecoderConfig, Drawing, Policy, device_memory, examine_cuda, open_device};
+use grpo_2048::policy::{
+    Adapters, CHUNK, DecoderConfig, Drawing, ModelType, Policy, device_memory, examine_cuda, open_device,
+};
 
 use synthetic::{COMPLETION, ROWS, batch, config, ids, policy, shape};
 
-/// Families by what sets them apart: bias of the queries, norm of the queries.
-const FAMILIES: [(&str, bool, bool); 3] = [("llama", false, false), ("qwen2", true, false), ("qwen3", false, true)];
+/// They differ by biases and norms of the queries.
+const FAMILIES: [ModelType; 3] = [ModelType::Llama, ModelType::Qwen2, ModelType::Qwen3];
 
 /// Small enough for a GPU in software.
-fn small(qkv_bias: bool, qk_norm: bool) -> DecoderConfig {
-    DecoderConfig { vocab_size: 1_000, num_hidden_layers: 3, ..shape(qkv_bias, qk_norm) }
+fn small(family: ModelType) -> DecoderConfig {
+    DecoderConfig { vocab_size: 1_000, num_hidden_layers: 3, ..shape(family) }
 }
 
 fn gpu() -> Option<Device> {
@@ -60,9 +62,9 @@ fn tokens(rows: usize, count: usize, device: &Device) -> Tensor {
 #[test]
 fn logits_are_those_of_the_processor() {
     let Some(gpu) = gpu() else { return };
-    for (family, qkv_bias, qk_norm) in FAMILIES {
+    for family in FAMILIES {
         let logits = |device: &Device| {
-            let policy = policy(&small(qkv_bias, qk_norm), &config(8), device);
+            let policy = policy(&small(family), &config(8), device);
             let hidden = policy.decoder().hidden(&tokens(3, 40, device), Adapters::On).unwrap();
             policy.decoder().logits(&hidden).unwrap()
         };
@@ -75,11 +77,11 @@ fn logits_are_those_of_the_processor() {
 #[test]
 fn logits_in_bf16_are_those_of_the_processor_but_for_a_few_roundings() {
     let Some(gpu) = gpu() else { return };
-    for (family, qkv_bias, qk_norm) in FAMILIES {
+    for family in FAMILIES {
         let logits = |device: &Device| {
             let mut config = config(8);
             config.model.precision = Precision::Bf16;
-            let policy = policy(&small(qkv_bias, qk_norm), &config, device);
+            let policy = policy(&small(family), &config, device);
             let hidden = policy.decoder().hidden(&tokens(3, 40, device), Adapters::On).unwrap();
             assert_eq!(hidden.dtype(), DType::BF16);
             policy.decoder().logits(&hidden).unwrap()
@@ -92,9 +94,9 @@ fn logits_in_bf16_are_those_of_the_processor_but_for_a_few_roundings() {
 #[test]
 fn log_probabilities_and_entropies_are_those_of_the_processor() {
     let Some(gpu) = gpu() else { return };
-    for (family, qkv_bias, qk_norm) in FAMILIES {
+    for family in FAMILIES {
         let scored = |device: &Device| {
-            let policy = policy(&small(qkv_bias, qk_norm), &config(8), device);
+            let policy = policy(&small(family), &config(8), device);
             let decoder = policy.decoder();
             let ids = tokens(3, 40, device);
             let hidden = decoder.hidden(&ids, Adapters::On).unwrap().narrow(1, 0, 39).unwrap();
@@ -114,10 +116,10 @@ fn log_probabilities_and_entropies_are_those_of_the_processor() {
 #[test]
 fn decoding_with_a_cache_is_that_of_the_processor() {
     let Some(gpu) = gpu() else { return };
-    for (family, qkv_bias, qk_norm) in FAMILIES {
+    for family in FAMILIES {
         // Prompts of different lengths, so that padding matters.
         let decoded = |device: &Device| {
-            let policy = policy(&small(qkv_bias, qk_norm), &config(8), device);
+            let policy = policy(&small(family), &config(8), device);
             let decoder = policy.decoder();
             let mut cache = decoder.new_cache(2, 64).unwrap();
             let mut logits = vec![decoder.prefill(&[&ids(0, 20), &ids(7, 11)], &mut cache).unwrap()];
@@ -138,8 +140,8 @@ fn tokens_drawn_on_the_gpu_are_those_that_their_numbers_fall_on() {
     let prompts = [ids(0, 20), ids(7, 11)];
     let prompts: Vec<&[u32]> = prompts.iter().map(Vec::as_slice).collect();
     let drawing = Drawing { copies: 3, longest: 2 * CHUNK + 4, temperature: 0.9, record: true };
-    for (family, qkv_bias, qk_norm) in FAMILIES {
-        let [here, there] = [&Device::Cpu, &gpu].map(|device| policy(&small(qkv_bias, qk_norm), &config(8), device));
+    for family in FAMILIES {
+        let [here, there] = [&Device::Cpu, &gpu].map(|device| policy(&small(family), &config(8), device));
         let weights = there.decoder().snapshot().unwrap();
         let mut batch = there.decoder().device_batch(&weights, &prompts, drawing).unwrap().expect("a supported shape");
         let mut cache = here.decoder().new_cache(2, 20 + drawing.longest).unwrap();
@@ -197,11 +199,11 @@ fn weights(policy: &Policy) -> Trained {
 #[test]
 fn an_update_is_that_of_the_processor() {
     let Some(gpu) = gpu() else { return };
-    for (family, qkv_bias, qk_norm) in FAMILIES {
+    for family in FAMILIES {
         for lora_r in [8, 0] {
             let config = config(lora_r);
             let updated = |device: &Device| {
-                let policy = policy(&small(qkv_bias, qk_norm), &config, device);
+                let policy = policy(&small(family), &config, device);
                 let before = weights(&policy);
                 let mut optimizer = Optimizer::new(policy.trainable(), &config.grpo).unwrap();
                 // Twice: where B is zero, the first update moves no A.
@@ -271,10 +273,9 @@ fn scored(
 #[test]
 fn every_gradient_is_that_of_the_processor() {
     let Some(gpu) = gpu() else { return };
-    for (family, qkv_bias, qk_norm) in FAMILIES {
+    for family in FAMILIES {
         for (lora_r, lengths) in [(8, LENGTHS[0]), (8, LENGTHS[1]), (0, LENGTHS[0])] {
-            let [here, there] =
-                [&Device::Cpu, &gpu].map(|device| scored(device, &config(lora_r), (qkv_bias, qk_norm), lengths));
+            let [here, there] = [&Device::Cpu, &gpu].map(|device| scored(device, &config(lora_r), family, lengths));
             for (name, here) in &here {
                 let found = apart(here, &there[name]);
                 assert!(found < 1e-3, "{family}, rank {lora_r}, {lengths:?}: {name} is {found} apart");
@@ -287,12 +288,12 @@ fn every_gradient_is_that_of_the_processor() {
 #[test]
 fn gradients_in_bf16_are_as_near_to_f32_as_those_of_the_processor() {
     let Some(gpu) = gpu() else { return };
-    for (family, qkv_bias, qk_norm) in FAMILIES {
+    for family in FAMILIES {
         for lengths in LENGTHS {
             let mut half = config(8);
             half.model.precision = Precision::Bf16;
-            let exact = scored(&Device::Cpu, &config(8), (qkv_bias, qk_norm), lengths);
-            let [here, there] = [&Device::Cpu, &gpu].map(|device| scored(device, &half, (qkv_bias, qk_norm), lengths));
+            let exact = scored(&Device::Cpu, &config(8), family, lengths);
+            let [here, there] = [&Device::Cpu, &gpu].map(|device| scored(device, &half, family, lengths));
             for (name, exact) in &exact {
                 let (here, there) = (apart(exact, &here[name]), apart(exact, &there[name]));
                 assert!(
@@ -318,11 +319,11 @@ fn an_update_repeats_bit_for_bit() {
 #[test]
 fn an_update_in_bf16_is_that_of_the_processor_but_for_roundings() {
     let Some(gpu) = gpu() else { return };
-    for (family, qkv_bias, qk_norm) in FAMILIES {
+    for family in FAMILIES {
         let mut config = config(8);
         config.model.precision = Precision::Bf16;
         let updated = |device: &Device| {
-            let policy = policy(&small(qkv_bias, qk_norm), &config, device);
+            let policy = policy(&small(family), &config, device);
             let mut optimizer = Optimizer::new(policy.trainable(), &config.grpo).unwrap();
             let mut update = || grpo::update(&policy, &mut optimizer, &batch(&config), 1e-3, &mut |_, _| ());
             [update().unwrap().unwrap(), update().unwrap().unwrap()]

@@ -4,7 +4,7 @@ use candle_core::Device;
 use grpo_2048::config::{Config, ModelConfig, Precision};
 use grpo_2048::groups::Groups;
 use grpo_2048::grpo::Batch;
-use grpo_2048::policy::{DecoderConfig, Policy, Tokenizer};
+use grpo_2048::policy::{DecoderConfig, ModelType, Policy, Tokenizer};
 use grpo_2048::prompt::Prompt;
 use grpo_2048::rollout::{Completion, FinishReason};
 use grpo_2048::seed::Seed;
@@ -17,8 +17,9 @@ pub const COMPLETION: usize = 120;
 pub const ROWS: usize = 8;
 
 /// Shaped like a language model: the vocabulary is the largest thing in it.
-pub fn shape(qkv_bias: bool, qk_norm: bool) -> DecoderConfig {
+pub fn shape(model_type: ModelType) -> DecoderConfig {
     DecoderConfig {
+        model_type,
         vocab_size: 8_000,
         hidden_size: 96,
         num_hidden_layers: 8,
@@ -27,12 +28,10 @@ pub fn shape(qkv_bias: bool, qk_norm: bool) -> DecoderConfig {
         head_dim: 16,
         intermediate_size: 256,
         rope_theta: 10_000.0,
-        rope_scaling: None,
         rms_norm_eps: 1e-5,
         tie_word_embeddings: true,
-        qkv_bias,
-        qk_norm,
         max_position_embeddings: 512,
+        ..DecoderConfig::LLAMA
     }
 }
 

@@ -47,7 +47,12 @@ pub(super) enum Trained {
 pub(super) fn update_flops(shape: &DecoderConfig, trained: Trained, rows: usize, prompt: usize, tokens: usize) -> f64 {
     let queries = shape.num_attention_heads * shape.head_dim;
     let keys = shape.num_key_value_heads * shape.head_dim;
-    let layer = shape.hidden_size * (2 * queries + 2 * keys + 3 * shape.intermediate_size);
+    // Of experts count those that a token goes through, in every layer.
+    let inner = shape
+        .experts
+        .as_ref()
+        .map_or(shape.intermediate_size, |experts| experts.num_experts_per_tok * experts.moe_intermediate_size);
+    let layer = shape.hidden_size * (2 * queries + 2 * keys + 3 * inner);
     let (body, head) = (shape.num_hidden_layers * layer, shape.vocab_size * shape.hidden_size);
     let positions = prompt + tokens - 1;
     let pairs = positions * (positions + 1) / 2;

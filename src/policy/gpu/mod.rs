@@ -173,6 +173,12 @@ pub struct Drawn {
     pub logprobs: Vec<Vec<f32>>,
 }
 
+/// Tokens of the longest sequence.
+#[cfg(any(feature = "cuda", test))]
+fn longest(prompts: &[&[u32]], drawing: Drawing) -> usize {
+    prompts.iter().map(|prompt| prompt.len()).max().unwrap_or(0) + drawing.longest
+}
+
 impl Decoder {
     /// A batch of these prompts on the GPU that the model is on; none on a CPU, and none for a model whose shapes the
     /// kernels do not know.
@@ -184,8 +190,10 @@ impl Decoder {
         drawing: Drawing,
     ) -> Result<Option<DeviceBatch>, PolicyError> {
         #[cfg(feature = "cuda")]
+        let slots = longest(prompts, drawing);
+        #[cfg(feature = "cuda")]
         if let candle_core::Device::Cuda(device) = self.device()
-            && start::supported(self.config(), weights, weights.embedding.dtype())
+            && start::supported(self.config(), weights, weights.embedding.dtype(), slots)
         {
             let prompts = self.prefilled(weights.clone(), prompts)?;
             let dtype = weights.embedding.dtype();
@@ -207,7 +215,7 @@ impl Decoder {
     pub(crate) fn emulated_batch(&self, prompts: &[&[u32]], drawing: Drawing) -> Option<DeviceBatch> {
         let machine = emulated::Emulated::open()?;
         let (weights, dtype) = (self.snapshot().unwrap(), self.precision().format());
-        assert!(start::supported(self.config(), &weights, dtype));
+        assert!(start::supported(self.config(), &weights, dtype, longest(prompts, drawing)));
         let prompts = self.prefilled(weights.clone(), prompts).unwrap();
         Some(start::start(machine, (self, &weights), &prompts, drawing, dtype).unwrap())
     }

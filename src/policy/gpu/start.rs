@@ -40,9 +40,10 @@ impl<M: Machine> Rows for Queue<M> {
     }
 }
 
-/// Whether the kernels can run this model.
-pub(super) fn supported(config: &DecoderConfig, weights: &Snapshot, dtype: DType) -> bool {
-    config.head_dim.is_multiple_of(kernels::HEAD_STEP)
+/// Whether the kernels can run this model, with sequences of so many tokens.
+pub(super) fn supported(config: &DecoderConfig, weights: &Snapshot, dtype: DType, slots: usize) -> bool {
+    config.is_plain(slots)
+        && config.head_dim.is_multiple_of(kernels::HEAD_STEP)
         && config.head_dim <= kernels::LARGEST_HEAD
         && config.vocab_size <= kernels::LARGEST_VOCABULARY
         && matches!(dtype, DType::F32 | DType::BF16 | DType::F16)
@@ -60,7 +61,7 @@ pub(super) fn start<M: Machine + 'static>(
     let capacity = prompts.slots + drawing.longest;
     let shapes = Shapes {
         model: decoder.config().clone(),
-        heads: decoder.heads(),
+        heads: decoder.config().heads(),
         dtype,
         rows: prompts.first.len() * drawing.copies,
         capacity,

@@ -11,7 +11,7 @@ use super::machine::Machine;
 use super::optimizer::{Slots, square_sums, step};
 use super::{AdamWRates, CHUNK, DeviceBatch, Drawing, Drawn};
 use crate::policy::adapter::{self, AdapterSet};
-use crate::policy::{Decoder, DecoderConfig, Precision, tests as shared, weights};
+use crate::policy::{Decoder, DecoderConfig, ModelType, Precision, SlidingWindow, tests as shared, weights};
 use crate::seed::{Purpose, Seed};
 
 const PROMPTS: [&[u32]; 2] = [&[2, 3, 4], &[5, 6, 7, 8, 9, 10]];
@@ -57,8 +57,8 @@ pub(super) fn adapted_variables(
     weights.values_mut().for_each(|tensor| *tensor = tensor.to_dtype(weights_in.format()).unwrap());
     let mut variables = BTreeMap::new();
     for (stream, (name, tensor)) in weights.iter().enumerate() {
-        let Some(module) = name.strip_suffix(".weight").filter(|name| modules.iter().any(|it| name.ends_with(it)))
-        else {
+        let carries = |name: &&str| modules.iter().any(|it| name.ends_with(it)) && !name.contains(".experts.");
+        let Some(module) = name.strip_suffix(".weight").filter(carries) else {
             continue;
         };
         let (outputs, inputs) = tensor.dims2().unwrap();
@@ -134,9 +134,26 @@ fn assert_decodes_like_the_cpu(config: DecoderConfig, longest: usize, temperatur
 #[test]
 fn every_family_decodes_as_on_the_cpu() {
     assert_decodes_like_the_cpu(config(), 2 * CHUNK + 3, 1.0);
-    assert_decodes_like_the_cpu(DecoderConfig { qkv_bias: true, ..config() }, CHUNK, 0.7);
-    let qwen3 = DecoderConfig { qk_norm: true, tie_word_embeddings: false, ..config() };
+    assert_decodes_like_the_cpu(DecoderConfig { model_type: ModelType::Qwen2, ..config() }, CHUNK, 0.7);
+    let qwen3 = DecoderConfig { model_type: ModelType::Qwen3, tie_word_embeddings: false, ..config() };
     assert_decodes_like_the_cpu(qwen3, CHUNK, 1.3);
+    let window = SlidingWindow { tokens: 64, full_every: 0, rope_theta: None };
+    let mistral = DecoderConfig { model_type: ModelType::Mistral, sliding_window: Some(window), ..config() };
+    assert_decodes_like_the_cpu(mistral, CHUNK, 1.0);
+    assert_decodes_like_the_cpu(DecoderConfig { model_type: ModelType::Phi3, ..config() }, CHUNK, 1.0);
+}
+
+#[test]
+fn windows_that_are_outgrown_and_partial_rotations_are_left_to_tensor_operations() {
+    let served = |config: DecoderConfig, slots| {
+        let decoder = decoder(config);
+        super::start::supported(decoder.config(), &decoder.snapshot().unwrap(), candle_core::DType::F32, slots)
+    };
+    let window = SlidingWindow { tokens: 64, full_every: 0, rope_theta: None };
+    let mistral = DecoderConfig { model_type: ModelType::Mistral, sliding_window: Some(window), ..config() };
+    assert!(served(mistral.clone(), 64) && !served(mistral, 65));
+    let phi3 = DecoderConfig { model_type: ModelType::Phi3, ..config() };
+    assert!(served(phi3.clone(), 500) && !served(DecoderConfig { partial_rotary_factor: 0.5, ..phi3 }, 5));
 }
 
 #[test]
@@ -210,7 +227,7 @@ fn chunks_in_flight_are_collected_in_order() {
 #[test]
 fn logits_that_are_no_numbers_give_no_token() {
     let mut decoder = decoder(config());
-    decoder.norm = (&decoder.norm * f64::NAN).unwrap();
+    decoder.norm.weight = (&decoder.norm.weight * f64::NAN).unwrap();
     let drawing = Drawing { copies: 1, longest: 2, temperature: 1.0, record: true };
     let Some(mut batch) = decoder.emulated_batch(&PROMPTS, drawing) else { return };
     let drawn = draw(&mut batch, 2, &uniforms(0, 2, 2));
@@ -219,7 +236,7 @@ fn logits_that_are_no_numbers_give_no_token() {
 
 #[test]
 fn half_precision_with_adapters_is_drawn_as_it_is_scored() {
-    let config = || DecoderConfig { qkv_bias: true, ..config() };
+    let config = || DecoderConfig { model_type: ModelType::Qwen2, ..config() };
     let everywhere = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"];
     let drawing = Drawing { copies: 5, longest: 8, temperature: 1.0, record: true };
     for (precision, tolerance) in [(Precision::Bf16, 0.05), (Precision::F16, 0.01)] {

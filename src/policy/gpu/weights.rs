@@ -60,15 +60,17 @@ impl<M: Machine> Weights<M> {
         let layers = snapshot.layers.iter().zip(&decoder.layers).map(|(layer, source)| {
             let head_norms = layer.head_norms.as_ref();
             let head_norms = head_norms.map(|(query, key)| Ok::<_, candle_core::Error>((wide(query)?, wide(key)?)));
-            let maps = |projection: &Projection, source: &[&Linear]| Maps::adopt(machine, (projection, source), dtype);
+            // Models with more blocks are not served.
+            let (block, of_block) = (&layer.blocks[0], &source.blocks[0]);
+            let maps = |projection: &Projection, source: &[Linear]| Maps::adopt(machine, (projection, source), dtype);
             Ok(LayerWeights {
                 input_norm: wide(&layer.input_norm)?,
-                query_key_value: maps(&layer.query_key_value, &[&source.query, &source.key, &source.value])?,
+                query_key_value: maps(&layer.query_key_value, &source.query_key_value)?,
                 head_norms: head_norms.transpose()?,
-                output: maps(&layer.output, &[&source.output])?,
+                output: maps(&layer.output, std::slice::from_ref(&source.output))?,
                 inner_norm: wide(&layer.inner_norm)?,
-                gate_up: maps(&layer.gate_up, &[&source.gate, &source.up])?,
-                down: maps(&layer.down, &[&source.down])?,
+                gate_up: maps(&block.gate_up, &of_block.gate_up)?,
+                down: maps(&block.down, std::slice::from_ref(&of_block.down))?,
             })
         });
         // The snapshot's head may be widened; products here widen as they read.
@@ -91,7 +93,7 @@ impl<M: Machine> Weights<M> {
 }
 
 impl<M: Machine> Maps<M> {
-    fn adopt(machine: &M, (projection, source): (&Projection, &[&Linear]), dtype: DType) -> Result<Self> {
+    fn adopt(machine: &M, (projection, source): (&Projection, &[Linear]), dtype: DType) -> Result<Self> {
         match projection {
             // Only a CPU packs, which decodes here in tests alone.
             Projection::Packed(_) => {
@@ -160,7 +162,8 @@ impl<M: Machine> Adapter<M> {
 /// Whether the adapters of each projection have one rank and one scale.
 pub(super) fn alike(snapshot: &Snapshot) -> bool {
     let of_layer = |layer: &crate::policy::sampling::SnapshotLayer| {
-        [&layer.query_key_value, &layer.output, &layer.gate_up, &layer.down].into_iter().all(|projection| {
+        let blocks = layer.blocks.iter().flat_map(|block| [&block.gate_up, &block.down]);
+        [&layer.query_key_value, &layer.output].into_iter().chain(blocks).all(|projection| {
             let Projection::Apart(maps) = projection else { return true };
             let mut kinds = maps.iter().filter_map(|map| map.lora.as_ref()).map(|lora| (lora.a.dims()[0], lora.scale));
             kinds.next().is_none_or(|first| kinds.all(|kind| kind == first))

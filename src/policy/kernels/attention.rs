@@ -14,7 +14,7 @@ use super::training;
 const BLOCK: usize = 32;
 
 /// How the width of queries, keys and values splits into heads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Heads {
     /// Query heads.
     pub queries: usize,
@@ -22,9 +22,39 @@ pub struct Heads {
     pub keys: usize,
     /// Width of a head.
     pub width: usize,
+    /// What becomes of the scores.
+    pub scores: Scores,
+}
+
+/// What becomes of scores before the softmax, where it is not what Llama does.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Scores {
+    /// What they are multiplied by; one over the root of a head's width where none is named.
+    pub scale: Option<f32>,
+    /// Bound that they are bent under, `cap * tanh(score / cap)` (Gemma 2).
+    pub cap: Option<f32>,
+    /// Tokens that a token sees, itself included; all before it where none is named.
+    pub window: Option<usize>,
+}
+
+impl Scores {
+    /// Whether sequences of so many tokens have scores as Llama has them, which is what the fastest kernels compute.
+    pub fn are_plain(&self, steps: usize) -> bool {
+        self.cap.is_none() && self.window.is_none_or(|window| steps <= window)
+    }
+
+    /// The first slot that a token in `slot` sees, of those from `first` on.
+    pub(super) fn first_seen(&self, first: usize, slot: usize) -> usize {
+        self.window.map_or(first, |window| first.max((slot + 1).saturating_sub(window)))
+    }
 }
 
 impl Heads {
+    /// With scores as Llama has them.
+    pub fn new(queries: usize, keys: usize, width: usize) -> Self {
+        Heads { queries, keys, width, scores: Scores::default() }
+    }
+
     /// Width of queries, keys and values side by side.
     pub fn total(&self) -> usize {
         (self.queries + 2 * self.keys) * self.width
@@ -32,7 +62,7 @@ impl Heads {
 
     /// What scores are multiplied by.
     pub(in crate::policy) fn scale(&self) -> f32 {
-        1.0 / (self.width as f32).sqrt()
+        self.scores.scale.unwrap_or_else(|| 1.0 / (self.width as f32).sqrt())
     }
 }
 
@@ -42,7 +72,7 @@ impl Heads {
 /// * `qkv`: `(N, (queries + 2 keys) * width)`: queries, keys and values side by side; `N` is the number of tokens.
 /// * Returns `(N, queries * width)`.
 pub fn causal_attention(qkv: &Tensor, spans: &Spans, heads: Heads, rope: &RopeTable) -> Result<Tensor> {
-    if !can_fuse([qkv]) {
+    if !can_fuse([qkv]) || !heads.scores.are_plain(spans.longest()) {
         return by_tensors(qkv, spans.rows()?, heads, rope);
     }
     qkv.contiguous()?.apply_op1(CausalAttention { spans: spans.clone(), heads, rope: rope.clone() })
@@ -50,7 +80,7 @@ pub fn causal_attention(qkv: &Tensor, spans: &Spans, heads: Heads, rope: &RopeTa
 
 pub(super) fn plain_causal(qkv: &Tensor, rows: usize, heads: Heads, rope: &RopeTable) -> Result<Tensor> {
     let [query, key, value] = turned(qkv, rows, heads, rope)?;
-    plain([&query, &key, &value], &causal_mask(qkv.dim(0)? / rows, qkv.device())?)
+    plain([&query, &key, &value], &causal_mask(qkv.dim(0)? / rows, heads.scores, qkv.device())?, heads)
 }
 
 /// Queries, keys and values apart, the first two rotated.
@@ -61,9 +91,14 @@ fn turned(qkv: &Tensor, rows: usize, heads: Heads, rope: &RopeTable) -> Result<[
 }
 
 /// `(1, T, T)`: zero where a token may look, negative infinity elsewhere.
-fn causal_mask(steps: usize, device: &Device) -> Result<Tensor> {
+fn causal_mask(steps: usize, scores: Scores, device: &Device) -> Result<Tensor> {
     let positions = Tensor::arange(0, steps as u32, device)?;
-    let seen = positions.reshape((steps, 1))?.broadcast_ge(&positions.reshape((1, steps))?)?;
+    let (queries, keys) = (positions.reshape((steps, 1))?, positions.reshape((1, steps))?);
+    let mut seen = queries.broadcast_ge(&keys)?;
+    if let Some(window) = scores.window {
+        let ends = Tensor::arange(window as u32, (window + steps) as u32, device)?.reshape((1, steps))?;
+        seen = (seen * queries.broadcast_lt(&ends)?)?;
+    }
     let hidden = Tensor::full(f32::NEG_INFINITY, (steps, steps), device)?;
     seen.where_cond(&hidden.zeros_like()?, &hidden)?.unsqueeze(0)
 }
@@ -71,7 +106,8 @@ fn causal_mask(steps: usize, device: &Device) -> Result<Tensor> {
 /// Keeps queries, keys and values alone: weights are computed again for the backward pass.
 pub(super) fn by_tensors(qkv: &Tensor, rows: usize, heads: Heads, rope: &RopeTable) -> Result<Tensor> {
     let (inputs, rope) = (qkv.detach(), rope.clone());
-    if training::serves(qkv) {
+    let plain_scores = heads.scores.are_plain(qkv.dim(0)? / rows) && rope.turns_all(heads.width);
+    if plain_scores && training::serves(qkv) {
         let inputs = inputs.contiguous()?;
         let value = training::causal_attention(&inputs, rows, heads, rope.angles())?;
         return attached(value, &[qkv], move |grad| {
@@ -85,18 +121,21 @@ pub(super) fn by_tensors(qkv: &Tensor, rows: usize, heads: Heads, rope: &RopeTab
 
 /// Gradient by queries, keys and values side by side.
 fn slope(qkv: &Tensor, rows: usize, heads: Heads, rope: &RopeTable, grad: &Tensor) -> Result<Tensor> {
-    let Heads { queries, keys, width } = heads;
+    let Heads { queries, keys, width, .. } = heads;
     let steps = qkv.dim(0)? / rows;
     // Query heads of one key head below each other.
     let grouped = |x: Tensor| x.to_dtype(DType::F32)?.reshape((rows, keys, queries / keys * steps, width));
     let [query, key, value] = turned(qkv, rows, heads, rope)?;
     let (key, value) = (key.to_dtype(DType::F32)?, value.to_dtype(DType::F32)?);
-    let weights = weights(&query, &key, &causal_mask(steps, qkv.device())?)?;
+    let (weights, bend) = weights(&query, &key, &causal_mask(steps, heads.scores, qkv.device())?, heads)?;
     let grad = grouped(grad.reshape((rows, steps, queries, width))?.transpose(1, 2)?.contiguous()?)?;
     let dvalue = weights.t()?.matmul(&grad)?;
     let dweights = grad.matmul(&value.t()?)?;
     let mean = (&dweights * &weights)?.sum_keepdim(D::Minus1)?;
-    let dscores = ((dweights.broadcast_sub(&mean)? * weights)? * f64::from(heads.scale()))?;
+    let mut dscores = ((dweights.broadcast_sub(&mean)? * weights)? * f64::from(heads.scale()))?;
+    if let Some(bend) = bend {
+        dscores = (dscores * bend)?;
+    }
     let dquery = dscores.matmul(&key)?.reshape((rows, queries, steps, width))?;
     let dkey = dscores.t()?.matmul(&grouped(query)?)?;
     let back = |x: Tensor| rope.rotate_from_start(&x, Turn::Back);
@@ -111,23 +150,29 @@ fn slope(qkv: &Tensor, rows: usize, heads: Heads, rope: &RopeTable, grad: &Tenso
 /// * Returns `(B * T, queries * width)`.
 ///
 /// Source: Vaswani et al. 2017, eq. 1; Ainslie et al. 2023 for the groups.
-pub(super) fn plain(qkv: [&Tensor; 3], mask: &Tensor) -> Result<Tensor> {
+pub(super) fn plain(qkv: [&Tensor; 3], mask: &Tensor, heads: Heads) -> Result<Tensor> {
     let [query, key, value] = qkv;
     let (rows, queries, steps, width) = query.dims4()?;
-    let weights = weights(query, &key.to_dtype(DType::F32)?, mask)?;
+    let (weights, _) = weights(query, &key.to_dtype(DType::F32)?, mask, heads)?;
     let mixed = weights.matmul(&value.to_dtype(DType::F32)?.contiguous()?)?.reshape((rows, queries, steps, width))?;
     mixed.transpose(1, 2)?.reshape((rows * steps, queries * width))?.to_dtype(query.dtype())
 }
 
 /// How much each query takes of each value, in f32: `(B, keys, queries / keys * T, L)`, the query heads of one key head
-/// below each other. `key` is in f32.
-fn weights(query: &Tensor, key: &Tensor, mask: &Tensor) -> Result<Tensor> {
+/// below each other; and the slope by which scores are bent, where they are. `key` is in f32.
+fn weights(query: &Tensor, key: &Tensor, mask: &Tensor, heads: Heads) -> Result<(Tensor, Option<Tensor>)> {
     let (rows, queries, steps, width) = query.dims4()?;
     let (_, keys, slots, _) = key.dims4()?;
     let group = queries / keys;
     let query = query.to_dtype(DType::F32)?.contiguous()?.reshape((rows, keys, group * steps, width))?;
-    let scale = 1.0 / (width as f64).sqrt();
-    let scores = (query.matmul(&key.transpose(2, 3)?.contiguous()?)? * scale)?;
+    let scale = heads.scores.scale.map_or_else(|| 1.0 / (width as f64).sqrt(), f64::from);
+    let mut scores = (query.matmul(&key.transpose(2, 3)?.contiguous()?)? * scale)?;
+    let mut bend = None;
+    if let Some(cap) = heads.scores.cap.map(f64::from) {
+        let bent = (scores / cap)?.tanh()?;
+        bend = Some((1.0 - bent.detach().sqr()?)?);
+        scores = (bent * cap)?;
+    }
     let mask = mask.unsqueeze(1)?.unsqueeze(1)?;
     let scores = scores.reshape((rows, keys, group, steps, slots))?.broadcast_add(&mask)?;
     // Candle's faster softmax records no backward.
@@ -135,7 +180,7 @@ fn weights(query: &Tensor, key: &Tensor, mask: &Tensor) -> Result<Tensor> {
         true => candle_nn::ops::softmax(&scores, D::Minus1)?,
         false => candle_nn::ops::softmax_last_dim(&scores)?,
     };
-    weights.reshape((rows, keys, group * steps, slots))
+    Ok((weights.reshape((rows, keys, group * steps, slots))?, bend))
 }
 
 /// Queries, keys and values `(B, heads, T, width)` out of what lies side by side.
@@ -178,7 +223,7 @@ impl CausalAttention {
 
     /// Keys and values that a sequence sees, of one head.
     fn gather(&self, out: &mut KeyHead, qkv: &[f32], span: Span, key_head: usize) {
-        let Heads { queries, keys, width } = self.heads;
+        let Heads { queries, keys, width, .. } = self.heads;
         let (shared, own) = out.keys.split_at_mut(span.shared * width);
         let column = (queries + key_head) * width;
         self.turned(shared, qkv, column, (0, 0));
@@ -211,7 +256,7 @@ impl CausalAttention {
 
     /// `out`: of the sequence's own tokens; `qkv`: of the whole batch.
     fn forward_sequence(&self, out: &mut [f32], qkv: &[f32], span: Span) {
-        let Heads { queries, keys, width } = self.heads;
+        let Heads { queries, keys, width, .. } = self.heads;
         let out_width = queries * width;
         let (mut shared, mut query) = (KeyHead::new(span.seen(), width), vec![0.0; span.own * width]);
         let mut weights = vec![0.0; BLOCK * span.seen()];
@@ -234,7 +279,7 @@ impl CausalAttention {
     /// Fills `dqkv`, that of the sequence's own tokens; `grad` is theirs, `qkv` of the whole batch. Returns what the
     /// sequence adds to the gradient of the shared tokens, `(shared, 2 keys * width)`: keys, then values.
     fn backward_sequence(&self, dqkv: &mut [f32], qkv: &[f32], grad: &[f32], span: Span) -> Vec<f32> {
-        let Heads { queries, keys, width } = self.heads;
+        let Heads { queries, keys, width, .. } = self.heads;
         let (mut shared, mut slope) = (KeyHead::new(span.seen(), width), KeyHead::new(span.seen(), width));
         let mut dshared = vec![0.0; span.shared * 2 * keys * width];
         for key_head in 0..keys {
@@ -308,7 +353,7 @@ impl CausalAttention {
 
     /// Adds what the sequences gave to the gradient of the shared tokens, in their order.
     fn add_shared(&self, dqkv: &mut [f32], of_sequences: &[Vec<f32>]) {
-        let Heads { queries, keys, width } = self.heads;
+        let Heads { queries, keys, width, .. } = self.heads;
         let columns = queries * width..self.heads.total();
         for dshared in of_sequences {
             let tokens = dqkv.chunks_exact_mut(self.heads.total()).zip(dshared.chunks_exact(2 * keys * width));

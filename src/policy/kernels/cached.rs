@@ -5,7 +5,7 @@ use std::array;
 use candle_core::{DType, Device, Result, Tensor};
 use rayon::prelude::*;
 
-use super::attention::{self, Heads, softmax};
+use super::attention::{self, Heads, Scores, softmax};
 use super::rope::{RopeTable, Turn};
 use super::rows::{add_product, soon, wide_fused, with_slice};
 
@@ -68,12 +68,13 @@ impl Window {
     }
 
     /// `(rows, steps, length + steps)`: zero where a query may look. Padding looks at itself, to stay finite.
-    fn mask(&self, steps: usize, device: &Device) -> Result<Tensor> {
+    fn mask(&self, steps: usize, scores: Scores, device: &Device) -> Result<Tensor> {
         let slots = self.length + steps;
         let mut mask = Vec::with_capacity(self.first.len() * steps * slots);
         for first in &self.first {
             for query in self.length..slots {
-                let seen = |slot: usize| slot == query || (*first..=query).contains(&slot);
+                let from = scores.first_seen(*first, query);
+                let seen = |slot: usize| slot == query || (from..=query).contains(&slot);
                 mask.extend((0..slots).map(|slot| if seen(slot) { 0.0 } else { f32::NEG_INFINITY }));
             }
         }
@@ -153,7 +154,7 @@ pub fn cached_attention(
             let seen = window.length + steps;
             let (keys, values) = (keys.narrow(2, 0, seen)?, values.narrow(2, 0, seen)?);
             let query = rope.rotate(&query, &positions)?;
-            attention::plain([&query, &keys, &values], &window.mask(steps, qkv.device())?)
+            attention::plain([&query, &keys, &values], &window.mask(steps, heads.scores, qkv.device())?, heads)
         }
         KeyValues::Blocks { keys, values } => {
             let width = heads.queries * heads.width;
@@ -248,7 +249,7 @@ impl Row<'_> {
         }
     }
 
-    /// `COUNT` queries over slots `first..=slot` of one key head; `SUMS` is twice their number.
+    /// `COUNT` queries over the slots up to `slot` that they see, of one key head; `SUMS` is twice their number.
     #[inline(always)]
     fn attend<const COUNT: usize, const SUMS: usize>(
         &self,
@@ -257,6 +258,7 @@ impl Row<'_> {
         (head, slot, fused): (usize, usize, bool),
     ) {
         let (width, scale, capacity) = (self.heads.width, self.heads.scale(), self.capacity);
+        let first = self.heads.scores.first_seen(self.first, slot);
         let start = head * width * capacity;
         let keys = &self.keys[start..][..width * capacity];
         let values = &self.values[start..][..width * capacity];
@@ -265,7 +267,7 @@ impl Row<'_> {
         // them) while values are.
         let (from_keys, from_values) = (values.as_ptr(), keys.as_ptr_range().end);
         // Whole blocks: what lies outside the window is scored too and left out below.
-        for block in self.first / BLOCK..slot / BLOCK + 1 {
+        for block in first / BLOCK..slot / BLOCK + 1 {
             let start = block * BLOCK * width;
             let rows = Rows { all: &keys[start..][..BLOCK * width], stride: BLOCK, column: 0 };
             let sums: [[f32; LANES]; SUMS] = weighted_rows(queries, rows, from_keys.wrapping_add(start), fused);
@@ -277,10 +279,13 @@ impl Row<'_> {
             }
         }
         for scores in scores.chunks_exact_mut(capacity).take(COUNT) {
-            softmax(&mut scores[self.first..=slot]);
+            if let Some(cap) = self.heads.scores.cap {
+                scores[first..=slot].iter_mut().for_each(|score| *score = cap * (*score / cap).tanh());
+            }
+            softmax(&mut scores[first..=slot]);
         }
-        let weights: [&[f32]; COUNT] = array::from_fn(|index| &scores[index * capacity..][self.first..=slot]);
-        let start = self.first * width;
+        let weights: [&[f32]; COUNT] = array::from_fn(|index| &scores[index * capacity..][first..=slot]);
+        let start = first * width;
         let values = &values[start..(slot + 1) * width];
         let whole = width / BLOCK * BLOCK;
         for column in (0..whole).step_by(BLOCK) {

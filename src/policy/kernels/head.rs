@@ -55,6 +55,17 @@ pub fn score_tokens(hidden: &Tensor, weight: &Tensor, targets: &Tensor, how: Sco
     Ok((both.narrow(1, 0, 1)?.squeeze(1)?, both.narrow(1, 1, 1)?.squeeze(1)?))
 }
 
+/// The same with logits bent under a bound, `cap * tanh(logit / cap)`, before they are divided by the temperature.
+pub fn score_capped_tokens(
+    hidden: &Tensor,
+    weight: &Tensor,
+    targets: &Tensor,
+    how: Scoring,
+    cap: f64,
+) -> Result<(Tensor, Tensor)> {
+    scored(hidden, weight, targets, (how, Some(cap)))
+}
+
 #[cfg(test)]
 pub(super) fn plain(hidden: &Tensor, weight: &Tensor, targets: &Tensor, temperature: f64) -> Result<(Tensor, Tensor)> {
     let logits = hidden.to_dtype(DType::F32)?.matmul(&weight.to_dtype(DType::F32)?.t()?)?;
@@ -62,7 +73,16 @@ pub(super) fn plain(hidden: &Tensor, weight: &Tensor, targets: &Tensor, temperat
 }
 
 pub(super) fn by_tensors(hidden: &Tensor, weight: &Tensor, targets: &Tensor, how: Scoring) -> Result<(Tensor, Tensor)> {
-    if training::serves(hidden) {
+    scored(hidden, weight, targets, (how, None))
+}
+
+fn scored(
+    hidden: &Tensor,
+    weight: &Tensor,
+    targets: &Tensor,
+    (how, cap): (Scoring, Option<f64>),
+) -> Result<(Tensor, Tensor)> {
+    if cap.is_none() && training::serves(hidden) {
         let head = training::Head {
             hidden: hidden.contiguous()?.detach(),
             weight: weight.contiguous()?.detach(),
@@ -83,6 +103,7 @@ pub(super) fn by_tensors(hidden: &Tensor, weight: &Tensor, targets: &Tensor, how
         weight: weight.detach(),
         targets: targets.unsqueeze(1)?,
         scale: 1.0 / how.temperature,
+        cap,
         rows: how.rows(weight.dim(0)?),
         wanted: (hidden.track_op(), weight.track_op()),
     };
@@ -98,6 +119,8 @@ struct ByTensors {
     targets: Tensor,
     /// One divided by the temperature.
     scale: f64,
+    /// What logits are bent under.
+    cap: Option<f64>,
     /// Rows of a chunk.
     rows: usize,
     /// Whether gradients by hidden states and by the weight are asked for.
@@ -112,19 +135,29 @@ struct Distributions {
     probs: Tensor,
     /// `(rows, 1)`.
     entropy: Tensor,
+    /// Slope by which logits are bent, where they are: `(rows, V)`.
+    bend: Option<Tensor>,
 }
 
 impl ByTensors {
     /// `weight`: in f32.
     fn distributions(&self, weight: &Tensor, chunk: &Range<usize>) -> Result<(Tensor, Distributions)> {
         let hidden = self.hidden.narrow(0, chunk.start, chunk.len())?.to_dtype(DType::F32)?;
-        let log_probs = {
-            let logits = (hidden.matmul(&weight.t()?)? * self.scale)?;
-            candle_nn::ops::log_softmax(&logits, D::Minus1)?
+        let (log_probs, bend) = {
+            let (logits, bend) = self.bent(hidden.matmul(&weight.t()?)?)?;
+            (candle_nn::ops::log_softmax(&(logits * self.scale)?, D::Minus1)?, bend)
         };
         let probs = log_probs.exp()?;
         let entropy = (&probs * &log_probs)?.sum_keepdim(D::Minus1)?.neg()?;
-        Ok((hidden, Distributions { log_probs, probs, entropy }))
+        Ok((hidden, Distributions { log_probs, probs, entropy, bend }))
+    }
+
+    /// Logits under their bound, and the slope by which they are bent.
+    fn bent(&self, logits: Tensor) -> Result<(Tensor, Option<Tensor>)> {
+        let Some(cap) = self.cap else { return Ok((logits, None)) };
+        let bent = (logits / cap)?.tanh()?;
+        let slope = (1.0 - bent.sqr()?)?;
+        Ok(((bent * cap)?, Some(slope)))
     }
 
     /// `(N, 2)`.
@@ -142,7 +175,7 @@ impl ByTensors {
         let weight = self.weight.to_dtype(DType::F32)?;
         let (mut dhidden, mut dweight) = (Vec::new(), None);
         for chunk in chunks(self.hidden.dim(0)?, self.rows) {
-            let (hidden, Distributions { log_probs, probs, entropy }) = self.distributions(&weight, &chunk)?;
+            let (hidden, Distributions { log_probs, probs, entropy, bend }) = self.distributions(&weight, &chunk)?;
             let part = |x: &Tensor| x.narrow(0, chunk.start, chunk.len())?.contiguous();
             let grad = part(grad)?;
             let (chosen, spread) = (grad.narrow(1, 0, 1)?.contiguous()?, grad.narrow(1, 1, 1)?);
@@ -155,6 +188,9 @@ impl ByTensors {
             slopes = (slopes * probs)?;
             slopes = (slopes * -self.scale)?;
             slopes = slopes.scatter_add(&part(&self.targets)?, &(chosen * self.scale)?, 1)?;
+            if let Some(bend) = bend {
+                slopes = (slopes * bend)?;
+            }
             if self.wanted.0 {
                 dhidden.push(slopes.matmul(&weight)?.to_dtype(self.hidden.dtype())?);
             }

@@ -14,6 +14,7 @@ mod attached;
 mod attention;
 mod cached;
 mod dropout;
+mod gate;
 mod head;
 mod linear;
 mod log_probs;
@@ -23,7 +24,6 @@ mod residual;
 mod rope;
 mod rows;
 mod spans;
-mod swiglu;
 mod tile;
 
 #[cfg(test)]
@@ -35,18 +35,18 @@ use super::gpu::training;
 
 pub use adapted::{Adapted, Frozen, adapted_linear, add_bias, add_frozen_bias};
 pub use attached::with_slope;
-pub use attention::{Heads, causal_attention};
+pub use attention::{Heads, Scores, causal_attention};
 pub use cached::{KeyValues, Window, cached_attention};
 pub use dropout::{Dropout, Masks};
-pub use head::{Scoring, score_tokens};
+pub use gate::{Activation, gated};
+pub use head::{Scoring, score_capped_tokens, score_tokens};
 pub use linear::{linear, project, wide_linear};
 pub use log_probs::token_log_probs;
 pub use norm::rms_norm;
 pub use packed::Packed;
 pub use residual::{Middle, Residual};
-pub use rope::RopeTable;
+pub use rope::{RopeTable, Rotations};
 pub use spans::Spans;
-pub use swiglu::silu_mul;
 pub use training::SCORE_BYTES;
 
 /// Which of the kernels layers go through.

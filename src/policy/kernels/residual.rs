@@ -19,7 +19,7 @@ pub enum Middle {
         /// By position.
         rope: RopeTable,
     },
-    /// [`super::silu_mul`].
+    /// [`super::gated`] with SiLU.
     Gate,
 }
 

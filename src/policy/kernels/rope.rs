@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use candle_core::{D, DType, Device, Result, Tensor};
 
+use super::Heads;
 use crate::policy::DecoderConfig;
 
 /// Cosines and sines of every position up to a length.
@@ -16,6 +17,31 @@ pub struct RopeTable {
     /// Both once more for the fused kernels, by position: `D/2` cosines, then `D/2` sines.
     rows: Arc<Vec<f32>>,
     half: usize,
+}
+
+/// The tables of all layers.
+#[derive(Debug, Clone)]
+pub struct Rotations {
+    full: RopeTable,
+    /// Of layers that see the last tokens alone, where it is another.
+    sliding: Option<RopeTable>,
+}
+
+impl Rotations {
+    /// Angles of positions `0..length`.
+    pub fn new(config: &DecoderConfig, length: usize, device: &Device) -> Result<Self> {
+        let theta = config.sliding_window.and_then(|window| window.rope_theta);
+        let sliding = theta.map(|theta| RopeTable::with_base(config, theta, (length, device)));
+        Ok(Rotations { full: RopeTable::new(config, length, device)?, sliding: sliding.transpose()? })
+    }
+
+    /// That of a layer with these heads.
+    pub fn of(&self, heads: &Heads) -> &RopeTable {
+        match &self.sliding {
+            Some(sliding) if heads.scores.window.is_some() => sliding,
+            _ => &self.full,
+        }
+    }
 }
 
 /// Which way a vector turns.
@@ -31,16 +57,33 @@ impl RopeTable {
     ///
     /// Source: Su et al. 2021, eq. 15; stretching as in Llama 3.1.
     pub fn new(config: &DecoderConfig, length: usize, device: &Device) -> Result<Self> {
-        let frequencies = frequencies(config);
+        let size = config.long_rope.as_ref().map_or(1.0, |long| long.attention_factor);
+        Self::of(&frequencies(config), size, (length, device))
+    }
+
+    /// The same with another base and without any stretching.
+    fn with_base(config: &DecoderConfig, theta: f64, place: (usize, &Device)) -> Result<Self> {
+        let width = config.head_dim;
+        let frequencies: Vec<f64> = (0..width / 2).map(|i| theta.powf(-2.0 * i as f64 / width as f64)).collect();
+        Self::of(&frequencies, 1.0, place)
+    }
+
+    /// Cosines and sines `size` times as large.
+    fn of(frequencies: &[f64], size: f64, (length, device): (usize, &Device)) -> Result<Self> {
         let half = frequencies.len();
         let angles: Vec<f64> =
             (0..length).flat_map(|position| frequencies.iter().map(move |f| position as f64 * f)).collect();
-        let cos: Vec<f32> = angles.iter().map(|angle| angle.cos() as f32).collect();
-        let sin: Vec<f32> = angles.iter().map(|angle| angle.sin() as f32).collect();
+        let cos: Vec<f32> = angles.iter().map(|angle| (angle.cos() * size) as f32).collect();
+        let sin: Vec<f32> = angles.iter().map(|angle| (angle.sin() * size) as f32).collect();
         let rows = cos.chunks(half).zip(sin.chunks(half)).flat_map(|(cos, sin)| cos.iter().chain(sin)).copied();
         let rows = Arc::new(rows.collect());
         let table = |values: Vec<f32>| Tensor::from_vec(values, (length, half), device);
         Ok(RopeTable { cos: table(cos)?, sin: table(sin)?, rows, half })
+    }
+
+    /// Whether all of a head of this width turns.
+    pub(in crate::policy) fn turns_all(&self, width: usize) -> bool {
+        2 * self.half == width
     }
 
     /// Cosines and sines by position, `(L, D/2)` each, in f32.
@@ -75,7 +118,9 @@ impl RopeTable {
     pub(super) fn turn(&self, out: &mut [f32], x: &[f32], position: usize, turn: Turn) {
         let half = self.half;
         let (cos, sin) = self.rows[position * 2 * half..][..2 * half].split_at(half);
-        let ((low, high), (out_low, out_high)) = (x.split_at(half), out.split_at_mut(half));
+        // What is beyond both halves stays as it is.
+        out[2 * half..].copy_from_slice(&x[2 * half..]);
+        let ((low, high), (out_low, out_high)) = (x[..2 * half].split_at(half), out[..2 * half].split_at_mut(half));
         let sign = if turn == Turn::Forward { 1.0 } else { -1.0 };
         for i in 0..half {
             let sin = sign * sin[i];
@@ -92,12 +137,22 @@ fn turned(x: &Tensor, cos: &Tensor, sin: &Tensor) -> Result<Tensor> {
     let (low, high) = (x.narrow(D::Minus1, 0, half)?, x.narrow(D::Minus1, half, half)?);
     let turned_low = (low.broadcast_mul(cos)? - high.broadcast_mul(sin)?)?;
     let turned_high = (high.broadcast_mul(cos)? + low.broadcast_mul(sin)?)?;
-    Tensor::cat(&[turned_low, turned_high], D::Minus1)?.to_dtype(format)
+    let width = x.dim(D::Minus1)?;
+    if width == 2 * half {
+        return Tensor::cat(&[turned_low, turned_high], D::Minus1)?.to_dtype(format);
+    }
+    // What is beyond both halves stays as it is.
+    let rest = x.narrow(D::Minus1, 2 * half, width - 2 * half)?;
+    Tensor::cat(&[turned_low, turned_high, rest], D::Minus1)?.to_dtype(format)
 }
 
 /// Angle each pair of dimensions turns by a position, in radians.
 fn frequencies(config: &DecoderConfig) -> Vec<f64> {
-    let base = (0..config.head_dim / 2).map(|i| config.rope_theta.powf(-2.0 * i as f64 / config.head_dim as f64));
+    let rotated = config.rotary_dim();
+    let base = (0..rotated / 2).map(|i| config.rope_theta.powf(-2.0 * i as f64 / rotated as f64));
+    if let Some(long) = &config.long_rope {
+        return base.zip(&long.short_factor).map(|(frequency, factor)| frequency / factor).collect();
+    }
     let Some(scaling) = config.rope_scaling else { return base.collect() };
     let context = scaling.original_max_position_embeddings as f64;
     base.map(|frequency| {

@@ -6,10 +6,11 @@ mod tiles;
 
 use candle_core::{DType, Device, Result, Tensor, Var};
 
-use super::attention::{self, Heads};
+use super::attention::{self, Heads, Scores};
+use super::gate::{self, Activation};
 use super::rope::RopeTable;
 use super::spans::Spans;
-use super::{Packed, adapted, cached, head, linear, log_probs, norm, swiglu};
+use super::{Packed, adapted, cached, head, linear, log_probs, norm};
 use crate::policy::{tests::config, weights};
 use crate::seed::Seed;
 
@@ -51,8 +52,10 @@ fn norms_are_plain_norms() {
 fn gates_are_plain_gates() {
     for (rows, inner) in [(1, 3), (70, 24)] {
         let x = random(&[rows, 2 * inner], 1);
-        check(&[&x], || swiglu::silu_mul(&x), || swiglu::plain(&x));
-        check(&[&x], || swiglu::by_tensors(&x), || swiglu::plain(&x));
+        for activation in [Activation::Silu, Activation::Gelu] {
+            check(&[&x], || gate::gated(&x, activation), || gate::plain(&x, activation));
+            check(&[&x], || gate::by_tensors(&x, activation), || gate::plain(&x, activation));
+        }
     }
 }
 
@@ -144,6 +147,23 @@ fn scores_from_hidden_states_are_those_of_the_logits() {
             || joined(head::plain(&hidden, &weight, &targets, temperature)?),
         );
     }
+}
+
+#[test]
+fn capped_scores_are_those_of_capped_logits() {
+    let (hidden, weight) = (random(&[130, 12], 1), random(&[40, 12], 2));
+    let targets = Tensor::from_vec((0..130).map(|row| row * 7 % 40).collect::<Vec<u32>>(), 130, &Device::Cpu).unwrap();
+    let joined = |(logp, entropy): (Tensor, Tensor)| Tensor::stack(&[logp, entropy], 1);
+    let (how, cap) = (head::Scoring { temperature: 0.7, logit_bytes: 0 }, 3.0);
+    let plain = || {
+        let logits = (hidden.matmul(&weight.t()?)? / cap)?.tanh()?;
+        log_probs::plain(&(logits * (cap / how.temperature))?, &targets)
+    };
+    check(
+        &[&hidden, &weight],
+        || joined(head::score_capped_tokens(&hidden, &weight, &targets, how, cap)?),
+        || joined(plain()?),
+    );
 }
 
 #[test]
@@ -248,7 +268,7 @@ fn targets_outside_the_vocabulary_are_refused() {
 fn attentions_are_plain_attention() {
     for (rows, steps, queries, keys, width) in [(1, 1, 1, 1, 2), (3, 37, 4, 2, 8), (2, 70, 3, 3, 16), (2, 65, 6, 1, 10)]
     {
-        let heads = Heads { queries, keys, width };
+        let heads = Heads::new(queries, keys, width);
         let rope = RopeTable::new(&crate::policy::DecoderConfig { head_dim: width, ..config() }, steps, &Device::Cpu);
         let rope = rope.unwrap();
         let qkv = random(&[rows * steps, heads.total()], 3);
@@ -266,8 +286,28 @@ fn attentions_are_plain_attention() {
 }
 
 #[test]
+fn scaled_capped_and_windowed_attention_is_plain_attention() {
+    let scores = [
+        Scores { scale: Some(0.2), ..Scores::default() },
+        Scores { cap: Some(1.5), ..Scores::default() },
+        Scores { window: Some(7), ..Scores::default() },
+        Scores { scale: Some(0.5), cap: Some(2.0), window: Some(33) },
+    ];
+    let rope = RopeTable::new(&crate::policy::DecoderConfig { head_dim: 8, ..config() }, 37, &Device::Cpu).unwrap();
+    for scores in scores {
+        let heads = Heads { scores, ..Heads::new(4, 2, 8) };
+        let qkv = random(&[3 * 37, heads.total()], 3);
+        check(
+            &[&qkv],
+            || attention::causal_attention(&qkv, &Spans::equal(3, 37), heads, &rope),
+            || attention::plain_causal(&qkv, 3, heads, &rope),
+        );
+    }
+}
+
+#[test]
 fn sequences_behind_a_shared_beginning_attend_as_if_each_had_its_own() {
-    let heads = Heads { queries: 4, keys: 2, width: 8 };
+    let heads = Heads::new(4, 2, 8);
     for (shared, own) in [(37, vec![5, 40, 1]), (1, vec![1]), (33, vec![0, 7]), (64, vec![32, 32]), (0, vec![9, 70, 2])]
     {
         let spans = Spans::new(shared, own.clone());
@@ -296,7 +336,13 @@ fn sequences_behind_a_shared_beginning_attend_as_if_each_had_its_own() {
 
 #[test]
 fn blocks_and_tensors_cache_alike() {
-    let heads = Heads { queries: 4, keys: 2, width: 18 };
+    caches_agree(Heads::new(4, 2, 18));
+    caches_agree(Heads { scores: Scores { window: Some(6), ..Scores::default() }, ..Heads::new(4, 2, 18) });
+    let scores = Scores { scale: Some(0.7), cap: Some(1.5), window: None };
+    caches_agree(Heads { scores, ..Heads::new(4, 2, 18) });
+}
+
+fn caches_agree(heads: Heads) {
     let settings = crate::policy::DecoderConfig { head_dim: heads.width, ..config() };
     let rope = RopeTable::new(&settings, 64, &Device::Cpu).unwrap();
     let mut window = cached::Window::new(3, 40);
@@ -335,7 +381,7 @@ fn the_exponential_is_that_of_f64_rounded() {
 
 #[test]
 fn numbers_do_not_depend_on_the_count_of_threads() {
-    let heads = Heads { queries: 4, keys: 2, width: 8 };
+    let heads = Heads::new(4, 2, 8);
     let rope = RopeTable::new(&crate::policy::DecoderConfig { head_dim: 8, ..config() }, 87, &Device::Cpu).unwrap();
     let (x, weight) = (random(&[140, 200], 1), random(&[64, 200], 2));
     let (norm_weight, targets) = (random(&[200], 3), Tensor::arange(0_u32, 140, &Device::Cpu).unwrap());
@@ -345,7 +391,7 @@ fn numbers_do_not_depend_on_the_count_of_threads() {
         let normed = norm::rms_norm(&x, &norm_weight, 1e-5)?;
         let mixed = attention::causal_attention(&linear::linear(&normed, &weight)?, &spans, heads, &rope)?;
         let (logp, entropy) =
-            log_probs::token_log_probs(&swiglu::silu_mul(&Tensor::cat(&[&mixed, &mixed], 1)?)?, &targets)?;
+            log_probs::token_log_probs(&gate::gated(&Tensor::cat(&[&mixed, &mixed], 1)?, Activation::Silu)?, &targets)?;
         let gradients = (logp + entropy)?.sum_all()?.backward()?;
         let of = |var: &Var| gradients.get(var).unwrap().flatten_all()?.to_vec1::<f32>();
         Ok(vec![of(&x)?, of(&weight)?, of(&norm_weight)?])

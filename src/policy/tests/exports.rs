@@ -21,10 +21,11 @@ fn a_merged_model_gives_the_logits_of_model_and_adapter() {
         let (ids, expected) = expected(name);
         let hidden = merged.decoder().hidden(&ids, Adapters::On).unwrap();
         let found = largest_difference(&merged.decoder().logits(&hidden).unwrap(), &expected);
-        assert!(found < 2e-5, "{name}: logits differ by {found}");
+        assert!(found < 5e-5, "{name}: logits differ by {found}");
         let copied = std::fs::read_to_string(out.path().join("chat_template.jinja")).unwrap();
         assert_eq!(copied, "{{ messages }}");
-        assert_eq!(read_json(&out.path().join("config.json"))["model_type"], *family);
+        let written = read_json(&out.path().join("config.json"));
+        assert!(written["model_type"].as_str().unwrap().starts_with(family), "{name}");
     }
 }
 

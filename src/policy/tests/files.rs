@@ -193,6 +193,15 @@ fn a_gguf_file_that_is_none_is_named_with_what_to_do() {
     assert!(refusal(&path).contains("bytes are there"), "{}", refusal(&path));
 }
 
+#[test]
+fn a_gguf_file_with_tensors_that_its_family_has_not_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("model.gguf");
+    write_gguf(&policy(DecoderConfig { model_type: ModelType::Qwen2, ..config() }, 21), &path);
+    let error = refusal(&path);
+    assert!(error.contains("llama with a tensor `blk.") && error.contains("bias"), "{error}");
+}
+
 /// Saves a model, changes its configuration and loads it again.
 fn refusal_with(change: impl FnOnce(&mut serde_json::Value)) -> String {
     let dir = tempfile::tempdir().unwrap();
@@ -220,13 +229,18 @@ fn weights_of_another_shape_are_named_with_both_shapes() {
 #[test]
 fn a_family_that_is_not_covered_is_named_with_those_that_are() {
     let error = refusal_with(|json| json["model_type"] = "mamba".into());
-    assert!(error.contains("`mamba`") && error.contains("llama (Llama 1 to 3.3, SmolLM2), qwen2"), "{error}");
+    assert!(error.contains("`mamba`") && error.contains("llama (Llama 1 to 3.3, SmolLM2), mistral"), "{error}");
+    let qwen3 = refusal_with(|json| {
+        json["model_type"] = "qwen3".into();
+        json["attention_bias"] = true.into();
+    });
+    assert!(qwen3.contains("attention_bias = true"), "{qwen3}");
     let set = |key: &'static str, value: serde_json::Value| refusal_with(move |json| json[key] = value);
     for (key, value, found) in [
         ("rope_scaling", serde_json::json!({"rope_type": "yarn", "factor": 4.0}), "yarn"),
         ("rope_scaling", serde_json::json!({"type": "linear"}), "a factor above 0"),
         ("mlp_bias", true.into(), "true"),
-        ("attention_bias", true.into(), "false for llama"),
+        ("attention_bias", true.into(), "true"),
         ("use_sliding_window", true.into(), "true"),
         ("layer_types", serde_json::json!(["full_attention", "sliding_attention"]), "sliding_attention"),
         ("partial_rotary_factor", 0.5.into(), "0.5"),

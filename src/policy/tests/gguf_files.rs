@@ -50,7 +50,7 @@ fn what_the_header_says_of_the_rotation_and_the_head_is_heeded() {
     assert_eq!((scaling.factor, scaling.original_max_position_embeddings), (8.0, 8192));
     assert!(!llama.tie_word_embeddings && config("smollm-linear").tie_word_embeddings);
     assert_eq!(config("smollm-linear").rope_scaling, Some(RopeScaling::linear(2.0)));
-    assert!(config("qwen2").qkv_bias && config("qwen3").qk_norm);
+    assert_eq!(["qwen2", "qwen3"].map(|name| config(name).model_type), [ModelType::Qwen2, ModelType::Qwen3]);
     assert_eq!(config("qwen3").head_dim, 6);
 }
 

@@ -32,6 +32,11 @@ pub(super) const CASES: &[(&str, &str, usize)] = &[
     ("llama", "llama-attention", 4),
     ("qwen2", "qwen2-rslora", 14),
     ("qwen3", "qwen3-second-layer", 3),
+    ("mistral", "mistral-all", 14),
+    ("phi3", "phi3-all", 8),
+    ("gemma2", "gemma2-all", 14),
+    ("gemma3", "gemma3-all", 21),
+    ("qwen3_moe", "qwen3_moe-attention", 12),
 ];
 
 pub(super) fn golden_adapter(name: &str) -> std::path::PathBuf {
@@ -105,6 +110,17 @@ fn fresh_adapters_sit_where_they_are_asked_for_and_scale_as_asked() {
     assert_eq!(fresh(&settings).scale(), 3.0);
     settings.lora_target_modules = vec!["all-linear".into()];
     assert_eq!(fresh(&settings).tensors.len(), 2 * 2 * 7);
+}
+
+#[test]
+fn a_target_that_the_family_has_not_is_named_with_those_it_has() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut settings = tiny("phi3", dir.path());
+    (settings.lora_r, settings.lora_target_modules) = (4, vec!["down_proj".into(), "q_proj".into()]);
+    let error = Policy::load(&settings, Seed::root(0), &Device::Cpu).unwrap_err().to_string();
+    assert!(error.contains("q_proj") && error.contains("down_proj, gate_up_proj, o_proj, qkv_proj"), "{error}");
+    settings.lora_target_modules = vec!["qkv_proj".into(), "gate_up_proj".into()];
+    assert_eq!(Policy::load(&settings, Seed::root(0), &Device::Cpu).unwrap().trainable().len(), 2 * 2 * 2);
 }
 
 #[test]

@@ -43,9 +43,11 @@ fn norms_of_a_gpu_are_plain_norms() {
 fn gates_of_a_gpu_are_plain_gates() {
     for (rows, inner) in [(1, 3), (70, 24), (2, 1), (1, 3000)] {
         let (x, view) = unaligned(rows, 2 * inner, 1);
-        emulated(|| check(&[&x], || swiglu::by_tensors(&view()), || swiglu::plain(&view())));
+        emulated(|| {
+            check(&[&x], || gate::by_tensors(&view(), Activation::Silu), || gate::plain(&view(), Activation::Silu))
+        });
         let x = random(&[rows, 2 * inner], 1);
-        emulated(|| check(&[&x], || swiglu::silu_mul(&x), || swiglu::plain(&x)));
+        emulated(|| check(&[&x], || gate::gated(&x, Activation::Silu), || gate::plain(&x, Activation::Silu)));
     }
 }
 
@@ -59,7 +61,7 @@ fn weights_that_are_trained_on_a_gpu_get_plain_gradients() {
 fn attention_of_a_gpu_is_plain_attention() {
     for (rows, steps, queries, keys, width) in [(1, 1, 1, 1, 2), (3, 37, 4, 2, 8), (2, 70, 3, 3, 16), (2, 65, 6, 1, 10)]
     {
-        let (heads, rope) = (Heads { queries, keys, width }, rope(width, steps + 3));
+        let (heads, rope) = (Heads::new(queries, keys, width), rope(width, steps + 3));
         let spans = Spans::equal(rows, steps);
         let plain = |qkv: &Tensor| attention::plain_causal(qkv, rows, heads, &rope);
         let (qkv, view) = unaligned(rows * steps, heads.total(), 3);
@@ -71,7 +73,7 @@ fn attention_of_a_gpu_is_plain_attention() {
 
 #[test]
 fn attention_of_a_gpu_does_not_depend_on_the_size_of_its_blocks() {
-    let (rows, steps, heads) = (5, 19, Heads { queries: 6, keys: 2, width: 8 });
+    let (rows, steps, heads) = (5, 19, Heads::new(6, 2, 8));
     let rope = rope(heads.width, steps);
     let (qkv, slope) = (random(&[rows * steps, heads.total()], 1), random(&[rows * steps, 48], 2));
     let both = |score_bytes: usize, tokens: usize| {
@@ -179,7 +181,7 @@ fn adapted_maps_of_a_gpu_are_products_and_low_rank_terms() {
 #[test]
 fn half_a_layer_of_a_gpu_is_its_norm_its_maps_and_what_lies_between() {
     const RANK: usize = 3;
-    let heads = Heads { queries: 2, keys: 1, width: 4 };
+    let heads = Heads::new(2, 1, 4);
     let (x, weight, rope) = (random(&[2 * 19, 12], 1), random(&[12], 2).as_detached_tensor(), rope(4, 19));
     let attention = Middle::Attention { rows: 2, heads, rope: rope.clone() };
     for (outputs, inner, middle) in [(&[8, 4, 4][..], 8, attention), (&[10, 10], 10, Middle::Gate)] {
@@ -211,7 +213,7 @@ fn half_a_layer_of_a_gpu_is_its_norm_its_maps_and_what_lies_between() {
             let mapped = adapted::plain(&norm::plain(&x, &weight, 1e-5)?, (&a, &b), 0.7, &of_first)?;
             let mixed = match middle {
                 Middle::Attention { .. } => attention::plain_causal(&mapped, 2, heads, &rope)?,
-                Middle::Gate => swiglu::plain(&mapped)?,
+                Middle::Gate => gate::plain(&mapped, Activation::Silu)?,
             };
             x.as_tensor() + adapted::plain(&mixed, (&a_last, &b_last), 0.7, &of_last)?
         };
@@ -260,11 +262,11 @@ fn low_rank_terms_of_a_gpu_keep_nearly_all_of_f32_in_every_format() {
 #[test]
 fn half_formats_are_rounded_on_a_gpu_as_they_are_by_tensors() {
     let (x, factors, weight) = (random(&[37, 24], 1), random(&[24], 2), random(&[20, 24], 3));
-    let heads = Heads { queries: 4, keys: 2, width: 16 };
+    let heads = Heads::new(4, 2, 16);
     let (qkv, rope) = (random(&[2 * 37, heads.total()], 3), rope(16, 37));
     emulated(|| {
         check_formats(&[&x, &factors], 1.0, |inputs| norm::rms_norm(&inputs[0], &inputs[1], 1e-5));
-        check_formats(&[&x], 1.0, |inputs| swiglu::silu_mul(&inputs[0]));
+        check_formats(&[&x], 1.0, |inputs| gate::gated(&inputs[0], Activation::Silu));
         check_formats(&[&x, &weight], 1.0, |inputs| linear::linear(&inputs[0], &inputs[1]));
         // Queries, keys, weights and the gradient by scores are rounded on the way.
         check_formats(&[&qkv], 4.0, |inputs| {
@@ -275,7 +277,7 @@ fn half_formats_are_rounded_on_a_gpu_as_they_are_by_tensors() {
 
 #[test]
 fn numbers_of_a_gpu_do_not_depend_on_the_order_of_blocks_and_threads() {
-    let (heads, rope) = (Heads { queries: 4, keys: 2, width: 16 }, rope(16, 37));
+    let (heads, rope) = (Heads::new(4, 2, 16), rope(16, 37));
     let targets = targets(74, 300);
     for format in [DType::F32, DType::BF16] {
         let part = |shape: &[usize], seed: u64| rounded(&random(shape, seed), format);
@@ -285,7 +287,7 @@ fn numbers_of_a_gpu_do_not_depend_on_the_order_of_blocks_and_threads() {
             let normed = norm::rms_norm(&x, &weight, 1e-5)?;
             let qkv = adapted::adapted_linear(&normed, (&a, &b), 0.5, &maps)?;
             let mixed = attention::causal_attention(&qkv, &Spans::equal(2, 37), heads, &rope)?;
-            let gated = swiglu::silu_mul(&Tensor::cat(&[&mixed, &mixed], 1)?)?;
+            let gated = gate::gated(&Tensor::cat(&[&mixed, &mixed], 1)?, Activation::Silu)?;
             let how = head::Scoring { temperature: 0.9, logit_bytes: 0 };
             let (logp, entropy) = head::score_tokens(&gated, &head, &targets, how)?;
             let store = (&logp + &entropy)?.sum_all()?.backward()?;

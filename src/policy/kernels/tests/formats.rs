@@ -52,14 +52,15 @@ pub(super) fn check_formats(inputs: &[&Var], roundings: f32, run: impl Fn(&[Var]
 fn half_formats_are_rounded_once_around_norm_gate_and_product() {
     let (x, factors) = (random(&[37, 24], 1), random(&[24], 2));
     check_formats(&[&x, &factors], 1.0, |inputs| norm::rms_norm(&inputs[0], &inputs[1], 1e-5));
-    check_formats(&[&x], 1.0, |inputs| swiglu::silu_mul(&inputs[0]));
+    check_formats(&[&x], 1.0, |inputs| gate::gated(&inputs[0], Activation::Silu));
+    check_formats(&[&x], 1.0, |inputs| gate::gated(&inputs[0], Activation::Gelu));
     let weight = random(&[20, 24], 3);
     check_formats(&[&x, &weight], 1.0, |inputs| linear::linear(&inputs[0], &inputs[1]));
 }
 
 #[test]
 fn half_formats_are_rounded_once_more_at_the_rotation_of_attention() {
-    let heads = Heads { queries: 4, keys: 2, width: 8 };
+    let heads = Heads::new(4, 2, 8);
     let rope = RopeTable::new(&crate::policy::DecoderConfig { head_dim: 8, ..config() }, 37, &Device::Cpu).unwrap();
     let qkv = random(&[2 * 37, heads.total()], 3);
     check_formats(&[&qkv], 3.0, |inputs| attention::causal_attention(&inputs[0], &Spans::equal(2, 37), heads, &rope));
