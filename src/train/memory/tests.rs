@@ -11,7 +11,7 @@ fn smollm2() -> DecoderConfig {
 fn config(lora_r: usize) -> Config {
     let mut config = Config::preset("llm").unwrap();
     config.model.lora_r = lora_r;
-    config.rollout.max_completion_length = 256;
+    (config.rollout.groups, config.rollout.max_completion_length) = (2, 256);
     config.grpo.micro_batch = 12;
     config.train.eval_samples = 0;
     config
