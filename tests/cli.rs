@@ -161,7 +161,7 @@ fn a_directory_of_something_else_is_left_alone() {
 #[test]
 fn the_printed_configuration_is_one_that_can_be_given_back() {
     let dir = tempfile::tempdir().unwrap();
-    for preset in ["builtin", "llm", "laptop", "gpu-24gb", "h200"] {
+    for preset in ["builtin", "llm", "laptop", "gpu-8gb", "gpu-24gb", "gpu-80gb", "h200"] {
         let printed = program(dir.path()).args(["config", "--preset", preset]).output().unwrap();
         assert!(printed.status.success());
         fs::write(dir.path().join("run.toml"), printed.stdout).unwrap();
@@ -292,7 +292,8 @@ fn help_teaches_the_defaults_and_the_two_modes() {
     let dir = tempfile::tempdir().unwrap();
     let output = program(dir.path()).args(["train", "--help"]).output().unwrap();
     let help = String::from_utf8(output.stdout).unwrap();
-    for expected in ["--parallel-rewards <N>", "[default: 8]", "--sequential", "[default: 200]", "Examples:"] {
+    for expected in ["--parallel-rewards <N>", "[default: 8]", "--sequential", "[default: 200; llm: 100]", "Examples:"]
+    {
         assert!(help.contains(expected), "{expected} in {help}");
     }
 }
@@ -365,7 +366,7 @@ fn bash_completes_commands_presets_styles_and_keys() {
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     };
     assert_eq!(offered("grpo-2048 exp"), "export export-completions");
-    assert_eq!(offered("grpo-2048 train --preset gpu"), "gpu-24gb");
+    assert_eq!(offered("grpo-2048 train --preset gpu-2"), "gpu-24gb");
     assert_eq!(offered("grpo-2048 corpus --style sna"), "snake");
     assert_eq!(offered("grpo-2048 train --set reward.ex"), "reward.exponent=");
     assert_eq!(offered("grpo-2048 eval --baselines gr"), "greedy");

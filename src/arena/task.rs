@@ -174,14 +174,14 @@ impl Tally {
         // What the prompt shows never counts alone: it can be copied into the answer.
         let hides_any = !task.hidden().is_empty() || task.has_checker();
         let passed = if hides_any && self.passed_hidden == 0 { 0 } else { self.passed };
-        let constant = task.best_constant(0..task.tests.len()) as u32;
         let (ending, failed) = match self.failed {
             None => (Ending::Passed, None),
             Some((ending, failed)) => (ending, Some(failed)),
         };
         let reason = failed.as_ref().filter(|_| self.answered == 0).map(|failed| failed.reason.clone());
         let score = f64::from(passed) / f64::from(self.tests.max(1));
-        let trace = TestsTrace { tests: self.tests, passed, answered: self.answered, constant, failed };
+        let trace =
+            TestsTrace { tests: self.tests, passed, answered: self.answered, constant: task.constant(), failed };
         Play::Game { outcome: Outcome { case, score, ending, fuel, trace: Trace::Tests(trace) }, reason }
     }
 }

@@ -17,7 +17,9 @@ use crate::config::{DEFAULT_TOML, PRESETS, Preset};
   builtin   the built-in model, in about half an hour on two cores
   llm       any language model, with LoRA
   laptop    SmolLM2-135M on a processor
-  gpu-24gb  Qwen2.5-Coder-0.5B on one GPU with 24 GB
+  gpu-8gb   Qwen2.5-Coder-0.5B on one GPU with 8 GB
+  gpu-12gb, gpu-16gb, gpu-24gb   Qwen2.5-Coder-1.5B
+  gpu-48gb, gpu-80gb   Qwen2.5-Coder-7B
   h200      Qwen2.5-Coder-1.5B on one H200
 
 Examples:

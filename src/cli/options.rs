@@ -260,7 +260,7 @@ mod tests {
         let mut flags = Flags::default();
         flags.add("model", Some("some/model")).add("groups", Some(5_i64));
         let config = source.resolve(&flags).unwrap();
-        assert_eq!((config.rollout.groups, config.train.seed, config.model.lora_r), (5, 9, 16));
+        assert_eq!((config.rollout.groups, config.train.seed, config.model.lora_r), (5, 9, 64));
     }
 
     #[test]
@@ -271,6 +271,6 @@ mod tests {
             SourceArgs::default().resolve(&flags).unwrap().rollout.max_completion_length
         };
         let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/models/builtin");
-        assert_eq!([longest("builtin"), longest(dir), longest("some/model")], [256, 256, 512]);
+        assert_eq!([longest("builtin"), longest(dir), longest("some/model")], [256, 256, 640]);
     }
 }

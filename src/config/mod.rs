@@ -48,9 +48,34 @@ pub const PRESETS: &[Preset] = &[
         layers: &[LLM, include_str!("presets/laptop.toml")],
     },
     Preset {
+        name: "gpu-8gb",
+        about: "Qwen2.5-Coder-0.5B on one GPU with 8 GB",
+        layers: &[LLM, include_str!("presets/gpu-8gb.toml")],
+    },
+    Preset {
+        name: "gpu-12gb",
+        about: "Qwen2.5-Coder-1.5B on one GPU with 12 GB",
+        layers: &[LLM, include_str!("presets/gpu-12gb.toml")],
+    },
+    Preset {
+        name: "gpu-16gb",
+        about: "Qwen2.5-Coder-1.5B on one GPU with 16 GB",
+        layers: &[LLM, include_str!("presets/gpu-16gb.toml")],
+    },
+    Preset {
         name: "gpu-24gb",
-        about: "Qwen2.5-Coder-0.5B on one GPU with 24 GB",
+        about: "Qwen2.5-Coder-1.5B on one GPU with 24 GB",
         layers: &[LLM, include_str!("presets/gpu-24gb.toml")],
+    },
+    Preset {
+        name: "gpu-48gb",
+        about: "Qwen2.5-Coder-7B on one GPU with 48 GB",
+        layers: &[LLM, include_str!("presets/gpu-48gb.toml")],
+    },
+    Preset {
+        name: "gpu-80gb",
+        about: "Qwen2.5-Coder-7B on one GPU with 80 GB",
+        layers: &[LLM, include_str!("presets/gpu-80gb.toml")],
     },
     Preset { name: "h200", about: "Qwen2.5-Coder-1.5B on one H200", layers: &[LLM, include_str!("presets/h200.toml")] },
 ];

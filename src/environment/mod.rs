@@ -121,7 +121,8 @@ impl Environment {
         match (self, case) {
             (Environment::Tasks(tasks), Case::Task(task)) => tasks.tasks()[task as usize].entry(),
             (Environment::Script(game), _) => game.entry().clone(),
-            (Environment::Game2048, _) | (Environment::Tasks(_), Case::Seed(_)) => game2048::entry(),
+            (Environment::Game2048, _) => game2048::entry(),
+            (Environment::Tasks(_), Case::Seed(_)) => wrong_case(),
         }
     }
 

@@ -1,10 +1,9 @@
-//! What became of completions, and what to change where few of them are of use.
+//! What became of completions.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use crate::arena::{Evaluation, Verdict};
-use crate::config::Config;
 use crate::environment::{Ending, Labels};
 use crate::program::Rejection;
 
@@ -102,15 +101,6 @@ impl Fate {
     }
 }
 
-/// Below this share of completions that succeed it is worth saying what to change.
-const FEW: f64 = 0.5;
-/// Below this share next to nothing can be learnt.
-const HARDLY_ANY: f64 = 0.1;
-/// Above this share of cut completions the length is what to change first.
-const MANY_CUT: f64 = 0.1;
-/// Temperature of sampling at which a small model makes fewer slips.
-const COOLER: f64 = 0.7;
-
 /// How many completions became what.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fates {
@@ -168,47 +158,6 @@ impl Fates {
         let commonest = self.reasons.iter().max_by_key(|(fate, _)| (self.counts[fate], Reverse(**fate)));
         commonest.map(|(_, reason)| reason.as_str())
     }
-
-    /// All of it as lines: what became of them, an example of a failure, and what to change.
-    pub fn told(&self, config: &Config, labels: Labels) -> Vec<String> {
-        let words = self.in_words(labels, config.rollout.max_completion_length);
-        let mut lines = vec![format!("of {} completions {words}", self.total())];
-        let advice = self.advice(config, labels);
-        if !advice.is_empty() {
-            lines.extend(self.example().map(|reason| format!("for example: {reason}")));
-        }
-        lines.extend(advice.into_iter().map(|advice| format!("try {advice}")));
-        lines
-    }
-
-    /// What to change where few succeed, the most promising first; nothing where many do.
-    pub fn advice(&self, config: &Config, labels: Labels) -> Vec<String> {
-        let succeeded = self.share(Fate::Succeeded);
-        let mut advice = Vec::new();
-        if self.total() == 0 || succeeded >= FEW {
-            return advice;
-        }
-        let (longest, model) = (config.rollout.max_completion_length, config.model.model.as_str());
-        if self.share(Fate::Cut) >= MANY_CUT {
-            advice.push(format!("longer completions: --max-completion-length {}", 2 * longest));
-        }
-        if model == "builtin" {
-            return advice;
-        }
-        if succeeded < HARDLY_ANY && config.model.adapter.is_empty() && labels == Labels::Board {
-            let warm = "--output-dir runs/warm";
-            advice.push(format!(
-                "a warm-up: grpo-2048 sft --model {model} {warm}, then train --model {model} --adapter runs/warm"
-            ));
-        }
-        if config.rollout.temperature > COOLER {
-            advice.push(format!("fewer slips: --temperature {COOLER}"));
-        }
-        if succeeded < HARDLY_ANY && labels == Labels::Tests {
-            advice.push("easier tasks among the first, a larger --num-generations, or --set reward.tests=share".into());
-        }
-        advice
-    }
 }
 
 #[cfg(test)]
@@ -249,28 +198,14 @@ mod tests {
     }
 
     #[test]
-    fn advice_names_flags_with_figures_and_is_silent_where_many_succeed() {
-        let well = evaluation(Verdict::Played, &[Ending::GameOver]);
-        let fates = |well_ones: usize, refused_ones: usize, cut_ones: usize| {
-            let refused = refused();
-            let well = std::iter::repeat_n((&well, false), well_ones);
-            let refused_ones = std::iter::repeat_n((&refused, false), refused_ones);
-            Fates::of(well.chain(refused_ones).chain(std::iter::repeat_n((&refused, true), cut_ones)))
-        };
-        let mut config = Config::preset("llm").unwrap();
-        config.rollout.max_completion_length = 128;
-        config.model.model = "m.gguf".into();
-        let found = fates(1, 4, 27);
-        assert_eq!(found.in_words(Labels::Board, 128), "3% play, 84% are cut at 128 tokens, 12% do not compile");
-        assert_eq!(found.example(), Some("line 3 of 9: '(' was never closed"));
-        let advice = found.advice(&config, Labels::Board).join("; ");
-        for words in ["--max-completion-length 256", "sft --model m.gguf", "--adapter runs/warm", "--temperature 0.7"] {
-            assert!(advice.contains(words), "{words} in {advice}");
-        }
-        assert_eq!(fates(20, 10, 2).advice(&config, Labels::Board), [""; 0]);
-        // What is warm already wants no other warm-up, and tasks have none.
-        config.model.adapter = "runs/warm".into();
-        assert!(!fates(1, 4, 27).advice(&config, Labels::Board).join("; ").contains("sft"));
-        assert!(fates(0, 8, 0).advice(&config, Labels::Tests).join("; ").contains("reward.tests=share"));
+    fn failures_are_told_by_their_number_with_an_example_of_the_commonest() {
+        let (well, refused) = (evaluation(Verdict::Played, &[Ending::GameOver]), refused());
+        let rows = [(&well, false, 1), (&refused, false, 4), (&refused, true, 27)];
+        let rows = rows.into_iter().flat_map(|(row, cut, count)| std::iter::repeat_n((row, cut), count));
+        let fates = Fates::of(rows);
+        assert_eq!(fates.in_words(Labels::Board, 128), "3% play, 84% are cut at 128 tokens, 12% do not compile");
+        assert_eq!(fates.example(), Some("line 3 of 9: '(' was never closed"));
+        let again = Fates::counted(|name| fates.by_name().get(name).copied().unwrap_or(0));
+        assert_eq!((again.by_name(), again.total()), (fates.by_name(), 32));
     }
 }

@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::arena::{Arena, ArenaError, Evaluation, Scoring};
 use crate::config::{RewardConfig, nearest};
+use crate::environment::tasks::Tasks;
 use crate::environment::{Case, Ending, TestsTrace, Trace, points};
 use crate::program::{Program, Rejection};
 use crate::reward::Rule;
@@ -105,9 +106,8 @@ impl Judge {
     /// A judge of the arena's environment. Where chance makes the cases, a program plays one game for each of `games`.
     pub fn new(arena: Arena, reward: &RewardConfig, games: Vec<Seed>) -> Judge {
         let rule = Rule::new(reward, arena.environment());
-        let requests = arena.environment().briefing().requests;
-        let tasks =
-            requests.into_iter().filter_map(|request| Some((request.style, Case::Task(request.task?)))).collect();
+        let tasks = arena.environment().tasks().map(Tasks::tasks).unwrap_or_default();
+        let tasks = tasks.iter().zip(0..).map(|(task, number)| (task.id.clone(), Case::Task(number))).collect();
         Judge { arena, rule, tasks, games }
     }
 

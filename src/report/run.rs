@@ -12,12 +12,10 @@ use super::completions::{self, Sample, StepSummary};
 use super::frames::Frames;
 use super::metrics::{self, Columns};
 use super::{ReportError, configuration};
-use crate::config::Config;
 use crate::environment::Labels;
-use crate::evaluation::Fates;
 use crate::metrics::METRICS_FILE;
 use crate::train::hall_of_fame::Member;
-use crate::train::run_dir;
+use crate::train::{advice, run_dir};
 
 /// Steps of which programs are shown in full.
 const SAMPLED_STEPS: usize = 24;
@@ -26,15 +24,10 @@ const SAMPLE_BYTES: usize = 1_500_000;
 
 /// What became of the completions of the last step and what to change, where few of them succeed.
 fn what_to_change(steps: &Columns, settings: &str) -> Option<String> {
-    let mut settings: toml::Table = settings.parse().ok()?;
-    // What is said of the program and the machine is no setting.
-    settings.remove("run");
-    let config: Config = settings.try_into().ok()?;
     let last = |key: &str| steps.get(key)?.last().copied().flatten();
     let labels = if last("tasks/frac_tests").is_some() { Labels::Tests } else { Labels::Board };
-    let fates = Fates::counted(|fate| last(&format!("became/{fate}")).unwrap_or(0.0) as usize);
-    let few = !fates.advice(&config, labels).is_empty();
-    few.then(|| format!("In the last step, {}.", fates.told(&config, labels).join("; ")))
+    let count = |fate: &str| last(&format!("became/{fate}")).unwrap_or(0.0) as usize;
+    Some(format!("In the last step, {}.", advice::of_recorded(settings, count, labels)?))
 }
 
 /// What the page knows of one run.

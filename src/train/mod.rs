@@ -3,6 +3,7 @@
 //! Owns the order of things, checkpoints, held-out evaluation and the hall of fame. What each step computes is a pure
 //! function of the configuration, the seed and the weights; clocks only feed the metrics.
 
+pub mod advice;
 mod ahead;
 pub mod checkpoint;
 mod control;

@@ -16,7 +16,7 @@ use super::guard::Collapse;
 use super::resample::Sampled;
 use super::run_dir::RunDir;
 use super::scoring::{Episode, tell_games};
-use super::{Progress, Reference, Run, TrainError, control, hall_of_fame, memory, record};
+use super::{Progress, Reference, Run, TrainError, advice, control, hall_of_fame, memory, record};
 
 /// What a step learns from.
 struct Lesson<'a> {
@@ -78,7 +78,7 @@ impl Run<'_> {
         observer(Event::StepDone(&record));
         watch.news.iter().for_each(|line| observer(Event::Message(line)));
         if step == 1 || watch.collapse.is_some() {
-            let told = record::fates(episodes.items()).told(self.config, self.arena.environment().labels());
+            let told = advice::told(&record::fates(episodes.items()), self.config, self.arena.environment().labels());
             told.iter().for_each(|line| observer(Event::Message(&format!("step {step}: {line}"))));
         }
 
@@ -122,10 +122,15 @@ impl Run<'_> {
     /// Sets the elites with the fewest games to play the boards of this step, if they are ever to be imitated.
     fn replay(&self, elites: &Elites, asked: &Asked) -> Replay {
         let again = self.imitates() && !self.arena.environment().has_tests();
-        let count = if again { self.config.grpo.elite_replays } else { 0 };
-        // All games of an environment ask for the same function; a task's outcome is the same every time.
-        let entry = self.arena.environment().entry(asked.boards[0].into());
-        Replay::begin(self.arena, elites.least_played(count, &entry), asked.step, &asked.boards)
+        // A task's outcome is the same every time; all games of an environment ask for the same function.
+        let players = match again {
+            true => {
+                let entry = self.arena.environment().entry(asked.boards[0].into());
+                elites.least_played(self.config.grpo.elite_replays, &entry)
+            }
+            false => Vec::new(),
+        };
+        Replay::begin(self.arena, players, asked.step, &asked.boards)
     }
 
     /// Waits for the games of the elites; says how long.

@@ -11,6 +11,7 @@ use crate::evaluation::{self, Fates, Sample, Single, Stream};
 use crate::metrics::{Console, Event};
 use crate::policy::Policy;
 use crate::prompt::PromptSet;
+use crate::train::advice;
 use crate::train::evaluation::{Protocol, sample};
 use crate::train::scoring::Stage;
 
@@ -59,7 +60,7 @@ impl Contender<'_> {
 
     fn fates(&self, samples: &[Sample]) -> ToldFates {
         let fates = Fates::of(samples.iter().map(|sample| (&sample.selection, sample.cut)));
-        ToldFates { told: fates.told(self.config, self.arena.environment().labels()), fates }
+        ToldFates { told: advice::told(&fates, self.config, self.arena.environment().labels()), fates }
     }
 
     /// The best of `count` programs.

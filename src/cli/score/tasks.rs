@@ -117,7 +117,7 @@ impl Attempt<'_> {
             reward: rule.score(evaluation).value,
             passed: tests.as_ref().map_or(0, |tests| tests.passed),
             tests: tests.as_ref().map_or_else(none, |tests| tests.tests),
-            constant: self.task.best_constant(0..self.task.tests.len()) as u32,
+            constant: self.task.constant(),
             failed: tests.and_then(|tests| tests.failed),
             fuel: outcome.map_or(0, |outcome| outcome.fuel),
             digest: evaluation.digest(),

@@ -48,6 +48,14 @@ pub enum DirectoryError {
         /// The parser's words, with the line.
         message: String,
     },
+    /// What a game says in its own file.
+    #[error("{path}: found `{key}` beside `game`; expected `game` alone: a game's words are in its own file")]
+    WordsOfGame {
+        /// The file.
+        path: PathBuf,
+        /// The key.
+        key: &'static str,
+    },
     /// No rules, or two sorts of them.
     #[error("{path}: found {found}; expected either `tasks = \"tasks.jsonl\"` or `game = \"game.py\"`")]
     Rules {
@@ -89,7 +97,17 @@ impl Directory {
         })?;
         let rules = match (file.tasks, file.game) {
             (Some(tasks), None) => Rules::Tasks(directory.join(tasks)),
-            (None, Some(game)) => Rules::Game(directory.join(game)),
+            (None, Some(game)) => {
+                let words = [
+                    ("name", file.name.is_some()),
+                    ("system", file.system.is_some()),
+                    ("example", file.example.is_some()),
+                ];
+                if let Some((key, _)) = words.into_iter().find(|(_, given)| *given) {
+                    return Err(DirectoryError::WordsOfGame { path, key });
+                }
+                Rules::Game(directory.join(game))
+            }
             (None, None) => return Err(DirectoryError::Rules { path, found: "neither" }),
             (Some(_), Some(_)) => return Err(DirectoryError::Rules { path, found: "both" }),
         };

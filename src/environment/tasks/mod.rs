@@ -17,6 +17,7 @@ mod words;
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 pub use directory::{Directory, DirectoryError, Rules};
 pub use error::{Problem, TasksError};
@@ -68,6 +69,8 @@ pub struct Task {
     pub seconds: Option<f64>,
     /// A program that passes.
     pub reference: Option<String>,
+    /// Of [`Task::constant`].
+    pub(super) constant: OnceLock<usize>,
 }
 
 /// What a task is for.
@@ -143,6 +146,7 @@ impl Tasks {
 
     /// The same, to be given the answers of their references.
     pub fn tasks_mut(&mut self) -> &mut [Task] {
+        self.tasks.iter_mut().for_each(|task| task.constant = OnceLock::new());
         &mut self.tasks
     }
 
@@ -198,6 +202,12 @@ impl Task {
     /// Tests that the prompt does not show.
     pub fn hidden(&self) -> Range<usize> {
         self.shown.min(self.tests.len())..self.tests.len()
+    }
+
+    /// How many of all tests the best program passes that gives the same answer to each; asked first when all answers are
+    /// known.
+    pub fn constant(&self) -> u32 {
+        *self.constant.get_or_init(|| self.best_constant(0..self.tests.len())) as u32
     }
 
     /// How many of these tests the best program passes that gives the same answer to all of them.

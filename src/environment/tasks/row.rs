@@ -1,5 +1,7 @@
 //! One line of a file of tasks: every key is known, every value is what it should be, or the line is refused.
 
+use std::sync::OnceLock;
+
 use super::error::Fault;
 use super::{Answer, Function, Kind, SECONDS_MAX, SHOWN, Split, TESTS_MAX, Task, Test, source};
 use crate::config::nearest;
@@ -51,6 +53,7 @@ pub(super) fn task(value: &Value) -> Result<Task, Vec<Fault>> {
         equality: row.equality(),
         seconds: row.number("seconds", "a number above 0, at most 60", |s| s > 0.0 && s <= SECONDS_MAX),
         reference,
+        constant: OnceLock::new(),
     };
     row.tests(&mut task);
     if row.faults.is_empty() { Ok(task) } else { Err(row.faults) }

@@ -387,6 +387,7 @@ fn a_directory_names_its_rules_and_its_words() {
     for (text, expected) in [
         ("", "found neither; expected either `tasks = \"tasks.jsonl\"` or `game = \"game.py\"`"),
         ("tasks = \"a\"\ngame = \"b\"", "found both"),
+        ("game = \"a\"\nsystem = \"b\"", "found `system` beside `game`"),
         ("taks = \"a\"", "did you mean `tasks`?"),
         ("tasks = 7", "line 1"),
         ("tasks = \"a\"\n[example]\nrequest = \"r\"", "missing field `program`"),

@@ -142,3 +142,35 @@ fn a_gpu_holds_scores_a_block_at_a_time_and_logits_once() {
     assert_eq!(plan.division.logit_bytes, 512 << 20);
     assert_eq!(notice(&dropped, plan.division), None);
 }
+
+#[test]
+fn a_preset_of_a_card_uses_most_of_it_and_no_more() {
+    let cards = [
+        ("gpu-8gb", 8, "qwen2.5-0.5b"),
+        ("gpu-12gb", 12, "qwen2.5-1.5b"),
+        ("gpu-16gb", 16, "qwen2.5-1.5b"),
+        ("gpu-24gb", 24, "qwen2.5-1.5b"),
+        ("gpu-48gb", 48, "qwen2.5-7b"),
+        ("gpu-80gb", 80, "qwen2.5-7b"),
+    ];
+    for (preset, gigabytes, name) in cards {
+        let config = Config::preset(preset).unwrap();
+        let shape = &KNOWN_SHAPES.iter().find(|shape| shape.name == name).unwrap().config;
+        let trained = shape.num_hidden_layers * adapter_numbers(shape, config.model.lora_r);
+        let (precision, kernels) = (Precision::Bf16, Kernels::OnGpu);
+        let (prompt, place) = (280, Place::Gpu);
+        let workload = Workload { shape, trained, prompt, config: &config, cores: 1, precision, kernels, place };
+        let card = gigabytes * 1_000_000_000;
+        let limit = (config.train.gpu_memory_fraction * card as f64) as u64;
+        let plan = MemoryPlan::fitting(&workload, Some(limit), None).unwrap();
+        assert_eq!(plan.division.micro_batch, config.grpo.micro_batch, "{preset}: {plan}");
+        assert!(plan.total() > card * 7 / 10, "{preset} leaves much of the card: {plan}");
+    }
+}
+
+/// Numbers in the adapters of one layer.
+fn adapter_numbers(shape: &DecoderConfig, rank: usize) -> usize {
+    let (hidden, inner) = (shape.hidden_size, shape.intermediate_size);
+    let [queries, keys] = [shape.num_attention_heads, shape.num_key_value_heads].map(|heads| heads * shape.head_dim);
+    rank * (2 * (hidden + queries) + 2 * (hidden + keys) + 3 * (hidden + inner))
+}
