@@ -18,8 +18,11 @@ use crate::config::{DEFAULT_TOML, PRESETS, Preset};
   llm       any language model, with LoRA
   laptop    SmolLM2-135M on a processor
   gpu-8gb   Qwen2.5-Coder-0.5B on one GPU with 8 GB
-  gpu-12gb, gpu-16gb, gpu-24gb   Qwen2.5-Coder-1.5B
-  gpu-48gb, gpu-80gb   Qwen2.5-Coder-7B
+  gpu-12gb  Qwen2.5-Coder-1.5B on one GPU with 12 GB
+  gpu-16gb  Qwen2.5-Coder-1.5B on one GPU with 16 GB
+  gpu-24gb  Qwen2.5-Coder-1.5B on one GPU with 24 GB
+  gpu-48gb  Qwen2.5-Coder-7B on one GPU with 48 GB
+  gpu-80gb  Qwen2.5-Coder-7B on one GPU with 80 GB
   h200      Qwen2.5-Coder-1.5B on one H200
 
 Examples:
