@@ -1,5 +1,7 @@
 //! `grpo-2048 sft`: how the built-in model is made, and how any other one is warmed up.
 
+mod probe;
+
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -7,17 +9,15 @@ use std::sync::atomic::Ordering;
 use clap::Args;
 
 use super::options::{Flags, SourceArgs};
-use super::{CliError, interrupt, loading, output, playing};
-use crate::arena::{Arena, Rules};
+use super::{CliError, interrupt, loading, output};
 use crate::config::{Config, Precision};
-use crate::environment::Environment;
-use crate::metrics::{Console, EvaluationRecord, Event, duration};
-use crate::policy::{Device, Policy};
-use crate::prompt::PromptSet;
+use crate::environment::{Environment, game2048};
+use crate::metrics::{Console, duration};
+use crate::policy::Device;
 use crate::seed::Seed;
-use crate::train::evaluation::{Protocol, evaluate};
-use crate::train::scoring::Stage;
 use crate::train::sft::{self, Learner, SftError, SftOptions, SftProgress, SftSummary};
+
+use probe::{Probe, played};
 
 /// Without a terminal, progress is a line every so many steps of the built-in model, and one a step of others.
 const LINE_STEPS: usize = 50;
@@ -86,6 +86,13 @@ impl SftArgs {
             .add("sft_learning_rate", self.sft_learning_rate)
             .add("device", self.device.clone());
         let config = self.source.resolve(&flags)?;
+        if config.environment.env != game2048::NAME {
+            let message = format!("environment.env = {}: expected \"{}\"", config.environment.env, game2048::NAME);
+            return Err(CliError::user_hint(
+                message,
+                "the corpus of a warm-up has players of 2048 alone; train without one",
+            ));
+        }
         let stop = interrupt::stop_flag(console, interrupt::AFTER_THIS_STEP)?;
         let device = loading::device(&config.model.device)?;
         let allowance = super::train::allowance(&device, &config)?;
@@ -147,54 +154,6 @@ impl SftArgs {
         let loss = format!("held-out loss: {first_loss:.4} -> {held_out_loss:.4} nats a token");
         format!("{steps} steps, {tokens} tokens\n{loss}\n{played}{result}\n")
     }
-}
-
-/// Programs of a language model on held-out boards, before and after.
-struct Probe<'a> {
-    config: &'a Config,
-    arena: Arena,
-    prompts: PromptSet,
-    console: &'a Console,
-}
-
-impl<'a> Probe<'a> {
-    /// None for the built-in model, which `eval` looks at, or where none is wanted.
-    fn of(config: &'a Config, learner: Option<&Learner>, console: &'a Console) -> Result<Option<Self>, CliError> {
-        let Some(learner) = learner.filter(|_| config.sft.eval_samples > 0) else { return Ok(None) };
-        let arena = playing::open_arena(config, console)?.under(Rules::new(&config.sandbox, &config.arena));
-        Ok(Some(Probe { config, arena, prompts: learner.prompts.clone(), console }))
-    }
-
-    fn plays(&self, policy: &Policy) -> Result<EvaluationRecord, CliError> {
-        let samples = self.config.sft.eval_samples;
-        let bar = self.console.count(samples, "programs");
-        if !self.console.interactive() {
-            self.console.print(&format!("{samples} programs are written and played"));
-        }
-        let mut observer = |event: Event<'_>| {
-            if let Event::Decoding { tokens, finished, .. } = event {
-                bar.show(finished, &format!("written, {tokens} tokens"));
-            }
-        };
-        let stage = Stage { policy, arena: &self.arena, config: self.config };
-        let protocol = Protocol { samples, games: 1 };
-        evaluate(&stage, &self.prompts, protocol, 0, &mut observer).map_err(CliError::run)
-    }
-}
-
-/// What the warm-up came to, in games.
-fn played(before: &EvaluationRecord, after: &EvaluationRecord) -> String {
-    let labels = Environment::Game2048.labels();
-    let percent = |record: &EvaluationRecord| format!("{:.0}%", 100.0 * record.succeeded());
-    let score = |record: &EvaluationRecord| labels.written(record.score());
-    format!(
-        "programs that play: {} -> {} of {}\nmean score: {} -> {}\n",
-        percent(before),
-        percent(after),
-        after.samples,
-        score(before),
-        score(after)
-    )
 }
 
 /// The model that was named; none where the built-in one is to be made from nothing.

@@ -1,0 +1,61 @@
+//! What a language model's programs come to, before a warm-up and after.
+
+use super::super::{CliError, playing};
+use crate::arena::{Arena, Rules};
+use crate::config::Config;
+use crate::environment::Environment;
+use crate::metrics::{Console, EvaluationRecord, Event};
+use crate::policy::Policy;
+use crate::prompt::PromptSet;
+use crate::train::evaluation::{Protocol, evaluate};
+use crate::train::scoring::Stage;
+use crate::train::sft::Learner;
+
+/// Programs of a language model on held-out boards, before and after.
+pub struct Probe<'a> {
+    config: &'a Config,
+    arena: Arena,
+    prompts: PromptSet,
+    console: &'a Console,
+}
+
+impl<'a> Probe<'a> {
+    /// None for the built-in model, which `eval` looks at, or where none is wanted.
+    pub fn of(config: &'a Config, learner: Option<&Learner>, console: &'a Console) -> Result<Option<Self>, CliError> {
+        let Some(learner) = learner.filter(|_| config.sft.eval_samples > 0) else { return Ok(None) };
+        let arena = playing::open_arena(config, console)?.under(Rules::new(&config.sandbox, &config.arena));
+        Ok(Some(Probe { config, arena, prompts: learner.prompts.clone(), console }))
+    }
+
+    /// What the policy writes comes to.
+    pub fn plays(&self, policy: &Policy) -> Result<EvaluationRecord, CliError> {
+        let samples = self.config.sft.eval_samples;
+        let bar = self.console.count(samples, "programs");
+        if !self.console.interactive() {
+            self.console.print(&format!("{samples} programs are written and played"));
+        }
+        let mut observer = |event: Event<'_>| {
+            if let Event::Decoding { tokens, finished, .. } = event {
+                bar.show(finished, &format!("written, {tokens} tokens"));
+            }
+        };
+        let stage = Stage { policy, arena: &self.arena, config: self.config };
+        let protocol = Protocol { samples, games: 1 };
+        evaluate(&stage, &self.prompts, protocol, 0, &mut observer).map_err(CliError::run)
+    }
+}
+
+/// What a warm-up came to, in games, as lines.
+pub fn played(before: &EvaluationRecord, after: &EvaluationRecord) -> String {
+    let labels = Environment::Game2048.labels();
+    let percent = |record: &EvaluationRecord| format!("{:.0}%", 100.0 * record.succeeded());
+    let score = |record: &EvaluationRecord| labels.written(record.score());
+    format!(
+        "programs that play: {} -> {} of {}\nmean score: {} -> {}\n",
+        percent(before),
+        percent(after),
+        after.samples,
+        score(before),
+        score(after)
+    )
+}
