@@ -123,6 +123,14 @@ impl Outcome {
         }
     }
 
+    /// How the tests of a task went.
+    pub fn tests(&self) -> Option<&TestsTrace> {
+        match &self.trace {
+            Trace::Tests(tests) => Some(tests),
+            Trace::Board(_) | Trace::Transcript(_) => None,
+        }
+    }
+
     /// Every letter that was chosen in a game of 2048; nothing elsewhere.
     pub fn moves_text(&self) -> &str {
         self.board().map_or("", |board| &board.moves_text)

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use crate::arena::{Arena, ArenaError, Evaluation, Scoring};
 use crate::config::{RewardConfig, nearest};
 use crate::environment::tasks::Tasks;
-use crate::environment::{Case, Ending, TestsTrace, Trace, points};
+use crate::environment::{Case, Ending, Outcome, TestsTrace, points};
 use crate::program::{Program, Rejection};
 use crate::reward::Rule;
 use crate::seed::Seed;
@@ -180,15 +180,12 @@ impl Judge {
 
     /// How the tests went; what is no program has tests as well, and passes none.
     fn tests(&self, cases: &[Case], evaluation: &Evaluation) -> Vec<TestsTrace> {
-        let traces: Vec<Trace> = match evaluation.games.is_empty() {
-            false => evaluation.games.iter().map(|outcome| outcome.trace.clone()).collect(),
-            true => cases.iter().map(|&case| self.arena.environment().unplayed(case, Ending::Raised).trace).collect(),
+        let unplayed = |&case: &Case| self.arena.environment().unplayed(case, Ending::Raised);
+        let outcomes: Vec<Outcome> = match evaluation.games.is_empty() {
+            false => evaluation.games.clone(),
+            true => cases.iter().map(unplayed).collect(),
         };
-        let tests = traces.into_iter().filter_map(|trace| match trace {
-            Trace::Tests(tests) => Some(tests),
-            Trace::Board(_) | Trace::Transcript(_) => None,
-        });
-        tests.collect()
+        outcomes.iter().filter_map(Outcome::tests).cloned().collect()
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::super::CliError;
 use super::columns::{NOTHING, aligned, percent};
 use super::fates::{self, ToldFates};
-use crate::environment::{TestsTrace, Trace};
+use crate::environment::Outcome;
 use crate::evaluation::{Estimate, Sample, TaskSummary, TasksSummary};
 
 /// Tasks that a table has room for.
@@ -150,11 +150,8 @@ impl Solver {
 
 fn program(sample: &Sample) -> Value {
     let outcome = sample.selection.games.first();
-    let tests = outcome.and_then(|outcome| match &outcome.trace {
-        Trace::Tests(tests) => Some(tests),
-        Trace::Board(_) | Trace::Transcript(_) => None,
-    });
-    let failed = tests.and_then(|tests: &TestsTrace| tests.failed.as_ref());
+    let tests = outcome.and_then(Outcome::tests);
+    let failed = tests.and_then(|tests| tests.failed.as_ref());
     json!({
         "task": sample.style,
         "verdict": sample.selection.verdict.name(),

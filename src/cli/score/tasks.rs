@@ -9,7 +9,7 @@ use crate::arena::Evaluation;
 use crate::cli::CliError;
 use crate::config::nearest;
 use crate::environment::tasks::{Kind, Task, Tasks};
-use crate::environment::{Case, FailedTest, Trace};
+use crate::environment::{Case, FailedTest, Outcome};
 use crate::metrics::Stream;
 use crate::program::{Program, Rejection};
 use crate::reward::Rule;
@@ -104,21 +104,17 @@ fn attempts_of<'a>(tasks: &'a Tasks, path: &'a Path, text: &str, asked: Option<u
 impl Attempt<'_> {
     fn tried(&self, evaluation: &Evaluation, rule: &Rule) -> Tried {
         let outcome = evaluation.games.first();
-        let tests = outcome.and_then(|outcome| match &outcome.trace {
-            Trace::Tests(tests) => Some(tests.clone()),
-            Trace::Board(_) | Trace::Transcript(_) => None,
-        });
-        let none = || self.task.tests.len() as u32 + u32::from(self.task.has_checker());
+        let tests = outcome.and_then(Outcome::tests);
         Tried {
             file: self.path.display().to_string(),
             task: self.task.id.clone(),
             verdict: outcome.map_or(evaluation.verdict.name(), |outcome| outcome.ending.name()),
             reason: evaluation.verdict.reason(),
             reward: rule.score(evaluation).value,
-            passed: tests.as_ref().map_or(0, |tests| tests.passed),
-            tests: tests.as_ref().map_or_else(none, |tests| tests.tests),
+            passed: tests.map_or(0, |tests| tests.passed),
+            tests: tests.map_or(self.task.tests_and_checker(), |tests| tests.tests),
             constant: self.task.constant(),
-            failed: tests.and_then(|tests| tests.failed),
+            failed: tests.and_then(|tests| tests.failed.clone()),
             fuel: outcome.map_or(0, |outcome| outcome.fuel),
             digest: evaluation.digest(),
         }

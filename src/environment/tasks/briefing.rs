@@ -58,9 +58,14 @@ impl Task {
         matches!(&self.kind, Kind::Function(Function { checker: Some(_), .. }))
     }
 
+    /// What a program is tried on: its tests, and the checker as one more.
+    pub fn tests_and_checker(&self) -> u32 {
+        self.tests.len() as u32 + u32::from(self.has_checker())
+    }
+
     /// Of a program that answered nothing.
     pub(crate) fn unanswered_outcome(&self, case: Case, ending: Ending) -> Outcome {
-        let tests = self.tests.len() as u32 + u32::from(self.has_checker());
+        let tests = self.tests_and_checker();
         let trace = TestsTrace { tests, constant: self.constant(), ..TestsTrace::default() };
         Outcome { case, score: 0.0, ending, fuel: 0, trace: Trace::Tests(trace) }
     }

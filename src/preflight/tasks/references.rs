@@ -3,7 +3,7 @@
 use super::{Examination, counted};
 use crate::arena::{ArenaError, FUEL_PER_SECOND, Rules};
 use crate::config::TestsReward;
-use crate::environment::{Ending, Outcome, Trace};
+use crate::environment::{Ending, Outcome};
 use crate::preflight::finding::{Check, Finding};
 use crate::preflight::{Judged, Told, percent};
 
@@ -64,10 +64,8 @@ impl Examination<'_> {
             return (!is_paid).then(|| problem(format!("the reference passes all tests and earns {reward:.3}")));
         }
         let evaluation = &run.judged.evaluation;
-        let failed = run.outcome().and_then(|outcome| match &outcome.trace {
-            Trace::Tests(trace) => trace.failed.as_ref().map(|failed| (failed, trace.tests)),
-            Trace::Board(_) | Trace::Transcript(_) => None,
-        });
+        let tests = run.outcome().and_then(Outcome::tests);
+        let failed = tests.and_then(|tests| Some((tests.failed.as_ref()?, tests.tests)));
         let text = match failed {
             Some((failed, tests)) => format!("the reference fails test {} of {tests}: {}", failed.test, failed.reason),
             None => format!("the reference does not run: {}", evaluation.verdict.reason().unwrap_or_default()),
@@ -87,9 +85,9 @@ impl Examination<'_> {
 
     /// Whether one answer passes every test, so that by default none is paid for.
     fn is_constant(&self, run: &Run) -> bool {
-        let trace = run.outcome().map(|outcome| &outcome.trace);
-        let passes_all = matches!(trace, Some(Trace::Tests(trace)) if trace.constant >= trace.tests);
-        passes_all && self.config.reward.tests == TestsReward::AboveConstant
+        let tests = run.outcome().and_then(Outcome::tests);
+        tests.is_some_and(|tests| tests.constant >= tests.tests)
+            && self.config.reward.tests == TestsReward::AboveConstant
     }
 
     fn missing(&self) -> Option<Finding> {
@@ -122,13 +120,11 @@ impl Examination<'_> {
         let judged = self.judged("references that draw chance", &again, told)?;
         let changed = again.iter().zip(judged).filter(|(_, judged)| !judged.evaluation.plays());
         let findings = changed.map(|((task, _), judged)| {
-            let failed = judged.evaluation.games.first().and_then(|outcome| match &outcome.trace {
-                Trace::Tests(trace) => trace.failed.as_ref().map(|failed| format!(": {}", failed.reason)),
-                Trace::Board(_) | Trace::Transcript(_) => None,
-            });
+            let tests = judged.evaluation.games.first().and_then(Outcome::tests);
+            let failed = tests.and_then(|tests| tests.failed.as_ref());
             let text = format!(
                 "the reference answers otherwise when `random` is seeded otherwise{}",
-                failed.unwrap_or_default()
+                failed.map(|failed| format!(": {}", failed.reason)).unwrap_or_default()
             );
             let finding = Finding::problem(Check::Repeats, text).at(self.place(*task));
             finding.mend("ask for what does not depend on chance, or give the task a \"checker\"")

@@ -50,7 +50,7 @@ fn suite(task: &Task, kind: TestsReward) -> Suite {
     // A reference that gives no answers is told of elsewhere.
     if task.unanswered().next().is_none() {
         let commonest = task.commonest_answer(0..task.tests.len());
-        suite.constant = commonest.map_or(0, |(_, passed)| passed) as f64 / tests_of(task).max(1) as f64;
+        suite.constant = commonest.map_or(0, |(_, passed)| passed) as f64 / f64::from(task.tests_and_checker().max(1));
         suite.findings.extend(constant(task, kind, commonest));
         suite.findings.extend(given_away(task, commonest));
     }
@@ -61,7 +61,7 @@ fn suite(task: &Task, kind: TestsReward) -> Suite {
 /// Tests that one answer passes.
 fn constant(task: &Task, kind: TestsReward, commonest: Option<(&Answer, usize)>) -> Option<Finding> {
     let (answer, passed) = commonest?;
-    if passed < tests_of(task) {
+    if passed < task.tests_and_checker() as usize {
         return None;
     }
     let text = match passed {
@@ -79,7 +79,7 @@ fn constant(task: &Task, kind: TestsReward, commonest: Option<(&Answer, usize)>)
 
 /// Tests that a program passes which repeats the answers in its prompt.
 fn given_away(task: &Task, commonest: Option<(&Answer, usize)>) -> Option<Finding> {
-    let (all, constant) = (tests_of(task), commonest?.1);
+    let (all, constant) = (task.tests_and_checker() as usize, commonest?.1);
     let (hidden, shown) = (task.hidden(), task.tests.len() - task.hidden().len());
     if hidden.is_empty() && !task.has_checker() {
         let text = match all {
@@ -104,11 +104,6 @@ fn given_away(task: &Task, commonest: Option<(&Answer, usize)>) -> Option<Findin
         let finding = Finding { level, ..Finding::ok(Check::Shown, text) };
         finding.mend("add tests with answers that the prompt does not show")
     })
-}
-
-/// Tests that decide, a checker among them.
-fn tests_of(task: &Task) -> usize {
-    task.tests.len() + usize::from(task.has_checker())
 }
 
 /// The first test that is there twice, and whether any program can pass both.
