@@ -88,6 +88,9 @@ def main(out, *runs):
     last = max(steps[-1]["step"] for _, steps, _ in read_runs)
     held_out = "eval_game/mean_score"
     highest = max(record[held_out] for _, _, evaluations in read_runs for record in evaluations)
+    for _, steps, _ in read_runs:
+        trained = [(step["step"], step["game/mean_score"]) for step in steps if "game/mean_score" in step]
+        highest = max(highest, *(score for _, score in smoothed(trained)))
     entropy = max(step["entropy"] for _, steps, _ in read_runs for step in steps if "entropy" in step)
     panels = [
         Panel("mean score of its programs, held-out games", last, highest * 1.12),
