@@ -8,9 +8,9 @@ mod allowance;
 use std::fmt;
 
 use crate::config::Config;
-use crate::grpo::Division;
+use crate::grpo::{self, Division};
 use crate::policy::kernels::{Kernels, SCORE_BYTES, Scoring};
-use crate::policy::{Activations, DecoderConfig, Precision};
+use crate::policy::{Activations, DecoderConfig, Policy, Precision};
 
 pub use allowance::Allowance;
 
@@ -219,7 +219,22 @@ fn widest(division: Division, workload: &Workload<'_>) -> Division {
     Division { at_once: workload.cores, ..division }
 }
 
-impl Workload<'_> {
+impl<'a> Workload<'a> {
+    /// Training of this policy behind prompts of at most `prompt` tokens.
+    pub fn of(policy: &'a Policy, config: &'a Config, prompt: usize) -> Self {
+        let decoder = policy.decoder();
+        Workload {
+            shape: decoder.config(),
+            trained: policy.trainable().values().map(|var| var.elem_count()).sum(),
+            prompt,
+            config,
+            place: if decoder.device().is_cpu() { Place::Host } else { Place::Gpu },
+            cores: grpo::cores(decoder.device()),
+            precision: decoder.precision(),
+            kernels: decoder.kernels(),
+        }
+    }
+
     /// Tokens of the longest row of an update.
     fn width(&self) -> usize {
         self.prompt + self.config.rollout.max_completion_length

@@ -28,7 +28,7 @@ use crate::arena::{Arena, ArenaError, Evaluation, Rules};
 use crate::config::Config;
 use crate::environment::Labels;
 use crate::evaluation::{report_boards, selection_boards};
-use crate::grpo::{self, Division, LearnError, Optimizer};
+use crate::grpo::{Division, LearnError, Optimizer};
 use crate::metrics::{EvaluationRecord, Event, RunHeader, StepRecord};
 use crate::policy::{Decoder, Policy, PolicyError, device_name};
 use crate::prompt::{PromptError, PromptSet};
@@ -41,7 +41,7 @@ use evaluation::Protocol;
 pub use forecast::{Forecast, Rehearsal, Seconds};
 use guard::{Collapse, Guard};
 use hall_of_fame::Member;
-use memory::{Allowance, MemoryPlan, Place, TooSmall, Workload};
+use memory::{Allowance, MemoryPlan, TooSmall, Workload};
 use run_dir::{Retention, RunDir, RunDirError};
 use scoring::Stage;
 
@@ -268,17 +268,8 @@ impl Run<'_> {
         for prompts in [self.prompts.prompts(), self.prompts.held_out()] {
             rollout::check_length(self.policy, prompts, &self.config.rollout)?;
         }
-        let decoder = self.policy.decoder();
-        let workload = Workload {
-            shape: decoder.config(),
-            trained: self.policy.trainable().values().map(|var| var.elem_count()).sum(),
-            prompt: self.prompts.prompts().iter().map(|prompt| prompt.ids.len()).max().unwrap_or(0),
-            config: self.config,
-            place: if decoder.device().is_cpu() { Place::Host } else { Place::Gpu },
-            cores: grpo::cores(decoder.device()),
-            precision: decoder.precision(),
-            kernels: decoder.kernels(),
-        };
+        let longest = self.prompts.prompts().iter().map(|prompt| prompt.ids.len()).max().unwrap_or(0);
+        let workload = Workload::of(self.policy, self.config, longest);
         let set = self.config.train.memory_mib << 20;
         let limit = if set > 0 { Some(set) } else { self.allowance.as_ref().map(|allowance| allowance.bytes) };
         match (MemoryPlan::fitting(&workload, limit, had), &self.allowance) {

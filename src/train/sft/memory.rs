@@ -2,38 +2,28 @@
 
 use super::batches::MICRO_BATCH_TOKENS;
 use crate::config::Config;
-use crate::grpo::{self, Division};
+use crate::grpo::Division;
 use crate::policy::Policy;
-use crate::train::memory::{MemoryPlan, Place, Workload};
+use crate::train::memory::{MemoryPlan, Workload};
 
 /// As many as there are cores, fewer where `bytes` of memory do not hold them, and one at least. Changes no number.
 pub fn parts_at_once(policy: &Policy, config: &Config, bytes: u64) -> usize {
-    let decoder = policy.decoder();
     // A part is as long as one completion of that many tokens.
     let mut config = config.clone();
     (config.rollout.groups, config.rollout.num_generations) = (1, 2);
     config.rollout.max_completion_length = MICRO_BATCH_TOKENS;
-    let cores = grpo::cores(decoder.device());
-    let workload = Workload {
-        shape: decoder.config(),
-        trained: policy.trainable().values().map(|var| var.elem_count()).sum(),
-        prompt: 0,
-        config: &config,
-        place: if decoder.device().is_cpu() { Place::Host } else { Place::Gpu },
-        cores,
-        precision: decoder.precision(),
-        kernels: decoder.kernels(),
-    };
+    let workload = Workload::of(policy, &config, 0);
     let alone = Division { micro_batch: 1, at_once: 1, ..Division::from(&config.grpo) };
     let one = MemoryPlan::of(&workload, alone);
     let each = (one.update() - one.gradients / 2).max(1);
     let rest = bytes.saturating_sub(one.total());
-    (1 + (rest / each) as usize).min(cores)
+    (1 + (rest / each) as usize).min(workload.cores)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::grpo;
     use crate::policy::Device;
     use crate::seed::Seed;
 
