@@ -3,8 +3,9 @@
 Reads one JSON object from standard input:
     programs       sources, each with a function strategy(board)
     workers        processes at a time
-    timeout_s      wall-clock seconds a process may take, its start included
-    start          how a process starts, in the words of multiprocessing: fork or spawn
+    timeout_s      wall-clock seconds a process may take, its start included; null: as long as it likes
+    start          how a process starts, in the words of multiprocessing: fork or spawn; calls: there are none, all play in
+                   turn in this one, and what is counted is compiling and the calls of strategy alone
     freeze_after   moves in a row without effect that end a game
     moves_max      moves with effect that end a game
     seed           of the tiles and of the programs' random numbers
@@ -13,6 +14,7 @@ Prints one: wall_s and cpu_s of the whole batch, processes included, and a list 
 
 import functools
 import json
+import math
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -61,11 +63,11 @@ def is_over(board):
     return not any(line[at] == line[at + 1] for line in lines for at in range(3))
 
 
-def game(source, rules):
-    """Loads a program and plays one game with it."""
+def game(source, rules, counted=lambda function: function):
+    """Loads a program and plays one game with it. What the program does goes through `counted`."""
     module = {"__name__": "strategy"}
     try:
-        code = compile(source, "strategy", "exec")
+        code = counted(compile)(source, "strategy", "exec")
     except (SyntaxError, ValueError):
         return {"ending": "not_compiled", "score": 0, "moves": 0}
     rng = random.Random(rules["seed"])
@@ -75,8 +77,8 @@ def game(source, rules):
     add_tile(board, rng)
     score, moves, idle, ending = 0, 0, 0, None
     try:
-        exec(code, module)
-        strategy = module["strategy"]
+        counted(exec)(code, module)
+        strategy = counted(module["strategy"])
         while ending is None:
             if is_over(board):
                 ending = "game_over"
@@ -107,6 +109,27 @@ def play(sender, source, rules):
     sender.close()
 
 
+def calls_alone(work):
+    """Plays all programs here, in turn; gives what came of each, and the seconds of their own code."""
+    seconds = 0.0
+
+    def counted(function):
+        def call(*arguments):
+            nonlocal seconds
+            begin = time.thread_time()
+            try:
+                return function(*arguments)
+            finally:
+                seconds += time.thread_time() - begin
+
+        return call
+
+    printed, sys.stdout = sys.stdout, open(os.devnull, "w")
+    games = [game(source, work["rules"], counted) for source in work["programs"]]
+    sys.stdout = printed
+    return games, seconds
+
+
 def finish(process, receiver):
     process.join()
     process.close()
@@ -124,12 +147,13 @@ def run(work):
             index, source = waiting.popleft()
             receiver, sender = context.Pipe(duplex=False)
             process = context.Process(target=play, args=(sender, source, work["rules"]))
-            deadline = time.monotonic() + work["timeout_s"]
+            deadline = time.monotonic() + (work["timeout_s"] or math.inf)
             process.start()
             sender.close()
             running[receiver] = (index, process, deadline)
         first = min(deadline for _, _, deadline in running.values())
-        for receiver in multiprocessing.connection.wait(list(running), max(0.0, first - time.monotonic())):
+        patience = None if first == math.inf else max(0.0, first - time.monotonic())
+        for receiver in multiprocessing.connection.wait(list(running), patience):
             index, process, _ = running.pop(receiver)
             try:
                 games[index] = receiver.recv()
@@ -156,7 +180,12 @@ if __name__ == "__main__":
     work = json.load(sys.stdin)
     # A process gets what it needs of this and not all programs.
     rules = {key: work[key] for key in ("freeze_after", "moves_max", "seed")}
+    work = {**work, "rules": rules}
     begin, cpu_begin = time.monotonic(), cpu_seconds()
-    played = run({**work, "rules": rules})
-    wall, cpu = time.monotonic() - begin, cpu_seconds() - cpu_begin
+    if work["start"] == "calls":
+        played, cpu = calls_alone(work)
+        wall = cpu
+    else:
+        played = run(work)
+        wall, cpu = time.monotonic() - begin, cpu_seconds() - cpu_begin
     json.dump({"wall_s": wall, "cpu_s": cpu, "games": played}, sys.stdout)

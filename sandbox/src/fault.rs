@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use grpo_sandbox_compiled::TierError;
+
 /// Longest text of a fault, in characters.
 const TEXT_MAX: usize = 200;
 
@@ -88,6 +90,11 @@ impl fmt::Display for Fault {
 }
 
 impl Fault {
+    /// Of a call after the one that ended the session.
+    pub(crate) fn spent() -> Fault {
+        Fault::Raised { kind: "Spent".into(), message: "asked again after a trap".into() }
+    }
+
     /// Reads the guest's own account of a fault.
     ///
     /// The host knows which call the account came from. A refusal to compile counts only before any line of the program
@@ -138,15 +145,44 @@ pub enum HostError {
     /// What was to be handed to a program is no list of values.
     #[error("arguments of a call: {0}; expected a JSON array, with the tags of the sandbox's README")]
     Arguments(String),
+    /// The tiers do not agree on what a program does.
+    #[error("the compiled tier and the interpreter differ: {0}")]
+    TiersDiffer(Box<Difference>),
+    /// A program left the compiled tier, which alone was asked for.
+    #[error("a program leaves the compiled tier: {0}; sandbox.tier = \"auto\" goes on in the interpreter")]
+    LeftTier(String),
     /// Wasmtime refused something it should not.
     #[error("sandbox: {0}")]
     Engine(String),
+}
+
+/// A program that does one thing compiled and another interpreted.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "{asked} gave {compiled} compiled and {interpreted} interpreted, with seed {seed}. This is a bug, please report it \
+     with the program; sandbox.tier = \"interpreter\" goes on without compiled code. The program:\n{program}"
+)]
+pub struct Difference {
+    /// What was asked of it.
+    pub asked: String,
+    /// What the compiled tier answered.
+    pub compiled: String,
+    /// What the interpreter answered.
+    pub interpreted: String,
+    /// The seed of its `random`.
+    pub seed: u64,
+    /// Its text.
+    pub program: String,
 }
 
 impl HostError {
     // Wasmtime's error is no `std::error::Error`; its alternate form is the whole chain.
     pub(crate) fn engine(error: wasmtime::Error) -> HostError {
         HostError::Engine(format!("{error:#}"))
+    }
+
+    pub(crate) fn tier(error: TierError) -> HostError {
+        HostError::Engine(format!("compiled tier: {error}"))
     }
 }
 

@@ -15,9 +15,11 @@ mod artifact;
 mod cache;
 mod engine;
 mod fault;
+mod interpreted;
 #[cfg(all(test, target_arch = "x86_64", target_os = "linux"))]
 mod processors;
 mod session;
+mod tiers;
 
 /// What the fuzz targets reach and nobody else does.
 #[cfg(fuzzing)]
@@ -50,15 +52,22 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 pub use artifact::{SHA256, WASM_BYTES};
-pub use fault::{Failure, Fault, FuelScope, HostError};
+pub use fault::{Difference, Failure, Fault, FuelScope, HostError};
+pub use grpo_sandbox_compiled::Outside;
 pub use session::Session;
+pub use tiers::TierChoice;
 
 use engine::Interpreter;
+use interpreted::Interpreted;
+use tiers::Tiers;
 
 /// Fuel that one second of a reference core burns on Python search code; what "a second" means in limits.
 ///
 /// A constant, so that a budget in seconds is the same number of instructions everywhere.
 pub const FUEL_PER_SECOND: u64 = 8_500_000_000;
+
+/// Of so many sessions that run compiled code, one is played by the interpreter too.
+pub const CHECK_ONE_IN: u32 = 50;
 
 /// Sessions that may be alive at once.
 pub const SESSIONS_MAX: usize = 128;
@@ -90,17 +99,38 @@ pub struct Run {
     pub fuel: u64,
 }
 
-/// The compiled interpreter. Cheap to clone, shared by all threads.
+/// The compiled interpreter and the compiled tier. Cheap to clone, shared by all threads.
 #[derive(Clone)]
 pub struct Sandbox {
     interpreter: std::sync::Arc<Interpreter>,
+    tiers: Tiers,
 }
 
 impl Sandbox {
     /// Opens the interpreter from the machine-code cache in `cache`. Where that holds nothing fit for this program,
     /// processor and configuration, calls `on_compile`, compiles (about 12 CPU-seconds) and keeps the result.
     pub fn open(cache: &Path, on_compile: impl FnOnce()) -> Result<Sandbox, HostError> {
-        Ok(Sandbox { interpreter: std::sync::Arc::new(Interpreter::open(cache, on_compile)?) })
+        Ok(Sandbox {
+            interpreter: std::sync::Arc::new(Interpreter::open(cache, on_compile)?),
+            tiers: Tiers::open(TierChoice::Auto, CHECK_ONE_IN)?,
+        })
+    }
+
+    /// The same sandbox with another choice of tiers. Of `check_one_in` sessions one is played by both, and a difference is
+    /// an error of the host; 0 is none.
+    pub fn with_tiers(&self, choice: TierChoice, check_one_in: u32) -> Sandbox {
+        Sandbox { tiers: self.tiers.with(choice, check_one_in), ..self.clone() }
+    }
+
+    /// The same sandbox, which has compiled no program yet.
+    pub fn emptied(&self) -> Result<Sandbox, HostError> {
+        Ok(Sandbox { tiers: self.tiers.emptied()?, ..self.clone() })
+    }
+
+    /// What of a program the compiled tier does not take; nothing where it takes the program, which may leave it still
+    /// when it runs.
+    pub fn outside(&self, source: &str) -> Result<Option<Outside>, HostError> {
+        self.tiers.outside(source)
     }
 
     /// Where the compiled interpreter is kept: `$GRPO_2048_CACHE`, or `grpo-2048` in the user's cache directory.
@@ -113,9 +143,7 @@ impl Sandbox {
     ///
     /// `seed` seeds `random`.
     pub fn load(&self, source: &str, seed: u64, limits: &Limits) -> Result<Session, Failure> {
-        let mut session = Session::compile(&self.interpreter, source, limits)?;
-        session.load(seed)?;
-        Ok(session)
+        Session::load(&self.interpreter, &self.tiers, source, seed, limits)
     }
 
     /// Runs `source` as `__main__` with this text as its standard input, in a fresh interpreter, to its end: the last
@@ -127,7 +155,7 @@ impl Sandbox {
             Failure::Program(fault) => Ok(fault),
             Failure::Host(error) => Err(error),
         };
-        let mut session = match Session::compile(&self.interpreter, source, limits) {
+        let mut session = match Interpreted::compile(&self.interpreter, source, limits) {
             Ok(session) => session,
             Err(failure) => return Ok(Run { printed: Err(fault(failure)?), fuel: 0 }),
         };
@@ -144,7 +172,7 @@ impl Sandbox {
                              row = [x for x in rows[i % 4] if x]\n        n += len(row) + i % 7\n    return n\n";
         let limits =
             Limits { game_fuel: 100 * FUEL_PER_SECOND, call_fuel: 100 * FUEL_PER_SECOND, memory_bytes: 128 << 20 };
-        let mut session = self.load(PROBE, 0, &limits)?;
+        let mut session = Interpreted::load(&self.interpreter, PROBE, 0, &limits)?;
         let (start, before) = (Instant::now(), session.fuel_used());
         session.call("probe", "[[[2,0,0,4],[2,0,0,4],[2,0,0,4],[2,0,0,4]]]")?;
         Ok((session.fuel_used() - before) as f64 / start.elapsed().as_secs_f64())

@@ -1,104 +1,59 @@
-//! One program in one fresh interpreter.
+//! One program, in the tier that runs it.
+//!
+//! Where the compiled tier does not know what CPython would do, the program is loaded in the interpreter and asked again
+//! all that it was asked: what it answers depends on source, seed, inputs and limits alone, so that it stands where it
+//! stood, with its whole budget counted from the first instruction.
 
-use wasmtime::component::{ComponentNamedList, Func, Instance, Lift, Lower};
-use wasmtime::{ResourceLimiter, Store, Trap};
+use std::sync::Arc;
 
-use crate::arguments::marshal;
-use crate::engine::{Interpreter, WASM_STACK};
-use crate::fault::{Phase, clean};
-use crate::{Failure, Fault, FuelScope, HostError, Limits, THREAD_STACK};
+use grpo_sandbox_compiled::{self as compiled, GasScope, Stop};
 
-/// Longest value of a call and longest output of a run, in bytes, as `guest/values.py` has it. Wasmtime counts what it
-/// lifts against this, so that it holds whatever the guest says.
-const TEXT_MAX: usize = 1 << 20;
+use crate::engine::Interpreter;
+use crate::interpreted::Interpreted;
+use crate::tiers::{Tiers, fuel_of, gas_limits};
+use crate::{Difference, Failure, Fault, FuelScope, HostError, Limits};
 
-/// What has to be left of a thread's stack for a call: the guest's, and room for the host.
-const STACK_NEEDED: usize = WASM_STACK + (1 << 20);
-
-/// Longest source that is handed to a guest; beyond it nothing sensible is left to compile.
-const SOURCE_MAX: usize = 256 << 10;
-
-/// What the guest answers: a value, or its account of a fault.
-type Told<T> = Result<T, String>;
-
-/// What the host keeps with an instance.
-pub(crate) struct Host {
-    memory_bytes: usize,
-    /// The program asked for more than it may have.
-    denied: bool,
-    /// The system refused memory that the program may have.
-    exhausted: Option<String>,
-}
-
-impl ResourceLimiter for Host {
-    fn memory_growing(&mut self, _now: usize, wanted: usize, max: Option<usize>) -> wasmtime::Result<bool> {
-        let granted = wanted <= self.memory_bytes && max.is_none_or(|max| wanted <= max);
-        self.denied |= !granted;
-        Ok(granted)
-    }
-
-    // An error here is a trap. Left alone, the guest would raise a MemoryError and the program be blamed for it.
-    fn memory_grow_failed(&mut self, error: wasmtime::Error) -> wasmtime::Result<()> {
-        self.exhausted = Some(format!("{error:#}"));
-        Err(error)
-    }
-
-    fn table_growing(&mut self, _now: usize, wanted: usize, max: Option<usize>) -> wasmtime::Result<bool> {
-        Ok(max.is_none_or(|max| wanted <= max))
-    }
-}
+/// Bytes of arguments and answers that are kept to be asked again. A program that has been asked more goes on in the
+/// interpreter.
+const CALLS_MAX: usize = 16 << 20;
 
 /// A program in an instance of its own. Dropping it leaves nothing behind.
 pub struct Session {
-    store: Store<Host>,
-    instance: Instance,
-    call: Func,
-    limits: Limits,
-    fuel_used: u64,
-    /// The instance has trapped: nothing is known of what it holds.
-    spent: bool,
+    run: Run,
+}
+
+enum Run {
+    Interpreted(Interpreted),
+    Compiled(Box<Compiled>),
+    /// Its budget was spent while it was asked again; so much fuel.
+    Spent(u64),
 }
 
 impl Session {
-    /// A fresh instance in which `source` is compiled and no line of it has run.
-    pub(crate) fn compile(interpreter: &Interpreter, source: &str, limits: &Limits) -> Result<Session, Failure> {
-        if source.len() > SOURCE_MAX {
-            let message = format!("source of {} bytes, at most {SOURCE_MAX} are compiled", source.len());
-            return Err(Failure::Program(Fault::NotCompiled { line: 1, message }));
-        }
-        let memory_bytes = limits.memory_bytes.min(crate::MEMORY_MAX) as usize;
-        let host = Host { memory_bytes, denied: false, exhausted: None };
-        let mut store = Store::new(&interpreter.engine, host);
-        store.limiter(|host| host);
-        store.set_hostcall_fuel(TEXT_MAX);
-        // Instantiation runs a few instructions of ours; they cost the program nothing.
-        store.set_fuel(u64::MAX).map_err(HostError::engine)?;
-        let instance = interpreter.component.instantiate(&mut store).map_err(HostError::engine)?;
-        let call = instance.get_func(&mut store, "call").ok_or_else(|| missing("call"))?;
-        let compile = instance.get_func(&mut store, "compile").ok_or_else(|| missing("compile"))?;
-        let mut session = Session { store, instance, call, limits: *limits, fuel_used: 0, spent: false };
-        let compiled: Told<()> = session.ask(&compile, (source,), limits.call_fuel)?;
-        compiled.map_err(|text| Failure::Program(Fault::from_guest(&text, Phase::Compile)))?;
-        Ok(session)
-    }
-
-    /// Runs what was compiled as a module; what it prints is dropped. With compiling, it is one call.
-    pub(crate) fn load(&mut self, seed: u64) -> Result<(), Failure> {
-        self.run(Phase::Load, (seed, "program", &[])).map(drop)
-    }
-
-    /// Runs what was compiled as `__main__`; gives what it printed. With compiling, it is one call.
-    pub(crate) fn script(&mut self, seed: u64, stdin: &str) -> Result<String, Failure> {
-        let printed = self.run(Phase::Script, (seed, "__main__", stdin.as_bytes()))?;
-        Ok(String::from_utf8(printed).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
-    }
-
-    /// Calls the guest's `run`: seed, name of the module, standard input.
-    fn run(&mut self, phase: Phase, arguments: (u64, &str, &[u8])) -> Result<Vec<u8>, Failure> {
-        let run = self.instance.get_func(&mut self.store, "run").ok_or_else(|| missing("run"))?;
-        let left = self.limits.call_fuel.saturating_sub(self.fuel_used);
-        let printed: Told<Vec<u8>> = self.ask(&run, arguments, left)?;
-        printed.map_err(|text| Failure::Program(Fault::from_guest(&text, phase)))
+    /// `source` loaded in the tier that `tiers` chooses.
+    pub(crate) fn load(
+        interpreter: &Arc<Interpreter>,
+        tiers: &Tiers,
+        source: &str,
+        seed: u64,
+        limits: &Limits,
+    ) -> Result<Session, Failure> {
+        let compiled = match tiers.program(source)? {
+            Some(program) => match program.start(seed, &gas_limits(limits)) {
+                Ok(session) => Some(session),
+                Err(Stop::OutOfGas { scope }) => return Err(out_of_fuel(scope)),
+                Err(Stop::WayBack { reason }) => tiers.left(source, reason).map(|()| None)?,
+                Err(Stop::Machine(error)) => return Err(HostError::tier(error).into()),
+            },
+            None => None,
+        };
+        let begun = Begun { interpreter: Arc::clone(interpreter), source: source.to_owned(), seed, limits: *limits };
+        let Some(session) = compiled else {
+            return Ok(Session { run: Run::Interpreted(begun.interpreted()?) });
+        };
+        let witness = tiers.is_checked(source, seed).then(|| begun.witness()).transpose()?.flatten();
+        let run = Compiled { session, witness, begun, tiers: tiers.clone(), calls: Vec::new(), bytes: 0, spent: false };
+        Ok(Session { run: Run::Compiled(Box::new(run)) })
     }
 
     /// Calls a function at the top level of the program, or `Class.method` on a fresh object, with `arguments`: a JSON
@@ -106,108 +61,281 @@ impl Session {
     ///
     /// An exception leaves the program as it is, as in Python. After a trap the session is spent: every further call fails.
     pub fn call(&mut self, function: &str, arguments: &str) -> Result<String, Failure> {
-        if self.spent {
-            let message = "asked again after a trap".into();
-            return Err(Failure::Program(Fault::Raised { kind: "Spent".into(), message }));
-        }
-        let arguments = marshal(arguments).map_err(HostError::Arguments)?;
-        let call = self.call;
-        match self.ask::<_, Told<String>>(&call, (function, arguments.as_slice()), self.limits.call_fuel) {
-            Ok(Ok(value)) => checked(value),
-            Ok(Err(text)) => Err(Failure::Program(Fault::from_guest(&text, Phase::Call))),
-            Err(failure) => {
-                self.spent = true;
-                Err(failure)
+        if let Run::Compiled(compiled) = &mut self.run {
+            if let Some(answer) = compiled.call(function, arguments)? {
+                return Ok(answer);
             }
+            self.go_back()?;
+        }
+        match &mut self.run {
+            Run::Interpreted(interpreted) => interpreted.call(function, arguments),
+            Run::Compiled(_) | Run::Spent(_) => Err(Failure::Program(Fault::spent())),
         }
     }
 
-    /// Whether the instance has trapped, so that no call can succeed any more.
+    /// Goes on in the interpreter.
+    fn go_back(&mut self) -> Result<(), Failure> {
+        let Run::Compiled(compiled) = std::mem::replace(&mut self.run, Run::Spent(0)) else { return Ok(()) };
+        match compiled.interpreted()? {
+            Ok(interpreted) => self.run = Run::Interpreted(interpreted),
+            Err((fault, fuel)) => {
+                self.run = Run::Spent(fuel);
+                return Err(Failure::Program(fault));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether no call can succeed any more.
     pub fn is_spent(&self) -> bool {
-        self.spent
+        match &self.run {
+            Run::Interpreted(interpreted) => interpreted.is_spent(),
+            Run::Compiled(compiled) => compiled.spent,
+            Run::Spent(_) => true,
+        }
     }
 
     /// Fuel used so far, loading included.
     pub fn fuel_used(&self) -> u64 {
-        self.fuel_used
-    }
-
-    /// Calls an export, which may use `most` fuel.
-    fn ask<P, R>(&mut self, function: &Func, arguments: P, most: u64) -> Result<R, Failure>
-    where
-        P: ComponentNamedList + Lower,
-        (R,): ComponentNamedList + Lift + 'static,
-    {
-        let function = function.typed::<P, (R,)>(&self.store).map_err(HostError::engine)?;
-        let left = self.limits.game_fuel.saturating_sub(self.fuel_used);
-        let scope = if most <= left { FuelScope::Call } else { FuelScope::Game };
-        let budget = left.min(most);
-        self.store.set_fuel(budget).map_err(HostError::engine)?;
-        let store = &mut self.store;
-        let answer = stacker::maybe_grow(STACK_NEEDED, THREAD_STACK, || function.call(store, arguments));
-        let left = match &answer {
-            // How deep the machine's stack is depends on the machine; it must never end first, and if it did, then at the
-            // same price everywhere.
-            Err(error) if matches!(error.downcast_ref(), Some(Trap::StackOverflow)) => 0,
-            _ => self.store.get_fuel().map_err(HostError::engine)?,
-        };
-        self.fuel_used += budget - left;
-        answer.map(|(answer,)| answer).map_err(|error| self.failure(&error, scope))
-    }
-
-    /// Whose doing a trap was.
-    fn failure(&self, error: &wasmtime::Error, scope: FuelScope) -> Failure {
-        if let Some(words) = &self.store.data().exhausted {
-            return Failure::Host(HostError::Memory(words.clone()));
+        match &self.run {
+            Run::Interpreted(interpreted) => interpreted.fuel_used(),
+            Run::Compiled(compiled) => fuel_of(compiled.session.gas_used()).min(compiled.begun.limits.game_fuel),
+            Run::Spent(fuel) => *fuel,
         }
-        let fault = match error.downcast_ref::<Trap>() {
-            Some(Trap::OutOfFuel) => Fault::OutOfFuel { scope },
-            Some(Trap::StackOverflow) => Fault::StackOverflow,
-            _ if self.store.data().denied => Fault::OutOfMemory,
-            // The interpreter's stack ends where its memory begins.
-            Some(Trap::MemoryOutOfBounds) => Fault::StackOverflow,
-            Some(trap) => Fault::Raised { kind: "Trap".into(), message: clean(&trap.to_string()) },
-            // Not a trap: what the guest handed over could not be lifted (lengths, text, discriminants): its doing.
-            None => Fault::Raised { kind: "Trap".into(), message: clean(&format!("{error:#}")) },
-        };
-        Failure::Program(fault)
+    }
+
+    /// Whether it runs in the compiled tier.
+    pub fn is_compiled(&self) -> bool {
+        matches!(self.run, Run::Compiled(_))
     }
 }
 
-fn missing(export: &str) -> HostError {
-    HostError::Artifact(format!("exports no `{export}`"))
+/// What a program was loaded with.
+struct Begun {
+    interpreter: Arc<Interpreter>,
+    source: String,
+    seed: u64,
+    limits: Limits,
 }
 
-/// JSON escapes control characters; a value that has one was not written by the guest's own hand.
-fn checked(value: String) -> Result<String, Failure> {
-    if !value.chars().any(char::is_control) {
-        return Ok(value);
+impl Begun {
+    fn interpreted(&self) -> Result<Interpreted, Failure> {
+        Interpreted::load(&self.interpreter, &self.source, self.seed, &self.limits)
     }
-    let found = format!("{} bytes with control characters: {value:?}", value.len());
-    Err(Failure::Program(Fault::BadValue { found: clean(&found) }))
+
+    /// The same program in the interpreter, to be asked what the compiled one is asked. None where it has no room or
+    /// budget to be loaded in: that differs between the tiers.
+    fn witness(&self) -> Result<Option<Interpreted>, HostError> {
+        match self.interpreted() {
+            Ok(interpreted) => Ok(Some(interpreted)),
+            Err(Failure::Program(fault)) if is_of_limits(&fault) => Ok(None),
+            Err(Failure::Program(fault)) => Err(self.differs("loading it", "no fault", &fault.to_string())),
+            Err(Failure::Host(error)) => Err(error),
+        }
+    }
+
+    fn differs(&self, asked: &str, compiled: &str, interpreted: &str) -> HostError {
+        HostError::TiersDiffer(Box::new(Difference {
+            asked: asked.to_owned(),
+            compiled: compiled.to_owned(),
+            interpreted: interpreted.to_owned(),
+            seed: self.seed,
+            program: self.source.chars().map(|c| if c.is_control() && c != '\n' { ' ' } else { c }).collect(),
+        }))
+    }
+}
+
+/// One call and its answer.
+struct Call {
+    function: String,
+    arguments: String,
+    answer: String,
+}
+
+/// A program in the compiled tier.
+struct Compiled {
+    session: compiled::Session,
+    /// The same program in the interpreter, asked the same, where both are compared.
+    witness: Option<Interpreted>,
+    begun: Begun,
+    tiers: Tiers,
+    /// All that it was asked; nothing where there is a witness, which was asked it too.
+    calls: Vec<Call>,
+    /// Of all calls.
+    bytes: usize,
+    spent: bool,
+}
+
+impl Compiled {
+    /// The answer; none where the interpreter has to be asked.
+    fn call(&mut self, function: &str, arguments: &str) -> Result<Option<String>, Failure> {
+        if self.spent {
+            return Err(Failure::Program(Fault::spent()));
+        }
+        if self.bytes > CALLS_MAX {
+            return Ok(None);
+        }
+        match self.session.call(function, arguments) {
+            Ok(answer) => {
+                self.compare(function, arguments, &answer)?;
+                self.bytes += function.len() + arguments.len() + answer.len();
+                let call = Call { function: function.into(), arguments: arguments.into(), answer: answer.clone() };
+                self.calls.push(call);
+                Ok(Some(answer))
+            }
+            Err(Stop::OutOfGas { scope }) => {
+                self.spent = true;
+                Err(out_of_fuel(scope))
+            }
+            Err(Stop::WayBack { reason }) => {
+                self.tiers.left(&self.begun.source, reason)?;
+                Ok(None)
+            }
+            Err(Stop::Machine(error)) => Err(HostError::tier(error).into()),
+        }
+    }
+
+    /// Asks the witness the same.
+    fn compare(&mut self, function: &str, arguments: &str, answer: &str) -> Result<(), HostError> {
+        let Some(witness) = &mut self.witness else { return Ok(()) };
+        let asked = || format!("{function}{arguments}");
+        match witness.call(function, arguments) {
+            Ok(found) if found == answer => Ok(()),
+            Ok(found) => Err(self.begun.differs(&asked(), answer, &found)),
+            Err(Failure::Program(fault)) if is_of_limits(&fault) => {
+                self.witness = None;
+                Ok(())
+            }
+            Err(Failure::Program(fault)) => Err(self.begun.differs(&asked(), answer, &fault.to_string())),
+            Err(Failure::Host(error)) => Err(error),
+        }
+    }
+
+    /// The program in the interpreter, having been asked all that it was asked here; or the fault of the interpreter's
+    /// limits that it met on the way, and the fuel it had used.
+    fn interpreted(self) -> Result<Result<Interpreted, (Fault, u64)>, Failure> {
+        let Compiled { session, witness, begun, calls, .. } = self;
+        // Nobody has the memory of both.
+        drop(session);
+        if let Some(witness) = witness {
+            return Ok(Ok(witness));
+        }
+        let mut interpreted = begun.interpreted()?;
+        for call in calls {
+            let asked = || format!("{}{}", call.function, call.arguments);
+            match interpreted.call(&call.function, &call.arguments) {
+                Ok(answer) if answer == call.answer => {}
+                Ok(answer) => return Err(begun.differs(&asked(), &call.answer, &answer).into()),
+                Err(Failure::Program(fault)) if is_of_limits(&fault) => {
+                    return Ok(Err((fault, interpreted.fuel_used())));
+                }
+                Err(Failure::Program(fault)) => {
+                    return Err(begun.differs(&asked(), &call.answer, &fault.to_string()).into());
+                }
+                Err(Failure::Host(error)) => return Err(error.into()),
+            }
+        }
+        Ok(Ok(interpreted))
+    }
+}
+
+/// Whether a fault says that a limit was met, of which the tiers have different use.
+fn is_of_limits(fault: &Fault) -> bool {
+    matches!(fault, Fault::OutOfFuel { .. } | Fault::OutOfMemory)
+}
+
+fn out_of_fuel(scope: GasScope) -> Failure {
+    let scope = match scope {
+        GasScope::Call => FuelScope::Call,
+        GasScope::Game => FuelScope::Game,
+    };
+    Failure::Program(Fault::OutOfFuel { scope })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::sync::OnceLock;
 
-    const HOST: Host = Host { memory_bytes: 1 << 20, denied: false, exhausted: None };
+    use super::*;
+    use crate::{FUEL_PER_SECOND, Sandbox, TierChoice};
+
+    const LIMITS: Limits =
+        Limits { game_fuel: FUEL_PER_SECOND, call_fuel: FUEL_PER_SECOND / 4, memory_bytes: 128 << 20 };
+    /// Counts its calls; the fifth fails.
+    const COUNTS: &str =
+        "seen = []\ndef count(step):\n    seen.append(step)\n    return sum(seen) // (5 - len(seen))\n";
+
+    fn sandbox(choice: TierChoice) -> Sandbox {
+        static SANDBOX: OnceLock<Sandbox> = OnceLock::new();
+        let open = || Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || ()).unwrap();
+        SANDBOX.get_or_init(open).with_tiers(choice, 0)
+    }
+
+    /// Answers of one session to a number of calls, and whether it ran compiled after each.
+    fn answers(choice: TierChoice, check_one_in: u32, source: &str, calls: u32) -> Vec<(Result<String, String>, bool)> {
+        let mut session = sandbox(choice).with_tiers(choice, check_one_in).load(source, 7, &LIMITS).unwrap();
+        let answer = |step: u32| {
+            let answer = session.call("count", &format!("[{step}]")).map_err(|failure| failure.to_string());
+            (answer, session.is_compiled())
+        };
+        (1..=calls).map(answer).collect()
+    }
 
     #[test]
-    fn memory_beyond_the_limit_or_the_guest_s_own_maximum_is_denied_to_the_program() {
-        for (wanted, max, granted) in [(1 << 20, None, true), ((1 << 20) + 1, None, false), (900, Some(899), false)] {
-            let mut host = HOST;
-            assert_eq!(host.memory_growing(0, wanted, max).unwrap(), granted);
-            assert_eq!((host.denied, &host.exhausted), (!granted, &None));
+    fn a_program_that_the_tier_gives_up_goes_on_in_the_interpreter_where_it_stood() {
+        let interpreted = answers(TierChoice::Interpreter, 0, COUNTS, 7);
+        for check_one_in in [0, 1] {
+            let auto = answers(TierChoice::Auto, check_one_in, COUNTS, 7);
+            let text = |all: &[(Result<String, String>, bool)]| all.iter().map(|one| one.0.clone()).collect::<Vec<_>>();
+            assert_eq!(text(&auto), text(&interpreted));
+            assert!(auto[4].0.as_ref().unwrap_err().starts_with("ZeroDivisionError"), "{auto:?}");
+            assert_eq!(auto.iter().map(|one| one.1).collect::<Vec<_>>(), [true, true, true, true, false, false, false]);
         }
     }
 
     #[test]
-    fn memory_that_the_system_refuses_is_a_trap_and_the_host_s_fault() {
-        let mut host = HOST;
-        assert!(host.memory_growing(0, 65_536, None).unwrap());
-        let error = wasmtime::Error::from(std::io::Error::from(std::io::ErrorKind::OutOfMemory));
-        assert!(host.memory_grow_failed(error).is_err());
-        assert_eq!((host.denied, host.exhausted.as_deref()), (false, Some("out of memory")));
+    fn a_program_outside_the_tier_is_interpreted_unless_that_alone_was_asked_for() {
+        let source = "import json\ndef count(step):\n    return json.dumps(step)\n";
+        assert_eq!(answers(TierChoice::Auto, 0, source, 1), [(Ok("\"1\"".into()), false)]);
+        let outside = sandbox(TierChoice::Auto).outside(source).unwrap().unwrap();
+        assert_eq!(outside.line, 1, "{outside}");
+        match sandbox(TierChoice::Compiled).load(source, 7, &LIMITS) {
+            Err(Failure::Host(HostError::LeftTier(reason))) => assert!(reason.starts_with("line 1"), "{reason}"),
+            other => panic!("{:?}", other.map(|_| ())),
+        }
+    }
+
+    #[test]
+    fn both_tiers_call_the_same_budget_spent() {
+        let source = "def count(step):\n    while step:\n        step += 1\n    return 0\n";
+        for choice in [TierChoice::Compiled, TierChoice::Interpreter] {
+            let mut session = sandbox(choice).load(source, 7, &LIMITS).unwrap();
+            assert_eq!(session.call("count", "[0]").unwrap(), "0");
+            match session.call("count", "[1]") {
+                Err(Failure::Program(fault)) => assert_eq!(fault, Fault::OutOfFuel { scope: FuelScope::Call }),
+                other => panic!("{choice:?}: {other:?}"),
+            }
+            assert!(session.is_spent() && session.call("count", "[0]").is_err());
+            let share = session.fuel_used() as f64 / LIMITS.call_fuel as f64;
+            assert!((0.99..1.2).contains(&share), "{choice:?}: {share}");
+        }
+    }
+
+    #[test]
+    fn tiers_that_differ_are_the_machine_s_fault_and_the_program_is_named() {
+        let of = |source: &str| sandbox(TierChoice::Compiled).load(source, 7, &LIMITS).unwrap();
+        let mut session = of("def count(step):\n    return step + 1\n");
+        let mut other = of("def count(step):\n    return step + 2\n");
+        let (Run::Compiled(compiled), Run::Compiled(other)) = (&mut session.run, &mut other.run) else {
+            panic!("not compiled");
+        };
+        compiled.witness = Some(other.begun.interpreted().unwrap());
+        match session.call("count", "[1]") {
+            Err(Failure::Host(HostError::TiersDiffer(difference))) => {
+                assert_eq!((difference.compiled.as_str(), difference.interpreted.as_str()), ("2", "3"));
+                assert!(difference.to_string().contains("return step + 1"), "{difference}");
+            }
+            other => panic!("{other:?}"),
+        }
     }
 }

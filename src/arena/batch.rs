@@ -91,7 +91,9 @@ impl Batch {
         // A panic is a result too, so nobody waits for a game that has died.
         let result = catch_unwind(AssertUnwindSafe(|| (self.play_game)(&self.rules, &program, case)))
             .unwrap_or_else(|panic| Err(GameError::Panicked(panic_message(&*panic))));
-        let usage = GameUsage { game: task.game, worker, begin, end: Instant::now(), failed: result.is_err() };
+        let compiled = matches!(result, Ok(Play::Game { compiled: true, .. }));
+        let (end, failed) = (Instant::now(), result.is_err());
+        let usage = GameUsage { game: task.game, worker, begin, end, failed, compiled };
         let next = self.state().take_in(task, result, usage);
         self.ended.notify_all();
         next.for_each(|game| self.hand_out(Task { game, ..task }));
@@ -225,7 +227,7 @@ impl State {
                 self.evaluated(task.entry, Verdict::Rejected(rejection), Vec::new());
                 return 0..0;
             }
-            Play::Game { outcome, reason: Some(reason) } if is_first && !outcome.has_begun() => {
+            Play::Game { outcome, reason: Some(reason), .. } if is_first && !outcome.has_begun() => {
                 let fault = Fault { ending: outcome.ending, reason };
                 let others = entry.cases[1..].iter().map(|&case| self.environment.unplayed(case, fault.ending));
                 let games = std::iter::once(outcome).chain(others).collect();

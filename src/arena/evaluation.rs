@@ -78,6 +78,8 @@ pub struct GameUsage {
     pub end: Instant,
     /// Whether the sandbox failed in it, so that it was played again.
     pub failed: bool,
+    /// Whether the program ran compiled from the first call to the last.
+    pub compiled: bool,
 }
 
 impl GameUsage {

@@ -27,6 +27,8 @@ pub(super) enum Play {
         outcome: Outcome,
         /// Why it ended, when the program failed.
         reason: Option<String>,
+        /// Whether the program ran compiled from the first call to the last.
+        compiled: bool,
     },
 }
 
@@ -75,7 +77,8 @@ pub(super) fn try_on(
         Ok(play) => Ok(play),
         Err(Unplayed::Rejected(rejection)) => Ok(Play::Rejected(rejection)),
         Err(Unplayed::Faulted(fault)) => {
-            Ok(Play::Game { outcome: environment.unplayed(case, ending(&fault)), reason: Some(fault.to_string()) })
+            let outcome = environment.unplayed(case, ending(&fault));
+            Ok(Play::Game { outcome, reason: Some(fault.to_string()), compiled: false })
         }
         Err(Unplayed::Broken(error)) => Err(error),
     }
@@ -119,7 +122,9 @@ fn play_2048(sandbox: &Sandbox, rules: &Rules, program: &Program, seed: Seed) ->
     let session = load(sandbox, rules, program, seed.child(Purpose::Game, 0))?;
     let mut player = SandboxedPlayer { session, reason: None };
     let outcome = play(&mut player, seed, &rules.game)?;
-    Ok(Play::Game { outcome: Outcome { fuel: player.session.fuel_used(), ..outcome }, reason: player.reason })
+    let SandboxedPlayer { session, reason } = player;
+    let outcome = Outcome { fuel: session.fuel_used(), ..outcome };
+    Ok(Play::Game { outcome, reason, compiled: session.is_compiled() })
 }
 
 /// How a case ends for a program with this fault.

@@ -40,7 +40,7 @@ pub(super) fn play_script(
         Broken::Host(error) => GameError::Host(error),
     };
     let seats = Seats::taken(sandbox, &rules.limits, game, player, seed).map_err(broken).map_err(Unplayed::Broken)?;
-    let Played { stop, score, fuel, actions, transcript } = seats.play();
+    let Played { stop, score, fuel, actions, transcript, compiled } = seats.play();
     let (ending, reason) = match stop {
         Stop::Ended { ending, reason } => (ending, reason),
         Stop::Broken(Broken::Mistake(mistake)) if !answers_for(sandbox, game, actions.as_ref())? => {
@@ -50,7 +50,7 @@ pub(super) fn play_script(
         Stop::Broken(cause) => return Err(Unplayed::Broken(broken(cause))),
     };
     let outcome = Outcome { case: Case::Seed(seed), score, ending, fuel, trace: Trace::Transcript(transcript) };
-    Ok(Play::Game { outcome, reason })
+    Ok(Play::Game { outcome, reason, compiled })
 }
 
 /// A mistake in words that the author of the game can act on.

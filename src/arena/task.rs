@@ -41,7 +41,7 @@ pub(super) fn solve(
         tally.check(passed);
     }
     let case = Case::Task(number);
-    Ok(tally.play(task, case, solver.fuel()))
+    Ok(tally.play(task, case, &solver))
 }
 
 /// What a program answers to one test, or how it fails.
@@ -72,6 +72,11 @@ impl<'a> Solver<'a> {
     /// Instructions spent so far.
     pub fn fuel(&self) -> u64 {
         self.spent + self.session.as_ref().map_or(0, Session::fuel_used)
+    }
+
+    /// Whether the instance that is alive runs compiled code.
+    fn is_compiled(&self) -> bool {
+        self.session.as_ref().is_some_and(Session::is_compiled)
     }
 
     /// The answer to a test. A new instance is loaded where there is none.
@@ -170,7 +175,7 @@ impl Tally {
         self.failed.get_or_insert((ending, FailedTest { test, reason }));
     }
 
-    fn play(self, task: &Task, case: Case, fuel: u64) -> Play {
+    fn play(self, task: &Task, case: Case, solver: &Solver<'_>) -> Play {
         // What the prompt shows never counts alone: it can be copied into the answer.
         let hides_any = !task.hidden().is_empty() || task.has_checker();
         let passed = if hides_any && self.passed_hidden == 0 { 0 } else { self.passed };
@@ -182,7 +187,8 @@ impl Tally {
         let score = f64::from(passed) / f64::from(self.tests.max(1));
         let trace =
             TestsTrace { tests: self.tests, passed, answered: self.answered, constant: task.constant(), failed };
-        Play::Game { outcome: Outcome { case, score, ending, fuel, trace: Trace::Tests(trace) }, reason }
+        let outcome = Outcome { case, score, ending, fuel: solver.fuel(), trace: Trace::Tests(trace) };
+        Play::Game { outcome, reason, compiled: solver.is_compiled() }
     }
 }
 

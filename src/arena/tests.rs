@@ -30,7 +30,8 @@ fn seeds(step: u64, count: u64) -> Vec<Seed> {
 /// Plays the word that a program returns: a baseline, or a way to fail.
 fn stand_in(rules: &Rules, program: &Program, seed: Seed) -> Result<Play, GameError> {
     let word = program.source().split('"').nth(1).unwrap_or_default();
-    let failure = |ending| Play::Game { outcome: unplayed(seed, ending), reason: Some(word.to_owned()) };
+    let failure =
+        |ending| Play::Game { outcome: unplayed(seed, ending), reason: Some(word.to_owned()), compiled: false };
     let kind = match word {
         "raise" => return Ok(failure(Ending::Raised)),
         "refuse" => return Ok(Play::Rejected(Rejection::NoFunction { wanted: String::new() })),
@@ -41,7 +42,7 @@ fn stand_in(rules: &Rules, program: &Program, seed: Seed) -> Result<Play, GameEr
     // Another stream for each word, so that programs differ.
     let mut player = kind.player(seed.child(Purpose::Baseline, word.len() as u64));
     let Ok(outcome) = play(&mut player, seed, &rules.game);
-    Ok(Play::Game { outcome, reason: None })
+    Ok(Play::Game { outcome, reason: None, compiled: false })
 }
 
 fn arena(workers: Workers) -> Arena {
@@ -294,7 +295,14 @@ fn the_cost_of_an_evaluation_is_no_part_of_its_digest() {
     let mut evaluation = evaluate(0, &["greedy"]).remove(0);
     let digest = evaluation.digest();
     let begin = Instant::now();
-    let game = GameUsage { game: 2, worker: Some(5), begin, end: begin + Duration::from_secs(9), failed: true };
+    let game = GameUsage {
+        game: 2,
+        worker: Some(5),
+        begin,
+        end: begin + Duration::from_secs(9),
+        failed: true,
+        compiled: false,
+    };
     evaluation.usage = Usage { games: vec![game; 4], reused: true };
     assert_eq!(evaluation.digest(), digest);
     evaluation.games[0].fuel += 1;

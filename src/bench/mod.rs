@@ -14,11 +14,11 @@ mod tests;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use grpo_sandbox::{Failure, HostError, Sandbox};
+use grpo_sandbox::{FUEL_PER_SECOND, Failure, HostError, Limits, Sandbox, TierChoice};
 
 use crate::arena::{Arena, ArenaError, Evaluation, Rules, Workers};
 use crate::environment::game2048::entry;
-use crate::environment::{Ending, Environment};
+use crate::environment::{Ending, Environment, Outcome};
 use crate::grpo::LearnError;
 use crate::program::Program;
 use crate::rollout::RolloutError;
@@ -31,8 +31,11 @@ use table::Reference;
 
 /// Processes of the plain-Python way that run at once.
 const POOL: usize = 8;
-/// Worker counts of the arena; 0 is inline.
-const WORKERS: [usize; 4] = [0, 1, 2, 8];
+/// Ways of the arena: worker counts, 0 being inline, and what runs the programs, where it is not what was asked for.
+const ARENAS: [(usize, Option<TierChoice>); 5] =
+    [(0, Some(TierChoice::Interpreter)), (0, None), (1, None), (2, None), (8, None)];
+/// Seconds of a game in which nobody is to be stopped.
+const AMPLE: f64 = 60.0;
 /// Of these, one in so many spins in the second piece of work.
 const SPINNING_SHARE: usize = 4;
 /// Starts in a round, of an instance and of an interpreter. An instance is over in a millisecond.
@@ -117,14 +120,16 @@ impl Clocks<'_> {
 pub struct Rewards<'a> {
     /// Where programs play.
     pub sandbox: &'a Sandbox,
-    /// Budget of a game.
+    /// Budget of a game where programs spin; otherwise nobody is stopped.
     pub rules: &'a Rules,
-    /// Budget of a process of the plain-Python way, seconds on the wall.
+    /// Budget of a process of the plain-Python way where programs spin, seconds on the wall.
     pub timeout_s: f64,
     /// An interpreter to compare with, if there is one.
     pub python: Option<&'a Python>,
     /// What measures.
     pub clocks: Clocks<'a>,
+    /// The batch, or none for programs of the corpus.
+    pub programs: Option<&'a [String]>,
     /// Programs of a batch.
     pub completions: usize,
     /// How often everything is done.
@@ -156,7 +161,7 @@ impl Work {
 
 /// How work is done.
 enum Way<'a> {
-    Arena { name: String, arena: Arena },
+    Arena { name: String, sandbox: Sandbox, workers: Workers },
     Processes { python: &'a Python, start: StartMethod },
     Instance,
     Interpreter(&'a Python),
@@ -166,6 +171,7 @@ impl Way<'_> {
     fn name(&self) -> String {
         match self {
             Way::Arena { name, .. } => name.clone(),
+            Way::Processes { start: StartMethod::Calls, .. } => "python3, calls alone".into(),
             Way::Processes { start, .. } => format!("python3 pool of {POOL} ({})", start.name()),
             Way::Instance => "sandbox instance".into(),
             Way::Interpreter(_) => "python3 -I -c pass".into(),
@@ -183,9 +189,12 @@ struct Contender<'a> {
 impl Rewards<'_> {
     /// Measures. `told` hears how many of how many runs are done, and which one comes next.
     pub fn measure(&self, told: &mut dyn FnMut(usize, usize, &str)) -> Result<Table, BenchError> {
-        let healthy = programs::healthy(self.completions, self.seed);
+        let healthy = match self.programs {
+            Some(programs) => programs.to_vec(),
+            None => programs::healthy(self.completions, self.seed),
+        };
         let spinning = programs::with_spinning(&healthy, SPINNING_SHARE);
-        let mut contenders = self.contenders()?;
+        let mut contenders = self.contenders();
         let count = contenders.len();
         for round in 0..self.rounds {
             for place in 0..count {
@@ -194,7 +203,7 @@ impl Rewards<'_> {
                 let words = format!("{}, {}", contender.work.name(), contender.way.name());
                 told(round * count + place, self.rounds * count, &words);
                 let programs = if contender.work == Work::Spinning { &spinning } else { &healthy };
-                let run = self.run(&contender.way, programs)?;
+                let run = self.run(contender.work, &contender.way, programs)?;
                 contender.runs.push(run);
             }
         }
@@ -202,46 +211,47 @@ impl Rewards<'_> {
     }
 
     /// Everybody, the one that others are compared with first of its work.
-    fn contenders(&self) -> Result<Vec<Contender<'_>>, BenchError> {
+    fn contenders(&self) -> Vec<Contender<'_>> {
         let mut contenders = Vec::new();
         let mut add = |work, way| contenders.push(Contender { work, way, runs: Vec::new() });
         for work in [Work::Healthy, Work::Spinning] {
             for start in StartMethod::ALL {
-                if let Some(python) = self.python {
+                // Who spins would never end.
+                if let Some(python) = self.python.filter(|_| work == Work::Healthy || start != StartMethod::Calls) {
                     add(work, Way::Processes { python, start });
                 }
             }
-            for workers in WORKERS {
-                let name = match workers {
-                    0 => "arena inline".to_owned(),
-                    1 => "arena 1 worker".into(),
+            for (workers, choice) in ARENAS {
+                let name = match (workers, choice) {
+                    (0, Some(choice)) => format!("arena inline, {choice:?}").to_lowercase(),
+                    (0, None) => "arena inline".to_owned(),
+                    (1, _) => "arena 1 worker".into(),
                     _ => format!("arena {workers} workers"),
                 };
-                let arena =
-                    Arena::new(self.sandbox.clone(), Environment::Game2048, self.rules.clone(), Workers::new(workers))?;
-                add(work, Way::Arena { name, arena });
+                let sandbox = choice.map_or(self.sandbox.clone(), |choice| self.sandbox.with_tiers(choice, 0));
+                add(work, Way::Arena { name, sandbox, workers: Workers::new(workers) });
             }
         }
         if let Some(python) = self.python {
             add(Work::Start, Way::Interpreter(python));
         }
         add(Work::Start, Way::Instance);
-        Ok(contenders)
+        contenders
     }
 
-    fn run(&self, way: &Way<'_>, programs: &[String]) -> Result<Run, BenchError> {
+    fn run(&self, work: Work, way: &Way<'_>, programs: &[String]) -> Result<Run, BenchError> {
         let board = self.seed.child(Purpose::Game, 0);
         match way {
-            Way::Arena { arena, .. } => {
-                // An arena that remembers nothing: every round is played.
-                let (evaluations, cost) =
-                    self.clocks.time(|| evaluate(&arena.under(self.rules.clone()), programs, board));
+            Way::Arena { sandbox, workers, .. } => {
+                // Nothing is remembered: every round is compiled and played.
+                let arena = Arena::new(sandbox.emptied()?, Environment::Game2048, self.rules(work), *workers)?;
+                let (evaluations, cost) = self.clocks.time(|| evaluate(&arena, programs, board));
                 Ok(Run { cost, played: evaluations?.iter().map(played).collect() })
             }
             Way::Processes { python, start } => python.pool(&python::Batch {
                 programs,
                 workers: POOL,
-                timeout_s: self.timeout_s,
+                timeout_s: (work == Work::Spinning).then_some(self.timeout_s),
                 start: *start,
                 freeze_after: self.rules.game.freeze_after,
                 moves_max: self.rules.game.moves_max,
@@ -255,6 +265,18 @@ impl Rewards<'_> {
                 Ok(Run { cost, played: Vec::new() })
             }
             Way::Interpreter(python) => Ok(Run { cost: python.start(STARTS.1)?, played: Vec::new() }),
+        }
+    }
+
+    /// Budgets: ample where all sides are to do the same work to its end.
+    fn rules(&self, work: Work) -> Rules {
+        let ample = (AMPLE * FUEL_PER_SECOND as f64) as u64;
+        match work {
+            Work::Healthy => Rules {
+                limits: Limits { game_fuel: ample, call_fuel: ample, ..self.rules.limits },
+                ..self.rules.clone()
+            },
+            Work::Spinning | Work::Start => self.rules.clone(),
         }
     }
 
@@ -294,10 +316,17 @@ fn evaluate(arena: &Arena, programs: &[String], board: Seed) -> Result<Vec<Evalu
     arena.evaluate_all(programs, &mut |_, _| ())
 }
 
+/// All that has to be the same in every run and in both tiers, which is all but the fuel.
+fn result(evaluation: &Evaluation) -> String {
+    let verdict = format!("{:?}", evaluation.verdict);
+    let game = |game: &Outcome| format!("{} {} {:?}", game.score, game.ending.name(), game.trace);
+    evaluation.games.iter().map(game).fold(verdict, |all, game| format!("{all}\n{game}"))
+}
+
 fn played(evaluation: &Evaluation) -> Played {
     let late = |ending| matches!(ending, Ending::OutOfFuel | Ending::Hung);
     Played {
-        result: evaluation.digest(),
+        result: result(evaluation),
         stopped: evaluation.games.iter().any(|game| late(game.ending)),
         moves: evaluation.games.iter().map(|game| u64::from(game.moves())).sum(),
     }

@@ -23,17 +23,21 @@ pub enum StartMethod {
     Fork,
     /// As an interpreter of its own.
     Spawn,
+    /// Not at all: programs play in turn in one process, and only what they do themselves is counted. Nothing holds them
+    /// in, not even to their time.
+    Calls,
 }
 
 impl StartMethod {
-    /// Both.
-    pub const ALL: [StartMethod; 2] = [StartMethod::Fork, StartMethod::Spawn];
+    /// All of them.
+    pub const ALL: [StartMethod; 3] = [StartMethod::Fork, StartMethod::Spawn, StartMethod::Calls];
 
-    /// The name that Python uses.
+    /// The name in the script.
     pub fn name(self) -> &'static str {
         match self {
             StartMethod::Fork => "fork",
             StartMethod::Spawn => "spawn",
+            StartMethod::Calls => "calls",
         }
     }
 }
@@ -49,7 +53,7 @@ pub struct Python {
 pub(super) struct Batch<'a> {
     pub programs: &'a [String],
     pub workers: usize,
-    pub timeout_s: f64,
+    pub timeout_s: Option<f64>,
     pub start: StartMethod,
     pub freeze_after: u32,
     pub moves_max: u32,

@@ -26,6 +26,7 @@ const KEYS: &[(&str, &str)] = &[
     ("temperature", "rollout.temperature"),
     ("games", "arena.games"),
     ("parallel_rewards", "arena.parallel_rewards"),
+    ("tier", "sandbox.tier"),
     ("micro_batch", "grpo.micro_batch"),
     ("learning_rate", "grpo.learning_rate"),
     ("steps", "train.max_steps"),

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use grpo_sandbox::Sandbox;
+use grpo_sandbox::{Sandbox, TierChoice};
 
 use super::{CliError, near};
 use crate::arena::{self, Arena, ArenaError, Rules, Unanswering, Workers};
-use crate::config::Config;
+use crate::config::{Config, SandboxConfig, Tier};
 use crate::environment::Environment;
 use crate::metrics::Console;
 
@@ -27,6 +27,16 @@ pub fn open_sandbox(directory: &Path, console: &Console) -> Result<(Sandbox, Ope
     })
     .map_err(CliError::run)?;
     Ok((sandbox, if wait.is_some() { Opened::Compiled } else { Opened::FromCache }))
+}
+
+/// The sandbox with the tiers that a configuration asks for.
+pub fn in_tiers(sandbox: &Sandbox, config: &SandboxConfig) -> Sandbox {
+    let choice = match config.tier {
+        Tier::Auto => TierChoice::Auto,
+        Tier::Compiled => TierChoice::Compiled,
+        Tier::Interpreter => TierChoice::Interpreter,
+    };
+    sandbox.with_tiers(choice, config.check_one_in)
 }
 
 /// The environment that `--env` names.
@@ -79,6 +89,7 @@ pub fn unchecked_in(
     mut environment: Environment,
     console: &Console,
 ) -> Result<Unchecked, ArenaError> {
+    let sandbox = in_tiers(&sandbox, &config.sandbox);
     let rules = Rules::new(&config.sandbox, &config.arena);
     let wait = environment.has_tests().then(|| console.wait(&format!("reading {}", environment.name())));
     let threads = config.arena.parallel_rewards;

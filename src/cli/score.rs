@@ -1,5 +1,6 @@
 //! `grpo-2048 score`: how well do these programs play, or which tests do they pass?
 
+mod explain;
 mod tasks;
 
 use std::path::{Path, PathBuf};
@@ -16,6 +17,8 @@ use crate::metrics::{Console, Stream};
 use crate::program::{Program, Rejection};
 use crate::reward::Rule;
 use crate::seed::Seed;
+use explain::Subject;
+use tasks::Attempt;
 
 /// Games where nobody says how many.
 pub const GAMES: u32 = 10;
@@ -33,6 +36,7 @@ const REASON_WIDTH: usize = 60;
 #[command(after_help = "Examples:
   grpo-2048 score mine.py theirs.py --games 50
   grpo-2048 score *.py --json | jq -s 'sort_by(.mean_score)'
+  grpo-2048 score mine.py --explain                        why is it not compiled?
   grpo-2048 score mine.py --env tasks.jsonl --task add     which tests does it pass?")]
 pub struct ScoreArgs {
     /// Python files
@@ -50,6 +54,13 @@ pub struct ScoreArgs {
     /// Root of the boards [default: 0]
     #[arg(long, value_name = "S", help_heading = "Games")]
     seed: Option<u64>,
+    /// What runs the programs: compiled code where that is certain to do what CPython does (auto), that alone (compiled),
+    /// or CPython (interpreter) [default: auto]
+    #[arg(long, value_name = "T", help_heading = "Games", value_parser = ["auto", "compiled", "interpreter"])]
+    tier: Option<String>,
+    /// Say instead which programs are compiled, and which line or what at play keeps the others in the interpreter
+    #[arg(long, conflicts_with_all = ["json", "tier"], help_heading = "Output")]
+    explain: bool,
     /// One JSON object a line, in the order of the files, instead of a table
     #[arg(long, help_heading = "Output")]
     json: bool,
@@ -66,8 +77,9 @@ impl ScoreArgs {
         let mut flags = Flags::default();
         flags.add("env", self.env.clone());
         flags.add("games", Some(self.games.unwrap_or(GAMES))).add("parallel_rewards", self.workers.chosen());
+        flags.add("tier", self.tier.clone());
         let config = self.source.resolve(&flags)?;
-        let arena = playing::open_arena(&config, console)?;
+        let (arena, sandbox) = playing::open_arena_and_sandbox(&config, console)?;
         let bench = Bench { arena: &arena, config: &config, console };
         let named = |flag: &str, given: bool| given.then(|| format!("{flag} with --env {}", config.environment.env));
         match arena.environment().tasks() {
@@ -75,12 +87,21 @@ impl ScoreArgs {
                 if let Some(message) = named("--games", self.games.is_some()).or(named("--seed", self.seed.is_some())) {
                     return Err(CliError::user_hint(message, "a task is no game: its tests are always the same"));
                 }
-                let tried = tasks::tried(&bench, tasks, &self.files, &texts, self.task.as_deref())?;
+                let attempts = tasks::attempts(tasks, &self.files, &texts, self.task.as_deref())?;
+                if self.explain {
+                    let subjects: Vec<Subject> = attempts.into_iter().map(Attempt::subject).collect();
+                    return output::print(&explain::lines(&sandbox, &config, &subjects)?);
+                }
+                let tried = tasks::tried(&bench, &attempts)?;
                 if self.json { print_lines(&tried) } else { output::print(&tasks::table(&tried)) }
             }
             None => {
                 if let Some(message) = named("--task", self.task.is_some()) {
                     return Err(CliError::user_hint(message, "name a .jsonl file of tasks with --env"));
+                }
+                if self.explain {
+                    let subjects = bench.subjects(&self.files, &texts, self.seed.unwrap_or(0));
+                    return output::print(&explain::lines(&sandbox, &config, &subjects)?);
                 }
                 let scored = bench.played(&self.files, &texts, self.seed.unwrap_or(0))?;
                 if self.json {
@@ -113,6 +134,17 @@ impl Bench<'_> {
             count.show(done, "");
         };
         self.arena.evaluate_all(programs.iter().cloned(), &mut on_evaluated).map_err(CliError::run)
+    }
+
+    /// The programs on their boards, to be told of whether they are compiled.
+    fn subjects<'a>(&self, files: &'a [PathBuf], texts: &[String], seed: u64) -> Vec<Subject<'a>> {
+        let seeds = Seed::root(seed).games(self.config.arena.games);
+        let cases: Vec<Case> = seeds.iter().map(|&seed| seed.into()).collect();
+        let subject = |(path, text): (&'a PathBuf, &String)| {
+            let program = self.arena.program(text, cases[0]);
+            Subject { path, program, cases: cases.clone(), is_function: true }
+        };
+        files.iter().zip(texts).map(subject).collect()
     }
 
     /// All files on the same boards.

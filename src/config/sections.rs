@@ -97,9 +97,23 @@ pub struct RolloutConfig {
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs)]
 pub struct SandboxConfig {
+    pub tier: Tier,
+    pub check_one_in: u32,
     pub game_seconds: f64,
     pub call_share: f64,
     pub memory_mib: u64,
+}
+
+/// What runs the functions of programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tier {
+    /// Compiled code where it is certain to do what CPython does, otherwise CPython
+    Auto,
+    /// Compiled code alone; a program that leaves it is an error
+    Compiled,
+    /// CPython
+    Interpreter,
 }
 
 /// How programs are played. Fields are explained in `default.toml`.

@@ -133,6 +133,9 @@ pub struct StepRecord {
     /// What the guard says: 0 nothing, 1 a warning, 2 that nothing can be learnt any more. By symptom in `guard/{symptom}`.
     #[serde(rename = "guard/level", default)]
     pub guard_level: u8,
+    /// Share of the games played that ran compiled from the first call to the last; the others were interpreted.
+    #[serde(rename = "sandbox/compiled", default)]
+    pub compiled: f64,
     /// Mean fuel of a game.
     #[serde(rename = "sandbox/fuel_mean")]
     pub fuel_mean: f64,

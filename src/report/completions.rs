@@ -51,6 +51,23 @@ pub struct LoggedCompletion {
     pub evaluation: LoggedEvaluation,
 }
 
+impl LoggedCompletion {
+    /// The completion after what the prompt began of the program: the line after the fence that it opened, or a function.
+    pub fn source(&self) -> String {
+        let fenced = self.prompt.rfind(FENCE).map(|start| &self.prompt[start + FENCE.len()..]);
+        // A model that closes the fence does not mean it as a line of the program.
+        let completion = match fenced {
+            Some(_) => self.completion.trim_end().trim_end_matches("```"),
+            None => &self.completion,
+        };
+        let begun = fenced.or_else(|| self.prompt.rfind("def strategy").map(|start| &self.prompt[start..]));
+        match begun.filter(|begun| begun.trim_end().lines().count() <= 1) {
+            Some(begun) => format!("{begun}{completion}"),
+            None => completion.to_owned(),
+        }
+    }
+}
+
 /// Verdict and games of a logged completion.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
@@ -191,7 +208,7 @@ impl Sample {
             reward: rounded(logged.reward),
             advantage: logged.advantage.map(rounded),
             score: rounded(logged.evaluation.mean_score()),
-            source: cut(&source(logged)),
+            source: cut(&logged.source()),
             games: logged.evaluation.games.iter().filter_map(Frames::of).collect(),
             tests: logged.evaluation.tests().cloned(),
             transcripts: logged.evaluation.games.iter().filter_map(Told::of).collect(),
@@ -246,22 +263,6 @@ fn chosen(ranked: &[LoggedCompletion]) -> Vec<Sample> {
         later.source == earlier.source && later.games == earlier.games && later.transcripts == earlier.transcripts
     });
     samples
-}
-
-/// The completion after what the prompt began of the program: the line after the fence that it opened, or a function.
-fn source(logged: &LoggedCompletion) -> String {
-    let prompt = &logged.prompt;
-    let fenced = prompt.rfind(FENCE).map(|start| &prompt[start + FENCE.len()..]);
-    // A model that closes the fence does not mean it as a line of the program.
-    let completion = match fenced {
-        Some(_) => logged.completion.trim_end().trim_end_matches("```"),
-        None => &logged.completion,
-    };
-    let begun = fenced.or_else(|| prompt.rfind("def strategy").map(|start| &prompt[start..]));
-    match begun.filter(|begun| begun.trim_end().lines().count() <= 1) {
-        Some(begun) => format!("{begun}{completion}"),
-        None => completion.to_owned(),
-    }
 }
 
 fn cut(source: &str) -> String {

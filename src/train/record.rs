@@ -48,6 +48,8 @@ pub fn of_episodes(step: usize, sampled: &Sampled, labels: Labels, scale: ScaleR
         fuel_mean: games.iter().map(|game| game.fuel as f64).sum::<f64>() / (games.len().max(1) as f64),
         cache_hits: usages().filter(|usage| usage.reused).count(),
         infra_faults: usages().map(|usage| usage.retries()).sum(),
+        compiled: usages().flat_map(|usage| &usage.games).filter(|game| game.compiled).count() as f64
+            / times.len().max(1) as f64,
         p50_ms: 1000.0 * percentile(&times, 0.5),
         p99_ms: 1000.0 * percentile(&times, 0.99),
         time_generate: timing.generate.as_secs_f64(),

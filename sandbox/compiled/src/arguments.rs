@@ -4,9 +4,7 @@
 use crate::Stop;
 use crate::emit::Ty;
 use crate::engine::Interface;
-use crate::layout::{
-    BUFFER, CHARACTER_BYTES, FALSE, FLOAT, INTEGER_MAX, LIST, NONE, POINTER, STRING, TRUE, TUPLE,
-};
+use crate::layout::{BUFFER, CHARACTER_BYTES, FALSE, FLOAT, INTEGER_MAX, LIST, NONE, POINTER, STRING, TRUE, TUPLE};
 
 /// How deep arguments may nest.
 const DEPTH_MAX: usize = 40;

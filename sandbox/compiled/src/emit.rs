@@ -178,23 +178,166 @@ pub struct Gen<'a, 'r> {
 
 /// Every builtin name of CPython 3.14; what is none of them and never bound is a NameError.
 const BUILTINS: &[&str] = &[
-    "ArithmeticError", "AssertionError", "AttributeError", "BaseException", "BaseExceptionGroup", "BlockingIOError", "BrokenPipeError",
-    "BufferError", "BytesWarning", "ChildProcessError", "ConnectionAbortedError", "ConnectionError", "ConnectionRefusedError",
-    "ConnectionResetError", "DeprecationWarning", "EOFError", "Ellipsis", "EncodingWarning", "EnvironmentError", "Exception",
-    "ExceptionGroup", "False", "FileExistsError", "FileNotFoundError", "FloatingPointError", "FutureWarning", "GeneratorExit", "IOError",
-    "ImportError", "ImportWarning", "IndentationError", "IndexError", "InterruptedError", "IsADirectoryError", "KeyError",
-    "KeyboardInterrupt", "LookupError", "MemoryError", "ModuleNotFoundError", "NameError", "None", "NotADirectoryError", "NotImplemented",
-    "NotImplementedError", "OSError", "OverflowError", "PendingDeprecationWarning", "PermissionError", "ProcessLookupError",
-    "PythonFinalizationError", "RecursionError", "ReferenceError", "ResourceWarning", "RuntimeError", "RuntimeWarning", "StopAsyncIteration",
-    "StopIteration", "SyntaxError", "SyntaxWarning", "SystemError", "SystemExit", "TabError", "TimeoutError", "True", "TypeError",
-    "UnboundLocalError", "UnicodeDecodeError", "UnicodeEncodeError", "UnicodeError", "UnicodeTranslateError", "UnicodeWarning",
-    "UserWarning", "ValueError", "Warning", "ZeroDivisionError", "__build_class__", "__debug__", "__doc__", "__import__", "__loader__",
-    "__name__", "__package__", "__spec__", "__builtins__", "__file__", "abs", "aiter", "all", "anext", "any", "ascii", "bin", "bool",
-    "breakpoint", "bytearray", "bytes", "callable", "chr", "classmethod", "compile", "complex", "copyright", "credits", "delattr", "dict",
-    "dir", "divmod", "enumerate", "eval", "exec", "exit", "filter", "float", "format", "frozenset", "getattr", "globals", "hasattr", "hash",
-    "help", "hex", "id", "input", "int", "isinstance", "issubclass", "iter", "len", "license", "list", "locals", "map", "max", "memoryview",
-    "min", "next", "object", "oct", "open", "ord", "pow", "print", "property", "quit", "range", "repr", "reversed", "round", "set",
-    "setattr", "slice", "sorted", "staticmethod", "str", "sum", "super", "tuple", "type", "vars", "zip",
+    "ArithmeticError",
+    "AssertionError",
+    "AttributeError",
+    "BaseException",
+    "BaseExceptionGroup",
+    "BlockingIOError",
+    "BrokenPipeError",
+    "BufferError",
+    "BytesWarning",
+    "ChildProcessError",
+    "ConnectionAbortedError",
+    "ConnectionError",
+    "ConnectionRefusedError",
+    "ConnectionResetError",
+    "DeprecationWarning",
+    "EOFError",
+    "Ellipsis",
+    "EncodingWarning",
+    "EnvironmentError",
+    "Exception",
+    "ExceptionGroup",
+    "False",
+    "FileExistsError",
+    "FileNotFoundError",
+    "FloatingPointError",
+    "FutureWarning",
+    "GeneratorExit",
+    "IOError",
+    "ImportError",
+    "ImportWarning",
+    "IndentationError",
+    "IndexError",
+    "InterruptedError",
+    "IsADirectoryError",
+    "KeyError",
+    "KeyboardInterrupt",
+    "LookupError",
+    "MemoryError",
+    "ModuleNotFoundError",
+    "NameError",
+    "None",
+    "NotADirectoryError",
+    "NotImplemented",
+    "NotImplementedError",
+    "OSError",
+    "OverflowError",
+    "PendingDeprecationWarning",
+    "PermissionError",
+    "ProcessLookupError",
+    "PythonFinalizationError",
+    "RecursionError",
+    "ReferenceError",
+    "ResourceWarning",
+    "RuntimeError",
+    "RuntimeWarning",
+    "StopAsyncIteration",
+    "StopIteration",
+    "SyntaxError",
+    "SyntaxWarning",
+    "SystemError",
+    "SystemExit",
+    "TabError",
+    "TimeoutError",
+    "True",
+    "TypeError",
+    "UnboundLocalError",
+    "UnicodeDecodeError",
+    "UnicodeEncodeError",
+    "UnicodeError",
+    "UnicodeTranslateError",
+    "UnicodeWarning",
+    "UserWarning",
+    "ValueError",
+    "Warning",
+    "ZeroDivisionError",
+    "__build_class__",
+    "__debug__",
+    "__doc__",
+    "__import__",
+    "__loader__",
+    "__name__",
+    "__package__",
+    "__spec__",
+    "__builtins__",
+    "__file__",
+    "abs",
+    "aiter",
+    "all",
+    "anext",
+    "any",
+    "ascii",
+    "bin",
+    "bool",
+    "breakpoint",
+    "bytearray",
+    "bytes",
+    "callable",
+    "chr",
+    "classmethod",
+    "compile",
+    "complex",
+    "copyright",
+    "credits",
+    "delattr",
+    "dict",
+    "dir",
+    "divmod",
+    "enumerate",
+    "eval",
+    "exec",
+    "exit",
+    "filter",
+    "float",
+    "format",
+    "frozenset",
+    "getattr",
+    "globals",
+    "hasattr",
+    "hash",
+    "help",
+    "hex",
+    "id",
+    "input",
+    "int",
+    "isinstance",
+    "issubclass",
+    "iter",
+    "len",
+    "license",
+    "list",
+    "locals",
+    "map",
+    "max",
+    "memoryview",
+    "min",
+    "next",
+    "object",
+    "oct",
+    "open",
+    "ord",
+    "pow",
+    "print",
+    "property",
+    "quit",
+    "range",
+    "repr",
+    "reversed",
+    "round",
+    "set",
+    "setattr",
+    "slice",
+    "sorted",
+    "staticmethod",
+    "str",
+    "sum",
+    "super",
+    "tuple",
+    "type",
+    "vars",
+    "zip",
 ];
 
 fn m(offset: u64) -> MemArg {
@@ -1287,7 +1430,11 @@ impl<'a, 'r> Gen<'a, 'r> {
         let both = a.1 == Ty::Int && b.1 == Ty::Int;
         let result = match op {
             Div => {
-                if (a.1 == Ty::Int || a.1 == Ty::Float) && (b.1 == Ty::Int || b.1 == Ty::Float) { Ty::Float } else { Ty::Any }
+                if (a.1 == Ty::Int || a.1 == Ty::Float) && (b.1 == Ty::Int || b.1 == Ty::Float) {
+                    Ty::Float
+                } else {
+                    Ty::Any
+                }
             }
             Pow if both => match b.0 {
                 Op::C(c) if c >= 0 => Ty::Int,
@@ -1298,7 +1445,9 @@ impl<'a, 'r> Gen<'a, 'r> {
             _ if a.1 == Ty::Bot || b.1 == Ty::Bot => Ty::Bot,
             Add if a.1 == b.1 && matches!(a.1, Ty::List | Ty::Tuple | Ty::Str) => a.1,
             Mult if a.1 == Ty::List && b.1 == Ty::Int || b.1 == Ty::List && a.1 == Ty::Int => Ty::List,
-            Add | Sub | Mult if matches!((a.1, b.1), (Ty::Float, Ty::Int | Ty::Float) | (Ty::Int, Ty::Float)) => Ty::Float,
+            Add | Sub | Mult if matches!((a.1, b.1), (Ty::Float, Ty::Int | Ty::Float) | (Ty::Int, Ty::Float)) => {
+                Ty::Float
+            }
             _ => Ty::Any,
         };
         let maybe = |t: Ty| matches!(t, Ty::Int | Ty::Any | Ty::Bot);
@@ -1693,7 +1842,8 @@ impl<'a, 'r> Gen<'a, 'r> {
                 // Membership in what is written out: no container.
                 if c.ops.len() == 1
                     && matches!(c.ops[0], CmpOp::In | CmpOp::NotIn)
-                    && let Expr::Tuple(ruff_python_ast::ExprTuple { elts, .. }) | Expr::List(ruff_python_ast::ExprList { elts, .. }) = &c.comparators[0]
+                    && let Expr::Tuple(ruff_python_ast::ExprTuple { elts, .. })
+                    | Expr::List(ruff_python_ast::ExprList { elts, .. }) = &c.comparators[0]
                     && (1..=4).contains(&elts.len())
                     && !elts.iter().any(|e| e.is_starred_expr())
                 {
@@ -1769,7 +1919,8 @@ impl<'a, 'r> Gen<'a, 'r> {
     }
 
     fn equal(&mut self, a: (Op, Ty), b: (Op, Ty)) {
-        if a.1 == Ty::Int && b.1 == Ty::Int || self.by_bits(a) || self.by_bits(b) || a.1 == Ty::Bool && b.1 == Ty::Bool {
+        if a.1 == Ty::Int && b.1 == Ty::Int || self.by_bits(a) || self.by_bits(b) || a.1 == Ty::Bool && b.1 == Ty::Bool
+        {
             self.push(a.0);
             self.push(b.0);
             self.w(I::I64Eq);
@@ -2034,7 +2185,9 @@ impl<'a, 'r> Gen<'a, 'r> {
             }
             for k in &c.arguments.keywords {
                 let Some(name) = &k.arg else { return un("** in a call") };
-                let Some(n) = fun.params.iter().position(|&p| s.vars[p].name == name.as_str()) else { return un("keyword") };
+                let Some(n) = fun.params.iter().position(|&p| s.vars[p].name == name.as_str()) else {
+                    return un("keyword");
+                };
                 if ops[n].is_some() {
                     return un("keyword given twice");
                 }
@@ -2280,7 +2433,11 @@ impl<'a, 'r> Gen<'a, 'r> {
     /// Whether nothing in an expression can change a list.
     fn pure(&self, e: &'a Expr) -> bool {
         match e {
-            Expr::Name(_) | Expr::NumberLiteral(_) | Expr::StringLiteral(_) | Expr::BooleanLiteral(_) | Expr::NoneLiteral(_) => true,
+            Expr::Name(_)
+            | Expr::NumberLiteral(_)
+            | Expr::StringLiteral(_)
+            | Expr::BooleanLiteral(_)
+            | Expr::NoneLiteral(_) => true,
             Expr::BinOp(b) => self.pure(&b.left) && self.pure(&b.right),
             Expr::UnaryOp(u) => self.pure(&u.operand),
             Expr::Compare(c) => self.pure(&c.left) && c.comparators.iter().all(|e| self.pure(e)),
@@ -2296,9 +2453,24 @@ impl<'a, 'r> Gen<'a, 'r> {
                 let known = match &*c.func {
                     Expr::Name(n) => {
                         self.resolve(&n.id).is_none()
-                            && matches!(n.id.as_str(), "list" | "tuple" | "sum" | "max" | "min" | "len" | "abs" | "zip" | "range" | "sorted" | "set")
+                            && matches!(
+                                n.id.as_str(),
+                                "list"
+                                    | "tuple"
+                                    | "sum"
+                                    | "max"
+                                    | "min"
+                                    | "len"
+                                    | "abs"
+                                    | "zip"
+                                    | "range"
+                                    | "sorted"
+                                    | "set"
+                            )
                     }
-                    Expr::Attribute(a) => matches!(a.attr.as_str(), "count" | "index" | "bit_length") && self.pure(&a.value),
+                    Expr::Attribute(a) => {
+                        matches!(a.attr.as_str(), "count" | "index" | "bit_length") && self.pure(&a.value)
+                    }
                     _ => false,
                 };
                 known && c.arguments.keywords.is_empty() && c.arguments.args.iter().all(|e| self.pure(e))
@@ -2451,7 +2623,9 @@ impl<'a, 'r> Gen<'a, 'r> {
                 self.call("rt_sum_end");
                 Ok(Ty::Any)
             }
-            ("max" | "min", _) if star.is_none() || args.len() == 1 => self.extreme(name == "max", args, keywords, star),
+            ("max" | "min", _) if star.is_none() || args.len() == 1 => {
+                self.extreme(name == "max", args, keywords, star)
+            }
             ("any" | "all", [a]) if star.is_none() => {
                 let any = name == "any";
                 let r = self.t32();
@@ -2734,7 +2908,9 @@ impl<'a, 'r> Gen<'a, 'r> {
                     keyty = self.joined(keyty, kt);
                 } else {
                     if n > 0 {
-                        let so_far = items[..n].iter().fold(Ty::Bot, |a, i| if a == Ty::Bot || a == i.2 { i.2 } else { Ty::Any });
+                        let so_far = items[..n]
+                            .iter()
+                            .fold(Ty::Bot, |a, i| if a == Ty::Bot || a == i.2 { i.2 } else { Ty::Any });
                         self.compare(op, (x, t), (Op::L(best), so_far))?;
                         self.if_(BlockType::Empty);
                     }
@@ -2868,7 +3044,11 @@ impl<'a, 'r> Gen<'a, 'r> {
                     };
                     if let Some(step) = step {
                         let (i, stop) = (self.t64(), self.t64());
-                        let bounds = if args.len() == 1 { vec![None, Some(args[0])] } else { vec![Some(args[0]), Some(args[1])] };
+                        let bounds = if args.len() == 1 {
+                            vec![None, Some(args[0])]
+                        } else {
+                            vec![Some(args[0]), Some(args[1])]
+                        };
                         for (l, a) in [i, stop].into_iter().zip(bounds) {
                             match a {
                                 None => self.c64(0),
@@ -3284,9 +3464,11 @@ impl<'a, 'r> Gen<'a, 'r> {
                 }
                 Ok(())
             }
-            (Expr::Tuple(ruff_python_ast::ExprTuple { elts, .. }) | Expr::List(ruff_python_ast::ExprList { elts, .. }), Item::Many(items))
-                if elts.len() == items.len() =>
-            {
+            (
+                Expr::Tuple(ruff_python_ast::ExprTuple { elts, .. })
+                | Expr::List(ruff_python_ast::ExprList { elts, .. }),
+                Item::Many(items),
+            ) if elts.len() == items.len() => {
                 if elts.iter().any(|e| e.is_starred_expr()) {
                     return un("* target");
                 }
@@ -3295,7 +3477,11 @@ impl<'a, 'r> Gen<'a, 'r> {
                 }
                 Ok(())
             }
-            (Expr::Tuple(ruff_python_ast::ExprTuple { elts, .. }) | Expr::List(ruff_python_ast::ExprList { elts, .. }), item) => {
+            (
+                Expr::Tuple(ruff_python_ast::ExprTuple { elts, .. })
+                | Expr::List(ruff_python_ast::ExprList { elts, .. }),
+                item,
+            ) => {
                 if elts.iter().any(|e| e.is_starred_expr()) {
                     return un("* target");
                 }
@@ -3432,40 +3618,38 @@ impl<'a, 'r> Gen<'a, 'r> {
                     return un("bare annotation");
                 }
             }
-            Stmt::AugAssign(a) => {
-                match &*a.target {
-                    Expr::Name(name) => {
-                        let var = self.resolve(&name.id).ok_or("target")?;
-                        let ty = self.load(var)?;
-                        let x = self.t64();
-                        self.set(x);
-                        let (y, tmp, t) = self.operand(&a.value)?;
-                        let r = self.augment(a.op, (Op::L(x), ty), (y, t))?;
-                        self.store(var, r);
-                        self.free(x);
-                        self.done(y, tmp);
-                    }
-                    Expr::Subscript(s) if !s.slice.is_slice_expr() => {
-                        let o = self.operand(&s.value)?;
-                        let k = self.operand(&s.slice)?;
-                        self.subscript((o.0, o.2), (k.0, k.2));
-                        let x = self.t64();
-                        self.set(x);
-                        let (y, tmp, t) = self.operand(&a.value)?;
-                        self.augment(a.op, (Op::L(x), Ty::Any), (y, t))?;
-                        self.set(x);
-                        self.push(o.0);
-                        self.push(k.0);
-                        self.get(x);
-                        self.call("rt_setitem");
-                        self.free(x);
-                        self.done(y, tmp);
-                        self.done(o.0, o.1);
-                        self.done(k.0, k.1);
-                    }
-                    _ => return un("augmented target"),
+            Stmt::AugAssign(a) => match &*a.target {
+                Expr::Name(name) => {
+                    let var = self.resolve(&name.id).ok_or("target")?;
+                    let ty = self.load(var)?;
+                    let x = self.t64();
+                    self.set(x);
+                    let (y, tmp, t) = self.operand(&a.value)?;
+                    let r = self.augment(a.op, (Op::L(x), ty), (y, t))?;
+                    self.store(var, r);
+                    self.free(x);
+                    self.done(y, tmp);
                 }
-            }
+                Expr::Subscript(s) if !s.slice.is_slice_expr() => {
+                    let o = self.operand(&s.value)?;
+                    let k = self.operand(&s.slice)?;
+                    self.subscript((o.0, o.2), (k.0, k.2));
+                    let x = self.t64();
+                    self.set(x);
+                    let (y, tmp, t) = self.operand(&a.value)?;
+                    self.augment(a.op, (Op::L(x), Ty::Any), (y, t))?;
+                    self.set(x);
+                    self.push(o.0);
+                    self.push(k.0);
+                    self.get(x);
+                    self.call("rt_setitem");
+                    self.free(x);
+                    self.done(y, tmp);
+                    self.done(o.0, o.1);
+                    self.done(k.0, k.1);
+                }
+                _ => return un("augmented target"),
+            },
             Stmt::Expr(e) => {
                 if !e.value.is_string_literal_expr() {
                     self.any(&e.value)?;
@@ -3646,13 +3830,14 @@ impl<'a, 'r> Gen<'a, 'r> {
     /// Only a key missing in a subscript of this very function is caught here; all else that raises is left to CPython.
     fn try_stmt(&mut self, t: &'a ruff_python_ast::StmtTry) -> R<bool> {
         let catches = |e: &Expr| matches!(e, Expr::Name(n) if matches!(n.id.as_str(), "KeyError" | "LookupError" | "Exception" | "BaseException"));
-        let handler = t.handlers.iter().map(|ruff_python_ast::ExceptHandler::ExceptHandler(h)| h).find(|h| match &h.type_ {
-            None => true,
-            Some(e) => match &**e {
-                Expr::Tuple(t) => t.elts.iter().any(catches),
-                e => catches(e),
-            },
-        });
+        let handler =
+            t.handlers.iter().map(|ruff_python_ast::ExceptHandler::ExceptHandler(h)| h).find(|h| match &h.type_ {
+                None => true,
+                Some(e) => match &**e {
+                    Expr::Tuple(t) => t.elts.iter().any(catches),
+                    e => catches(e),
+                },
+            });
         let told = self.t64();
         let end = self.block();
         let caught = self.block();
@@ -3748,7 +3933,9 @@ impl<'a, 'r> Gen<'a, 'r> {
             self.end();
             return Ok(if x.1 == Ty::Bot { Ty::Bot } else { Ty::Any });
         }
-        if matches!(op, Operator::BitOr | Operator::BitAnd | Operator::BitXor | Operator::Sub) && matches!(x.1, Ty::Set | Ty::Dict) {
+        if matches!(op, Operator::BitOr | Operator::BitAnd | Operator::BitXor | Operator::Sub)
+            && matches!(x.1, Ty::Set | Ty::Dict)
+        {
             return un("set operation");
         }
         self.binary(op, x, y)
@@ -3802,7 +3989,13 @@ impl<'a, 'r> Gen<'a, 'r> {
         imports.import(
             "rt",
             "memory",
-            EntityType::Memory(MemoryType { minimum: 1, maximum: None, memory64: false, shared: false, page_size_log2: None }),
+            EntityType::Memory(MemoryType {
+                minimum: 1,
+                maximum: None,
+                memory64: false,
+                shared: false,
+                page_size_log2: None,
+            }),
         );
         for (name, ty) in [("gas_left", ValType::I64), ("depth", ValType::I32)] {
             let ty = wasm_encoder::GlobalType { val_type: ty, mutable: true, shared: false };
@@ -3823,7 +4016,10 @@ impl<'a, 'r> Gen<'a, 'r> {
             // Locals begin unbound where that is looked at.
             let mut unbound: Vec<u32> = Vec::new();
             for (&var, &l) in &f.place {
-                if matches!(self.s.vars[var].mode, Mode::Local | Mode::Value) && l >= f.nparams && f.checked.contains(&var) {
+                if matches!(self.s.vars[var].mode, Mode::Local | Mode::Value)
+                    && l >= f.nparams
+                    && f.checked.contains(&var)
+                {
                     unbound.push(l);
                 }
             }
@@ -3848,7 +4044,13 @@ impl<'a, 'r> Gen<'a, 'r> {
         }
         let mut tables = TableSection::new();
         let count = last as u64;
-        tables.table(TableType { element_type: RefType::FUNCREF, minimum: count, maximum: Some(count), table64: false, shared: false });
+        tables.table(TableType {
+            element_type: RefType::FUNCREF,
+            minimum: count,
+            maximum: Some(count),
+            table64: false,
+            shared: false,
+        });
         let mut elements = ElementSection::new();
         if !indirect.is_empty() {
             let ids: Vec<u32> = (0..last as u32).map(|n| base + n).collect();

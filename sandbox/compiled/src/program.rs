@@ -72,8 +72,7 @@ pub(crate) fn compile(shared: &Arc<Shared>, source: &str) -> Result<Program, Not
 
 fn imports(shared: &Shared, module: &Module) -> Result<Vec<ModuleExport>, TierError> {
     let runtime = shared.runtime.module();
-    let find = |name: &str| {
-        runtime.get_export_index(name).ok_or_else(|| TierError::Runtime(format!("exports no `{name}`")))
-    };
+    let find =
+        |name: &str| runtime.get_export_index(name).ok_or_else(|| TierError::Runtime(format!("exports no `{name}`")));
     module.imports().map(|import| find(import.name())).collect()
 }

@@ -100,7 +100,10 @@ impl<'a> Visitor<'a> for Names {
             Stmt::Nonlocal(g) => self.nonlocals.extend(g.names.iter().map(|n| n.to_string())),
             Stmt::Import(import) => {
                 for alias in &import.names {
-                    let name = alias.asname.as_ref().map_or_else(|| alias.name.split('.').next().unwrap_or(""), |n| n.as_str());
+                    let name = alias
+                        .asname
+                        .as_ref()
+                        .map_or_else(|| alias.name.split('.').next().unwrap_or(""), |n| n.as_str());
                     self.store(&name.to_owned());
                 }
             }
@@ -285,7 +288,10 @@ impl<'a> Scopes<'a> {
             }
         }
         for name in &names.order {
-            if self.funs[id].names.contains_key(name) || self.funs[id].globals.contains(name) || self.funs[id].nonlocals.contains(name) {
+            if self.funs[id].names.contains_key(name)
+                || self.funs[id].globals.contains(name)
+                || self.funs[id].nonlocals.contains(name)
+            {
                 continue;
             }
             let once = (names.stores[name] == 1).then(|| plain.get(name).copied()).flatten();

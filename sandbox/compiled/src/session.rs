@@ -174,11 +174,7 @@ impl Session {
     }
 
     /// Runs something within the budgets, of which `price` is spent at once.
-    fn spend<T>(
-        &mut self,
-        price: u64,
-        run: impl FnOnce(&mut Session) -> wasmtime::Result<T>,
-    ) -> Result<T, Stop> {
+    fn spend<T>(&mut self, price: u64, run: impl FnOnce(&mut Session) -> wasmtime::Result<T>) -> Result<T, Stop> {
         let left = self.limits.game_gas.saturating_sub(self.gas_used);
         let scope = if self.limits.call_gas <= left { GasScope::Call } else { GasScope::Game };
         let budget = left.min(self.limits.call_gas).min(i64::MAX as u64 / 2);

@@ -44,6 +44,8 @@ pub(super) struct Played {
     pub score: f64,
     /// What the program spent.
     pub fuel: u64,
+    /// Whether the program ran compiled to the end.
+    pub compiled: bool,
     /// Each action once; none when they are too many to be told apart.
     pub actions: Option<BTreeSet<String>>,
     pub transcript: Transcript,
@@ -124,7 +126,8 @@ impl<'a> Seats<'a> {
     pub fn play(mut self) -> Played {
         let Err(stop) = self.play_on();
         let transcript = Transcript { game_fuel: self.rules.fuel_used(), ..self.transcript };
-        Played { stop, score: self.score, fuel: self.player.fuel_used(), actions: self.actions, transcript }
+        let (fuel, compiled) = (self.player.fuel_used(), self.player.is_compiled());
+        Played { stop, score: self.score, fuel, compiled, actions: self.actions, transcript }
     }
 
     fn play_on(&mut self) -> Result<Infallible, Stop> {

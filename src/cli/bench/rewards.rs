@@ -1,6 +1,8 @@
 //! `grpo-2048 bench rewards`: a batch of rewards beside the plain-Python way.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
@@ -12,7 +14,10 @@ use crate::bench::{Clocks, Python, Rewards, Table};
 use crate::cli::options::{Flags, SourceArgs};
 use crate::cli::{CliError, output, playing};
 use crate::config::Config;
+use crate::environment::game2048::entry;
 use crate::metrics::Console;
+use crate::program::Program;
+use crate::report::{LoggedCompletion, completion_files, read_completions};
 use crate::seed::Seed;
 
 /// The interpreter to compare with when none is named.
@@ -20,9 +25,11 @@ const PYTHON: &str = "python3";
 
 /// Time the rewards of one training step, beside the plain-Python way
 ///
-/// A batch of different programs plays one game each: in the sandbox inline and with 1, 2 and 8 workers, and, when
-/// there is a python3, in a process a program, 8 at a time, each stopped after as many seconds on the wall as a game in
-/// the sandbox has of a reference core. Then the same with a quarter of the programs spinning.
+/// A batch of different programs plays one game each, to its end: in the sandbox, interpreted, and as it is set to run
+/// programs (compiled, unless the configuration says otherwise) inline and with 1, 2 and 8 workers; and, when there is a
+/// python3, in a process a program, 8 at a time, and in one process where the calls of the programs alone are counted. Then
+/// the same with a quarter of the programs spinning, each stopped after as many seconds on the wall, in a process, as a
+/// game in the sandbox has of a reference core.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  grpo-2048 bench rewards\n  grpo-2048 bench rewards --rounds 1 --completions 16 --json"
@@ -31,6 +38,9 @@ pub struct RewardsArgs {
     /// Programs of a batch
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(4..=4096))]
     completions: u32,
+    /// Programs to measure with, those of a run: the different ones among its completions, the latest first
+    #[arg(long, value_name = "RUN")]
+    programs: Option<PathBuf>,
     /// How often everything is measured, in turn
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
@@ -57,6 +67,8 @@ impl RewardsArgs {
         let python = self.python(console)?;
         let cache = Sandbox::default_cache_dir().map_err(CliError::run)?;
         let (sandbox, _) = playing::open_sandbox(&cache, console)?;
+        let sandbox = playing::in_tiers(&sandbox, &config.sandbox);
+        let programs = self.programs.as_deref().map(|run| programs_of(run, self.completions as usize)).transpose()?;
         let started = Instant::now();
         let wall = || started.elapsed();
         let cpu = || ProcessTime::now().as_duration();
@@ -66,7 +78,8 @@ impl RewardsArgs {
             timeout_s: config.sandbox.game_seconds,
             python: python.as_ref(),
             clocks: Clocks { wall: &wall, cpu: &cpu },
-            completions: self.completions as usize,
+            programs: programs.as_deref(),
+            completions: programs.as_ref().map_or(self.completions as usize, Vec::len),
             rounds: self.rounds as usize,
             seed: Seed::root(self.seed),
         };
@@ -104,7 +117,7 @@ impl RewardsArgs {
         }
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let mut text = format!(
-            "{} programs, one game of {} s each; {} rounds in turn on {cores} cores: median (lowest to highest)\n",
+            "{} programs, one game each, of {} s where some spin; {} rounds in turn on {cores} cores: median (lowest to highest)\n",
             table.completions, config.sandbox.game_seconds, table.rounds
         );
         if compared {
@@ -114,5 +127,29 @@ impl RewardsArgs {
         text.push_str("stopped: innocent programs whose budget, or time on the wall, was up\n\n");
         text.push_str(&table.text());
         output::print(&text)
+    }
+}
+
+/// The different programs of a run's completions, as many as `most`: the latest step's first.
+fn programs_of(run: &Path, most: usize) -> Result<Vec<String>, CliError> {
+    let mut programs = Vec::new();
+    let mut known = BTreeSet::new();
+    for (_, path) in completion_files(run).iter().rev() {
+        let (logged, _) = read_completions(path).map_err(CliError::run)?;
+        let sources = logged.iter().map(LoggedCompletion::source);
+        // What does not hold the function is no work for anybody.
+        let programs_here = sources.filter_map(|source| Program::from_text(&source, &entry()).ok());
+        programs.extend(programs_here.map(|program| program.source().to_owned()).filter(|it| known.insert(it.clone())));
+        if programs.len() >= most {
+            break;
+        }
+    }
+    programs.truncate(most);
+    match programs.is_empty() {
+        true => Err(CliError::user_hint(
+            format!("--programs {}: no completions of programs for 2048", run.display()),
+            "expected the directory of a run",
+        )),
+        false => Ok(programs),
     }
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use super::explain::Subject;
 use super::{Bench, REASON_WIDTH, coloured, cut};
 use crate::arena::Evaluation;
 use crate::cli::CliError;
@@ -37,21 +38,20 @@ pub(super) struct Tried {
 }
 
 /// A program that is to be tried on a task.
-struct Attempt<'a> {
+pub(super) struct Attempt<'a> {
     path: &'a Path,
     task: &'a Task,
     program: Result<Program, Rejection>,
     case: [Case; 1],
 }
 
-/// Tries every file on the task that was asked for, or on those whose function it defines.
-pub(super) fn tried(
-    bench: &Bench<'_>,
-    tasks: &Tasks,
-    files: &[PathBuf],
+/// Every file with the task that was asked for, or with those whose function it defines.
+pub(super) fn attempts<'a>(
+    tasks: &'a Tasks,
+    files: &'a [PathBuf],
     texts: &[String],
     asked: Option<&str>,
-) -> Result<Vec<Tried>, CliError> {
+) -> Result<Vec<Attempt<'a>>, CliError> {
     let asked = asked.map(|id| named(tasks, id)).transpose()?;
     let mut attempts = Vec::new();
     for (path, text) in files.iter().zip(texts) {
@@ -66,6 +66,11 @@ pub(super) fn tried(
         }
         attempts.extend(found);
     }
+    Ok(attempts)
+}
+
+/// What came of them.
+pub(super) fn tried(bench: &Bench<'_>, attempts: &[Attempt<'_>]) -> Result<Vec<Tried>, CliError> {
     let programs: Vec<_> = attempts.iter().map(|attempt| (attempt.program.clone(), &attempt.case[..])).collect();
     let evaluations = bench.evaluations(&programs)?;
     let rule = Rule::new(&bench.config.reward, bench.arena.environment());
@@ -101,7 +106,13 @@ fn attempts_of<'a>(tasks: &'a Tasks, path: &'a Path, text: &str, asked: Option<u
     wanted.filter_map(|(number, task)| attempt(number, task)).collect()
 }
 
-impl Attempt<'_> {
+impl<'a> Attempt<'a> {
+    /// The program, to be told of whether it is compiled.
+    pub fn subject(self) -> Subject<'a> {
+        let is_function = matches!(self.task.kind, Kind::Function(_));
+        Subject { path: self.path, program: self.program, cases: self.case.to_vec(), is_function }
+    }
+
     fn tried(&self, evaluation: &Evaluation, rule: &Rule) -> Tried {
         let outcome = evaluation.games.first();
         let tests = outcome.and_then(Outcome::tests);

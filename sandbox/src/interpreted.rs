@@ -1,0 +1,219 @@
+//! One program in one fresh interpreter.
+
+use wasmtime::component::{ComponentNamedList, Func, Instance, Lift, Lower};
+use wasmtime::{ResourceLimiter, Store, Trap};
+
+use crate::arguments::marshal;
+use crate::engine::{Interpreter, WASM_STACK};
+use crate::fault::{Phase, clean};
+use crate::{Failure, Fault, FuelScope, HostError, Limits, THREAD_STACK};
+
+/// Longest value of a call and longest output of a run, in bytes, as `guest/values.py` has it. Wasmtime counts what it
+/// lifts against this, so that it holds whatever the guest says.
+const TEXT_MAX: usize = 1 << 20;
+
+/// What has to be left of a thread's stack for a call: the guest's, and room for the host.
+const STACK_NEEDED: usize = WASM_STACK + (1 << 20);
+
+/// Longest source that is handed to a guest; beyond it nothing sensible is left to compile.
+const SOURCE_MAX: usize = 256 << 10;
+
+/// What the guest answers: a value, or its account of a fault.
+type Told<T> = Result<T, String>;
+
+/// What the host keeps with an instance.
+pub(crate) struct Host {
+    memory_bytes: usize,
+    /// The program asked for more than it may have.
+    denied: bool,
+    /// The system refused memory that the program may have.
+    exhausted: Option<String>,
+}
+
+impl ResourceLimiter for Host {
+    fn memory_growing(&mut self, _now: usize, wanted: usize, max: Option<usize>) -> wasmtime::Result<bool> {
+        let granted = wanted <= self.memory_bytes && max.is_none_or(|max| wanted <= max);
+        self.denied |= !granted;
+        Ok(granted)
+    }
+
+    // An error here is a trap. Left alone, the guest would raise a MemoryError and the program be blamed for it.
+    fn memory_grow_failed(&mut self, error: wasmtime::Error) -> wasmtime::Result<()> {
+        self.exhausted = Some(format!("{error:#}"));
+        Err(error)
+    }
+
+    fn table_growing(&mut self, _now: usize, wanted: usize, max: Option<usize>) -> wasmtime::Result<bool> {
+        Ok(max.is_none_or(|max| wanted <= max))
+    }
+}
+
+/// A program in an instance of its own. Dropping it leaves nothing behind.
+pub(crate) struct Interpreted {
+    store: Store<Host>,
+    instance: Instance,
+    call: Func,
+    limits: Limits,
+    fuel_used: u64,
+    /// The instance has trapped: nothing is known of what it holds.
+    spent: bool,
+}
+
+impl Interpreted {
+    /// A fresh instance in which `source` is compiled and no line of it has run.
+    pub(crate) fn compile(interpreter: &Interpreter, source: &str, limits: &Limits) -> Result<Interpreted, Failure> {
+        if source.len() > SOURCE_MAX {
+            let message = format!("source of {} bytes, at most {SOURCE_MAX} are compiled", source.len());
+            return Err(Failure::Program(Fault::NotCompiled { line: 1, message }));
+        }
+        let memory_bytes = limits.memory_bytes.min(crate::MEMORY_MAX) as usize;
+        let host = Host { memory_bytes, denied: false, exhausted: None };
+        let mut store = Store::new(&interpreter.engine, host);
+        store.limiter(|host| host);
+        store.set_hostcall_fuel(TEXT_MAX);
+        // Instantiation runs a few instructions of ours; they cost the program nothing.
+        store.set_fuel(u64::MAX).map_err(HostError::engine)?;
+        let instance = interpreter.component.instantiate(&mut store).map_err(HostError::engine)?;
+        let call = instance.get_func(&mut store, "call").ok_or_else(|| missing("call"))?;
+        let compile = instance.get_func(&mut store, "compile").ok_or_else(|| missing("compile"))?;
+        let mut session = Interpreted { store, instance, call, limits: *limits, fuel_used: 0, spent: false };
+        let compiled: Told<()> = session.ask(&compile, (source,), limits.call_fuel)?;
+        compiled.map_err(|text| Failure::Program(Fault::from_guest(&text, Phase::Compile)))?;
+        Ok(session)
+    }
+
+    /// A fresh instance in which `source` has run as a module; what it prints is dropped. With compiling, it is one call.
+    pub(crate) fn load(
+        interpreter: &Interpreter,
+        source: &str,
+        seed: u64,
+        limits: &Limits,
+    ) -> Result<Interpreted, Failure> {
+        let mut session = Interpreted::compile(interpreter, source, limits)?;
+        session.run(Phase::Load, (seed, "program", &[]))?;
+        Ok(session)
+    }
+
+    /// Runs what was compiled as `__main__`; gives what it printed. With compiling, it is one call.
+    pub(crate) fn script(&mut self, seed: u64, stdin: &str) -> Result<String, Failure> {
+        let printed = self.run(Phase::Script, (seed, "__main__", stdin.as_bytes()))?;
+        Ok(String::from_utf8(printed).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+    }
+
+    /// Calls the guest's `run`: seed, name of the module, standard input.
+    fn run(&mut self, phase: Phase, arguments: (u64, &str, &[u8])) -> Result<Vec<u8>, Failure> {
+        let run = self.instance.get_func(&mut self.store, "run").ok_or_else(|| missing("run"))?;
+        let left = self.limits.call_fuel.saturating_sub(self.fuel_used);
+        let printed: Told<Vec<u8>> = self.ask(&run, arguments, left)?;
+        printed.map_err(|text| Failure::Program(Fault::from_guest(&text, phase)))
+    }
+
+    /// Calls a function at the top level of the program, or `Class.method` on a fresh object, with `arguments`: a JSON
+    /// array, of which it gets a copy. Gives the value as JSON. The README has the tags that stand for what JSON has not.
+    ///
+    /// An exception leaves the program as it is, as in Python. After a trap it is spent: every further call fails.
+    pub(crate) fn call(&mut self, function: &str, arguments: &str) -> Result<String, Failure> {
+        if self.spent {
+            return Err(Failure::Program(Fault::spent()));
+        }
+        let arguments = marshal(arguments).map_err(HostError::Arguments)?;
+        let call = self.call;
+        match self.ask::<_, Told<String>>(&call, (function, arguments.as_slice()), self.limits.call_fuel) {
+            Ok(Ok(value)) => checked(value),
+            Ok(Err(text)) => Err(Failure::Program(Fault::from_guest(&text, Phase::Call))),
+            Err(failure) => {
+                self.spent = true;
+                Err(failure)
+            }
+        }
+    }
+
+    /// Whether the instance has trapped, so that no call can succeed any more.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.spent
+    }
+
+    /// Fuel used so far, loading included.
+    pub(crate) fn fuel_used(&self) -> u64 {
+        self.fuel_used
+    }
+
+    /// Calls an export, which may use `most` fuel.
+    fn ask<P, R>(&mut self, function: &Func, arguments: P, most: u64) -> Result<R, Failure>
+    where
+        P: ComponentNamedList + Lower,
+        (R,): ComponentNamedList + Lift + 'static,
+    {
+        let function = function.typed::<P, (R,)>(&self.store).map_err(HostError::engine)?;
+        let left = self.limits.game_fuel.saturating_sub(self.fuel_used);
+        let scope = if most <= left { FuelScope::Call } else { FuelScope::Game };
+        let budget = left.min(most);
+        self.store.set_fuel(budget).map_err(HostError::engine)?;
+        let store = &mut self.store;
+        let answer = stacker::maybe_grow(STACK_NEEDED, THREAD_STACK, || function.call(store, arguments));
+        let left = match &answer {
+            // How deep the machine's stack is depends on the machine; it must never end first, and if it did, then at the
+            // same price everywhere.
+            Err(error) if matches!(error.downcast_ref(), Some(Trap::StackOverflow)) => 0,
+            _ => self.store.get_fuel().map_err(HostError::engine)?,
+        };
+        self.fuel_used += budget - left;
+        answer.map(|(answer,)| answer).map_err(|error| self.failure(&error, scope))
+    }
+
+    /// Whose doing a trap was.
+    fn failure(&self, error: &wasmtime::Error, scope: FuelScope) -> Failure {
+        if let Some(words) = &self.store.data().exhausted {
+            return Failure::Host(HostError::Memory(words.clone()));
+        }
+        let fault = match error.downcast_ref::<Trap>() {
+            Some(Trap::OutOfFuel) => Fault::OutOfFuel { scope },
+            Some(Trap::StackOverflow) => Fault::StackOverflow,
+            _ if self.store.data().denied => Fault::OutOfMemory,
+            // The interpreter's stack ends where its memory begins.
+            Some(Trap::MemoryOutOfBounds) => Fault::StackOverflow,
+            Some(trap) => Fault::Raised { kind: "Trap".into(), message: clean(&trap.to_string()) },
+            // Not a trap: what the guest handed over could not be lifted (lengths, text, discriminants): its doing.
+            None => Fault::Raised { kind: "Trap".into(), message: clean(&format!("{error:#}")) },
+        };
+        Failure::Program(fault)
+    }
+}
+
+fn missing(export: &str) -> HostError {
+    HostError::Artifact(format!("exports no `{export}`"))
+}
+
+/// JSON escapes control characters; a value that has one was not written by the guest's own hand.
+fn checked(value: String) -> Result<String, Failure> {
+    if !value.chars().any(char::is_control) {
+        return Ok(value);
+    }
+    let found = format!("{} bytes with control characters: {value:?}", value.len());
+    Err(Failure::Program(Fault::BadValue { found: clean(&found) }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOST: Host = Host { memory_bytes: 1 << 20, denied: false, exhausted: None };
+
+    #[test]
+    fn memory_beyond_the_limit_or_the_guest_s_own_maximum_is_denied_to_the_program() {
+        for (wanted, max, granted) in [(1 << 20, None, true), ((1 << 20) + 1, None, false), (900, Some(899), false)] {
+            let mut host = HOST;
+            assert_eq!(host.memory_growing(0, wanted, max).unwrap(), granted);
+            assert_eq!((host.denied, &host.exhausted), (!granted, &None));
+        }
+    }
+
+    #[test]
+    fn memory_that_the_system_refuses_is_a_trap_and_the_host_s_fault() {
+        let mut host = HOST;
+        assert!(host.memory_growing(0, 65_536, None).unwrap());
+        let error = wasmtime::Error::from(std::io::Error::from(std::io::ErrorKind::OutOfMemory));
+        assert!(host.memory_grow_failed(error).is_err());
+        assert_eq!((host.denied, host.exhausted.as_deref()), (false, Some("out of memory")));
+    }
+}

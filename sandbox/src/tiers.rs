@@ -1,0 +1,99 @@
+//! Which tier runs a program, and what a budget comes to in each.
+
+use grpo_sandbox_compiled::{self as compiled, GAS_PER_SECOND, NotCompiled, Outside, Program, Tier};
+
+use crate::{FUEL_PER_SECOND, HostError, Limits};
+
+/// What runs the functions of a program. Whole programs ([`Sandbox::run`](crate::Sandbox::run)) are interpreted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TierChoice {
+    /// Compiled code where it is certain to do what CPython does, otherwise the interpreter.
+    #[default]
+    Auto,
+    /// Compiled code; a program that leaves it is an error of the host.
+    Compiled,
+    /// CPython.
+    Interpreter,
+}
+
+/// The tier, and when it is used.
+#[derive(Clone)]
+pub(crate) struct Tiers {
+    tier: Tier,
+    choice: TierChoice,
+    /// Of so many sessions one is played by both tiers; 0 is none.
+    check_one_in: u32,
+}
+
+impl Tiers {
+    pub fn open(choice: TierChoice, check_one_in: u32) -> Result<Tiers, HostError> {
+        Ok(Tiers { tier: Tier::open().map_err(HostError::tier)?, choice, check_one_in })
+    }
+
+    /// The same compiled programs, used so.
+    pub fn with(&self, choice: TierChoice, check_one_in: u32) -> Tiers {
+        Tiers { tier: self.tier.clone(), choice, check_one_in }
+    }
+
+    /// Used the same way, with nothing compiled yet.
+    pub fn emptied(&self) -> Result<Tiers, HostError> {
+        Tiers::open(self.choice, self.check_one_in)
+    }
+
+    /// The program as the tier runs it; none where it is left to the interpreter.
+    pub fn program(&self, source: &str) -> Result<Option<Program>, HostError> {
+        if self.choice == TierChoice::Interpreter {
+            return Ok(None);
+        }
+        match self.tier.compile(source) {
+            Ok(program) => Ok(Some(program)),
+            Err(NotCompiled::Outside(outside)) => self.left(source, &outside.to_string()).map(|()| None),
+            Err(NotCompiled::Machine(error)) => Err(HostError::tier(error)),
+        }
+    }
+
+    /// Why a program is not compiled.
+    pub fn outside(&self, source: &str) -> Result<Option<Outside>, HostError> {
+        match self.tier.compile(source) {
+            Ok(_) => Ok(None),
+            Err(NotCompiled::Outside(outside)) => Ok(Some(outside)),
+            Err(NotCompiled::Machine(error)) => Err(HostError::tier(error)),
+        }
+    }
+
+    /// A program leaves the compiled tier, which may not be wanted.
+    pub fn left(&self, source: &str, reason: &str) -> Result<(), HostError> {
+        tracing::debug!(reason, bytes = source.len(), "left to the interpreter");
+        match self.choice {
+            TierChoice::Compiled => Err(HostError::LeftTier(reason.to_owned())),
+            TierChoice::Auto | TierChoice::Interpreter => Ok(()),
+        }
+    }
+
+    /// Whether a session is played by both tiers: a function of what is played, so that it is the same everywhere.
+    pub fn is_checked(&self, source: &str, seed: u64) -> bool {
+        if self.check_one_in == 0 {
+            return false;
+        }
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&seed.to_le_bytes()).update(source.as_bytes());
+        let [a, b, c, d, ..] = *hasher.finalize().as_bytes();
+        u32::from_le_bytes([a, b, c, d]).is_multiple_of(self.check_one_in)
+    }
+}
+
+/// The gas that is a budget of fuel: of both, a second has its own number.
+pub(crate) fn gas_limits(limits: &Limits) -> compiled::Limits {
+    let gas = |fuel: u64| scaled(fuel, GAS_PER_SECOND, FUEL_PER_SECOND);
+    let memory_bytes = limits.memory_bytes.min(crate::MEMORY_MAX);
+    compiled::Limits { game_gas: gas(limits.game_fuel), call_gas: gas(limits.call_fuel), memory_bytes }
+}
+
+/// The fuel that gas stands for.
+pub(crate) fn fuel_of(gas: u64) -> u64 {
+    scaled(gas, FUEL_PER_SECOND, GAS_PER_SECOND)
+}
+
+fn scaled(count: u64, to: u64, from: u64) -> u64 {
+    u64::try_from(u128::from(count) * u128::from(to) / u128::from(from)).unwrap_or(u64::MAX)
+}
