@@ -1,4 +1,4 @@
-//! Ctrl-C: the first asks the run to stop and save, the second ends the program at once.
+//! Ctrl-C, SIGTERM and SIGHUP: the first asks the run to stop and save, the second ends the program at once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ pub const AFTER_THIS_STEP: &str = "stopping after this step, with a checkpoint; 
 /// What a command without checkpoints says to it.
 pub const SOON: &str = "stopping; Ctrl-C again ends at once";
 
-/// A flag that Ctrl-C sets; `words` is what is said to that.
+/// A flag that Ctrl-C sets, or a scheduler that ends the job; `words` is what is said to that.
 pub fn stop_flag(console: &Console, words: &'static str) -> Result<Arc<AtomicBool>, CliError> {
     let stop = Arc::new(AtomicBool::new(false));
     let (flag, console) = (stop.clone(), console.clone());

@@ -7,8 +7,10 @@ use std::hash::{Hash, Hasher};
 use ruff_python_ast::comparable::ComparableModModule;
 use ruff_python_ast::name::Name;
 use ruff_python_ast::visitor::transformer::{self, Transformer};
+use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{
-    Alias, ExceptHandler, Expr, ExprContext, Identifier, Parameter, Pattern, Stmt, StmtFunctionDef, TypeParams,
+    Alias, ExceptHandler, Expr, ExprContext, Identifier, Keyword, ModModule, Parameter, Pattern, Stmt, StmtFunctionDef,
+    TypeParams,
 };
 
 use super::extract;
@@ -19,7 +21,7 @@ const LEVEL_BYTES: usize = 2048;
 const BASE_BYTES: usize = 128 << 10;
 
 /// Digest of the syntax tree: layout, comments, docstrings, quotes, redundant parentheses and the names of variables,
-/// parameters and functions do not count.
+/// parameters and functions do not count. A program that can look at its own names, lines or documentation is its text.
 ///
 /// Equal in one build of this program; another version of the parser may name the same tree otherwise.
 pub(super) fn of_syntax(source: &str) -> [u8; 32] {
@@ -27,6 +29,10 @@ pub(super) fn of_syntax(source: &str) -> [u8; 32] {
     let stack = BASE_BYTES + source.len() * LEVEL_BYTES;
     stacker::maybe_grow(stack, stack, || {
         let mut module = extract::parse(source).into_syntax();
+        if looks_at_itself(&module) {
+            let mut digest = blake3::Hasher::new_derive_key("grpo-2048 program text v1");
+            return *digest.update(source.as_bytes()).finalize().as_bytes();
+        }
         let names = Bound::default();
         names.visit_body(&mut module.body);
         names.into_renaming().visit_body(&mut module.body);
@@ -70,7 +76,13 @@ impl Transformer for Bound {
                 self.bind(&function.name.id);
                 drop_docstring(function);
             }
-            Stmt::ClassDef(class) => self.fix([&class.name]),
+            Stmt::ClassDef(class) => {
+                self.fix([&class.name]);
+                // What a class binds is reached as an attribute of it, by its name.
+                let inside = Bound::default();
+                inside.visit_body(&mut class.body.clone());
+                self.fixed.borrow_mut().extend(inside.numbers.into_inner().into_keys());
+            }
             Stmt::Global(global) => self.fix(&global.names),
             Stmt::Nonlocal(nonlocal) => self.fix(&nonlocal.names),
             _ => {}
@@ -80,11 +92,17 @@ impl Transformer for Bound {
 
     fn visit_expr(&self, expression: &mut Expr) {
         transformer::walk_expr(self, expression);
-        if let Expr::Name(name) = expression
-            && matches!(name.ctx, ExprContext::Store)
-        {
-            self.bind(&name.id);
+        match expression {
+            Expr::Name(name) if matches!(name.ctx, ExprContext::Store) => self.bind(&name.id),
+            Expr::Attribute(attribute) => self.fix([&attribute.attr]),
+            _ => {}
         }
+    }
+
+    fn visit_keyword(&self, keyword: &mut Keyword) {
+        // A parameter that is passed by its name.
+        self.fix(&keyword.arg);
+        transformer::walk_keyword(self, keyword);
     }
 
     fn visit_parameter(&self, parameter: &mut Parameter) {
@@ -116,6 +134,66 @@ impl Transformer for Bound {
     fn visit_type_params(&self, parameters: &mut TypeParams) {
         self.fix(parameters.iter().map(|parameter| parameter.name()));
         transformer::walk_type_params(self, parameters);
+    }
+}
+
+/// Names by which a program reaches what is renamed or taken away here: its variables by their names, its frames with
+/// their lines, its documentation.
+const MIRRORS: &[&str] = &[
+    "locals",
+    "globals",
+    "vars",
+    "dir",
+    "eval",
+    "exec",
+    "compile",
+    "getattr",
+    "setattr",
+    "hasattr",
+    "delattr",
+    "help",
+    "inspect",
+    "sys",
+    "traceback",
+    "types",
+    "gc",
+    "ast",
+    "dis",
+    "warnings",
+    "pydoc",
+];
+
+/// Whether a program may look at its own text: through one of those names, or an attribute such as `__doc__`,
+/// `__code__` or `f_lineno`.
+fn looks_at_itself(module: &ModModule) -> bool {
+    let mut mirror = Mirror(false);
+    mirror.visit_body(&module.body);
+    mirror.0
+}
+
+struct Mirror(bool);
+
+impl Mirror {
+    fn sees(&mut self, name: &str) {
+        let frame = ["f_", "tb_", "co_", "gi_"].iter().any(|start| name.starts_with(start));
+        // What every class defines and every module asks for tells nothing.
+        let dunder = name.starts_with("__") && !matches!(name, "__init__" | "__main__");
+        self.0 |= MIRRORS.contains(&name) || dunder || frame;
+    }
+}
+
+impl Visitor<'_> for Mirror {
+    fn visit_expr(&mut self, expression: &Expr) {
+        match expression {
+            Expr::Name(name) => self.sees(&name.id),
+            Expr::Attribute(attribute) => self.sees(&attribute.attr.id),
+            _ => {}
+        }
+        visitor::walk_expr(self, expression);
+    }
+
+    fn visit_alias(&mut self, alias: &Alias) {
+        self.sees(alias.name.id.split('.').next().unwrap_or_default());
     }
 }
 

@@ -3,11 +3,15 @@
 //! A text is cut at its fences, and whatever lies between two cuts may be code: inside a fence, before the first one
 //! when the prompt opened it, or without any fence. The last stretch that defines what is looked for well wins.
 
+use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, ModModule, PythonVersion, Stmt};
 use ruff_python_parser::{Mode, ParseOptions, Parsed, parse_unchecked};
 use ruff_text_size::Ranged;
 
 use super::{Entry, Rejection, SOURCE_BYTES_MAX, line_count};
+
+/// What some editors put before a text. CPython passes it over.
+const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// Parses tried on one stretch: prose is passed a paragraph at a time, never a character at a time.
 const ATTEMPTS_MAX: usize = 32;
@@ -20,6 +24,10 @@ pub(crate) fn parse(code: &str) -> Parsed<ModModule> {
 
 /// Source of the last well-formed program in `text`.
 pub(super) fn program_source(text: &str, entry: &Entry) -> Result<String, Rejection> {
+    let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
+    if let Some(whole) = whole(text, entry) {
+        return Ok(whole);
+    }
     let mut rejection = None;
     for stretch in stretches(text).into_iter().rev().map(dedent) {
         let search = Search { stretch: without_continuation(&stretch), entry };
@@ -33,6 +41,15 @@ pub(super) fn program_source(text: &str, entry: &Entry) -> Result<String, Reject
         }
     }
     Err(rejection.unwrap_or_else(|| nothing(entry)))
+}
+
+/// The text itself, where it is Python as it stands: a fence in it is one in a string or a comment.
+fn whole(text: &str, entry: &Entry) -> Option<String> {
+    let parsed = (text.len() <= SOURCE_BYTES_MAX).then(|| parse(text))?;
+    if first_error(&parsed).is_some() {
+        return None;
+    }
+    Search { stretch: text, entry }.without_prose(text, &parsed)
 }
 
 fn nothing(entry: &Entry) -> Rejection {
@@ -128,15 +145,15 @@ impl Search<'_> {
         None
     }
 
-    /// The code without single words before and after, which parse as Python but are prose (`Explanation`); `None` when
-    /// it does not define what is looked for.
+    /// The code without single words before all of it and after all of it, which parse as Python but are prose
+    /// (`Explanation`); `None` when it does not define what is looked for.
     fn without_prose(&self, code: &str, parsed: &Parsed<ModModule>) -> Option<String> {
         let statements = &parsed.syntax().body;
-        let entry = statements.iter().rposition(|statement| self.entry.is_defined_by(statement))?;
+        statements.iter().find(|statement| self.entry.is_defined_by(statement))?;
         let first = statements.iter().position(|statement| !is_bare(statement))?;
         let start = if first == 0 { 0 } else { statements[first].start().to_usize() };
-        let bare_after = statements[entry..].iter().find(|statement| is_bare(statement));
-        let end = bare_after.map_or(code.len(), |statement| statement.start().to_usize());
+        let last = statements.iter().rposition(|statement| !is_bare(statement))?;
+        let end = statements.get(last + 1).map_or(code.len(), |statement| statement.start().to_usize());
         Some(format!("{}\n", without_continuation(&code[start..end])))
     }
 }
@@ -157,7 +174,24 @@ fn without_continuation(code: &str) -> &str {
     code.trim_end_matches(|last: char| last.is_whitespace() || last == '\\')
 }
 
-/// An expression by itself that neither calls anything nor documents anything.
+/// An expression by itself in which nothing is called, bound or awaited, and that documents nothing.
 fn is_bare(statement: &Stmt) -> bool {
-    matches!(statement, Stmt::Expr(expression) if !matches!(*expression.value, Expr::Call(_) | Expr::StringLiteral(_)))
+    let Stmt::Expr(expression) = statement else { return false };
+    let mut acts = Acts(expression.value.is_string_literal_expr());
+    acts.visit_expr(&expression.value);
+    !acts.0
+}
+
+/// Whether an expression does more than to have a value.
+struct Acts(bool);
+
+impl Visitor<'_> for Acts {
+    fn visit_expr(&mut self, expression: &Expr) {
+        let acts =
+            matches!(expression, Expr::Call(_) | Expr::Named(_) | Expr::Await(_) | Expr::Yield(_) | Expr::YieldFrom(_));
+        self.0 |= acts;
+        if !self.0 {
+            visitor::walk_expr(self, expression);
+        }
+    }
 }

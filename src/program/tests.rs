@@ -106,6 +106,21 @@ fn prose_after_unfenced_code_is_left_out() {
 }
 
 #[test]
+fn a_text_that_is_python_as_it_stands_is_played_as_it_is_written() {
+    let in_string =
+        "def strategy(board):\n    return 'S'\ns = \"\"\" ```\ndef strategy(board): return 'W'\n``` \"\"\"\n";
+    let in_docstring = "def strategy(board):\n    \"\"\"As in\n```python\ndef strategy(board): return 'W'\n```\n\"\"\"\n    return 'S'\n";
+    let comprehension = "def strategy(board):\n    return K[0]\nK = []\n[K.append(c) for c in 'W']\n";
+    let walrus = "def strategy(board):\n    return K\n(K := 'W')\n";
+    let helper = "def strategy(board):\n    return up()\nstrategy\ndef up():\n    return 'W'\n";
+    let form_feed = "\u{c}def strategy(board):\n    return 'W'\n";
+    for text in [in_string, in_docstring, comprehension, walrus, helper, form_feed] {
+        assert_eq!(source(text), text);
+    }
+    assert_eq!(source("\u{feff}def strategy(board):\n    return 'W'\n"), "def strategy(board):\n    return 'W'\n");
+}
+
+#[test]
 fn prose_before_unfenced_code_is_left_out() {
     for prose in ["Sure!", "Sure, here's a strategy:", "Solution\n", "It's easy (really:\n\nSteps:\n- move up"] {
         assert_eq!(source(&format!("{prose}\n\n{CONSTANT}")), CONSTANT, "{prose}");
@@ -258,6 +273,36 @@ fn the_digest_does_not_see_names() {
         assert_ne!(other, plain);
         assert_ne!(digest(plain), digest(&other), "{other}");
     }
+}
+
+#[test]
+fn programs_that_play_differently_have_digests_of_their_own() {
+    let differ = |one: &str, other: &str| {
+        assert_ne!(parsed(one).unwrap().digest(), parsed(other).unwrap().digest(), "{one}\n{other}");
+    };
+    let methods = |first: &str, second: &str| {
+        format!(
+            "class P:\n    def {first}(self):\n        return 'W'\n    def {second}(self):\n        return 'S'\n\
+             def strategy(board):\n    return P().up()\n"
+        )
+    };
+    differ(&methods("up", "down"), &methods("down", "up"));
+    let constants = |first: &str, second: &str| {
+        format!("class P:\n    {first} = 'W'\n    {second} = 'S'\ndef strategy(board):\n    return P.up\n")
+    };
+    differ(&constants("up", "down"), &constants("down", "up"));
+    let (straight, crossed) = ("def f(a, b):\n    return 'WS'[a < b]\n", "def f(b, a):\n    return 'WS'[b < a]\n");
+    let call = "def strategy(board):\n    return f(a=1, b=2)\n";
+    differ(&format!("{straight}{call}"), &format!("{crossed}{call}"));
+    let documented =
+        |words: &str| format!("def strategy(board):\n    \"\"\"{words}\"\"\"\n    return strategy.__doc__\n");
+    differ(&documented("W"), &documented("S"));
+    let named = |name: &str| format!("def strategy(board):\n    {name} = 'W'\n    return locals().get('x', 'S')\n");
+    differ(&named("x"), &named("y"));
+    let looked_up = |name: &str| format!("{name} = 'W'\ndef strategy(board):\n    return globals().get('x', 'S')\n");
+    differ(&looked_up("x"), &looked_up("y"));
+    let frame = "import sys\ndef strategy(board):\n    return 'WASD'[sys._getframe().f_lineno % 4]\n";
+    differ(frame, &format!("\n{frame}"));
 }
 
 #[test]

@@ -35,6 +35,10 @@ const DATE: &[(&str, &str)] = &[
     ("%", "%"),
 ];
 
+/// Instructions that a template may take: it comes with a model, from anybody. Those of well-known models take some
+/// hundreds.
+const FUEL: u64 = 1_000_000;
+
 /// One turn of a chat.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Message {
@@ -73,6 +77,7 @@ impl ChatTemplate {
     /// Compiles the template `source`; the tokens are those it may name.
     pub fn new(source: &str, bos_token: Option<&str>, eos_token: Option<&str>) -> Result<Self, PromptError> {
         let mut environment = Environment::new();
+        environment.set_fuel(Some(FUEL));
         // As Hugging Face renders them.
         environment.set_trim_blocks(true);
         environment.set_lstrip_blocks(true);
