@@ -26,7 +26,8 @@ fn the_ladder_gives_the_same_moves_in_both_tiers() {
     let tier = Tier::open().expect("the tier opens");
     let ladder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../src/environment/game2048/ladder");
     let mut played = 0;
-    let mut paths: Vec<_> = std::fs::read_dir(ladder).expect("a ladder").map(|entry| entry.expect("a file").path()).collect();
+    let mut paths: Vec<_> =
+        std::fs::read_dir(ladder).expect("a ladder").map(|entry| entry.expect("a file").path()).collect();
     paths.sort();
     for path in paths {
         let source = std::fs::read_to_string(&path).expect("a program");
