@@ -45,6 +45,7 @@ pub(super) fn program_source(text: &str, entry: &Entry) -> Result<String, Reject
 
 /// The text itself, where it is Python as it stands: a fence in it is one in a string or a comment.
 fn whole(text: &str, entry: &Entry) -> Option<String> {
+    let text = text.trim_start_matches(['\r', '\n']);
     let parsed = (text.len() <= SOURCE_BYTES_MAX).then(|| parse(text))?;
     if first_error(&parsed).is_some() {
         return None;

@@ -115,7 +115,7 @@ impl Interface {
             let function = instance.get_typed_func::<(), u32>(&mut store, name).map_err(TierError::engine)?;
             function.call(&mut store, ()).map_err(TierError::engine)
         };
-        let (characters, nursery) = (number("rt_chars")?, number("rt_nursery")?);
+        let (characters, nursery) = (number("character_strings")?, number("nursery_start")?);
         let heap = instance.get_global(&mut store, "__heap_base").and_then(|global| global.get(&mut store).i32());
         let heap = heap.ok_or_else(|| TierError::Runtime("exports no `__heap_base`".into()))? as u32;
         Ok(Interface { signatures, characters, heap: heap.next_multiple_of(64), nursery })

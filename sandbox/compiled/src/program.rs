@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use ruff_python_ast::PythonVersion;
-use ruff_python_parser::{Mode, ParseOptions, parse_unchecked};
 use wasmtime::{Module, ModuleExport};
 
-use crate::emit::{self, Callable, Options};
-use crate::engine::Shared;
+use crate::check;
+use crate::emit::{self, Emission};
+use crate::engine::{STACK_NEEDED, Shared};
 use crate::scope::Scopes;
 use crate::session::Session;
 use crate::{Limits, NotCompiled, Outside, Stop, TierError};
@@ -24,12 +23,7 @@ pub(crate) struct Compiled {
     pub(crate) module: Module,
     /// What it imports of the runtime, in order.
     pub(crate) imports: Vec<ModuleExport>,
-    /// Where its variables at the top level lie, and how many there are.
-    pub(crate) roots: u32,
-    pub(crate) root_count: u32,
-    /// Where its memory ends.
-    pub(crate) heap: u32,
-    pub(crate) callable: Vec<Callable>,
+    pub(crate) emission: Emission,
 }
 
 impl Program {
@@ -45,29 +39,21 @@ impl Program {
     }
 }
 
+/// Compiles a source on this very thread.
 pub(crate) fn compile(shared: &Arc<Shared>, source: &str) -> Result<Program, NotCompiled> {
-    let outside = |construct: &str| NotCompiled::Outside(Outside { line: 1, construct: construct.into() });
-    let options = ParseOptions::from(Mode::Module).with_target_version(PythonVersion::PY314);
-    let parsed = parse_unchecked(source, options).try_into_module().ok_or_else(|| outside("no module"))?;
-    if !parsed.errors().is_empty() {
-        return Err(outside("a syntax error"));
-    }
-    let scopes = Scopes::build(&parsed.syntax().body).map_err(|what| outside(&what))?;
-    let compiled = emit::compile(&scopes, &shared.interface, Options::default()).map_err(|what| outside(&what))?;
+    let emission = stacker::maybe_grow(STACK_NEEDED, 2 * STACK_NEEDED, || emit(shared, source))?;
     let engine = |error| NotCompiled::Machine(TierError::engine(error));
-    let module = Module::new(&shared.engine, &compiled.wasm).map_err(engine)?;
+    let module = Module::new(&shared.engine, &emission.wasm).map_err(engine)?;
     let imports = imports(shared, &module).map_err(NotCompiled::Machine)?;
-    Ok(Program {
-        compiled: Arc::new(Compiled {
-            shared: shared.clone(),
-            module,
-            imports,
-            roots: compiled.roots,
-            root_count: compiled.nroots,
-            heap: compiled.heap,
-            callable: compiled.callable,
-        }),
-    })
+    Ok(Program { compiled: Arc::new(Compiled { shared: shared.clone(), module, imports, emission }) })
+}
+
+/// The WebAssembly of a source.
+pub(crate) fn emit(shared: &Shared, source: &str) -> Result<Emission, NotCompiled> {
+    let outside = |construct: String, at| NotCompiled::Outside(Outside { line: check::line_of(source, at), construct });
+    let parsed = check::parse(source).map_err(NotCompiled::Outside)?;
+    let scopes = Scopes::build(parsed.suite()).map_err(|refused| outside(refused.construct, refused.at))?;
+    emit::compile(&scopes, &shared.interface).map_err(|(refusal, at)| outside(refusal.construct, at))
 }
 
 fn imports(shared: &Shared, module: &Module) -> Result<Vec<ModuleExport>, TierError> {
