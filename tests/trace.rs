@@ -193,19 +193,25 @@ fn bench_rewards_prints_its_table_in_three_forms() {
     let table: Value = serde_json::from_str(&text(&["--json"])).unwrap();
     let rows = table["rows"].as_array().unwrap();
     let arena: Vec<&Value> = rows.iter().filter(|row| row["way"].as_str().unwrap().starts_with("arena")).collect();
-    assert_eq!(arena.len(), 8, "four ways, healthy and with a program that spins");
+    assert_eq!(arena.len(), 10, "five ways, healthy and with a program that spins");
     for row in &arena {
         assert_eq!(row["innocents"]["changed"], 0, "{row}");
-        assert_eq!(row["innocents"]["moves"], arena[usize::from(row["work"] != "healthy") * 4]["innocents"]["moves"]);
+        assert_eq!(row["innocents"]["moves"], arena[usize::from(row["work"] != "healthy") * 5]["innocents"]["moves"]);
         assert!(row["wall_s"]["median"].as_f64().unwrap() > 0.0 && row["cpu_s"]["low"].as_f64().unwrap() > 0.0);
     }
-    assert_eq!((&arena[0]["innocents"]["count"], &arena[4]["innocents"]["count"]), (&4.into(), &3.into()));
+    assert_eq!((&arena[0]["innocents"]["count"], &arena[5]["innocents"]["count"]), (&4.into(), &3.into()));
     assert_eq!(rows.last().unwrap()["way"], "sandbox instance");
     let compared = rows[0]["way"].as_str().unwrap().starts_with("python3");
     assert!(rows.iter().all(|row| row["cpu_ratio"].is_object() == compared), "{table}");
 
     let lines = text(&[]);
-    for words in ["4 programs, one game of 0.1 s each", "arena 8 workers", "1/4 spinning", "wall ratio", "changed"] {
+    for words in [
+        "4 programs, one game each, of 0.1 s where some spin",
+        "arena 8 workers",
+        "1/4 spinning",
+        "wall ratio",
+        "changed",
+    ] {
         assert!(lines.contains(words), "{words} in {lines}");
     }
     let csv = text(&["--csv"]);

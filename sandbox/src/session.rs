@@ -9,7 +9,7 @@ use std::sync::Arc;
 use grpo_sandbox_compiled::{self as compiled, GasScope, Stop};
 
 use crate::engine::Interpreter;
-use crate::interpreted::Interpreted;
+use crate::interpreted::{Interpreted, SOURCE_MAX, TEXT_MAX};
 use crate::tiers::{Tiers, fuel_of, gas_limits};
 use crate::{Difference, Failure, Fault, FuelScope, HostError, Limits};
 
@@ -38,7 +38,8 @@ impl Session {
         seed: u64,
         limits: &Limits,
     ) -> Result<Session, Failure> {
-        let compiled = match tiers.program(source)? {
+        // What the interpreter would refuse unread.
+        let compiled = match if source.len() > SOURCE_MAX { None } else { tiers.program(source)? } {
             Some(program) => match program.start(seed, &gas_limits(limits)) {
                 Ok(session) => Some(session),
                 Err(Stop::OutOfGas { scope }) => return Err(out_of_fuel(scope)),
@@ -176,6 +177,8 @@ impl Compiled {
             return Ok(None);
         }
         match self.session.call(function, arguments) {
+            // The interpreter says of what kind the value was that is too long.
+            Ok(answer) if answer.len() > TEXT_MAX => Ok(None),
             Ok(answer) => {
                 self.compare(function, arguments, &answer)?;
                 self.bytes += function.len() + arguments.len() + answer.len();

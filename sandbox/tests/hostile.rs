@@ -116,7 +116,7 @@ fn ends_in_its_fault(sandbox: &Sandbox, tier: TierChoice) {
         peak = peak.max(memory::peak().saturating_sub(resident));
         let found = answers.last().unwrap();
         if !ends_well(found, &expected, tier) {
-            wrong.push(format!("{tier:?}, {name}: {found}, expected {expected}"));
+            wrong.push(format!("{tier:?}, {name}: {found:.100}, expected {expected}"));
         }
         if fuel > LIMITS.game_fuel {
             wrong.push(format!("{tier:?}, {name}: used {fuel} of {}", LIMITS.game_fuel));
