@@ -290,13 +290,14 @@ impl Rewards<'_> {
     }
 
     /// Each row is compared with the first of its work, when that is Python. A program's result is what it was in the
-    /// first run of its way, in good company.
+    /// first run of its way, in good company; in the arena what it was in the interpreter, inline.
     fn table(&self, contenders: &[Contender<'_>]) -> Table {
         let first = |holds: &dyn Fn(&Contender<'_>) -> bool| contenders.iter().find(|other| holds(other));
         let row = |contender: &Contender<'_>| {
             let peer = first(&|other| other.work == contender.work && self.python.is_some());
             let own = first(&|other| match (&contender.way, &other.way) {
-                (Way::Arena { .. }, Way::Arena { .. }) => true,
+                // Budgets differ between the two pieces of work.
+                (Way::Arena { .. }, Way::Arena { .. }) => contender.work == other.work,
                 (Way::Processes { start, .. }, Way::Processes { start: others, .. }) => start == others,
                 _ => false,
             });
