@@ -161,7 +161,7 @@ impl Work {
 
 /// How work is done.
 enum Way<'a> {
-    Arena { name: String, sandbox: Sandbox, workers: Workers },
+    Arena { name: String, sandbox: Sandbox, workers: Workers, choice: Option<TierChoice> },
     Processes { python: &'a Python, start: StartMethod },
     Instance,
     Interpreter(&'a Python),
@@ -229,7 +229,7 @@ impl Rewards<'_> {
                     _ => format!("arena {workers} workers"),
                 };
                 let sandbox = choice.map_or(self.sandbox.clone(), |choice| self.sandbox.with_tiers(choice, 0));
-                add(work, Way::Arena { name, sandbox, workers: Workers::new(workers) });
+                add(work, Way::Arena { name, sandbox, workers: Workers::new(workers), choice });
             }
         }
         if let Some(python) = self.python {
@@ -290,14 +290,16 @@ impl Rewards<'_> {
     }
 
     /// Each row is compared with the first of its work, when that is Python. A program's result is what it was in the
-    /// first run of its way, in good company; in the arena what it was in the interpreter, inline.
+    /// first run of its way, in good company; in the arena what it was inline.
     fn table(&self, contenders: &[Contender<'_>]) -> Table {
         let first = |holds: &dyn Fn(&Contender<'_>) -> bool| contenders.iter().find(|other| holds(other));
         let row = |contender: &Contender<'_>| {
             let peer = first(&|other| other.work == contender.work && self.python.is_some());
             let own = first(&|other| match (&contender.way, &other.way) {
-                // Budgets differ between the two pieces of work.
-                (Way::Arena { .. }, Way::Arena { .. }) => contender.work == other.work,
+                // A budget that is cut is another in the other tier.
+                (Way::Arena { choice, .. }, Way::Arena { choice: others, .. }) => {
+                    contender.work == other.work && choice == others
+                }
                 (Way::Processes { start, .. }, Way::Processes { start: others, .. }) => start == others,
                 _ => false,
             });
