@@ -197,7 +197,7 @@ fn bench_rewards_prints_its_table_in_three_forms() {
     for row in &arena {
         assert_eq!(row["innocents"]["changed"], 0, "{row}");
         let way = row["way"].as_str().unwrap();
-        let peer = usize::from(row["work"] != "healthy") * 5 + usize::from(way != "arena inline, interpreter");
+        let peer = usize::from(row["work"] != "healthy") * 5 + usize::from(way != "arena inline (interpreter)");
         assert_eq!(row["innocents"]["moves"], arena[peer]["innocents"]["moves"]);
         assert!(row["wall_s"]["median"].as_f64().unwrap() > 0.0 && row["cpu_s"]["low"].as_f64().unwrap() > 0.0);
     }

@@ -171,7 +171,7 @@ impl Way<'_> {
     fn name(&self) -> String {
         match self {
             Way::Arena { name, .. } => name.clone(),
-            Way::Processes { start: StartMethod::Calls, .. } => "python3, calls alone".into(),
+            Way::Processes { start: StartMethod::Calls, .. } => "python3 (calls alone)".into(),
             Way::Processes { start, .. } => format!("python3 pool of {POOL} ({})", start.name()),
             Way::Instance => "sandbox instance".into(),
             Way::Interpreter(_) => "python3 -I -c pass".into(),
@@ -223,7 +223,7 @@ impl Rewards<'_> {
             }
             for (workers, choice) in ARENAS {
                 let name = match (workers, choice) {
-                    (0, Some(choice)) => format!("arena inline, {choice:?}").to_lowercase(),
+                    (0, Some(choice)) => format!("arena inline ({choice:?})").to_lowercase(),
                     (0, None) => "arena inline".to_owned(),
                     (1, _) => "arena 1 worker".into(),
                     _ => format!("arena {workers} workers"),
