@@ -153,13 +153,16 @@ impl Emitter<'_> {
         outside("kinds that do not settle")
     }
 
-    /// Functions that nothing but themselves names are for the host to call, with anything.
+    /// Functions that nothing but themselves names are for the host to call, with anything; so are, in the end, those of
+    /// which nothing is known.
     fn expose(&mut self) {
+        let is_last = !self.changed;
         for global in self.scopes.top_level() {
-            if let (Kind::Function(id), false) = (self.kinds[global.variable], global.used) {
-                for &parameter in &self.scopes.functions[id].parameters {
-                    self.join(parameter, Kind::Any);
-                }
+            let Kind::Function(id) = self.kinds[global.variable] else { continue };
+            let parameters = &self.scopes.functions[id].parameters;
+            let is_unknown = parameters.iter().any(|&parameter| self.kinds[parameter] == Kind::Never);
+            if !global.used || (is_last && is_unknown) {
+                parameters.iter().for_each(|&parameter| self.join(parameter, Kind::Any));
             }
         }
     }
