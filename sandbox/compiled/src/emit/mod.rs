@@ -45,8 +45,11 @@ const ROUNDS_MAX: usize = 12;
 
 /// Longest program, in instructions, and in bytes of WebAssembly. Cranelift takes about a millisecond for 1.5 KB, and
 /// 12.6 KB is the most seen in 5,183 programs.
-const STEPS_MAX: usize = 12_000;
-const WASM_BYTES_MAX: usize = 16 << 10;
+const STEPS_MAX: usize = 18_000;
+const WASM_BYTES_MAX: usize = 24 << 10;
+
+/// Most locals of a function, variables and what is held between: registers are given out in more than linear time.
+const LOCALS_MAX: usize = 160;
 
 /// What the compiler does not take, where it was met.
 pub(crate) struct Refusal {
@@ -142,6 +145,9 @@ impl Emitter<'_> {
                 self.steps += body.code.len();
                 if self.steps > STEPS_MAX {
                     return outside("a program of this size");
+                }
+                if body.locals.len() > LOCALS_MAX {
+                    return outside("so many values in a function");
                 }
                 bodies.push(body);
             }
