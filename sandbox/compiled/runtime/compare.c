@@ -143,3 +143,20 @@ EXPORT(py_less_equal) int32_t py_less_equal(Value one, Value two) {
     return (int64_t)one <= (int64_t)two;
   return precedes(one, two, 1, 0);
 }
+
+// Whether two values are one object. Numbers, strings and tuples may be one in CPython where they are two here.
+EXPORT(py_is) int32_t py_is(Value one, Value two) {
+  if (!is_integer(one) && !is_integer(two) && (!is_pointer(one) || !is_pointer(two)))
+    return one == two;
+  uint32_t kind = kind_of(one);
+  if (is_integer(one) != is_integer(two) || kind != kind_of(two))
+    return 0;
+  switch (kind) {
+  case LIST:
+  case DICT:
+  case SET:
+  case FUNCTION:
+    return one == two;
+  }
+  give_up(NOT_MODELLED);
+}

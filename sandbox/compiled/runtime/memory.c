@@ -25,8 +25,8 @@ static struct {
 
 #define PAGE 65536u
 
-// Gas of a page of the nursery, and what one costs beside that is used for the first time. No more than a session's limit
-// is ever used for the first time, so that need not pay for the time that the system takes to find it.
+// Gas of a page of the nursery, and what one costs beside that is used for the first time. No more than a session's
+// limit is ever used for the first time, so that need not pay for the time that the system takes to find it.
 #define PAGE_GAS 1024
 #define FRESH_PAGE_GAS 1024
 

@@ -29,10 +29,10 @@ const SESSIONS_MAX: u32 = 256;
 pub(crate) const MEMORY_MAX: u64 = 1 << 30;
 
 /// Stack of the machine that compiled code may use. The deepest recursion that is let through uses a fraction.
-pub(crate) const STACK: usize = 1 << 20;
+const STACK: usize = 1 << 20;
 
-/// What has to be left of a thread's stack for a call, and how large a new one is where less is left.
-pub(crate) const STACK_NEEDED: usize = STACK + (1 << 20);
+/// What has to be left of a thread's stack for a call. Less than new threads have: making a stack takes 10 us.
+pub(crate) const STACK_NEEDED: usize = STACK + (256 << 10);
 
 /// Machine code kept of programs, and of single functions.
 const PROGRAM_BYTES: usize = 64 << 20;

@@ -62,3 +62,133 @@ fn imports(shared: &Shared, module: &Module) -> Result<Vec<ModuleExport>, TierEr
         |name: &str| runtime.get_export_index(name).ok_or_else(|| TierError::Runtime(format!("exports no `{name}`")));
     module.imports().map(|import| find(import.name())).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use wasmparser::{Parser, Payload, TypeRef, Validator};
+
+    use super::*;
+    use crate::Tier;
+
+    /// Every instruction that compiled programs are made of.
+    const INSTRUCTIONS: &[&str] = &[
+        "Block",
+        "Br",
+        "BrIf",
+        "Call",
+        "CallIndirect",
+        "Drop",
+        "Else",
+        "End",
+        "GlobalGet",
+        "GlobalSet",
+        "I32Add",
+        "I32And",
+        "I32Const",
+        "I32Eq",
+        "I32Eqz",
+        "I32GeU",
+        "I32GtU",
+        "I32LeU",
+        "I32Load",
+        "I32LtU",
+        "I32Ne",
+        "I32Or",
+        "I32Shl",
+        "I32Store",
+        "I32Sub",
+        "I32WrapI64",
+        "I64Add",
+        "I64And",
+        "I64Clz",
+        "I64Const",
+        "I64DivS",
+        "I64Eq",
+        "I64Extend32S",
+        "I64ExtendI32U",
+        "I64GeS",
+        "I64GeU",
+        "I64GtS",
+        "I64GtU",
+        "I64LeS",
+        "I64Load",
+        "I64Load32U",
+        "I64LtS",
+        "I64Mul",
+        "I64Ne",
+        "I64Or",
+        "I64RemS",
+        "I64Shl",
+        "I64ShrS",
+        "I64ShrU",
+        "I64Store",
+        "I64Sub",
+        "I64Xor",
+        "If",
+        "LocalGet",
+        "LocalSet",
+        "LocalTee",
+        "Loop",
+        "Return",
+        "Unreachable",
+    ];
+
+    /// The ladder, and the edges of the language.
+    fn samples() -> Vec<String> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let ladder = fs::read_dir(root.join("../../src/environment/game2048/ladder")).expect("a ladder");
+        let mut samples: Vec<String> =
+            ladder.map(|entry| fs::read_to_string(entry.expect("a file").path()).expect("a program")).collect();
+        let edges = fs::read_to_string(root.join("tests/edges.txt")).expect("edges");
+        samples.extend(edges.split("\n# next\n").map(|edge| {
+            format!("def strategy(board):\n    {}\n    return acc\n", edge.trim_end().replace('\n', "\n    "))
+        }));
+        samples
+    }
+
+    #[test]
+    fn a_module_has_listed_instructions_and_imports_the_runtime_alone() {
+        let tier = Tier::open().expect("the tier opens");
+        let mut emitted = 0;
+        for source in samples() {
+            let Ok(emission) = emit(&tier.shared, &source) else { continue };
+            emitted += 1;
+            Validator::new().validate_all(&emission.wasm).expect("a valid module");
+            for payload in Parser::new(0).parse_all(&emission.wasm) {
+                match payload.expect("a valid module") {
+                    Payload::ImportSection(imports) => {
+                        for import in imports.into_imports() {
+                            let import = import.expect("an import");
+                            assert_eq!(import.module, "runtime");
+                            assert!(!matches!(import.ty, TypeRef::Table(_) | TypeRef::Tag(_)));
+                        }
+                    }
+                    Payload::MemorySection(_) | Payload::GlobalSection(_) | Payload::StartSection { .. } => {
+                        panic!("a section that no program has")
+                    }
+                    Payload::CodeSectionEntry(body) => {
+                        for operator in body.get_operators_reader().expect("code") {
+                            let text = format!("{:?}", operator.expect("an instruction"));
+                            let name = text.split([' ', '(']).next().unwrap_or_default();
+                            assert!(INSTRUCTIONS.contains(&name), "{name} in\n{source}");
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        assert!(emitted > 80, "{emitted}");
+    }
+
+    #[test]
+    fn the_same_source_gives_the_same_module() {
+        let tier = Tier::open().expect("the tier opens");
+        for source in samples() {
+            let (Ok(one), Ok(two)) = (emit(&tier.shared, &source), emit(&tier.shared, &source)) else { continue };
+            assert!(one.wasm == two.wasm, "{source}");
+        }
+    }
+}

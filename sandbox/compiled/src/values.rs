@@ -14,12 +14,16 @@ const TAGS: [&[u8]; 7] = [b"()", b"set", b"bytes", b"complex", b"int", b"float",
 /// What a key is that stands for a place from which something was deleted.
 const DELETED: i64 = 27;
 
+const TOO_LONG: &str = "a value of more text than may cross";
 const NOT_MODELLED: &str = "a value that does not cross";
 
 /// The text of a value, or why there is none.
 pub(crate) fn read(memory: &[u8], value: i64) -> Result<String, &'static str> {
     let mut reader = Reader { memory, out: Vec::with_capacity(32) };
     reader.value(value, DEPTH_MAX)?;
+    if reader.out.len() > TEXT_MAX {
+        return Err(TOO_LONG);
+    }
     String::from_utf8(reader.out).map_err(|_| NOT_MODELLED)
 }
 
@@ -45,7 +49,7 @@ impl<'a> Reader<'a> {
 
     fn value(&mut self, value: i64, depth: usize) -> Result<(), &'static str> {
         if self.out.len() > TEXT_MAX {
-            return Err("a value of more text than may cross");
+            return Err(TOO_LONG);
         }
         match value {
             NONE => self.out.extend(b"null"),
@@ -98,7 +102,7 @@ impl<'a> Reader<'a> {
 
     fn quote(&mut self, text: &[u8]) -> Result<(), &'static str> {
         if text.len() > TEXT_MAX {
-            return Err("a value of more text than may cross");
+            return Err(TOO_LONG);
         }
         self.out.push(b'"');
         for &byte in text {
@@ -188,7 +192,13 @@ impl<'a> Reader<'a> {
 
 /// A finite float as `repr` writes it: the fewest digits that read back as the same number.
 pub(crate) fn shortest(float: f64) -> String {
-    let text = format!("{float:e}");
+    let mut text = format!("{float:e}");
+    // Where two texts of as few digits are equally near, CPython takes the even one.
+    let digits = text.bytes().take_while(|byte| *byte != b'e').filter(u8::is_ascii_digit).count();
+    let even = format!("{float:.*e}", digits.saturating_sub(1));
+    if even.parse() == Ok(float) {
+        text = even;
+    }
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
     let (sign, mantissa) = mantissa.strip_prefix('-').map_or(("", mantissa), |rest| ("-", rest));
@@ -231,6 +241,7 @@ mod tests {
             (0.1 + 0.2, "0.30000000000000004"),
             (5.684341886080802e-14, "5.684341886080802e-14"),
             (5e-324, "5e-324"),
+            (29_802.322_387_695_312, "29802.322387695312"),
             (f64::MAX, "1.7976931348623157e+308"),
             (9007199254740993.0, "9007199254740992.0"),
         ] {

@@ -283,11 +283,9 @@ impl Visitor<'_> for Walk<'_> {
                 Number::Complex { .. } => self.refuse("a complex number", literal.start()),
                 _ => {}
             },
-            Expr::StringLiteral(literal) => {
-                // Names of characters are known to CPython alone.
-                if self.context.source[literal.range()].contains("\\N") {
-                    self.refuse("a character by its name", literal.start());
-                }
+            // Names of characters are known to CPython alone.
+            Expr::StringLiteral(literal) if self.context.source[literal.range()].contains("\\N") => {
+                self.refuse("a character by its name", literal.start());
             }
             Expr::BytesLiteral(_) => self.refuse("bytes", expression.start()),
             Expr::Lambda(lambda) => {

@@ -59,7 +59,7 @@ impl<'a> Emitter<'a> {
                 }
                 Ok(Kind::Int)
             }
-            ("float", [one]) => self.to_float(*one),
+            ("float", [one]) => self.float_call(*one),
             ("str", [one]) => {
                 self.any_argument(*one)?;
                 self.call_runtime("py_to_string");
@@ -132,7 +132,7 @@ impl<'a> Emitter<'a> {
         self.put(Wasm::I64Sub);
     }
 
-    fn to_float(&mut self, argument: Argument<'a>) -> Emitted<Kind> {
+    fn float_call(&mut self, argument: Argument<'a>) -> Emitted<Kind> {
         if let Argument::Expression(Expr::StringLiteral(literal)) = argument {
             let value = match literal.value.to_str() {
                 "inf" | "+inf" | "infinity" | "Infinity" => f64::INFINITY,

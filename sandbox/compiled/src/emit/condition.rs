@@ -5,7 +5,7 @@ use wasm_encoder::Instruction as Wasm;
 
 use super::code::{Value, WORD, word_field};
 use super::kind::Kind;
-use super::{Emitted, Emitter, outside};
+use super::{Emitted, Emitter};
 use crate::layout::{FALSE, TRUE};
 
 /// Longest display in which membership is a row of comparisons.
@@ -217,13 +217,18 @@ impl<'a> Emitter<'a> {
             CmpOp::Gt => self.compared(two, one, Wasm::I64LtS, "py_less"),
             CmpOp::GtE => self.compared(two, one, Wasm::I64LeS, "py_less_equal"),
             CmpOp::Is | CmpOp::IsNot => {
-                // Only these are one object each.
-                if !matches!(one.kind, Kind::None | Kind::Bool) && !matches!(two.kind, Kind::None | Kind::Bool) {
-                    return outside("`is` between values");
-                }
                 self.push(one);
                 self.push(two);
-                self.put(if operator == CmpOp::Is { Wasm::I64Eq } else { Wasm::I64Ne });
+                // These are one object each. Of others the runtime knows some.
+                let is_plain = |kind| matches!(kind, Kind::None | Kind::Bool);
+                if is_plain(one.kind) || is_plain(two.kind) {
+                    self.put(Wasm::I64Eq);
+                } else {
+                    self.call_runtime("py_is");
+                }
+                if operator == CmpOp::IsNot {
+                    self.put(Wasm::I32Eqz);
+                }
             }
             CmpOp::In | CmpOp::NotIn => {
                 self.push(two);

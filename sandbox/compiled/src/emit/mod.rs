@@ -45,8 +45,11 @@ const ROUNDS_MAX: usize = 12;
 
 /// Longest program, in instructions, and in bytes of WebAssembly. Cranelift takes about a millisecond for 1.5 KB, and
 /// 12.6 KB is the most seen in 5,183 programs.
-const STEPS_MAX: usize = 12_000;
-const WASM_BYTES_MAX: usize = 16 << 10;
+const STEPS_MAX: usize = 18_000;
+const WASM_BYTES_MAX: usize = 24 << 10;
+
+/// Most locals of a function, variables and what is held between: registers are given out in more than linear time.
+const LOCALS_MAX: usize = 160;
 
 /// What the compiler does not take, where it was met.
 pub(crate) struct Refusal {
@@ -143,6 +146,9 @@ impl Emitter<'_> {
                 if self.steps > STEPS_MAX {
                     return outside("a program of this size");
                 }
+                if body.locals.len() > LOCALS_MAX {
+                    return outside("so many values in a function");
+                }
                 bodies.push(body);
             }
             self.expose();
@@ -153,13 +159,16 @@ impl Emitter<'_> {
         outside("kinds that do not settle")
     }
 
-    /// Functions that nothing but themselves names are for the host to call, with anything.
+    /// Functions that nothing but themselves names are for the host to call, with anything; so are, in the end, those of
+    /// which nothing is known.
     fn expose(&mut self) {
+        let is_last = !self.changed;
         for global in self.scopes.top_level() {
-            if let (Kind::Function(id), false) = (self.kinds[global.variable], global.used) {
-                for &parameter in &self.scopes.functions[id].parameters {
-                    self.join(parameter, Kind::Any);
-                }
+            let Kind::Function(id) = self.kinds[global.variable] else { continue };
+            let parameters = &self.scopes.functions[id].parameters;
+            let is_unknown = parameters.iter().any(|&parameter| self.kinds[parameter] == Kind::Never);
+            if !global.used || (is_last && is_unknown) {
+                parameters.iter().for_each(|&parameter| self.join(parameter, Kind::Any));
             }
         }
     }

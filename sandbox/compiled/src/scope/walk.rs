@@ -42,6 +42,15 @@ impl<'a> Walker<'_, 'a> {
         self.scopes.function_of.insert(key, id);
     }
 
+    /// Whether the walk is in a function of this name.
+    fn is_inside(&self, name: &str) -> bool {
+        let mut id = self.walk.current;
+        while id != 0 && self.scopes.functions[id].name != name {
+            id = self.scopes.functions[id].parent;
+        }
+        id != 0
+    }
+
     fn comprehension(&mut self, generators: &'a [Comprehension], elements: &[&'a Expr]) {
         self.visit_expr(&generators[0].iter);
         let mut names = BTreeMap::new();
@@ -96,7 +105,7 @@ impl<'a> Visitor<'a> for Walker<'_, 'a> {
             Expr::Name(name) => {
                 if let Some(variable) = self.scopes.resolve(&name.id, self.walk.current, &self.walk.comprehensions) {
                     let is_read = matches!(name.ctx, ExprContext::Load);
-                    if is_read && self.scopes.functions[self.walk.current].name != name.id.as_str() {
+                    if is_read && !self.is_inside(&name.id) {
                         self.scopes.variables[variable].used = true;
                     }
                     self.scopes.capture(variable, self.walk.current);
