@@ -1,0 +1,214 @@
+//! Arguments on their way in: JSON with tags becomes objects as the runtime has them, laid out on the host and copied to
+//! where the values of a call begin.
+
+use crate::Stop;
+use crate::emit::Ty;
+use crate::engine::Interface;
+use crate::layout::{
+    BUFFER, CHARACTER_BYTES, FALSE, FLOAT, INTEGER_MAX, LIST, NONE, POINTER, STRING, TRUE, TUPLE,
+};
+
+/// How deep arguments may nest.
+const DEPTH_MAX: usize = 40;
+
+/// The objects of a call's arguments.
+pub(crate) struct Written {
+    /// The list of them.
+    pub(crate) value: i64,
+    /// What each of them is.
+    pub(crate) kinds: Vec<Ty>,
+    /// Their bytes.
+    pub(crate) image: Vec<u8>,
+}
+
+/// Objects of a JSON array.
+pub(crate) fn write(text: &str, interface: &Interface) -> Result<Written, Stop> {
+    let mut writer = Writer { text: text.as_bytes(), at: 0, image: Vec::with_capacity(1024), interface };
+    let mut kinds = Vec::new();
+    let written = writer.start(b'[').and_then(|()| {
+        let items = writer.items(b']', DEPTH_MAX, &mut kinds)?;
+        writer.end().map(|()| writer.list(&items))
+    });
+    let value = written.ok_or(Stop::WayBack { reason: "an argument that is not modelled" })?;
+    Ok(Written { value, kinds, image: writer.image })
+}
+
+/// Reads the text once, left to right; `None` is what is not modelled or not JSON.
+struct Writer<'a> {
+    text: &'a [u8],
+    at: usize,
+    image: Vec<u8>,
+    interface: &'a Interface,
+}
+
+impl Writer<'_> {
+    fn peek(&mut self) -> Option<u8> {
+        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.text.get(self.at) {
+            self.at += 1;
+        }
+        self.text.get(self.at).copied()
+    }
+
+    fn start(&mut self, byte: u8) -> Option<()> {
+        (self.peek()? == byte).then(|| self.at += 1)
+    }
+
+    fn end(&mut self) -> Option<()> {
+        self.peek().is_none().then_some(())
+    }
+
+    fn word(&mut self, word: &str) -> Option<()> {
+        self.text[self.at..].starts_with(word.as_bytes()).then(|| self.at += word.len())
+    }
+
+    /// Values between commas, up to a closing bracket.
+    fn items(&mut self, close: u8, depth: usize, kinds: &mut Vec<Ty>) -> Option<Vec<i64>> {
+        let mut items = Vec::new();
+        if self.start(close).is_some() {
+            return Some(items);
+        }
+        loop {
+            let (value, kind) = self.value(depth)?;
+            items.push(value);
+            kinds.push(kind);
+            if self.start(close).is_some() {
+                return Some(items);
+            }
+            self.start(b',')?;
+        }
+    }
+
+    fn value(&mut self, depth: usize) -> Option<(i64, Ty)> {
+        match self.peek()? {
+            b'n' => self.word("null").map(|()| (NONE, Ty::None)),
+            b't' => self.word("true").map(|()| (TRUE, Ty::Bool)),
+            b'f' => self.word("false").map(|()| (FALSE, Ty::Bool)),
+            b'"' => {
+                let text = self.string()?;
+                Some((self.text_object(&text), Ty::Str))
+            }
+            b'[' => {
+                self.at += 1;
+                let items = self.items(b']', depth.checked_sub(1)?, &mut Vec::new())?;
+                Some((self.list(&items), Ty::List))
+            }
+            b'{' => {
+                self.at += 1;
+                self.tuple(depth.checked_sub(1)?)
+            }
+            _ => self.number(),
+        }
+    }
+
+    /// `{"()": [..]}`; other objects and tags are not modelled.
+    fn tuple(&mut self, depth: usize) -> Option<(i64, Ty)> {
+        self.peek()?;
+        self.word("\"()\"")?;
+        self.start(b':')?;
+        self.start(b'[')?;
+        let items = self.items(b']', depth, &mut Vec::new())?;
+        self.start(b'}')?;
+        // The empty tuple is one object, of the runtime's.
+        (!items.is_empty()).then(|| (self.tuple_object(&items), Ty::Tuple))
+    }
+
+    fn number(&mut self) -> Option<(i64, Ty)> {
+        let start = self.at;
+        while let Some(b'-' | b'+' | b'.' | b'e' | b'E' | b'0'..=b'9') = self.text.get(self.at) {
+            self.at += 1;
+        }
+        let text = std::str::from_utf8(&self.text[start..self.at]).ok()?;
+        if text.bytes().any(|byte| matches!(byte, b'.' | b'e' | b'E')) {
+            let float = text.parse::<f64>().ok().filter(|float| float.is_finite())?;
+            return Some((self.float(float), Ty::Float));
+        }
+        let whole = text.parse::<i64>().ok().filter(|whole| whole.abs() <= INTEGER_MAX)?;
+        Some((whole << 1, Ty::Int))
+    }
+
+    /// The text of a string of ASCII.
+    fn string(&mut self) -> Option<Vec<u8>> {
+        self.at += 1;
+        let mut text = Vec::new();
+        loop {
+            let byte = *self.text.get(self.at)?;
+            self.at += 1;
+            match byte {
+                b'"' => return Some(text),
+                b'\\' => text.push(self.escape()?),
+                0x20..0x7f => text.push(byte),
+                _ => return None,
+            }
+        }
+    }
+
+    fn escape(&mut self) -> Option<u8> {
+        let byte = *self.text.get(self.at)?;
+        self.at += 1;
+        match byte {
+            b'"' | b'\\' | b'/' => Some(byte),
+            b'n' => Some(b'\n'),
+            b'r' => Some(b'\r'),
+            b't' => Some(b'\t'),
+            b'b' => Some(8),
+            b'f' => Some(12),
+            b'u' => {
+                let digits = std::str::from_utf8(self.text.get(self.at..self.at + 4)?).ok()?;
+                self.at += 4;
+                u8::from_str_radix(digits, 16).ok().filter(u8::is_ascii)
+            }
+            _ => None,
+        }
+    }
+
+    /// A place for an object of so many bytes, and its address.
+    fn object(&mut self, words: [u32; 4], bytes: usize) -> u32 {
+        let address = self.interface.nursery + self.image.len() as u32;
+        for word in words {
+            self.image.extend(word.to_le_bytes());
+        }
+        self.image.reserve(bytes);
+        address
+    }
+
+    fn extend(&mut self, items: &[i64]) {
+        self.image.extend(items.iter().flat_map(|item| item.to_le_bytes()));
+    }
+
+    fn list(&mut self, items: &[i64]) -> i64 {
+        let length = items.len() as u32;
+        let after = self.interface.nursery + self.image.len() as u32 + 24;
+        let address = self.object([LIST, length, after, length], 8 + 8 * items.len());
+        self.image.extend(BUFFER.to_le_bytes());
+        self.image.extend((8 * length).to_le_bytes());
+        self.extend(items);
+        pointer(address)
+    }
+
+    fn tuple_object(&mut self, items: &[i64]) -> i64 {
+        let after = self.interface.nursery + self.image.len() as u32 + 16;
+        let address = self.object([TUPLE, items.len() as u32, after, 0], 8 * items.len());
+        self.extend(items);
+        pointer(address)
+    }
+
+    fn float(&mut self, float: f64) -> i64 {
+        let bits = float.to_bits();
+        pointer(self.object([FLOAT, 0, bits as u32, (bits >> 32) as u32], 0))
+    }
+
+    fn text_object(&mut self, text: &[u8]) -> i64 {
+        if let [character] = text {
+            return pointer(self.interface.characters + CHARACTER_BYTES * u32::from(*character));
+        }
+        let after = self.interface.nursery + self.image.len() as u32 + 16;
+        let address = self.object([STRING, text.len() as u32, after, 0], text.len() + 8);
+        self.image.extend(text);
+        self.image.resize(self.image.len().next_multiple_of(8), 0);
+        pointer(address)
+    }
+}
+
+fn pointer(address: u32) -> i64 {
+    i64::from(address) - POINTER as i64
+}

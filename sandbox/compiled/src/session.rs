@@ -1,0 +1,219 @@
+//! One program in one fresh pair of instances: the runtime and what was compiled.
+
+use wasmtime::{Global, Instance, Memory, ResourceLimiter, Store, Trap, TypedFunc, Val};
+
+use crate::engine::{MEMORY_MAX, STACK_NEEDED};
+use crate::program::Program;
+use crate::{GasScope, Limits, Stop, TierError, arguments, values};
+
+/// Ticks that a call may take. Far above what any gas lasts: whoever meets it has found a loop that costs nothing.
+const TICKS_MAX: u64 = 90;
+
+/// Bytes of arguments that cost a unit of gas.
+const ARGUMENT_BYTES: u64 = 32;
+
+/// Why a program was given up, as the runtime numbers it.
+const REASONS: [&str; 15] = [
+    "an exception",
+    "an operand of another type",
+    "an integer beyond 62 bits",
+    "an index out of range",
+    "a missing key",
+    "an unbound name",
+    "a value out of range",
+    "a division by zero",
+    "memory",
+    "gas",
+    "recursion",
+    "an operation that is not modelled",
+    "a value that does not cross",
+    "a float that is not a number",
+    "a container changed while it was gone through",
+];
+
+/// What the host keeps with an instance.
+pub(crate) struct Host {
+    memory_bytes: u64,
+    /// The system refused memory that the program may have.
+    exhausted: Option<String>,
+}
+
+impl Host {
+    pub(crate) fn new(memory_bytes: u64) -> Host {
+        Host { memory_bytes, exhausted: None }
+    }
+}
+
+impl ResourceLimiter for Host {
+    fn memory_growing(&mut self, _now: usize, wanted: usize, max: Option<usize>) -> wasmtime::Result<bool> {
+        Ok(wanted as u64 <= self.memory_bytes && max.is_none_or(|max| wanted <= max))
+    }
+
+    // An error here is a trap, and the machine's fault.
+    fn memory_grow_failed(&mut self, error: wasmtime::Error) -> wasmtime::Result<()> {
+        self.exhausted = Some(format!("{error:#}"));
+        Err(error)
+    }
+
+    fn table_growing(&mut self, _now: usize, wanted: usize, max: Option<usize>) -> wasmtime::Result<bool> {
+        Ok(max.is_some_and(|max| wanted <= max))
+    }
+}
+
+/// A program in instances of its own. Dropping it leaves nothing behind.
+pub struct Session {
+    store: Store<Host>,
+    memory: Memory,
+    gas: Global,
+    reason: Global,
+    call: TypedFunc<(u32, i64, u32), i64>,
+    end_call: TypedFunc<(), ()>,
+    program: Program,
+    limits: Limits,
+    gas_used: u64,
+    /// Nothing is known any more of what the instance holds.
+    finished: bool,
+}
+
+impl Session {
+    /// Runs the top level of a program.
+    pub(crate) fn start(program: &Program, seed: u64, limits: &Limits) -> Result<Session, Stop> {
+        let compiled = &program.compiled;
+        let memory_bytes = limits.memory_bytes.min(MEMORY_MAX);
+        let mut store = Store::new(&compiled.shared.engine, Host::new(MEMORY_MAX));
+        store.limiter(|host| host);
+        store.set_epoch_deadline(TICKS_MAX);
+        let machine = |error| Stop::Machine(TierError::engine(error));
+        let runtime = compiled.shared.runtime.instantiate(&mut store).map_err(machine)?;
+        store.data_mut().memory_bytes = memory_bytes;
+        let mut imports = Vec::with_capacity(compiled.imports.len());
+        for import in &compiled.imports {
+            imports.push(runtime.get_module_export(&mut store, import).ok_or_else(|| missing("an import"))?);
+        }
+        let instance = Instance::new(&mut store, &compiled.module, &imports).map_err(machine)?;
+        let memory = runtime.get_memory(&mut store, "memory").ok_or_else(|| missing("memory"))?;
+        if (memory.data_size(&store) as u64) > memory_bytes {
+            return Err(Stop::WayBack { reason: "memory" });
+        }
+        let mut session = Session {
+            memory,
+            gas: runtime.get_global(&mut store, "gas_left").ok_or_else(|| missing("gas_left"))?,
+            reason: runtime.get_global(&mut store, "reason").ok_or_else(|| missing("reason"))?,
+            call: instance.get_typed_func(&mut store, "call").map_err(machine)?,
+            end_call: runtime.get_typed_func(&mut store, "rt_end_call").map_err(machine)?,
+            store,
+            program: program.clone(),
+            limits: *limits,
+            gas_used: 0,
+            finished: false,
+        };
+        let prepare = runtime.get_typed_func::<(u32, u32, u32, u32, u64), ()>(&mut session.store, "rt_init");
+        let layout = (compiled.heap, compiled.roots, compiled.root_count, memory_bytes as u32, seed);
+        prepare.and_then(|prepare| prepare.call(&mut session.store, layout)).map_err(machine)?;
+        let load = instance.get_typed_func::<(), ()>(&mut session.store, "init").map_err(machine)?;
+        session.spend(0, |session| {
+            load.call(&mut session.store, ())?;
+            session.end_call.call(&mut session.store, ())
+        })?;
+        Ok(session)
+    }
+
+    /// Calls a function at the top level of the program with `arguments`, a JSON array, of which it gets a copy. Gives the
+    /// value as JSON, the very text that the interpreter's guest gives.
+    pub fn call(&mut self, function: &str, arguments: &str) -> Result<String, Stop> {
+        if self.finished {
+            return Err(Stop::WayBack { reason: "asked again after a stop" });
+        }
+        let result = self.answer(function, arguments);
+        self.finished = result.is_err();
+        result
+    }
+
+    /// Gas used so far, loading included.
+    pub fn gas_used(&self) -> u64 {
+        self.gas_used
+    }
+
+    fn answer(&mut self, function: &str, arguments: &str) -> Result<String, Stop> {
+        let program = self.program.clone();
+        let interface = &program.compiled.shared.interface;
+        let written = arguments::write(arguments, interface)?;
+        let callable = program.compiled.callable.iter().enumerate();
+        let mut named = callable.filter(|(_, callable)| callable.name == function).peekable();
+        if named.peek().is_none() {
+            return Err(Stop::WayBack { reason: "no such function" });
+        }
+        let (number, _) = named
+            .find(|(_, callable)| callable.takes(&written.kinds))
+            .ok_or(Stop::WayBack { reason: "other arguments than the function takes" })?;
+        let top = self.place(interface.nursery, &written.image)?;
+        self.spend(written.image.len() as u64 / ARGUMENT_BYTES, |session| {
+            let value = session.call.call(&mut session.store, (number as u32, written.value, top))?;
+            let text = values::read(session.memory.data(&session.store), value);
+            session.end_call.call(&mut session.store, ())?;
+            Ok(text)
+        })?
+        .map_err(|reason| Stop::WayBack { reason })
+    }
+
+    /// Copies the objects of arguments to where the values of a call begin; gives their end.
+    fn place(&mut self, at: u32, image: &[u8]) -> Result<u32, Stop> {
+        let end = at as usize + image.len();
+        let short = end.saturating_sub(self.memory.data_size(&self.store));
+        if short > 0 {
+            let grown = self.memory.grow(&mut self.store, short.div_ceil(1 << 16) as u64);
+            if grown.is_err() {
+                return Err(match self.store.data().exhausted.clone() {
+                    Some(words) => Stop::Machine(TierError::Memory(words)),
+                    None => Stop::WayBack { reason: "memory" },
+                });
+            }
+        }
+        self.memory.data_mut(&mut self.store)[at as usize..end].copy_from_slice(image);
+        Ok(end as u32)
+    }
+
+    /// Runs something within the budgets, of which `price` is spent at once.
+    fn spend<T>(
+        &mut self,
+        price: u64,
+        run: impl FnOnce(&mut Session) -> wasmtime::Result<T>,
+    ) -> Result<T, Stop> {
+        let left = self.limits.game_gas.saturating_sub(self.gas_used);
+        let scope = if self.limits.call_gas <= left { GasScope::Call } else { GasScope::Game };
+        let budget = left.min(self.limits.call_gas).min(i64::MAX as u64 / 2);
+        let Some(granted) = budget.checked_sub(price) else {
+            self.gas_used += budget;
+            return Err(Stop::OutOfGas { scope });
+        };
+        let machine = |error| Stop::Machine(TierError::engine(error));
+        self.gas.set(&mut self.store, Val::I64(granted as i64)).map_err(machine)?;
+        self.store.set_epoch_deadline(TICKS_MAX);
+        let result = stacker::maybe_grow(STACK_NEEDED, 2 * STACK_NEEDED, || run(self));
+        let rest = self.gas.get(&mut self.store).i64().unwrap_or(0);
+        self.gas_used += budget - rest.clamp(0, granted as i64) as u64;
+        result.map_err(|error| self.stop(&error, rest, scope))
+    }
+
+    /// Whose doing a trap was.
+    fn stop(&mut self, error: &wasmtime::Error, rest: i64, scope: GasScope) -> Stop {
+        if let Some(words) = &self.store.data().exhausted {
+            return Stop::Machine(TierError::Memory(words.clone()));
+        }
+        match error.downcast_ref::<Trap>() {
+            Some(Trap::Interrupt) => Stop::Machine(TierError::Overrun { seconds: TICKS_MAX - 1 }),
+            _ if rest < 0 => Stop::OutOfGas { scope },
+            Some(Trap::StackOverflow) => Stop::WayBack { reason: "recursion" },
+            Some(_) => {
+                let number = self.reason.get(&mut self.store).i32().unwrap_or(0);
+                let reason = usize::try_from(number).ok().and_then(|number| REASONS.get(number));
+                Stop::WayBack { reason: reason.unwrap_or(&REASONS[0]) }
+            }
+            None => Stop::Machine(TierError::Engine(format!("{error:#}"))),
+        }
+    }
+}
+
+fn missing(export: &str) -> Stop {
+    Stop::Machine(TierError::Runtime(format!("exports no `{export}`")))
+}
