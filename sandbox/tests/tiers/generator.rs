@@ -49,16 +49,25 @@ pub struct Generator<'g> {
     cost: u32,
     in_loop: bool,
     bytes: usize,
+    /// Rows that are not taken.
+    barred: Vec<bool>,
     /// How often each row was taken.
     pub used: Vec<u64>,
 }
 
 impl<'g> Generator<'g> {
-    pub fn new(grammar: &'g Grammar, rng: ChaCha8Rng, flavours: Vec<&'static str>) -> Generator<'g> {
+    /// Takes no row that is `barred`, and those of a flavour only if it is among `flavours`.
+    pub fn new(
+        grammar: &'g Grammar,
+        rng: ChaCha8Rng,
+        flavours: Vec<&'static str>,
+        barred: Option<&[bool]>,
+    ) -> Generator<'g> {
         Generator {
             grammar,
             rng,
             flavours,
+            barred: barred.map_or_else(|| vec![false; grammar.rows.len()], <[bool]>::to_vec),
             names: 0,
             scope: Scope::new(),
             sink: String::new(),
@@ -96,6 +105,33 @@ impl<'g> Generator<'g> {
         self.scope.leave();
         body += &format!("return [out, {log}, board, xs, {seen}, {kept}]\n");
         text + &format!("def {name}(board, n, s, xs, x, {seen}={{}}, {kept}=[]):\n{}\n", indented(&body, 4))
+    }
+
+    /// A function `name` of no parameters which has this row, of otherwise the least.
+    pub fn specimen(&mut self, name: &str, row: &'g Row) -> String {
+        self.scope = Scope::new();
+        self.sink = "out".into();
+        self.bytes = GROUP_BYTES;
+        self.scope.enter(Vec::new(), true);
+        let mut text = "board = [[2, 0, 4, 4], [0, 2, 8, 8], [0, 0, 0, 2], [16, 2, 0, 0]]\nout = []\n".to_owned();
+        for (kind, _) in &row.needs {
+            let variable = self.fresh("v");
+            text += &format!("{variable} = {}\n", self.expression(kind, 0, false));
+            self.scope.declare(Variable { name: variable, kind, binding: Binding::Own, cost: 0 });
+        }
+        let filled = self.fill(row, 0, false, &mut Filling::default());
+        text += &match row.kind {
+            "do" | "top" => format!("{filled}\n"),
+            "cut" => format!("out.append([1, 2, 3][{filled}])\n"),
+            "key" => format!("out.append(sorted([1, 2, 3], key={filled}))\n"),
+            "fn" => format!("out.append(({filled})(3))\n"),
+            "pairfn" => format!("out.append(({filled})(3, 4))\n"),
+            "listfn" => format!("out.append(({filled})([3, 4]))\n"),
+            "set" => format!("out.append(len({filled}))\n"),
+            _ => format!("out.append({filled})\n"),
+        };
+        self.scope.leave();
+        format!("def {name}():\n{}", indented(&(text + "return out\n"), 4))
     }
 
     fn fresh(&mut self, prefix: &str) -> String {
@@ -194,11 +230,13 @@ impl<'g> Generator<'g> {
         let fits = |row: &Row| {
             row.flavour.is_none_or(|flavour| self.flavours.contains(&flavour))
                 && (!strict || row.strict())
+                && (self.sink == "out" || !row.text.contains("board"))
                 && row.needs.iter().all(|&(kind, bound)| {
                     !(if bound { self.scope.bindable(kind) } else { self.scope.of(kind, 9) }).is_empty()
                 })
         };
-        let fitting: Vec<(usize, &'g Row)> = self.grammar.of(kind).filter(|(_, row)| fits(row)).collect();
+        let allowed = |(index, row): &(usize, &Row)| !self.barred[*index] && fits(row);
+        let fitting: Vec<(usize, &'g Row)> = self.grammar.of(kind).filter(allowed).collect();
         let leaves: Vec<(usize, &'g Row)> = fitting.iter().filter(|(_, row)| row.leaf).copied().collect();
         let rows = if leaf && !leaves.is_empty() { &leaves } else { &fitting };
         let (index, row) = rows.choose_weighted(&mut self.rng, |(_, row)| row.weight).expect("a row for each kind");

@@ -88,7 +88,8 @@ impl Row {
         let template = template.split("\n#").next().unwrap_or(template);
         let (head, flavour) = head.split_once('?').map_or((head, None), |(head, flavour)| (head, Some(flavour)));
         let (kind, weight) = head.split_once('*').map_or((head, 4), |(kind, weight)| (kind, weight.parse().unwrap()));
-        let template = template.trim_matches(['\n', ' ']);
+        // Rows live as long as the process.
+        let template: &'static str = template.trim_matches(['\n', ' ']).replace("\n    ", "\n").leak();
         let mut reader = Reader { left: template, row: template };
         let pieces = reader.pieces(false);
         let mut row = Row { kind, weight, flavour, text: template, pieces, needs: Vec::new(), leaf: true };

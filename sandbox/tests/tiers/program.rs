@@ -39,30 +39,24 @@ impl Program {
         self.groups.iter().fold(self.prelude.clone(), |text, group| text + &group.text + "\n")
     }
 
-    /// Which group a line of the source, from 1, belongs to.
-    pub fn group_at(&self, line: usize) -> Option<usize> {
-        let mut end = self.prelude.lines().count();
-        (0..self.groups.len()).find(|&index| {
-            let begin = end;
-            end += self.groups[index].text.lines().count() + 1;
-            (begin..end).contains(&(line - 1))
-        })
-    }
-
     /// Whether what a function does depends on how often another drew.
     pub fn draws(&self) -> bool {
         self.groups.iter().any(|group| group.text.contains("random."))
     }
 }
 
-/// A generated program, and how often each row of the grammar is in it.
-pub fn generated(grammar: &Grammar, seed: u64) -> (Program, Vec<u64>) {
+/// Share of programs that have rows although they are barred.
+const UNBARRED: f64 = 0.08;
+
+/// A generated program, and how often each row of the grammar is in it. Most programs have no row that is barred.
+pub fn generated(grammar: &Grammar, barred: Option<&[bool]>, seed: u64) -> (Program, Vec<u64>) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let flavours = [("big", 0.15), ("huge", 0.04), ("edge", 0.3), ("chance", 0.15), ("odd", 0.05)];
     let flavours: Vec<&str> = flavours.iter().filter(|(_, share)| rng.random_bool(*share)).map(|(name, _)| *name).collect();
-    let mut generator = Generator::new(grammar, rng, flavours.clone());
+    let barred = barred.filter(|_| !rng.random_bool(UNBARRED));
+    let mut generator = Generator::new(grammar, rng, flavours.clone(), barred);
     let groups = (0..GROUPS).map(|index| {
-        let function = format!("f{index}");
+        let function = format!("play{index}");
         let text = generator.group(&function);
         let calls = (0..CALLS).map(|_| arguments(&mut generator.rng, &flavours)).collect();
         Group { function, text, calls }
@@ -72,9 +66,22 @@ pub fn generated(grammar: &Grammar, seed: u64) -> (Program, Vec<u64>) {
     (program, generator.used)
 }
 
+/// Programs of one row each, the `attempt`th of each row.
+pub fn specimen(grammar: &Grammar, barred: &[bool], index: usize, attempt: u64) -> Program {
+    let rng = ChaCha8Rng::seed_from_u64(attempt);
+    let row = &grammar.rows[index];
+    let mut barred = barred.to_vec();
+    barred[index] = false;
+    let flavours = row.flavour.into_iter().collect();
+    let mut generator = Generator::new(grammar, rng, flavours, Some(&barred));
+    let text = generator.specimen("play", row);
+    let groups = vec![Group { function: "play".into(), text, calls: vec!["[]".into()] }];
+    Program { name: format!("{} {}", row.kind, row.text), prelude: PRELUDE.into(), groups, seed: attempt }
+}
+
 /// `board, n, s, xs, x`, as JSON.
 fn arguments(rng: &mut ChaCha8Rng, flavours: &[&str]) -> String {
-    let words = ["", "a", "WASD", "xyzzy", "Hello, World", "12", "é日"];
+    let words = ["", "a", "WASD", "xyzzy", "Hello, World", "12"];
     let floats = ["0.0", "-0.0", "0.5", "1.5", "-2.25", "0.1", "3.0", "1000.0", "1e-07"];
     let edges = [r#"{"float":"nan"}"#, r#"{"float":"inf"}"#, r#"{"float":"-inf"}"#, "1e+308", "9007199254740993.0"];
     let big = [1 << 31, -(1 << 31), 1 << 53, (1 << 53) + 1, 1 << 60, -(1 << 60), (1 << 61) - 1, 1 << 61, -(1 << 61)];
@@ -85,7 +92,7 @@ fn arguments(rng: &mut ChaCha8Rng, flavours: &[&str]) -> String {
     };
     let x = if flavours.contains(&"edge") && rng.random_bool(0.4) { edges.choose(rng) } else { floats.choose(rng) };
     let x = x.unwrap();
-    let s = words.choose(rng).unwrap();
+    let s = if flavours.contains(&"odd") && rng.random_bool(0.2) { "é日" } else { words.choose(rng).unwrap() };
     let count = rng.random_range(0..7);
     let xs: Vec<i64> = (0..count).map(|_| rng.random_range(-9i64..30)).collect();
     format!("[{},{n},\"{s}\",{xs:?},{x}]", board(rng))
