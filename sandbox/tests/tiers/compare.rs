@@ -11,13 +11,20 @@ use grpo_sandbox_compiled::{GAS_PER_SECOND, NotCompiled, Program as Compiled, St
 
 use crate::program::{Group, Program};
 
-/// Seconds of a budget that no program here is meant to spend.
-const SECONDS: u64 = 4;
+/// Gas of a call, and fuel that is worth as much. Few programs here spend them, and those that do are many calls.
+const GAS: u64 = GAS_PER_SECOND / 10;
+const FUEL: u64 = FUEL_PER_SECOND / 10;
 
-/// How far gas may be from fuel before a verdict by gas counts as another answer.
-const FACTOR: u64 = 8;
+/// How far gas and fuel may be apart before a verdict by one is another answer.
+const FACTOR: u64 = 4;
 
-const MEMORY: u64 = 128 << 20;
+const MEMORY: u64 = 64 << 20;
+
+const LIMITS: grpo_sandbox::Limits =
+    grpo_sandbox::Limits { game_fuel: 40 * FACTOR * FUEL, call_fuel: FACTOR * FUEL, memory_bytes: MEMORY };
+
+const COMPILED_LIMITS: grpo_sandbox_compiled::Limits =
+    grpo_sandbox_compiled::Limits { game_gas: 40 * GAS, call_gas: GAS, memory_bytes: MEMORY };
 
 pub struct Tiers {
     sandbox: Sandbox,
@@ -103,17 +110,12 @@ impl Tiers {
             Ok(None) => return Vec::new(),
             Err(error) => return vec![(0, 0, Told::Broken(error.to_string()))],
         };
-        let limits = grpo_sandbox_compiled::Limits {
-            game_gas: SECONDS * GAS_PER_SECOND,
-            call_gas: SECONDS * GAS_PER_SECOND,
-            memory_bytes: MEMORY,
-        };
         let (mut answers, mut session) = (Vec::new(), None);
         for (index, group) in program.groups.iter().enumerate() {
             for (call, arguments) in group.calls.iter().enumerate() {
                 let playing = match session.take() {
                     Some(session) => Ok(session),
-                    None => compiled.start(program.seed, &limits),
+                    None => compiled.start(program.seed, &COMPILED_LIMITS),
                 };
                 let answer = playing.and_then(|mut playing| {
                     let value = playing.call(&group.function, arguments)?;
@@ -143,14 +145,9 @@ impl Tiers {
 
     /// Whether the compiled tier has anything to say to a program's first call.
     pub fn answers(&self, program: &Program) -> bool {
-        let limits = grpo_sandbox_compiled::Limits {
-            game_gas: GAS_PER_SECOND,
-            call_gas: GAS_PER_SECOND,
-            memory_bytes: MEMORY,
-        };
         let group = &program.groups[0];
         let Ok(compiled) = self.tier.compile(&program.source()) else { return false };
-        let session = compiled.start(program.seed, &limits);
+        let session = compiled.start(program.seed, &COMPILED_LIMITS);
         session.is_ok_and(|mut session| session.call(&group.function, &group.calls[0]).is_ok())
     }
 
@@ -194,9 +191,7 @@ impl Tiers {
         if told.is_empty() {
             return None;
         }
-        let fuel = 2 * FACTOR * SECONDS * FUEL_PER_SECOND;
-        let limits = grpo_sandbox::Limits { game_fuel: fuel, call_fuel: fuel, memory_bytes: MEMORY };
-        let mut session = self.sandbox.load(&program.source(), program.seed, &limits);
+        let mut session = self.sandbox.load(&program.source(), program.seed, &LIMITS);
         for (index, call, told) in told {
             let Some(Group { function, calls, .. }) = program.groups.get(*index) else { continue };
             let before = session.as_ref().map_or(0, |session| session.fuel_used());
@@ -212,7 +207,7 @@ impl Tiers {
             match told {
                 Told::Value(value) if answer.as_ref() == Ok(value) => tally.equal += 1,
                 Told::Value(value) => return different(value),
-                Told::OutOfGas if used >= SECONDS * FUEL_PER_SECOND / FACTOR => tally.out_of_gas += 1,
+                Told::OutOfGas if used >= FUEL / FACTOR => tally.out_of_gas += 1,
                 Told::OutOfGas => return different(&format!("out of gas; the interpreter used fuel {used}")),
                 Told::Broken(words) => return different(words),
             }
@@ -225,12 +220,7 @@ impl Tiers {
 
     /// What the interpreter alone says to every call, in words.
     pub fn interpreter_answers(&self, program: &Program) -> Vec<Result<String, String>> {
-        let limits = grpo_sandbox::Limits {
-            game_fuel: 8 * FUEL_PER_SECOND,
-            call_fuel: FUEL_PER_SECOND,
-            memory_bytes: MEMORY,
-        };
-        let mut session = match self.sandbox.load(&program.source(), program.seed, &limits) {
+        let mut session = match self.sandbox.load(&program.source(), program.seed, &LIMITS) {
             Ok(session) => session,
             Err(Failure::Program(fault @ Fault::NotCompiled { .. })) => panic!("{}: {fault}", program.name),
             Err(failure) => return vec![Err(failure.to_string())],

@@ -124,9 +124,10 @@ impl<'g> Generator<'g> {
             "do" | "top" => format!("{filled}\n"),
             "cut" => format!("out.append([1, 2, 3][{filled}])\n"),
             "key" => format!("out.append(sorted([1, 2, 3], key={filled}))\n"),
-            "fn" => format!("out.append(({filled})(3))\n"),
-            "pairfn" => format!("out.append(({filled})(3, 4))\n"),
-            "listfn" => format!("out.append(({filled})([3, 4]))\n"),
+            // As a value: called where it stands it may be known.
+            "fn" => format!("fn = {filled}\nout.append(fn(3))\n"),
+            "pairfn" => format!("fn = {filled}\nout.append(fn(3, 4))\n"),
+            "listfn" => format!("fn = {filled}\nout.append(fn([3, 4]))\n"),
             "set" => format!("out.append(len({filled}))\n"),
             _ => format!("out.append({filled})\n"),
         };

@@ -25,7 +25,7 @@ fn number(name: &str, otherwise: u64) -> u64 {
 }
 
 /// Plays the programs of `nth` for `TIER_SECONDS` on `TIER_THREADS` threads, beginning at `TIER_SEED`.
-pub fn hunt(tiers: &Tiers, nth: impl Fn(u64) -> Option<Program> + Sync) -> Tally {
+pub fn hunt(tiers: &Tiers, nth: impl Fn(u64) -> Program + Sync) -> Tally {
     let seconds = Duration::from_secs(number("TIER_SECONDS", 60));
     let threads = number("TIER_THREADS", 1);
     let next = AtomicU64::new(number("TIER_SEED", 0));
@@ -33,7 +33,7 @@ pub fn hunt(tiers: &Tiers, nth: impl Fn(u64) -> Option<Program> + Sync) -> Tally
     let start = Instant::now();
     let work = || {
         while !done.load(Ordering::Relaxed) {
-            let Some(program) = nth(next.fetch_add(1, Ordering::Relaxed)) else { continue };
+            let program = nth(next.fetch_add(1, Ordering::Relaxed));
             let mut own = Tally::default();
             let difference = tiers.compare(&program, &mut own);
             tally.lock().unwrap().add(&own);
@@ -48,13 +48,13 @@ pub fn hunt(tiers: &Tiers, nth: impl Fn(u64) -> Option<Program> + Sync) -> Tally
         (0..threads).for_each(|_| drop(scope.spawn(work)));
         while start.elapsed() < seconds && found.lock().unwrap().len() < DIFFERENCES_MAX {
             std::thread::sleep(Duration::from_secs(1));
-            print!("\r{}", line(&tally.lock().unwrap(), start.elapsed()));
+            print!("\r{:.0} s: {}", start.elapsed().as_secs_f64(), summary(&tally.lock().unwrap()));
             std::io::stdout().flush().unwrap();
         }
         done.store(true, Ordering::Relaxed);
     });
     let tally = tally.into_inner().unwrap();
-    println!("\r{}; ended at seed {}", line(&tally, start.elapsed()), next.into_inner());
+    println!("\r{}; ended at seed {}", summary(&tally), next.into_inner());
     for (title, counts) in [("outside", &tally.outside), ("way back", &tally.way_back)] {
         let mut counts: Vec<_> = counts.iter().collect();
         counts.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
@@ -65,17 +65,12 @@ pub fn hunt(tiers: &Tiers, nth: impl Fn(u64) -> Option<Program> + Sync) -> Tally
     tally
 }
 
-fn line(tally: &Tally, elapsed: Duration) -> String {
+/// How programs ended, in a line.
+pub fn summary(tally: &Tally) -> String {
     let share = 100.0 * tally.stayed as f64 / tally.functions.max(1) as f64;
     format!(
-        "{:.0} s: {} programs, {} functions, {share:.0} % of them stayed in the tier, {} calls alike, {} out of gas, \
-         {} different",
-        elapsed.as_secs_f64(),
-        tally.programs,
-        tally.functions,
-        tally.equal,
-        tally.out_of_gas,
-        tally.differences
+        "{} programs, {} functions, {share:.0} % of them stayed in the tier, {} calls alike, {} out of gas, {} different",
+        tally.programs, tally.functions, tally.equal, tally.out_of_gas, tally.differences
     )
 }
 

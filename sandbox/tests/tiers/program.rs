@@ -95,7 +95,8 @@ fn arguments(rng: &mut ChaCha8Rng, flavours: &[&str]) -> String {
     let s = if flavours.contains(&"odd") && rng.random_bool(0.2) { "é日" } else { words.choose(rng).unwrap() };
     let count = rng.random_range(0..7);
     let xs: Vec<i64> = (0..count).map(|_| rng.random_range(-9i64..30)).collect();
-    format!("[{},{n},\"{s}\",{xs:?},{x}]", board(rng))
+    let xs = format!("{xs:?}").replace(' ', "");
+    format!("[{},{n},\"{s}\",{xs},{x}]", board(rng))
 }
 
 /// A board as games of 2048 come to it, as JSON.
