@@ -158,6 +158,11 @@ impl Tiers {
             Err(NotCompiled::Machine(error)) => return Err(error),
             Err(NotCompiled::Outside(outside)) => outside,
         };
+        if let Some(group) = program.group_at(whole.line).filter(|_| program.groups.len() > 1) {
+            *tally.outside.entry(generalised(&whole.construct)).or_default() += 1;
+            program.groups.remove(group);
+            return self.compile(program, tally);
+        }
         let alone = |group: &Group| {
             let program = Program { groups: vec![group.clone()], ..program.clone() };
             self.tier.compile(&program.source())
@@ -199,7 +204,11 @@ impl Tiers {
                 Ok(session) => session.call(function, &calls[*call]).map_err(|failure| failure.to_string()),
                 Err(failure) => Err(format!("does not load: {failure}")),
             };
-            let used = session.as_ref().map_or(0, |session| session.fuel_used()) - before;
+            let used = match &session {
+                Ok(session) => session.fuel_used() - before,
+                Err(Failure::Program(Fault::OutOfFuel { .. })) => LIMITS.call_fuel,
+                Err(_) => 0,
+            };
             let different = |compiled: &str| {
                 let interpreter = answer.clone().unwrap_or_else(|failure| format!("fails: {failure}"));
                 Some((*index, *call, interpreter, compiled.to_owned()))

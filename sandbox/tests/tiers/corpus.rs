@@ -82,6 +82,18 @@ pub fn environments() -> Vec<Program> {
     files(&root).into_iter().map(program).collect()
 }
 
+/// Players of a file that `TIER_CORPUS` names, as `grpo-2048 corpus --json` writes it: a JSON object with `source` a line.
+pub fn told() -> Vec<Program> {
+    let Ok(path) = std::env::var("TIER_CORPUS") else { return Vec::new() };
+    let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let program = |(number, line): (usize, &str)| {
+        let value: serde_json::Value = serde_json::from_str(line).unwrap();
+        let source = value["source"].as_str().unwrap_or_else(|| panic!("{path}: line {}: no `source`", number + 1));
+        player(format!("line {} of {path}", number + 1), source.to_owned(), number as u64)
+    };
+    text.lines().enumerate().map(program).collect()
+}
+
 /// The Python files of a folder, by name.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));

@@ -14,6 +14,9 @@ use crate::reducer::reduce;
 /// Differences after which there is enough to do.
 const DIFFERENCES_MAX: usize = 40;
 
+/// Characters of a program or an answer that are shown.
+const TEXT_MAX: usize = 4000;
+
 /// Where differences are written down.
 fn notes() -> PathBuf {
     let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
@@ -74,15 +77,22 @@ pub fn summary(tally: &Tally) -> String {
     )
 }
 
+/// The beginning of a text that may be long.
+fn cut(text: &str) -> String {
+    let begun: String = text.chars().take(TEXT_MAX).collect();
+    if begun.len() < text.len() { format!("{begun}...") } else { begun }
+}
+
 /// A difference as someone reads it.
 pub fn told(found: &Difference) -> String {
-    let group = found.program.groups.last();
-    let (text, calls) = group.map_or(("", &[][..]), |group| (group.text.as_str(), &group.calls[..]));
-    let calls: String = calls.iter().take(found.call + 1).map(|call| format!("    {call}\n")).collect();
-    format!(
-        "## {}, seed {}, call {}\n\n```python\n{}\n```\n\nArguments:\n\n{calls}\n- interpreter: `{}`\n- compiled:    `{}`\n",
-        found.program.name, found.program.seed, found.call, text.trim_end(), found.interpreter, found.compiled
-    )
+    let Difference { program, call, interpreter, compiled } = found;
+    let mut text = format!("## {}, seed {}\n\n```python\n{}\n```\n\n", program.name, program.seed, cut(program.source().trim()));
+    for (index, group) in program.groups.iter().enumerate() {
+        let last = index + 1 == program.groups.len();
+        let calls = group.calls.iter().take(if last { call + 1 } else { usize::MAX });
+        calls.for_each(|call| text += &format!("    {}{call}\n", group.function));
+    }
+    text + &format!("\n- interpreter: `{}`\n- compiled:    `{}`\n", cut(interpreter), cut(compiled))
 }
 
 fn write_down(found: &Difference) {

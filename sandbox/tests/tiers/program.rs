@@ -39,6 +39,16 @@ impl Program {
         self.groups.iter().fold(self.prelude.clone(), |text, group| text + &group.text + "\n")
     }
 
+    /// Which group a line of the source, from 1, belongs to.
+    pub fn group_at(&self, line: usize) -> Option<usize> {
+        let mut end = self.prelude.lines().count();
+        (0..self.groups.len()).find(|&index| {
+            let begin = end;
+            end += self.groups[index].text.lines().count() + 1;
+            (begin + 1..=end).contains(&line)
+        })
+    }
+
     /// Whether what a function does depends on how often another drew.
     pub fn draws(&self) -> bool {
         self.groups.iter().any(|group| group.text.contains("random."))
@@ -51,7 +61,7 @@ const UNBARRED: f64 = 0.08;
 /// A generated program, and how often each row of the grammar is in it. Most programs have no row that is barred.
 pub fn generated(grammar: &Grammar, barred: Option<&[bool]>, seed: u64) -> (Program, Vec<u64>) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let flavours = [("big", 0.15), ("huge", 0.04), ("edge", 0.3), ("chance", 0.15), ("odd", 0.05)];
+    let flavours = [("big", 0.15), ("huge", 0.06), ("edge", 0.3), ("chance", 0.15), ("odd", 0.05)];
     let flavours: Vec<&str> = flavours.iter().filter(|(_, share)| rng.random_bool(*share)).map(|(name, _)| *name).collect();
     let barred = barred.filter(|_| !rng.random_bool(UNBARRED));
     let mut generator = Generator::new(grammar, rng, flavours.clone(), barred);

@@ -7,7 +7,7 @@ use ruff_python_ast::{Expr, Stmt};
 use ruff_text_size::{Ranged, TextRange};
 
 use crate::compare::{Difference, Tally, Tiers};
-use crate::program::{Group, Program};
+use crate::program::Program;
 
 /// Programs that are tried for one difference, at 5 to 10 ms each.
 const TRIES: u32 = 4000;
@@ -21,28 +21,33 @@ struct Reducer<'t> {
 /// The same difference in less text.
 pub fn reduce(tiers: &Tiers, found: &Difference) -> Difference {
     let mut reducer = Reducer { tiers, found: found.clone(), tries: 0 };
-    reducer.alone();
+    reducer.groups();
+    reducer.calls();
     loop {
-        let before = reducer.text().len();
-        reducer.lines();
-        reducer.expressions();
-        if reducer.text().len() == before || reducer.tries > TRIES {
+        let before = reducer.found.program.source().len();
+        for group in 0..reducer.found.program.groups.len() {
+            reducer.lines(group);
+            reducer.expressions(group);
+        }
+        if reducer.found.program.source().len() == before || reducer.tries > TRIES {
             return reducer.found;
         }
     }
 }
 
 impl Reducer<'_> {
-    fn text(&self) -> &str {
-        &self.found.program.groups[0].text
+    fn text(&self, group: usize) -> &str {
+        &self.found.program.groups[group].text
     }
 
     /// Whether the tiers differ in this program, in the way that they did. If so, it is the better one.
     fn accept(&mut self, program: Program) -> bool {
         self.tries += 1;
+        let groups = program.groups.len();
         let found = self.tiers.compare(&program, &mut Tally::default());
         let failed = |difference: &Difference| difference.interpreter.starts_with("fails: ");
-        match found.filter(|found| failed(found) == failed(&self.found)) {
+        let same = |new: &Difference| failed(new) == failed(&self.found) && new.program.groups.len() == groups;
+        match found.filter(same) {
             Some(found) => {
                 self.found = found;
                 true
@@ -51,38 +56,47 @@ impl Reducer<'_> {
         }
     }
 
-    fn with_text(&self, text: String) -> Program {
+    fn with_text(&self, group: usize, text: String) -> Program {
         let mut program = self.found.program.clone();
-        program.groups[0].text = text;
+        program.groups[group].text = text;
         program
     }
 
-    /// One group, no prelude of its own, and the calls that are needed.
-    fn alone(&mut self) {
-        let program = self.found.program.clone();
-        let last = program.groups.last().unwrap().clone();
-        let joined = |groups: &[Group]| {
-            let text = groups.iter().fold(program.prelude.clone(), |text, group| text + "\n" + &group.text);
-            Program { prelude: String::new(), groups: vec![Group { text, ..last.clone() }], ..program.clone() }
-        };
-        if !self.accept(joined(&program.groups[program.groups.len() - 1..])) && !self.accept(joined(&program.groups)) {
-            return;
-        }
+    /// Groups and a prelude that are not needed.
+    fn groups(&mut self) {
         let mut index = 0;
-        while index < self.found.program.groups[0].calls.len() {
+        while index + 1 < self.found.program.groups.len() {
             let mut fewer = self.found.program.clone();
-            fewer.groups[0].calls.remove(index);
-            if fewer.groups[0].calls.is_empty() || !self.accept(fewer) {
+            fewer.groups.remove(index);
+            if !self.accept(fewer) {
                 index += 1;
+            }
+        }
+        // In the first group its lines can be taken away.
+        let mut inline = self.found.program.clone();
+        inline.groups[0].text = std::mem::take(&mut inline.prelude) + "\n" + &inline.groups[0].text;
+        self.accept(inline);
+    }
+
+    /// Calls that are not needed.
+    fn calls(&mut self) {
+        for group in 0..self.found.program.groups.len() {
+            let mut index = 0;
+            while index < self.found.program.groups[group].calls.len() {
+                let mut fewer = self.found.program.clone();
+                fewer.groups[group].calls.remove(index);
+                if fewer.groups[group].calls.is_empty() || !self.accept(fewer) {
+                    index += 1;
+                }
             }
         }
     }
 
     /// Takes away statements with what belongs to them, or only the line at their head.
-    fn lines(&mut self) {
+    fn lines(&mut self, group: usize) {
         let mut index = 0;
         while self.tries < TRIES {
-            let lines: Vec<String> = self.text().lines().map(str::to_owned).collect();
+            let lines: Vec<String> = self.text(group).lines().map(str::to_owned).collect();
             if index >= lines.len() {
                 return;
             }
@@ -92,20 +106,20 @@ impl Reducer<'_> {
             let rest = |middle: Vec<String>| [lines[..index].to_vec(), middle, lines[end..].to_vec()].concat().join("\n");
             let without = rest(Vec::new());
             let raised = rest(lines[index + 1..end].iter().map(|line| line.get(4..).unwrap_or("").to_owned()).collect());
-            let gone = self.accept(self.with_text(without + "\n"));
-            if !gone && (inside == 0 || !self.accept(self.with_text(raised + "\n"))) {
+            let gone = self.accept(self.with_text(group, without + "\n"));
+            if !gone && (inside == 0 || !self.accept(self.with_text(group, raised + "\n"))) {
                 index += 1;
             }
         }
     }
 
     /// Puts a part, or the least of a kind, in the place of an expression.
-    fn expressions(&mut self) {
+    fn expressions(&mut self, group: usize) {
         let mut skipped = 0;
         while self.tries < TRIES {
-            let Some(expressions) = expressions(self.text()) else { return };
+            let Some(expressions) = expressions(self.text(group)) else { return };
             let Some((range, parts)) = expressions.get(skipped) else { return };
-            let text = self.text().to_owned();
+            let text = self.text(group).to_owned();
             let whole = &text[*range];
             let parts = parts.iter().map(|part| text[*part].to_owned());
             let least = ["0", "[]", "1", "\"\"", "True", "[1]"].map(str::to_owned);
@@ -113,7 +127,7 @@ impl Reducer<'_> {
             let texts = parts.chain(least).filter(shorter).map(|new| {
                 format!("{}{new}{}", &text[..range.start().to_usize()], &text[range.end().to_usize()..])
             });
-            if !texts.collect::<Vec<_>>().into_iter().any(|text| self.accept(self.with_text(text))) {
+            if !texts.collect::<Vec<_>>().into_iter().any(|text| self.accept(self.with_text(group, text))) {
                 skipped += 1;
             }
         }
