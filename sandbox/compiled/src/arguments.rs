@@ -2,11 +2,9 @@
 //! where the values of a call begin.
 
 use crate::Stop;
-use crate::emit::Ty;
+use crate::emit::Kind;
 use crate::engine::Interface;
-use crate::layout::{
-    BUFFER, CHARACTER_BYTES, FALSE, FLOAT, INTEGER_MAX, LIST, NONE, POINTER, STRING, TRUE, TUPLE,
-};
+use crate::layout::{BUFFER, CHARACTER_BYTES, FALSE, FLOAT, INTEGER_MAX, LIST, NONE, POINTER, STRING, TRUE, TUPLE};
 
 /// How deep arguments may nest.
 const DEPTH_MAX: usize = 40;
@@ -16,7 +14,7 @@ pub(crate) struct Written {
     /// The list of them.
     pub(crate) value: i64,
     /// What each of them is.
-    pub(crate) kinds: Vec<Ty>,
+    pub(crate) kinds: Vec<Kind>,
     /// Their bytes.
     pub(crate) image: Vec<u8>,
 }
@@ -62,7 +60,7 @@ impl Writer<'_> {
     }
 
     /// Values between commas, up to a closing bracket.
-    fn items(&mut self, close: u8, depth: usize, kinds: &mut Vec<Ty>) -> Option<Vec<i64>> {
+    fn items(&mut self, close: u8, depth: usize, kinds: &mut Vec<Kind>) -> Option<Vec<i64>> {
         let mut items = Vec::new();
         if self.start(close).is_some() {
             return Some(items);
@@ -78,19 +76,19 @@ impl Writer<'_> {
         }
     }
 
-    fn value(&mut self, depth: usize) -> Option<(i64, Ty)> {
+    fn value(&mut self, depth: usize) -> Option<(i64, Kind)> {
         match self.peek()? {
-            b'n' => self.word("null").map(|()| (NONE, Ty::None)),
-            b't' => self.word("true").map(|()| (TRUE, Ty::Bool)),
-            b'f' => self.word("false").map(|()| (FALSE, Ty::Bool)),
+            b'n' => self.word("null").map(|()| (NONE, Kind::None)),
+            b't' => self.word("true").map(|()| (TRUE, Kind::Bool)),
+            b'f' => self.word("false").map(|()| (FALSE, Kind::Bool)),
             b'"' => {
                 let text = self.string()?;
-                Some((self.text_object(&text), Ty::Str))
+                Some((self.text_object(&text), Kind::Str))
             }
             b'[' => {
                 self.at += 1;
                 let items = self.items(b']', depth.checked_sub(1)?, &mut Vec::new())?;
-                Some((self.list(&items), Ty::List))
+                Some((self.list(&items), Kind::List))
             }
             b'{' => {
                 self.at += 1;
@@ -101,7 +99,7 @@ impl Writer<'_> {
     }
 
     /// `{"()": [..]}`; other objects and tags are not modelled.
-    fn tuple(&mut self, depth: usize) -> Option<(i64, Ty)> {
+    fn tuple(&mut self, depth: usize) -> Option<(i64, Kind)> {
         self.peek()?;
         self.word("\"()\"")?;
         self.start(b':')?;
@@ -109,10 +107,10 @@ impl Writer<'_> {
         let items = self.items(b']', depth, &mut Vec::new())?;
         self.start(b'}')?;
         // The empty tuple is one object, of the runtime's.
-        (!items.is_empty()).then(|| (self.tuple_object(&items), Ty::Tuple))
+        (!items.is_empty()).then(|| (self.tuple_object(&items), Kind::Tuple))
     }
 
-    fn number(&mut self) -> Option<(i64, Ty)> {
+    fn number(&mut self) -> Option<(i64, Kind)> {
         let start = self.at;
         while let Some(b'-' | b'+' | b'.' | b'e' | b'E' | b'0'..=b'9') = self.text.get(self.at) {
             self.at += 1;
@@ -120,10 +118,10 @@ impl Writer<'_> {
         let text = std::str::from_utf8(&self.text[start..self.at]).ok()?;
         if text.bytes().any(|byte| matches!(byte, b'.' | b'e' | b'E')) {
             let float = text.parse::<f64>().ok().filter(|float| float.is_finite())?;
-            return Some((self.float(float), Ty::Float));
+            return Some((self.float(float), Kind::Float));
         }
         let whole = text.parse::<i64>().ok().filter(|whole| whole.abs() <= INTEGER_MAX)?;
-        Some((whole << 1, Ty::Int))
+        Some((whole << 1, Kind::Int))
     }
 
     /// The text of a string of ASCII.

@@ -29,10 +29,10 @@ const SESSIONS_MAX: u32 = 256;
 pub(crate) const MEMORY_MAX: u64 = 1 << 30;
 
 /// Stack of the machine that compiled code may use. The deepest recursion that is let through uses a fraction.
-pub(crate) const STACK: usize = 1 << 20;
+const STACK: usize = 1 << 20;
 
-/// What has to be left of a thread's stack for a call, and how large a new one is where less is left.
-pub(crate) const STACK_NEEDED: usize = STACK + (1 << 20);
+/// What has to be left of a thread's stack for a call. Less than new threads have: making a stack takes 10 us.
+pub(crate) const STACK_NEEDED: usize = STACK + (256 << 10);
 
 /// Machine code kept of programs, and of single functions.
 const PROGRAM_BYTES: usize = 64 << 20;
@@ -115,7 +115,7 @@ impl Interface {
             let function = instance.get_typed_func::<(), u32>(&mut store, name).map_err(TierError::engine)?;
             function.call(&mut store, ()).map_err(TierError::engine)
         };
-        let (characters, nursery) = (number("rt_chars")?, number("rt_nursery")?);
+        let (characters, nursery) = (number("character_strings")?, number("nursery_start")?);
         let heap = instance.get_global(&mut store, "__heap_base").and_then(|global| global.get(&mut store).i32());
         let heap = heap.ok_or_else(|| TierError::Runtime("exports no `__heap_base`".into()))? as u32;
         Ok(Interface { signatures, characters, heap: heap.next_multiple_of(64), nursery })

@@ -10,6 +10,10 @@ pub(crate) const POINTER: u64 = 7;
 pub(crate) const NONE: i64 = 3;
 pub(crate) const FALSE: i64 = 11;
 pub(crate) const TRUE: i64 = 19;
+/// What a variable holds that is not bound, and a dict where a key was deleted.
+pub(crate) const UNBOUND: i64 = 27;
+/// What iterators give at their end.
+pub(crate) const END: i64 = 35;
 
 /// Kinds of objects: the first word of each.
 pub(crate) const LIST: u32 = 1;
@@ -17,6 +21,7 @@ pub(crate) const TUPLE: u32 = 2;
 pub(crate) const STRING: u32 = 3;
 pub(crate) const FLOAT: u32 = 4;
 pub(crate) const DICT: u32 = 5;
+pub(crate) const FUNCTION: u32 = 7;
 /// A block of items, with its length in front.
 pub(crate) const BUFFER: u32 = 11;
 

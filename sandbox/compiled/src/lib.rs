@@ -10,6 +10,7 @@
 
 mod arguments;
 mod cache;
+mod check;
 mod emit;
 mod engine;
 mod layout;

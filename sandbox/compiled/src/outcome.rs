@@ -67,7 +67,9 @@ pub enum TierError {
     #[error("the system refused memory for a compiled program: {0}; use fewer workers or a smaller sandbox.memory_mib")]
     Memory(String),
     /// A call ran far longer than its gas may last.
-    #[error("a compiled program ran for {seconds} seconds within its gas; switch the compiled tier off and report this")]
+    #[error(
+        "a compiled program ran for {seconds} seconds within its gas; switch the compiled tier off and report this"
+    )]
     Overrun {
         /// The least that it ran.
         seconds: u64,

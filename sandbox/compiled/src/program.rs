@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use ruff_python_ast::PythonVersion;
-use ruff_python_parser::{Mode, ParseOptions, parse_unchecked};
 use wasmtime::{Module, ModuleExport};
 
-use crate::emit::{self, Callable, Options};
-use crate::engine::Shared;
+use crate::check;
+use crate::emit::{self, Emission};
+use crate::engine::{STACK_NEEDED, Shared};
 use crate::scope::Scopes;
 use crate::session::Session;
 use crate::{Limits, NotCompiled, Outside, Stop, TierError};
@@ -24,12 +23,7 @@ pub(crate) struct Compiled {
     pub(crate) module: Module,
     /// What it imports of the runtime, in order.
     pub(crate) imports: Vec<ModuleExport>,
-    /// Where its variables at the top level lie, and how many there are.
-    pub(crate) roots: u32,
-    pub(crate) root_count: u32,
-    /// Where its memory ends.
-    pub(crate) heap: u32,
-    pub(crate) callable: Vec<Callable>,
+    pub(crate) emission: Emission,
 }
 
 impl Program {
@@ -45,35 +39,156 @@ impl Program {
     }
 }
 
+/// Compiles a source on this very thread.
 pub(crate) fn compile(shared: &Arc<Shared>, source: &str) -> Result<Program, NotCompiled> {
-    let outside = |construct: &str| NotCompiled::Outside(Outside { line: 1, construct: construct.into() });
-    let options = ParseOptions::from(Mode::Module).with_target_version(PythonVersion::PY314);
-    let parsed = parse_unchecked(source, options).try_into_module().ok_or_else(|| outside("no module"))?;
-    if !parsed.errors().is_empty() {
-        return Err(outside("a syntax error"));
-    }
-    let scopes = Scopes::build(&parsed.syntax().body).map_err(|what| outside(&what))?;
-    let compiled = emit::compile(&scopes, &shared.interface, Options::default()).map_err(|what| outside(&what))?;
+    let emission = stacker::maybe_grow(STACK_NEEDED, 2 * STACK_NEEDED, || emit(shared, source))?;
     let engine = |error| NotCompiled::Machine(TierError::engine(error));
-    let module = Module::new(&shared.engine, &compiled.wasm).map_err(engine)?;
+    let module = Module::new(&shared.engine, &emission.wasm).map_err(engine)?;
     let imports = imports(shared, &module).map_err(NotCompiled::Machine)?;
-    Ok(Program {
-        compiled: Arc::new(Compiled {
-            shared: shared.clone(),
-            module,
-            imports,
-            roots: compiled.roots,
-            root_count: compiled.nroots,
-            heap: compiled.heap,
-            callable: compiled.callable,
-        }),
-    })
+    Ok(Program { compiled: Arc::new(Compiled { shared: shared.clone(), module, imports, emission }) })
+}
+
+/// The WebAssembly of a source.
+pub(crate) fn emit(shared: &Shared, source: &str) -> Result<Emission, NotCompiled> {
+    let outside = |construct: String, at| NotCompiled::Outside(Outside { line: check::line_of(source, at), construct });
+    let parsed = check::parse(source).map_err(NotCompiled::Outside)?;
+    let scopes = Scopes::build(parsed.suite()).map_err(|refused| outside(refused.construct, refused.at))?;
+    emit::compile(&scopes, &shared.interface).map_err(|(refusal, at)| outside(refusal.construct, at))
 }
 
 fn imports(shared: &Shared, module: &Module) -> Result<Vec<ModuleExport>, TierError> {
     let runtime = shared.runtime.module();
-    let find = |name: &str| {
-        runtime.get_export_index(name).ok_or_else(|| TierError::Runtime(format!("exports no `{name}`")))
-    };
+    let find =
+        |name: &str| runtime.get_export_index(name).ok_or_else(|| TierError::Runtime(format!("exports no `{name}`")));
     module.imports().map(|import| find(import.name())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use wasmparser::{Parser, Payload, TypeRef, Validator};
+
+    use super::*;
+    use crate::Tier;
+
+    /// Every instruction that compiled programs are made of.
+    const INSTRUCTIONS: &[&str] = &[
+        "Block",
+        "Br",
+        "BrIf",
+        "Call",
+        "CallIndirect",
+        "Drop",
+        "Else",
+        "End",
+        "GlobalGet",
+        "GlobalSet",
+        "I32Add",
+        "I32And",
+        "I32Const",
+        "I32Eq",
+        "I32Eqz",
+        "I32GeU",
+        "I32GtU",
+        "I32LeU",
+        "I32Load",
+        "I32LtU",
+        "I32Ne",
+        "I32Or",
+        "I32Shl",
+        "I32Store",
+        "I32Sub",
+        "I32WrapI64",
+        "I64Add",
+        "I64And",
+        "I64Clz",
+        "I64Const",
+        "I64DivS",
+        "I64Eq",
+        "I64Extend32S",
+        "I64ExtendI32U",
+        "I64GeS",
+        "I64GeU",
+        "I64GtS",
+        "I64GtU",
+        "I64LeS",
+        "I64Load",
+        "I64Load32U",
+        "I64LtS",
+        "I64Mul",
+        "I64Ne",
+        "I64Or",
+        "I64RemS",
+        "I64Shl",
+        "I64ShrS",
+        "I64ShrU",
+        "I64Store",
+        "I64Sub",
+        "I64Xor",
+        "If",
+        "LocalGet",
+        "LocalSet",
+        "LocalTee",
+        "Loop",
+        "Return",
+        "Unreachable",
+    ];
+
+    /// The ladder, and the edges of the language.
+    fn samples() -> Vec<String> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let ladder = fs::read_dir(root.join("../../src/environment/game2048/ladder")).expect("a ladder");
+        let mut samples: Vec<String> =
+            ladder.map(|entry| fs::read_to_string(entry.expect("a file").path()).expect("a program")).collect();
+        let edges = fs::read_to_string(root.join("tests/edges.txt")).expect("edges");
+        samples.extend(edges.split("\n# next\n").map(|edge| {
+            format!("def strategy(board):\n    {}\n    return acc\n", edge.trim_end().replace('\n', "\n    "))
+        }));
+        samples
+    }
+
+    #[test]
+    fn a_module_has_listed_instructions_and_imports_the_runtime_alone() {
+        let tier = Tier::open().expect("the tier opens");
+        let mut emitted = 0;
+        for source in samples() {
+            let Ok(emission) = emit(&tier.shared, &source) else { continue };
+            emitted += 1;
+            Validator::new().validate_all(&emission.wasm).expect("a valid module");
+            for payload in Parser::new(0).parse_all(&emission.wasm) {
+                match payload.expect("a valid module") {
+                    Payload::ImportSection(imports) => {
+                        for import in imports.into_imports() {
+                            let import = import.expect("an import");
+                            assert_eq!(import.module, "runtime");
+                            assert!(!matches!(import.ty, TypeRef::Table(_) | TypeRef::Tag(_)));
+                        }
+                    }
+                    Payload::MemorySection(_) | Payload::GlobalSection(_) | Payload::StartSection { .. } => {
+                        panic!("a section that no program has")
+                    }
+                    Payload::CodeSectionEntry(body) => {
+                        for operator in body.get_operators_reader().expect("code") {
+                            let text = format!("{:?}", operator.expect("an instruction"));
+                            let name = text.split([' ', '(']).next().unwrap_or_default();
+                            assert!(INSTRUCTIONS.contains(&name), "{name} in\n{source}");
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        assert!(emitted > 80, "{emitted}");
+    }
+
+    #[test]
+    fn the_same_source_gives_the_same_module() {
+        let tier = Tier::open().expect("the tier opens");
+        for source in samples() {
+            let (Ok(one), Ok(two)) = (emit(&tier.shared, &source), emit(&tier.shared, &source)) else { continue };
+            assert!(one.wasm == two.wasm, "{source}");
+        }
+    }
 }

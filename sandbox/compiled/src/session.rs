@@ -78,7 +78,7 @@ pub struct Session {
 impl Session {
     /// Runs the top level of a program.
     pub(crate) fn start(program: &Program, seed: u64, limits: &Limits) -> Result<Session, Stop> {
-        let compiled = &program.compiled;
+        let (compiled, emission) = (&program.compiled, &program.compiled.emission);
         let memory_bytes = limits.memory_bytes.min(MEMORY_MAX);
         let mut store = Store::new(&compiled.shared.engine, Host::new(MEMORY_MAX));
         store.limiter(|host| host);
@@ -100,15 +100,15 @@ impl Session {
             gas: runtime.get_global(&mut store, "gas_left").ok_or_else(|| missing("gas_left"))?,
             reason: runtime.get_global(&mut store, "reason").ok_or_else(|| missing("reason"))?,
             call: instance.get_typed_func(&mut store, "call").map_err(machine)?,
-            end_call: runtime.get_typed_func(&mut store, "rt_end_call").map_err(machine)?,
+            end_call: runtime.get_typed_func(&mut store, "end_call").map_err(machine)?,
             store,
             program: program.clone(),
             limits: *limits,
             gas_used: 0,
             finished: false,
         };
-        let prepare = runtime.get_typed_func::<(u32, u32, u32, u32, u64), ()>(&mut session.store, "rt_init");
-        let layout = (compiled.heap, compiled.roots, compiled.root_count, memory_bytes as u32, seed);
+        let prepare = runtime.get_typed_func::<(u32, u32, u32, u32, u64), ()>(&mut session.store, "prepare");
+        let layout = (emission.heap, emission.roots, emission.root_count, memory_bytes as u32, seed);
         prepare.and_then(|prepare| prepare.call(&mut session.store, layout)).map_err(machine)?;
         let load = instance.get_typed_func::<(), ()>(&mut session.store, "init").map_err(machine)?;
         session.spend(0, |session| {
@@ -138,7 +138,7 @@ impl Session {
         let program = self.program.clone();
         let interface = &program.compiled.shared.interface;
         let written = arguments::write(arguments, interface)?;
-        let callable = program.compiled.callable.iter().enumerate();
+        let callable = program.compiled.emission.callable.iter().enumerate();
         let mut named = callable.filter(|(_, callable)| callable.name == function).peekable();
         if named.peek().is_none() {
             return Err(Stop::WayBack { reason: "no such function" });
@@ -174,11 +174,7 @@ impl Session {
     }
 
     /// Runs something within the budgets, of which `price` is spent at once.
-    fn spend<T>(
-        &mut self,
-        price: u64,
-        run: impl FnOnce(&mut Session) -> wasmtime::Result<T>,
-    ) -> Result<T, Stop> {
+    fn spend<T>(&mut self, price: u64, run: impl FnOnce(&mut Session) -> wasmtime::Result<T>) -> Result<T, Stop> {
         let left = self.limits.game_gas.saturating_sub(self.gas_used);
         let scope = if self.limits.call_gas <= left { GasScope::Call } else { GasScope::Game };
         let budget = left.min(self.limits.call_gas).min(i64::MAX as u64 / 2);

@@ -14,12 +14,16 @@ const TAGS: [&[u8]; 7] = [b"()", b"set", b"bytes", b"complex", b"int", b"float",
 /// What a key is that stands for a place from which something was deleted.
 const DELETED: i64 = 27;
 
+const TOO_LONG: &str = "a value of more text than may cross";
 const NOT_MODELLED: &str = "a value that does not cross";
 
 /// The text of a value, or why there is none.
 pub(crate) fn read(memory: &[u8], value: i64) -> Result<String, &'static str> {
     let mut reader = Reader { memory, out: Vec::with_capacity(32) };
     reader.value(value, DEPTH_MAX)?;
+    if reader.out.len() > TEXT_MAX {
+        return Err(TOO_LONG);
+    }
     String::from_utf8(reader.out).map_err(|_| NOT_MODELLED)
 }
 
@@ -45,7 +49,7 @@ impl<'a> Reader<'a> {
 
     fn value(&mut self, value: i64, depth: usize) -> Result<(), &'static str> {
         if self.out.len() > TEXT_MAX {
-            return Err("a value of more text than may cross");
+            return Err(TOO_LONG);
         }
         match value {
             NONE => self.out.extend(b"null"),
@@ -98,7 +102,7 @@ impl<'a> Reader<'a> {
 
     fn quote(&mut self, text: &[u8]) -> Result<(), &'static str> {
         if text.len() > TEXT_MAX {
-            return Err("a value of more text than may cross");
+            return Err(TOO_LONG);
         }
         self.out.push(b'"');
         for &byte in text {

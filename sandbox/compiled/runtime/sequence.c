@@ -1,0 +1,199 @@
+// Subscripts, slices, length, membership.
+
+static int64_t find_text(Sequence *in, Sequence *what) {
+  if (what->length > in->length)
+    return -1;
+  charge(in->length / 4);
+  uint32_t step_gas = 1 + what->length / 8;
+  for (uint32_t index = 0; index + what->length <= in->length; index++) {
+    charge(step_gas);
+    if (!memcmp(text(in) + index, text(what), what->length))
+      return index;
+  }
+  return -1;
+}
+
+static int range_contains(Range *range, int64_t number) {
+  if (range->step > 0)
+    return number >= range->start && number < range->stop && (number - range->start) % range->step == 0;
+  return number <= range->start && number > range->stop && (range->start - number) % -range->step == 0;
+}
+
+EXPORT(py_contains) int32_t py_contains(Value container, Value value) {
+  Sequence *in = sequence(container);
+  switch (kind_of(container)) {
+  case STRING:
+    if (kind_of(value) != STRING)
+      give_up(BAD_TYPE);
+    return find_text(in, sequence(value)) >= 0;
+  case LIST:
+  case TUPLE:
+    for (uint32_t index = 0; index < in->length; index++) {
+      if ((index & 3) == 3)
+        charge(1);
+      if (equal_items(items(in)[index], value, 0))
+        return 1;
+    }
+    return 0;
+  case DICT:
+  case SET:
+    return find((Dict *)in, value, hash(value)) != 0;
+  case RANGE: {
+    int64_t number;
+    if (!as_integer(value, &number))
+      give_up(NOT_MODELLED);
+    return range_contains((Range *)in, number);
+  }
+  }
+  give_up(NOT_MODELLED);
+}
+
+// An index from the front, within bounds.
+static uint32_t position(Sequence *in, Value index) {
+  int64_t at = to_integer(index);
+  if (at < 0)
+    at += in->length;
+  if ((uint64_t)at >= in->length)
+    give_up(BAD_INDEX);
+  return at;
+}
+
+static Value range_item(Range *range, int64_t index) {
+  int64_t length = range_length(range);
+  if (index < 0)
+    index += length;
+  if (index < 0 || index >= length)
+    give_up(BAD_INDEX);
+  return integer(range->start + index * range->step);
+}
+
+EXPORT(py_get_item_or_end) Value py_get_item_or_end(Value container, Value key) {
+  Sequence *in = sequence(container);
+  switch (kind_of(container)) {
+  case LIST:
+  case TUPLE:
+    return items(in)[position(in, key)];
+  case DICT: {
+    Entry *entry = find((Dict *)in, key, hash(key));
+    return entry ? entry->value : END;
+  }
+  case STRING:
+    return character(text(in)[position(in, key)]);
+  case RANGE:
+    return range_item((Range *)in, to_integer(key));
+  }
+  give_up(BAD_TYPE);
+}
+
+EXPORT(py_get_item) Value py_get_item(Value container, Value key) {
+  Value item = py_get_item_or_end(container, key);
+  if (item == END)
+    give_up(NO_KEY);
+  return item;
+}
+
+EXPORT(py_set_item) void py_set_item(Value container, Value key, Value value) {
+  uint32_t kind = kind_of(container);
+  if (kind == DICT) {
+    put(dict_of(container), key, value, hash(key));
+    return;
+  }
+  if (kind != LIST)
+    give_up(BAD_TYPE);
+  Sequence *in = sequence(container);
+  Value *place = items(in) + position(in, key);
+  *place = value;
+  stored((uint32_t)in, place, value);
+}
+
+// Takes an item out of a list.
+static Value take_item(Sequence *from, uint32_t at) {
+  Value taken = items(from)[at];
+  from->length--;
+  charge((from->length - at) / 8);
+  if (at < from->length) {
+    memmove(items(from) + at, items(from) + at + 1, (from->length - at) * 8);
+    rewritten((uint32_t)from);
+  }
+  return taken;
+}
+
+EXPORT(py_delete_item) void py_delete_item(Value container, Value key) {
+  uint32_t kind = kind_of(container);
+  if (kind == DICT) {
+    if (!take_out(dict_of(container), key, 0))
+      give_up(NO_KEY);
+    return;
+  }
+  if (kind != LIST)
+    give_up(BAD_TYPE);
+  take_item(sequence(container), position(sequence(container), key));
+}
+
+// A bound of a slice, between the lowest and highest index that it may be.
+static int64_t bound(Value given, int64_t otherwise, int64_t length, int64_t lowest, int64_t highest) {
+  if (given == NONE)
+    return otherwise;
+  int64_t at = to_integer(given);
+  if (at < 0)
+    at += length;
+  return at < lowest ? lowest : at > highest ? highest : at;
+}
+
+#define STEP_MAX (1 << 30)
+
+EXPORT(py_slice) Value py_slice(Value container, Value lower, Value upper, Value by) {
+  uint32_t kind = kind_of(container);
+  if (!is_row(kind) && kind != STRING)
+    give_up(BAD_TYPE);
+  Sequence *from = sequence(container);
+  int64_t length = from->length, step = by == NONE ? 1 : to_integer(by);
+  if (!step)
+    give_up(BAD_VALUE);
+  if (step > STEP_MAX || step < -STEP_MAX)
+    give_up(NOT_MODELLED);
+  int64_t lowest = step < 0 ? -1 : 0, highest = step < 0 ? length - 1 : length;
+  int64_t start = bound(lower, step < 0 ? highest : lowest, length, lowest, highest);
+  int64_t stop = bound(upper, step < 0 ? lowest : highest, length, lowest, highest);
+  int64_t distance = step > 0 ? stop - start : start - stop;
+  int64_t count = distance > 0 ? (distance - 1) / (step > 0 ? step : -step) + 1 : 0;
+  if (count == length && step == 1 && kind != LIST)
+    return container;
+  charge(kind == STRING && step == 1 ? count / COPIED : count / 4);
+  if (kind == STRING) {
+    if (count < 2)
+      return count ? character(text(from)[start]) : pointer((uint32_t)&empty_string);
+    Value made = make_string(count);
+    if (step == 1)
+      memcpy(text(sequence(made)), text(from) + start, count);
+    else
+      for (int64_t index = 0; index < count; index++, start += step)
+        text(sequence(made))[index] = text(from)[start];
+    return made;
+  }
+  Value made = kind == LIST ? py_list(count, count) : py_tuple(count);
+  Value *to = items(sequence(made));
+  for (int64_t index = 0; index < count; index++, start += step)
+    to[index] = items(from)[start];
+  return made;
+}
+
+EXPORT(py_length) Value py_length(Value container) {
+  switch (kind_of(container)) {
+  case LIST:
+  case TUPLE:
+  case STRING:
+  case DICT:
+  case SET:
+    return integer(sequence(container)->length);
+  case VIEW:
+    return integer(dict_of(((View *)address(container))->dict)->length);
+  case RANGE: {
+    int64_t length = range_length((Range *)address(container));
+    if (length > SIZE_MAX_32)
+      give_up(OVERFLOW);
+    return integer(length);
+  }
+  }
+  give_up(BAD_TYPE);
+}

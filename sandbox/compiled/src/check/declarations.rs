@@ -1,0 +1,79 @@
+//! `global` and `nonlocal`: CPython wants them before every use of the name in the same function, once.
+
+use std::collections::HashMap;
+
+use ruff_python_ast::visitor::{self, Visitor};
+use ruff_python_ast::{ExceptHandler, Expr, Identifier, Stmt};
+use ruff_text_size::{Ranged, TextRange, TextSize};
+
+/// Names that the body of a function declares, without those in it.
+#[derive(Default)]
+pub(super) struct Declarations {
+    pub(super) globals: HashMap<String, TextRange>,
+    pub(super) nonlocals: HashMap<String, TextRange>,
+    uses: HashMap<String, TextSize>,
+    repeated: Option<TextSize>,
+}
+
+impl Declarations {
+    pub(super) fn of(body: &[Stmt]) -> Declarations {
+        let mut declarations = Declarations::default();
+        declarations.visit_body(body);
+        declarations
+    }
+
+    /// The first declaration that CPython might refuse; conservative, for the order of uses is that of the text.
+    pub(super) fn misplaced(&self) -> Option<TextSize> {
+        let late = |(name, range): (&String, &TextRange)| {
+            let is_late = self.uses.get(name).is_some_and(|first| *first < range.start());
+            is_late.then_some(range.start())
+        };
+        let both = self.globals.iter().find(|(name, _)| self.nonlocals.contains_key(*name));
+        let late = self.globals.iter().chain(&self.nonlocals).find_map(late);
+        self.repeated.or(late).or(both.map(|(_, range)| range.start()))
+    }
+
+    fn declare(&mut self, names: &[Identifier], range: TextRange, is_global: bool) {
+        let declared = if is_global { &mut self.globals } else { &mut self.nonlocals };
+        for name in names {
+            if declared.insert(name.to_string(), range).is_some() {
+                self.repeated = Some(range.start());
+            }
+        }
+    }
+
+    fn use_name(&mut self, name: &str, at: TextSize) {
+        let first = self.uses.entry(name.to_owned()).or_insert(at);
+        *first = (*first).min(at);
+    }
+}
+
+impl<'a> Visitor<'a> for Declarations {
+    fn visit_stmt(&mut self, statement: &'a Stmt) {
+        match statement {
+            Stmt::Global(global) => self.declare(&global.names, global.range(), true),
+            Stmt::Nonlocal(nonlocal) => self.declare(&nonlocal.names, nonlocal.range(), false),
+            Stmt::FunctionDef(def) => self.use_name(&def.name, def.start()),
+            Stmt::ClassDef(class) => self.use_name(&class.name, class.start()),
+            Stmt::Import(import) => {
+                for alias in &import.names {
+                    self.use_name(alias.asname.as_ref().unwrap_or(&alias.name), alias.start());
+                }
+            }
+            _ => visitor::walk_stmt(self, statement),
+        }
+    }
+
+    fn visit_expr(&mut self, expression: &'a Expr) {
+        if let Expr::Name(name) = expression {
+            self.use_name(&name.id, name.start());
+        }
+        visitor::walk_expr(self, expression);
+    }
+
+    fn visit_except_handler(&mut self, handler: &'a ExceptHandler) {
+        let ExceptHandler::ExceptHandler(clause) = handler;
+        clause.name.iter().for_each(|name| self.use_name(name, name.start()));
+        visitor::walk_except_handler(self, handler);
+    }
+}

@@ -1,0 +1,298 @@
+//! Calls of builtin functions.
+
+use ruff_python_ast::{CmpOp, Expr, Keyword, Operator};
+use wasm_encoder::Instruction as Wasm;
+
+use super::code::{Value, word_field};
+use super::expression::Argument;
+use super::kind::Kind;
+use super::{Emitted, Emitter, outside};
+use crate::layout::NONE;
+
+const LENGTH: u64 = 4;
+
+/// Units that printing costs beside its arguments.
+const PRINT_GAS: u32 = 20;
+
+impl<'a> Emitter<'a> {
+    /// Pushes the result of a builtin function.
+    pub(super) fn builtin(&mut self, name: &str, arguments: &[Argument<'a>], keywords: &'a [Keyword]) -> Emitted<Kind> {
+        if !keywords.is_empty() && !matches!(name, "max" | "min" | "sorted" | "print") {
+            return outside(format!("keywords of `{name}`"));
+        }
+        if arguments.iter().any(is_starred) {
+            return match (name, arguments) {
+                ("max", [_]) => self.extreme(CmpOp::Gt, arguments, keywords),
+                ("min", [_]) => self.extreme(CmpOp::Lt, arguments, keywords),
+                ("zip", [Argument::Expression(Expr::Starred(starred))]) => {
+                    self.anything(&starred.value)?;
+                    self.call_runtime("py_zip");
+                    Ok(Kind::Any)
+                }
+                _ => outside("`*` in a call"),
+            };
+        }
+        match name {
+            "max" => self.extreme(CmpOp::Gt, arguments, keywords),
+            "min" => self.extreme(CmpOp::Lt, arguments, keywords),
+            "print" => self.print(arguments, keywords),
+            "list" | "tuple" | "set" | "dict" => self.container(name, arguments),
+            "sorted" | "zip" | "enumerate" | "reversed" | "range" => self.iterable(name, arguments, keywords),
+            "len" | "abs" | "sum" | "any" | "all" | "int" | "float" | "bool" | "pow" | "divmod" | "str" => {
+                self.scalar(name, arguments)
+            }
+            _ => outside(format!("builtin `{name}`")),
+        }
+    }
+
+    fn scalar(&mut self, name: &str, arguments: &[Argument<'a>]) -> Emitted<Kind> {
+        match (name, arguments) {
+            ("len", [one]) => self.length(*one),
+            ("abs", [one]) => self.absolute(*one),
+            ("sum", [items]) => self.sum(*items, None),
+            ("sum", [items, start]) => self.sum(*items, Some(*start)),
+            ("any", [items]) => self.any_or_all(*items, true),
+            ("all", [items]) => self.any_or_all(*items, false),
+            ("int", [one]) => {
+                if self.push_argument(*one)? != Kind::Int {
+                    self.call_runtime("py_to_int");
+                }
+                Ok(Kind::Int)
+            }
+            ("float", [one]) => self.float_call(*one),
+            ("str", [one]) => {
+                self.any_argument(*one)?;
+                self.call_runtime("py_to_string");
+                Ok(Kind::Str)
+            }
+            ("bool", [one]) => {
+                let value = self.argument(*one)?;
+                self.truth(value);
+                self.release_value(value);
+                self.boolean();
+                Ok(Kind::Bool)
+            }
+            ("pow", [base, exponent]) => {
+                let base = self.argument(*base)?;
+                let exponent = self.argument(*exponent)?;
+                let kind = self.binary(Operator::Pow, base, exponent)?;
+                self.release_value(base);
+                self.release_value(exponent);
+                Ok(kind)
+            }
+            ("divmod", [dividend, divisor]) => self.divmod(*dividend, *divisor),
+            _ => outside(format!("`{name}` of {} arguments", arguments.len())),
+        }
+    }
+
+    fn length(&mut self, argument: Argument<'a>) -> Emitted<Kind> {
+        let value = self.argument(argument)?;
+        self.push(value);
+        if value.kind.has_length() {
+            self.put(Wasm::I32WrapI64);
+            self.put(Wasm::I64Load32U(word_field(LENGTH)));
+            self.long(1);
+            self.put(Wasm::I64Shl);
+        } else {
+            self.call_runtime("py_length");
+        }
+        self.release_value(value);
+        Ok(Kind::Int)
+    }
+
+    fn absolute(&mut self, argument: Argument<'a>) -> Emitted<Kind> {
+        let value = self.argument(argument)?;
+        if value.kind != Kind::Int {
+            self.push(value);
+            self.call_runtime("py_absolute");
+            self.release_value(value);
+            return Ok(Kind::Any);
+        }
+        let result = self.long_local();
+        self.push_magnitude(value, result);
+        self.tee(result);
+        self.long(0);
+        self.put(Wasm::I64LtS);
+        self.give_up_if();
+        self.get(result);
+        self.release(result);
+        self.release_value(value);
+        Ok(Kind::Int)
+    }
+
+    /// Pushes the magnitude of an integer; the least one stays negative. Uses a local.
+    pub(super) fn push_magnitude(&mut self, value: Value, sign: u32) {
+        self.push(value);
+        self.long(63);
+        self.put(Wasm::I64ShrS);
+        self.tee(sign);
+        self.push(value);
+        self.put(Wasm::I64Xor);
+        self.get(sign);
+        self.put(Wasm::I64Sub);
+    }
+
+    fn float_call(&mut self, argument: Argument<'a>) -> Emitted<Kind> {
+        if let Argument::Expression(Expr::StringLiteral(literal)) = argument {
+            let value = match literal.value.to_str() {
+                "inf" | "+inf" | "infinity" | "Infinity" => f64::INFINITY,
+                "-inf" | "-infinity" | "-Infinity" => f64::NEG_INFINITY,
+                _ => return outside("`float` of text"),
+            };
+            let value = self.float(value);
+            self.push(value);
+        } else {
+            self.push_argument(argument)?;
+            self.call_runtime("py_to_float");
+        }
+        Ok(Kind::Float)
+    }
+
+    fn divmod(&mut self, dividend: Argument<'a>, divisor: Argument<'a>) -> Emitted<Kind> {
+        let dividend = self.argument(dividend)?;
+        let divisor = self.argument(divisor)?;
+        let kind = self.binary(Operator::FloorDiv, dividend, divisor)?;
+        let quotient = self.take(kind);
+        let kind = self.binary(Operator::Mod, dividend, divisor)?;
+        let rest = self.take(kind);
+        let both = self.tuple_of(&[quotient, rest]);
+        self.push(both);
+        for value in [dividend, divisor, quotient, rest, both] {
+            self.release_value(value);
+        }
+        Ok(Kind::Tuple)
+    }
+
+    fn container(&mut self, name: &str, arguments: &[Argument<'a>]) -> Emitted<Kind> {
+        match (name, arguments) {
+            ("list", []) => {
+                self.push_empty_list();
+                Ok(Kind::List)
+            }
+            ("list", [items]) => {
+                self.collect(*items)?;
+                Ok(Kind::List)
+            }
+            ("tuple", [items]) => {
+                if self.is_loop(*items) || self.rows_of_zip(*items).is_some() {
+                    self.collect(*items)?;
+                } else {
+                    self.any_argument(*items)?;
+                }
+                self.call_runtime("py_to_tuple");
+                Ok(Kind::Tuple)
+            }
+            ("tuple", []) => {
+                self.word(0);
+                self.call_runtime("py_tuple");
+                Ok(Kind::Tuple)
+            }
+            ("set" | "dict", _) => {
+                let (empty, from, kind) = match name {
+                    "set" => ("py_set", "py_to_set", Kind::Set),
+                    _ => ("py_dict", "py_to_dict", Kind::Dict),
+                };
+                match arguments {
+                    [] => {
+                        self.word(0);
+                        self.call_runtime(empty);
+                    }
+                    [items] => {
+                        self.push_iterable(*items)?;
+                        self.call_runtime(from);
+                    }
+                    _ => return outside(format!("`{name}` of {} arguments", arguments.len())),
+                }
+                Ok(kind)
+            }
+            _ => outside(format!("`{name}` of {} arguments", arguments.len())),
+        }
+    }
+
+    /// Pushes an iterable that the runtime can go through by itself.
+    fn push_iterable(&mut self, argument: Argument<'a>) -> Emitted<()> {
+        let is_map = matches!(argument, Argument::Expression(Expr::Call(call))
+            if matches!(&*call.func, Expr::Name(name) if name.id == "map"));
+        if is_map || matches!(argument, Argument::Expression(Expr::Generator(_))) {
+            return self.collect(argument);
+        }
+        self.any_argument(argument).map(drop)
+    }
+
+    fn iterable(&mut self, name: &str, arguments: &[Argument<'a>], keywords: &'a [Keyword]) -> Emitted<Kind> {
+        match (name, arguments) {
+            ("sorted", [items]) => return self.sorted(*items, keywords),
+            ("range", [stop]) => {
+                self.long(0);
+                self.push_argument(*stop)?;
+                self.long(2);
+                self.call_runtime("py_range");
+            }
+            ("range", [start, stop, step @ ..]) if step.len() < 2 => {
+                self.push_argument(*start)?;
+                self.push_argument(*stop)?;
+                match step {
+                    [step] => {
+                        self.push_argument(*step)?;
+                    }
+                    _ => self.long(2),
+                }
+                self.call_runtime("py_range");
+            }
+            ("zip", _) => {
+                let mut iterables = Vec::with_capacity(arguments.len());
+                for &argument in arguments {
+                    let value = self.argument(argument)?;
+                    self.escape(value.kind);
+                    iterables.push(value);
+                }
+                let tuple = self.tuple_of(&iterables);
+                self.push(tuple);
+                self.release_value(tuple);
+                iterables.into_iter().for_each(|value| self.release_value(value));
+                self.call_runtime("py_zip");
+            }
+            ("enumerate", [items, start @ ..]) if start.len() < 2 => {
+                self.any_argument(*items)?;
+                match start {
+                    [start] => {
+                        self.push_argument(*start)?;
+                    }
+                    _ => self.long(0),
+                }
+                self.call_runtime("py_enumerate");
+            }
+            ("reversed", [items]) => {
+                self.any_argument(*items)?;
+                self.call_runtime("py_reversed");
+            }
+            _ => return outside(format!("`{name}` of {} arguments", arguments.len())),
+        }
+        Ok(Kind::Any)
+    }
+
+    /// Output of a program that is called is dropped; but what cannot be printed has to raise.
+    fn print(&mut self, arguments: &[Argument<'a>], keywords: &'a [Keyword]) -> Emitted<Kind> {
+        self.charge(PRINT_GAS);
+        for &argument in arguments {
+            self.any_argument(argument)?;
+            self.call_runtime("py_check_printable");
+        }
+        for keyword in keywords {
+            let is_plain = match keyword.arg.as_ref().map(|name| name.as_str()) {
+                Some("sep" | "end") => matches!(keyword.value, Expr::StringLiteral(_) | Expr::NoneLiteral(_)),
+                Some("flush") => keyword.value.is_boolean_literal_expr(),
+                _ => false,
+            };
+            if !is_plain {
+                return outside("a keyword of `print`");
+            }
+        }
+        self.long(NONE);
+        Ok(Kind::None)
+    }
+}
+
+fn is_starred(argument: &Argument) -> bool {
+    matches!(argument, Argument::Expression(Expr::Starred(_)))
+}

@@ -1,0 +1,311 @@
+//! The function being written: its locals, its blocks, its gas; and the shortest sentences of WebAssembly.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use wasm_encoder::{BlockType, Instruction as Wasm, MemArg, ValType};
+
+use super::Emitter;
+use super::kind::Kind;
+use crate::layout::POINTER;
+
+/// The global that counts gas down, and the one that counts how deep recursion is. Both are the runtime's.
+pub(super) const GAS: u32 = 0;
+pub(super) const DEPTH: u32 = 1;
+
+/// Blocks with a result.
+pub(super) const LONG: BlockType = BlockType::Result(ValType::I64);
+pub(super) const WORD: BlockType = BlockType::Result(ValType::I32);
+
+/// An instruction, or what becomes one when the module is put together.
+#[derive(Clone, Debug)]
+pub(super) enum Step {
+    Wasm(Wasm<'static>),
+    /// A call of the runtime.
+    Runtime(&'static str),
+    /// A call of a function of the program.
+    Function(usize),
+    /// A call of a closure with so many arguments.
+    Indirect(usize),
+    /// The gas of a block, known when all of it is written.
+    Gas(usize),
+}
+
+/// Where a value is, to be pushed any number of times.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Place {
+    Local(u32),
+    Constant(i64),
+}
+
+/// A value that has been evaluated.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Value {
+    pub(super) place: Place,
+    pub(super) kind: Kind,
+    /// Its local is to be released when it has been used.
+    pub(super) temporary: bool,
+}
+
+impl Value {
+    pub(super) fn constant(value: i64, kind: Kind) -> Value {
+        Value { place: Place::Constant(value), kind, temporary: false }
+    }
+
+    /// What a local holds that someone else will release.
+    pub(super) fn local(local: u32, kind: Kind) -> Value {
+        Value { place: Place::Local(local), kind, temporary: false }
+    }
+
+    pub(super) fn of_kind(self, kind: Kind) -> Value {
+        Value { kind, ..self }
+    }
+
+    /// The value of a constant integer.
+    pub(super) fn integer(self) -> Option<i64> {
+        match (self.place, self.kind) {
+            (Place::Constant(tagged), Kind::Int) => Some(tagged >> 1),
+            _ => None,
+        }
+    }
+}
+
+/// Where `break` and `continue` lead.
+pub(super) struct Loop {
+    pub(super) exit: u32,
+    pub(super) top: u32,
+}
+
+/// Where a missing key leads, and the local that is told which.
+#[derive(Clone, Copy)]
+pub(super) struct Handler {
+    pub(super) label: u32,
+    pub(super) told: u32,
+}
+
+/// A function being written.
+pub(super) struct Body {
+    /// Number of the function.
+    pub(super) id: usize,
+    pub(super) code: Vec<Step>,
+    pub(super) parameter_count: u32,
+    pub(super) locals: Vec<ValType>,
+    free_longs: Vec<u32>,
+    free_words: Vec<u32>,
+    /// How many blocks are open; a label is that number.
+    pub(super) open_blocks: u32,
+    pub(super) loops: Vec<Loop>,
+    /// Locals of variables, and of cells.
+    pub(super) places: HashMap<usize, u32>,
+    /// Variables that are bound wherever this point is reached.
+    pub(super) assigned: HashSet<usize>,
+    /// Variables whose locals have to begin unbound.
+    pub(super) checked: HashSet<usize>,
+    /// Names of the comprehensions around.
+    pub(super) comprehensions: Vec<BTreeMap<String, usize>>,
+    /// Blocks whose gas is being counted: their number, and the cost so far.
+    gas_blocks: Vec<(usize, u32)>,
+    pub(super) gas_costs: Vec<u32>,
+    /// What a call of it adds to the depth of recursion, if it can come back to itself.
+    pub(super) depth: Option<i32>,
+    pub(super) handlers: Vec<Option<Handler>>,
+}
+
+impl Body {
+    pub(super) fn new(id: usize, parameter_count: u32) -> Body {
+        Body {
+            id,
+            code: Vec::new(),
+            parameter_count,
+            locals: Vec::new(),
+            free_longs: Vec::new(),
+            free_words: Vec::new(),
+            open_blocks: 0,
+            loops: Vec::new(),
+            places: HashMap::new(),
+            assigned: HashSet::new(),
+            checked: HashSet::new(),
+            comprehensions: Vec::new(),
+            gas_blocks: Vec::new(),
+            gas_costs: Vec::new(),
+            depth: None,
+            handlers: Vec::new(),
+        }
+    }
+
+    /// A local that is never given to anything else.
+    pub(super) fn own_local(&mut self, ty: ValType) -> u32 {
+        self.locals.push(ty);
+        self.parameter_count + self.locals.len() as u32 - 1
+    }
+}
+
+/// An access to eight bytes, or four, at an offset from an address.
+pub(super) fn long_at(offset: u64) -> MemArg {
+    MemArg { offset, align: 3, memory_index: 0 }
+}
+pub(super) fn word_at(offset: u64) -> MemArg {
+    MemArg { offset, align: 2, memory_index: 0 }
+}
+
+/// The same in an object, whose pointer is the address.
+pub(super) fn long_field(offset: u64) -> MemArg {
+    long_at(POINTER + offset)
+}
+pub(super) fn word_field(offset: u64) -> MemArg {
+    word_at(POINTER + offset)
+}
+
+impl Emitter<'_> {
+    pub(super) fn put(&mut self, instruction: Wasm<'static>) {
+        self.body.code.push(Step::Wasm(instruction));
+    }
+
+    pub(super) fn call_runtime(&mut self, name: &'static str) {
+        debug_assert!(self.interface.signatures.contains_key(name), "the runtime lacks {name}");
+        self.body.code.push(Step::Runtime(name));
+    }
+
+    pub(super) fn long_local(&mut self) -> u32 {
+        self.body.free_longs.pop().unwrap_or_else(|| self.body.own_local(ValType::I64))
+    }
+
+    pub(super) fn word_local(&mut self) -> u32 {
+        self.body.free_words.pop().unwrap_or_else(|| self.body.own_local(ValType::I32))
+    }
+
+    pub(super) fn release(&mut self, local: u32) {
+        let Some(index) = local.checked_sub(self.body.parameter_count) else { return };
+        match self.body.locals[index as usize] {
+            ValType::I32 => self.body.free_words.push(local),
+            _ => self.body.free_longs.push(local),
+        }
+    }
+
+    pub(super) fn release_value(&mut self, value: Value) {
+        if let (Place::Local(local), true) = (value.place, value.temporary) {
+            self.release(local);
+        }
+    }
+
+    pub(super) fn get(&mut self, local: u32) {
+        self.put(Wasm::LocalGet(local));
+    }
+
+    pub(super) fn set(&mut self, local: u32) {
+        self.put(Wasm::LocalSet(local));
+    }
+
+    pub(super) fn tee(&mut self, local: u32) {
+        self.put(Wasm::LocalTee(local));
+    }
+
+    pub(super) fn long(&mut self, value: i64) {
+        self.put(Wasm::I64Const(value));
+    }
+
+    pub(super) fn word(&mut self, value: i32) {
+        self.put(Wasm::I32Const(value));
+    }
+
+    pub(super) fn push(&mut self, value: Value) {
+        match value.place {
+            Place::Local(local) => self.get(local),
+            Place::Constant(constant) => self.long(constant),
+        }
+    }
+
+    /// Takes the value on the stack to a local of its own.
+    pub(super) fn take(&mut self, kind: Kind) -> Value {
+        let local = self.long_local();
+        self.set(local);
+        Value { place: Place::Local(local), kind, temporary: true }
+    }
+
+    /// The address of the object in a local, as the base of [`long_field`].
+    pub(super) fn address(&mut self, local: u32) {
+        self.get(local);
+        self.put(Wasm::I32WrapI64);
+    }
+
+    pub(super) fn block(&mut self) -> u32 {
+        self.put(Wasm::Block(BlockType::Empty));
+        self.body.open_blocks += 1;
+        self.body.open_blocks
+    }
+
+    pub(super) fn start_loop(&mut self) -> u32 {
+        self.put(Wasm::Loop(BlockType::Empty));
+        self.body.open_blocks += 1;
+        self.body.open_blocks
+    }
+
+    pub(super) fn start_if(&mut self, ty: BlockType) {
+        self.put(Wasm::If(ty));
+        self.body.open_blocks += 1;
+    }
+
+    pub(super) fn when(&mut self) {
+        self.start_if(BlockType::Empty);
+    }
+
+    pub(super) fn otherwise(&mut self) {
+        self.put(Wasm::Else);
+    }
+
+    pub(super) fn end(&mut self) {
+        self.put(Wasm::End);
+        self.body.open_blocks -= 1;
+    }
+
+    pub(super) fn branch(&mut self, label: u32) {
+        let depth = self.body.open_blocks - label;
+        self.put(Wasm::Br(depth));
+    }
+
+    pub(super) fn branch_if(&mut self, label: u32) {
+        let depth = self.body.open_blocks - label;
+        self.put(Wasm::BrIf(depth));
+    }
+
+    /// Gives up where CPython would raise. A trap is enough: a call here would cost the compiler more than all it tells.
+    pub(super) fn give_up(&mut self) {
+        self.put(Wasm::Unreachable);
+    }
+
+    /// Gives up when the word on the stack is not zero.
+    pub(super) fn give_up_if(&mut self) {
+        self.when();
+        self.give_up();
+        self.end();
+    }
+
+    /// Adds to the gas of the block being written.
+    pub(super) fn charge(&mut self, units: u32) {
+        if let Some((_, cost)) = self.body.gas_blocks.last_mut() {
+            *cost += units;
+        }
+    }
+
+    /// Begins a block that is paid for as a whole, when it is entered: the body of a function or of a loop.
+    pub(super) fn open_gas(&mut self) {
+        let id = self.body.gas_costs.len();
+        self.body.gas_costs.push(0);
+        self.body.gas_blocks.push((id, 1));
+        let left = self.long_local();
+        self.put(Wasm::GlobalGet(GAS));
+        self.body.code.push(Step::Gas(id));
+        self.put(Wasm::I64Sub);
+        self.tee(left);
+        self.put(Wasm::GlobalSet(GAS));
+        self.get(left);
+        self.long(0);
+        self.put(Wasm::I64LtS);
+        self.give_up_if();
+        self.release(left);
+    }
+
+    pub(super) fn close_gas(&mut self) {
+        let (id, cost) = self.body.gas_blocks.pop().expect("a block was opened");
+        self.body.gas_costs[id] = cost;
+    }
+}

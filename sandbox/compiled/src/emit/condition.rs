@@ -1,0 +1,244 @@
+//! Conditions: expressions of which only the truth matters, as a word.
+
+use ruff_python_ast::{BoolOp, CmpOp, Expr, ExprBoolOp, ExprCompare, UnaryOp};
+use wasm_encoder::Instruction as Wasm;
+
+use super::code::{Value, WORD, word_field};
+use super::kind::Kind;
+use super::{Emitted, Emitter};
+use crate::layout::{FALSE, TRUE};
+
+/// Longest display in which membership is a row of comparisons.
+const MEMBERS_MAX: usize = 4;
+
+const LENGTH: u64 = 4;
+
+impl<'a> Emitter<'a> {
+    /// The word on the stack as a bool.
+    pub(super) fn boolean(&mut self) {
+        self.put(Wasm::I64ExtendI32U);
+        self.long(3);
+        self.put(Wasm::I64Shl);
+        self.long(FALSE);
+        self.put(Wasm::I64Add);
+    }
+
+    /// Pushes whether a value is true.
+    pub(super) fn truth(&mut self, value: Value) {
+        self.push(value);
+        match value.kind {
+            Kind::Int => {
+                self.long(0);
+                self.put(Wasm::I64Ne);
+            }
+            Kind::Bool => {
+                self.long(TRUE);
+                self.put(Wasm::I64Eq);
+            }
+            kind if kind.has_length() => {
+                self.put(Wasm::I32WrapI64);
+                self.put(Wasm::I32Load(word_field(LENGTH)));
+                self.word(0);
+                self.put(Wasm::I32Ne);
+            }
+            _ => {
+                self.put(Wasm::I32WrapI64);
+                self.word(1);
+                self.put(Wasm::I32And);
+                self.start_if(WORD);
+                self.push(value);
+                self.call_runtime("py_truth");
+                self.otherwise();
+                self.push(value);
+                self.long(0);
+                self.put(Wasm::I64Ne);
+                self.end();
+            }
+        }
+    }
+
+    /// Pushes whether an expression is true.
+    pub(super) fn condition(&mut self, expression: &'a Expr) -> Emitted<()> {
+        match expression {
+            Expr::UnaryOp(unary) if unary.op == UnaryOp::Not => {
+                self.condition(&unary.operand)?;
+                self.put(Wasm::I32Eqz);
+            }
+            Expr::BoolOp(operation) => self.all_or_any(operation)?,
+            Expr::Compare(comparison) => self.comparison(comparison)?,
+            Expr::BooleanLiteral(literal) => self.word(i32::from(literal.value)),
+            _ => {
+                let value = self.value(expression)?;
+                self.truth(value);
+                self.release_value(value);
+            }
+        }
+        Ok(())
+    }
+
+    fn all_or_any(&mut self, operation: &'a ExprBoolOp) -> Emitted<()> {
+        self.charge(1);
+        let last = operation.values.len() - 1;
+        for (index, operand) in operation.values.iter().enumerate() {
+            self.condition(operand)?;
+            if index < last {
+                self.start_if(WORD);
+                if operation.op == BoolOp::Or {
+                    self.word(1);
+                    self.otherwise();
+                }
+            }
+        }
+        for _ in 0..last {
+            if operation.op == BoolOp::And {
+                self.otherwise();
+                self.word(0);
+            }
+            self.end();
+        }
+        Ok(())
+    }
+
+    fn comparison(&mut self, comparison: &'a ExprCompare) -> Emitted<()> {
+        self.charge(comparison.ops.len() as u32);
+        if let ([operator @ (CmpOp::In | CmpOp::NotIn)], [Expr::Tuple(_) | Expr::List(_)]) =
+            (&comparison.ops[..], &comparison.comparators[..])
+        {
+            let elements = match &comparison.comparators[0] {
+                Expr::Tuple(tuple) => &tuple.elts[..],
+                Expr::List(list) => &list.elts[..],
+                _ => &[],
+            };
+            if (1..=MEMBERS_MAX).contains(&elements.len()) && !elements.iter().any(Expr::is_starred_expr) {
+                self.membership(&comparison.left, elements)?;
+                if *operator == CmpOp::NotIn {
+                    self.put(Wasm::I32Eqz);
+                }
+                return Ok(());
+            }
+        }
+        let last = comparison.ops.len() - 1;
+        let mut left = self.value(&comparison.left)?;
+        for (index, (operator, right)) in comparison.ops.iter().zip(&comparison.comparators).enumerate() {
+            let right = self.value(right)?;
+            self.compare(*operator, left, right)?;
+            self.release_value(left);
+            if index < last {
+                self.start_if(WORD);
+            }
+            left = right;
+        }
+        self.release_value(left);
+        for _ in 0..last {
+            self.otherwise();
+            self.word(0);
+            self.end();
+        }
+        Ok(())
+    }
+
+    /// Pushes whether a value is one of those that are written out; no container is made.
+    fn membership(&mut self, value: &'a Expr, elements: &'a [Expr]) -> Emitted<()> {
+        let value = self.value(value)?;
+        let mut items = Vec::with_capacity(elements.len());
+        for element in elements {
+            items.push(self.value(element)?);
+        }
+        for (index, item) in items.iter().enumerate() {
+            // What is the same object is in, even where it does not equal itself.
+            self.push(value);
+            self.push(*item);
+            self.put(Wasm::I64Eq);
+            self.start_if(WORD);
+            self.word(1);
+            self.otherwise();
+            self.equal(value, *item);
+            self.end();
+            if index + 1 < items.len() {
+                self.start_if(WORD);
+                self.word(1);
+                self.otherwise();
+            }
+        }
+        for _ in 1..items.len() {
+            self.end();
+        }
+        items.into_iter().for_each(|item| self.release_value(item));
+        self.release_value(value);
+        Ok(())
+    }
+
+    /// Pushes whether two values are equal.
+    fn equal(&mut self, one: Value, two: Value) {
+        let both = |kind| one.kind == kind && two.kind == kind;
+        if both(Kind::Int) || both(Kind::Bool) || self.is_told_by_bits(one) || self.is_told_by_bits(two) {
+            self.push(one);
+            self.push(two);
+            self.put(Wasm::I64Eq);
+            return;
+        }
+        self.compared(one, two, Wasm::I64Eq, "py_equal");
+    }
+
+    /// Pushes a comparison: of integers in place, of anything else in the runtime.
+    fn compared(&mut self, one: Value, two: Value, fast: Wasm<'static>, slow: &'static str) {
+        if !one.kind.may_be_int() || !two.kind.may_be_int() {
+            self.push(one);
+            self.push(two);
+            self.call_runtime(slow);
+            return;
+        }
+        let is_open = self.push_tags(one, two);
+        if is_open {
+            self.start_if(WORD);
+            self.push(one);
+            self.push(two);
+            self.call_runtime(slow);
+            self.otherwise();
+        }
+        self.push(one);
+        self.push(two);
+        self.put(fast);
+        if is_open {
+            self.end();
+        }
+    }
+
+    /// Pushes the outcome of one comparison.
+    pub(super) fn compare(&mut self, operator: CmpOp, one: Value, two: Value) -> Emitted<()> {
+        match operator {
+            CmpOp::Eq => self.equal(one, two),
+            CmpOp::NotEq => {
+                self.equal(one, two);
+                self.put(Wasm::I32Eqz);
+            }
+            CmpOp::Lt => self.compared(one, two, Wasm::I64LtS, "py_less"),
+            CmpOp::LtE => self.compared(one, two, Wasm::I64LeS, "py_less_equal"),
+            CmpOp::Gt => self.compared(two, one, Wasm::I64LtS, "py_less"),
+            CmpOp::GtE => self.compared(two, one, Wasm::I64LeS, "py_less_equal"),
+            CmpOp::Is | CmpOp::IsNot => {
+                self.push(one);
+                self.push(two);
+                // These are one object each. Of others the runtime knows some.
+                let is_plain = |kind| matches!(kind, Kind::None | Kind::Bool);
+                if is_plain(one.kind) || is_plain(two.kind) {
+                    self.put(Wasm::I64Eq);
+                } else {
+                    self.call_runtime("py_is");
+                }
+                if operator == CmpOp::IsNot {
+                    self.put(Wasm::I32Eqz);
+                }
+            }
+            CmpOp::In | CmpOp::NotIn => {
+                self.push(two);
+                self.push(one);
+                self.call_runtime("py_contains");
+                if operator == CmpOp::NotIn {
+                    self.put(Wasm::I32Eqz);
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,105 @@
+//! `try`: only a key that is missing in a subscript of this very function is caught here. All else that raises is left to
+//! the interpreter.
+
+use ruff_python_ast::{ExceptHandler, ExceptHandlerExceptHandler, Expr, StmtTry};
+use wasm_encoder::Instruction as Wasm;
+
+use super::code::Handler;
+use super::kind::Kind;
+use super::names::is_builtin;
+use super::{Emitted, Emitter, outside};
+use crate::layout::UNBOUND;
+use crate::scope::Mode;
+
+/// Exceptions that catch a missing key.
+const CATCHING: [&str; 4] = ["KeyError", "LookupError", "Exception", "BaseException"];
+
+impl<'a> Emitter<'a> {
+    pub(super) fn try_statement(&mut self, attempt: &'a StmtTry) -> Emitted<bool> {
+        if attempt.is_star || !attempt.finalbody.is_empty() {
+            return outside("`finally`");
+        }
+        let handler = self.handler(attempt)?;
+        let told = self.long_local();
+        let end = self.block();
+        let caught = self.block();
+        let before = self.body.assigned.clone();
+        self.body.handlers.push(handler.map(|_| Handler { label: caught, told }));
+        let mut ended = self.statements(&attempt.body)?;
+        self.body.handlers.pop();
+        if !ended {
+            ended = self.statements(&attempt.orelse)?;
+        }
+        let after = std::mem::replace(&mut self.body.assigned, before);
+        if !ended {
+            self.branch(end);
+        }
+        self.end();
+        let handled_ended = match handler {
+            None => {
+                self.give_up();
+                true
+            }
+            Some(handler) => self.handle(handler, told)?,
+        };
+        self.end();
+        self.release(told);
+        match (ended, handled_ended) {
+            (true, false) => {}
+            (false, true) => self.body.assigned = after,
+            _ => self.body.assigned = super::statement::common(Some(after), self.body.assigned.clone()),
+        }
+        if ended && handled_ended {
+            self.put(Wasm::Unreachable);
+        }
+        Ok(ended && handled_ended)
+    }
+
+    /// The handler that catches a missing key. All must name plain exceptions: the names before it are evaluated too.
+    fn handler(&self, attempt: &'a StmtTry) -> Emitted<Option<&'a ExceptHandlerExceptHandler>> {
+        let mut found = None;
+        for ExceptHandler::ExceptHandler(handler) in &attempt.handlers {
+            let types = match handler.type_.as_deref() {
+                None => &[],
+                Some(Expr::Tuple(types)) => &types.elts[..],
+                Some(one) => std::slice::from_ref(one),
+            };
+            let mut catches = handler.type_.is_none();
+            for one in types {
+                let Expr::Name(name) = one else { return outside("`except` of what is no name") };
+                let is_exception = name.id.ends_with("Error") || CATCHING.contains(&name.id.as_str());
+                if !self.is_builtin(&name.id) || !is_builtin(&name.id) || !is_exception {
+                    return outside(format!("`except {}`", name.id));
+                }
+                catches |= CATCHING.contains(&name.id.as_str());
+            }
+            if catches && found.is_none() {
+                found = Some(handler);
+            }
+        }
+        Ok(found)
+    }
+
+    fn handle(&mut self, handler: &'a ExceptHandlerExceptHandler, told: u32) -> Emitted<bool> {
+        let Some(name) = &handler.name else { return self.statements(&handler.body) };
+        let variable = self.target(name)?;
+        if self.scopes.variables[variable].mode != Mode::Local {
+            return outside("an exception that is kept");
+        }
+        self.get(told);
+        self.store(variable, Kind::Caught);
+        if self.kinds[variable] != Kind::Caught {
+            return outside("an exception in a variable of other use");
+        }
+        let ended = self.statements(&handler.body)?;
+        // The name is unbound afterwards.
+        self.body.assigned.remove(&variable);
+        self.body.checked.insert(variable);
+        if !ended {
+            let local = self.place(variable);
+            self.long(UNBOUND);
+            self.set(local);
+        }
+        Ok(ended)
+    }
+}

@@ -1,0 +1,199 @@
+//! Loops over sources: the next item, and what becomes of it.
+
+use ruff_python_ast::Expr;
+use wasm_encoder::Instruction as Wasm;
+
+use super::code::{Value, long_at, word_field};
+use super::expression::Argument;
+use super::kind::Kind;
+use super::pull::{Calm, Object, Source};
+use super::{Emitted, Emitter};
+use crate::layout::END;
+
+const LENGTH: u64 = 4;
+const ITEMS: u64 = 8;
+
+/// What a source gives: one value in a local, or several that were never put in a tuple.
+#[derive(Clone, Debug)]
+pub(super) enum Item {
+    One(u32, Kind),
+    Several(Vec<Item>),
+}
+
+/// What is done with an item.
+pub(super) type Sink<'s, 'a> = &'s mut dyn FnMut(&mut Emitter<'a>, Item) -> Emitted<()>;
+
+impl<'a> Emitter<'a> {
+    /// The next item, in fresh locals; branches to `exit` when there is none.
+    pub(super) fn next(&mut self, source: &Source<'a>, exit: u32) -> Emitted<Item> {
+        match source {
+            Source::Range { next, stop, step } => {
+                let item = self.long_local();
+                self.get(*next);
+                self.get(*stop);
+                self.put(if *step > 0 { Wasm::I64GeS } else { Wasm::I64LeS });
+                self.branch_if(exit);
+                self.count(*next, item, 2 * step);
+                Ok(Item::One(item, Kind::Int))
+            }
+            Source::Object(object) => Ok(self.next_of_object(object, exit)),
+            Source::Zip(inner) => {
+                let items = inner.iter().map(|source| self.next(source, exit)).collect::<Emitted<_>>()?;
+                Ok(Item::Several(items))
+            }
+            Source::Enumerate { index, inner } => {
+                let value = self.next(inner, exit)?;
+                let item = self.long_local();
+                self.count(*index, item, 2);
+                Ok(Item::Several(vec![Item::One(item, Kind::Int), value]))
+            }
+            Source::Map { function, inner } => {
+                let mut arguments = Vec::with_capacity(inner.len());
+                for source in inner {
+                    let item = self.next(source, exit)?;
+                    arguments.push(self.one(item));
+                }
+                let given: Vec<Argument> = arguments.iter().map(|&argument| Argument::Value(argument)).collect();
+                let kind = self.invoke(*function, &given)?;
+                for argument in arguments {
+                    self.release_value(Value { temporary: true, ..argument });
+                }
+                let item = self.long_local();
+                self.set(item);
+                Ok(Item::One(item, kind))
+            }
+        }
+    }
+
+    /// Copies a counter to an item and moves it on.
+    fn count(&mut self, counter: u32, item: u32, by: i64) {
+        self.get(counter);
+        self.tee(item);
+        self.long(by);
+        self.put(Wasm::I64Add);
+        self.set(counter);
+    }
+
+    fn next_of_object(&mut self, object: &Object, exit: u32) -> Item {
+        let item = self.long_local();
+        if !object.is_sequence {
+            self.get(object.address);
+            self.when();
+        }
+        // The length is read anew: a list may grow while it is gone through.
+        self.get(object.index);
+        self.get(object.address);
+        self.put(Wasm::I32Load(word_field(LENGTH)));
+        self.put(Wasm::I32GeU);
+        self.branch_if(exit);
+        self.get(object.address);
+        self.put(Wasm::I32Load(word_field(ITEMS)));
+        self.get(object.index);
+        self.word(3);
+        self.put(Wasm::I32Shl);
+        self.put(Wasm::I32Add);
+        self.put(Wasm::I64Load(long_at(0)));
+        self.set(item);
+        self.get(object.index);
+        self.word(1);
+        self.put(Wasm::I32Add);
+        self.set(object.index);
+        if !object.is_sequence {
+            self.otherwise();
+            self.get(object.value);
+            self.call_runtime("py_next");
+            self.tee(item);
+            self.long(END);
+            self.put(Wasm::I64Eq);
+            self.branch_if(exit);
+            self.end();
+        }
+        Item::One(item, object.items)
+    }
+
+    /// An item as one value, in the local that it had or in a new one.
+    pub(super) fn one(&mut self, item: Item) -> Value {
+        match item {
+            Item::One(local, kind) => Value::local(local, kind),
+            Item::Several(items) => {
+                let parts: Vec<Value> = items.into_iter().map(|item| self.one(item)).collect();
+                parts.iter().for_each(|part| self.escape(part.kind));
+                self.tuple_of(&parts)
+            }
+        }
+    }
+
+    pub(super) fn release_item(&mut self, item: Item) {
+        match item {
+            Item::One(local, _) => self.release(local),
+            Item::Several(items) => items.into_iter().for_each(|item| self.release_item(item)),
+        }
+    }
+
+    /// A loop over a source.
+    pub(super) fn drain(&mut self, source: &Source<'a>, sink: Sink<'_, 'a>) -> Emitted<()> {
+        let exit = self.block();
+        let top = self.start_loop();
+        self.open_gas();
+        let item = self.next(source, exit)?;
+        sink(self, item.clone())?;
+        self.release_item(item);
+        self.close_gas();
+        self.branch(top);
+        self.end();
+        self.end();
+        Ok(())
+    }
+
+    /// A loop over every item of an iterable or of a generator. `calm`: the sink runs nothing of the program's.
+    pub(super) fn each(&mut self, argument: Argument<'a>, calm: Calm, sink: Sink<'_, 'a>) -> Emitted<()> {
+        if let Argument::Expression(Expr::Generator(generator)) = argument {
+            let calm = calm == Calm::Yes && self.is_pure(&generator.elt) && self.are_pure(&generator.generators);
+            return self.comprehension(&generator.generators, calm, &mut |emitter| {
+                let kind = emitter.expression(&generator.elt)?;
+                let local = emitter.long_local();
+                emitter.set(local);
+                sink(emitter, Item::One(local, kind))?;
+                emitter.release(local);
+                Ok(())
+            });
+        }
+        let source = self.source(argument, Calm::No)?;
+        self.drain(&source, sink)?;
+        self.release_source(source);
+        Ok(())
+    }
+
+    /// Pushes a fresh list of what an iterable gives.
+    pub(super) fn collect(&mut self, argument: Argument<'a>) -> Emitted<()> {
+        if let Argument::Expression(Expr::Generator(generator)) = argument {
+            return self.collected(&generator.elt, &generator.generators);
+        }
+        if let Some(rows) = self.rows_of_zip(argument) {
+            self.anything(rows)?;
+            self.call_runtime("py_transpose");
+            self.call_runtime("py_to_list");
+            return Ok(());
+        }
+        if !self.is_loop(argument) {
+            // The runtime can go through it by itself.
+            self.any_argument(argument)?;
+            self.call_runtime("py_to_list");
+            return Ok(());
+        }
+        let source = self.source(argument, Calm::No)?;
+        let made = self.empty_list();
+        self.drain(&source, &mut |emitter, item| {
+            let value = emitter.one(item);
+            emitter.escape(value.kind);
+            emitter.push(value);
+            emitter.append(made);
+            emitter.release_value(value);
+            Ok(())
+        })?;
+        self.release_source(source);
+        self.get(made);
+        self.release(made);
+        Ok(())
+    }
+}

@@ -1,0 +1,182 @@
+//! Puts functions together to a module. It imports the runtime's functions, its memory and its two counters, and nothing
+//! else.
+
+use std::collections::{BTreeMap, HashMap};
+
+use wasm_encoder::{
+    CodeSection, ConstExpr, DataSection, ElementSection, Elements, EntityType, ExportKind, ExportSection, Function,
+    FunctionSection, GlobalType, ImportSection, Instruction as Wasm, MemoryType, Module, RefType, TableSection,
+    TableType, TypeSection, ValType,
+};
+
+use super::code::{Body, Step};
+use super::{Emission, Emitted, Emitter, WASM_BYTES_MAX, outside};
+use crate::layout::UNBOUND;
+use crate::scope::Mode;
+
+/// Parameters and results.
+type Signature = (Vec<ValType>, Vec<ValType>);
+
+/// Sections that are filled on the way.
+#[derive(Default)]
+struct Sections {
+    types: TypeSection,
+    known: Vec<Signature>,
+    imports: ImportSection,
+    /// Numbers of imported functions.
+    imported: BTreeMap<&'static str, u32>,
+    /// Types of calls of closures, by the number of arguments.
+    indirect: HashMap<usize, u32>,
+}
+
+impl Sections {
+    fn type_of(&mut self, signature: Signature) -> u32 {
+        if let Some(index) = self.known.iter().position(|known| *known == signature) {
+            return index as u32;
+        }
+        self.types.ty().function(signature.0.iter().copied(), signature.1.iter().copied());
+        self.known.push(signature);
+        self.known.len() as u32 - 1
+    }
+}
+
+/// What a function of the program takes and gives, with its closure first.
+fn signature(arguments: usize) -> Signature {
+    (vec![ValType::I64; arguments + 1], vec![ValType::I64])
+}
+
+impl Emitter<'_> {
+    pub(super) fn module(mut self, mut bodies: Vec<Body>) -> Emitted<Emission> {
+        let (entry, callable) = self.entry()?;
+        let functions = bodies.len();
+        bodies.push(entry);
+        let mut sections = Sections::default();
+        for body in &bodies {
+            self.import_functions(body, &mut sections)?;
+        }
+        self.import_state(&mut sections);
+        let base = sections.imported.len() as u32;
+        let mut types = FunctionSection::new();
+        let mut code = CodeSection::new();
+        for (id, body) in bodies.iter().enumerate() {
+            let signature = match id {
+                0 => (vec![], vec![]),
+                _ if id == functions => (vec![ValType::I32, ValType::I64, ValType::I32], vec![ValType::I64]),
+                _ => signature(body.parameter_count as usize - 1),
+            };
+            types.function(sections.type_of(signature));
+            code.function(&self.assembled(body, &sections, base));
+        }
+        let mut exports = ExportSection::new();
+        exports.export("init", ExportKind::Func, base);
+        exports.export("call", ExportKind::Func, base + functions as u32);
+        let mut module = Module::new();
+        module.section(&sections.types).section(&sections.imports).section(&types);
+        let (tables, elements) = table(base, functions as u32);
+        if !sections.indirect.is_empty() {
+            module.section(&tables);
+        }
+        module.section(&exports);
+        if !sections.indirect.is_empty() {
+            module.section(&elements);
+        }
+        let end = self.pool.bytes.len().next_multiple_of(8);
+        self.pool.bytes.resize(end, 0);
+        let mut data = DataSection::new();
+        data.active(0, &ConstExpr::i32_const(self.pool.start as i32), self.pool.bytes.iter().copied());
+        let wasm = module.section(&code).section(&data).clone().finish();
+        if wasm.len() > WASM_BYTES_MAX {
+            return outside("a program of this size");
+        }
+        Ok(Emission {
+            wasm,
+            roots: self.interface.heap,
+            root_count: self.scopes.global_count(),
+            heap: self.pool.start + end as u32,
+            callable,
+        })
+    }
+
+    /// Imports what a function calls, once.
+    fn import_functions(&self, body: &Body, sections: &mut Sections) -> Emitted<()> {
+        for step in &body.code {
+            match step {
+                Step::Runtime(name) if !sections.imported.contains_key(name) => {
+                    let Some(signature) = self.interface.signatures.get(*name) else {
+                        return outside(format!("`{name}`, which the runtime lacks"));
+                    };
+                    let ty = sections.type_of(signature.clone());
+                    sections.imports.import("runtime", name, EntityType::Function(ty));
+                    let index = sections.imported.len() as u32;
+                    sections.imported.insert(name, index);
+                }
+                Step::Indirect(arguments) => {
+                    let ty = sections.type_of(signature(*arguments));
+                    sections.indirect.insert(*arguments, ty);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn import_state(&self, sections: &mut Sections) {
+        let memory = MemoryType { minimum: 1, maximum: None, memory64: false, shared: false, page_size_log2: None };
+        sections.imports.import("runtime", "memory", EntityType::Memory(memory));
+        for (name, val_type) in [("gas_left", ValType::I64), ("depth", ValType::I32)] {
+            let global = GlobalType { val_type, mutable: true, shared: false };
+            sections.imports.import("runtime", name, EntityType::Global(global));
+        }
+    }
+
+    /// A function with all numbers filled in.
+    fn assembled(&self, body: &Body, sections: &Sections, base: u32) -> Function {
+        let mut function = Function::new_with_locals_types(body.locals.iter().copied());
+        for local in self.unbound_locals(body) {
+            function.instruction(&Wasm::I64Const(UNBOUND));
+            function.instruction(&Wasm::LocalSet(local));
+        }
+        for step in &body.code {
+            match step {
+                Step::Wasm(instruction) => function.instruction(instruction),
+                Step::Runtime(name) => function.instruction(&Wasm::Call(sections.imported[name])),
+                Step::Function(id) => function.instruction(&Wasm::Call(base + *id as u32)),
+                Step::Indirect(arguments) => {
+                    let type_index = sections.indirect[arguments];
+                    function.instruction(&Wasm::CallIndirect { type_index, table_index: 0 })
+                }
+                Step::Gas(block) => function.instruction(&Wasm::I64Const(i64::from(body.gas_costs[*block]))),
+            };
+        }
+        function.instruction(&Wasm::End);
+        function
+    }
+
+    /// Locals of variables that are looked at before it is sure that they are bound.
+    fn unbound_locals(&self, body: &Body) -> Vec<u32> {
+        let is_plain = |variable: usize| matches!(self.scopes.variables[variable].mode, Mode::Local | Mode::Value);
+        let places = body.places.iter().filter(|(variable, local)| {
+            is_plain(**variable) && **local >= body.parameter_count && body.checked.contains(variable)
+        });
+        let mut locals: Vec<u32> = places.map(|(_, &local)| local).collect();
+        locals.sort_unstable();
+        locals
+    }
+}
+
+/// The table of all functions, for closures that are called without being known.
+fn table(base: u32, functions: u32) -> (TableSection, ElementSection) {
+    let mut tables = TableSection::new();
+    let count = u64::from(functions);
+    tables.table(TableType {
+        element_type: RefType::FUNCREF,
+        minimum: count,
+        maximum: Some(count),
+        table64: false,
+        shared: false,
+    });
+    let mut elements = ElementSection::new();
+    let numbers: Vec<u32> = (base..base + functions).collect();
+    elements.active(None, &ConstExpr::i32_const(0), Elements::Functions(numbers.into()));
+    (tables, elements)
+}

@@ -1,0 +1,237 @@
+//! Statements. Each tells whether what follows it is never reached.
+
+use std::collections::HashSet;
+
+use ruff_python_ast::{Expr, Stmt, StmtDelete, StmtFor, StmtIf, StmtImport, StmtReturn, StmtWhile};
+use ruff_text_size::Ranged;
+use wasm_encoder::Instruction as Wasm;
+
+use super::code::Loop;
+use super::expression::Argument;
+use super::kind::{Kind, Library};
+use super::pull::Calm;
+use super::{Emitted, Emitter, outside};
+use crate::layout::NONE;
+
+impl<'a> Emitter<'a> {
+    pub(super) fn statements(&mut self, statements: &'a [Stmt]) -> Emitted<bool> {
+        for statement in statements {
+            self.position = statement.start();
+            if self.statement(statement)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn statement(&mut self, statement: &'a Stmt) -> Emitted<bool> {
+        self.charge(1);
+        match statement {
+            Stmt::FunctionDef(def) => {
+                let id = self.scopes.function_of[&(def as *const _ as usize)];
+                self.closure(id)?;
+                let variable = self.target(&def.name)?;
+                self.store(variable, Kind::Function(id));
+            }
+            Stmt::Return(result) => return self.return_statement(result),
+            Stmt::Assign(assignment) => self.assignment(assignment)?,
+            Stmt::AugAssign(assignment) => self.augmented_assignment(assignment)?,
+            Stmt::AnnAssign(assignment) => {
+                if let Some(value) = &assignment.value {
+                    let kind = self.expression(value)?;
+                    self.assign_stacked(&assignment.target, kind)?;
+                }
+            }
+            Stmt::Expr(statement) => {
+                // A docstring is nothing.
+                if !statement.value.is_string_literal_expr() {
+                    self.anything(&statement.value)?;
+                    self.put(Wasm::Drop);
+                }
+            }
+            Stmt::If(choice) => return self.if_statement(choice),
+            Stmt::While(repeat) => self.while_statement(repeat)?,
+            Stmt::For(repeat) => self.for_statement(repeat)?,
+            Stmt::Break(_) | Stmt::Continue(_) => {
+                let Some(innermost) = self.body.loops.last() else { return outside("a jump outside a loop") };
+                let label = if statement.is_break_stmt() { innermost.exit } else { innermost.top };
+                self.branch(label);
+                return Ok(true);
+            }
+            Stmt::Import(import) => self.import(import)?,
+            Stmt::Delete(delete) => self.delete(delete)?,
+            Stmt::Assert(assertion) => {
+                self.condition(&assertion.test)?;
+                self.put(Wasm::I32Eqz);
+                self.give_up_if();
+            }
+            Stmt::Raise(_) => {
+                self.give_up();
+                return Ok(true);
+            }
+            Stmt::Try(attempt) => return self.try_statement(attempt),
+            Stmt::Pass(_) | Stmt::Global(_) | Stmt::Nonlocal(_) => {}
+            _ => return outside("a statement that is not modelled"),
+        }
+        Ok(false)
+    }
+
+    fn return_statement(&mut self, result: &'a StmtReturn) -> Emitted<bool> {
+        if self.body.id == 0 {
+            return outside("`return` outside a function");
+        }
+        let kind = match &result.value {
+            Some(value) => self.expression(value)?,
+            None => {
+                self.long(NONE);
+                Kind::None
+            }
+        };
+        self.give_back(kind);
+        Ok(true)
+    }
+
+    fn if_statement(&mut self, choice: &'a StmtIf) -> Emitted<bool> {
+        let mut arms = vec![(Some(&*choice.test), &choice.body[..])];
+        arms.extend(choice.elif_else_clauses.iter().map(|clause| (clause.test.as_ref(), &clause.body[..])));
+        let (mut open, mut after) = (0, None);
+        let mut has_otherwise = false;
+        for (test, body) in arms {
+            if let Some(test) = test {
+                self.condition(test)?;
+                let before = self.body.assigned.clone();
+                self.when();
+                open += 1;
+                let ended = self.statements(body)?;
+                let bound = std::mem::replace(&mut self.body.assigned, before);
+                if !ended {
+                    after = Some(common(after, bound));
+                }
+                self.otherwise();
+            } else {
+                has_otherwise = true;
+                if !self.statements(body)? {
+                    after = Some(common(after, self.body.assigned.clone()));
+                }
+            }
+        }
+        if !has_otherwise {
+            after = Some(common(after, self.body.assigned.clone()));
+        }
+        for _ in 0..open {
+            self.end();
+        }
+        match after {
+            Some(bound) => {
+                self.body.assigned = bound;
+                Ok(false)
+            }
+            None => {
+                self.put(Wasm::Unreachable);
+                Ok(true)
+            }
+        }
+    }
+
+    fn while_statement(&mut self, repeat: &'a StmtWhile) -> Emitted<()> {
+        let exit = self.block();
+        let otherwise = self.block();
+        let top = self.start_loop();
+        self.open_gas();
+        self.condition(&repeat.test)?;
+        self.put(Wasm::I32Eqz);
+        self.branch_if(otherwise);
+        self.loop_body(&repeat.body, Loop { exit, top })?;
+        self.loop_end(&repeat.orelse)
+    }
+
+    fn for_statement(&mut self, repeat: &'a StmtFor) -> Emitted<()> {
+        if repeat.is_async {
+            return outside("an asynchronous loop");
+        }
+        if repeat.iter.is_generator_expr() {
+            return outside("a loop over a generator");
+        }
+        let exit = self.block();
+        let otherwise = self.block();
+        let source = self.source(Argument::Expression(&repeat.iter), Calm::No)?;
+        let bound = self.body.assigned.clone();
+        let top = self.start_loop();
+        self.open_gas();
+        let item = self.next(&source, otherwise)?;
+        self.assign(&repeat.target, item.clone())?;
+        self.release_item(item);
+        self.loop_body(&repeat.body, Loop { exit, top })?;
+        self.body.assigned = bound;
+        self.loop_end(&repeat.orelse)?;
+        self.release_source(source);
+        Ok(())
+    }
+
+    /// The body of a loop, and the way back to its top.
+    fn loop_body(&mut self, body: &'a [Stmt], innermost: Loop) -> Emitted<()> {
+        let bound = self.body.assigned.clone();
+        let top = innermost.top;
+        self.body.loops.push(innermost);
+        let ended = self.statements(body)?;
+        self.body.loops.pop();
+        self.body.assigned = bound;
+        self.close_gas();
+        if !ended {
+            self.branch(top);
+        }
+        self.end();
+        self.put(Wasm::Unreachable);
+        self.end();
+        Ok(())
+    }
+
+    /// What runs where a loop was not left by `break`.
+    fn loop_end(&mut self, otherwise: &'a [Stmt]) -> Emitted<()> {
+        let bound = self.body.assigned.clone();
+        self.statements(otherwise)?;
+        self.body.assigned = bound;
+        self.end();
+        Ok(())
+    }
+
+    fn import(&mut self, import: &'a StmtImport) -> Emitted<()> {
+        for alias in &import.names {
+            let library = match alias.name.as_str() {
+                "random" => Library::Random,
+                "math" => Library::Math,
+                other => return outside(format!("`import {other}`")),
+            };
+            let name = alias.asname.as_ref().unwrap_or(&alias.name);
+            let variable = self.target(name)?;
+            self.long(NONE);
+            self.store(variable, Kind::Module(library));
+            if self.kinds[variable] != Kind::Module(library) {
+                return outside("a module in a variable of other use");
+            }
+        }
+        Ok(())
+    }
+
+    fn delete(&mut self, delete: &'a StmtDelete) -> Emitted<()> {
+        for target in &delete.targets {
+            match target {
+                Expr::Subscript(subscript) if !subscript.slice.is_slice_expr() => {
+                    self.anything(&subscript.value)?;
+                    self.anything(&subscript.slice)?;
+                    self.call_runtime("py_delete_item");
+                }
+                _ => return outside("`del` of what is no subscript"),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What is bound on every way that comes together.
+pub(super) fn common(one: Option<HashSet<usize>>, two: HashSet<usize>) -> HashSet<usize> {
+    match one {
+        None => two,
+        Some(one) => one.intersection(&two).copied().collect(),
+    }
+}
