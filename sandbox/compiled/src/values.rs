@@ -192,7 +192,11 @@ impl<'a> Reader<'a> {
 
 /// A finite float as `repr` writes it: the fewest digits that read back as the same number.
 pub(crate) fn shortest(float: f64) -> String {
-    let text = format!("{float:e}");
+    let shortest = format!("{float:e}");
+    let digits = shortest.split('e').next().unwrap_or("").bytes().filter(u8::is_ascii_digit).count();
+    // Where two texts of that many digits are equally near, CPython takes the even one, and Rust the greater.
+    let nearest = format!("{float:.0$e}", digits.saturating_sub(1));
+    let text = if nearest.parse() == Ok(float) { nearest } else { shortest };
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
     let (sign, mantissa) = mantissa.strip_prefix('-').map_or(("", mantissa), |rest| ("-", rest));
@@ -237,6 +241,8 @@ mod tests {
             (5e-324, "5e-324"),
             (f64::MAX, "1.7976931348623157e+308"),
             (9007199254740993.0, "9007199254740992.0"),
+            // Equally near to the text that ends in 3.
+            (29802.3223876953125, "29802.322387695312"),
         ] {
             assert_eq!(shortest(float), text);
         }

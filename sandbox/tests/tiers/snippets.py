@@ -1014,3 +1014,47 @@ def f(n):
     for i in range(n):
         x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9 & 0xFFFFFFFFFFFFFFFF
     return x
+#: [0.5]
+def f(x):
+    xs = []
+    for i in range(40):
+        x *= 2.5
+        xs += [x, -x / 3, x / 1e20, x * 1e-8]
+    return xs
+#: [3] | [38] | [39] | [40] | [41]
+def f(n):
+    x = None
+    for _ in range(n): x = [x]
+    return x
+#: [19] | [38] | [39] | [40]
+def f(n):
+    x = 1
+    for _ in range(n): x = {"a": x}
+    return x
+#: [19] | [38] | [39] | [40]
+def f(n):
+    x = ()
+    for _ in range(n): x = (x, 1)
+    return {x: x}
+#: [[3, 1]]
+def f(xs): return xs.sort(keys=abs)
+#: [[3, 1]]
+def f(xs): return sorted(xs, revers=True)
+#: [[3, 1]]
+def f(xs): return max(xs, defaults=1)
+#: []
+def f(a, a): return 1
+#: []
+def f():
+    def g(a, b=1): return [a, b]
+    return g(1, c=2)
+#: []
+def f():
+    def g(a, b=1): return [a, b]
+    return g(1, a=2)
+#: [500000] | [100000]
+def f(n): return "\0" * n
+#: [600000]
+def f(n): return "x" * n + '"' * n
+#: [1048574] | [1048575]
+def f(n): return "x" * n
