@@ -12,8 +12,8 @@ use rand_chacha::ChaCha8Rng;
 use crate::grammar::{Grammar, Kind, Piece, Row};
 use crate::scope::{Binding, Scope, Variable};
 
-/// Longest text of one group, in bytes; beyond it only leaves are taken.
-const GROUP_BYTES: usize = 2500;
+/// Lengths of a group's text, in bytes, beyond which only leaves are taken.
+const GROUP_BYTES: std::ops::Range<usize> = 200..1600;
 
 /// Deepest call of a generated function in loops and other functions.
 const COST_MAX: u32 = 2;
@@ -48,7 +48,9 @@ pub struct Generator<'g> {
     nesting: u32,
     cost: u32,
     in_loop: bool,
+    /// Of the group: written, and to be written.
     bytes: usize,
+    bytes_max: usize,
     /// Rows that are not taken.
     barred: Vec<bool>,
     /// How often each row was taken.
@@ -76,6 +78,7 @@ impl<'g> Generator<'g> {
             cost: 0,
             in_loop: false,
             bytes: 0,
+            bytes_max: 0,
             used: vec![0; grammar.rows.len()],
         }
     }
@@ -83,6 +86,7 @@ impl<'g> Generator<'g> {
     /// The text of a group whose function is called `name`.
     pub fn group(&mut self, name: &str) -> String {
         (self.scope, self.bytes, self.nesting, self.cost) = (Scope::new(), 0, 0, 0);
+        self.bytes_max = self.rng.random_range(GROUP_BYTES);
         self.sink = format!("log_{name}");
         let mut text = format!("{} = []\n", self.sink);
         let count = self.fresh("g");
@@ -111,7 +115,7 @@ impl<'g> Generator<'g> {
     pub fn specimen(&mut self, name: &str, row: &'g Row) -> String {
         self.scope = Scope::new();
         self.sink = "out".into();
-        self.bytes = GROUP_BYTES;
+        self.bytes = GROUP_BYTES.end;
         self.scope.enter(Vec::new(), true);
         let mut text = "board = [[2, 0, 4, 4], [0, 2, 8, 8], [0, 0, 0, 2], [16, 2, 0, 0]]\nout = []\n".to_owned();
         for (kind, _) in &row.needs {
@@ -165,7 +169,7 @@ impl<'g> Generator<'g> {
 
     /// One row of statements, with notes of what it bound, ending in a line break.
     fn statement(&mut self, kind: Kind) -> String {
-        let full = self.bytes > GROUP_BYTES || self.nesting > 3;
+        let full = self.bytes > self.bytes_max || self.nesting > 3;
         let row = self.pick(kind, full, false);
         let mut filling = Filling::default();
         let outside = std::mem::take(&mut self.cost);

@@ -25,10 +25,10 @@ use program::{Program, generated, specimen};
 const SPECIMENS: u64 = 5;
 
 /// Programs that have every row of the grammar in them.
-const PROGRAMS_OF_ALL_ROWS: u64 = 600;
+const PROGRAMS_OF_ALL_ROWS: u64 = 1600;
 
-/// Programs, of eight functions each, and mutants that every run of the tests plays.
-const PROGRAMS: u64 = 40;
+/// Programs, of four functions each, and mutants that every run of the tests plays.
+const PROGRAMS: u64 = 80;
 const MUTANTS: u64 = 300;
 
 /// Rows of the grammar that the compiled tier never answers.

@@ -8,8 +8,9 @@ use rand_chacha::ChaCha8Rng;
 use crate::generator::{Generator, PRELUDE};
 use crate::grammar::Grammar;
 
-/// Functions in one program, which costs about 5 ms to load; each shares nothing with the others.
-const GROUPS: usize = 8;
+/// Functions in one program, which costs about 5 ms to load; each shares nothing with the others. More would be more
+/// than the tier compiles at once.
+const GROUPS: usize = 4;
 
 /// Calls of each function, so that what it keeps shows.
 const CALLS: usize = 3;
