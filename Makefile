@@ -5,12 +5,15 @@ BIN := target/release/grpo-2048
 TRAIN_FLAGS ?=
 FUZZ_SECONDS ?= 60
 SOAK_VERDICTS ?= 100000
+TIER_SECONDS ?= 600
+TIER_THREADS ?= 2
+TIER_SEED ?= 0
 
 # What `--version` and `doctor` name; empty outside a repository.
 export GRPO_2048_COMMIT := $(shell git describe --always --dirty --exclude "*" 2>/dev/null)
 DATA_DIR ?= $(or $(XDG_DATA_HOME),$(HOME)/.local/share)
 
-.PHONY: train llm test build cuda gpu-check gpu-emulated fuzz soak readers wheel wheel-test guest builtin-model smollm2 check bench install-completions clean tools
+.PHONY: train llm test build cuda gpu-check gpu-emulated fuzz fuzz-tier fuzz-tier-python soak readers wheel wheel-test guest builtin-model smollm2 check bench install-completions clean tools
 
 LLM := models/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
 LLM_DIR ?= runs/llm
@@ -56,6 +59,14 @@ bench: tools ## Engine, sandbox, rewards and decoder
 
 fuzz: ## Fuzz every boundary for FUZZ_SECONDS each (needs nightly and cargo-fuzz)
 	scripts/fuzz.sh $(FUZZ_SECONDS)
+
+fuzz-tier: build ## Play generated programs and mutants in both tiers for TIER_SECONDS, from TIER_SEED on, on TIER_THREADS threads
+	$(BIN) corpus --json --count 4000 > target/tier-corpus.jsonl
+	TIER_CORPUS=$(CURDIR)/target/tier-corpus.jsonl TIER_SECONDS=$(TIER_SECONDS) TIER_THREADS=$(TIER_THREADS) TIER_SEED=$(TIER_SEED) \
+		$(CARGO) test --release --locked -p grpo-sandbox --test tiers -- --ignored --nocapture no_program_tells
+
+fuzz-tier-python: tools ## Compare the sandboxed interpreter with this machine's python3 (3.14, or f-strings and sums differ)
+	$(CARGO) test --release --locked -p grpo-sandbox --test tiers -- --ignored --nocapture the_interpreter_answers
 
 soak: tools ## SOAK_VERDICTS verdicts in one process: memory and results must not change
 	SOAK_VERDICTS=$(SOAK_VERDICTS) $(CARGO) test --release --workspace --locked --test soak -- --ignored --nocapture
