@@ -125,7 +125,7 @@ fn a_hostile_source_is_refused_or_compiled_soon() {
     // As large as is taken.
     let largest = |header: &str, line: &dyn Fn(usize) -> String| {
         let source = |count: usize| format!("{header}{}", many(line, count));
-        let taken = (1..40).map(|step| step * 10).take_while(|&count| tier.compile(&source(count)).is_ok()).last();
+        let taken = (1..=12).map(|step| step * 40).take_while(|&count| tier.compile(&source(count)).is_ok()).last();
         format!("{}\n", source(taken.expect("some are taken")))
     };
     for source in [
