@@ -125,7 +125,7 @@ fn a_hostile_source_is_refused_or_compiled_soon() {
     // As large as is taken.
     let largest = |header: &str, line: &dyn Fn(usize) -> String| {
         let source = |count: usize| format!("{header}{}", many(line, count));
-        let taken = (1..40).map(|step| step * 10).take_while(|&count| tier.compile(&source(count)).is_ok()).last();
+        let taken = (1..=20).map(|step| step * 15).take_while(|&count| tier.compile(&source(count)).is_ok()).last();
         format!("{}\n", source(taken.expect("some are taken")))
     };
     for source in [
@@ -225,4 +225,20 @@ fn timings() {
             session.gas_used()
         );
     }
+}
+
+/// What compiling one program after another costs, single functions being found again; like `timings`.
+#[test]
+#[ignore = "a measurement"]
+fn compiling_a_folder() {
+    let tier = Tier::open().expect("the tier opens");
+    let folder = std::env::var("TIMED").expect("TIMED names a folder");
+    let sources: Vec<String> = fs::read_dir(folder)
+        .expect("a folder")
+        .filter_map(|entry| fs::read_to_string(entry.expect("a file").path()).ok())
+        .collect();
+    let begun = Instant::now();
+    let compiled = sources.iter().filter(|source| tier.compile(source).is_ok()).count();
+    let milliseconds = begun.elapsed().as_secs_f64() * 1e3;
+    eprintln!("{compiled} of {} programs, {:.2} ms each", sources.len(), milliseconds / sources.len() as f64);
 }

@@ -118,6 +118,9 @@ fn what_was_found_different_once_is_the_same_now() {
         ),
         ("x = False and (n := 5)\ndef play(b):\n    y = b and (m := 5)\n    return m\n", "play", "[0]"),
         ("import random\ndef play(b):\n    return 1 if random else 0\n", "play", "[0]"),
+        ("def play(x):\n    x.sort(xs=x)\n    return x\n", "play", "[[2, 1]]"),
+        ("def play(x):\n    for _ in range(12):\n        x *= 2.5\n    return x\n", "play", "[0.5]"),
+        ("def play(x):\n    x.extend(0 for y in x if len(x) < 9)\n    return x\n", "play", "[[1, 2]]"),
         ("def play(b):\n    return sum([0.1] * 3, b)\n", "play", "[0.7]"),
         ("def play(b):\n    return len(range(b))\n", "play", "[3000000000]"),
         ("def play(b):\n    return [] * b\n", "play", "[3000000000]"),
@@ -199,4 +202,28 @@ fn random_draws_as_in_cpython() {
                   return x, random.random(), random.randint(-5, 10 ** 6), random.choice('WASD'), random.choice(x)\n";
     let calls: Vec<String> = (1..40).map(|count| format!("[{count}]")).collect();
     assert_eq!(compare(source, "play", &calls), Came::Through);
+}
+
+/// `cargo test --release -p grpo-sandbox-compiled folder -- --ignored --nocapture`, with a folder of programs in COMPARED.
+#[test]
+#[ignore = "wants a folder"]
+fn programs_of_a_folder_give_the_same_moves_in_both_tiers() {
+    let folder = std::env::var("COMPARED").expect("COMPARED names a folder");
+    let mut paths: Vec<_> =
+        fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("a file").path()).collect();
+    paths.sort();
+    let (mut through, mut back, mut outside) = (0, 0, 0);
+    for path in &paths {
+        let Ok(source) = fs::read_to_string(path) else { continue };
+        let came = compare(&source, "strategy", &boards(11, 6));
+        match &came {
+            Came::Through => through += 1,
+            Came::Back(_) => back += 1,
+            Came::Outside(_) => outside += 1,
+        }
+        if came != Came::Through {
+            eprintln!("{}: {came:?}", path.display());
+        }
+    }
+    eprintln!("{} programs: {through} through, {back} back, {outside} outside", paths.len());
 }

@@ -111,7 +111,8 @@ pub(crate) struct Emitter<'a> {
 /// The module of a program, or what it has that is not compiled, and where.
 pub(crate) fn compile<'a>(scopes: &'a Scopes<'a>, interface: &'a Interface) -> Result<Emission, (Refusal, TextSize)> {
     let roots = interface.heap;
-    let data = (roots + 8 * scopes.global_count()).next_multiple_of(16);
+    // Room for more than most have: constants then lie at the same addresses in all programs.
+    let data = roots + 8 * scopes.global_count().next_multiple_of(64);
     let count = scopes.functions.len();
     let mut emitter = Emitter {
         scopes,
