@@ -38,6 +38,9 @@ pub(crate) const STACK_NEEDED: usize = STACK + (256 << 10);
 const PROGRAM_BYTES: usize = 64 << 20;
 const FUNCTION_BYTES: usize = 64 << 20;
 
+/// What the runtime exports that no compiled code calls.
+const FOR_THE_HOST: [&str; 5] = ["_initialize", "prepare", "end_call", "character_strings", "nursery_start"];
+
 /// A tick of the epoch clock, which stands behind the gas.
 const TICK: Duration = Duration::from_secs(1);
 
@@ -57,7 +60,7 @@ pub(crate) struct Shared {
 
 /// What compiled code has to know of the runtime.
 pub(crate) struct Interface {
-    /// Parameters and results of what it exports.
+    /// Parameters and results of what it exports for compiled code.
     pub(crate) signatures: BTreeMap<String, (Vec<ValType>, Vec<ValType>)>,
     /// Address of the strings of one character.
     pub(crate) characters: u32,
@@ -102,7 +105,9 @@ impl Interface {
     fn read(engine: &Engine, module: &Module, runtime: &InstancePre<Host>) -> Result<Interface, TierError> {
         let mut signatures = BTreeMap::new();
         for export in module.exports() {
-            if let ExternType::Func(function) = export.ty() {
+            if let ExternType::Func(function) = export.ty()
+                && !FOR_THE_HOST.contains(&export.name())
+            {
                 let parameters = function.params().map(value_type).collect::<Result<_, _>>()?;
                 let results = function.results().map(value_type).collect::<Result<_, _>>()?;
                 signatures.insert(export.name().to_owned(), (parameters, results));

@@ -192,11 +192,13 @@ impl<'a> Reader<'a> {
 
 /// A finite float as `repr` writes it: the fewest digits that read back as the same number.
 pub(crate) fn shortest(float: f64) -> String {
-    let shortest = format!("{float:e}");
-    let digits = shortest.split('e').next().unwrap_or("").bytes().filter(u8::is_ascii_digit).count();
-    // Where two texts of that many digits are equally near, CPython takes the even one, and Rust the greater.
-    let nearest = format!("{float:.0$e}", digits.saturating_sub(1));
-    let text = if nearest.parse() == Ok(float) { nearest } else { shortest };
+    let mut text = format!("{float:e}");
+    // Where two texts of as few digits are equally near, CPython takes the even one.
+    let digits = text.bytes().take_while(|byte| *byte != b'e').filter(u8::is_ascii_digit).count();
+    let even = format!("{float:.*e}", digits.saturating_sub(1));
+    if even.parse() == Ok(float) {
+        text = even;
+    }
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
     let (sign, mantissa) = mantissa.strip_prefix('-').map_or(("", mantissa), |rest| ("-", rest));
@@ -239,10 +241,9 @@ mod tests {
             (0.1 + 0.2, "0.30000000000000004"),
             (5.684341886080802e-14, "5.684341886080802e-14"),
             (5e-324, "5e-324"),
+            (29_802.322_387_695_312, "29802.322387695312"),
             (f64::MAX, "1.7976931348623157e+308"),
             (9007199254740993.0, "9007199254740992.0"),
-            // Equally near to the text that ends in 3.
-            (29802.3223876953125, "29802.322387695312"),
         ] {
             assert_eq!(shortest(float), text);
         }

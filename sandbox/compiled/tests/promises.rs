@@ -122,7 +122,18 @@ const GOLDEN_DICT: u64 = 7_079;
 fn a_hostile_source_is_refused_or_compiled_soon() {
     let tier = Tier::open().expect("the tier opens");
     let many = |line: &dyn Fn(usize) -> String, count: usize| (0..count).map(line).collect::<String>();
+    // As large as is taken.
+    let largest = |header: &str, line: &dyn Fn(usize) -> String| {
+        let source = |count: usize| format!("{header}{}", many(line, count));
+        let taken = (1..=20).map(|step| step * 15).take_while(|&count| tier.compile(&source(count)).is_ok()).last();
+        format!("{}\n", source(taken.expect("some are taken")))
+    };
     for source in [
+        largest("def f(x):\n", &|n| format!("    x{} = x * {n} + x{}\n", n % 60, (n + 7) % 60)),
+        largest("def f(x):\n", &|n| format!("    if x > {n}: x{} = x[x{}]\n", n % 60, (n + 7) % 60)),
+        largest("def f(x):\n", &|n| format!("    while x: x{} = x\n", n % 60)),
+        largest("def f(x):\n    y = 1\n", &|n| format!("    x = [y * {n} for a, b in zip(x, x) if a < b]\n")),
+        largest("", &|n| format!("def f{n}(x): return max(x, x + {n}, key=len)\n")),
         many(&|n| format!("x{n} = {n}\n"), 5_000),
         format!("def f():\n{}", many(&|n| format!("    x{n} = {n}\n"), 400)),
         format!("def f(x):\n{}", many(&|n| format!("    x = x + {n} * x\n"), 2_500)),
@@ -136,6 +147,8 @@ fn a_hostile_source_is_refused_or_compiled_soon() {
         format!("x = \"{}\"\n", "a".repeat(60_000)),
         many(&|n| format!("{}if x:\n", " ".repeat(n % 100)), 800),
     ] {
+        // Nothing that was compiled before.
+        let tier = Tier::open().expect("the tier opens");
         let begun = Instant::now();
         let outcome = tier.compile(&source);
         assert!(!matches!(outcome, Err(NotCompiled::Machine(_))), "{:?}", outcome.err());
@@ -212,4 +225,20 @@ fn timings() {
             session.gas_used()
         );
     }
+}
+
+/// What compiling one program after another costs, single functions being found again; like `timings`.
+#[test]
+#[ignore = "a measurement"]
+fn compiling_a_folder() {
+    let tier = Tier::open().expect("the tier opens");
+    let folder = std::env::var("TIMED").expect("TIMED names a folder");
+    let sources: Vec<String> = fs::read_dir(folder)
+        .expect("a folder")
+        .filter_map(|entry| fs::read_to_string(entry.expect("a file").path()).ok())
+        .collect();
+    let begun = Instant::now();
+    let compiled = sources.iter().filter(|source| tier.compile(source).is_ok()).count();
+    let milliseconds = begun.elapsed().as_secs_f64() * 1e3;
+    eprintln!("{compiled} of {} programs, {:.2} ms each", sources.len(), milliseconds / sources.len() as f64);
 }

@@ -200,3 +200,27 @@ fn random_draws_as_in_cpython() {
     let calls: Vec<String> = (1..40).map(|count| format!("[{count}]")).collect();
     assert_eq!(compare(source, "play", &calls), Came::Through);
 }
+
+/// `cargo test --release -p grpo-sandbox-compiled folder -- --ignored --nocapture`, with a folder of programs in COMPARED.
+#[test]
+#[ignore = "wants a folder"]
+fn programs_of_a_folder_give_the_same_moves_in_both_tiers() {
+    let folder = std::env::var("COMPARED").expect("COMPARED names a folder");
+    let mut paths: Vec<_> =
+        fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("a file").path()).collect();
+    paths.sort();
+    let (mut through, mut back, mut outside) = (0, 0, 0);
+    for path in &paths {
+        let Ok(source) = fs::read_to_string(path) else { continue };
+        let came = compare(&source, "strategy", &boards(11, 6));
+        match &came {
+            Came::Through => through += 1,
+            Came::Back(_) => back += 1,
+            Came::Outside(_) => outside += 1,
+        }
+        if came != Came::Through {
+            eprintln!("{}: {came:?}", path.display());
+        }
+    }
+    eprintln!("{} programs: {through} through, {back} back, {outside} outside", paths.len());
+}

@@ -21,7 +21,7 @@ pub(super) enum Callee<'a> {
 }
 
 /// Most arguments of a call of what is not known.
-const ARGUMENTS_MAX: usize = 8;
+pub(super) const ARGUMENTS_MAX: usize = 8;
 
 /// Offsets in closures: number of the function, number of its parameters.
 const FUNCTION_NUMBER: u64 = 8;

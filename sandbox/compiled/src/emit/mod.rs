@@ -45,8 +45,11 @@ const ROUNDS_MAX: usize = 12;
 
 /// Longest program, in instructions, and in bytes of WebAssembly. Cranelift takes about a millisecond for 1.5 KB, and
 /// 12.6 KB is the most seen in 5,183 programs.
-const STEPS_MAX: usize = 12_000;
-const WASM_BYTES_MAX: usize = 16 << 10;
+const STEPS_MAX: usize = 18_000;
+const WASM_BYTES_MAX: usize = 24 << 10;
+
+/// Most locals of a function, variables and what is held between: registers are given out in more than linear time.
+const LOCALS_MAX: usize = 160;
 
 /// What the compiler does not take, where it was met.
 pub(crate) struct Refusal {
@@ -108,7 +111,8 @@ pub(crate) struct Emitter<'a> {
 /// The module of a program, or what it has that is not compiled, and where.
 pub(crate) fn compile<'a>(scopes: &'a Scopes<'a>, interface: &'a Interface) -> Result<Emission, (Refusal, TextSize)> {
     let roots = interface.heap;
-    let data = (roots + 8 * scopes.global_count()).next_multiple_of(16);
+    // Room for more than most have: constants then lie at the same addresses in all programs.
+    let data = roots + 8 * scopes.global_count().next_multiple_of(64);
     let count = scopes.functions.len();
     let mut emitter = Emitter {
         scopes,
@@ -142,6 +146,9 @@ impl Emitter<'_> {
                 self.steps += body.code.len();
                 if self.steps > STEPS_MAX {
                     return outside("a program of this size");
+                }
+                if body.locals.len() > LOCALS_MAX {
+                    return outside("so many values in a function");
                 }
                 bodies.push(body);
             }

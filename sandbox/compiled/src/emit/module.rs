@@ -1,7 +1,7 @@
 //! Puts functions together to a module. It imports the runtime's functions, its memory and its two counters, and nothing
 //! else.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use wasm_encoder::{
     CodeSection, ConstExpr, DataSection, ElementSection, Elements, EntityType, ExportKind, ExportSection, Function,
@@ -9,6 +9,7 @@ use wasm_encoder::{
     TableType, TypeSection, ValType,
 };
 
+use super::call::ARGUMENTS_MAX;
 use super::code::{Body, Step};
 use super::{Emission, Emitted, Emitter, WASM_BYTES_MAX, outside};
 use crate::layout::UNBOUND;
@@ -24,9 +25,9 @@ struct Sections {
     known: Vec<Signature>,
     imports: ImportSection,
     /// Numbers of imported functions.
-    imported: BTreeMap<&'static str, u32>,
+    imported: BTreeMap<String, u32>,
     /// Types of calls of closures, by the number of arguments.
-    indirect: HashMap<usize, u32>,
+    indirect: Vec<u32>,
 }
 
 impl Sections {
@@ -50,10 +51,9 @@ impl Emitter<'_> {
         let (entry, callable) = self.entry()?;
         let functions = bodies.len();
         bodies.push(entry);
+        let is_indirect = bodies.iter().any(|body| body.code.iter().any(|step| matches!(step, Step::Indirect(_))));
         let mut sections = Sections::default();
-        for body in &bodies {
-            self.import_functions(body, &mut sections)?;
-        }
+        self.import_runtime(&mut sections);
         self.import_state(&mut sections);
         let base = sections.imported.len() as u32;
         let mut types = FunctionSection::new();
@@ -73,11 +73,11 @@ impl Emitter<'_> {
         let mut module = Module::new();
         module.section(&sections.types).section(&sections.imports).section(&types);
         let (tables, elements) = table(base, functions as u32);
-        if !sections.indirect.is_empty() {
+        if is_indirect {
             module.section(&tables);
         }
         module.section(&exports);
-        if !sections.indirect.is_empty() {
+        if is_indirect {
             module.section(&elements);
         }
         let end = self.pool.bytes.len().next_multiple_of(8);
@@ -97,27 +97,18 @@ impl Emitter<'_> {
         })
     }
 
-    /// Imports what a function calls, once.
-    fn import_functions(&self, body: &Body, sections: &mut Sections) -> Emitted<()> {
-        for step in &body.code {
-            match step {
-                Step::Runtime(name) if !sections.imported.contains_key(name) => {
-                    let Some(signature) = self.interface.signatures.get(*name) else {
-                        return outside(format!("`{name}`, which the runtime lacks"));
-                    };
-                    let ty = sections.type_of(signature.clone());
-                    sections.imports.import("runtime", name, EntityType::Function(ty));
-                    let index = sections.imported.len() as u32;
-                    sections.imported.insert(name, index);
-                }
-                Step::Indirect(arguments) => {
-                    let ty = sections.type_of(signature(*arguments));
-                    sections.indirect.insert(*arguments, ty);
-                }
-                _ => {}
-            }
+    /// Imports all of the runtime, and makes types of calls, in an order that is always the same: functions that programs
+    /// share are then the same code in each, and are compiled once.
+    fn import_runtime(&self, sections: &mut Sections) {
+        for arguments in 0..=ARGUMENTS_MAX {
+            let ty = sections.type_of(signature(arguments));
+            sections.indirect.push(ty);
         }
-        Ok(())
+        for (index, (name, signature)) in self.interface.signatures.iter().enumerate() {
+            let ty = sections.type_of(signature.clone());
+            sections.imports.import("runtime", name, EntityType::Function(ty));
+            sections.imported.insert(name.clone(), index as u32);
+        }
     }
 
     fn import_state(&self, sections: &mut Sections) {
@@ -139,10 +130,10 @@ impl Emitter<'_> {
         for step in &body.code {
             match step {
                 Step::Wasm(instruction) => function.instruction(instruction),
-                Step::Runtime(name) => function.instruction(&Wasm::Call(sections.imported[name])),
+                Step::Runtime(name) => function.instruction(&Wasm::Call(sections.imported[*name])),
                 Step::Function(id) => function.instruction(&Wasm::Call(base + *id as u32)),
                 Step::Indirect(arguments) => {
-                    let type_index = sections.indirect[arguments];
+                    let type_index = sections.indirect[*arguments];
                     function.instruction(&Wasm::CallIndirect { type_index, table_index: 0 })
                 }
                 Step::Gas(block) => function.instruction(&Wasm::I64Const(i64::from(body.gas_costs[*block]))),
