@@ -30,7 +30,8 @@ pub fn snippets() -> Vec<Program> {
 
 /// JSON as a host writes it.
 fn compact(arguments: &str) -> String {
-    let value: serde_json::Value = serde_json::from_str(arguments).unwrap_or_else(|error| panic!("{arguments}: {error}"));
+    let value: serde_json::Value =
+        serde_json::from_str(arguments).unwrap_or_else(|error| panic!("{arguments}: {error}"));
     value.to_string()
 }
 
@@ -77,7 +78,12 @@ pub fn environments() -> Vec<Program> {
     let program = |path: PathBuf| {
         let text = fs::read_to_string(&path).unwrap();
         let groups = vec![Group { function: "reset".into(), text, calls: vec!["[]".into(); 3] }];
-        Program { name: path.file_name().unwrap().to_string_lossy().into_owned(), prelude: String::new(), groups, seed: 7 }
+        Program {
+            name: path.file_name().unwrap().to_string_lossy().into_owned(),
+            prelude: String::new(),
+            groups,
+            seed: 7,
+        }
     };
     files(&root).into_iter().map(program).collect()
 }

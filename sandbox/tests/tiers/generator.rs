@@ -10,10 +10,11 @@ use rand::seq::IndexedRandom;
 use rand_chacha::ChaCha8Rng;
 
 use crate::grammar::{Grammar, Kind, Piece, Row};
+use crate::indent::{append_indented, indented};
 use crate::scope::{Binding, Scope, Variable};
 
 /// Lengths of a group's text, in bytes, beyond which only leaves are taken.
-const GROUP_BYTES: std::ops::Range<usize> = 200..1600;
+const GROUP_BYTES: std::ops::Range<usize> = 200..1400;
 
 /// Deepest call of a generated function in loops and other functions.
 const COST_MAX: u32 = 2;
@@ -97,8 +98,15 @@ impl<'g> Generator<'g> {
         }
         let (seen, kept) = (self.fresh("d"), self.fresh("l"));
         let own = |(name, kind): (&str, Kind)| Variable { name: name.into(), kind, binding: Binding::Own, cost: 0 };
-        let parameters =
-            [("board", "rows"), ("n", "int"), ("s", "str"), ("xs", "list"), ("x", "float"), (&seen, "dict"), (&kept, "list")];
+        let parameters = [
+            ("board", "rows"),
+            ("n", "int"),
+            ("s", "str"),
+            ("xs", "list"),
+            ("x", "float"),
+            (&seen, "dict"),
+            (&kept, "list"),
+        ];
         self.scope.enter(parameters.into_iter().map(own).collect(), true);
         let log = std::mem::replace(&mut self.sink, "out".into());
         let mut body = self.declarations();
@@ -319,16 +327,20 @@ impl<'g> Generator<'g> {
     }
 
     fn local(&mut self, letter: char, filling: &mut Filling) -> String {
-        if !filling.names.contains_key(&letter) {
-            let name = self.fresh(letter.encode_utf8(&mut [0; 4]));
-            filling.names.insert(letter, name);
+        if let Some(name) = filling.names.get(&letter) {
+            return name.clone();
         }
-        filling.names[&letter].clone()
+        let name = self.fresh(letter.encode_utf8(&mut [0; 4]));
+        filling.names.insert(letter, name.clone());
+        name
     }
 
     fn known(&mut self, with: &[(char, Kind)], filling: &mut Filling) -> Vec<Variable> {
-        let known = |(letter, kind): &(char, Kind)| {
-            Variable { name: self.local(*letter, filling), kind, binding: Binding::Fixed, cost: 0 }
+        let known = |(letter, kind): &(char, Kind)| Variable {
+            name: self.local(*letter, filling),
+            kind,
+            binding: Binding::Fixed,
+            cost: 0,
         };
         with.iter().map(known).collect()
     }
@@ -377,16 +389,4 @@ struct Filling {
     names: BTreeMap<char, String>,
     declared: Vec<Variable>,
     notable: Vec<(String, Kind)>,
-}
-
-fn indented(text: &str, columns: usize) -> String {
-    text.lines().map(|line| format!("{}{line}\n", " ".repeat(columns))).collect()
-}
-
-/// Appends lines as far in as the line that they continue.
-fn append_indented(text: &mut String, block: &str) {
-    let line = &text[text.rfind('\n').map_or(0, |at| at + 1)..];
-    let columns = line.len() - line.trim_start().len();
-    let lines = indented(block, columns);
-    *text += lines.trim_start_matches(' ').trim_end_matches('\n');
 }

@@ -84,7 +84,8 @@ fn line_starts(text: &str) -> Vec<usize> {
 impl Row {
     /// `kind*weight?flavour template`; a template of several lines begins on the next.
     fn read(text: &'static str) -> Row {
-        let (head, template) = text.split_once([' ', '\n']).unwrap_or_else(|| panic!("a row without a template: {text}"));
+        let (head, template) =
+            text.split_once([' ', '\n']).unwrap_or_else(|| panic!("a row without a template: {text}"));
         let template = template.split("\n#").next().unwrap_or(template);
         let (head, flavour) = head.split_once('?').map_or((head, None), |(head, flavour)| (head, Some(flavour)));
         let (kind, weight) = head.split_once('*').map_or((head, 4), |(kind, weight)| (kind, weight.parse().unwrap()));
@@ -130,7 +131,8 @@ impl Reader {
         let mut pieces = Vec::new();
         let mut depth = 0;
         loop {
-            let stop = self.left.find(|c| c == '$' || nested && matches!(c, '[' | ']' | '¦')).unwrap_or(self.left.len());
+            let stop =
+                self.left.find(|c| c == '$' || nested && matches!(c, '[' | ']' | '¦')).unwrap_or(self.left.len());
             let (text, left) = self.left.split_at(stop);
             if !text.is_empty() {
                 pieces.push(Piece::Text(text));
@@ -179,7 +181,8 @@ impl Reader {
         match word {
             "block" | "loop" => Piece::Block { with: self.with(), looped: word == "loop" },
             "body" => {
-                let gives = if self.skip(":") { self.word() } else { panic!("a body that gives nothing: {}", self.row) };
+                let gives =
+                    if self.skip(":") { self.word() } else { panic!("a body that gives nothing: {}", self.row) };
                 Piece::Body { gives, with: self.with() }
             }
             "returned" => Piece::Returned,

@@ -32,7 +32,8 @@ pub fn hunt(tiers: &Tiers, nth: impl Fn(u64) -> Program + Sync) -> Tally {
     let seconds = Duration::from_secs(number("TIER_SECONDS", 60));
     let threads = number("TIER_THREADS", 1);
     let next = AtomicU64::new(number("TIER_SEED", 0));
-    let (tally, found, done) = (Mutex::new(Tally::default()), Mutex::new(Vec::<Difference>::new()), AtomicBool::new(false));
+    let (tally, found, done) =
+        (Mutex::new(Tally::default()), Mutex::new(Vec::<Difference>::new()), AtomicBool::new(false));
     let start = Instant::now();
     let work = || {
         while !done.load(Ordering::Relaxed) {
@@ -86,7 +87,8 @@ fn cut(text: &str) -> String {
 /// A difference as someone reads it.
 pub fn told(found: &Difference) -> String {
     let Difference { program, call, interpreter, compiled } = found;
-    let mut text = format!("## {}, seed {}\n\n```python\n{}\n```\n\n", program.name, program.seed, cut(program.source().trim()));
+    let mut text =
+        format!("## {}, seed {}\n\n```python\n{}\n```\n\n", program.name, program.seed, cut(program.source().trim()));
     for (index, group) in program.groups.iter().enumerate() {
         let last = index + 1 == program.groups.len();
         let calls = group.calls.iter().take(if last { call + 1 } else { usize::MAX });

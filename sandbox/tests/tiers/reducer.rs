@@ -103,9 +103,11 @@ impl Reducer<'_> {
             let column = |line: &String| line.len() - line.trim_start().len();
             let inside = lines[index + 1..].iter().take_while(|line| column(line) > column(&lines[index])).count();
             let end = index + 1 + inside;
-            let rest = |middle: Vec<String>| [lines[..index].to_vec(), middle, lines[end..].to_vec()].concat().join("\n");
+            let rest =
+                |middle: Vec<String>| [lines[..index].to_vec(), middle, lines[end..].to_vec()].concat().join("\n");
             let without = rest(Vec::new());
-            let raised = rest(lines[index + 1..end].iter().map(|line| line.get(4..).unwrap_or("").to_owned()).collect());
+            let raised =
+                rest(lines[index + 1..end].iter().map(|line| line.get(4..).unwrap_or("").to_owned()).collect());
             let gone = self.accept(self.with_text(group, without + "\n"));
             if !gone && (inside == 0 || !self.accept(self.with_text(group, raised + "\n"))) {
                 index += 1;
@@ -124,9 +126,10 @@ impl Reducer<'_> {
             let parts = parts.iter().map(|part| text[*part].to_owned());
             let least = ["0", "[]", "1", "\"\"", "True", "[1]"].map(str::to_owned);
             let shorter = |new: &String| new.len() < whole.len();
-            let texts = parts.chain(least).filter(shorter).map(|new| {
-                format!("{}{new}{}", &text[..range.start().to_usize()], &text[range.end().to_usize()..])
-            });
+            let texts = parts
+                .chain(least)
+                .filter(shorter)
+                .map(|new| format!("{}{new}{}", &text[..range.start().to_usize()], &text[range.end().to_usize()..]));
             if !texts.collect::<Vec<_>>().into_iter().any(|text| self.accept(self.with_text(group, text))) {
                 skipped += 1;
             }
