@@ -291,6 +291,8 @@ static void check_printable(Value value, int nesting) {
   uint32_t kind = kind_of(value);
   if (kind == STRING)
     charge(sequence(value)->length / 8);
+  if (kind == VIEW)
+    check_printable(((View *)address(value))->dict, nesting);
   if (is_row(kind))
     for (uint32_t index = 0; index < sequence(value)->length; index++)
       check_printable(items(sequence(value))[index], nesting + 1);

@@ -14,6 +14,9 @@ const TAGS: [&[u8]; 7] = [b"()", b"set", b"bytes", b"complex", b"int", b"float",
 /// What a key is that stands for a place from which something was deleted.
 const DELETED: i64 = 27;
 
+/// Deleted entries of a small dict.
+const DELETED_MAX: u64 = 16;
+
 const TOO_LONG: &str = "a value of more text than may cross";
 const NOT_MODELLED: &str = "a value that does not cross";
 
@@ -137,6 +140,10 @@ impl<'a> Reader<'a> {
     fn dict(&mut self, at: u64, depth: usize) -> Result<(), &'static str> {
         let depth = depth.checked_sub(1).ok_or("a value that nests deeper than may cross")?;
         let (length, entries, used) = (self.word(at + 4)?, self.word(at + 8)?, self.word(at + 12)?);
+        // A dict that is mostly deleted, many times over, would be gone through for nothing.
+        if u64::from(used) > 4 * (u64::from(length) + DELETED_MAX) {
+            return Err(NOT_MODELLED);
+        }
         let mut pairs = Vec::new();
         for index in 0..u64::from(used) {
             let at = u64::from(entries) + 24 * index;
