@@ -120,7 +120,7 @@ impl Writer<'_> {
             let float = text.parse::<f64>().ok().filter(|float| float.is_finite())?;
             return Some((self.float(float), Kind::Float));
         }
-        let whole = text.parse::<i64>().ok().filter(|whole| whole.abs() <= INTEGER_MAX)?;
+        let whole = text.parse::<i64>().ok().filter(|whole| whole.unsigned_abs() <= INTEGER_MAX as u64)?;
         Some((whole << 1, Kind::Int))
     }
 

@@ -5,7 +5,7 @@ use std::{fs, iter};
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use ruff_python_ast::Expr;
+use ruff_python_ast::{Expr, ExprList};
 use ruff_text_size::Ranged;
 
 use crate::program::{Group, Program, board};
@@ -35,21 +35,29 @@ fn compact(arguments: &str) -> String {
     value.to_string()
 }
 
-/// A case whose function returns a list, for each item alone: what keeps one out of the compiled tier hides the others.
-pub fn items(case: &Program) -> Vec<Program> {
+/// A case for each of its calls alone and, where its function returns a list, for each item alone: what keeps one out of
+/// the compiled tier hides the others.
+pub fn parts(case: &Program) -> Vec<Program> {
     let text = &case.groups[0].text;
     let parsed = ruff_python_parser::parse_module(text).ok();
     let function = parsed.as_ref().and_then(|parsed| parsed.suite().last()?.as_function_def_stmt());
     let returned = function.and_then(|function| function.body.last()?.as_return_stmt()?.value.as_ref()?.as_list_expr());
-    let Some(list) = returned else { return Vec::new() };
-    let alone = |(number, item): (usize, &Expr)| {
-        let (before, after) = (&text[..list.start().to_usize()], &text[list.end().to_usize()..]);
-        let mut program = case.clone();
-        program.name = format!("{}, item {number}", case.name);
-        program.groups[0].text = format!("{before}{}{after}", &text[item.range()]);
-        program
+    let alone = |list: &ExprList, item: &Expr| {
+        format!("{}{}{}", &text[..list.start().to_usize()], &text[item.range()], &text[list.end().to_usize()..])
     };
-    list.elts.iter().enumerate().filter(|(_, item)| !item.is_starred_expr()).map(alone).collect()
+    let texts: Vec<String> = match returned {
+        Some(list) => list.elts.iter().filter(|item| !item.is_starred_expr()).map(|item| alone(list, item)).collect(),
+        None => vec![text.clone()],
+    };
+    let calls = &case.groups[0].calls;
+    let part = |(number, text): (usize, &String)| {
+        let call = |call: &String| {
+            let groups = vec![Group { text: text.clone(), calls: vec![call.clone()], ..case.groups[0].clone() }];
+            Program { name: format!("{}, part {number}", case.name), groups, ..case.clone() }
+        };
+        calls.iter().map(call).collect::<Vec<_>>()
+    };
+    texts.iter().enumerate().flat_map(part).collect()
 }
 
 /// A program that plays 2048, with some boards.

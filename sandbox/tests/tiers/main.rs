@@ -127,14 +127,14 @@ fn no_generated_program_tells_the_tiers_apart() {
 fn no_hard_case_tells_the_tiers_apart() {
     let (tiers, cases) = (Tiers::open(), corpus::snippets());
     assert!(cases.len() >= 200, "{} cases", cases.len());
-    let mut items = Vec::new();
+    let mut parts = Vec::new();
     for case in &cases {
         let mut tally = Tally::default();
         if tiers.compare(case, &mut tally).is_some() || tally.stayed == 0 {
-            items.extend(corpus::items(case));
+            parts.extend(corpus::parts(case));
         }
     }
-    let tally = expect_the_same(&tiers, cases.into_iter().chain(items));
+    let tally = expect_the_same(&tiers, cases.into_iter().chain(parts));
     println!("{}", hunt::summary(&tally));
 }
 
