@@ -3,19 +3,18 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use candle_core::Tensor;
-
 use super::hub::{self, HubSettings};
-use super::weights::Place;
-use super::{DecoderConfig, PolicyError, Tokenizer, builtin, directory, gguf, weights};
-use crate::config::ModelConfig;
+use super::kernels::Weight;
+use super::weights::{Held, Place};
+use super::{DecoderConfig, PolicyError, Precision, Tokenizer, builtin, directory, gguf, in_full, weights};
+use crate::config::{FrozenWeights, ModelConfig};
 
 /// The parts of a model, before anybody decided what of it is trained.
 pub(super) struct Loaded {
     pub config: DecoderConfig,
     pub tokenizer: Tokenizer,
     /// By Hugging Face name.
-    pub weights: BTreeMap<String, Tensor>,
+    pub weights: BTreeMap<String, Weight>,
     /// The directory in Hugging Face layout that all of it came from, if it came from one.
     pub dir: Option<PathBuf>,
 }
@@ -74,13 +73,35 @@ impl std::fmt::Display for Location {
 
 /// Reads the model that `config` names.
 pub(super) fn load(config: &ModelConfig, place: Place<'_>) -> Result<Loaded, PolicyError> {
-    let loaded = match Location::of(config)? {
+    let location = Location::of(config)?;
+    let held = held(config, &location, place)?;
+    let loaded = match location {
         Location::Builtin => builtin::load(place)?,
-        Location::Gguf(path) => gguf::load(&path, place)?,
+        Location::Gguf(path) => gguf::load(&path, place, held)?,
         Location::Directory(path) => load_dir(&path, place)?,
     };
     loaded.check()?;
     Ok(loaded)
+}
+
+/// How the matrices of the model are kept, as its settings ask.
+fn held(config: &ModelConfig, location: &Location, (device, precision): Place<'_>) -> Result<Held, PolicyError> {
+    let hindrance = match location {
+        _ if in_full(config) => Some(("with all weights trained", "adapters: set model.lora_r or model.adapter")),
+        _ if !device.is_cpu() => Some(("on a GPU", "model.device = \"cpu\"")),
+        _ if precision != Precision::F32 => Some(("with layers in a half format", "model.precision = \"f32\"")),
+        Location::Gguf(_) => None,
+        _ => Some(("with a model that is not in a .gguf file", "a .gguf file as model.model")),
+    };
+    match (config.frozen_weights, hindrance) {
+        (FrozenWeights::Packed, Some((found, expected))) => Err(PolicyError::Argument {
+            what: "model.frozen_weights",
+            found: format!("\"packed\" {found}"),
+            expected: format!("{expected}; or \"auto\""),
+        }),
+        (FrozenWeights::Dense, _) | (_, Some(_)) => Ok(Held::Dense),
+        (_, None) => Ok(Held::Packed),
+    }
 }
 
 /// Reads a directory in Hugging Face layout.
@@ -92,7 +113,7 @@ fn load_dir(dir: &Path, place: Place<'_>) -> Result<Loaded, PolicyError> {
     let config = DecoderConfig::from_json(&text, &path)?;
     directory::check_parts(dir)?;
     let tokenizer = Tokenizer::from_dir(dir)?;
-    Ok(Loaded { config, tokenizer, weights: weights::read_dir(dir, place)?, dir: Some(dir.into()) })
+    Ok(Loaded { config, tokenizer, weights: weights::dense(weights::read_dir(dir, place)?), dir: Some(dir.into()) })
 }
 
 /// `owner/name`, and not a path that happens to be missing.

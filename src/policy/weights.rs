@@ -9,6 +9,7 @@ use rand::Rng;
 use rayon::prelude::*;
 use serde_json::Value;
 
+use super::kernels::Weight;
 use super::{DecoderConfig, PolicyError, Precision};
 use crate::files;
 use crate::seed::{Purpose, Seed};
@@ -27,6 +28,20 @@ const INITIAL_STD: f64 = 0.02;
 
 /// Where tensors go, and in which format. Norms are f32 whatever the format.
 pub(super) type Place<'a> = (&'a Device, Precision);
+
+/// How matrices are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Held {
+    /// As numbers in the format of the place.
+    Dense,
+    /// In the blocks of their file, where they come in some.
+    Packed,
+}
+
+/// Every tensor as a weight.
+pub(super) fn dense(tensors: BTreeMap<String, Tensor>) -> BTreeMap<String, Weight> {
+    tensors.into_iter().map(|(name, tensor)| (name, tensor.into())).collect()
+}
 
 /// Reads a safetensors file.
 pub(super) fn read_file(path: &Path, place: Place<'_>) -> Result<BTreeMap<String, Tensor>, PolicyError> {
