@@ -74,38 +74,42 @@ impl std::fmt::Display for Location {
 /// Reads the model that `config` names.
 pub(super) fn load(config: &ModelConfig, place: Place<'_>) -> Result<Loaded, PolicyError> {
     let location = Location::of(config)?;
-    let held = held(config, &location, place)?;
+    let held = held(config, place)?;
     let loaded = match location {
         Location::Builtin => builtin::load(place)?,
         Location::Gguf(path) => gguf::load(&path, place, held)?,
-        Location::Directory(path) => load_dir(&path, place)?,
+        Location::Directory(path) => load_dir(&path, place, held)?,
     };
     loaded.check()?;
+    if config.frozen_weights == FrozenWeights::Packed && loaded.weights.values().all(|weight| weight.dense().is_some())
+    {
+        return Err(not_packed("with weights of 32 bits", "a .gguf file of fewer, or weights in bf16 or f16"));
+    }
     Ok(loaded)
 }
 
 /// How the matrices of the model are kept, as its settings ask.
-fn held(config: &ModelConfig, location: &Location, (device, precision): Place<'_>) -> Result<Held, PolicyError> {
-    let hindrance = match location {
+fn held(config: &ModelConfig, (device, precision): Place<'_>) -> Result<Held, PolicyError> {
+    let hindrance = match precision {
         _ if in_full(config) => Some(("with all weights trained", "adapters: set model.lora_r or model.adapter")),
         _ if !device.is_cpu() => Some(("on a GPU", "model.device = \"cpu\"")),
-        _ if precision != Precision::F32 => Some(("with layers in a half format", "model.precision = \"f32\"")),
-        Location::Gguf(_) => None,
-        _ => Some(("with a model that is not in a .gguf file", "a .gguf file as model.model")),
+        Precision::F32 => None,
+        _ => Some(("with layers in a half format", "model.precision = \"f32\"")),
     };
     match (config.frozen_weights, hindrance) {
-        (FrozenWeights::Packed, Some((found, expected))) => Err(PolicyError::Argument {
-            what: "model.frozen_weights",
-            found: format!("\"packed\" {found}"),
-            expected: format!("{expected}; or \"auto\""),
-        }),
+        (FrozenWeights::Packed, Some((found, expected))) => Err(not_packed(found, expected)),
         (FrozenWeights::Dense, _) | (_, Some(_)) => Ok(Held::Dense),
         (_, None) => Ok(Held::Packed),
     }
 }
 
+fn not_packed(found: &str, expected: &str) -> PolicyError {
+    let (found, expected) = (format!("\"packed\" {found}"), format!("{expected}; or \"auto\""));
+    PolicyError::Argument { what: "model.frozen_weights", found, expected }
+}
+
 /// Reads a directory in Hugging Face layout.
-fn load_dir(dir: &Path, place: Place<'_>) -> Result<Loaded, PolicyError> {
+fn load_dir(dir: &Path, place: Place<'_>, held: Held) -> Result<Loaded, PolicyError> {
     directory::check_config(dir)?;
     let path = dir.join("config.json");
     let text = std::fs::read_to_string(&path).map_err(PolicyError::file(&path))?;
@@ -113,7 +117,7 @@ fn load_dir(dir: &Path, place: Place<'_>) -> Result<Loaded, PolicyError> {
     let config = DecoderConfig::from_json(&text, &path)?;
     directory::check_parts(dir)?;
     let tokenizer = Tokenizer::from_dir(dir)?;
-    Ok(Loaded { config, tokenizer, weights: weights::dense(weights::read_dir(dir, place)?), dir: Some(dir.into()) })
+    Ok(Loaded { config, tokenizer, weights: weights::read_dir(dir, place, held)?, dir: Some(dir.into()) })
 }
 
 /// `owner/name`, and not a path that happens to be missing.

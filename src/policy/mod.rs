@@ -166,6 +166,12 @@ impl Policy {
         self.adapters.as_ref().map_or(0.0, |set| set.dropout)
     }
 
+    /// Bytes that the weights take, where some of them stay in the blocks of their file.
+    pub fn packed_bytes(&self) -> Option<u64> {
+        let is_packed = self.weights.values().any(|weight| weight.dense().is_none());
+        is_packed.then(|| self.weights.values().map(|weight| weight.held() as u64).sum())
+    }
+
     /// The variables that training moves, by their Hugging Face or PEFT names.
     pub fn trainable(&self) -> &BTreeMap<String, Var> {
         &self.trainable

@@ -74,7 +74,7 @@ impl Projection {
     fn packed(parts: &[&Linear]) -> candle_core::Result<Self> {
         let map = |part: &&Linear| {
             let (weight, term) = match &part.weight {
-                Weight::Dense(_) => (part.merged()?.into(), None),
+                Weight::Dense(_) => (part.merged()?.to_dtype(DType::F32)?.into(), None),
                 packed => {
                     (packed.clone(), part.lora.as_ref().map(|lora| (lora.a.detach(), lora.b.detach(), lora.scale)))
                 }

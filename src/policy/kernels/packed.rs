@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use super::Weight;
 use super::blocks::{Blocks, SLICE};
 use super::rows::with_slice;
-use super::tile::{self, Out, PANEL, Tiles};
+use super::tile::{self, Distance, Out, PANEL, Tiles};
 
 /// Rows that go through the whole weight together; with more they no longer stay in the nearer caches.
 const ROWS: usize = 96;
@@ -22,8 +22,8 @@ const ROWS: usize = 96;
 const WORTH_A_THREAD: usize = 1 << 18;
 /// Up to so many rows take as long as one: that is how long memory takes.
 const ROWS_OF_MEMORY: usize = 8;
-/// Beyond so many rows two panels are multiplied side by side ([`tile`]).
-const ROWS_OF_ONE_PANEL: usize = 8;
+/// Panels of blocks that are expanded together: as many as are multiplied side by side.
+const ABREAST: usize = 2;
 
 /// A map `x W^T + bias + scale (x A^T) B^T`.
 #[derive(Debug, Clone)]
@@ -158,6 +158,7 @@ impl Packed {
                 stride: self.inputs,
                 panels: &[],
                 count: panels.len(),
+                distance: Distance::Far,
                 bias: Some(&part.bias[panels.start * PANEL..panels.end * PANEL]),
                 out: Out(rows.out.0.wrapping_add(part.columns.start + panels.start * PANEL)),
                 outputs: self.outputs,
@@ -169,10 +170,9 @@ impl Packed {
                     tile::multiply(Tiles { panels: panels_of, ..tiles(&panels) }, chunk.clone());
                 }
                 Panels::Blocks(blocks) => {
-                    let abreast = if chunk.len() > ROWS_OF_ONE_PANEL { 2 } else { 1 };
-                    let mut expanded = vec![0.0; abreast * PANEL * SLICE.min(self.inputs)];
-                    for from in panels.clone().step_by(abreast) {
-                        let together = from..panels.end.min(from + abreast);
+                    let mut expanded = vec![0.0; ABREAST * PANEL * SLICE.min(self.inputs)];
+                    for from in panels.clone().step_by(ABREAST) {
+                        let together = from..panels.end.min(from + ABREAST);
                         expand_and_multiply(blocks, (together.clone(), chunk.clone()), tiles(&together), &mut expanded);
                     }
                 }
@@ -209,7 +209,8 @@ fn expand_and_multiply(
             blocks.expand(panel, slice.clone(), expanded);
         }
         let bias = if from == 0 { tiles.bias } else { None };
-        tile::multiply(Tiles { x: &tiles.x[from..], panels: expanded, bias, ..tiles }, rows.clone());
+        let near = Tiles { x: &tiles.x[from..], panels: expanded, bias, distance: Distance::Near, ..tiles };
+        tile::multiply(near, rows.clone());
     }
 }
 

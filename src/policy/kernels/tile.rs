@@ -20,6 +20,15 @@ pub(super) struct Out(pub *mut f32);
 unsafe impl Send for Out {}
 unsafe impl Sync for Out {}
 
+/// How far it is to panels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Distance {
+    /// In memory: what comes next is asked for meanwhile.
+    Far,
+    /// In the nearest cache.
+    Near,
+}
+
 /// Panels that lie one after the other, and what they are multiplied with.
 #[derive(Clone, Copy)]
 pub(super) struct Tiles<'a> {
@@ -31,6 +40,8 @@ pub(super) struct Tiles<'a> {
     pub panels: &'a [f32],
     /// How many they are.
     pub count: usize,
+    /// Where they are.
+    pub distance: Distance,
     /// What sums begin with, as many as the panels have columns; without it they go on from what is in `out`.
     pub bias: Option<&'a [f32]>,
     /// The panels' first column of the first row; the panels reach to the last column at most.
@@ -70,7 +81,10 @@ pub(super) fn multiply(tiles: Tiles<'_>, rows: Range<usize>) {
 #[target_feature(enable = "avx512f,fma")]
 fn avx512(tiles: Tiles<'_>, rows: Range<usize>) {
     // With few rows memory is what takes time, and it is read fastest in one order.
-    if rows.len() <= 8 { tiles.multiply::<__m512, 8, 1>(rows) } else { tiles.multiply::<__m512, 10, 2>(rows) }
+    match tiles.distance {
+        Distance::Far if rows.len() <= 8 => tiles.multiply::<__m512, 8, 1>(rows),
+        _ => tiles.multiply::<__m512, 10, 2>(rows),
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -179,7 +193,7 @@ impl Tiles<'_> {
         let mut row = rows.start;
         while row < rows.end {
             let left = rows.end - row;
-            let place = (panel, row, row == rows.start);
+            let place = (panel, row, row == rows.start && self.distance == Distance::Far);
             let height = left.div_ceil(left.div_ceil(MOST)).min(MOST);
             match height {
                 1 => self.tile::<L, 1, ABREAST>(place),

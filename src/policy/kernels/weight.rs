@@ -77,6 +77,14 @@ impl Weight {
         }
     }
 
+    /// Bytes that it takes.
+    pub fn held(&self) -> usize {
+        match self {
+            Weight::Dense(tensor) => tensor.elem_count() * tensor.dtype().size_in_bytes(),
+            Weight::Packed(blocks) => blocks.held(),
+        }
+    }
+
     /// Its shape.
     pub fn dims(&self) -> Vec<usize> {
         match self {

@@ -8,8 +8,14 @@ use std::arch::x86_64::*;
 
 use half::{bf16, f16};
 
+use super::super::rows::soon;
 use super::super::tile::{Lanes, PANEL};
 use super::formats::{Format, Kind, Q2_K, Q3_K, Q4_0, Q4_1, Q4_K, Q5_0, Q5_1, Q5_K, Q6_K, Q8_0};
+
+/// Bytes that memory gives at once.
+const LINE: usize = 64;
+/// How far ahead memory is asked for blocks: longer than it takes to answer.
+const AHEAD: usize = 16 << 10;
 
 /// A way to expand blocks, for one kind of machine.
 pub(in crate::policy::kernels) type Expand = unsafe fn(Kind, &[u8], &mut [[f32; PANEL]]);
@@ -80,6 +86,9 @@ fn in_format<L: Widen>(format: &Format, blocks: &[u8], out: &mut [[f32; PANEL]])
     let zero = L::of(&[0.0; PANEL]);
     let centre = L::of(&[-(format.centre as f32); PANEL]);
     for (block, out) in blocks.chunks_exact(format.bytes()).zip(out.chunks_exact_mut(format.inputs)) {
+        for line in block.iter().step_by(LINE) {
+            soon(std::ptr::from_ref(line).wrapping_add(AHEAD).cast());
+        }
         let (halves, rest) = block.split_at(format.halves());
         let (factors, planes) = rest.split_at(format.head() - format.halves());
         let (low, high) = planes.split_at(format.plane(format.low));
