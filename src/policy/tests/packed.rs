@@ -62,7 +62,8 @@ fn what_is_sampled_over_packed_weights_is_what_is_scored() {
         let prompts: Vec<&[u32]> = ids.iter().map(|ids| &ids[..4]).collect();
         let mut found = vec![decoder.prefill(&prompts, &mut cache).unwrap()];
         for place in 4..9 {
-            let next = Tensor::new(vec![ids[0][place], ids[1][place]], &Device::Cpu).unwrap();
+            let next: Vec<u32> = ids.iter().map(|ids| ids[place]).collect();
+            let next = Tensor::new(next, &Device::Cpu).unwrap();
             found.push(decoder.step(&next, &mut cache).unwrap());
         }
         let scale = scored.abs().unwrap().flatten_all().unwrap().max(0).unwrap().to_scalar::<f32>().unwrap();
