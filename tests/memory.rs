@@ -6,7 +6,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use candle_core::Device;
-use grpo_2048::config::{Config, Precision};
+use grpo_2048::config::{Config, FrozenWeights, Precision};
 use grpo_2048::grpo::{self, Division, Optimizer};
 use grpo_2048::policy::kernels::Kernels;
 use grpo_2048::policy::{Activations, DecoderConfig, Experts, ModelType, Policy, SlidingWindow};
@@ -83,16 +83,21 @@ fn an_update_takes_what_the_plan_says() {
         ("gemma3 with LoRA", gemma3, 8, Precision::F32),
         ("qwen3_moe with LoRA", moe.clone(), 8, Precision::F32),
         ("qwen3_moe in full", moe, 0, Precision::F32),
+        ("llama with LoRA, packed", shape(ModelType::Llama), 8, Precision::F32),
         ("llama in full", shape(ModelType::Llama), 0, Precision::F32),
         ("llama with LoRA in bf16", shape(ModelType::Llama), 8, Precision::Bf16),
     ] {
         let mut config = config(lora_r);
         config.model.precision = precision;
+        if name.ends_with("packed") {
+            config.model.frozen_weights = FrozenWeights::Packed;
+        }
         let policy = policy(&shape, &config, &Device::Cpu);
         let trained = policy.trainable().values().map(|var| var.elem_count()).sum();
         let (precision, kernels, place) = (policy.decoder().precision(), policy.decoder().kernels(), Place::Host);
-        let (config, cores) = (&config, 1);
-        let workload = Workload { shape: &shape, trained, prompt: PROMPT, config, cores, place, precision, kernels };
+        let (config, cores, packed) = (&config, 1, policy.packed_bytes());
+        let workload =
+            Workload { shape: &shape, trained, prompt: PROMPT, config, cores, place, precision, kernels, packed };
         for (micro_batch, activations, logit_bytes) in [
             (8, Activations::Kept, 64 << 20),
             (2, Activations::Kept, 64 << 20),

@@ -11,6 +11,7 @@ use crate::policy::{self, Device, Location, Policy, PolicyError, Precision};
 use crate::preflight::{self, Finding};
 use crate::prompt::{PromptError, PromptKind, PromptSet};
 use crate::seed::{Purpose, Seed};
+use crate::train::memory::megabytes;
 
 /// The device that `--device` names. That no GPU can be used where one would be is said once.
 pub fn device(name: &str) -> Result<Device, CliError> {
@@ -71,9 +72,10 @@ pub fn policy_shown(config: &Config, device: &Device, console: &Console) -> Resu
             dropout => format!(", with the adapter {adapter} (lora_dropout {dropout})"),
         },
     };
-    let format = match loaded.decoder().precision() {
-        Precision::F32 => String::new(),
-        half => format!(" in {half}"),
+    let format = match (loaded.packed_bytes(), loaded.decoder().precision()) {
+        (Some(bytes), _) => format!(" in {}", megabytes(bytes)),
+        (None, Precision::F32) => String::new(),
+        (None, half) => format!(" in {half}"),
     };
     let place = Location::of(&config.model).map(|place| place.to_string()).unwrap_or_default();
     let millions = loaded.decoder().config().parameters() as f64 / 1e6;

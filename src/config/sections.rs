@@ -57,6 +57,18 @@ pub enum Tf32 {
     Off,
 }
 
+/// How the matrices of a model are kept while adapters on them are trained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FrozenWeights {
+    /// In the few bits of their file where they come in some.
+    Auto,
+    /// As plain numbers.
+    Dense,
+    /// In the few bits of their file, or not at all.
+    Packed,
+}
+
 /// Which model, and what of it is trained. Fields are explained in `default.toml`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -68,6 +80,7 @@ pub struct ModelConfig {
     pub device: String,
     pub precision: Precision,
     pub tf32: Tf32,
+    pub frozen_weights: FrozenWeights,
     pub lora_r: usize,
     pub lora_alpha: f64,
     pub use_rslora: bool,

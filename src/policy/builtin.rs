@@ -18,7 +18,7 @@ pub(super) fn load(place: Place<'_>) -> Result<Loaded, PolicyError> {
     Ok(Loaded {
         config: DecoderConfig::from_json(CONFIG, path)?,
         tokenizer: Tokenizer::from_json(TOKENIZER, Some(TOKENIZER_CONFIG), Some(GENERATION_CONFIG))?,
-        weights: weights::read_bytes(WEIGHTS, path, place)?,
+        weights: weights::dense(weights::read_bytes(WEIGHTS, path, place)?),
         dir: None,
     })
 }

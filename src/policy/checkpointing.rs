@@ -57,13 +57,13 @@ impl LayerInputs<'_> {
     /// embedding. `collect` is handed all gradients, those of one layer at a time.
     pub fn backward(self, mut store: GradStore, collect: &mut dyn FnMut(GradStore) -> Result<()>) -> Result<()> {
         let LayerInputs { decoder, sequences, mut inputs, output } = self;
-        let embedding = &decoder.embedding;
+        let embedding = decoder.embedding.trained();
         let mut slope = removed(&mut store, &output)?;
         drop(output);
         for layer in decoder.layers.iter().rev() {
             let Some(input) = inputs.pop() else { break };
             // Before the first layer there is the embedding, which may be frozen.
-            let wanted = !inputs.is_empty() || embedding.track_op();
+            let wanted = !inputs.is_empty() || embedding.is_some();
             let input = if wanted { Var::from_tensor(&input)?.into_inner() } else { input };
             let output = layer.forward(&input, &sequences)?;
             let mut of_layer = kernels::with_slope(&output, &slope)?.backward()?;
@@ -72,7 +72,7 @@ impl LayerInputs<'_> {
             }
             collect(of_layer)?;
         }
-        if embedding.track_op() {
+        if let Some(embedding) = embedding {
             // In the order in which one graph adds them up: the head's share of a tied embedding, then each place.
             if let Some(scale) = decoder.config.embedding_scale() {
                 slope = (slope * scale)?;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use candle_core::{DType, Device, Tensor};
 
-use super::kernels::{self, Kernels, Rotations, Scoring, Spans};
+use super::kernels::{self, Kernels, Rotations, Scoring, Spans, Weight};
 use super::layers::{Layer, Norm, Source};
 use super::linear::{Adapters, Linear};
 use super::{AdapterSet, DecoderConfig, PolicyError, Precision};
@@ -17,7 +17,7 @@ use super::{AdapterSet, DecoderConfig, PolicyError, Precision};
 pub struct Decoder {
     pub(super) config: DecoderConfig,
     pub(super) precision: Precision,
-    pub(super) embedding: Tensor,
+    pub(super) embedding: Weight,
     pub(super) layers: Vec<Layer>,
     pub(super) norm: Norm,
     pub(super) head: Linear,
@@ -38,13 +38,13 @@ impl Decoder {
     /// the others are not; layers compute in `precision`, whatever the format of their weights.
     pub(super) fn new(
         config: DecoderConfig,
-        weights: &BTreeMap<String, Tensor>,
+        weights: &BTreeMap<String, Weight>,
         adapters: Option<&AdapterSet>,
         precision: Precision,
     ) -> Result<Self, PolicyError> {
         config.check()?;
         let source = Source { weights, adapters };
-        let embedding = source.tensor("model.embed_tokens.weight", &[config.vocab_size, config.hidden_size])?;
+        let embedding = source.weight("model.embed_tokens.weight", &[config.vocab_size, config.hidden_size])?;
         let layers = (0..config.num_hidden_layers).map(|index| Layer::new(&config, &source, index));
         let layers = layers.collect::<Result<Vec<_>, _>>()?;
         let norm = source.norm("model.norm", config.hidden_size, &config)?;
@@ -70,7 +70,7 @@ impl Decoder {
         match self.precision {
             // Its smallest numbers are too small for what a GPU makes of low-rank terms.
             Precision::F16 => Kernels::ByTensors,
-            _ if kernels::on_gpu(&self.embedding) => Kernels::OnGpu,
+            _ if self.embedding.dense().is_some_and(kernels::on_gpu) => Kernels::OnGpu,
             Precision::F32 if self.device().is_cpu() => Kernels::Fused,
             _ => Kernels::ByTensors,
         }
@@ -119,8 +119,8 @@ impl Decoder {
     }
 
     /// Rows of an embedding, `(N, hidden_size)`, as the layers see them; `ids`: `(N,)`.
-    pub(super) fn embedded(&self, embedding: &Tensor, ids: &Tensor) -> candle_core::Result<Tensor> {
-        let rows = embedding.index_select(ids, 0)?.to_dtype(self.precision.format())?;
+    pub(super) fn embedded(&self, embedding: &Weight, ids: &Tensor) -> candle_core::Result<Tensor> {
+        let rows = embedding.rows(ids)?.to_dtype(self.precision.format())?;
         self.config.embedding_scale().map_or(Ok(rows.clone()), |scale| rows * scale)
     }
 

@@ -3,6 +3,7 @@
 //! Takes what a configuration names; gives a Hugging Face directory with the adapter added into the weights, or a PEFT
 //! directory. What the model's makers wrote beside the weights is copied as it is.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use candle_core::{DType, Device, Tensor};
@@ -84,6 +85,8 @@ pub fn export_merged(config: &ModelConfig, format: Option<WeightFormat>, dir: &P
     let Loaded { config: shape, tokenizer, weights, dir: source } = loading::load(config, EXACT)?;
     // Every tensor is there and has its shape.
     Decoder::new(shape.clone(), &weights, None, Precision::F32)?;
+    let numbers = weights.into_iter().map(|(name, weight)| Ok((name, weight.tensor()?)));
+    let weights = numbers.collect::<Result<BTreeMap<_, _>, PolicyError>>()?;
     let (weights, adapted) = match config.adapter.is_empty() {
         true => (weights, 0),
         false => {

@@ -1,8 +1,8 @@
-//! Models in one `.gguf` file, dequantised.
+//! Models in one `.gguf` file.
 //!
 //! Takes the Llama, Qwen2 and Qwen3 architectures as llama.cpp writes them; gives weights under their Hugging Face
-//! names, the tokenizer and the chat template. Quantised weights are not kept: on the CPU they would be slower, and
-//! they cannot be trained.
+//! names, the tokenizer and the chat template. Matrices that are not trained may stay in their blocks; the rest becomes
+//! plain numbers.
 
 mod tokens;
 
@@ -14,8 +14,9 @@ use std::path::Path;
 use candle_core::quantized::gguf_file::{Content, Value};
 use candle_core::{Device, Tensor};
 
+use super::kernels::{Blocks, Weight};
 use super::loading::Loaded;
-use super::weights::Place;
+use super::weights::{Held, Place};
 use super::{DecoderConfig, ModelType, PolicyError, RopeScaling, family, weights};
 
 /// Architectures by the names that llama.cpp gives them.
@@ -45,7 +46,7 @@ const LLAMA3: RopeScaling =
 const DIVISOR_TOLERANCE: f64 = 1e-4;
 
 /// Reads a model.
-pub(super) fn load(path: &Path, (device, precision): Place<'_>) -> Result<Loaded, PolicyError> {
+pub(super) fn load(path: &Path, (device, precision): Place<'_>, held: Held) -> Result<Loaded, PolicyError> {
     let mut file = File::open(path).map_err(PolicyError::file(path))?;
     let mut start = Vec::new();
     file.by_ref().take(64).read_to_end(&mut start).map_err(PolicyError::file(path))?;
@@ -70,9 +71,21 @@ pub(super) fn load(path: &Path, (device, precision): Place<'_>) -> Result<Loaded
             // Named as missing when the decoder is put together.
             continue;
         };
-        let tensor = content.tensor(&mut reader, &stored, device).map_err(corrupt)?.dequantize(device)?;
-        let tensor = weights::in_format(&name, &header.unpermuted(tensor, &name, &config)?, precision)?;
-        weights.insert(name.clone(), tensor);
+        let tensor = content.tensor(&mut reader, &stored, device).map_err(corrupt)?;
+        let (format, order) = (tensor.dtype(), header.order(&name, tensor.shape().dims(), &config)?);
+        let weight = match *tensor.shape().dims() {
+            [outputs, inputs] if held == Held::Packed && Blocks::hold(format, inputs) => {
+                let order = |row| order.as_ref().map_or(row, |order| order[row] as usize);
+                Weight::Packed(Blocks::new(format, &tensor.data()?, [outputs, inputs], order)?.into())
+            }
+            _ => {
+                let numbers = tensor.dequantize(device)?;
+                let order = order.map(|order| Tensor::new(order, device)).transpose()?;
+                let numbers = order.map_or(Ok(numbers.clone()), |order| numbers.index_select(&order, 0))?;
+                weights::in_format(&name, &numbers, precision)?.into()
+            }
+        };
+        weights.insert(name, weight);
     }
     if content.tensor_infos.contains_key(ROPE_DIVISORS) {
         let divisors = content.tensor(&mut reader, ROPE_DIVISORS, &Device::Cpu).map_err(corrupt)?;
@@ -256,21 +269,20 @@ impl Header<'_> {
     }
 
     /// Undoes the order in which llama.cpp stores the query and key rows of Llama models: pairs that turn together
-    /// stand side by side there, and half a head apart here.
-    fn unpermuted(&self, tensor: Tensor, name: &str, config: &DecoderConfig) -> Result<Tensor, PolicyError> {
+    /// stand side by side there, and half a head apart here. Gives the file's row of each row, if they differ.
+    fn order(&self, name: &str, dims: &[usize], config: &DecoderConfig) -> Result<Option<Vec<u32>>, PolicyError> {
         let heads = match () {
-            () if self.architecture() != "llama" => return Ok(tensor),
+            () if self.architecture() != "llama" => return Ok(None),
             () if name.ends_with("q_proj.weight") => config.num_attention_heads,
             () if name.ends_with("k_proj.weight") => config.num_key_value_heads,
-            () => return Ok(tensor),
+            () => return Ok(None),
         };
-        let dims = tensor.dims().to_vec();
         if dims.len() != 2 || !dims[0].is_multiple_of(2 * heads) {
             let expected = vec![heads * config.head_dim, config.hidden_size];
-            return Err(PolicyError::WrongShape { name: name.into(), found: dims, expected });
+            return Err(PolicyError::WrongShape { name: name.into(), found: dims.to_vec(), expected });
         }
-        let pairs = tensor.reshape((heads, dims[0] / heads / 2, 2, dims[1]))?;
-        Ok(pairs.transpose(1, 2)?.contiguous()?.reshape(dims)?)
+        let (rows, half) = (dims[0] as u32, (dims[0] / heads / 2) as u32);
+        Ok(Some((0..rows).map(|row| row / (2 * half) * 2 * half + row % half * 2 + row / half % 2).collect()))
     }
 }
 

@@ -9,7 +9,7 @@ use candle_core::{Result as TensorResult, Tensor};
 
 use super::decoder::Sequences;
 use super::experts::Router;
-use super::kernels::{self, Activation, Heads, Middle};
+use super::kernels::{self, Activation, Heads, Middle, Weight};
 use super::linear::{Adapters, Linear, residual, side_by_side};
 use super::{AdapterSet, DecoderConfig, PolicyError};
 
@@ -71,13 +71,17 @@ impl Norm {
 
 /// Takes tensors out of a map by name, checking shapes.
 pub(super) struct Source<'a> {
-    pub weights: &'a BTreeMap<String, Tensor>,
+    pub weights: &'a BTreeMap<String, Weight>,
     pub adapters: Option<&'a AdapterSet>,
 }
 
 impl Source<'_> {
     pub fn tensor(&self, name: &str, expected: &[usize]) -> Result<Tensor, PolicyError> {
-        let Some(tensor) = self.weights.get(name) else {
+        Ok(self.weight(name, expected)?.tensor()?)
+    }
+
+    pub fn weight(&self, name: &str, expected: &[usize]) -> Result<Weight, PolicyError> {
+        let Some(weight) = self.weights.get(name) else {
             let tied = "; set tie_word_embeddings if the output projection is the embedding";
             let hint = if name.starts_with("lm_head") { tied } else { "" };
             return Err(PolicyError::MissingTensor {
@@ -86,14 +90,14 @@ impl Source<'_> {
                 hint: hint.into(),
             });
         };
-        if tensor.dims() != expected {
+        if weight.dims() != expected {
             return Err(PolicyError::WrongShape {
                 name: name.into(),
-                found: tensor.dims().to_vec(),
+                found: weight.dims(),
                 expected: expected.to_vec(),
             });
         }
-        Ok(tensor.clone())
+        Ok(weight.clone())
     }
 
     pub fn norm(&self, name: &str, width: usize, config: &DecoderConfig) -> Result<Norm, PolicyError> {
@@ -105,7 +109,7 @@ impl Source<'_> {
         let [outputs, _] = shape;
         let bias = if bias { Some(self.tensor(&format!("{name}.bias"), &[outputs])?) } else { None };
         let lora = self.adapters.and_then(|adapters| adapters.on(name));
-        Ok(Linear { weight: self.tensor(&format!("{name}.weight"), &shape)?, bias, lora })
+        Ok(Linear { weight: self.weight(&format!("{name}.weight"), &shape)?, bias, lora })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use candle_core::{DType, Result, Tensor};
 
-use super::kernels::{self, Adapted, Dropout, Frozen, Middle, Residual};
+use super::kernels::{self, Adapted, Dropout, Frozen, Middle, Residual, Weight};
 
 /// Whether the forward pass goes through the adapters. Without adapters all are the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub(super) struct Lora {
 #[derive(Debug, Clone)]
 pub(super) struct Linear {
     /// `(out, in)`.
-    pub weight: Tensor,
+    pub weight: Weight,
     /// `(out,)`.
     pub bias: Option<Tensor>,
     pub lora: Option<Lora>,
@@ -45,7 +45,7 @@ impl Linear {
         if let Some(adapted) = adapted(&[self], x, adapters)? {
             return Ok(adapted);
         }
-        let y = kernels::linear(x, &self.weight)?;
+        let y = self.weight.linear(x)?;
         match &self.bias {
             Some(bias) if bias.track_op() => kernels::add_bias(&y, bias),
             Some(bias) => kernels::add_frozen_bias(&y, bias),
@@ -55,7 +55,7 @@ impl Linear {
 
     /// The weight with the adapter added in, detached; the sum is rounded to the format of the weight.
     pub fn merged(&self) -> Result<Tensor> {
-        let weight = self.weight.detach();
+        let weight = self.weight.tensor()?.detach();
         let Some(lora) = &self.lora else { return Ok(weight) };
         let term = (lora.b.detach().matmul(&lora.a.detach())? * lora.scale)?;
         (weight.to_dtype(DType::F32)? + term)?.to_dtype(weight.dtype())
@@ -71,14 +71,14 @@ pub(super) fn side_by_side(parts: &[&Linear], x: &Tensor, adapters: &Adapters) -
     }
     // Trained weights are joined first: one product, and one gradient of `x`. Joining frozen ones would copy the
     // model at every pass, so there the outputs are joined.
-    if parts.iter().any(|part| part.lora.is_some() || !part.weight.track_op()) {
+    if parts.iter().any(|part| part.lora.is_some() || part.weight.trained().is_none()) {
         let outputs = parts.iter().map(|part| part.forward(x, adapters)).collect::<Result<Vec<_>>>()?;
         return Tensor::cat(&outputs, 1);
     }
-    let weights: Vec<&Tensor> = parts.iter().map(|part| &part.weight).collect();
+    let weights: Vec<&Tensor> = parts.iter().filter_map(|part| part.weight.trained()).collect();
     let biases: Option<Vec<&Tensor>> = parts.iter().map(|part| part.bias.as_ref()).collect();
     let bias = biases.map(|biases| Tensor::cat(&biases, 0)).transpose()?;
-    Linear { weight: Tensor::cat(&weights, 0)?, bias, lora: None }.forward(x, adapters)
+    Linear { weight: Tensor::cat(&weights, 0)?.into(), bias, lora: None }.forward(x, adapters)
 }
 
 /// Half a layer in one operation: `x + last(middle(first(norm(x))))`; none where a GPU does not do it so.

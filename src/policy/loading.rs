@@ -3,19 +3,18 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use candle_core::Tensor;
-
 use super::hub::{self, HubSettings};
-use super::weights::Place;
-use super::{DecoderConfig, PolicyError, Tokenizer, builtin, directory, gguf, weights};
-use crate::config::ModelConfig;
+use super::kernels::Weight;
+use super::weights::{Held, Place};
+use super::{DecoderConfig, PolicyError, Precision, Tokenizer, builtin, directory, gguf, in_full, weights};
+use crate::config::{FrozenWeights, ModelConfig};
 
 /// The parts of a model, before anybody decided what of it is trained.
 pub(super) struct Loaded {
     pub config: DecoderConfig,
     pub tokenizer: Tokenizer,
     /// By Hugging Face name.
-    pub weights: BTreeMap<String, Tensor>,
+    pub weights: BTreeMap<String, Weight>,
     /// The directory in Hugging Face layout that all of it came from, if it came from one.
     pub dir: Option<PathBuf>,
 }
@@ -74,17 +73,43 @@ impl std::fmt::Display for Location {
 
 /// Reads the model that `config` names.
 pub(super) fn load(config: &ModelConfig, place: Place<'_>) -> Result<Loaded, PolicyError> {
-    let loaded = match Location::of(config)? {
+    let location = Location::of(config)?;
+    let held = held(config, place)?;
+    let loaded = match location {
         Location::Builtin => builtin::load(place)?,
-        Location::Gguf(path) => gguf::load(&path, place)?,
-        Location::Directory(path) => load_dir(&path, place)?,
+        Location::Gguf(path) => gguf::load(&path, place, held)?,
+        Location::Directory(path) => load_dir(&path, place, held)?,
     };
     loaded.check()?;
+    if config.frozen_weights == FrozenWeights::Packed && loaded.weights.values().all(|weight| weight.dense().is_some())
+    {
+        return Err(not_packed("with weights of 32 bits", "a .gguf file of fewer, or weights in bf16 or f16"));
+    }
     Ok(loaded)
 }
 
+/// How the matrices of the model are kept, as its settings ask.
+fn held(config: &ModelConfig, (device, precision): Place<'_>) -> Result<Held, PolicyError> {
+    let hindrance = match precision {
+        _ if in_full(config) => Some(("with all weights trained", "adapters: set model.lora_r or model.adapter")),
+        _ if !device.is_cpu() => Some(("on a GPU", "model.device = \"cpu\"")),
+        Precision::F32 => None,
+        _ => Some(("with layers in a half format", "model.precision = \"f32\"")),
+    };
+    match (config.frozen_weights, hindrance) {
+        (FrozenWeights::Packed, Some((found, expected))) => Err(not_packed(found, expected)),
+        (FrozenWeights::Dense, _) | (_, Some(_)) => Ok(Held::Dense),
+        (_, None) => Ok(Held::Packed),
+    }
+}
+
+fn not_packed(found: &str, expected: &str) -> PolicyError {
+    let (found, expected) = (format!("\"packed\" {found}"), format!("{expected}; or \"auto\""));
+    PolicyError::Argument { what: "model.frozen_weights", found, expected }
+}
+
 /// Reads a directory in Hugging Face layout.
-fn load_dir(dir: &Path, place: Place<'_>) -> Result<Loaded, PolicyError> {
+fn load_dir(dir: &Path, place: Place<'_>, held: Held) -> Result<Loaded, PolicyError> {
     directory::check_config(dir)?;
     let path = dir.join("config.json");
     let text = std::fs::read_to_string(&path).map_err(PolicyError::file(&path))?;
@@ -92,7 +117,7 @@ fn load_dir(dir: &Path, place: Place<'_>) -> Result<Loaded, PolicyError> {
     let config = DecoderConfig::from_json(&text, &path)?;
     directory::check_parts(dir)?;
     let tokenizer = Tokenizer::from_dir(dir)?;
-    Ok(Loaded { config, tokenizer, weights: weights::read_dir(dir, place)?, dir: Some(dir.into()) })
+    Ok(Loaded { config, tokenizer, weights: weights::read_dir(dir, place, held)?, dir: Some(dir.into()) })
 }
 
 /// `owner/name`, and not a path that happens to be missing.

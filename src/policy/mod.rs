@@ -58,6 +58,7 @@ pub use token_batch::{TokenBatch, TokenRow, shared_beginning};
 pub use tokenizer::Tokenizer;
 
 use adapter::AdapterSet;
+use kernels::Weight;
 use loading::Loaded;
 
 use crate::config::ModelConfig;
@@ -69,7 +70,7 @@ pub struct Policy {
     decoder: Decoder,
     tokenizer: Tokenizer,
     /// Every weight of the model; variables where it is trained in full.
-    weights: BTreeMap<String, Tensor>,
+    weights: BTreeMap<String, Weight>,
     /// Adapters over frozen weights, where those are what is trained.
     adapters: Option<AdapterSet>,
     trainable: BTreeMap<String, Var>,
@@ -87,7 +88,7 @@ impl Policy {
     ) -> Result<Self, PolicyError> {
         config.check()?;
         let weights = weights::initial(&config, seed, device)?;
-        Self::full(Loaded { config, tokenizer, weights, dir: None }, "fresh", Precision::F32)
+        Self::full(Loaded { config, tokenizer, weights: weights::dense(weights), dir: None }, "fresh", Precision::F32)
     }
 
     /// Loads the model that `config` names. Adapters are trained where `config` names one or gives a rank, all
@@ -108,7 +109,7 @@ impl Policy {
             *tensor = tensor.to_dtype(kept.format())?;
         }
         let (config_of_shape, tokenizer) = (shape.config.clone(), Tokenizer::wordless());
-        let loaded = Loaded { config: config_of_shape, tokenizer, weights, dir: None };
+        let loaded = Loaded { config: config_of_shape, tokenizer, weights: weights::dense(weights), dir: None };
         Self::of_loaded(loaded, &ModelConfig { model: shape.name.into(), ..config.clone() }, seed, device)
     }
 
@@ -133,9 +134,9 @@ impl Policy {
     /// All weights are variables, in f32; layers that compute in less round them as they read them.
     fn full(loaded: Loaded, origin: &str, precision: Precision) -> Result<Self, PolicyError> {
         let names = loaded.config.tensors().into_iter().map(|(name, _)| name);
-        let vars = names.filter_map(|name| loaded.weights.get(&name).map(|tensor| (name, tensor)));
+        let vars = names.filter_map(|name| loaded.weights.get(&name)?.dense().map(|tensor| (name, tensor)));
         let trainable = variables(vars)?;
-        let weights = tracked(&trainable);
+        let weights = weights::dense(tracked(&trainable));
         let decoder = Decoder::new(loaded.config, &weights, None, precision)?;
         let (tokenizer, origin) = (loaded.tokenizer, origin.to_owned());
         Ok(Policy { decoder, tokenizer, weights, adapters: None, trainable, origin })
@@ -165,6 +166,12 @@ impl Policy {
         self.adapters.as_ref().map_or(0.0, |set| set.dropout)
     }
 
+    /// Bytes that the weights take, where some of them stay in the blocks of their file.
+    pub fn packed_bytes(&self) -> Option<u64> {
+        let is_packed = self.weights.values().any(|weight| weight.dense().is_none());
+        is_packed.then(|| self.weights.values().map(|weight| weight.held() as u64).sum())
+    }
+
     /// The variables that training moves, by their Hugging Face or PEFT names.
     pub fn trainable(&self) -> &BTreeMap<String, Var> {
         &self.trainable
@@ -189,21 +196,15 @@ impl Policy {
 
     /// A copy of the model as it is now, that no training moves: what a KL penalty refers to.
     pub fn frozen_decoder(&self) -> Result<Decoder, PolicyError> {
-        let copies = |tensors: &BTreeMap<String, Tensor>| {
-            let copies = tensors.iter().map(|(name, tensor)| Ok((name.clone(), tensor.detach().copy()?)));
-            copies.collect::<Result<BTreeMap<_, _>, PolicyError>>()
-        };
         let adapters = self.adapters.as_ref().map(|set| {
-            let tensors = copies(&set.tensors)?;
+            let copies = set.tensors.iter().map(|(name, tensor)| Ok((name.clone(), tensor.detach().copy()?)));
+            let tensors = copies.collect::<Result<_, PolicyError>>()?;
             Ok::<_, PolicyError>(AdapterSet { tensors, ..set.clone() })
         });
         let adapters: Option<AdapterSet> = adapters.transpose()?;
-        Decoder::new(
-            self.decoder.config().clone(),
-            &copies(&self.weights)?,
-            adapters.as_ref(),
-            self.decoder.precision(),
-        )
+        let weights = self.weights.iter().map(|(name, weight)| Ok((name.clone(), weight.copied()?)));
+        let weights = weights.collect::<Result<_, PolicyError>>()?;
+        Decoder::new(self.decoder.config().clone(), &weights, adapters.as_ref(), self.decoder.precision())
     }
 
     /// Writes what is trained, with the tokenizer, into a directory that exists: a Hugging Face model directory, or
@@ -216,7 +217,7 @@ impl Policy {
         let path = dir.join("config.json");
         let text = format!("{:#}\n", self.decoder.config().to_json());
         std::fs::write(&path, text).map_err(PolicyError::file(&path))?;
-        let weights = self.weights.iter().map(|(name, tensor)| (name.clone(), tensor));
+        let weights = self.trainable.iter().map(|(name, var)| (name.clone(), var.as_tensor()));
         weights::write_file(weights, &dir.join(weights::FILE))
     }
 

@@ -10,7 +10,7 @@ use candle_core::{DType, Tensor};
 use super::experts::Router;
 #[cfg(any(feature = "cuda", test))]
 use super::gpu::Prefilled;
-use super::kernels::{self, KeyValues, Packed, Rotations, Window};
+use super::kernels::{self, KeyValues, Map, Packed, Rotations, Weight, Window};
 use super::layers::{Block, Norm, norm_heads};
 use super::linear::{Adapters, Linear, Lora, side_by_side};
 use super::{Decoder, PolicyError, Precision};
@@ -31,7 +31,7 @@ pub struct Cache {
 /// A projection as sampling uses it.
 #[derive(Debug)]
 pub(super) enum Projection {
-    /// On the CPU, in f32, adapters added in.
+    /// On the CPU, in f32.
     Packed(Packed),
     /// `x W + bias`, `W` `(in, out)` and contiguous, adapters added in.
     Merged { weight: Tensor, bias: Option<Tensor> },
@@ -46,9 +46,11 @@ impl Projection {
     /// The head, whose logits are f32 in every precision.
     fn of_head(head: &Linear, precision: Precision) -> candle_core::Result<Self> {
         let as_it_is = head.weight.dtype() == precision.format() && precision != Precision::F32;
-        match as_it_is && head.lora.is_none() && kernels::on_gpu(&head.weight) {
-            true => Ok(Projection::Widening(head.weight.detach())),
-            false => Projection::new(&[head], Precision::F32),
+        match head.weight.dense() {
+            Some(weight) if as_it_is && head.lora.is_none() && kernels::on_gpu(weight) => {
+                Ok(Projection::Widening(weight.detach()))
+            }
+            _ => Projection::new(&[head], Precision::F32),
         }
     }
 
@@ -57,16 +59,30 @@ impl Projection {
         if precision != Precision::F32 && parts.iter().any(|part| part.lora.is_some()) {
             return Ok(Projection::Apart(parts.iter().map(|part| copied(part)).collect::<candle_core::Result<_>>()?));
         }
-        let format = precision.format();
-        let merged = |part: &&Linear| Ok((part.merged()?.to_dtype(format)?, part.bias.as_ref().map(Tensor::detach)));
-        let parts = parts.iter().map(merged).collect::<candle_core::Result<Vec<_>>>()?;
-        if precision == Precision::F32 && parts.iter().all(|(weight, _)| weight.device().is_cpu()) {
-            return Ok(Projection::Packed(Packed::new(&parts)?));
+        if precision == Precision::F32 && parts.iter().all(|part| part.weight.device().is_cpu()) {
+            return Projection::packed(parts);
         }
-        let (weights, biases): (Vec<Tensor>, Vec<Option<Tensor>>) = parts.into_iter().unzip();
-        let biases: Option<Vec<Tensor>> = biases.into_iter().collect();
+        let format = precision.format();
+        let weights =
+            parts.iter().map(|part| part.merged()?.to_dtype(format)).collect::<candle_core::Result<Vec<_>>>()?;
+        let biases: Option<Vec<Tensor>> = parts.iter().map(|part| Some(part.bias.as_ref()?.detach())).collect();
         let bias = biases.map(|biases| Tensor::cat(&biases, 0)).transpose()?;
         Ok(Projection::Merged { weight: Tensor::cat(&weights, 0)?.t()?.contiguous()?, bias })
+    }
+
+    /// Adapters are added in where there are numbers to add them to, and stay apart from blocks.
+    fn packed(parts: &[&Linear]) -> candle_core::Result<Self> {
+        let map = |part: &&Linear| {
+            let (weight, term) = match &part.weight {
+                Weight::Dense(_) => (part.merged()?.to_dtype(DType::F32)?.into(), None),
+                packed => {
+                    (packed.clone(), part.lora.as_ref().map(|lora| (lora.a.detach(), lora.b.detach(), lora.scale)))
+                }
+            };
+            Ok(Map { weight, bias: part.bias.clone(), term })
+        };
+        let maps = parts.iter().map(map).collect::<candle_core::Result<Vec<_>>>()?;
+        Ok(Projection::Packed(Packed::new(&maps)?))
     }
 
     fn forward(&self, x: &Tensor) -> candle_core::Result<Tensor> {
@@ -116,7 +132,7 @@ pub(super) struct SnapshotBlock {
 /// copy of the model.
 #[derive(Debug)]
 pub struct Snapshot {
-    pub(super) embedding: Tensor,
+    pub(super) embedding: Weight,
     pub(super) layers: Vec<SnapshotLayer>,
     pub(super) norm: Tensor,
     pub(super) head: Projection,
@@ -148,7 +164,10 @@ impl Snapshot {
             })
         });
         Ok(Snapshot {
-            embedding: decoder.embedding.detach().to_dtype(precision.format())?,
+            embedding: match &decoder.embedding {
+                Weight::Dense(tensor) => Weight::Dense(tensor.detach().to_dtype(precision.format())?),
+                packed => packed.clone(),
+            },
             layers: layers.collect::<candle_core::Result<_>>()?,
             norm: factors(&decoder.norm)?,
             head: Projection::of_head(&decoder.head, precision)?,

@@ -8,6 +8,7 @@ mod gguf_files;
 mod gradients;
 mod hub;
 mod independent;
+mod packed;
 mod peft;
 mod tokens;
 mod variants;

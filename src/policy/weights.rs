@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use candle_core::quantized::GgmlDType;
 use candle_core::{DType, Device, Tensor};
 use rand::Rng;
 use rayon::prelude::*;
 use serde_json::Value;
 
+use super::kernels::{Blocks, Weight};
 use super::{DecoderConfig, PolicyError, Precision};
 use crate::files;
 use crate::seed::{Purpose, Seed};
@@ -28,6 +30,20 @@ const INITIAL_STD: f64 = 0.02;
 /// Where tensors go, and in which format. Norms are f32 whatever the format.
 pub(super) type Place<'a> = (&'a Device, Precision);
 
+/// How matrices are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Held {
+    /// As numbers in the format of the place.
+    Dense,
+    /// In the blocks or the few bits of their file, where they come in some.
+    Packed,
+}
+
+/// Every tensor as a weight.
+pub(super) fn dense(tensors: BTreeMap<String, Tensor>) -> BTreeMap<String, Weight> {
+    tensors.into_iter().map(|(name, tensor)| (name, tensor.into())).collect()
+}
+
 /// Reads a safetensors file.
 pub(super) fn read_file(path: &Path, place: Place<'_>) -> Result<BTreeMap<String, Tensor>, PolicyError> {
     let bytes = std::fs::read(path).map_err(PolicyError::file(path))?;
@@ -37,17 +53,38 @@ pub(super) fn read_file(path: &Path, place: Place<'_>) -> Result<BTreeMap<String
 /// Reads the content of a safetensors file; `path` is for errors.
 pub(super) fn read_bytes(bytes: &[u8], path: &Path, place: Place<'_>) -> Result<BTreeMap<String, Tensor>, PolicyError> {
     let (device, precision) = place;
-    refuse_pointer(bytes, path)?;
-    let tensors = candle_core::safetensors::load_buffer(bytes, device).map_err(|error| PolicyError::Corrupt {
-        path: path.into(),
-        format: "safetensors",
-        message: shortage(bytes).unwrap_or_else(|| error.to_string().lines().next().unwrap_or_default().into()),
-    })?;
-    let placed = tensors.into_iter().map(|(name, tensor)| {
+    let placed = stored(bytes, path, device)?.into_iter().map(|(name, tensor)| {
         let tensor = in_format(&name, &tensor, precision)?;
         Ok((name, tensor))
     });
     placed.collect()
+}
+
+/// The tensors of a safetensors file in the formats of the file.
+fn stored(bytes: &[u8], path: &Path, device: &Device) -> Result<HashMap<String, Tensor>, PolicyError> {
+    refuse_pointer(bytes, path)?;
+    candle_core::safetensors::load_buffer(bytes, device).map_err(|error| PolicyError::Corrupt {
+        path: path.into(),
+        format: "safetensors",
+        message: shortage(bytes).unwrap_or_else(|| error.to_string().lines().next().unwrap_or_default().into()),
+    })
+}
+
+/// A weight as it is kept. Of numbers of 16 bits each is one of f32.
+fn kept(name: &str, tensor: &Tensor, precision: Precision, held: Held) -> Result<Weight, PolicyError> {
+    let format = match tensor.dtype() {
+        DType::BF16 => GgmlDType::BF16,
+        DType::F16 => GgmlDType::F16,
+        _ => GgmlDType::F32,
+    };
+    match *tensor.dims() {
+        [outputs, inputs] if held == Held::Packed && Blocks::hold(format, inputs) => {
+            let mut bytes = Vec::with_capacity(2 * tensor.elem_count());
+            tensor.write_bytes(&mut bytes)?;
+            Ok(Weight::Packed(Blocks::new(format, &bytes, [outputs, inputs], |row| row)?.into()))
+        }
+        _ => Ok(in_format(name, tensor, precision)?.into()),
+    }
 }
 
 /// A weight in the format that it is kept in.
@@ -80,14 +117,20 @@ fn shortage(bytes: &[u8]) -> Option<String> {
 }
 
 /// Reads all weights of a model directory: `model.safetensors`, or the shards its index names.
-pub(super) fn read_dir(dir: &Path, place: Place<'_>) -> Result<BTreeMap<String, Tensor>, PolicyError> {
+pub(super) fn read_dir(
+    dir: &Path,
+    (device, precision): Place<'_>,
+    held: Held,
+) -> Result<BTreeMap<String, Weight>, PolicyError> {
     let index = dir.join(INDEX);
-    if !index.exists() {
-        return read_file(&dir.join(FILE), place);
-    }
+    let files = if index.exists() { shards(&index)? } else { vec![FILE.into()] };
     let mut weights = BTreeMap::new();
-    for shard in shards(&index)? {
-        weights.extend(read_file(&dir.join(shard), place)?);
+    for path in files.into_iter().map(|file| dir.join(file)) {
+        let bytes = std::fs::read(&path).map_err(PolicyError::file(&path))?;
+        for (name, tensor) in stored(&bytes, &path, device)? {
+            let weight = kept(&name, &tensor, precision, held)?;
+            weights.insert(name, weight);
+        }
     }
     Ok(weights)
 }

@@ -18,6 +18,8 @@ pub use allowance::Allowance;
 const F32: u64 = 4;
 /// Copies of a chunk of logits, and of a layer's attention weights, that kernels by tensors work with.
 const COPIES: u64 = 4;
+/// Bytes of a number in blocks of 4 bits, scales included (Q4_K_M).
+const BYTES_OF_4_BITS: f64 = 0.61;
 /// What the program takes besides, before it does anything.
 const PROGRAM: u64 = 60 << 20;
 /// What an interpreter takes while games are played.
@@ -32,6 +34,8 @@ pub struct MemoryPlan {
     pub division: Division,
     /// Format of frozen weights and of what layers compute.
     pub precision: Precision,
+    /// Whether frozen weights stay in the blocks of their file.
+    pub packed: bool,
     /// Whose memory is counted.
     pub place: Place,
     /// The program and the interpreters that games are played in; on a GPU, what CUDA keeps for itself.
@@ -73,6 +77,8 @@ pub struct Workload<'a> {
     pub precision: Precision,
     /// What computes it.
     pub kernels: Kernels,
+    /// Bytes of the model, where it stays in the blocks of its file; none where it is plain numbers.
+    pub packed: Option<u64>,
 }
 
 /// Where tensors live.
@@ -88,14 +94,20 @@ pub enum Place {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "expected at least {} MiB of memory, which one completion at a time takes; lower rollout.max_completion_length, \
-     rollout.groups or train.eval_samples",
-    smallest.total().div_ceil(1 << 20)
+     rollout.groups or train.eval_samples{}",
+    smallest.total().div_ceil(1 << 20),
+    packed.map(|bytes| format!(
+        "; with model.frozen_weights = \"packed\" and a .gguf file of 4 bits a weight {} MiB are enough",
+        bytes.div_ceil(1 << 20)
+    )).unwrap_or_default()
 )]
 pub struct TooSmall {
     /// Bytes allowed.
     pub limit: u64,
     /// What takes least.
     pub smallest: Box<MemoryPlan>,
+    /// Bytes of the same with frozen weights of 4 bits, if that is less.
+    pub packed: Option<u64>,
 }
 
 impl MemoryPlan {
@@ -115,7 +127,11 @@ impl MemoryPlan {
             }
             match division.smaller(&workload.config.grpo, workload.shape.vocab_size) {
                 Some(next) => division = next,
-                None => return Err(TooSmall { limit, smallest: Box::new(plan) }),
+                None => {
+                    let packed = workload.in_blocks().map(|packed| MemoryPlan::of(&packed, division).total());
+                    let packed = packed.filter(|bytes| *bytes < plan.total());
+                    return Err(TooSmall { limit, smallest: Box::new(plan), packed });
+                }
             }
         }
     }
@@ -126,7 +142,8 @@ impl MemoryPlan {
         let in_full = config.model.lora_r == 0 && config.model.adapter.is_empty();
         // What is trained is f32 in every precision.
         let of_weights = if in_full { F32 } else { precision.bytes() as u64 };
-        let (all, trained) = (of_weights * shape.parameters() as u64, F32 * workload.trained as u64);
+        let all = workload.packed.unwrap_or(of_weights * shape.parameters() as u64);
+        let trained = F32 * workload.trained as u64;
         let copies = if config.grpo.beta > 0.0 && in_full { 2 } else { 1 };
         let (activations, head) = workload.of_a_part(&division, in_full);
         let at_once = division.at_once.min(workload.parts(&division)) as u64;
@@ -134,6 +151,7 @@ impl MemoryPlan {
         MemoryPlan {
             division,
             precision,
+            packed: workload.packed.is_some(),
             place: workload.place,
             program: match workload.place {
                 Place::Host => PROGRAM + INTERPRETER * config.arena.parallel_rewards.max(1) as u64,
@@ -186,7 +204,7 @@ pub fn notice(config: &Config, found: Division) -> Option<String> {
 
 impl fmt::Display for MemoryPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let weights = format!("weights in {}", self.precision);
+        let weights = if self.packed { "weights, packed".into() } else { format!("weights in {}", self.precision) };
         let parts = |parts: &[(&str, u64)]| {
             let parts = parts.iter().filter(|(_, bytes)| *bytes > 0);
             parts.map(|(name, bytes)| format!("{name} {}", megabytes(*bytes))).collect::<Vec<_>>().join(", ")
@@ -232,7 +250,15 @@ impl<'a> Workload<'a> {
             cores: grpo::cores(decoder.device()),
             precision: decoder.precision(),
             kernels: decoder.kernels(),
+            packed: policy.packed_bytes(),
         }
+    }
+
+    /// The same with frozen weights in blocks of 4 bits, where that can be.
+    fn in_blocks(&self) -> Option<Self> {
+        let frozen = self.config.model.lora_r > 0 || !self.config.model.adapter.is_empty();
+        let can_be = frozen && self.packed.is_none() && self.place == Place::Host && self.precision == Precision::F32;
+        can_be.then(|| Workload { packed: Some((self.shape.parameters() as f64 * BYTES_OF_4_BITS) as u64), ..*self })
     }
 
     /// Tokens of the longest row of an update.
@@ -274,7 +300,9 @@ impl<'a> Workload<'a> {
             }
         };
         let widens_head = self.kernels == Kernels::ByTensors && self.precision != Precision::F32;
-        let head_weight = if widens_head { vocabulary * hidden } else { 0 };
+        let head_weight = if widens_head || self.packed.is_some() { vocabulary * hidden } else { 0 };
+        // The numbers of one map at a time.
+        let passing = passing.max(if self.packed.is_some() { F32 * self.largest_map() } else { 0 });
         let scored = (rows * self.config.rollout.max_completion_length) as u64;
         let how = Scoring { temperature: 1.0, logit_bytes: division.logit_bytes };
         let chunk = (how.rows(vocab_size) as u64 + 63).min(scored);
@@ -282,6 +310,12 @@ impl<'a> Workload<'a> {
         let head = copies * chunk * vocabulary + 4 * scored * hidden + dweight + head_weight;
         // What passes through a layer comes after the logits are gone.
         (activations + passing.saturating_sub(F32 * head), F32 * head)
+    }
+
+    /// Numbers of the largest map of a layer.
+    fn largest_map(&self) -> u64 {
+        let heads = self.shape.num_attention_heads * self.shape.head_dim;
+        (self.shape.hidden_size * heads.max(self.shape.intermediate_size)) as u64
     }
 
     /// Numbers of f32 that a layer holds for a moment where a GPU's own kernels run: blocks of scores and their weights,
@@ -339,6 +373,8 @@ impl<'a> Workload<'a> {
         let logits = 3 * (rows * shape.vocab_size) as u64;
         let bytes = self.precision.bytes() as u64;
         let sampled = match (self.precision, in_full) {
+            // The model's own blocks, and adapters beside them.
+            _ if self.packed.is_some() => F32 * self.trained as u64,
             (Precision::F32, _) => F32 * matrices,
             // Rounded, and the head in f32.
             (_, true) => bytes * matrices + F32 * embedding,

@@ -1,7 +1,7 @@
 //! A model with random weights, and a batch that it could have sampled.
 
-use candle_core::Device;
-use grpo_2048::config::{Config, ModelConfig, Precision};
+use candle_core::{DType, Device, safetensors};
+use grpo_2048::config::{Config, FrozenWeights, ModelConfig, Precision};
 use grpo_2048::groups::Groups;
 use grpo_2048::grpo::Batch;
 use grpo_2048::policy::{DecoderConfig, ModelType, Policy, Tokenizer};
@@ -35,7 +35,8 @@ pub fn shape(model_type: ModelType) -> DecoderConfig {
     }
 }
 
-/// A model of such a shape, the same on every device, with a tokenizer that nobody asks.
+/// A model of such a shape, the same on every device, with a tokenizer that nobody asks. One that is to be packed is
+/// rounded to 16 bits.
 pub fn policy(shape: &DecoderConfig, config: &Config, device: &Device) -> Policy {
     let tokenizer = serde_json::json!({
         "version": "1.0", "added_tokens": [], "normalizer": null, "pre_tokenizer": null, "post_processor": null,
@@ -49,6 +50,12 @@ pub fn policy(shape: &DecoderConfig, config: &Config, device: &Device) -> Policy
     }
     let dir = tempfile::tempdir().unwrap();
     policy.save(dir.path()).unwrap();
+    if config.model.frozen_weights == FrozenWeights::Packed {
+        let file = dir.path().join("model.safetensors");
+        let tensors = safetensors::load(&file, device).unwrap().into_iter();
+        let rounded = tensors.map(|(name, tensor)| (name, tensor.to_dtype(DType::BF16).unwrap())).collect();
+        safetensors::save(&rounded, file).unwrap();
+    }
     let settings = ModelConfig { model: dir.path().display().to_string(), ..config.model.clone() };
     Policy::load(&settings, Seed::root(1), device).unwrap()
 }

@@ -3,10 +3,10 @@
 use crate::policy::DecoderConfig;
 
 /// Bytes of a number of a model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct NumberBytes {
-    /// Of a weight.
-    pub weight: usize,
+    /// Of a weight, on average.
+    pub weight: f64,
     /// Of a key or a value in the cache.
     pub cache: usize,
 }
@@ -22,7 +22,7 @@ pub(super) fn decoded_bytes(
     tokens: usize,
 ) -> f64 {
     let embedding = if shape.tie_word_embeddings { 0 } else { shape.vocab_size * shape.hidden_size };
-    let weights = (bytes.weight * (shape.parameters() - embedding)) as f64;
+    let weights = bytes.weight * (shape.parameters() - embedding) as f64;
     let slot = (2 * shape.num_hidden_layers * shape.num_key_value_heads * shape.head_dim * bytes.cache) as f64;
     let steps = tokens.saturating_sub(1);
     let slots = steps * prompt + steps * (steps + 1) / 2;

@@ -88,9 +88,10 @@ pub(super) fn round(measurement: &Measurement<'_>, way: &Way, rates: Option<&Rat
     round.extend(named.into_iter().filter_map(|(key, seconds)| Some((key, seconds?))));
     if let (Some(seconds), Some(rates)) = (decode, rates) {
         let dtype = policy.decoder().dtype().size_in_bytes();
-        let bytes = NumberBytes { weight: dtype, cache: dtype };
         let (rows, longest) = (completions.len(), rollout.max_completion_length);
         let shape = policy.decoder().config();
+        let packed = policy.packed_bytes().map(|bytes| bytes as f64 / shape.parameters() as f64);
+        let bytes = NumberBytes { weight: packed.unwrap_or(dtype as f64), cache: dtype };
         let bytes = decoded_bytes(shape, bytes, rows, measurement.prompt_tokens, longest);
         if seconds > 0.0 {
             round.insert("roofline", bytes / seconds / rates.copied_bytes_per_s);

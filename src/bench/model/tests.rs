@@ -8,7 +8,7 @@ use crate::bench::Spread;
 use crate::policy::KNOWN_SHAPES;
 use crate::rollout::RolloutEvent;
 
-const F32: NumberBytes = NumberBytes { weight: 4, cache: 4 };
+const F32: NumberBytes = NumberBytes { weight: 4.0, cache: 4 };
 
 #[test]
 fn decoding_reads_every_weight_and_the_cache_once_a_token() {
@@ -20,7 +20,7 @@ fn decoding_reads_every_weight_and_the_cache_once_a_token() {
     assert_eq!(decoded_bytes(shape, F32, 1, 2, 4), 3.0 * weights + f64::from(3 + 4 + 5) * 4.0 * 11_520.0);
     // An embedding that is not the head is not read as a whole.
     let untied = &KNOWN_SHAPES[3].config;
-    let bytes = NumberBytes { weight: 2, cache: 2 };
+    let bytes = NumberBytes { weight: 2.0, cache: 2 };
     let head = 2.0 * 152_064.0 * 3584.0;
     assert_eq!(decoded_bytes(untied, bytes, 0, 1, 2), 2.0 * 7_615_616_512.0 - head);
 }

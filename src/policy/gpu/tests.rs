@@ -39,7 +39,7 @@ pub(super) fn weights_of(config: &DecoderConfig) -> BTreeMap<String, Tensor> {
 
 fn decoder(config: DecoderConfig) -> Decoder {
     let weights = weights_of(&config);
-    Decoder::new(config, &weights, None, Precision::F32).unwrap()
+    Decoder::new(config, &weights::dense(weights), None, Precision::F32).unwrap()
 }
 
 /// A decoder with adapters on these modules.
@@ -71,7 +71,7 @@ pub(super) fn adapted_variables(
     let tensors = variables.iter().map(|(name, var)| (name.clone(), var.as_tensor().clone())).collect();
     let layers = config.num_hidden_layers;
     let set = AdapterSet { rank: 4, alpha: 4.0, rslora: false, dropout: 0.0, layers, tensors };
-    (Decoder::new(config, &weights, Some(&set), precision).unwrap(), variables)
+    (Decoder::new(config, &weights::dense(weights), Some(&set), precision).unwrap(), variables)
 }
 
 /// Numbers in 0..1 for `count` tokens of each row.

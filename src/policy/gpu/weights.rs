@@ -74,9 +74,9 @@ impl<M: Machine> Weights<M> {
             })
         });
         // The snapshot's head may be widened; products here widen as they read.
-        let head = &decoder.head.weight.detach();
+        let head = &decoder.head.weight.tensor()?.detach();
         Ok(Weights {
-            embedding: adopt(machine, &snapshot.embedding, dtype)?,
+            embedding: adopt(machine, &snapshot.embedding.tensor()?, dtype)?,
             layers: layers.collect::<Result<_>>()?,
             norm: wide(&snapshot.norm)?,
             head: Matrix { memory: adopt(machine, head, dtype)?, transposed: true, outputs: head.dim(0)? },
@@ -98,7 +98,7 @@ impl<M: Machine> Maps<M> {
             // Only a CPU packs, which decodes here in tests alone.
             Projection::Packed(_) => {
                 let merged = source.iter().map(|map| {
-                    Ok(Linear { weight: map.merged()?, bias: map.bias.as_ref().map(Tensor::detach), lora: None })
+                    Ok(Linear { weight: map.merged()?.into(), bias: map.bias.as_ref().map(Tensor::detach), lora: None })
                 });
                 Self::side_by_side(machine, &merged.collect::<Result<Vec<_>>>()?, dtype)
             }
@@ -121,7 +121,7 @@ impl<M: Machine> Maps<M> {
     fn side_by_side(machine: &M, maps: &[Linear], dtype: DType) -> Result<Self> {
         let matrices = maps.iter().map(|map| {
             let outputs = map.weight.dim(0)?;
-            Ok(Matrix { memory: adopt(machine, &map.weight, dtype)?, transposed: true, outputs })
+            Ok(Matrix { memory: adopt(machine, &map.weight.tensor()?, dtype)?, transposed: true, outputs })
         });
         let matrices = matrices.collect::<Result<_>>()?;
         let biases: Option<Vec<&Tensor>> = maps.iter().map(|map| map.bias.as_ref()).collect();

@@ -3,16 +3,16 @@
 use candle_core::{CpuStorage, CustomOp1, CustomOp3, DType, Layout, Result, Shape, Tensor};
 
 use super::attached::{Slopes, attached};
-use super::can_fuse;
 use super::dropout::Masks;
 use super::rows::{Into, Matrix, for_rows, large_product, matmul, slice, with_slice};
 use super::training;
+use super::{Weight, can_fuse};
 
 /// A map that is not trained: `x W^T + bias`.
 #[derive(Debug, Clone)]
 pub struct Frozen {
     /// `(out, in)`.
-    pub weight: Tensor,
+    pub weight: Weight,
     /// `(out,)`.
     pub bias: Option<Tensor>,
     /// What is dropped of `x` on its way into the low-rank term.
@@ -70,7 +70,7 @@ impl Adapted {
 ///
 /// Source: Hu et al. 2021, eq. 3.
 pub fn adapted_linear(x: &Tensor, (a, b): (&Tensor, &Tensor), scale: f64, maps: &[Frozen]) -> Result<Tensor> {
-    if !can_fuse([x, a, b].into_iter().chain(maps.iter().map(|map| &map.weight)))
+    if !can_fuse([x, a, b].into_iter().chain(maps.iter().filter_map(|map| map.weight.dense())))
         || maps.iter().any(|map| map.dropout.is_some())
     {
         return by_tensors(x, (a, b), scale, maps);
@@ -204,8 +204,8 @@ impl AdaptedLinear {
     fn each_map(&self, mut each: impl FnMut(usize, usize, usize, Matrix<'_>)) -> Result<()> {
         let mut column = 0;
         for (index, map) in self.maps.iter().enumerate() {
-            let (outputs, inputs) = map.weight.dims2()?;
-            with_slice(&map.weight, |weight| {
+            let (outputs, inputs) = (map.weight.dim(0)?, map.weight.dim(1)?);
+            map.weight.with_numbers(|weight| {
                 each(index, column, outputs, Matrix::new(weight, outputs, inputs, inputs));
                 Ok(())
             })?;

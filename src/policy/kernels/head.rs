@@ -3,15 +3,15 @@
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-use candle_core::{CpuStorage, CustomOp2, D, DType, Layout, Result, Shape, Tensor, bail};
+use candle_core::{CpuStorage, CustomOp1, CustomOp2, D, DType, Layout, Result, Shape, Tensor, bail};
 
 use super::attached::attached;
-use super::can_fuse;
 #[cfg(test)]
 use super::log_probs;
 use super::log_probs::{logit_gradients, score};
 use super::rows::{Into, Matrix, for_rows, large_product, matmul, slice, with_slice};
 use super::training;
+use super::{Weight, can_fuse};
 
 /// Rows whose share of the weight's gradient is summed at once. Part of the order of that sum, so every chunk is a
 /// multiple of it, and the size of chunks changes no number.
@@ -40,9 +40,9 @@ impl Scoring {
 ///
 /// * `hidden`: `(N, H)`; `weight`: `(V, H)`; `targets`: `(N,)` u32, each below `V`.
 /// * Returns `(N,)` and `(N,)`, in f32, from logits in f32 whatever the formats of the arguments.
-pub fn score_tokens(hidden: &Tensor, weight: &Tensor, targets: &Tensor, how: Scoring) -> Result<(Tensor, Tensor)> {
-    if !can_fuse([hidden, weight]) {
-        return by_tensors(hidden, weight, targets, how);
+pub fn score_tokens(hidden: &Tensor, weight: &Weight, targets: &Tensor, how: Scoring) -> Result<(Tensor, Tensor)> {
+    if !can_fuse([hidden].into_iter().chain(weight.dense())) {
+        return by_tensors(hidden, &weight.tensor()?, targets, how);
     }
     let (count, vocabulary) = (hidden.dim(0)?, weight.dim(0)?);
     let targets = targets.to_vec1::<u32>()?;
@@ -51,19 +51,23 @@ pub fn score_tokens(hidden: &Tensor, weight: &Tensor, targets: &Tensor, how: Sco
     }
     let (scale, rows) = ((1.0 / how.temperature) as f32, how.rows(vocabulary));
     let op = ScoreTokens { targets, scale, rows, last: Mutex::default() };
-    let both = hidden.contiguous()?.apply_op2(&weight.contiguous()?, op)?;
+    let hidden = hidden.contiguous()?;
+    let both = match weight {
+        Weight::Dense(weight) => hidden.apply_op2(&weight.contiguous()?, op)?,
+        Weight::Packed(_) => hidden.apply_op1(ScoreByBlocks { weight: weight.clone(), op })?,
+    };
     Ok((both.narrow(1, 0, 1)?.squeeze(1)?, both.narrow(1, 1, 1)?.squeeze(1)?))
 }
 
 /// The same with logits bent under a bound, `cap * tanh(logit / cap)`, before they are divided by the temperature.
 pub fn score_capped_tokens(
     hidden: &Tensor,
-    weight: &Tensor,
+    weight: &Weight,
     targets: &Tensor,
     how: Scoring,
     cap: f64,
 ) -> Result<(Tensor, Tensor)> {
-    scored(hidden, weight, targets, (how, Some(cap)))
+    scored(hidden, &weight.tensor()?, targets, (how, Some(cap)))
 }
 
 #[cfg(test)]
@@ -354,5 +358,36 @@ impl CustomOp2 for ScoreTokens {
             values.map(|values| Tensor::from_vec(values, of.shape(), of.device())).transpose()
         };
         Ok((tensor(dhidden, hidden)?, tensor(dweight, weight)?))
+    }
+}
+
+/// The same with a weight in blocks, whose numbers neither pass leaves behind.
+struct ScoreByBlocks {
+    weight: Weight,
+    op: ScoreTokens,
+}
+
+impl CustomOp1 for ScoreByBlocks {
+    fn name(&self) -> &'static str {
+        "score_by_blocks"
+    }
+
+    fn cpu_fwd(&self, hidden: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
+        let ((count, width), hidden) = (layout.shape().dims2()?, slice(hidden, layout)?);
+        let scores = self.weight.with_numbers(|weight| Ok(self.op.forward(Operands { hidden, weight, width })))?;
+        Ok((CpuStorage::F32(scores), (count, 2).into()))
+    }
+
+    fn bwd(&self, hidden: &Tensor, _: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
+        let (width, mut dhidden) = (hidden.dim(1)?, Some(vec![0.0; hidden.elem_count()]));
+        with_slice(hidden, |hidden| {
+            self.weight.with_numbers(|weight| {
+                with_slice(grad, |grad| {
+                    self.op.backward(Operands { hidden, weight, width }, grad, (&mut dhidden, &mut None));
+                    Ok(())
+                })
+            })
+        })?;
+        dhidden.map(|values| Tensor::from_vec(values, hidden.shape(), hidden.device())).transpose()
     }
 }

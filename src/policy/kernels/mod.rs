@@ -12,6 +12,7 @@
 mod adapted;
 mod attached;
 mod attention;
+mod blocks;
 mod cached;
 mod dropout;
 mod gate;
@@ -25,6 +26,7 @@ mod rope;
 mod rows;
 mod spans;
 mod tile;
+mod weight;
 
 #[cfg(test)]
 mod tests;
@@ -36,6 +38,7 @@ use super::gpu::training;
 pub use adapted::{Adapted, Frozen, adapted_linear, add_bias, add_frozen_bias};
 pub use attached::with_slope;
 pub use attention::{Heads, Scores, causal_attention};
+pub use blocks::Blocks;
 pub use cached::{KeyValues, Window, cached_attention};
 pub use dropout::{Dropout, Masks};
 pub use gate::{Activation, gated};
@@ -43,11 +46,12 @@ pub use head::{Scoring, score_capped_tokens, score_tokens};
 pub use linear::{linear, project, wide_linear};
 pub use log_probs::token_log_probs;
 pub use norm::rms_norm;
-pub use packed::Packed;
+pub use packed::{Map, Packed};
 pub use residual::{Middle, Residual};
 pub use rope::{RopeTable, Rotations};
 pub use spans::Spans;
 pub use training::SCORE_BYTES;
+pub use weight::Weight;
 
 /// Which of the kernels layers go through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

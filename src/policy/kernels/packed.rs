@@ -1,16 +1,20 @@
-//! Products of some rows with a weight that is read again and again, as decoding does: the weight lies in memory in the
-//! order in which it is read.
+//! Products of some rows with weights that are read again and again, as decoding does: they lie in memory in the order
+//! in which they are read.
 //!
 //! With few rows a product waits for its weight. General products read it row by row or copy it into another order
-//! first; here that is done once, and what comes next is asked for while what is there is multiplied.
+//! first; here that is done once, and what comes next is asked for while what is there is multiplied. Blocks stay what
+//! they are: some of their inputs at a time become numbers in the nearest cache, where all rows are multiplied with them.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use candle_core::{Result, Tensor, bail};
 use rayon::prelude::*;
 
+use super::Weight;
+use super::blocks::{Blocks, SLICE};
 use super::rows::with_slice;
-use super::tile::{self, Out, PANEL, Tiles};
+use super::tile::{self, Distance, Out, PANEL, Tiles};
 
 /// Rows that go through the whole weight together; with more they no longer stay in the nearer caches.
 const ROWS: usize = 96;
@@ -18,99 +22,212 @@ const ROWS: usize = 96;
 const WORTH_A_THREAD: usize = 1 << 18;
 /// Up to so many rows take as long as one: that is how long memory takes.
 const ROWS_OF_MEMORY: usize = 8;
+/// Panels of blocks that are expanded together: as many as are multiplied side by side.
+const ABREAST: usize = 2;
 
-/// A weight `(out, in)` and a bias `(out,)`, kept as panels of `(in, 16)`, the last one filled up with zeros.
+/// A map `x W^T + bias + scale (x A^T) B^T`.
+#[derive(Debug, Clone)]
+pub struct Map {
+    /// `(out, in)`, in f32 where it is dense, on the CPU.
+    pub weight: Weight,
+    /// `(out,)`.
+    pub bias: Option<Tensor>,
+    /// A low-rank term that is not in the weight: `A` `(r, in)`, `B` `(out, r)`, scale.
+    pub term: Option<(Tensor, Tensor, f64)>,
+}
+
+/// Maps of one `x`, side by side.
 #[derive(Debug)]
 pub struct Packed {
-    panels: Vec<f32>,
-    /// As many as the panels have columns.
-    bias: Vec<f32>,
+    parts: Vec<Part>,
     inputs: usize,
     outputs: usize,
+    /// First factors of all low-rank terms.
+    low: Option<Box<Packed>>,
+}
+
+/// One of them.
+#[derive(Debug)]
+struct Part {
+    panels: Panels,
+    /// As many as the panels have columns.
+    bias: Vec<f32>,
+    /// Among those of all parts.
+    columns: Range<usize>,
+    /// The second factor of its low-rank term, times the scale, as panels, and where what the first factor gives begins.
+    term: Option<(Vec<f32>, usize)>,
+}
+
+/// The last one is filled up with zeros.
+#[derive(Debug)]
+enum Panels {
+    /// `(in, 16)` each.
+    Numbers(Vec<f32>),
+    Blocks(Arc<Blocks>),
+}
+
+/// Rows that are multiplied.
+#[derive(Clone, Copy)]
+struct Rows<'a> {
+    /// `(N, in)`.
+    x: &'a [f32],
+    /// What the first factors give, `(N, width)`.
+    low: &'a [f32],
+    width: usize,
+    count: usize,
+    out: Out,
 }
 
 impl Packed {
-    /// Of weights `(out, in)` on the CPU, one below the other, each with its bias.
-    pub fn new(parts: &[(Tensor, Option<Tensor>)]) -> Result<Self> {
-        let Some((first, _)) = parts.first() else { bail!("packed: no weight") };
-        let inputs = first.dim(1)?;
-        let outputs = parts.iter().map(|(weight, _)| weight.dim(0)).sum::<Result<usize>>()?;
-        let columns = outputs.next_multiple_of(PANEL);
-        let (mut panels, mut bias, mut column) = (vec![0.0; columns * inputs], vec![0.0; columns], 0);
-        for (weight, of_part) in parts {
-            let (rows, width) = weight.dims2()?;
-            if width != inputs {
-                bail!("packed: weights of {inputs} and {width} columns");
+    /// Of maps on the CPU with the same inputs.
+    pub fn new(maps: &[Map]) -> Result<Self> {
+        let Some(first) = maps.first() else { bail!("packed: no weight") };
+        let inputs = first.weight.dim(1)?;
+        let (mut parts, mut first_factors, mut outputs, mut width) = (Vec::new(), Vec::new(), 0, 0);
+        for map in maps {
+            let columns = outputs..outputs + map.weight.dim(0)?;
+            if map.weight.dim(1)? != inputs {
+                bail!("packed: weights of {inputs} and {} columns", map.weight.dim(1)?);
             }
-            with_slice(weight, |weight| {
-                pack(&mut panels, weight, inputs, column);
-                Ok(())
-            })?;
-            if let Some(of_part) = of_part {
-                bias[column..column + rows].copy_from_slice(&of_part.to_vec1::<f32>()?);
+            let panels = match &map.weight {
+                Weight::Dense(tensor) => Panels::Numbers(panels_of(tensor, 1.0)?),
+                Weight::Packed(blocks) => Panels::Blocks(blocks.clone()),
+            };
+            let mut bias = map.bias.as_ref().map_or(Ok(vec![0.0; columns.len()]), Tensor::to_vec1::<f32>)?;
+            bias.resize(columns.len().next_multiple_of(PANEL), 0.0);
+            let mut term = None;
+            if let Some((a, b, scale)) = &map.term {
+                term = Some((panels_of(b, *scale as f32)?, width));
+                first_factors.push(Map { weight: a.clone().into(), bias: None, term: None });
+                width += a.dim(0)?;
             }
-            column += rows;
+            outputs = columns.end;
+            parts.push(Part { panels, bias, columns, term });
         }
-        Ok(Packed { panels, bias, inputs, outputs })
+        let low = match first_factors.as_slice() {
+            [] => None,
+            factors => Some(Box::new(Packed::new(factors)?)),
+        };
+        Ok(Packed { parts, inputs, outputs, low })
     }
 
-    /// `x W^T + bias`. A row's numbers depend neither on the rows beside it nor on the number of threads: each is one
-    /// sum, in the order of the inputs.
+    /// A row's numbers depend neither on the rows beside it nor on the number of threads: each is one sum, in the order
+    /// of the inputs.
     ///
-    /// * `x`: `(N, in)`. Returns `(N, out)`.
+    /// * `x`: `(N, in)`. Returns `(N, sum of outs)`.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let (rows, inputs) = x.dims2()?;
         if inputs != self.inputs {
             bail!("packed: rows of {inputs} for {} inputs", self.inputs);
         }
-        let mut out = Vec::with_capacity(rows * self.outputs);
-        with_slice(x, |x| {
-            self.multiply(x, Out(out.as_mut_ptr()), rows);
-            Ok(())
-        })?;
-        // Safety: every panel has written all its columns of every row.
-        unsafe { out.set_len(rows * self.outputs) };
+        let out = with_slice(x, |x| Ok(self.product(x, rows)))?;
         Tensor::from_vec(out, (rows, self.outputs), x.device())
     }
 
-    fn multiply(&self, x: &[f32], out: Out, rows: usize) {
-        let count = self.bias.len() / PANEL;
-        let least = WORTH_A_THREAD.div_ceil(rows.max(ROWS_OF_MEMORY) * PANEL * self.inputs.max(1));
-        let share = count.div_ceil(4 * rayon::current_num_threads()).max(least);
-        if rayon::current_num_threads() == 1 || share >= count {
-            return self.multiply_panels(x, out, rows, 0..count);
-        }
-        let shares = (0..count.div_ceil(share)).into_par_iter();
-        shares.for_each(|index| self.multiply_panels(x, out, rows, index * share..count.min((index + 1) * share)));
+    fn product(&self, x: &[f32], count: usize) -> Vec<f32> {
+        let low = self.low.as_ref().map(|low| low.product(x, count)).unwrap_or_default();
+        let width = self.low.as_ref().map_or(0, |low| low.outputs);
+        let mut out = Vec::with_capacity(count * self.outputs);
+        self.multiply(Rows { x, low: &low, width, count, out: Out(out.as_mut_ptr()) });
+        // Safety: every panel has written all its columns of every row.
+        unsafe { out.set_len(count * self.outputs) };
+        out
     }
 
-    /// Writes the columns of some panels.
-    fn multiply_panels(&self, x: &[f32], out: Out, rows: usize, panels: Range<usize>) {
-        let columns = panels.start * PANEL..panels.end * PANEL;
-        let tiles = Tiles {
-            x,
-            panels: &self.panels[columns.start * self.inputs..columns.end * self.inputs],
-            bias: &self.bias[columns.clone()],
-            out: Out(out.0.wrapping_add(columns.start)),
-            outputs: self.outputs,
-            width: columns.end.min(self.outputs) - columns.start,
-        };
-        for row in (0..rows).step_by(ROWS) {
-            tile::multiply(tiles, row..rows.min(row + ROWS));
+    fn multiply(&self, rows: Rows<'_>) {
+        let threads = rayon::current_num_threads();
+        let count = self.parts.iter().map(Part::count).sum::<usize>();
+        let least = WORTH_A_THREAD.div_ceil(rows.count.max(ROWS_OF_MEMORY) * PANEL * self.inputs.max(1));
+        let share = count.div_ceil(4 * threads).max(least);
+        if threads == 1 || share >= count {
+            return self.parts.iter().for_each(|part| self.multiply_panels(part, rows, 0..part.count()));
+        }
+        let shares = self.parts.iter().flat_map(|part| {
+            (0..part.count()).step_by(share).map(move |from| (part, from..part.count().min(from + share)))
+        });
+        let shares: Vec<(&Part, Range<usize>)> = shares.collect();
+        shares.into_par_iter().for_each(|(part, panels)| self.multiply_panels(part, rows, panels));
+    }
+
+    /// Writes the columns of some panels of a part.
+    fn multiply_panels(&self, part: &Part, rows: Rows<'_>, panels: Range<usize>) {
+        for row in (0..rows.count).step_by(ROWS) {
+            let chunk = row..rows.count.min(row + ROWS);
+            let tiles = |panels: &Range<usize>| Tiles {
+                x: rows.x,
+                stride: self.inputs,
+                panels: &[],
+                count: panels.len(),
+                distance: Distance::Far,
+                bias: Some(&part.bias[panels.start * PANEL..panels.end * PANEL]),
+                out: Out(rows.out.0.wrapping_add(part.columns.start + panels.start * PANEL)),
+                outputs: self.outputs,
+                width: part.columns.len().min(panels.end * PANEL) - panels.start * PANEL,
+            };
+            match &part.panels {
+                Panels::Numbers(numbers) => {
+                    let panels_of = &numbers[panels.start * PANEL * self.inputs..panels.end * PANEL * self.inputs];
+                    tile::multiply(Tiles { panels: panels_of, ..tiles(&panels) }, chunk.clone());
+                }
+                Panels::Blocks(blocks) => {
+                    let mut expanded = vec![0.0; ABREAST * PANEL * SLICE.min(self.inputs)];
+                    for from in panels.clone().step_by(ABREAST) {
+                        let together = from..panels.end.min(from + ABREAST);
+                        expand_and_multiply(blocks, (together.clone(), chunk.clone()), tiles(&together), &mut expanded);
+                    }
+                }
+            }
+            if let Some((factor, first)) = &part.term {
+                let rank = factor.len() / (part.count() * PANEL);
+                let factor = &factor[panels.start * PANEL * rank..panels.end * PANEL * rank];
+                let low = Tiles { x: &rows.low[*first..], stride: rows.width, bias: None, ..tiles(&panels) };
+                tile::multiply(Tiles { panels: factor, ..low }, chunk);
+            }
         }
     }
 }
 
-/// Copies the rows of `weight` to the columns of `panels` from `column` on.
-fn pack(panels: &mut [f32], weight: &[f32], inputs: usize, column: usize) {
-    let end = column + weight.len() / inputs;
-    panels.par_chunks_mut(PANEL * inputs).enumerate().for_each(|(index, panel)| {
-        let columns = column.max(index * PANEL)..end.min((index + 1) * PANEL);
-        for place in columns {
-            let row = &weight[(place - column) * inputs..][..inputs];
-            for (values, value) in panel.as_chunks_mut::<PANEL>().0.iter_mut().zip(row) {
-                values[place % PANEL] = *value;
-            }
+impl Part {
+    /// Panels.
+    fn count(&self) -> usize {
+        self.bias.len() / PANEL
+    }
+}
+
+/// Multiplies rows with panels that are made numbers a slice at a time; sums go on from slice to slice in the result.
+fn expand_and_multiply(
+    blocks: &Blocks,
+    (panels, rows): (Range<usize>, Range<usize>),
+    tiles: Tiles<'_>,
+    expanded: &mut [f32],
+) {
+    let [_, inputs] = blocks.dims();
+    for from in (0..inputs).step_by(SLICE) {
+        let slice = from..inputs.min(from + SLICE);
+        let expanded = &mut expanded[..panels.len() * slice.len() * PANEL];
+        for (panel, expanded) in panels.clone().zip(expanded.chunks_exact_mut(slice.len() * PANEL)) {
+            blocks.expand(panel, slice.clone(), expanded);
         }
-    });
+        let bias = if from == 0 { tiles.bias } else { None };
+        let near = Tiles { x: &tiles.x[from..], panels: expanded, bias, distance: Distance::Near, ..tiles };
+        tile::multiply(near, rows.clone());
+    }
+}
+
+/// A weight `(out, in)` times `scale` as panels of `(in, 16)`.
+fn panels_of(weight: &Tensor, scale: f32) -> Result<Vec<f32>> {
+    let (outputs, inputs) = weight.dims2()?;
+    let mut panels = vec![0.0; outputs.next_multiple_of(PANEL) * inputs];
+    with_slice(weight, |weight| {
+        let rows = weight.par_chunks((PANEL * inputs).max(1));
+        panels.par_chunks_mut((PANEL * inputs).max(1)).zip(rows).for_each(|(panel, rows)| {
+            for (lane, row) in rows.chunks_exact(inputs).enumerate() {
+                for (values, value) in panel.as_chunks_mut::<PANEL>().0.iter_mut().zip(row) {
+                    values[lane] = scale * *value;
+                }
+            }
+        });
+        Ok(())
+    })?;
+    Ok(panels)
 }

@@ -2,6 +2,7 @@
 
 mod emulated;
 mod formats;
+mod packed;
 mod tiles;
 
 use candle_core::{DType, Device, Result, Tensor, Var};
@@ -10,7 +11,7 @@ use super::attention::{self, Heads, Scores};
 use super::gate::{self, Activation};
 use super::rope::RopeTable;
 use super::spans::Spans;
-use super::{Packed, adapted, cached, head, linear, log_probs, norm};
+use super::{Weight, adapted, cached, head, linear, log_probs, norm};
 use crate::policy::{tests::config, weights};
 use crate::seed::Seed;
 
@@ -21,6 +22,10 @@ fn random(shape: &[usize], seed: u64) -> Var {
 fn difference(a: &Tensor, b: &Tensor) -> f32 {
     assert_eq!(a.dims(), b.dims());
     (a - b).unwrap().abs().unwrap().flatten_all().unwrap().max(0).unwrap().to_scalar().unwrap()
+}
+
+fn dense(weight: &Tensor) -> Weight {
+    weight.clone().into()
 }
 
 /// Outputs and gradients of `fused` and `plain` agree, with an uneven weight on every output.
@@ -75,35 +80,6 @@ fn a_projection_is_a_product_on_one_thread_and_on_several() {
 }
 
 #[test]
-fn a_packed_weight_gives_the_plain_product() {
-    // Whole panels and parts of one; tiles of every height; rows beyond one block; parts with and without a bias.
-    for (rows, inputs, outputs) in [(1, 7, 5), (4, 12, 16), (8, 33, 40), (11, 20, 49), (31, 48, 64), (200, 70, 90)] {
-        let (x, upper, lower) = (random(&[rows, inputs], 1), random(&[outputs, inputs], 2), random(&[3, inputs], 3));
-        let bias = random(&[outputs], 4);
-        let parts = [(upper.as_tensor().clone(), Some(bias.as_tensor().clone())), (lower.as_tensor().clone(), None)];
-        let found = Packed::new(&parts).unwrap().forward(&x).unwrap();
-        let upper = linear::plain(&x, &upper).unwrap().broadcast_add(&bias).unwrap();
-        let plain = Tensor::cat(&[upper, linear::plain(&x, &lower).unwrap()], 1).unwrap();
-        assert!(difference(&found, &plain) < 2e-5, "{rows} x {inputs} x {outputs}: {}", difference(&found, &plain));
-    }
-}
-
-#[test]
-fn a_row_of_a_packed_product_is_the_same_alone_among_others_and_on_several_threads() {
-    let (x, weight) = (random(&[37, 700], 1), random(&[1000, 700], 2));
-    let packed = Packed::new(&[(weight.as_tensor().clone(), None)]).unwrap();
-    let on = |threads: usize, x: &Tensor| {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| packed.forward(x).unwrap().to_vec2::<f32>().unwrap())
-    };
-    let together = on(1, &x);
-    assert_eq!(together, on(3, &x));
-    for (index, row) in together.iter().enumerate() {
-        assert_eq!(row, &on(1, &x.narrow(0, index, 1).unwrap())[0], "row {index}");
-    }
-}
-
-#[test]
 fn a_frozen_weight_gets_no_gradient() {
     let (x, weight) = (random(&[4, 3], 1), random(&[5, 3], 2).as_detached_tensor());
     for y in [linear::linear(&x, &weight).unwrap(), linear::by_tensors(&x, &weight).unwrap()] {
@@ -138,7 +114,7 @@ fn scores_from_hidden_states_are_those_of_the_logits() {
         let how = head::Scoring { temperature, logit_bytes: 0 };
         check(
             &[&hidden, &weight],
-            || joined(head::score_tokens(&hidden, &weight, &targets, how)?),
+            || joined(head::score_tokens(&hidden, &dense(&weight), &targets, how)?),
             || joined(head::plain(&hidden, &weight, &targets, temperature)?),
         );
         check(
@@ -161,7 +137,7 @@ fn capped_scores_are_those_of_capped_logits() {
     };
     check(
         &[&hidden, &weight],
-        || joined(head::score_capped_tokens(&hidden, &weight, &targets, how, cap)?),
+        || joined(head::score_capped_tokens(&hidden, &dense(&weight), &targets, how, cap)?),
         || joined(plain()?),
     );
 }
@@ -174,7 +150,7 @@ fn scores_do_not_depend_on_the_size_of_chunks() {
     let targets = Tensor::from_vec(targets, ROWS, &Device::Cpu).unwrap();
     let run = |logit_bytes: usize| {
         let how = head::Scoring { temperature: 0.9, logit_bytes };
-        let (logp, entropy) = head::score_tokens(&hidden, &weight, &targets, how).unwrap();
+        let (logp, entropy) = head::score_tokens(&hidden, &dense(&weight), &targets, how).unwrap();
         let uneven = random(&[ROWS], 3);
         let loss = ((&logp + &entropy).unwrap() * uneven.as_tensor()).unwrap().sum_all().unwrap();
         let store = loss.backward().unwrap();
@@ -193,7 +169,7 @@ fn a_frozen_head_gets_no_gradient() {
     let (hidden, weight) = (random(&[4, 3], 1), random(&[5, 3], 2).as_detached_tensor());
     let targets = Tensor::new(&[0_u32, 1, 2, 4], &Device::Cpu).unwrap();
     let how = head::Scoring { temperature: 1.0, logit_bytes: 0 };
-    for score in [head::score_tokens, head::by_tensors] {
+    for score in [|h: &_, w: &_, t: &_, how| head::score_tokens(h, &dense(w), t, how), head::by_tensors] {
         let (logp, _) = score(&hidden, &weight, &targets, how).unwrap();
         let gradients = logp.sum_all().unwrap().backward().unwrap();
         assert!(gradients.get(&hidden).is_some());
@@ -210,7 +186,7 @@ fn adapted_maps_are_products_and_low_rank_terms() {
         let maps: Vec<adapted::Frozen> = (0..)
             .zip(outputs)
             .map(|(seed, outputs)| adapted::Frozen {
-                weight: random(&[*outputs, 12], 10 + seed).as_detached_tensor(),
+                weight: random(&[*outputs, 12], 10 + seed).as_detached_tensor().into(),
                 // The first map has no bias.
                 bias: (seed > 0).then(|| random(&[*outputs], 20 + seed).as_detached_tensor()),
                 dropout: None,

@@ -20,15 +20,30 @@ pub(super) struct Out(pub *mut f32);
 unsafe impl Send for Out {}
 unsafe impl Sync for Out {}
 
+/// How far it is to panels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Distance {
+    /// In memory: what comes next is asked for meanwhile.
+    Far,
+    /// In the nearest cache.
+    Near,
+}
+
 /// Panels that lie one after the other, and what they are multiplied with.
 #[derive(Clone, Copy)]
 pub(super) struct Tiles<'a> {
-    /// `(N, in)`.
+    /// Rows of as many numbers as the panels have inputs, or more.
     pub x: &'a [f32],
+    /// Numbers from one row of `x` to the next.
+    pub stride: usize,
     /// `(in, 16)` each.
     pub panels: &'a [f32],
-    /// As many as the panels have columns.
-    pub bias: &'a [f32],
+    /// How many they are.
+    pub count: usize,
+    /// Where they are.
+    pub distance: Distance,
+    /// What sums begin with, as many as the panels have columns; without it they go on from what is in `out`.
+    pub bias: Option<&'a [f32]>,
     /// The panels' first column of the first row; the panels reach to the last column at most.
     pub out: Out,
     /// Numbers of a row of the result.
@@ -66,7 +81,10 @@ pub(super) fn multiply(tiles: Tiles<'_>, rows: Range<usize>) {
 #[target_feature(enable = "avx512f,fma")]
 fn avx512(tiles: Tiles<'_>, rows: Range<usize>) {
     // With few rows memory is what takes time, and it is read fastest in one order.
-    if rows.len() <= 8 { tiles.multiply::<__m512, 8, 1>(rows) } else { tiles.multiply::<__m512, 10, 2>(rows) }
+    match tiles.distance {
+        Distance::Far if rows.len() <= 8 => tiles.multiply::<__m512, 8, 1>(rows),
+        _ => tiles.multiply::<__m512, 10, 2>(rows),
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -80,7 +98,7 @@ fn plain(tiles: Tiles<'_>, rows: Range<usize>) {
 }
 
 /// One row of a panel in the registers of a kind of machine.
-trait Lanes: Copy {
+pub(super) trait Lanes: Copy {
     fn of(values: &[f32; PANEL]) -> Self;
     /// `self + x * weights`.
     fn add_product(self, x: f32, weights: Self) -> Self;
@@ -159,13 +177,12 @@ impl Tiles<'_> {
     /// of a row, a number of each row and the weights.
     #[inline(always)]
     fn multiply<L: Lanes, const MOST: usize, const ABREAST: usize>(&self, rows: Range<usize>) {
-        let count = self.bias.len() / PANEL;
         let mut panel = 0;
-        while panel + ABREAST <= count {
+        while panel + ABREAST <= self.count {
             self.columns::<L, MOST, ABREAST>(panel, rows.clone());
             panel += ABREAST;
         }
-        for panel in panel..count {
+        for panel in panel..self.count {
             self.columns::<L, MOST, 1>(panel, rows.clone());
         }
     }
@@ -176,7 +193,7 @@ impl Tiles<'_> {
         let mut row = rows.start;
         while row < rows.end {
             let left = rows.end - row;
-            let place = (panel, row, row == rows.start);
+            let place = (panel, row, row == rows.start && self.distance == Distance::Far);
             let height = left.div_ceil(left.div_ceil(MOST)).min(MOST);
             match height {
                 1 => self.tile::<L, 1, ABREAST>(place),
@@ -197,13 +214,20 @@ impl Tiles<'_> {
     /// `HEIGHT` rows from `row` on. `ahead`: asks for the panels after these meanwhile.
     #[inline(always)]
     fn tile<L: Lanes, const HEIGHT: usize, const ABREAST: usize>(&self, (panel, row, ahead): (usize, usize, bool)) {
-        let size = self.panels.len() / (self.bias.len() / PANEL);
+        let size = self.panels.len() / self.count;
         let inputs = size / PANEL;
-        let x: [&[f32]; HEIGHT] = std::array::from_fn(|index| &self.x[(row + index) * inputs..][..inputs]);
+        let x: [&[f32]; HEIGHT] = std::array::from_fn(|index| &self.x[(row + index) * self.stride..][..inputs]);
         let panels: [&[[f32; PANEL]]; ABREAST] =
             std::array::from_fn(|index| &self.panels[(panel + index) * size..][..size].as_chunks().0[..inputs]);
-        let bias = self.bias[panel * PANEL..].as_chunks().0;
-        let mut sums: [[L; ABREAST]; HEIGHT] = [std::array::from_fn(|index| L::of(&bias[index])); HEIGHT];
+        let mut sums: [[L; ABREAST]; HEIGHT] = match self.bias {
+            Some(bias) => {
+                let bias = bias[panel * PANEL..].as_chunks().0;
+                [std::array::from_fn(|index| L::of(&bias[index])); HEIGHT]
+            }
+            None => std::array::from_fn(|index| {
+                std::array::from_fn(|beside| L::of(&self.so_far(row + index, panel + beside)))
+            }),
+        };
         for place in 0..inputs {
             if ahead {
                 for panel in panels {
@@ -222,17 +246,37 @@ impl Tiles<'_> {
         }
         for (index, sums) in sums.into_iter().enumerate() {
             for (panel, sums) in (panel..).zip(sums) {
-                let (width, sums) = (self.width - panel * PANEL, sums.numbers());
+                let (out, width) = self.place(row + index, panel);
+                let sums = sums.numbers();
                 // Safety: within the rows and columns that `Packed::forward` has reserved; nobody else writes them.
                 unsafe {
-                    let out = self.out.0.add((row + index) * self.outputs + panel * PANEL);
-                    if width >= PANEL {
-                        out.cast::<[f32; PANEL]>().write(sums);
-                    } else {
-                        std::ptr::copy_nonoverlapping(sums.as_ptr(), out, width);
+                    match width {
+                        PANEL => out.cast::<[f32; PANEL]>().write(sums),
+                        _ => std::ptr::copy_nonoverlapping(sums.as_ptr(), out, width),
                     }
                 }
             }
         }
+    }
+
+    /// Sums that are in `out`.
+    #[inline(always)]
+    fn so_far(&self, row: usize, panel: usize) -> [f32; PANEL] {
+        let (out, width) = self.place(row, panel);
+        let mut sums = [0.0; PANEL];
+        // Safety: as above, and an earlier part of the same sums has written them.
+        unsafe {
+            match width {
+                PANEL => sums = out.cast::<[f32; PANEL]>().read(),
+                _ => std::ptr::copy_nonoverlapping(out, sums.as_mut_ptr(), width),
+            }
+        }
+        sums
+    }
+
+    /// Where the numbers of a panel are in a row of the result, and how many are there.
+    #[inline(always)]
+    fn place(&self, row: usize, panel: usize) -> (*mut f32, usize) {
+        (self.out.0.wrapping_add(row * self.outputs + panel * PANEL), PANEL.min(self.width - panel * PANEL))
     }
 }

@@ -8,7 +8,7 @@ use super::*;
 pub(super) fn independent_last_logits(policy: &Policy, ids: &[u32]) -> Option<Tensor> {
     let config = policy.decoder().config();
     let tensors: HashMap<String, Tensor> =
-        policy.weights.iter().map(|(name, tensor)| (name.clone(), tensor.detach())).collect();
+        policy.weights.iter().map(|(name, tensor)| (name.clone(), tensor.tensor().unwrap().detach())).collect();
     let builder = candle_nn::VarBuilder::from_tensors(tensors, DType::F32, &Device::Cpu);
     let mut json = config.to_json();
     let ids = Tensor::new(vec![ids.to_vec()], &Device::Cpu).unwrap();

@@ -20,7 +20,7 @@ fn config(lora_r: usize) -> Config {
 fn workload<'a>(shape: &'a DecoderConfig, config: &'a Config, cores: usize) -> Workload<'a> {
     let trained = if config.model.lora_r > 0 { 4_884_480 } else { shape.parameters() };
     let (precision, kernels) = (Precision::F32, Kernels::Fused);
-    Workload { shape, trained, prompt: 170, config, cores, precision, kernels, place: Place::Host }
+    Workload { shape, trained, prompt: 170, config, cores, precision, kernels, place: Place::Host, packed: None }
 }
 
 /// Divisions under ever smaller limits, each once, and the limit below which nothing fits.
@@ -36,7 +36,7 @@ fn ladder(config: &Config, cores: usize) -> (Vec<Division>, u64) {
                     divisions.push(division);
                 }
             }
-            Err(TooSmall { limit: refused, smallest }) => {
+            Err(TooSmall { limit: refused, smallest, .. }) => {
                 assert_eq!(refused, limit);
                 assert_eq!(smallest.division, divisions[divisions.len() - 1]);
                 return (divisions, limit);
@@ -123,6 +123,35 @@ fn the_plan_is_told_in_a_line_and_a_cut_in_another() {
 }
 
 #[test]
+fn blocks_are_counted_once_with_the_numbers_of_one_map_and_of_the_head() {
+    let (shape, config) = (smollm2(), config(16));
+    let dense = workload(&shape, &config, 1);
+    let packed = Workload { packed: Some(90_000_000), ..dense };
+    let division = Division { micro_batch: 1, activations: Activations::Recomputed, logit_bytes: 1, at_once: 1 };
+    let of = |workload: &Workload<'_>| MemoryPlan::of(workload, division);
+    let (dense, packed) = (of(&dense), of(&packed));
+    assert_eq!((dense.weights, dense.sampled, packed.weights), (538_060_032, 538_060_032, 90_000_000));
+    // Copies of the adapters, and 49,152 x 576 numbers of the head.
+    assert_eq!((packed.sampled, packed.head - dense.head), (4 * 4_884_480, 4 * 49_152 * 576));
+    assert!(packed.to_string().contains(" at most: weights, packed 90 MB, adapters 20 MB"), "{packed}");
+}
+
+#[test]
+fn who_has_too_little_memory_hears_what_blocks_take() {
+    let (shape, config) = (smollm2(), config(16));
+    let refusal = |workload: &Workload<'_>| MemoryPlan::fitting(workload, Some(1 << 20), None).unwrap_err();
+    let too_small = refusal(&workload(&shape, &config, 1));
+    let (dense, packed) = (too_small.smallest.total(), too_small.packed.unwrap());
+    assert!(packed < dense && too_small.to_string().contains("model.frozen_weights = \"packed\""), "{too_small}");
+    for cannot in [
+        Workload { packed: Some(90_000_000), ..workload(&shape, &config, 1) },
+        Workload { place: Place::Gpu, ..workload(&shape, &config, 1) },
+    ] {
+        assert_eq!(refusal(&cannot).packed, None);
+    }
+}
+
+#[test]
 fn a_gpu_holds_scores_a_block_at_a_time_and_logits_once() {
     let (shape, mut config) = (smollm2(), config(16));
     config.rollout.max_completion_length = 2048;
@@ -159,7 +188,9 @@ fn a_preset_of_a_card_uses_most_of_it_and_no_more() {
         let trained = shape.num_hidden_layers * adapter_numbers(shape, config.model.lora_r);
         let (precision, kernels) = (Precision::Bf16, Kernels::OnGpu);
         let (prompt, place) = (280, Place::Gpu);
-        let workload = Workload { shape, trained, prompt, config: &config, cores: 1, precision, kernels, place };
+        let packed = None;
+        let workload =
+            Workload { shape, trained, prompt, config: &config, cores: 1, precision, kernels, place, packed };
         let card = gigabytes * 1_000_000_000;
         let limit = (config.train.gpu_memory_fraction * card as f64) as u64;
         let plan = MemoryPlan::fitting(&workload, Some(limit), None).unwrap();

@@ -174,7 +174,8 @@ fn an_update_of_all_weights_on_a_gpu_is_that_of_the_processor() {
             let var = |(name, tensor): (&String, &Tensor)| (name.clone(), Var::from_tensor(tensor).unwrap());
             let variables: BTreeMap<String, Var> = weights.iter().map(var).collect();
             let of = |precision| {
-                let tracked = variables.iter().map(|(name, var)| (name.clone(), var.as_tensor().clone())).collect();
+                let tracked =
+                    variables.iter().map(|(name, var)| (name.clone(), var.as_tensor().clone().into())).collect();
                 Decoder::new(config.clone(), &tracked, None, precision).unwrap()
             };
             let run = |decoder: &Decoder| found(decoder, &variables, Activations::Recomputed);

@@ -101,7 +101,7 @@ fn scores_of_a_gpu_are_those_of_the_logits() {
         emulated(|| {
             check(
                 &[&hidden, &weight],
-                || joined(head::score_tokens(&hidden, &weight, &targets, how)?),
+                || joined(head::score_tokens(&hidden, &dense(&weight), &targets, how)?),
                 || joined(head::plain(&hidden, &weight, &targets, temperature)?),
             );
         });
@@ -118,7 +118,7 @@ fn scores_of_a_gpu_are_f32_in_every_format() {
         let (hidden, weight) = (rounded(&hidden, of_hidden), rounded(&weight, of_weight));
         let exact = [rounded(&wide(&hidden), DType::F32), rounded(&wide(&weight), DType::F32)];
         emulated(|| {
-            let found = joined(head::score_tokens(&hidden, &weight, &targets, how).unwrap()).unwrap();
+            let found = joined(head::score_tokens(&hidden, &dense(&weight), &targets, how).unwrap()).unwrap();
             let expected = joined(head::plain(&exact[0], &exact[1], &targets, how.temperature).unwrap()).unwrap();
             assert_eq!(found.dtype(), DType::F32);
             assert!(difference(&found, &expected) < 2e-5);
@@ -144,7 +144,7 @@ fn scores_of_a_gpu_stay_finite_for_extreme_logits_and_say_where_they_are_none() 
     let targets = Tensor::new(&[0_u32, 3, 0, 5], &Device::Cpu).unwrap();
     let how = head::Scoring { temperature: 1.0, logit_bytes: 0 };
     emulated(|| {
-        let (logp, entropy) = head::score_tokens(&hidden, &weight, &targets, how).unwrap();
+        let (logp, entropy) = head::score_tokens(&hidden, &dense(&weight), &targets, how).unwrap();
         let (logp, entropy) = (logp.to_vec1::<f32>().unwrap(), entropy.to_vec1::<f32>().unwrap());
         assert_eq!((logp[0], entropy[0]), (0.0, 0.0));
         assert!((logp[1] + 2.0_f32.ln()).abs() < 1e-3 && (entropy[1] - 2.0_f32.ln()).abs() < 1e-3);
@@ -156,7 +156,7 @@ fn scores_of_a_gpu_stay_finite_for_extreme_logits_and_say_where_they_are_none() 
 fn maps(outputs: &[usize], format: DType) -> Vec<adapted::Frozen> {
     let part = |shape: &[usize], seed: u64| rounded(&random(shape, seed), format).as_detached_tensor();
     let map = |(seed, outputs): (u64, &usize)| adapted::Frozen {
-        weight: part(&[*outputs, 12], 10 + seed),
+        weight: part(&[*outputs, 12], 10 + seed).into(),
         bias: (seed > 0).then(|| part(&[*outputs], 20 + seed)),
         dropout: None,
     };
@@ -189,7 +189,7 @@ fn half_a_layer_of_a_gpu_is_its_norm_its_maps_and_what_lies_between() {
         let small = |shape: &[usize], seed: u64| (random(shape, seed).as_tensor() * 0.3).unwrap();
         let map = |shape: [usize; 2], seed: u64| {
             let bias = Some(small(&shape[..1], 40 + seed));
-            adapted::Frozen { weight: small(&shape, 30 + seed), bias, dropout: None }
+            adapted::Frozen { weight: small(&shape, 30 + seed).into(), bias, dropout: None }
         };
         let of_first: Vec<_> = (0..).zip(outputs).map(|(seed, outputs)| map([*outputs, 12], seed)).collect();
         let of_last = [map([12, inner], 5)];
@@ -234,7 +234,7 @@ fn low_rank_terms_of_a_gpu_keep_nearly_all_of_f32_in_every_format() {
     for format in [DType::BF16, DType::F16] {
         let (x, narrow) = (rounded(&x, format), maps(&[20, 5], format));
         let exact = narrow.iter().map(|map| adapted::Frozen {
-            weight: wide(&map.weight),
+            weight: map.weight.to_dtype(DType::F32).unwrap().into(),
             bias: map.bias.as_ref().map(wide),
             dropout: None,
         });
@@ -289,7 +289,7 @@ fn numbers_of_a_gpu_do_not_depend_on_the_order_of_blocks_and_threads() {
             let mixed = attention::causal_attention(&qkv, &Spans::equal(2, 37), heads, &rope)?;
             let gated = gate::gated(&Tensor::cat(&[&mixed, &mixed], 1)?, Activation::Silu)?;
             let how = head::Scoring { temperature: 0.9, logit_bytes: 0 };
-            let (logp, entropy) = head::score_tokens(&gated, &head, &targets, how)?;
+            let (logp, entropy) = head::score_tokens(&gated, &dense(&head), &targets, how)?;
             let store = (&logp + &entropy)?.sum_all()?.backward()?;
             let numbers = |tensor: &Tensor| wide(tensor).flatten_all()?.to_vec1::<f32>();
             let gradients = [&x, &weight, &head, &a, &b].map(|var| numbers(store.get(var).unwrap()));

@@ -74,7 +74,7 @@ fn scores_are_f32_in_every_format() {
     let joined = |(logp, entropy): (Tensor, Tensor)| Tensor::stack(&[logp, entropy], 1);
     for format in [DType::BF16, DType::F16] {
         let (hidden, weight) = (rounded(&hidden, format), rounded(&weight, format));
-        let found = joined(head::score_tokens(&hidden, &weight, &targets, how).unwrap()).unwrap();
+        let found = joined(head::score_tokens(&hidden, &dense(&weight), &targets, how).unwrap()).unwrap();
         let exact = joined(head::plain(&wide(&hidden), &wide(&weight), &targets, how.temperature).unwrap()).unwrap();
         assert_eq!(found.dtype(), DType::F32);
         assert!(difference(&found, &exact) < 2e-5);
@@ -87,18 +87,21 @@ fn low_rank_terms_keep_f32_factors_and_gradients_in_every_format() {
     let (x, a, b) = (random(&[37, 12], 1), random(&[RANK, 12], 2), random(&[20, RANK], 3));
     let maps = |format: DType| {
         let part = |shape: &[usize], seed: u64| rounded(&random(shape, seed), format).as_detached_tensor();
-        [adapted::Frozen { weight: part(&[20, 12], 10), bias: Some(part(&[20], 11)), dropout: None }]
+        [adapted::Frozen { weight: part(&[20, 12], 10).into(), bias: Some(part(&[20], 11)), dropout: None }]
     };
     for format in [DType::BF16, DType::F16] {
         let (x, maps) = (rounded(&x, format), maps(format));
-        let exact =
-            [adapted::Frozen { weight: wide(&maps[0].weight), bias: maps[0].bias.as_ref().map(wide), dropout: None }];
+        let exact = [adapted::Frozen {
+            weight: maps[0].weight.to_dtype(DType::F32).unwrap().into(),
+            bias: maps[0].bias.as_ref().map(wide),
+            dropout: None,
+        }];
         let uneven = random(&[37, 20], 99);
         let run = |x: &Tensor, maps: &[adapted::Frozen]| {
             let y = adapted::adapted_linear(x, (&a, &b), 0.7, maps).unwrap();
             let store = (wide(&y) * uneven.as_tensor()).unwrap().sum_all().unwrap().backward().unwrap();
             let of = |var: &Var| store.get(var).unwrap().clone();
-            (y.detach(), [of(&a), of(&b)], maps.iter().all(|map| store.get(&map.weight).is_none()))
+            (y.detach(), [of(&a), of(&b)], maps.iter().all(|map| store.get(map.weight.dense().unwrap()).is_none()))
         };
         let ((found, gradients, frozen), (expected, of_exact, _)) = (run(&x, &maps), run(&wide(&x), &exact));
         assert!(frozen && found.dtype() == format);
@@ -139,7 +142,7 @@ fn dropout_is_the_low_rank_term_of_what_a_mask_leaves() {
     const RANK: usize = 2;
     let (x, a, b) = (random(&[6, 4], 1), random(&[2 * RANK, 4], 2), random(&[5, RANK], 3));
     let map = |outputs: usize, layer: u64| adapted::Frozen {
-        weight: random(&[outputs, 4], 10 + layer).as_detached_tensor(),
+        weight: random(&[outputs, 4], 10 + layer).as_detached_tensor().into(),
         bias: None,
         dropout: Some(Dropout::new([Seed::root(1), Seed::root(2)]).masks(layer, 0.4)),
     };
@@ -155,7 +158,8 @@ fn dropout_is_the_low_rank_term_of_what_a_mask_leaves() {
             let count = map.weight.dim(0)?;
             let (a, b) = (a.narrow(0, index * RANK, RANK)?, b.narrow(0, column, count)?);
             column += count;
-            x.matmul(&map.weight.t()?)? + ((x.as_tensor() * factors)?.matmul(&a.t()?)?.matmul(&b.t()?)? * 0.7)?
+            x.matmul(&map.weight.tensor()?.t()?)?
+                + ((x.as_tensor() * factors)?.matmul(&a.t()?)?.matmul(&b.t()?)? * 0.7)?
         });
         Tensor::cat(&parts.collect::<Result<Vec<_>>>()?, 1)
     };

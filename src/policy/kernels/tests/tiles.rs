@@ -5,7 +5,7 @@ use std::time::Duration;
 use cpu_time::ThreadTime;
 
 use crate::policy::kernels::rows::{Into, Matrix, product};
-use crate::policy::kernels::tile::{self, Multiply, Out, PANEL, Tiles};
+use crate::policy::kernels::tile::{self, Distance, Multiply, Out, PANEL, Tiles};
 
 const INPUTS: usize = 256;
 const OUTPUTS: usize = 256;
@@ -19,7 +19,18 @@ fn numbers(count: usize) -> Vec<f32> {
 fn multiplied(way: Multiply, rows: usize, x: &[f32], panels: &[f32]) -> Vec<f32> {
     let bias = numbers(OUTPUTS);
     let mut out = vec![0.0; rows * OUTPUTS];
-    let tiles = Tiles { x, panels, bias: &bias, out: Out(out.as_mut_ptr()), outputs: OUTPUTS, width: OUTPUTS };
+    let (count, out_of) = (OUTPUTS / PANEL, Out(out.as_mut_ptr()));
+    let tiles = Tiles {
+        x,
+        stride: INPUTS,
+        panels,
+        count,
+        distance: Distance::Far,
+        bias: Some(&bias),
+        out: out_of,
+        outputs: OUTPUTS,
+        width: OUTPUTS,
+    };
     // Safety: `out` has room for the rows, and the machine has the way.
     unsafe { way(tiles, 0..rows) };
     out

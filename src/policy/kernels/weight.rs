@@ -1,0 +1,133 @@
+//! Weights that products read: numbers, or blocks that stand for numbers.
+
+use std::sync::Arc;
+
+use candle_core::{DType, Device, Result, Tensor};
+
+use super::attached::attached;
+use super::blocks::Blocks;
+use super::linear::linear;
+use super::rows::with_slice;
+
+/// A matrix `(out, in)`.
+#[derive(Debug, Clone)]
+pub enum Weight {
+    /// Numbers, trained or not.
+    Dense(Tensor),
+    /// Blocks on the CPU, which are not trained. Wherever numbers are needed they are f32, and gone after use.
+    ///
+    /// Source: Dettmers et al. 2023, section 3.
+    Packed(Arc<Blocks>),
+}
+
+impl From<Tensor> for Weight {
+    fn from(tensor: Tensor) -> Self {
+        Weight::Dense(tensor)
+    }
+}
+
+impl Weight {
+    /// The tensor of a weight that is one.
+    pub fn dense(&self) -> Option<&Tensor> {
+        match self {
+            Weight::Dense(tensor) => Some(tensor),
+            Weight::Packed(_) => None,
+        }
+    }
+
+    /// The tensor of a weight that is trained.
+    pub fn trained(&self) -> Option<&Tensor> {
+        self.dense().filter(|tensor| tensor.track_op())
+    }
+
+    /// Its numbers as a tensor.
+    pub fn tensor(&self) -> Result<Tensor> {
+        match self {
+            Weight::Dense(tensor) => Ok(tensor.clone()),
+            Weight::Packed(blocks) => Tensor::from_vec(blocks.numbers(), &blocks.dims()[..], &Device::Cpu),
+        }
+    }
+
+    /// Its numbers as a tensor of another format.
+    pub fn to_dtype(&self, dtype: DType) -> Result<Tensor> {
+        self.tensor()?.to_dtype(dtype)
+    }
+
+    /// Runs `function` on its numbers, in f32 on the CPU.
+    pub(super) fn with_numbers<R>(&self, function: impl FnOnce(&[f32]) -> Result<R>) -> Result<R> {
+        match self {
+            Weight::Dense(tensor) => with_slice(tensor, function),
+            Weight::Packed(blocks) => function(&blocks.numbers()),
+        }
+    }
+
+    /// Without a graph.
+    pub fn detach(&self) -> Self {
+        match self {
+            Weight::Dense(tensor) => Weight::Dense(tensor.detach()),
+            Weight::Packed(_) => self.clone(),
+        }
+    }
+
+    /// With numbers that nobody else moves.
+    pub fn copied(&self) -> Result<Self> {
+        match self {
+            Weight::Dense(tensor) => Ok(Weight::Dense(tensor.detach().copy()?)),
+            Weight::Packed(_) => Ok(self.clone()),
+        }
+    }
+
+    /// Bytes that it takes.
+    pub fn held(&self) -> usize {
+        match self {
+            Weight::Dense(tensor) => tensor.elem_count() * tensor.dtype().size_in_bytes(),
+            Weight::Packed(blocks) => blocks.held(),
+        }
+    }
+
+    /// Its shape.
+    pub fn dims(&self) -> Vec<usize> {
+        match self {
+            Weight::Dense(tensor) => tensor.dims().to_vec(),
+            Weight::Packed(blocks) => blocks.dims().to_vec(),
+        }
+    }
+
+    /// Outputs or inputs.
+    pub fn dim(&self, index: usize) -> Result<usize> {
+        match self {
+            Weight::Dense(tensor) => tensor.dim(index),
+            Weight::Packed(blocks) => Ok(blocks.dims()[index]),
+        }
+    }
+
+    /// Where it is.
+    pub fn device(&self) -> &Device {
+        self.dense().map_or(&Device::Cpu, Tensor::device)
+    }
+
+    /// Format of its numbers.
+    pub fn dtype(&self) -> DType {
+        self.dense().map_or(DType::F32, Tensor::dtype)
+    }
+
+    /// Some of its rows, `(N, in)`; `ids`: `(N,)` u32.
+    pub fn rows(&self, ids: &Tensor) -> Result<Tensor> {
+        match self {
+            Weight::Dense(tensor) => tensor.index_select(ids, 0),
+            Weight::Packed(blocks) => blocks.rows(ids),
+        }
+    }
+
+    /// `x W^T`, differentiable by `x`, and by a weight that is trained.
+    ///
+    /// * `x`: `(N, in)`. Returns `(N, out)`.
+    pub fn linear(&self, x: &Tensor) -> Result<Tensor> {
+        let weight = match self {
+            Weight::Dense(tensor) => return linear(x, tensor),
+            Weight::Packed(_) => self.clone(),
+        };
+        let value = linear(&x.contiguous()?.detach(), &weight.tensor()?)?;
+        attached(value, &[x], move |grad| Ok([Some(grad.matmul(&weight.tensor()?)?), None, None]))
+    }
+}
