@@ -1059,6 +1059,49 @@ def f(n): return "x" * n + '"' * n
 #: [1048574] | [1048575]
 def f(n): return "x" * n
 #: []
+LOG = []
+def note(x):
+    LOG.append(x)
+    return x
+FIRST = (lambda p, q=note(1): p)(note(2))
+def g(p, q=note(3), r=note(4)): return p
+SECOND = g(note(5), note(6))
+def f():
+    a = (lambda p, q=note(7): p)(note(8), note(9))
+    def h(p, q=note(10)): return p
+    b = [lambda p, q=note(11): p for _ in range(2)]
+    d = sorted([2, 1], key=lambda x, y=note(14): note(x))
+    return [FIRST, SECOND, a, h(1), d, LOG]
+#: [25] | [25]
+import random
+def f(n):
+    out = []
+    for i in range(1, n):
+        a = list(range(i % 7))
+        random.shuffle(a)
+        out.append([random.choice(list(range(i))), random.randint(0, i * 1000003), a, random.random(), "WASD"[random.randint(0, 3)], random.choice("WASD")])
+    return out
+#: [[3, 1, 2]]
+def f(xs):
+    log = []
+    def note(x):
+        log.append(x)
+        return x
+    xs.insert(note(0), note(9))
+    xs[note(1)], xs[note(0)] = note(5), note(6)
+    a = xs[note(0):note(2):note(1)]
+    b = [note(x) for x in xs if note(x) > 2]
+    c = {note(x): note(-x) for x in xs}
+    d = note(1) if note(0) else note(2)
+    e = "".join(["x", "y"]) + "z" * note(2)
+    f = min(note(3), note(1), note(2)) + max([note(1), note(5)], key=lambda x: -x)
+    g = note(1) in [note(1), note(2)] and note(0) not in (note(3),)
+    h = not note(0) or note(7)
+    i = divmod(note(7), note(2))
+    c[note(3)] = c.pop(note(9), note(8))
+    del xs[note(0)]
+    return [xs, a, b, c, d, e, f, g, h, i, log]
+#: []
 def f():
     def g(): nonlocal x
     return 1
