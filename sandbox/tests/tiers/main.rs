@@ -14,8 +14,8 @@ mod program;
 mod reducer;
 mod scope;
 
-use rand::SeedableRng;
 use rand::seq::IndexedRandom;
+use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use compare::{Tally, Tiers};
@@ -75,6 +75,7 @@ impl Stock {
             _ => self.programs.choose(&mut rng).unwrap().clone(),
         };
         program.name = format!("mutant {seed} of {}", program.name);
+        program.seed = rng.random();
         // As it was written, once in eight.
         for group in program.groups.iter_mut().filter(|_| seed % 8 != 2) {
             group.text = mutants::mutant(&group.text, &mut rng);
@@ -139,9 +140,15 @@ fn no_hard_case_tells_the_tiers_apart() {
 }
 
 #[test]
-fn every_hard_case_is_python() {
+fn every_hard_case_is_python_unless_it_says_otherwise() {
     let tiers = Tiers::open();
-    corpus::snippets().iter().for_each(|program| drop(tiers.interpreter_answers(program)));
+    for program in corpus::snippets() {
+        let answers = tiers.interpreter_answers(&program);
+        // The parser of CPython runs out of stack in brackets, which is a `MemoryError`.
+        let refusal = |words: &str| words.starts_with("does not compile") || words == "out of memory";
+        let refused = matches!(&answers[..], [Err(words)] if refusal(words));
+        assert_eq!(refused, program.groups[0].text.contains("# not Python"), "{}: {answers:?}", program.name);
+    }
 }
 
 #[test]

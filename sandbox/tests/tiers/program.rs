@@ -74,7 +74,9 @@ pub fn generated(grammar: &Grammar, barred: Option<&[bool]>, seed: u64) -> (Prog
         Group { function, text, calls }
     });
     let groups = groups.collect();
-    let program = Program { name: format!("generated {seed}"), prelude: PRELUDE.into(), groups, seed };
+    // Of `random`: all lengths that a seed may have.
+    let drawn = generator.rng.random::<u64>() >> generator.rng.random_range(0..64);
+    let program = Program { name: format!("generated {seed}"), prelude: PRELUDE.into(), groups, seed: drawn };
     (program, generator.used)
 }
 
