@@ -14,7 +14,8 @@ use crate::config::{DEFAULT_TOML, PRESETS, Preset};
 /// defaults, its own comment follows the general one.
 #[derive(Debug, Args)]
 #[command(after_help = "Presets:
-  builtin   the built-in model, in about half an hour on two cores
+  builtin   the built-in model, in about ten minutes on two cores
+  search    the built-in model with five seconds a game, for players that look further ahead
   llm       any language model, with LoRA
   laptop    SmolLM2-135M on a processor
   gpu-8gb   Qwen2.5-Coder-0.5B on one GPU with 8 GB

@@ -40,7 +40,12 @@ pub struct Preset {
 
 /// All presets. Those for a machine lie over the one for language models.
 pub const PRESETS: &[Preset] = &[
-    Preset { name: "builtin", about: "the built-in model, in about half an hour on two cores", layers: &[] },
+    Preset { name: "builtin", about: "the built-in model, in about ten minutes on two cores", layers: &[] },
+    Preset {
+        name: "search",
+        about: "the built-in model with five seconds a game, for players that look further ahead",
+        layers: &[include_str!("presets/search.toml")],
+    },
     Preset { name: "llm", about: "any language model, with LoRA", layers: &[LLM] },
     Preset {
         name: "laptop",
