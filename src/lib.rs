@@ -15,7 +15,7 @@
 //!    | program      Program::from_text         -> Program | Rejection
 //!    | arena        Scoring::submit, finish    -> Evaluation      workers play while the rest still decodes
 //!    |    +- environment    what a program must do: cases, rules, expected answers, all on the host
-//!    |    +- grpo-sandbox   a fresh interpreter for every game, within fuel and memory
+//!    |    +- grpo-sandbox   a fresh instance for every game, compiled or interpreted, within fuel and memory
 //!    | reward       score                      -> Reward
 //!    |    +- judge        the same for completions of other trainers: lines, HTTP, Python
 //!    |    +- preflight      players of known strength, scored before a run: is the reward in order?

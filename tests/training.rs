@@ -52,6 +52,30 @@ fn a_run_killed_before_its_first_step_ended_equals_an_unbroken_one() {
 }
 
 #[test]
+fn a_run_at_its_end_says_so_and_one_that_goes_on_keeps_the_best_it_had() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("run");
+    run(&dir, &["--steps", "2"]);
+    let best = fs::read_to_string(dir.join("best.py")).unwrap();
+    let hall = || -> Vec<Value> { serde_json::from_slice(&fs::read(dir.join("hall_of_fame.json")).unwrap()).unwrap() };
+    assert_eq!(hall()[0]["source"].as_str().unwrap(), best);
+    let before = essence(&dir);
+    let resume = ["--resume", dir.to_str().unwrap(), "--steps"];
+    let again = train(&dir, &[&resume[..], &["2"]].concat()).stderr(Stdio::piped()).output().unwrap();
+    let said = String::from_utf8_lossy(&again.stderr).into_owned();
+    assert!(again.status.success() && said.contains("is at step 2 already"), "{said}");
+    assert_eq!(before, essence(&dir));
+    // What the checkpoint no longer knows: a program that was settled, and is better than what the next step writes.
+    let mut known = hall();
+    let source = "def strategy(board):\n    return 'W' if board[0][0] == board[1][0] else 'A' if board[0] else 'S'\n";
+    known[0]["source"] = source.into();
+    known[0]["program"] = "0".repeat(64).into();
+    fs::write(dir.join("hall_of_fame.json"), serde_json::to_vec(&known).unwrap()).unwrap();
+    run(&dir, &[&resume[..], &["3"]].concat());
+    assert!(hall().iter().any(|member| member["source"] == source), "{:?}", hall());
+}
+
+#[test]
 fn several_updates_a_rollout_over_adapters_resume_to_the_last_bit() {
     let root = tempfile::tempdir().unwrap();
     let (unbroken, killed) = (root.path().join("unbroken"), root.path().join("killed"));

@@ -123,8 +123,8 @@ mod tests {
         assert!(
             text.contains("in 4.2 s: 64 completions of at most 256 tokens, of which 25% ended, and an update on 8")
         );
-        // 64 games of a quarter of a second on 8 workers.
-        assert!(text.contains("games: at most 2.0 s of fuel"), "{text}");
+        // 64 games of a second on 8 workers.
+        assert!(text.contains("games: at most 8.0 s of fuel"), "{text}");
         let text = time(&config, &forecast(64), false);
         assert!(text.contains("at most 7.0 s a step") && text.contains("evaluations at most 12:12"), "{text}");
         assert!(!text.contains("fuel"), "{text}");

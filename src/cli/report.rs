@@ -8,6 +8,7 @@ use super::CliError;
 use crate::environment::Labels;
 use crate::metrics::{EvaluationRecord, METRICS_FILE, StepRecord, Stream, duration, numbered, sparkline};
 use crate::train::hall_of_fame::Member;
+use crate::train::run_dir::BEST;
 use crate::train::{Stopped, Summary};
 
 /// Steps averaged at either end; one step alone is mostly chance.
@@ -44,7 +45,11 @@ pub fn text(summary: &Summary, elapsed: Duration) -> String {
     text.push_str(&format!("\nmetrics     {}\n", summary.output_dir.join(METRICS_FILE).display()));
     let programs = if summary.hall_of_fame.is_empty() { "elites.json" } else { "hall_of_fame.json" };
     text.push_str(&format!("programs    {}\n", summary.output_dir.join(programs).display()));
+    if !summary.hall_of_fame.is_empty() {
+        text.push_str(&format!("best        {}\n", summary.output_dir.join(BEST).display()));
+    }
     text.push_str(&format!("checkpoint  {}\n", summary.checkpoint.display()));
+    text.push_str(&format!("report      grpo-2048 report {dir}\n"));
     if summary.stopped.is_none() {
         text.push_str(&format!("go on       grpo-2048 train --resume {dir} --steps N\n"));
     }

@@ -144,6 +144,11 @@ impl TrainArgs {
             RunDir::check(&config).map_err(|error| train_error(TrainError::RunDir(error)))?;
         }
         let done = resumed.as_deref().map_or(0, run_dir::steps_done);
+        if let Some(run) = resumed.as_deref().filter(|run| run_dir::is_finished(run, config.train.max_steps)) {
+            let run = run.display();
+            console.print(&format!("{run} is at step {done} already; --steps N with a larger N goes on"));
+            return Ok(());
+        }
         let traced = self.trace.chosen(done, config.train.max_steps)?;
         let stop = interrupt::stop_flag(console, interrupt::AFTER_THIS_STEP)?;
         let device = loading::device(&config.model.device)?;

@@ -1,9 +1,13 @@
 //! The best distinct programs of a run: ranked by what they scored in training, chosen on some held-out boards, and
 //! the best of them reported on others.
 
+use std::fs;
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 
 use super::elites::Elites;
+use super::run_dir::HALL_OF_FAME;
 use super::scoring::Episode;
 use crate::arena::Evaluation;
 
@@ -84,6 +88,19 @@ impl HallOfFame {
                 held_out_mean_score: None,
                 report_mean_score: None,
             });
+        }
+    }
+
+    /// Lets those in as candidates that an earlier end of the run in `run` had settled: what was chosen by many games stays
+    /// known, though the checkpoint that the run went on from knew it by one.
+    pub fn readmit(&mut self, run: &Path) {
+        let settled = fs::read(run.join(HALL_OF_FAME)).ok();
+        let settled = settled.and_then(|text| serde_json::from_slice::<Vec<Member>>(&text).ok());
+        for member in settled.unwrap_or_default() {
+            let is_known = self.members.iter().any(|known| known.program == member.program);
+            if member.held_out_mean_score.is_some() && !is_known {
+                self.members.push(member);
+            }
         }
     }
 

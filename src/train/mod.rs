@@ -354,6 +354,7 @@ impl Run<'_> {
         observer: &mut dyn FnMut(Event<'_>),
     ) -> Result<Summary, TrainError> {
         let Progress { dir, mut state, held_out, ahead, .. } = progress;
+        state.hall_of_fame.readmit(dir.path());
         // Nobody waits for its games any more; the checkpoint has its completions.
         drop(ahead);
         let interrupted = self.stop.load(Ordering::SeqCst);
@@ -362,7 +363,10 @@ impl Run<'_> {
         }
         let members = state.hall_of_fame.members().to_vec();
         let text = serde_json::to_vec_pretty(&members).expect("members are JSON");
-        dir.write_whole("hall_of_fame.json", &text)?;
+        dir.write_whole(run_dir::HALL_OF_FAME, &text)?;
+        if let Some(best) = members.first() {
+            dir.write_whole(run_dir::BEST, best.source.as_bytes())?;
+        }
         dir.write_whole("elites.json", &state.elites.summary())?;
         Ok(Summary {
             output_dir: dir.path().to_owned(),

@@ -12,6 +12,10 @@ use crate::files::{self, PARTIAL};
 
 /// Where runs without `--output-dir` go, one numbered directory each.
 pub const RUNS: &str = "runs";
+/// The best programs of a run, written when it ends.
+pub const HALL_OF_FAME: &str = "hall_of_fame.json";
+/// The best of them as a file of Python, which `play` and `score` take.
+pub const BEST: &str = "best.py";
 /// The resolved configuration, with a `[run]` table of versions.
 const CONFIG: &str = "config.toml";
 /// Names the newest complete checkpoint, for people and scripts.
@@ -24,6 +28,7 @@ const FREE_KEYS: &[&str] = &[
     "train.max_steps",
     "train.steps_ahead",
     "train.output_dir",
+    "sandbox.check_one_in",
     "train.preflight",
     "train.memory_mib",
     "train.gpu_memory_fraction",
@@ -274,6 +279,11 @@ pub fn steps_done(run: &Path) -> usize {
     let newest = latest_checkpoint(run);
     let number = |path: &PathBuf| path.file_name()?.to_str()?.strip_prefix("checkpoint-")?.parse().ok();
     newest.as_ref().and_then(number).unwrap_or(0)
+}
+
+/// Whether a run has so many steps behind it and has chosen its best programs: nothing is left to do.
+pub fn is_finished(run: &Path, steps: usize) -> bool {
+    latest_checkpoint(run).is_some() && steps_done(run) >= steps && run.join(HALL_OF_FAME).is_file()
 }
 
 /// The text of the configuration that a run recorded, to lay under the flags of a resumed run.

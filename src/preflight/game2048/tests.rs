@@ -96,12 +96,12 @@ fn every_exponent_that_makes_sense_passes() {
 }
 
 #[test]
-fn what_the_default_budget_cuts_is_no_warning() {
+fn the_default_budget_is_enough_for_every_reference() {
     let config = Config::preset("builtin").unwrap();
     let report = examine(&config, &Fixed(play(&config, &trials::trials()))).unwrap();
     assert_eq!(report.level(), Level::Ok, "{:#?}", report);
     let text = &report.finding(Check::Target).unwrap().text;
-    assert!(text.contains("train.game_seconds cuts two moves in "), "{text}");
+    assert!(!text.contains("cuts"), "{text}");
 }
 
 #[test]
