@@ -195,7 +195,7 @@ fn a_run_whose_reward_cannot_reach_the_target_is_refused() {
     let message = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{message}");
     assert!(message.contains("error: train.game_seconds = 0.03: the reward check refuses to start"), "{message}");
-    assert!(message.contains("hint: the default is 0.25; train.preflight=false"), "{message}");
+    assert!(message.contains("hint: the default is 1.0; train.preflight=false"), "{message}");
     assert!(!dir.exists(), "a refused run leaves nothing behind");
 }
 
