@@ -145,6 +145,8 @@ impl TrainArgs {
         }
         let done = resumed.as_deref().map_or(0, run_dir::steps_done);
         if let Some(run) = resumed.as_deref().filter(|run| run_dir::is_finished(run, config.train.max_steps)) {
+            // Another configuration is refused all the same.
+            RunDir::reopen(run, &config).map_err(|error| train_error(TrainError::RunDir(error)))?;
             let run = run.display();
             console.print(&format!("{run} is at step {done} already; --steps N with a larger N goes on"));
             return Ok(());
