@@ -17,7 +17,7 @@ DATA_DIR ?= $(or $(XDG_DATA_HOME),$(HOME)/.local/share)
 
 LLM := models/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
 LLM_DIR ?= runs/llm
-LLM_STEPS ?= 60
+LLM_STEPS ?= 75
 
 train: build ## Train the built-in model, eight games at a time
 	$(BIN) train --parallel-rewards 8 $(TRAIN_FLAGS)
