@@ -150,18 +150,20 @@ fn a_limit_on_memory_cuts_the_update_says_so_once_and_keeps_the_batch() {
 
 #[cfg(unix)]
 #[test]
-fn ctrl_c_writes_a_checkpoint_and_exits_130() {
+fn ctrl_c_and_what_schedulers_send_write_a_checkpoint_and_exit_130() {
     let root = tempfile::tempdir().unwrap();
-    let dir = root.path().join("run");
-    let mut child = train(&dir, &["--steps", "1000", "--save-steps", "1000"]).spawn().unwrap();
-    wait_for(&dir.join("completions/step_00001.jsonl"), &mut child);
-    let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(status.success());
-    assert_eq!(child.wait().unwrap().code(), Some(130));
-    let newest = fs::read_to_string(dir.join("checkpoint-latest")).unwrap();
-    assert_ne!(newest, "checkpoint-0");
-    for file in ["model.safetensors", "optimizer.safetensors", "trainer_state.json", "rng_state.json"] {
-        assert!(dir.join(&newest).join(file).is_file(), "{file}");
+    for signal in ["-INT", "-TERM", "-HUP"] {
+        let dir = root.path().join(signal);
+        let mut child = train(&dir, &["--steps", "1000", "--save-steps", "1000"]).spawn().unwrap();
+        wait_for(&dir.join("completions/step_00001.jsonl"), &mut child);
+        let status = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+        assert!(status.success());
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{signal}");
+        let newest = fs::read_to_string(dir.join("checkpoint-latest")).unwrap();
+        assert_ne!(newest, "checkpoint-0", "{signal}");
+        for file in ["model.safetensors", "optimizer.safetensors", "trainer_state.json", "rng_state.json"] {
+            assert!(dir.join(&newest).join(file).is_file(), "{signal}: {file}");
+        }
     }
 }
 

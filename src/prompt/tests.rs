@@ -70,6 +70,14 @@ fn a_template_that_fails_is_named_with_the_way_out() {
 }
 
 #[test]
+fn a_template_without_an_end_is_stopped() {
+    let endless = "{% for a in range(100000) %}{% for b in range(100000) %}{% set c = a * b %}{% endfor %}{% endfor %}";
+    let template = ChatTemplate::new(endless, None, None).unwrap();
+    let error = template.render(&[]).unwrap_err();
+    assert!(error.to_string().contains("fuel"), "{error}");
+}
+
+#[test]
 fn a_base_model_is_refused_as_a_chat_and_served_as_text() {
     let base = with_template(None);
     let error = PromptSet::load(PromptKind::Chat, &base, &words()).unwrap_err().to_string();
