@@ -10,13 +10,13 @@ use crate::{Failure, Fault, FuelScope, HostError, Limits, THREAD_STACK};
 
 /// Longest value of a call and longest output of a run, in bytes, as `guest/values.py` has it. Wasmtime counts what it
 /// lifts against this, so that it holds whatever the guest says.
-pub(crate) const TEXT_MAX: usize = 1 << 20;
+const TEXT_MAX: usize = 1 << 20;
 
 /// What has to be left of a thread's stack for a call: the guest's, and room for the host.
 const STACK_NEEDED: usize = WASM_STACK + (1 << 20);
 
 /// Longest source that is handed to a guest; beyond it nothing sensible is left to compile.
-pub(crate) const SOURCE_MAX: usize = 256 << 10;
+const SOURCE_MAX: usize = 256 << 10;
 
 /// What the guest answers: a value, or its account of a fault.
 type Told<T> = Result<T, String>;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use grpo_sandbox_compiled::{self as compiled, GasScope, Stop};
 
 use crate::engine::Interpreter;
-use crate::interpreted::{Interpreted, SOURCE_MAX, TEXT_MAX};
+use crate::interpreted::Interpreted;
 use crate::tiers::{Tiers, fuel_of, gas_limits};
 use crate::{Difference, Failure, Fault, FuelScope, HostError, Limits};
 
@@ -38,8 +38,7 @@ impl Session {
         seed: u64,
         limits: &Limits,
     ) -> Result<Session, Failure> {
-        // What the interpreter would refuse unread.
-        let compiled = match if source.len() > SOURCE_MAX { None } else { tiers.program(source)? } {
+        let compiled = match tiers.program(source)? {
             Some(program) => match program.start(seed, &gas_limits(limits)) {
                 Ok(session) => Some(session),
                 Err(Stop::OutOfGas { scope }) => return Err(out_of_fuel(scope)),
@@ -160,7 +159,7 @@ struct Compiled {
     witness: Option<Interpreted>,
     begun: Begun,
     tiers: Tiers,
-    /// All that it was asked; nothing where there is a witness, which was asked it too.
+    /// All that it was asked. A witness was asked it too, but one that meets a limit is gone.
     calls: Vec<Call>,
     /// Of all calls.
     bytes: usize,
@@ -174,11 +173,10 @@ impl Compiled {
             return Err(Failure::Program(Fault::spent()));
         }
         if self.bytes > CALLS_MAX {
+            self.tiers.left(&self.begun.source, "more calls than are kept to be asked again")?;
             return Ok(None);
         }
         match self.session.call(function, arguments) {
-            // The interpreter says of what kind the value was that is too long.
-            Ok(answer) if answer.len() > TEXT_MAX => Ok(None),
             Ok(answer) => {
                 self.compare(function, arguments, &answer)?;
                 self.bytes += function.len() + arguments.len() + answer.len();

@@ -1,6 +1,8 @@
 //! Which tier runs a program, and what a budget comes to in each.
 
-use grpo_sandbox_compiled::{self as compiled, GAS_PER_SECOND, NotCompiled, Outside, Program, Tier};
+use std::sync::{Arc, OnceLock};
+
+use grpo_sandbox_compiled::{self as compiled, GAS_PER_SECOND, NotCompiled, Outside, Program, Tier, TierError};
 
 use crate::{FUEL_PER_SECOND, HostError, Limits};
 
@@ -19,25 +21,32 @@ pub enum TierChoice {
 /// The tier, and when it is used.
 #[derive(Clone)]
 pub(crate) struct Tiers {
-    tier: Tier,
+    /// Opened for the first program that is to be compiled: who asks for the interpreter gets nothing else.
+    tier: Arc<OnceLock<Result<Tier, TierError>>>,
     choice: TierChoice,
     /// Of so many sessions one is played by both tiers; 0 is none.
     check_one_in: u32,
 }
 
 impl Tiers {
-    pub fn open(choice: TierChoice, check_one_in: u32) -> Result<Tiers, HostError> {
-        Ok(Tiers { tier: Tier::open().map_err(HostError::tier)?, choice, check_one_in })
+    pub fn new(choice: TierChoice, check_one_in: u32) -> Tiers {
+        Tiers { tier: Arc::default(), choice, check_one_in }
+    }
+
+    fn tier(&self) -> Result<&Tier, HostError> {
+        self.tier.get_or_init(Tier::open).as_ref().map_err(|error| HostError::tier(error.clone()))
     }
 
     /// The same compiled programs, used so.
     pub fn with(&self, choice: TierChoice, check_one_in: u32) -> Tiers {
-        Tiers { tier: self.tier.clone(), choice, check_one_in }
+        Tiers { tier: Arc::clone(&self.tier), choice, check_one_in }
     }
 
     /// Used the same way, with nothing compiled yet.
     pub fn emptied(&self) -> Result<Tiers, HostError> {
-        Tiers::open(self.choice, self.check_one_in)
+        let tiers = Tiers::new(self.choice, self.check_one_in);
+        tiers.tier()?;
+        Ok(tiers)
     }
 
     /// The program as the tier runs it; none where it is left to the interpreter.
@@ -45,7 +54,7 @@ impl Tiers {
         if self.choice == TierChoice::Interpreter {
             return Ok(None);
         }
-        match self.tier.compile(source) {
+        match self.tier()?.compile(source) {
             Ok(program) => Ok(Some(program)),
             Err(NotCompiled::Outside(outside)) => self.left(source, &outside.to_string()).map(|()| None),
             Err(NotCompiled::Machine(error)) => Err(HostError::tier(error)),
@@ -54,7 +63,7 @@ impl Tiers {
 
     /// Why a program is not compiled.
     pub fn outside(&self, source: &str) -> Result<Option<Outside>, HostError> {
-        match self.tier.compile(source) {
+        match self.tier()?.compile(source) {
             Ok(_) => Ok(None),
             Err(NotCompiled::Outside(outside)) => Ok(Some(outside)),
             Err(NotCompiled::Machine(error)) => Err(HostError::tier(error)),

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use grpo_sandbox::{FUEL_PER_SECOND, Failure, Fault, FuelScope, Limits, Sandbox};
+use grpo_sandbox::{FUEL_PER_SECOND, Failure, Fault, FuelScope, Limits, Sandbox, TierChoice};
 use proptest::prelude::*;
 
 const ARGUMENTS: &str = "[[[2,0,0,4],[0,0,0,0],[0,8,0,0],[0,0,0,2]]]";
@@ -15,65 +15,79 @@ fn sandbox() -> &'static Sandbox {
     SANDBOX.get_or_init(|| Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || ()).unwrap())
 }
 
+/// The same with each tier: what is promised holds for both.
+fn tiers() -> [Sandbox; 2] {
+    [TierChoice::Interpreter, TierChoice::Auto].map(|tier| sandbox().with_tiers(tier, 0))
+}
+
 #[test]
 fn arguments_are_a_copy() {
-    let source =
-        "def strategy(board):\n    s = sum(map(sum, board))\n    board[0][0] = 999\n    board.pop()\n    return s\n";
-    let mut session = sandbox().load(source, 0, &LIMITS).unwrap();
-    assert_eq!(session.call("strategy", ARGUMENTS).unwrap(), "16");
-    assert_eq!(session.call("strategy", ARGUMENTS).unwrap(), "16");
+    for sandbox in tiers() {
+        let source = "def strategy(board):\n    s = sum(map(sum, board))\n    board[0][0] = 999\n    board.pop()\n    return s\n";
+        let mut session = sandbox.load(source, 0, &LIMITS).unwrap();
+        assert_eq!(session.call("strategy", ARGUMENTS).unwrap(), "16");
+        assert_eq!(session.call("strategy", ARGUMENTS).unwrap(), "16");
+    }
 }
 
 #[test]
 fn fuel_is_the_same_on_every_thread() {
-    let source = "import random\n\ndef strategy(board):\n    cells = list({str(x) for r in board for x in r})\n    \
+    for sandbox in tiers() {
+        let source = "import random\n\ndef strategy(board):\n    cells = list({str(x) for r in board for x in r})\n    \
                   random.shuffle(cells)\n    return cells[0]\n";
-    let play = || {
-        let mut session = sandbox().load(source, 3, &LIMITS).unwrap();
-        let values: Vec<String> = (0..20).map(|_| session.call("strategy", ARGUMENTS).unwrap()).collect();
-        (values, session.fuel_used())
-    };
-    let alone = play();
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..8).map(|_| scope.spawn(play)).collect();
-        for thread in threads {
-            assert_eq!(thread.join().unwrap(), alone);
-        }
-    });
+        let play = || {
+            let mut session = sandbox.load(source, 3, &LIMITS).unwrap();
+            let values: Vec<String> = (0..20).map(|_| session.call("strategy", ARGUMENTS).unwrap()).collect();
+            (values, session.fuel_used())
+        };
+        let alone = play();
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(play)).collect();
+            for thread in threads {
+                assert_eq!(thread.join().unwrap(), alone);
+            }
+        });
+    }
 }
 
 #[test]
 fn the_seed_decides_what_random_gives() {
-    let draw = |seed| {
-        let source = "import random\n\ndef strategy(board):\n    return str(random.randrange(10**9))\n";
-        sandbox().load(source, seed, &LIMITS).unwrap().call("strategy", ARGUMENTS).unwrap()
-    };
-    assert_eq!(draw(1), draw(1));
-    assert_ne!(draw(1), draw(2));
+    for sandbox in tiers() {
+        let draw = |seed| {
+            let source = "import random\n\ndef strategy(board):\n    return str(random.randrange(10**9))\n";
+            sandbox.load(source, seed, &LIMITS).unwrap().call("strategy", ARGUMENTS).unwrap()
+        };
+        assert_eq!(draw(1), draw(1));
+        assert_ne!(draw(1), draw(2));
+    }
 }
 
 #[test]
 fn a_budget_is_spent_to_the_last_unit() {
-    let slow = "def strategy(board):\n    for i in range(200000):\n        pass\n    return 'W'\n";
-    let mut session = sandbox().load(slow, 0, &LIMITS).unwrap();
-    let failure = loop {
-        if let Err(failure) = session.call("strategy", ARGUMENTS) {
-            break failure;
-        }
-    };
-    assert!(matches!(failure, Failure::Program(Fault::OutOfFuel { scope: FuelScope::Game })), "{failure}");
-    assert_eq!(session.fuel_used(), LIMITS.game_fuel);
+    for sandbox in tiers() {
+        let slow = "def strategy(board):\n    for i in range(200000):\n        pass\n    return 'W'\n";
+        let mut session = sandbox.load(slow, 0, &LIMITS).unwrap();
+        let failure = loop {
+            if let Err(failure) = session.call("strategy", ARGUMENTS) {
+                break failure;
+            }
+        };
+        assert!(matches!(failure, Failure::Program(Fault::OutOfFuel { scope: FuelScope::Game })), "{failure}");
+        assert_eq!(session.fuel_used(), LIMITS.game_fuel);
+    }
 }
 
 #[test]
 fn an_exception_leaves_a_program_as_it_is_and_a_trap_spends_its_session() {
-    let source = "calls = []\n\ndef strategy(board):\n    calls.append(1)\n    if len(calls) == 1:\n        return object()\n    \
+    for sandbox in tiers() {
+        let source = "calls = []\n\ndef strategy(board):\n    calls.append(1)\n    if len(calls) == 1:\n        return object()\n    \
                   while len(calls) == 3:\n        pass\n    return len(calls)\n";
-    let mut session = sandbox().load(source, 0, &LIMITS).unwrap();
-    assert!(session.call("strategy", ARGUMENTS).is_err() && !session.is_spent());
-    assert_eq!(session.call("strategy", ARGUMENTS).unwrap(), "2");
-    for _ in 0..2 {
-        assert!(session.call("strategy", ARGUMENTS).is_err() && session.is_spent());
+        let mut session = sandbox.load(source, 0, &LIMITS).unwrap();
+        assert!(session.call("strategy", ARGUMENTS).is_err() && !session.is_spent());
+        assert_eq!(session.call("strategy", ARGUMENTS).unwrap(), "2");
+        for _ in 0..2 {
+            assert!(session.call("strategy", ARGUMENTS).is_err() && session.is_spent());
+        }
     }
 }
 

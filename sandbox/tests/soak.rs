@@ -4,7 +4,7 @@
 
 use std::fs;
 
-use grpo_sandbox::{FUEL_PER_SECOND, Limits, Sandbox};
+use grpo_sandbox::{FUEL_PER_SECOND, Limits, Sandbox, TierChoice};
 
 const LIMITS: Limits =
     Limits { game_fuel: FUEL_PER_SECOND / 20, call_fuel: FUEL_PER_SECOND / 50, memory_bytes: 64 << 20 };
@@ -29,8 +29,9 @@ const PROGRAMS: [&str; 8] = [
 /// One more is a script, which prints its values.
 const SCRIPT: &str = "print(sorted(map(int, input().split())))\n";
 
-/// Value, output or fault in words, and the fuel it took.
-fn verdict(sandbox: &Sandbox, index: usize) -> (String, u64) {
+/// Value, output or fault in words, and the fuel it took; all programs in one tier, then in the other.
+fn verdict(tiers: &[Sandbox; 2], index: usize) -> (String, u64) {
+    let sandbox = &tiers[index / (PROGRAMS.len() + 1) % tiers.len()];
     let Some(program) = PROGRAMS.get(index % (PROGRAMS.len() + 1)) else {
         let run = sandbox.run(SCRIPT, "3 1 2\n", 7, &LIMITS).unwrap();
         return (run.printed.unwrap_or_else(|fault| fault.to_string()), run.fuel);
@@ -53,15 +54,16 @@ fn resident() -> u64 {
 fn nothing_grows_and_no_verdict_changes() {
     let count = std::env::var("SOAK_VERDICTS").map_or(10_000, |count| count.parse().expect("a number of verdicts"));
     let sandbox = Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || ()).unwrap();
+    let tiers = [TierChoice::Interpreter, TierChoice::Auto].map(|tier| sandbox.with_tiers(tier, 0));
     let threads = 2;
-    let first: Vec<_> = (0..=PROGRAMS.len()).map(|index| verdict(&sandbox, index)).collect();
+    let first: Vec<_> = (0..tiers.len() * (PROGRAMS.len() + 1)).map(|index| verdict(&tiers, index)).collect();
     let play = |count: usize| {
         std::thread::scope(|scope| {
             for thread in 0..threads {
-                let (sandbox, first) = (&sandbox, &first);
+                let (tiers, first) = (&tiers, &first);
                 scope.spawn(move || {
                     for index in (thread..count).step_by(threads) {
-                        assert_eq!(verdict(sandbox, index), first[index % first.len()], "verdict {index}");
+                        assert_eq!(verdict(tiers, index), first[index % first.len()], "verdict {index}");
                     }
                 });
             }

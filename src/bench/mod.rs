@@ -24,6 +24,7 @@ use crate::program::Program;
 use crate::rollout::RolloutError;
 use crate::seed::{Purpose, Seed};
 
+pub use programs::healthy;
 pub use python::{Python, StartMethod};
 pub use table::{Innocents, Played, Row, Run, Spread, Table};
 
@@ -128,13 +129,11 @@ pub struct Rewards<'a> {
     pub python: Option<&'a Python>,
     /// What measures.
     pub clocks: Clocks<'a>,
-    /// The batch, or none for programs of the corpus.
-    pub programs: Option<&'a [String]>,
-    /// Programs of a batch.
-    pub completions: usize,
+    /// The batch.
+    pub programs: &'a [String],
     /// How often everything is done.
     pub rounds: usize,
-    /// Above all chance: programs, boards.
+    /// Above the boards.
     pub seed: Seed,
 }
 
@@ -189,11 +188,7 @@ struct Contender<'a> {
 impl Rewards<'_> {
     /// Measures. `told` hears how many of how many runs are done, and which one comes next.
     pub fn measure(&self, told: &mut dyn FnMut(usize, usize, &str)) -> Result<Table, BenchError> {
-        let healthy = match self.programs {
-            Some(programs) => programs.to_vec(),
-            None => programs::healthy(self.completions, self.seed),
-        };
-        let spinning = programs::with_spinning(&healthy, SPINNING_SHARE);
+        let spinning = programs::with_spinning(self.programs, SPINNING_SHARE);
         let mut contenders = self.contenders();
         let count = contenders.len();
         for round in 0..self.rounds {
@@ -202,7 +197,7 @@ impl Rewards<'_> {
                 let contender = &mut contenders[(place + round) % count];
                 let words = format!("{}, {}", contender.work.name(), contender.way.name());
                 told(round * count + place, self.rounds * count, &words);
-                let programs = if contender.work == Work::Spinning { &spinning } else { &healthy };
+                let programs = if contender.work == Work::Spinning { &spinning } else { self.programs };
                 let run = self.run(contender.work, &contender.way, programs)?;
                 contender.runs.push(run);
             }
@@ -280,9 +275,11 @@ impl Rewards<'_> {
         }
     }
 
+    /// Of the interpreter: a compiled program that is known costs next to nothing.
     fn start_instances(&self) -> Result<(), HostError> {
+        let sandbox = self.sandbox.with_tiers(TierChoice::Interpreter, 0);
         for _ in 0..STARTS.0 {
-            if let Err(Failure::Host(error)) = self.sandbox.load(SMALLEST, 0, &self.rules.limits) {
+            if let Err(Failure::Host(error)) = sandbox.load(SMALLEST, 0, &self.rules.limits) {
                 return Err(error);
             }
         }
@@ -310,7 +307,7 @@ impl Rewards<'_> {
             };
             Row::new(contender.work.name(), contender.way.name(), &contender.runs, reference)
         };
-        Table { completions: self.completions, rounds: self.rounds, rows: contenders.iter().map(row).collect() }
+        Table { completions: self.programs.len(), rounds: self.rounds, rows: contenders.iter().map(row).collect() }
     }
 }
 

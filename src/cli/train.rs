@@ -144,7 +144,8 @@ impl TrainArgs {
             RunDir::check(&config).map_err(|error| train_error(TrainError::RunDir(error)))?;
         }
         let done = resumed.as_deref().map_or(0, run_dir::steps_done);
-        if let Some(run) = resumed.as_deref().filter(|run| run_dir::is_finished(run, config.train.max_steps)) {
+        if let Some(run) = resumed.as_deref().filter(|run| done >= config.train.max_steps && run_dir::has_settled(run))
+        {
             // Another configuration is refused all the same.
             RunDir::reopen(run, &config).map_err(|error| train_error(TrainError::RunDir(error)))?;
             let run = run.display();

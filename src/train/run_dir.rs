@@ -281,9 +281,9 @@ pub fn steps_done(run: &Path) -> usize {
     newest.as_ref().and_then(number).unwrap_or(0)
 }
 
-/// Whether a run has so many steps behind it and has chosen its best programs: nothing is left to do.
-pub fn is_finished(run: &Path, steps: usize) -> bool {
-    latest_checkpoint(run).is_some() && steps_done(run) >= steps && run.join(HALL_OF_FAME).is_file()
+/// Whether a run has come to an end once, and chosen its best programs.
+pub fn has_settled(run: &Path) -> bool {
+    run.join(HALL_OF_FAME).is_file()
 }
 
 /// The text of the configuration that a run recorded, to lay under the flags of a resumed run.

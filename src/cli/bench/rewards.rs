@@ -10,7 +10,7 @@ use cpu_time::ProcessTime;
 use grpo_sandbox::Sandbox;
 
 use crate::arena::Rules;
-use crate::bench::{Clocks, Python, Rewards, Table};
+use crate::bench::{Clocks, Python, Rewards, Table, healthy};
 use crate::cli::options::{Flags, SourceArgs};
 use crate::cli::{CliError, output, playing};
 use crate::config::Config;
@@ -68,7 +68,11 @@ impl RewardsArgs {
         let cache = Sandbox::default_cache_dir().map_err(CliError::run)?;
         let (sandbox, _) = playing::open_sandbox(&cache, console)?;
         let sandbox = playing::in_tiers(&sandbox, &config.sandbox);
-        let programs = self.programs.as_deref().map(|run| programs_of(run, self.completions as usize)).transpose()?;
+        let (count, seed) = (self.completions as usize, Seed::root(self.seed));
+        let programs = match &self.programs {
+            Some(run) => programs_of(run, count)?,
+            None => healthy(count, seed),
+        };
         let started = Instant::now();
         let wall = || started.elapsed();
         let cpu = || ProcessTime::now().as_duration();
@@ -78,10 +82,9 @@ impl RewardsArgs {
             timeout_s: config.sandbox.game_seconds,
             python: python.as_ref(),
             clocks: Clocks { wall: &wall, cpu: &cpu },
-            programs: programs.as_deref(),
-            completions: programs.as_ref().map_or(self.completions as usize, Vec::len),
+            programs: &programs,
             rounds: self.rounds as usize,
-            seed: Seed::root(self.seed),
+            seed,
         };
         console.print("measuring every way once a round, in turn");
         let bar = console.count(self.rounds as usize, "runs");

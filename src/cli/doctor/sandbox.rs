@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use grpo_sandbox::{FUEL_PER_SECOND, Limits, Sandbox};
+use grpo_sandbox::{FUEL_PER_SECOND, Limits, Sandbox, TierChoice};
 
 use super::super::CliError;
 use super::super::playing::{self, Opened};
@@ -41,12 +41,14 @@ pub fn examine(config: &Config, console: &Console, findings: &mut Vec<Finding>) 
     };
     let size = directory_bytes(&cache) as f64 / 1e6;
     findings.push(Finding::ok("sandbox cache", format!("{} ({size:.0} MB), {took}", cache.display())));
-    findings.push(instances(&sandbox, config));
+    let tier = |choice| sandbox.with_tiers(choice, 0);
+    findings.push(instances(&tier(TierChoice::Interpreter), config, "a fresh interpreter with a program loaded"));
+    findings.push(instances(&tier(TierChoice::Compiled), config, "a fresh instance of a compiled program"));
     findings.push(fuel(&sandbox, config));
     Some(sandbox)
 }
 
-fn instances(sandbox: &Sandbox, config: &Config) -> Finding {
+fn instances(sandbox: &Sandbox, config: &Config, what: &str) -> Finding {
     let mut times = Vec::with_capacity(INSTANCES);
     for seed in 0..INSTANCES as u64 {
         let started = Instant::now();
@@ -63,7 +65,7 @@ fn instances(sandbox: &Sandbox, config: &Config) -> Finding {
     }
     times.sort();
     let line = format!(
-        "a fresh instance with a program loaded: median {}, worst of {INSTANCES} {}",
+        "{what}: median {}, worst of {INSTANCES} {}",
         milliseconds(times[INSTANCES / 2]),
         milliseconds(times[INSTANCES - 1])
     );
