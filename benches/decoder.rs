@@ -3,8 +3,9 @@
 use candle_core::{D, Device, Tensor};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use grpo_2048::config::Config;
-use grpo_2048::policy::{Adapters, Policy, kernels};
+use grpo_2048::policy::{Adapters, Policy};
 use grpo_2048::seed::Seed;
+use grpo_tensor as kernels;
 
 const ROWS: usize = 64;
 const PROMPT: usize = 20;

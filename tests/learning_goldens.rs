@@ -8,9 +8,10 @@ use candle_core::{D, DType, Tensor};
 use grpo_2048::config::{Config, GrpoConfig, LossType, RolloutConfig};
 use grpo_2048::groups::Groups;
 use grpo_2048::grpo::{self, AdamW, Batch, Optimizer, UpdateStats};
-use grpo_2048::policy::{Adapters, Policy, kernels};
+use grpo_2048::policy::{Adapters, Policy};
 use grpo_2048::prompt::Prompt;
 use grpo_2048::rollout::{Completion, FinishReason};
+use grpo_tensor as kernels;
 
 use tiny::{device, goldens, tiny};
 

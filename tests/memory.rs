@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use candle_core::Device;
 use grpo_2048::config::{Config, FrozenWeights, Precision};
 use grpo_2048::grpo::{self, Division, Optimizer};
-use grpo_2048::policy::kernels::Kernels;
 use grpo_2048::policy::{Activations, DecoderConfig, Experts, ModelType, Policy, SlidingWindow};
 use grpo_2048::train::memory::{MemoryPlan, Place, Workload};
+use grpo_tensor::Kernels;
 
 use synthetic::{PROMPT, batch, config, policy, shape};
 

@@ -7,8 +7,9 @@ use std::path::Path;
 
 use candle_core::{D, Tensor};
 use grpo_2048::config::{Config, ModelConfig};
-use grpo_2048::policy::{Adapters, Policy, kernels};
+use grpo_2048::policy::{Adapters, Policy};
 use grpo_2048::seed::Seed;
+use grpo_tensor as kernels;
 
 use tiny::{device, goldens, tiny};
 

@@ -6,11 +6,11 @@ use candle_core::{D, DType, Tensor};
 use grpo_2048::config::{Config, GrpoConfig, ModelConfig, Precision, RolloutConfig};
 use grpo_2048::groups::Groups;
 use grpo_2048::grpo::{self, Batch, Gradients, Optimizer};
-use grpo_2048::policy::kernels::{self, Scoring};
 use grpo_2048::policy::{Adapters, Policy};
 use grpo_2048::prompt::Prompt;
 use grpo_2048::rollout::{Completion, FinishReason};
 use grpo_2048::seed::Seed;
+use grpo_tensor::{self as kernels, Scoring};
 
 use tiny::{device, tiny, tiny_in};
 

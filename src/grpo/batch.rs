@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use super::{Division, token_weight};
 use crate::config::{GrpoConfig, RolloutConfig};
 use crate::groups::Groups;
-use crate::policy::kernels::Dropout;
+use crate::policy::Dropout;
 use crate::policy::{Adapters, Decoder, TokenBatch, TokenRow};
 use crate::prompt::Prompt;
 use crate::rollout::{Completion, FinishReason};

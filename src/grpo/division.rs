@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::LearnError;
 use crate::config::{Checkpointing, GrpoConfig};
 use crate::policy::Activations;
-use crate::policy::kernels::{Kernels, Scoring};
+use grpo_tensor::{Kernels, Scoring};
 
 /// Logits held at once where memory allows it. Larger chunks are no faster on a processor.
 const LOGIT_BYTES: usize = 64 << 20;

@@ -5,8 +5,8 @@ use candle_core::{Device, Tensor, WithDType};
 use super::batch::Part;
 use super::gradients::parallel_parts;
 use super::{Batch, LearnError, entropy_threshold};
-use crate::policy::kernels::Scoring;
 use crate::policy::{Adapters, Decoder};
+use grpo_tensor::Scoring;
 
 /// Log-probabilities of every completion under a reference, in the order of the completions: `decoder` is a kept copy
 /// of the start, or the policy's own with its adapters off. Completions left out of the loss get an empty list.

@@ -2,6 +2,7 @@
 //!
 //! Gives sizes and switches of every family, and the name and shape of every tensor they ask for. Does not know weights.
 
+mod angles;
 mod reading;
 mod writing;
 
@@ -10,8 +11,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::kernels::{Heads, Scores};
 use super::{ModelType, PolicyError, family};
+use grpo_tensor::{Heads, Scores};
 
 /// Frequencies stretched for long contexts: the low ones, as Llama 3.1 does, or all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -273,7 +274,6 @@ impl DecoderConfig {
     }
 
     /// Whether every layer computes what one of Llama, Qwen2 or Qwen3 does, in sequences of so many tokens.
-    #[cfg(any(feature = "cuda", test))]
     pub(super) fn is_plain(&self, tokens: usize) -> bool {
         self.has_plain_scores(tokens)
             && self.rotary_dim() == self.head_dim

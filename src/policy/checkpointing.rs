@@ -6,8 +6,8 @@ use candle_core::{Result, Tensor, Var};
 use serde::{Deserialize, Serialize};
 
 use super::decoder::Sequences;
-use super::kernels::{self, Spans};
 use super::{Adapters, Decoder, PolicyError};
+use grpo_tensor::{self as kernels, Spans};
 
 /// What layers compute in the forward pass until the backward pass needs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

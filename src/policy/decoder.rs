@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 
 use candle_core::{DType, Device, Tensor};
 
-use super::kernels::{self, Kernels, Rotations, Scoring, Spans, Weight};
 use super::layers::{Layer, Norm, Source};
 use super::linear::{Adapters, Linear};
 use super::{AdapterSet, DecoderConfig, PolicyError, Precision};
+use grpo_tensor::{self as kernels, Kernels, Rotations, Scoring, Spans, Weight};
 
 /// A decoder-only language model.
 #[derive(Debug, Clone)]
@@ -127,7 +127,7 @@ impl Decoder {
     /// Sequences of `ids`, `(N,)`, as the layers see them.
     pub(super) fn sequences(&self, ids: &Tensor, spans: &Spans, adapters: Adapters) -> Result<Sequences, PolicyError> {
         self.check_length(spans.longest())?;
-        let rotations = Rotations::new(&self.config, spans.longest(), self.device())?;
+        let rotations = self.config.rotations(spans.longest(), self.device())?;
         Ok(Sequences { ids: ids.clone(), spans: spans.clone(), rotations, adapters })
     }
 

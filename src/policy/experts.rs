@@ -5,7 +5,7 @@
 
 use candle_core::{D, DType, Result, Tensor};
 
-use super::kernels;
+use grpo_tensor as kernels;
 
 /// Chooses the blocks of a token by a softmax over all of them.
 ///

@@ -1,6 +1,6 @@
 //! Families of models: what `config.json` calls them, and what each does in its own way.
 
-use super::kernels::Activation;
+use grpo_tensor::Activation;
 
 /// A family, as `model_type` of `config.json` names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

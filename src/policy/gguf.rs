@@ -14,10 +14,10 @@ use std::path::Path;
 use candle_core::quantized::gguf_file::{Content, Value};
 use candle_core::{Device, Tensor};
 
-use super::kernels::{Blocks, Weight};
 use super::loading::Loaded;
 use super::weights::{Held, Place};
 use super::{DecoderConfig, ModelType, PolicyError, RopeScaling, family, weights};
+use grpo_tensor::{Blocks, Weight};
 
 /// Architectures by the names that llama.cpp gives them.
 const ARCHITECTURES: &[(&str, ModelType)] =

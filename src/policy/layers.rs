@@ -9,9 +9,9 @@ use candle_core::{Result as TensorResult, Tensor};
 
 use super::decoder::Sequences;
 use super::experts::Router;
-use super::kernels::{self, Activation, Heads, Middle, Weight};
 use super::linear::{Adapters, Linear, residual, side_by_side};
 use super::{AdapterSet, DecoderConfig, PolicyError};
+use grpo_tensor::{self as kernels, Activation, Heads, Middle, Weight};
 
 /// One layer's weights.
 #[derive(Debug, Clone)]

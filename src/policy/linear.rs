@@ -2,7 +2,9 @@
 
 use candle_core::{DType, Result, Tensor};
 
-use super::kernels::{self, Adapted, Dropout, Frozen, Middle, Residual, Weight};
+use grpo_tensor::{self as kernels, Adapted, Frozen, Middle, Residual, Weight};
+
+use super::Dropout;
 
 /// Whether the forward pass goes through the adapters. Without adapters all are the same.
 #[derive(Debug, Clone, PartialEq, Eq)]

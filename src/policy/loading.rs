@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::hub::{self, HubSettings};
-use super::kernels::Weight;
 use super::weights::{Held, Place};
 use super::{DecoderConfig, PolicyError, Precision, Tokenizer, builtin, directory, gguf, in_full, weights};
 use crate::config::{FrozenWeights, ModelConfig};
+use grpo_tensor::Weight;
 
 /// The parts of a model, before anybody decided what of it is trained.
 pub(super) struct Loaded {

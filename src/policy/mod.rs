@@ -9,16 +9,15 @@ mod architecture;
 mod builtin;
 mod checkpointing;
 mod decoder;
-mod device;
+mod device_batch;
 mod directory;
+mod dropout;
 mod error;
 mod experts;
 mod export;
 mod family;
 mod gguf;
-mod gpu;
 mod hub;
-pub mod kernels;
 mod layers;
 mod linear;
 mod loading;
@@ -40,14 +39,15 @@ use candle_core::{Tensor, Var};
 pub use architecture::{DecoderConfig, Experts, LongRope, RopeScaling, SlidingWindow};
 pub use checkpointing::{Activations, LayerInputs};
 pub use decoder::Decoder;
-pub use device::{
-    CudaExamination, Device, DeviceMemory, DriverFound, LibraryFound, Target, Unusable, Version, device_memory,
-    device_name, examine_cuda, open_device,
-};
+pub use dropout::Dropout;
 pub use error::PolicyError;
 pub use export::{Exported, WeightFormat, export_adapter, export_merged};
 pub use family::ModelType;
-pub use gpu::{AdamWRates, CHUNK, DeviceBatch, Drawing, Drawn, Moved, device_adamw, device_square_sums};
+pub use grpo_tensor::device::{
+    CudaExamination, Device, DeviceMemory, DriverFound, LibraryFound, Target, Unusable, Version, device_memory,
+    device_name, examine_cuda,
+};
+pub use grpo_tensor::gpu::{AdamWRates, CHUNK, DeviceBatch, Drawing, Drawn, Moved, device_adamw, device_square_sums};
 pub use hub::hub_cache_dir;
 pub use linear::Adapters;
 pub use loading::Location;
@@ -58,7 +58,7 @@ pub use token_batch::{TokenBatch, TokenRow, shared_beginning};
 pub use tokenizer::Tokenizer;
 
 use adapter::AdapterSet;
-use kernels::Weight;
+use grpo_tensor::Weight;
 use loading::Loaded;
 
 use crate::config::ModelConfig;
@@ -226,6 +226,13 @@ impl Policy {
         let file = if self.adapters.is_some() { adapter::WEIGHTS } else { weights::FILE };
         self.set_trainable(&weights::read_file(&dir.join(file), (self.decoder.device(), Precision::F32))?)
     }
+}
+
+/// The device that a setting names: "auto", "cpu", "cuda" or "cuda:N". Where "auto" found no GPU that can be used, the
+/// processor, and why.
+pub fn open_device(name: &str) -> Result<(Device, Option<Unusable>), PolicyError> {
+    let refused = |reason| PolicyError::Device { found: name.to_owned(), reason };
+    grpo_tensor::device::open_device(name).map_err(refused)
 }
 
 /// Whether all weights are trained.

@@ -1,6 +1,7 @@
 //! The number format of weights and of the products of the layers.
 
 use candle_core::{DType, Device};
+use grpo_tensor::device::compute_capability;
 
 use super::PolicyError;
 use crate::config;
@@ -96,19 +97,6 @@ impl std::fmt::Display for Precision {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name())
     }
-}
-
-/// Of a GPU; none of anything else.
-#[cfg(feature = "cuda")]
-fn compute_capability(device: &Device) -> Result<Option<(i32, i32)>, PolicyError> {
-    let Device::Cuda(device) = device else { return Ok(None) };
-    let found = device.cuda_stream().context().compute_capability();
-    Ok(Some(found.map_err(candle_core::Error::wrap)?))
-}
-
-#[cfg(not(feature = "cuda"))]
-fn compute_capability(_: &Device) -> Result<Option<(i32, i32)>, PolicyError> {
-    Ok(None)
 }
 
 #[cfg(test)]

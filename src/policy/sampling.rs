@@ -8,12 +8,11 @@ use std::sync::Arc;
 use candle_core::{DType, Tensor};
 
 use super::experts::Router;
-#[cfg(any(feature = "cuda", test))]
-use super::gpu::Prefilled;
-use super::kernels::{self, KeyValues, Map, Packed, Rotations, Weight, Window};
 use super::layers::{Block, Norm, norm_heads};
 use super::linear::{Adapters, Linear, Lora, side_by_side};
 use super::{Decoder, PolicyError, Precision};
+use grpo_tensor::gpu::Prefilled;
+use grpo_tensor::{self as kernels, KeyValues, Map, Packed, Rotations, Weight, Window};
 
 /// Keys and values of a batch of sequences, and the weights they are computed with.
 ///
@@ -242,7 +241,7 @@ impl Decoder {
             .map(|_| KeyValues::new(&window, self.config.heads(), (self.device(), self.precision.format())));
         Ok(Cache {
             weights,
-            rotations: Rotations::new(&self.config, capacity, self.device())?,
+            rotations: self.config.rotations(capacity, self.device())?,
             layers: layers.collect::<candle_core::Result<_>>()?,
             window,
             capacity,
@@ -250,7 +249,6 @@ impl Decoder {
     }
 
     /// Feeds prompts by tensor operations on any device: what a batch on a GPU begins with.
-    #[cfg(any(feature = "cuda", test))]
     pub(super) fn prefilled(&self, weights: Arc<Snapshot>, prompts: &[&[u32]]) -> Result<Prefilled, PolicyError> {
         let width = prompts.iter().map(|prompt| prompt.len()).max().unwrap_or(0);
         let mut cache = self.new_cache_over(weights, prompts.len(), width)?;

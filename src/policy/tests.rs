@@ -1,6 +1,8 @@
 //! The decoder against an independent implementation, against itself by another way, and against differences.
 
 mod adapters;
+mod device_decoding;
+mod device_updates;
 mod dropout;
 mod exports;
 mod files;
@@ -243,7 +245,7 @@ fn loss(policy: &Policy, ids: &[Vec<u32>]) -> Tensor {
     let logits = logits.narrow(1, 0, steps - 1).unwrap().reshape((rows * (steps - 1), vocabulary)).unwrap();
     let targets: Vec<u32> = ids.iter().flat_map(|ids| ids[1..].to_vec()).collect();
     let targets = Tensor::new(targets, &Device::Cpu).unwrap();
-    let (logp, entropy) = kernels::token_log_probs(&logits, &targets).unwrap();
+    let (logp, entropy) = grpo_tensor::token_log_probs(&logits, &targets).unwrap();
     (logp.mean(D::Minus1).unwrap().neg().unwrap() - (entropy.mean(D::Minus1).unwrap() * 0.1).unwrap()).unwrap()
 }
 

@@ -1,6 +1,6 @@
 //! Prompts and completions, laid out for one pass through the layers.
 
-use super::kernels::Spans;
+use grpo_tensor::Spans;
 
 /// What is read of some rows, and where a token of a completion is predicted. The last token of a row is only ever
 /// predicted, not read.

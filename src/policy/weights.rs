@@ -10,10 +10,10 @@ use rand::Rng;
 use rayon::prelude::*;
 use serde_json::Value;
 
-use super::kernels::{Blocks, Weight};
 use super::{DecoderConfig, PolicyError, Precision};
 use crate::files;
 use crate::seed::{Purpose, Seed};
+use grpo_tensor::{Blocks, Weight};
 
 /// Where a model's weights stand when one file holds them.
 pub(super) const FILE: &str = "model.safetensors";

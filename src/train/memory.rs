@@ -9,8 +9,8 @@ use std::fmt;
 
 use crate::config::Config;
 use crate::grpo::{self, Division};
-use crate::policy::kernels::{Kernels, SCORE_BYTES, Scoring};
 use crate::policy::{Activations, DecoderConfig, Policy, Precision};
+use grpo_tensor::{Kernels, SCORE_BYTES, Scoring};
 
 pub use allowance::Allowance;
 

@@ -19,7 +19,7 @@ use crate::config::SftConfig;
 use crate::environment::game2048::corpus::{self, Mix, vocabulary};
 use crate::environment::game2048::prompts::briefing;
 use crate::grpo::{self, AdamW, Gradients, LearnError, Optimizer};
-use crate::policy::kernels::Dropout;
+use crate::policy::Dropout;
 use crate::policy::{Adapters, DecoderConfig, Policy, PolicyError, Tokenizer};
 use crate::prompt::{self, Prompt, PromptError, PromptKind, PromptSet};
 use crate::seed::{Purpose, Seed};

@@ -12,10 +12,10 @@ use std::collections::BTreeMap;
 use candle_core::{DType, Device, Tensor, Var};
 use grpo_2048::config::{Config, Precision};
 use grpo_2048::grpo::{self, Optimizer};
-use grpo_2048::policy::kernels::Scoring;
 use grpo_2048::policy::{
     Adapters, CHUNK, DecoderConfig, Drawing, ModelType, Policy, device_memory, examine_cuda, open_device,
 };
+use grpo_tensor::Scoring;
 
 use synthetic::{COMPLETION, ROWS, batch, config, ids, policy, shape};
 

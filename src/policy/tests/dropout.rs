@@ -2,7 +2,7 @@
 
 use super::peft::tiny;
 use super::*;
-use crate::policy::kernels::Dropout;
+use crate::policy::Dropout;
 use crate::seed::Purpose;
 
 const PROBABILITY: f64 = 0.25;
@@ -65,7 +65,7 @@ fn run(policy: &Policy, ids: &Tensor, adapters: Adapters) -> (Tensor, BTreeMap<S
     let hidden = policy.decoder().hidden(ids, adapters).unwrap().narrow(1, 0, steps - 1).unwrap();
     let hidden = hidden.reshape((rows * (steps - 1), ())).unwrap();
     let targets = ids.narrow(1, 1, steps - 1).unwrap().flatten_all().unwrap();
-    let how = kernels::Scoring { temperature: 1.0, logit_bytes: 0 };
+    let how = grpo_tensor::Scoring { temperature: 1.0, logit_bytes: 0 };
     let (logp, _) = policy.decoder().score(&hidden, &targets, how).unwrap();
     let store = logp.mean(D::Minus1).unwrap().neg().unwrap().backward().unwrap();
     let gradients = policy.trainable().iter().map(|(name, var)| (name.clone(), store.get(var).unwrap().clone()));
@@ -112,7 +112,7 @@ fn a_layer_at_a_time_drops_the_same() {
     let ids = expected()["ids"].to_dtype(DType::U32).unwrap();
     let adapters = || Adapters::Thinned(dropout(2));
     let (rows, steps) = ids.dims2().unwrap();
-    let spans = kernels::Spans::equal(rows, steps);
+    let spans = grpo_tensor::Spans::equal(rows, steps);
     let whole = policy.decoder().hidden_of(&ids.flatten_all().unwrap(), &spans, adapters()).unwrap();
     let (hidden, layers) =
         policy.decoder().hidden_checkpointed(&ids.flatten_all().unwrap(), &spans, adapters()).unwrap();

@@ -6,7 +6,7 @@ use candle_core::Var;
 use candle_core::backprop::GradStore;
 
 use super::*;
-use crate::policy::kernels::{Scoring, Spans};
+use grpo_tensor::{Scoring, Spans};
 
 /// Random adapters over random frozen weights.
 fn adapted(config: DecoderConfig) -> Policy {

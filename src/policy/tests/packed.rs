@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::config::FrozenWeights;
-use crate::policy::kernels::{Dropout, Scoring};
+use crate::policy::Dropout;
+use grpo_tensor::Scoring;
 
 /// A file with every quantisation, with adapters over it that have learned something.
 fn model(name: &str, frozen_weights: FrozenWeights) -> Policy {

@@ -6,10 +6,10 @@ use candle_core::{Device, Tensor};
 
 use crate::environment::game2048::corpus::{self, Mix, Sample, Style};
 use crate::grpo::logit_bytes;
-use crate::policy::kernels::Scoring;
 use crate::policy::{Adapters, Policy, PolicyError, TokenBatch, TokenRow, shared_beginning};
 use crate::prompt::Prompt;
 use crate::seed::{Purpose, Seed};
+use grpo_tensor::Scoring;
 
 use super::SftError;
 

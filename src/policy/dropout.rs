@@ -1,0 +1,27 @@
+//! The chance of dropout.
+
+use std::sync::Arc;
+
+use grpo_tensor::Masks;
+
+use crate::seed::{Purpose, Seed};
+
+/// The chance of one pass over some sequences.
+///
+/// A mask depends on the seed of its row and on the layer, so it is the same however rows are put together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dropout {
+    rows: Arc<[Seed]>,
+}
+
+impl Dropout {
+    /// One seed for each row.
+    pub fn new(rows: impl IntoIterator<Item = Seed>) -> Self {
+        Dropout { rows: rows.into_iter().collect() }
+    }
+
+    /// What is dropped before the layer of this number.
+    pub(super) fn masks(&self, layer: u64, probability: f64) -> Masks {
+        Masks::new(self.rows.iter().map(|row| row.child(Purpose::Dropout, layer).rng()).collect(), probability)
+    }
+}

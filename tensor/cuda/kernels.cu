@@ -1,0 +1,55 @@
+// One decoding step on a GPU, the layers and the head of an update, both apart from their matrix products, and one step
+// of the optimiser.
+//
+// Every kernel takes one structure by value, mirrored field by field in `kernels.rs` and `training/`. Arithmetic is in f32 whatever
+// the tensors hold; sums are taken in an order that depends on shapes alone, so that a step repeats bit for bit.
+// Compiled to PTX by nvcc and, for the tests, to a library for the processor (`emulation.h`).
+
+#include "attention.cuh"
+#include "cache.cuh"
+#include "layers.cuh"
+#include "optimizer.cuh"
+#include "sampling.cuh"
+#include "factors.cuh"
+#include "gate.cuh"
+#include "head.cuh"
+#include "heads.cuh"
+#include "norm.cuh"
+
+#define KERNEL_OF(name, Params, type, suffix) \
+    extern "C" __global__ void name##_##suffix(Params params) { name<type>(params); }
+#define KERNEL(name, Params) \
+    KERNEL_OF(name, Params, float, f32) \
+    KERNEL_OF(name, Params, __nv_bfloat16, bf16) \
+    KERNEL_OF(name, Params, __half, f16)
+
+KERNEL(embed, Embed)
+KERNEL(add_norm, AddNorm)
+KERNEL(rotate, Rotate)
+KERNEL(attend, Attend)
+KERNEL(combine, Attend)
+KERNEL(adapt, Adapt)
+KERNEL(silu_mul, SiluMul)
+KERNEL(fill_cache, FillCache)
+KERNEL(move_rows, MoveRows)
+
+KERNEL(rms_norm, RmsNorm)
+KERNEL(rms_norm_slope, RmsNormSlope)
+KERNEL(rms_norm_weight, RmsNormWeight)
+KERNEL(gate, Gate)
+KERNEL(gate_slope, Gate)
+KERNEL(split_heads, SplitHeads)
+KERNEL(merge_heads, SplitHeads)
+KERNEL(move_heads, MoveHeads)
+KERNEL(causal_softmax, Softmax)
+KERNEL(causal_softmax_slope, Softmax)
+KERNEL(logit_slopes, LogitSlopes)
+KERNEL(split_factors, SplitFactors)
+
+extern "C" __global__ void sample(Sample params) { sample_row(params); }
+
+// The next step reads and writes one slot further. One thread.
+extern "C" __global__ void advance(Advance p) {
+    *reinterpret_cast<u32*>(p.slot) += 1;
+    *reinterpret_cast<u32*>(p.step) += 1;
+}

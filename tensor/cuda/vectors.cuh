@@ -1,0 +1,51 @@
+// Rows read and written 16 bytes at a time where they lie on 16 bytes, number by number where they do not.
+
+#pragma once
+
+#include "common.cuh"
+
+// Warps of a block of THREADS threads; kernels that give a warp a row serve as many rows.
+#define WARPS (THREADS / WARP)
+
+// Numbers of this type in 16 bytes.
+template <typename T> struct Wide {
+    static constexpr u32 COUNT = 16 / sizeof(T);
+};
+
+// N neighbours: one, or a multiple of what 16 bytes hold and on a multiple of 16 bytes.
+template <u32 N, typename T> __device__ __forceinline__ void load(float (&out)[N], const T* from) {
+    if constexpr (N == 1) {
+        out[0] = widen(*from);
+    } else {
+#pragma unroll
+        for (u32 first = 0; first < N; first += Wide<T>::COUNT) {
+            const uint4 bits = *reinterpret_cast<const uint4*>(from + first);
+            const T* values = reinterpret_cast<const T*>(&bits);
+#pragma unroll
+            for (u32 i = 0; i < Wide<T>::COUNT; i++) out[first + i] = widen(values[i]);
+        }
+    }
+}
+
+template <u32 N, typename T> __device__ __forceinline__ void store(T* to, const float (&values)[N]) {
+    if constexpr (N == 1) {
+        narrow(to, values[0]);
+    } else {
+#pragma unroll
+        for (u32 first = 0; first < N; first += Wide<T>::COUNT) {
+            uint4 bits;
+            T* narrowed = reinterpret_cast<T*>(&bits);
+#pragma unroll
+            for (u32 i = 0; i < Wide<T>::COUNT; i++) narrow(&narrowed[i], values[first + i]);
+            *reinterpret_cast<uint4*>(to + first) = bits;
+        }
+    }
+}
+
+// Whether rows of this width, from these addresses on (0 for what is not there), can be read N at a time.
+template <typename T> __device__ __forceinline__ bool aligned(u64 addresses, u64 width) {
+    return addresses % 16 == 0 && width % Wide<T>::COUNT == 0;
+}
+
+// The row of this warp.
+__device__ __forceinline__ u64 warp_row() { return (u64)blockIdx.x * WARPS + threadIdx.x / WARP; }

@@ -1,0 +1,344 @@
+//! Attention of new tokens over a cache of keys and values.
+
+use std::array;
+
+use candle_core::{DType, Device, Result, Tensor};
+use rayon::prelude::*;
+
+use super::attention::{self, Heads, Scores, softmax};
+use super::rope::{RopeTable, Turn};
+use super::rows::{add_product, soon, wide_fused, with_slice};
+
+/// Slots scored at once; the cache has room for whole blocks.
+const BLOCK: usize = 32;
+
+/// Numbers that are summed side by side; a block holds two of them.
+const LANES: usize = BLOCK / 2;
+
+/// Queries of a key head that are worked on at once, as many as there are registers for: what they read of the cache is
+/// read once.
+const TOGETHER: usize = 3;
+
+/// Multiplications that are worth handing to another thread.
+const WORTH_A_THREAD: usize = 1 << 16;
+
+/// Keys and values of one layer for every row.
+#[derive(Debug)]
+pub enum KeyValues {
+    /// On the CPU in f32: keys `(rows, keys, capacity / BLOCK, width, BLOCK)`, so that one query meets many keys in a vector
+    /// register and memory is read in order; values `(rows, keys, capacity, width)`.
+    Blocks {
+        /// Rotated keys.
+        keys: Vec<f32>,
+        /// Values.
+        values: Vec<f32>,
+    },
+    /// On any device, in any format: both `(rows, keys, capacity, width)`.
+    Tensors {
+        /// Rotated keys.
+        keys: Tensor,
+        /// Values.
+        values: Tensor,
+    },
+}
+
+/// Which slots of the cache are in use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Window {
+    /// Slot of each row's first token.
+    pub first: Vec<usize>,
+    /// Slots written before this call.
+    pub length: usize,
+    /// Slots there are; a multiple of the block.
+    pub capacity: usize,
+}
+
+impl Window {
+    /// An empty cache with room for `capacity` tokens.
+    pub fn new(rows: usize, capacity: usize) -> Self {
+        Window { first: vec![0; rows], length: 0, capacity: capacity.next_multiple_of(BLOCK) }
+    }
+
+    /// Positions of the next `steps` slots, `(rows, steps)` u32; padding is at position 0.
+    fn positions(&self, steps: usize, device: &Device) -> Result<Tensor> {
+        let slots = self.length..self.length + steps;
+        let positions: Vec<u32> =
+            self.first.iter().flat_map(|first| slots.clone().map(move |s| s.saturating_sub(*first) as u32)).collect();
+        Tensor::from_vec(positions, (self.first.len(), steps), device)
+    }
+
+    /// `(rows, steps, length + steps)`: zero where a query may look. Padding looks at itself, to stay finite.
+    fn mask(&self, steps: usize, scores: Scores, device: &Device) -> Result<Tensor> {
+        let slots = self.length + steps;
+        let mut mask = Vec::with_capacity(self.first.len() * steps * slots);
+        for first in &self.first {
+            for query in self.length..slots {
+                let from = scores.first_seen(*first, query);
+                let seen = |slot: usize| slot == query || (from..=query).contains(&slot);
+                mask.extend((0..slots).map(|slot| if seen(slot) { 0.0 } else { f32::NEG_INFINITY }));
+            }
+        }
+        Tensor::from_vec(mask, (self.first.len(), steps, slots), device)
+    }
+}
+
+impl KeyValues {
+    /// Room for every slot of `window`, in the format of queries, keys and values.
+    pub fn new(window: &Window, heads: Heads, (device, format): (&Device, DType)) -> Result<Self> {
+        let shape = (window.first.len(), heads.keys, window.capacity, heads.width);
+        if device.is_cpu() && format == DType::F32 {
+            let count = shape.0 * shape.1 * shape.2 * shape.3;
+            return Ok(KeyValues::Blocks { keys: vec![0.0; count], values: vec![0.0; count] });
+        }
+        Self::tensors(window, heads, (device, format))
+    }
+
+    /// The same as tensors, which tensor operations work on.
+    pub fn tensors(window: &Window, heads: Heads, (device, format): (&Device, DType)) -> Result<Self> {
+        let shape = (window.first.len(), heads.keys, window.capacity, heads.width);
+        let empty = || Tensor::zeros(shape, format, device);
+        Ok(KeyValues::Tensors { keys: empty()?, values: empty()? })
+    }
+
+    /// Keys and values where they are tensors.
+    pub fn into_tensors(self) -> Result<(Tensor, Tensor)> {
+        match self {
+            KeyValues::Tensors { keys, values } => Ok((keys, values)),
+            KeyValues::Blocks { .. } => candle_core::bail!("keys and values are blocks of the CPU, not tensors"),
+        }
+    }
+
+    /// Keeps these rows, in this order; a row may be named more than once. `count` is how many rows there are.
+    pub fn select(&mut self, rows: &[usize], count: usize) -> Result<()> {
+        match self {
+            KeyValues::Blocks { keys, values } => {
+                for all in [keys, values] {
+                    let width = all.len() / count;
+                    let mut kept = vec![0.0; rows.len() * width];
+                    let copies = kept.par_chunks_mut(width.max(1)).zip(rows);
+                    copies.for_each(|(kept, row)| kept.copy_from_slice(&all[row * width..][..width]));
+                    *all = kept;
+                }
+            }
+            KeyValues::Tensors { keys, values } => {
+                let ids: Vec<u32> = rows.iter().map(|row| *row as u32).collect();
+                let ids = Tensor::from_vec(ids, rows.len(), keys.device())?;
+                *keys = keys.index_select(&ids, 0)?;
+                *values = values.index_select(&ids, 0)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Writes new keys and values to the next slots and lets the new queries attend to all slots of their row so far.
+///
+/// * `qkv`: `(rows * T, (queries + 2 keys) * width)`. Returns `(rows * T, queries * width)`; padding gives zeros or
+///   numbers without meaning.
+pub fn cached_attention(
+    qkv: &Tensor,
+    cache: &mut KeyValues,
+    window: &Window,
+    heads: Heads,
+    rope: &RopeTable,
+) -> Result<Tensor> {
+    let rows = window.first.len();
+    let steps = qkv.dim(0)? / rows;
+    match cache {
+        KeyValues::Tensors { keys, values } => {
+            let [query, key, value] = attention::split(qkv, rows, heads)?;
+            let positions = window.positions(steps, qkv.device())?;
+            keys.slice_set(&rope.rotate(&key, &positions)?.contiguous()?, 2, window.length)?;
+            values.slice_set(&value, 2, window.length)?;
+            let seen = window.length + steps;
+            let (keys, values) = (keys.narrow(2, 0, seen)?, values.narrow(2, 0, seen)?);
+            let query = rope.rotate(&query, &positions)?;
+            attention::plain([&query, &keys, &values], &window.mask(steps, heads.scores, qkv.device())?, heads)
+        }
+        KeyValues::Blocks { keys, values } => {
+            let width = heads.queries * heads.width;
+            let mut out = vec![0.0; rows * steps * width];
+            let row_size = heads.keys * heads.width * window.capacity;
+            with_slice(qkv, |qkv| {
+                let qkv = qkv.chunks(steps * heads.total()).zip(&window.first);
+                let cached = keys.chunks_mut(row_size).zip(values.chunks_mut(row_size));
+                let work = out.chunks_mut(steps * width).zip(qkv).zip(cached);
+                let work: Vec<_> = work
+                    .map(|((out, (qkv, first)), (keys, values))| {
+                        (out, qkv, Row { keys, values, first: *first, capacity: window.capacity, heads, rope })
+                    })
+                    .collect();
+                let advance = |(out, qkv, mut row): (&mut [f32], &[f32], Row<'_>)| {
+                    wide_fused(
+                        #[inline(always)]
+                        |fused| row.advance(out, qkv, window.length, fused),
+                    );
+                };
+                let of_row = steps * heads.queries * heads.width * (window.length + steps);
+                let least = WORTH_A_THREAD.div_ceil(of_row.max(1));
+                if rayon::current_num_threads() == 1 || least >= rows {
+                    work.into_iter().for_each(advance);
+                } else {
+                    work.into_par_iter().with_min_len(least).for_each(advance);
+                }
+                Ok(())
+            })?;
+            Tensor::from_vec(out, (rows * steps, width), qkv.device())
+        }
+    }
+}
+
+/// One sequence of the cache.
+struct Row<'a> {
+    keys: &'a mut [f32],
+    values: &'a mut [f32],
+    first: usize,
+    capacity: usize,
+    heads: Heads,
+    rope: &'a RopeTable,
+}
+
+impl Row<'_> {
+    /// Feeds the tokens of `qkv` to slots `length..`.
+    #[inline(always)]
+    fn advance(&mut self, out: &mut [f32], qkv: &[f32], length: usize, fused: bool) {
+        let (width, total) = (self.heads.width, self.heads.total());
+        let (out_width, group) = (self.heads.queries * width, self.heads.queries / self.heads.keys);
+        let mut scores = vec![0.0; TOGETHER * self.capacity];
+        let mut turned = vec![0.0; TOGETHER * width];
+        let tokens = qkv.chunks_exact(total).zip(out.chunks_exact_mut(out_width)).enumerate();
+        for (step, (qkv, out)) in tokens {
+            let slot = length + step;
+            // Padding before the first token: nothing to write and nothing to see.
+            if slot < self.first {
+                continue;
+            }
+            let (queries, rest) = qkv.split_at(out_width);
+            let (keys, values) = rest.split_at(self.heads.keys * width);
+            self.write(keys, values, slot, &mut turned[..width]);
+            let groups = queries.chunks_exact(group * width).zip(out.chunks_exact_mut(group * width));
+            for (head, (queries, out)) in groups.enumerate() {
+                let some = queries.chunks(TOGETHER * width).zip(out.chunks_mut(TOGETHER * width));
+                for (queries, out) in some {
+                    for (query, turned) in queries.chunks_exact(width).zip(turned.chunks_exact_mut(width)) {
+                        self.rope.turn(turned, query, slot - self.first, Turn::Forward);
+                    }
+                    let (work, place) = ((&turned[..], &mut scores[..]), (head, slot, fused));
+                    match queries.len() / width {
+                        1 => self.attend::<1, 2>(out, work, place),
+                        2 => self.attend::<2, 4>(out, work, place),
+                        _ => self.attend::<TOGETHER, { 2 * TOGETHER }>(out, work, place),
+                    }
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn write(&mut self, keys: &[f32], values: &[f32], slot: usize, turned: &mut [f32]) {
+        let width = self.heads.width;
+        for (head, (key, value)) in keys.chunks_exact(width).zip(values.chunks_exact(width)).enumerate() {
+            let start = head * width * self.capacity;
+            self.rope.turn(turned, key, slot - self.first, Turn::Forward);
+            let block = &mut self.keys[start + slot / BLOCK * BLOCK * width..][..BLOCK * width];
+            for (value, keys) in turned.iter().zip(block.chunks_exact_mut(BLOCK)) {
+                keys[slot % BLOCK] = *value;
+            }
+            self.values[start + slot * width..][..width].copy_from_slice(value);
+        }
+    }
+
+    /// `COUNT` queries over the slots up to `slot` that they see, of one key head; `SUMS` is twice their number.
+    #[inline(always)]
+    fn attend<const COUNT: usize, const SUMS: usize>(
+        &self,
+        out: &mut [f32],
+        (queries, scores): (&[f32], &mut [f32]),
+        (head, slot, fused): (usize, usize, bool),
+    ) {
+        let (width, scale, capacity) = (self.heads.width, self.heads.scale(), self.capacity);
+        let first = self.heads.scores.first_seen(self.first, slot);
+        let start = head * width * capacity;
+        let keys = &self.keys[start..][..width * capacity];
+        let values = &self.values[start..][..width * capacity];
+        let queries: [&[f32]; COUNT] = array::from_fn(|index| &queries[index * width..][..width]);
+        // Memory is asked for the values while keys are read, and for the next head's keys (those of the next row follow
+        // them) while values are.
+        let (from_keys, from_values) = (values.as_ptr(), keys.as_ptr_range().end);
+        // Whole blocks: what lies outside the window is scored too and left out below.
+        for block in first / BLOCK..slot / BLOCK + 1 {
+            let start = block * BLOCK * width;
+            let rows = Rows { all: &keys[start..][..BLOCK * width], stride: BLOCK, column: 0 };
+            let sums: [[f32; LANES]; SUMS] = weighted_rows(queries, rows, from_keys.wrapping_add(start), fused);
+            for (index, sums) in sums.iter().enumerate() {
+                let place = index / 2 * capacity + block * BLOCK + index % 2 * LANES;
+                for (score, sum) in scores[place..][..LANES].iter_mut().zip(sums) {
+                    *score = sum * scale;
+                }
+            }
+        }
+        for scores in scores.chunks_exact_mut(capacity).take(COUNT) {
+            if let Some(cap) = self.heads.scores.cap {
+                scores[first..=slot].iter_mut().for_each(|score| *score = cap * (*score / cap).tanh());
+            }
+            softmax(&mut scores[first..=slot]);
+        }
+        let weights: [&[f32]; COUNT] = array::from_fn(|index| &scores[index * capacity..][first..=slot]);
+        let start = first * width;
+        let values = &values[start..(slot + 1) * width];
+        let whole = width / BLOCK * BLOCK;
+        for column in (0..whole).step_by(BLOCK) {
+            let rows = Rows { all: values, stride: width, column };
+            let sums: [[f32; LANES]; SUMS] = weighted_rows(weights, rows, from_values.wrapping_add(start), fused);
+            for (index, sums) in sums.iter().enumerate() {
+                out[index / 2 * width + column + index % 2 * LANES..][..LANES].copy_from_slice(sums);
+            }
+        }
+        for (out, weights) in out.chunks_exact_mut(width).zip(weights) {
+            let out = &mut out[whole..];
+            out.fill(0.0);
+            for (weight, values) in weights.iter().zip(values.chunks_exact(width)) {
+                for (out, value) in out.iter_mut().zip(&values[whole..]) {
+                    *out = add_product(fused, *out, *weight, *value);
+                }
+            }
+        }
+    }
+}
+
+/// A block of columns of a matrix.
+struct Rows<'a> {
+    all: &'a [f32],
+    /// Numbers of a row.
+    stride: usize,
+    /// First of the block.
+    column: usize,
+}
+
+/// Sums of rows, each times its factor, for `COUNT` lists of factors. `ahead` is where a matrix of the same form begins
+/// that will be read soon. Returns both halves of the block for each list.
+#[inline(always)]
+fn weighted_rows<const COUNT: usize, const SUMS: usize>(
+    factors: [&[f32]; COUNT],
+    Rows { all, stride, column }: Rows<'_>,
+    ahead: *const f32,
+    fused: bool,
+) -> [[f32; LANES]; SUMS] {
+    let count = all.len() / stride;
+    let factors: [&[f32]; COUNT] = factors.map(|factors| &factors[..count]);
+    let mut sums = [[0.0_f32; LANES]; SUMS];
+    for (place, row) in all.chunks_exact(stride).enumerate() {
+        soon(ahead.wrapping_add(place * stride + column));
+        soon(ahead.wrapping_add(place * stride + column + LANES));
+        let row: &[f32; BLOCK] = row[column..].first_chunk().expect("a whole block of columns");
+        // Loops over indices with known ends: this is what is kept in vector registers.
+        for index in 0..SUMS {
+            // Safety: there are as many factors as rows.
+            let factor = unsafe { *factors[index / 2].get_unchecked(place) };
+            for lane in 0..LANES {
+                sums[index][lane] = add_product(fused, sums[index][lane], factor, row[index % 2 * LANES + lane]);
+            }
+        }
+    }
+    sums
+}

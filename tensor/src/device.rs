@@ -1,0 +1,110 @@
+//! Where tensors live: the processor, or a GPU that was looked at before it is used.
+
+#[cfg(feature = "cuda")]
+mod cuda;
+mod examination;
+#[cfg(feature = "cuda")]
+#[allow(unsafe_code)]
+mod quantized;
+
+#[cfg(test)]
+mod tests;
+
+pub use candle_core::Device;
+use candle_core::DeviceLocation;
+
+pub use examination::{CudaExamination, DriverFound, LibraryFound, Target, Unusable, Version};
+
+/// Memory of a device, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeviceMemory {
+    /// What nobody uses.
+    pub free: u64,
+    /// All there is.
+    pub total: u64,
+}
+
+/// What a setting of the device asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wish {
+    /// A GPU where one can be used.
+    Auto,
+    Cpu,
+    /// A GPU, by its number.
+    Cuda(usize),
+}
+
+impl Wish {
+    fn of(name: &str) -> Option<Wish> {
+        match name {
+            "auto" => Some(Wish::Auto),
+            "cpu" => Some(Wish::Cpu),
+            "cuda" => Some(Wish::Cuda(0)),
+            _ => name.strip_prefix("cuda:")?.parse().ok().map(Wish::Cuda),
+        }
+    }
+}
+
+/// The device that a setting names: "auto", "cpu", "cuda" or "cuda:N". Where "auto" found no GPU that can be used, the
+/// processor, and why. An error says why the device that was named cannot be used, or that there is none of this name.
+pub fn open_device(name: &str) -> Result<(Device, Option<Unusable>), String> {
+    match Wish::of(name) {
+        None => Err("expected \"auto\", \"cpu\", \"cuda\" or \"cuda:N\"".to_owned()),
+        Some(Wish::Cpu) => Ok((Device::Cpu, None)),
+        Some(Wish::Auto) => match cuda_device(0) {
+            Ok(device) => Ok((device, None)),
+            Err(Unusable::NotBuilt) => Ok((Device::Cpu, None)),
+            Err(unusable) => Ok((Device::Cpu, Some(unusable))),
+        },
+        Some(Wish::Cuda(index)) => match cuda_device(index) {
+            Ok(device) => Ok((device, None)),
+            Err(unusable) => Err(unusable.to_string()),
+        },
+    }
+}
+
+/// What this build, the driver and NVIDIA's libraries say; none where this build knows nothing of CUDA.
+pub fn examine_cuda() -> Option<CudaExamination> {
+    #[cfg(feature = "cuda")]
+    return Some(cuda::examine());
+    #[cfg(not(feature = "cuda"))]
+    None
+}
+
+/// What is free on a GPU, by its driver; none for the processor.
+pub fn device_memory(device: &Device) -> candle_core::Result<Option<DeviceMemory>> {
+    match device {
+        #[cfg(feature = "cuda")]
+        Device::Cuda(device) => Ok(Some(cuda::memory(device)?)),
+        _ => Ok(None),
+    }
+}
+
+/// What a GPU can do, as NVIDIA counts it: major, minor; none for anything else.
+pub fn compute_capability(device: &Device) -> candle_core::Result<Option<(i32, i32)>> {
+    match device {
+        #[cfg(feature = "cuda")]
+        Device::Cuda(device) => {
+            let found = device.cuda_stream().context().compute_capability();
+            found.map(Some).map_err(candle_core::Error::wrap)
+        }
+        _ => Ok(None),
+    }
+}
+
+/// A device in words.
+pub fn device_name(device: &Device) -> String {
+    match device.location() {
+        DeviceLocation::Cpu => "cpu".to_owned(),
+        DeviceLocation::Cuda { gpu_id } => format!("cuda:{gpu_id}"),
+        DeviceLocation::Metal { gpu_id } => format!("metal:{gpu_id}"),
+    }
+}
+
+fn cuda_device(index: usize) -> Result<Device, Unusable> {
+    examine_cuda().ok_or(Unusable::NotBuilt)?.check(index)?;
+    #[cfg(feature = "cuda")]
+    return cuda::open(index);
+    #[cfg(not(feature = "cuda"))]
+    Err(Unusable::NotBuilt)
+}

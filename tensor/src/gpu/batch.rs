@@ -1,0 +1,193 @@
+//! A batch of sequences on a GPU: from prompts that are in the cache to tokens on the host.
+
+use candle_core::{DType, Result, Tensor};
+
+use super::Drawn;
+use super::kernels::{FillCache, MoveRows, NOT_FINITE, THREADS};
+use super::machine::{Machine, Memory};
+use super::step::{Buffers, Shapes, Step};
+
+/// Prompts that have been fed, as tensor operations leave them.
+pub struct Prefilled {
+    /// Of the next token, `(prompts, vocab_size)`.
+    pub logits: Tensor,
+    /// Rotated keys and values of each layer, `(prompts, key heads, slots or more, width)`.
+    pub keys_values: Vec<(Tensor, Tensor)>,
+    /// Slot of each prompt's first token.
+    pub first: Vec<usize>,
+    /// Slots written.
+    pub slots: usize,
+}
+
+/// A chunk that the GPU may still be working on.
+pub(super) struct Flight<M: Machine> {
+    pending: M::Pending,
+    rows: usize,
+    count: usize,
+}
+
+/// Sequences that decode.
+pub(super) struct Batch<M: Machine> {
+    step: Step<M>,
+    rows: usize,
+    /// Slots written; the GPU keeps its own count.
+    slots: usize,
+    /// Of the step for the present number of rows.
+    recording: Option<M::Recording>,
+    /// Whether a step has run for the present number of rows: the first of a kernel may load code, which must not
+    /// be recorded.
+    warm: bool,
+    /// Whether steps are recorded: not where the machine cannot.
+    records: bool,
+    first: Vec<u32>,
+}
+
+impl<M: Machine> Batch<M> {
+    /// Repeats each prompt `copies` times, copies next to each other. Steps are recorded if `records` says so.
+    pub fn begin(step: Step<M>, prompts: &Prefilled, (copies, records): (usize, bool)) -> Result<Self> {
+        let Shapes { rows, capacity, dtype, ref model, .. } = step.shapes;
+        let heads = model.heads;
+        let of: Vec<u32> = (0..rows).map(|row| (row / copies) as u32).collect();
+        let first: Vec<u32> = of.iter().map(|prompt| prompts.first[*prompt as usize] as u32).collect();
+        let machine = &step.machine;
+        let of_prompt = machine.zeros(rows * 4)?;
+        machine.write(&of_prompt, &words(&of))?;
+        for ((keys, values), (from_keys, from_values)) in step.buffers.cache.iter().zip(&prompts.keys_values) {
+            for (to, from) in [(keys, from_keys), (values, from_values)] {
+                let from = machine.adopt(&from.to_dtype(dtype)?.contiguous()?)?;
+                let from_capacity = prompts.keys_values[0].0.dim(2)?;
+                let params = FillCache {
+                    to: to.address(),
+                    from: from.address(),
+                    of: of_prompt.address(),
+                    key_heads: heads.keys as u32,
+                    capacity: capacity as u32,
+                    from_capacity: from_capacity as u32,
+                    head: heads.width as u32,
+                    slots: prompts.slots as u32,
+                    padding: 0,
+                };
+                step.typed("fill_cache", [rows, heads.keys, 1], THREADS, &params)?;
+            }
+        }
+        let ids = Tensor::from_vec(of, rows, prompts.logits.device())?;
+        let logits = prompts.logits.to_dtype(DType::F32)?.index_select(&ids, 0)?;
+        machine.copy(&step.buffers.logits, &machine.adopt(&logits)?, rows * model.vocab_size * 4)?;
+        machine.write(&step.buffers.first, &words(&first))?;
+        machine.write(&step.buffers.slot, &words(&[prompts.slots as u32]))?;
+        let slots = prompts.slots;
+        Ok(Batch { step, rows, slots, recording: None, warm: false, records, first })
+    }
+
+    /// Rows that are decoded.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Starts on `count` tokens for each row, at most a chunk.
+    ///
+    /// * `uniforms`: `count` numbers in `0..1` for each row in turn.
+    pub fn enqueue(&mut self, count: usize, uniforms: &[f64]) -> Result<Flight<M>> {
+        let chunk = self.step.shapes.chunk;
+        assert!(count <= chunk && uniforms.len() == count * self.rows, "uniforms of a chunk");
+        assert!(self.slots + count <= self.step.shapes.capacity, "the cache is full");
+        let spread = uniforms.chunks(count.max(1)).flat_map(|row| {
+            row.iter().copied().chain(std::iter::repeat_n(0.0, chunk - count)).flat_map(f64::to_le_bytes)
+        });
+        let (machine, buffers) = (&self.step.machine, &self.step.buffers);
+        machine.write(&buffers.uniforms, &spread.collect::<Vec<u8>>())?;
+        machine.write(&buffers.place, &words(&[0]))?;
+        for _ in 0..count {
+            self.token()?;
+        }
+        self.slots += count;
+        let pending = self.step.machine.read(&self.step.buffers.drawn, 8 * self.step.shapes.rows * chunk)?;
+        Ok(Flight { pending, rows: self.rows, count })
+    }
+
+    fn token(&mut self) -> Result<()> {
+        if self.warm && self.records && self.recording.is_none() {
+            let (step, rows) = (&self.step, self.rows);
+            self.recording = step.machine.record(&mut || step.token(rows))?;
+            self.records = self.recording.is_some();
+        }
+        self.warm = true;
+        match &self.recording {
+            // Safety: the recording names memory of `self.step`, which lives as long as it does.
+            Some(recording) => unsafe { self.step.machine.replay(recording) },
+            None => self.step.token(self.rows),
+        }
+    }
+
+    /// Waits for a chunk.
+    pub fn collect(&self, flight: Flight<M>) -> Result<Drawn> {
+        let Flight { pending, rows, count } = flight;
+        let bytes = self.step.machine.wait(pending)?;
+        let (all, _) = bytes.as_chunks::<4>();
+        let (tokens, logprobs) = all.split_at(all.len() / 2);
+        let chunk = self.step.shapes.chunk;
+        let token = |word: &[u8; 4]| Some(u32::from_le_bytes(*word)).filter(|token| *token != NOT_FINITE);
+        let tokens = tokens.chunks(chunk).take(rows).map(|row| row[..count].iter().map(token).collect());
+        let logprobs = logprobs.chunks(chunk).take(rows);
+        let logprobs = logprobs.map(|row| row[..count].iter().map(|word| f32::from_le_bytes(*word)).collect());
+        Ok(Drawn { tokens: tokens.collect(), logprobs: logprobs.collect() })
+    }
+
+    /// Drops rows but keeps those in `live` (ascending). Returns which old row each new row is: rows in front stay
+    /// where they are, and the last ones fill the gaps.
+    pub fn keep(&mut self, live: &[usize]) -> Result<Vec<usize>> {
+        let count = live.len();
+        let mut order: Vec<usize> = (0..count).collect();
+        let gaps = (0..count).filter(|row| live.binary_search(row).is_err());
+        let moves: Vec<(usize, usize)> = live.iter().copied().filter(|row| *row >= count).zip(gaps).collect();
+        for (from, to) in &moves {
+            order[*to] = *from;
+        }
+        if !moves.is_empty() {
+            self.move_rows(&moves)?;
+        }
+        self.first = order.iter().map(|row| self.first[*row]).collect();
+        self.step.machine.write(&self.step.buffers.first, &words(&self.first))?;
+        (self.rows, self.recording, self.warm) = (count, None, false);
+        Ok(order)
+    }
+
+    /// The cache and the logits of row `from` over those of row `to`, for each pair.
+    fn move_rows(&self, moves: &[(usize, usize)]) -> Result<()> {
+        let Shapes { capacity, dtype, ref model, .. } = self.step.shapes;
+        let heads = model.heads;
+        let machine = &self.step.machine;
+        let list = |part: fn(&(usize, usize)) -> usize| -> Result<M::Memory> {
+            let rows: Vec<u32> = moves.iter().map(|pair| part(pair) as u32).collect();
+            let memory = machine.zeros(rows.len() * 4)?;
+            machine.write(&memory, &words(&rows))?;
+            Ok(memory)
+        };
+        let (from, to) = (list(|(from, _)| *from)?, list(|(_, to)| *to)?);
+        let params = |cache: &M::Memory| MoveRows {
+            cache: cache.address(),
+            from: from.address(),
+            to: to.address(),
+            key_heads: heads.keys as u32,
+            capacity: capacity as u32,
+            head: heads.width as u32,
+            slots: self.slots as u32,
+        };
+        let Buffers { cache, logits, .. } = &self.step.buffers;
+        for memory in cache.iter().flat_map(|(keys, values)| [keys, values]) {
+            self.step.typed("move_rows", [moves.len(), heads.keys, 1], THREADS, &params(memory))?;
+        }
+        // Logits are one head of one slot that is as wide as the vocabulary.
+        let row = MoveRows { key_heads: 1, capacity: 1, head: model.vocab_size as u32, slots: 1, ..params(logits) };
+        let kernel = super::kernels::name("move_rows", DType::F32)?;
+        debug_assert!(dtype.size_in_bytes() <= 4);
+        // Safety: `logits` holds a row of f32 for every row named, and the lists live until the end of this function,
+        // when the machine takes memory back in the order of its queue.
+        unsafe { machine.launch(&kernel, [moves.len(), 1, 1], THREADS, &row) }
+    }
+}
+
+/// Little-endian, as GPUs and processors with one are.
+fn words(values: &[u32]) -> Vec<u8> {
+    values.iter().flat_map(|value| value.to_le_bytes()).collect()
+}

@@ -1,0 +1,278 @@
+//! A machine that is this processor: `kernels.cu`, compiled by the C++ compiler, over ordinary memory.
+
+use std::cell::Cell;
+use std::ffi::{CString, c_char, c_int, c_uint, c_void};
+use std::path::Path;
+use std::process::Command;
+use std::sync::{Mutex, OnceLock};
+
+use candle_core::{CpuStorage, DType, Result, Storage, Tensor, bail};
+use half::{bf16, f16};
+use libloading::Library;
+
+use super::machine::{Machine, Memory, Product};
+use super::params::Params;
+use super::products::{Matrices, Products};
+
+/// One kernel at a time: a block's shared memory is static.
+static KERNELS: OnceLock<Option<Mutex<Library>>> = OnceLock::new();
+
+type Run = unsafe extern "C" fn(*const c_char, *const [c_uint; 3], c_uint, *const c_void) -> c_int;
+
+/// See the module.
+pub(super) struct Emulated {
+    kernels: &'static Mutex<Library>,
+}
+
+/// Memory on a multiple of 16 bytes, as vector loads want it.
+pub(super) struct HostMemory {
+    words: Vec<u128>,
+}
+
+impl HostMemory {
+    fn new(bytes: usize) -> Self {
+        HostMemory { words: vec![0; bytes.div_ceil(16)] }
+    }
+
+    fn write(&self, bytes: &[u8]) {
+        assert!(bytes.len() <= 16 * self.words.len(), "write out of bounds");
+        // Safety: in bounds; nothing else runs while a test writes.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.address() as *mut u8, bytes.len()) }
+    }
+
+    fn read(&self, bytes: usize) -> Vec<u8> {
+        assert!(bytes <= 16 * self.words.len(), "read out of bounds");
+        // Safety: in bounds.
+        unsafe { std::slice::from_raw_parts(self.address() as *const u8, bytes) }.to_vec()
+    }
+}
+
+impl Memory for HostMemory {
+    fn address(&self) -> u64 {
+        self.words.as_ptr() as u64
+    }
+}
+
+impl Emulated {
+    /// None where there is no C++ compiler, with a line that says so.
+    pub fn open() -> Option<Self> {
+        let kernels = KERNELS.get_or_init(|| compile().map(Mutex::new)).as_ref();
+        if kernels.is_none() {
+            eprintln!("not run: the kernels need a C++ compiler (c++ with -std=c++20)");
+        }
+        kernels.map(|kernels| Emulated { kernels })
+    }
+}
+
+thread_local! {
+    static EMULATED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this thread is inside [`emulated`].
+pub(super) fn is_emulated() -> bool {
+    EMULATED.get()
+}
+
+/// Has every tensor of this thread worked on by the GPU's kernels while `run` runs; none where there is no C++ compiler.
+/// For tests.
+pub fn emulated<R>(run: impl FnOnce() -> R) -> Option<R> {
+    struct Restore(bool);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            EMULATED.set(self.0);
+        }
+    }
+    Emulated::open()?;
+    let _restore = Restore(EMULATED.replace(true));
+    Some(run())
+}
+
+/// What `run` gives with blocks and threads of every kernel in order, and from the last to the first. For tests.
+pub fn in_both_orders<R>(run: impl Fn() -> R) -> Option<[R; 2]> {
+    emulated(|| {
+        let in_order = run();
+        run_backwards(true);
+        let backwards = run();
+        run_backwards(false);
+        [in_order, backwards]
+    })
+}
+
+/// Whether blocks and their threads run from the last to the first from now on, for all threads.
+fn run_backwards(asked: bool) {
+    if let Some(Emulated { kernels }) = Emulated::open() {
+        let library = kernels.lock().unwrap();
+        // Safety: `run_backwards` has this signature in `emulation.cpp`.
+        unsafe { library.get::<unsafe extern "C" fn(bool)>(b"run_backwards\0").unwrap()(asked) }
+    }
+}
+
+fn compile() -> Option<Library> {
+    Command::new("c++").arg("--version").output().ok()?;
+    let dir = tempfile::tempdir().unwrap();
+    let (library, source) = (dir.path().join("kernels.so"), Path::new(env!("CARGO_MANIFEST_DIR")).join("cuda"));
+    let built = Command::new("c++")
+        .args(["-std=c++20", "-O2", "-fno-strict-aliasing", "-shared", "-fPIC", "-fvisibility=hidden"])
+        .args(["-DON_PROCESSOR", "-Wno-unknown-pragmas", "-o"])
+        .arg(&library)
+        .arg(source.join("emulation.cpp"))
+        .output()
+        .unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    // Safety: the library has no initialisers but of plain tables. It stays mapped when its file goes.
+    Some(unsafe { Library::new(&library) }.unwrap())
+}
+
+impl Machine for Emulated {
+    type Memory = HostMemory;
+    type Pending = Vec<u8>;
+    /// Nothing is recorded: work that is asked for twice runs twice, as the first time.
+    type Recording = ();
+
+    fn zeros(&self, bytes: usize) -> Result<HostMemory> {
+        Ok(HostMemory::new(bytes))
+    }
+
+    fn adopt(&self, tensor: &Tensor) -> Result<HostMemory> {
+        let flat = tensor.flatten_all()?;
+        let bytes: Vec<u8> = match tensor.dtype() {
+            DType::F32 => flat.to_vec1::<f32>()?.iter().flat_map(|x| x.to_le_bytes()).collect(),
+            DType::BF16 => flat.to_vec1::<bf16>()?.iter().flat_map(|x| x.to_le_bytes()).collect(),
+            DType::F16 => flat.to_vec1::<f16>()?.iter().flat_map(|x| x.to_le_bytes()).collect(),
+            other => bail!("{other:?}"),
+        };
+        let memory = HostMemory::new(bytes.len());
+        memory.write(&bytes);
+        Ok(memory)
+    }
+
+    fn write(&self, to: &HostMemory, bytes: &[u8]) -> Result<()> {
+        to.write(bytes);
+        Ok(())
+    }
+
+    fn copy(&self, to: &HostMemory, from: &HostMemory, bytes: usize) -> Result<()> {
+        to.write(&from.read(bytes));
+        Ok(())
+    }
+
+    fn read(&self, from: &HostMemory, bytes: usize) -> Result<Vec<u8>> {
+        Ok(from.read(bytes))
+    }
+
+    fn wait(&self, pending: Vec<u8>) -> Result<Vec<u8>> {
+        Ok(pending)
+    }
+
+    unsafe fn launch<P: Params>(&self, kernel: &str, grid: [usize; 3], threads: usize, params: &P) -> Result<()> {
+        let library = self.kernels.lock().unwrap();
+        let name = CString::new(kernel).unwrap();
+        // Safety: `run` has this signature in `emulation.cpp`.
+        let run = unsafe { library.get::<Run>(b"run\0") }.unwrap();
+        let grid = grid.map(|blocks| blocks as c_uint);
+        // Safety: as the caller promises.
+        let found = unsafe { run(name.as_ptr(), &grid, threads as c_uint, std::ptr::from_ref(params).cast()) };
+        assert_eq!(found, 0, "no kernel {kernel}");
+        Ok(())
+    }
+
+    unsafe fn product(&self, product: &Product) -> Result<()> {
+        let Product { rows, inputs, outputs, dtype, out_stride, .. } = *product;
+        // Safety: as the caller promises.
+        let (x, weight) =
+            unsafe { (numbers(product.x, rows * inputs, dtype), numbers(product.weight, inputs * outputs, dtype)) };
+        let of = |input: usize, output: usize| match product.transposed {
+            true => weight[output * inputs + input],
+            false => weight[input * outputs + output],
+        };
+        for (row, x) in x.chunks(inputs).enumerate() {
+            for output in 0..outputs {
+                let sum = x.iter().enumerate().map(|(input, x)| x * of(input, output)).sum();
+                // Safety: as the caller promises.
+                unsafe { put(product.out, row * out_stride + output, sum, product.out_dtype) };
+            }
+        }
+        Ok(())
+    }
+
+    unsafe fn products(&self, products: &Products) -> Result<()> {
+        let Products { out, left, right, count, rows, inner, columns, dtype, out_dtype, adds } = *products;
+        let place = |of: Matrices, batch: usize, row: usize, column: usize| {
+            let (row, column) = if of.transposed { (column, row) } else { (row, column) };
+            batch * of.step + row * of.stride + column
+        };
+        for (batch, row) in (0..count).flat_map(|batch| (0..rows).map(move |row| (batch, row))) {
+            // Safety, here and below: as the caller promises.
+            let left = |i: usize| unsafe { number(left.address, place(left, batch, row, i), dtype) };
+            let left: Vec<f32> = (0..inner).map(left).collect();
+            for column in 0..columns {
+                let right = |i: usize| unsafe { number(right.address, place(right, batch, i, column), dtype) };
+                let sum: f32 = left.iter().enumerate().map(|(i, left)| left * right(i)).sum();
+                let at = place(out, batch, row, column);
+                let before = if adds { unsafe { number(out.address, at, out_dtype) } } else { 0.0 };
+                unsafe { put(out.address, at, before + sum, out_dtype) };
+            }
+        }
+        Ok(())
+    }
+
+    /// In the tensor's own memory, unlike [`Machine::adopt`].
+    fn address(&self, tensor: &Tensor) -> Result<u64> {
+        let (storage, layout) = tensor.storage_and_layout();
+        let Storage::Cpu(storage) = &*storage else { bail!("expected a tensor on the processor") };
+        if !layout.is_contiguous() {
+            bail!("expected a contiguous tensor");
+        }
+        let start = match storage {
+            CpuStorage::F32(values) => values.as_ptr() as u64,
+            CpuStorage::BF16(values) => values.as_ptr() as u64,
+            CpuStorage::F16(values) => values.as_ptr() as u64,
+            CpuStorage::U32(values) => values.as_ptr() as u64,
+            _ => bail!("{:?}", tensor.dtype()),
+        };
+        Ok(start + (layout.start_offset() * tensor.dtype().size_in_bytes()) as u64)
+    }
+
+    fn record(&self, _: &mut dyn FnMut() -> Result<()>) -> Result<Option<()>> {
+        Ok(None)
+    }
+
+    unsafe fn replay(&self, (): &()) -> Result<()> {
+        unreachable!("nothing was recorded")
+    }
+}
+
+unsafe fn number(address: u64, index: usize, dtype: DType) -> f32 {
+    // Safety: as the caller promises.
+    unsafe {
+        match dtype {
+            DType::F32 => *(address as *const f32).add(index),
+            DType::BF16 => (*(address as *const bf16).add(index)).to_f32(),
+            _ => (*(address as *const f16).add(index)).to_f32(),
+        }
+    }
+}
+
+unsafe fn numbers(address: u64, count: usize, dtype: DType) -> Vec<f32> {
+    // Safety: as the caller promises.
+    unsafe {
+        match dtype {
+            DType::F32 => std::slice::from_raw_parts(address as *const f32, count).to_vec(),
+            DType::BF16 => {
+                std::slice::from_raw_parts(address as *const bf16, count).iter().map(|x| x.to_f32()).collect()
+            }
+            _ => std::slice::from_raw_parts(address as *const f16, count).iter().map(|x| x.to_f32()).collect(),
+        }
+    }
+}
+
+unsafe fn put(address: u64, index: usize, value: f32, dtype: DType) {
+    // Safety: as the caller promises.
+    unsafe {
+        match dtype {
+            DType::F32 => *(address as *mut f32).add(index) = value,
+            DType::BF16 => *(address as *mut bf16).add(index) = bf16::from_f32(value),
+            _ => *(address as *mut f16).add(index) = f16::from_f32(value),
+        }
+    }
+}

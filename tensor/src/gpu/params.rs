@@ -1,0 +1,38 @@
+//! How parameters of kernels are declared: field by field as in the kernels' sources.
+
+use candle_core::{DType, Result, bail};
+
+/// What a kernel takes: plain numbers, laid out as C does, without padding of the compiler's own.
+///
+/// # Safety
+///
+/// `#[repr(C)]`, no padding, no pointers that Rust owns.
+pub(super) unsafe trait Params: Copy {}
+
+macro_rules! params {
+    ($($(#[$doc:meta])* $name:ident { $($field:ident: $type:ty),* $(,)? })*) => {$(
+        $(#[$doc])*
+        #[repr(C)]
+        #[derive(Debug, Clone, Copy)]
+        pub(super) struct $name { $(pub $field: $type),* }
+
+        // Safety: the fields are integers and floats; the assertion refuses padding between them.
+        unsafe impl $crate::gpu::params::Params for $name {}
+        const _: () = assert!(size_of::<$name>() == 0 $(+ size_of::<$type>())*);
+    )*};
+}
+pub(super) use params;
+
+/// Threads of a block where a kernel does not say otherwise.
+pub(super) const THREADS: usize = 256;
+
+/// The kernel of this name for numbers of this type.
+pub(super) fn name(kernel: &str, dtype: DType) -> Result<String> {
+    let suffix = match dtype {
+        DType::F32 => "f32",
+        DType::BF16 => "bf16",
+        DType::F16 => "f16",
+        other => bail!("kernels of a GPU: found numbers of type {other:?}, expected f32, bf16 or f16"),
+    };
+    Ok(format!("{kernel}_{suffix}"))
+}

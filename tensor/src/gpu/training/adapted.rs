@@ -1,0 +1,267 @@
+//! Frozen products with low-rank terms that are trained.
+//!
+//! The terms' factors are f32, and products of f32 are slow. Each number is split into what the layers' format holds of
+//! it and what that leaves over (`factors.cuh`), so that a term is one more product in that format, three times as deep,
+//! which adds to what the frozen weight gave; a bias is one more column of it.
+
+use candle_core::{DType, Result, Tensor};
+
+use super::super::params::params;
+use super::super::products::{Matrices, Products};
+use super::Gpu;
+use crate::Frozen;
+
+params! {
+    /// Numbers split in two.
+    SplitFactors {
+        out: u64, from: u64, tail: u64, out_row: u64, in_row: u64, in_rest: u64, out_low: u64, out_again: u64,
+        out_tail: u64, width: u32, blocks: u32, in_block: u32, out_block: u32, scale: f32, padding: u32,
+    }
+}
+
+/// One pass over some maps.
+struct Terms<'a> {
+    gpu: Gpu,
+    maps: &'a [Frozen],
+    /// `(N, in)`.
+    x: &'a Tensor,
+    rank: usize,
+    scale: f32,
+    /// Numbers of a map from one row of low-rank factors to the next: split factors, and room for a bias.
+    deep: usize,
+    /// `(3 * maps * rank, in)`: the maps' first factors, once more, and what is left over of them.
+    a: Tensor,
+    /// `(sum of outs, deep)`: the second factors, once more, what is left over of them, and biases.
+    b: Tensor,
+    has_bias: bool,
+}
+
+/// `x W^T + bias + scale (x A^T) B^T` for several maps, side by side; `x`: contiguous.
+pub(crate) fn adapted_linear(x: &Tensor, factors: (&Tensor, &Tensor), scale: f64, maps: &[Frozen]) -> Result<Tensor> {
+    let terms = Terms::new(x, factors, scale, maps)?;
+    let out = terms.gpu.empty((x.dim(0)?, terms.b.dim(0)?), x.dtype())?;
+    let low = terms.low()?;
+    let mut column = 0;
+    for (index, map) in maps.iter().enumerate() {
+        let weight = terms.weight(map)?;
+        let (outputs, inputs) = weight.dims2()?;
+        let to = (terms.gpu.matrices(&out)?.after(column, out.dtype()), out.dtype());
+        let factors = (terms.gpu.matrices(x)?, terms.gpu.matrices(&weight)?.t());
+        terms.product(to, factors, [x.dim(0)?, inputs, outputs], Into::Overwrite)?;
+        let factors = (terms.of_map(&low, index)?, terms.second(column)?.t());
+        let inner = 3 * terms.rank + if terms.has_bias { 2 } else { 0 };
+        terms.product(to, factors, [x.dim(0)?, inner, outputs], Into::Add)?;
+        column += outputs;
+    }
+    Ok(out)
+}
+
+/// Gradients by `x`, if it is wanted, and by both factors; `slope`: gradient of the output, contiguous.
+pub(crate) fn adapted_linear_slopes(
+    (x, wanted): (&Tensor, bool),
+    factors: (&Tensor, &Tensor),
+    scale: f64,
+    maps: &[Frozen],
+    slope: &Tensor,
+) -> Result<[Option<Tensor>; 3]> {
+    let terms = Terms::new(x, factors, scale, maps)?;
+    let ((count, total), rank) = (slope.dims2()?, terms.rank);
+    let ranks = rank * maps.len();
+    let low = terms.low()?;
+    let dlow = terms.gpu.empty((count, 2 * ranks), DType::F32)?;
+    let db = terms.gpu.empty((total, 2 * rank), DType::F32)?;
+    let mut column = 0;
+    for (index, map) in maps.iter().enumerate() {
+        let outputs = map.weight.dim(0)?;
+        let slope = terms.gpu.matrices(slope)?.after(column, slope.dtype());
+        let to = terms.gpu.matrices(&dlow)?.after(2 * rank * index, DType::F32);
+        // Of the three parts of a factor the last two are what it holds and what that leaves over.
+        let second = terms.second(column)?.after(rank, x.dtype());
+        terms.product((to, DType::F32), (slope, second), [count, outputs, 2 * rank], Into::Overwrite)?;
+        let to = terms.gpu.matrices(&db)?.after(2 * rank * column, DType::F32);
+        let factors = (slope.t(), terms.of_map(&low, index)?);
+        terms.product((to, DType::F32), factors, [outputs, count, 2 * rank], Into::Overwrite)?;
+        column += outputs;
+    }
+    let dlow = terms.split_slopes(&dlow)?;
+    let da = terms.gpu.empty((2 * ranks, x.dim(1)?), DType::F32)?;
+    let (to, factors) = (terms.gpu.matrices(&da)?, (terms.gpu.matrices(&dlow)?.t(), terms.gpu.matrices(x)?));
+    terms.product((to, DType::F32), factors, [2 * ranks, count, x.dim(1)?], Into::Overwrite)?;
+    let dx = wanted.then(|| terms.by_inputs(slope, &dlow)).transpose()?;
+    Ok([dx, Some(joined(&da, 0)?), Some(joined(&db, 1)?)])
+}
+
+/// The sum of the two halves of a matrix.
+fn joined(halves: &Tensor, dim: usize) -> Result<Tensor> {
+    let half = halves.dim(dim)? / 2;
+    halves.narrow(dim, 0, half)? + halves.narrow(dim, half, half)?
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Into {
+    Overwrite,
+    Add,
+}
+
+impl<'a> Terms<'a> {
+    fn new(x: &'a Tensor, (a, b): (&Tensor, &Tensor), scale: f64, maps: &'a [Frozen]) -> Result<Self> {
+        let (gpu, dtype) = (Gpu::of(x)?, x.dtype());
+        let ((ranks, inputs), (total, rank)) = (a.dims2()?, b.dims2()?);
+        let has_bias = maps.iter().any(|map| map.bias.is_some());
+        let deep = (3 * rank + 2).next_multiple_of(8);
+        let (split_a, split_b) = (gpu.empty((3 * ranks, inputs), dtype)?, gpu.empty((total, deep), dtype)?);
+        let plain = SplitFactors {
+            out: gpu.address(&split_a)?,
+            from: gpu.address(a)?,
+            tail: 0,
+            out_row: inputs as u64,
+            in_row: inputs as u64,
+            in_rest: 0,
+            out_low: (2 * ranks * inputs) as u64,
+            out_again: (ranks * inputs) as u64,
+            out_tail: 0,
+            width: inputs as u32,
+            blocks: 1,
+            in_block: 0,
+            out_block: 0,
+            scale: 1.0,
+            padding: 0,
+        };
+        // Safety: `split_a` is three times as long as `a`.
+        unsafe { gpu.typed(("split_factors", dtype), ranks, &plain)? };
+        let bias = if has_bias { Some(biases(maps)?) } else { None };
+        let with_tail = SplitFactors {
+            out: gpu.address(&split_b)?,
+            from: gpu.address(b)?,
+            tail: bias.as_ref().map_or(Ok(0), |bias| gpu.address(bias))?,
+            out_row: deep as u64,
+            in_row: rank as u64,
+            out_low: 2 * rank as u64,
+            out_again: rank as u64,
+            out_tail: if has_bias { 3 * rank as u64 } else { 0 },
+            width: rank as u32,
+            ..plain
+        };
+        // Safety: a row of `split_b` has room for three rows of `b` and two numbers more.
+        unsafe { gpu.typed(("split_factors", dtype), total, &with_tail)? };
+        Ok(Terms { gpu, maps, x, rank, scale: scale as f32, deep, a: split_a, b: split_b, has_bias })
+    }
+
+    /// A map's weight as products read it.
+    fn weight(&self, map: &Frozen) -> Result<Tensor> {
+        map.weight.to_dtype(self.x.dtype())?.contiguous()
+    }
+
+    /// `scale x A^T`, split, `(N, maps * deep)`: of each map what the format holds, what that leaves over, the first
+    /// once more, and ones for the bias.
+    fn low(&self) -> Result<Tensor> {
+        let ((count, inputs), (rank, maps)) = (self.x.dims2()?, (self.rank, self.maps.len()));
+        let (ranks, dtype) = (rank * maps, self.x.dtype());
+        let wide = self.gpu.empty((count, 2 * ranks), DType::F32)?;
+        let first = self.gpu.matrices(&self.a)?.after(ranks * inputs, dtype);
+        let (to, factors) = (self.gpu.matrices(&wide)?, (self.gpu.matrices(self.x)?, first.t()));
+        self.product((to, DType::F32), factors, [count, inputs, 2 * ranks], Into::Overwrite)?;
+        let low = self.gpu.empty((count, maps * self.deep), dtype)?;
+        let params = SplitFactors {
+            out: self.gpu.address(&low)?,
+            from: self.gpu.address(&wide)?,
+            tail: 0,
+            out_row: (maps * self.deep) as u64,
+            in_row: 2 * ranks as u64,
+            in_rest: ranks as u64,
+            out_low: rank as u64,
+            out_again: 2 * rank as u64,
+            out_tail: if self.has_bias { 3 * rank as u64 } else { 0 },
+            width: rank as u32,
+            blocks: maps as u32,
+            in_block: rank as u32,
+            out_block: self.deep as u32,
+            scale: self.scale,
+            padding: 0,
+        };
+        // Safety: a row of `low` has a block of `deep` numbers for each map.
+        unsafe { self.gpu.typed(("split_factors", dtype), count, &params)? };
+        Ok(low)
+    }
+
+    /// The gradient by `x A^T`, out of one pair of halves for each map, split: `(N, 3 * maps * rank or more)`, of all maps
+    /// what the format holds, what that leaves over, and the first once more.
+    fn split_slopes(&self, wide: &Tensor) -> Result<Tensor> {
+        let (count, (rank, maps)) = (wide.dim(0)?, (self.rank, self.maps.len()));
+        let ranks = rank * maps;
+        let stride = (3 * ranks).next_multiple_of(8);
+        let out = self.gpu.empty((count, stride), self.x.dtype())?;
+        let params = SplitFactors {
+            out: self.gpu.address(&out)?,
+            from: self.gpu.address(wide)?,
+            tail: 0,
+            out_row: stride as u64,
+            in_row: 2 * ranks as u64,
+            in_rest: rank as u64,
+            out_low: ranks as u64,
+            out_again: 2 * ranks as u64,
+            out_tail: 0,
+            width: rank as u32,
+            blocks: maps as u32,
+            in_block: 2 * rank as u32,
+            out_block: rank as u32,
+            scale: self.scale,
+            padding: 0,
+        };
+        // Safety: a row of `out` has room for three numbers of each rank of each map.
+        unsafe { self.gpu.typed(("split_factors", self.x.dtype()), count, &params)? };
+        Ok(out)
+    }
+
+    /// The gradient by `x`.
+    fn by_inputs(&self, slope: &Tensor, dlow: &Tensor) -> Result<Tensor> {
+        let ((count, inputs), dtype) = (self.x.dims2()?, self.x.dtype());
+        // Several maps add up, which the format of the layers would round each time.
+        let format = if self.maps.len() == 1 { dtype } else { DType::F32 };
+        let dx = self.gpu.empty((count, inputs), format)?;
+        let to = (self.gpu.matrices(&dx)?, format);
+        let mut column = 0;
+        for map in self.maps {
+            let weight = self.weight(map)?;
+            let outputs = weight.dim(0)?;
+            let slope = self.gpu.matrices(slope)?.after(column, dtype);
+            let into = if column == 0 { Into::Overwrite } else { Into::Add };
+            self.product(to, (slope, self.gpu.matrices(&weight)?), [count, outputs, inputs], into)?;
+            column += outputs;
+        }
+        let factors = (self.gpu.matrices(dlow)?, self.gpu.matrices(&self.a)?);
+        self.product(to, factors, [count, 3 * self.rank * self.maps.len(), inputs], Into::Add)?;
+        dx.to_dtype(dtype)
+    }
+
+    /// A map's part of what [`Terms::low`] gave.
+    fn of_map(&self, low: &Tensor, index: usize) -> Result<Matrices> {
+        Ok(self.gpu.matrices(low)?.after(index * self.deep, low.dtype()))
+    }
+
+    /// The second factor of the map whose outputs begin at `column`.
+    fn second(&self, column: usize) -> Result<Matrices> {
+        Ok(self.gpu.matrices(&self.b)?.after(column * self.deep, self.b.dtype()))
+    }
+
+    fn product(
+        &self,
+        out: (Matrices, DType),
+        factors: (Matrices, Matrices),
+        sizes: [usize; 3],
+        into: Into,
+    ) -> Result<()> {
+        let products = Products { adds: into == Into::Add, ..Products::one(out, factors, sizes, self.x.dtype()) };
+        // Safety: what is read and written lies within the tensors that the matrices were taken from.
+        unsafe { self.gpu.products(&products) }
+    }
+}
+
+/// The biases side by side, in f32; zero where a map has none.
+fn biases(maps: &[Frozen]) -> Result<Tensor> {
+    let parts = maps.iter().map(|map| match &map.bias {
+        Some(bias) => bias.to_dtype(DType::F32),
+        None => Tensor::zeros(map.weight.dim(0)?, DType::F32, map.weight.device()),
+    });
+    Tensor::cat(&parts.collect::<Result<Vec<_>>>()?, 0)
+}

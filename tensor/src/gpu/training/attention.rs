@@ -1,0 +1,307 @@
+//! Causal self-attention of whole sequences.
+//!
+//! Scores exist a block at a time, some sequences and some tokens of each, and only for keys up to the block's last
+//! token; the gradient computes them again.
+
+use std::ops::Range;
+
+use candle_core::{DType, Result, Tensor};
+
+use super::super::params::params;
+use super::super::products::{Matrices, Products};
+use super::{Gpu, WARPS};
+use crate::Heads;
+
+params! {
+    /// Heads apart, and side by side.
+    SplitHeads {
+        query: u64, key: u64, value: u64, qkv: u64, cosines: u64, sines: u64,
+        tokens: u32, queries: u32, key_heads: u32, head: u32,
+    }
+    /// Query heads in one order and the other.
+    MoveHeads {
+        apart: u64, together: u64, tokens: u32, queries: u32, key_heads: u32, head: u32, apart_is_read: u32,
+        padding: u32,
+    }
+    /// Weights of attention, and their gradient.
+    Softmax {
+        weights: u64, scores: u64, rows: u64,
+        stride: u32, columns: u32, rows_each: u32, group: u32, first: u32, scale: f32,
+    }
+}
+
+/// How much of the scores exists at once.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// Bytes of f32 scores; those of one token are held whatever it says.
+    pub score_bytes: usize,
+    /// Tokens of a sequence: the fewer, the fewer scores are computed of keys that a token may not see.
+    pub tokens: usize,
+}
+
+/// Bytes of f32 scores that exist at once: enough to keep all of a GPU busy, and little of its memory.
+pub const SCORE_BYTES: usize = 256 << 20;
+
+const LIMITS: Limits = Limits { score_bytes: SCORE_BYTES, tokens: 256 };
+
+/// Some tokens of some sequences.
+struct Block {
+    sequences: Range<usize>,
+    tokens: Range<usize>,
+}
+
+impl Block {
+    /// Numbers from one row of scores to the next: each begins on 16 bytes in every format.
+    fn stride(&self) -> usize {
+        self.tokens.end.next_multiple_of(8)
+    }
+}
+
+/// Queries, keys and values by head, or their gradients.
+struct Apart {
+    /// `(sequences, key heads, tokens, group, width)`.
+    query: Tensor,
+    /// `(sequences, key heads, tokens, width)`.
+    key: Tensor,
+    /// The same.
+    value: Tensor,
+}
+
+/// Sizes of one pass.
+struct Attention<'a> {
+    gpu: Gpu,
+    heads: Heads,
+    sequences: usize,
+    tokens: usize,
+    dtype: DType,
+    /// Cosines and sines, `(positions, width / 2)`, f32.
+    angles: [&'a Tensor; 2],
+    limits: Limits,
+}
+
+/// `qkv`: `(sequences * tokens, total)`, contiguous; `angles`: cosines and sines by position, f32. Returns
+/// `(sequences * tokens, queries * width)`.
+pub(crate) fn causal_attention(qkv: &Tensor, sequences: usize, heads: Heads, angles: [&Tensor; 2]) -> Result<Tensor> {
+    Attention::new(qkv, (sequences, heads), angles, LIMITS)?.forward(qkv)
+}
+
+/// Gradient by `qkv`; `slope`: gradient of the output, contiguous.
+pub(crate) fn causal_attention_slope(
+    qkv: &Tensor,
+    sequences: usize,
+    heads: Heads,
+    angles: [&Tensor; 2],
+    slope: &Tensor,
+) -> Result<Tensor> {
+    Attention::new(qkv, (sequences, heads), angles, LIMITS)?.backward(qkv, slope)
+}
+
+#[cfg(test)]
+pub(crate) fn both_with(
+    (qkv, slope): (&Tensor, &Tensor),
+    of: (usize, Heads),
+    angles: [&Tensor; 2],
+    limits: Limits,
+) -> Result<[Tensor; 2]> {
+    let attention = Attention::new(qkv, of, angles, limits)?;
+    Ok([attention.forward(qkv)?, attention.backward(qkv, slope)?])
+}
+
+impl<'a> Attention<'a> {
+    fn new(qkv: &Tensor, (sequences, heads): (usize, Heads), angles: [&'a Tensor; 2], limits: Limits) -> Result<Self> {
+        let tokens = qkv.dim(0)? / sequences;
+        Ok(Attention { gpu: Gpu::of(qkv)?, heads, sequences, tokens, dtype: qkv.dtype(), angles, limits })
+    }
+
+    /// Query heads of a key head.
+    fn group(&self) -> usize {
+        self.heads.queries / self.heads.keys
+    }
+
+    fn forward(&self, qkv: &Tensor) -> Result<Tensor> {
+        let Heads { queries, width, .. } = self.heads;
+        let Apart { query, key, value } = self.split(qkv)?;
+        let mixed = self.gpu.empty(query.shape(), self.dtype)?;
+        let (scores, weights) = self.scratch()?;
+        for block in self.blocks() {
+            self.weigh(&block, (&query, &key), &scores, &weights)?;
+            let weights = self.of_scores(&block, &weights)?;
+            let out = self.of_queries(&block, &mixed)?;
+            self.product(&block, (weights, self.of_keys(&block, &value)?), (out, &mixed), Shape::BySeen)?;
+        }
+        let out = self.gpu.empty((self.sequences * self.tokens, queries * width), self.dtype)?;
+        self.move_heads(&mixed, &out, 1)?;
+        Ok(out)
+    }
+
+    fn backward(&self, qkv: &Tensor, slope: &Tensor) -> Result<Tensor> {
+        let Apart { query, key, value } = self.split(qkv)?;
+        let mixed = self.gpu.empty(query.shape(), self.dtype)?;
+        self.move_heads(&mixed, slope, 0)?;
+        let wide = |like: &Tensor| self.gpu.empty(like.shape(), DType::F32);
+        let slopes = Apart { query: wide(&query)?, key: wide(&key)?, value: wide(&value)? };
+        let (scores, weights) = self.scratch()?;
+        for block in self.blocks() {
+            self.weigh(&block, (&query, &key), &scores, &weights)?;
+            let (of_weights, of_scores) = (self.of_scores(&block, &weights)?, self.of_scores(&block, &scores)?);
+            let [of_query, of_mixed] = [&query, &mixed].map(|tensor| self.of_queries(&block, tensor));
+            let (of_query, of_mixed) = (of_query?, of_mixed?);
+            let out = self.of_keys(&block, &slopes.value)?;
+            self.product(&block, (of_weights.t(), of_mixed), (out, &slopes.value), Shape::ToKeys)?;
+            let seen = self.of_keys(&block, &value)?.t();
+            self.product(&block, (of_mixed, seen), (of_scores, &scores), Shape::Scores)?;
+            self.softmax(&block, "causal_softmax_slope", &scores, &weights)?;
+            let out = self.of_queries(&block, &slopes.query)?;
+            let seen = self.of_keys(&block, &key)?;
+            self.product(&block, (of_weights, seen), (out, &slopes.query), Shape::BySeen)?;
+            let out = self.of_keys(&block, &slopes.key)?;
+            self.product(&block, (of_weights.t(), of_query), (out, &slopes.key), Shape::ToKeys)?;
+        }
+        let out = self.gpu.empty(qkv.shape(), self.dtype)?;
+        self.heads_kernel("merge_heads", &slopes, &out)?;
+        Ok(out)
+    }
+
+    /// The last tokens of a sequence come first: they see all keys, so that what is added up over blocks begins there.
+    fn blocks(&self) -> Vec<Block> {
+        let bytes_of_a_token = self.heads.queries * self.tokens.next_multiple_of(8) * DType::F32.size_in_bytes();
+        let fitting = self.limits.score_bytes / bytes_of_a_token;
+        let step = self.limits.tokens.min(self.tokens).min(fitting).max(1);
+        let together = (fitting / step).clamp(1, self.sequences);
+        let mut blocks = Vec::new();
+        for first in (0..self.sequences).step_by(together) {
+            for last in (1..=self.tokens.div_ceil(step)).rev() {
+                let tokens = (last - 1) * step..(last * step).min(self.tokens);
+                blocks.push(Block { sequences: first..(first + together).min(self.sequences), tokens });
+            }
+        }
+        blocks
+    }
+
+    /// Room for the scores of the largest block, and for the weights made of them.
+    fn scratch(&self) -> Result<(Tensor, Tensor)> {
+        let of = |block: &Block| block.sequences.len() * self.heads.queries * block.tokens.len() * block.stride();
+        let largest = self.blocks().iter().map(of).max().unwrap_or(0);
+        Ok((self.gpu.empty(largest, DType::F32)?, self.gpu.empty(largest, self.dtype)?))
+    }
+
+    /// The weights of a block's tokens.
+    fn weigh(&self, block: &Block, of: (&Tensor, &Tensor), scores: &Tensor, weights: &Tensor) -> Result<()> {
+        let (query, key) = (self.of_queries(block, of.0)?, self.of_keys(block, of.1)?.t());
+        self.product(block, (query, key), (self.of_scores(block, scores)?, scores), Shape::Scores)?;
+        self.softmax(block, "causal_softmax", scores, weights)
+    }
+
+    fn softmax(&self, block: &Block, kernel: &str, scores: &Tensor, weights: &Tensor) -> Result<()> {
+        let rows_each = block.tokens.len() * self.group();
+        let rows = block.sequences.len() * self.heads.keys * rows_each;
+        let params = Softmax {
+            weights: self.gpu.address(weights)?,
+            scores: self.gpu.address(scores)?,
+            rows: rows as u64,
+            stride: block.stride() as u32,
+            columns: block.tokens.end as u32,
+            rows_each: rows_each as u32,
+            group: self.group() as u32,
+            first: block.tokens.start as u32,
+            scale: self.heads.scale(),
+        };
+        // Safety: both have room for the largest block.
+        unsafe { self.gpu.typed((kernel, self.dtype), rows.div_ceil(WARPS), &params) }
+    }
+
+    /// The rows of a block in what is shaped as queries are.
+    fn of_queries(&self, block: &Block, tensor: &Tensor) -> Result<Matrices> {
+        let (width, row) = (self.heads.width, self.group() * self.heads.width);
+        let first = (block.sequences.start * self.heads.keys * self.tokens + block.tokens.start) * row;
+        let address = self.gpu.address(tensor)?;
+        let whole = Matrices { address, stride: width, step: self.tokens * row, transposed: false };
+        Ok(whole.after(first, tensor.dtype()))
+    }
+
+    /// The rows that a block sees in what is shaped as keys are.
+    fn of_keys(&self, block: &Block, tensor: &Tensor) -> Result<Matrices> {
+        let (stride, step) = (self.heads.width, self.tokens * self.heads.width);
+        let whole = Matrices { address: self.gpu.address(tensor)?, stride, step, transposed: false };
+        Ok(whole.after(block.sequences.start * self.heads.keys * step, tensor.dtype()))
+    }
+
+    fn of_scores(&self, block: &Block, tensor: &Tensor) -> Result<Matrices> {
+        let (address, stride) = (self.gpu.address(tensor)?, block.stride());
+        Ok(Matrices { address, stride, step: block.tokens.len() * self.group() * stride, transposed: false })
+    }
+
+    fn product(
+        &self,
+        block: &Block,
+        (left, right): (Matrices, Matrices),
+        (out, tensor): (Matrices, &Tensor),
+        shape: Shape,
+    ) -> Result<()> {
+        let (rows, seen, width) = (block.tokens.len() * self.group(), block.tokens.end, self.heads.width);
+        let (rows, inner, columns, adds) = match shape {
+            Shape::Scores => (rows, width, seen, false),
+            Shape::BySeen => (rows, seen, width, false),
+            Shape::ToKeys => (seen, rows, width, block.tokens.end < self.tokens),
+        };
+        let count = block.sequences.len() * self.heads.keys;
+        let (dtype, out_dtype) = (self.dtype, tensor.dtype());
+        let products = Products { out, left, right, count, rows, inner, columns, dtype, out_dtype, adds };
+        // Safety: blocks lie within the tensors that their matrices were taken from.
+        unsafe { self.gpu.products(&products) }
+    }
+
+    fn split(&self, qkv: &Tensor) -> Result<Apart> {
+        let Heads { keys, width, .. } = self.heads;
+        let (sequences, tokens) = (self.sequences, self.tokens);
+        let of_keys = || self.gpu.empty((sequences, keys, tokens, width), self.dtype);
+        let query = self.gpu.empty((sequences, keys, tokens, self.group(), width), self.dtype)?;
+        let apart = Apart { query, key: of_keys()?, value: of_keys()? };
+        self.heads_kernel("split_heads", &apart, qkv)?;
+        Ok(apart)
+    }
+
+    fn heads_kernel(&self, kernel: &str, apart: &Apart, together: &Tensor) -> Result<()> {
+        let [cosines, sines] = self.angles;
+        let params = SplitHeads {
+            query: self.gpu.address(&apart.query)?,
+            key: self.gpu.address(&apart.key)?,
+            value: self.gpu.address(&apart.value)?,
+            qkv: self.gpu.address(together)?,
+            cosines: self.gpu.address(cosines)?,
+            sines: self.gpu.address(sines)?,
+            tokens: self.tokens as u32,
+            queries: self.heads.queries as u32,
+            key_heads: self.heads.keys as u32,
+            head: self.heads.width as u32,
+        };
+        // Safety: the tensors hold a head of each kind for every token, and the angles every position.
+        unsafe { self.gpu.typed((kernel, self.dtype), self.sequences * self.tokens, &params) }
+    }
+
+    fn move_heads(&self, apart: &Tensor, together: &Tensor, apart_is_read: u32) -> Result<()> {
+        let params = MoveHeads {
+            apart: self.gpu.address(apart)?,
+            together: self.gpu.address(together)?,
+            tokens: self.tokens as u32,
+            queries: self.heads.queries as u32,
+            key_heads: self.heads.keys as u32,
+            head: self.heads.width as u32,
+            apart_is_read,
+            padding: 0,
+        };
+        // Safety: both hold all query heads of every token.
+        unsafe { self.gpu.typed(("move_heads", self.dtype), self.sequences * self.tokens, &params) }
+    }
+}
+
+/// What a product of a block makes of what.
+#[derive(Clone, Copy)]
+enum Shape {
+    /// A row for each query, a column for each key that the block sees.
+    Scores,
+    /// A row for each query, summed over the keys.
+    BySeen,
+    /// A row for each key, summed over the queries, of this block and those before.
+    ToKeys,
+}

@@ -1,0 +1,43 @@
+//! Gate of the feed-forward block.
+
+use candle_core::{Result, Tensor};
+
+use super::super::params::params;
+use super::Gpu;
+
+params! {
+    /// Gates and what they let through.
+    Gate { out: u64, gate_up: u64, slope: u64, width: u32, padding: u32 }
+}
+
+/// `silu(gate) * up`; `gate_up`: `(N, 2 I)`, contiguous, the gate first.
+pub(crate) fn silu_mul(gate_up: &Tensor) -> Result<Tensor> {
+    let (gpu, (rows, width)) = (Gpu::of(gate_up)?, gate_up.dims2()?);
+    let out = gpu.empty((rows, width / 2), gate_up.dtype())?;
+    let params = Gate {
+        out: gpu.address(&out)?,
+        gate_up: gpu.address(gate_up)?,
+        slope: 0,
+        width: (width / 2) as u32,
+        padding: 0,
+    };
+    // Safety: `out` is half as wide as `gate_up`.
+    unsafe { gpu.typed(("gate", gate_up.dtype()), rows, &params)? };
+    Ok(out)
+}
+
+/// Gradient by `gate_up`; `slope`: gradient of the output, contiguous.
+pub(crate) fn silu_mul_slope(gate_up: &Tensor, slope: &Tensor) -> Result<Tensor> {
+    let (gpu, (rows, width)) = (Gpu::of(gate_up)?, gate_up.dims2()?);
+    let out = gpu.empty((rows, width), gate_up.dtype())?;
+    let params = Gate {
+        out: gpu.address(&out)?,
+        gate_up: gpu.address(gate_up)?,
+        slope: gpu.address(slope)?,
+        width: (width / 2) as u32,
+        padding: 0,
+    };
+    // Safety: `out` is as wide as `gate_up`, `slope` half as wide.
+    unsafe { gpu.typed(("gate_slope", gate_up.dtype()), rows, &params)? };
+    Ok(out)
+}

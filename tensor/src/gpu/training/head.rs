@@ -1,0 +1,172 @@
+//! The output projection and the softmax over the vocabulary, a chunk of rows at a time.
+
+use std::ops::Range;
+
+use candle_core::{DType, Result, Tensor};
+
+use super::super::params::params;
+use super::super::products::{Matrices, Products};
+use super::Gpu;
+
+params! {
+    /// What a chunk says of its targets.
+    ScoreLogits {
+        scores: u64, sums: u64, logits: u64, targets: u64, vocabulary: u32, stride: u32, scale: f32, padding: u32,
+    }
+    /// Logits turned into gradients by them.
+    LogitSlopes {
+        logits: u64, sums: u64, slopes: u64, targets: u64, vocabulary: u32, stride: u32, scale: f32, padding: u32,
+    }
+}
+
+/// What is scored.
+#[derive(Debug, Clone)]
+pub(crate) struct Head {
+    /// `(N, H)`, contiguous.
+    pub hidden: Tensor,
+    /// `(V, H)`, contiguous.
+    pub weight: Tensor,
+    /// `(N,)`, u32, contiguous, each below `V`.
+    pub targets: Tensor,
+    /// What logits are multiplied by.
+    pub scale: f64,
+    /// Rows whose logits are held at once.
+    pub chunks: Vec<Range<usize>>,
+}
+
+/// Hidden states and weight in one format.
+struct Pass {
+    gpu: Gpu,
+    hidden: Tensor,
+    weight: Tensor,
+    /// f32, room for the logits of the longest chunk.
+    logits: Tensor,
+}
+
+/// Log-probabilities and entropies, `(N, 2)`, and what [`score_slopes`] needs of the logits; all f32.
+pub(crate) fn score(head: &Head) -> Result<(Tensor, Tensor)> {
+    let pass = Pass::new(head)?;
+    let count = head.hidden.dim(0)?;
+    let (scores, sums) = (pass.gpu.empty((count, 2), DType::F32)?, pass.gpu.empty((count, 3), DType::F32)?);
+    for rows in &head.chunks {
+        pass.project(rows)?;
+        let params = ScoreLogits {
+            scores: row(&pass.gpu, &scores, rows)?,
+            sums: row(&pass.gpu, &sums, rows)?,
+            logits: pass.gpu.address(&pass.logits)?,
+            targets: pass.gpu.address(&head.targets)? + 4 * rows.start as u64,
+            vocabulary: pass.vocabulary() as u32,
+            stride: pass.stride() as u32,
+            scale: head.scale as f32,
+            padding: 0,
+        };
+        // Safety: there is a row of logits, of scores and of sums, and a target, for each of the chunk.
+        unsafe { pass.gpu.launch("score_logits", (rows.len(), 1), &params)? };
+    }
+    Ok((scores, sums))
+}
+
+/// Gradients by hidden states and by the weight, those that are wanted; `slope`: gradient of the scores, contiguous.
+pub(crate) fn score_slopes(
+    head: &Head,
+    sums: &Tensor,
+    slope: &Tensor,
+    wanted: (bool, bool),
+) -> Result<(Option<Tensor>, Option<Tensor>)> {
+    let pass = Pass::new(head)?;
+    // Gradients of single logits are small, and half of them too small for f16.
+    let format = if pass.weight.dtype() == DType::BF16 { DType::BF16 } else { DType::F32 };
+    let (hidden, weight) = (pass.hidden.to_dtype(format)?, pass.weight.to_dtype(format)?);
+    let dhidden = wanted.0.then(|| pass.gpu.empty(hidden.shape(), format)).transpose()?;
+    let dweight = wanted.1.then(|| pass.gpu.empty(weight.shape(), DType::F32)).transpose()?;
+    for rows in &head.chunks {
+        pass.project(rows)?;
+        let params = LogitSlopes {
+            logits: pass.gpu.address(&pass.logits)?,
+            sums: row(&pass.gpu, sums, rows)?,
+            slopes: row(&pass.gpu, slope, rows)?,
+            targets: pass.gpu.address(&head.targets)? + 4 * rows.start as u64,
+            vocabulary: pass.vocabulary() as u32,
+            stride: pass.stride() as u32,
+            scale: head.scale as f32,
+            padding: 0,
+        };
+        // Safety: as for the scores.
+        unsafe { pass.gpu.typed(("logit_slopes", format), rows.len(), &params)? };
+        let slopes = pass.slopes(format)?;
+        let of_chunk = |tensor: &Tensor| part(&pass.gpu, tensor, rows);
+        if let Some(dhidden) = &dhidden {
+            let factors = (slopes, pass.gpu.matrices(&weight)?);
+            let sizes = [rows.len(), pass.vocabulary(), weight.dim(1)?];
+            pass.product((of_chunk(dhidden)?, format), factors, sizes, (format, false))?;
+        }
+        if let Some(dweight) = &dweight {
+            let factors = (slopes.t(), of_chunk(&hidden)?);
+            let sizes = [pass.vocabulary(), rows.len(), weight.dim(1)?];
+            let out = (pass.gpu.matrices(dweight)?, DType::F32);
+            pass.product(out, factors, sizes, (format, rows.start > 0))?;
+        }
+    }
+    let dhidden = dhidden.map(|dhidden| dhidden.to_dtype(head.hidden.dtype())).transpose()?;
+    let dweight = dweight.map(|dweight| dweight.to_dtype(head.weight.dtype())).transpose()?;
+    Ok((dhidden, dweight))
+}
+
+impl Pass {
+    fn new(head: &Head) -> Result<Self> {
+        let gpu = Gpu::of(&head.hidden)?;
+        let Head { hidden, weight, chunks, .. } = head;
+        // A weight that is trained is kept in f32, and the logits are worth it.
+        let format = if hidden.dtype() == weight.dtype() { hidden.dtype() } else { DType::F32 };
+        let longest = chunks.iter().map(Range::len).max().unwrap_or(0);
+        let logits = gpu.empty((longest, weight.dim(0)?.next_multiple_of(8)), DType::F32)?;
+        Ok(Pass { gpu, hidden: hidden.to_dtype(format)?, weight: weight.to_dtype(format)?, logits })
+    }
+
+    fn vocabulary(&self) -> usize {
+        self.weight.dims()[0]
+    }
+
+    /// Numbers from one row of logits to the next.
+    fn stride(&self) -> usize {
+        self.logits.dims()[1]
+    }
+
+    /// The logits of a chunk.
+    fn project(&self, rows: &Range<usize>) -> Result<()> {
+        let factors = (part(&self.gpu, &self.hidden, rows)?, self.gpu.matrices(&self.weight)?.t());
+        let sizes = [rows.len(), self.hidden.dim(1)?, self.vocabulary()];
+        let out = (self.gpu.matrices(&self.logits)?, DType::F32);
+        self.product(out, factors, sizes, (self.hidden.dtype(), false))
+    }
+
+    /// Where gradients by the logits have taken their place.
+    fn slopes(&self, format: DType) -> Result<Matrices> {
+        let logits = self.gpu.matrices(&self.logits)?;
+        let narrower = DType::F32.size_in_bytes() / format.size_in_bytes();
+        Ok(Matrices { stride: logits.stride * narrower, step: logits.step * narrower, ..logits })
+    }
+
+    fn product(
+        &self,
+        out: (Matrices, DType),
+        factors: (Matrices, Matrices),
+        sizes: [usize; 3],
+        (dtype, adds): (DType, bool),
+    ) -> Result<()> {
+        let products = Products { adds, ..Products::one(out, factors, sizes, dtype) };
+        // Safety: chunks lie within the tensors that their matrices were taken from.
+        unsafe { self.gpu.products(&products) }
+    }
+}
+
+/// Some rows of a matrix.
+fn part(gpu: &Gpu, tensor: &Tensor, rows: &Range<usize>) -> Result<Matrices> {
+    let whole = gpu.matrices(tensor)?;
+    Ok(whole.after(rows.start * whole.stride, tensor.dtype()))
+}
+
+/// Where some rows of a matrix begin.
+fn row(gpu: &Gpu, tensor: &Tensor, rows: &Range<usize>) -> Result<u64> {
+    Ok(part(gpu, tensor, rows)?.address)
+}

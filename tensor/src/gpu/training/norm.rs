@@ -1,0 +1,91 @@
+//! Root-mean-square norm.
+
+use candle_core::{DType, Result, Tensor};
+
+use super::super::params::params;
+use super::{Gpu, THREADS, WARPS};
+
+/// Rows whose share of the gradient by the weight is summed at once.
+const BLOCK: usize = 256;
+
+params! {
+    /// Rows, each divided by its root.
+    RmsNorm { out: u64, x: u64, weight: u64, rows: u64, width: u32, epsilon: f32 }
+    /// Gradient by what was normed.
+    RmsNormSlope {
+        dx: u64, inverses: u64, slope: u64, x: u64, weight: u64, rows: u64, width: u32, epsilon: f32,
+    }
+    /// Gradient by the weight, in parts.
+    RmsNormWeight { partial: u64, slope: u64, x: u64, inverses: u64, rows: u64, width: u32, block: u32 }
+    /// Sums of columns.
+    SumRows { out: u64, from: u64, rows: u32, width: u32 }
+}
+
+/// `x / sqrt(mean(x^2) + epsilon) * weight` over the last dimension, in the format of `x`, contiguous.
+pub(crate) fn rms_norm(x: &Tensor, weight: &Tensor, epsilon: f64) -> Result<Tensor> {
+    let (gpu, width) = (Gpu::of(x)?, weight.elem_count());
+    let weight = weight.to_dtype(DType::F32)?.contiguous()?;
+    let (out, rows) = (gpu.empty(x.shape(), x.dtype())?, x.elem_count() / width);
+    let params = RmsNorm {
+        out: gpu.address(&out)?,
+        x: gpu.address(x)?,
+        weight: gpu.address(&weight)?,
+        rows: rows as u64,
+        width: width as u32,
+        epsilon: epsilon as f32,
+    };
+    // Safety: `out` is as large as `x`, which has `rows` rows as wide as `weight`.
+    unsafe { gpu.typed(("rms_norm", x.dtype()), rows.div_ceil(WARPS), &params)? };
+    Ok(out)
+}
+
+/// Gradients by `x` and, if it is wanted, by `weight`; `slope`: gradient of the output, contiguous.
+pub(crate) fn rms_norm_slopes(
+    x: &Tensor,
+    (weight, wanted): (&Tensor, bool),
+    epsilon: f64,
+    slope: &Tensor,
+) -> Result<(Tensor, Option<Tensor>)> {
+    let (gpu, width) = (Gpu::of(x)?, weight.elem_count());
+    let factors = weight.to_dtype(DType::F32)?.contiguous()?;
+    let (dx, rows) = (gpu.empty(x.shape(), x.dtype())?, x.elem_count() / width);
+    let inverses = wanted.then(|| gpu.empty(rows, DType::F32)).transpose()?;
+    let params = RmsNormSlope {
+        dx: gpu.address(&dx)?,
+        inverses: inverses.as_ref().map_or(Ok(0), |inverses| gpu.address(inverses))?,
+        slope: gpu.address(slope)?,
+        x: gpu.address(x)?,
+        weight: gpu.address(&factors)?,
+        rows: rows as u64,
+        width: width as u32,
+        epsilon: epsilon as f32,
+    };
+    // Safety: `dx`, `x` and `slope` have `rows` rows as wide as the weight.
+    unsafe { gpu.typed(("rms_norm_slope", x.dtype()), rows.div_ceil(WARPS), &params)? };
+    let Some(inverses) = inverses else { return Ok((dx, None)) };
+    let dweight = of_weight(&gpu, [x, slope, &inverses], width)?.reshape(weight.shape())?;
+    Ok((dx, Some(dweight.to_dtype(weight.dtype())?)))
+}
+
+fn of_weight(gpu: &Gpu, [x, slope, inverses]: [&Tensor; 3], width: usize) -> Result<Tensor> {
+    let rows = inverses.elem_count();
+    let blocks = rows.div_ceil(BLOCK);
+    let (partial, dweight) = (gpu.empty((blocks, width), DType::F32)?, gpu.empty(width, DType::F32)?);
+    let params = RmsNormWeight {
+        partial: gpu.address(&partial)?,
+        slope: gpu.address(slope)?,
+        x: gpu.address(x)?,
+        inverses: gpu.address(inverses)?,
+        rows: rows as u64,
+        width: width as u32,
+        block: BLOCK as u32,
+    };
+    let sums = SumRows { out: gpu.address(&dweight)?, from: params.partial, rows: blocks as u32, width: width as u32 };
+    let columns = width.div_ceil(THREADS);
+    let kernel = super::name("rms_norm_weight", x.dtype())?;
+    // Safety: `partial` has a row for each block of rows.
+    unsafe { gpu.launch(&kernel, (blocks, columns), &params)? };
+    // Safety: as many rows as were written.
+    unsafe { gpu.launch("sum_rows", (columns, 1), &sums)? };
+    Ok(dweight)
+}

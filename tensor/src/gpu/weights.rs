@@ -1,0 +1,127 @@
+//! The weights of a decoder where kernels and products read them.
+
+use candle_core::{DType, Result, Tensor};
+
+use super::machine::{Machine, Memory};
+use super::view::{AdapterView, DecoderView, LayerView, MapsView, MatrixView};
+
+/// One matrix.
+pub(super) struct Matrix<M: Machine> {
+    pub memory: M::Memory,
+    /// Whether it lies as `(outputs, inputs)`.
+    pub transposed: bool,
+    pub outputs: usize,
+}
+
+/// Low-rank terms of maps of the same input.
+pub(super) struct Adapter<M: Machine> {
+    /// In the type of the model `(maps * rank, inputs)`.
+    pub a: M::Memory,
+    /// f32 `(outputs, rank)`.
+    pub b: M::Memory,
+    pub rank: usize,
+    pub scale: f64,
+}
+
+/// Maps of the same input, their outputs side by side.
+pub(super) struct Maps<M: Machine> {
+    pub matrices: Vec<Matrix<M>>,
+    /// f32; none without biases.
+    pub bias: Option<M::Memory>,
+    pub adapter: Option<Adapter<M>>,
+}
+
+/// Where one layer's weights are.
+pub(super) struct LayerWeights<M: Machine> {
+    pub input_norm: M::Memory,
+    pub query_key_value: Maps<M>,
+    /// Of queries and keys (Qwen3).
+    pub head_norms: Option<(M::Memory, M::Memory)>,
+    pub output: Maps<M>,
+    pub inner_norm: M::Memory,
+    pub gate_up: Maps<M>,
+    pub down: Maps<M>,
+}
+
+/// Where the weights are: norms and biases in f32, the rest in the type of the model.
+pub(super) struct Weights<M: Machine> {
+    pub embedding: M::Memory,
+    pub layers: Vec<LayerWeights<M>>,
+    pub norm: M::Memory,
+    pub head: Matrix<M>,
+}
+
+impl<M: Machine> Weights<M> {
+    /// Nothing is copied but what has another type or order here.
+    pub fn adopt(machine: &M, view: &DecoderView, dtype: DType) -> Result<Self> {
+        let wide = |tensor: &Tensor| adopt(machine, tensor, DType::F32);
+        let layers = view.layers.iter().map(|layer: &LayerView| {
+            let head_norms = layer.head_norms.as_ref();
+            let head_norms = head_norms.map(|(query, key)| Ok::<_, candle_core::Error>((wide(query)?, wide(key)?)));
+            let maps = |view: &MapsView| Maps::adopt(machine, view, dtype);
+            Ok(LayerWeights {
+                input_norm: wide(&layer.input_norm)?,
+                query_key_value: maps(&layer.query_key_value)?,
+                head_norms: head_norms.transpose()?,
+                output: maps(&layer.output)?,
+                inner_norm: wide(&layer.inner_norm)?,
+                gate_up: maps(&layer.gate_up)?,
+                down: maps(&layer.down)?,
+            })
+        });
+        Ok(Weights {
+            embedding: adopt(machine, &view.embedding, dtype)?,
+            layers: layers.collect::<Result<_>>()?,
+            norm: wide(&view.norm)?,
+            head: Matrix { memory: adopt(machine, &view.head, dtype)?, transposed: true, outputs: view.head.dim(0)? },
+        })
+    }
+
+    /// Numbers a row that the products with the first factors of adapters give at most.
+    pub fn low_width(&self) -> usize {
+        let maps = |layer: &LayerWeights<M>| {
+            [&layer.query_key_value, &layer.output, &layer.gate_up, &layer.down].map(Maps::low_width)
+        };
+        self.layers.iter().flat_map(maps).max().unwrap_or(0)
+    }
+}
+
+impl<M: Machine> Maps<M> {
+    fn adopt(machine: &M, view: &MapsView, dtype: DType) -> Result<Self> {
+        let matrices = view.matrices.iter().map(|MatrixView { weight, transposed }| {
+            let outputs = weight.dim(usize::from(!transposed))?;
+            Ok(Matrix { memory: adopt(machine, weight, dtype)?, transposed: *transposed, outputs })
+        });
+        let matrices = matrices.collect::<Result<_>>()?;
+        let bias = view.bias.as_ref().map(|bias| adopt(machine, bias, DType::F32)).transpose()?;
+        let adapter = view.adapter.as_ref().map(|adapter| {
+            let AdapterView { a, b, scale } = adapter;
+            let rank = b.dim(1)?;
+            Ok::<_, candle_core::Error>(Adapter {
+                a: adopt(machine, a, dtype)?,
+                b: adopt(machine, b, DType::F32)?,
+                rank,
+                scale: *scale,
+            })
+        });
+        Ok(Maps { matrices, bias, adapter: adapter.transpose()? })
+    }
+
+    /// Numbers of a row.
+    pub fn outputs(&self) -> usize {
+        self.matrices.iter().map(|matrix| matrix.outputs).sum()
+    }
+
+    fn low_width(&self) -> usize {
+        self.adapter.as_ref().map_or(0, |adapter| adapter.rank * self.matrices.len())
+    }
+}
+
+fn adopt<M: Machine>(machine: &M, tensor: &Tensor, dtype: DType) -> Result<M::Memory> {
+    machine.adopt(&tensor.to_dtype(dtype)?.contiguous()?)
+}
+
+/// An address, or zero for what is not there.
+pub(super) fn address_or_none<T: Memory>(memory: Option<&T>) -> u64 {
+    memory.map_or(0, Memory::address)
+}
