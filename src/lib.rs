@@ -71,6 +71,7 @@
 //!
 //! Which module may use which is a table in `tests/architecture.rs`.
 
+#![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
 pub mod arena;

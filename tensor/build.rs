@@ -34,6 +34,5 @@ fn with_cuda() -> Result<(), String> {
     let (toolkit, packages) = (toolkit::Toolkit::find()?, packages::Packages::read()?);
     kernels::compile(&toolkit, &out)?;
     size::leave_out_quantised(&packages, &out)?;
-    size::fold_functions(&out);
     libraries::build(&toolkit, &packages, &out.join("lib"))
 }

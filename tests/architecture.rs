@@ -70,6 +70,7 @@ const USES: &[(&str, &[&str])] = &[
 const HOMES: &[(&str, &[&str])] = &[
     ("candle_core", &["bench", "policy", "grpo", "rollout", "train"]),
     ("candle_nn", &["policy", "grpo"]),
+    ("grpo_tensor", &["policy", "grpo", "train"]),
     ("grpo_sandbox", &["arena", "bench", "cli", "judge"]),
     ("wasmtime", &[]),
     ("cpu_time", &["cli"]),

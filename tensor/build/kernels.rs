@@ -7,9 +7,7 @@ use std::process::Command;
 
 use crate::toolkit::Toolkit;
 
-const FOLDER: &str = "src/policy/gpu";
-/// Where what is included lies besides.
-const INCLUDED: &str = "src/policy/gpu/training";
+const FOLDER: &str = "cuda";
 const SOURCE: &str = "kernels.cu";
 /// Endings of what the compiler may read there.
 const READ: [&str; 3] = ["cu", "cuh", "h"];
@@ -19,12 +17,10 @@ const LOWEST_CAPABILITY: &str = "80";
 /// Leaves `kernels.ptx` in `out`.
 pub fn compile(toolkit: &Toolkit, out: &Path) -> Result<(), String> {
     let source = Path::new(FOLDER).join(SOURCE);
-    for folder in [FOLDER, INCLUDED] {
-        let entries = fs::read_dir(folder).map_err(|error| format!("{folder}: {error}"))?;
-        for path in entries.flatten().map(|entry| entry.path()) {
-            if path.extension().is_some_and(|ending| READ.iter().any(|read| ending == *read)) {
-                println!("cargo::rerun-if-changed={}", path.display());
-            }
+    let entries = fs::read_dir(FOLDER).map_err(|error| format!("{FOLDER}: {error}"))?;
+    for path in entries.flatten().map(|entry| entry.path()) {
+        if path.extension().is_some_and(|ending| READ.iter().any(|read| ending == *read)) {
+            println!("cargo::rerun-if-changed={}", path.display());
         }
     }
     println!("cargo::rerun-if-env-changed=CUDA_COMPUTE_CAP");

@@ -13,7 +13,7 @@ pub struct Packages {
 impl Packages {
     /// Asks cargo.
     pub fn read() -> Result<Packages, String> {
-        println!("cargo::rerun-if-changed=Cargo.lock");
+        println!("cargo::rerun-if-changed=../Cargo.lock");
         let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let target = env::var("TARGET").unwrap_or_default();
         let asked = Command::new(cargo)
