@@ -10,11 +10,12 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::Angles;
-use super::attention::{self, Heads, Scores};
+use super::attention::rope::RopeTable;
+use super::attention::spans::Spans;
+use super::attention::{self, Heads, Scores, cached};
 use super::gate::{self, Activation};
-use super::rope::RopeTable;
-use super::spans::Spans;
-use super::{Weight, adapted, cached, head, linear, log_probs, norm};
+use super::head::log_probs;
+use super::{Weight, head, linear, lora, norm};
 
 fn random(shape: &[usize], seed: u64) -> Var {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -197,9 +198,9 @@ fn adapted_maps_are_products_and_low_rank_terms() {
     let (x, outputs) = (random(&[37, 12], 1), [20_usize, 8, 1]);
     for count in [1, 3] {
         let outputs = &outputs[..count];
-        let maps: Vec<adapted::Frozen> = (0..)
+        let maps: Vec<lora::Frozen> = (0..)
             .zip(outputs)
-            .map(|(seed, outputs)| adapted::Frozen {
+            .map(|(seed, outputs)| lora::Frozen {
                 weight: random(&[*outputs, 12], 10 + seed).as_detached_tensor().into(),
                 // The first map has no bias.
                 bias: (seed > 0).then(|| random(&[*outputs], 20 + seed).as_detached_tensor()),
@@ -209,14 +210,10 @@ fn adapted_maps_are_products_and_low_rank_terms() {
         let (a, b) = (random(&[count * RANK, 12], 2), random(&[outputs.iter().sum(), RANK], 3));
         check(
             &[&x, &a, &b],
-            || adapted::adapted_linear(&x, (&a, &b), 0.7, &maps),
-            || adapted::plain(&x, (&a, &b), 0.7, &maps),
+            || lora::adapted_linear(&x, (&a, &b), 0.7, &maps),
+            || lora::plain(&x, (&a, &b), 0.7, &maps),
         );
-        check(
-            &[&x, &a, &b],
-            || adapted::by_tensors(&x, (&a, &b), 0.7, &maps),
-            || adapted::plain(&x, (&a, &b), 0.7, &maps),
-        );
+        check(&[&x, &a, &b], || lora::by_tensors(&x, (&a, &b), 0.7, &maps), || lora::plain(&x, (&a, &b), 0.7, &maps));
     }
 }
 
@@ -232,8 +229,8 @@ fn a_backward_pass_begins_at_the_slope_that_it_is_given() {
 #[test]
 fn a_frozen_bias_is_added_and_gets_no_gradient() {
     let (y, bias) = (random(&[40, 6], 1), random(&[6], 2).as_detached_tensor());
-    check(&[&y], || adapted::add_frozen_bias(&y, &bias), || y.broadcast_add(&bias));
-    let gradients = adapted::add_frozen_bias(&y, &bias).unwrap().sum_all().unwrap().backward().unwrap();
+    check(&[&y], || lora::add_frozen_bias(&y, &bias), || y.broadcast_add(&bias));
+    let gradients = lora::add_frozen_bias(&y, &bias).unwrap().sum_all().unwrap().backward().unwrap();
     assert!(gradients.get(&bias).is_none());
 }
 

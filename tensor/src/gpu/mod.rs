@@ -11,16 +11,16 @@ mod batch;
 mod cuda;
 mod emulated;
 mod kernels;
+pub(crate) mod launch;
 mod machine;
 #[cfg(any(feature = "cuda", test))]
 mod optimizer;
-mod params;
-mod products;
+pub(crate) mod params;
+pub(crate) mod products;
 mod start;
 mod step;
 #[cfg(test)]
 mod tests;
-pub mod training;
 mod view;
 mod weights;
 

@@ -7,27 +7,27 @@ use candle_core::{DType, Result, bail};
 /// # Safety
 ///
 /// `#[repr(C)]`, no padding, no pointers that Rust owns.
-pub(super) unsafe trait Params: Copy {}
+pub(crate) unsafe trait Params: Copy {}
 
 macro_rules! params {
     ($($(#[$doc:meta])* $name:ident { $($field:ident: $type:ty),* $(,)? })*) => {$(
         $(#[$doc])*
         #[repr(C)]
         #[derive(Debug, Clone, Copy)]
-        pub(super) struct $name { $(pub $field: $type),* }
+        pub(crate) struct $name { $(pub $field: $type),* }
 
         // Safety: the fields are integers and floats; the assertion refuses padding between them.
         unsafe impl $crate::gpu::params::Params for $name {}
         const _: () = assert!(size_of::<$name>() == 0 $(+ size_of::<$type>())*);
     )*};
 }
-pub(super) use params;
+pub(crate) use params;
 
 /// Threads of a block where a kernel does not say otherwise.
-pub(super) const THREADS: usize = 256;
+pub(crate) const THREADS: usize = 256;
 
 /// The kernel of this name for numbers of this type.
-pub(super) fn name(kernel: &str, dtype: DType) -> Result<String> {
+pub(crate) fn name(kernel: &str, dtype: DType) -> Result<String> {
     let suffix = match dtype {
         DType::F32 => "f32",
         DType::BF16 => "bf16",

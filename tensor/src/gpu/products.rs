@@ -4,7 +4,7 @@ use candle_core::DType;
 
 /// Where the matrices of a batch lie.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Matrices {
+pub(crate) struct Matrices {
     /// Of the first.
     pub address: u64,
     /// Numbers from row to row.
@@ -29,7 +29,7 @@ impl Matrices {
 
 /// `out = left right`, or that added to `out`, for each of a batch: `(rows, inner)` times `(inner, columns)`.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Products {
+pub(crate) struct Products {
     pub out: Matrices,
     pub left: Matrices,
     pub right: Matrices,

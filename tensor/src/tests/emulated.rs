@@ -3,7 +3,7 @@
 
 use super::formats::{check_formats, largest, rounded, unit, wide};
 use super::*;
-use crate::gpu::training::{self, Limits};
+use crate::attention::gpu::Limits;
 use crate::gpu::{emulated, in_both_orders};
 use crate::{Masks, Middle, Residual};
 
@@ -74,7 +74,7 @@ fn attention_of_a_gpu_does_not_depend_on_the_size_of_its_blocks() {
     let (qkv, slope) = (random(&[rows * steps, heads.total()], 1), random(&[rows * steps, 48], 2));
     let both = |score_bytes: usize, tokens: usize| {
         let limits = Limits { score_bytes, tokens };
-        training::both_with((&qkv, &slope), (rows, heads), rope.angles(), limits).unwrap()
+        attention::gpu::both_with((&qkv, &slope), (rows, heads), rope.angles(), limits).unwrap()
     };
     emulated(|| {
         let whole = both(1 << 30, 1000);
@@ -149,9 +149,9 @@ fn scores_of_a_gpu_stay_finite_for_extreme_logits_and_say_where_they_are_none() 
 }
 
 /// Maps of one `x` of twelve numbers; the first has no bias.
-fn maps(outputs: &[usize], format: DType) -> Vec<adapted::Frozen> {
+fn maps(outputs: &[usize], format: DType) -> Vec<lora::Frozen> {
     let part = |shape: &[usize], seed: u64| rounded(&random(shape, seed), format).as_detached_tensor();
-    let map = |(seed, outputs): (u64, &usize)| adapted::Frozen {
+    let map = |(seed, outputs): (u64, &usize)| lora::Frozen {
         weight: part(&[*outputs, 12], 10 + seed).into(),
         bias: (seed > 0).then(|| part(&[*outputs], 20 + seed)),
         dropout: None,
@@ -167,8 +167,8 @@ fn adapted_maps_of_a_gpu_are_products_and_low_rank_terms() {
         emulated(|| {
             check(
                 &[&x, &a, &b],
-                || adapted::adapted_linear(&x, (&a, &b), 0.7, &maps),
-                || adapted::plain(&x, (&a, &b), 0.7, &maps),
+                || lora::adapted_linear(&x, (&a, &b), 0.7, &maps),
+                || lora::plain(&x, (&a, &b), 0.7, &maps),
             );
         });
     }
@@ -185,14 +185,14 @@ fn half_a_layer_of_a_gpu_is_its_norm_its_maps_and_what_lies_between() {
         let small = |shape: &[usize], seed: u64| (random(shape, seed).as_tensor() * 0.3).unwrap();
         let map = |shape: [usize; 2], seed: u64| {
             let bias = Some(small(&shape[..1], 40 + seed));
-            adapted::Frozen { weight: small(&shape, 30 + seed).into(), bias, dropout: None }
+            lora::Frozen { weight: small(&shape, 30 + seed).into(), bias, dropout: None }
         };
         let of_first: Vec<_> = (0..).zip(outputs).map(|(seed, outputs)| map([*outputs, 12], seed)).collect();
         let of_last = [map([12, inner], 5)];
         let var = |shape: &[usize], seed: u64| Var::from_tensor(&small(shape, seed)).unwrap();
         let (a, b) = (var(&[outputs.len() * RANK, 12], 6), var(&[outputs.iter().sum(), RANK], 7));
         let (a_last, b_last) = (var(&[RANK, inner], 8), var(&[12, RANK], 9));
-        let maps = |a: &Var, b: &Var, maps: &[adapted::Frozen]| adapted::Adapted {
+        let maps = |a: &Var, b: &Var, maps: &[lora::Frozen]| lora::Adapted {
             a: a.as_tensor().clone(),
             b: b.as_tensor().clone(),
             scale: 0.7,
@@ -206,17 +206,17 @@ fn half_a_layer_of_a_gpu_is_its_norm_its_maps_and_what_lies_between() {
         };
         assert!(half.apply(&x).unwrap().is_none(), "the processor has kernels of its own");
         let plain = || {
-            let mapped = adapted::plain(&norm::plain(&x, &weight, 1e-5)?, (&a, &b), 0.7, &of_first)?;
+            let mapped = lora::plain(&norm::plain(&x, &weight, 1e-5)?, (&a, &b), 0.7, &of_first)?;
             let mixed = match middle {
                 Middle::Attention { .. } => attention::plain_causal(&mapped, 2, heads, &rope)?,
                 Middle::Gate => gate::plain(&mapped, Activation::Silu)?,
             };
-            x.as_tensor() + adapted::plain(&mixed, (&a_last, &b_last), 0.7, &of_last)?
+            x.as_tensor() + lora::plain(&mixed, (&a_last, &b_last), 0.7, &of_last)?
         };
         emulated(|| {
             let inputs = [&x, &a, &b, &a_last, &b_last];
             check(&inputs, || Ok(half.apply(&x)?.expect("on a GPU")), plain);
-            let dropped = adapted::Frozen { dropout: Some(Masks::new(Vec::new(), 0.5)), ..of_last[0].clone() };
+            let dropped = lora::Frozen { dropout: Some(Masks::new(Vec::new(), 0.5)), ..of_last[0].clone() };
             let thinned = Residual { last: maps(&a_last, &b_last, &[dropped]), ..half.clone() };
             assert!(thinned.apply(&x).unwrap().is_none());
         });
@@ -229,15 +229,15 @@ fn low_rank_terms_of_a_gpu_keep_nearly_all_of_f32_in_every_format() {
     let (x, a, b) = (random(&[37, 12], 1), random(&[2 * RANK, 12], 2), random(&[25, RANK], 3));
     for format in [DType::BF16, DType::F16] {
         let (x, narrow) = (rounded(&x, format), maps(&[20, 5], format));
-        let exact = narrow.iter().map(|map| adapted::Frozen {
+        let exact = narrow.iter().map(|map| lora::Frozen {
             weight: map.weight.to_dtype(DType::F32).unwrap().into(),
             bias: map.bias.as_ref().map(wide),
             dropout: None,
         });
-        let exact: Vec<adapted::Frozen> = exact.collect();
+        let exact: Vec<lora::Frozen> = exact.collect();
         let uneven = rounded(&random(&[37, 25], 99), format);
-        let run = |x: &Var, maps: &[adapted::Frozen]| {
-            let y = adapted::adapted_linear(x, (&a, &b), 0.7, maps).unwrap();
+        let run = |x: &Var, maps: &[lora::Frozen]| {
+            let y = lora::adapted_linear(x, (&a, &b), 0.7, maps).unwrap();
             let store = (wide(&y) * wide(&uneven)).unwrap().sum_all().unwrap().backward().unwrap();
             (y.detach(), [x, &a, &b].map(|var| wide(store.get(var).unwrap())))
         };
@@ -281,7 +281,7 @@ fn numbers_of_a_gpu_do_not_depend_on_the_order_of_blocks_and_threads() {
         let (a, b, maps) = (random(&[2 * 3, 12], 5), random(&[128, 3], 6), maps(&[64, 64], format));
         let run = || -> Result<Vec<Vec<f32>>> {
             let normed = norm::rms_norm(&x, &weight, 1e-5)?;
-            let qkv = adapted::adapted_linear(&normed, (&a, &b), 0.5, &maps)?;
+            let qkv = lora::adapted_linear(&normed, (&a, &b), 0.5, &maps)?;
             let mixed = attention::causal_attention(&qkv, &Spans::equal(2, 37), heads, &rope)?;
             let gated = gate::gated(&Tensor::cat(&[&mixed, &mixed], 1)?, Activation::Silu)?;
             let how = head::Scoring { temperature: 0.9, logit_bytes: 0 };

@@ -86,18 +86,18 @@ fn low_rank_terms_keep_f32_factors_and_gradients_in_every_format() {
     let (x, a, b) = (random(&[37, 12], 1), random(&[RANK, 12], 2), random(&[20, RANK], 3));
     let maps = |format: DType| {
         let part = |shape: &[usize], seed: u64| rounded(&random(shape, seed), format).as_detached_tensor();
-        [adapted::Frozen { weight: part(&[20, 12], 10).into(), bias: Some(part(&[20], 11)), dropout: None }]
+        [lora::Frozen { weight: part(&[20, 12], 10).into(), bias: Some(part(&[20], 11)), dropout: None }]
     };
     for format in [DType::BF16, DType::F16] {
         let (x, maps) = (rounded(&x, format), maps(format));
-        let exact = [adapted::Frozen {
+        let exact = [lora::Frozen {
             weight: maps[0].weight.to_dtype(DType::F32).unwrap().into(),
             bias: maps[0].bias.as_ref().map(wide),
             dropout: None,
         }];
         let uneven = random(&[37, 20], 99);
-        let run = |x: &Tensor, maps: &[adapted::Frozen]| {
-            let y = adapted::adapted_linear(x, (&a, &b), 0.7, maps).unwrap();
+        let run = |x: &Tensor, maps: &[lora::Frozen]| {
+            let y = lora::adapted_linear(x, (&a, &b), 0.7, maps).unwrap();
             let store = (wide(&y) * uneven.as_tensor()).unwrap().sum_all().unwrap().backward().unwrap();
             let of = |var: &Var| store.get(var).unwrap().clone();
             (y.detach(), [of(&a), of(&b)], maps.iter().all(|map| store.get(map.weight.dense().unwrap()).is_none()))
@@ -140,7 +140,7 @@ fn masks(probability: f64, first: u64, rows: u64) -> Masks {
 fn dropout_is_the_low_rank_term_of_what_a_mask_leaves() {
     const RANK: usize = 2;
     let (x, a, b) = (random(&[6, 4], 1), random(&[2 * RANK, 4], 2), random(&[5, RANK], 3));
-    let map = |outputs: usize, layer: u64| adapted::Frozen {
+    let map = |outputs: usize, layer: u64| lora::Frozen {
         weight: random(&[outputs, 4], 10 + layer).as_detached_tensor().into(),
         bias: None,
         dropout: Some(masks(0.4, 2 * layer, 2)),
@@ -162,7 +162,7 @@ fn dropout_is_the_low_rank_term_of_what_a_mask_leaves() {
         });
         Tensor::cat(&parts.collect::<Result<Vec<_>>>()?, 1)
     };
-    check(&[&x, &a, &b], || adapted::adapted_linear(&x, (&a, &b), 0.7, &maps), by_hand);
+    check(&[&x, &a, &b], || lora::adapted_linear(&x, (&a, &b), 0.7, &maps), by_hand);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use candle_core::quantized::{GgmlDType, QTensor};
 
 use super::*;
-use crate::blocks::{self, Blocks};
+use crate::linear::blocks::{self, Blocks};
 use crate::{Map, Packed};
 
 /// What a file may keep weights in.

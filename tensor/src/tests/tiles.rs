@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use cpu_time::ThreadTime;
 
+use crate::linear::tile::{self, Distance, Multiply, Out, PANEL, Tiles};
 use crate::rows::{Into, Matrix, product};
-use crate::tile::{self, Distance, Multiply, Out, PANEL, Tiles};
 
 const INPUTS: usize = 256;
 const OUTPUTS: usize = 256;

@@ -8,9 +8,9 @@ use std::arch::x86_64::*;
 
 use half::{bf16, f16};
 
-use super::super::rows::soon;
-use super::super::tile::{Lanes, PANEL};
 use super::formats::{Format, Kind, Q2_K, Q3_K, Q4_0, Q4_1, Q4_K, Q5_0, Q5_1, Q5_K, Q6_K, Q8_0};
+use crate::linear::tile::{Lanes, PANEL};
+use crate::rows::soon;
 
 /// Bytes that memory gives at once.
 const LINE: usize = 64;

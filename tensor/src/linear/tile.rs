@@ -7,14 +7,14 @@
 use std::arch::x86_64::*;
 use std::ops::Range;
 
-use super::rows::soon;
+use crate::rows::soon;
 
 /// Columns that lie side by side.
-pub(super) const PANEL: usize = 16;
+pub(crate) const PANEL: usize = 16;
 
 /// Where results go.
 #[derive(Clone, Copy)]
-pub(super) struct Out(pub *mut f32);
+pub(crate) struct Out(pub *mut f32);
 
 // Safety: no two threads write the same columns, and nobody reads before all have written.
 unsafe impl Send for Out {}
@@ -22,7 +22,7 @@ unsafe impl Sync for Out {}
 
 /// How far it is to panels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Distance {
+pub(crate) enum Distance {
     /// In memory: what comes next is asked for meanwhile.
     Far,
     /// In the nearest cache.
@@ -31,7 +31,7 @@ pub(super) enum Distance {
 
 /// Panels that lie one after the other, and what they are multiplied with.
 #[derive(Clone, Copy)]
-pub(super) struct Tiles<'a> {
+pub(crate) struct Tiles<'a> {
     /// Rows of as many numbers as the panels have inputs, or more.
     pub x: &'a [f32],
     /// Numbers from one row of `x` to the next.
@@ -53,10 +53,10 @@ pub(super) struct Tiles<'a> {
 }
 
 /// A way to multiply some rows with panels, for one kind of machine.
-pub(super) type Multiply = unsafe fn(Tiles<'_>, Range<usize>);
+pub(crate) type Multiply = unsafe fn(Tiles<'_>, Range<usize>);
 
 /// The ways of this machine, the widest instructions first, each with its name. Only those may be called.
-pub(super) fn ways() -> impl Iterator<Item = (&'static str, Multiply)> {
+pub(crate) fn ways() -> impl Iterator<Item = (&'static str, Multiply)> {
     #[cfg(target_arch = "x86_64")]
     let named = {
         let fused = is_x86_feature_detected!("fma");
@@ -71,7 +71,7 @@ pub(super) fn ways() -> impl Iterator<Item = (&'static str, Multiply)> {
 }
 
 /// Multiplies with the widest instructions the machine has.
-pub(super) fn multiply(tiles: Tiles<'_>, rows: Range<usize>) {
+pub(crate) fn multiply(tiles: Tiles<'_>, rows: Range<usize>) {
     let (_, widest) = ways().next().expect("the plain way");
     // Safety: the machine has these instructions.
     unsafe { widest(tiles, rows) };
@@ -98,7 +98,7 @@ fn plain(tiles: Tiles<'_>, rows: Range<usize>) {
 }
 
 /// One row of a panel in the registers of a kind of machine.
-pub(super) trait Lanes: Copy {
+pub(crate) trait Lanes: Copy {
     fn of(values: &[f32; PANEL]) -> Self;
     /// `self + x * weights`.
     fn add_product(self, x: f32, weights: Self) -> Self;
@@ -163,7 +163,7 @@ impl Lanes for [f32; PANEL] {
     #[inline(always)]
     fn add_product(self, x: f32, weights: Self) -> Self {
         let fused = cfg!(target_arch = "aarch64");
-        std::array::from_fn(|lane| super::rows::add_product(fused, self[lane], x, weights[lane]))
+        std::array::from_fn(|lane| crate::rows::add_product(fused, self[lane], x, weights[lane]))
     }
 
     #[inline(always)]

@@ -2,8 +2,9 @@
 
 use candle_core::{DType, Result, Tensor};
 
-use super::super::params::params;
-use super::{Gpu, THREADS, WARPS};
+use crate::gpu::launch::{Gpu, WARPS};
+use crate::gpu::params::THREADS;
+use crate::gpu::params::params;
 
 /// Rows whose share of the gradient by the weight is summed at once.
 const BLOCK: usize = 256;
@@ -82,7 +83,7 @@ fn of_weight(gpu: &Gpu, [x, slope, inverses]: [&Tensor; 3], width: usize) -> Res
     };
     let sums = SumRows { out: gpu.address(&dweight)?, from: params.partial, rows: blocks as u32, width: width as u32 };
     let columns = width.div_ceil(THREADS);
-    let kernel = super::name("rms_norm_weight", x.dtype())?;
+    let kernel = crate::gpu::params::name("rms_norm_weight", x.dtype())?;
     // Safety: `partial` has a row for each block of rows.
     unsafe { gpu.launch(&kernel, (blocks, columns), &params)? };
     // Safety: as many rows as were written.

@@ -7,10 +7,10 @@ use std::ops::Range;
 
 use candle_core::{DType, Result, Tensor};
 
-use super::super::params::params;
-use super::super::products::{Matrices, Products};
-use super::{Gpu, WARPS};
 use crate::Heads;
+use crate::gpu::launch::{Gpu, WARPS};
+use crate::gpu::params::params;
+use crate::gpu::products::{Matrices, Products};
 
 params! {
     /// Heads apart, and side by side.

@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use candle_core::{DType, Result, Tensor};
 
-use super::super::params::params;
-use super::super::products::{Matrices, Products};
-use super::Gpu;
+use crate::gpu::launch::Gpu;
+use crate::gpu::params::params;
+use crate::gpu::products::{Matrices, Products};
 
 params! {
     /// What a chunk says of its targets.

@@ -1,17 +1,17 @@
 //! The output projection and the softmax over the vocabulary in one, some rows at a time.
 
+mod gpu;
+pub(crate) mod log_probs;
+
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use candle_core::{CpuStorage, CustomOp1, CustomOp2, D, DType, Layout, Result, Shape, Tensor, bail};
 
-use super::attached::attached;
-#[cfg(test)]
-use super::log_probs;
-use super::log_probs::{logit_gradients, score};
-use super::rows::{Into, Matrix, for_rows, large_product, matmul, slice, with_slice};
-use super::training;
-use super::{Weight, can_fuse};
+use crate::attached::attached;
+use crate::head::log_probs::{logit_gradients, score};
+use crate::rows::{Into, Matrix, for_rows, large_product, matmul, slice, with_slice};
+use crate::{Weight, can_fuse, on_gpu};
 
 /// Rows whose share of the weight's gradient is summed at once. Part of the order of that sum, so every chunk is a
 /// multiple of it, and the size of chunks changes no number.
@@ -71,12 +71,12 @@ pub fn score_capped_tokens(
 }
 
 #[cfg(test)]
-pub(super) fn plain(hidden: &Tensor, weight: &Tensor, targets: &Tensor, temperature: f64) -> Result<(Tensor, Tensor)> {
+pub(crate) fn plain(hidden: &Tensor, weight: &Tensor, targets: &Tensor, temperature: f64) -> Result<(Tensor, Tensor)> {
     let logits = hidden.to_dtype(DType::F32)?.matmul(&weight.to_dtype(DType::F32)?.t()?)?;
     log_probs::plain(&(logits / temperature)?, targets)
 }
 
-pub(super) fn by_tensors(hidden: &Tensor, weight: &Tensor, targets: &Tensor, how: Scoring) -> Result<(Tensor, Tensor)> {
+pub(crate) fn by_tensors(hidden: &Tensor, weight: &Tensor, targets: &Tensor, how: Scoring) -> Result<(Tensor, Tensor)> {
     scored(hidden, weight, targets, (how, None))
 }
 
@@ -86,18 +86,18 @@ fn scored(
     targets: &Tensor,
     (how, cap): (Scoring, Option<f64>),
 ) -> Result<(Tensor, Tensor)> {
-    if cap.is_none() && training::serves(hidden) {
-        let head = training::Head {
+    if cap.is_none() && on_gpu(hidden) {
+        let head = gpu::Head {
             hidden: hidden.contiguous()?.detach(),
             weight: weight.contiguous()?.detach(),
             targets: targets.contiguous()?,
             scale: 1.0 / how.temperature,
             chunks: chunks(hidden.dim(0)?, how.rows(weight.dim(0)?)).collect(),
         };
-        let (scores, sums) = training::score(&head)?;
+        let (scores, sums) = gpu::score(&head)?;
         let wanted = (hidden.track_op(), weight.track_op());
         let both = attached(scores, &[hidden, weight], move |grad| {
-            let (dhidden, dweight) = training::score_slopes(&head, &sums, grad, wanted)?;
+            let (dhidden, dweight) = gpu::score_slopes(&head, &sums, grad, wanted)?;
             Ok([dhidden, dweight, None])
         })?;
         return Ok((both.narrow(1, 0, 1)?.squeeze(1)?, both.narrow(1, 1, 1)?.squeeze(1)?));

@@ -30,7 +30,7 @@ impl Masks {
     /// `x`, f32, `(B * T, in)`, with some of its numbers zero and the others larger, so that the mean stays.
     ///
     /// Source: Srivastava et al. 2014, in the form PyTorch gives it.
-    pub(super) fn apply(&self, x: &Tensor) -> Result<Tensor> {
+    pub(crate) fn apply(&self, x: &Tensor) -> Result<Tensor> {
         let (count, width) = x.dims2()?;
         x * self.factors((count, width), x.device())?
     }

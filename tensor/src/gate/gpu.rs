@@ -2,8 +2,8 @@
 
 use candle_core::{Result, Tensor};
 
-use super::super::params::params;
-use super::Gpu;
+use crate::gpu::launch::Gpu;
+use crate::gpu::params::params;
 
 params! {
     /// Gates and what they let through.

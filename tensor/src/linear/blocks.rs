@@ -1,7 +1,7 @@
 //! A weight that stays in blocks of few bits, and the numbers that it stands for.
 //!
 //! Files keep a block of inputs of one output together. Here 16 outputs lie side by side, as products read them
-//! ([`super::tile`]): the blocks are put into that order once, and none of their bits is changed. What comes out is the
+//! ([`crate::linear::tile`]): the blocks are put into that order once, and none of their bits is changed. What comes out is the
 //! f32 number that the file's own formula gives, to the last bit.
 
 mod expand;
@@ -13,15 +13,15 @@ use candle_core::quantized::GgmlDType;
 use candle_core::{Device, Result, Tensor, bail};
 use rayon::prelude::*;
 
-use super::tile::PANEL;
+use crate::linear::tile::PANEL;
 use formats::Kind;
 
 #[cfg(test)]
-pub(super) use expand::ways;
+pub(crate) use expand::ways;
 
 /// Inputs that are expanded at once, a whole number of blocks of every format: with 16 outputs they and the rows that
 /// they are multiplied with stay in the nearest cache.
-pub(super) const SLICE: usize = 256;
+pub(crate) const SLICE: usize = 256;
 
 /// A weight `(out, in)` that is not trained, on the CPU, in blocks. Each panel of 16 outputs lies in one piece, the last
 /// one filled up with zeros.
@@ -81,7 +81,7 @@ impl Blocks {
     }
 
     /// The numbers of some inputs, whole blocks, of a panel: `(inputs, 16)`.
-    pub(super) fn expand(&self, panel: usize, inputs: Range<usize>, out: &mut [f32]) {
+    pub(crate) fn expand(&self, panel: usize, inputs: Range<usize>, out: &mut [f32]) {
         let (each, bytes) = (self.kind.inputs(), self.kind.bytes());
         let begin = panel * (self.inputs / each) + inputs.start / each;
         let blocks = &self.bytes[begin * bytes..][..inputs.len() / each * bytes];
@@ -90,7 +90,7 @@ impl Blocks {
 
     /// The numbers of the first panel, by one of [`ways`].
     #[cfg(test)]
-    pub(super) fn expanded_by(&self, way: expand::Expand) -> Vec<f32> {
+    pub(crate) fn expanded_by(&self, way: expand::Expand) -> Vec<f32> {
         let mut out = vec![0.0; PANEL * self.inputs];
         let blocks = &self.bytes[..self.inputs / self.kind.inputs() * self.kind.bytes()];
         // Safety: of the ways of this machine.
@@ -116,7 +116,7 @@ impl Blocks {
     }
 
     /// The numbers of some outputs, `(N, in)`; `ids`: `(N,)` u32.
-    pub(super) fn rows(&self, ids: &Tensor) -> Result<Tensor> {
+    pub(crate) fn rows(&self, ids: &Tensor) -> Result<Tensor> {
         let ids = ids.to_vec1::<u32>()?;
         if let Some(id) = ids.iter().find(|id| **id as usize >= self.outputs) {
             bail!("blocks: row {id} of {}", self.outputs);

@@ -1,11 +1,16 @@
 //! Products with weights, without the gradients nobody asked for.
 
+pub(crate) mod blocks;
+mod gpu;
+pub(crate) mod packed;
+pub(crate) mod tile;
+pub(crate) mod weight;
+
 use candle_core::{CpuStorage, CustomOp2, DType, Layout, Result, Shape, Tensor};
 
-use super::attached::attached;
-use super::can_fuse;
-use super::rows::{Matrix, matmul, slice, with_slice};
-use super::training;
+use crate::attached::attached;
+use crate::rows::{Matrix, matmul, slice, with_slice};
+use crate::{can_fuse, on_gpu};
 
 /// `x W^T`. A weight that is not trained costs no gradient of its own, where candle's product would compute one.
 ///
@@ -17,18 +22,18 @@ pub fn linear(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
     x.contiguous()?.apply_op2(&weight.contiguous()?, Linear)
 }
 
-pub(super) fn plain(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
+pub(crate) fn plain(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
     x.matmul(&weight.to_dtype(x.dtype())?.t()?)
 }
 
-pub(super) fn by_tensors(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
+pub(crate) fn by_tensors(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
     let (inputs, factors) = (x.contiguous()?.detach(), weight.detach());
     let wanted = (x.track_op(), weight.track_op());
     attached(plain(&inputs, &factors)?, &[x, weight], move |grad| {
         let dx = wanted.0.then(|| grad.matmul(&factors.to_dtype(grad.dtype())?)).transpose()?;
         // In the format of the weight: sums over rows are long.
         let of_weight = || match factors.dtype() {
-            DType::F32 if training::serves(grad) => training::weight_slope(grad, &inputs),
+            DType::F32 if on_gpu(grad) => gpu::weight_slope(grad, &inputs),
             format => grad.to_dtype(format)?.t()?.matmul(&inputs.to_dtype(format)?),
         };
         Ok([dx, wanted.1.then(of_weight).transpose()?, None])
@@ -56,8 +61,8 @@ pub fn project(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
 ///
 /// * `x`: `(N, in)`; `weight`: `(out, in)`, frozen, in the format of `x`. Returns `(N, out)`.
 pub fn wide_linear(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
-    match training::serves(x) {
-        true => training::wide_linear(&x.contiguous()?, &weight.contiguous()?),
+    match on_gpu(x) {
+        true => gpu::wide_linear(&x.contiguous()?, &weight.contiguous()?),
         false => x.to_dtype(DType::F32)?.matmul(&weight.to_dtype(DType::F32)?.t()?),
     }
 }

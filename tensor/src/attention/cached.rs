@@ -5,9 +5,9 @@ use std::array;
 use candle_core::{DType, Device, Result, Tensor};
 use rayon::prelude::*;
 
-use super::attention::{self, Heads, Scores, softmax};
-use super::rope::{RopeTable, Turn};
-use super::rows::{add_product, soon, wide_fused, with_slice};
+use crate::attention::rope::{RopeTable, Turn};
+use crate::attention::{self, Heads, Scores, softmax};
+use crate::rows::{add_product, soon, wide_fused, with_slice};
 
 /// Slots scored at once; the cache has room for whole blocks.
 const BLOCK: usize = 32;

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use candle_core::{DType, Device, Result, Tensor};
 
-use super::attached::attached;
-use super::blocks::Blocks;
-use super::linear::linear;
-use super::rows::with_slice;
+use crate::attached::attached;
+use crate::linear::blocks::Blocks;
+use crate::linear::linear;
+use crate::rows::with_slice;
 
 /// A matrix `(out, in)`.
 #[derive(Debug, Clone)]
@@ -54,7 +54,7 @@ impl Weight {
     }
 
     /// Runs `function` on its numbers, in f32 on the CPU.
-    pub(super) fn with_numbers<R>(&self, function: impl FnOnce(&[f32]) -> Result<R>) -> Result<R> {
+    pub(crate) fn with_numbers<R>(&self, function: impl FnOnce(&[f32]) -> Result<R>) -> Result<R> {
         match self {
             Weight::Dense(tensor) => with_slice(tensor, function),
             Weight::Packed(blocks) => function(&blocks.numbers()),

@@ -11,10 +11,10 @@ use std::sync::Arc;
 use candle_core::{Result, Tensor, bail};
 use rayon::prelude::*;
 
-use super::Weight;
-use super::blocks::{Blocks, SLICE};
-use super::rows::with_slice;
-use super::tile::{self, Distance, Out, PANEL, Tiles};
+use crate::Weight;
+use crate::linear::blocks::{Blocks, SLICE};
+use crate::linear::tile::{self, Distance, Out, PANEL, Tiles};
+use crate::rows::with_slice;
 
 /// Rows that go through the whole weight together; with more they no longer stay in the nearer caches.
 const ROWS: usize = 96;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use candle_core::{D, DType, Device, Result, Tensor};
 
-use super::Heads;
+use crate::Heads;
 
 /// How the positions of a model turn its heads.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,7 +63,7 @@ impl Rotations {
 
 /// Which way a vector turns.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Turn {
+pub(crate) enum Turn {
     Forward,
     /// The transpose of the rotation, which carries gradients back.
     Back,
@@ -90,7 +90,7 @@ impl RopeTable {
     }
 
     /// Cosines and sines by position, `(L, D/2)` each, in f32.
-    pub(super) fn angles(&self) -> [&Tensor; 2] {
+    pub(crate) fn angles(&self) -> [&Tensor; 2] {
         [&self.cos, &self.sin]
     }
 
@@ -108,7 +108,7 @@ impl RopeTable {
     }
 
     /// The same by positions `0..T` in every row.
-    pub(super) fn rotate_from_start(&self, x: &Tensor, turn: Turn) -> Result<Tensor> {
+    pub(crate) fn rotate_from_start(&self, x: &Tensor, turn: Turn) -> Result<Tensor> {
         let steps = x.dim(2)?;
         let (cos, sin) = (self.cos.narrow(0, 0, steps)?, self.sin.narrow(0, 0, steps)?);
         let sin = if turn == Turn::Forward { sin } else { sin.neg()? };
@@ -117,7 +117,7 @@ impl RopeTable {
 
     /// Rotates one head's vector into `out`.
     #[inline(always)]
-    pub(super) fn turn(&self, out: &mut [f32], x: &[f32], position: usize, turn: Turn) {
+    pub(crate) fn turn(&self, out: &mut [f32], x: &[f32], position: usize, turn: Turn) {
         let half = self.half;
         let (cos, sin) = self.rows[position * 2 * half..][..2 * half].split_at(half);
         // What is beyond both halves stays as it is.

@@ -1,12 +1,15 @@
 //! Frozen products with low-rank terms that are trained.
 
+pub(crate) mod dropout;
+mod gpu;
+pub(crate) mod residual;
+
 use candle_core::{CpuStorage, CustomOp1, CustomOp3, DType, Layout, Result, Shape, Tensor};
 
-use super::attached::{Slopes, attached};
-use super::dropout::Masks;
-use super::rows::{Into, Matrix, for_rows, large_product, matmul, slice, with_slice};
-use super::training;
-use super::{Weight, can_fuse};
+use crate::attached::{Slopes, attached};
+use crate::lora::dropout::Masks;
+use crate::rows::{Into, Matrix, for_rows, large_product, matmul, slice, with_slice};
+use crate::{Weight, can_fuse, on_gpu};
 
 /// A map that is not trained: `x W^T + bias`.
 #[derive(Debug, Clone)]
@@ -45,18 +48,18 @@ pub struct Adapted {
 impl Adapted {
     /// Whether a GPU's kernels map `x`. Not in f16, which is too small for the factors' smallest numbers, and not where
     /// some of `x` is dropped.
-    pub(super) fn is_served(&self, x: &Tensor) -> bool {
-        training::serves(x) && x.dtype() != DType::F16 && self.maps.iter().all(|map| map.dropout.is_none())
+    pub(crate) fn is_served(&self, x: &Tensor) -> bool {
+        on_gpu(x) && x.dtype() != DType::F16 && self.maps.iter().all(|map| map.dropout.is_none())
     }
 
     /// [`adapted_linear`] without a graph; `x` and factors contiguous, those in f32.
-    pub(super) fn on_gpu(&self, x: &Tensor) -> Result<Tensor> {
-        training::adapted_linear(x, (&self.a, &self.b), self.scale, &self.maps)
+    pub(crate) fn on_gpu(&self, x: &Tensor) -> Result<Tensor> {
+        gpu::adapted_linear(x, (&self.a, &self.b), self.scale, &self.maps)
     }
 
     /// Gradients by `x`, if it is wanted, and by both factors.
-    pub(super) fn slopes_on_gpu(&self, (x, wanted): (&Tensor, bool), grad: &Tensor) -> Result<Slopes> {
-        training::adapted_linear_slopes((x, wanted), (&self.a, &self.b), self.scale, &self.maps, grad)
+    pub(crate) fn slopes_on_gpu(&self, (x, wanted): (&Tensor, bool), grad: &Tensor) -> Result<Slopes> {
+        gpu::adapted_linear_slopes((x, wanted), (&self.a, &self.b), self.scale, &self.maps, grad)
     }
 }
 
@@ -79,7 +82,7 @@ pub fn adapted_linear(x: &Tensor, (a, b): (&Tensor, &Tensor), scale: f64, maps: 
     x.contiguous()?.apply_op3(&a.contiguous()?, &b.contiguous()?, op)
 }
 
-pub(super) fn plain(x: &Tensor, (a, b): (&Tensor, &Tensor), scale: f64, maps: &[Frozen]) -> Result<Tensor> {
+pub(crate) fn plain(x: &Tensor, (a, b): (&Tensor, &Tensor), scale: f64, maps: &[Frozen]) -> Result<Tensor> {
     let (rank, mut column) = (b.dim(1)?, 0);
     let mut outputs = Vec::new();
     for (index, map) in maps.iter().enumerate() {
@@ -97,7 +100,7 @@ pub(super) fn plain(x: &Tensor, (a, b): (&Tensor, &Tensor), scale: f64, maps: &[
     Tensor::cat(&outputs, 1)
 }
 
-pub(super) fn by_tensors(x: &Tensor, (a, b): (&Tensor, &Tensor), scale: f64, maps: &[Frozen]) -> Result<Tensor> {
+pub(crate) fn by_tensors(x: &Tensor, (a, b): (&Tensor, &Tensor), scale: f64, maps: &[Frozen]) -> Result<Tensor> {
     let wide = |factor: &Tensor| factor.detach().to_dtype(DType::F32)?.contiguous();
     let terms = Adapted { a: wide(a)?, b: wide(b)?, scale, maps: maps.to_vec() };
     if terms.is_served(x) {

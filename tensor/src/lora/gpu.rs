@@ -6,10 +6,10 @@
 
 use candle_core::{DType, Result, Tensor};
 
-use super::super::params::params;
-use super::super::products::{Matrices, Products};
-use super::Gpu;
 use crate::Frozen;
+use crate::gpu::launch::Gpu;
+use crate::gpu::params::params;
+use crate::gpu::products::{Matrices, Products};
 
 params! {
     /// Numbers split in two.

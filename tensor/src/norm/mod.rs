@@ -1,12 +1,13 @@
 //! Root-mean-square norm.
 
+pub(crate) mod gpu;
+
 use candle_core::{CpuStorage, CustomOp2, D, DType, Layout, Result, Shape, Tensor};
 use rayon::prelude::*;
 
-use super::attached::attached;
-use super::can_fuse;
-use super::rows::{ROWS_PER_TASK, dot, for_rows, slice, wide, with_slice};
-use super::training;
+use crate::attached::attached;
+use crate::rows::{ROWS_PER_TASK, dot, for_rows, slice, wide, with_slice};
+use crate::{can_fuse, on_gpu};
 
 /// `x / sqrt(mean(x^2) + epsilon) * weight` over the last dimension.
 ///
@@ -20,7 +21,7 @@ pub fn rms_norm(x: &Tensor, weight: &Tensor, epsilon: f64) -> Result<Tensor> {
     x.contiguous()?.apply_op2(weight, RmsNorm { epsilon: epsilon as f32 })
 }
 
-pub(super) fn plain(x: &Tensor, weight: &Tensor, epsilon: f64) -> Result<Tensor> {
+pub(crate) fn plain(x: &Tensor, weight: &Tensor, epsilon: f64) -> Result<Tensor> {
     let (format, x) = (x.dtype(), x.to_dtype(DType::F32)?);
     let normed = x.broadcast_div(&root(&x, epsilon)?)?;
     normed.broadcast_mul(&weight.to_dtype(DType::F32)?)?.to_dtype(format)
@@ -31,13 +32,13 @@ fn root(x: &Tensor, epsilon: f64) -> Result<Tensor> {
     (x.sqr()?.mean_keepdim(D::Minus1)? + epsilon)?.sqrt()
 }
 
-pub(super) fn by_tensors(x: &Tensor, weight: &Tensor, epsilon: f64) -> Result<Tensor> {
+pub(crate) fn by_tensors(x: &Tensor, weight: &Tensor, epsilon: f64) -> Result<Tensor> {
     let (inputs, factors, wanted) = (x.detach(), weight.detach(), weight.track_op());
-    if training::serves(x) {
+    if on_gpu(x) {
         let inputs = inputs.contiguous()?;
-        let value = training::rms_norm(&inputs, &factors, epsilon)?;
+        let value = gpu::rms_norm(&inputs, &factors, epsilon)?;
         return attached(value, &[x, weight], move |grad| {
-            let (dx, dweight) = training::rms_norm_slopes(&inputs, (&factors, wanted), epsilon, grad)?;
+            let (dx, dweight) = gpu::rms_norm_slopes(&inputs, (&factors, wanted), epsilon, grad)?;
             Ok([Some(dx), dweight, None])
         });
     }

@@ -16,7 +16,7 @@ pub struct Spans {
 
 /// Tokens of a flat batch that attend to the shared ones and to themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Span {
+pub(crate) struct Span {
     /// Tokens before the first of its own that it sees; they lie at the beginning of the batch.
     pub shared: usize,
     /// Where its own tokens begin.
@@ -62,7 +62,7 @@ impl Spans {
     }
 
     /// What attends to itself: the shared tokens first, then each sequence.
-    pub(super) fn parts(&self) -> impl Iterator<Item = Span> + '_ {
+    pub(crate) fn parts(&self) -> impl Iterator<Item = Span> + '_ {
         let beginning = Span { shared: 0, start: 0, own: self.shared };
         let sequences = self.own.iter().scan(self.shared, |end, &own| {
             let start = *end;

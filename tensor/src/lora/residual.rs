@@ -3,14 +3,14 @@
 
 use candle_core::{DType, Result, Tensor};
 
-use super::adapted::Adapted;
-use super::attached::attached;
-use super::{Heads, RopeTable, training};
+use crate::attached::attached;
+use crate::lora::Adapted;
+use crate::{Heads, RopeTable, attention, gate, norm};
 
 /// What lies between the maps.
 #[derive(Debug, Clone)]
 pub enum Middle {
-    /// [`super::causal_attention`].
+    /// [`crate::causal_attention`].
     Attention {
         /// Sequences.
         rows: usize,
@@ -19,7 +19,7 @@ pub enum Middle {
         /// By position.
         rope: RopeTable,
     },
-    /// [`super::gated`] with SiLU.
+    /// [`crate::gated`] with SiLU.
     Gate,
 }
 
@@ -82,22 +82,24 @@ impl Residual {
     }
 
     fn normed(&self, x: &Tensor) -> Result<Tensor> {
-        training::rms_norm(x, &self.norm.0, self.norm.1)
+        norm::gpu::rms_norm(x, &self.norm.0, self.norm.1)
     }
 
     fn mix(&self, mapped: &Tensor) -> Result<Tensor> {
         match &self.middle {
-            Middle::Attention { rows, heads, rope } => training::causal_attention(mapped, *rows, *heads, rope.angles()),
-            Middle::Gate => training::silu_mul(mapped),
+            Middle::Attention { rows, heads, rope } => {
+                attention::gpu::causal_attention(mapped, *rows, *heads, rope.angles())
+            }
+            Middle::Gate => gate::gpu::silu_mul(mapped),
         }
     }
 
     fn mix_slope(&self, mapped: &Tensor, slope: &Tensor) -> Result<Tensor> {
         match &self.middle {
             Middle::Attention { rows, heads, rope } => {
-                training::causal_attention_slope(mapped, *rows, *heads, rope.angles(), slope)
+                attention::gpu::causal_attention_slope(mapped, *rows, *heads, rope.angles(), slope)
             }
-            Middle::Gate => training::silu_mul_slope(mapped, slope),
+            Middle::Gate => gate::gpu::silu_mul_slope(mapped, slope),
         }
     }
 
@@ -125,7 +127,7 @@ impl Residual {
         drop(dmixed);
         let [dnormed, da, db] = self.first.slopes_on_gpu((&self.normed(x)?, wanted), &dmapped)?;
         let through_norm = |dnormed: Tensor| {
-            let (dx, _) = training::rms_norm_slopes(x, (&self.norm.0, false), self.norm.1, &dnormed)?;
+            let (dx, _) = norm::gpu::rms_norm_slopes(x, (&self.norm.0, false), self.norm.1, &dnormed)?;
             dx + grad
         };
         let factors = [da, db, da_last, db_last].into_iter().flatten().map(|factor| factor.flatten_all());

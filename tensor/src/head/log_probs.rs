@@ -2,8 +2,8 @@
 
 use candle_core::{CpuStorage, CustomOp1, D, DType, Layout, Result, Shape, Tensor, bail};
 
-use super::can_fuse;
-use super::rows::{dot, exp, for_rows, max, slice, sum, wide, with_slice};
+use crate::can_fuse;
+use crate::rows::{dot, exp, for_rows, max, slice, sum, wide, with_slice};
 
 /// Log-probability of each target and entropy of each distribution, in nats; both differentiable.
 ///
@@ -22,7 +22,7 @@ pub fn token_log_probs(logits: &Tensor, targets: &Tensor) -> Result<(Tensor, Ten
     Ok((both.narrow(1, 0, 1)?.squeeze(1)?, both.narrow(1, 1, 1)?.squeeze(1)?))
 }
 
-pub(super) fn plain(logits: &Tensor, targets: &Tensor) -> Result<(Tensor, Tensor)> {
+pub(crate) fn plain(logits: &Tensor, targets: &Tensor) -> Result<(Tensor, Tensor)> {
     let log_probs = candle_nn::ops::log_softmax(&logits.to_dtype(DType::F32)?, D::Minus1)?;
     let chosen = log_probs.gather(&targets.unsqueeze(1)?, 1)?.squeeze(1)?;
     let entropy = (log_probs.exp()? * &log_probs)?.sum(D::Minus1)?.neg()?;
@@ -48,7 +48,7 @@ fn softmax_sums(weights: &mut [f32], logits: &[f32]) -> (f32, f32, f32) {
 }
 
 /// Log-probability of `target` and entropy of one distribution.
-pub(super) fn score(logits: &[f32], target: usize) -> (f32, f32) {
+pub(crate) fn score(logits: &[f32], target: usize) -> (f32, f32) {
     let mut weights = vec![0.0; logits.len()];
     wide(
         #[inline(always)]
@@ -60,7 +60,7 @@ pub(super) fn score(logits: &[f32], target: usize) -> (f32, f32) {
 }
 
 /// Turns the logits of one distribution into gradients by them, given those by its log-probability and its entropy.
-pub(super) fn logit_gradients(logits: &mut [f32], target: usize, (chosen, spread): (f32, f32)) {
+pub(crate) fn logit_gradients(logits: &mut [f32], target: usize, (chosen, spread): (f32, f32)) {
     let mut weights = vec![0.0; logits.len()];
     wide(
         #[inline(always)]

@@ -1,27 +1,8 @@
-//! What an update runs on a GPU: the layers and the head, forwards and backwards, as few launches as their arithmetic
-//! allows, and nothing widened in memory that a kernel can widen as it reads.
-//!
-//! Takes tensors and gives tensors, without a graph; `kernels` attaches them to one. Sums are taken in f32, in an order
-//! that depends on shapes alone.
-
-mod adapted;
-mod attention;
-mod gate;
-mod head;
-mod linear;
-mod norm;
+//! How the operations of an update are launched on a GPU. Each operation has a file `gpu` of its own, which takes tensors
+//! and gives tensors, without a graph: as few launches as its arithmetic allows, nothing widened in memory that a kernel
+//! can widen as it reads, and sums in f32 in an order that depends on shapes alone.
 
 use candle_core::{DType, Device, Result, Shape, Tensor, bail};
-
-pub(crate) use adapted::{adapted_linear, adapted_linear_slopes};
-pub use attention::SCORE_BYTES;
-#[cfg(test)]
-pub(crate) use attention::{Limits, both_with};
-pub(crate) use attention::{causal_attention, causal_attention_slope};
-pub(crate) use gate::{silu_mul, silu_mul_slope};
-pub(crate) use head::{Head, score, score_slopes};
-pub(crate) use linear::{weight_slope, wide_linear};
-pub(crate) use norm::{rms_norm, rms_norm_slopes};
 
 #[cfg(feature = "cuda")]
 use super::cuda::Cuda;
@@ -31,7 +12,7 @@ use super::params::{Params, THREADS, name};
 use super::products::{Matrices, Products};
 
 /// Rows that a block serves where each has a warp.
-const WARPS: usize = THREADS / 32;
+pub(crate) const WARPS: usize = THREADS / 32;
 
 /// Whether the kernels can work on this tensor.
 pub(crate) fn serves(tensor: &Tensor) -> bool {
@@ -58,26 +39,26 @@ fn on(device: &Device) -> Option<On> {
 }
 
 /// The GPU that a tensor is on.
-struct Gpu {
+pub(crate) struct Gpu {
     on: On,
-    device: Device,
+    pub(crate) device: Device,
 }
 
 impl Gpu {
-    fn of(tensor: &Tensor) -> Result<Self> {
+    pub(crate) fn of(tensor: &Tensor) -> Result<Self> {
         let device = tensor.device().clone();
         let Some(on) = on(&device) else { bail!("expected a tensor on a GPU, found one on {:?}", device.location()) };
         Ok(Gpu { on, device })
     }
 
     /// A tensor that a kernel or a product writes all of.
-    fn empty(&self, shape: impl Into<Shape>, dtype: DType) -> Result<Tensor> {
+    pub(crate) fn empty(&self, shape: impl Into<Shape>, dtype: DType) -> Result<Tensor> {
         // Safety: callers write every number before any is read.
         unsafe { Tensor::empty(shape, dtype, &self.device) }
     }
 
     /// Where the numbers of a contiguous tensor lie, for as long as it lives.
-    fn address(&self, tensor: &Tensor) -> Result<u64> {
+    pub(crate) fn address(&self, tensor: &Tensor) -> Result<u64> {
         match self.on {
             #[cfg(feature = "cuda")]
             On::Gpu(ref machine) => machine.address(tensor),
@@ -86,7 +67,7 @@ impl Gpu {
     }
 
     /// The last two dimensions of a contiguous tensor as matrices, those before as their number.
-    fn matrices(&self, tensor: &Tensor) -> Result<Matrices> {
+    pub(crate) fn matrices(&self, tensor: &Tensor) -> Result<Matrices> {
         let (Some(stride), address) = (tensor.dims().last().copied(), self.address(tensor)?) else {
             bail!("expected a matrix, found a number");
         };
@@ -99,7 +80,7 @@ impl Gpu {
     /// # Safety
     ///
     /// The addresses in `params` must be of live tensors, and those large enough for the sizes there.
-    unsafe fn launch<P: Params>(&self, kernel: &str, (x, y): (usize, usize), params: &P) -> Result<()> {
+    pub(crate) unsafe fn launch<P: Params>(&self, kernel: &str, (x, y): (usize, usize), params: &P) -> Result<()> {
         match self.on {
             #[cfg(feature = "cuda")]
             // Safety: as the caller promises.
@@ -114,7 +95,12 @@ impl Gpu {
     /// # Safety
     ///
     /// As for [`Gpu::launch`].
-    unsafe fn typed<P: Params>(&self, (kernel, dtype): (&str, DType), blocks: usize, params: &P) -> Result<()> {
+    pub(crate) unsafe fn typed<P: Params>(
+        &self,
+        (kernel, dtype): (&str, DType),
+        blocks: usize,
+        params: &P,
+    ) -> Result<()> {
         // Safety: as the caller promises.
         unsafe { self.launch(&name(kernel, dtype)?, (blocks, 1), params) }
     }
@@ -124,7 +110,7 @@ impl Gpu {
     /// # Safety
     ///
     /// The matrices must lie within live tensors.
-    unsafe fn products(&self, products: &Products) -> Result<()> {
+    pub(crate) unsafe fn products(&self, products: &Products) -> Result<()> {
         match self.on {
             #[cfg(feature = "cuda")]
             // Safety: as the caller promises.

@@ -1,70 +1,23 @@
 //! Grouped-query self-attention of whole sequences, differentiable.
 
+pub(crate) mod cached;
+pub(crate) mod gpu;
+mod heads;
+pub(crate) mod rope;
+pub(crate) mod spans;
+
 use candle_core::{CpuStorage, CustomOp1, D, DType, Device, Layout, Result, Shape, Tensor};
 use rayon::prelude::*;
 
-use super::attached::attached;
-use super::can_fuse;
-use super::rope::{RopeTable, Turn};
-use super::rows::{Into, Matrix, dot, exp, max, product, slice, sum, wide, with_slice};
-use super::spans::{Span, Spans};
-use super::training;
+use crate::attached::attached;
+use crate::attention::rope::{RopeTable, Turn};
+use crate::attention::spans::{Span, Spans};
+use crate::rows::{Into, Matrix, dot, exp, max, product, slice, sum, wide, with_slice};
+use crate::{can_fuse, on_gpu};
+pub use heads::{Heads, Scores};
 
 /// Queries scored at once; keeps a block of scores in the nearest cache.
 const BLOCK: usize = 32;
-
-/// How the width of queries, keys and values splits into heads.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Heads {
-    /// Query heads.
-    pub queries: usize,
-    /// Key and value heads; divides the query heads.
-    pub keys: usize,
-    /// Width of a head.
-    pub width: usize,
-    /// What becomes of the scores.
-    pub scores: Scores,
-}
-
-/// What becomes of scores before the softmax, where it is not what Llama does.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Scores {
-    /// What they are multiplied by; one over the root of a head's width where none is named.
-    pub scale: Option<f32>,
-    /// Bound that they are bent under, `cap * tanh(score / cap)` (Gemma 2).
-    pub cap: Option<f32>,
-    /// Tokens that a token sees, itself included; all before it where none is named.
-    pub window: Option<usize>,
-}
-
-impl Scores {
-    /// Whether sequences of so many tokens have scores as Llama has them, which is what the fastest kernels compute.
-    pub fn are_plain(&self, steps: usize) -> bool {
-        self.cap.is_none() && self.window.is_none_or(|window| steps <= window)
-    }
-
-    /// The first slot that a token in `slot` sees, of those from `first` on.
-    pub(super) fn first_seen(&self, first: usize, slot: usize) -> usize {
-        self.window.map_or(first, |window| first.max((slot + 1).saturating_sub(window)))
-    }
-}
-
-impl Heads {
-    /// With scores as Llama has them.
-    pub fn new(queries: usize, keys: usize, width: usize) -> Self {
-        Heads { queries, keys, width, scores: Scores::default() }
-    }
-
-    /// Width of queries, keys and values side by side.
-    pub fn total(&self) -> usize {
-        (self.queries + 2 * self.keys) * self.width
-    }
-
-    /// What scores are multiplied by.
-    pub(crate) fn scale(&self) -> f32 {
-        self.scores.scale.unwrap_or_else(|| 1.0 / (self.width as f32).sqrt())
-    }
-}
 
 /// Self-attention of whole sequences: a token sees itself and those before it, the shared beginning among them. Rotates
 /// queries and keys by their position.
@@ -78,7 +31,7 @@ pub fn causal_attention(qkv: &Tensor, spans: &Spans, heads: Heads, rope: &RopeTa
     qkv.contiguous()?.apply_op1(CausalAttention { spans: spans.clone(), heads, rope: rope.clone() })
 }
 
-pub(super) fn plain_causal(qkv: &Tensor, rows: usize, heads: Heads, rope: &RopeTable) -> Result<Tensor> {
+pub(crate) fn plain_causal(qkv: &Tensor, rows: usize, heads: Heads, rope: &RopeTable) -> Result<Tensor> {
     let [query, key, value] = turned(qkv, rows, heads, rope)?;
     plain([&query, &key, &value], &causal_mask(qkv.dim(0)? / rows, heads.scores, qkv.device())?, heads)
 }
@@ -104,14 +57,14 @@ fn causal_mask(steps: usize, scores: Scores, device: &Device) -> Result<Tensor> 
 }
 
 /// Keeps queries, keys and values alone: weights are computed again for the backward pass.
-pub(super) fn by_tensors(qkv: &Tensor, rows: usize, heads: Heads, rope: &RopeTable) -> Result<Tensor> {
+pub(crate) fn by_tensors(qkv: &Tensor, rows: usize, heads: Heads, rope: &RopeTable) -> Result<Tensor> {
     let (inputs, rope) = (qkv.detach(), rope.clone());
     let plain_scores = heads.scores.are_plain(qkv.dim(0)? / rows) && rope.turns_all(heads.width);
-    if plain_scores && training::serves(qkv) {
+    if plain_scores && on_gpu(qkv) {
         let inputs = inputs.contiguous()?;
-        let value = training::causal_attention(&inputs, rows, heads, rope.angles())?;
+        let value = gpu::causal_attention(&inputs, rows, heads, rope.angles())?;
         return attached(value, &[qkv], move |grad| {
-            let slope = training::causal_attention_slope(&inputs, rows, heads, rope.angles(), grad)?;
+            let slope = gpu::causal_attention_slope(&inputs, rows, heads, rope.angles(), grad)?;
             Ok([Some(slope), None, None])
         });
     }
@@ -150,7 +103,7 @@ fn slope(qkv: &Tensor, rows: usize, heads: Heads, rope: &RopeTable, grad: &Tenso
 /// * Returns `(B * T, queries * width)`.
 ///
 /// Source: Vaswani et al. 2017, eq. 1; Ainslie et al. 2023 for the groups.
-pub(super) fn plain(qkv: [&Tensor; 3], mask: &Tensor, heads: Heads) -> Result<Tensor> {
+pub(crate) fn plain(qkv: [&Tensor; 3], mask: &Tensor, heads: Heads) -> Result<Tensor> {
     let [query, key, value] = qkv;
     let (rows, queries, steps, width) = query.dims4()?;
     let (weights, _) = weights(query, &key.to_dtype(DType::F32)?, mask, heads)?;
@@ -184,7 +137,7 @@ fn weights(query: &Tensor, key: &Tensor, mask: &Tensor, heads: Heads) -> Result<
 }
 
 /// Queries, keys and values `(B, heads, T, width)` out of what lies side by side.
-pub(super) fn split(qkv: &Tensor, rows: usize, heads: Heads) -> Result<[Tensor; 3]> {
+pub(crate) fn split(qkv: &Tensor, rows: usize, heads: Heads) -> Result<[Tensor; 3]> {
     let all = qkv.reshape((rows, qkv.dim(0)? / rows, heads.queries + 2 * heads.keys, heads.width))?;
     let part = |from: usize, count: usize| all.narrow(2, from, count)?.transpose(1, 2)?.contiguous();
     Ok([part(0, heads.queries)?, part(heads.queries, heads.keys)?, part(heads.queries + heads.keys, heads.keys)?])
@@ -372,7 +325,7 @@ fn copy(out: &mut [f32], head: &[f32], width: usize, (column, stride): (usize, u
 }
 
 #[inline(always)]
-pub(super) fn softmax(scores: &mut [f32]) {
+pub(crate) fn softmax(scores: &mut [f32]) {
     let top = max(scores);
     for score in scores.iter_mut() {
         *score = exp(*score - top);

@@ -2,8 +2,8 @@
 
 use candle_core::{DType, Result, Tensor};
 
-use super::super::products::{Matrices, Products};
-use super::Gpu;
+use crate::gpu::launch::Gpu;
+use crate::gpu::products::{Matrices, Products};
 
 /// Gradient by a weight of f32, `(out, in)`; `slope`: `(N, out)` and `x`: `(N, in)`, contiguous and in one format. Nothing
 /// of them is widened in memory: products of half formats are exact in f32.

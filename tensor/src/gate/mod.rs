@@ -1,11 +1,12 @@
 //! Gate of the feed-forward block.
 
+pub(crate) mod gpu;
+
 use candle_core::{CpuStorage, CustomOp1, D, DType, Layout, Result, Shape, Tensor};
 
-use super::attached::attached;
-use super::can_fuse;
-use super::rows::{exp, for_rows, slice, wide, with_slice};
-use super::training;
+use crate::attached::attached;
+use crate::rows::{exp, for_rows, slice, wide, with_slice};
+use crate::{can_fuse, on_gpu};
 
 /// What a gate does to its input. All are `x sigmoid(z)` with a `z` of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +39,7 @@ pub fn gated(gate_up: &Tensor, activation: Activation) -> Result<Tensor> {
     }
 }
 
-pub(super) fn plain(gate_up: &Tensor, activation: Activation) -> Result<Tensor> {
+pub(crate) fn plain(gate_up: &Tensor, activation: Activation) -> Result<Tensor> {
     let [gate, up] = halves(gate_up)?;
     (activation.apply(&gate)? * up)?.to_dtype(gate_up.dtype())
 }
@@ -71,14 +72,12 @@ fn halves(gate_up: &Tensor) -> Result<[Tensor; 2]> {
     Ok([half(0)?, half(inner)?])
 }
 
-pub(super) fn by_tensors(gate_up: &Tensor, activation: Activation) -> Result<Tensor> {
+pub(crate) fn by_tensors(gate_up: &Tensor, activation: Activation) -> Result<Tensor> {
     let inputs = gate_up.detach();
-    if activation == Activation::Silu && training::serves(gate_up) {
+    if activation == Activation::Silu && on_gpu(gate_up) {
         let inputs = inputs.contiguous()?;
-        let value = training::silu_mul(&inputs)?;
-        return attached(value, &[gate_up], move |grad| {
-            Ok([Some(training::silu_mul_slope(&inputs, grad)?), None, None])
-        });
+        let value = gpu::silu_mul(&inputs)?;
+        return attached(value, &[gate_up], move |grad| Ok([Some(gpu::silu_mul_slope(&inputs, grad)?), None, None]));
     }
     attached(plain(&inputs, activation)?, &[gate_up], move |grad| {
         let ([gate, up], grad) = (halves(&inputs)?, grad.to_dtype(DType::F32)?);
