@@ -12,6 +12,7 @@
 //! environment::Briefing
 //!    | prompt       PromptSet::draw            -> Prompt
 //!    | rollout      generate                   -> Completion      leaves as soon as it ends
+//!    |    +- policy         the decoder, its adapters and tokenizer; grpo-tensor has its operations and gradients
 //!    | program      Program::from_text         -> Program | Rejection
 //!    | arena        Scoring::submit, finish    -> Evaluation      workers play while the rest still decodes
 //!    |    +- environment    what a program must do: cases, rules, expected answers, all on the host
@@ -57,6 +58,7 @@
 //! | reward shape | `reward`, its knob in `config/default.toml` |
 //! | loss variant, advantage scale | `grpo`, an enum in `config` |
 //! | model family | `policy::DecoderConfig`, a golden in `tests/goldens` |
+//! | operation of a decoder, kernel | a folder of `tensor/src`, plain, fused and GPU forms side by side |
 //! | prompt style | a file in `prompts/`, its family in `environment::game2048::corpus` |
 //! | metric | `metrics::StepRecord`, filled in `train::record` |
 //! | knob | `config`: the struct and `default.toml` |
