@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::hash::{Hash, Hasher};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy;
@@ -47,8 +47,16 @@ impl CacheFile {
 
     /// The machine code in it, if it is whole and ours.
     pub(crate) fn read(&self) -> Option<Vec<u8>> {
-        let owned = fs::metadata(&self.path).ok().filter(is_ours)?;
-        let mut bytes = fs::read(&self.path).ok().filter(|bytes| bytes.len() as u64 == owned.len())?;
+        // Opening a pipe would wait for whoever writes to it.
+        fs::metadata(&self.path).ok().filter(fs::Metadata::is_file)?;
+        let mut file = fs::File::open(&self.path).ok()?;
+        // Of what has been opened, which nobody can exchange any more for another file of this name.
+        if !self.is_ours(&file.metadata().ok()?) {
+            tracing::warn!("{}: not this user's alone, compiling the sandbox again", self.path.display());
+            return None;
+        }
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).ok()?;
         match self.header_in(&bytes) {
             Ok(header) => Some(bytes.split_off(header)),
             Err(why) => {
@@ -59,8 +67,8 @@ impl CacheFile {
     }
 
     /// Puts machine code in place, whole or not at all; processes that race write the same bytes.
-    pub(crate) fn write(&self, code: &[u8]) -> Result<(), HostError> {
-        let dir = self.path.parent().unwrap_or(Path::new("."));
+    pub(crate) fn write(&self, code: &[u8]) -> io::Result<()> {
+        let dir = self.dir();
         let put = || -> io::Result<()> {
             create_private(dir)?;
             let mut file = tempfile::NamedTempFile::new_in(dir)?;
@@ -70,7 +78,27 @@ impl CacheFile {
             file.persist(&self.path)?;
             Ok(())
         };
-        put().map_err(|source| HostError::Cache { path: self.path.clone(), source })
+        put()
+    }
+
+    fn dir(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new("."))
+    }
+
+    /// Written by this user, and by nobody else since, in a directory that is this user's or the system's.
+    #[cfg(unix)]
+    fn is_ours(&self, file: &fs::Metadata) -> bool {
+        use std::os::unix::fs::MetadataExt;
+        // The owner of a file this process has just made is this process's user; asking the system needs no unsafe code.
+        let made = tempfile::tempfile_in(self.dir()).or_else(|_| tempfile::tempfile());
+        let Ok(me) = made.and_then(|file| file.metadata()).map(|file| file.uid()) else { return false };
+        let owner = fs::metadata(self.dir()).map(|dir| dir.uid());
+        file.is_file() && file.mode() & 0o022 == 0 && file.uid() == me && owner.is_ok_and(|owner| owner == me || owner == 0)
+    }
+
+    #[cfg(not(unix))]
+    fn is_ours(&self, file: &fs::Metadata) -> bool {
+        file.is_file()
     }
 
     /// Length of the header of a good file: magic, key, checksum of the rest. The name is not believed, for a file can be
@@ -98,20 +126,6 @@ fn create_private(dir: &Path) -> io::Result<()> {
 #[cfg(not(unix))]
 fn create_private(dir: &Path) -> io::Result<()> {
     fs::create_dir_all(dir)
-}
-
-/// Written by this user, and by nobody else since.
-#[cfg(unix)]
-fn is_ours(file: &fs::Metadata) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    // The owner of a file this process has just made is this process's user; asking the system needs no unsafe code.
-    let me = tempfile::tempfile().and_then(|file| file.metadata()).map(|file| file.uid());
-    file.is_file() && file.mode() & 0o022 == 0 && me.is_ok_and(|me| me == file.uid())
-}
-
-#[cfg(not(unix))]
-fn is_ours(file: &fs::Metadata) -> bool {
-    file.is_file()
 }
 
 /// Collects what is hashed into a key that is stable between processes, which `DefaultHasher` does not promise.
@@ -175,6 +189,19 @@ mod tests {
             fs::write(&file.path, &whole[..length]).unwrap();
             assert_eq!(file.read(), None, "{length} of {} bytes", whole.len());
         }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_that_others_may_write_is_not_used() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let [file, _] = two_files(dir.path());
+        file.write(CODE).unwrap();
+        fs::set_permissions(&file.path, PermissionsExt::from_mode(0o620)).unwrap();
+        assert_eq!(file.read(), None);
+        fs::set_permissions(&file.path, PermissionsExt::from_mode(0o600)).unwrap();
+        assert_eq!(file.read().as_deref(), Some(CODE));
     }
 
     #[test]

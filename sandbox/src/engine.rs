@@ -22,6 +22,9 @@ pub(crate) const WASM_STACK: usize = 16 << 20;
 /// Giving pages back instead would cost the next session a page fault for each, more than twice as much.
 const RESIDENT: usize = 16 << 20;
 
+/// What helps where the cache cannot be written.
+const SET_CACHE: &str = "set GRPO_2048_CACHE to a directory that can be written";
+
 /// The interpreter, ready to be instantiated.
 pub(crate) struct Interpreter {
     pub(crate) engine: Engine,
@@ -43,7 +46,10 @@ impl Interpreter {
             None => {
                 on_compile();
                 let code = engine.precompile_component(&artifact::component()?).map_err(HostError::engine)?;
-                file.write(&code)?;
+                // What is in hand runs; it is compiled again at every start until it can be kept.
+                if let Err(error) = file.write(&code) {
+                    tracing::warn!("{error}; the compiled sandbox is not kept, {SET_CACHE}");
+                }
                 load(&engine, &code)?
             }
         };

@@ -1,7 +1,6 @@
 //! What can go wrong, by whose doing.
 
 use std::fmt;
-use std::path::PathBuf;
 
 use grpo_sandbox_compiled::TierError;
 
@@ -125,14 +124,6 @@ pub(crate) fn clean(text: &str) -> String {
 /// Something of ours that failed.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
-    /// A file or directory of the cache.
-    #[error("{path}: {source}; $GRPO_2048_CACHE names another cache directory")]
-    Cache {
-        /// The file or directory.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
     /// No home directory to keep a cache in.
     #[error("no cache directory: neither $GRPO_2048_CACHE nor a home directory is set")]
     NoCacheDir,

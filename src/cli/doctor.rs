@@ -12,7 +12,7 @@ use grpo_sandbox::Sandbox;
 use serde::Serialize;
 
 use super::findings::{self, Finding};
-use super::options::{Flags, SourceArgs};
+use super::options::{Flags, SourceArgs, text_path};
 use super::{CliError, loading, near, output, playing, preflight};
 use crate::arena::Rules;
 use crate::config::Config;
@@ -42,7 +42,7 @@ pub struct DoctorArgs {
     #[arg(long, value_name = "D", help_heading = "What to check")]
     device: Option<String>,
     /// Where a run would write
-    #[arg(long, value_name = "DIR", help_heading = "What to check")]
+    #[arg(long, value_name = "DIR", value_parser = text_path(), help_heading = "What to check")]
     output_dir: Option<PathBuf>,
     /// One JSON object instead of text
     #[arg(long, help_heading = "Output")]

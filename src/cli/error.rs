@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use super::near;
 use crate::config::ConfigError;
+use crate::metrics::visible;
 
 /// Exit code of a run that its guard stopped.
 pub const STOPPED: u8 = 3;
@@ -64,14 +65,14 @@ impl CliError {
         let red = console::Style::new().for_stderr().red().bold();
         match self {
             CliError::User { message, hint } => {
-                eprintln!("{} {message}", red.apply_to("error:"));
+                eprintln!("{} {}", red.apply_to("error:"), shown(message));
                 if let Some(hint) = hint {
-                    eprintln!("hint: {hint}");
+                    eprintln!("hint: {}", shown(hint));
                 }
                 ExitCode::from(2)
             }
             CliError::Run(error) => {
-                eprintln!("{} {}", red.apply_to("error:"), chain(error.as_ref()));
+                eprintln!("{} {}", red.apply_to("error:"), shown(&chain(error.as_ref())));
                 ExitCode::from(1)
             }
             CliError::Stopped { message, hint } => {
@@ -99,6 +100,11 @@ impl From<ConfigError> for CliError {
             other => CliError::user(other),
         }
     }
+}
+
+/// What is told, with names of files and words of others in it. Messages of ours have lines.
+fn shown(message: &str) -> String {
+    message.split('\n').map(visible).collect::<Vec<_>>().join("\n")
 }
 
 /// An error with its causes; a cause that the message names already is not told twice.

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::options::{Flags, SourceArgs, WorkerArgs};
+use super::options::{Flags, SourceArgs, WorkerArgs, text_path};
 use super::{CliError, loading, output, playing};
 use crate::arena::{Arena, Rules};
 use crate::config::Config;
@@ -62,7 +62,7 @@ pub struct EvalArgs {
     #[arg(long, help_heading = "Models")]
     raw_prompt: bool,
     /// PEFT adapter to put on the model
-    #[arg(long, value_name = "DIR", help_heading = "Models")]
+    #[arg(long, value_name = "DIR", help_heading = "Models", value_parser = text_path())]
     adapter: Option<PathBuf>,
     /// Another model to evaluate alike, or a PEFT adapter on the same model; may be repeated
     #[arg(long, value_name = "M", help_heading = "Models")]

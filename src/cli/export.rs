@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use super::options::{Flags, SourceArgs};
+use super::options::{Flags, SourceArgs, text_path};
 use super::{CliError, loading, output, runs};
 use crate::config::Config;
 use crate::files;
@@ -30,7 +30,7 @@ In Python:
   PeftModel.from_pretrained(base, \"player-adapter\")")]
 pub struct ExportArgs {
     /// Newest checkpoint of the run in DIR, or of the newest run ("latest")
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["model", "adapter"], help_heading = "What")]
+    #[arg(long, value_name = "DIR", value_parser = text_path(), conflicts_with_all = ["model", "adapter"], help_heading = "What")]
     run: Option<PathBuf>,
     /// "builtin", a Hugging Face id, a local directory in its layout, or a .gguf file
     #[arg(long, value_name = "M", help_heading = "What")]
@@ -39,7 +39,7 @@ pub struct ExportArgs {
     #[arg(long, value_name = "R", help_heading = "What")]
     revision: Option<String>,
     /// PEFT adapter on the model
-    #[arg(long, value_name = "DIR", help_heading = "What")]
+    #[arg(long, value_name = "DIR", help_heading = "What", value_parser = text_path())]
     adapter: Option<PathBuf>,
     /// Add the adapter into the weights and write the whole model
     #[arg(long, help_heading = "As what")]
@@ -77,7 +77,7 @@ impl ExportArgs {
     /// Writes the directory, whole or not at all.
     pub fn run(self, console: &Console) -> Result<(), CliError> {
         check_vacant(&self.output_dir)?;
-        let config = self.configuration()?;
+        let config = self.configuration(console)?;
         let (model, adapter) = (&config.model.model, &config.model.adapter);
         if adapter.is_empty() && !self.merge {
             return Err(CliError::user_hint(
@@ -103,7 +103,7 @@ impl ExportArgs {
     }
 
     /// What is to be exported: named by the flags, or by a run.
-    fn configuration(&self) -> Result<Config, CliError> {
+    fn configuration(&self, console: &Console) -> Result<Config, CliError> {
         let mut flags = Flags::default();
         let Some(run) = &self.run else {
             flags
@@ -113,12 +113,20 @@ impl ExportArgs {
             return self.source.resolve(&flags);
         };
         let run = runs::named("--run", run)?;
-        let checkpoint = run_dir::latest_checkpoint(&run).ok_or_else(|| {
-            CliError::user_hint(
+        let (good, damaged) = run_dir::newest_good(&run);
+        let checkpoint = good.ok_or_else(|| match damaged.first() {
+            None => CliError::user_hint(
                 format!("--run {}: no run with a checkpoint there", run.display()),
                 "train writes the first one",
-            )
+            ),
+            Some((path, reason)) => CliError::user_hint(
+                format!("--run {}: no checkpoint there is whole; {}: {reason}", run.display(), path.display()),
+                "train writes new ones",
+            ),
         })?;
+        for (path, reason) in damaged {
+            console.print(&format!("warning: {}: {reason}; exporting {}", path.display(), checkpoint.display()));
+        }
         let recorded = run_dir::recorded_text(&run).map_err(|error| CliError::user_path(error, &run))?;
         let name = Some(checkpoint.display().to_string());
         match checkpoint.join("adapter_config.json").exists() {

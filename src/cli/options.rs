@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::builder::PossibleValuesParser;
+use clap::builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser};
 use clap::{Arg, Args, Command};
 
 use super::CliError;
@@ -53,6 +53,14 @@ pub struct SourceArgs {
     /// Settings to start from, see `config --help`; without it the model decides between builtin and llm
     #[arg(long, value_name = "NAME", value_parser = preset_names())]
     pub preset: Option<String>,
+}
+
+/// A path that the configuration can hold: what is no text there would name another place.
+pub fn text_path() -> impl TypedValueParser<Value = PathBuf> {
+    OsStringValueParser::new().try_map(|path| match path.into_string() {
+        Ok(path) => Ok(PathBuf::from(path)),
+        Err(_) => Err("a path that config.toml records must be UTF-8; rename it, or name it by a link"),
+    })
 }
 
 /// Names of the presets, for an argument.

@@ -13,7 +13,7 @@ use super::options::{Flags, SourceArgs};
 use super::{CliError, output, playing, score};
 use crate::arena::Evaluation;
 use crate::environment::Outcome;
-use crate::metrics::Console;
+use crate::metrics::{Console, visible};
 use crate::seed::Seed;
 
 use panel::{Layout, Panel, frame};
@@ -88,7 +88,7 @@ impl Contestant {
             Some(reason) => Err(format!("{}: {reason}", evaluation.verdict.name())),
             None => Ok(evaluation.games[0].clone()),
         };
-        Contestant { name: path.display().to_string(), played, budget_fuel }
+        Contestant { name: visible(&path.display().to_string()), played, budget_fuel }
     }
 
     /// How it ended, short enough for a panel.

@@ -13,7 +13,7 @@ use super::{CliError, output, playing};
 use crate::arena::{Arena, Evaluation};
 use crate::config::Config;
 use crate::environment::{Case, Labels, Outcome, Points};
-use crate::metrics::{Console, Stream};
+use crate::metrics::{Console, Stream, is_hidden, visible};
 use crate::program::{Program, Rejection};
 use crate::reward::Rule;
 use crate::seed::Seed;
@@ -207,7 +207,7 @@ struct Game {
 impl Scored {
     fn new(path: &Path, evaluation: &Evaluation, rule: &Rule, labels: Labels) -> Scored {
         Scored {
-            file: path.display().to_string(),
+            file: visible(&path.display().to_string()),
             verdict: evaluation.verdict.name(),
             reason: evaluation.verdict.reason(),
             reward: rule.score(evaluation).value,
@@ -305,7 +305,7 @@ fn standard_error(games: &[Game]) -> f64 {
 
 /// One line of at most `width` characters that cannot steer the terminal.
 fn cut(text: &str, width: usize) -> String {
-    let clean: String = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+    let clean: String = text.chars().map(|letter| if is_hidden(letter) { ' ' } else { letter }).collect();
     if clean.chars().count() <= width {
         return clean;
     }
@@ -340,5 +340,6 @@ mod tests {
     fn a_long_reason_is_cut_to_one_line() {
         assert_eq!(cut("line one\nline two", 60), "line one line two");
         assert_eq!(cut("abcdefgh", 6), "abc...");
+        assert_eq!(cut("a\u{202e}b\u{200b}\u{2066}c\u{feff}", 60), "a b  c ");
     }
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use clap::Args;
 
-use super::options::{Flags, SourceArgs};
+use super::options::{Flags, SourceArgs, text_path};
 use super::{CliError, interrupt, loading, output};
 use crate::config::{Config, Precision};
 use crate::environment::{Environment, game2048};
@@ -44,7 +44,7 @@ pub struct SftArgs {
     #[arg(long, value_name = "R", help_heading = "Model")]
     revision: Option<String>,
     /// PEFT adapter to go on from
-    #[arg(long, value_name = "DIR", help_heading = "Model")]
+    #[arg(long, value_name = "DIR", value_parser = text_path(), help_heading = "Model")]
     adapter: Option<PathBuf>,
     /// Rank of the LoRA adapters; 0 trains every weight
     #[arg(long, value_name = "R", help_heading = "Model")]

@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::gpu_watch::GpuWatch;
 use super::memory::Memory;
-use super::options::{Flags, SourceArgs, WorkerArgs, settled};
+use super::options::{Flags, SourceArgs, WorkerArgs, settled, text_path};
 use super::preflight::RewardCheck;
 use super::step_trace::TraceArgs;
 use super::{CliError, EXIT_CODES, dry_run, interrupt, loading, output, playing, report, runs};
@@ -67,7 +67,7 @@ struct ModelArgs {
     #[arg(long, value_name = "R")]
     revision: Option<String>,
     /// PEFT adapter to go on from, as `sft` and checkpoints are
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = text_path())]
     adapter: Option<PathBuf>,
     /// Rank of the LoRA adapters; 0 trains every weight
     #[arg(long, value_name = "R")]
@@ -93,7 +93,7 @@ struct RunArgs {
     #[arg(long, value_name = "S")]
     seed: Option<u32>,
     /// Where to write; without it the next of runs/train-001, -002, ...
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = text_path())]
     output_dir: Option<PathBuf>,
     /// Checkpoint every N steps, and at the end
     #[arg(long, value_name = "N")]
@@ -102,7 +102,7 @@ struct RunArgs {
     #[arg(long, value_name = "N")]
     eval_steps: Option<u32>,
     /// Go on with the run in DIR, or with the newest one ("latest")
-    #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = "latest", conflicts_with = "preset")]
+    #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = "latest", conflicts_with = "preset", value_parser = text_path())]
     resume: Option<PathBuf>,
     /// Check everything, print configuration, memory and time as they would be, and write nothing
     #[arg(long, conflicts_with_all = ["resume", "trace"])]

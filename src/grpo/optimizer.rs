@@ -243,14 +243,32 @@ impl Optimizer {
     /// Writes the state as a safetensors file.
     pub fn save(&self, path: &Path) -> Result<(), LearnError> {
         let state = self.state()?;
+        check_finite(&state)?;
         files::write_tensors(state.iter(), None, path).map_err(file_error(path))
     }
 
     /// Reads a state that [`Optimizer::save`] wrote for the same variables.
     pub fn restore(&mut self, path: &Path) -> Result<(), LearnError> {
         let tensors = candle_core::safetensors::load(path, &Device::Cpu).map_err(file_error(path))?;
-        self.load_state(&tensors.into_iter().collect())
+        let state = tensors.into_iter().collect();
+        check_finite(&state)?;
+        self.load_state(&state)
     }
+}
+
+/// Refuses moments that would make every weight they touch a NaN.
+fn check_finite(state: &BTreeMap<String, Tensor>) -> Result<(), LearnError> {
+    for (name, tensor) in state {
+        // A product with 0 is 0 where a number is finite, and NaN elsewhere.
+        if (tensor.to_dtype(DType::F32)? * 0.0)?.sum_all()?.to_scalar::<f32>()? != 0.0 {
+            return Err(LearnError::State {
+                name: name.clone(),
+                found: "numbers that are not finite".into(),
+                expected: "finite ones; training has diverged".into(),
+            });
+        }
+    }
+    Ok(())
 }
 
 fn file_error<E: std::fmt::Display>(path: &Path) -> impl FnOnce(E) -> LearnError {

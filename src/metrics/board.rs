@@ -87,15 +87,28 @@ pub fn numbered(source: &str, stream: Stream) -> String {
         .collect()
 }
 
-/// Text of a model must not steer the terminal: control characters are shown as escapes.
+/// Text of a model must not steer the terminal.
 fn printable(line: &str) -> String {
-    line.chars()
-        .map(|letter| match letter {
-            '\t' => "    ".to_owned(),
-            letter if letter.is_control() => letter.escape_default().to_string(),
-            letter => letter.to_string(),
-        })
-        .collect()
+    visible(&line.replace('\t', "    "))
+}
+
+/// Text of others, in which nothing steers a terminal or makes it look like another text: what is [hidden](is_hidden) is
+/// shown as an escape.
+pub fn visible(text: &str) -> String {
+    let shown = text.chars().map(|letter| match is_hidden(letter) {
+        true => letter.escape_default().to_string(),
+        false => letter.to_string(),
+    });
+    shown.collect()
+}
+
+/// Whether a character has no place of its own on a line: control characters, those of no width, and those that turn the
+/// direction of the characters around them (Boucher and Anderson 2021, Trojan Source).
+pub fn is_hidden(letter: char) -> bool {
+    let formats = matches!(letter,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+        | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');
+    letter.is_control() || formats
 }
 
 /// Background and foreground in the 256-colour palette: pale to red to gold, as on the board people know.
@@ -136,5 +149,8 @@ mod tests {
     fn source_cannot_steer_the_terminal() {
         let text = numbered("def strategy(board):\n\treturn '\u{1b}[2J'", Stream::Stdout);
         assert!(text.contains("   2 |     return '\\u{1b}[2J'"), "{text}");
+        let turned = numbered("a = 1 # \u{202e}\u{2066}\u{200b}\u{feff}", Stream::Stdout);
+        assert!(turned.contains("a = 1 # \\u{202e}\\u{2066}\\u{200b}\\u{feff}"), "{turned}");
+        assert_eq!(visible("naïve 名前 \u{1f600}"), "naïve 名前 \u{1f600}");
     }
 }

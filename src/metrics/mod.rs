@@ -16,7 +16,7 @@ mod tensorboard;
 mod terminal;
 mod trace;
 
-pub use board::{Stream, TileSize, board_lines, numbered};
+pub use board::{Stream, TileSize, board_lines, is_hidden, numbered, visible};
 pub use console::{Console, Count};
 pub use event::{Activity, EvaluationRecord, Event, GamePlayed, Period, Player, RunHeader, ScoredCompletion};
 pub use jsonl::{JsonlSink, METRICS_FILE};

@@ -155,6 +155,7 @@ impl AdapterSet {
             return Err(PolicyError::Adapter { message: message.into() });
         }
         let tensors = weights::read_file(&path, (device, Precision::F32))?;
+        weights::check_finite(&tensors)?;
         let Settings { r: rank, lora_alpha: alpha, use_rslora: rslora, lora_dropout: dropout, .. } = settings;
         let set = AdapterSet { rank, alpha, rslora, dropout, layers: config.num_hidden_layers, tensors };
         set.check(config)?;
@@ -248,6 +249,9 @@ impl Settings {
         }
         if self.r == 0 {
             return refuse("r is 0; expected at least 1".into());
+        }
+        if !(self.lora_alpha as f32).is_finite() {
+            return refuse(format!("lora_alpha is {:e}; expected a number of 32 bits", self.lora_alpha));
         }
         if !(0.0..1.0).contains(&self.lora_dropout) {
             return refuse(format!("lora_dropout is {}; expected 0 to below 1", self.lora_dropout));

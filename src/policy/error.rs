@@ -73,6 +73,12 @@ pub enum PolicyError {
         /// Shape by the configuration.
         expected: Vec<usize>,
     },
+    /// Numbers that no training gives and that cannot be computed with.
+    #[error("weights: `{name}` holds numbers that are not finite; they have diverged")]
+    NotFinite {
+        /// Name of the tensor.
+        name: String,
+    },
     /// A tokenizer that can produce ids the model has no embedding for.
     #[error("tokenizer has {found} tokens, the model embeds {expected}; they do not belong together")]
     VocabularyMismatch {

@@ -119,7 +119,11 @@ pub fn export_merged(config: &ModelConfig, format: Option<WeightFormat>, dir: &P
         // Taken out one by one, so that a tensor is not held in two formats for longer than it takes to convert it.
         let Some(tensor) = weights.remove(&name) else { continue };
         parameters += tensor.elem_count();
-        tensors.push((name, tensor.to_dtype(format.dtype())?));
+        let tensor = tensor.to_dtype(format.dtype())?;
+        if !weights::is_finite(&tensor)? {
+            return Err(PolicyError::NotFinite { name: format!("{name} in {}", format.name()) });
+        }
+        tensors.push((name, tensor));
     }
     write(&tensors, &dir.join(weights::FILE))?;
     Ok(Exported { parameters, format, adapted, chat_template: tokenizer.chat_template().is_some() })

@@ -9,9 +9,10 @@ mod tokens;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufReader, Read, Seek};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use candle_core::quantized::gguf_file::{Content, Value};
+use candle_core::quantized::gguf_file::{Content, TensorInfo, Value};
 use candle_core::{Device, Tensor};
 
 use super::loading::Loaded;
@@ -60,19 +61,23 @@ pub(super) fn load(path: &Path, (device, precision): Place<'_>, held: Held) -> R
         // The reader attaches a backtrace; its first line is the message.
         message: error.to_string().lines().next().unwrap_or_default().into(),
     };
-    let content = Content::read(&mut reader).map_err(corrupt)?;
+    // The reader divides by the alignment that the file names.
+    let content = catch_unwind(AssertUnwindSafe(|| Content::read(&mut reader)));
+    let content = content.unwrap_or_else(|_| candle_core::bail!("its header cannot be read")).map_err(corrupt)?;
     let header = Header { content: &content, path };
     header.check_whole(length)?;
     let mut config = header.config()?;
     let tokenizer = tokens::tokenizer(&header)?;
     let mut weights = BTreeMap::new();
-    for (name, _) in config.tensors() {
-        let Some(stored) = gguf_name(&name).filter(|stored| content.tensor_infos.contains_key(stored)) else {
-            // Named as missing when the decoder is put together.
-            continue;
-        };
-        let tensor = content.tensor(&mut reader, &stored, device).map_err(corrupt)?;
-        let (format, order) = (tensor.dtype(), header.order(&name, tensor.shape().dims(), &config)?);
+    for (name, expected) in config.tensors() {
+        let stored = gguf_name(&name).and_then(|stored| content.tensor_infos.get_key_value(&stored));
+        // Named as missing when the decoder is put together.
+        let Some((stored, info)) = stored else { continue };
+        if info.shape.dims() != expected {
+            return Err(PolicyError::WrongShape { name, found: info.shape.dims().to_vec(), expected });
+        }
+        let tensor = content.tensor(&mut reader, stored, device).map_err(corrupt)?;
+        let (format, order) = (tensor.dtype(), header.order(&name, &config));
         let weight = match *tensor.shape().dims() {
             [outputs, inputs] if held == Held::Packed && Blocks::hold(format, inputs) => {
                 let order = |row| order.as_ref().map_or(row, |order| order[row] as usize);
@@ -103,7 +108,7 @@ fn llama3_scaling(divisors: &[f32], config: &DecoderConfig) -> Result<RopeScalin
     let factor = divisors.iter().copied().fold(1.0, f32::max);
     let scaling = RopeScaling { factor: f64::from(factor), ..LLAMA3 };
     let context = scaling.original_max_position_embeddings as f64;
-    let expected = (0..config.head_dim / 2).map(|pair| {
+    let expected = (0..divisors.len()).map(|pair| {
         let frequency = config.rope_theta.powf(-2.0 * pair as f64 / config.head_dim as f64);
         let turns = context * frequency / (2.0 * std::f64::consts::PI);
         let smooth = (turns - scaling.low_freq_factor) / (scaling.high_freq_factor - scaling.low_freq_factor);
@@ -112,7 +117,7 @@ fn llama3_scaling(divisors: &[f32], config: &DecoderConfig) -> Result<RopeScalin
     });
     let expected: Vec<f64> = expected.collect();
     let near = |(found, expected): (&f32, &f64)| (f64::from(*found) / expected - 1.0).abs() < DIVISOR_TOLERANCE;
-    if divisors.len() == expected.len() && divisors.iter().zip(&expected).all(near) {
+    if divisors.len() == config.head_dim / 2 && divisors.iter().zip(&expected).all(near) {
         return Ok(scaling);
     }
     Err(PolicyError::Setting {
@@ -146,7 +151,8 @@ struct Header<'a> {
 }
 
 impl Header<'_> {
-    /// Refuses a file that ends before its last tensor does, and a part of a model that was split.
+    /// Refuses a file that ends before its last tensor does or has fewer bytes than its tensors together, and a part of
+    /// a model that was split. What is allocated for a tensor is bounded by the file from here on.
     fn check_whole(&self, length: u64) -> Result<(), PolicyError> {
         let parts = self.content.metadata.get("split.count").and_then(whole).unwrap_or(1);
         if parts > 1 {
@@ -156,15 +162,30 @@ impl Header<'_> {
                 advice: "join them with `llama-gguf-split --merge FIRST OUT.gguf`".into(),
             });
         }
-        let end = |info: &candle_core::quantized::gguf_file::TensorInfo| {
-            let blocks = info.shape.elem_count().div_ceil(info.ggml_dtype.block_size());
-            self.content.tensor_data_offset + info.offset + (blocks * info.ggml_dtype.type_size()) as u64
-        };
-        let expected = self.content.tensor_infos.values().map(end).max().unwrap_or(0);
-        if length < expected {
-            return Err(self.corrupt(format!("{length} of its {expected} bytes are there")));
+        let (mut expected, mut together) = (0, self.content.tensor_data_offset);
+        for (name, info) in &self.content.tensor_infos {
+            let from = self.content.tensor_data_offset.checked_add(info.offset);
+            let (Some(from), Some(bytes)) = (from, stored_bytes(info)) else {
+                let dims = info.shape.dims();
+                return Err(self.corrupt(format!("tensor `{name}` of shape {dims:?} at {} cannot be", info.offset)));
+            };
+            expected = from.saturating_add(bytes).max(expected);
+            together = together.saturating_add(bytes);
         }
-        Ok(())
+        match expected.max(together) {
+            expected if length < expected => Err(self.corrupt(format!("{length} of its {expected} bytes are there"))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Layers that the file must have, no more and no fewer: `config` asks for the tensors of each.
+    fn layers(&self) -> Result<usize, PolicyError> {
+        let named = self.count("block_count")?;
+        let found = super::architecture::indices(self.content.tensor_infos.keys(), "blk.");
+        match named == found {
+            true => Ok(named),
+            false => Err(self.setting("block_count", named, &format!("{found}, the layers that the file has"))),
+        }
     }
 
     fn corrupt(&self, message: String) -> PolicyError {
@@ -211,7 +232,7 @@ impl Header<'_> {
             model_type: *model_type,
             vocab_size: *vocab_size,
             hidden_size: *hidden_size,
-            num_hidden_layers: self.count("block_count")?,
+            num_hidden_layers: self.layers()?,
             num_attention_heads: heads,
             num_key_value_heads: self.value("attention.head_count_kv").and_then(whole).unwrap_or(heads),
             head_dim: head_dim.unwrap_or(hidden_size / heads.max(1)),
@@ -270,20 +291,24 @@ impl Header<'_> {
 
     /// Undoes the order in which llama.cpp stores the query and key rows of Llama models: pairs that turn together
     /// stand side by side there, and half a head apart here. Gives the file's row of each row, if they differ.
-    fn order(&self, name: &str, dims: &[usize], config: &DecoderConfig) -> Result<Option<Vec<u32>>, PolicyError> {
+    fn order(&self, name: &str, config: &DecoderConfig) -> Option<Vec<u32>> {
         let heads = match () {
-            () if self.architecture() != "llama" => return Ok(None),
+            () if self.architecture() != "llama" => return None,
             () if name.ends_with("q_proj.weight") => config.num_attention_heads,
             () if name.ends_with("k_proj.weight") => config.num_key_value_heads,
-            () => return Ok(None),
+            () => return None,
         };
-        if dims.len() != 2 || !dims[0].is_multiple_of(2 * heads) {
-            let expected = vec![heads * config.head_dim, config.hidden_size];
-            return Err(PolicyError::WrongShape { name: name.into(), found: dims.to_vec(), expected });
-        }
-        let (rows, half) = (dims[0] as u32, (dims[0] / heads / 2) as u32);
-        Ok(Some((0..rows).map(|row| row / (2 * half) * 2 * half + row % half * 2 + row / half % 2).collect()))
+        let (rows, half) = ((heads * config.head_dim) as u32, (config.head_dim / 2) as u32);
+        Some((0..rows).map(|row| row / (2 * half) * 2 * half + row % half * 2 + row / half % 2).collect())
     }
+}
+
+/// Bytes of a tensor in the file; none if no file can hold it.
+fn stored_bytes(info: &TensorInfo) -> Option<u64> {
+    let dims = info.shape.dims();
+    let count = dims.iter().try_fold(1_usize, |count, dim| count.checked_mul(*dim)).filter(|count| *count > 0)?;
+    let blocks = count.is_multiple_of(info.ggml_dtype.block_size()).then(|| count / info.ggml_dtype.block_size())?;
+    blocks.checked_mul(info.ggml_dtype.type_size())?.try_into().ok()
 }
 
 /// A whole number of whatever width the file chose.

@@ -136,6 +136,6 @@ impl Loaded {
         if found > expected {
             return Err(PolicyError::VocabularyMismatch { found, expected });
         }
-        Ok(())
+        self.config.check_names(self.weights.keys())
     }
 }

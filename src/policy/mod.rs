@@ -208,8 +208,9 @@ impl Policy {
     }
 
     /// Writes what is trained, with the tokenizer, into a directory that exists: a Hugging Face model directory, or
-    /// a PEFT adapter.
+    /// a PEFT adapter. Weights that have diverged are refused before anything is written.
     pub fn save(&self, dir: &Path) -> Result<(), PolicyError> {
+        weights::check_finite(self.trainable.iter().map(|(name, var)| (name, var.as_tensor())))?;
         self.tokenizer.save(dir)?;
         if let Some(set) = &self.adapters {
             return set.save(dir, &self.origin);
@@ -224,7 +225,9 @@ impl Policy {
     /// Sets what is trained to what [`Policy::save`] wrote into `dir`.
     pub fn restore(&mut self, dir: &Path) -> Result<(), PolicyError> {
         let file = if self.adapters.is_some() { adapter::WEIGHTS } else { weights::FILE };
-        self.set_trainable(&weights::read_file(&dir.join(file), (self.decoder.device(), Precision::F32))?)
+        let tensors = weights::read_file(&dir.join(file), (self.decoder.device(), Precision::F32))?;
+        weights::check_finite(&tensors)?;
+        self.set_trainable(&tensors)
     }
 }
 

@@ -41,12 +41,14 @@ impl Tokenizer {
         let config = parse("tokenizer_config.json", tokenizer_config)?;
         let generation = parse("generation_config.json", generation_config)?;
         let eos_token = special(&config, "eos_token");
-        let mut stop_ids: BTreeSet<u32> = BTreeSet::new();
-        match generation.get("eos_token_id") {
-            Some(Value::Array(ids)) => stop_ids.extend(ids.iter().filter_map(Value::as_u64).map(|id| id as u32)),
-            Some(id) => stop_ids.extend(id.as_u64().map(|id| id as u32)),
-            None => {}
-        }
+        let named = match generation.get("eos_token_id") {
+            Some(Value::Array(ids)) => ids.as_slice(),
+            Some(id) => std::slice::from_ref(id),
+            None => &[],
+        };
+        let refused = |id: u64| invalid(format!("eos_token_id = {id}; expected ids below 2^32"));
+        let ids = named.iter().filter_map(Value::as_u64).map(|id| u32::try_from(id).map_err(|_| refused(id)));
+        let mut stop_ids: BTreeSet<u32> = ids.collect::<Result<_, _>>()?;
         stop_ids.extend(eos_token.as_deref().and_then(|token| inner.token_to_id(token)));
         let chat_template = chat_template(&config);
         Ok(Tokenizer {

@@ -63,11 +63,32 @@ pub(super) fn read_bytes(bytes: &[u8], path: &Path, place: Place<'_>) -> Result<
 /// The tensors of a safetensors file in the formats of the file.
 fn stored(bytes: &[u8], path: &Path, device: &Device) -> Result<HashMap<String, Tensor>, PolicyError> {
     refuse_pointer(bytes, path)?;
-    candle_core::safetensors::load_buffer(bytes, device).map_err(|error| PolicyError::Corrupt {
-        path: path.into(),
-        format: "safetensors",
-        message: shortage(bytes).unwrap_or_else(|| error.to_string().lines().next().unwrap_or_default().into()),
-    })
+    let corrupt = |message: String| PolicyError::Corrupt { path: path.into(), format: "safetensors", message };
+    let tensors = candle_core::safetensors::load_buffer(bytes, device).map_err(|error| {
+        corrupt(shortage(bytes).unwrap_or_else(|| error.to_string().lines().next().unwrap_or_default().into()))
+    })?;
+    // Files of some families hold masks and positions beside the weights, which nobody asks for.
+    let is_weight = |name: &str| name.ends_with("weight") || name.ends_with("bias");
+    let whole = tensors.iter().filter(|(name, tensor)| is_weight(name) && !tensor.dtype().is_float());
+    match whole.min_by_key(|(name, _)| *name) {
+        Some((name, _)) => Err(corrupt(format!("`{name}` holds whole numbers, and weights are none"))),
+        None => Ok(tensors),
+    }
+}
+
+/// Refuses tensors with an infinite number or a NaN.
+pub(super) fn check_finite<'a>(tensors: impl IntoIterator<Item = (&'a String, &'a Tensor)>) -> Result<(), PolicyError> {
+    for (name, tensor) in tensors {
+        if !is_finite(tensor)? {
+            return Err(PolicyError::NotFinite { name: name.clone() });
+        }
+    }
+    Ok(())
+}
+
+/// Whether no number of a tensor is infinite or NaN.
+pub(super) fn is_finite(tensor: &Tensor) -> candle_core::Result<bool> {
+    Ok((tensor.to_dtype(DType::F32)? * 0.0)?.sum_all()?.to_scalar::<f32>()? == 0.0)
 }
 
 /// A weight as it is kept. Of numbers of 16 bits each is one of f32.

@@ -1,9 +1,9 @@
 //! The page over HTTP, on this machine only, renewed while a run writes.
 
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::{Refresh, ReportError, RunReader, RunView, html, json};
 
@@ -13,8 +13,8 @@ const RUNS: &str = "/runs.json";
 const REQUEST_BYTES: u64 = 16 << 10;
 /// How often somebody's wish to stop is looked for.
 const POLL: Duration = Duration::from_millis(100);
-/// A client that says nothing is let go.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// In which a client must have asked, and in which it must have taken the answer: the next one waits meanwhile.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Serves the page of some runs.
 pub struct Follower {
@@ -42,15 +42,15 @@ impl Follower {
         while !stop.load(Ordering::SeqCst) {
             match self.listener.accept() {
                 // A client that hangs up is its own affair; a run that cannot be read ends the service.
-                Ok((stream, _)) => self.answer(stream)?,
+                Ok((stream, _)) => self.answer(&stream, stop)?,
                 Err(_) => std::thread::sleep(POLL),
             }
         }
         Ok(())
     }
 
-    fn answer(&mut self, stream: TcpStream) -> Result<(), ReportError> {
-        let Ok(request) = Request::read(&stream) else { return Ok(()) };
+    fn answer(&mut self, stream: &TcpStream, stop: &AtomicBool) -> Result<(), ReportError> {
+        let Ok(request) = Request::read(Bounded::new(stream, stop)) else { return Ok(()) };
         let (status, kind, body) = match (request.is_local(), request.path.as_str()) {
             (false, _) => ("403 Forbidden", "text/plain", "this page is for this machine\n".to_owned()),
             (true, "/") => ("200 OK", "text/html; charset=utf-8", html(self.runs()?, Refresh::Follow)),
@@ -62,7 +62,7 @@ impl Follower {
              X-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n",
             body.len()
         );
-        let mut stream = stream;
+        let mut stream = Bounded::new(stream, stop);
         let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes()));
         Ok(())
     }
@@ -78,17 +78,58 @@ impl Follower {
     }
 }
 
+/// A client, for as long as there is patience with it and nobody wishes to stop.
+struct Bounded<'a> {
+    stream: &'a TcpStream,
+    stop: &'a AtomicBool,
+    deadline: Instant,
+}
+
+impl<'a> Bounded<'a> {
+    fn new(stream: &'a TcpStream, stop: &'a AtomicBool) -> Self {
+        Bounded { stream, stop, deadline: Instant::now() + PATIENCE }
+    }
+
+    /// Tries again whenever the system has waited for [`POLL`].
+    fn in_time<T>(&self, mut attempt: impl FnMut(&TcpStream) -> io::Result<T>) -> io::Result<T> {
+        while Instant::now() < self.deadline && !self.stop.load(Ordering::SeqCst) {
+            match attempt(self.stream) {
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
+                done => return done,
+            }
+        }
+        // Not `TimedOut` or `Interrupted`, which readers and writers may try again.
+        Err(io::Error::other("the client is too slow, or nobody waits for it"))
+    }
+}
+
+impl Read for Bounded<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        self.in_time(|mut stream| stream.read(bytes))
+    }
+}
+
+impl Write for Bounded<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.in_time(|mut stream| stream.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 struct Request {
     path: String,
     host: String,
 }
 
 impl Request {
-    fn read(stream: &TcpStream) -> io::Result<Request> {
-        stream.set_nonblocking(false)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
-        let mut lines = BufReader::new(stream.take(REQUEST_BYTES)).lines();
+    fn read(client: Bounded<'_>) -> io::Result<Request> {
+        client.stream.set_nonblocking(false)?;
+        client.stream.set_read_timeout(Some(POLL))?;
+        client.stream.set_write_timeout(Some(POLL))?;
+        let mut lines = BufReader::new(client.take(REQUEST_BYTES)).lines();
         let first = lines.next().unwrap_or_else(|| Ok(String::new()))?;
         let path = first.strip_prefix("GET ").and_then(|rest| rest.split(' ').next()).unwrap_or_default().to_owned();
         let mut host = String::new();
@@ -107,5 +148,48 @@ impl Request {
     fn is_local(&self) -> bool {
         let name = self.host.rsplit_once(':').map_or(self.host.as_str(), |(name, _)| name);
         ["127.0.0.1", "localhost"].contains(&name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_that_never_ends_its_request_stops_neither_the_next_one_nor_the_end() {
+        let mut follower = Follower::bind(0, Vec::new()).unwrap();
+        let (port, stop, done) = (follower.port().unwrap(), AtomicBool::new(false), AtomicBool::new(false));
+        let connect = || TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
+        let drip = || {
+            let mut slow = connect();
+            // Until it is let go, or the test is over.
+            while !done.load(Ordering::SeqCst) && slow.write_all(b"G").is_ok() {
+                std::thread::sleep(POLL);
+            }
+        };
+        std::thread::scope(|scope| {
+            let served = scope.spawn(|| follower.serve(&stop).unwrap());
+            scope.spawn(drip);
+            std::thread::sleep(POLL);
+            let mut second = connect();
+            second.set_read_timeout(Some(4 * PATIENCE)).unwrap();
+            second.write_all(b"GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+            let mut status = [0; 12];
+            let answered = second.read_exact(&mut status);
+            scope.spawn(drip);
+            std::thread::sleep(POLL);
+            let asked = Instant::now();
+            stop.store(true, Ordering::SeqCst);
+            let left = loop {
+                if served.is_finished() || asked.elapsed() > PATIENCE {
+                    break asked.elapsed();
+                }
+                std::thread::sleep(POLL / 10);
+            };
+            done.store(true, Ordering::SeqCst);
+            answered.unwrap();
+            assert_eq!(&status, b"HTTP/1.1 404");
+            assert!(left < PATIENCE / 2, "heard after {left:?}");
+        });
     }
 }

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::RunView;
+use crate::metrics::{is_hidden, visible};
 
 const DOCUMENT: &str = include_str!("page.html");
 const STYLE: &str = include_str!("style.css");
@@ -60,6 +61,8 @@ pub fn json(runs: &[RunView], refresh: Refresh) -> String {
             '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
                 escaped.push_str(&format!("\\u{:04x}", u32::from(letter)));
             }
+            // What would make a program look like another one is shown; serde_json has escaped the rest.
+            letter if is_hidden(letter) => escaped.push_str(&format!("\\{}", letter.escape_default())),
             letter => escaped.push(letter),
         }
     }
@@ -67,5 +70,5 @@ pub fn json(runs: &[RunView], refresh: Refresh) -> String {
 }
 
 fn markup_escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    visible(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -77,6 +77,16 @@ fn hostile_text_of_a_program_stays_text() {
 }
 
 #[test]
+fn text_that_would_look_like_another_is_shown_as_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let page = html(&[view(&write_run(dir.path(), "run", "): # \u{202e}\u{200b}"))], Refresh::Never);
+    assert!(!page.contains(['\u{202e}', '\u{200b}']));
+    let contents: Value = serde_json::from_str(embedded(&page)).unwrap();
+    let shown = contents["runs"][0]["samples"][0]["source"].as_str().unwrap();
+    assert_eq!(shown, "def strategy(board): # \\u{202e}\\u{200b}");
+}
+
+#[test]
 fn the_page_never_turns_text_into_markup_and_asks_nobody_for_anything() {
     let page = html(&[], Refresh::Never);
     for way in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function"] {

@@ -19,7 +19,7 @@ use super::TrainError;
 use super::ahead;
 use super::elites::Elites;
 use super::hall_of_fame::HallOfFame;
-use super::run_dir::{Retention, RunDir, RunDirError};
+use super::run_dir::{Retention, RunDir, RunDirError, step_of};
 
 const STATE: &str = "trainer_state.json";
 const CHANCE: &str = "rng_state.json";
@@ -52,6 +52,22 @@ pub struct TrainerState {
     /// How updates are cut.
     #[serde(default)]
     pub division: Option<Division>,
+}
+
+impl TrainerState {
+    /// Refuses numbers that the loop cannot have written into this checkpoint.
+    fn check(&self, checkpoint: &Path) -> Result<(), TrainError> {
+        let refuse = |reason: String| Err(TrainError::Checkpoint { path: checkpoint.join(STATE), reason });
+        if step_of(checkpoint).is_some_and(|step| step != self.global_step) {
+            return refuse(format!("global_step = {}; expected the step of {}", self.global_step, checkpoint.display()));
+        }
+        match self.division {
+            Some(Division { micro_batch, logit_bytes, .. }) if micro_batch == 0 || logit_bytes == 0 => {
+                refuse(format!("division of {micro_batch} completions and {logit_bytes} bytes; expected both above 0"))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// State of chance: counters, since every stream is derived.
@@ -111,6 +127,7 @@ pub fn load(
             ),
         });
     }
+    state.check(path)?;
     policy.restore(path)?;
     optimizer.restore(&path.join(OPTIMIZER))?;
     Ok(state)

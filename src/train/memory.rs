@@ -40,6 +40,9 @@ pub struct MemoryPlan {
     pub place: Place,
     /// The program and the interpreters that games are played in; on a GPU, what CUDA keeps for itself.
     pub program: u64,
+    /// What programs may take beyond what their interpreters do, if every worker plays one that takes all it may. In
+    /// this machine's memory, and in no sum: few programs come near it.
+    pub programs: u64,
     /// The model, and the copy of it that a KL penalty may refer to.
     pub weights: u64,
     /// Adapters, where those are what is trained.
@@ -157,6 +160,8 @@ impl MemoryPlan {
                 Place::Host => PROGRAM + INTERPRETER * config.arena.parallel_rewards.max(1) as u64,
                 Place::Gpu => CONTEXT,
             },
+            programs: (config.sandbox.memory_mib << 20).saturating_sub(INTERPRETER)
+                * config.arena.parallel_rewards.max(1) as u64,
             weights: copies * all,
             adapters: if in_full { 0 } else { trained },
             optimiser: 2 * trained,
@@ -219,11 +224,12 @@ impl fmt::Display for MemoryPlan {
         let update = [("gradients", self.gradients), ("activations", self.activations), ("head", self.head)];
         write!(
             f,
-            "memory: {} at most: {}; sampling {}; update {}",
+            "memory: {} at most: {}; sampling {}; update {}; programs that take all of sandbox.memory_mib: {} more",
             megabytes(self.total()),
             parts(&always),
             parts(&sampling),
-            parts(&update)
+            parts(&update),
+            megabytes(self.programs)
         )
     }
 }

@@ -42,7 +42,7 @@ pub use forecast::{Forecast, Rehearsal, Seconds};
 use guard::{Collapse, Guard};
 use hall_of_fame::Member;
 use memory::{Allowance, MemoryPlan, TooSmall, Workload};
-use run_dir::{Retention, RunDir, RunDirError};
+use run_dir::{Newest, Retention, RunDir, RunDirError};
 use scoring::Stage;
 
 /// Held-out games that settle the hall of fame, and that its best program is reported on.
@@ -190,7 +190,8 @@ impl Run<'_> {
 
     /// Goes on with the run in `path` from its newest checkpoint.
     pub fn resume(mut self, path: &Path, observer: &mut dyn FnMut(Event<'_>)) -> Result<Summary, TrainError> {
-        let (dir, newest) = RunDir::reopen(path, self.config)?;
+        let (dir, Newest { path: newest, notices }) = RunDir::reopen(path, self.config)?;
+        notices.iter().for_each(|notice| observer(Event::Message(notice)));
         let mut optimizer = self.optimizer()?;
         // Before the trained weights are put back: the reference is what the run started from.
         let reference = self.reference()?;

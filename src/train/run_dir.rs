@@ -3,8 +3,11 @@
 //! Every file that must not be half there is written beside its place, synced, and renamed. A lock file keeps two
 //! processes apart. Knows nothing of models or games.
 
+mod sums;
+
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::config::{Config, ConfigError, Layers};
@@ -16,6 +19,8 @@ pub const RUNS: &str = "runs";
 pub const HALL_OF_FAME: &str = "hall_of_fame.json";
 /// The best of them as a file of Python, which `play` and `score` take.
 pub const BEST: &str = "best.py";
+/// Keeps two processes apart.
+const LOCK: &str = ".lock";
 /// The resolved configuration, with a `[run]` table of versions.
 const CONFIG: &str = "config.toml";
 /// Names the newest complete checkpoint, for people and scripts.
@@ -89,6 +94,20 @@ pub enum RunDirError {
         /// Keys that differ, with both values.
         differing: Vec<String>,
     },
+    /// Checkpoints are there, and none is whole.
+    #[error("--resume {path}: no checkpoint there is whole: {}; start a new run", damaged.join("; "))]
+    Damaged {
+        /// The directory.
+        path: PathBuf,
+        /// What is wrong with each.
+        damaged: Vec<String>,
+    },
+    /// Somebody removed it, or put another in its place.
+    #[error("--output-dir {path}: was removed or replaced while the run was writing there; what it held is lost")]
+    Gone {
+        /// The directory.
+        path: PathBuf,
+    },
     /// Another process has it.
     #[error("--output-dir {path}: another process is training there")]
     Locked {
@@ -116,7 +135,7 @@ pub enum RunDirError {
 impl RunDirError {
     /// Whether the user's input is at fault, and not the machine.
     pub fn is_user(&self) -> bool {
-        !matches!(self, RunDirError::Io { .. })
+        !matches!(self, RunDirError::Io { .. } | RunDirError::Gone { .. })
     }
 
     fn io(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
@@ -137,7 +156,16 @@ pub struct Retention {
 #[derive(Debug)]
 pub struct RunDir {
     path: PathBuf,
-    _lock: File,
+    lock: File,
+}
+
+/// The checkpoint that a run goes on from.
+#[derive(Debug)]
+pub struct Newest {
+    /// Its directory.
+    pub path: PathBuf,
+    /// What the user must be told: newer checkpoints that are damaged, or that nothing says whether this one is.
+    pub notices: Vec<String>,
 }
 
 impl RunDir {
@@ -177,24 +205,45 @@ impl RunDir {
         Ok(dir)
     }
 
-    /// The directory of a run that goes on, and its newest complete checkpoint.
-    pub fn reopen(path: &Path, config: &Config) -> Result<(RunDir, PathBuf), RunDirError> {
+    /// The directory of a run that goes on, and its newest checkpoint that is as it was written. Newer ones are set
+    /// aside: `checkpoint-7` becomes `checkpoint-7.damaged`.
+    pub fn reopen(path: &Path, config: &Config) -> Result<(RunDir, Newest), RunDirError> {
         let differing = differences(&recorded(path)?, config, FREE_KEYS);
         if !differing.is_empty() {
             return Err(RunDirError::Differs { path: path.to_owned(), differing });
         }
-        let checkpoint = latest_checkpoint(path).ok_or(RunDirError::NothingToResume { path: path.to_owned() })?;
+        let (good, damaged) = newest_good(path);
+        let mut notices: Vec<String> =
+            damaged.iter().map(|(path, reason)| format!("{}: {reason}", path.display())).collect();
+        let Some(good) = good else {
+            return Err(match notices.is_empty() {
+                true => RunDirError::NothingToResume { path: path.to_owned() },
+                false => RunDirError::Damaged { path: path.to_owned(), damaged: notices },
+            });
+        };
         let dir = RunDir::lock(path.to_owned())?;
         dir.sweep()?;
-        Ok((dir, checkpoint))
+        for (path, _) in &damaged {
+            let aside = path.with_extension("damaged");
+            let aside = (1..).map(|n| if n == 1 { aside.clone() } else { aside.with_extension(format!("damaged-{n}")) });
+            let aside = aside.into_iter().find(|aside| !aside.exists()).unwrap_or_default();
+            fs::rename(path, &aside).map_err(RunDirError::io(path))?;
+        }
+        for notice in &mut notices {
+            *notice = format!("warning: {notice}; set aside, going on from {}", good.display());
+        }
+        if sums::are_missing(&good) {
+            notices.push(format!("warning: {}: has no digests; whether it is whole was not checked", good.display()));
+        }
+        Ok((dir, Newest { path: good, notices }))
     }
 
     fn lock(path: PathBuf) -> Result<RunDir, RunDirError> {
-        let file = path.join(".lock");
+        let file = path.join(LOCK);
         let lock =
             File::options().create(true).truncate(false).write(true).open(&file).map_err(RunDirError::io(&file))?;
         match lock.try_lock() {
-            Ok(()) => Ok(RunDir { path, _lock: lock }),
+            Ok(()) => Ok(RunDir { path, lock }),
             Err(fs::TryLockError::WouldBlock) => Err(RunDirError::Locked { path }),
             Err(fs::TryLockError::Error(source)) => Err(RunDirError::Io { path: file, source }),
         }
@@ -205,23 +254,39 @@ impl RunDir {
         &self.path
     }
 
+    /// Refuses a directory that is not the one that was locked any more: a run could not go on with what is left.
+    fn check_there(&self) -> Result<(), RunDirError> {
+        let same = |held: &fs::Metadata, found: &fs::Metadata| (held.dev(), held.ino()) == (found.dev(), found.ino());
+        let held = self.lock.metadata().map_err(RunDirError::io(&self.path))?;
+        match fs::metadata(self.path.join(LOCK)) {
+            Ok(found) if same(&held, &found) => Ok(()),
+            Ok(_) => Err(RunDirError::Gone { path: self.path.clone() }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(RunDirError::Gone { path: self.path.clone() }),
+            Err(source) => Err(RunDirError::Io { path: self.path.clone(), source }),
+        }
+    }
+
     /// Puts a file in place whole or not at all.
     pub fn write_whole(&self, name: &str, bytes: &[u8]) -> Result<(), RunDirError> {
+        self.check_there()?;
         let target = self.path.join(name);
         let parent = target.parent().unwrap_or(&self.path);
         fs::create_dir_all(parent).map_err(RunDirError::io(parent))?;
         files::write_whole(&target, bytes).map_err(RunDirError::io(&target))
     }
 
-    /// Puts a directory in place whole or not at all: `fill` writes into a hidden one, which is synced and renamed.
+    /// Puts a directory in place whole or not at all: `fill` writes into a hidden one, which is synced and renamed, with
+    /// the digests of its files.
     pub fn write_whole_dir<E: From<RunDirError>>(
         &self,
         name: &str,
         fill: impl FnOnce(&Path) -> Result<(), E>,
     ) -> Result<PathBuf, E> {
+        self.check_there()?;
         let partial =
             tempfile::Builder::new().prefix(PARTIAL).tempdir_in(&self.path).map_err(RunDirError::io(&self.path))?;
         fill(partial.path())?;
+        sums::write(partial.path()).map_err(RunDirError::io(partial.path()))?;
         let target = self.path.join(name);
         let publish = || -> io::Result<()> {
             if target.exists() {
@@ -274,11 +339,26 @@ pub fn latest_run() -> Option<PathBuf> {
         .find(|path| latest_checkpoint(path).is_some())
 }
 
-/// Steps that the newest complete checkpoint of a run has behind it; 0 without one.
+/// Steps that the newest checkpoint of a run that is whole has behind it; 0 without one.
 pub fn steps_done(run: &Path) -> usize {
-    let newest = latest_checkpoint(run);
-    let number = |path: &PathBuf| path.file_name()?.to_str()?.strip_prefix("checkpoint-")?.parse().ok();
-    newest.as_ref().and_then(number).unwrap_or(0)
+    newest_good(run).0.as_deref().and_then(step_of).unwrap_or(0)
+}
+
+/// The step that a checkpoint is named after.
+pub fn step_of(checkpoint: &Path) -> Option<usize> {
+    checkpoint.file_name()?.to_str()?.strip_prefix("checkpoint-")?.parse().ok()
+}
+
+/// The newest checkpoint whose files are as they were written, and those that are newer with what is wrong with them.
+pub fn newest_good(run: &Path) -> (Option<PathBuf>, Vec<(PathBuf, String)>) {
+    let mut damaged = Vec::new();
+    for (_, path) in checkpoints(run).into_iter().rev() {
+        match sums::damage(&path) {
+            None => return (Some(path), damaged),
+            Some(reason) => damaged.push((path, reason)),
+        }
+    }
+    (None, damaged)
 }
 
 /// Whether a run has come to an end once, and chosen its best programs.
@@ -298,7 +378,7 @@ pub fn recorded_text(run: &Path) -> Result<String, RunDirError> {
     }
 }
 
-/// The newest complete checkpoint of a run: each appears whole, so what is there counts, and not the file that names
+/// The newest checkpoint of a run, whether it is still as it was written or not: each appears whole, so what is there counts, and not the file that names
 /// one, which a killed process may not have come to write.
 pub fn latest_checkpoint(run: &Path) -> Option<PathBuf> {
     checkpoints(run).pop().map(|(_, path)| path)
@@ -380,7 +460,7 @@ fn is_empty(path: &Path) -> Result<bool, RunDirError> {
         return Ok(false);
     }
     let mut entries = fs::read_dir(path).map_err(RunDirError::io(path))?;
-    Ok(entries.all(|entry| entry.is_ok_and(|entry| entry.file_name() == ".lock")))
+    Ok(entries.all(|entry| entry.is_ok_and(|entry| entry.file_name() == LOCK)))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use crate::cli::CliError;
 use crate::config::nearest;
 use crate::environment::tasks::{Kind, Task, Tasks};
 use crate::environment::{Case, FailedTest, Outcome};
-use crate::metrics::Stream;
+use crate::metrics::{Stream, visible};
 use crate::program::{Program, Rejection};
 use crate::reward::Rule;
 
@@ -117,7 +117,7 @@ impl<'a> Attempt<'a> {
         let outcome = evaluation.games.first();
         let tests = outcome.and_then(Outcome::tests);
         Tried {
-            file: self.path.display().to_string(),
+            file: visible(&self.path.display().to_string()),
             task: self.task.id.clone(),
             verdict: outcome.map_or(evaluation.verdict.name(), |outcome| outcome.ending.name()),
             reason: evaluation.verdict.reason(),

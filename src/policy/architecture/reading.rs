@@ -107,6 +107,11 @@ fn refuse(key: &str, found: impl ToString, expected: &str) -> PolicyError {
 impl Raw {
     /// Refuses settings that would change the numbers and are not implemented, by name.
     fn check(&self, model_type: ModelType) -> Result<(), PolicyError> {
+        for (key, rope) in [("rope_scaling", &self.rope_scaling), ("rope_parameters", &self.rope_parameters)] {
+            if let Some(found) = rope.as_ref().filter(|rope| !rope.is_null() && !is_rope(rope)) {
+                return Err(refuse(key, found, "null, or an object with a rope_type that is text, and numbers"));
+            }
+        }
         let rotated = self.rotated().filter(|part| *part != 1.0 && model_type != ModelType::Phi3);
         let gemma = model_type.is_gemma();
         let other_layer = self.layer_types.iter().flatten().find(|kind| *kind != "full_attention" && !gemma);
@@ -281,6 +286,17 @@ impl Raw {
             max_position_embeddings: self.max_position_embeddings,
         }))
     }
+}
+
+/// Whether what is read of this is of the right kind; the objects of Gemma 3 hold one for each kind of layer.
+fn is_rope(value: &Value) -> bool {
+    let Value::Object(keys) = value else { return false };
+    keys.iter().all(|(key, value)| match key.as_str() {
+        "rope_type" | "type" => value.is_string(),
+        "full_attention" | "sliding_attention" => is_rope(value),
+        "rope_theta" | "factor" | "partial_rotary_factor" | "attention_factor" => value.is_number() || value.is_null(),
+        _ => true,
+    })
 }
 
 fn rope_type(rope: &Value) -> &str {

@@ -58,15 +58,22 @@ pub(super) fn tokenizer(header: &Header<'_>) -> Result<Tokenizer, PolicyError> {
     let added = inner.add_special_tokens(of_kind(CONTROL)).and_then(|_| inner.add_tokens(of_kind(USER_DEFINED)));
     added.map_err(|error| invalid(header, &error))?;
 
-    let id = |key: &str| header.content.metadata.get(key).and_then(whole).map(|id| id as u32);
-    let token = |key: &str| id(key).and_then(|id| inner.id_to_token(id));
-    let (begin, end) = (token("tokenizer.ggml.bos_token_id"), token("tokenizer.ggml.eos_token_id"));
-    let named = ["tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id"].into_iter().filter_map(id);
+    let id = |key: &str| {
+        let id = header.content.metadata.get(key).and_then(whole);
+        id.map(|id| u32::try_from(id).map_err(|_| header.corrupt(format!("`{key}` is {id}")))).transpose()
+    };
+    let (begin, end, turn) = (
+        id("tokenizer.ggml.bos_token_id")?,
+        id("tokenizer.ggml.eos_token_id")?,
+        id("tokenizer.ggml.eot_token_id")?,
+    );
+    let named = [end, turn].into_iter().flatten();
     let control = |id: &u32| kinds.get(*id as usize) == Some(&CONTROL);
     let known = ENDS.iter().filter_map(|end| inner.token_to_id(end)).filter(control);
     let stop_ids: BTreeSet<u32> = named.chain(known).collect();
     let opens = matches!(header.content.metadata.get("tokenizer.ggml.add_bos_token"), Some(Value::Bool(true)));
-    if let (true, Some(begin), Some(id)) = (opens, &begin, id("tokenizer.ggml.bos_token_id")) {
+    let [begin_token, end_token] = [begin, end].map(|id| id.and_then(|id| inner.id_to_token(id)));
+    if let (true, Some(begin), Some(id)) = (opens, &begin_token, begin) {
         let template = TemplateProcessing::builder()
             .try_single(format!("{begin}:0 $A:0"))
             .and_then(|builder| builder.try_pair(format!("{begin}:0 $A:0 {begin}:1 $B:1")))
@@ -76,7 +83,7 @@ pub(super) fn tokenizer(header: &Header<'_>) -> Result<Tokenizer, PolicyError> {
         }
     }
     let template = header.text("tokenizer.chat_template").map(str::to_owned);
-    Ok(Tokenizer::from_parts(inner, stop_ids.into_iter().collect(), template).with_ends((begin, end)))
+    Ok(Tokenizer::from_parts(inner, stop_ids.into_iter().collect(), template).with_ends((begin_token, end_token)))
 }
 
 /// Cutting, merges and decoding, without the tokens that stand for themselves.

@@ -229,6 +229,55 @@ fn weights_of_another_shape_are_named_with_both_shapes() {
 }
 
 #[test]
+fn weights_of_more_layers_than_the_configuration_says_are_refused() {
+    let error = refusal_with(|json| json["num_hidden_layers"] = 1.into());
+    assert!(error.contains("num_hidden_layers = 1") && error.contains("2, the layers that the weights have"), "{error}");
+    // Listing the tensors of so many layers would take all memory.
+    let error = refusal_with(|json| json["num_hidden_layers"] = (1_u64 << 31).into());
+    assert!(error.contains("model.layers.2.input_layernorm.weight"), "{error}");
+    let error = refusal_with(|json| json["num_attention_heads"] = (1_u64 << 62).into());
+    assert!(error.contains("num_attention_heads") && error.contains("at most 2^31"), "{error}");
+}
+
+#[test]
+fn numbers_that_no_model_has_are_refused_by_name() {
+    for (key, value) in [
+        ("rms_norm_eps", serde_json::json!(-1.0)),
+        ("rms_norm_eps", 0.into()),
+        ("rope_theta", 0.into()),
+        ("rope_theta", (-1).into()),
+        ("rope_scaling", "x".into()),
+        ("rope_scaling", serde_json::json!([])),
+        ("rope_scaling", serde_json::json!({"rope_type": 5})),
+        ("rope_parameters", serde_json::json!({"rope_theta": "10000"})),
+        (
+            "rope_scaling",
+            serde_json::json!({"rope_type": "llama3", "factor": -8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+                "original_max_position_embeddings": 8192}),
+        ),
+    ] {
+        let error = refusal_with(|json| json[key] = value.clone());
+        assert!(error.contains(key) && error.contains("expected"), "{key} = {value}: {error}");
+    }
+    let error = refusal_after(|dir| {
+        std::fs::write(dir.join("generation_config.json"), r#"{"eos_token_id": [3, 4294967299]}"#).unwrap();
+    });
+    assert!(error.contains("eos_token_id = 4294967299"), "{error}");
+}
+
+#[test]
+fn whole_numbers_are_no_weights() {
+    let error = refusal_after(|dir| {
+        let path = dir.join("model.safetensors");
+        let mut tensors = candle_core::safetensors::load(&path, &Device::Cpu).unwrap();
+        let norm = tensors["model.norm.weight"].to_dtype(DType::I16).unwrap();
+        tensors.insert("model.norm.weight".into(), norm);
+        candle_core::safetensors::save(&tensors, &path).unwrap();
+    });
+    assert!(error.contains("`model.norm.weight` holds whole numbers"), "{error}");
+}
+
+#[test]
 fn a_family_that_is_not_covered_is_named_with_those_that_are() {
     let error = refusal_with(|json| json["model_type"] = "mamba".into());
     assert!(error.contains("`mamba`") && error.contains("llama (Llama 1 to 3.3, SmolLM2), mistral"), "{error}");

@@ -79,9 +79,14 @@ fn text_is_cut_into_the_tokens_of_the_models_own_tokenizer() {
 /// A file with one text of its header changed for another of the same length.
 fn refusal_with(name: &str, from: &str, to: &str) -> String {
     assert_eq!(from.len(), to.len());
+    refusal_after(name, (from, 0), to.as_bytes())
+}
+
+/// A file with other bytes, so many after the beginning of a text of its header.
+fn refusal_after(name: &str, (text, after): (&str, usize), to: &[u8]) -> String {
     let mut bytes = std::fs::read(golden(name, "gguf")).unwrap();
-    let at = bytes.windows(from.len()).position(|window| window == from.as_bytes()).unwrap();
-    bytes[at..at + from.len()].copy_from_slice(to.as_bytes());
+    let at = bytes.windows(text.len()).position(|window| window == text.as_bytes()).unwrap() + after;
+    bytes[at..at + to.len()].copy_from_slice(to);
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("model.gguf");
     std::fs::write(&path, bytes).unwrap();
@@ -101,4 +106,45 @@ fn what_is_not_known_is_refused_by_name() {
     assert!(error.contains("llama.rope.scaling.type = dynNTK"), "{error}");
     let error = refusal_with("llama-quantised", "llama.rope.freq_base", "llama.rope.fREQ_BASE");
     assert!(error.contains("rope_freqs.weight"), "{error}");
+}
+
+#[test]
+fn what_a_header_claims_is_compared_with_the_file_before_anything_is_made_of_it() {
+    // The number of a key follows its name, after four bytes of type.
+    let layers = "qwen2.block_count";
+    for claimed in [1_u32, 1 << 31, u32::MAX] {
+        let error = refusal_after("qwen2", (layers, layers.len() + 4), &claimed.to_le_bytes());
+        assert!(error.contains(&format!("qwen2.block_count = {claimed}; expected 2")), "{error}");
+    }
+    for key in ["qwen2.attention.head_count", "qwen2.feed_forward_length", "qwen2.context_length"] {
+        let error = refusal_after("qwen2", (key, key.len() + 4), &u32::MAX.to_le_bytes());
+        assert!(error.contains("4294967295") && error.contains("at most 2^31"), "{key}: {error}");
+    }
+    let epsilon = "qwen2.attention.layer_norm_rms_epsilon";
+    for number in [f32::NAN, -1.0, 0.0] {
+        let error = refusal_after("qwen2", (epsilon, epsilon.len() + 4), &number.to_le_bytes());
+        assert!(error.contains("rms_norm_eps") && error.contains("above 0"), "{error}");
+    }
+    // Sizes follow the name of a tensor, after four bytes that say how many there are.
+    let embedding = "token_embd.weight";
+    for size in [0_u64, 1 << 33, 1 << 62, u64::MAX] {
+        let error = refusal_after("qwen2", (embedding, embedding.len() + 4), &size.to_le_bytes());
+        assert!(error.contains("not a readable GGUF file"), "{size}: {error}");
+    }
+    let offset = embedding.len() + 4 + 8 + 8 + 4;
+    let error = refusal_after("qwen2", (embedding, offset), &[0xFF; 8]);
+    assert!(error.contains("cannot be"), "{error}");
+}
+
+#[test]
+fn an_alignment_of_nothing_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("model.gguf");
+    let alignment = candle_core::quantized::gguf_file::Value::U32(0);
+    let metadata = [("general.alignment", &alignment)];
+    candle_core::quantized::gguf_file::write(&mut std::fs::File::create(&path).unwrap(), &metadata, &[]).unwrap();
+    let mut settings = Config::preset("builtin").unwrap().model;
+    settings.model = path.display().to_string();
+    let error = Policy::load(&settings, Seed::root(0), &Device::Cpu).unwrap_err().to_string();
+    assert!(error.contains("header cannot be read"), "{error}");
 }

@@ -98,7 +98,84 @@ fn only_the_newest_checkpoints_stay_and_leftovers_are_swept() {
     fs::create_dir(dir.path().join(".partial-killed")).unwrap();
     let path = dir.path().to_owned();
     drop(dir);
-    let (_dir, checkpoint) = RunDir::reopen(&path, &config).unwrap();
-    assert_eq!(checkpoint, path.join("checkpoint-10"));
+    let (_dir, newest) = RunDir::reopen(&path, &config).unwrap();
+    assert_eq!(newest.path, path.join("checkpoint-10"));
+    assert!(newest.notices.is_empty());
     assert!(!path.join(".partial-killed").exists());
+}
+
+/// A run with checkpoints of these steps, each of which holds a file, and nobody in it.
+fn with_checkpoints(root: &Path, steps: &[usize]) -> (PathBuf, Config) {
+    let config = config(&root.join("run"));
+    let dir = RunDir::create(&config, &[]).unwrap();
+    for step in steps {
+        let fill = |path: &Path| {
+            fs::write(path.join("model"), format!("of step {step}")).unwrap();
+            fs::write(path.join("trainer_state.json"), "{}").map_err(RunDirError::io(path))
+        };
+        dir.write_whole_dir::<RunDirError>(&format!("checkpoint-{step}"), fill).unwrap();
+    }
+    (dir.path().to_owned(), config)
+}
+
+#[test]
+fn a_run_goes_on_from_the_newest_checkpoint_that_is_as_it_was_written() {
+    let damages: [fn(&Path); 5] = [
+        |checkpoint| fs::write(checkpoint.join("model"), "of step 4").unwrap(),
+        |checkpoint| fs::remove_file(checkpoint.join("model")).unwrap(),
+        |checkpoint| fs::write(checkpoint.join("trainer_state.json"), "{} ").unwrap(),
+        |checkpoint| fs::write(checkpoint.join("BLAKE3SUMS"), "half a li").unwrap(),
+        |checkpoint| {
+            fs::remove_dir_all(checkpoint).unwrap();
+            fs::create_dir(checkpoint).unwrap();
+        },
+    ];
+    for damage in damages {
+        let root = tempfile::tempdir().unwrap();
+        let (path, config) = with_checkpoints(root.path(), &[5, 7]);
+        damage(&path.join("checkpoint-7"));
+        assert_eq!(steps_done(&path), 5);
+        let (dir, newest) = RunDir::reopen(&path, &config).unwrap();
+        assert_eq!(newest.path, path.join("checkpoint-5"));
+        let notice = newest.notices.concat();
+        assert!(notice.contains("checkpoint-7: ") && notice.contains("going on from"), "{notice}");
+        assert_eq!(dir.checkpoints(), [(5, path.join("checkpoint-5"))]);
+        assert!(path.join("checkpoint-7.damaged").is_dir());
+    }
+}
+
+#[test]
+fn a_run_without_a_whole_checkpoint_names_what_is_wrong_with_each() {
+    let root = tempfile::tempdir().unwrap();
+    let (path, config) = with_checkpoints(root.path(), &[5]);
+    fs::write(path.join("checkpoint-5/model"), "another").unwrap();
+    fs::create_dir(path.join("checkpoint-99999")).unwrap();
+    let error = RunDir::reopen(&path, &config).unwrap_err().to_string();
+    assert!(error.contains("checkpoint-5: model is not what was written"), "{error}");
+    assert!(error.contains("checkpoint-99999: trainer_state.json is missing"), "{error}");
+}
+
+#[test]
+fn a_checkpoint_without_digests_is_taken_with_a_word() {
+    let root = tempfile::tempdir().unwrap();
+    let (path, config) = with_checkpoints(root.path(), &[5]);
+    fs::remove_file(path.join("checkpoint-5/BLAKE3SUMS")).unwrap();
+    let (_dir, newest) = RunDir::reopen(&path, &config).unwrap();
+    assert!(newest.notices.concat().contains("has no digests"), "{:?}", newest.notices);
+}
+
+#[test]
+fn a_directory_that_was_removed_is_not_made_anew() {
+    for replaced in [false, true] {
+        let root = tempfile::tempdir().unwrap();
+        let dir = RunDir::create(&config(&root.path().join("run")), &[]).unwrap();
+        fs::remove_dir_all(dir.path()).unwrap();
+        if replaced {
+            drop(RunDir::create(&config(dir.path()), &[]).unwrap());
+        }
+        let gone = |error: RunDirError| matches!(error, RunDirError::Gone { .. }) && !error.is_user();
+        assert!(gone(dir.write_whole("hall_of_fame.json", b"[]").unwrap_err()));
+        assert!(gone(dir.write_whole_dir::<RunDirError>("checkpoint-1", |_| Ok(())).unwrap_err()));
+        assert_eq!(dir.path().exists(), replaced);
+    }
 }
