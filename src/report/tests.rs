@@ -263,9 +263,13 @@ fn a_followed_page_grows_with_its_run_and_speaks_to_this_machine_only() {
         let mut file = fs::OpenOptions::new().append(true).open(run.join("metrics.jsonl")).unwrap();
         file.write_all(b"{\"step\":3,\"reward\":0.3}\n").unwrap();
         let after = steps();
+        let (listed, none) = (ask("/completions/0.json", "localhost"), ask("/completions/1.json", "localhost"));
         let (page, stranger, lost) = (ask("/", "127.0.0.1"), ask("/", "evil.example"), ask("/etc/passwd", "localhost"));
         stop.store(true, Ordering::SeqCst);
         assert_eq!((before, after), (2, 3));
+        let listed: Value = serde_json::from_str(listed.split_once("\r\n\r\n").unwrap().1).unwrap();
+        assert_eq!((listed[0]["step"].as_u64(), listed[1]["source"].as_str()), (Some(2), Some("def strategy(board)")));
+        assert!(none.starts_with("HTTP/1.1 404"));
         assert!(page.starts_with("HTTP/1.1 200") && page.contains("\"follow\":true"));
         assert!(stranger.starts_with("HTTP/1.1 403") && lost.starts_with("HTTP/1.1 404"));
     });
