@@ -13,7 +13,7 @@ TIER_SEED ?= 0
 export GRPO_2048_COMMIT := $(shell git describe --always --dirty --exclude "*" 2>/dev/null)
 DATA_DIR ?= $(or $(XDG_DATA_HOME),$(HOME)/.local/share)
 
-.PHONY: train llm test build cuda gpu-check gpu-emulated fuzz fuzz-tier fuzz-tier-python soak readers wheel wheel-test guest builtin-model smollm2 check bench install-completions clean tools
+.PHONY: train llm test build cuda gpu-check gpu-emulated fuzz fuzz-tier fuzz-tier-python soak readers page wheel wheel-test guest builtin-model smollm2 check bench install-completions clean tools
 
 LLM := models/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
 LLM_DIR ?= runs/llm
@@ -79,6 +79,12 @@ target/readers/installed: tests/readers/requirements.txt
 	python3 -m venv target/readers
 	target/readers/bin/pip install --quiet --disable-pip-version-check -r $<
 	touch $@
+
+CHROMIUM ?= $(shell command -v chromium || command -v chromium-browser || command -v google-chrome || command -v chrome)
+
+page: tools ## Open the report in a browser without a window and use it (needs Chromium, or another named by CHROMIUM)
+	@test -n "$(CHROMIUM)" || { echo "error: no Chromium found; install one (Debian: apt install chromium), or say CHROMIUM=..." >&2; exit 2; }
+	CHROMIUM=$(CHROMIUM) $(CARGO) test --release --workspace --locked --test page -- --ignored --nocapture
 
 wheel: tools target/wheel/installed ## Build the Python package grpo-sandbox into target/wheels (needs python3 and PyPI)
 	rm -rf target/wheels

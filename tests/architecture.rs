@@ -81,6 +81,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("nvml_wrapper", &["metrics"]),
     ("clap", &["cli"]),
     ("hf_hub", &["policy"]),
+    ("ureq", &["policy"]),
     ("minijinja", &["prompt"]),
     ("serde_saphyr", &["config"]),
     ("ruff_python_parser", &["environment", "program"]),

@@ -107,6 +107,15 @@ fn a_model_is_warmed_up_trained_from_there_and_exported() {
     assert!(!dir.join("out/merged/adapter_config.json").exists());
     run(dir, &["export", "--run", "run", "--output-dir", "out/adapter"]);
     assert_eq!(read_json(&dir.join("out/adapter/adapter_config.json"))["r"], 4);
+    let card = |name: &str| std::fs::read_to_string(dir.join(name).join("README.md")).unwrap();
+    for (name, library, load) in [
+        ("out/merged", "transformers", "AutoModelForCausalLM.from_pretrained(\"merged\")"),
+        ("out/adapter", "peft", "PeftModel"),
+    ] {
+        let card = card(name);
+        assert!(card.contains(&format!("library_name: \"{library}\"")) && card.contains(load), "{card}");
+        assert!(card.contains("- 1 steps of") && !card.contains(&dir.display().to_string()), "{card}");
+    }
     // What was exported is a model like any other.
     let again = [&["train", "--model", "out/merged", "--lora-r", "0", "--output-dir", "full"][..], SHORT].concat();
     run(dir, &again);
@@ -136,6 +145,8 @@ fn a_model_that_cannot_be_used_is_refused_before_anything_is_written() {
     check(train(&["--model", "chat", "--adapter", "nowhere"]), &["nowhere"]);
     check(refused(dir, &["export", "--model", "chat", "--output-dir", "out"]), &["no adapter", "--merge"]);
     check(refused(dir, &["export", "--run", "nowhere", "--output-dir", "out"]), &["nowhere"]);
+    let adapter = ["export", "--model", "chat", "--adapter", "warm", "--output-dir", "out"];
+    check(refused(dir, &[&adapter[..], &["--push", "player"]].concat()), &["--push", "OWNER/NAME"]);
     check(
         refused(dir, &["export", "--model", "chat", "--dtype", "f8", "--merge", "--output-dir", "out"]),
         &["f8", "bf16"],

@@ -1,7 +1,7 @@
 //! `grpo-2048 doctor`: is this machine ready, and what do the budgets mean on it?
 
 mod caches;
-mod machine;
+pub(super) mod machine;
 mod sandbox;
 
 use std::path::PathBuf;

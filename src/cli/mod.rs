@@ -18,6 +18,7 @@ mod findings;
 mod gpu_watch;
 mod interrupt;
 mod judge;
+mod launch;
 mod loading;
 mod man;
 mod memory;
@@ -127,7 +128,7 @@ pub fn run(commit: Option<&'static str>) -> ExitCode {
     let console = Console::new();
     start_logging(&console, cli.verbose);
     let done = match cli.command {
-        Commands::Train(args) => args.run(&console),
+        Commands::Train(args) => args.run(&console, commit),
         Commands::Sft(args) => args.run(&console),
         Commands::Eval(args) => args.run(&console),
         Commands::Monitor(args) => args.run(&console),

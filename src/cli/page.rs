@@ -50,7 +50,7 @@ impl ReportArgs {
             return self.serve(readers, console);
         }
         let runs: Vec<RunView> =
-            readers.iter_mut().map(RunReader::read).collect::<Result<_, _>>().map_err(report_error)?;
+            readers.iter_mut().map(RunReader::read_whole).collect::<Result<_, _>>().map_err(report_error)?;
         let path = self.output_path();
         let page = html(&runs, Refresh::Never);
         fs::write(&path, &page).map_err(|error| {

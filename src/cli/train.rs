@@ -11,9 +11,11 @@ use super::memory::Memory;
 use super::options::{Flags, SourceArgs, WorkerArgs, settled, text_path};
 use super::preflight::RewardCheck;
 use super::step_trace::TraceArgs;
-use super::{CliError, EXIT_CODES, dry_run, interrupt, loading, output, playing, report, runs};
+use super::{CliError, EXIT_CODES, dry_run, interrupt, launch, loading, output, playing, report, runs};
 use crate::config::{Config, Layers};
-use crate::metrics::{Console, Event, JsonlSink, Show, Sink, SinkError, Sinks, TensorBoardSink, TerminalSink};
+use crate::metrics::{
+    Console, Event, JsonlSink, LaunchSink, Show, Sink, SinkError, Sinks, TensorBoardSink, TerminalSink,
+};
 use crate::policy::{self, Device};
 use crate::train::memory::Allowance;
 use crate::train::run_dir::{self, RunDir};
@@ -133,8 +135,8 @@ struct StepArgs {
 }
 
 impl TrainArgs {
-    /// Trains until the end, an error or Ctrl-C.
-    pub fn run(self, console: &Console) -> Result<(), CliError> {
+    /// Trains until the end, an error or Ctrl-C. `commit` is what the program was built from, where the build knows.
+    pub fn run(self, console: &Console, commit: Option<&str>) -> Result<(), CliError> {
         let started = Instant::now();
         let resumed = self.resumed()?;
         let layers = counted(self.layers(resumed.as_deref())?)?;
@@ -174,6 +176,7 @@ impl TrainArgs {
 
         let show = if config.arena.parallel_rewards == 0 { Show::Completions } else { Show::Steps };
         let mut terminal = TerminalSink::new(console.clone(), show);
+        let mut launches = LaunchSink::new(launch::process(commit, &device), &unix_seconds);
         let mut file = JsonlSink::default();
         let mut tensorboard = TensorBoardSink::new(&unix_seconds);
         let mut trace = traced.as_ref().map(|traced| traced.sink(&Instant::now));
@@ -181,6 +184,7 @@ impl TrainArgs {
         if let Some(trace) = &mut trace {
             sinks.push(trace);
         }
+        sinks.push(&mut launches);
         sinks.push(&mut file);
         if config.train.tensorboard {
             sinks.push(&mut tensorboard);
@@ -200,7 +204,9 @@ impl TrainArgs {
         if let (Some(traced), Some(trace)) = (&traced, &trace) {
             traced.report(trace, console);
         }
+        let noted = launches.ended(launch::end(&ended));
         let summary = ended.map_err(train_error)?;
+        noted.map_err(CliError::run)?;
         if let Some(failure) = failure {
             return Err(CliError::run(failure));
         }

@@ -7,8 +7,10 @@ use hf_hub::{Cache, Repo, RepoType};
 
 use super::{PolicyError, weights};
 
-/// Files that models may come without. Fetched before the weights: once the weights are there, these were asked for.
-const OPTIONAL: &[&str] = &["tokenizer_config.json", "generation_config.json", "chat_template.jinja"];
+pub(super) mod push;
+
+/// Files that models may come without; the card names the licence. Fetched before the weights: once the weights are there, these were asked for.
+const OPTIONAL: &[&str] = &["tokenizer_config.json", "generation_config.json", "chat_template.jinja", "README.md"];
 
 /// Files without which a model is none, besides its weights.
 const REQUIRED: &[&str] = &["config.json", "tokenizer.json"];
@@ -64,6 +66,11 @@ pub(super) fn fetch(model: &str, revision: &str, settings: &HubSettings) -> Resu
         return Err(hub.not_cached());
     }
     hub.download()
+}
+
+/// The local directory of a model, where there is one, whole or not.
+pub(super) fn cached(model: &str, revision: &str, settings: &HubSettings) -> Option<PathBuf> {
+    Hub { model, revision, settings }.snapshot()
 }
 
 /// Files without which the model in `dir` cannot be loaded.

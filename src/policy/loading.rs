@@ -121,7 +121,7 @@ fn load_dir(dir: &Path, place: Place<'_>, held: Held) -> Result<Loaded, PolicyEr
 }
 
 /// `owner/name`, and not a path that happens to be missing.
-fn is_hub_id(model: &str) -> bool {
+pub(super) fn is_hub_id(model: &str) -> bool {
     let part = |part: &str| {
         let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         !part.is_empty() && !part.starts_with('.') && part.chars().all(allowed)

@@ -21,6 +21,7 @@ mod hub;
 mod layers;
 mod linear;
 mod loading;
+mod origin;
 mod precision;
 mod sampling;
 mod shapes;
@@ -49,8 +50,10 @@ pub use grpo_tensor::device::{
 };
 pub use grpo_tensor::gpu::{AdamWRates, CHUNK, DeviceBatch, Drawing, Drawn, Moved, device_adamw, device_square_sums};
 pub use hub::hub_cache_dir;
+pub use hub::push::{HubRepo, PushError, Pushed, Visibility, check_push, push};
 pub use linear::Adapters;
 pub use loading::Location;
+pub use origin::Origin;
 pub use precision::Precision;
 pub use sampling::{Cache, Snapshot};
 pub use shapes::{KNOWN_SHAPES, KnownShape};

@@ -12,6 +12,7 @@ mod hub;
 mod independent;
 mod packed;
 mod peft;
+mod push;
 mod tokens;
 mod variants;
 

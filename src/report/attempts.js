@@ -22,7 +22,7 @@ function attempts(run) {
     code.replaceChildren(el("h3", {}, sample.style),
       el("p", { class: "small" }, el("strong", { class: passedAll(sample) ? "good" : "bad" }, failureOf(sample))),
       el("p", { class: "soft small" }, `Reward ${number(sample.reward, 3)}, advantage ${sample.advantage === null ? "–" : number(sample.advantage, 2)}.`),
-      source(sample.source));
+      source(sample.source, `step-${sample.step}.py`));
   };
   const fill = (step) => {
     const shown = samples.filter((sample) => sample.step === step);
@@ -39,10 +39,10 @@ function attempts(run) {
     const all = samples.filter((sample) => sample.step === step);
     return `step ${step}: ${all.filter(passedAll).length} of ${all.length} pass`;
   };
-  const list = el("select", { "aria-label": "step", onchange: () => fill(steps[list.selectedIndex]) }, steps.map((step) => el("option", {}, summary(step))));
+  const list = el("select", { onchange: () => fill(steps[list.selectedIndex]) }, steps.map((step) => el("option", {}, summary(step))));
   list.selectedIndex = Math.max(0, steps.indexOf(Number((chosenSample || "").split(" ")[0])));
   fill(steps[list.selectedIndex]);
-  return { node: el("div", { class: "card" }, el("div", { class: "controls" }, list), el("div", { class: "attempts" }, place, code)), watch: () => {} };
+  return { node: el("div", { class: "card" }, el("div", { class: "controls" }, el("label", {}, "Step ", list)), el("div", { class: "attempts" }, place, code)), watch: () => {} };
 }
 
 // Games of a file of Python: what they came to, and what the program was shown last.

@@ -18,10 +18,11 @@ function smoothed(values, reach) {
 
 // A figure with its caption, readout and legend; `paint(width)` gives {nodes, x, xs, read}.
 function chart(title, note, paint, legend, wide) {
-  const canvas = svg("svg", { tabindex: "0", role: "img", "aria-label": `${title}. Arrow keys read the values.` });
+  const id = `chart-${charts.length}`;
+  const canvas = svg("svg", { tabindex: "0", role: "img", "aria-labelledby": id, "aria-description": "Arrow keys read the values." });
   const readout = el("div", { class: "readout", role: "status" });
   const node = el("figure", { class: wide ? "card wide" : "card" },
-    el("figcaption", {}, el("h3", {}, title), el("span", { class: "soft small" }, note)), canvas, readout,
+    el("figcaption", {}, el("h3", { id }, title), el("span", { class: "soft small" }, note)), canvas, readout,
     legend && el("ul", { class: "legend" }, legend.map(([name, colour]) =>
       el("li", {}, el("i", { style: `background:var(${colour})` }), name))));
   let painted = null, place = null;
@@ -60,21 +61,31 @@ function drawAll() {
   for (const { node, draw } of charts) if (node.isConnected) draw();
 }
 
+// Labels with as many digits as tell the levels apart.
+function distinct(levels, show) {
+  for (let digits = 0; digits < 6; digits++) {
+    const exact = levels.every((at) => [1, 100].some((scale) => Math.abs(scale * at - Number((scale * at).toFixed(digits))) < 1e-9 && (scale === 1 || show === percent)));
+    if (exact && new Set(levels.map((at) => show(at, digits))).size === levels.length) return (at) => show(at, digits);
+  }
+  return (at) => show(at);
+}
+
 function axes(width, xs, [low, high], show) {
   const first = xs.length ? Math.min(...xs) : 0, last = xs.length ? Math.max(...xs) : 1;
-  const x = (value) => LEFT + ((value - first) / (last - first || 1)) * (width - LEFT - RIGHT);
+  // What is alone stands in the middle, with its range on both sides of it.
+  const x = (value) => LEFT + (last === first ? 0.5 : (value - first) / (last - first)) * (width - LEFT - RIGHT);
   const y = (value) => HEIGHT - BOTTOM - ((value - low) / (high - low || 1)) * (HEIGHT - TOP - BOTTOM);
   const nodes = [];
   const levels = ticks(low, high, 4);
-  const digits = Math.max(0, Math.min(6, -Math.floor(Math.log10(levels.length > 1 ? levels[1] - levels[0] : high - low || 1) + 1e-9)));
-  const label = show === number ? (value) => number(value, digits + (levels.every((at) => Math.abs(at - Number(at.toFixed(digits))) < 1e-9) ? 0 : 1)) : show;
+  const label = distinct(levels, show);
   for (const at of levels) {
     nodes.push(svg("line", { x1: LEFT, x2: width - RIGHT, y1: y(at), y2: y(at), stroke: "var(--grid)" }));
     nodes.push(svg("text", { x: LEFT - 6, y: y(at) + 4, "text-anchor": "end" }, label(at)));
   }
   for (const at of ticks(first, last, Math.max(2, Math.floor(width / 70)))) {
-    if (Number.isInteger(at)) nodes.push(svg("text", { x: x(at), y: HEIGHT - 7, "text-anchor": "middle" }, at));
+    if (first !== last && Number.isInteger(at)) nodes.push(svg("text", { x: x(at), y: HEIGHT - 7, "text-anchor": "middle" }, at));
   }
+  if (first === last) nodes.push(svg("text", { x: x(first), y: HEIGHT - 7, "text-anchor": "middle" }, first));
   return { x, y, nodes };
 }
 
@@ -116,7 +127,10 @@ function lines({ title, note, series, show = number, floor = null, ceiling = nul
       if (one.dots || known(one.ys).length === 1) one.ys.forEach((value, index) => {
         if (value !== null) {
           const at = x(one.xs[index]);
-          if (one.lows && known([one.lows[index]]).length) nodes.push(svg("line", { x1: at, x2: at, y1: y(one.lows[index]), y2: y(one.highs[index]), stroke: colour, "stroke-width": 1.5 }));
+          if (one.lows && known([one.lows[index]]).length) {
+            const [low, high] = [y(one.lows[index]), y(one.highs[index])];
+            nodes.push(svg("path", { d: `M${at} ${low}V${high}M${at - 5} ${low}h10M${at - 5} ${high}h10`, stroke: colour, "stroke-width": 1.5 }));
+          }
           nodes.push(svg("circle", { cx: at, cy: y(value), r: 3.5, fill: colour }));
         }
       });

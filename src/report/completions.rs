@@ -33,12 +33,16 @@ const QUANTILES: [f64; 5] = [0.1, 0.25, 0.5, 0.75, 0.9];
 pub struct LoggedCompletion {
     /// Step it belongs to.
     pub step: usize,
+    /// Its position in the step, group after group.
+    pub index: usize,
     /// Style of the prompt.
     pub style: String,
     /// Text given to the policy.
     pub prompt: String,
     /// Text it wrote.
     pub completion: String,
+    /// Why it ended: `stop`, or `length` where it was cut.
+    pub finish: String,
     /// The reward.
     pub reward: f64,
     /// What the reward is made of.
@@ -55,11 +59,7 @@ impl LoggedCompletion {
     /// The completion after what the prompt began of the program: the line after the fence that it opened, or a function.
     pub fn source(&self) -> String {
         let fenced = self.prompt.rfind(FENCE).map(|start| &self.prompt[start + FENCE.len()..]);
-        // A model that closes the fence does not mean it as a line of the program.
-        let completion = match fenced {
-            Some(_) => self.completion.trim_end().trim_end_matches("```"),
-            None => &self.completion,
-        };
+        let completion = without_fences(&self.completion);
         let begun = fenced.or_else(|| self.prompt.rfind("def strategy").map(|start| &self.prompt[start..]));
         match begun.filter(|begun| begun.trim_end().lines().count() <= 1) {
             Some(begun) => format!("{begun}{completion}"),
@@ -117,6 +117,13 @@ impl LoggedEvaluation {
             Value::Object(fields) => fields.values().filter_map(Value::as_str).collect::<Vec<_>>().join(": "),
             _ => String::new(),
         }
+    }
+
+    /// Why it did not play, in words alone.
+    pub fn message(&self) -> String {
+        let why = self.verdict.as_object().and_then(|verdict| verdict.values().next());
+        let field = |name: &str| why.and_then(|why| why.get(name)).and_then(Value::as_str);
+        field("message").or_else(|| field("reason")).unwrap_or_default().to_owned()
     }
 
     /// How the tests of its task went; none of a game, and of what is no program.
@@ -265,7 +272,21 @@ fn chosen(ranked: &[LoggedCompletion]) -> Vec<Sample> {
     samples
 }
 
-fn cut(source: &str) -> String {
+/// A completion without the fences that it opens and closes: the model does not mean them as lines of the program.
+fn without_fences(completion: &str) -> &str {
+    let opened = completion.trim_start();
+    let mut inner = match opened.strip_prefix("```").and_then(|rest| rest.split_once('\n')) {
+        Some((_, rest)) => rest,
+        None => completion,
+    };
+    while let Some(rest) = inner.trim_end().strip_suffix("```") {
+        inner = rest;
+    }
+    inner
+}
+
+/// As much of a program as is shown.
+pub(super) fn cut(source: &str) -> String {
     match source.char_indices().nth(SOURCE_MAX) {
         Some((end, _)) => format!("{}\n# ... cut here by the report", &source[..end]),
         None => source.to_owned(),

@@ -22,11 +22,20 @@ function number(value, digits) {
   const size = Math.abs(value);
   if (digits === undefined) digits = size >= 100 || size === 0 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : size >= 0.01 ? 3 : null;
   if (digits === null) return value.toExponential(1);
+  // Nothing is less than nothing: what rounds to zero has no sign.
+  if (Number(value.toFixed(digits)) === 0) value = 0;
   return value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
 }
-const percent = (value) => (value === null || value === undefined ? "–" : `${(100 * value).toFixed(0)} %`);
-const whole = (value) => number(value, 0);
-const seconds = (value) => (value === null || value === undefined ? "–" : `${number(value, value < 10 ? 2 : 1)} s`);
+const percent = (value, digits = 0) => (value === null || value === undefined ? "–" : `${number(100 * value, digits)} %`);
+// A share that may be small, and is not nothing then.
+const share = (value) => (value > 0 && value < 0.01 ? percent(value, 1) : percent(value));
+const whole = (value, digits = 0) => number(value, digits);
+const seconds = (value, digits) => (value === null || value === undefined ? "–" : `${number(value, digits ?? (value < 10 ? 2 : 1))} s`);
+function lasting(value) {
+  const minutes = Math.round(value / 60);
+  return value < 120 ? `${Math.round(value)} s` : minutes < 120 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+const moment = (at) => `${new Date(1000 * at).toISOString().slice(0, 16).replace("T", " ")} UTC`;
 
 const known = (values) => (values || []).filter((value) => value !== null && value !== undefined);
 const mean = (values) => (known(values).length ? known(values).reduce((sum, value) => sum + value, 0) / known(values).length : null);
@@ -43,7 +52,22 @@ function table(head, rows) {
 // Python, coloured well enough to read.
 const TOKEN = /(#[^\n]*)|("""[\s\S]*?(?:"""|$)|'''[\s\S]*?(?:'''|$)|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?)|\b(\d[\d_.]*(?:e[+-]?\d+)?)\b|\b(and|as|assert|break|class|continue|def|del|elif|else|except|False|finally|for|from|global|if|import|in|is|lambda|None|nonlocal|not|or|pass|raise|return|True|try|while|with|yield)\b/g;
 
-function source(text) {
+// A program with its lines numbered, to be copied, or kept as a file of that name.
+function source(text, name) {
+  const said = el("span", { class: "soft small", role: "status" });
+  const copy = async () => {
+    try { await navigator.clipboard.writeText(text); said.textContent = "Copied."; }
+    catch { said.textContent = "The browser does not let a page copy: choose the text and copy it."; }
+  };
+  const keep = () => {
+    const address = URL.createObjectURL(new Blob([text.replace(/\n*$/, "\n")], { type: "text/x-python" }));
+    el("a", { href: address, download: name || "program.py" }).click();
+    setTimeout(() => URL.revokeObjectURL(address), 1000);
+  };
+  return el("div", { class: "program" }, el("div", { class: "controls" }, el("button", { type: "button", onclick: copy }, "Copy"), el("button", { type: "button", onclick: keep }, "Download"), said), listing(text));
+}
+
+function listing(text) {
   const pre = el("pre", { tabindex: "0", "aria-label": "source of the program" });
   const lines = text.replace(/\n+$/, "").split("\n").length;
   let line = 0, at = 0;

@@ -9,6 +9,8 @@ use super::{Refresh, ReportError, RunReader, RunView, html, json};
 
 /// Where the page asks for the runs as they are now.
 const RUNS: &str = "/runs.json";
+/// Where it asks for all completions of a run, by its place among them.
+const COMPLETIONS: &str = "/completions/";
 /// Bytes of a request that are read; a browser sends less.
 const REQUEST_BYTES: u64 = 16 << 10;
 /// How often somebody's wish to stop is looked for.
@@ -21,7 +23,7 @@ pub struct Follower {
     listener: TcpListener,
     readers: Vec<RunReader>,
     /// The runs as last read, with how far they had been written.
-    held: Option<(Vec<[u64; 2]>, Vec<RunView>)>,
+    held: Option<(Vec<[u64; 3]>, Vec<RunView>)>,
 }
 
 impl Follower {
@@ -51,11 +53,12 @@ impl Follower {
 
     fn answer(&mut self, stream: &TcpStream, stop: &AtomicBool) -> Result<(), ReportError> {
         let Ok(request) = Request::read(Bounded::new(stream, stop)) else { return Ok(()) };
+        let lost = ("404 Not Found", "text/plain", "there are /, /runs.json and /completions/0.json\n".to_owned());
         let (status, kind, body) = match (request.is_local(), request.path.as_str()) {
             (false, _) => ("403 Forbidden", "text/plain", "this page is for this machine\n".to_owned()),
             (true, "/") => ("200 OK", "text/html; charset=utf-8", html(self.runs()?, Refresh::Follow)),
             (true, RUNS) => ("200 OK", "application/json", json(self.runs()?, Refresh::Follow)),
-            (true, _) => ("404 Not Found", "text/plain", "there are / and /runs.json\n".to_owned()),
+            (true, path) => self.completions(path).map_or(lost, |listed| ("200 OK", "application/json", listed)),
         };
         let head = format!(
             "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nCache-Control: no-store\r\n\
@@ -67,9 +70,15 @@ impl Follower {
         Ok(())
     }
 
+    /// All completions of the run that a path names, as they were read last.
+    fn completions(&self, path: &str) -> Option<String> {
+        let run = path.strip_prefix(COMPLETIONS)?.strip_suffix(".json")?;
+        Some(self.readers.get(run.parse::<usize>().ok()?)?.completions_json())
+    }
+
     /// The runs as they are, read again only when one has been written to.
     fn runs(&mut self) -> Result<&[RunView], ReportError> {
-        let extents: Vec<[u64; 2]> = self.readers.iter().map(RunReader::extent).collect();
+        let extents: Vec<[u64; 3]> = self.readers.iter().map(RunReader::extent).collect();
         if self.held.as_ref().is_none_or(|(known, _)| *known != extents) {
             let runs: Vec<RunView> = self.readers.iter_mut().map(RunReader::read).collect::<Result<_, _>>()?;
             self.held = Some((extents, runs));

@@ -5,14 +5,17 @@
 //! knows no model and no sandbox. Text of programs reaches the page as JSON that cannot end its script element, and the
 //! page shows it as text, never as markup.
 
+mod card;
 mod completions;
 mod configuration;
 mod follow;
 mod frames;
+mod log;
 mod metrics;
 mod page;
 mod run;
 
+pub use card::{CardSubject, Training, card};
 pub use completions::{LoggedCompletion, completion_files, read_completions};
 pub use follow::Follower;
 pub use page::{Refresh, html, json};

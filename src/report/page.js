@@ -13,10 +13,34 @@ function heading(runs, follow) {
     return xs.length ? `step ${done}${asked >= done ? ` of ${asked}` : ""}` : "no steps yet"; };
   return el("header", {}, el("h1", {}, `grpo-2048: ${names}`),
     runs.map((run) => el("p", { class: "soft small" }, `${runs.length > 1 ? run.name + ": " : ""}${run.path} · ${steps(run)} · model ${(run.configuration["model.model"] ?? "unknown").replaceAll('"', "")} · seed ${run.configuration["train.seed"] ?? "unknown"}`)),
+    runs.map((run) => facts(run, runs.length > 1)),
     follow ? el("p", { class: "small", id: "following", role: "status" }, "Following: the page renews itself while the run writes.") : null,
     runs.filter((run) => run.configuration["reward.shuffled"] === "true").map((run) => el("div", { class: "notes" }, `${run.name} is a control: its rewards were shuffled, and what it seems to learn is chance.`)),
     runs.filter((run) => run.notes.length).map((run) => el("div", { class: "notes" }, run.notes.map((note) => el("p", {}, runs.length > 1 ? `${run.name}: ${note}` : note)))));
 }
+
+const ENDS = { finished: "all steps are done", interrupted: "interrupted", guard: "stopped by its guard", failed: "failed" };
+
+// When, how long, where and by what: as the run's launches tell, or its settings where it is of an earlier version.
+function facts(run, many) {
+  const begun = run.launches.filter((one) => one.event === "begun"), last = run.launches[run.launches.length - 1], first = begun[0];
+  const worked = [...known(column(run, "step_time")), ...known(evaluation(run, "eval_runtime"))].reduce((sum, one) => sum + one, 0);
+  const told = (key) => (run.configuration[`run.${key}`] || "").replaceAll('"', "");
+  const rows = [
+    ["Begun", first && moment(first.at)],
+    ["Ended", !last ? null : last.event === "begun" ? "not yet, or it was killed: nothing is noted" : `${ENDS[last.how] || last.how} at step ${last.step}, ${moment(last.at)}`],
+    ["Steps and evaluations took", worked > 0 && lasting(worked)],
+    ["Launches", begun.length > 1 && `${begun.length}, from steps ${begun.map((one) => one.step).join(", ")}`],
+    ["Machine", [...new Set(begun.map((one) => one.machine))].join("; ") || told("target")],
+    ["Tensors", [...new Set(begun.map((one) => one.device))].join("; ") || told("device")],
+    ["Program", [...new Set(begun.map((one) => `grpo-2048 ${one.version}${one.commit ? ` (${one.commit})` : ""}`))].join("; ") || (told("version") && `grpo-2048 ${told("version")}`)],
+    ["Command", begun.length && el("code", {}, begun[begun.length - 1].command.map(quoted).join(" "))],
+  ].filter(([, value]) => value);
+  const list = el("dl", { class: "facts" }, rows.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))));
+  return many ? el("details", {}, el("summary", {}, `${run.name}: when, where and by what`), list) : list;
+}
+// As a shell takes it.
+const quoted = (word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
 
 function tiles(run) {
   if (ofTasks(run)) return tilesOfTasks(run);
@@ -26,11 +50,17 @@ function tiles(run) {
   const best = known([...column(run, "game/max_tile"), ...evaluation(run, "eval_game/max_tile")]);
   return el("div", { class: "tiles" },
     scores.length > 1 ? tile(`${show(scores[0])} → ${show(scores[scores.length - 1])}`, `held-out score${scores[0] > 0 ? `, × ${number(scores[scores.length - 1] / scores[0], 2)}` : ""}`)
-      : scores.length ? tile(show(scores[0]), "held-out score before training") : null,
+      : scores.length ? tile(show(scores[0]), `held-out score${evaluationsOf(run)[0] === 0 ? " before training" : `, step ${evaluationsOf(run)[0]}`}${range(run, "eval_game/mean_score", show)}`) : null,
     trained[0] === null ? null : tile(`${show(trained[0])} → ${show(trained[1])}`, "training score, first and last steps"),
-    plays[0] === null ? null : tile(`${percent(plays[0])} → ${percent(plays[1])}`, "programs that play"),
+    plays[0] === null ? null : tile(`${percent(plays[0])} → ${percent(plays[1])}`, "programs that play to the end, first and last steps"),
     best.length ? tile(whole(Math.max(...best)).replace(",", ""), "best tile") : null,
     known(column(run, "step_time")).length ? tile(seconds(mean(column(run, "step_time"))), "a step") : null);
+}
+
+// The interval of the first evaluation.
+function range(run, key, show) {
+  const [low, high] = ["low", "high"].map((end) => evaluation(run, `${key}_${end}`)[0] ?? null);
+  return low === null || high === null ? "" : `, 95 % interval ${show(low)} to ${show(high)}`;
 }
 
 function tilesOfTasks(run) {
@@ -45,26 +75,29 @@ function tilesOfTasks(run) {
     known(column(run, "step_time")).length ? el("div", { class: "tile" }, el("strong", {}, seconds(mean(column(run, "step_time")))), el("span", {}, "a step")) : null);
 }
 
+// What became of a program: how its games ended, or why it played none.
+const became = (sample) => (sample.verdict === "played" ? [...new Set([...sample.games, ...(sample.transcripts || [])].map((game) => game.ending.replaceAll("_", " ")))].join(", ") : sample.verdict === "rejected" ? "no program" : "failed before a move");
+
 function programs(run) {
   if (!run.samples.length) return { node: el("p", { class: "soft" }, "No programs were logged."), watch: () => {} };
   const board = player();
   const code = el("div", {}), words = el("p", { class: "small" }), games = el("div", { class: "controls" });
-  const name = (sample) => `step ${sample.step}, ${sample.place}: ${points(run)(sample.score)} points, ${sample.verdict}`;
+  const name = (sample) => `step ${sample.step}, ${sample.place}: ${points(run)(sample.score)} points, ${became(sample)}`;
   const id = (sample) => `${sample.step} ${sample.place}`;
-  const list = el("select", { "aria-label": "program", onchange: () => show(run.samples[list.selectedIndex]) }, run.samples.map((sample) => el("option", {}, name(sample))));
+  const list = el("select", { onchange: () => show(run.samples[list.selectedIndex]) }, run.samples.map((sample) => el("option", {}, name(sample))));
   const watch = (game) => { board.show(game); board.node.scrollIntoView({ block: "center" }); board.node.focus({ preventScroll: true }); };
   const show = (sample) => {
     chosenSample = id(sample);
     words.textContent = `Style ${sample.style || "unknown"}, reward ${number(sample.reward, 3)}, advantage ${sample.advantage === null ? "–" : number(sample.advantage, 2)}${sample.reason ? `: ${sample.reason}` : ""}`;
     games.replaceChildren(...(sample.games.length > 1 ? sample.games.map((game, at) => el("button", { type: "button", onclick: () => board.show(game) }, `Game ${at + 1}: ${whole(game.score)}`)) : []));
-    code.replaceChildren(source(sample.source), ...transcripts(sample).flat());
+    code.replaceChildren(source(sample.source, `step-${sample.step}-${sample.place}.py`), ...transcripts(sample).flat());
     code.classList.toggle("wide", !sample.games.length);
     board.show(sample.games[0] || null);
   };
   const kept = run.samples.findIndex((sample) => id(sample) === chosenSample);
   list.selectedIndex = Math.max(0, kept);
   show(run.samples[list.selectedIndex]);
-  const node = el("div", { class: "card" }, el("div", { class: "controls" }, list), words, games,
+  const node = el("div", { class: "card" }, el("div", { class: "controls" }, el("label", {}, "Program ", list)), words, games,
     el("div", { class: "player" }, board.node, code));
   return { node, watch };
 }
@@ -73,7 +106,7 @@ function everything(runs) {
   const keys = [...new Set(runs.flatMap((run) => Object.keys(run.steps)))].filter((key) => key !== "step").sort();
   if (!keys.length) return null;
   const place = el("div", { class: "charts" });
-  const list = el("select", { "aria-label": "metric", onchange: () => show(list.value) }, keys.map((key) => el("option", { value: key }, key)));
+  const list = el("select", { onchange: () => show(list.value) }, keys.map((key) => el("option", { value: key }, key)));
   const show = (key) => {
     chosenKey = key;
     const one = lines({ title: key, note: "", series: runs.map((run, index) => series(run, index, key)), wide: true });
@@ -82,7 +115,7 @@ function everything(runs) {
   };
   list.value = keys.includes(chosenKey) ? chosenKey : keys[0];
   show(list.value);
-  return section("Any metric", el("div", { class: "controls" }, list), place);
+  return section("Any metric", el("div", { class: "controls" }, el("label", {}, "Metric ", list)), place);
 }
 
 function details(runs) {
@@ -95,14 +128,15 @@ function details(runs) {
     place.replaceChildren(
       el("div", { class: "charts" }, shares(run).filter(Boolean), styles(run)),
       section(ofTasks(run) ? "Programs and their tests" : "Programs and their games", el("p", { class: "soft small" }, words), node),
+      failures(run) || "", browsing(run, runs.indexOf(run)) || "",
       // Solutions of different tasks do not compare.
       ofTasks(run) ? "" : section("Hall of fame", hall(run, watch)),
       section("Configuration", settings(run) ? el("details", {}, el("summary", {}, "All recorded settings"), settings(run)) : el("p", { class: "soft" }, "Not recorded.")));
     drawAll();
   };
-  const list = el("select", { "aria-label": "run", onchange: () => { chosenRun = list.selectedIndex; chosenSample = null; fill(runs[chosenRun]); } }, runs.map((one) => el("option", {}, one.name)));
+  const list = el("select", { onchange: () => { chosenRun = list.selectedIndex; chosenSample = null; fill(runs[chosenRun]); } }, runs.map((one) => el("option", {}, one.name)));
   list.selectedIndex = runs.indexOf(run);
-  return { fill: () => fill(run), node: section(runs.length > 1 ? "One run in detail" : "In detail", runs.length > 1 ? el("div", { class: "controls" }, list) : null, place) };
+  return { fill: () => fill(run), node: section(runs.length > 1 ? "One run in detail" : "In detail", runs.length > 1 ? el("div", { class: "controls" }, el("label", {}, "Run ", list)) : null, place) };
 }
 
 function build({ runs, follow, version }) {

@@ -7,12 +7,13 @@ use crate::metrics::{is_hidden, visible};
 
 const DOCUMENT: &str = include_str!("page.html");
 const STYLE: &str = include_str!("style.css");
-const SCRIPTS: [&str; 6] = [
+const SCRIPTS: [&str; 7] = [
     include_str!("elements.js"),
     include_str!("charts.js"),
     include_str!("player.js"),
     include_str!("sections.js"),
     include_str!("attempts.js"),
+    include_str!("browse.js"),
     include_str!("page.js"),
 ];
 

@@ -10,10 +10,11 @@ use serde_json::Value;
 
 use super::completions::{self, Sample, StepSummary};
 use super::frames::Frames;
+use super::log::{self, Entry, Failures, Packed};
 use super::metrics::{self, Columns};
 use super::{ReportError, configuration};
 use crate::environment::Labels;
-use crate::metrics::METRICS_FILE;
+use crate::metrics::{LAUNCHES_FILE, LaunchRecord, METRICS_FILE};
 use crate::train::hall_of_fame::Member;
 use crate::train::{advice, run_dir};
 
@@ -47,6 +48,13 @@ pub struct RunView {
     pub hall_of_fame: Vec<Famous>,
     /// Best, median and worst programs of some steps; of tasks, all.
     pub samples: Vec<Sample>,
+    /// Reasons why programs failed.
+    pub failures: Failures,
+    /// All completions, where the page has them in itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub completions: Option<Packed>,
+    /// When processes took up the run, and how they ended.
+    pub launches: Vec<LaunchRecord>,
     /// The recorded configuration.
     pub configuration: BTreeMap<String, String>,
     /// What is lacking, and why, for the reader.
@@ -64,8 +72,16 @@ pub struct Famous {
 /// Reads one run again and again without reading again what cannot have changed.
 pub struct RunReader {
     path: PathBuf,
-    /// Summaries by step, with the length of the file each was made from.
-    seen: BTreeMap<usize, (u64, Option<StepSummary>)>,
+    /// What was read of the completions of each step.
+    seen: BTreeMap<usize, StepRead>,
+}
+
+/// The completions of one step, as far as the page wants them.
+struct StepRead {
+    /// Length of the file they were read from.
+    length: u64,
+    summary: Option<StepSummary>,
+    entries: Vec<Entry>,
 }
 
 impl RunReader {
@@ -87,8 +103,8 @@ impl RunReader {
     }
 
     /// Something that differs whenever there is more to read.
-    pub fn extent(&self) -> [u64; 2] {
-        ["metrics.jsonl", "hall_of_fame.json"]
+    pub fn extent(&self) -> [u64; 3] {
+        [METRICS_FILE, "hall_of_fame.json", LAUNCHES_FILE]
             .map(|name| fs::metadata(self.path.join(name)).map_or(0, |found| found.len()))
     }
 
@@ -113,7 +129,7 @@ impl RunReader {
         if damaged > 0 {
             notes.push(format!("completions: {damaged} lines cannot be read and are left out."));
         }
-        let summaries: Vec<&StepSummary> = self.seen.values().filter_map(|(_, summary)| summary.as_ref()).collect();
+        let summaries: Vec<&StepSummary> = self.seen.values().filter_map(|step| step.summary.as_ref()).collect();
         if summaries.is_empty() && !records.steps.is_empty() {
             notes.push("No completions were logged: there are no programs and games to show.".to_owned());
         }
@@ -125,11 +141,37 @@ impl RunReader {
             samples: samples(&summaries),
             scores: summaries.into_iter().cloned().collect(),
             hall_of_fame: members.into_iter().map(|member| self.famous(member)).collect(),
+            failures: Failures::of(&self.entries()),
+            completions: None,
+            launches: self.launches()?,
             configuration: configuration.unwrap_or_default(),
             steps: records.steps,
             evaluations: records.evaluations,
             notes,
         })
+    }
+
+    /// The run as it is now, with all its completions in it, as far as a page may hold them.
+    pub fn read_whole(&mut self) -> Result<RunView, ReportError> {
+        let mut view = self.read()?;
+        let packed = log::packed(&self.entries(), log::PACKED_BYTES).map_err(ReportError::io(&self.path))?;
+        view.completions = (packed.count > 0).then_some(packed);
+        Ok(view)
+    }
+
+    /// All completions as they were read last, as JSON.
+    pub fn completions_json(&self) -> String {
+        log::listed(&self.entries().into_iter().rev().flatten().collect::<Vec<_>>())
+    }
+
+    fn entries(&self) -> Vec<&[Entry]> {
+        self.seen.values().map(|step| step.entries.as_slice()).collect()
+    }
+
+    fn launches(&self) -> Result<Vec<LaunchRecord>, ReportError> {
+        let text = self.text(LAUNCHES_FILE)?.unwrap_or_default();
+        // A line of a later version, or one that was cut off, is passed over.
+        Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
     }
 
     fn name(&self) -> String {
@@ -153,12 +195,13 @@ impl RunReader {
         let mut damaged = 0;
         for (step, path) in files {
             let length = fs::metadata(&path).map_or(0, |found| found.len());
-            if self.seen.get(&step).is_some_and(|(known, _)| *known == length) {
+            if self.seen.get(&step).is_some_and(|known| known.length == length) {
                 continue;
             }
             let (logged, unreadable) = completions::read_completions(&path)?;
             damaged += unreadable;
-            self.seen.insert(step, (length, completions::summarise(step, logged)));
+            let entries = logged.iter().map(Entry::of).collect();
+            self.seen.insert(step, StepRead { length, summary: completions::summarise(step, logged), entries });
         }
         Ok(damaged)
     }

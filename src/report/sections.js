@@ -18,6 +18,8 @@ const ofGame = (run) => has(run, "game/mean_score") && !has(run, "game/max_tile"
 const points = (run) => (ofTasks(run) ? percent : ofGame(run) ? number : whole);
 // What stands in the log in words of games.
 const TASK_WORDS = { played: "tested", "bad move": "bad value", succeeded: "passed" };
+// A verdict "played" says that a first move was made; to play, every game must go on to an end that is no fault of the program.
+const GAME_WORDS = { played: "made a first move", succeeded: "played to the end", faulted: "failed before a move" };
 
 // A run's column as a series; `spread` gives the half-width of an interval.
 function series(run, index, key, options = {}) {
@@ -54,7 +56,7 @@ const CURVES = [
   ["tasks/frac_passed", "Tasks solved", "share of completions that pass all tests", SHARE],
   ["tasks/frac_tests", "Tests passed", "mean share of a task's tests", SHARE],
   ["game/mean_score", "Training score", "points a game; 0 for a program that does not play", { floor: 0, show: whole }],
-  ["game/frac_played", "Programs that play", "share of completions", { floor: 0, ceiling: 1, show: percent }],
+  ["game/frac_played", "Programs that play to the end", "share of completions that play every game to an end that is no fault of theirs", { floor: 0, ceiling: 1, show: percent }],
   ["entropy", "Entropy", "nats a token", { floor: 0 }],
   ["programs/frac_unique", "Distinct programs", "share of those that parse", { floor: 0, ceiling: 1, show: percent }],
   ["programs/unique", "Distinct programs", "in a step", { floor: 0, show: whole, unless: "programs/frac_unique" }],
@@ -102,7 +104,8 @@ const TASK_ENDINGS = ["passed", "bad value", "wrong answer", "raised", "hung", "
 
 function shares(run) {
   const tasks = ofTasks(run), show = points(run);
-  const named = (layers) => layers.map((layer) => ({ ...layer, name: (tasks && TASK_WORDS[layer.name]) || layer.name }));
+  const words = tasks ? TASK_WORDS : GAME_WORDS;
+  const named = (layers) => layers.map((layer) => ({ ...layer, name: words[layer.name] || layer.name }));
   const xs = stepsOf(run);
   // Runs of earlier versions know the verdict alone.
   const fates = family(run, "became/");
@@ -113,9 +116,9 @@ function shares(run) {
   const quantile = (at) => run.scores.map((one) => one.quantiles[at]);
   const spread = (name, low, high) => ({ name, colour: "--s0", xs: bands, ys: quantile(2), lows: quantile(low), highs: quantile(high) });
   return [
-    stack({ title: "What became of completions", note: "share of completions", xs, layers: coloured(named(became), FATES.map((name) => (tasks && TASK_WORDS[name]) || name)), share: true, show: percent }),
+    stack({ title: "What became of completions", note: "share of completions", xs, layers: coloured(named(became), FATES.map((name) => words[name] || name)), share: true, show: percent }),
     stack({ title: tasks ? "How tests went" : "How games ended", note: tasks ? "share of programs: all passed, or what ended the first failed test" : "share of games",
-      xs, layers: coloured(named(family(run, "ending/")), tasks ? TASK_ENDINGS : ENDINGS), share: true, show: percent }),
+      xs, layers: coloured(tasks ? named(family(run, "ending/")) : family(run, "ending/"), tasks ? TASK_ENDINGS : ENDINGS), share: true, show: percent }),
     stack({ title: "Where the time went", note: "seconds a step", xs, layers: time, show: seconds }),
     lines({ title: tasks ? "Distribution of tests passed" : "Distribution of scores", note: `${tasks ? "share of tests of each program" : "mean score of each program"}: median, middle half, middle four fifths, and the best`,
       floor: ofGame(run) ? null : 0, ceiling: tasks ? 1 : null, show,
@@ -150,12 +153,12 @@ function comparison(runs) {
   rows.push(["steps", ...runs.flatMap((run) => [whole(stepsOf(run)[0] ?? null), whole(stepsOf(run)[stepsOf(run).length - 1] ?? null)])]);
   const score = runs.every(ofGame) ? number : whole;
   add("held-out score", score, runs.map((run) => firstLast(evaluation(run, "eval_game/mean_score"))));
-  add("held-out, plays", percent, runs.map((run) => firstLast(evaluation(run, "eval_game/frac_played"))));
+  add("held-out, plays to the end", percent, runs.map((run) => firstLast(evaluation(run, "eval_game/frac_played"))));
   add("held-out tasks solved", percent, runs.map((run) => firstLast(evaluation(run, "eval_tasks/frac_passed"))));
   add("held-out tests passed", percent, runs.map((run) => firstLast(evaluation(run, "eval_tasks/frac_tests"))));
   add("mean reward", (value) => number(value, 3), runs.map((run) => ends(column(run, "reward"))));
   add("training score", score, runs.map((run) => ends(column(run, "game/mean_score"))));
-  add("programs that play", percent, runs.map((run) => ends(column(run, "game/frac_played"))));
+  add("programs that play to the end", percent, runs.map((run) => ends(column(run, "game/frac_played"))));
   add("tasks solved", percent, runs.map((run) => ends(column(run, "tasks/frac_passed"))));
   add("tests passed", percent, runs.map((run) => ends(column(run, "tasks/frac_tests"))));
   add("entropy", (value) => number(value, 3), runs.map((run) => ends(column(run, "entropy"))));
@@ -196,6 +199,6 @@ function hall(run, watch) {
         ` ${score === null ? "in training" : `on held-out ${held} (${show(member.mean_score)} in training)`}${ofGame(run) ? "" : `, best tile ${member.max_tile}`}, style ${member.style}, step ${member.step}`),
       member.games.length ? el("div", { class: "controls" }, member.games.map((game, at) =>
         el("button", { type: "button", onclick: () => watch(game) }, `Watch game ${at + 1}: ${whole(game.score)}`))) : null,
-      source(member.source));
+      source(member.source, `hall-of-fame-${index + 1}.py`));
   }));
 }

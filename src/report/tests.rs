@@ -234,7 +234,10 @@ fn the_shape_of_the_embedded_json_stands() {
     assert_eq!(contents["follow"], true);
     let run = &contents["runs"][1];
     assert_eq!(run["name"], "b");
-    assert_eq!(keys(run), "name path steps evaluations scores hall_of_fame samples configuration notes");
+    assert_eq!(
+        keys(run),
+        "name path steps evaluations scores hall_of_fame samples failures launches configuration notes"
+    );
     assert_eq!(run["steps"]["reward"], json!([0.1, 0.2]));
     assert_eq!(run["evaluations"]["eval_style/snake"], json!([900.5]));
     assert_eq!(run["configuration"]["train.seed"], "7");
@@ -270,9 +273,13 @@ fn a_followed_page_grows_with_its_run_and_speaks_to_this_machine_only() {
         let mut file = fs::OpenOptions::new().append(true).open(run.join("metrics.jsonl")).unwrap();
         file.write_all(b"{\"step\":3,\"reward\":0.3}\n").unwrap();
         let after = steps();
+        let (listed, none) = (ask("/completions/0.json", "localhost"), ask("/completions/1.json", "localhost"));
         let (page, stranger, lost) = (ask("/", "127.0.0.1"), ask("/", "evil.example"), ask("/etc/passwd", "localhost"));
         stop.store(true, Ordering::SeqCst);
         assert_eq!((before, after), (2, 3));
+        let listed: Value = serde_json::from_str(listed.split_once("\r\n\r\n").unwrap().1).unwrap();
+        assert_eq!((listed[0]["step"].as_u64(), listed[1]["source"].as_str()), (Some(2), Some("def strategy(board)")));
+        assert!(none.starts_with("HTTP/1.1 404"));
         assert!(page.starts_with("HTTP/1.1 200") && page.contains("\"follow\":true"));
         assert!(stranger.starts_with("HTTP/1.1 403") && lost.starts_with("HTTP/1.1 404"));
     });
@@ -323,4 +330,60 @@ fn of_a_game_in_python_what_it_told_is_shown() {
     assert_eq!((sample.score, sample.games.len(), sample.tests.is_none()), (-1.5, 0, true));
     let shown = serde_json::to_value(&sample.transcripts[0]).unwrap();
     assert_eq!((&shown["seed"], &shown["last_observation"], &shown["moves"]), (&json!("5"), &json!("[0]"), &json!(2)));
+}
+
+/// Contrast of two colours, 1 to 21 (WCAG 2.2, relative luminance).
+fn contrast(one: &str, other: &str) -> f64 {
+    let luminance = |colour: &str| {
+        let linear = |at: usize| {
+            let share = f64::from(u8::from_str_radix(&colour[at..at + 2], 16).unwrap()) / 255.0;
+            if share <= 0.040_45 { share / 12.92 } else { ((share + 0.055) / 1.055).powf(2.4) }
+        };
+        0.2126 * linear(0) + 0.7152 * linear(2) + 0.0722 * linear(4)
+    };
+    let (one, other) = (luminance(one) + 0.05, luminance(other) + 0.05);
+    one.max(other) / one.min(other)
+}
+
+#[test]
+fn text_of_every_colour_can_be_read_in_light_and_dark() {
+    assert!((contrast("000000", "ffffff") - 21.0).abs() < 1e-9 && (contrast("767676", "ffffff") - 4.54).abs() < 0.01);
+    let style = include_str!("style.css");
+    let schemes: Vec<&str> = style.split(":root {").skip(1).take(2).collect();
+    for scheme in &schemes {
+        let colour = |name: &str| {
+            let (_, rest) = scheme.split_once(&format!("--{name}: #")).unwrap();
+            &rest[..6]
+        };
+        for text in ["ink", "soft", "keyword", "string", "number", "comment", "good", "bad", "s0"] {
+            for ground in ["paper", "card"] {
+                let found = contrast(colour(text), colour(ground));
+                assert!(found >= 4.5, "--{text} on --{ground}: {found:.2}, WCAG AA asks for 4.5");
+            }
+        }
+    }
+    // Text that is thinned out has less contrast than its colour.
+    let thinned: Vec<&str> = style.lines().filter(|line| line.contains("opacity:")).collect();
+    assert!(thinned.is_empty(), "{thinned:?}");
+}
+
+#[test]
+fn fences_of_a_completion_are_no_lines_of_its_program() {
+    let source = |prompt: &str, completion: &str| {
+        let logged = json!({"prompt": prompt, "completion": completion});
+        serde_json::from_value::<super::LoggedCompletion>(logged).unwrap().source()
+    };
+    let program = "def strategy(board):\n    return 'W'\n";
+    let prefilled = "Play.\n```python\ndef strategy(board):";
+    for closing in ["", "```", "```\n", "```\n\n```", "\n```  \n"] {
+        let shown = source(prefilled, &format!("\n    return 'W'\n{closing}"));
+        assert_eq!(shown.trim_end(), program.trim_end(), "{closing:?}");
+    }
+    for opening in ["```python\n", "```\n", "\n```py\n"] {
+        assert_eq!(source("Play.", &format!("{opening}{program}```\n")), program);
+    }
+    assert_eq!(
+        source("<|style:snake|>def strategy(board", "):\n    return '```'"),
+        "def strategy(board):\n    return '```'"
+    );
 }

@@ -37,14 +37,20 @@ pub fn program(commit: Option<&str>) -> Finding {
 /// Cores, model and instruction sets.
 pub fn processor() -> Finding {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
-    let model = fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| processor_model(&text));
     let features = processor_features();
     let sets = if features.is_empty() { std::env::consts::ARCH.to_owned() } else { features.join(" ") };
-    let line = format!("{cores} cores, {}{sets}", model.map_or_else(String::new, |model| format!("{model}, ")));
+    let line = format!("{}, {sets}", cores_and_model());
     match cores {
         1 => Finding::warning("processor", line, "games and decoding will share one core; expect half the speed"),
         _ => Finding::ok("processor", line),
     }
+}
+
+/// How many cores of which processor, where the system names it.
+pub fn cores_and_model() -> String {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
+    let model = fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| processor_model(&text));
+    format!("{cores} cores{}", model.map_or_else(String::new, |model| format!(", {model}")))
 }
 
 fn processor_model(cpuinfo: &str) -> Option<String> {

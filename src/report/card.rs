@@ -1,0 +1,336 @@
+//! The model card of an export: what was trained on what, how well it does, and how to load it, as the Hugging Face Hub
+//! shows it.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use toml::Table;
+
+use super::{ReportError, completion_files, read_completions};
+use crate::metrics::{EvaluationRecord, METRICS_FILE};
+
+/// What a card is about.
+#[derive(Debug, Clone, Default)]
+pub struct CardSubject {
+    /// What it is called: owner and name on the Hub, or a directory.
+    pub name: String,
+    /// What it was trained from, for readers.
+    pub base: String,
+    /// The same by its id on the Hub.
+    pub base_id: Option<String>,
+    /// The licence of that.
+    pub license: Option<String>,
+    /// Whether it is an adapter, which needs its base.
+    pub is_adapter: bool,
+}
+
+/// What a run knows of the model that it trained.
+#[derive(Debug, Default)]
+pub struct Training {
+    /// Steps that it was trained for.
+    steps: usize,
+    settings: Table,
+    first: Option<EvaluationRecord>,
+    last: Option<EvaluationRecord>,
+    /// The text that the policy was given last.
+    prompt: Option<String>,
+}
+
+impl Training {
+    /// Reads the run in `dir` as it was after `steps` steps.
+    pub fn read(dir: &Path, steps: usize) -> Result<Training, ReportError> {
+        let text = |name: &str| match std::fs::read_to_string(dir.join(name)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(ReportError::io(&dir.join(name))(error)),
+            read => Ok(read.unwrap_or_default()),
+        };
+        let evaluations: Vec<EvaluationRecord> = text(METRICS_FILE)?
+            .lines()
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .filter(|record: &EvaluationRecord| record.step <= steps)
+            .collect();
+        let files = completion_files(dir);
+        let newest = files.iter().rev().find(|(step, _)| *step <= steps);
+        let logged = newest.map(|(_, path)| read_completions(path)).transpose()?;
+        Ok(Training {
+            steps,
+            settings: text("config.toml")?.parse().unwrap_or_default(),
+            last: evaluations.last().filter(|last| last.step > 0).cloned(),
+            first: evaluations.into_iter().next().filter(|first| first.step == 0),
+            prompt: logged.and_then(|(logged, _)| logged.into_iter().next()).map(|logged| logged.prompt),
+        })
+    }
+
+    fn setting(&self, section: &str, key: &str) -> Option<String> {
+        let value = self.settings.get(section)?.get(key)?;
+        Some(value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+    }
+
+    fn number(&self, section: &str, key: &str) -> Option<i64> {
+        self.settings.get(section)?.get(key)?.as_integer()
+    }
+
+    /// What programs are written for, without directories of this machine.
+    fn environment(&self) -> String {
+        let named = self.setting("environment", "env").unwrap_or_else(|| "2048".into());
+        Path::new(&named).file_name().map_or(named.clone(), |name| name.to_string_lossy().into_owned())
+    }
+
+    /// What the model does, in words.
+    fn purpose(&self) -> String {
+        match (self.environment().as_str(), self.first.as_ref().or(self.last.as_ref())) {
+            ("2048", _) => "write Python functions that play 2048".into(),
+            (file, Some(record)) if record.tasks.is_some() => format!("solve the tasks of `{file}` in Python"),
+            (file, _) => format!("write Python functions for `{file}`"),
+        }
+    }
+}
+
+/// The whole card: YAML for the Hub, then text for readers.
+pub fn card(subject: &CardSubject, training: Option<&Training>) -> String {
+    let mut text = format!("---\n{}---\n\n", head(subject, training));
+    let title = subject.name.rsplit('/').next().unwrap_or(&subject.name);
+    text.push_str(&format!("# {title}\n\n"));
+    let base = match &subject.base_id {
+        Some(id) => format!("[{id}](https://huggingface.co/{id})"),
+        None => subject.base.clone(),
+    };
+    let what = if subject.is_adapter { "A LoRA adapter on" } else { "A model that began as" };
+    match training {
+        Some(training) => {
+            let purpose = training.purpose();
+            text.push_str(&format!(
+                "{what} {base}, trained by reinforcement learning to {purpose}: each program it wrote was run in a \
+                 sandbox, and what it achieved was its reward (GRPO, with grpo-2048 {}).\n\n",
+                env!("CARGO_PKG_VERSION")
+            ));
+            text.push_str(&results(training));
+            text.push_str(&settings(training));
+        }
+        None => text.push_str(&format!("{what} {base}, exported by grpo-2048 {}.\n\n", env!("CARGO_PKG_VERSION"))),
+    }
+    text.push_str(&usage(subject, training));
+    text
+}
+
+/// The part for the Hub. Strings are written as JSON, which YAML reads.
+fn head(subject: &CardSubject, training: Option<&Training>) -> String {
+    let mut lines = Vec::new();
+    let mut line = |key: &str, value: Value| lines.push(format!("{key}: {value}\n"));
+    if let Some(license) = &subject.license {
+        line("license", license.clone().into());
+    }
+    if let Some(id) = &subject.base_id {
+        line("base_model", id.clone().into());
+        line("base_model_relation", if subject.is_adapter { "adapter" } else { "finetune" }.into());
+    }
+    line("library_name", if subject.is_adapter { "peft" } else { "transformers" }.into());
+    line("pipeline_tag", "text-generation".into());
+    let mut tags = vec!["grpo-2048"];
+    if training.is_some() {
+        tags.extend(["grpo", "reinforcement-learning", "code"]);
+    }
+    if subject.is_adapter {
+        tags.push("lora");
+    }
+    line("tags", json!(tags));
+    if let Some((training, last)) = training.and_then(|training| Some((training, training.last.as_ref()?))) {
+        let name = training.environment();
+        let metrics: Vec<Value> =
+            figures(last).iter().map(|one| json!({"type": one.id, "name": one.name, "value": one.value})).collect();
+        line(
+            "model-index",
+            json!([{"name": subject.name, "results": [{
+            "task": {"type": "text-generation"},
+            "dataset": {"name": format!("{name}, held out"), "type": name},
+            "metrics": metrics}]}]),
+        );
+    }
+    lines.concat()
+}
+
+/// A figure of an evaluation.
+struct Figure {
+    id: &'static str,
+    name: &'static str,
+    value: f64,
+    /// As a reader wants it, with its interval where there is one.
+    text: String,
+}
+
+fn figures(record: &EvaluationRecord) -> Vec<Figure> {
+    let points = |value: f64| if value.abs() < 100.0 { format!("{value:.2}") } else { format!("{value:.0}") };
+    let percent = |value: f64| format!("{:.1} %", 100.0 * value);
+    let interval = |low: Option<f64>, high: Option<f64>, show: &dyn Fn(f64) -> String| match (low, high) {
+        (Some(low), Some(high)) => format!(" ({} to {})", show(low), show(high)),
+        _ => String::new(),
+    };
+    let mut figures = Vec::new();
+    let mut add = |id, name, value: Option<f64>, ends: (Option<f64>, Option<f64>), show: &dyn Fn(f64) -> String| {
+        if let Some(value) = value {
+            figures.push(Figure {
+                id,
+                name,
+                value,
+                text: format!("{}{}", show(value), interval(ends.0, ends.1, show)),
+            });
+        }
+    };
+    let ends = (record.mean_score_low, record.mean_score_high);
+    add("mean_score", "mean score of a program's games", record.mean_score, ends, &points);
+    add("frac_played", "programs that play every game to its end", record.frac_played, (None, None), &percent);
+    let ends = (record.frac_passed_low, record.frac_passed_high);
+    add("pass@1", "programs that pass all tests of their task", record.frac_passed, ends, &percent);
+    let ends = (record.frac_tests_low, record.frac_tests_high);
+    add("frac_tests", "tests passed", record.frac_tests, ends, &percent);
+    figures
+}
+
+fn results(training: &Training) -> String {
+    let Some(last) = &training.last else { return String::new() };
+    let what = match (last.games, last.tasks) {
+        (_, Some(tasks)) => format!("{tasks} tasks that were not trained on"),
+        (Some(games), _) => format!("{games} games each that were not trained on"),
+        _ => "what was not trained on".into(),
+    };
+    let mut text = format!(
+        "## Results\n\n{} programs were sampled and tried on {what}; 95 % intervals in brackets.\n\n",
+        last.samples
+    );
+    let before = training.first.as_ref().map(figures).unwrap_or_default();
+    text.push_str(&format!("| | before training | after {} steps |\n|---|---|---|\n", last.step));
+    for figure in figures(last) {
+        let before = before.iter().find(|one| one.id == figure.id).map_or("–", |one| &one.text);
+        text.push_str(&format!("| {} | {before} | {} |\n", figure.name, figure.text));
+    }
+    if last.step < training.steps {
+        let more = training.steps - last.step;
+        text.push_str(&format!("\nThis model was trained for {more} steps more than the one evaluated.\n"));
+    }
+    text + "\n"
+}
+
+fn settings(training: &Training) -> String {
+    let mut text = format!("## Training\n\n- {} steps", training.steps);
+    let sizes = (training.number("rollout", "groups"), training.number("rollout", "num_generations"));
+    if let (Some(groups), Some(generations)) = sizes {
+        text.push_str(&format!(" of {} completions ({groups} prompts × {generations})", groups * generations));
+    }
+    text.push('\n');
+    for (section, key, words) in [
+        ("grpo", "loss_type", "loss"),
+        ("grpo", "learning_rate", "learning rate"),
+        ("grpo", "beta", "KL coefficient"),
+        ("rollout", "temperature", "temperature of sampling"),
+        ("rollout", "max_completion_length", "longest completion, in tokens"),
+        ("model", "lora_r", "rank of the adapter"),
+        ("train", "seed", "seed"),
+    ] {
+        let value = training.setting(section, key).filter(|value| key != "lora_r" || value != "0");
+        text.extend(value.map(|value| format!("- {words}: {value}\n")));
+    }
+    if training.setting("reward", "shuffled").as_deref() == Some("true") {
+        text.push_str("- a control: its rewards were shuffled, and what it seems to have learnt is chance\n");
+    }
+    text + "\n"
+}
+
+fn usage(subject: &CardSubject, training: Option<&Training>) -> String {
+    let name = json!(subject.name);
+    let load = match (subject.is_adapter, &subject.base_id) {
+        (false, _) => format!("model = AutoModelForCausalLM.from_pretrained({name})"),
+        (true, base) => {
+            let base = base.as_deref().map_or_else(|| "base".to_owned(), |base| json!(base).to_string());
+            let base = match base.as_str() {
+                "base" => "base = ...  # the model that the adapter was trained on\n".to_owned(),
+                id => format!("base = AutoModelForCausalLM.from_pretrained({id})\n"),
+            };
+            format!("{base}model = PeftModel.from_pretrained(base, {name})")
+        }
+    };
+    let import = if subject.is_adapter { "from peft import PeftModel\n" } else { "" };
+    let prompt = json!(training.and_then(|training| training.prompt.as_deref()).unwrap_or("def strategy(board):\n"));
+    let longest = training.and_then(|training| training.number("rollout", "max_completion_length")).unwrap_or(256);
+    format!(
+        "## Use\n\n```python\n{import}from transformers import AutoModelForCausalLM, AutoTokenizer\n\n\
+         tokenizer = AutoTokenizer.from_pretrained({name})\n{load}\n\n\
+         # What it was given in training, special tokens and all.\nprompt = {prompt}\n\
+         ids = tokenizer(prompt, return_tensors=\"pt\", add_special_tokens=False).input_ids\n\
+         written = model.generate(ids, do_sample=True, max_new_tokens={longest})\n\
+         print(tokenizer.decode(written[0]))\n```\n\n\
+         Programs that a model writes may do anything: run them in a sandbox.\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn subject() -> CardSubject {
+        CardSubject {
+            name: "me/player".into(),
+            base: "base.gguf".into(),
+            base_id: Some("you/base".into()),
+            license: Some("apache-2.0".into()),
+            is_adapter: true,
+        }
+    }
+
+    fn run() -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        let evaluated = |step: usize, score: f64| {
+            json!({"step": step, "eval_samples": 96, "eval_games": 3, "eval_reward": 0.1, "eval_game/mean_score": score,
+                "eval_game/mean_score_low": score - 9.0, "eval_game/mean_score_high": score + 9.0,
+                "eval_game/frac_played": 0.5, "eval_runtime": 1.0})
+        };
+        let lines =
+            [evaluated(0, 1000.0), json!({"step": 1, "reward": 0.5}), evaluated(20, 2000.0), evaluated(40, 3000.0)];
+        std::fs::write(dir.path().join(METRICS_FILE), lines.map(|line| format!("{line}\n")).concat()).unwrap();
+        let config = "[environment]\nenv = \"2048\"\n[rollout]\ngroups = 8\nnum_generations = 4\n[train]\nseed = 5\n";
+        std::fs::write(dir.path().join("config.toml"), config).unwrap();
+        dir
+    }
+
+    #[test]
+    fn a_card_gives_the_figures_of_its_own_checkpoint_with_their_intervals() {
+        let run = run();
+        let text = card(&subject(), Some(&Training::read(run.path(), 20).unwrap()));
+        assert!(
+            text.contains("| mean score of a program's games | 1000 (991 to 1009) | 2000 (1991 to 2009) |"),
+            "{text}"
+        );
+        assert!(text.contains("| programs that play every game to its end | 50.0 % | 50.0 % |"), "{text}");
+        assert!(!text.contains("3000"), "a later checkpoint's");
+        assert!(text.contains("- 20 steps of 32 completions (8 prompts × 4)") && text.contains("- seed: 5"), "{text}");
+        let later = card(&subject(), Some(&Training::read(run.path(), 30).unwrap()));
+        assert!(later.contains("10 steps more than the one evaluated"), "{later}");
+        let untrained = card(&subject(), None);
+        assert!(!untrained.contains("## Results") && !untrained.contains("reinforcement"), "{untrained}");
+    }
+
+    #[test]
+    fn the_head_of_a_card_is_yaml_that_the_hub_knows() {
+        let run = run();
+        let training = Training::read(run.path(), 20).unwrap();
+        let read = |text: &str| -> Value {
+            let head = text.strip_prefix("---\n").unwrap().split_once("---\n").unwrap().0;
+            serde_saphyr::from_str(head).unwrap()
+        };
+        let hostile = CardSubject { name: "a\"b: [c]\n---".into(), ..subject() };
+        let found = read(&card(&CardSubject { name: hostile.name.clone(), ..subject() }, Some(&training)));
+        assert_eq!((&found["license"], &found["base_model"]), (&json!("apache-2.0"), &json!("you/base")));
+        assert_eq!((&found["library_name"], &found["pipeline_tag"]), (&json!("peft"), &json!("text-generation")));
+        let result = &found["model-index"][0]["results"][0];
+        assert_eq!(found["model-index"][0]["name"], hostile.name);
+        assert_eq!(
+            (&result["metrics"][0]["type"], &result["metrics"][0]["value"]),
+            (&json!("mean_score"), &json!(2000.0))
+        );
+        let unknown = CardSubject { base_id: None, license: None, is_adapter: false, ..subject() };
+        let found = read(&card(&unknown, None));
+        assert!(
+            found.get("license").is_none()
+                && found.get("base_model").is_none()
+                && found["library_name"] == "transformers"
+        );
+    }
+}

@@ -1,0 +1,282 @@
+//! All completions of a run, packed for the page to search, and the reasons why programs failed.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde::Serialize;
+
+use super::completions::{LoggedCompletion, cut};
+use super::metrics::rounded;
+use crate::environment::Ending;
+
+/// Bytes that the packed completions of one run may put on the page, before they are written in letters. The default
+/// run of 64 completions in 200 steps takes a fifth.
+pub const PACKED_BYTES: usize = 4 << 20;
+/// Reasons that are told apart.
+const REASONS_MAX: usize = 40;
+/// Programs that are shown for a reason.
+const EXAMPLES: usize = 2;
+/// Steps at the end of which failures are counted apart: what still goes wrong.
+const LATE_STEPS: usize = 10;
+
+/// One completion, as the page lists it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Entry {
+    /// The step.
+    pub step: usize,
+    /// Its position in the step.
+    pub index: usize,
+    /// Style of the prompt.
+    pub style: String,
+    /// How it failed; empty of one that did not.
+    pub failure: String,
+    /// Why, in the words of the log.
+    pub reason: String,
+    /// The reward.
+    pub reward: f64,
+    /// Mean score.
+    pub score: f64,
+    /// The program.
+    pub source: String,
+}
+
+impl Entry {
+    /// What the page says of a logged completion.
+    pub fn of(logged: &LoggedCompletion) -> Entry {
+        let (failure, reason) = failure(logged).unwrap_or_default();
+        Entry {
+            step: logged.step,
+            index: logged.index,
+            style: logged.style.clone(),
+            failure,
+            reason,
+            reward: rounded(logged.reward),
+            score: rounded(logged.evaluation.mean_score()),
+            source: cut(&logged.source()),
+        }
+    }
+}
+
+/// How a completion failed and why; none of one that played every game, or passed every test.
+fn failure(logged: &LoggedCompletion) -> Option<(String, String)> {
+    let evaluation = &logged.evaluation;
+    let is_well = |name: &str| Ending::ALL.iter().any(|ending| ending.name() == name && ending.is_well());
+    let kind = match evaluation.verdict() {
+        "played" => {
+            let game = evaluation.games.iter().find(|game| !is_well(&game.ending))?;
+            let failed = game.tests.as_ref().and_then(|tests| tests.failed.as_ref());
+            let reason = failed.map_or_else(|| "after its first move".to_owned(), |failed| failed.reason.clone());
+            return Some((game.ending.clone(), reason));
+        }
+        _ if logged.finish == "length" => "cut".to_owned(),
+        verdict => {
+            let inner = evaluation.verdict.get(verdict);
+            let named = inner.and_then(|why| why.get("why").or_else(|| why.get("ending")));
+            let named = named.or(inner).and_then(|name| name.as_str());
+            named.unwrap_or(verdict).to_owned()
+        }
+    };
+    Some((kind, evaluation.message()))
+}
+
+/// A reason why programs failed.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Reason {
+    /// How they failed.
+    pub failure: String,
+    /// Why, without the names that differ from program to program.
+    pub reason: String,
+    /// How many.
+    pub count: usize,
+    /// How many of them in the last steps.
+    pub late: usize,
+    /// Some of them, the newest first.
+    pub examples: Vec<Entry>,
+}
+
+/// Reasons of failures, the most frequent first.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Failures {
+    /// Completions in all.
+    pub completions: usize,
+    /// Those that failed.
+    pub failed: usize,
+    /// Completions of the last steps.
+    pub late: usize,
+    /// Those of them that failed.
+    pub late_failed: usize,
+    /// How many those steps are.
+    pub late_steps: usize,
+    /// The reasons.
+    pub reasons: Vec<Reason>,
+    /// Failures for rarer reasons.
+    pub rarer: usize,
+}
+
+impl Failures {
+    /// Counts `steps`, each with its completions, in their order.
+    pub fn of(steps: &[&[Entry]]) -> Failures {
+        let late_from = steps.len().saturating_sub(LATE_STEPS);
+        let mut found: BTreeMap<(String, String), Reason> = BTreeMap::new();
+        for (at, entry) in steps.iter().enumerate().flat_map(|(at, step)| step.iter().map(move |entry| (at, entry))) {
+            if entry.failure.is_empty() {
+                continue;
+            }
+            let key = (entry.failure.clone(), without_names(&entry.reason));
+            let reason = found.entry(key.clone()).or_insert_with(|| Reason {
+                failure: key.0,
+                reason: key.1,
+                count: 0,
+                late: 0,
+                examples: Vec::new(),
+            });
+            reason.count += 1;
+            reason.late += usize::from(at >= late_from);
+            reason.examples.retain(|example| example.source != entry.source);
+            reason.examples.insert(0, entry.clone());
+            reason.examples.truncate(EXAMPLES);
+        }
+        let mut reasons: Vec<Reason> = found.into_values().collect();
+        reasons.sort_by_key(|reason| std::cmp::Reverse(reason.count));
+        let rarer = reasons.iter().skip(REASONS_MAX).map(|reason| reason.count).sum();
+        reasons.truncate(REASONS_MAX);
+        let all = |steps: &[&[Entry]]| steps.iter().map(|step| step.len()).sum();
+        let failed =
+            |steps: &[&[Entry]]| steps.iter().copied().flatten().filter(|entry| !entry.failure.is_empty()).count();
+        Failures {
+            completions: all(steps),
+            failed: failed(steps),
+            late: all(&steps[late_from..]),
+            late_failed: failed(&steps[late_from..]),
+            late_steps: steps.len() - late_from,
+            reasons,
+            rarer,
+        }
+    }
+}
+
+/// A reason with its names left out, so that one kind of mistake is counted once. What stands between backticks is
+/// grammar and stays.
+fn without_names(reason: &str) -> String {
+    let mut kept = String::new();
+    let mut rest = reason;
+    while let Some(start) = rest.find('\'') {
+        let Some(length) = rest[start + 1..].find('\'') else { break };
+        kept.push_str(&rest[..start]);
+        kept.push_str("'…'");
+        rest = &rest[start + length + 2..];
+    }
+    kept.push_str(rest);
+    kept
+}
+
+/// Completions as the page unpacks them.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Packed {
+    /// How many there are in it.
+    pub count: usize,
+    /// One step of so many is in it: 1 is all.
+    pub every: usize,
+    /// JSON, compressed (gzip), in base64.
+    pub gzip: String,
+}
+
+/// Packs the completions of all steps, or of every second, every fourth and so on, as far as `limit` bytes go.
+pub fn packed(steps: &[&[Entry]], limit: usize) -> io::Result<Packed> {
+    let mut every = 1;
+    loop {
+        // Counted from the last step, which is always there.
+        let chosen: Vec<&Entry> = steps.iter().rev().step_by(every).flat_map(|step| step.iter()).collect();
+        let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
+        gzip.write_all(listed(&chosen).as_bytes())?;
+        let bytes = gzip.finish()?;
+        if bytes.len() <= limit || every >= steps.len() {
+            return Ok(Packed { count: chosen.len(), every, gzip: STANDARD.encode(bytes) });
+        }
+        every *= 2;
+    }
+}
+
+/// Completions as JSON.
+pub fn listed(entries: &[&Entry]) -> String {
+    serde_json::to_string(entries).expect("string keys and finite numbers")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn entry(step: usize, verdict: Value, finish: &str) -> Entry {
+        let logged = json!({"step": step, "completion": format!("program {step}"), "finish": finish,
+            "evaluation": {"verdict": verdict, "games": []}});
+        Entry::of(&serde_json::from_value(logged).unwrap())
+    }
+
+    fn raised(step: usize, name: &str) -> Entry {
+        let reason = format!("NameError: name '{name}' is not defined");
+        entry(step, json!({"faulted": {"ending": "raised", "reason": reason}}), "stop")
+    }
+
+    #[test]
+    fn mistakes_of_one_kind_are_counted_once_with_their_newest_examples() {
+        let steps: Vec<Vec<Entry>> = (0..12)
+            .map(|step| vec![raised(step, &format!("x{step}")), entry(step, json!("played"), "stop")])
+            .chain([vec![entry(
+                12,
+                json!({"rejected": {"why": "not_compiled", "message": "Expected a statement"}}),
+                "stop",
+            )]])
+            .collect();
+        let steps: Vec<&[Entry]> = steps.iter().map(Vec::as_slice).collect();
+        let failures = Failures::of(&steps);
+        let told: Vec<_> =
+            failures.reasons.iter().map(|one| (&*one.failure, &*one.reason, one.count, one.late)).collect();
+        assert_eq!(
+            told,
+            [("raised", "NameError: name '…' is not defined", 12, 9), ("not_compiled", "Expected a statement", 1, 1)]
+        );
+        let shown: Vec<usize> = failures.reasons[0].examples.iter().map(|example| example.step).collect();
+        assert_eq!(shown, [11, 10]);
+        assert_eq!(failures.reasons[0].examples[0].reason, "NameError: name 'x11' is not defined");
+        assert_eq!((failures.completions, failures.failed, failures.late, failures.late_failed), (25, 13, 19, 10));
+    }
+
+    #[test]
+    fn what_is_cut_is_no_mistake_of_grammar_and_a_game_that_ends_badly_is_one() {
+        let refused = json!({"rejected": {"why": "not_compiled", "message": "unexpected EOF"}});
+        assert_eq!(entry(1, refused, "length").failure, "cut");
+        assert_eq!(entry(1, json!({"rejected": "no_function"}), "stop").failure, "no_function");
+        let played = |ending: &str| {
+            let logged =
+                json!({"evaluation": {"verdict": "played", "games": [{"ending": "game_over"}, {"ending": ending}]}});
+            Entry::of(&serde_json::from_value(logged).unwrap()).failure
+        };
+        assert_eq!((played("freeze"), played("out_of_fuel")), ("freeze".into(), String::new()));
+    }
+
+    #[test]
+    fn what_is_packed_is_bounded_and_holds_the_last_step() {
+        // Digests, which do not compress.
+        let noise = |step: usize| (0..40).map(|at| blake3::hash(&[step as u8, at]).to_string()).collect::<String>();
+        let steps: Vec<Vec<Entry>> =
+            (1..=32).map(|step| vec![Entry { source: noise(step), ..raised(step, "x") }]).collect();
+        let steps: Vec<&[Entry]> = steps.iter().map(Vec::as_slice).collect();
+        let all = packed(&steps, PACKED_BYTES).unwrap();
+        assert_eq!((all.every, all.count), (1, 32));
+        let some = packed(&steps, 16 << 10).unwrap();
+        assert!(some.gzip.len() <= (16 << 10) / 3 * 4 + 4 && some.every == 4, "{}", some.every);
+        let bytes = STANDARD.decode(&some.gzip).unwrap();
+        let mut text = String::new();
+        flate2::read::GzDecoder::new(&*bytes).read_to_string(&mut text).unwrap();
+        let read: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!((read.as_array().unwrap().len(), &read[0]["step"], &read[1]["step"]), (8, &json!(32), &json!(28)));
+    }
+}
