@@ -93,6 +93,22 @@ const HOMES: &[(&str, &[&str])] = &[
     ("ruff_python_parser", &["environment", "program"]),
 ];
 
+/// What makes one run differ from another, and the modules that may ask for it. Clocks measure; nothing is decided by them
+/// but how long somebody waits.
+const ASKS: &[(&str, &[&str])] = &[
+    ("Instant::now", &["arena", "cli", "judge", "metrics", "rollout", "train"]),
+    ("SystemTime::now", &["cli", "metrics"]),
+    ("env::var", &["cli", "metrics", "policy"]),
+    ("env::var_os", &[]),
+    ("env::vars", &[]),
+    ("env::current_dir", &[]),
+    ("thread::current", &[]),
+];
+
+/// Where what the compiler does not check may be done: kernels and drivers, the one place where machine code is loaded, and
+/// the start of the program.
+const UNSAFE: &[&str] = &["tensor", "sandbox/src/engine.rs", "src/main.rs", "tests/emulator"];
+
 /// Lines of a file, tests aside, and of a function.
 const LONGEST_FILE: usize = 400;
 const LONGEST_FUNCTION: usize = 70;
@@ -116,7 +132,7 @@ fn modules_use_only_what_the_table_allows() {
     let mut wrong = Vec::new();
     for (row, allowed, module) in with_rows(&modules()) {
         for name in names(module) {
-            let [start, used] = &name[..] else { continue };
+            let [start, used, ..] = &name[..] else { continue };
             let is_known = start == "crate" && USES.iter().any(|(known, _)| known == used);
             if is_known && used != row && !allowed.contains(&used.as_str()) {
                 wrong.push(format!("{}: {row} may not use {used}", module.file.display()));
@@ -138,6 +154,41 @@ fn heavy_libraries_stay_at_home() {
         }
     }
     assert_none(wrong);
+}
+
+#[test]
+fn what_differs_from_run_to_run_is_handed_in() {
+    let mut wrong = Vec::new();
+    for (row, _, module) in with_rows(&modules()) {
+        for name in names(module) {
+            let [.., kind, function] = &name[..] else { continue };
+            let asked = ASKS.iter().find(|(asked, _)| *asked == format!("{kind}::{function}"));
+            if let Some((asked, _)) = asked.filter(|(_, allowed)| !allowed.contains(&row)) {
+                wrong.push(format!("{}: {row} may not ask for {asked}", module.file.display()));
+            }
+        }
+    }
+    assert_none(wrong);
+}
+
+#[test]
+fn what_is_unsafe_has_its_places() {
+    let modules = modules();
+    let placed = |module: &&Module| UNSAFE.iter().any(|place| module.file.starts_with(place));
+    let wrong = modules.iter().filter(|module| sources::is_unsafe(module)).filter(|module| !placed(module));
+    assert_none(wrong.map(|module| format!("{}: unsafe", module.file.display())).collect());
+}
+
+/// The lints of the workspace hold for every member.
+#[test]
+fn every_package_has_the_workspace_s_lints() {
+    let packages: BTreeSet<String> = modules().into_iter().map(|module| module.package).collect();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let without = packages.iter().filter(|package| {
+        let manifest: toml::Table = fs::read_to_string(root.join(package).join("Cargo.toml")).unwrap().parse().unwrap();
+        manifest.get("lints").and_then(|lints| lints.get("workspace")).and_then(toml::Value::as_bool) != Some(true)
+    });
+    assert_none(without.map(|package| format!("{package}/Cargo.toml: no `lints.workspace = true`")).collect());
 }
 
 #[test]
@@ -269,6 +320,6 @@ fn sources_are_read_whole() {
     let path = vec!["grpo".to_owned(), "late".to_owned()];
     sources::add("", &file, path, syn::parse_file(text).unwrap().items, &mut read);
     let named: BTreeSet<Vec<String>> = read.iter().flat_map(names).collect();
-    let is_named = |used: &str| named.contains(&vec!["crate".to_owned(), used.to_owned()]);
+    let is_named = |used: &str| named.iter().any(|name| name[..].starts_with(&["crate".to_owned(), used.to_owned()]));
     assert!(is_named("config") && is_named("files") && !is_named("cli"), "{named:?}");
 }

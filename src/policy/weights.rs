@@ -61,12 +61,14 @@ pub(super) fn read_bytes(bytes: &[u8], path: &Path, place: Place<'_>) -> Result<
 }
 
 /// The tensors of a safetensors file in the formats of the file.
-fn stored(bytes: &[u8], path: &Path, device: &Device) -> Result<HashMap<String, Tensor>, PolicyError> {
+fn stored(bytes: &[u8], path: &Path, device: &Device) -> Result<BTreeMap<String, Tensor>, PolicyError> {
     refuse_pointer(bytes, path)?;
-    candle_core::safetensors::load_buffer(bytes, device).map_err(|error| PolicyError::Corrupt {
-        path: path.into(),
-        format: "safetensors",
-        message: shortage(bytes).unwrap_or_else(|| error.to_string().lines().next().unwrap_or_default().into()),
+    candle_core::safetensors::load_buffer(bytes, device).map(BTreeMap::from_iter).map_err(|error| {
+        PolicyError::Corrupt {
+            path: path.into(),
+            format: "safetensors",
+            message: shortage(bytes).unwrap_or_else(|| error.to_string().lines().next().unwrap_or_default().into()),
+        }
     })
 }
 

@@ -173,17 +173,25 @@ impl<'a> Visit<'a> for Functions<'a> {
     }
 }
 
-/// The starts of all paths that a module names: `["crate", "seed"]`, `["candle_core"]`. What begins with `super` is told
+/// All paths that a module names: `["crate", "seed", "Seed"]`, `["candle_core", "Tensor"]`. What begins with `super` is told
 /// from the package's root, as if it began with `crate`.
 pub fn names(module: &Module) -> BTreeSet<Vec<String>> {
-    let mut named = Named { module: &module.path, found: BTreeSet::new() };
+    let mut named = Named { module: &module.path, found: BTreeSet::new(), is_unsafe: false };
     module.items.iter().for_each(|item| named.visit_item(item));
     named.found
+}
+
+/// Whether a module does what the compiler does not check.
+pub fn is_unsafe(module: &Module) -> bool {
+    let mut named = Named { module: &module.path, found: BTreeSet::new(), is_unsafe: false };
+    module.items.iter().for_each(|item| named.visit_item(item));
+    named.is_unsafe
 }
 
 struct Named<'a> {
     module: &'a [String],
     found: BTreeSet<Vec<String>>,
+    is_unsafe: bool,
 }
 
 impl Named<'_> {
@@ -196,7 +204,7 @@ impl Named<'_> {
             }
             _ => path,
         };
-        self.found.insert(path.into_iter().take(2).collect());
+        self.found.insert(path);
     }
 
     fn use_tree(&mut self, before: &[String], tree: &syn::UseTree) {
@@ -254,6 +262,11 @@ impl<'ast> Visit<'ast> for Named<'_> {
         if !is_test(&function.attrs) {
             syn::visit::visit_impl_item_fn(self, function);
         }
+    }
+
+    fn visit_expr_unsafe(&mut self, block: &'ast syn::ExprUnsafe) {
+        self.is_unsafe = true;
+        syn::visit::visit_expr_unsafe(self, block);
     }
 
     fn visit_visibility(&mut self, _: &'ast syn::Visibility) {}
