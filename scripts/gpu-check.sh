@@ -9,7 +9,7 @@ folder=target/gpu-check
 scripts/cuda-build.sh
 tests=$("${CARGO:-cargo}" test --release --workspace --locked --features cuda --target-dir target/cuda --test gpu \
     --no-run --message-format json | sed -n 's/.*"executable":"\([^"]*\/gpu-[0-9a-f]*\)".*/\1/p' | tail -n 1)
-[ -x "$tests" ] || { echo "error: cargo names no executable of tests/gpu.rs" >&2; exit 1; }
+[ -x "$tests" ] || { echo "error: cargo names no executable of tests/gpu" >&2; exit 1; }
 
 rm -rf "$folder"
 mkdir -p "$folder/peers"

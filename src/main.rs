@@ -20,7 +20,7 @@ const PURGE_DELAY: (libmimalloc_sys::mi_option_t, i8) = (15, -1);
 /// Set by `make`; here and not in the library, so that a commit alone builds nothing else anew.
 const COMMIT: Option<&str> = option_env!("GRPO_2048_COMMIT");
 
-#[allow(unsafe_code)]
+#[expect(clippy::disallowed_methods, reason = "the tensor library reads its threads from the environment alone")]
 fn main() -> ExitCode {
     // SAFETY: sets a number that the allocator reads.
     unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY.0, PURGE_DELAY.1.into()) };

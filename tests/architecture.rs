@@ -1,8 +1,15 @@
-//! The picture of the program stays true: which module may use which, and which library lives where.
+//! The picture of the program stays true: which module may use which, which library lives where, and how large things are.
+//!
+//! What is older than a rule is listed in `architecture/baseline.toml`, which can only shrink.
 
-use std::collections::BTreeSet;
+#[path = "architecture/sources.rs"]
+mod sources;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use sources::{Module, functions, modules, names};
 
 /// Module, and the modules it may use. What is not in a row is forbidden to it.
 const USES: &[(&str, &[&str])] = &[
@@ -87,83 +94,233 @@ const HOMES: &[(&str, &[&str])] = &[
     ("ruff_python_parser", &["environment", "program"]),
 ];
 
-fn files_of(module: &str) -> Vec<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let single = root.join(format!("{module}.rs"));
-    if single.is_file() { vec![single] } else { rust_files(&root.join(module)) }
+/// What makes one run differ from another, and the modules that may ask for it. Clocks measure; nothing is decided by them
+/// but how long somebody waits.
+const ASKS: &[(&str, &[&str])] = &[
+    ("Instant::now", &["arena", "cli", "judge", "metrics", "rollout", "train"]),
+    ("SystemTime::now", &["cli", "metrics"]),
+    ("env::var", &["cli", "metrics", "policy"]),
+    ("env::var_os", &[]),
+    ("env::vars", &[]),
+    ("env::current_dir", &[]),
+    ("thread::current", &[]),
+];
+
+/// Where what the compiler does not check may be done: kernels and drivers, the one place where machine code is loaded, and
+/// the start of the program.
+const UNSAFE: &[&str] = &["tensor", "sandbox/src/engine.rs", "src/main.rs", "tests/emulator"];
+
+/// Lines of a file, tests aside, and of a function.
+const LONGEST_FILE: usize = 400;
+const LONGEST_FUNCTION: usize = 70;
+/// A recorded length may be this much above what is found, so that not every edit touches the record.
+const SLACK: usize = 20;
+
+/// Those of the program itself that are in a row of the table, with its name.
+fn with_rows(modules: &[Module]) -> impl Iterator<Item = (&str, &[&str], &Module)> {
+    modules.iter().filter(|module| module.package.is_empty()).filter_map(|module| {
+        let (row, allowed) = USES.iter().find(|(row, _)| module.path.first().is_some_and(|first| first == row))?;
+        Some((*row, *allowed, module))
+    })
 }
 
-fn rust_files(dir: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(dir).unwrap_or_else(|error| panic!("{}: {error}", dir.display())) {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            found.extend(rust_files(&path));
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            found.push(path);
-        }
-    }
-    found.sort();
-    found
-}
-
-/// The text without its unit tests and comments: a test may reach further than the module.
-fn code(path: &Path) -> String {
-    let text = fs::read_to_string(path).unwrap();
-    let text = text.split("#[cfg(test)]").next().unwrap();
-    text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
-}
-
-fn is_tests(path: &Path) -> bool {
-    path.components().any(|part| part.as_os_str().to_string_lossy().contains("tests"))
-}
-
-fn modules_named_in(text: &str) -> BTreeSet<String> {
-    text.split("crate::")
-        .skip(1)
-        .map(|rest| rest.chars().take_while(|&c| c.is_alphanumeric() || c == '_').collect::<String>())
-        .filter(|name| USES.iter().any(|(module, _)| module == name))
-        .collect()
+fn assert_none(wrong: Vec<String>) {
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
 #[test]
 fn modules_use_only_what_the_table_allows() {
     let mut wrong = Vec::new();
-    for (module, allowed) in USES {
-        for path in files_of(module).iter().filter(|path| !is_tests(path)) {
-            for used in modules_named_in(&code(path)) {
-                if used != *module && !allowed.contains(&used.as_str()) {
-                    wrong.push(format!("{}: {module} may not use {used}", path.display()));
-                }
+    for (row, allowed, module) in with_rows(&modules()) {
+        for name in names(module) {
+            let [start, used, ..] = &name[..] else { continue };
+            let is_known = start == "crate" && USES.iter().any(|(known, _)| known == used);
+            if is_known && used != row && !allowed.contains(&used.as_str()) {
+                wrong.push(format!("{}: {row} may not use {used}", module.file.display()));
             }
         }
     }
-    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+    assert_none(wrong);
 }
 
 #[test]
 fn heavy_libraries_stay_at_home() {
     let mut wrong = Vec::new();
-    for (module, _) in USES {
-        for path in files_of(module).iter().filter(|path| !is_tests(path)) {
-            let text = code(path);
-            for (library, homes) in HOMES {
-                if text.contains(&format!("{library}::")) && !homes.contains(module) {
-                    wrong.push(format!("{}: {library} does not live in {module}", path.display()));
-                }
+    for (row, _, module) in with_rows(&modules()) {
+        let named: BTreeSet<String> = names(module).into_iter().filter_map(|name| name.into_iter().next()).collect();
+        for (library, homes) in HOMES {
+            if named.contains(*library) && !homes.contains(&row) {
+                wrong.push(format!("{}: {library} does not live in {row}", module.file.display()));
             }
         }
     }
-    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+    assert_none(wrong);
+}
+
+#[test]
+fn what_differs_from_run_to_run_is_handed_in() {
+    let mut wrong = Vec::new();
+    for (row, _, module) in with_rows(&modules()) {
+        for name in names(module) {
+            let [.., kind, function] = &name[..] else { continue };
+            let asked = ASKS.iter().find(|(asked, _)| *asked == format!("{kind}::{function}"));
+            if let Some((asked, _)) = asked.filter(|(_, allowed)| !allowed.contains(&row)) {
+                wrong.push(format!("{}: {row} may not ask for {asked}", module.file.display()));
+            }
+        }
+    }
+    assert_none(wrong);
+}
+
+#[test]
+fn what_is_unsafe_has_its_places() {
+    let modules = modules();
+    let placed = |module: &&Module| UNSAFE.iter().any(|place| module.file.starts_with(place));
+    let wrong = modules.iter().filter(|module| sources::is_unsafe(module)).filter(|module| !placed(module));
+    assert_none(wrong.map(|module| format!("{}: unsafe", module.file.display())).collect());
+}
+
+/// The lints of the workspace hold for every member.
+#[test]
+fn every_package_has_the_workspace_s_lints() {
+    let packages: BTreeSet<String> = modules().into_iter().map(|module| module.package).collect();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let without = packages.iter().filter(|package| {
+        let manifest: toml::Table = fs::read_to_string(root.join(package).join("Cargo.toml")).unwrap().parse().unwrap();
+        manifest.get("lints").and_then(|lints| lints.get("workspace")).and_then(toml::Value::as_bool) != Some(true)
+    });
+    assert_none(without.map(|package| format!("{package}/Cargo.toml: no `lints.workspace = true`")).collect());
 }
 
 #[test]
 fn every_module_is_in_the_table() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    for line in fs::read_to_string(root.join("lib.rs")).unwrap().lines() {
-        if let Some(module) = line.strip_prefix("pub mod ") {
-            let module = module.trim_end_matches(';');
-            assert!(USES.iter().any(|(known, _)| *known == module), "{module} has no row");
+    let all = modules();
+    let top = all.iter().filter(|module| module.package.is_empty() && module.path.len() == 1);
+    let missing = top.filter(|module| !USES.iter().any(|(row, _)| *row == module.path[0]));
+    assert_none(missing.map(|module| format!("{} has no row", module.path[0])).collect());
+}
+
+/// What is found, by name, against a table of `architecture/baseline.toml`: nothing may be above its record, and no record
+/// above what is found.
+fn assert_recorded(table: &str, found: &BTreeMap<String, (usize, String)>, slack: usize) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/architecture/baseline.toml");
+    let baseline: toml::Table = fs::read_to_string(path).unwrap().parse().unwrap();
+    let records: BTreeMap<&String, usize> = baseline[table]
+        .as_table()
+        .unwrap()
+        .iter()
+        .map(|(name, count)| (name, count.as_integer().unwrap() as usize))
+        .collect();
+    let mut wrong = Vec::new();
+    for (name, (count, places)) in found {
+        let record = records.get(name).copied().unwrap_or(0);
+        if *count > record {
+            wrong.push(format!("{table}: {name}: {count}, recorded {record} ({places})"));
+        } else if count + slack < record {
+            wrong.push(format!("{table}: {name}: the record can shrink from {record} to {count}"));
         }
     }
+    let over = records.keys().filter(|name| !found.contains_key(**name));
+    wrong.extend(over.map(|name| format!("{table}: {name}: the record is no longer needed, take it out")));
+    assert_none(wrong);
+}
+
+/// Counts what has a name, with the files it is in.
+fn counted<'a>(named: impl Iterator<Item = (String, &'a Module)>) -> BTreeMap<String, (usize, String)> {
+    let mut counts: BTreeMap<String, (usize, String)> = BTreeMap::new();
+    for (name, module) in named {
+        let (count, places) = counts.entry(name).or_default();
+        *count += 1;
+        places.push_str(&format!(" {}", module.file.display()));
+    }
+    counts
+}
+
+/// A file by its last two names, which it keeps when its folder moves.
+fn short_name(file: &Path) -> String {
+    let parts: Vec<_> = file.iter().map(|part| part.to_string_lossy()).collect();
+    parts[parts.len().saturating_sub(2)..].join("/")
+}
+
+#[test]
+fn files_are_short() {
+    let mut found = BTreeMap::new();
+    for module in modules() {
+        let lines = module.lines.unwrap_or(0);
+        if lines > LONGEST_FILE {
+            found.insert(short_name(&module.file), (lines, module.file.display().to_string()));
+        }
+    }
+    assert_recorded("long_files", &found, SLACK);
+}
+
+#[test]
+fn functions_are_short() {
+    let mut found: BTreeMap<String, (usize, String)> = BTreeMap::new();
+    for module in &modules() {
+        for function in functions(module).into_iter().filter(|function| function.lines > LONGEST_FUNCTION) {
+            let longest = found.entry(function.name).or_default();
+            *longest = std::mem::take(longest).max((function.lines, module.file.display().to_string()));
+        }
+    }
+    assert_recorded("long_functions", &found, SLACK);
+}
+
+/// A tuple as a parameter hides how many there are, and what each one is.
+#[test]
+fn parameters_are_no_tuples() {
+    let modules = modules();
+    let tuples = modules.iter().flat_map(|module| {
+        let named = functions(module).into_iter().flat_map(|function| {
+            let count = function.signature.inputs.iter().filter(|input| is_tuple(input)).count();
+            std::iter::repeat_n(function.name, count)
+        });
+        named.map(move |name| (name, module)).collect::<Vec<_>>()
+    });
+    assert_recorded("tuple_parameters", &counted(tuples), 0);
+}
+
+fn is_tuple(input: &syn::FnArg) -> bool {
+    let syn::FnArg::Typed(typed) = input else { return false };
+    let mut kind = &*typed.ty;
+    while let syn::Type::Reference(reference) = kind {
+        kind = &reference.elem;
+    }
+    matches!(kind, syn::Type::Tuple(tuple) if !tuple.elems.is_empty())
+}
+
+/// One name, one thing: a reader who searches for a type finds it.
+#[test]
+fn public_types_have_names_of_their_own() {
+    let modules = modules();
+    let types =
+        modules.iter().flat_map(|module| module.items.iter().filter_map(public_type).map(move |name| (name, module)));
+    let mut found = counted(types);
+    found.retain(|_, (count, _)| *count > 1);
+    assert_recorded("repeated_types", &found, 0);
+}
+
+fn public_type(item: &syn::Item) -> Option<String> {
+    let (visibility, name) = match item {
+        syn::Item::Struct(item) => (&item.vis, &item.ident),
+        syn::Item::Enum(item) => (&item.vis, &item.ident),
+        syn::Item::Trait(item) => (&item.vis, &item.ident),
+        syn::Item::Type(item) => (&item.vis, &item.ident),
+        _ => return None,
+    };
+    matches!(visibility, syn::Visibility::Public(_)).then(|| name.to_string())
+}
+
+/// What stands behind a file's first test is read too, and so is what macros and `super` name.
+#[test]
+fn sources_are_read_whole() {
+    let text = "#[cfg(test)] mod tests { use crate::cli; } \
+                fn late() { let _ = super::super::config::keys(); println!(\"{}\", crate::files::x()); }";
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/grpo/late.rs");
+    let mut read = Vec::new();
+    let path = vec!["grpo".to_owned(), "late".to_owned()];
+    sources::add("", &file, path, syn::parse_file(text).unwrap().items, &mut read);
+    let named: BTreeSet<Vec<String>> = read.iter().flat_map(names).collect();
+    let is_named = |used: &str| named.iter().any(|name| name[..].starts_with(&["crate".to_owned(), used.to_owned()]));
+    assert!(is_named("config") && is_named("files") && !is_named("cli"), "{named:?}");
 }

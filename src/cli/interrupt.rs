@@ -20,6 +20,7 @@ pub fn stop_flag(console: &Console, words: &'static str) -> Result<Arc<AtomicBoo
     let (flag, console) = (stop.clone(), console.clone());
     ctrlc::set_handler(move || {
         if flag.swap(true, Ordering::SeqCst) {
+            #[expect(clippy::disallowed_methods, reason = "a second Ctrl-C asks for just that")]
             std::process::exit(i32::from(INTERRUPTED));
         }
         console.print(words);

@@ -105,7 +105,7 @@ enum Commands {
 }
 
 /// All commands, as help, completions and manual pages describe them.
-fn command() -> Command {
+pub fn command() -> Command {
     Cli::command().mut_subcommands(options::with_defaults)
 }
 

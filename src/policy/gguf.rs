@@ -163,7 +163,7 @@ impl Header<'_> {
             });
         }
         let (mut expected, mut together) = (0, self.content.tensor_data_offset);
-        for (name, info) in &self.content.tensor_infos {
+        for (name, info) in BTreeMap::from_iter(&self.content.tensor_infos) {
             let from = self.content.tensor_data_offset.checked_add(info.offset);
             let (Some(from), Some(bytes)) = (from, stored_bytes(info)) else {
                 let dims = info.shape.dims();
@@ -254,11 +254,13 @@ impl Header<'_> {
 
     /// Refuses tensors that the family does not have: leaving them out would change the numbers.
     fn check_tensors(&self, family: ModelType) -> Result<(), PolicyError> {
-        let stray = self.content.tensor_infos.keys().find(|name| {
+        let is_stray = |name: &&String| {
             let is_bias = [".attn_q.bias", ".attn_k.bias", ".attn_v.bias"].iter().any(|end| name.ends_with(end));
             let is_norm = [".attn_q_norm.weight", ".attn_k_norm.weight"].iter().any(|end| name.ends_with(end));
             (is_bias && !family.has_qkv_bias()) || (is_norm && !family.has_head_norms())
-        });
+        };
+        #[expect(clippy::disallowed_methods, reason = "the first by name is the same in any order")]
+        let stray = self.content.tensor_infos.keys().filter(is_stray).min();
         match stray {
             Some(name) => Err(PolicyError::Setting {
                 key: "general.architecture".into(),

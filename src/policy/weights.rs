@@ -61,16 +61,15 @@ pub(super) fn read_bytes(bytes: &[u8], path: &Path, place: Place<'_>) -> Result<
 }
 
 /// The tensors of a safetensors file in the formats of the file.
-fn stored(bytes: &[u8], path: &Path, device: &Device) -> Result<HashMap<String, Tensor>, PolicyError> {
+fn stored(bytes: &[u8], path: &Path, device: &Device) -> Result<BTreeMap<String, Tensor>, PolicyError> {
     refuse_pointer(bytes, path)?;
     let corrupt = |message: String| PolicyError::Corrupt { path: path.into(), format: "safetensors", message };
-    let tensors = candle_core::safetensors::load_buffer(bytes, device).map_err(|error| {
+    let tensors = candle_core::safetensors::load_buffer(bytes, device).map(BTreeMap::from_iter).map_err(|error| {
         corrupt(shortage(bytes).unwrap_or_else(|| error.to_string().lines().next().unwrap_or_default().into()))
     })?;
     // Files of some families hold masks and positions beside the weights, which nobody asks for.
     let is_weight = |name: &str| name.ends_with("weight") || name.ends_with("bias");
-    let whole = tensors.iter().filter(|(name, tensor)| is_weight(name) && !tensor.dtype().is_float());
-    match whole.min_by_key(|(name, _)| *name) {
+    match tensors.iter().find(|(name, tensor)| is_weight(name) && !tensor.dtype().is_float()) {
         Some((name, _)) => Err(corrupt(format!("`{name}` holds whole numbers, and weights are none"))),
         None => Ok(tensors),
     }

@@ -49,7 +49,7 @@ fn the_number_format_is_that_of_the_model_unless_one_is_chosen() {
         assert_eq!(written["dtype"], name);
         assert_eq!(written["made_by"], "its makers");
         let tensors = candle_core::safetensors::load(out.path().join("model.safetensors"), &Device::Cpu).unwrap();
-        assert!(tensors.values().all(|tensor| tensor.dtype() == dtype), "{name}");
+        assert!(tensors.into_iter().all(|(_, tensor)| tensor.dtype() == dtype), "{name}");
     }
 }
 

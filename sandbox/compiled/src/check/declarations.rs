@@ -1,6 +1,6 @@
 //! `global` and `nonlocal`: CPython wants them before every use of the name in the same function, once.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{ExceptHandler, Expr, Identifier, Stmt};
@@ -9,8 +9,8 @@ use ruff_text_size::{Ranged, TextRange, TextSize};
 /// Names that the body of a function declares, without those in it.
 #[derive(Default)]
 pub(super) struct Declarations {
-    pub(super) globals: HashMap<String, TextRange>,
-    pub(super) nonlocals: HashMap<String, TextRange>,
+    pub(super) globals: BTreeMap<String, TextRange>,
+    pub(super) nonlocals: BTreeMap<String, TextRange>,
     uses: HashMap<String, TextSize>,
     repeated: Option<TextSize>,
 }

@@ -1,6 +1,6 @@
 //! The function being written: its locals, its blocks, its gas; and the shortest sentences of WebAssembly.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use wasm_encoder::{BlockType, Instruction as Wasm, MemArg, ValType};
 
@@ -95,7 +95,7 @@ pub(super) struct Body {
     pub(super) open_blocks: u32,
     pub(super) loops: Vec<Loop>,
     /// Locals of variables, and of cells.
-    pub(super) places: HashMap<usize, u32>,
+    pub(super) places: BTreeMap<usize, u32>,
     /// Variables that are bound wherever this point is reached.
     pub(super) assigned: HashSet<usize>,
     /// Variables whose locals have to begin unbound.
@@ -121,7 +121,7 @@ impl Body {
             free_words: Vec::new(),
             open_blocks: 0,
             loops: Vec::new(),
-            places: HashMap::new(),
+            places: BTreeMap::new(),
             assigned: HashSet::new(),
             checked: HashSet::new(),
             comprehensions: Vec::new(),

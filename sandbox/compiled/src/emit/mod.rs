@@ -29,7 +29,7 @@ mod statement;
 mod subscript;
 mod variable;
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use ruff_text_size::TextSize;
 
@@ -97,7 +97,7 @@ pub(crate) struct Emitter<'a> {
     /// Functions that may be called without being named.
     escaped: Vec<bool>,
     /// Which functions each may call.
-    calls: Vec<HashSet<usize>>,
+    calls: Vec<BTreeSet<usize>>,
     /// Something new was found out in this round.
     changed: bool,
     /// Instructions written in this round.
@@ -120,7 +120,7 @@ pub(crate) fn compile<'a>(scopes: &'a Scopes<'a>, interface: &'a Interface) -> R
         kinds: vec![Kind::Never; scopes.variables.len()],
         returns: vec![Kind::Never; count],
         escaped: vec![false; count],
-        calls: vec![HashSet::new(); count],
+        calls: vec![BTreeSet::new(); count],
         changed: false,
         steps: 0,
         pool: Pool::new(data),

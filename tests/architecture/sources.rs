@@ -1,0 +1,273 @@
+//! The sources of all packages as items, without what is compiled for tests alone.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use proc_macro2::{TokenStream, TokenTree};
+use syn::spanned::Spanned;
+use syn::visit::Visit;
+
+/// One file, or one module written inside of one.
+pub struct Module {
+    /// Of the package, from the root of the repository.
+    pub package: String,
+    pub file: PathBuf,
+    /// Names from the package's root on; empty for the root itself.
+    pub path: Vec<String>,
+    /// Those that are not for tests; modules inside are modules of their own.
+    pub items: Vec<syn::Item>,
+    /// Lines of the file outside of tests; none of a module inside of a file.
+    pub lines: Option<usize>,
+}
+
+/// Every module of the workspace that is not for tests.
+pub fn modules() -> Vec<Module> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let manifest: toml::Table = fs::read_to_string(root.join("Cargo.toml")).unwrap().parse().unwrap();
+    let members = manifest["workspace"]["members"].as_array().unwrap().iter().map(|member| member.as_str().unwrap());
+    let mut modules = Vec::new();
+    for package in members.chain([""]) {
+        for start in ["lib.rs", "main.rs"] {
+            let file = root.join(package).join("src").join(start);
+            if file.is_file() {
+                read_file(package, &file, Vec::new(), &mut modules);
+            }
+        }
+    }
+    modules
+}
+
+fn read_file(package: &str, file: &Path, path: Vec<String>, modules: &mut Vec<Module>) {
+    let text = fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    let parsed = syn::parse_file(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    let of_tests = parsed.items.iter().filter(|item| is_test(attributes(item))).map(lines_of).sum::<usize>();
+    let first = modules.len();
+    add(package, file, path, parsed.items, modules);
+    modules[first].lines = Some(text.lines().count() - of_tests);
+}
+
+/// Adds a module, then those that it declares; what is for tests stays out.
+pub fn add(package: &str, file: &Path, path: Vec<String>, items: Vec<syn::Item>, modules: &mut Vec<Module>) {
+    let (inside, items): (Vec<_>, Vec<_>) =
+        items.into_iter().filter(|item| !is_test(attributes(item))).partition(|item| matches!(item, syn::Item::Mod(_)));
+    let name = file.strip_prefix(env!("CARGO_MANIFEST_DIR")).unwrap().to_owned();
+    modules.push(Module { package: package.into(), file: name, path: path.clone(), items, lines: None });
+    for item in inside {
+        let syn::Item::Mod(module) = item else { unreachable!("only modules were taken apart") };
+        let path = [path.clone(), vec![module.ident.to_string()]].concat();
+        match module.content {
+            Some((_, items)) => add(package, file, path, items, modules),
+            None => read_file(package, &file_of(package, &path), path, modules),
+        }
+    }
+}
+
+fn file_of(package: &str, path: &[String]) -> PathBuf {
+    let stem = Path::new(env!("CARGO_MANIFEST_DIR")).join(package).join("src").join(path.join("/"));
+    let plain = stem.with_extension("rs");
+    if plain.is_file() { plain } else { stem.join("mod.rs") }
+}
+
+/// Whether something is there for tests alone: `#[cfg(test)]`, `#[test]`.
+pub fn is_test(attributes: &[syn::Attribute]) -> bool {
+    attributes.iter().any(|attribute| match &attribute.meta {
+        syn::Meta::List(list) => list.path.is_ident("cfg") && list.tokens.to_string() == "test",
+        meta => meta.path().is_ident("test"),
+    })
+}
+
+fn attributes(item: &syn::Item) -> &[syn::Attribute] {
+    use syn::Item;
+    match item {
+        Item::Const(item) => &item.attrs,
+        Item::Enum(item) => &item.attrs,
+        Item::ExternCrate(item) => &item.attrs,
+        Item::Fn(item) => &item.attrs,
+        Item::ForeignMod(item) => &item.attrs,
+        Item::Impl(item) => &item.attrs,
+        Item::Macro(item) => &item.attrs,
+        Item::Mod(item) => &item.attrs,
+        Item::Static(item) => &item.attrs,
+        Item::Struct(item) => &item.attrs,
+        Item::Trait(item) => &item.attrs,
+        Item::Type(item) => &item.attrs,
+        Item::Union(item) => &item.attrs,
+        Item::Use(item) => &item.attrs,
+        other => panic!("an item that this test does not know, {} lines long", lines_of(other)),
+    }
+}
+
+/// Lines from the first to the last of something, both counted.
+pub fn lines_of(what: &impl Spanned) -> usize {
+    let span = what.span();
+    span.end().line - span.start().line + 1
+}
+
+/// A function with a body, called by its type and name.
+pub struct Function<'a> {
+    pub name: String,
+    pub signature: &'a syn::Signature,
+    pub lines: usize,
+}
+
+/// All functions of a module, those inside of functions too.
+pub fn functions(module: &Module) -> Vec<Function<'_>> {
+    let mut found = Functions::default();
+    module.items.iter().for_each(|item| found.visit_item(item));
+    found.functions
+}
+
+#[derive(Default)]
+struct Functions<'a> {
+    owner: Option<String>,
+    functions: Vec<Function<'a>>,
+}
+
+impl<'a> Functions<'a> {
+    fn take(&mut self, signature: &'a syn::Signature, lines: usize) {
+        let name = signature.ident.to_string();
+        let name = self.owner.as_ref().map_or(name.clone(), |owner| format!("{owner}::{name}"));
+        self.functions.push(Function { name, signature, lines });
+    }
+}
+
+impl<'a> Visit<'a> for Functions<'a> {
+    fn visit_item_fn(&mut self, function: &'a syn::ItemFn) {
+        if !is_test(&function.attrs) {
+            self.take(&function.sig, lines_of(&function.block) + lines_of(&function.sig) - 1);
+            let outer = self.owner.take();
+            syn::visit::visit_item_fn(self, function);
+            self.owner = outer;
+        }
+    }
+
+    fn visit_item_impl(&mut self, item: &'a syn::ItemImpl) {
+        if !is_test(&item.attrs) {
+            let owner = match &*item.self_ty {
+                syn::Type::Path(path) => path.path.segments.last().map(|segment| segment.ident.to_string()),
+                _ => None,
+            };
+            let outer = std::mem::replace(&mut self.owner, owner);
+            syn::visit::visit_item_impl(self, item);
+            self.owner = outer;
+        }
+    }
+
+    fn visit_impl_item_fn(&mut self, function: &'a syn::ImplItemFn) {
+        if !is_test(&function.attrs) {
+            self.take(&function.sig, lines_of(&function.block) + lines_of(&function.sig) - 1);
+            syn::visit::visit_impl_item_fn(self, function);
+        }
+    }
+
+    fn visit_item_trait(&mut self, item: &'a syn::ItemTrait) {
+        let outer = self.owner.replace(item.ident.to_string());
+        syn::visit::visit_item_trait(self, item);
+        self.owner = outer;
+    }
+
+    fn visit_trait_item_fn(&mut self, function: &'a syn::TraitItemFn) {
+        self.take(&function.sig, function.default.as_ref().map_or(1, lines_of));
+        syn::visit::visit_trait_item_fn(self, function);
+    }
+}
+
+/// All paths that a module names: `["crate", "seed", "Seed"]`, `["candle_core", "Tensor"]`. What begins with `super` is told
+/// from the package's root, as if it began with `crate`.
+pub fn names(module: &Module) -> BTreeSet<Vec<String>> {
+    let mut named = Named { module: &module.path, found: BTreeSet::new(), is_unsafe: false };
+    module.items.iter().for_each(|item| named.visit_item(item));
+    named.found
+}
+
+/// Whether a module does what the compiler does not check.
+pub fn is_unsafe(module: &Module) -> bool {
+    let mut named = Named { module: &module.path, found: BTreeSet::new(), is_unsafe: false };
+    module.items.iter().for_each(|item| named.visit_item(item));
+    named.is_unsafe
+}
+
+struct Named<'a> {
+    module: &'a [String],
+    found: BTreeSet<Vec<String>>,
+    is_unsafe: bool,
+}
+
+impl Named<'_> {
+    fn take(&mut self, path: Vec<String>) {
+        let climbs = path.iter().take_while(|part| *part == "super").count();
+        let path = match path.first().map(String::as_str) {
+            Some("super") => {
+                let above = &self.module[..self.module.len().saturating_sub(climbs)];
+                [&["crate".to_owned()], above, &path[climbs..]].concat()
+            }
+            _ => path,
+        };
+        self.found.insert(path);
+    }
+
+    fn use_tree(&mut self, before: &[String], tree: &syn::UseTree) {
+        let longer = |ident: &syn::Ident| [before, &[ident.to_string()]].concat();
+        match tree {
+            syn::UseTree::Path(path) => self.use_tree(&longer(&path.ident), &path.tree),
+            syn::UseTree::Name(name) => self.take(longer(&name.ident)),
+            syn::UseTree::Rename(rename) => self.take(longer(&rename.ident)),
+            syn::UseTree::Glob(_) => self.take(before.to_vec()),
+            syn::UseTree::Group(group) => group.items.iter().for_each(|tree| self.use_tree(before, tree)),
+        }
+    }
+
+    /// Paths in what a macro is given, which is not parsed: names with `::` between.
+    fn tokens(&mut self, tokens: TokenStream) {
+        let (mut path, mut colons): (Vec<String>, usize) = (Vec::new(), 0);
+        for token in tokens {
+            match token {
+                TokenTree::Punct(punct) if punct.as_char() == ':' => colons += 1,
+                TokenTree::Ident(ident) if colons == 2 && !path.is_empty() => {
+                    path.push(ident.to_string());
+                    colons = 0;
+                }
+                other => {
+                    self.take(std::mem::take(&mut path));
+                    colons = 0;
+                    match other {
+                        TokenTree::Ident(ident) => path.push(ident.to_string()),
+                        TokenTree::Group(group) => self.tokens(group.stream()),
+                        _ => {}
+                    }
+                }
+            }
+        }
+        self.take(path);
+    }
+}
+
+impl<'ast> Visit<'ast> for Named<'_> {
+    fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
+        self.use_tree(&[], &item.tree);
+    }
+
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        self.take(path.segments.iter().map(|segment| segment.ident.to_string()).collect());
+        syn::visit::visit_path(self, path);
+    }
+
+    fn visit_macro(&mut self, item: &'ast syn::Macro) {
+        self.tokens(item.tokens.clone());
+        syn::visit::visit_macro(self, item);
+    }
+
+    fn visit_impl_item_fn(&mut self, function: &'ast syn::ImplItemFn) {
+        if !is_test(&function.attrs) {
+            syn::visit::visit_impl_item_fn(self, function);
+        }
+    }
+
+    fn visit_expr_unsafe(&mut self, block: &'ast syn::ExprUnsafe) {
+        self.is_unsafe = true;
+        syn::visit::visit_expr_unsafe(self, block);
+    }
+
+    fn visit_visibility(&mut self, _: &'ast syn::Visibility) {}
+}

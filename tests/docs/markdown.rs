@@ -1,0 +1,98 @@
+//! A document as GitHub reads it.
+
+use std::fs;
+use std::path::Path;
+
+use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
+
+/// A piece of a document, and the line it begins on.
+pub struct Piece {
+    pub line: usize,
+    pub text: String,
+}
+
+/// What can be checked of a document.
+pub struct Document {
+    /// From the root of the tree.
+    pub path: String,
+    pub spans: Vec<Piece>,
+    /// Destinations of links and images.
+    pub links: Vec<Piece>,
+    /// Of headings, as GitHub makes them.
+    pub anchors: Vec<String>,
+    blocks: Vec<Block>,
+}
+
+struct Block {
+    line: usize,
+    language: String,
+    text: String,
+}
+
+impl Document {
+    pub fn read(root: &Path, path: &str) -> Self {
+        let text = fs::read_to_string(root.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
+        Self::parse(path, &text)
+    }
+
+    pub fn parse(path: &str, text: &str) -> Self {
+        let mut document = Document {
+            path: path.to_owned(),
+            spans: Vec::new(),
+            links: Vec::new(),
+            anchors: Vec::new(),
+            blocks: Vec::new(),
+        };
+        let (mut heading, mut block) = (None, None);
+        for (event, range) in Parser::new_ext(text, Options::ENABLE_TABLES).into_offset_iter() {
+            let line = text[..range.start].matches('\n').count() + 1;
+            match event {
+                Event::Start(Tag::Heading { .. }) => heading = Some(String::new()),
+                Event::End(TagEnd::Heading(_)) => document.anchors.extend(heading.take().map(|text| anchor(&text))),
+                Event::Start(Tag::CodeBlock(kind)) => {
+                    let language = match kind {
+                        CodeBlockKind::Fenced(language) => language.to_string(),
+                        CodeBlockKind::Indented => String::new(),
+                    };
+                    // The text begins on the line after the fence.
+                    block = Some(Block { line: line + 1, language, text: String::new() });
+                }
+                Event::End(TagEnd::CodeBlock) => document.blocks.extend(block.take()),
+                Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
+                    document.links.push(Piece { line, text: dest_url.to_string() });
+                }
+                Event::Code(code) => {
+                    heading.iter_mut().for_each(|heading| heading.push_str(&code));
+                    // A span may be broken over lines; in a table a bar is escaped.
+                    let text = code.split_whitespace().collect::<Vec<_>>().join(" ").replace("\\|", "|");
+                    document.spans.push(Piece { line, text });
+                }
+                Event::Text(words) => {
+                    heading.iter_mut().for_each(|heading| heading.push_str(&words));
+                    block.iter_mut().for_each(|block| block.text.push_str(&words));
+                }
+                _ => {}
+            }
+        }
+        document
+    }
+
+    /// Lines of blocks that somebody would type: those of `sh` blocks, and those after a `$` elsewhere.
+    pub fn commands(&self) -> Vec<(usize, String)> {
+        let mut commands = Vec::new();
+        for block in &self.blocks {
+            for (index, line) in block.text.lines().enumerate() {
+                let typed = if block.language == "sh" { Some(line) } else { line.strip_prefix("$ ") };
+                commands.extend(typed.map(|typed| (block.line + index, typed.to_owned())));
+            }
+        }
+        commands
+    }
+}
+
+/// The anchor that GitHub gives a heading: lower case, spaces as hyphens, no punctuation.
+fn anchor(heading: &str) -> String {
+    let kept = heading.to_lowercase();
+    let kept = kept.chars().filter(|&c| c.is_alphanumeric() || c == ' ' || c == '-' || c == '_');
+    kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+}
