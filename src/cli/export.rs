@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 
 use super::options::{Flags, SourceArgs};
-use super::{CliError, loading, output, runs};
+use super::runs::{self, Trained};
+use super::{CliError, loading, output};
 use crate::config::Config;
 use crate::files;
 use crate::metrics::Console;
@@ -113,15 +114,10 @@ impl ExportArgs {
             return self.source.resolve(&flags);
         };
         let run = runs::named("--run", run)?;
-        let checkpoint = run_dir::latest_checkpoint(&run).ok_or_else(|| {
-            CliError::user_hint(
-                format!("--run {}: no run with a checkpoint there", run.display()),
-                "train writes the first one",
-            )
-        })?;
+        let trained = Trained::of("--run", &run)?;
         let recorded = run_dir::recorded_text(&run).map_err(|error| CliError::user_path(error, &run))?;
-        let name = Some(checkpoint.display().to_string());
-        match checkpoint.join("adapter_config.json").exists() {
+        let name = Some(trained.checkpoint.display().to_string());
+        match trained.is_adapter() {
             true => flags.add("adapter", name),
             false => flags.add("model", name).add("adapter", Some("")),
         };
