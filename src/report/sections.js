@@ -29,7 +29,9 @@ function series(run, index, key, options = {}) {
 }
 
 function completionsAt(run) {
-  const kinds = Object.keys(run.steps).filter((key) => key.startsWith("verdict/"));
+  const keys = Object.keys(run.steps), became = keys.filter((key) => key.startsWith("became/"));
+  // Runs of earlier versions know the verdict alone.
+  const kinds = became.length ? became : keys.filter((key) => key.startsWith("verdict/"));
   return stepsOf(run).map((_, at) => kinds.reduce((sum, key) => sum + (run.steps[key][at] || 0), 0));
 }
 
@@ -189,11 +191,21 @@ function settings(run) {
 function hall(run, watch) {
   if (!run.hall_of_fame.length) return el("p", { class: "soft" }, "Nobody is in it yet.");
   const show = points(run), held = ofGame(run) ? "games" : "boards";
+  // A mean with its games, and its interval where one is known; a single game is luck and no figure.
+  const told = (member) => {
+    const of = (score, games, where, [low, high] = []) => [`mean score ${show(score)}${low === undefined ? "" : ` (${show(low)} to ${show(high)})`}`, ` in ${games ? `${games} ` : ""}${where}`];
+    if (member.report_mean_score !== undefined) {
+      const interval = member.report_mean_score_low === undefined ? [] : [member.report_mean_score_low, member.report_mean_score_high];
+      return of(member.report_mean_score, member.report_games, `held-out ${held} that it was not chosen on`, interval);
+    }
+    if (member.held_out_mean_score !== undefined) return of(member.held_out_mean_score, member.held_out_games, `held-out ${held} that it was chosen on`);
+    return member.games > 1 ? of(member.mean_score, member.games, "training games") : ["not settled yet", ", seen in one training game"];
+  };
   return el("div", { class: "hall" }, run.hall_of_fame.map((member, index) => {
-    const score = member.held_out_mean_score ?? null;
+    const [score, where] = told(member);
     return el("details", { class: "card", open: index === 0 },
-      el("summary", {}, el("strong", {}, `${index + 1}. ${show(score ?? member.mean_score)} points`),
-        ` ${score === null ? "in training" : `on held-out ${held} (${show(member.mean_score)} in training)`}${ofGame(run) ? "" : `, best tile ${member.max_tile}`}, style ${member.style}, step ${member.step}`),
+      el("summary", {}, el("strong", {}, `${index + 1}. ${score}`),
+        `${where}${ofGame(run) || !member.max_tile ? "" : `, best tile ${member.max_tile}`}, style ${member.style}, step ${member.step}`),
       member.games.length ? el("div", { class: "controls" }, member.games.map((game, at) =>
         el("button", { type: "button", onclick: () => watch(game) }, `Watch game ${at + 1}: ${whole(game.score)}`))) : null,
       source(member.source));
