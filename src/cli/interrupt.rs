@@ -22,7 +22,7 @@ pub fn stop_flag(console: &Console, words: &'static str) -> Result<Arc<AtomicBoo
         if flag.swap(true, Ordering::SeqCst) {
             std::process::exit(i32::from(INTERRUPTED));
         }
-        console.print(words);
+        console.warn(words);
     })
     .map_err(CliError::run)?;
     Ok(stop)

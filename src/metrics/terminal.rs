@@ -6,7 +6,7 @@ use super::board::{Stream, TileSize, board_lines, numbered};
 use super::console::TICK;
 use super::event::{EvaluationRecord, RunHeader, ScoredCompletion};
 use super::phase::Phase;
-use super::{Console, Event, Sink, SinkError, StepRecord};
+use super::{Console, Event, Progress, Sink, SinkError, StepRecord};
 use crate::environment::Labels;
 
 /// How much of a step is shown.
@@ -70,10 +70,10 @@ impl TerminalSink {
     fn run_started(&mut self, header: &RunHeader) {
         (self.max_steps, self.labels) = (header.max_steps, header.labels);
         self.console.print(&headline(header));
-        if !self.console.interactive() {
+        if self.console.progress() != Progress::Bar {
             return;
         }
-        let run = ProgressStyle::with_template("{prefix} {bar:16.cyan/white.dim} {wide_msg}")
+        let run = ProgressStyle::with_template("{prefix} {bar:6.cyan/white.dim} {wide_msg}")
             .expect("a fixed template")
             .progress_chars("━╸─");
         let step = ProgressStyle::with_template("  {spinner} {wide_msg}").expect("a fixed template");
@@ -117,25 +117,28 @@ impl TerminalSink {
         self.pace = Some(pace);
         let left = duration(pace * self.max_steps.saturating_sub(record.step) as f64);
         let numbers = format!(
-            "reward {:.3}  {} {:.0}%  {} {}{}{}",
+            "reward {:.3}  {} {:.0}%  {} {}",
             record.reward,
             self.labels.succeeds(),
             100.0 * record.succeeded(),
             self.labels.score(),
             self.labels.written(record.score()),
-            self.tile("  best ", self.best_tile),
-            mark(record)
         );
+        let (tile, mark) = (self.tile("  best tile ", self.best_tile), mark(record));
         let speed = format!("{:.0} tok/s{}", record.tokens_per_s, gpu(record));
+        let step = format!("step {}/{}  {numbers}{tile}{mark}", record.step, self.max_steps);
+        let line = format!("{step}  {speed}  {:.1} s  {left} left", record.step_time);
         match &self.bars {
             Some(bars) => {
                 bars.run.set_position(record.step as u64);
-                bars.run.set_message(format!("{numbers}  {speed}  {left} left"));
+                // A narrow terminal cuts the end.
+                bars.run.set_message(format!("{left} left{mark}  {numbers}  {speed}"));
+                if record.step.is_multiple_of(lines_every(self.max_steps)) {
+                    self.console.print(&step);
+                }
             }
-            None => self.console.print(&format!(
-                "step {}/{}  {numbers}  {speed}  {:.1} s  {left} left",
-                record.step, self.max_steps, record.step_time
-            )),
+            None if self.console.progress() == Progress::Plain => self.console.print(&line),
+            None => (),
         }
     }
 
@@ -145,12 +148,12 @@ impl TerminalSink {
             None => String::new(),
         };
         self.console.print(&format!(
-            "held out, after step {}: {} {}{interval}, {:.0}% of {} programs {}{}, reward {:.3}",
+            "held out, after step {}: {} {}{interval}, {:.0}% of {} {}{}, reward {:.3}",
             record.step,
             self.labels.score(),
             self.labels.written(record.score()),
             100.0 * record.succeeded(),
-            record.samples,
+            counted(record.samples, "program"),
             self.labels.succeed(),
             self.tile(", best tile ", record.max_tile.unwrap_or(0)),
             record.reward
@@ -196,6 +199,11 @@ impl Sink for TerminalSink {
                     bars.step.set_message(format!("update: {done}/{total} micro-batches"));
                 }
             }
+            Event::Settling { done, total } => {
+                if let Some(bars) = &self.bars {
+                    bars.step.set_message(settling(done, total));
+                }
+            }
             Event::StepDone(record) => self.step_done(record),
             Event::Evaluated(record) => self.evaluated(record),
             Event::Saved { path } => self.console.print(&format!("saved {}", path.display())),
@@ -213,6 +221,18 @@ impl Drop for TerminalSink {
             // The last numbers stay on the screen.
             bars.run.abandon();
         }
+    }
+}
+
+/// Steps from one line above the bar to the next: some twenty lines a run.
+fn lines_every(steps: usize) -> usize {
+    steps.div_ceil(20).max(1)
+}
+
+fn settling(done: usize, total: usize) -> String {
+    match done < total {
+        true => format!("settling the best: {done}/{total} programs have played held-out games"),
+        false => "settling the best: the one that was chosen plays on other boards".to_owned(),
     }
 }
 
@@ -243,24 +263,23 @@ fn headline(header: &RunHeader) -> String {
     };
     let workers = match header.parallel_rewards {
         0 => "sequential".to_owned(),
-        1 => "1 worker".to_owned(),
-        workers => format!("{workers} workers"),
+        workers => counted(workers, "worker"),
     };
     let ahead = if header.steps_ahead > 0 { ", the next step written meanwhile" } else { "" };
     let cases = match header.labels {
-        Labels::Board | Labels::Game => format!("{} games each, ", header.games),
+        Labels::Board | Labels::Game => format!("{} each, ", counted(header.games, "game")),
         Labels::Tests => String::new(),
     };
     let control = if header.control { CONTROL } else { "" };
     format!(
         "{control}{} ({} weights, {trained}) on {}, seed {}\n\
-         {} prompts x {} completions = {} a step, {cases}{workers}{ahead}; steps {} to {} in {}",
+         {} x {} = {} a step, {cases}{workers}{ahead}; steps {} to {} in {}",
         header.model,
         count(header.parameters),
         header.device,
         header.seed,
-        header.groups,
-        header.num_generations,
+        counted(header.groups, "prompt"),
+        counted(header.num_generations, "completion"),
         header.groups * header.num_generations,
         header.resumed_from + 1,
         header.max_steps,
@@ -308,6 +327,11 @@ fn count(number: usize) -> String {
     }
 }
 
+/// `1 game`, `2 games`.
+pub fn counted(number: usize, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}
+
 /// `8 s`, `2:05`, `1:02:05`.
 pub fn duration(seconds: f64) -> String {
     let whole = seconds.max(0.0).round() as u64;
@@ -332,6 +356,8 @@ mod tests {
     fn the_headline_prints_the_product_of_groups_and_completions() {
         let header = RunHeader { groups: 8, num_generations: 8, max_steps: 60, ..RunHeader::default() };
         assert!(headline(&header).contains("8 prompts x 8 completions = 64 a step"));
+        let one = RunHeader { games: 1, groups: 1, num_generations: 2, ..RunHeader::default() };
+        assert!(headline(&one).contains("1 prompt x 2 completions = 2 a step, 1 game each, "), "{}", headline(&one));
         assert!(!headline(&header).contains("meanwhile"));
         assert!(
             headline(&RunHeader { steps_ahead: 1, ..header }).contains("sequential, the next step written meanwhile;")
