@@ -162,9 +162,10 @@ fn best_text(best: &Member, labels: Labels) -> String {
     let (figure, games) = match (best.report_mean_score, best.held_out_mean_score) {
         (Some(score), _) => {
             let ends = best.report_mean_score_low.zip(best.report_mean_score_high);
+            let sure = if ends.is_some() { "; 95% interval" } else { "" };
             let interval = ends.map(|(low, high)| format!(" ({} to {})", labels.written(low), labels.written(high)));
             let figure = format!("{}{}{tile}", mean(score), interval.unwrap_or_default());
-            (figure, format!("{}held-out games that it was not chosen on; 95% interval", of(best.report_games)))
+            (figure, format!("{}held-out games that it was not chosen on{sure}", of(best.report_games)))
         }
         (None, Some(score)) => (
             format!("{}{tile}", mean(score)),

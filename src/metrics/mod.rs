@@ -9,6 +9,7 @@ mod console;
 mod crc32c;
 mod event;
 pub mod gpu;
+mod headline;
 mod jsonl;
 mod phase;
 mod record;
@@ -21,11 +22,12 @@ pub use board::{Stream, TileSize, board_lines, numbered};
 pub use columns::aligned;
 pub use console::{Console, Count, Narration, Progress};
 pub use event::{Activity, EvaluationRecord, Event, GamePlayed, Period, Player, RunHeader, ScoredCompletion};
+pub use headline::{counted, duration};
 pub use jsonl::{JsonlSink, METRICS_FILE};
 pub use record::{StepRecord, shortest};
 pub use sparkline::sparkline;
 pub use tensorboard::{TENSORBOARD_DIR, TensorBoardSink};
-pub use terminal::{Show, TerminalSink, counted, duration};
+pub use terminal::{Show, TerminalSink};
 pub use trace::TraceSink;
 
 /// Why something could not be recorded.

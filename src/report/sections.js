@@ -17,6 +17,7 @@ const ofGame = (run) => has(run, "game/mean_score") && !has(run, "game/max_tile"
 // How a score of this run is written.
 const points = (run) => (ofTasks(run) ? percent : ofGame(run) ? number : whole);
 // What stands in the log in words of games.
+const GAME_WORDS = { succeeded: "plays", played: "chose a move" };
 const TASK_WORDS = { played: "tested", "bad move": "bad value", succeeded: "passed" };
 
 // A run's column as a series; `spread` gives the half-width of an interval.
@@ -104,7 +105,8 @@ const TASK_ENDINGS = ["passed", "bad value", "wrong answer", "raised", "hung", "
 
 function shares(run) {
   const tasks = ofTasks(run), show = points(run);
-  const named = (layers) => layers.map((layer) => ({ ...layer, name: (tasks && TASK_WORDS[layer.name]) || layer.name }));
+  const word = (name) => (tasks ? TASK_WORDS : GAME_WORDS)[name] || name;
+  const named = (layers) => layers.map((layer) => ({ ...layer, name: word(layer.name) }));
   const xs = stepsOf(run);
   // Runs of earlier versions know the verdict alone.
   const fates = family(run, "became/");
@@ -115,7 +117,7 @@ function shares(run) {
   const quantile = (at) => run.scores.map((one) => one.quantiles[at]);
   const spread = (name, low, high) => ({ name, colour: "--s0", xs: bands, ys: quantile(2), lows: quantile(low), highs: quantile(high) });
   return [
-    stack({ title: "What became of completions", note: "share of completions", xs, layers: coloured(named(became), FATES.map((name) => (tasks && TASK_WORDS[name]) || name)), share: true, show: percent }),
+    stack({ title: "What became of completions", note: "share of completions", xs, layers: coloured(named(became), FATES.map(word)), share: true, show: percent }),
     stack({ title: tasks ? "How tests went" : "How games ended", note: tasks ? "share of programs: all passed, or what ended the first failed test" : "share of games",
       xs, layers: coloured(named(family(run, "ending/")), tasks ? TASK_ENDINGS : ENDINGS), share: true, show: percent }),
     stack({ title: "Where the time went", note: "seconds a step", xs, layers: time, show: seconds }),
@@ -152,7 +154,7 @@ function comparison(runs) {
   rows.push(["steps", ...runs.flatMap((run) => [whole(stepsOf(run)[0] ?? null), whole(stepsOf(run)[stepsOf(run).length - 1] ?? null)])]);
   const score = runs.every(ofGame) ? number : whole;
   add("held-out score", score, runs.map((run) => firstLast(evaluation(run, "eval_game/mean_score"))));
-  add("held-out, plays", percent, runs.map((run) => firstLast(evaluation(run, "eval_game/frac_played"))));
+  add("held-out programs that play", percent, runs.map((run) => firstLast(evaluation(run, "eval_game/frac_played"))));
   add("held-out tasks solved", percent, runs.map((run) => firstLast(evaluation(run, "eval_tasks/frac_passed"))));
   add("held-out tests passed", percent, runs.map((run) => firstLast(evaluation(run, "eval_tasks/frac_tests"))));
   add("mean reward", (value) => number(value, 3), runs.map((run) => ends(column(run, "reward"))));

@@ -18,23 +18,22 @@ mod record;
 mod resample;
 pub mod run_dir;
 pub mod scoring;
+mod settling;
 pub mod sft;
 mod step;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::arena::{Arena, ArenaError, Evaluation, Rules};
+use crate::arena::{Arena, ArenaError, Rules};
 use crate::config::Config;
 use crate::environment::Labels;
-use crate::evaluation::{report_boards, selection_boards};
 use crate::grpo::{Division, LearnError, Optimizer};
-use crate::metrics::{EvaluationRecord, Event, RunHeader, StepRecord, counted};
+use crate::metrics::{EvaluationRecord, Event, RunHeader, StepRecord};
 use crate::policy::{Decoder, Policy, PolicyError, device_name};
 use crate::prompt::{PromptError, PromptSet};
 use crate::rollout::RolloutError;
 pub use crate::rollout::check_length;
-use crate::seed::Seed;
 
 use ahead::Begun;
 use checkpoint::{Contents, TrainerState};
@@ -46,9 +45,6 @@ use memory::{Allowance, MemoryPlan, TooSmall, Workload};
 use run_dir::{Retention, RunDir, RunDirError};
 use scoring::Stage;
 pub use step::COMPLETIONS_VERSION;
-
-/// Held-out games that settle the hall of fame, and that its best program is reported on.
-const HALL_OF_FAME_GAMES: (usize, usize) = (8, 32);
 
 /// Why a run stopped before its end.
 #[derive(Debug, thiserror::Error)]
@@ -389,43 +385,4 @@ impl Run<'_> {
             stopped,
         })
     }
-
-    /// Chooses the best programs of the run on some held-out boards and reports the best of them on others.
-    fn settle(
-        &self,
-        arena: &Arena,
-        state: &mut TrainerState,
-        observer: &mut dyn FnMut(Event<'_>),
-    ) -> Result<(), TrainError> {
-        let hall = &mut state.hall_of_fame;
-        hall.nominate(&state.elites);
-        let (programs, games) = (hall.members().len(), HALL_OF_FAME_GAMES.0);
-        observer(Event::Message(&format!(
-            "settling the best of {} in {games} held-out games each",
-            counted(programs, "program")
-        )));
-        let mut done = 0;
-        let mut played = || {
-            done += 1;
-            observer(Event::Settling { done, total: programs });
-        };
-        hall.settle(&play_members(arena, hall.members(), selection_boards(HALL_OF_FAME_GAMES.0), &mut played)?);
-        let best = &hall.members()[..hall.members().len().min(1)];
-        let best = play_members(arena, best, report_boards(HALL_OF_FAME_GAMES.1), &mut || ())?;
-        if let Some(best) = best.first() {
-            hall.report(best);
-        }
-        Ok(())
-    }
-}
-
-/// Games of programs on these boards; `played` hears of each program whose games are over.
-fn play_members(
-    arena: &Arena,
-    members: &[Member],
-    boards: &[Seed],
-    played: &mut dyn FnMut(),
-) -> Result<Vec<Evaluation>, TrainError> {
-    let programs = members.iter().map(|member| (arena.program(&member.source, boards[0].into()), boards));
-    Ok(arena.evaluate_all(programs, &mut |_, _| played())?)
 }
