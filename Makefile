@@ -1,4 +1,4 @@
-# Two commands matter: `make train` and `make test`. Both build what is missing first.
+# Two commands matter: `make train` and `make test`. Both build what is missing first. `make` alone prints what there is.
 
 CARGO ?= cargo
 BIN := target/release/grpo-2048
@@ -19,6 +19,9 @@ DATA_DIR ?= $(or $(XDG_DATA_HOME),$(HOME)/.local/share)
 LLM := models/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
 LLM_DIR ?= runs/llm
 LLM_STEPS ?= 75
+
+help: ## Print what there is to make
+	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 20
 
 train: build ## Train the built-in model, eight games at a time
 	$(BIN) train --parallel-rewards 8 $(TRAIN_FLAGS)

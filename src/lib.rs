@@ -41,7 +41,8 @@
 //! | game | rules with seeded chance; one play of it |
 //! | outcome | what one case returned: score, ending, fuel, and a trace of what happened |
 //! | evaluation | verdict and outcomes of one completion |
-//! | verdict | played, rejected, faulted: the program's doing, never the machine's |
+//! | verdict | played (it chose a move), rejected, faulted: the program's doing, never the machine's |
+//! | plays | of a program: each of its games goes on to its end, or until its budget is used up |
 //! | reward | one number with its breakdown |
 //! | episode | completion, evaluation and reward |
 //! | advantage | an episode's reward relative to its group |

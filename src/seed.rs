@@ -47,9 +47,36 @@ pub enum Purpose {
 }
 
 /// A 64-bit seed with a path behind it.
+///
+/// In JSON it is a string of 16 hexadecimal digits: many readers round numbers of 64 bits. A number is read too, as
+/// earlier versions wrote it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(into = "String", try_from = "Written")]
 pub struct Seed(u64);
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Written {
+    Number(u64),
+    Hex(String),
+}
+
+impl From<Seed> for String {
+    fn from(seed: Seed) -> String {
+        seed.to_string()
+    }
+}
+
+impl TryFrom<Written> for Seed {
+    type Error = std::num::ParseIntError;
+
+    fn try_from(written: Written) -> Result<Seed, Self::Error> {
+        Ok(Seed(match written {
+            Written::Number(number) => number,
+            Written::Hex(digits) => u64::from_str_radix(&digits, 16)?,
+        }))
+    }
+}
 
 impl Seed {
     /// The seed a user gave.
@@ -93,6 +120,17 @@ impl std::fmt::Display for Seed {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_seed_keeps_all_its_bits_in_json_and_numbers_are_read() {
+        let seed = Seed::root(u64::MAX - 1);
+        let text = serde_json::to_string(&seed).unwrap();
+        assert_eq!(text, "\"fffffffffffffffe\"");
+        for written in [text.as_str(), "18446744073709551614"] {
+            assert_eq!(serde_json::from_str::<Seed>(written).unwrap(), seed);
+        }
+        assert!(serde_json::from_str::<Seed>("\"seven\"").is_err());
+    }
 
     #[test]
     fn children_differ_by_purpose_and_index_and_do_not_move() {

@@ -113,7 +113,7 @@ fn logged(directory: &Path, step: &str) -> BTreeMap<String, (u64, String, String
     let text = std::fs::read_to_string(directory.join("run/completions").join(step)).unwrap();
     let mut games = BTreeMap::new();
     for line in text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
-        for (game, outcome) in line["evaluation"]["games"].as_array().unwrap().iter().enumerate() {
+        for (game, outcome) in line["games"].as_array().unwrap().iter().enumerate() {
             let digest = line["program"].as_str().unwrap()[..12].to_owned();
             let ending = outcome["ending"].as_str().unwrap().to_owned();
             let name = format!("completion {} game {game}", line["index"]);

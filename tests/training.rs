@@ -231,7 +231,7 @@ fn lines(dir: &Path) -> Vec<Value> {
 fn seeds(lines: &[Value]) -> BTreeSet<(u64, String)> {
     let of = |line: &Value| {
         let step = line["step"].as_u64().unwrap();
-        let games = line["evaluation"]["games"].as_array().unwrap().clone();
+        let games = line["games"].as_array().unwrap().clone();
         games.into_iter().map(move |game| (step, game["seed"].to_string())).collect::<Vec<_>>()
     };
     lines.iter().flat_map(of).collect()

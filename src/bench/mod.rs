@@ -26,7 +26,7 @@ use crate::seed::{Purpose, Seed};
 
 pub use programs::healthy;
 pub use python::{Python, StartMethod};
-pub use table::{Innocents, Played, Row, Run, Spread, Table};
+pub use table::{Innocents, Played, Row, Run, Spread, Table, WORDS};
 
 use table::Reference;
 

@@ -7,8 +7,8 @@ use super::programs::is_spinning;
 
 /// Stands where a number would mean nothing.
 const NOTHING: &str = "-";
-/// Columns that hold words.
-const WORDS: usize = 2;
+/// Columns that hold words, the first ones.
+pub const WORDS: usize = 2;
 
 /// What one program came to in one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -148,8 +148,8 @@ pub struct Table {
 }
 
 impl Table {
-    /// Aligned columns for people, the work's name at its first row only.
-    pub fn text(&self) -> String {
+    /// Cells for people, below their names; the work's name at its first row only.
+    pub fn cells(&self) -> Vec<Vec<String>> {
         let head = ["work", "way", "wall", "CPU", "wall ratio", "CPU ratio", "innocent", "changed", "stopped", "moves"];
         let mut rows = vec![head.map(str::to_owned).to_vec()];
         let mut work = "";
@@ -166,7 +166,7 @@ impl Table {
             });
             rows.push(cells);
         }
-        aligned(&rows, WORDS)
+        rows
     }
 
     /// One line a row below a line of names. Names of work and ways hold no comma and no quote.
@@ -198,20 +198,4 @@ fn seconds(spread: Spread) -> String {
 /// `3.1x (2.9 to 3.4)`.
 fn ratio(spread: Spread) -> String {
     format!("{:.2}x ({:.2} to {:.2})", spread.median, spread.low, spread.high)
-}
-
-/// Columns two spaces apart: the first so many, which hold words, to the left, numbers to the right.
-pub(super) fn aligned(rows: &[Vec<String>], words: usize) -> String {
-    let columns = rows.first().map_or(0, Vec::len);
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    let line = |row: &Vec<String>| {
-        let cell = |(column, (cell, &width)): (usize, (&String, &usize))| match column < words {
-            true => format!("{cell:<width$}"),
-            false => format!("{cell:>width$}"),
-        };
-        let cells: Vec<String> = row.iter().zip(&widths).enumerate().map(cell).collect();
-        format!("{}\n", cells.join("  ").trim_end())
-    };
-    rows.iter().map(line).collect()
 }

@@ -15,6 +15,8 @@ const OFFERED: &[(&str, Offer)] = &[
     ("adapter", Offer::Hint(ValueHint::DirPath)),
     ("output_dir", Offer::Hint(ValueHint::DirPath)),
     ("resume", Offer::Hint(ValueHint::DirPath)),
+    ("run", Offer::Hint(ValueHint::DirPath)),
+    ("runs", Offer::Hint(ValueHint::DirPath)),
     ("config", Offer::Hint(ValueHint::FilePath)),
 ];
 

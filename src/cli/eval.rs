@@ -7,11 +7,12 @@ mod report;
 mod table;
 mod tasks;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::options::{Flags, SourceArgs, WorkerArgs, text_path};
+use super::runs::{self, Trained};
 use super::{CliError, loading, output, playing};
 use crate::arena::{Arena, Rules};
 use crate::config::Config;
@@ -45,14 +46,14 @@ const NO_BASELINE: &str = "none";
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   grpo-2048 eval                                        the built-in model
-  grpo-2048 eval --model runs/train-001/checkpoint-40 --against builtin
+  grpo-2048 eval --model runs/train-001 --against builtin
   grpo-2048 eval --model runs/train-001/checkpoint-40 --against builtin \\
                  --best-of 2560                         as many programs as 40
                                                         steps of 64 have drawn
   grpo-2048 eval --samples 64 --report-games 0 --json   quick, every program
   grpo-2048 eval --env tasks.jsonl --model M --samples 16    pass@1 to pass@16")]
 pub struct EvalArgs {
-    /// "builtin", a Hugging Face id, a local directory (a checkpoint too), or a .gguf file
+    /// "builtin", a Hugging Face id, a local directory, a .gguf file, or a run ("latest": the newest), for its checkpoint
     #[arg(long, value_name = "M", help_heading = "Models")]
     model: Option<String>,
     /// Branch, tag or commit of a Hugging Face model
@@ -217,6 +218,20 @@ impl EvalArgs {
         flags.add("raw_prompt", self.raw_prompt.then_some(true));
         let adapter = self.adapter.as_ref().map(|path| path.display().to_string());
         let (model, revision) = (self.model.clone(), self.revision.clone());
+        let (flag, asked) = against.map_or(("--model", self.model.as_deref()), |name| ("--against", Some(name)));
+        if let Some(run) = asked.map(Path::new).filter(|path| runs::is_run(path) || runs::is_latest(path)) {
+            let trained = Trained::of(flag, &runs::named(flag, run)?)?;
+            let (model, checkpoint) = (&trained.recorded.model, trained.checkpoint.display().to_string());
+            match trained.is_adapter() {
+                true => flags
+                    .add("model", Some(model.model.clone()))
+                    .add("revision", Some(model.revision.clone()))
+                    .add("adapter", Some(checkpoint)),
+                false => flags.add("model", Some(checkpoint)).add("adapter", Some("")),
+            };
+            flags.add("raw_prompt", model.raw_prompt.then_some(true));
+            return self.source.resolve(&flags);
+        }
         match against {
             None => flags.add("model", model).add("revision", revision).add("adapter", adapter),
             Some(name) if PathBuf::from(name).join("adapter_config.json").is_file() => {

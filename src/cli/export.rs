@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 
 use super::options::{Flags, SourceArgs, text_path};
-use super::{CliError, loading, output, page, runs};
+use super::runs::{self, Trained};
+use super::{CliError, loading, output, page};
 use crate::config::{Config, ModelConfig};
 use crate::files;
 use crate::metrics::Console;
@@ -186,23 +187,11 @@ impl ExportArgs {
             return Ok(Source { config, run: None, base });
         };
         let run = runs::named("--run", run)?;
-        let (good, damaged) = run_dir::newest_good(&run);
-        let checkpoint = good.ok_or_else(|| match damaged.first() {
-            None => CliError::user_hint(
-                format!("--run {}: no run with a checkpoint there", run.display()),
-                "train writes the first one",
-            ),
-            Some((path, reason)) => CliError::user_hint(
-                format!("--run {}: no checkpoint there is whole; {}: {reason}", run.display(), path.display()),
-                "train writes new ones",
-            ),
-        })?;
-        for (path, reason) in damaged {
-            console.print(&format!("warning: {}: {reason}; exporting {}", path.display(), checkpoint.display()));
-        }
+        let trained = Trained::of("--run", &run)?;
+        trained.warnings.iter().for_each(|warning| console.print(warning));
         let recorded = run_dir::recorded_text(&run).map_err(|error| CliError::user_path(error, &run))?;
-        let name = Some(checkpoint.display().to_string());
-        match checkpoint.join("adapter_config.json").exists() {
+        let name = Some(trained.checkpoint.display().to_string());
+        match trained.is_adapter() {
             true => flags.add("adapter", name),
             false => flags.add("model", name).add("adapter", Some("")),
         };

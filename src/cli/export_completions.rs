@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use super::page::report_error;
 use super::parquet_table::ParquetTable;
 use super::{CliError, output};
+use crate::metrics::counted;
 use crate::report::{LoggedCompletion, RunReader, completion_files, read_completions};
 
 /// Put the completions of a run into one table
@@ -84,7 +85,12 @@ impl ExportCompletionsArgs {
                 table.rows
             }
         };
-        output::print(&format!("{}  ({rows} completions of {} steps)\n", self.output.display(), files.len()))
+        output::print(&format!(
+            "{}  ({} of {})\n",
+            self.output.display(),
+            counted(rows, "completion"),
+            counted(files.len(), "step")
+        ))
     }
 }
 
@@ -126,7 +132,7 @@ fn row(logged: &LoggedCompletion, parts: &[String]) -> Map<String, Value> {
     row.insert("advantage".into(), logged.advantage.into());
     row.insert("reward".into(), logged.reward.into());
     row.insert("style".into(), logged.style.clone().into());
-    row.insert("verdict".into(), logged.evaluation.verdict().into());
+    row.insert("verdict".into(), logged.evaluation.verdict.clone().into());
     row.insert("mean_score".into(), logged.evaluation.mean_score().into());
     row.insert("max_tile".into(), logged.evaluation.games.iter().filter_map(|game| game.max_tile).max().into());
     row

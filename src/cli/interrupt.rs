@@ -23,7 +23,7 @@ pub fn stop_flag(console: &Console, words: &'static str) -> Result<Arc<AtomicBoo
             #[expect(clippy::disallowed_methods, reason = "a second Ctrl-C asks for just that")]
             std::process::exit(i32::from(INTERRUPTED));
         }
-        console.print(words);
+        console.warn(words);
     })
     .map_err(CliError::run)?;
     Ok(stop)

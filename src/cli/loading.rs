@@ -12,6 +12,7 @@ use crate::preflight::{self, Finding};
 use crate::prompt::{PromptError, PromptKind, PromptSet};
 use crate::seed::{Purpose, Seed};
 use crate::train::memory::megabytes;
+use crate::train::{self, run_dir};
 
 /// The device that `--device` names. That no GPU can be used where one would be is said once.
 pub fn device(name: &str) -> Result<Device, CliError> {
@@ -45,6 +46,7 @@ pub fn model_error(flag: &str, config: &Config, error: PolicyError) -> CliError 
         other => {
             let adapter = Path::new(&config.model.adapter);
             let hint = near::model_hint(&config.model.model).or_else(|| near::path_hint(adapter));
+            let hint = hint.or_else(|| adapter_hint(adapter));
             let message = match &other {
                 PolicyError::File { path, .. } if !adapter.as_os_str().is_empty() && path.starts_with(adapter) => {
                     format!("--adapter {}: {other}", adapter.display())
@@ -54,6 +56,17 @@ pub fn model_error(flag: &str, config: &Config, error: PolicyError) -> CliError 
             CliError::User { message, hint }
         }
     }
+}
+
+/// What a directory without an adapter in it should have been.
+fn adapter_hint(dir: &Path) -> Option<String> {
+    let is_adapter = !dir.is_dir() || dir.join("adapter_config.json").exists();
+    (!is_adapter).then(|| match run_dir::latest_checkpoint(dir) {
+        Some(checkpoint) => format!("did you mean `{}`?", checkpoint.display()),
+        None => "expected a PEFT adapter, as `sft` and the checkpoints of runs with LoRA are: adapter_config.json and \
+                 adapter_model.safetensors"
+            .into(),
+    })
 }
 
 /// The same, saying so while it takes a while.
@@ -98,6 +111,9 @@ pub fn prompts(config: &Config, policy: &Policy, environment: &Environment) -> R
     let prompts = PromptSet::load(kind, policy.tokenizer(), &environment.briefing())
         .map_err(|error| prompt_error(config, error))?;
     fit(config, policy, environment, &prompts)?;
+    for prompts in [prompts.prompts(), prompts.held_out()] {
+        train::check_length(policy, prompts, &config.rollout).map_err(CliError::user)?;
+    }
     Ok(prompts)
 }
 

@@ -37,6 +37,7 @@ mod score;
 mod sft;
 mod step_trace;
 mod tasks;
+mod terminal;
 mod train;
 mod unknown_flag;
 
@@ -60,6 +61,20 @@ const EXIT_CODES: &str = "Exit codes:
   3    stopped by the guard: it can no longer learn
   130  interrupted, after a checkpoint";
 
+/// What of the environment the program and its libraries read, at the end of the help.
+const ENVIRONMENT: &str = "Environment:
+  HF_TOKEN, HF_TOKEN_PATH         token of the Hugging Face Hub, or a file with it
+  HF_HOME, HF_HUB_CACHE           where fetched models are kept (else XDG_CACHE_HOME)
+  HF_ENDPOINT                     another address of the Hub
+  HF_HUB_OFFLINE=1                fetch nothing (or TRANSFORMERS_OFFLINE=1)
+  HTTPS_PROXY, NO_PROXY           how the Hub is reached
+  GRPO_2048_CACHE                 where the compiled sandbox is kept
+  RAYON_NUM_THREADS               threads of products on the CPU
+  CANDLE_NUM_THREADS              threads of the tensor library's own pool (1)
+  CUDA_VISIBLE_DEVICES            which GPUs there are
+  RUST_LOG                        messages of the libraries, as in RUST_LOG=debug
+  NO_COLOR, CLICOLOR_FORCE=1      no colour, colour in pipes too";
+
 /// Teach a language model to write programs, by running them
 ///
 /// A model writes Python functions that play 2048; each plays in a sandbox; the scores are the rewards, and the
@@ -73,13 +88,14 @@ const EXIT_CODES: &str = "Exit codes:
   grpo-2048 doctor             is this machine ready?
   grpo-2048 COMMAND --help     every command has examples of its own
 
+{ENVIRONMENT}
+
 {EXIT_CODES}"))]
 struct Cli {
     #[command(subcommand)]
     command: Commands,
-    /// More messages; twice for debugging
-    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
-    verbose: u8,
+    #[command(flatten)]
+    terminal: terminal::TerminalArgs,
 }
 
 #[derive(Debug, Subcommand)]
@@ -125,8 +141,8 @@ pub fn run(commit: Option<&'static str>) -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
-    let console = Console::new();
-    start_logging(&console, cli.verbose);
+    let console = cli.terminal.console();
+    start_logging(&console, cli.terminal.verbose);
     let done = match cli.command {
         Commands::Train(args) => args.run(&console, commit),
         Commands::Sft(args) => args.run(&console),
@@ -149,7 +165,11 @@ pub fn run(commit: Option<&'static str>) -> ExitCode {
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => error.report(),
+        Err(error) => {
+            // What still spins would write over the words.
+            console.close();
+            error.report()
+        }
     }
 }
 

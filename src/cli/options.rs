@@ -162,11 +162,11 @@ impl SourceArgs {
             let origin = path.display().to_string();
             match path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml") {
                 true => layers.trl(&origin, &text)?,
-                false => layers.text(&origin, &text)?,
+                false => layers.text(&origin, &text).map_err(|error| yaml_hint(error, path, &text))?,
             }
         }
         for assignment in &self.set {
-            layers.assignment(assignment)?;
+            layers.assignment(assignment).map_err(|error| flag_hint(error, assignment))?;
         }
         Ok(flags.lay(layers)?)
     }
@@ -178,6 +178,36 @@ impl SourceArgs {
         self.lay(&mut layers, flags)?;
         let model = layers.resolve()?.model.model;
         Ok(if model == "builtin" || is_builtin_dir(Path::new(&model)) { "builtin" } else { "llm" })
+    }
+}
+
+/// Words for YAML under another name; nothing in TOML begins with a word and a colon.
+fn yaml_hint(error: ConfigError, path: &Path, text: &str) -> CliError {
+    let is_key =
+        |line: &str| line.split_once(':').is_some_and(|(key, _)| !key.is_empty() && key.chars().all(is_of_word));
+    match error {
+        ConfigError::Syntax { origin, .. } if text.lines().any(is_key) => CliError::user_hint(
+            format!("--config {origin}: is no TOML but looks like YAML"),
+            format!("a YAML file of TRL's GRPOConfig is called {}", path.with_extension("yaml").display()),
+        ),
+        other => other.into(),
+    }
+}
+
+fn is_of_word(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || letter == '_'
+}
+
+/// A key without its section may be the name of a flag.
+fn flag_hint(error: ConfigError, assignment: &str) -> CliError {
+    let (name, value) = assignment.split_once('=').unwrap_or((assignment, ""));
+    let name = name.trim().replace('-', "_");
+    match (error, KEYS.iter().find(|(known, _)| *known == name)) {
+        (ConfigError::UnknownKey { origin, key, .. }, Some((flag, full))) if !key.contains('.') => CliError::user_hint(
+            format!("{origin}: unknown key `{key}`"),
+            format!("say --{} {value} or --set {full}={value}", flag.replace('_', "-")),
+        ),
+        (error, _) => error.into(),
     }
 }
 
@@ -218,7 +248,8 @@ pub fn with_defaults(command: Command) -> Command {
         if !values.is_empty() && arg.get_action().takes_values() {
             help.push_str(&format!(" [possible values: {}]", values.join(", ")));
         }
-        arg.help(help).hide_default_value(true).hide_possible_values(true)
+        // A number below zero is out of range, and no flag of one letter.
+        arg.help(help).hide_default_value(true).hide_possible_values(true).allow_negative_numbers(true)
     })
 }
 

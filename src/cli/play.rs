@@ -2,6 +2,7 @@
 //!
 //! The games are played first, in the sandbox, and then shown: the moves on record replayed on the host's own board.
 
+mod keys;
 mod panel;
 
 use std::path::{Path, PathBuf};
@@ -10,24 +11,26 @@ use std::time::Duration;
 use clap::Args;
 
 use super::options::{Flags, SourceArgs};
-use super::{CliError, output, playing, score};
+use super::{CliError, output, playing, runs, score};
 use crate::arena::Evaluation;
 use crate::environment::Outcome;
 use crate::metrics::{Console, visible};
 use crate::seed::Seed;
 
+use keys::{Keys, Wish};
 use panel::{Layout, Panel, frame};
 
 /// Watch a program play one game on a coloured board, or two programs beside each other
 ///
-/// Two programs start on the same board and get the same chance. Without a terminal the last boards alone are printed.
+/// Two programs start on the same board and get the same chance. A blank holds the games, q ends them. Without a terminal the last boards alone are printed.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   grpo-2048 play mine.py --seed 7 --delay-ms 20
   grpo-2048 play mine.py theirs.py
+  grpo-2048 play runs/train-001               the best program of a run
   grpo-2048 play mine.py theirs.py | cat      how it ended, without watching")]
 pub struct PlayArgs {
-    /// Python files with a function strategy(board), one or two
+    /// Python files with a function strategy(board), one or two; the directory of a run for its best.py
     #[arg(value_name = "FILE.py", required = true, num_args = 1..=2)]
     files: Vec<PathBuf>,
     /// Root of the board; `score` with this seed plays it as its first game
@@ -53,7 +56,8 @@ struct Contestant {
 impl PlayArgs {
     /// Plays, then shows.
     pub fn run(self, console: &Console) -> Result<(), CliError> {
-        let texts: Vec<String> = self.files.iter().map(|path| score::read_program(path)).collect::<Result<_, _>>()?;
+        let files = self.files.iter().map(|path| runs::program_file(path)).collect::<Result<Vec<_>, _>>()?;
+        let texts: Vec<String> = files.iter().map(|path| score::read_program(path)).collect::<Result<_, _>>()?;
         let mut flags = Flags::default();
         flags.add("games", Some(1_u32)).add("parallel_rewards", Some(0_u32));
         let config = self.source.resolve(&flags)?;
@@ -74,7 +78,7 @@ impl PlayArgs {
         let evaluations = arena.evaluate_all(programs, &mut |_, _| ()).map_err(CliError::run)?;
         drop(wait);
         let budget_fuel = config.sandbox.game_seconds * grpo_sandbox::FUEL_PER_SECOND as f64;
-        let played = self.files.iter().zip(&evaluations);
+        let played = files.iter().zip(&evaluations);
         let contestants: Vec<Contestant> =
             played.map(|(path, evaluation)| Contestant::new(path, evaluation, budget_fuel)).collect();
         show(&contestants, Duration::from_millis(self.delay_ms))?;
@@ -132,6 +136,10 @@ fn show(contestants: &[Contestant], delay: Duration) -> Result<(), CliError> {
         }
         return output::print(&frame(&panels, Layout::PLAIN));
     };
+    let mut keys = Keys::open();
+    if keys.are_there() {
+        output::print("space: hold and go on, q: end\n")?;
+    }
     let mut text = frame(&panels, layout);
     output::print(&text)?;
     loop {
@@ -139,7 +147,11 @@ fn show(contestants: &[Contestant], delay: Duration) -> Result<(), CliError> {
         if !moved {
             return Ok(());
         }
-        std::thread::sleep(delay);
+        match keys.wait(delay) {
+            Wish::GoOn => {}
+            Wish::Leave => return Ok(()),
+            Wish::Interrupt => return Err(CliError::Interrupted),
+        }
         // What is on the screen is written over, not cleared: nothing flickers.
         terminal.move_cursor_up(text.lines().count()).map_err(CliError::run)?;
         text = frame(&panels, layout);

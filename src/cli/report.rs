@@ -156,19 +156,31 @@ fn styles_table(before: &EvaluationRecord, after: &EvaluationRecord, labels: Lab
 }
 
 fn best_text(best: &Member, labels: Labels) -> String {
-    let boards = if labels.has_tiles() { "boards" } else { "games" };
-    let (score, where_) = match (best.report_mean_score, best.held_out_mean_score) {
-        (Some(score), _) => (score, format!("on held-out {boards} that it was not chosen on")),
-        (None, Some(score)) => (score, format!("on held-out {boards}")),
-        (None, None) => (best.mean_score, "in training".to_owned()),
-    };
     let tile = best.max_tile.map(|tile| format!(", best tile {tile}")).unwrap_or_default();
-    format!(
-        "\nbest program, written at step {}: {} points a game{tile}\n({where_})\n{}",
-        best.step,
-        labels.written(score),
-        numbered(&best.source, Stream::Stdout)
-    )
+    let mean = |score: f64| format!("mean score {}", labels.written(score));
+    let of = |games: Option<usize>| games.map(|games| format!("{games} ")).unwrap_or_default();
+    let (figure, games) = match (best.report_mean_score, best.held_out_mean_score) {
+        (Some(score), _) => {
+            let ends = best.report_mean_score_low.zip(best.report_mean_score_high);
+            let sure = if ends.is_some() { "; 95% interval" } else { "" };
+            let interval = ends.map(|(low, high)| format!(" ({} to {})", labels.written(low), labels.written(high)));
+            let figure = format!("{}{}{tile}", mean(score), interval.unwrap_or_default());
+            (figure, format!("{}held-out games that it was not chosen on{sure}", of(best.report_games)))
+        }
+        (None, Some(score)) => (
+            format!("{}{tile}", mean(score)),
+            format!("{}held-out games, among which it was chosen", of(best.held_out_games)),
+        ),
+        (None, None) if best.is_known() => {
+            (mean(best.mean_score), format!("{} training games; not settled on held-out ones", best.games.unwrap_or(0)))
+        }
+        (None, None) => (
+            "not settled".to_owned(),
+            "few training games, which say little; held-out ones are played at the end of a run".into(),
+        ),
+    };
+    let source = numbered(&best.source, Stream::Stdout);
+    format!("\nbest program, written at step {}: {figure}\n({games})\n{source}", best.step)
 }
 
 /// `step 7` or `steps 56-60`.
@@ -207,11 +219,19 @@ mod tests {
             source: "def strategy(board):\n    return 'W'".into(),
             step: 9,
             style: "plain".into(),
-            mean_score: 1500.0,
+            mean_score: 39412.0,
             max_tile: Some(256),
             held_out_mean_score: Some(1500.0),
             report_mean_score: Some(1400.0),
+            report_games: Some(32),
+            report_mean_score_low: Some(1310.0),
+            report_mean_score_high: Some(1490.0),
+            ..Member::default()
         };
+        let lucky = Member { games: Some(1), mean_score: 39412.0, ..Member::default() };
+        assert!(!best_text(&lucky, Labels::Board).contains("39412"));
+        let steady = best_text(&Member { games: Some(6), ..lucky }, Labels::Board);
+        assert!(steady.contains("mean score 39412\n(6 training games;"), "{steady}");
         let summary = Summary {
             output_dir: "runs/train-001".into(),
             steps: (1..=12).map(step).collect(),
@@ -235,7 +255,7 @@ mod tests {
             "410 to 610      1160 to 1360",
             "  snake                         1000              2500",
             "return 'W'",
-            "written at step 9: 1400 points a game, best tile 256\n(on held-out boards that it was not chosen on)",
+            "written at step 9: mean score 1400 (1310 to 1490), best tile 256\n(32 held-out games that it was not chosen on; 95% interval)",
             "runs/train-001/metrics.jsonl",
         ];
         for words in expected {

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::CliError;
-use crate::train::run_dir;
+use crate::config::{Config, Layers};
+use crate::train::run_dir::{self, BEST};
 
 /// Stands for the newest run.
 const LATEST: &str = "latest";
@@ -24,4 +25,65 @@ pub fn named(flag: &str, asked: &Path) -> Result<PathBuf, CliError> {
             format!("name the directory, as in {flag} DIR; `grpo-2048 train` makes the first one"),
         )
     })
+}
+
+/// What a run has trained so far.
+pub struct Trained {
+    /// What the run recorded.
+    pub recorded: Config,
+    /// Its newest checkpoint that is whole.
+    pub checkpoint: PathBuf,
+    /// What is to be said of newer ones that are not.
+    pub warnings: Vec<String>,
+}
+
+impl Trained {
+    /// What the run in `dir`, named with `flag`, has trained.
+    pub fn of(flag: &str, dir: &Path) -> Result<Trained, CliError> {
+        let (good, damaged) = run_dir::newest_good(dir);
+        let checkpoint = good.ok_or_else(|| match damaged.first() {
+            None => CliError::user_hint(
+                format!("{flag} {}: no run with a checkpoint there", dir.display()),
+                "train writes the first one",
+            ),
+            Some((path, reason)) => CliError::user_hint(
+                format!("{flag} {}: no checkpoint there is whole; {}: {reason}", dir.display(), path.display()),
+                "train writes new ones",
+            ),
+        })?;
+        let warning = |(path, reason): &(PathBuf, String)| {
+            format!("warning: {}: {reason}; taking {}", path.display(), checkpoint.display())
+        };
+        let warnings = damaged.iter().map(warning).collect();
+        let recorded = run_dir::recorded_text(dir).map_err(|error| CliError::user_path(error, dir))?;
+        let mut layers = Layers::default();
+        layers.text(&dir.display().to_string(), &recorded)?;
+        Ok(Trained { recorded: layers.resolve()?, checkpoint, warnings })
+    }
+
+    /// Whether the checkpoint is an adapter on the recorded model, and not a model itself.
+    pub fn is_adapter(&self) -> bool {
+        self.checkpoint.join("adapter_config.json").exists()
+    }
+}
+
+/// Whether a directory is that of a run.
+pub fn is_run(dir: &Path) -> bool {
+    dir.join("config.toml").is_file() && !dir.join("config.json").exists()
+}
+
+/// The file of Python that a path means: of a run its best program, otherwise itself.
+pub fn program_file(asked: &Path) -> Result<PathBuf, CliError> {
+    let dir = match is_latest(asked) && !asked.exists() {
+        true => named("FILE.py", asked)?,
+        false => asked.to_owned(),
+    };
+    match (is_run(&dir), dir.join(BEST)) {
+        (false, _) => Ok(dir),
+        (true, best) if best.is_file() => Ok(best),
+        (true, _) => Err(CliError::user_hint(
+            format!("{}: the run has no {BEST} yet", dir.display()),
+            "it is written when a run of games ends; `grpo-2048 report` shows the programs until then",
+        )),
+    }
 }

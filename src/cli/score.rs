@@ -9,7 +9,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::options::{Flags, SourceArgs, WorkerArgs};
-use super::{CliError, output, playing};
+use super::{CliError, output, playing, runs};
 use crate::arena::{Arena, Evaluation};
 use crate::config::Config;
 use crate::environment::{Case, Labels, Outcome, Points};
@@ -22,6 +22,8 @@ use tasks::Attempt;
 
 /// Games where nobody says how many.
 pub const GAMES: u32 = 10;
+/// Stands for standard input among files.
+const STDIN: &str = "-";
 /// Room for a reason in the table.
 const REASON_WIDTH: usize = 60;
 
@@ -36,10 +38,11 @@ const REASON_WIDTH: usize = 60;
 #[command(after_help = "Examples:
   grpo-2048 score mine.py theirs.py --games 50
   grpo-2048 score *.py --json | jq -s 'sort_by(.mean_score)'
+  grpo-2048 score runs/train-001 mine.py                   the best of a run
   grpo-2048 score mine.py --explain                        why is it not compiled?
   grpo-2048 score mine.py --env tasks.jsonl --task add     which tests does it pass?")]
 pub struct ScoreArgs {
-    /// Python files
+    /// Python files, - for standard input, or directories of runs, for their best.py
     #[arg(value_name = "FILE.py", required = true)]
     files: Vec<PathBuf>,
     /// What the programs are for: "2048", a .jsonl file of tasks, a .py file with a game, or a directory with env.toml
@@ -73,7 +76,8 @@ pub struct ScoreArgs {
 impl ScoreArgs {
     /// Plays and prints.
     pub fn run(self, console: &Console) -> Result<(), CliError> {
-        let texts: Vec<String> = self.files.iter().map(|path| read_program(path)).collect::<Result<_, _>>()?;
+        let files = self.files.iter().map(|path| runs::program_file(path)).collect::<Result<Vec<_>, _>>()?;
+        let texts: Vec<String> = files.iter().map(|path| read_program(path)).collect::<Result<_, _>>()?;
         let mut flags = Flags::default();
         flags.add("env", self.env.clone());
         flags.add("games", Some(self.games.unwrap_or(GAMES))).add("parallel_rewards", self.workers.chosen());
@@ -87,7 +91,7 @@ impl ScoreArgs {
                 if let Some(message) = named("--games", self.games.is_some()).or(named("--seed", self.seed.is_some())) {
                     return Err(CliError::user_hint(message, "a task is no game: its tests are always the same"));
                 }
-                let attempts = tasks::attempts(tasks, &self.files, &texts, self.task.as_deref())?;
+                let attempts = tasks::attempts(tasks, &files, &texts, self.task.as_deref())?;
                 if self.explain {
                     let subjects: Vec<Subject> = attempts.into_iter().map(Attempt::subject).collect();
                     return output::print(&explain::lines(&sandbox, &config, &subjects)?);
@@ -100,10 +104,10 @@ impl ScoreArgs {
                     return Err(CliError::user_hint(message, "name a .jsonl file of tasks with --env"));
                 }
                 if self.explain {
-                    let subjects = bench.subjects(&self.files, &texts, self.seed.unwrap_or(0));
+                    let subjects = bench.subjects(&files, &texts, self.seed.unwrap_or(0));
                     return output::print(&explain::lines(&sandbox, &config, &subjects)?);
                 }
-                let scored = bench.played(&self.files, &texts, self.seed.unwrap_or(0))?;
+                let scored = bench.played(&files, &texts, self.seed.unwrap_or(0))?;
                 if self.json {
                     print_lines(&scored)
                 } else {
@@ -162,10 +166,14 @@ impl Bench<'_> {
 /// The text of a file that should hold a program.
 pub fn read_program(path: &Path) -> Result<String, CliError> {
     if path.is_dir() {
-        return Err(CliError::user_hint(format!("{}: is a directory", path.display()), "expected a Python file"));
+        let hint = "expected a Python file, or the directory of a run";
+        return Err(CliError::user_hint(format!("{}: is a directory", path.display()), hint));
     }
-    let bytes =
-        std::fs::read(path).map_err(|error| CliError::user_path(format!("{}: {error}", path.display()), path))?;
+    let read = match path.as_os_str() == STDIN {
+        true => std::io::read_to_string(std::io::stdin()).map(String::into_bytes),
+        false => std::fs::read(path),
+    };
+    let bytes = read.map_err(|error| CliError::user_path(format!("{}: {error}", path.display()), path))?;
     String::from_utf8(bytes).map_err(|error| {
         let offset = error.utf8_error().valid_up_to();
         CliError::user_hint(

@@ -12,7 +12,7 @@ use super::options::{Flags, SourceArgs, text_path};
 use super::{CliError, interrupt, loading, output};
 use crate::config::{Config, Precision};
 use crate::environment::{Environment, game2048};
-use crate::metrics::{Console, duration};
+use crate::metrics::{Console, Progress, duration};
 use crate::policy::Device;
 use crate::seed::Seed;
 use crate::train::sft::{self, Learner, SftError, SftOptions, SftProgress, SftSummary};
@@ -124,7 +124,7 @@ impl SftArgs {
             let due = progress.step == progress.steps || progress.step.is_multiple_of(line_steps);
             if let Some(loss) = progress.held_out_loss {
                 console.print(&format!("step {}/{}  held-out loss {loss:.4}", progress.step, progress.steps));
-            } else if due && !console.interactive() {
+            } else if due && console.progress() == Progress::Plain {
                 console.print(&format!("step {}/{}  {line}", progress.step, progress.steps));
             }
             if stop.load(Ordering::SeqCst) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

@@ -141,15 +141,15 @@ impl TrainArgs {
         let resumed = self.resumed()?;
         let layers = counted(self.layers(resumed.as_deref())?)?;
         let config = settled(layers.clone())?;
-        if resumed.is_none() {
-            // Said before a model is loaded and the reward is checked, not after.
-            RunDir::check(&config).map_err(|error| train_error(TrainError::RunDir(error)))?;
+        // Said before a model is loaded and the reward is checked, not after.
+        match &resumed {
+            Some(run) => RunDir::reopen(run, &config).map(drop),
+            None => RunDir::check(&config),
         }
+        .map_err(|error| train_error(TrainError::RunDir(error)))?;
         let done = resumed.as_deref().map_or(0, run_dir::steps_done);
         if let Some(run) = resumed.as_deref().filter(|run| done >= config.train.max_steps && run_dir::has_settled(run))
         {
-            // Another configuration is refused all the same.
-            RunDir::reopen(run, &config).map_err(|error| train_error(TrainError::RunDir(error)))?;
             let run = run.display();
             console.print(&format!("{run} is at step {done} already; --steps N with a larger N goes on"));
             return Ok(());

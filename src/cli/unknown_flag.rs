@@ -14,8 +14,17 @@ pub fn meant(error: &Error, command: &Command, typed: &[String]) -> Option<CliEr
         return None;
     }
     let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else { return None };
-    let place = typed.iter().position(|word| word.split('=').next() == Some(flag))?;
+    // Of a number with an exponent below zero the parser names the first digits.
+    let is_it = |word: &String| word.split('=').next() == Some(flag) || (flag.len() == 2 && word.starts_with(flag));
+    let place = typed.iter().position(is_it)?;
     let command = subcommand(command, &typed[1..place]);
+    if flag.strip_prefix('-').is_some_and(|rest| rest.starts_with(|letter: char| letter.is_ascii_digit())) {
+        let before = typed[place - 1].as_str();
+        return Some(CliError::user_hint(
+            format!("{before} {}: is below zero", typed[place]),
+            "expected a number above 0",
+        ));
+    }
     let has = |long: &str| command.get_arguments().any(|argument| argument.get_long() == Some(long));
     let name = flag.strip_prefix("--")?.replace('-', "_");
     if !has("set") {

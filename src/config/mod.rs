@@ -198,13 +198,7 @@ impl Layers {
     /// Sets one dotted key.
     pub fn value(&mut self, origin: &str, key: &str, value: impl Into<Value>) -> Result<(), ConfigError> {
         let Some((section, name)) = key.split_once('.') else {
-            return Err(match places(key).as_slice() {
-                [] => unknown(&self.merged, origin, key, key),
-                places => {
-                    let hint = format!("; say {}", places.join(" or "));
-                    ConfigError::UnknownKey { origin: origin.into(), key: key.into(), hint }
-                }
-            });
+            return Err(unknown(&self.merged, origin, key, key));
         };
         let layer =
             Table::from_iter([(section.to_owned(), Value::Table(Table::from_iter([(name.into(), value.into())])))]);
@@ -265,8 +259,14 @@ impl Layers {
             // Whoever wrote another word must be told which one it was.
             ConfigError::Value { key, found, expected } => {
                 let foreign = imported.settings.get(&key).filter(|from| origins.get(&key) == Some(*from));
-                let found = foreign.map_or(found.clone(), |from| format!("{found} ({from})"));
-                ConfigError::Value { key, found, expected }
+                let flag = origins.get(&key).filter(|from| from.starts_with("--") && !from.contains(' '));
+                match (flag, foreign) {
+                    (Some(flag), _) => {
+                        ConfigError::Value { found: format!("{found} ({key})"), key: flag.clone(), expected }
+                    }
+                    (_, Some(from)) => ConfigError::Value { found: format!("{found} ({from})"), key, expected },
+                    _ => ConfigError::Value { key, found, expected },
+                }
             }
             other => other,
         })
@@ -314,9 +314,11 @@ fn refused(message: &str) -> ConfigError {
     }
 }
 
+/// A key that lacks its section, or has another one's, is told where it belongs.
 fn unknown(known: &Table, origin: &str, dotted: &str, key: &str) -> ConfigError {
-    let hint = match nearest(key, known.keys().map(String::as_str)) {
-        Some(nearest) => format!("; did you mean `{nearest}`?"),
+    let hint = match (places(key).as_slice(), nearest(key, known.keys().map(String::as_str))) {
+        (places @ [_, ..], _) => format!("; say {}", places.join(" or ")),
+        (_, Some(nearest)) => format!("; did you mean `{nearest}`?"),
         _ => format!("; known here: {}", known.keys().cloned().collect::<Vec<_>>().join(", ")),
     };
     ConfigError::UnknownKey { origin: origin.into(), key: dotted.into(), hint }

@@ -290,7 +290,7 @@ mod tests {
             trace: Trace::Board(board),
         };
         let line = serde_json::to_string(&games).unwrap();
-        let expected = r#"{"seed":7,"score":4,"max_tile":4,"moves":1,"ending":"freeze","fuel":9,"moves_text":"WA","final_board":[[0,0,0,0],[0,0,0,0],[0,0,0,0],[0,0,0,0]]}"#;
+        let expected = r#"{"seed":"0000000000000007","score":4,"max_tile":4,"moves":1,"ending":"freeze","fuel":9,"moves_text":"WA","final_board":[[0,0,0,0],[0,0,0,0],[0,0,0,0],[0,0,0,0]]}"#;
         assert_eq!(line, expected);
         assert_eq!(serde_json::from_str::<Outcome>(&line).unwrap(), games);
 

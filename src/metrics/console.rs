@@ -9,11 +9,43 @@ use tracing_subscriber::fmt::MakeWriter;
 /// How often what moves on the screen moves.
 pub(super) const TICK: Duration = Duration::from_millis(120);
 
+/// How progress is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// Bars that are drawn again and again, at the bottom of a terminal.
+    Bar,
+    /// A line at a time.
+    Plain,
+    /// Not at all; what happened is told all the same.
+    None,
+}
+
+impl Progress {
+    /// Bars on a terminal that can draw them, lines elsewhere.
+    pub fn suiting() -> Progress {
+        match console::Term::stderr().is_term() && std::env::var("TERM").is_ok_and(|name| name != "dumb") {
+            true => Progress::Bar,
+            false => Progress::Plain,
+        }
+    }
+}
+
+/// How much is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Narration {
+    /// What happens.
+    Full,
+    /// Warnings alone.
+    Warnings,
+}
+
 /// A handle on standard error; all clones share the same bars.
 #[derive(Clone)]
 pub struct Console {
     bars: MultiProgress,
-    interactive: bool,
+    progress: Progress,
+    narration: Narration,
+    terminal: bool,
 }
 
 impl Default for Console {
@@ -25,20 +57,35 @@ impl Default for Console {
 impl Console {
     /// Looks at standard error: bars on a terminal, plain lines elsewhere.
     pub fn new() -> Console {
-        let terminal = console::Term::stderr();
-        let interactive = terminal.is_term() && std::env::var("TERM").is_ok_and(|name| name != "dumb");
-        let target = if interactive { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        Console { bars: MultiProgress::with_draw_target(target), interactive }
+        Console::showing(Progress::suiting(), Narration::Full)
     }
 
-    /// Whether bars can be shown.
-    pub fn interactive(&self) -> bool {
-        self.interactive
+    /// Shows what was asked for; bars become lines where there is no terminal.
+    pub fn showing(progress: Progress, narration: Narration) -> Console {
+        let terminal = console::Term::stderr().is_term();
+        let progress = if progress == Progress::Bar && !terminal { Progress::Plain } else { progress };
+        let target = match progress {
+            Progress::Bar => ProgressDrawTarget::stderr(),
+            Progress::Plain | Progress::None => ProgressDrawTarget::hidden(),
+        };
+        Console { bars: MultiProgress::with_draw_target(target), progress, narration, terminal }
     }
 
-    /// Writes words above the bars; on a terminal, lines that are too long go on in the next one.
+    /// How progress is shown.
+    pub fn progress(&self) -> Progress {
+        self.progress
+    }
+
+    /// Tells what happens, above the bars, unless warnings alone are told.
     pub fn print(&self, text: &str) {
-        match self.interactive {
+        if self.narration == Narration::Full || text.starts_with("warning") {
+            self.warn(text);
+        }
+    }
+
+    /// Writes words above the bars, whatever is told; on a terminal, lines that are too long go on in the next one.
+    pub fn warn(&self, text: &str) {
+        match self.terminal {
             true => self.print_as_is(&wrapped(text, usize::from(console::Term::stderr().size().1))),
             false => self.print_as_is(text),
         }
@@ -58,14 +105,22 @@ impl Console {
     /// Something that takes a while and has no measure: a spinner on a terminal, one line elsewhere. It is gone when
     /// dropped.
     pub fn wait(&self, message: &str) -> Wait {
-        if !self.interactive {
+        if self.progress == Progress::Plain {
             self.print(message);
+        }
+        if self.progress != Progress::Bar {
             return Wait { spinner: None };
         }
         let style = ProgressStyle::with_template("{spinner} {msg} ({elapsed})").expect("a fixed template");
         let spinner = self.bars.add(ProgressBar::new_spinner().with_style(style).with_message(message.to_owned()));
         spinner.enable_steady_tick(TICK);
         Wait { spinner: Some(spinner) }
+    }
+
+    /// Takes the bars away; what they would show from now on is not shown.
+    pub fn close(&self) {
+        let _ = self.bars.clear();
+        self.bars.set_draw_target(ProgressDrawTarget::hidden());
     }
 
     /// Adds a bar below those that are there.
@@ -164,7 +219,7 @@ impl Write for LogLine {
 impl Drop for LogLine {
     fn drop(&mut self) {
         if !self.text.is_empty() {
-            self.console.print(&String::from_utf8_lossy(&self.text));
+            self.console.warn(&String::from_utf8_lossy(&self.text));
         }
     }
 }

@@ -71,6 +71,13 @@ pub enum Event<'a> {
         /// Micro-batches in all.
         total: usize,
     },
+    /// The best programs of the run play held-out games, to be chosen from; when all have, the best plays others.
+    Settling {
+        /// Programs that have played.
+        done: usize,
+        /// Programs that are chosen from.
+        total: usize,
+    },
     /// A step is complete.
     StepDone(&'a StepRecord),
     /// A held-out evaluation is complete.

@@ -4,10 +4,12 @@
 //! the GPUs meanwhile. Takes plain numbers and texts; knows no tensor and no sandbox, and changes nothing of what it watches.
 
 mod board;
+mod columns;
 mod console;
 mod crc32c;
 mod event;
 pub mod gpu;
+mod headline;
 mod jsonl;
 mod launches;
 mod phase;
@@ -18,14 +20,16 @@ mod terminal;
 mod trace;
 
 pub use board::{Stream, TileSize, board_lines, is_hidden, numbered, visible};
-pub use console::{Console, Count};
+pub use columns::aligned;
+pub use console::{Console, Count, Narration, Progress};
 pub use event::{Activity, EvaluationRecord, Event, GamePlayed, Period, Player, RunHeader, ScoredCompletion};
+pub use headline::{counted, duration};
 pub use jsonl::{JsonlSink, METRICS_FILE};
 pub use launches::{LAUNCHES_FILE, LaunchEnd, LaunchRecord, LaunchSink, Process};
 pub use record::{StepRecord, shortest};
 pub use sparkline::sparkline;
 pub use tensorboard::{TENSORBOARD_DIR, TensorBoardSink};
-pub use terminal::{Show, TerminalSink, duration};
+pub use terminal::{Show, TerminalSink};
 pub use trace::TraceSink;
 
 /// Why something could not be recorded.

@@ -28,6 +28,7 @@ impl Phase {
     /// What goes on, `seconds` after it began, while `next` may be written ahead.
     pub fn words(&self, seconds: f64, next: &Phase) -> String {
         let Phase { tokens, finished, scored, .. } = *self;
+        let of = if self.step == 0 { "held out, " } else { "" };
         if next.finished < next.total {
             // Steps are alike: of one that a checkpoint held, nothing may have been told yet.
             let (written, total) = (next.finished, next.total);
@@ -36,10 +37,10 @@ impl Phase {
         let total = self.total;
         // A step that a checkpoint held has no tokens to show.
         if total > 0 && (finished == total || (tokens == 0 && scored > 0)) {
-            return format!("rewards: {scored}/{total} scored");
+            return format!("{of}rewards: {scored}/{total} scored");
         }
         let speed = tokens as f64 / seconds.max(1e-3);
-        format!("decoding: {tokens} tokens at {speed:.0}/s, {finished}/{total} written, {scored} scored")
+        format!("{of}decoding: {tokens} tokens at {speed:.0}/s, {finished}/{total} written, {scored} scored")
     }
 }
 
@@ -50,13 +51,15 @@ mod tests {
     #[test]
     fn a_bar_says_what_is_written_and_what_is_waited_for() {
         let words = |phase: Phase| phase.words(2.0, &Phase::default());
-        let writing = Phase { tokens: 100, finished: 3, scored: 1, total: 8, ..Phase::default() };
+        let writing = Phase { step: 1, tokens: 100, finished: 3, scored: 1, total: 8, ..Phase::default() };
         assert_eq!(words(writing), "decoding: 100 tokens at 50/s, 3/8 written, 1 scored");
-        let waiting = Phase { tokens: 100, finished: 8, scored: 5, total: 8, ..Phase::default() };
+        let held_out = Phase { tokens: 100, finished: 3, scored: 1, total: 8, ..Phase::default() };
+        assert_eq!(words(held_out), "held out, decoding: 100 tokens at 50/s, 3/8 written, 1 scored");
+        let waiting = Phase { step: 1, tokens: 100, finished: 8, scored: 5, total: 8, ..Phase::default() };
         assert_eq!(words(waiting), "rewards: 5/8 scored");
         let beside = |finished, total| {
             let next = Phase { finished, total, ..Phase::default() };
-            Phase { scored: 5, total: 8, ..Phase::default() }.words(2.0, &next)
+            Phase { step: 1, scored: 5, total: 8, ..Phase::default() }.words(2.0, &next)
         };
         assert_eq!(beside(2, 8), "rewards: 5/8 scored; meanwhile 2/8 of the next step written");
         assert_eq!([beside(8, 8), beside(0, 0)], ["rewards: 5/8 scored"; 2].map(String::from));

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::environment::Labels;
 
 /// One line of `metrics.jsonl`: a flat object, its keys always in this order, then the open families
-/// (`rewards/`, `verdict/`, `became/`, `ending/`, `guard/`, `gpu/`) by name.
+/// (`rewards/`, `became/`, `ending/`, `guard/`, `gpu/`) by name.
 ///
 /// Numbers of the update are absent from a step that made none because no group had a signal.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -82,7 +82,8 @@ pub struct StepRecord {
     /// Best tile of any game. Of 2048 only.
     #[serde(rename = "game/max_tile", skip_serializing_if = "Option::is_none", default)]
     pub max_tile: Option<u32>,
-    /// Share of completions that play. Of games only.
+    /// Share of completions that play: every game to its end, or until its budget is used up. `became/succeeded` counts
+    /// them. Of games only.
     #[serde(rename = "game/frac_played", skip_serializing_if = "Option::is_none", default)]
     pub frac_played: Option<f64>,
     /// Mean over completions of the share of its task's tests that each passes. Of tasks only.
@@ -160,8 +161,7 @@ pub struct StepRecord {
     /// Completion tokens sampled a second, while those of this step were; 0 where a checkpoint held them.
     #[serde(rename = "generate/tokens_per_s")]
     pub tokens_per_s: f64,
-    /// The open families: `rewards/{name}/mean`, `rewards/{name}/std`, `verdict/{kind}`, `became/{fate}`,
-    /// `ending/{kind}`,
+    /// The open families: `rewards/{name}/mean`, `rewards/{name}/std`, `became/{fate}`, `ending/{kind}`,
     /// `guard/{symptom}`, and `gpu/{quantity}` where one is watched.
     #[serde(flatten)]
     pub families: BTreeMap<String, f64>,
@@ -199,11 +199,6 @@ impl StepRecord {
     /// Sets `reward` and `reward_std` (over the batch, with n - 1 as in TRL).
     pub fn rewards(&mut self, values: &[f32]) {
         (self.reward, self.reward_std) = mean_and_std(values);
-    }
-
-    /// Counts completions with a verdict of this kind.
-    pub fn count_verdict(&mut self, kind: &str) {
-        *self.families.entry(format!("verdict/{kind}")).or_default() += 1.0;
     }
 
     /// Counts completions of which this became.
@@ -256,8 +251,7 @@ mod tests {
         let mut record = StepRecord { step: 3, loss: Some(0.25), learning_rate: 3e-4, ..StepRecord::default() };
         record.rewards(&[0.0, 1.0]);
         record.reward_part("game", &[0.0, 1.0]);
-        record.count_verdict("played");
-        record.count_verdict("played");
+        record.count_fate("succeeded", 2);
         record.count_ending("game_over");
         let line = serde_json::to_string(&record).unwrap();
         let object: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&line).unwrap();
@@ -265,10 +259,10 @@ mod tests {
         assert_eq!(keys[..5], ["step", "loss", "learning_rate", "num_tokens", "step_time"]);
         assert_eq!(
             keys[keys.len() - 4..],
-            ["ending/game_over", "rewards/game/mean", "rewards/game/std", "verdict/played"]
+            ["became/succeeded", "ending/game_over", "rewards/game/mean", "rewards/game/std"]
         );
         assert!(object.values().all(|value| value.is_number()), "{line}");
-        assert_eq!(object["verdict/played"], 2.0);
+        assert_eq!(object["became/succeeded"], 2.0);
         assert_eq!(serde_json::from_str::<StepRecord>(&line).unwrap(), record);
     }
 

@@ -5,8 +5,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::board::{Stream, TileSize, board_lines, numbered};
 use super::console::TICK;
 use super::event::{EvaluationRecord, RunHeader, ScoredCompletion};
+use super::headline::{counted, duration, headline};
 use super::phase::Phase;
-use super::{Console, Event, Sink, SinkError, StepRecord};
+use super::{Console, Event, Progress, Sink, SinkError, StepRecord};
 use crate::environment::Labels;
 
 /// How much of a step is shown.
@@ -37,10 +38,6 @@ pub struct TerminalSink {
     early: Vec<ScoredCompletion>,
 }
 
-/// Nobody must mistake it for a run that learns.
-const CONTROL: &str =
-    "CONTROL: rewards are shuffled inside each step (reward.shuffled = true); nothing can be learnt here\n";
-
 /// Line of the run, line of the step.
 struct Bars {
     run: ProgressBar,
@@ -70,10 +67,10 @@ impl TerminalSink {
     fn run_started(&mut self, header: &RunHeader) {
         (self.max_steps, self.labels) = (header.max_steps, header.labels);
         self.console.print(&headline(header));
-        if !self.console.interactive() {
+        if self.console.progress() != Progress::Bar {
             return;
         }
-        let run = ProgressStyle::with_template("{prefix} {bar:16.cyan/white.dim} {wide_msg}")
+        let run = ProgressStyle::with_template("{prefix} {bar:6.cyan/white.dim} {wide_msg}")
             .expect("a fixed template")
             .progress_chars("━╸─");
         let step = ProgressStyle::with_template("  {spinner} {wide_msg}").expect("a fixed template");
@@ -115,27 +112,33 @@ impl TerminalSink {
         // The latest steps tell more about the next ones than the first did.
         let pace = self.pace.map_or(record.step_time, |pace| 0.8 * pace + 0.2 * record.step_time);
         self.pace = Some(pace);
-        let left = duration(pace * self.max_steps.saturating_sub(record.step) as f64);
+        let left = match self.max_steps.saturating_sub(record.step) {
+            0 => "no step".to_owned(),
+            steps => duration(pace * steps as f64),
+        };
         let numbers = format!(
-            "reward {:.3}  {} {:.0}%  {} {}{}{}",
+            "reward {:.3}  {} {:.0}%  {} {}",
             record.reward,
             self.labels.succeeds(),
             100.0 * record.succeeded(),
             self.labels.score(),
             self.labels.written(record.score()),
-            self.tile("  best ", self.best_tile),
-            mark(record)
         );
+        let (tile, mark) = (self.tile("  best tile ", self.best_tile), mark(record));
         let speed = format!("{:.0} tok/s{}", record.tokens_per_s, gpu(record));
+        let step = format!("step {}/{}  {numbers}{tile}{mark}", record.step, self.max_steps);
+        let line = format!("{step}  {speed}  {:.1} s  {left} left", record.step_time);
         match &self.bars {
             Some(bars) => {
                 bars.run.set_position(record.step as u64);
-                bars.run.set_message(format!("{numbers}  {speed}  {left} left"));
+                // A narrow terminal cuts the end.
+                bars.run.set_message(format!("{left} left{mark}  {numbers}  {speed}"));
+                if record.step.is_multiple_of(lines_every(self.max_steps)) {
+                    self.console.print(&step);
+                }
             }
-            None => self.console.print(&format!(
-                "step {}/{}  {numbers}  {speed}  {:.1} s  {left} left",
-                record.step, self.max_steps, record.step_time
-            )),
+            None if self.console.progress() == Progress::Plain => self.console.print(&line),
+            None => (),
         }
     }
 
@@ -145,12 +148,12 @@ impl TerminalSink {
             None => String::new(),
         };
         self.console.print(&format!(
-            "held out, after step {}: {} {}{interval}, {:.0}% of {} programs {}{}, reward {:.3}",
+            "held out, after step {}: {} {}{interval}, {:.0}% of {} {}{}, reward {:.3}",
             record.step,
             self.labels.score(),
             self.labels.written(record.score()),
             100.0 * record.succeeded(),
-            record.samples,
+            counted(record.samples, "program"),
             self.labels.succeed(),
             self.tile(", best tile ", record.max_tile.unwrap_or(0)),
             record.reward
@@ -196,6 +199,11 @@ impl Sink for TerminalSink {
                     bars.step.set_message(format!("update: {done}/{total} micro-batches"));
                 }
             }
+            Event::Settling { done, total } => {
+                if let Some(bars) = &self.bars {
+                    bars.step.set_message(settling(done, total));
+                }
+            }
             Event::StepDone(record) => self.step_done(record),
             Event::Evaluated(record) => self.evaluated(record),
             Event::Saved { path } => self.console.print(&format!("saved {}", path.display())),
@@ -216,6 +224,18 @@ impl Drop for TerminalSink {
     }
 }
 
+/// Steps from one line above the bar to the next: some twenty lines a run.
+fn lines_every(steps: usize) -> usize {
+    steps.div_ceil(20).max(1)
+}
+
+fn settling(done: usize, total: usize) -> String {
+    match done < total {
+        true => format!("settling the best: {done}/{total} programs have played held-out games"),
+        false => "settling the best: the one that was chosen plays on other boards".to_owned(),
+    }
+}
+
 /// What the guard sees, as a mark beside the numbers.
 fn mark(record: &StepRecord) -> String {
     match record.symptoms().as_slice() {
@@ -232,40 +252,6 @@ fn gpu(record: &StepRecord) -> String {
         (Some(util), None) => format!("  gpu {util:.0}%"),
         _ => String::new(),
     }
-}
-
-/// What the run is, in two lines; a control says so first.
-fn headline(header: &RunHeader) -> String {
-    let trained = if header.trainable == header.parameters {
-        "all trained".to_owned()
-    } else {
-        format!("{} trained", count(header.trainable))
-    };
-    let workers = match header.parallel_rewards {
-        0 => "sequential".to_owned(),
-        1 => "1 worker".to_owned(),
-        workers => format!("{workers} workers"),
-    };
-    let ahead = if header.steps_ahead > 0 { ", the next step written meanwhile" } else { "" };
-    let cases = match header.labels {
-        Labels::Board | Labels::Game => format!("{} games each, ", header.games),
-        Labels::Tests => String::new(),
-    };
-    let control = if header.control { CONTROL } else { "" };
-    format!(
-        "{control}{} ({} weights, {trained}) on {}, seed {}\n\
-         {} prompts x {} completions = {} a step, {cases}{workers}{ahead}; steps {} to {} in {}",
-        header.model,
-        count(header.parameters),
-        header.device,
-        header.seed,
-        header.groups,
-        header.num_generations,
-        header.groups * header.num_generations,
-        header.resumed_from + 1,
-        header.max_steps,
-        header.output_dir.display()
-    )
 }
 
 /// Everything about one completion, for `--sequential`.
@@ -297,51 +283,12 @@ fn completion_text(completion: &ScoredCompletion, labels: Labels) -> String {
     text
 }
 
-/// `950`, `12.3 k`, `1.4 M`, `135 M`.
-fn count(number: usize) -> String {
-    let number = number as f64;
-    match number {
-        number if number >= 1e8 => format!("{:.0} M", number / 1e6),
-        number if number >= 1e6 => format!("{:.1} M", number / 1e6),
-        number if number >= 1e3 => format!("{:.1} k", number / 1e3),
-        _ => format!("{number}"),
-    }
-}
-
-/// `8 s`, `2:05`, `1:02:05`.
-pub fn duration(seconds: f64) -> String {
-    let whole = seconds.max(0.0).round() as u64;
-    match (whole / 3600, whole / 60 % 60, whole % 60) {
-        (0, 0, seconds) => format!("{seconds} s"),
-        (0, minutes, seconds) => format!("{minutes}:{seconds:02}"),
-        (hours, minutes, seconds) => format!("{hours}:{minutes:02}:{seconds:02}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn durations_and_counts_read_as_people_write_them() {
-        assert_eq!([8.2, 125.0, 3725.0].map(duration), ["8 s", "2:05", "1:02:05"]);
-        assert_eq!([950, 12_345, 1_400_000, 134_515_008].map(count), ["950", "12.3 k", "1.4 M", "135 M"]);
-    }
-
-    #[test]
-    fn the_headline_prints_the_product_of_groups_and_completions() {
-        let header = RunHeader { groups: 8, num_generations: 8, max_steps: 60, ..RunHeader::default() };
-        assert!(headline(&header).contains("8 prompts x 8 completions = 64 a step"));
-        assert!(!headline(&header).contains("meanwhile"));
-        assert!(
-            headline(&RunHeader { steps_ahead: 1, ..header }).contains("sequential, the next step written meanwhile;")
-        );
-    }
-
-    #[test]
-    fn a_control_says_so_and_a_symptom_leaves_a_mark() {
-        assert!(headline(&RunHeader { control: true, ..RunHeader::default() }).starts_with("CONTROL: "));
-        assert!(!headline(&RunHeader::default()).contains("CONTROL"));
+    fn a_symptom_leaves_a_mark() {
         let mut record = StepRecord::default();
         assert_eq!(mark(&record), "");
         record.symptom("unique", 1);

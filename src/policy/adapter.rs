@@ -140,6 +140,13 @@ impl AdapterSet {
 
     /// Reads a PEFT directory made for a model of this shape.
     pub fn load(dir: &Path, config: &DecoderConfig, device: &Device) -> Result<Self, PolicyError> {
+        let set = Self::read(dir, config.num_hidden_layers, device)?;
+        set.check(config)?;
+        Ok(set)
+    }
+
+    /// The same of a model with so many layers, of which nothing else is known.
+    pub fn read(dir: &Path, layers: usize, device: &Device) -> Result<Self, PolicyError> {
         let path = dir.join(CONFIG);
         let text = std::fs::read_to_string(&path).map_err(PolicyError::file(&path))?;
         let settings: Settings = serde_json::from_str(&text).map_err(|error| PolicyError::Corrupt {
@@ -157,9 +164,7 @@ impl AdapterSet {
         let tensors = weights::read_file(&path, (device, Precision::F32))?;
         weights::check_finite(&tensors)?;
         let Settings { r: rank, lora_alpha: alpha, use_rslora: rslora, lora_dropout: dropout, .. } = settings;
-        let set = AdapterSet { rank, alpha, rslora, dropout, layers: config.num_hidden_layers, tensors };
-        set.check(config)?;
-        Ok(set)
+        Ok(AdapterSet { rank, alpha, rslora, dropout, layers, tensors })
     }
 
     /// The model's weights with the adapters added in.

@@ -257,7 +257,8 @@ impl DecoderConfig {
             return missing(format!("model.layers.{layers}.input_layernorm.weight"), vec![self.hidden_size]);
         }
         let Some(experts) = &self.experts else { return Ok(()) };
-        let (found, layer) = (indices(names, ".mlp.experts."), (0..asked).find(|layer| self.experts_of(*layer).is_some()));
+        let (found, layer) =
+            (indices(names, ".mlp.experts."), (0..asked).find(|layer| self.experts_of(*layer).is_some()));
         match layer.filter(|_| found < experts.num_experts) {
             Some(layer) => missing(
                 format!("model.layers.{layer}.mlp.experts.{found}.gate_proj.weight"),

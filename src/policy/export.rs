@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::adapter::AdapterSet;
 use super::decoder::Decoder;
 use super::loading::{self, Loaded};
-use super::{PolicyError, Precision, weights};
+use super::{PolicyError, Precision, adapter, weights};
 use crate::config::ModelConfig;
 
 /// Files about the tokenizer and about generation that a model may have beside its weights.
@@ -94,7 +94,7 @@ pub fn export_merged(config: &ModelConfig, format: Option<WeightFormat>, dir: &P
             (set.merge(&weights)?, set.tensors.len() / 2)
         }
     };
-    let own = source.as_deref().map(read_config).transpose()?;
+    let own = source.as_deref().map(|dir| read_json(&dir.join("config.json"), "config.json")).transpose()?;
     let format = format.or_else(|| own.as_ref().and_then(WeightFormat::of_config)).unwrap_or(WeightFormat::F32);
     let mut described = own.unwrap_or_else(|| {
         let mut described = shape.to_json();
@@ -129,22 +129,31 @@ pub fn export_merged(config: &ModelConfig, format: Option<WeightFormat>, dir: &P
     Ok(Exported { parameters, format, adapted, chat_template: tokenizer.chat_template().is_some() })
 }
 
-/// Writes the adapter that `config` names as a PEFT directory with the model's tokenizer, into a directory that exists.
+/// Writes the adapter that `config` names as a PEFT directory, into a directory that exists. The model itself is not
+/// needed; one that is on this machine has the adapter checked against it and its tokenizer written beside.
 pub fn export_adapter(config: &ModelConfig, dir: &Path) -> Result<Exported, PolicyError> {
-    let Loaded { config: shape, tokenizer, dir: source, .. } = loading::load(config, EXACT)?;
-    let set = AdapterSet::load(Path::new(&config.adapter), &shape, &Device::Cpu)?;
+    let (from, is_here) = (Path::new(&config.adapter), config.model == "builtin" || Path::new(&config.model).exists());
+    let base = is_here.then(|| loading::load(config, EXACT)).transpose()?;
+    let set = match &base {
+        Some(base) => AdapterSet::load(from, &base.config, &Device::Cpu)?,
+        None => AdapterSet::read(from, 0, &Device::Cpu)?,
+    };
+    let mut described = read_json(&from.join(adapter::CONFIG), "adapter configuration")?;
     // A relative path would mean something else elsewhere.
-    let base = Path::new(&config.model).canonicalize().map(|path| path.display().to_string());
-    set.save(dir, &base.unwrap_or_else(|_| config.model.clone()))?;
-    match &source {
-        Some(source) => copy_companions(source, dir)?,
-        None => tokenizer.save(dir)?,
+    let whole = Path::new(&config.model).canonicalize().map(|path| path.display().to_string());
+    described["base_model_name_or_path"] = whole.unwrap_or_else(|_| config.model.clone()).into();
+    write_text(&dir.join(adapter::CONFIG), &format!("{described:#}\n"))?;
+    write(&set.tensors.clone().into_iter().collect::<Vec<_>>(), &dir.join(adapter::WEIGHTS))?;
+    match base.as_ref().map(|base| (&base.dir, &base.tokenizer)) {
+        Some((Some(source), _)) => copy_companions(source, dir)?,
+        Some((None, tokenizer)) => tokenizer.save(dir)?,
+        None => copy_companions(from, dir)?,
     }
     Ok(Exported {
         parameters: set.tensors.values().map(Tensor::elem_count).sum(),
         format: WeightFormat::F32,
         adapted: set.tensors.len() / 2,
-        chat_template: tokenizer.chat_template().is_some(),
+        chat_template: base.is_some_and(|base| base.tokenizer.chat_template().is_some()),
     })
 }
 
@@ -152,14 +161,10 @@ fn write(tensors: &[(String, Tensor)], path: &Path) -> Result<(), PolicyError> {
     weights::write_file(tensors.iter().map(|(name, tensor)| (name.clone(), tensor)), path)
 }
 
-fn read_config(dir: &Path) -> Result<Value, PolicyError> {
-    let path = dir.join("config.json");
-    let text = std::fs::read_to_string(&path).map_err(PolicyError::file(&path))?;
-    serde_json::from_str(&text).map_err(|error| PolicyError::Corrupt {
-        path,
-        format: "config.json",
-        message: error.to_string(),
-    })
+fn read_json(path: &Path, format: &'static str) -> Result<Value, PolicyError> {
+    let text = std::fs::read_to_string(path).map_err(PolicyError::file(path))?;
+    let corrupt = |message| PolicyError::Corrupt { path: path.into(), format, message };
+    serde_json::from_str(&text).map_err(|error| corrupt(error.to_string()))
 }
 
 fn copy_companions(from: &Path, to: &Path) -> Result<(), PolicyError> {

@@ -1,8 +1,9 @@
 // Why programs failed, and all completions to search in.
 
 const FAILURES = { not_compiled: "does not compile", no_function: "holds no program", cut: "cut at the longest length", raised: "raises an exception", freeze: "freezes: moves change nothing",
-  bad_move: "returns no move", hung: "hangs", out_of_memory: "takes too much memory", stack_overflow: "overflows the stack", wrong_answer: "answers wrongly", out_of_fuel: "runs out of its budget" };
-const TASK_FAILURES = { bad_move: "returns no value" };
+  bad_move: "returns no move", hung: "hangs", out_of_memory: "takes too much memory", stack_overflow: "overflows the stack", wrong_answer: "answers wrongly", out_of_fuel: "runs out of its budget",
+  bad_value: "returns no move", froze: "freezes: moves change nothing", out_of_budget: "hangs or takes too much" };
+const TASK_FAILURES = { bad_move: "returns no value", bad_value: "returns no value" };
 const failureWords = (run, failure) => (ofTasks(run) && TASK_FAILURES[failure]) || FAILURES[failure] || failure.replaceAll("_", " ");
 const wellWords = (run) => (ofTasks(run) ? "passes all tests" : "plays to the end");
 const reasonWords = (run, one) => `${failureWords(run, one.failure)}${one.reason ? `: ${one.reason}` : ""}`;

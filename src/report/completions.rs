@@ -17,6 +17,8 @@ use super::ReportError;
 use super::frames::Frames;
 use super::metrics::rounded;
 use crate::environment::{TestsTrace, Transcript, points};
+use crate::seed::Seed;
+use crate::train::COMPLETIONS_VERSION;
 
 /// Characters of a program that are shown.
 const SOURCE_MAX: usize = 8_000;
@@ -52,6 +54,7 @@ pub struct LoggedCompletion {
     /// Digest of the program, when there is one.
     pub program: Option<String>,
     /// Verdict and games.
+    #[serde(flatten)]
     pub evaluation: LoggedEvaluation,
 }
 
@@ -70,20 +73,56 @@ impl LoggedCompletion {
 
 /// Verdict and games of a logged completion.
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
+#[serde(from = "WrittenEvaluation")]
 pub struct LoggedEvaluation {
-    /// `"played"`, or an object whose key is the verdict.
-    pub verdict: Value,
+    /// `played`, `rejected` or `faulted`.
+    pub verdict: String,
+    /// Why it did not play, in the words of the log; empty when it did.
+    pub reason: String,
+    /// What became of it; before version 2 of what did not play alone, by the names of endings.
+    pub became: String,
     /// The games.
     pub games: Vec<LoggedGame>,
+}
+
+/// Keys of a line of version 2; before, verdict and games were an object of their own, and a verdict with a reason too.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct WrittenEvaluation {
+    verdict: Value,
+    reason: Option<String>,
+    became: String,
+    games: Vec<LoggedGame>,
+    evaluation: Option<Box<WrittenEvaluation>>,
+}
+
+impl From<WrittenEvaluation> for LoggedEvaluation {
+    fn from(written: WrittenEvaluation) -> LoggedEvaluation {
+        let WrittenEvaluation { verdict, reason, became, games, evaluation } = written;
+        if let Some(inner) = evaluation {
+            return (*inner).into();
+        }
+        let (verdict, became, reason) = match verdict {
+            Value::String(verdict) => (verdict, became, reason.unwrap_or_default()),
+            Value::Object(named) => {
+                let Some((verdict, why)) = named.into_iter().next() else { return LoggedEvaluation::default() };
+                let field = |names: [&str; 2]| names.iter().find_map(|name| why.get(name)?.as_str());
+                let kind = why.as_str().or_else(|| field(["why", "ending"])).unwrap_or_default().to_owned();
+                let reason = field(["message", "reason"]).unwrap_or_default().to_owned();
+                (verdict, kind, reason)
+            }
+            _ => ("unknown".into(), became, String::new()),
+        };
+        LoggedEvaluation { verdict, reason, became, games }
+    }
 }
 
 /// One logged game, or a task that was tried.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct LoggedGame {
-    /// What fixed the chance of a game.
-    pub seed: u64,
+    /// What fixed the chance of a game; a task has none.
+    pub seed: Option<Seed>,
     /// Points; of a task, the share of its tests that were passed.
     pub score: f64,
     /// Largest tile; of 2048 only.
@@ -101,29 +140,9 @@ pub struct LoggedGame {
 }
 
 impl LoggedEvaluation {
-    /// `played`, `rejected` or `faulted`.
-    pub fn verdict(&self) -> &str {
-        let named = self.verdict.as_object().and_then(|verdict| verdict.keys().next()).map(String::as_str);
-        self.verdict.as_str().or(named).unwrap_or("unknown")
-    }
-
-    /// Why it did not play, in the words of the log; empty when it did.
-    pub fn reason(&self) -> String {
-        let Some(why) = self.verdict.as_object().and_then(|verdict| verdict.values().next()) else {
-            return String::new();
-        };
-        match why {
-            Value::String(text) => text.clone(),
-            Value::Object(fields) => fields.values().filter_map(Value::as_str).collect::<Vec<_>>().join(": "),
-            _ => String::new(),
-        }
-    }
-
-    /// Why it did not play, in words alone.
-    pub fn message(&self) -> String {
-        let why = self.verdict.as_object().and_then(|verdict| verdict.values().next());
-        let field = |name: &str| why.and_then(|why| why.get(name)).and_then(Value::as_str);
-        field("message").or_else(|| field("reason")).unwrap_or_default().to_owned()
+    /// What became of it, or how far it came where the log does not say.
+    pub fn told(&self) -> &str {
+        if self.became.is_empty() { &self.verdict } else { &self.became }
     }
 
     /// How the tests of its task went; none of a game, and of what is no program.
@@ -160,9 +179,9 @@ pub struct Sample {
     pub place: &'static str,
     /// Style of the prompt.
     pub style: String,
-    /// How far it came.
+    /// What became of it.
     pub verdict: String,
-    /// Why no farther.
+    /// Why no more.
     pub reason: String,
     /// The reward.
     pub reward: f64,
@@ -200,7 +219,7 @@ pub struct Told {
 impl Told {
     fn of(game: &LoggedGame) -> Option<Told> {
         let transcript = game.transcript.clone()?;
-        Some(Told { seed: game.seed.to_string(), score: game.score, ending: game.ending.clone(), transcript })
+        Some(Told { seed: game.seed?.to_string(), score: game.score, ending: game.ending.clone(), transcript })
     }
 }
 
@@ -210,8 +229,8 @@ impl Sample {
             step: logged.step,
             place,
             style: logged.style.clone(),
-            verdict: logged.evaluation.verdict().to_owned(),
-            reason: logged.evaluation.reason(),
+            verdict: logged.evaluation.told().to_owned(),
+            reason: logged.evaluation.reason.clone(),
             reward: rounded(logged.reward),
             advantage: logged.advantage.map(rounded),
             score: rounded(logged.evaluation.mean_score()),
@@ -240,6 +259,10 @@ pub fn completion_files(run: &Path) -> Vec<(usize, PathBuf)> {
 /// The lines of one file, and how many of them were none.
 pub fn read_completions(path: &Path) -> Result<(Vec<LoggedCompletion>, usize), ReportError> {
     let text = fs::read(path).map_err(ReportError::io(path))?;
+    let found = text.split(|&byte| byte == b'\n').next().and_then(|line| serde_json::from_slice::<Value>(line).ok());
+    if let Some(found) = found.and_then(|line| line["version"].as_u64()).filter(|&found| found > COMPLETIONS_VERSION) {
+        return Err(ReportError::Later { path: path.to_owned(), found });
+    }
     let lines = text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
     let parsed: Vec<Option<LoggedCompletion>> = lines.map(|line| serde_json::from_slice(line).ok()).collect();
     let unreadable = parsed.iter().filter(|line| line.is_none()).count();

@@ -7,7 +7,6 @@ use serde::Serialize;
 use super::completions::LoggedGame;
 use crate::environment::game2048::{Board, Game, Move};
 use crate::environment::points;
-use crate::seed::Seed;
 
 /// Longer games are told by their figures alone.
 const MOVES_MAX: usize = 20_000;
@@ -40,7 +39,8 @@ impl Frames {
         if game.moves_text.len() > MOVES_MAX {
             return None;
         }
-        let mut replayed = Game::new(Seed::root(game.seed));
+        let seed = game.seed?;
+        let mut replayed = Game::new(seed);
         let mut drops = drops_between(Board::default(), replayed.board());
         for letter in game.moves_text.chars() {
             let direction = Move::from_text(letter.encode_utf8(&mut [0; 4]))?;
@@ -51,7 +51,7 @@ impl Frames {
         }
         let verified = replayed.score() as f64 == game.score && replayed.board().cells() == game.final_board;
         Some(Frames {
-            seed: game.seed.to_string(),
+            seed: seed.to_string(),
             score: game.score,
             max_tile,
             ending: game.ending.clone(),

@@ -65,22 +65,17 @@ impl Entry {
 fn failure(logged: &LoggedCompletion) -> Option<(String, String)> {
     let evaluation = &logged.evaluation;
     let is_well = |name: &str| Ending::ALL.iter().any(|ending| ending.name() == name && ending.is_well());
-    let kind = match evaluation.verdict() {
-        "played" => {
-            let game = evaluation.games.iter().find(|game| !is_well(&game.ending))?;
-            let failed = game.tests.as_ref().and_then(|tests| tests.failed.as_ref());
-            let reason = failed.map_or_else(|| "after its first move".to_owned(), |failed| failed.reason.clone());
-            return Some((game.ending.clone(), reason));
-        }
-        _ if logged.finish == "length" => "cut".to_owned(),
-        verdict => {
-            let inner = evaluation.verdict.get(verdict);
-            let named = inner.and_then(|why| why.get("why").or_else(|| why.get("ending")));
-            let named = named.or(inner).and_then(|name| name.as_str());
-            named.unwrap_or(verdict).to_owned()
-        }
-    };
-    Some((kind, evaluation.message()))
+    if evaluation.verdict == "played" {
+        let game = evaluation.games.iter().find(|game| !is_well(&game.ending))?;
+        let failed = game.tests.as_ref().and_then(|tests| tests.failed.as_ref());
+        let reason = failed.map_or_else(|| "after its first move".to_owned(), |failed| failed.reason.clone());
+        return Some((game.ending.clone(), reason));
+    }
+    let kind = if logged.finish == "length" { "cut" } else { evaluation.told() };
+    // Where in a program a mistake is does not tell mistakes apart.
+    let placed = evaluation.reason.strip_prefix("line ").and_then(|placed| placed.split_once(": "));
+    let reason = placed.map_or(evaluation.reason.as_str(), |(_, reason)| reason);
+    Some((kind.to_owned(), if kind == "no_function" { String::new() } else { reason.to_owned() }))
 }
 
 /// A reason why programs failed.
@@ -254,6 +249,9 @@ mod tests {
         let refused = json!({"rejected": {"why": "not_compiled", "message": "unexpected EOF"}});
         assert_eq!(entry(1, refused, "length").failure, "cut");
         assert_eq!(entry(1, json!({"rejected": "no_function"}), "stop").failure, "no_function");
+        let flat = json!({"version": 2, "verdict": "rejected", "reason": "line 3 of 9: unexpected EOF", "became": "not_compiled"});
+        let flat = Entry::of(&serde_json::from_value(flat).unwrap());
+        assert_eq!((&*flat.failure, &*flat.reason), ("not_compiled", "unexpected EOF"));
         let played = |ending: &str| {
             let logged =
                 json!({"evaluation": {"verdict": "played", "games": [{"ending": "game_over"}, {"ending": ending}]}});

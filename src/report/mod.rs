@@ -23,6 +23,8 @@ pub use run::{RunReader, RunView};
 
 use std::path::PathBuf;
 
+use crate::train::COMPLETIONS_VERSION;
+
 /// Why a directory cannot be shown.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
@@ -43,6 +45,14 @@ pub enum ReportError {
     NoRun {
         /// The directory.
         path: PathBuf,
+    },
+    /// A log in a form that is not known yet.
+    #[error("{path}: lines of version {found}; this program reads up to {COMPLETIONS_VERSION}, a later one reads them")]
+    Later {
+        /// The file.
+        path: PathBuf,
+        /// The version that its first line names.
+        found: u64,
     },
     /// The machine's fault.
     #[error("{path}: {source}")]

@@ -19,7 +19,7 @@ const points = (run) => (ofTasks(run) ? percent : ofGame(run) ? number : whole);
 // What stands in the log in words of games.
 const TASK_WORDS = { played: "tested", "bad move": "bad value", succeeded: "passed" };
 // A verdict "played" says that a first move was made; to play, every game must go on to an end that is no fault of the program.
-const GAME_WORDS = { played: "made a first move", succeeded: "played to the end", faulted: "failed before a move" };
+const GAME_WORDS = { succeeded: "plays", played: "chose a move", faulted: "failed before a move" };
 
 // A run's column as a series; `spread` gives the half-width of an interval.
 function series(run, index, key, options = {}) {
@@ -31,7 +31,9 @@ function series(run, index, key, options = {}) {
 }
 
 function completionsAt(run) {
-  const kinds = Object.keys(run.steps).filter((key) => key.startsWith("verdict/"));
+  const keys = Object.keys(run.steps), became = keys.filter((key) => key.startsWith("became/"));
+  // Runs of earlier versions know the verdict alone.
+  const kinds = became.length ? became : keys.filter((key) => key.startsWith("verdict/"));
   return stepsOf(run).map((_, at) => kinds.reduce((sum, key) => sum + (run.steps[key][at] || 0), 0));
 }
 
@@ -104,8 +106,8 @@ const TASK_ENDINGS = ["passed", "bad value", "wrong answer", "raised", "hung", "
 
 function shares(run) {
   const tasks = ofTasks(run), show = points(run);
-  const words = tasks ? TASK_WORDS : GAME_WORDS;
-  const named = (layers) => layers.map((layer) => ({ ...layer, name: words[layer.name] || layer.name }));
+  const word = (name) => (tasks ? TASK_WORDS : GAME_WORDS)[name] || name;
+  const named = (layers) => layers.map((layer) => ({ ...layer, name: word(layer.name) }));
   const xs = stepsOf(run);
   // Runs of earlier versions know the verdict alone.
   const fates = family(run, "became/");
@@ -116,7 +118,7 @@ function shares(run) {
   const quantile = (at) => run.scores.map((one) => one.quantiles[at]);
   const spread = (name, low, high) => ({ name, colour: "--s0", xs: bands, ys: quantile(2), lows: quantile(low), highs: quantile(high) });
   return [
-    stack({ title: "What became of completions", note: "share of completions", xs, layers: coloured(named(became), FATES.map((name) => words[name] || name)), share: true, show: percent }),
+    stack({ title: "What became of completions", note: "share of completions", xs, layers: coloured(named(became), FATES.map(word)), share: true, show: percent }),
     stack({ title: tasks ? "How tests went" : "How games ended", note: tasks ? "share of programs: all passed, or what ended the first failed test" : "share of games",
       xs, layers: coloured(tasks ? named(family(run, "ending/")) : family(run, "ending/"), tasks ? TASK_ENDINGS : ENDINGS), share: true, show: percent }),
     stack({ title: "Where the time went", note: "seconds a step", xs, layers: time, show: seconds }),
@@ -153,7 +155,7 @@ function comparison(runs) {
   rows.push(["steps", ...runs.flatMap((run) => [whole(stepsOf(run)[0] ?? null), whole(stepsOf(run)[stepsOf(run).length - 1] ?? null)])]);
   const score = runs.every(ofGame) ? number : whole;
   add("held-out score", score, runs.map((run) => firstLast(evaluation(run, "eval_game/mean_score"))));
-  add("held-out, plays to the end", percent, runs.map((run) => firstLast(evaluation(run, "eval_game/frac_played"))));
+  add("held-out programs that play", percent, runs.map((run) => firstLast(evaluation(run, "eval_game/frac_played"))));
   add("held-out tasks solved", percent, runs.map((run) => firstLast(evaluation(run, "eval_tasks/frac_passed"))));
   add("held-out tests passed", percent, runs.map((run) => firstLast(evaluation(run, "eval_tasks/frac_tests"))));
   add("mean reward", (value) => number(value, 3), runs.map((run) => ends(column(run, "reward"))));
@@ -192,11 +194,21 @@ function settings(run) {
 function hall(run, watch) {
   if (!run.hall_of_fame.length) return el("p", { class: "soft" }, "Nobody is in it yet.");
   const show = points(run), held = ofGame(run) ? "games" : "boards";
+  // A mean with its games, and its interval where one is known; a single game is luck and no figure.
+  const told = (member) => {
+    const of = (score, games, where, [low, high] = []) => [`mean score ${show(score)}${low === undefined ? "" : ` (${show(low)} to ${show(high)})`}`, ` in ${games ? `${games} ` : ""}${where}`];
+    if (member.report_mean_score !== undefined) {
+      const interval = member.report_mean_score_low === undefined ? [] : [member.report_mean_score_low, member.report_mean_score_high];
+      return of(member.report_mean_score, member.report_games, `held-out ${held} that it was not chosen on`, interval);
+    }
+    if (member.held_out_mean_score !== undefined) return of(member.held_out_mean_score, member.held_out_games, `held-out ${held} that it was chosen on`);
+    return member.games > 1 ? of(member.mean_score, member.games, "training games") : ["not settled yet", ", seen in one training game"];
+  };
   return el("div", { class: "hall" }, run.hall_of_fame.map((member, index) => {
-    const score = member.held_out_mean_score ?? null;
+    const [score, where] = told(member);
     return el("details", { class: "card", open: index === 0 },
-      el("summary", {}, el("strong", {}, `${index + 1}. ${show(score ?? member.mean_score)} points`),
-        ` ${score === null ? "in training" : `on held-out ${held} (${show(member.mean_score)} in training)`}${ofGame(run) ? "" : `, best tile ${member.max_tile}`}, style ${member.style}, step ${member.step}`),
+      el("summary", {}, el("strong", {}, `${index + 1}. ${score}`),
+        `${where}${ofGame(run) || !member.max_tile ? "" : `, best tile ${member.max_tile}`}, style ${member.style}, step ${member.step}`),
       member.games.length ? el("div", { class: "controls" }, member.games.map((game, at) =>
         el("button", { type: "button", onclick: () => watch(game) }, `Watch game ${at + 1}: ${whole(game.score)}`))) : null,
       source(member.source, `hall-of-fame-${index + 1}.py`));

@@ -30,7 +30,7 @@ fn logged_game(seed: u64) -> Value {
 fn completion(step: usize, text: &str, seed: u64) -> Value {
     json!({"step": step, "index": 0, "style": "snake", "prompt": "<|style:snake|>def strategy(board", "completion": text,
         "reward": 0.25, "reward_parts": {"game": 0.25}, "advantage": 1.0, "program": format!("digest-{seed}"),
-        "evaluation": {"verdict": "played", "games": [logged_game(seed)]}})
+        "version": 2, "verdict": "played", "reason": null, "became": "succeeded", "games": [logged_game(seed)]})
 }
 
 /// A run of two steps with one evaluation, one completion of `text` a step.
@@ -209,6 +209,16 @@ fn a_log_of_an_earlier_version_is_shown_as_far_as_it_goes() {
 }
 
 #[test]
+fn a_log_of_a_later_version_says_which_version_it_has() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = write_run(dir.path(), "late", ")");
+    let late = json!({"version": 3, "step": 1, "completion": "x"});
+    fs::write(run.join("completions/step_00001.jsonl"), late.to_string()).unwrap();
+    let error = RunReader::open(&run).unwrap().read().unwrap_err();
+    assert!(error.is_user() && error.to_string().contains("version 3; this program reads up to 2"), "{error}");
+}
+
+#[test]
 fn members_of_the_hall_of_fame_bring_their_games() {
     let dir = tempfile::tempdir().unwrap();
     let run = write_run(dir.path(), "run", ")");
@@ -219,7 +229,10 @@ fn members_of_the_hall_of_fame_bring_their_games() {
     fs::write(run.join("checkpoint-2/trainer_state.json"), json!({"hall_of_fame": member}).to_string()).unwrap();
     let shown = |view: &RunView| serde_json::to_value(&view.hall_of_fame).unwrap();
     let hall = shown(&view(&run));
-    assert_eq!((&hall[0]["games"][0]["seed"], &hall[0]["held_out_mean_score"]), (&json!("2"), &json!(9.0)));
+    assert_eq!(
+        (&hall[0]["games"][0]["seed"], &hall[0]["held_out_mean_score"]),
+        (&json!("0000000000000002"), &json!(9.0))
+    );
     fs::write(run.join("hall_of_fame.json"), "[]").unwrap();
     assert_eq!(shown(&view(&run)), json!([]));
 }
@@ -329,7 +342,10 @@ fn of_a_game_in_python_what_it_told_is_shown() {
     let sample = view.samples.iter().find(|sample| sample.step == 1).unwrap();
     assert_eq!((sample.score, sample.games.len(), sample.tests.is_none()), (-1.5, 0, true));
     let shown = serde_json::to_value(&sample.transcripts[0]).unwrap();
-    assert_eq!((&shown["seed"], &shown["last_observation"], &shown["moves"]), (&json!("5"), &json!("[0]"), &json!(2)));
+    assert_eq!(
+        (&shown["seed"], &shown["last_observation"], &shown["moves"]),
+        (&json!("0000000000000005"), &json!("[0]"), &json!(2))
+    );
 }
 
 /// Contrast of two colours, 1 to 21 (WCAG 2.2, relative luminance).

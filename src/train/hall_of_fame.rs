@@ -10,12 +10,15 @@ use super::elites::Elites;
 use super::run_dir::HALL_OF_FAME;
 use super::scoring::Episode;
 use crate::arena::Evaluation;
+use crate::evaluation::Single;
 
 /// Programs kept.
 const SIZE: usize = 12;
+/// Training games from which a mean says something of a program; fewer are luck.
+const SEVERAL: u64 = 4;
 
 /// One program that played well.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Member {
     /// Digest of the program, comments and spacing aside.
     pub program: String,
@@ -25,17 +28,39 @@ pub struct Member {
     pub step: usize,
     /// Style of the prompt it answered.
     pub style: String,
-    /// Mean score in the training games of that step.
+    /// Mean score in training games.
     pub mean_score: f64,
+    /// How many those are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub games: Option<u64>,
     /// Best tile in those games; on held-out boards once settled. Of 2048 only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tile: Option<u32>,
     /// Mean score on the held-out boards that it was chosen on, once settled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_out_mean_score: Option<f64>,
+    /// How many boards those are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_out_games: Option<usize>,
     /// Mean score on held-out boards that nothing was chosen on; of the best program only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report_mean_score: Option<f64>,
+    /// How many boards those are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report_games: Option<usize>,
+    /// Lower end of the 95 % bootstrap interval of that mean, over games.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report_mean_score_low: Option<f64>,
+    /// Upper end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report_mean_score_high: Option<f64>,
+}
+
+impl Member {
+    /// Whether its mean score in training is one of several games.
+    pub fn is_known(&self) -> bool {
+        self.games.is_some_and(|games| games >= SEVERAL)
+    }
 }
 
 /// The best so far, best first.
@@ -61,9 +86,9 @@ impl HallOfFame {
             step,
             style: style.to_owned(),
             mean_score,
+            games: Some(episode.evaluation.games.len() as u64),
             max_tile: best_tile(&episode.evaluation),
-            held_out_mean_score: None,
-            report_mean_score: None,
+            ..Member::default()
         };
         self.members.insert(rank, member);
         self.members.truncate(SIZE);
@@ -75,7 +100,10 @@ impl HallOfFame {
         let mut elites: Vec<_> = elites.members().collect();
         elites.sort_by(|(_, _, a), (_, _, b)| b.mean_reward().total_cmp(&a.mean_reward()));
         for (style, elite, tally) in elites.into_iter().take(SIZE) {
-            if self.members.iter().any(|member| member.program == elite.program) {
+            if let Some(known) = self.members.iter_mut().find(|member| member.program == elite.program) {
+                if Some(tally.games) > known.games {
+                    (known.mean_score, known.games) = (tally.mean_score(), Some(tally.games));
+                }
                 continue;
             }
             self.members.push(Member {
@@ -84,11 +112,21 @@ impl HallOfFame {
                 step: elite.step,
                 style: style.to_owned(),
                 mean_score: tally.mean_score(),
-                max_tile: None,
-                held_out_mean_score: None,
-                report_mean_score: None,
+                games: Some(tally.games),
+                ..Member::default()
             });
         }
+    }
+
+    /// Ranks without playing: what was settled first, then what several training games say, then what one does.
+    pub fn rank(&mut self) {
+        let of = |member: &Member| (member.held_out_mean_score, member.is_known(), member.mean_score);
+        self.members.sort_by(|a, b| {
+            let ((settled, known, score), (than_settled, than_known, than)) = (of(b), of(a));
+            let by_settled = settled.unwrap_or(-1.0).total_cmp(&than_settled.unwrap_or(-1.0));
+            by_settled.then(known.cmp(&than_known)).then(score.total_cmp(&than))
+        });
+        self.members.truncate(SIZE);
     }
 
     /// Lets those in as candidates that an earlier end of the run in `run` had settled: what was chosen by many games stays
@@ -107,7 +145,8 @@ impl HallOfFame {
     /// Ranks by held-out games, given in the order of [`members`](Self::members), and keeps the best.
     pub fn settle(&mut self, held_out: &[Evaluation]) {
         for (member, evaluation) in self.members.iter_mut().zip(held_out) {
-            member.held_out_mean_score = Some(evaluation.mean_score());
+            (member.held_out_mean_score, member.held_out_games) =
+                (Some(evaluation.mean_score()), Some(evaluation.games.len()));
             member.max_tile = best_tile(evaluation);
         }
         self.members
@@ -118,7 +157,9 @@ impl HallOfFame {
     /// Records what the best program scores on boards that it was not chosen on.
     pub fn report(&mut self, evaluation: &Evaluation) {
         if let Some(best) = self.members.first_mut() {
-            best.report_mean_score = Some(evaluation.mean_score());
+            let interval = Single::new("", &evaluation.games).mean_score.interval;
+            (best.report_mean_score, best.report_games) = (Some(evaluation.mean_score()), Some(evaluation.games.len()));
+            (best.report_mean_score_low, best.report_mean_score_high) = (Some(interval.low), Some(interval.high));
             best.max_tile = best.max_tile.max(best_tile(evaluation));
         }
     }
@@ -154,8 +195,7 @@ mod tests {
             style: "plain".into(),
             mean_score,
             max_tile: Some(8),
-            held_out_mean_score: None,
-            report_mean_score: None,
+            ..Member::default()
         }
     }
 
@@ -173,7 +213,21 @@ mod tests {
         hall.report(&games(&[4100, 4300]));
         let best = &hall.members()[0];
         assert_eq!((best.held_out_mean_score, best.report_mean_score), (Some(4500.0), Some(4200.0)));
+        assert_eq!((best.held_out_games, best.report_games), (Some(2), Some(2)));
+        assert!(best.report_mean_score_low >= Some(4100.0) && best.report_mean_score_high <= Some(4300.0), "{best:?}");
         assert_eq!((best.max_tile, hall.members()[1].report_mean_score), (Some(64), None));
+    }
+
+    #[test]
+    fn without_held_out_games_several_training_games_outrank_a_lucky_one() {
+        let known = |name: &str, mean_score, games| Member { games: Some(games), ..member(name, mean_score) };
+        let settled = Member { held_out_mean_score: Some(100.0), ..member("settled", 10.0) };
+        let members =
+            vec![known("lucky", 9000.0, 1), known("steady", 5000.0, 6), known("steadier", 5500.0, 4), settled];
+        let mut hall = HallOfFame { members };
+        hall.rank();
+        let names: Vec<&str> = hall.members().iter().map(|member| member.program.as_str()).collect();
+        assert_eq!(names, ["settled", "steadier", "steady", "lucky"]);
     }
 
     #[test]

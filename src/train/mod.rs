@@ -18,22 +18,22 @@ mod record;
 mod resample;
 pub mod run_dir;
 pub mod scoring;
+mod settling;
 pub mod sft;
 mod step;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::arena::{Arena, ArenaError, Evaluation, Rules};
+use crate::arena::{Arena, ArenaError, Rules};
 use crate::config::Config;
 use crate::environment::Labels;
-use crate::evaluation::{report_boards, selection_boards};
 use crate::grpo::{Division, LearnError, Optimizer};
 use crate::metrics::{EvaluationRecord, Event, RunHeader, StepRecord};
 use crate::policy::{Decoder, Policy, PolicyError, device_name};
 use crate::prompt::{PromptError, PromptSet};
-use crate::rollout::{self, RolloutError};
-use crate::seed::Seed;
+use crate::rollout::RolloutError;
+pub use crate::rollout::check_length;
 
 use ahead::Begun;
 use checkpoint::{Contents, TrainerState};
@@ -44,9 +44,7 @@ use hall_of_fame::Member;
 use memory::{Allowance, MemoryPlan, TooSmall, Workload};
 use run_dir::{Newest, Retention, RunDir, RunDirError};
 use scoring::Stage;
-
-/// Held-out games that settle the hall of fame, and that its best program is reported on.
-const HALL_OF_FAME_GAMES: (usize, usize) = (8, 32);
+pub use step::COMPLETIONS_VERSION;
 
 /// Why a run stopped before its end.
 #[derive(Debug, thiserror::Error)]
@@ -200,6 +198,8 @@ impl Run<'_> {
         let (guard, held_out) = (Guard::new(&self.config.guard, &state.log_history), self.held_out());
         let plan = self.plan(state.division, observer)?;
         let ahead = self.restore_ahead(&newest, state.global_step)?;
+        // Last: what cannot go on leaves everything as it was.
+        dir.record(self.config)?;
         let progress = Progress { dir, optimizer, reference, state, guard, plan, ahead, held_out };
         self.go(progress, Some(newest), observer)
     }
@@ -267,7 +267,7 @@ impl Run<'_> {
     /// is kept to; one that was found is only warned of, as long as the machine has more.
     fn plan(&self, had: Option<Division>, observer: &mut dyn FnMut(Event<'_>)) -> Result<MemoryPlan, TrainError> {
         for prompts in [self.prompts.prompts(), self.prompts.held_out()] {
-            rollout::check_length(self.policy, prompts, &self.config.rollout)?;
+            check_length(self.policy, prompts, &self.config.rollout)?;
         }
         let longest = self.prompts.prompts().iter().map(|prompt| prompt.ids.len()).max().unwrap_or(0);
         let workload = Workload::of(self.policy, self.config, longest);
@@ -359,8 +359,13 @@ impl Run<'_> {
         // Nobody waits for its games any more; the checkpoint has its completions.
         drop(ahead);
         let interrupted = self.stop.load(Ordering::SeqCst);
-        if !interrupted && !self.arena.environment().has_tests() {
-            self.settle(&held_out, &mut state, observer)?;
+        match self.arena.environment().has_tests() {
+            true => {}
+            false if interrupted => {
+                state.hall_of_fame.nominate(&state.elites);
+                state.hall_of_fame.rank();
+            }
+            false => self.settle(&held_out, &mut state, observer)?,
         }
         let members = state.hall_of_fame.members().to_vec();
         let text = serde_json::to_vec_pretty(&members).expect("members are JSON");
@@ -381,30 +386,4 @@ impl Run<'_> {
             stopped,
         })
     }
-
-    /// Chooses the best programs of the run on some held-out boards and reports the best of them on others.
-    fn settle(
-        &self,
-        arena: &Arena,
-        state: &mut TrainerState,
-        observer: &mut dyn FnMut(Event<'_>),
-    ) -> Result<(), TrainError> {
-        let hall = &mut state.hall_of_fame;
-        hall.nominate(&state.elites);
-        let (programs, games) = (hall.members().len(), HALL_OF_FAME_GAMES.0);
-        observer(Event::Message(&format!("settling the best of {programs} programs in {games} held-out games each")));
-        hall.settle(&play_members(arena, hall.members(), selection_boards(HALL_OF_FAME_GAMES.0))?);
-        let best =
-            play_members(arena, &hall.members()[..hall.members().len().min(1)], report_boards(HALL_OF_FAME_GAMES.1))?;
-        if let Some(best) = best.first() {
-            hall.report(best);
-        }
-        Ok(())
-    }
-}
-
-/// Games of programs on these boards.
-fn play_members(arena: &Arena, members: &[Member], boards: &[Seed]) -> Result<Vec<Evaluation>, TrainError> {
-    let programs = members.iter().map(|member| (arena.program(&member.source, boards[0].into()), boards));
-    Ok(arena.evaluate_all(programs, &mut |_, _| ())?)
 }

@@ -115,7 +115,6 @@ fn percentile(sorted: &[f64], share: f64) -> f64 {
 
 fn count_kinds(record: &mut StepRecord, items: &[Episode]) {
     for episode in items {
-        record.count_verdict(episode.evaluation.verdict.name());
         for game in &episode.evaluation.games {
             record.count_ending(game.ending.name());
         }

@@ -10,8 +10,13 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::config::{Config, ConfigError, Layers};
+use crate::config::{Config, ConfigError};
 use crate::files::{self, PARTIAL};
+
+mod recorded;
+
+pub use recorded::recorded_text;
+use recorded::{FREE_KEYS, config_text, config_text_over, differences, recorded};
 
 /// Where runs without `--output-dir` go, one numbered directory each.
 pub const RUNS: &str = "runs";
@@ -25,27 +30,6 @@ const LOCK: &str = ".lock";
 const CONFIG: &str = "config.toml";
 /// Names the newest complete checkpoint, for people and scripts.
 const LATEST: &str = "checkpoint-latest";
-/// Sections that no step depends on: a run may go on with others.
-const FREE_SECTIONS: &[&str] = &["guard", "sft"];
-/// Settings that may change when a run goes on: they do not change what a step computes, but for `steps_ahead`, which
-/// says when its completions are sampled and suits the machine.
-const FREE_KEYS: &[&str] = &[
-    "train.max_steps",
-    "train.steps_ahead",
-    "train.output_dir",
-    "sandbox.check_one_in",
-    "train.preflight",
-    "train.memory_mib",
-    "train.gpu_memory_fraction",
-    "train.tensorboard",
-    "train.save_steps",
-    "train.save_total_limit",
-    "train.eval_steps",
-    "train.eval_samples",
-    "train.eval_games",
-    "arena.parallel_rewards",
-];
-
 /// Why an output directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum RunDirError {
@@ -201,6 +185,7 @@ impl RunDir {
         RunDir::vacant(&path, config)?;
         fs::create_dir_all(&path).map_err(RunDirError::io(&path))?;
         let dir = RunDir::lock(path)?;
+        let about = about.iter().map(|(key, value)| ((*key).to_owned(), value.clone().into())).collect();
         dir.write_whole(CONFIG, config_text(config, about).as_bytes())?;
         Ok(dir)
     }
@@ -225,7 +210,8 @@ impl RunDir {
         dir.sweep()?;
         for (path, _) in &damaged {
             let aside = path.with_extension("damaged");
-            let aside = (1..).map(|n| if n == 1 { aside.clone() } else { aside.with_extension(format!("damaged-{n}")) });
+            let aside =
+                (1..).map(|n| if n == 1 { aside.clone() } else { aside.with_extension(format!("damaged-{n}")) });
             let aside = aside.into_iter().find(|aside| !aside.exists()).unwrap_or_default();
             fs::rename(path, &aside).map_err(RunDirError::io(path))?;
         }
@@ -236,6 +222,11 @@ impl RunDir {
             notices.push(format!("warning: {}: has no digests; whether it is whole was not checked", good.display()));
         }
         Ok((dir, Newest { path: good, notices }))
+    }
+
+    /// Records the settings that the run goes on with.
+    pub fn record(&self, config: &Config) -> Result<(), RunDirError> {
+        self.write_whole(CONFIG, config_text_over(&self.path, config)?.as_bytes())
     }
 
     fn lock(path: PathBuf) -> Result<RunDir, RunDirError> {
@@ -366,53 +357,10 @@ pub fn has_settled(run: &Path) -> bool {
     run.join(HALL_OF_FAME).is_file()
 }
 
-/// The text of the configuration that a run recorded, to lay under the flags of a resumed run.
-pub fn recorded_text(run: &Path) -> Result<String, RunDirError> {
-    let path = run.join(CONFIG);
-    match fs::read_to_string(&path) {
-        Ok(text) => Ok(text),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            Err(RunDirError::NothingToResume { path: run.to_owned() })
-        }
-        Err(source) => Err(RunDirError::Io { path, source }),
-    }
-}
-
 /// The newest checkpoint of a run, whether it is still as it was written or not: each appears whole, so what is there counts, and not the file that names
 /// one, which a killed process may not have come to write.
 pub fn latest_checkpoint(run: &Path) -> Option<PathBuf> {
     checkpoints(run).pop().map(|(_, path)| path)
-}
-
-fn recorded(run: &Path) -> Result<Config, RunDirError> {
-    let text = recorded_text(run)?;
-    let mut layers = Layers::default();
-    let path = run.join(CONFIG);
-    layers.text(CONFIG, &text).and_then(|()| layers.resolve()).map_err(|source| RunDirError::Config { path, source })
-}
-
-fn config_text(config: &Config, about: &[(&str, String)]) -> String {
-    let about: toml::Table = about.iter().map(|(key, value)| ((*key).to_owned(), value.clone().into())).collect();
-    let run = toml::Table::from_iter([("run".to_owned(), toml::Value::Table(about))]);
-    let body = toml::to_string(config).expect("a configuration is TOML");
-    format!("# Written by grpo-2048; `--config` on this file repeats the run.\n\n{run}\n{body}")
-}
-
-/// Dotted keys in which the two differ, `key: recorded -> wanted`, apart from `free`.
-fn differences(recorded: &Config, wanted: &Config, free: &[&str]) -> Vec<String> {
-    let table = |config: &Config| toml::Table::try_from(config).expect("a configuration is TOML");
-    let (recorded, wanted) = (table(recorded), table(wanted));
-    let mut differing = Vec::new();
-    for (section, values) in &recorded {
-        for (key, value) in values.as_table().into_iter().flatten() {
-            let dotted = format!("{section}.{key}");
-            let other = &wanted[section][key];
-            if value != other && !free.contains(&dotted.as_str()) && !FREE_SECTIONS.contains(&section.as_str()) {
-                differing.push(format!("{dotted}: {value} -> {other}"));
-            }
-        }
-    }
-    differing
 }
 
 fn next_free(runs: &Path) -> Result<PathBuf, RunDirError> {
@@ -445,14 +393,15 @@ fn numbered(parent: &Path, prefix: &str) -> Vec<(usize, PathBuf)> {
     found
 }
 
-/// Refuses a path below something that is no directory, or that may not be written to.
+/// Refuses a path below something that is no directory, or in which nothing can be made. It is tried, since permissions
+/// say nothing of file systems that take no files, or are full.
 fn creatable(path: &Path) -> Result<(), RunDirError> {
     let place = path.ancestors().find(|place| place.exists()).unwrap_or(Path::new("."));
     if !place.is_dir() {
         return Err(RunDirError::NoDirectory { path: place.to_owned() });
     }
-    let allowed = rustix::fs::access(place, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK);
-    allowed.map_err(|errno| RunDirError::NotWritable { path: place.to_owned(), source: errno.into() })
+    let made = tempfile::Builder::new().prefix(PARTIAL).tempdir_in(place).and_then(tempfile::TempDir::close);
+    made.map_err(|source| RunDirError::NotWritable { path: place.to_owned(), source })
 }
 
 fn is_empty(path: &Path) -> Result<bool, RunDirError> {

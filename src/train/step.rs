@@ -2,12 +2,15 @@
 
 use std::time::{Duration, Instant};
 
+use crate::arena::Evaluation;
 use crate::config::GrpoConfig;
+use crate::evaluation::Fate;
 use crate::groups::Groups;
 use crate::grpo::{self, Batch, Demonstration, Division};
 use crate::metrics::{Activity, Event, Period, Player, StepRecord, shortest};
 use crate::policy::Adapters;
 use crate::prompt::Prompt;
+use crate::rollout::FinishReason;
 use crate::seed::{Purpose, Seed};
 
 use super::ahead::Asked;
@@ -256,6 +259,20 @@ impl Run<'_> {
     }
 }
 
+/// Version of the lines of `completions/` and `elites/`. In version 1, which lines do not name, verdict and games were below
+/// `evaluation`, a verdict with a reason was an object, and seeds were numbers.
+pub const COMPLETIONS_VERSION: u64 = 2;
+
+/// Verdict, reason and games of an evaluation as keys of the line that `line` begins.
+fn with_evidence(line: serde_json::Value, evaluation: &Evaluation) -> String {
+    let mut line = line;
+    line["verdict"] = evaluation.verdict.name().into();
+    line["reason"] = evaluation.verdict.reason().into();
+    line["games"] = serde_json::to_value(&evaluation.games).expect("outcomes are JSON");
+    line["digest"] = evaluation.digest().into();
+    format!("{line}\n")
+}
+
 /// Writes `completions/step_00012.jsonl`: one line a completion, in order.
 fn log_completions(dir: &RunDir, step: usize, lesson: &Lesson<'_>) -> Result<(), TrainError> {
     let (episodes, advantages) = (lesson.episodes, lesson.advantages);
@@ -263,7 +280,9 @@ fn log_completions(dir: &RunDir, step: usize, lesson: &Lesson<'_>) -> Result<(),
     for (index, ((prompt, episode), advantage)) in episodes.with(lesson.prompts).zip(advantages.items()).enumerate() {
         let parts: serde_json::Map<String, serde_json::Value> =
             episode.reward.parts.iter().map(|(name, value)| ((*name).to_owned(), shortest(*value).into())).collect();
+        let cut = episode.completion.finish == FinishReason::Length;
         let line = serde_json::json!({
+            "version": COMPLETIONS_VERSION,
             "step": step,
             "index": index,
             "style": prompt.style,
@@ -275,11 +294,9 @@ fn log_completions(dir: &RunDir, step: usize, lesson: &Lesson<'_>) -> Result<(),
             "reward_parts": parts,
             "advantage": shortest(*advantage),
             "program": episode.program.as_ref().ok().map(|program| hall_of_fame::hex(&program.digest())),
-            "evaluation": episode.evaluation,
-            "digest": episode.evaluation.digest(),
+            "became": Fate::of(&episode.evaluation, cut).name(),
         });
-        text.push_str(&line.to_string());
-        text.push('\n');
+        text.push_str(&with_evidence(line, &episode.evaluation));
     }
     Ok(dir.write_whole(&format!("completions/step_{step:05}.jsonl"), text.as_bytes())?)
 }
@@ -292,13 +309,12 @@ fn log_replays(dir: &RunDir, step: usize, replays: &[Replayed]) -> Result<(), Tr
     let line = |replayed: &Replayed| {
         let Replayed { program, reward, evaluation } = replayed;
         let line = serde_json::json!({
+            "version": COMPLETIONS_VERSION,
             "step": step,
             "program": program,
             "reward": shortest(*reward),
-            "evaluation": evaluation,
-            "digest": evaluation.digest(),
         });
-        format!("{line}\n")
+        with_evidence(line, evaluation)
     };
     let text: String = replays.iter().map(line).collect();
     Ok(dir.write_whole(&format!("elites/step_{step:05}.jsonl"), text.as_bytes())?)

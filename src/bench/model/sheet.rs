@@ -6,7 +6,6 @@ use serde::ser::{SerializeMap, Serializer};
 use super::rates::RateSpreads;
 use super::{Basis, Round};
 use crate::bench::Spread;
-use crate::bench::table::aligned;
 
 /// Stands where a figure could not be measured.
 const UNMEASURED: &str = "unmeasured";
@@ -143,14 +142,14 @@ pub struct Sheet {
 }
 
 impl Sheet {
-    /// Aligned columns for people, one a way.
-    pub fn text(&self) -> String {
+    /// Cells for people: a column a way, below its name, and a row a figure.
+    pub fn cells(&self) -> Vec<Vec<String>> {
         let mut lines = vec![[String::new()].into_iter().chain(self.rows.iter().map(|row| row.way.clone())).collect()];
         for (place, column) in self.columns.iter().enumerate() {
             let figures = self.rows.iter().map(|row| row.figures[place].text(column.show));
             lines.push([column.head.to_owned()].into_iter().chain(figures).collect::<Vec<String>>());
         }
-        aligned(&lines, 1)
+        lines
     }
 
     /// What the device did alone, in words.

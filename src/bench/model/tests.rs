@@ -97,7 +97,7 @@ fn a_sheet_says_what_was_not_measured_in_all_three_forms() {
         rounds: 1,
         rates: Rates::spreads(&[rates]),
     };
-    let text = sheet.text();
+    let text = sheet.cells().concat().join("\n");
     for words in ["81.2 (81.2 to 81.2)", "4000 (4000 to 4000)", "unmeasured", "50.00 ms", "512 MiB", "a=[1,2]"] {
         assert!(text.contains(words), "{words} in\n{text}");
     }

@@ -14,7 +14,7 @@ use crate::bench::{Clocks, Python};
 use crate::cli::options::{Flags, SourceArgs};
 use crate::cli::{CliError, loading, output};
 use crate::config::{Config, Layers};
-use crate::metrics::Console;
+use crate::metrics::{Console, aligned};
 use crate::policy::{Device, KNOWN_SHAPES, KnownShape, Policy};
 use crate::seed::{Purpose, Seed};
 
@@ -324,7 +324,7 @@ impl SharedArgs {
             let rate = if sheet.device == "cpu" { "tokens a CPU second" } else { "tokens a second" };
             text.push_str(&format!("against: how many times as many {rate}, taken in each round\n"));
         }
-        text.push_str(&format!("\n{}", sheet.text()));
+        text.push_str(&format!("\n{}", aligned(&sheet.cells(), 1, output::columns())));
         output::print(&text)
     }
 }

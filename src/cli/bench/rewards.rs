@@ -10,12 +10,12 @@ use cpu_time::ProcessTime;
 use grpo_sandbox::Sandbox;
 
 use crate::arena::Rules;
-use crate::bench::{Clocks, Python, Rewards, Table, healthy};
+use crate::bench::{Clocks, Python, Rewards, Table, WORDS, healthy};
 use crate::cli::options::{Flags, SourceArgs};
 use crate::cli::{CliError, output, playing};
 use crate::config::Config;
 use crate::environment::game2048::entry;
-use crate::metrics::Console;
+use crate::metrics::{Console, aligned};
 use crate::program::Program;
 use crate::report::{LoggedCompletion, completion_files, read_completions};
 use crate::seed::Seed;
@@ -128,7 +128,7 @@ impl RewardsArgs {
         }
         text.push_str("changed: innocent programs whose verdict or score was not the same in every run of a way\n");
         text.push_str("stopped: innocent programs whose budget, or time on the wall, was up\n\n");
-        text.push_str(&table.text());
+        text.push_str(&aligned(&table.cells(), WORDS, output::columns()));
         output::print(&text)
     }
 }

@@ -8,7 +8,7 @@ use crate::arena::Arena;
 use crate::config::Config;
 use crate::environment::tasks::Tasks;
 use crate::evaluation::{self, Fates, Sample, Single, Stream};
-use crate::metrics::{Console, Event};
+use crate::metrics::{Console, Event, Progress, counted};
 use crate::policy::Policy;
 use crate::prompt::PromptSet;
 use crate::train::advice;
@@ -84,7 +84,7 @@ impl Contender<'_> {
 
     fn sample(&self, protocol: Protocol, stream: Stream) -> Result<Vec<Sample>, CliError> {
         let stage = Stage { policy: self.policy, arena: self.arena, config: self.config };
-        let message = format!("sampling {} programs from {}", protocol.samples, named(self.config));
+        let message = format!("sampling {} from {}", counted(protocol.samples, "program"), named(self.config));
         let bar = self.progress(protocol.samples, "programs", &message);
         let tried = self.arena.environment().labels().tried();
         let (mut written, mut done, mut tokens_so_far) = (0, 0, 0);
@@ -111,7 +111,7 @@ impl Contender<'_> {
 
     /// A bar on a terminal, one line elsewhere.
     fn progress(&self, total: usize, what: &str, message: &str) -> crate::metrics::Count {
-        if !self.console.interactive() {
+        if self.console.progress() == Progress::Plain {
             self.console.print(message);
         }
         self.console.count(total, what)

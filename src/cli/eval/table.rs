@@ -7,6 +7,7 @@ use super::fates;
 use super::report::{Games, Report};
 use crate::environment::Labels;
 use crate::evaluation::{Estimate, Single, StyleSummary, THRESHOLDS};
+use crate::metrics::counted;
 
 /// Samples for one of n, from which a best of n is shown with its interval.
 const SURE_SHARE: usize = 4;
@@ -27,11 +28,13 @@ fn heading(report: &Report) -> String {
     let Games { selection, report: others, game_seconds } = report.games;
     let samples = report.models.first().map_or(0, |model| model.summary.samples);
     let mut text = format!(
-        "{samples} programs a model, {selection} held-out games each, {game_seconds} s of a reference core a game"
+        "{} a model, {} each, {game_seconds} s of a reference core a game",
+        counted(samples, "program"),
+        counted(selection, "held-out game")
     );
     if others > 0 {
         let native = if report.labels.has_tiles() { "; native strategies: on all" } else { "" };
-        text.push_str(&format!("\nbest@n: chosen on those, played on {others} other boards{native}"));
+        text.push_str(&format!("\nbest@n: chosen on those, played on {}{native}", counted(others, "other board")));
     }
     text.push_str("\n\n");
     text

@@ -4,7 +4,7 @@ use super::super::{CliError, playing};
 use crate::arena::{Arena, Rules};
 use crate::config::Config;
 use crate::environment::Environment;
-use crate::metrics::{Console, EvaluationRecord, Event};
+use crate::metrics::{Console, EvaluationRecord, Event, Progress};
 use crate::policy::Policy;
 use crate::prompt::PromptSet;
 use crate::train::evaluation::{Protocol, evaluate};
@@ -31,7 +31,7 @@ impl<'a> Probe<'a> {
     pub fn plays(&self, policy: &Policy) -> Result<EvaluationRecord, CliError> {
         let samples = self.config.sft.eval_samples;
         let bar = self.console.count(samples, "programs");
-        if !self.console.interactive() {
+        if self.console.progress() == Progress::Plain {
             self.console.print(&format!("{samples} programs are written and played"));
         }
         let mut observer = |event: Event<'_>| {

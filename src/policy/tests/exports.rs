@@ -68,6 +68,27 @@ fn an_exported_adapter_names_its_model_by_a_path_that_holds_elsewhere() {
 }
 
 #[test]
+fn an_adapter_is_exported_where_its_model_is_not() {
+    let out = tempfile::tempdir().unwrap();
+    let adapter = golden_adapter("qwen2-rslora");
+    let settings = ModelConfig {
+        model: "nowhere/at-all".into(),
+        adapter: adapter.display().to_string(),
+        ..Config::preset("llm").unwrap().model
+    };
+    assert_eq!(export_adapter(&settings, out.path()).unwrap().adapted, 14);
+    let mut written = read_json(&out.path().join("adapter_config.json"));
+    assert_eq!(written["base_model_name_or_path"], "nowhere/at-all");
+    let given = read_json(&adapter.join("adapter_config.json"));
+    written["base_model_name_or_path"] = given["base_model_name_or_path"].clone();
+    assert_eq!(written, given);
+    let tensors = |dir: &Path| candle_core::safetensors::load(dir.join("adapter_model.safetensors"), &Device::Cpu);
+    let (given, written) = (tensors(&adapter).unwrap(), tensors(out.path()).unwrap());
+    assert_eq!(given.len(), written.len());
+    given.iter().for_each(|(name, tensor)| assert_eq!(largest_difference(tensor, &written[name]), 0.0, "{name}"));
+}
+
+#[test]
 fn the_built_in_model_becomes_a_directory_that_loads() {
     let out = tempfile::tempdir().unwrap();
     let settings = Config::preset("builtin").unwrap().model;

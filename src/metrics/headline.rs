@@ -1,0 +1,96 @@
+//! What a run is, in words, and numbers as people write them.
+
+use super::event::RunHeader;
+use crate::environment::Labels;
+
+/// Nobody must mistake it for a run that learns.
+const CONTROL: &str =
+    "CONTROL: rewards are shuffled inside each step (reward.shuffled = true); nothing can be learnt here\n";
+
+/// What the run is, in two lines; a control says so first.
+pub(super) fn headline(header: &RunHeader) -> String {
+    let trained = if header.trainable == header.parameters {
+        "all trained".to_owned()
+    } else {
+        format!("{} trained", count(header.trainable))
+    };
+    let workers = match header.parallel_rewards {
+        0 => "sequential".to_owned(),
+        workers => counted(workers, "worker"),
+    };
+    let ahead = if header.steps_ahead > 0 { ", the next step written meanwhile" } else { "" };
+    let cases = match header.labels {
+        Labels::Board | Labels::Game => format!("{} each, ", counted(header.games, "game")),
+        Labels::Tests => String::new(),
+    };
+    let control = if header.control { CONTROL } else { "" };
+    format!(
+        "{control}{} ({} weights, {trained}) on {}, seed {}\n\
+         {} x {} = {} a step, {cases}{workers}{ahead}; steps {} to {} in {}",
+        header.model,
+        count(header.parameters),
+        header.device,
+        header.seed,
+        counted(header.groups, "prompt"),
+        counted(header.num_generations, "completion"),
+        header.groups * header.num_generations,
+        header.resumed_from + 1,
+        header.max_steps,
+        header.output_dir.display()
+    )
+}
+
+/// `950`, `12.3 k`, `1.4 M`, `135 M`.
+fn count(number: usize) -> String {
+    let number = number as f64;
+    match number {
+        number if number >= 1e8 => format!("{:.0} M", number / 1e6),
+        number if number >= 1e6 => format!("{:.1} M", number / 1e6),
+        number if number >= 1e3 => format!("{:.1} k", number / 1e3),
+        _ => format!("{number}"),
+    }
+}
+
+/// `1 game`, `2 games`.
+pub fn counted(number: usize, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}
+
+/// `8 s`, `2:05`, `1:02:05`.
+pub fn duration(seconds: f64) -> String {
+    let whole = seconds.max(0.0).round() as u64;
+    match (whole / 3600, whole / 60 % 60, whole % 60) {
+        (0, 0, seconds) => format!("{seconds} s"),
+        (0, minutes, seconds) => format!("{minutes}:{seconds:02}"),
+        (hours, minutes, seconds) => format!("{hours}:{minutes:02}:{seconds:02}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_and_counts_read_as_people_write_them() {
+        assert_eq!([8.2, 125.0, 3725.0].map(duration), ["8 s", "2:05", "1:02:05"]);
+        assert_eq!([950, 12_345, 1_400_000, 134_515_008].map(count), ["950", "12.3 k", "1.4 M", "135 M"]);
+    }
+
+    #[test]
+    fn the_headline_prints_the_product_of_groups_and_completions() {
+        let header = RunHeader { groups: 8, num_generations: 8, max_steps: 60, ..RunHeader::default() };
+        assert!(headline(&header).contains("8 prompts x 8 completions = 64 a step"));
+        let one = RunHeader { games: 1, groups: 1, num_generations: 2, ..RunHeader::default() };
+        assert!(headline(&one).contains("1 prompt x 2 completions = 2 a step, 1 game each, "), "{}", headline(&one));
+        assert!(!headline(&header).contains("meanwhile"));
+        assert!(
+            headline(&RunHeader { steps_ahead: 1, ..header }).contains("sequential, the next step written meanwhile;")
+        );
+    }
+
+    #[test]
+    fn a_control_says_so() {
+        assert!(headline(&RunHeader { control: true, ..RunHeader::default() }).starts_with("CONTROL: "));
+        assert!(!headline(&RunHeader::default()).contains("CONTROL"));
+    }
+}
