@@ -158,6 +158,23 @@ fn what_is_told_and_how_is_the_users_to_choose() {
     for name in ["HF_TOKEN", "HF_HUB_OFFLINE", "GRPO_2048_CACHE", "RAYON_NUM_THREADS", "NO_COLOR"] {
         assert!(help.contains(name), "{name} in {help}");
     }
+    let page = String::from_utf8(done(dir.path(), &["man"]).stdout).unwrap();
+    assert!(page.contains(".SH ENVIRONMENT") && page.contains("HF_ENDPOINT"), "{page}");
+}
+
+#[test]
+fn make_alone_says_what_there_is_to_make() {
+    let make = |arguments: &[&str]| {
+        let mut make = std::process::Command::new("make");
+        let output = make.current_dir(env!("CARGO_MANIFEST_DIR")).args(arguments).output().ok()?;
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).ok()
+    };
+    let Some(said) = make(&[]) else { return };
+    for target in ["train ", "test ", "install-completions "] {
+        assert!(said.lines().any(|line| line.starts_with(target)), "{target} in {said}");
+    }
+    assert!(make(&["-n", "train"]).is_some_and(|said| said.contains("train --parallel-rewards 8")));
 }
 
 /// What a terminal of `columns` shows of a command: `script` gives it one. None where there is no such program.
