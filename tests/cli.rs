@@ -31,7 +31,7 @@ fn wrong_input_is_named_with_what_is_allowed() {
             &["`rollout.num_generation`", "did you mean `num_generations`"],
         ),
         (&["train", "--set", "grpo.learning_rate=fast"], &["grpo.learning_rate", "fast", "float"]),
-        (&["train", "--num-generations", "1"], &["rollout.num_generations = 1", "at least 2"]),
+        (&["train", "--num-generations", "1"], &["--num-generations = 1 (rollout.num_generations)", "at least 2"]),
         (&["train", "--parallel-rewards", "0"], &["--parallel-rewards", "0", "--sequential"]),
         (&["train", "--sequential", "--parallel-rewards", "2"], &["--sequential", "--parallel-rewards"]),
         (&["train", "--config", "nowhere.toml"], &["nowhere.toml", "No such file"]),
