@@ -72,7 +72,7 @@ def main():
         # A path that means the same to every reader.
         shutil.copytree(run, scratch / "runs/train-001", ignore=shutil.ignore_patterns("checkpoint-*", ".*"))
         subprocess.run([PROGRAM, "report", "runs/train-001", "--output", "report.html"], cwd=scratch, check=True)
-        picture(scratch / "report.html", ROOT / "docs/report.png", 1280, 2700, 0.75)
+        picture(scratch / "report.html", ROOT / "docs/report.png", 1280, 3300, 0.75)
         rows = screen_after(seconds, scratch)
         (scratch / "terminal.html").write_text(TERMINAL % html.escape("\n".join(rows)))
         picture(scratch / "terminal.html", ROOT / "docs/terminal.png", 980, 28 + 18 * len(rows))

@@ -161,6 +161,8 @@ fn ctrl_c_and_what_schedulers_send_write_a_checkpoint_and_exit_130() {
         assert_eq!(child.wait().unwrap().code(), Some(130), "{signal}");
         let newest = fs::read_to_string(dir.join("checkpoint-latest")).unwrap();
         assert_ne!(newest, "checkpoint-0", "{signal}");
+        let launches = fs::read_to_string(dir.join("launches.jsonl")).unwrap();
+        assert!(launches.ends_with("\"how\":\"interrupted\"}\n"), "{signal}: {launches}");
         for file in ["model.safetensors", "optimizer.safetensors", "trainer_state.json", "rng_state.json"] {
             assert!(dir.join(&newest).join(file).is_file(), "{signal}: {file}");
         }
