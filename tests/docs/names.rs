@@ -293,7 +293,7 @@ fn is_path(span: &str, tree: &Tree) -> bool {
     let part = |c: char| c.is_ascii_alphanumeric() || "._-*{},/".contains(c);
     let begins = span.split('/').next().unwrap();
     let in_tree = span.contains('/') && !begins.is_empty() && tree.has(begins);
-    span.chars().all(part) && (has_extension(span) || in_tree)
+    span.chars().all(part) && (has_extension(span) || in_tree || span.ends_with('/'))
 }
 
 fn flags_of(command: &Command) -> BTreeSet<String> {
