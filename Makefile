@@ -14,7 +14,7 @@ export GRPO_2048_COMMIT := $(shell git describe --always --dirty --exclude "*" 2
 PREFIX ?= /usr/local
 DATA_DIR ?= $(or $(XDG_DATA_HOME),$(HOME)/.local/share)
 
-.PHONY: train llm test build cuda gpu-check gpu-emulated fuzz fuzz-tier fuzz-tier-python soak readers page wheel wheel-test guest builtin-model smollm2 check bench install install-completions clean help tools
+.PHONY: train llm test build cuda gpu-check gpu-emulated fuzz fuzz-tier fuzz-tier-python soak readers page wheel wheel-test guest builtin-model smollm2 check release bench install install-completions clean help tools
 
 LLM := models/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
 LLM_DIR ?= runs/llm
@@ -54,9 +54,13 @@ gpu-check: tools ## Pack GPU tests and benchmarks into target/gpu-check.tar.gz, 
 gpu-emulated: tools ## Run the CUDA build's tests and two training steps on a GPU in software (needs no GPU)
 	CARGO=$(CARGO) scripts/gpu-emulated.sh
 
-check: tools ## Formatting and lints, as CI runs them
+check: tools ## Formatting, lints and the library's pages, as CI runs them
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --release --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --release --workspace --no-deps --locked --quiet
+
+release: tools ## Pack target/dist: the program, completions, manual pages, licences (needs python3)
+	CARGO=$(CARGO) scripts/release.sh
 
 bench: tools ## Engine, sandbox, rewards and decoder
 	$(CARGO) bench --workspace --locked

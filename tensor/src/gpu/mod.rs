@@ -3,7 +3,7 @@
 //!
 //! Shapes are static and buffers never move, so that one step is recorded once (a CUDA graph) and replayed for every
 //! token; logits never leave the GPU, and the host looks at a chunk of tokens while the GPU works on the next. The
-//! steps, their order and all launches are the same on every [`machine::Machine`]; `cuda` is the real one, and `emulated`
+//! steps, their order and all launches are the same on every `Machine`; `cuda` is the real one, and `emulated`
 //! runs the same kernels on the processor, for tests.
 
 mod batch;
