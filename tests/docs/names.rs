@@ -42,7 +42,7 @@ const BROUGHT: &[&str] =
     &["game.py", "tasks.jsonl", "step.json", "run.yaml", "mbpp.jsonl", "my_player.py", "config.json"];
 
 /// Flags of other programs, beside those of TRL, which are answered.
-const FOREIGN_FLAGS: &[&str] = &["--stub-wasi", "--logdir"];
+const FOREIGN_FLAGS: &[&str] = &["--stub-wasi", "--logdir", "--sync-tensorboard"];
 
 /// Paths of items in libraries.
 const FOREIGN_ITEMS: &[&str] = &["Inlining::Yes"];
