@@ -21,7 +21,7 @@ LLM_DIR ?= runs/llm
 LLM_STEPS ?= 75
 
 help: ## Print what there is to make
-	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 20
+	@grep -E '^[a-z0-9-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 20
 
 train: build ## Train the built-in model, eight games at a time
 	$(BIN) train --parallel-rewards 8 $(TRAIN_FLAGS)
@@ -134,9 +134,6 @@ install-completions: | $(BIN) ## Completions of bash, zsh and fish, and the manu
 	$(BIN) completions fish > $(DATA_DIR)/fish/vendor_completions.d/grpo-2048.fish
 	$(BIN) man $(DATA_DIR)/man/man1
 	@echo "zsh looks there with: fpath=($(DATA_DIR)/zsh/site-functions \$$fpath) before compinit"
-
-help: ## What can be made
-	@sed -nE 's/^([a-z0-9-]+):[^#]*## (.*)/\1\t\2/p' Makefile | expand -t 20
 
 tools:
 	@command -v $(CARGO) >/dev/null || { echo "error: cargo not found; install Rust from https://rustup.rs" >&2; exit 2; }
