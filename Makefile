@@ -14,14 +14,14 @@ export GRPO_2048_COMMIT := $(shell git describe --always --dirty --exclude "*" 2
 PREFIX ?= /usr/local
 DATA_DIR ?= $(or $(XDG_DATA_HOME),$(HOME)/.local/share)
 
-.PHONY: train llm test build cuda gpu-check gpu-emulated fuzz fuzz-tier fuzz-tier-python soak readers page wheel wheel-test guest builtin-model smollm2 check bench install install-completions clean help tools
+.PHONY: train llm test build cuda gpu-check gpu-emulated fuzz fuzz-tier fuzz-tier-python soak readers page wheel wheel-test guest builtin-model smollm2 check release bench install install-completions clean help tools
 
 LLM := models/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
 LLM_DIR ?= runs/llm
 LLM_STEPS ?= 75
 
 help: ## Print what there is to make
-	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 20
+	@grep -E '^[a-z0-9-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 20
 
 train: build ## Train the built-in model, eight games at a time
 	$(BIN) train --parallel-rewards 8 $(TRAIN_FLAGS)
@@ -54,9 +54,13 @@ gpu-check: tools ## Pack GPU tests and benchmarks into target/gpu-check.tar.gz, 
 gpu-emulated: tools ## Run the CUDA build's tests and two training steps on a GPU in software (needs no GPU)
 	CARGO=$(CARGO) scripts/gpu-emulated.sh
 
-check: tools ## Formatting and lints, as CI runs them
+check: tools ## Formatting, lints and the library's pages, as CI runs them
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --release --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --release --workspace --no-deps --locked --quiet
+
+release: tools ## Pack target/dist: the program, completions, manual pages, licences (needs python3)
+	CARGO=$(CARGO) scripts/release.sh
 
 bench: tools ## Engine, sandbox, rewards and decoder
 	$(CARGO) bench --workspace --locked
@@ -130,9 +134,6 @@ install-completions: | $(BIN) ## Completions of bash, zsh and fish, and the manu
 	$(BIN) completions fish > $(DATA_DIR)/fish/vendor_completions.d/grpo-2048.fish
 	$(BIN) man $(DATA_DIR)/man/man1
 	@echo "zsh looks there with: fpath=($(DATA_DIR)/zsh/site-functions \$$fpath) before compinit"
-
-help: ## What can be made
-	@sed -nE 's/^([a-z0-9-]+):[^#]*## (.*)/\1\t\2/p' Makefile | expand -t 20
 
 tools:
 	@command -v $(CARGO) >/dev/null || { echo "error: cargo not found; install Rust from https://rustup.rs" >&2; exit 2; }

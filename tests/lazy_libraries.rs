@@ -44,7 +44,6 @@ unsafe extern "C" {
 
 fn product() -> cublasStatus_t {
     let (no, yes) = (cublasOperation_t::CUBLAS_OP_N, cublasOperation_t::CUBLAS_OP_T);
-    #[allow(unsafe_code)]
     // SAFETY: the library of this test, and the code that stands in for a missing one, look at no pointer.
     unsafe {
         cublasSgemmStridedBatched(
@@ -71,14 +70,10 @@ fn product() -> cublasStatus_t {
 }
 
 fn normal() -> curandStatus_t {
-    #[allow(unsafe_code)]
     // SAFETY: as above.
-    unsafe {
-        curandGenerateNormal(1 as _, 2 as _, 3 << 40, 4.5, -6.25)
-    }
+    unsafe { curandGenerateNormal(1 as _, 2 as _, 3 << 40, 4.5, -6.25) }
 }
 
-#[allow(unsafe_code)]
 fn text(pointer: *const c_char) -> Option<String> {
     // SAFETY: the loader gives null or text that stays.
     (!pointer.is_null()).then(|| unsafe { CStr::from_ptr(pointer) }.to_string_lossy().into_owned())
@@ -127,7 +122,6 @@ fn a_library_in_a_named_folder_is_called_with_all_its_arguments() {
             assert_eq!(call.join().unwrap(), (product, normal, product, normal));
         }
     });
-    #[allow(unsafe_code)]
     // SAFETY: functions without arguments; and one that the library of this test does not have.
     let (found, unknown) = unsafe {
         let null = std::ptr::null_mut();
@@ -144,7 +138,6 @@ fn a_library_that_cannot_be_loaded_gives_its_error_code_and_says_why() {
         std::fs::write(root.path().join("libcurand.so.10"), "no library").unwrap();
         return in_child("a_library_that_cannot_be_loaded_gives_its_error_code_and_says_why", root.path());
     }
-    #[allow(unsafe_code)]
     // SAFETY: functions without arguments, and one that gives text of its own.
     let (found, failure, words) = unsafe {
         let words = nvrtcGetErrorString(nvrtcResult::NVRTC_ERROR_INTERNAL_ERROR);

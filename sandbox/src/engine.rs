@@ -94,7 +94,7 @@ pub(crate) fn config() -> Config {
 }
 
 /// Maps machine code that this program compiled.
-#[allow(unsafe_code)]
+#[allow(unsafe_code, reason = "wasmtime loads machine code unchecked; its origin is checked before")]
 fn load(engine: &Engine, code: &[u8]) -> Result<Component, HostError> {
     // SAFETY: `code` comes from `precompile_component`, straight or through the cache, which gives out only files that
     // are whole, belong to this user, and were compiled by this version for this engine.

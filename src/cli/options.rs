@@ -241,7 +241,9 @@ pub fn with_defaults(command: Command) -> Command {
     let (builtin, llm) = (table("builtin"), table("llm"));
     command.mut_args(|arg| {
         let mut help = arg.get_help().map(ToString::to_string).unwrap_or_default();
-        if let Some(default) = default_note(&arg, &builtin, &llm) {
+        // Some commands have a default of their own, and say so.
+        let is_said = help.contains("[default: ");
+        if let Some(default) = default_note(&arg, &builtin, &llm).filter(|_| !is_said) {
             help.push_str(&format!(" [default: {default}]"));
         }
         let values: Vec<String> = arg.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect();

@@ -1,5 +1,7 @@
 //! The sections of the configuration and what their values may be.
 
+#![allow(missing_docs, reason = "default.toml says what every key is")]
+
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -9,7 +11,6 @@ use super::{ConfigError, Layers};
 /// The whole configuration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(missing_docs)]
 pub struct Config {
     pub environment: EnvironmentConfig,
     pub model: ModelConfig,
@@ -26,7 +27,6 @@ pub struct Config {
 /// What programs are written for. Fields are explained in `default.toml`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(missing_docs)]
 pub struct EnvironmentConfig {
     pub env: String,
 }
@@ -72,7 +72,6 @@ pub enum FrozenWeights {
 /// Which model, and what of it is trained. Fields are explained in `default.toml`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(missing_docs)]
 pub struct ModelConfig {
     pub model: String,
     pub revision: String,
@@ -92,7 +91,6 @@ pub struct ModelConfig {
 /// How completions are sampled. Fields are explained in `default.toml`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(missing_docs)]
 pub struct RolloutConfig {
     pub groups: usize,
     pub num_generations: usize,
@@ -108,7 +106,6 @@ pub struct RolloutConfig {
 /// What a strategy may use. Fields are explained in `default.toml`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(missing_docs)]
 pub struct SandboxConfig {
     pub tier: Tier,
     pub check_one_in: u32,
@@ -132,7 +129,6 @@ pub enum Tier {
 /// How programs are played. Fields are explained in `default.toml`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(missing_docs)]
 pub struct ArenaConfig {
     pub parallel_rewards: usize,
     pub games: usize,
@@ -143,7 +139,6 @@ pub struct ArenaConfig {
 /// Shape of the reward. Fields are explained in `default.toml`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(missing_docs)]
 pub struct RewardConfig {
     pub scale: f64,
     pub exponent: f64,
@@ -240,7 +235,6 @@ pub enum Checkpointing {
 /// The update. Fields are explained in `default.toml`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(missing_docs)]
 pub struct GrpoConfig {
     pub learning_rate: f64,
     pub warmup_steps: usize,
@@ -280,7 +274,6 @@ pub struct GrpoConfig {
 /// The run. Fields are explained in `default.toml`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(missing_docs)]
 pub struct TrainConfig {
     pub seed: u64,
     pub max_steps: usize,
@@ -301,7 +294,6 @@ pub struct TrainConfig {
 /// When a run is told that it collapses, and when it stops. Fields are explained in `default.toml`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(missing_docs)]
 pub struct GuardConfig {
     pub stop: bool,
     pub window: usize,
@@ -321,7 +313,6 @@ pub struct GuardConfig {
 /// Supervised training. Fields are explained in `default.toml`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(missing_docs)]
 pub struct SftConfig {
     pub learning_rate: f64,
     pub warmup_steps: usize,

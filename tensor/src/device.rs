@@ -4,7 +4,6 @@
 mod cuda;
 mod examination;
 #[cfg(feature = "cuda")]
-#[allow(unsafe_code)]
 mod quantized;
 
 #[cfg(test)]

@@ -1,7 +1,10 @@
-//! What the documents name exists: files, settings, flags, commands, metrics, functions, and the places they point to.
+//! What the documents name exists: files, settings, flags, commands, metrics, functions, and the places they point to; and
+//! what they say to type does something.
 
+mod help;
 mod markdown;
 mod names;
+mod running;
 mod tree;
 
 use std::collections::BTreeSet;
@@ -118,6 +121,7 @@ fn what_does_not_exist_is_found() {
         "tests/gpu.rs",
         "src/nowhere/*.rs",
         "nowhere.rs",
+        "no-such-folder/",
         "--no-such-flag",
         "train --no-such-flag",
         "grpo-2048 trian",

@@ -6,7 +6,7 @@ use std::fs;
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use grpo_2048::config::{self, Layers};
-use proc_macro2::TokenTree;
+use proc_macro2::{TokenStream, TokenTree};
 use syn::visit::Visit;
 
 use crate::tree::Tree;
@@ -42,7 +42,7 @@ const BROUGHT: &[&str] =
     &["game.py", "tasks.jsonl", "step.json", "run.yaml", "mbpp.jsonl", "my_player.py", "config.json"];
 
 /// Flags of other programs, beside those of TRL, which are answered.
-const FOREIGN_FLAGS: &[&str] = &["--stub-wasi", "--logdir"];
+const FOREIGN_FLAGS: &[&str] = &["--stub-wasi", "--logdir", "--sync-tensorboard"];
 
 /// Paths of items in libraries.
 const FOREIGN_ITEMS: &[&str] = &["Inlining::Yes"];
@@ -293,7 +293,7 @@ fn is_path(span: &str, tree: &Tree) -> bool {
     let part = |c: char| c.is_ascii_alphanumeric() || "._-*{},/".contains(c);
     let begins = span.split('/').next().unwrap();
     let in_tree = span.contains('/') && !begins.is_empty() && tree.has(begins);
-    span.chars().all(part) && (has_extension(span) || in_tree)
+    span.chars().all(part) && (has_extension(span) || in_tree || span.ends_with('/'))
 }
 
 fn flags_of(command: &Command) -> BTreeSet<String> {
@@ -314,6 +314,41 @@ struct Sources {
 impl Sources {
     fn define(&mut self, ident: &syn::Ident) {
         self.items.entry(ident.to_string()).or_default().push(self.file.clone());
+    }
+
+    /// What a macro is given, which is not parsed: tests of properties are written inside of one, and so are texts.
+    fn tokens(&mut self, tokens: TokenStream) {
+        let mut after_fn = false;
+        for token in tokens {
+            match &token {
+                TokenTree::Ident(name) if after_fn => self.define(name),
+                TokenTree::Literal(literal) => {
+                    if let Ok(text) = syn::parse_str::<syn::LitStr>(&literal.to_string()) {
+                        self.literal(&text.value());
+                    }
+                }
+                TokenTree::Group(group) => self.tokens(group.stream()),
+                TokenTree::Ident(_) | TokenTree::Punct(_) => {}
+            }
+            after_fn = matches!(&token, TokenTree::Ident(word) if word == "fn");
+        }
+    }
+
+    fn literal(&mut self, text: &str) {
+        // What a format makes a name of, such as `rewards/{name}/mean`, is an open family.
+        if let Some((family, _)) = text.split_once("/{")
+            && self.file.starts_with("src/metrics/")
+        {
+            self.metrics.insert(format!("{family}/"));
+        }
+        let is_variable = text.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
+        if is_variable && !self.file.starts_with("tests/docs/") {
+            self.variables.insert(text.to_owned());
+        }
+        if self.file.starts_with("src/") || self.file.starts_with("sandbox/src/") {
+            self.literals.push_str(text);
+            self.literals.push('\n');
+        }
     }
 
     /// The keys of a record: the names of fields, or what serde calls them.
@@ -373,32 +408,11 @@ impl<'ast> Visit<'ast> for Sources {
     }
 
     fn visit_macro(&mut self, item: &'ast syn::Macro) {
-        // Tests of properties are written inside of a macro.
-        let mut after_fn = false;
-        for token in item.tokens.clone() {
-            if let (true, TokenTree::Ident(name)) = (after_fn, &token) {
-                self.define(name);
-            }
-            after_fn = matches!(&token, TokenTree::Ident(word) if word == "fn");
-        }
+        self.tokens(item.tokens.clone());
         syn::visit::visit_macro(self, item);
     }
 
     fn visit_lit_str(&mut self, literal: &'ast syn::LitStr) {
-        let text = literal.value();
-        // What a format makes a name of, such as `rewards/{name}/mean`, is an open family.
-        if let Some((family, _)) = text.split_once("/{")
-            && self.file.starts_with("src/metrics/")
-        {
-            self.metrics.insert(format!("{family}/"));
-        }
-        let is_variable = text.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
-        if is_variable && !self.file.starts_with("tests/docs/") {
-            self.variables.insert(text.clone());
-        }
-        if self.file.starts_with("src/") || self.file.starts_with("sandbox/src/") {
-            self.literals.push_str(&text);
-            self.literals.push('\n');
-        }
+        self.literal(&literal.value());
     }
 }

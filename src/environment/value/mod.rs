@@ -27,7 +27,7 @@ pub enum Value {
     None,
     /// `True`, `False`
     Bool(bool),
-    /// Of any size up to [`DIGITS_MAX`].
+    /// Of any size up to `DIGITS_MAX`.
     Int(Int),
     /// Of double precision, as Python's.
     Float(f64),

@@ -47,7 +47,6 @@ pub fn examine() -> CudaExamination {
 
 /// Opens a GPU that was examined. One stream for all threads, in the order of their calls, so that no tensor needs events
 /// to guard it.
-#[allow(unsafe_code)]
 pub fn open(index: usize) -> Result<Device, Unusable> {
     // The first line: where it came from may follow.
     let broken =
@@ -62,7 +61,6 @@ pub fn open(index: usize) -> Result<Device, Unusable> {
 
 /// Has the driver keep what tensors gave back for the tensors of the next step. Left alone it returns that to the system
 /// whenever the program waits for the GPU, and maps it anew afterwards.
-#[allow(unsafe_code)]
 fn keep_freed_memory(device: &CudaDevice) -> Result<(), DriverError> {
     let gpu = device.cuda_stream().context().cu_device();
     let mut threshold = u64::MAX;
@@ -87,7 +85,6 @@ fn driver() -> Result<DriverFound, String> {
     located((lazy_cuda_found, lazy_cuda_failure))?;
     let fails = |what: &str, error: DriverError| format!("{what}: {error}");
     let mut number: c_int = 0;
-    #[allow(unsafe_code)]
     // SAFETY: writes one number where it is told.
     unsafe { sys::cuDriverGetVersion(&mut number) }.result().map_err(|error| fails("cuDriverGetVersion", error))?;
     let cuda = Version::of_cuda(number.unsigned_abs());
@@ -104,7 +101,6 @@ fn driver() -> Result<DriverFound, String> {
 fn gpu(index: c_int) -> Result<(String, Version), DriverError> {
     let gpu = device::get(index)?;
     let number = |attribute: CUdevice_attribute| {
-        #[allow(unsafe_code)]
         // SAFETY: the driver has just given this GPU.
         let number = unsafe { device::get_attribute(gpu, attribute) };
         number.map(i32::unsigned_abs)
@@ -139,7 +135,6 @@ fn cublas_number(part: Part) -> Option<u32> {
     use cublas::sys::libraryPropertyType_t::{MAJOR_VERSION, MINOR_VERSION};
     let mut number: c_int = 0;
     let part = if matches!(part, Part::Major) { MAJOR_VERSION } else { MINOR_VERSION };
-    #[allow(unsafe_code)]
     // SAFETY: writes one number where it is told.
     let status = unsafe { cublasGetProperty(part, &mut number) };
     (status == cublasStatus_t::CUBLAS_STATUS_SUCCESS).then_some(number.unsigned_abs())
@@ -149,14 +144,12 @@ fn curand_number(part: Part) -> Option<u32> {
     use curand::sys::libraryPropertyType_t::{MAJOR_VERSION, MINOR_VERSION};
     let mut number: c_int = 0;
     let part = if matches!(part, Part::Major) { MAJOR_VERSION } else { MINOR_VERSION };
-    #[allow(unsafe_code)]
     // SAFETY: writes one number where it is told.
     let status = unsafe { curandGetProperty(part, &mut number) };
     (status == curandStatus_t::CURAND_STATUS_SUCCESS).then_some(number.unsigned_abs())
 }
 
 /// The file that a library was loaded from, or why none was.
-#[allow(unsafe_code)]
 fn located((found, failure): (Where, Where)) -> Result<PathBuf, String> {
     // SAFETY: both give null or text that stays as it is from then on.
     let text = |pointer: *const c_char| {

@@ -26,7 +26,7 @@ enum On {
     Processor(Emulated),
 }
 
-#[cfg_attr(not(feature = "cuda"), allow(unused_variables))]
+#[cfg_attr(not(feature = "cuda"), allow(unused_variables, reason = "a build without CUDA asks no GPU"))]
 fn on(device: &Device) -> Option<On> {
     #[cfg(feature = "cuda")]
     if let Device::Cuda(device) = device {

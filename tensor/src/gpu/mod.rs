@@ -3,7 +3,7 @@
 //!
 //! Shapes are static and buffers never move, so that one step is recorded once (a CUDA graph) and replayed for every
 //! token; logits never leave the GPU, and the host looks at a chunk of tokens while the GPU works on the next. The
-//! steps, their order and all launches are the same on every [`machine::Machine`]; `cuda` is the real one, and `emulated`
+//! steps, their order and all launches are the same on every `Machine`; `cuda` is the real one, and `emulated`
 //! runs the same kernels on the processor, for tests.
 
 mod batch;
@@ -56,7 +56,7 @@ pub struct Drawing {
 
 impl DeviceBatch {
     /// Prompts that have been fed, each repeated, on the GPU that the weights are on; none where they are on none.
-    #[cfg_attr(not(feature = "cuda"), allow(unused_variables))]
+    #[cfg_attr(not(feature = "cuda"), allow(unused_variables, reason = "a build without CUDA asks no GPU"))]
     pub fn begin(view: &DecoderView, prompts: &Prefilled, drawing: Drawing) -> TensorResult<Option<Self>> {
         match view.embedding.device() {
             #[cfg(feature = "cuda")]
@@ -137,7 +137,7 @@ pub struct Moved<'a> {
 }
 
 /// Sum of squares of each tensor, f32 and contiguous, in one launch; none where they are on no GPU.
-#[cfg_attr(not(feature = "cuda"), allow(unused_variables))]
+#[cfg_attr(not(feature = "cuda"), allow(unused_variables, reason = "a build without CUDA asks no GPU"))]
 pub fn device_square_sums(tensors: &[&Tensor]) -> TensorResult<Option<Vec<f64>>> {
     #[cfg(feature = "cuda")]
     if let Some(candle_core::Device::Cuda(device)) = tensors.first().map(|tensor| tensor.device()) {
@@ -150,7 +150,7 @@ pub fn device_square_sums(tensors: &[&Tensor]) -> TensorResult<Option<Vec<f64>>>
 }
 
 /// One step of AdamW for all variables in one launch. Returns whether they are on a GPU: elsewhere nothing is done.
-#[cfg_attr(not(feature = "cuda"), allow(unused_variables))]
+#[cfg_attr(not(feature = "cuda"), allow(unused_variables, reason = "a build without CUDA asks no GPU"))]
 pub fn device_adamw(moved: &[Moved<'_>], rates: &AdamWRates) -> TensorResult<bool> {
     #[cfg(feature = "cuda")]
     if let Some(candle_core::Device::Cuda(device)) = moved.first().map(|moved| moved.value.device()) {

@@ -1,0 +1,22 @@
+# docker build -t grpo-2048 . && docker run --rm -v "$PWD/runs:/work/runs" grpo-2048 train --parallel-rewards 8
+# The sandbox is compiled for the processor at hand when the first program is tried; mount /work/.cache to keep that.
+FROM rust:1.95-slim-bookworm AS build
+RUN apt-get update && apt-get install -y --no-install-recommends gcc g++ make && rm -rf /var/lib/apt/lists/*
+WORKDIR /source
+# What `--version` names: --build-arg COMMIT="$(git describe --always)".
+ARG COMMIT=
+ENV GRPO_2048_COMMIT=$COMMIT
+COPY . .
+RUN --mount=type=cache,target=/usr/local/cargo/registry --mount=type=cache,target=/source/target \
+    cargo build --release --locked && strip -o /grpo-2048 target/release/grpo-2048
+
+FROM debian:bookworm-slim
+# Certificates, for models by their Hugging Face id.
+RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates && rm -rf /var/lib/apt/lists/* \
+    && useradd --create-home --home-dir /work --uid 1000 grpo
+COPY --from=build /grpo-2048 /usr/local/bin/grpo-2048
+COPY --from=build /source/LICENSE-MIT /source/LICENSE-APACHE /usr/share/doc/grpo-2048/
+USER grpo
+WORKDIR /work
+ENTRYPOINT ["grpo-2048"]
+CMD ["doctor"]

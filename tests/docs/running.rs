@@ -1,0 +1,58 @@
+//! Commands of the documents that take seconds, typed as they stand there.
+
+use std::fs;
+use std::path::Path;
+
+use assert_cmd::cargo::cargo_bin_cmd;
+
+use crate::documents;
+use crate::tree::Tree;
+
+/// In the order in which they are typed, in a directory that has what the documents speak of.
+const TYPED: &[&str] = &[
+    "grpo-2048 config",
+    "grpo-2048 corpus --style chance",
+    "grpo-2048 tasks new mine",
+    "grpo-2048 check --env mine",
+    "grpo-2048 score --env mine solution.py",
+    "grpo-2048 score my_player.py --games 20",
+    "grpo-2048 judge --env examples/tasks/micro.jsonl < completions.jsonl",
+    "grpo-2048 tasks convert mbpp.jsonl",
+];
+
+#[test]
+fn commands_that_take_seconds_do_what_they_should() {
+    let tree = Tree::read();
+    let documents = documents(&tree);
+    let said: Vec<String> = documents.iter().flat_map(|document| document.commands()).map(|(_, line)| line).collect();
+    let place = tempfile::tempdir().unwrap();
+    furnish(place.path(), tree.root());
+    for typed in TYPED {
+        let is_it = |line: &String| line.split(" #").next().unwrap().trim() == *typed;
+        assert!(said.iter().any(is_it), "no document says to type: {typed}");
+        let (command, input) = typed.split_once(" < ").map_or((*typed, None), |(command, file)| (command, Some(file)));
+        let mut program = cargo_bin_cmd!("grpo-2048");
+        program.current_dir(place.path()).env("NO_COLOR", "1").args(command.split(' ').skip(1));
+        if let Some(file) = input {
+            program.pipe_stdin(place.path().join(file)).unwrap();
+        }
+        let output = program.output().unwrap();
+        let words = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && !output.stdout.is_empty(), "{typed}: {}\n{words}", output.status);
+    }
+    let lines = fs::read_to_string(place.path().join("mine/tasks.jsonl")).unwrap().lines().count();
+    assert_eq!(lines, 10, "`tasks new` writes ten tasks");
+}
+
+/// What a reader has: the repository's examples, and files of the reader's own.
+fn furnish(place: &Path, root: &Path) {
+    let write = |name: &str, text: &str| fs::write(place.join(name), text).unwrap();
+    fs::create_dir_all(place.join("examples/tasks")).unwrap();
+    fs::copy(root.join("examples/tasks/micro.jsonl"), place.join("examples/tasks/micro.jsonl")).unwrap();
+    fs::copy(root.join("src/environment/game2048/ladder/greedy.py"), place.join("my_player.py")).unwrap();
+    write("solution.py", "def middle(values):\n    return sorted(values)[len(values) // 2]\n");
+    write("completions.jsonl", "{\"id\": \"add\", \"completion\": \"def add(a, b): return a + b\"}\n");
+    let row = r#"{"task_id": 1, "text": "Write a function to add two numbers.", "code": "def add(a, b):\n    return a + b",
+        "test_list": ["assert add(1, 2) == 3", "assert add(5, 7) == 12"], "test_setup_code": ""}"#;
+    write("mbpp.jsonl", &format!("{}\n", row.replace('\n', " ")));
+}
