@@ -22,7 +22,7 @@ const USES: &[(&str, &[&str])] = &[
     ("arena", &["config", "environment", "program", "seed"]),
     ("policy", &["config", "files", "seed"]),
     ("prompt", &["environment", "policy", "seed"]),
-    ("rollout", &["config", "groups", "policy", "prompt", "seed"]),
+    ("rollout", &["config", "files", "groups", "policy", "prompt", "seed"]),
     ("evaluation", &["arena", "environment", "program", "seed"]),
     ("reward", &["arena", "config", "environment", "program"]),
     ("preflight", &["arena", "config", "environment", "program", "reward", "seed"]),

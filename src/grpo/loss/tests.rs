@@ -38,6 +38,7 @@ fn tokens(logp: &Var, old: &[f64], advantage: &[f64], lengths: &[usize]) -> Toke
         advantage: vector(advantage),
         weight: vector(&ones),
         kept: None,
+        correction: None,
         imitation: None,
         lengths: lengths.to_vec(),
     }
