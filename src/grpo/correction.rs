@@ -75,3 +75,52 @@ impl Correction {
         Weight { value, is_bounded }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    fn values(kind: config::Correction, level: ImportanceSamplingLevel, bounds: (f64, f64)) -> Vec<(f32, bool)> {
+        let rollout = Config::preset("builtin").unwrap().rollout;
+        let config = RolloutConfig {
+            servers: vec!["http://localhost".into()],
+            correction: kind,
+            correction_level: level,
+            correction_floor: bounds.0,
+            correction_cap: bounds.1,
+            ..rollout
+        };
+        // Ratios 1, 4 and 1/2 of one completion, 2 and 8 of another.
+        let old = [1f32, 4.0, 0.5, 2.0, 8.0].map(|ratio| ratio.ln() - 3.0);
+        let weights = Correction::of(&config).unwrap().weights(&old, &[-3.0; 5], &[3, 2]);
+        weights.iter().map(|weight| ((weight.value * 1e4).round() / 1e4, weight.is_bounded)).collect()
+    }
+
+    #[test]
+    fn tokens_and_sequences_are_weighed_as_calculated_by_hand() {
+        use ImportanceSamplingLevel::{Sequence, Token};
+        use config::Correction::{Mask, Truncate};
+        let truncated = [(1.0, false), (3.0, true), (0.5, false), (2.0, false), (3.0, true)];
+        assert_eq!(values(Truncate, Token, (0.0, 3.0)), truncated);
+        let both = [(1.0, false), (3.0, true), (0.75, true), (2.0, false), (3.0, true)];
+        assert_eq!(values(Truncate, Token, (0.75, 3.0)), both);
+        let masked = [(1.0, false), (0.0, true), (0.0, true), (2.0, false), (0.0, true)];
+        assert_eq!(values(Mask, Token, (0.75, 3.0)), masked);
+        // 1 * 4 / 2 = 2 and 2 * 8 = 16.
+        let sequences = [[(2.0, false); 3].as_slice(), &[(3.0, true); 2]].concat();
+        assert_eq!(values(Truncate, Sequence, (0.0, 3.0)), sequences);
+        let masked = [[(2.0, false); 3].as_slice(), &[(0.0, true); 2]].concat();
+        assert_eq!(values(Mask, Sequence, (0.0, 3.0)), masked);
+    }
+
+    #[test]
+    fn what_no_number_can_hold_is_bounded_and_who_samples_alone_needs_nothing() {
+        let rollout = Config::preset("builtin").unwrap().rollout;
+        assert_eq!(Correction::of(&rollout), None);
+        let served = RolloutConfig { servers: vec!["http://localhost".into()], ..rollout };
+        assert_eq!(Correction::of(&RolloutConfig { correction: config::Correction::None, ..served.clone() }), None);
+        let weights = Correction::of(&served).unwrap().weights(&[0.0, -500.0], &[-500.0, 0.0], &[2]);
+        assert_eq!(weights.iter().map(|weight| weight.value).collect::<Vec<_>>(), [3.0, 0.0]);
+    }
+}

@@ -6,6 +6,8 @@ use serde_json::Value;
 use ureq::Agent;
 use ureq::config::AutoHeaderValue;
 
+/// Longest wait for a machine to take a call.
+const CONNECT: Duration = Duration::from_secs(10);
 /// Bytes of the longest answer: a token takes about 150 with its log-probability.
 const ANSWER_BYTES_MAX: u64 = 64 << 20;
 /// Characters of a server's words that are repeated.
@@ -36,6 +38,7 @@ impl Client {
     pub fn new(longest: Duration) -> Client {
         let config = Agent::config_builder()
             .timeout_global(Some(longest))
+            .timeout_connect(Some(CONNECT.min(longest)))
             .http_status_as_error(false)
             .proxy(None)
             .user_agent(AutoHeaderValue::from(concat!("grpo-2048/", env!("CARGO_PKG_VERSION"))))

@@ -32,8 +32,6 @@ use http::{Client, Fault};
 const ATTEMPTS: usize = 3;
 /// Wait before the second time, and twice that before the third.
 const PAUSE: Duration = Duration::from_millis(500);
-/// Longest wait for what a server does at once, or by reading one adapter.
-const BRIEF: Duration = Duration::from_secs(60);
 /// Tokens of the completion by which a server's weights are compared with ours.
 const PROBE_TOKENS: usize = 32;
 
@@ -63,8 +61,7 @@ struct Server {
 #[derive(Debug)]
 pub struct Servers {
     servers: Vec<Server>,
-    /// For completions, and for all else.
-    clients: (Client, Client),
+    client: Client,
     at_once: usize,
     dir: PathBuf,
     /// Spent on bringing adapters, since it was last asked for.
@@ -95,18 +92,17 @@ impl Servers {
         if config.servers.is_empty() {
             return Ok(None);
         }
-        let longest_answer = Duration::from_secs_f64(config.server_seconds);
-        let clients = (Client::new(longest_answer), Client::new(BRIEF.min(longest_answer)));
+        let client = Client::new(Duration::from_secs_f64(config.server_seconds));
         let tokens = longest + config.max_completion_length;
         let open = |url: &String| {
             let url = url.trim_end_matches('/').to_owned();
-            let model = base_model(&clients.1, &url, tokens);
+            let model = base_model(&client, &url, tokens);
             let model = model.map_err(|fault| RolloutError::Unfit(fault.of(&url)))?;
             Ok(Server { url, model, adapters: Mutex::default() })
         };
         let servers = config.servers.iter().map(open).collect::<Result<_, RolloutError>>()?;
         let dir = PathBuf::from(&config.adapter_dir);
-        Ok(Some(Servers { servers, clients, at_once: config.server_requests, dir, loading: Mutex::default() }))
+        Ok(Some(Servers { servers, client, at_once: config.server_requests, dir, loading: Mutex::default() }))
     }
 
     /// Names the run's own directory, where adapters go unless the configuration names another.
@@ -219,7 +215,7 @@ impl Servers {
         let prompt = &prompts[index / config.num_generations];
         let seed = streams.seed.child(Purpose::Sample, streams.first + index as u64);
         let question = answer::question(model, prompt, config, (policy.tokenizer().stop_ids(), seed));
-        let answer = self.clients.0.ask(&format!("{}/inference/v1/generate", server.url), &question)?;
+        let answer = self.client.ask(&format!("{}/inference/v1/generate", server.url), &question)?;
         let row = Row::one(prompts, config.num_generations, streams, index);
         answer::completion(answer, model, row, (policy, config.max_completion_length))
     }
@@ -257,7 +253,7 @@ impl Servers {
 
     /// Loads the adapter there, unless it is there. What a server says of itself counts, not that it agreed.
     fn bring_to(&self, server: &Server, adapter: &Adapter) -> Result<(), Fault> {
-        let (client, url) = (&self.clients.1, &server.url);
+        let (client, url) = (&self.client, &server.url);
         if !knows(client, url, &adapter.name)? {
             let body = json!({ "lora_name": adapter.name, "lora_path": adapter.path });
             client.tell(&format!("{url}/v1/load_lora_adapter"), &body)?;
@@ -280,7 +276,7 @@ impl Servers {
             let newest = adapters.len() - 1;
             for older in adapters.drain(..newest) {
                 let body = json!({ "lora_name": older.name });
-                if let Err(fault) = self.clients.1.tell(&format!("{}/v1/unload_lora_adapter", server.url), &body) {
+                if let Err(fault) = self.client.tell(&format!("{}/v1/unload_lora_adapter", server.url), &body) {
                     let fault = fault.of(&server.url);
                     observer(RolloutEvent::Trouble(&format!("adapter {} stays: {fault}", older.name)));
                 }
