@@ -88,7 +88,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("nvml_wrapper", &["metrics"]),
     ("clap", &["cli"]),
     ("hf_hub", &["policy"]),
-    ("ureq", &["policy"]),
+    ("ureq", &["policy", "rollout"]),
     ("minijinja", &["prompt"]),
     ("serde_saphyr", &["config"]),
     ("ruff_python_parser", &["environment", "program"]),

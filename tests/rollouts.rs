@@ -130,11 +130,12 @@ impl Asked {
         let mut servers = Servers::open(&config, 3).unwrap().unwrap();
         servers.keep_adapters_in(self.dir.path());
         let (mut told, mut troubles) = (Vec::new(), Vec::new());
-        let completions = servers.generate(&self.policy, &self.prompts, &config, Seed::root(7), &mut |event| match event {
-            RolloutEvent::Finished { index, completion } => told.push((index, completion.clone())),
-            RolloutEvent::Trouble(text) => troubles.push(text.to_owned()),
-            _ => (),
-        });
+        let completions =
+            servers.generate(&self.policy, &self.prompts, &config, Seed::root(7), &mut |event| match event {
+                RolloutEvent::Finished { index, completion } => told.push((index, completion.clone())),
+                RolloutEvent::Trouble(text) => troubles.push(text.to_owned()),
+                _ => (),
+            });
         let completions = completions.map(|groups| groups.into_items());
         if let Ok(completions) = &completions {
             told.sort_by_key(|(index, _)| *index);
@@ -198,7 +199,9 @@ const MISCHIEF: &[(Mischief, &str)] = &[
         "an answer out of shape: invalid type: null",
     ),
     (
-        |_, answer| changed(answer, |answer| answer["choices"][0]["logprobs"]["content"][0]["logprob"] = json!(-9999.0)),
+        |_, answer| {
+            changed(answer, |answer| answer["choices"][0]["logprobs"]["content"][0]["logprob"] = json!(-9999.0))
+        },
         "token 0 has the log-probability -9999",
     ),
     (
@@ -212,7 +215,10 @@ const MISCHIEF: &[(Mischief, &str)] = &[
         },
         "1 tokens that no stop ends (finish_reason stop), asked for 24",
     ),
-    (|_, answer| changed(answer, |answer| answer["model"] = json!("served")), "an answer by served, expected one by grpo-2048-"),
+    (
+        |_, answer| changed(answer, |answer| answer["model"] = json!("served")),
+        "an answer by served, expected one by grpo-2048-",
+    ),
 ];
 
 #[test]
@@ -259,7 +265,9 @@ fn a_server_that_fails_stops_the_run_and_a_resumed_one_equals_an_unbroken_one() 
     let more = ["--steps", "3", "--set", "rollout.resample_tied=0"];
     run(&unbroken, &with(&good.url, &more));
     // The probe, a step of eight, and two completions of the next one.
-    let fails = Served::start(|before, answer| if before < 11 { honest(before, answer) } else { (500, "out of memory".into()) });
+    let fails = Served::start(
+        |before, answer| if before < 11 { honest(before, answer) } else { (500, "out of memory".into()) },
+    );
     let (stopped, said) = output(&broken, &with(&fails.url, &more));
     assert_eq!(stopped.status.code(), Some(1), "{said}");
     assert!(said.contains(&fails.url) && said.contains("answered 500: out of memory; its log says more"), "{said}");

@@ -5,8 +5,8 @@ use candle_core::Tensor;
 use crate::policy::{Activations, Adapters, Decoder, Policy};
 
 use super::batch::Part;
-use super::gradients::{Gradients, accumulate, gradients, gradients_by_layer, parallel_parts};
 use super::correction::Weight;
+use super::gradients::{Gradients, accumulate, gradients, gradients_by_layer, parallel_parts};
 use super::scores::{keep_uncertain, reference_logprobs, score, scores, vector};
 use super::{Batch, Corrected, Division, LearnError, Optimizer, Tokens, k3_of, loss};
 
@@ -189,10 +189,9 @@ pub fn update_watched(
         logp_difference_mean: first.difference / first.tokens,
         logp_difference_max: first.difference_max,
         sampling_kl: first.sampling_kl / first.tokens,
-        correction: batch.correction.map(|_| Corrected {
-            weight_mean: first.correction / first.tokens,
-            share: first.corrected / first.tokens,
-        }),
+        correction: batch
+            .correction
+            .map(|_| Corrected { weight_mean: first.correction / first.tokens, share: first.corrected / first.tokens }),
         demonstration_nll: (all.demonstrated > 0.0).then(|| all.nll / all.demonstrated),
         overflowed: iterations - norms.len(),
         division,

@@ -82,7 +82,7 @@ impl Symptom {
             Symptom::Sampling => {
                 "the model that is trained is not the one that is sampled: serve the same weights in the trainer's precision \
                  with --rollouts (docs/vllm.md), report it with config.toml without"
-            },
+            }
         }
     }
 

@@ -180,7 +180,8 @@ fn read(stream: &mut TcpStream) -> Option<(String, Value)> {
     loop {
         let text = String::from_utf8_lossy(&bytes).into_owned();
         if let Some((head, body)) = text.split_once("\r\n\r\n") {
-            let length = head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length:")?.trim().parse().ok());
+            let length =
+                head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length:")?.trim().parse().ok());
             if body.len() >= length.unwrap_or(0) {
                 let path = head.split(' ').nth(1)?.to_owned();
                 return Some((path, serde_json::from_str(body).unwrap_or(Value::Null)));

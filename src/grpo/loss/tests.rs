@@ -235,7 +235,8 @@ impl Goldens {
         let mut table = serde_json::to_value(Config::preset("builtin").unwrap().rollout).unwrap();
         table.as_object_mut().unwrap().extend(rollout.as_object().unwrap().clone());
         let correction = Correction::of(&serde_json::from_value(table).unwrap()).unwrap();
-        let [old, sampled] = [&self.old, &self.sampled].map(|all| all.iter().map(|one| *one as f32).collect::<Vec<_>>());
+        let [old, sampled] =
+            [&self.old, &self.sampled].map(|all| all.iter().map(|one| *one as f32).collect::<Vec<_>>());
         let weights = correction.weights(&old, &sampled, &self.lengths);
         assert!(weights.iter().any(|weight| weight.is_bounded) && weights.iter().any(|weight| !weight.is_bounded));
         Some(weights.iter().map(|weight| f64::from(weight.value)).collect())

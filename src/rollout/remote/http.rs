@@ -8,6 +8,8 @@ use ureq::config::AutoHeaderValue;
 
 /// Longest wait for a machine to take a call.
 const CONNECT: Duration = Duration::from_secs(10);
+/// Longest wait for what a server says of itself: one that hangs must not hold up those that do not.
+const GLANCE: Duration = Duration::from_secs(60);
 /// Bytes of the longest answer: a token takes about 150 with its log-probability.
 const ANSWER_BYTES_MAX: u64 = 64 << 20;
 /// Characters of a server's words that are repeated.
@@ -31,6 +33,7 @@ impl Fault {
 #[derive(Debug)]
 pub(super) struct Client {
     agent: Agent,
+    longest: Duration,
 }
 
 impl Client {
@@ -43,12 +46,13 @@ impl Client {
             .proxy(None)
             .user_agent(AutoHeaderValue::from(concat!("grpo-2048/", env!("CARGO_PKG_VERSION"))))
             .build();
-        Client { agent: config.new_agent() }
+        Client { agent: config.new_agent(), longest }
     }
 
-    /// The JSON at `url`.
+    /// The JSON at `url`, which takes nothing to know.
     pub fn get(&self, url: &str) -> Result<Value, Fault> {
-        json(&text(self.agent.get(url).call())?)
+        let request = self.agent.get(url).config().timeout_global(Some(GLANCE.min(self.longest))).build();
+        json(&text(request.call())?)
     }
 
     /// The JSON that is answered to this JSON.
