@@ -47,7 +47,8 @@ pub(super) fn question(
     model: &str,
     prompt: &Prompt,
     config: &RolloutConfig,
-    (stop_ids, seed): (&[u32], Seed),
+    stop_ids: &[u32],
+    seed: Seed,
 ) -> Value {
     let mut sampling = json!({
         "n": 1,
@@ -74,7 +75,8 @@ pub(super) fn completion(
     answer: Value,
     model: &str,
     mut row: Row,
-    (policy, longest): (&Policy, usize),
+    policy: &Policy,
+    longest: usize,
 ) -> Result<Completion, Fault> {
     let Answer { model: by, choices } =
         serde_json::from_value(answer).map_err(|error| Fault::rubbish(format!("an answer out of shape: {error}")))?;

@@ -68,6 +68,12 @@ pub struct Servers {
     loading: Mutex<Duration>,
 }
 
+/// An adapter, and the servers that have it.
+struct Brought<'a> {
+    adapter: Adapter,
+    live: Vec<&'a Server>,
+}
+
 /// What a thread tells of its requests.
 enum News {
     Completion(usize, Result<Completion, RolloutError>),
@@ -152,7 +158,7 @@ impl Servers {
         let begin = Instant::now();
         let brought = self.bring(policy, observer);
         *held(&self.loading) += begin.elapsed();
-        let (adapter, live) = brought?;
+        let brought = brought?;
         let batch = Batch { policy, config, prompts, streams: streams.into() };
         let total = prompts.len() * config.num_generations;
         let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
@@ -162,7 +168,7 @@ impl Servers {
                 if index >= total {
                     break;
                 }
-                let completion = self.complete(&batch, index, (&adapter.name, &live), &sender);
+                let completion = self.complete(&batch, index, &brought, &sender);
                 failed.fetch_or(completion.is_err(), Ordering::Relaxed);
                 // Somebody listens until all threads have ended.
                 let _ = sender.send(News::Completion(index, completion));
@@ -190,13 +196,14 @@ impl Servers {
         &self,
         batch: &Batch<'_>,
         index: usize,
-        (model, live): (&str, &[&Server]),
+        brought: &Brought<'_>,
         sender: &Sender<News>,
     ) -> Result<Completion, RolloutError> {
+        let Brought { adapter, live } = brought;
         let mut attempt = 0;
         loop {
             let server = live[(index + attempt) % live.len()];
-            let fault = match self.ask(server, model, batch, index) {
+            let fault = match self.ask(server, &adapter.name, batch, index) {
                 Ok(completion) => return Ok(completion),
                 Err(fault) => fault.of(&server.url),
             };
@@ -214,10 +221,10 @@ impl Servers {
         let Batch { policy, config, prompts, streams } = *batch;
         let prompt = &prompts[index / config.num_generations];
         let seed = streams.seed.child(Purpose::Sample, streams.first + index as u64);
-        let question = answer::question(model, prompt, config, (policy.tokenizer().stop_ids(), seed));
+        let question = answer::question(model, prompt, config, policy.tokenizer().stop_ids(), seed);
         let answer = self.client.ask(&format!("{}/inference/v1/generate", server.url), &question)?;
         let row = Row::one(prompts, config.num_generations, streams, index);
-        answer::completion(answer, model, row, (policy, config.max_completion_length))
+        answer::completion(answer, model, row, policy, config.max_completion_length)
     }
 
     /// Has every server know the policy's adapter as it is now; gives it, and the servers that do.
@@ -225,7 +232,7 @@ impl Servers {
         &self,
         policy: &Policy,
         observer: &mut dyn FnMut(RolloutEvent<'_>),
-    ) -> Result<(Adapter, Vec<&Server>), RolloutError> {
+    ) -> Result<Brought<'_>, RolloutError> {
         let adapter = Adapter::write(policy, &self.dir)?;
         let mut attempt = 0;
         loop {
@@ -245,7 +252,7 @@ impl Servers {
                 Some(_) if live.is_empty() => thread::sleep(PAUSE * attempt as u32),
                 _ => {
                     self.forget_older(&adapter, &live, observer);
-                    return Ok((adapter, live));
+                    return Ok(Brought { adapter, live });
                 }
             }
         }
