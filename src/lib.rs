@@ -12,6 +12,7 @@
 //! environment::Briefing
 //!    | prompt       PromptSet::draw            -> Prompt
 //!    | rollout      generate                   -> Completion      leaves as soon as it ends
+//!    |    +- remote       Servers::generate, the same by vLLM
 //!    |    +- policy         the decoder, its adapters and tokenizer; grpo-tensor has its operations and gradients
 //!    | program      Program::from_text         -> Program | Rejection
 //!    | arena        Scoring::submit, finish    -> Evaluation      workers play while the rest still decodes

@@ -24,6 +24,7 @@ const KEYS: &[(&str, &str)] = &[
     ("num_generations", "rollout.num_generations"),
     ("max_completion_length", "rollout.max_completion_length"),
     ("temperature", "rollout.temperature"),
+    ("rollouts", "rollout.servers"),
     ("games", "arena.games"),
     ("parallel_rewards", "arena.parallel_rewards"),
     ("tier", "sandbox.tier"),
@@ -264,7 +265,7 @@ fn default_note(arg: &Arg, builtin: &toml::Table, llm: &toml::Table) -> Option<S
     let (section, name) = key.split_once('.').expect("keys are dotted");
     let (ours, theirs) = (plain(&builtin[section][name]), plain(&llm[section][name]));
     match (ours.as_str(), ours == theirs) {
-        ("", _) => None,
+        ("" | "[]", _) => None,
         (_, true) => Some(ours),
         (_, false) => Some(format!("{ours}; llm: {theirs}")),
     }

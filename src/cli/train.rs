@@ -129,6 +129,9 @@ struct StepArgs {
     /// Peak learning rate of AdamW
     #[arg(long, value_name = "F")]
     learning_rate: Option<f64>,
+    /// Servers of vLLM that write the completions, such as http://localhost:8000; several: commas between them
+    #[arg(long, value_name = "URL", value_delimiter = ',')]
+    rollouts: Option<Vec<String>>,
     /// 1: write the next step while the games of this one are played, before its update
     #[arg(long, value_name = "N")]
     steps_ahead: Option<u32>,
@@ -164,13 +167,14 @@ impl TrainArgs {
         let mut policy = loading::policy_shown(&config, &device, console)?;
         let prompts = loading::prompts(&config, &policy, arena.environment())?;
         let arena = check.finish()?;
+        let servers = Run::servers(&config, &prompts).map_err(train_error)?;
         if stop.load(Ordering::SeqCst) {
             // Nothing has been trained yet that a checkpoint could keep.
             return Err(CliError::Interrupted);
         }
         if self.run.dry_run {
             let (policy, arena, prompts) = (&mut policy, &arena, &prompts);
-            let run = Run { config: &config, policy, arena, prompts, allowance, stop: &stop };
+            let run = Run { config: &config, policy, servers, arena, prompts, allowance, stop: &stop };
             return dry_run::report(run, &layers, console);
         }
 
@@ -194,7 +198,7 @@ impl TrainArgs {
         let mut recorder = Recorder { sinks, gpu, stop: &stop, failure: None };
         let mut observer = |event: Event<'_>| recorder.note(&event);
         let (policy, arena, prompts) = (&mut policy, &arena, &prompts);
-        let run = Run { config: &config, policy, arena, prompts, allowance, stop: &stop };
+        let run = Run { config: &config, policy, servers, arena, prompts, allowance, stop: &stop };
         let ended = match &resumed {
             Some(path) => run.resume(path, &mut observer),
             None => run.start(&about(&device), &mut observer),
@@ -264,6 +268,7 @@ impl TrainArgs {
             .add("max_completion_length", self.step.max_completion_length)
             .add("temperature", self.step.temperature)
             .add("learning_rate", self.step.learning_rate)
+            .add("rollouts", self.step.rollouts.clone())
             .add("steps_ahead", self.step.steps_ahead)
             .add("env", self.env.clone())
             .add("games", self.games)

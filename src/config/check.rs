@@ -26,6 +26,7 @@ impl Config {
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         model(&self.model)?;
         rollout(&self.rollout)?;
+        servers(self)?;
         sandbox(&self.sandbox)?;
         arena(&self.arena)?;
         reward(&self.reward)?;
@@ -57,6 +58,33 @@ fn rollout(rollout: &RolloutConfig) -> Result<(), ConfigError> {
     require((0.0..1.0).contains(&rollout.min_p), "rollout.min_p", rollout.min_p, "expected 0 to below 1")?;
     let rule = "expected 0 to 8; each round samples at most as much again";
     require(rollout.resample_tied <= 8, "rollout.resample_tied", rollout.resample_tied, rule)
+}
+
+/// What only servers ask for: addresses, and what they can do.
+fn servers(config: &Config) -> Result<(), ConfigError> {
+    let rollout = &config.rollout;
+    let is_address = |url: &String| {
+        let host = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
+        host.is_some_and(|host| !host.is_empty() && !host.starts_with('/') && !host.contains([' ', '?', '#']))
+    };
+    if let Some(wrong) = rollout.servers.iter().find(|url| !is_address(url)) {
+        let rule = "expected addresses such as http://localhost:8000, commas between them";
+        require(false, "rollout.servers", format!("\"{wrong}\""), rule)?;
+    }
+    at_least("rollout.server_requests", rollout.server_requests, 1)?;
+    let seconds = rollout.server_seconds;
+    require((1.0..=86_400.0).contains(&seconds), "rollout.server_seconds", seconds, "expected 1 to 86400")?;
+    not_negative("rollout.correction_floor", rollout.correction_floor)?;
+    let (cap, rule) = (rollout.correction_cap, "expected a number above rollout.correction_floor; 3 is usual");
+    require(cap > rollout.correction_floor && cap.is_finite(), "rollout.correction_cap", cap, rule)?;
+    if rollout.servers.is_empty() {
+        return Ok(());
+    }
+    let adapts = config.model.lora_r > 0 || !config.model.adapter.is_empty();
+    let rule = "expected none where every weight is trained: servers are given adapters; add --lora-r 16";
+    require(adapts, "rollout.servers", rollout.servers.join(","), rule)?;
+    let (temperature, rule) = (rollout.temperature, "expected 0.01 to 2 with rollout.servers: vLLM takes no other");
+    require((0.01..=2.0).contains(&temperature), "rollout.temperature", temperature, rule)
 }
 
 fn sandbox(sandbox: &SandboxConfig) -> Result<(), ConfigError> {
@@ -163,6 +191,7 @@ fn train(train: &TrainConfig) -> Result<(), ConfigError> {
 fn guard(guard: &GuardConfig) -> Result<(), ConfigError> {
     at_least("guard.window", guard.window, 1)?;
     positive("guard.warn_logp_difference", guard.warn_logp_difference)?;
+    positive("guard.warn_server_logp_difference", guard.warn_server_logp_difference)?;
     let shares = [
         ("guard.warn_tied", guard.warn_tied),
         ("guard.warn_unique", guard.warn_unique),

@@ -101,6 +101,26 @@ pub struct RolloutConfig {
     pub min_p: f64,
     pub resample_tied: usize,
     pub cuda_graphs: bool,
+    pub servers: Vec<String>,
+    pub adapter_dir: String,
+    pub server_requests: usize,
+    pub server_seconds: f64,
+    pub correction: Correction,
+    pub correction_level: ImportanceSamplingLevel,
+    pub correction_cap: f64,
+    pub correction_floor: f64,
+}
+
+/// What is done about servers that sample by other numbers than those that are trained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Correction {
+    /// The loss is weighed by how much likelier tokens are to the trainer, within bounds.
+    Truncate,
+    /// The same, and what is out of bounds does not count.
+    Mask,
+    /// Nothing.
+    None,
 }
 
 /// What a strategy may use. Fields are explained in `default.toml`.
@@ -299,6 +319,7 @@ pub struct GuardConfig {
     pub window: usize,
     pub grace_steps: usize,
     pub warn_logp_difference: f64,
+    pub warn_server_logp_difference: f64,
     pub warn_tied: f64,
     pub warn_unique: f64,
     pub warn_entropy: f64,

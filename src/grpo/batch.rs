@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::{Division, token_weight};
+use super::{Correction, Division, token_weight};
 use crate::config::{GrpoConfig, RolloutConfig};
 use crate::groups::Groups;
 use crate::policy::Dropout;
@@ -59,6 +59,10 @@ pub struct Batch {
     rows: Vec<Row>,
     /// Log-probabilities under the reference, in the order of the completions.
     reference: Option<Vec<Vec<f32>>>,
+    /// Those under the policy before the first update, where they are not the sampler's.
+    old: Option<Vec<Vec<f32>>>,
+    /// What makes up for a foreign sampler.
+    pub(super) correction: Option<Correction>,
     /// Rows of each part.
     parts: Vec<Vec<usize>>,
     /// Whether rows of a part are read behind what their prompts begin with, once.
@@ -81,6 +85,8 @@ pub(super) struct Part {
     pub sampled: Vec<f32>,
     /// `(N,)`: log-probabilities under the reference, if there is one.
     pub reference: Option<Vec<f32>>,
+    /// `(N,)`: those under the policy before the first update, where they are known and not the sampler's.
+    pub old: Option<Vec<f32>>,
     /// `(N,)`: the completion's advantage.
     pub advantage: Vec<f32>,
     /// `(N,)`: weight in the loss; 0 for tokens of a demonstration.
@@ -129,6 +135,8 @@ impl Batch {
             division: Division::from(config),
             rows,
             reference: None,
+            old: None,
+            correction: Correction::of(rollout),
             parts: Vec::new(),
             shares_beginnings: false,
             dropout: None,
@@ -155,9 +163,21 @@ impl Batch {
         self
     }
 
-    /// Whether the ratio is that to the sampler. Otherwise it is 1 by construction.
+    /// Whether the ratio is taken to log-probabilities of before: the sampler's, or where its are corrected for, the
+    /// policy's own. Otherwise it is 1 by construction. What a correction weighs is how far the policy has moved as well.
     pub(super) fn has_ratio(&self) -> bool {
-        self.off_policy || self.config.num_iterations > 1
+        self.off_policy && self.correction.is_none() || self.config.num_iterations > 1
+    }
+
+    /// Whether the policy's own log-probabilities have to be taken before the first update.
+    pub(super) fn needs_old(&self) -> bool {
+        self.correction.is_some() && self.config.num_iterations > 1
+    }
+
+    /// Adds the policy's own log-probabilities before the first update, in the order of the completions.
+    pub(super) fn with_old(mut self, old: Vec<Vec<f32>>) -> Self {
+        self.old = Some(old);
+        self
     }
 
     /// Has the adapters thinned by dropout, which without this they are not.
@@ -251,6 +271,7 @@ impl Batch {
             targets: Vec::new(),
             sampled: Vec::new(),
             reference: self.reference.as_ref().map(|_| Vec::new()),
+            old: self.old.as_ref().map(|_| Vec::new()),
             advantage: Vec::new(),
             weight: Vec::new(),
             imitation: Vec::new(),
@@ -264,8 +285,10 @@ impl Batch {
             part.advantage.extend(row.completion().iter().map(|_| row.advantage));
             part.weight.extend(row.completion().iter().map(|_| row.weight as f32));
             part.imitation.extend(row.completion().iter().map(|_| row.imitation as f32));
-            if let (Some(all), Some(reference)) = (&mut part.reference, &self.reference) {
-                all.extend_from_slice(&reference[*index]);
+            for (all, known) in [(&mut part.reference, &self.reference), (&mut part.old, &self.old)] {
+                if let (Some(all), Some(known)) = (all, known) {
+                    all.extend_from_slice(&known[*index]);
+                }
             }
         }
         part

@@ -24,6 +24,8 @@ pub struct Tokens {
     pub weight: Tensor,
     /// 1 where the surrogate counts and 0 where it does not, if it does not everywhere.
     pub kept: Option<Tensor>,
+    /// Weights of the surrogate that correct for a foreign sampler, without gradient, if there is one.
+    pub correction: Option<Tensor>,
     /// Weight of the negative log-likelihood of each token, if there are demonstrations.
     pub imitation: Option<Tensor>,
     /// Tokens of each completion.
@@ -43,8 +45,8 @@ pub struct Surrogate {
 /// The loss of these tokens, a scalar, and the [`cut`](Surrogate::cut) of each.
 pub fn loss(tokens: &Tokens, config: &GrpoConfig) -> Result<(Tensor, Tensor)> {
     let Surrogate { mut loss, cut } = surrogate(tokens, config)?;
-    if let Some(kept) = &tokens.kept {
-        loss = (loss * kept)?;
+    for factor in [&tokens.kept, &tokens.correction].into_iter().flatten() {
+        loss = (loss * factor)?;
     }
     if let (Some(reference), true) = (&tokens.reference, config.beta > 0.0) {
         loss = (loss + (k3(&tokens.logp, reference)? * config.beta)?)?;

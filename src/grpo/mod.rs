@@ -5,6 +5,7 @@
 
 mod advantage;
 mod batch;
+mod correction;
 mod division;
 mod entropy;
 mod gradients;
@@ -19,6 +20,7 @@ use std::path::PathBuf;
 
 pub use advantage::{advantages, is_tied};
 pub use batch::{Batch, Demonstration};
+pub use correction::{Corrected, Correction};
 pub use division::{Division, logit_bytes};
 pub use entropy::EntropyController;
 pub use gradients::{Gradients, accumulate, cores, gradients, gradients_by_layer, parallel_parts};

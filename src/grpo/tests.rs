@@ -96,6 +96,51 @@ fn i8_one_update_a_rollout_is_the_policy_gradient() {
     assert_close(&found, &expected, 1e-4);
 }
 
+/// What was sampled as a server would tell it: log-probabilities that are half a nat off in turns.
+fn served(policy: &Policy) -> Sampled {
+    let servers = vec!["http://localhost".into()];
+    let mut sampled = Sampled::new(policy, RolloutConfig { correction_cap: 1.5, servers, ..rollout_config(4, 12) });
+    sampled.completions = sampled.completions.map(|completion| {
+        let off = completion.logprobs.iter().enumerate().map(|(at, logp)| logp + [0.5, -0.5, 0.0][at % 3]);
+        Completion { logprobs: off.collect(), ..completion }
+    });
+    sampled
+}
+
+#[test]
+fn a_foreign_sampler_weighs_each_token_of_the_policy_gradient_by_what_it_got_wrong() {
+    let policy = tiny_policy();
+    let sampled = served(&policy);
+    let (mut loss, mut weights, mut cut) = (Tensor::new(0f32, &Device::Cpu).unwrap(), Vec::new(), 0);
+    for (index, completion) in sampled.completions.items().iter().enumerate() {
+        let logp = score_for_tests(&policy, &sampled.prompts[index / 4].ids, &completion.ids).unwrap();
+        // exp(-1/2), exp(1/2) above the cap, and 1.
+        let own: Vec<f32> = (0..completion.ids.len()).map(|at| [(-0.5f32).exp(), 1.5, 1.0][at % 3]).collect();
+        cut += (0..own.len()).filter(|at| at % 3 == 1).count();
+        let weight = Tensor::new(own.as_slice(), &Device::Cpu).unwrap();
+        let advantage = f64::from(sampled.advantages.items()[index]);
+        loss = (loss - ((logp * weight).unwrap().sum_all().unwrap() * advantage).unwrap()).unwrap();
+        weights.extend(own);
+    }
+    let tokens = weights.len() as f64;
+    let expected = gradients(&(loss / tokens).unwrap(), policy.trainable()).unwrap();
+    let expected = expected.iter().map(|(name, gradient)| (name.clone(), flat(gradient))).collect();
+    let (_, found) = loss_and_gradients(&policy, &sampled.batch(&config()));
+    assert_close(&found, &expected, 1e-4);
+
+    // In each update the ratio is that to the trainer's own start, and never clipped for what the sampler got wrong.
+    for num_iterations in [1, 2] {
+        let config = GrpoConfig { num_iterations, ..config() };
+        let batch = sampled.batch(&config).off_policy();
+        let mut optimizer = Optimizer::new(policy.trainable(), &config).unwrap();
+        let stats = update(&policy, &mut optimizer, &batch, 0.0, &mut |_, _| ()).unwrap().unwrap();
+        assert_eq!((stats.clip_ratio_low, stats.clip_ratio_high), (0.0, 0.0));
+        let corrected = stats.correction.unwrap();
+        let mean = weights.iter().map(|weight| f64::from(*weight)).sum::<f64>() / tokens;
+        assert!((corrected.weight_mean - mean).abs() < 1e-5 && (corrected.share - cut as f64 / tokens).abs() < 1e-9);
+    }
+}
+
 #[test]
 fn i13_micro_batches_change_nothing_beyond_rounding() {
     let policy = tiny_policy();

@@ -5,9 +5,10 @@ use candle_core::Tensor;
 use crate::policy::{Activations, Adapters, Decoder, Policy};
 
 use super::batch::Part;
+use super::correction::Weight;
 use super::gradients::{Gradients, accumulate, gradients, gradients_by_layer, parallel_parts};
-use super::scores::{keep_uncertain, score, scores, vector};
-use super::{Batch, Division, LearnError, Optimizer, Tokens, k3_of, loss};
+use super::scores::{keep_uncertain, reference_logprobs, score, scores, vector};
+use super::{Batch, Corrected, Division, LearnError, Optimizer, Tokens, k3_of, loss};
 
 /// What an update did. Means are over the sampled tokens in the loss, and over the updates of the rollout.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -30,6 +31,8 @@ pub struct UpdateStats {
     pub logp_difference_max: f64,
     /// Mean KL divergence of the policy that sampled from this one (k3), before the first update, in nats.
     pub sampling_kl: f64,
+    /// What was done about a foreign sampler, before the first update; when there is one.
+    pub correction: Option<Corrected>,
     /// Mean negative log-likelihood of the tokens of demonstrations, in nats; when there are any.
     pub demonstration_nll: Option<f64>,
     /// Updates that moved nothing because the gradient left the range of f16.
@@ -79,6 +82,8 @@ struct Sums {
     difference: f64,
     difference_max: f64,
     sampling_kl: f64,
+    corrected: f64,
+    correction: f64,
     demonstrated: f64,
     nll: f64,
 }
@@ -94,6 +99,8 @@ impl Sums {
         self.difference += other.difference;
         self.difference_max = self.difference_max.max(other.difference_max);
         self.sampling_kl += other.sampling_kl;
+        self.corrected += other.corrected;
+        self.correction += other.correction;
         self.demonstrated += other.demonstrated;
         self.nll += other.nll;
     }
@@ -140,6 +147,10 @@ pub fn update_watched(
         return Err(LearnError::NoReference { beta: batch.config.beta });
     }
     let (iterations, mut division) = (batch.config.num_iterations, batch.division);
+    let batch = &match batch.needs_old() {
+        true => batch.clone().with_old(reference_logprobs(policy.decoder(), Adapters::On, batch)?),
+        false => batch.clone(),
+    };
     let (mut all, mut first, mut norms) = (Sums::default(), None, Vec::new());
     for iteration in 0..iterations {
         let round = Round { iteration, loss_scale: optimizer.loss_scale() };
@@ -178,6 +189,9 @@ pub fn update_watched(
         logp_difference_mean: first.difference / first.tokens,
         logp_difference_max: first.difference_max,
         sampling_kl: first.sampling_kl / first.tokens,
+        correction: batch
+            .correction
+            .map(|_| Corrected { weight_mean: first.correction / first.tokens, share: first.corrected / first.tokens }),
         demonstration_nll: (all.demonstrated > 0.0).then(|| all.nll / all.demonstrated),
         overflowed: iterations - norms.len(),
         division,
@@ -250,11 +264,19 @@ fn part_loss(
 ) -> Result<(Tensor, Sums), LearnError> {
     let (logp, entropy) = score(decoder, batch, part, hidden)?;
     let now = logp.detach();
-    let tokens = tokens(part, (logp, entropy), batch.has_ratio())?;
+    let mut tokens = tokens(part, (logp, entropy), batch.has_ratio())?;
+    let now = now.to_vec1::<f32>()?;
+    let scored = whole.as_ref().unwrap_or(&now);
+    let old = part.old.as_ref().unwrap_or(scored);
+    let weights = batch.correction.map(|correction| correction.weights(old, &part.sampled, &part.lengths));
+    if let Some(weights) = &weights {
+        let values: Vec<f32> = weights.iter().map(|weight| weight.value).collect();
+        tokens.correction = Some(vector(&values, decoder.device())?);
+    }
     let (loss, cut) = loss(&tokens, &batch.config)?;
-    let (now, cut) = (now.to_vec1::<f32>()?, cut.to_vec1::<f32>()?);
-    let mut sums = observe(part, &now, &cut);
-    compare(&mut sums, part, whole.as_ref().unwrap_or(&now));
+    let mut sums = observe(part, &now, &cut.to_vec1::<f32>()?);
+    compare(&mut sums, part, scored);
+    count(&mut sums, part, weights.as_deref().unwrap_or_default());
     sums.loss = f64::from(loss.detach().to_scalar::<f32>()?);
     let entropies = tokens.entropy.detach().to_vec1::<f32>()?;
     let counts = entropies.iter().zip(&part.weight).filter(|(_, weight)| **weight != 0.0);
@@ -267,13 +289,14 @@ fn tokens(part: &Part, (logp, entropy): (Tensor, Tensor), has_ratio: bool) -> Re
     let device = logp.device().clone();
     let imitates = part.imitation.iter().any(|weight| *weight != 0.0);
     Ok(Tokens {
-        old: if has_ratio { vector(&part.sampled, &device)? } else { logp.detach() },
+        old: if has_ratio { vector(part.old.as_ref().unwrap_or(&part.sampled), &device)? } else { logp.detach() },
         logp,
         reference: part.reference.as_ref().map(|reference| vector(reference, &device)).transpose()?,
         entropy,
         advantage: vector(&part.advantage, &device)?,
         weight: vector(&part.weight, &device)?,
         kept: part.kept.as_ref().map(|kept| vector(kept, &device)).transpose()?,
+        correction: None,
         imitation: imitates.then(|| vector(&part.imitation, &device)).transpose()?,
         lengths: part.lengths.clone(),
     })
@@ -303,6 +326,14 @@ fn compare(sums: &mut Sums, part: &Part, scored: &[f32]) {
         sums.difference += difference;
         sums.difference_max = sums.difference_max.max(difference);
         sums.sampling_kl += k3_of(scored - part.sampled[token]);
+    }
+}
+
+/// What corrects for a foreign sampler, if anything does.
+fn count(sums: &mut Sums, part: &Part, weights: &[Weight]) {
+    for (weight, _) in weights.iter().zip(&part.weight).filter(|(_, in_loss)| **in_loss != 0.0) {
+        sums.correction += f64::from(weight.value);
+        sums.corrected += f64::from(u8::from(weight.is_bounded));
     }
 }
 

@@ -68,6 +68,12 @@ pub struct StepRecord {
     /// Largest such difference.
     #[serde(rename = "sampling/sampling_logp_difference/max", skip_serializing_if = "Option::is_none", default)]
     pub logp_difference_max: Option<f64>,
+    /// Mean of the weights that correct for it, as they count in the loss; only with servers.
+    #[serde(rename = "sampling/importance_sampling_ratio/mean", skip_serializing_if = "Option::is_none", default)]
+    pub importance_ratio: Option<f64>,
+    /// Share of tokens whose weight was truncated, or who were masked; only with servers.
+    #[serde(rename = "sampling/frac_corrected", skip_serializing_if = "Option::is_none", default)]
+    pub frac_corrected: Option<f64>,
     /// Mean over completions of the steps between the policy that sampled them and the one that is updated; only with
     /// `steps_ahead`.
     #[serde(rename = "sampling/policy_lag", skip_serializing_if = "Option::is_none", default)]
@@ -152,6 +158,9 @@ pub struct StepRecord {
     /// Seconds of sampling in this step; with `steps_ahead`, of the next step's completions.
     #[serde(rename = "time/generate")]
     pub time_generate: f64,
+    /// Seconds of that for bringing adapters to servers; only with servers.
+    #[serde(rename = "time/adapter", skip_serializing_if = "Option::is_none", default)]
+    pub time_adapter: Option<f64>,
     /// Seconds the trainer waited for rewards after sampling had ended.
     #[serde(rename = "time/reward_wait")]
     pub time_reward_wait: f64,

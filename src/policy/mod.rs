@@ -225,6 +225,14 @@ impl Policy {
         weights::write_file(weights, &dir.join(weights::FILE))
     }
 
+    /// Writes the adapters that are trained as a PEFT directory, into a directory that exists.
+    pub fn save_adapter(&self, dir: &Path) -> Result<(), PolicyError> {
+        match &self.adapters {
+            Some(set) => set.save(dir, &self.origin),
+            None => Err(PolicyError::Adapter { message: "none is trained, but every weight".into() }),
+        }
+    }
+
     /// Sets what is trained to what [`Policy::save`] wrote into `dir`.
     pub fn restore(&mut self, dir: &Path) -> Result<(), PolicyError> {
         let file = if self.adapters.is_some() { adapter::WEIGHTS } else { weights::FILE };

@@ -38,8 +38,13 @@ pub(super) struct Row {
 
 impl Row {
     /// `copies` empty rows for each prompt.
-    pub fn all(prompts: &[Prompt], copies: usize, Streams { seed, first }: Streams) -> Vec<Self> {
-        let row = |index| Row {
+    pub fn all(prompts: &[Prompt], copies: usize, streams: Streams) -> Vec<Self> {
+        (0..prompts.len() * copies).map(|index| Row::one(prompts, copies, streams, index)).collect()
+    }
+
+    /// The one of them at `index`.
+    pub fn one(prompts: &[Prompt], copies: usize, Streams { seed, first }: Streams, index: usize) -> Self {
+        Row {
             index,
             rng: seed.child(Purpose::Sample, first + index as u64).rng(),
             ids: Vec::new(),
@@ -48,8 +53,7 @@ impl Row {
             stop: prompts[index / copies].stop,
             stopped: false,
             ended: false,
-        };
-        (0..prompts.len() * copies).map(row).collect()
+        }
     }
 
     /// What a row that has ended has become. Its log-probabilities move there.

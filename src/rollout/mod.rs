@@ -7,8 +7,10 @@
 mod decoding;
 mod device;
 mod parts;
+mod remote;
 mod sampler;
 
+use std::path::PathBuf;
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
@@ -20,6 +22,7 @@ use crate::prompt::Prompt;
 use crate::seed::Seed;
 
 pub use parts::check_length;
+pub use remote::{ServerFault, Servers};
 pub use sampler::Sampler;
 
 /// Why no completions came.
@@ -45,6 +48,20 @@ pub enum RolloutError {
         index: usize,
         /// Position of the token in it.
         token: usize,
+    },
+    /// A server that cannot serve this run, found before work began.
+    #[error("--rollouts {_0}")]
+    Unfit(ServerFault),
+    /// A server that did not do what it was asked for, time and again.
+    #[error("--rollouts {_0}; --resume goes on from the newest checkpoint")]
+    Server(ServerFault),
+    /// An adapter that could not be written for servers.
+    #[error("rollout.adapter_dir {path}: {source}")]
+    Adapter {
+        /// The directory.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
     },
     /// The model refused.
     #[error(transparent)]
@@ -106,6 +123,8 @@ pub enum RolloutEvent<'a> {
         /// Completions ended so far.
         finished: usize,
     },
+    /// A server failed and is asked again, or is left out.
+    Trouble(&'a str),
     /// One of the parts that a batch is decoded in, side by side, is over; told after all the above. A batch in one
     /// piece has none.
     PartDone {

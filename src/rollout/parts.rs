@@ -110,7 +110,7 @@ fn decode_part(
         let _ = sender.send(match event {
             RolloutEvent::Finished { index, completion } => News::Finished { index, completion: completion.clone() },
             RolloutEvent::Tokens { tokens, finished } => News::Tokens { tokens, finished },
-            RolloutEvent::Predicted | RolloutEvent::PartDone { .. } => return,
+            RolloutEvent::Predicted | RolloutEvent::PartDone { .. } | RolloutEvent::Trouble(_) => return,
         });
     };
     let alone = ThreadPoolBuilder::new().num_threads(1).build().map_err(candle_core::Error::wrap)?;

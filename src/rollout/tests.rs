@@ -53,6 +53,7 @@ fn every_completion_is_handed_out_once_as_soon_as_it_ends() {
         }
         RolloutEvent::Predicted => {}
         RolloutEvent::PartDone { .. } => panic!("8 rows are one piece"),
+        RolloutEvent::Trouble(text) => panic!("{text}"),
     });
     let completions = groups.unwrap().into_items();
     assert_eq!(counted, completions.iter().map(|completion| completion.ids.len()).sum::<usize>());
@@ -148,7 +149,7 @@ fn parts_give_what_the_whole_batch_gives_and_tell_it_in_one_order() {
             events.push(match event {
                 RolloutEvent::Finished { index, completion } => (index, completion.ids.len()),
                 RolloutEvent::Tokens { tokens, finished } => (tokens, finished),
-                RolloutEvent::Predicted => return,
+                RolloutEvent::Predicted | RolloutEvent::Trouble(_) => return,
                 RolloutEvent::PartDone { part, begin, end } => return parts.push((part, begin < end)),
             });
         });

@@ -210,7 +210,7 @@ mod tests {
         };
         let arena = Arena::stand_in(play, Workers::new(2)).unwrap();
         let (policy, config) = (tiny_policy(), Config::preset("builtin").unwrap());
-        let stage = Stage { policy: &policy, arena: &arena, config: &config };
+        let stage = Stage { policy: &policy, servers: None, arena: &arena, config: &config };
         // A program, whatever words come after it.
         let prompt = Prompt { prefill: "def strategy(board):\n    return 'W'  # ".into(), ..prompts()[0].clone() };
         let mut told = Vec::new();

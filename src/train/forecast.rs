@@ -77,6 +77,7 @@ impl Run<'_> {
     /// Does everything that comes before the output directory is made, then a little of a step.
     pub fn rehearse(mut self, observer: &mut dyn FnMut(Event<'_>)) -> Result<Rehearsal, TrainError> {
         let plan = self.plan(None, observer)?;
+        self.compare_servers()?;
         let begin = Instant::now();
         let sampled = self.probe_sampling()?;
         let (update, rows) = self.probe_update(&plan, &sampled)?;

@@ -79,7 +79,10 @@ impl Symptom {
             }
             Symptom::Parsed => "lower grpo.learning_rate, or set grpo.beta=0.02",
             Symptom::Clipped => "raise rollout.max_completion_length, or set grpo.beta=0.02",
-            Symptom::Sampling => "report it with config.toml: the model that is trained is not the one that is sampled",
+            Symptom::Sampling => {
+                "the model that is trained is not the one that is sampled: serve the same weights in the trainer's precision \
+                 with --rollouts (docs/vllm.md), report it with config.toml without"
+            }
         }
     }
 

@@ -18,6 +18,7 @@ mod record;
 mod resample;
 pub mod run_dir;
 pub mod scoring;
+mod serving;
 mod settling;
 pub mod sft;
 mod step;
@@ -32,7 +33,7 @@ use crate::grpo::{Division, LearnError, Optimizer};
 use crate::metrics::{EvaluationRecord, Event, RunHeader, StepRecord};
 use crate::policy::{Decoder, Policy, PolicyError, device_name};
 use crate::prompt::{PromptError, PromptSet};
-use crate::rollout::RolloutError;
+use crate::rollout::{RolloutError, Servers};
 pub use crate::rollout::check_length;
 
 use ahead::Begun;
@@ -91,7 +92,7 @@ impl TrainError {
     pub fn is_user(&self) -> bool {
         match self {
             TrainError::RunDir(error) => error.is_user(),
-            TrainError::Rollout(error) => matches!(error, RolloutError::TooLong { .. }),
+            TrainError::Rollout(error) => matches!(error, RolloutError::TooLong { .. } | RolloutError::Unfit(_)),
             TrainError::Memory(_) | TrainError::Machine(_) => true,
             _ => false,
         }
@@ -138,6 +139,8 @@ pub struct Run<'a> {
     pub config: &'a Config,
     /// Whose turn it is to write programs, and what is trained.
     pub policy: &'a mut Policy,
+    /// Who write programs in its place, if anybody does. Evaluations are its own.
+    pub servers: Option<Servers>,
     /// Where programs play, under the rules of training games.
     pub arena: &'a Arena,
     /// What is asked of the policy.
@@ -178,10 +181,12 @@ impl Run<'_> {
     ) -> Result<Summary, TrainError> {
         let plan = self.plan(None, observer)?;
         let (optimizer, reference) = (self.optimizer()?, self.reference()?);
+        self.compare_servers()?;
         // Last: what cannot start leaves nothing behind.
         let dir = RunDir::create(self.config, about)?;
+        self.keep_adapters_in(dir.path());
         let state = TrainerState { max_steps: self.config.train.max_steps, ..TrainerState::default() };
-        let (guard, held_out) = (Guard::new(&self.config.guard, &[]), self.held_out());
+        let (guard, held_out) = (self.guard(&[]), self.held_out());
         let progress = Progress { dir, optimizer, reference, state, guard, plan, ahead: None, held_out };
         self.go(progress, None, observer)
     }
@@ -190,12 +195,14 @@ impl Run<'_> {
     pub fn resume(mut self, path: &Path, observer: &mut dyn FnMut(Event<'_>)) -> Result<Summary, TrainError> {
         let (dir, Newest { path: newest, notices }) = RunDir::reopen(path, self.config)?;
         notices.iter().for_each(|notice| observer(Event::Message(notice)));
+        self.compare_servers()?;
+        self.keep_adapters_in(dir.path());
         let mut optimizer = self.optimizer()?;
         // Before the trained weights are put back: the reference is what the run started from.
         let reference = self.reference()?;
         let mut state = checkpoint::load(&newest, self.policy, &mut optimizer, self.config.train.seed)?;
         state.max_steps = self.config.train.max_steps;
-        let (guard, held_out) = (Guard::new(&self.config.guard, &state.log_history), self.held_out());
+        let (guard, held_out) = (self.guard(&state.log_history), self.held_out());
         let plan = self.plan(state.division, observer)?;
         let ahead = self.restore_ahead(&newest, state.global_step)?;
         // Last: what cannot go on leaves everything as it was.
@@ -286,7 +293,7 @@ impl Run<'_> {
     }
 
     fn stage(&self) -> Stage<'_> {
-        Stage { policy: self.policy, arena: self.arena, config: self.config }
+        Stage { policy: self.policy, servers: self.servers.as_ref(), arena: self.arena, config: self.config }
     }
 
     fn header(&self, progress: &Progress) -> RunHeader {
@@ -317,7 +324,7 @@ impl Run<'_> {
             return Ok(());
         }
         let step = progress.state.global_step;
-        let stage = Stage { arena: &progress.held_out, ..self.stage() };
+        let stage = Stage { arena: &progress.held_out, servers: None, ..self.stage() };
         let record = evaluation::evaluate(&stage, self.prompts, protocol, step, observer)?;
         observer(Event::Evaluated(&record));
         progress.state.evaluations.push(record);

@@ -84,6 +84,8 @@ pub fn add_update(record: &mut StepRecord, stats: &UpdateStats) {
     record.logp_difference_mean = Some(stats.logp_difference_mean);
     record.logp_difference_max = Some(stats.logp_difference_max);
     record.sampling_kl = record.policy_lag.map(|_| stats.sampling_kl);
+    record.importance_ratio = stats.correction.map(|correction| correction.weight_mean);
+    record.frac_corrected = stats.correction.map(|correction| correction.share);
     record.elites_nll = stats.demonstration_nll;
 }
 

@@ -13,7 +13,7 @@ use crate::policy::Policy;
 use crate::program::{Program, Rejection};
 use crate::prompt::Prompt;
 use crate::reward::{Reward, Rule};
-use crate::rollout::{self, Completion, RolloutEvent, Streams};
+use crate::rollout::{self, Completion, RolloutEvent, Servers, Streams};
 use crate::seed::{Purpose, Seed};
 
 use super::TrainError;
@@ -57,6 +57,8 @@ pub struct Timing {
 pub struct Stage<'a> {
     /// Writes the programs.
     pub policy: &'a Policy,
+    /// Write them in its place, if there are any.
+    pub servers: Option<&'a Servers>,
     /// Plays them.
     pub arena: &'a Arena,
     /// The run's settings.
@@ -114,7 +116,7 @@ impl Stage<'_> {
         let (step, total) = (draw.step, asked.len());
         let mut games = self.games(total, draw);
         let begin = Instant::now();
-        let completions = rollout::generate(self.policy, prompts, rollout, draw.streams, &mut |event| match event {
+        let mut hear = |event: RolloutEvent<'_>| match event {
             RolloutEvent::Finished { index, completion } => {
                 observer(Event::Written { step, index, tokens: completion.ids.len() });
                 self.submit(&mut games, index, asked[index], completion, draw.boards);
@@ -129,7 +131,12 @@ impl Stage<'_> {
                 let (activity, period) = (Activity::DecodingPart(part), Period { begin, end });
                 observer(Event::ActivityDone { step, activity, period });
             }
-        })?;
+            RolloutEvent::Trouble(text) => observer(Event::Message(&format!("warning, --rollouts {text}"))),
+        };
+        let completions = match self.servers {
+            Some(servers) => servers.generate(self.policy, prompts, rollout, draw.streams, &mut hear),
+            None => rollout::generate(self.policy, prompts, rollout, draw.streams, &mut hear),
+        }?;
         let end = Instant::now();
         observer(Event::ActivityDone { step, activity: Activity::Decoding, period: Period { begin, end } });
         Ok(InPlay::new(completions, games, end - begin))

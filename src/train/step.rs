@@ -53,6 +53,7 @@ impl Run<'_> {
         let mut record = record::of_episodes(step, &sampled, labels, scale);
         record.time_generate = generate.as_secs_f64();
         record.time_reward_wait += waited.as_secs_f64();
+        record.time_adapter = self.servers.as_ref().map(|servers| servers.take_loading().as_secs_f64());
         record.policy_lag = (self.config.train.steps_ahead > 0).then(|| sampled.policy_lag());
 
         let episodes = &sampled.episodes;

@@ -8,7 +8,10 @@ gradients are taken by), entropies, and all else that it is given. src/grpo/loss
 
 import collections
 import importlib.metadata
+import inspect
 import json
+import math
+import textwrap
 import types
 
 import torch
@@ -48,6 +51,41 @@ CASES = {
         loss_type="grpo", epsilon_high=0.28, top_entropy_quantile=0.5, beta=0.05
     ),
     "cispo of the most uncertain": dict(loss_type="cispo", epsilon_high=1.4, top_entropy_quantile=0.3),
+    # A foreign sampler.
+    "truncated tokens": dict(
+        loss_type="dapo",
+        epsilon_high=0.28,
+        vllm_importance_sampling_mode="token_truncate",
+        vllm_importance_sampling_clip_max=1.1,
+    ),
+    "truncated tokens from both sides, with a penalty": dict(
+        loss_type="grpo",
+        epsilon_high=0.28,
+        beta=0.05,
+        vllm_importance_sampling_mode="token_truncate",
+        vllm_importance_sampling_clip_max=1.2,
+        vllm_importance_sampling_clip_min=0.9,
+    ),
+    "masked tokens": dict(
+        loss_type="cispo",
+        epsilon_high=1.4,
+        vllm_importance_sampling_mode="token_mask",
+        vllm_importance_sampling_clip_max=1.15,
+        vllm_importance_sampling_clip_min=0.85,
+    ),
+    "truncated sequences": dict(
+        loss_type="dr_grpo",
+        epsilon_high=0.28,
+        vllm_importance_sampling_mode="sequence_truncate",
+        vllm_importance_sampling_clip_max=1.2,
+    ),
+    "masked sequences": dict(
+        loss_type="dapo",
+        epsilon_high=0.28,
+        vllm_importance_sampling_mode="sequence_mask",
+        vllm_importance_sampling_clip_max=1.2,
+        vllm_importance_sampling_clip_min=0.5,
+    ),
 }
 
 
@@ -67,6 +105,24 @@ class Alone:
         return tensor
 
 
+def foreign(trainer, table):
+    """Weights of tokens that a foreign sampler drew: by the lines of TRL that calculate them, cut out of their method."""
+    lines = inspect.getsource(GRPOTrainer._generate_and_score_completions).splitlines(keepends=True)
+    begin = next(at for at, line in enumerate(lines) if "per_token_logps_diff = (" in line)
+    end = next(at for at, line in enumerate(lines) if at > begin and "raise ValueError(" in line)
+    names = dict(
+        self=trainer,
+        torch=torch,
+        math=math,
+        mask=table["mask"],
+        old_per_token_logps=table["old"],
+        sampling_per_token_logps=table["sampled"],
+    )
+    unknown = lines[end].split("raise")[0] + "raise ValueError"
+    exec(textwrap.dedent("".join([*lines[begin:end], unknown])), names)
+    return names["vllm_importance_sampling_ratio"]
+
+
 def compute(settings, table):
     """Loss, its gradient by the log-probabilities, and what TRL counts as clipped."""
     arguments = GRPOConfig(output_dir="unused", use_cpu=True, bf16=False, report_to=[], use_bias_correction_kl=False, **settings)
@@ -84,7 +140,11 @@ def compute(settings, table):
         top_entropy_quantile=arguments.top_entropy_quantile,
         max_completion_length=LONGEST,
         off_policy_mask_threshold=None,
-        use_vllm=False,
+        use_vllm="vllm_importance_sampling_mode" in settings,
+        vllm_importance_sampling_correction=True,
+        vllm_importance_sampling_mode=arguments.vllm_importance_sampling_mode,
+        vllm_importance_sampling_clip_max=arguments.vllm_importance_sampling_clip_max,
+        vllm_importance_sampling_clip_min=arguments.vllm_importance_sampling_clip_min,
         aux_loss_enabled=False,
         current_gradient_accumulation_steps=1,
         _entropy_bonus_enabled=False,
@@ -103,6 +163,8 @@ def compute(settings, table):
         "ref_per_token_logps": table["reference"],
         "num_items_in_batch": table["mask"].sum(),
     }
+    if trainer.use_vllm:
+        inputs["importance_sampling_ratio"] = foreign(trainer, table)
     loss = GRPOTrainer._compute_loss(trainer, None, inputs)
     loss.backward()
     return loss.item(), logp.grad, {name: metrics["train"][name][0] for name in FIGURES if name in metrics["train"]}
@@ -130,11 +192,12 @@ def main():
         "advantage": torch.tensor([1.2, -0.7, -1.1, 0.4, 0.2, -0.9]),
         "mask": (torch.arange(max(LENGTHS))[None] < torch.tensor(LENGTHS)[:, None]).double(),
     }
+    table["sampled"] = table["old"] + 0.15 * torch.randn(shape)
     cases = []
     for name, settings in CASES.items():
         loss, gradient, figures = compute(settings, table)
         cases.append(dict(name=name, settings=settings, loss=loss, gradient=flat(gradient), figures=figures))
-    tokens = {name: flat(table[name]) for name in ["logp", "old", "reference", "entropy"]}
+    tokens = {name: flat(table[name]) for name in ["logp", "old", "sampled", "reference", "entropy"]}
     golden = dict(versions=VERSIONS, lengths=LENGTHS, longest=LONGEST, advantages=table["advantage"].tolist())
     print(json.dumps(golden | tokens | dict(cases=cases), indent=1))
 

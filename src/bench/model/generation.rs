@@ -52,7 +52,7 @@ impl Phases {
                 }
             }
             RolloutEvent::PartDone { .. } => self.is_divided = true,
-            RolloutEvent::Finished { .. } => {}
+            RolloutEvent::Finished { .. } | RolloutEvent::Trouble(_) => {}
         }
     }
 

@@ -83,7 +83,7 @@ impl Contender<'_> {
     }
 
     fn sample(&self, protocol: Protocol, stream: Stream) -> Result<Vec<Sample>, CliError> {
-        let stage = Stage { policy: self.policy, arena: self.arena, config: self.config };
+        let stage = Stage { policy: self.policy, servers: None, arena: self.arena, config: self.config };
         let message = format!("sampling {} from {}", counted(protocol.samples, "program"), named(self.config));
         let bar = self.progress(protocol.samples, "programs", &message);
         let tried = self.arena.environment().labels().tried();

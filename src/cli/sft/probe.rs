@@ -39,7 +39,7 @@ impl<'a> Probe<'a> {
                 bar.show(finished, &format!("written, {tokens} tokens"));
             }
         };
-        let stage = Stage { policy, arena: &self.arena, config: self.config };
+        let stage = Stage { policy, servers: None, arena: &self.arena, config: self.config };
         let protocol = Protocol { samples, games: 1 };
         evaluate(&stage, &self.prompts, protocol, 0, &mut observer).map_err(CliError::run)
     }

@@ -23,13 +23,15 @@ pub(super) enum Fate {
 
 use Fate::{Idle, Is, Only, Says, Task};
 
-const OWN_DECODER: &str = "completions come from this program's own decoder";
+const OWN_DECODER: &str =
+    "completions come from this program's own decoder, or from servers that --rollouts names (docs/vllm.md)";
 const ONE_PROCESS: &str = "one process trains on one device";
 const ALL_LOGGED: &str = "every step is logged, to metrics.jsonl and TensorBoard";
 const ALL_KEPT: &str = "every completion of a run is kept, in completions/";
 const EVALUATES: &str = "evaluations sample train.eval_samples programs, batched as memory allows";
 const FROM_FILE: &str = "tasks are lines of the file that --env names";
-const SAMPLED_IS_TRAINED: &str = "the decoder that samples is the one that is trained";
+const SAMPLED_IS_TRAINED: &str =
+    "the decoder that samples is the one that is trained; for servers: rollout.correction (docs/vllm.md)";
 const NO_QUANTISED: &str = "weights are f32, bf16 or f16 here; leave it away, or give --model a quantised .gguf file";
 const HUB: &str = "only push_to_hub reads it";
 const MEMORY: &str = "the memory plan cuts updates to fit";

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::*;
 use crate::config::Config;
+use crate::grpo::Correction;
 
 /// What TRL said; written by tests/goldens/losses.py.
 const GOLDENS: &str = include_str!("../../../tests/goldens/losses.json");
@@ -38,6 +39,7 @@ fn tokens(logp: &Var, old: &[f64], advantage: &[f64], lengths: &[usize]) -> Toke
         advantage: vector(advantage),
         weight: vector(&ones),
         kept: None,
+        correction: None,
         imitation: None,
         lengths: lengths.to_vec(),
     }
@@ -201,6 +203,7 @@ struct Goldens {
     advantages: Vec<f64>,
     logp: Vec<f64>,
     old: Vec<f64>,
+    sampled: Vec<f64>,
     reference: Vec<f64>,
     entropy: Vec<f64>,
     cases: Vec<Golden>,
@@ -219,6 +222,24 @@ impl Goldens {
     /// One value a completion, at each of its tokens.
     fn spread(&self, of: impl Fn(usize) -> f64) -> Vec<f64> {
         self.lengths.iter().enumerate().flat_map(|(row, length)| vec![of(row); *length]).collect()
+    }
+
+    /// Weights that correct for the sampler, as our settings for theirs have them.
+    fn correction(&self, settings: &Map<String, Value>) -> Option<Vec<f64>> {
+        let (level, kind) = settings.get("vllm_importance_sampling_mode")?.as_str()?.split_once('_')?;
+        let bound = |end: &str| settings.get(&format!("vllm_importance_sampling_clip_{end}")).and_then(Value::as_f64);
+        let rollout = serde_json::json!({
+            "servers": ["http://localhost"], "correction": kind, "correction_level": level,
+            "correction_cap": bound("max"), "correction_floor": bound("min").unwrap_or(0.0),
+        });
+        let mut table = serde_json::to_value(Config::preset("builtin").unwrap().rollout).unwrap();
+        table.as_object_mut().unwrap().extend(rollout.as_object().unwrap().clone());
+        let correction = Correction::of(&serde_json::from_value(table).unwrap()).unwrap();
+        let [old, sampled] =
+            [&self.old, &self.sampled].map(|all| all.iter().map(|one| *one as f32).collect::<Vec<_>>());
+        let weights = correction.weights(&old, &sampled, &self.lengths);
+        assert!(weights.iter().any(|weight| weight.is_bounded) && weights.iter().any(|weight| !weight.is_bounded));
+        Some(weights.iter().map(|weight| f64::from(weight.value)).collect())
     }
 
     fn tokens(&self, logp: &Var, config: &GrpoConfig) -> Tokens {
@@ -252,7 +273,8 @@ impl Goldens {
 fn of_trl(settings: &Map<String, Value>) -> GrpoConfig {
     let mut table = serde_json::to_value(config(LossType::Dapo)).unwrap();
     table["epsilon_high"] = settings.get("epsilon").cloned().unwrap_or(0.2.into());
-    table.as_object_mut().unwrap().extend(settings.clone());
+    let of_loss = settings.iter().filter(|(key, _)| !key.starts_with("vllm_"));
+    table.as_object_mut().unwrap().extend(of_loss.map(|(key, value)| (key.clone(), value.clone())));
     serde_json::from_value(table).unwrap()
 }
 
@@ -262,12 +284,17 @@ fn losses_gradients_and_clip_figures_are_those_of_trl() {
     for golden in &goldens.cases {
         let (name, config) = (&golden.name, of_trl(&golden.settings));
         let logp = Var::from_tensor(&vector(&goldens.logp)).unwrap();
-        let (loss, cut) = loss(&goldens.tokens(&logp, &config), &config).unwrap();
+        let weights = goldens.correction(&golden.settings);
+        // Weights are numbers of 24 bits.
+        let tolerance = if weights.is_some() { 1e-7 } else { 1e-12 };
+        let correction = weights.as_deref().map(vector);
+        let tokens = Tokens { correction, ..goldens.tokens(&logp, &config) };
+        let (loss, cut) = loss(&tokens, &config).unwrap();
         let gradient = values(loss.backward().unwrap().get(&logp).unwrap());
         let loss: f64 = loss.to_scalar().unwrap();
-        assert!((loss - golden.loss).abs() < 1e-12, "{name}: {loss} is not {}", golden.loss);
+        assert!((loss - golden.loss).abs() < tolerance, "{name}: {loss} is not {}", golden.loss);
         for (found, expected) in gradient.iter().zip(&golden.gradient) {
-            assert!((found - expected).abs() < 1e-12, "{name}: {found} is not {expected} in the gradient");
+            assert!((found - expected).abs() < tolerance, "{name}: {found} is not {expected} in the gradient");
         }
         // From above TRL counts advantages above 0 alone.
         let low = goldens.share(&values(&cut), &config, |cut, _| cut > 0.0);
@@ -282,5 +309,5 @@ fn losses_gradients_and_clip_figures_are_those_of_trl() {
             assert!((found - expected.as_f64().unwrap()).abs() < 1e-6, "{name}: {figure} is {found}, not {expected}");
         }
     }
-    assert_eq!(goldens.cases.len(), 17);
+    assert_eq!(goldens.cases.len(), 22);
 }

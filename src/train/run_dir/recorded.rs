@@ -13,6 +13,10 @@ const FREE_SECTIONS: &[&str] = &["guard", "sft"];
 /// Settings that may change when a run goes on: they do not change what a step computes, but for `steps_ahead`, which
 /// says when its completions are sampled and suits the machine.
 pub(super) const FREE_KEYS: &[&str] = &[
+    "rollout.servers",
+    "rollout.adapter_dir",
+    "rollout.server_requests",
+    "rollout.server_seconds",
     "train.max_steps",
     "train.steps_ahead",
     "train.output_dir",

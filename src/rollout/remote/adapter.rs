@@ -1,0 +1,75 @@
+//! Adapters as servers read them: one directory each, named by what is in it, there whole or not at all.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::files::{self, PARTIAL};
+use crate::policy::Policy;
+
+use super::super::RolloutError;
+
+/// What names of adapters begin with.
+const PREFIX: &str = "grpo-2048-";
+
+/// An adapter on disk.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Adapter {
+    /// With a digest of its files: another adapter has another name.
+    pub name: String,
+    /// Absolute.
+    pub path: PathBuf,
+}
+
+impl Adapter {
+    /// Writes what `policy` trains into `dir`, unless it is there already.
+    pub fn write(policy: &Policy, dir: &Path) -> Result<Adapter, RolloutError> {
+        let io = |source| RolloutError::Adapter { path: dir.to_owned(), source };
+        fs::create_dir_all(dir).map_err(io)?;
+        let dir = dir.canonicalize().map_err(io)?;
+        let partial = new_dir(&dir).map_err(io)?;
+        policy.save_adapter(partial.path())?;
+        let name = format!("{PREFIX}{}", digest(partial.path()).map_err(io)?);
+        let path = dir.join(&name);
+        if !path.is_dir() {
+            files::publish_dir(partial.path(), &path).map_err(io)?;
+        }
+        Ok(Adapter { name, path })
+    }
+
+    /// Removes it. One that stays takes room and harms nothing.
+    pub fn remove(&self) {
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+/// Removes what a killed run has left in a directory of its own.
+pub(super) fn sweep(dir: &Path) {
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.starts_with(PREFIX) || name.starts_with(PARTIAL) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// As open to others as the user's mask allows: a server may be another user.
+fn new_dir(dir: &Path) -> io::Result<tempfile::TempDir> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(PARTIAL);
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
+    builder.tempdir_in(dir)
+}
+
+/// BLAKE3 of all files by their names, 32 hexadecimal digits of it.
+fn digest(dir: &Path) -> io::Result<String> {
+    let mut paths: Vec<PathBuf> = fs::read_dir(dir)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
+    paths.sort();
+    let mut hasher = blake3::Hasher::new();
+    for path in paths {
+        let bytes = fs::read(&path)?;
+        hasher.update(&(bytes.len() as u64).to_le_bytes()).update(&bytes);
+    }
+    Ok(hasher.finalize().to_hex()[..32].to_owned())
+}

@@ -1,0 +1,113 @@
+//! From a server's answer to a completion: nothing in it is believed before it has been checked.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::config::RolloutConfig;
+use crate::policy::Policy;
+use crate::prompt::Prompt;
+use crate::seed::Seed;
+
+use super::super::Completion;
+use super::super::decoding::Row;
+use super::http::Fault;
+
+/// How far above 0 rounding in f32 may lift the logarithm of a probability of 1.
+const ROUNDING: f32 = 1e-4;
+/// What vLLM writes for the logarithm of 0, which no sampled token has.
+const IMPOSSIBLE: f32 = -9999.0;
+
+#[derive(Deserialize)]
+struct Answer {
+    model: Option<String>,
+    choices: Vec<Choice>,
+}
+
+#[derive(Deserialize)]
+struct Choice {
+    token_ids: Vec<u32>,
+    logprobs: Logprobs,
+    finish_reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Logprobs {
+    content: Vec<Token>,
+}
+
+#[derive(Deserialize)]
+struct Token {
+    token_id: u32,
+    logprob: f32,
+}
+
+/// What is asked for one completion by `model`, a server's name for the weights. With one completion a request, each has
+/// a stream of chance of its own there too. Only ids that end a completion here end one there.
+pub(super) fn question(
+    model: &str,
+    prompt: &Prompt,
+    config: &RolloutConfig,
+    stop_ids: &[u32],
+    seed: Seed,
+) -> Value {
+    let mut sampling = json!({
+        "n": 1,
+        "max_tokens": config.max_completion_length,
+        "temperature": config.temperature,
+        "top_p": config.top_p,
+        "top_k": config.top_k,
+        "min_p": config.min_p,
+        // Signed, there.
+        "seed": seed.get() >> 1,
+        "logprobs": 0,
+        "stop_token_ids": stop_ids,
+        "ignore_eos": true,
+        "detokenize": prompt.stop.is_some(),
+    });
+    if let Some(stop) = prompt.stop {
+        sampling["stop"] = json!([stop]);
+    }
+    json!({ "model": model, "token_ids": prompt.ids, "sampling_params": sampling })
+}
+
+/// The completion in the answer to [`question`], for the empty `row`. Where it ends is decided here, by its tokens.
+pub(super) fn completion(
+    answer: Value,
+    model: &str,
+    mut row: Row,
+    policy: &Policy,
+    longest: usize,
+) -> Result<Completion, Fault> {
+    let Answer { model: by, choices } =
+        serde_json::from_value(answer).map_err(|error| Fault::rubbish(format!("an answer out of shape: {error}")))?;
+    if let Some(other) = by.filter(|by| by != model) {
+        return Err(Fault::rubbish(format!("an answer by {other}, expected one by {model}")));
+    }
+    let [Choice { token_ids, logprobs: Logprobs { content }, finish_reason }] = &choices[..] else {
+        return Err(Fault::rubbish(format!("{} completions, expected 1", choices.len())));
+    };
+    if token_ids.len() != content.len() || token_ids.iter().zip(content).any(|(id, token)| *id != token.token_id) {
+        let (tokens, logprobs) = (token_ids.len(), content.len());
+        return Err(Fault::rubbish(format!("{tokens} tokens and log-probabilities of {logprobs} that are not theirs")));
+    }
+    let vocabulary = policy.decoder().config().vocab_size;
+    for (place, token) in content.iter().enumerate() {
+        let (id, logprob) = (token.token_id, token.logprob);
+        if id as usize >= vocabulary {
+            let found = format!("token {place} has the id {id}, the model {vocabulary} of them");
+            return Err(Fault { found, hint: "serve the model that is trained" });
+        }
+        if !(logprob > IMPOSSIBLE && logprob <= ROUNDING) {
+            return Err(Fault::rubbish(format!("token {place} has the log-probability {logprob}")));
+        }
+        if !row.ended {
+            row.push((id, logprob.min(0.0)), policy.tokenizer(), longest);
+        }
+    }
+    if !row.ended || token_ids.len() > longest {
+        let (tokens, reason) = (token_ids.len(), finish_reason.as_deref().unwrap_or("none"));
+        let found = format!("{tokens} tokens that no stop ends (finish_reason {reason}), asked for {longest}");
+        return Err(Fault { found, hint: "raise --max-model-len there" });
+    }
+    Ok(row.completion(policy.tokenizer()))
+}

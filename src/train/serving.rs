@@ -1,0 +1,74 @@
+//! What a run asks of servers besides completions: that they hold its model, before anything begins.
+
+use std::path::Path;
+
+use crate::config::{Config, GrpoConfig, GuardConfig};
+use crate::groups::Groups;
+use crate::grpo::{self, Batch};
+use crate::metrics::StepRecord;
+use crate::policy::Adapters;
+use crate::prompt::{Prompt, PromptSet};
+use crate::rollout::{Completion, RolloutError, ServerFault, Servers};
+
+use super::guard::Guard;
+use super::{Run, TrainError};
+
+/// Mean difference of log-probabilities, in nats a token, above which a server has another model. Formats and kernels
+/// make hundredths of one, other weights or another temperature tenths and more.
+const ANOTHER_MODEL: f32 = 0.2;
+
+impl Run<'_> {
+    /// The servers that `config` names, if it names any.
+    pub fn servers(config: &Config, prompts: &PromptSet) -> Result<Option<Servers>, TrainError> {
+        let longest = prompts.prompts().iter().map(|prompt| prompt.ids.len()).max().unwrap_or(0);
+        Ok(Servers::open(&config.rollout, longest)?)
+    }
+
+    /// Has every server write a little without an adapter, and refuses one that finds it as likely as another model
+    /// would.
+    pub(super) fn compare_servers(&self) -> Result<(), TrainError> {
+        let (Some(servers), Some(prompt)) = (&self.servers, self.prompts.prompts().first()) else { return Ok(()) };
+        for (server, completion) in servers.probe(self.policy, prompt, &self.config.rollout)? {
+            let ours = self.scored(prompt, &completion)?;
+            let pairs = ours.iter().zip(&completion.logprobs);
+            let difference = pairs.map(|(ours, theirs)| (ours - theirs).abs()).sum::<f32>() / ours.len() as f32;
+            // No number is another model, too.
+            if !matches!(difference.partial_cmp(&ANOTHER_MODEL), Some(std::cmp::Ordering::Less)) {
+                let found = format!(
+                    "log-probabilities differ from those of {} by {difference:.3} nats a token, expected less than \
+                     {ANOTHER_MODEL}",
+                    self.config.model.model
+                );
+                let hint = "serve the same weights (`grpo-2048 export --merge` writes them for a server); where \
+                            rollout.temperature is not 1, with --logprobs-mode processed_logprobs";
+                let fault = ServerFault { server, found, hint: hint.into() };
+                return Err(TrainError::Rollout(RolloutError::Unfit(fault)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Log-probabilities of a completion under the model without its adapters.
+    fn scored(&self, prompt: &Prompt, completion: &Completion) -> Result<Vec<f32>, TrainError> {
+        let config = GrpoConfig { mask_truncated_completions: false, ..self.config.grpo.clone() };
+        let (prompts, one) = ([prompt.clone()], Groups::new(1, vec![completion]));
+        let batch = Batch::new(&prompts, one, Groups::new(1, vec![1.0]), &self.config.rollout, &config);
+        Ok(grpo::reference_logprobs(self.policy.decoder(), Adapters::Off, &batch)?.concat())
+    }
+
+    /// Where adapters go that servers read.
+    pub(super) fn keep_adapters_in(&mut self, run: &Path) {
+        if let Some(servers) = &mut self.servers {
+            servers.keep_adapters_in(run);
+        }
+    }
+
+    /// Who watches the run: a foreign sampler may be further from the trainer than the run's own.
+    pub(super) fn guard(&self, records: &[StepRecord]) -> Guard {
+        let mut config: GuardConfig = self.config.guard.clone();
+        if self.servers.is_some() {
+            config.warn_logp_difference = config.warn_server_logp_difference;
+        }
+        Guard::new(&config, records)
+    }
+}
