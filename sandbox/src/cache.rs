@@ -93,7 +93,10 @@ impl CacheFile {
         let made = tempfile::tempfile_in(self.dir()).or_else(|_| tempfile::tempfile());
         let Ok(me) = made.and_then(|file| file.metadata()).map(|file| file.uid()) else { return false };
         let owner = fs::metadata(self.dir()).map(|dir| dir.uid());
-        file.is_file() && file.mode() & 0o022 == 0 && file.uid() == me && owner.is_ok_and(|owner| owner == me || owner == 0)
+        file.is_file()
+            && file.mode() & 0o022 == 0
+            && file.uid() == me
+            && owner.is_ok_and(|owner| owner == me || owner == 0)
     }
 
     #[cfg(not(unix))]

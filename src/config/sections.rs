@@ -283,6 +283,7 @@ pub struct GrpoConfig {
 #[allow(missing_docs)]
 pub struct TrainConfig {
     pub seed: u64,
+    pub board_salt: String,
     pub max_steps: usize,
     pub steps_ahead: usize,
     pub game_seconds: f64,

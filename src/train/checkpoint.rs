@@ -59,7 +59,11 @@ impl TrainerState {
     fn check(&self, checkpoint: &Path) -> Result<(), TrainError> {
         let refuse = |reason: String| Err(TrainError::Checkpoint { path: checkpoint.join(STATE), reason });
         if step_of(checkpoint).is_some_and(|step| step != self.global_step) {
-            return refuse(format!("global_step = {}; expected the step of {}", self.global_step, checkpoint.display()));
+            return refuse(format!(
+                "global_step = {}; expected the step of {}",
+                self.global_step,
+                checkpoint.display()
+            ));
         }
         match self.division {
             Some(Division { micro_batch, logit_bytes, .. }) if micro_batch == 0 || logit_bytes == 0 => {

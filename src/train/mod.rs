@@ -27,7 +27,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::arena::{Arena, ArenaError, Evaluation, Rules};
 use crate::config::Config;
 use crate::environment::Labels;
-use crate::evaluation::{report_boards, selection_boards};
+use crate::evaluation::{report_boards, salted, selection_boards};
 use crate::grpo::{Division, LearnError, Optimizer};
 use crate::metrics::{EvaluationRecord, Event, RunHeader, StepRecord};
 use crate::policy::{Decoder, Policy, PolicyError, device_name};
@@ -393,12 +393,11 @@ impl Run<'_> {
         hall.nominate(&state.elites);
         let (programs, games) = (hall.members().len(), HALL_OF_FAME_GAMES.0);
         observer(Event::Message(&format!("settling the best of {programs} programs in {games} held-out games each")));
-        hall.settle(&play_members(arena, hall.members(), selection_boards(HALL_OF_FAME_GAMES.0))?);
-        let best =
-            play_members(arena, &hall.members()[..hall.members().len().min(1)], report_boards(HALL_OF_FAME_GAMES.1))?;
-        if let Some(best) = best.first() {
-            hall.report(best);
-        }
+        let (salt, (chosen_on, reported_on)) = (&self.config.train.board_salt, HALL_OF_FAME_GAMES);
+        hall.settle(&play_members(arena, hall.members(), &salted(selection_boards(chosen_on), salt))?);
+        let best = &hall.members()[..hall.members().len().min(1)];
+        let best = play_members(arena, best, &salted(report_boards(reported_on), salt))?;
+        best.first().into_iter().for_each(|best| hall.report(best));
         Ok(())
     }
 }

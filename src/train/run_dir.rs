@@ -3,6 +3,8 @@
 //! Every file that must not be half there is written beside its place, synced, and renamed. A lock file keeps two
 //! processes apart. Knows nothing of models or games.
 
+mod checkpoints;
+mod recorded;
 mod sums;
 
 use std::fs::{self, File};
@@ -10,8 +12,13 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::config::{Config, ConfigError, Layers};
+use crate::config::{Config, ConfigError};
 use crate::files::{self, PARTIAL};
+
+use checkpoints::{checkpoints, numbered};
+pub use checkpoints::{latest_checkpoint, newest_good, step_of, steps_done};
+pub use recorded::recorded_text;
+use recorded::{FREE_KEYS, config_text, differences, recorded};
 
 /// Where runs without `--output-dir` go, one numbered directory each.
 pub const RUNS: &str = "runs";
@@ -25,26 +32,6 @@ const LOCK: &str = ".lock";
 const CONFIG: &str = "config.toml";
 /// Names the newest complete checkpoint, for people and scripts.
 const LATEST: &str = "checkpoint-latest";
-/// Sections that no step depends on: a run may go on with others.
-const FREE_SECTIONS: &[&str] = &["guard", "sft"];
-/// Settings that may change when a run goes on: they do not change what a step computes, but for `steps_ahead`, which
-/// says when its completions are sampled and suits the machine.
-const FREE_KEYS: &[&str] = &[
-    "train.max_steps",
-    "train.steps_ahead",
-    "train.output_dir",
-    "sandbox.check_one_in",
-    "train.preflight",
-    "train.memory_mib",
-    "train.gpu_memory_fraction",
-    "train.tensorboard",
-    "train.save_steps",
-    "train.save_total_limit",
-    "train.eval_steps",
-    "train.eval_samples",
-    "train.eval_games",
-    "arena.parallel_rewards",
-];
 
 /// Why an output directory cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -182,7 +169,7 @@ impl RunDir {
         creatable(path)?;
         let found = || path.to_owned();
         if path.join(CONFIG).exists() {
-            let differing = differences(&recorded(path)?, config, &["train.output_dir"]);
+            let differing = differences(&recorded(path)?, config, &["train.output_dir", "train.board_salt"]);
             return Err(RunDirError::Occupied { path: found(), differing });
         }
         match path.try_exists().map_err(RunDirError::io(path))? {
@@ -225,7 +212,8 @@ impl RunDir {
         dir.sweep()?;
         for (path, _) in &damaged {
             let aside = path.with_extension("damaged");
-            let aside = (1..).map(|n| if n == 1 { aside.clone() } else { aside.with_extension(format!("damaged-{n}")) });
+            let aside =
+                (1..).map(|n| if n == 1 { aside.clone() } else { aside.with_extension(format!("damaged-{n}")) });
             let aside = aside.into_iter().find(|aside| !aside.exists()).unwrap_or_default();
             fs::rename(path, &aside).map_err(RunDirError::io(path))?;
         }
@@ -339,80 +327,9 @@ pub fn latest_run() -> Option<PathBuf> {
         .find(|path| latest_checkpoint(path).is_some())
 }
 
-/// Steps that the newest checkpoint of a run that is whole has behind it; 0 without one.
-pub fn steps_done(run: &Path) -> usize {
-    newest_good(run).0.as_deref().and_then(step_of).unwrap_or(0)
-}
-
-/// The step that a checkpoint is named after.
-pub fn step_of(checkpoint: &Path) -> Option<usize> {
-    checkpoint.file_name()?.to_str()?.strip_prefix("checkpoint-")?.parse().ok()
-}
-
-/// The newest checkpoint whose files are as they were written, and those that are newer with what is wrong with them.
-pub fn newest_good(run: &Path) -> (Option<PathBuf>, Vec<(PathBuf, String)>) {
-    let mut damaged = Vec::new();
-    for (_, path) in checkpoints(run).into_iter().rev() {
-        match sums::damage(&path) {
-            None => return (Some(path), damaged),
-            Some(reason) => damaged.push((path, reason)),
-        }
-    }
-    (None, damaged)
-}
-
 /// Whether a run has come to an end once, and chosen its best programs.
 pub fn has_settled(run: &Path) -> bool {
     run.join(HALL_OF_FAME).is_file()
-}
-
-/// The text of the configuration that a run recorded, to lay under the flags of a resumed run.
-pub fn recorded_text(run: &Path) -> Result<String, RunDirError> {
-    let path = run.join(CONFIG);
-    match fs::read_to_string(&path) {
-        Ok(text) => Ok(text),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            Err(RunDirError::NothingToResume { path: run.to_owned() })
-        }
-        Err(source) => Err(RunDirError::Io { path, source }),
-    }
-}
-
-/// The newest checkpoint of a run, whether it is still as it was written or not: each appears whole, so what is there counts, and not the file that names
-/// one, which a killed process may not have come to write.
-pub fn latest_checkpoint(run: &Path) -> Option<PathBuf> {
-    checkpoints(run).pop().map(|(_, path)| path)
-}
-
-fn recorded(run: &Path) -> Result<Config, RunDirError> {
-    let text = recorded_text(run)?;
-    let mut layers = Layers::default();
-    let path = run.join(CONFIG);
-    layers.text(CONFIG, &text).and_then(|()| layers.resolve()).map_err(|source| RunDirError::Config { path, source })
-}
-
-fn config_text(config: &Config, about: &[(&str, String)]) -> String {
-    let about: toml::Table = about.iter().map(|(key, value)| ((*key).to_owned(), value.clone().into())).collect();
-    let run = toml::Table::from_iter([("run".to_owned(), toml::Value::Table(about))]);
-    let body = toml::to_string(config).expect("a configuration is TOML");
-    format!("# Written by grpo-2048; `--config` on this file repeats the run.\n\n{run}\n{body}")
-}
-
-/// Dotted keys in which the two differ, `key: recorded -> wanted`, apart from `free`.
-fn differences(recorded: &Config, wanted: &Config, free: &[&str]) -> Vec<String> {
-    let table = |config: &Config| toml::Table::try_from(config).expect("a configuration is TOML");
-    let (recorded, wanted) = (table(recorded), table(wanted));
-    let mut differing = Vec::new();
-    for (section, values) in &recorded {
-        for (key, value) in values.as_table().into_iter().flatten() {
-            let dotted = format!("{section}.{key}");
-            let other = &wanted[section][key];
-            if value != other && !free.contains(&dotted.as_str()) && !FREE_SECTIONS.contains(&section.as_str()) {
-                differing.push(format!("{dotted}: {value} -> {other}"));
-            }
-        }
-    }
-    differing
 }
 
 fn next_free(runs: &Path) -> Result<PathBuf, RunDirError> {
@@ -426,23 +343,6 @@ fn next_free(runs: &Path) -> Result<PathBuf, RunDirError> {
             Err(source) => return Err(RunDirError::Io { path, source }),
         }
     }
-}
-
-fn checkpoints(run: &Path) -> Vec<(usize, PathBuf)> {
-    numbered(run, "checkpoint-")
-}
-
-/// Directories called `prefix` and a number, by number.
-fn numbered(parent: &Path, prefix: &str) -> Vec<(usize, PathBuf)> {
-    let entries = fs::read_dir(parent).into_iter().flatten().flatten();
-    let mut found: Vec<(usize, PathBuf)> = entries
-        .filter_map(|entry| {
-            let number = entry.file_name().to_str()?.strip_prefix(prefix)?.parse().ok()?;
-            entry.path().is_dir().then(|| (number, entry.path()))
-        })
-        .collect();
-    found.sort();
-    found
 }
 
 /// Refuses a path below something that is no directory, or that may not be written to.

@@ -62,11 +62,8 @@ pub(super) fn tokenizer(header: &Header<'_>) -> Result<Tokenizer, PolicyError> {
         let id = header.content.metadata.get(key).and_then(whole);
         id.map(|id| u32::try_from(id).map_err(|_| header.corrupt(format!("`{key}` is {id}")))).transpose()
     };
-    let (begin, end, turn) = (
-        id("tokenizer.ggml.bos_token_id")?,
-        id("tokenizer.ggml.eos_token_id")?,
-        id("tokenizer.ggml.eot_token_id")?,
-    );
+    let (begin, end, turn) =
+        (id("tokenizer.ggml.bos_token_id")?, id("tokenizer.ggml.eos_token_id")?, id("tokenizer.ggml.eot_token_id")?);
     let named = [end, turn].into_iter().flatten();
     let control = |id: &u32| kinds.get(*id as usize) == Some(&CONTROL);
     let known = ENDS.iter().filter_map(|end| inner.token_to_id(end)).filter(control);

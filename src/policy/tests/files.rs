@@ -231,7 +231,10 @@ fn weights_of_another_shape_are_named_with_both_shapes() {
 #[test]
 fn weights_of_more_layers_than_the_configuration_says_are_refused() {
     let error = refusal_with(|json| json["num_hidden_layers"] = 1.into());
-    assert!(error.contains("num_hidden_layers = 1") && error.contains("2, the layers that the weights have"), "{error}");
+    assert!(
+        error.contains("num_hidden_layers = 1") && error.contains("2, the layers that the weights have"),
+        "{error}"
+    );
     // Listing the tensors of so many layers would take all memory.
     let error = refusal_with(|json| json["num_hidden_layers"] = (1_u64 << 31).into());
     assert!(error.contains("model.layers.2.input_layernorm.weight"), "{error}");
