@@ -38,6 +38,8 @@ pub enum Purpose {
     Preflight = 12,
     /// Games whose rules are a file of Python: what those rules draw.
     Script = 13,
+    /// What a program draws itself in each of its games; below [`Seed::of_program`].
+    Player = 14,
     /// Which elites a step imitates.
     Elite = 20,
     /// Tied groups that are sampled anew.
@@ -84,6 +86,26 @@ impl Seed {
         Seed(value)
     }
 
+    /// What a program itself draws from: its text decides, and nothing that it is tried on. A program that knew the
+    /// seed of its board could foresee every tile.
+    pub fn of_program(source: &str) -> Self {
+        let mut hasher = blake3::Hasher::new_derive_key("grpo-2048 seed of a program v1");
+        hasher.update(source.as_bytes());
+        Seed::of(&hasher)
+    }
+
+    /// The same stream behind a salt, which whoever does not know it cannot leave out: a program that knows every seed
+    /// that people choose knows none of these. An empty one changes nothing.
+    pub fn salted(self, salt: &str) -> Self {
+        if salt.is_empty() {
+            return self;
+        }
+        let mut hasher = blake3::Hasher::new_derive_key("grpo-2048 salted boards v1");
+        hasher.update(&self.0.to_le_bytes());
+        hasher.update(salt.as_bytes());
+        Seed::of(&hasher)
+    }
+
     /// The games of programs that are scored by themselves, under a root that the user chose.
     pub fn games(self, count: usize) -> Vec<Seed> {
         (0..count as u64).map(|game| self.child(Purpose::Game, game)).collect()
@@ -95,6 +117,10 @@ impl Seed {
         hasher.update(&self.0.to_le_bytes());
         hasher.update(&(purpose as u64).to_le_bytes());
         hasher.update(&index.to_le_bytes());
+        Seed::of(&hasher)
+    }
+
+    fn of(hasher: &blake3::Hasher) -> Self {
         let mut bytes = [0; 8];
         hasher.finalize_xof().fill(&mut bytes);
         Seed(u64::from_le_bytes(bytes))
@@ -120,6 +146,14 @@ impl std::fmt::Display for Seed {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_salt_gives_other_boards_and_none_the_same() {
+        let root = Seed::root(0);
+        assert_eq!(root.salted(""), root);
+        let [one, other] = ["0", "1"].map(|digit| root.salted(&digit.repeat(32)));
+        assert!(one != root && one != other && one == root.salted(&"0".repeat(32)));
+    }
 
     #[test]
     fn a_seed_keeps_all_its_bits_in_json_and_numbers_are_read() {

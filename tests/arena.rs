@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use grpo_2048::arena::{Arena, Evaluation, Rules, Verdict, Workers};
 use grpo_2048::config::Config;
 use grpo_2048::environment::game2048::{Baseline, Board, GameLimits, entry, play, replay};
-use grpo_2048::environment::{Ending, Environment};
+use grpo_2048::environment::{Ending, Environment, Outcome};
 use grpo_2048::program::{Program, Rejection};
 use grpo_2048::reward::Rule;
 use grpo_2048::seed::{Purpose, Seed};
@@ -233,21 +233,37 @@ fn a_slow_program_plays_until_its_budget_is_used_up() {
 #[test]
 fn a_program_remembers_within_a_game_and_never_beyond() {
     let once = "def strategy(board, calls=[0]):\n    calls[0] += 1\n    if calls[0] == 1:\n        return 'WASD'[hash(str(board)) % 4]\n    return 'WASD'[calls[0] % 4]\n";
+    // Fuel aside: a game's number seeds its `random`, which costs a little more or less.
+    let played = |game: Outcome| (game.case, game.score, game.ending, game.moves_text().to_owned());
     let alone: Vec<_> = seeds(4)
         .into_iter()
         .map(|seed| {
             let program = (Program::from_text(once, &entry()), &[seed][..]);
-            arena(0).evaluate_all([program], &mut |_, _| ()).unwrap().remove(0).games.remove(0)
+            played(arena(0).evaluate_all([program], &mut |_, _| ()).unwrap().remove(0).games.remove(0))
         })
         .collect();
-    assert_eq!(evaluate(0, &[once], 4)[0].games, alone);
+    let together: Vec<_> = evaluate(0, &[once], 4).remove(0).games.into_iter().map(played).collect();
+    assert_eq!(together, alone);
 }
 
 #[test]
-fn random_is_seeded_by_the_game() {
+fn random_differs_from_game_to_game_and_repeats() {
     let evaluation = evaluate_one(RANDOM, 4);
     let openings: std::collections::BTreeSet<&str> =
         evaluation.games.iter().map(|game| &game.moves_text()[..8]).collect();
     assert_eq!(openings.len(), 4, "{openings:?}");
     assert_eq!(evaluation.games, evaluate_one(RANDOM, 4).games);
+}
+
+#[test]
+fn random_tells_a_program_nothing_of_the_board() {
+    let openings = |text: &str, boards: &[Seed]| -> Vec<String> {
+        let program = [(Program::from_text(text, &entry()), boards)];
+        let evaluation = arena(2).evaluate_all(program, &mut |_, _| ()).unwrap().remove(0);
+        evaluation.games.iter().map(|game| game.moves_text()[..8].to_owned()).collect()
+    };
+    let boards = seeds(8);
+    let first = openings(RANDOM, &boards[..4]);
+    assert_eq!(openings(RANDOM, &boards[4..]), first, "what is drawn depends on the board");
+    assert_ne!(openings(&format!("{RANDOM}# another\n"), &boards[..4]), first, "two programs draw the same");
 }

@@ -110,8 +110,11 @@ fn a_player_of_2048_is_judged_as_score_scores_it() {
     let cycle = include_str!("../src/environment/game2048/ladder/cycle.py");
     fs::write(directory.path().join("cycle.py"), cycle).unwrap();
     let mut score = Command::new(env!("CARGO_BIN_EXE_grpo-2048"));
-    let scored =
-        score.current_dir(directory.path()).args(["score", "cycle.py", "--games", "3", "--json"]).output().unwrap();
+    let scored = score
+        .current_dir(directory.path())
+        .args(["score", "cycle.py", "--games", "3", "--seed", "0", "--json"])
+        .output()
+        .unwrap();
     let scored: Value = serde_json::from_slice(&scored.stdout).unwrap();
     let answer = parsed(&answers(directory.path(), &[("any name", cycle)], &["--games", "3"])).remove(0);
     assert_eq!(answer["id"], "any name");

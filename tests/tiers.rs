@@ -17,7 +17,7 @@ fn both_tiers_play_the_same_games() {
     let dir = tempfile::tempdir().unwrap();
     let files = ["monotone.py", "greedy.py", "cycle.py", "crash.py"].map(|name| format!("{LADDER}/{name}"));
     let games = |tier: &str| -> Vec<Value> {
-        let more = ["--games", "2", "--json", "--tier", tier];
+        let more = ["--games", "2", "--seed", "0", "--json", "--tier", tier];
         let arguments: Vec<&str> = files.iter().map(String::as_str).chain(more).collect();
         let output = String::from_utf8(score(dir.path(), &arguments).stdout).unwrap();
         let mut lines: Vec<Value> = output.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

@@ -304,3 +304,29 @@ fn a_run_that_can_no_longer_learn_exits_3_and_names_the_checkpoint_of_before() {
         .unwrap();
     assert!(resumed.status.success(), "{}", String::from_utf8_lossy(&resumed.stderr));
 }
+
+#[test]
+fn boards_are_drawn_where_nobody_names_a_seed_and_the_recorded_configuration_repeats_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let settings = "rollout.groups=1 rollout.num_generations=6 rollout.max_completion_length=160 arena.games=1 train.max_steps=1 \
+                    train.eval_samples=0 sandbox.game_seconds=0.05 train.game_seconds=0.05 train.preflight=false";
+    let train = |name: &str, more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_grpo-2048"));
+        command.current_dir(dir.path()).args(["train", "--output-dir", name]).args(more);
+        command.args(settings.split_whitespace().flat_map(|setting| ["--set", setting]));
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let config = fs::read_to_string(dir.path().join(name).join("config.toml")).unwrap();
+        let config: toml::Table = config.parse().unwrap();
+        let logged = fs::read_to_string(dir.path().join(name).join("completions/step_00001.jsonl")).unwrap();
+        let logged = logged.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let boards: BTreeSet<u64> = logged.filter_map(|line| line["evaluation"]["games"][0]["seed"].as_u64()).collect();
+        assert_eq!(boards.len(), 1, "all play the same board");
+        (config["train"]["board_salt"].as_str().unwrap().to_owned(), boards)
+    };
+    let (salt, first) = train("first", &[]);
+    let (other, second) = train("second", &[]);
+    assert!(salt.len() == 32 && salt != other && first != second, "{salt} {other}");
+    assert_eq!(train("third", &["--config", "first/config.toml"]), (salt, first));
+    assert_eq!(train("fourth", &["--seed", "0"]).0, "");
+}

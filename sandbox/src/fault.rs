@@ -133,6 +133,12 @@ pub enum HostError {
     /// The system refused memory that a program may have.
     #[error("the system refused memory for a sandbox: {0}; use fewer workers or a smaller sandbox.memory_mib")]
     Memory(String),
+    /// The system gives no room for the guard regions around what programs may take.
+    #[error(
+        "the system refused address space for the sandbox: {0}; it reserves some 540 GB, of which little is ever used: \
+         lift the limit with `ulimit -v unlimited`"
+    )]
+    AddressSpace(String),
     /// What was to be handed to a program is no list of values.
     #[error("arguments of a call: {0}; expected a JSON array, with the tags of the sandbox's README")]
     Arguments(String),
@@ -169,7 +175,16 @@ pub struct Difference {
 impl HostError {
     // Wasmtime's error is no `std::error::Error`; its alternate form is the whole chain.
     pub(crate) fn engine(error: wasmtime::Error) -> HostError {
-        HostError::Engine(format!("{error:#}"))
+        let words = format!("{error:#}");
+        match words.contains("mmap failed to reserve") {
+            true => HostError::AddressSpace(words),
+            false => HostError::Engine(words),
+        }
+    }
+
+    /// What a panic of the engine says where the system refused it memory, and not where something is wrong with us.
+    pub fn of_panic(words: &str) -> Option<HostError> {
+        words.contains("sigaltstack").then(|| HostError::Memory(words.to_owned()))
     }
 
     pub(crate) fn tier(error: TierError) -> HostError {
@@ -182,6 +197,15 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn what_the_system_refuses_is_told_with_what_helps() {
+        let reserved = HostError::engine(wasmtime::Error::msg("mmap failed to reserve 0x8102000000 bytes")).to_string();
+        assert!(reserved.contains("0x8102000000") && reserved.contains("ulimit -v unlimited"), "{reserved}");
+        let stack = HostError::of_panic("mprotect to configure memory for sigaltstack failed: Cannot allocate memory");
+        assert!(stack.unwrap().to_string().contains("use fewer workers"));
+        assert!(HostError::of_panic("index out of bounds").is_none());
+    }
 
     #[test]
     fn a_refusal_to_compile_counts_only_before_the_program_has_run() {

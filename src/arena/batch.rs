@@ -10,9 +10,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use grpo_sandbox::HostError;
+
 use super::crew::{Crew, Job, Queue};
 use super::evaluation::{Evaluation, Fault, GameUsage, Usage, Verdict};
-use super::player::{GameError, Play, PlayGame};
+use super::player::{GameError, Numbered, Play, PlayGame};
 use super::verdicts::{Key, Verdicts};
 use super::{ArenaError, Rules};
 use crate::environment::{Case, Ending, Environment, Outcome};
@@ -90,7 +92,7 @@ impl Batch {
         let begin = Instant::now();
         // A panic is a result too, so nobody waits for a game that has died.
         let result = catch_unwind(AssertUnwindSafe(|| (self.play_game)(&self.rules, &program, case)))
-            .unwrap_or_else(|panic| Err(GameError::Panicked(panic_message(&*panic))));
+            .unwrap_or_else(|panic| Err(panicked(panic_message(&*panic))));
         let compiled = matches!(result, Ok(Play::Game { compiled: true, .. }));
         let (end, failed) = (Instant::now(), result.is_err());
         let usage = GameUsage { game: task.game, worker, begin, end, failed, compiled };
@@ -196,9 +198,10 @@ impl State {
     }
 
     /// What a game is played with, unless nobody waits for it any more.
-    fn wanted(&self, task: Task) -> Option<(Arc<Program>, Case)> {
+    fn wanted(&self, task: Task) -> Option<(Arc<Program>, Numbered)> {
         let entry = &self.entries[task.entry];
-        (!self.abandoned).then(|| (Arc::clone(&entry.program), entry.cases[task.game]))
+        let case = Numbered { number: task.game, case: entry.cases[task.game] };
+        (!self.abandoned).then(|| (Arc::clone(&entry.program), case))
     }
 
     /// Takes in what came of a game; gives the games of its program that follow.
@@ -259,6 +262,11 @@ impl State {
 
 fn reused(evaluation: &Evaluation) -> Evaluation {
     Evaluation { usage: Usage { reused: true, ..Usage::default() }, ..evaluation.clone() }
+}
+
+/// A panic is a mistake of ours, unless it says that the system had no memory for a thread of the sandbox.
+fn panicked(message: String) -> GameError {
+    HostError::of_panic(&message).map_or_else(|| GameError::Panicked(message), GameError::Host)
 }
 
 fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {

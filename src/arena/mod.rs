@@ -184,7 +184,7 @@ impl Arena {
     ) -> Result<Arena, ArenaError> {
         let config = Config::preset("builtin").expect("presets are tested");
         let play_game = move |_: &_, program: &_, case| {
-            let Case::Seed(seed) = case else { unreachable!("2048 has no tasks") };
+            let player::Numbered { case: Case::Seed(seed), .. } = case else { unreachable!("2048 has no tasks") };
             Ok(player::Play::Game { outcome: play(program, seed), reason: None, compiled: false })
         };
         Arena::with_player(Arc::new(play_game), Arc::new(Environment::Game2048), Rules::training(&config), workers)

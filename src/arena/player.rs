@@ -15,7 +15,14 @@ use crate::seed::{Purpose, Seed};
 const SHOWN: usize = 40;
 
 /// How a program is played once; a pure function of its arguments.
-pub(super) type PlayGame = dyn Fn(&Rules, &Program, Case) -> Result<Play, GameError> + Send + Sync;
+pub(super) type PlayGame = dyn Fn(&Rules, &Program, Numbered) -> Result<Play, GameError> + Send + Sync;
+
+/// A case, and which of the program's cases it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Numbered {
+    pub number: usize,
+    pub case: Case,
+}
 
 /// What playing a program once shows.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,11 +70,14 @@ pub(super) fn try_on(
     environment: &Environment,
     rules: &Rules,
     program: &Program,
-    case: Case,
+    Numbered { number, case }: Numbered,
 ) -> Result<Play, GameError> {
+    let load = || load(sandbox, rules, program, number);
     let played = match (environment, case) {
-        (Environment::Game2048, Case::Seed(seed)) => play_2048(sandbox, rules, program, seed),
-        (Environment::Script(game), Case::Seed(seed)) => play_script(sandbox, rules, game, program, seed),
+        (Environment::Game2048, Case::Seed(seed)) => load().and_then(|player| play_2048(player, rules, seed)),
+        (Environment::Script(game), Case::Seed(seed)) => {
+            load().and_then(|player| play_script(sandbox, rules, game, player, seed))
+        }
         (Environment::Tasks(tasks), Case::Task(task)) => task::solve(sandbox, rules, program, tasks, task),
         (Environment::Game2048 | Environment::Script(_), Case::Task(_)) | (Environment::Tasks(_), Case::Seed(_)) => {
             wrong_case()
@@ -100,8 +110,10 @@ impl From<HostError> for Unplayed {
     }
 }
 
-/// A fresh instance with the program in it, its `random` seeded with `seed`.
-pub(super) fn load(sandbox: &Sandbox, rules: &Rules, program: &Program, seed: Seed) -> Result<Session, Unplayed> {
+/// A fresh instance with the program in it, its `random` seeded by the program and the number of the case, which tell
+/// nothing of the case itself.
+fn load(sandbox: &Sandbox, rules: &Rules, program: &Program, number: usize) -> Result<Session, Unplayed> {
+    let seed = Seed::of_program(program.source()).child(Purpose::Player, number as u64);
     sandbox.load(program.source(), seed.get(), &rules.limits).map_err(|failure| unplayed(failure, program))
 }
 
@@ -117,9 +129,8 @@ pub(super) fn unplayed(failure: Failure, program: &Program) -> Unplayed {
     }
 }
 
-/// Plays the game of `seed`. The tiles draw from the seed's own stream, the program's `random` from a child of it.
-fn play_2048(sandbox: &Sandbox, rules: &Rules, program: &Program, seed: Seed) -> Result<Play, Unplayed> {
-    let session = load(sandbox, rules, program, seed.child(Purpose::Game, 0))?;
+/// Plays the game whose tiles draw from the stream of `seed`.
+fn play_2048(session: Session, rules: &Rules, seed: Seed) -> Result<Play, Unplayed> {
     let mut player = SandboxedPlayer { session, reason: None };
     let outcome = play(&mut player, seed, &rules.game)?;
     let SandboxedPlayer { session, reason } = player;

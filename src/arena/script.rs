@@ -12,27 +12,25 @@ mod seats;
 
 use std::collections::BTreeSet;
 
-use grpo_sandbox::{FUEL_PER_SECOND, Failure, HostError, Limits, Sandbox};
+use grpo_sandbox::{FUEL_PER_SECOND, Failure, HostError, Limits, Sandbox, Session};
 
 use super::Rules;
-use super::player::{GameError, Play, Unplayed, load};
+use super::player::{GameError, Play, Unplayed};
 use crate::environment::{Case, Ending, Outcome, ScriptGame, Trace};
-use crate::program::Program;
 use crate::seed::{Purpose, Seed};
 use seats::{Broken, Mistake, Played, Seats, Stop};
 
 /// What reference players may use while their actions are found out: the same, whatever a program may.
 const TRIAL: Limits = Limits { game_fuel: FUEL_PER_SECOND, call_fuel: FUEL_PER_SECOND, memory_bytes: 256 << 20 };
 
-/// Plays the game of `seed`. The game and the program draw from streams of their own.
+/// Plays the game of `seed` with a program that is loaded. The game and the program draw from streams of their own.
 pub(super) fn play_script(
     sandbox: &Sandbox,
     rules: &Rules,
     game: &ScriptGame,
-    program: &Program,
+    player: Session,
     seed: Seed,
 ) -> Result<Play, Unplayed> {
-    let player = load(sandbox, rules, program, seed.child(Purpose::Game, 0))?;
     let broken = |broken| match broken {
         Broken::Mistake(mistake) => {
             GameError::Environment { game: game.path().to_owned(), message: told(mistake, seed) }

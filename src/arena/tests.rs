@@ -54,7 +54,7 @@ fn playing(
     play: impl Fn(&Rules, &Program, Seed) -> Result<Play, GameError> + Send + Sync + 'static,
     workers: Workers,
 ) -> Arena {
-    let play_game = move |rules: &_, program: &_, case| match case {
+    let play_game = move |rules: &_, program: &_, numbered: player::Numbered| match numbered.case {
         Case::Seed(seed) => play(rules, program, seed),
         Case::Task(_) => unreachable!("2048 has no tasks"),
     };
@@ -259,6 +259,15 @@ fn failing(word: &'static str, times: usize, workers: usize) -> Arena {
         stand_in(rules, program, seed)
     };
     playing(play_game, Workers::new(workers))
+}
+
+#[test]
+fn memory_that_a_thread_of_the_sandbox_was_refused_is_the_machine_s_fault() {
+    let play_game = |_: &Rules, _: &Program, _| -> Result<Play, GameError> {
+        panic!("mprotect to configure memory for sigaltstack failed: Cannot allocate memory (os error 12)")
+    };
+    let error = evaluate_in(&playing(play_game, Workers::new(2)), &["a"]).unwrap_err();
+    assert!(matches!(error, ArenaError::Host { .. }), "{error}");
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! decides nothing that a result depends on.
 
 mod bench;
+mod chance;
 mod check;
 mod completions;
 mod config;

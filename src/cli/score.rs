@@ -9,7 +9,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::options::{Flags, SourceArgs, WorkerArgs};
-use super::{CliError, output, playing, runs};
+use super::{CliError, chance, output, playing, runs};
 use crate::arena::{Arena, Evaluation};
 use crate::config::Config;
 use crate::environment::{Case, Labels, Outcome, Points};
@@ -54,7 +54,7 @@ pub struct ScoreArgs {
     /// Games each program plays [default: 10]
     #[arg(long, value_name = "K", help_heading = "Games", value_parser = clap::value_parser!(u32).range(1..))]
     games: Option<u32>,
-    /// Root of the boards [default: 0]
+    /// Root of the boards; 0 for the figures of the documents [default: drawn anew, and told]
     #[arg(long, value_name = "S", help_heading = "Games")]
     seed: Option<u64>,
     /// What runs the programs: compiled code where that is certain to do what CPython does (auto), that alone (compiled),
@@ -107,7 +107,11 @@ impl ScoreArgs {
                     let subjects = bench.subjects(&files, &texts, self.seed.unwrap_or(0));
                     return output::print(&explain::lines(&sandbox, &config, &subjects)?);
                 }
-                let scored = bench.played(&files, &texts, self.seed.unwrap_or(0))?;
+                let seed = self.seed.map_or_else(chance::board_root, Ok)?;
+                if self.seed.is_none() {
+                    console.print(&format!("boards that nobody knows: --seed {seed} plays them again"));
+                }
+                let scored = bench.played(&files, &texts, seed)?;
                 if self.json {
                     print_lines(&scored)
                 } else {

@@ -11,7 +11,7 @@ use super::memory::Memory;
 use super::options::{Flags, SourceArgs, WorkerArgs, settled, text_path};
 use super::preflight::RewardCheck;
 use super::step_trace::TraceArgs;
-use super::{CliError, EXIT_CODES, dry_run, interrupt, launch, loading, output, playing, report, runs};
+use super::{CliError, EXIT_CODES, chance, dry_run, interrupt, launch, loading, output, playing, report, runs};
 use crate::config::{Config, Layers};
 use crate::metrics::{
     Console, Event, JsonlSink, LaunchSink, Show, Sink, SinkError, Sinks, TensorBoardSink, TerminalSink,
@@ -20,6 +20,9 @@ use crate::policy::{self, Device};
 use crate::train::memory::Allowance;
 use crate::train::run_dir::{self, RunDir};
 use crate::train::{Run, TrainError};
+
+/// Who names one of these says which boards are played; otherwise they are drawn anew.
+const BOARD_KEYS: [&str; 2] = ["train.seed", "train.board_salt"];
 
 /// Train a model by GRPO on the games its programs play
 ///
@@ -91,7 +94,7 @@ struct RunArgs {
     /// Last step of the run
     #[arg(long, value_name = "N")]
     steps: Option<u32>,
-    /// Root of all chance; the same seed gives the same run
+    /// Root of all chance; the same seed gives the same run. Without it boards are drawn that nobody knows
     #[arg(long, value_name = "S")]
     seed: Option<u32>,
     /// Where to write; without it the next of runs/train-001, -002, ...
@@ -142,7 +145,7 @@ impl TrainArgs {
     pub fn run(self, console: &Console, commit: Option<&str>) -> Result<(), CliError> {
         let started = Instant::now();
         let resumed = self.resumed()?;
-        let layers = counted(self.layers(resumed.as_deref())?)?;
+        let layers = counted(self.layers(resumed.as_deref(), console)?)?;
         let config = settled(layers.clone())?;
         // Said before a model is loaded and the reward is checked, not after.
         match &resumed {
@@ -240,9 +243,17 @@ impl TrainArgs {
         Ok(Some(path))
     }
 
-    fn layers(&self, resumed: Option<&std::path::Path>) -> Result<Layers, CliError> {
+    fn layers(&self, resumed: Option<&std::path::Path>, console: &Console) -> Result<Layers, CliError> {
         let mut flags = self.flags();
-        let Some(path) = resumed else { return self.source.layers(&flags) };
+        let Some(path) = resumed else {
+            let mut layers = self.source.layers(&flags)?;
+            if !self.run.dry_run && BOARD_KEYS.iter().all(|key| layers.origin(key).is_none()) {
+                layers.value("drawn for this run", "train.board_salt", chance::board_salt()?)?;
+                let words = "boards that nobody knows: --config on the config.toml of this run plays them again";
+                console.print(&format!("{words}, --seed 0 known ones"));
+            }
+            return Ok(layers);
+        };
         let recorded = run_dir::recorded_text(path).map_err(|error| CliError::user_path(error, path))?;
         flags.add("output_dir", Some(path.display().to_string()));
         self.source.layers_over(&recorded, path, &flags)

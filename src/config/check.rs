@@ -90,8 +90,8 @@ fn servers(config: &Config) -> Result<(), ConfigError> {
 fn sandbox(sandbox: &SandboxConfig) -> Result<(), ConfigError> {
     game_seconds("sandbox.game_seconds", sandbox.game_seconds)?;
     share("sandbox.call_share", sandbox.call_share)?;
-    let rule = "expected 32 to 4096; the interpreter alone needs about 20";
-    require((32..=4096).contains(&sandbox.memory_mib), "sandbox.memory_mib", sandbox.memory_mib, rule)
+    let rule = "expected 32 to 1024, the most that is reserved; the interpreter alone needs about 20";
+    require((32..=1024).contains(&sandbox.memory_mib), "sandbox.memory_mib", sandbox.memory_mib, rule)
 }
 
 /// A game that takes longer than this is a slip of the decimal point, and one batch of such games takes hours.
@@ -170,6 +170,9 @@ fn loss(grpo: &GrpoConfig) -> Result<(), ConfigError> {
 }
 
 fn train(train: &TrainConfig) -> Result<(), ConfigError> {
+    let salt = &train.board_salt;
+    let is_salt = salt.is_empty() || (salt.len() == 32 && salt.bytes().all(|digit| digit.is_ascii_hexdigit()));
+    require(is_salt, "train.board_salt", salt, "expected 32 hexadecimal digits, or none")?;
     at_least("train.max_steps", train.max_steps, 1)?;
     let rule =
         "expected 0 or 1: samples of an older policy teach less, and one step hides all games that can be hidden";

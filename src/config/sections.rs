@@ -296,6 +296,7 @@ pub struct GrpoConfig {
 #[serde(deny_unknown_fields)]
 pub struct TrainConfig {
     pub seed: u64,
+    pub board_salt: String,
     pub max_steps: usize,
     pub steps_ahead: usize,
     pub game_seconds: f64,

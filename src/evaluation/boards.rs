@@ -39,6 +39,11 @@ pub fn report_boards(games: usize) -> &'static [Seed] {
     &SEEDS[SELECTION..][..games]
 }
 
+/// As many boards that nobody knows who does not know the salt; these themselves where it is empty.
+pub fn salted(boards: &[Seed], salt: &str) -> Vec<Seed> {
+    boards.iter().map(|board| board.salted(salt)).collect()
+}
+
 /// What the chance of an evaluation is for. The discriminant is part of the seed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u64)]

@@ -13,7 +13,7 @@ mod summary;
 mod tasks;
 
 pub use baselines::play_baseline;
-pub use boards::{REPORT, SELECTION, Stream, chance, held_out_boards, report_boards, selection_boards};
+pub use boards::{REPORT, SELECTION, Stream, chance, held_out_boards, report_boards, salted, selection_boards};
 pub use estimators::{Estimate, Interval};
 pub use fates::{Fate, Fates};
 pub use playing::{Halving, Rung, choose_best, play_report, report_games};

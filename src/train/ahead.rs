@@ -55,7 +55,7 @@ impl Run<'_> {
     pub(super) fn asked(&self, step: usize) -> Asked {
         let seed = Seed::root(self.config.train.seed).child(Purpose::Step, step as u64 - 1);
         let prompts = self.prompts.draw(seed, self.config.rollout.groups);
-        let boards = boards(seed, Purpose::Game, self.config.arena.games);
+        let boards = boards(seed.salted(&self.config.train.board_salt), Purpose::Game, self.config.arena.games);
         Asked { step, seed, prompts, boards }
     }
 

@@ -40,8 +40,7 @@ pub struct MemoryPlan {
     pub place: Place,
     /// The program and the interpreters that games are played in; on a GPU, what CUDA keeps for itself.
     pub program: u64,
-    /// What programs may take beyond what their interpreters do, if every worker plays one that takes all it may. In
-    /// this machine's memory, and in no sum: few programs come near it.
+    /// What programs may take besides, one a worker; in no sum, for few come near it.
     pub programs: u64,
     /// The model, and the copy of it that a KL penalty may refer to.
     pub weights: u64,
@@ -147,7 +146,8 @@ impl MemoryPlan {
         let of_weights = if in_full { F32 } else { precision.bytes() as u64 };
         let all = workload.packed.unwrap_or(of_weights * shape.parameters() as u64);
         let trained = F32 * workload.trained as u64;
-        let copies = if config.grpo.beta > 0.0 && in_full { 2 } else { 1 };
+        let (copies, workers) =
+            (if config.grpo.beta > 0.0 && in_full { 2 } else { 1 }, config.arena.parallel_rewards.max(1) as u64);
         let (activations, head) = workload.of_a_part(&division, in_full);
         let at_once = division.at_once.min(workload.parts(&division)) as u64;
         let (sampled, cache) = workload.of_sampling(in_full);
@@ -157,11 +157,10 @@ impl MemoryPlan {
             packed: workload.packed.is_some(),
             place: workload.place,
             program: match workload.place {
-                Place::Host => PROGRAM + INTERPRETER * config.arena.parallel_rewards.max(1) as u64,
+                Place::Host => PROGRAM + INTERPRETER * workers,
                 Place::Gpu => CONTEXT,
             },
-            programs: (config.sandbox.memory_mib << 20).saturating_sub(INTERPRETER)
-                * config.arena.parallel_rewards.max(1) as u64,
+            programs: workers * (config.sandbox.memory_mib << 20).saturating_sub(INTERPRETER),
             weights: copies * all,
             adapters: if in_full { 0 } else { trained },
             optimiser: 2 * trained,

@@ -13,8 +13,11 @@ use std::path::{Path, PathBuf};
 use crate::config::{Config, ConfigError};
 use crate::files::{self, PARTIAL};
 
+mod checkpoints;
 mod recorded;
 
+use checkpoints::{checkpoints, numbered};
+pub use checkpoints::{latest_checkpoint, newest_good, step_of, steps_done};
 pub use recorded::recorded_text;
 use recorded::{FREE_KEYS, config_text, config_text_over, differences, recorded};
 
@@ -166,7 +169,7 @@ impl RunDir {
         creatable(path)?;
         let found = || path.to_owned();
         if path.join(CONFIG).exists() {
-            let differing = differences(&recorded(path)?, config, &["train.output_dir"]);
+            let differing = differences(&recorded(path)?, config, &["train.output_dir", "train.board_salt"]);
             return Err(RunDirError::Occupied { path: found(), differing });
         }
         match path.try_exists().map_err(RunDirError::io(path))? {
@@ -330,37 +333,9 @@ pub fn latest_run() -> Option<PathBuf> {
         .find(|path| latest_checkpoint(path).is_some())
 }
 
-/// Steps that the newest checkpoint of a run that is whole has behind it; 0 without one.
-pub fn steps_done(run: &Path) -> usize {
-    newest_good(run).0.as_deref().and_then(step_of).unwrap_or(0)
-}
-
-/// The step that a checkpoint is named after.
-pub fn step_of(checkpoint: &Path) -> Option<usize> {
-    checkpoint.file_name()?.to_str()?.strip_prefix("checkpoint-")?.parse().ok()
-}
-
-/// The newest checkpoint whose files are as they were written, and those that are newer with what is wrong with them.
-pub fn newest_good(run: &Path) -> (Option<PathBuf>, Vec<(PathBuf, String)>) {
-    let mut damaged = Vec::new();
-    for (_, path) in checkpoints(run).into_iter().rev() {
-        match sums::damage(&path) {
-            None => return (Some(path), damaged),
-            Some(reason) => damaged.push((path, reason)),
-        }
-    }
-    (None, damaged)
-}
-
 /// Whether a run has come to an end once, and chosen its best programs.
 pub fn has_settled(run: &Path) -> bool {
     run.join(HALL_OF_FAME).is_file()
-}
-
-/// The newest checkpoint of a run, whether it is still as it was written or not: each appears whole, so what is there counts, and not the file that names
-/// one, which a killed process may not have come to write.
-pub fn latest_checkpoint(run: &Path) -> Option<PathBuf> {
-    checkpoints(run).pop().map(|(_, path)| path)
 }
 
 fn next_free(runs: &Path) -> Result<PathBuf, RunDirError> {
@@ -374,23 +349,6 @@ fn next_free(runs: &Path) -> Result<PathBuf, RunDirError> {
             Err(source) => return Err(RunDirError::Io { path, source }),
         }
     }
-}
-
-fn checkpoints(run: &Path) -> Vec<(usize, PathBuf)> {
-    numbered(run, "checkpoint-")
-}
-
-/// Directories called `prefix` and a number, by number.
-fn numbered(parent: &Path, prefix: &str) -> Vec<(usize, PathBuf)> {
-    let entries = fs::read_dir(parent).into_iter().flatten().flatten();
-    let mut found: Vec<(usize, PathBuf)> = entries
-        .filter_map(|entry| {
-            let number = entry.file_name().to_str()?.strip_prefix(prefix)?.parse().ok()?;
-            entry.path().is_dir().then(|| (number, entry.path()))
-        })
-        .collect();
-    found.sort();
-    found
 }
 
 /// Refuses a path below something that is no directory, or in which nothing can be made. It is tried, since permissions

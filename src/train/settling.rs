@@ -1,7 +1,7 @@
 //! The end of a run: its best programs are chosen in held-out games, and the best of them is told by others.
 
 use crate::arena::{Arena, Evaluation};
-use crate::evaluation::{report_boards, selection_boards};
+use crate::evaluation::{report_boards, salted, selection_boards};
 use crate::metrics::{Event, counted};
 use crate::seed::Seed;
 
@@ -32,9 +32,11 @@ impl Run<'_> {
             done += 1;
             observer(Event::Settling { done, total: programs });
         };
-        hall.settle(&play_members(arena, hall.members(), selection_boards(HALL_OF_FAME_GAMES.0), &mut played)?);
+        let salt = &self.config.train.board_salt;
+        let boards = salted(selection_boards(HALL_OF_FAME_GAMES.0), salt);
+        hall.settle(&play_members(arena, hall.members(), &boards, &mut played)?);
         let best = &hall.members()[..hall.members().len().min(1)];
-        let best = play_members(arena, best, report_boards(HALL_OF_FAME_GAMES.1), &mut || ())?;
+        let best = play_members(arena, best, &salted(report_boards(HALL_OF_FAME_GAMES.1), salt), &mut || ())?;
         if let Some(best) = best.first() {
             hall.report(best);
         }
