@@ -66,7 +66,7 @@ fn collect(root: &Path, dir: &Path, files: &mut BTreeMap<PathBuf, Vec<u8>>) {
             collect(root, &path, files);
         } else if name.ends_with(".safetensors") {
             files.insert(path.strip_prefix(root).unwrap().to_owned(), fs::read(&path).unwrap());
-        } else if name.ends_with(".jsonl") {
+        } else if name.ends_with(".jsonl") && name != "launches.jsonl" {
             let text = fs::read_to_string(&path).unwrap();
             let lines: Vec<String> =
                 text.lines().map(|line| without_clocks(serde_json::from_str(line).unwrap())).collect();
