@@ -120,7 +120,7 @@ impl Asked {
         };
         let prompts = vec![prompt(0, &[5, 6, 7]), prompt(1, &[8, 9])];
         let rollout = Config::preset("builtin").unwrap().rollout;
-        let config = RolloutConfig { num_generations: 3, max_completion_length: 24, server_seconds: 2.0, ..rollout };
+        let config = RolloutConfig { num_generations: 3, max_completion_length: 24, server_seconds: 4.0, ..rollout };
         Asked { policy, prompts, config, dir: tempfile::tempdir().unwrap() }
     }
 
@@ -159,7 +159,7 @@ const MISCHIEF: &[(Mischief, &str)] = &[
     (|_, _| (200, "{}".into()), "an answer out of shape: missing field `choices`"),
     (
         |_, _| {
-            thread::sleep(Duration::from_secs(4));
+            thread::sleep(Duration::from_secs(6));
             (200, "{}".into())
         },
         "raise rollout.server_seconds",
@@ -309,9 +309,9 @@ fn what_cannot_be_served_is_refused_before_anything_is_written() {
         assert!(!dir.exists());
     };
     refused(&["--rollouts", &served.url], &["rollout.servers", "add --lora-r"]);
-    refused(&with("localhost:8000", &[]), &["rollout.servers = \"localhost:8000\"", "http://localhost:8000"]);
+    refused(&with("localhost:8000", &[]), &["\"localhost:8000\" (rollout.servers)", "http://localhost:8000"]);
     refused(&with("http://127.0.0.1:9", &[]), &["--rollouts http://127.0.0.1:9: no answer", "is it up"]);
-    refused(&with(&served.url, &["--temperature", "3"]), &["rollout.temperature = 3"]);
+    refused(&with(&served.url, &["--temperature", "3"]), &["rollout.temperature", "vLLM takes no other"]);
     refused(&with(&other.url, &[]), &[&other.url, "differ from those of builtin by 1.0", "export --merge"]);
     let long = ["--set", "rollout.max_completion_length=510"];
     refused(&with(&served.url, &long), &["room for 512 tokens"]);

@@ -10,8 +10,8 @@ use crate::config::{Config, Layers};
 
 /// Sections that no step depends on: a run may go on with others.
 const FREE_SECTIONS: &[&str] = &["guard", "sft"];
-/// Settings that may change when a run goes on: they do not change what a step computes, but for `steps_ahead`, which
-/// says when its completions are sampled and suits the machine.
+/// Settings that may change when a run goes on: they do not change what a step computes, but for `steps_ahead` and
+/// `servers`, which say when and where its completions are sampled and suit the machine.
 pub(super) const FREE_KEYS: &[&str] = &[
     "rollout.servers",
     "rollout.adapter_dir",
