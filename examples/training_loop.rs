@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arena = Arena::new(sandbox, environment, Rules::training(&config), Workers::new(2))?;
 
     let (policy, arena, prompts, stop) = (&mut policy, &arena, &prompts, &AtomicBool::new(false));
-    let run = Run { config: &config, policy, arena, prompts, allowance: None, stop };
+    let run = Run { config: &config, policy, servers: None, arena, prompts, allowance: None, stop };
     let summary = run.start(&[], &mut |event| {
         if let Event::StepDone(record) = event {
             println!("step {}: reward {:.3}, mean score {:.0}", record.step, record.reward, record.score());

@@ -181,7 +181,7 @@ impl Header<'_> {
     /// Layers that the file must have, no more and no fewer: `config` asks for the tensors of each.
     fn layers(&self) -> Result<usize, PolicyError> {
         let named = self.count("block_count")?;
-        let found = super::architecture::indices(self.content.tensor_infos.keys(), "blk.");
+        let found = super::architecture::indices(BTreeMap::from_iter(&self.content.tensor_infos).into_keys(), "blk.");
         match named == found {
             true => Ok(named),
             false => Err(self.setting("block_count", named, &format!("{found}, the layers that the file has"))),

@@ -33,8 +33,8 @@ use crate::grpo::{Division, LearnError, Optimizer};
 use crate::metrics::{EvaluationRecord, Event, RunHeader, StepRecord};
 use crate::policy::{Decoder, Policy, PolicyError, device_name};
 use crate::prompt::{PromptError, PromptSet};
-use crate::rollout::{RolloutError, Servers};
 pub use crate::rollout::check_length;
+use crate::rollout::{RolloutError, Servers};
 
 use ahead::Begun;
 use checkpoint::{Contents, TrainerState};

@@ -43,13 +43,7 @@ struct Token {
 
 /// What is asked for one completion by `model`, a server's name for the weights. With one completion a request, each has
 /// a stream of chance of its own there too. Only ids that end a completion here end one there.
-pub(super) fn question(
-    model: &str,
-    prompt: &Prompt,
-    config: &RolloutConfig,
-    stop_ids: &[u32],
-    seed: Seed,
-) -> Value {
+pub(super) fn question(model: &str, prompt: &Prompt, config: &RolloutConfig, stop_ids: &[u32], seed: Seed) -> Value {
     let mut sampling = json!({
         "n": 1,
         "max_tokens": config.max_completion_length,

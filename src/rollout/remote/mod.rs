@@ -228,11 +228,7 @@ impl Servers {
     }
 
     /// Has every server know the policy's adapter as it is now; gives it, and the servers that do.
-    fn bring(
-        &self,
-        policy: &Policy,
-        observer: &mut dyn FnMut(RolloutEvent<'_>),
-    ) -> Result<Brought<'_>, RolloutError> {
+    fn bring(&self, policy: &Policy, observer: &mut dyn FnMut(RolloutEvent<'_>)) -> Result<Brought<'_>, RolloutError> {
         let adapter = Adapter::write(policy, &self.dir)?;
         let mut attempt = 0;
         loop {
