@@ -28,6 +28,7 @@ mod options;
 mod output;
 mod page;
 mod parquet_table;
+mod peers;
 mod play;
 mod playing;
 mod preflight;

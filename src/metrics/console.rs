@@ -1,6 +1,10 @@
 //! Standard error as the program's narrator: progress bars, and lines that scroll above them.
 
+use std::fs::File;
 use std::io::{self, Write};
+use std::mem;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -9,11 +13,29 @@ use tracing_subscriber::fmt::MakeWriter;
 /// How often what moves on the screen moves.
 pub(super) const TICK: Duration = Duration::from_millis(120);
 
-/// A handle on standard error; all clones share the same bars.
+/// A handle on standard error, or on the log of a process that has no terminal of its own; all clones share the same
+/// bars.
 #[derive(Clone)]
 pub struct Console {
     bars: MultiProgress,
     interactive: bool,
+    log: Option<Arc<Mutex<Log>>>,
+}
+
+/// Where the lines of a process go that has no terminal.
+enum Log {
+    /// Kept until there is a file.
+    Kept(Vec<u8>),
+    File(File),
+}
+
+impl Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Log::Kept(lines) => lines.write_all(bytes),
+            Log::File(file) => file.write_all(bytes),
+        }
+    }
 }
 
 impl Default for Console {
@@ -28,7 +50,25 @@ impl Console {
         let terminal = console::Term::stderr();
         let interactive = terminal.is_term() && std::env::var("TERM").is_ok_and(|name| name != "dumb");
         let target = if interactive { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        Console { bars: MultiProgress::with_draw_target(target), interactive }
+        Console { bars: MultiProgress::with_draw_target(target), interactive, log: None }
+    }
+
+    /// Keeps lines for a log, and shows nothing.
+    pub fn for_log() -> Console {
+        let bars = MultiProgress::with_draw_target(ProgressDrawTarget::hidden());
+        Console { bars, interactive: false, log: Some(Arc::new(Mutex::new(Log::Kept(Vec::new())))) }
+    }
+
+    /// Adds the lines of the log to the file `path`, those that were kept first. Does nothing where there is none.
+    pub fn log_to(&self, path: &Path) -> io::Result<()> {
+        let Some(log) = &self.log else { return Ok(()) };
+        let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut file = Log::File(File::options().create(true).append(true).open(path)?);
+        if let Log::Kept(lines) = &mut *log {
+            file.write(&mem::take(lines))?;
+        }
+        *log = file;
+        Ok(())
     }
 
     /// Whether bars can be shown.
@@ -46,6 +86,11 @@ impl Console {
 
     /// Writes lines above the bars, as they are: source and boards. A closed standard error is nobody's loss.
     pub fn print_as_is(&self, text: &str) {
+        if let Some(log) = &self.log {
+            let line = if text.ends_with('\n') { text.to_owned() } else { format!("{text}\n") };
+            let _ = log.lock().unwrap_or_else(PoisonError::into_inner).write(line.as_bytes());
+            return;
+        }
         self.bars.suspend(|| {
             let mut stderr = io::stderr().lock();
             let _ = stderr.write_all(text.as_bytes());

@@ -7,6 +7,7 @@ pub mod advice;
 mod ahead;
 pub mod checkpoint;
 mod control;
+pub mod divided;
 pub mod elites;
 pub mod evaluation;
 mod forecast;
@@ -20,6 +21,7 @@ pub mod run_dir;
 pub mod scoring;
 pub mod sft;
 mod step;
+mod together;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,6 +32,7 @@ use crate::environment::Labels;
 use crate::evaluation::{report_boards, selection_boards};
 use crate::grpo::{Division, LearnError, Optimizer};
 use crate::metrics::{EvaluationRecord, Event, RunHeader, StepRecord};
+use crate::parallel::{ParallelError, Peers};
 use crate::policy::{Decoder, Policy, PolicyError, device_name};
 use crate::prompt::{PromptError, PromptSet};
 use crate::rollout::{self, RolloutError};
@@ -44,6 +47,7 @@ use hall_of_fame::Member;
 use memory::{Allowance, MemoryPlan, TooSmall, Workload};
 use run_dir::{Newest, Retention, RunDir, RunDirError};
 use scoring::Stage;
+use together::play_members;
 
 /// Held-out games that settle the hall of fame, and that its best program is reported on.
 const HALL_OF_FAME_GAMES: (usize, usize) = (8, 32);
@@ -83,6 +87,9 @@ pub enum TrainError {
         /// What is wrong with it.
         reason: String,
     },
+    /// The processes that train together.
+    #[error(transparent)]
+    Parallel(#[from] ParallelError),
     /// Metrics that cannot be recorded.
     #[error(transparent)]
     Sink(#[from] crate::metrics::SinkError),
@@ -94,6 +101,7 @@ impl TrainError {
         match self {
             TrainError::RunDir(error) => error.is_user(),
             TrainError::Rollout(error) => matches!(error, RolloutError::TooLong { .. }),
+            TrainError::Parallel(error) => error.is_user(),
             TrainError::Memory(_) | TrainError::Machine(_) => true,
             _ => false,
         }
@@ -146,8 +154,10 @@ pub struct Run<'a> {
     pub prompts: &'a PromptSet,
     /// What may be taken of the memory that was free before the model was loaded; none where nobody says.
     pub allowance: Option<Allowance>,
-    /// Set from outside to stop after the step at hand.
+    /// Set from outside to stop after the step at hand, in any of the processes.
     pub stop: &'a AtomicBool,
+    /// Who trains with this process.
+    pub peers: &'a Peers,
 }
 
 /// What the KL penalty keeps the policy close to.
@@ -181,7 +191,7 @@ impl Run<'_> {
         let plan = self.plan(None, observer)?;
         let (optimizer, reference) = (self.optimizer()?, self.reference()?);
         // Last: what cannot start leaves nothing behind.
-        let dir = RunDir::create(self.config, about)?;
+        let dir = self.dir(|| RunDir::create(self.config, about).map(|dir| (dir, None)))?.0;
         let state = TrainerState { max_steps: self.config.train.max_steps, ..TrainerState::default() };
         let (guard, held_out) = (Guard::new(&self.config.guard, &[]), self.held_out());
         let progress = Progress { dir, optimizer, reference, state, guard, plan, ahead: None, held_out };
@@ -190,8 +200,13 @@ impl Run<'_> {
 
     /// Goes on with the run in `path` from its newest checkpoint.
     pub fn resume(mut self, path: &Path, observer: &mut dyn FnMut(Event<'_>)) -> Result<Summary, TrainError> {
-        let (dir, Newest { path: newest, notices }) = RunDir::reopen(path, self.config)?;
-        notices.iter().for_each(|notice| observer(Event::Message(notice)));
+        let opened = self.dir(|| {
+            let (dir, Newest { path, notices }) = RunDir::reopen(path, self.config)?;
+            notices.iter().for_each(|notice| observer(Event::Message(notice)));
+            Ok((dir, Some(path)))
+        });
+        let (dir, newest) = opened?;
+        let newest = newest.ok_or_else(|| RunDirError::NothingToResume { path: path.to_owned() })?;
         let mut optimizer = self.optimizer()?;
         // Before the trained weights are put back: the reference is what the run started from.
         let reference = self.reference()?;
@@ -229,6 +244,7 @@ impl Run<'_> {
         resumed: Option<PathBuf>,
         observer: &mut dyn FnMut(Event<'_>),
     ) -> Result<Summary, TrainError> {
+        self.agree(&progress)?;
         observer(Event::RunStarted(&self.header(&progress)));
         let (line, notice) = (progress.plan.to_string(), memory::notice(self.config, progress.plan.division));
         [Some(line), notice].iter().flatten().for_each(|line| observer(Event::Message(line)));
@@ -244,23 +260,23 @@ impl Run<'_> {
             self.evaluate(&mut progress, observer)?;
             newest = Some(self.save(&progress, observer)?);
         }
-        while collapse.is_none()
-            && progress.state.global_step < self.config.train.max_steps
-            && !self.stop.load(Ordering::SeqCst)
-        {
+        let mut stopping = self.stopping()?;
+        while collapse.is_none() && progress.state.global_step < self.config.train.max_steps && !stopping {
             collapse = self.step(&mut progress, observer)?;
+            stopping = self.stopping()?;
             let (done, settings) = (progress.state.global_step, &self.config.train);
-            let last = collapse.is_some() || done == settings.max_steps || self.stop.load(Ordering::SeqCst);
+            let last = collapse.is_some() || done == settings.max_steps;
             let due = last || (settings.eval_steps > 0 && done.is_multiple_of(settings.eval_steps));
-            if due && !self.stop.load(Ordering::SeqCst) {
+            if due && !stopping {
                 self.evaluate(&mut progress, observer)?;
+                stopping = self.stopping()?;
             }
-            if last || done.is_multiple_of(settings.save_steps) {
+            if last || stopping || done.is_multiple_of(settings.save_steps) {
                 newest = Some(self.save(&progress, observer)?);
             }
         }
         let stopped = collapse.map(|collapse| self.stopped(&progress, collapse));
-        self.finish(progress, newest, stopped, observer)
+        self.finish(progress, newest, stopped, stopping, observer)
     }
 
     /// What the run will take of memory, if its completions have room in the model's context. A limit that the user set
@@ -273,20 +289,21 @@ impl Run<'_> {
         let workload = Workload::of(self.policy, self.config, longest);
         let set = self.config.train.memory_mib << 20;
         let limit = if set > 0 { Some(set) } else { self.allowance.as_ref().map(|allowance| allowance.bytes) };
-        match (MemoryPlan::fitting(&workload, limit, had), &self.allowance) {
+        let plan = match (MemoryPlan::fitting(&workload, limit, had), &self.allowance) {
             (Err(too_small), Some(allowance)) if set == 0 && too_small.smallest.total() > allowance.total => {
-                Err(TrainError::Machine(TooSmall { limit: allowance.total, ..too_small }))
+                return Err(TrainError::Machine(TooSmall { limit: allowance.total, ..too_small }));
             }
             (Err(too_small), Some(allowance)) if set == 0 => {
                 observer(Event::Message(&format!("warning: {allowance}; {too_small}")));
-                Ok(*too_small.smallest)
+                *too_small.smallest
             }
-            (plan, _) => Ok(plan?),
-        }
+            (plan, _) => plan?,
+        };
+        self.in_common(&workload, plan)
     }
 
     fn stage(&self) -> Stage<'_> {
-        Stage { policy: self.policy, arena: self.arena, config: self.config }
+        Stage { policy: self.policy, arena: self.arena, config: self.config, peers: self.peers }
     }
 
     fn header(&self, progress: &Progress) -> RunHeader {
@@ -352,13 +369,13 @@ impl Run<'_> {
         progress: Progress,
         newest: Option<PathBuf>,
         stopped: Option<Stopped>,
+        interrupted: bool,
         observer: &mut dyn FnMut(Event<'_>),
     ) -> Result<Summary, TrainError> {
         let Progress { dir, mut state, held_out, ahead, .. } = progress;
         state.hall_of_fame.readmit(dir.path());
         // Nobody waits for its games any more; the checkpoint has its completions.
         drop(ahead);
-        let interrupted = self.stop.load(Ordering::SeqCst);
         if !interrupted && !self.arena.environment().has_tests() {
             self.settle(&held_out, &mut state, observer)?;
         }
@@ -393,18 +410,12 @@ impl Run<'_> {
         hall.nominate(&state.elites);
         let (programs, games) = (hall.members().len(), HALL_OF_FAME_GAMES.0);
         observer(Event::Message(&format!("settling the best of {programs} programs in {games} held-out games each")));
-        hall.settle(&play_members(arena, hall.members(), selection_boards(HALL_OF_FAME_GAMES.0))?);
-        let best =
-            play_members(arena, &hall.members()[..hall.members().len().min(1)], report_boards(HALL_OF_FAME_GAMES.1))?;
+        let play = |members: &[Member], boards| play_members(arena, self.peers, members, boards);
+        hall.settle(&play(hall.members(), selection_boards(HALL_OF_FAME_GAMES.0))?);
+        let best = play(&hall.members()[..hall.members().len().min(1)], report_boards(HALL_OF_FAME_GAMES.1))?;
         if let Some(best) = best.first() {
             hall.report(best);
         }
         Ok(())
     }
-}
-
-/// Games of programs on these boards.
-fn play_members(arena: &Arena, members: &[Member], boards: &[Seed]) -> Result<Vec<Evaluation>, TrainError> {
-    let programs = members.iter().map(|member| (arena.program(&member.source, boards[0].into()), boards));
-    Ok(arena.evaluate_all(programs, &mut |_, _| ())?)
 }

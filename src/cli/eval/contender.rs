@@ -9,6 +9,7 @@ use crate::config::Config;
 use crate::environment::tasks::Tasks;
 use crate::evaluation::{self, Fates, Sample, Single, Stream};
 use crate::metrics::{Console, Event};
+use crate::parallel::Peers;
 use crate::policy::Policy;
 use crate::prompt::PromptSet;
 use crate::train::advice;
@@ -83,7 +84,7 @@ impl Contender<'_> {
     }
 
     fn sample(&self, protocol: Protocol, stream: Stream) -> Result<Vec<Sample>, CliError> {
-        let stage = Stage { policy: self.policy, arena: self.arena, config: self.config };
+        let stage = Stage { policy: self.policy, arena: self.arena, config: self.config, peers: &Peers::alone() };
         let message = format!("sampling {} programs from {}", protocol.samples, named(self.config));
         let bar = self.progress(protocol.samples, "programs", &message);
         let tried = self.arena.environment().labels().tried();
