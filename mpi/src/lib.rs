@@ -33,7 +33,9 @@ pub enum MpiError {
         code: i32,
     },
     /// More than a collective can take.
-    #[error("{bytes} bytes are more than processes can exchange at once; expected at most 2 GiB: lower grpo.micro_batch")]
+    #[error(
+        "{bytes} bytes are more than processes can exchange at once; expected at most 2 GiB: lower grpo.micro_batch"
+    )]
     TooLong {
         /// How many.
         bytes: usize,

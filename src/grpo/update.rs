@@ -6,8 +6,8 @@ use crate::policy::{Activations, Adapters, Decoder, Policy};
 
 use super::batch::Part;
 use super::gradients::{Gradients, accumulate, gradients, gradients_by_layer, parallel_parts};
-use super::shared::Shared;
 use super::scores::{keep_uncertain, score, scores, vector};
+use super::shared::Shared;
 use super::{Batch, Division, LearnError, Optimizer, Tokens, k3_of, loss};
 
 /// What an update did. Means are over the sampled tokens in the loss, and over the updates of the rollout.

@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-pub use launcher::{Environment, Launched, library, local_rank};
 use grpo_mpi::{Mpi, MpiError};
+pub use launcher::{Environment, Launched, library, local_rank};
 pub use sum::OrderedSum;
 pub use watch::OnLost;
 use watch::Watch;

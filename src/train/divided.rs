@@ -78,27 +78,28 @@ impl Stage<'_> {
         observer: &mut dyn FnMut(RolloutEvent<'_>),
     ) -> Result<Vec<Completion>, TrainError> {
         let Stage { policy, peers, .. } = *self;
-    let (first, size) = (own.range.start, rollout.num_generations);
-    let asked: Vec<Prompt> = own.range.clone().step_by(own.together).map(|row| prompts[row / size].clone()).collect();
-    let rollout = RolloutConfig { num_generations: own.together, ..rollout.clone() };
-    let streams = Streams { first: streams.first + first as u64, ..streams };
-    let mut in_batch = |event: RolloutEvent<'_>| match event {
-        RolloutEvent::Finished { index, completion } => {
-            observer(RolloutEvent::Finished { index: first + index, completion });
+        let (first, size) = (own.range.start, rollout.num_generations);
+        let asked: Vec<Prompt> =
+            own.range.clone().step_by(own.together).map(|row| prompts[row / size].clone()).collect();
+        let rollout = RolloutConfig { num_generations: own.together, ..rollout.clone() };
+        let streams = Streams { first: streams.first + first as u64, ..streams };
+        let mut in_batch = |event: RolloutEvent<'_>| match event {
+            RolloutEvent::Finished { index, completion } => {
+                observer(RolloutEvent::Finished { index: first + index, completion });
+            }
+            other => observer(other),
+        };
+        let written = match asked.is_empty() {
+            true => Vec::new(),
+            false => rollout::generate(policy, &asked, &rollout, streams, &mut in_batch)?.into_items(),
+        };
+        if peers.size() == 1 {
+            return Ok(written);
         }
-        other => observer(other),
-    };
-    let written = match asked.is_empty() {
-        true => Vec::new(),
-        false => rollout::generate(policy, &asked, &rollout, streams, &mut in_batch)?.into_items(),
-    };
-    if peers.size() == 1 {
-        return Ok(written);
-    }
-    let told = written.into_iter().map(|one| (one.ids, one.logprobs, one.finish)).collect();
-    let all: Vec<Told> = peers.gather_lists(told)?;
-    let heard = |(ids, logprobs, finish)| Completion::new(ids, logprobs, finish, policy.tokenizer());
-    Ok(all.into_iter().map(heard).collect())
+        let told = written.into_iter().map(|one| (one.ids, one.logprobs, one.finish)).collect();
+        let all: Vec<Told> = peers.gather_lists(told)?;
+        let heard = |(ids, logprobs, finish)| Completion::new(ids, logprobs, finish, policy.tokenizer());
+        Ok(all.into_iter().map(heard).collect())
     }
 }
 

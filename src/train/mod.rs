@@ -24,9 +24,9 @@ mod step;
 mod together;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
-use crate::arena::{Arena, ArenaError, Evaluation, Rules};
+use crate::arena::{Arena, ArenaError, Rules};
 use crate::config::Config;
 use crate::environment::Labels;
 use crate::evaluation::{report_boards, selection_boards};
@@ -36,7 +36,6 @@ use crate::parallel::{ParallelError, Peers};
 use crate::policy::{Decoder, Policy, PolicyError, device_name};
 use crate::prompt::{PromptError, PromptSet};
 use crate::rollout::{self, RolloutError};
-use crate::seed::Seed;
 
 use ahead::Begun;
 use checkpoint::{Contents, TrainerState};

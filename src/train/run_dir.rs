@@ -226,7 +226,8 @@ impl RunDir {
         dir.sweep()?;
         for (path, _) in &damaged {
             let aside = path.with_extension("damaged");
-            let aside = (1..).map(|n| if n == 1 { aside.clone() } else { aside.with_extension(format!("damaged-{n}")) });
+            let aside =
+                (1..).map(|n| if n == 1 { aside.clone() } else { aside.with_extension(format!("damaged-{n}")) });
             let aside = aside.into_iter().find(|aside| !aside.exists()).unwrap_or_default();
             fs::rename(path, &aside).map_err(RunDirError::io(path))?;
         }
