@@ -101,7 +101,7 @@ const HOMES: &[(&str, &[&str])] = &[
 /// What makes one run differ from another, and the modules that may ask for it. Clocks measure; nothing is decided by them
 /// but how long somebody waits.
 const ASKS: &[(&str, &[&str])] = &[
-    ("Instant::now", &["arena", "cli", "judge", "metrics", "rollout", "train"]),
+    ("Instant::now", &["arena", "cli", "judge", "metrics", "parallel", "rollout", "train"]),
     ("SystemTime::now", &["cli", "metrics"]),
     ("env::var", &["cli", "metrics", "policy"]),
     ("env::var_os", &[]),

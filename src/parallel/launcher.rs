@@ -1,7 +1,7 @@
 //! What started this process, by the variables that launchers set.
 
 /// Looks a variable of the environment up.
-pub type Environment<'a> = dyn Fn(&str) -> Option<String> + 'a;
+pub type Variables<'a> = dyn Fn(&str) -> Option<String> + 'a;
 
 /// Names the library of MPI, where the loader does not find it or another one should be taken.
 const LIBRARY: &str = "GRPO_2048_MPI";
@@ -34,7 +34,7 @@ pub struct Launched {
 
 impl Launched {
     /// By what; none where nothing did, or it started one process.
-    pub fn by(environment: &Environment<'_>) -> Option<Launched> {
+    pub fn by(environment: &Variables<'_>) -> Option<Launched> {
         let (launcher, _, size, libraries) = LAUNCHERS.iter().find(|(_, own, ..)| environment(own).is_some())?;
         let size = size.and_then(environment).and_then(|size| size.parse().ok());
         // A step of Slurm that does not say how many it has was not started by srun.
@@ -43,12 +43,12 @@ impl Launched {
     }
 
     /// Files to look for, in this order.
-    pub(super) fn libraries(&self, environment: &Environment<'_>) -> Vec<String> {
+    pub(super) fn libraries(&self, environment: &Variables<'_>) -> Vec<String> {
         named(environment, self.libraries)
     }
 }
 
-fn named(environment: &Environment<'_>, otherwise: &[&str]) -> Vec<String> {
+fn named(environment: &Variables<'_>, otherwise: &[&str]) -> Vec<String> {
     match environment(LIBRARY).filter(|path| !path.is_empty()) {
         Some(path) => vec![path],
         None => otherwise.iter().map(|&file| file.to_owned()).collect(),
@@ -56,12 +56,12 @@ fn named(environment: &Environment<'_>, otherwise: &[&str]) -> Vec<String> {
 }
 
 /// Number of this process among those of its machine; none where no launcher says so.
-pub fn local_rank(environment: &Environment<'_>) -> Option<usize> {
+pub fn local_rank(environment: &Variables<'_>) -> Option<usize> {
     LOCAL_RANKS.iter().find_map(|name| environment(name)?.parse().ok())
 }
 
 /// The libraries of MPI that are there, file and version, whatever started this process; or why there is none.
-pub fn library(environment: &Environment<'_>) -> Result<(String, String), Vec<String>> {
+pub fn library(environment: &Variables<'_>) -> Result<(String, String), Vec<String>> {
     grpo_mpi::find(&named(environment, ANY)).map(|found| (found.file, found.version))
 }
 

@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use grpo_mpi::{Mpi, MpiError};
-pub use launcher::{Environment, Launched, library, local_rank};
+pub use launcher::{Variables, Launched, library, local_rank};
 pub use sum::OrderedSum;
 pub use watch::OnLost;
 use watch::Watch;
@@ -133,7 +133,7 @@ impl Peers {
 
     /// Joins the processes that a launcher has started with this one, by its word in the `environment`; alone where
     /// there is no launcher, or it has started one.
-    pub fn join(environment: &Environment<'_>) -> Result<Peers, ParallelError> {
+    pub fn join(environment: &Variables<'_>) -> Result<Peers, ParallelError> {
         let Some(launched) = Launched::by(environment) else { return Ok(Peers::alone()) };
         let size = || launched.size.map_or_else(|| "several".to_owned(), |size| size.to_string());
         let found = grpo_mpi::find(&launched.libraries(environment)).map_err(|refusals| ParallelError::NoLibrary {

@@ -29,7 +29,6 @@ use std::sync::atomic::AtomicBool;
 use crate::arena::{Arena, ArenaError, Rules};
 use crate::config::Config;
 use crate::environment::Labels;
-use crate::evaluation::{report_boards, selection_boards};
 use crate::grpo::{Division, LearnError, Optimizer};
 use crate::metrics::{EvaluationRecord, Event, RunHeader, StepRecord};
 use crate::parallel::{ParallelError, Peers};
@@ -46,10 +45,6 @@ use hall_of_fame::Member;
 use memory::{Allowance, MemoryPlan, TooSmall, Workload};
 use run_dir::{Newest, Retention, RunDir, RunDirError};
 use scoring::Stage;
-use together::play_members;
-
-/// Held-out games that settle the hall of fame, and that its best program is reported on.
-const HALL_OF_FAME_GAMES: (usize, usize) = (8, 32);
 
 /// Why a run stopped before its end.
 #[derive(Debug, thiserror::Error)]
@@ -396,25 +391,5 @@ impl Run<'_> {
             labels: self.arena.environment().labels(),
             stopped,
         })
-    }
-
-    /// Chooses the best programs of the run on some held-out boards and reports the best of them on others.
-    fn settle(
-        &self,
-        arena: &Arena,
-        state: &mut TrainerState,
-        observer: &mut dyn FnMut(Event<'_>),
-    ) -> Result<(), TrainError> {
-        let hall = &mut state.hall_of_fame;
-        hall.nominate(&state.elites);
-        let (programs, games) = (hall.members().len(), HALL_OF_FAME_GAMES.0);
-        observer(Event::Message(&format!("settling the best of {programs} programs in {games} held-out games each")));
-        let play = |members: &[Member], boards| play_members(arena, self.peers, members, boards);
-        hall.settle(&play(hall.members(), selection_boards(HALL_OF_FAME_GAMES.0))?);
-        let best = play(&hall.members()[..hall.members().len().min(1)], report_boards(HALL_OF_FAME_GAMES.1))?;
-        if let Some(best) = best.first() {
-            hall.report(best);
-        }
-        Ok(())
     }
 }

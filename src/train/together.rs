@@ -7,8 +7,9 @@ use std::sync::atomic::Ordering;
 use candle_core::{DType, Device, Tensor};
 
 use crate::arena::{Arena, Evaluation};
+use crate::evaluation::{report_boards, selection_boards};
 use crate::grpo::Division;
-use crate::metrics::StepRecord;
+use crate::metrics::{Event, StepRecord};
 use crate::parallel::{ParallelError, Peers};
 use crate::policy::{Adapters, PolicyError};
 use crate::seed::Seed;
@@ -18,6 +19,9 @@ use super::hall_of_fame::Member;
 use super::memory::{MemoryPlan, Workload};
 use super::run_dir::{RunDir, RunDirError};
 use super::{Progress, Run, TrainError};
+
+/// Held-out games that settle the hall of fame, and that its best program is reported on.
+const HALL_OF_FAME_GAMES: (usize, usize) = (8, 32);
 
 impl Run<'_> {
     /// Refuses to train with processes that begin elsewhere, or whose machine rounds in another way.
@@ -83,6 +87,26 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// Chooses the best programs of the run on some held-out boards and reports the best of them on others.
+    pub(super) fn settle(
+        &self,
+        arena: &Arena,
+        state: &mut TrainerState,
+        observer: &mut dyn FnMut(Event<'_>),
+    ) -> Result<(), TrainError> {
+        let hall = &mut state.hall_of_fame;
+        hall.nominate(&state.elites);
+        let (programs, games) = (hall.members().len(), HALL_OF_FAME_GAMES.0);
+        observer(Event::Message(&format!("settling the best of {programs} programs in {games} held-out games each")));
+        let play = |members: &[Member], boards| play_members(arena, self.peers, members, boards);
+        hall.settle(&play(hall.members(), selection_boards(HALL_OF_FAME_GAMES.0))?);
+        let best = play(&hall.members()[..hall.members().len().min(1)], report_boards(HALL_OF_FAME_GAMES.1))?;
+        if let Some(best) = best.first() {
+            hall.report(best);
+        }
+        Ok(())
+    }
+
     /// Digest of what the model makes of the first prompt: of all its weights, and of the rounding of this machine.
     fn computes(&self) -> Result<String, TrainError> {
         let Some(prompt) = self.prompts.prompts().first() else { return Ok(String::new()) };
@@ -93,7 +117,7 @@ impl Run<'_> {
 }
 
 /// Games of programs on these boards, each with one of the peers.
-pub(super) fn play_members(
+fn play_members(
     arena: &Arena,
     peers: &Peers,
     members: &[Member],
