@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use grpo_mpi::{Mpi, MpiError};
-pub use launcher::{Variables, Launched, library, local_rank};
+pub use launcher::{Launched, Variables, library, local_rank};
 pub use sum::OrderedSum;
 pub use watch::OnLost;
 use watch::Watch;
