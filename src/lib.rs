@@ -23,6 +23,7 @@
 //!    |    +- preflight      players of known strength, scored before a run: is the reward in order?
 //!    | grpo         advantages, Batch, update  -> UpdateStats
 //!    | train        the loop, checkpoints
+//!    |    +- parallel   processes that compute one run together, by MPI: gathers and ordered sums
 //!    | evaluation   Sample -> Summary             held-out boards, estimates with intervals
 //!    | metrics      StepRecord                 -> terminal, metrics.jsonl, a trace
 //! ```
@@ -89,6 +90,7 @@ pub mod groups;
 pub mod grpo;
 pub mod judge;
 pub mod metrics;
+pub mod parallel;
 pub mod policy;
 pub mod preflight;
 pub mod program;

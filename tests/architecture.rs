@@ -27,7 +27,8 @@ const USES: &[(&str, &[&str])] = &[
     ("reward", &["arena", "config", "environment", "program"]),
     ("preflight", &["arena", "config", "environment", "program", "reward", "seed"]),
     ("judge", &["arena", "config", "environment", "program", "reward", "seed"]),
-    ("grpo", &["config", "files", "groups", "policy", "prompt", "rollout", "seed"]),
+    ("parallel", &[]),
+    ("grpo", &["config", "files", "groups", "parallel", "policy", "prompt", "rollout", "seed"]),
     ("metrics", &["environment", "files"]),
     (
         "train",
@@ -40,6 +41,7 @@ const USES: &[(&str, &[&str])] = &[
             "groups",
             "grpo",
             "metrics",
+            "parallel",
             "policy",
             "program",
             "prompt",
@@ -61,6 +63,7 @@ const USES: &[(&str, &[&str])] = &[
             "files",
             "judge",
             "metrics",
+            "parallel",
             "policy",
             "preflight",
             "program",
@@ -85,6 +88,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("httparse", &["judge"]),
     ("indicatif", &["metrics"]),
     ("parquet", &["cli"]),
+    ("grpo_mpi", &["parallel"]),
     ("nvml_wrapper", &["metrics"]),
     ("clap", &["cli"]),
     ("hf_hub", &["policy"]),
@@ -97,7 +101,7 @@ const HOMES: &[(&str, &[&str])] = &[
 /// What makes one run differ from another, and the modules that may ask for it. Clocks measure; nothing is decided by them
 /// but how long somebody waits.
 const ASKS: &[(&str, &[&str])] = &[
-    ("Instant::now", &["arena", "cli", "judge", "metrics", "report", "rollout", "train"]),
+    ("Instant::now", &["arena", "cli", "judge", "metrics", "parallel", "report", "rollout", "train"]),
     ("SystemTime::now", &["cli", "metrics"]),
     ("env::var", &["cli", "metrics", "policy"]),
     ("env::var_os", &[]),
@@ -108,7 +112,7 @@ const ASKS: &[(&str, &[&str])] = &[
 
 /// Where what the compiler does not check may be done: kernels and drivers, the one place where machine code is loaded, and
 /// the start of the program.
-const UNSAFE: &[&str] = &["tensor", "sandbox/src/engine.rs", "src/main.rs", "tests/emulator"];
+const UNSAFE: &[&str] = &["mpi", "tensor", "sandbox/src/engine.rs", "src/main.rs", "tests/emulator"];
 
 /// Lines of a file, tests aside, and of a function.
 const LONGEST_FILE: usize = 400;

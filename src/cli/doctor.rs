@@ -4,6 +4,8 @@ mod caches;
 pub(super) mod machine;
 mod sandbox;
 
+pub(super) use machine::processor_features;
+
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -78,6 +80,7 @@ impl DoctorArgs {
         let config = self.source.resolve(&flags)?;
         let mut findings = vec![machine::program(commit), machine::processor(), machine::memory(), machine::gpu()];
         findings.extend(machine::cuda());
+        findings.push(machine::mpi());
         findings.extend(device_and_model(&config));
         findings.extend([caches::models(), caches::disk(&config.train.output_dir)]);
         let sandbox = sandbox::examine(&config, console, &mut findings);

@@ -4,11 +4,13 @@ use super::train::train_error;
 use super::{CliError, output};
 use crate::config::{Config, DEFAULT_TOML, Layers, keys};
 use crate::metrics::{Console, Event, duration};
-use crate::train::{Forecast, Rehearsal, Run, Seconds};
+use crate::parallel::Peers;
+use crate::train::{Forecast, Rehearsal, Run, Seconds, divided};
 
 /// Checks what a run would begin with, measures a little of it, and prints what it would be.
-pub fn report(run: Run<'_>, layers: &Layers, console: &Console) -> Result<(), CliError> {
+pub fn report(run: Run<'_>, peers: &Peers, layers: &Layers, console: &Console) -> Result<(), CliError> {
     let config = run.config;
+    let trained = run.policy.trainable().values().map(|var| var.elem_count()).sum();
     let plays = !run.arena.environment().has_tests();
     let limit = run.allowance.as_ref().map(|allowance| format!("# {allowance}\n")).unwrap_or_default();
     let wait = console.wait("measuring a little of a step");
@@ -25,8 +27,9 @@ pub fn report(run: Run<'_>, layers: &Layers, console: &Console) -> Result<(), Cl
         false => config.train.output_dir.display().to_string(),
     };
     output::print(&format!(
-        "{}\n# {plan}\n{limit}{notice}\n{}\n# the run could start; it would be written to {place}, and nothing has been\n",
+        "{}\n# {plan}\n{limit}{notice}{}\n{}\n# the run could start; it would be written to {place}, and nothing has been\n",
         effective(config, layers),
+        divided::forecast(config, plan.division, trained, peers),
         time(config, &forecast, plays)
     ))
 }

@@ -60,6 +60,16 @@ impl CliError {
         CliError::Run(Box::new(error))
     }
 
+    /// What the program exits with.
+    pub fn code(&self) -> u8 {
+        match self {
+            CliError::User { .. } => 2,
+            CliError::Run(_) => 1,
+            CliError::Stopped { .. } => STOPPED,
+            CliError::Interrupted => super::interrupt::INTERRUPTED,
+        }
+    }
+
     /// Tells the user and gives the exit code.
     pub fn report(&self) -> ExitCode {
         let red = console::Style::new().for_stderr().red().bold();
@@ -69,18 +79,16 @@ impl CliError {
                 if let Some(hint) = hint {
                     eprintln!("hint: {}", shown(hint));
                 }
-                ExitCode::from(2)
             }
             CliError::Run(error) => {
                 eprintln!("{} {}", red.apply_to("error:"), shown(&chain(error.as_ref())));
-                ExitCode::from(1)
             }
             CliError::Stopped { message, hint } => {
                 eprintln!("{} {message}\nhint: {hint}", red.apply_to("stopped:"));
-                ExitCode::from(STOPPED)
             }
-            CliError::Interrupted => ExitCode::from(super::interrupt::INTERRUPTED),
+            CliError::Interrupted => (),
         }
+        ExitCode::from(self.code())
     }
 }
 

@@ -29,6 +29,7 @@ mod options;
 mod output;
 mod page;
 mod parquet_table;
+mod peers;
 mod play;
 mod playing;
 mod preflight;

@@ -95,7 +95,7 @@ impl SftArgs {
         }
         let stop = interrupt::stop_flag(console, interrupt::AFTER_THIS_STEP)?;
         let device = loading::device(&config.model.device)?;
-        let allowance = super::train::allowance(&device, &config)?;
+        let allowance = super::train::allowance(&device, &config, 1)?;
         let learner = learner(&config, &device, console)?;
         let at_once = match (&learner, allowance) {
             (Some(learner), Some(allowance)) => sft::parts_at_once(&learner.policy, &config, allowance.bytes),

@@ -9,13 +9,16 @@ use clap::Args;
 use super::gpu_watch::GpuWatch;
 use super::memory::Memory;
 use super::options::{Flags, SourceArgs, WorkerArgs, settled, text_path};
+use super::peers::{agree, device_of, first_of, with_peers};
 use super::preflight::RewardCheck;
 use super::step_trace::TraceArgs;
 use super::{CliError, EXIT_CODES, chance, dry_run, interrupt, launch, loading, output, playing, report, runs};
+use crate::arena::Rules;
 use crate::config::{Config, Layers};
 use crate::metrics::{
     Console, Event, JsonlSink, LaunchSink, Show, Sink, SinkError, Sinks, TensorBoardSink, TerminalSink,
 };
+use crate::parallel::Peers;
 use crate::policy::{self, Device};
 use crate::train::memory::Allowance;
 use crate::train::run_dir::{self, RunDir};
@@ -141,15 +144,23 @@ struct StepArgs {
 }
 
 impl TrainArgs {
-    /// Trains until the end, an error or Ctrl-C. `commit` is what the program was built from, where the build knows.
+    /// Trains until the end, an error or Ctrl-C, with all processes that were started together. `commit` is what the
+    /// program was built from, where the build knows.
     pub fn run(self, console: &Console, commit: Option<&str>) -> Result<(), CliError> {
+        with_peers(console, |peers, console| self.train(peers, console, commit))
+    }
+
+    fn train(self, peers: &Peers, console: &Console, commit: Option<&str>) -> Result<(), CliError> {
         let started = Instant::now();
         let resumed = self.resumed()?;
-        let layers = counted(self.layers(resumed.as_deref(), console)?)?;
+        let layers = counted(self.layers(resumed.as_deref(), peers, console)?)?;
         let config = settled(layers.clone())?;
+        agree(peers, &config)?;
         // Said before a model is loaded and the reward is checked, not after.
         match &resumed {
-            Some(run) => RunDir::reopen(run, &config).map(drop),
+            _ if !peers.leads() => Ok(()),
+            Some(run) => RunDir::reopen(run, &config)
+                .map(|(_, newest)| newest.notices.iter().for_each(|notice| console.print(notice))),
             None => RunDir::check(&config),
         }
         .map_err(|error| train_error(TrainError::RunDir(error)))?;
@@ -160,16 +171,19 @@ impl TrainArgs {
             console.print(&format!("{run} is at step {done} already; --steps N with a larger N goes on"));
             return Ok(());
         }
+        if self.run.dry_run && !peers.leads() {
+            return Ok(());
+        }
         let traced = self.trace.chosen(done, config.train.max_steps)?;
         let stop = interrupt::stop_flag(console, interrupt::AFTER_THIS_STEP)?;
-        let device = loading::device(&config.model.device)?;
-        let allowance = allowance(&device, &config)?;
+        let device = loading::device(&device_of(&config.model.device, peers))?;
+        let allowance = allowance(&device, &config, peers.on_this_machine())?;
         let arena = playing::open_arena(&config, console)?;
         // Beside each other: a language model takes as long to load as the reward to check.
-        let check = RewardCheck::start(&config, &arena, console)?;
+        let check = if peers.leads() { Some(RewardCheck::start(&config, &arena, console)?) } else { None };
         let mut policy = loading::policy_shown(&config, &device, console)?;
         let prompts = loading::prompts(&config, &policy, arena.environment())?;
-        let arena = check.finish()?;
+        let arena = check.map_or_else(|| Ok(arena.under(Rules::training(&config))), RewardCheck::finish)?;
         let servers = Run::servers(&config, &prompts).map_err(train_error)?;
         if stop.load(Ordering::SeqCst) {
             // Nothing has been trained yet that a checkpoint could keep.
@@ -177,8 +191,9 @@ impl TrainArgs {
         }
         if self.run.dry_run {
             let (policy, arena, prompts) = (&mut policy, &arena, &prompts);
-            let run = Run { config: &config, policy, servers, arena, prompts, allowance, stop: &stop };
-            return dry_run::report(run, &layers, console);
+            let alone = Peers::alone();
+            let run = Run { config: &config, policy, servers, arena, prompts, allowance, stop: &stop, peers: &alone };
+            return dry_run::report(run, peers, &layers, console);
         }
 
         let show = if config.arena.parallel_rewards == 0 { Show::Completions } else { Show::Steps };
@@ -188,20 +203,28 @@ impl TrainArgs {
         let mut tensorboard = TensorBoardSink::new(&unix_seconds);
         let mut trace = traced.as_ref().map(|traced| traced.sink(&Instant::now));
         let mut sinks = Sinks::default();
-        if let Some(trace) = &mut trace {
+        if let (Some(trace), true) = (&mut trace, peers.leads()) {
             sinks.push(trace);
         }
-        sinks.push(&mut launches);
-        sinks.push(&mut file);
-        if config.train.tensorboard {
+        if peers.leads() {
+            sinks.push(&mut launches);
+            sinks.push(&mut file);
+        }
+        if config.train.tensorboard && peers.leads() {
             sinks.push(&mut tensorboard);
         }
         sinks.push(&mut terminal);
         let gpu = GpuWatch::new(&device, console);
         let mut recorder = Recorder { sinks, gpu, stop: &stop, failure: None };
-        let mut observer = |event: Event<'_>| recorder.note(&event);
+        let log = format!("rank-{}.log", peers.rank());
+        let mut observer = |event: Event<'_>| {
+            if let Event::RunStarted(header) = event {
+                let _ = console.log_to(&header.output_dir.join(&log));
+            }
+            recorder.note(&event);
+        };
         let (policy, arena, prompts) = (&mut policy, &arena, &prompts);
-        let run = Run { config: &config, policy, servers, arena, prompts, allowance, stop: &stop };
+        let run = Run { config: &config, policy, servers, arena, prompts, allowance, stop: &stop, peers };
         let ended = match &resumed {
             Some(path) => run.resume(path, &mut observer),
             None => run.start(&about(&device), &mut observer),
@@ -216,6 +239,9 @@ impl TrainArgs {
         noted.map_err(CliError::run)?;
         if let Some(failure) = failure {
             return Err(CliError::run(failure));
+        }
+        if !peers.leads() {
+            return Ok(());
         }
         output::print(&report::text(&summary, started.elapsed()))?;
         output::print(&busy)?;
@@ -243,12 +269,12 @@ impl TrainArgs {
         Ok(Some(path))
     }
 
-    fn layers(&self, resumed: Option<&std::path::Path>, console: &Console) -> Result<Layers, CliError> {
+    fn layers(&self, resumed: Option<&std::path::Path>, peers: &Peers, console: &Console) -> Result<Layers, CliError> {
         let mut flags = self.flags();
         let Some(path) = resumed else {
             let mut layers = self.source.layers(&flags)?;
             if !self.run.dry_run && BOARD_KEYS.iter().all(|key| layers.origin(key).is_none()) {
-                layers.value("drawn for this run", "train.board_salt", chance::board_salt()?)?;
+                layers.value("drawn for this run", "train.board_salt", first_of(peers, chance::board_salt()?)?)?;
                 let words = "boards that nobody knows: --config on the config.toml of this run plays them again";
                 console.print(&format!("{words}, --seed 0 known ones"));
             }
@@ -307,11 +333,13 @@ fn counted(mut layers: Layers) -> Result<Layers, CliError> {
     Ok(layers)
 }
 
-/// What is free where tensors live, before a model is loaded.
-pub(super) fn allowance(device: &Device, config: &Config) -> Result<Option<Allowance>, CliError> {
+/// What is free where tensors live, before a model is loaded; of the processor's memory, for each of so many processes.
+pub(super) fn allowance(device: &Device, config: &Config, processes: usize) -> Result<Option<Allowance>, CliError> {
     Ok(match policy::device_memory(device).map_err(CliError::run)? {
         Some(memory) => Some(Allowance::of_gpu(memory, config.train.gpu_memory_fraction)),
-        None => Memory::of_this_process().map(|memory| Allowance::of_host(memory.free, memory.total)),
+        None => {
+            Memory::of_this_process().map(|memory| Allowance::of_host(memory.free / processes as u64, memory.total))
+        }
     })
 }
 

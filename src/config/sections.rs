@@ -20,6 +20,7 @@ pub struct Config {
     pub reward: RewardConfig,
     pub grpo: GrpoConfig,
     pub train: TrainConfig,
+    pub parallel: ParallelConfig,
     pub guard: GuardConfig,
     pub sft: SftConfig,
 }
@@ -310,6 +311,13 @@ pub struct TrainConfig {
     pub eval_steps: usize,
     pub eval_samples: usize,
     pub eval_games: usize,
+}
+
+/// Which processes may train together. Fields are explained in `default.toml`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ParallelConfig {
+    pub allow_other_processors: bool,
 }
 
 /// When a run is told that it collapses, and when it stops. Fields are explained in `default.toml`.

@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use super::{Correction, Division, token_weight};
 use crate::config::{GrpoConfig, RolloutConfig};
 use crate::groups::Groups;
+use crate::parallel::Peers;
 use crate::policy::Dropout;
 use crate::policy::{Adapters, Decoder, TokenBatch, TokenRow};
 use crate::prompt::Prompt;
@@ -55,6 +56,8 @@ pub struct Batch {
     pub(super) config: GrpoConfig,
     pub(super) temperature: f64,
     pub(super) division: Division,
+    /// Who works on its parts.
+    pub(super) peers: Peers,
     /// In the order of the completions.
     rows: Vec<Row>,
     /// Log-probabilities under the reference, in the order of the completions.
@@ -133,6 +136,7 @@ impl Batch {
             config: config.clone(),
             temperature: rollout.temperature,
             division: Division::from(config),
+            peers: Peers::alone(),
             rows,
             reference: None,
             old: None,
@@ -192,6 +196,12 @@ impl Batch {
         let Some(seed) = self.dropout else { return Adapters::On };
         let update = seed.child(Purpose::Dropout, iteration as u64);
         Adapters::Thinned(Dropout::new(part.rows.iter().map(|row| update.child(Purpose::Dropout, *row as u64))))
+    }
+
+    /// Has its parts worked on by these processes, all of which have the same batch. Changes no number.
+    pub fn among(mut self, peers: &Peers) -> Self {
+        self.peers = peers.clone();
+        self
     }
 
     /// Cuts the batch in another way than the configuration asks for.

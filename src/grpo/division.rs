@@ -71,6 +71,17 @@ impl Division {
         (rows(halved) < rows(logit_bytes)).then_some(Division { logit_bytes: halved, ..self })
     }
 
+    /// What takes as little as either of two.
+    pub fn smaller_of(self, other: Division) -> Division {
+        let kept = self.activations == Activations::Kept && other.activations == Activations::Kept;
+        Division {
+            micro_batch: self.micro_batch.min(other.micro_batch),
+            activations: if kept { Activations::Kept } else { Activations::Recomputed },
+            logit_bytes: self.logit_bytes.min(other.logit_bytes),
+            at_once: self.at_once.min(other.at_once),
+        }
+    }
+
     /// Runs `attempt`, and again with a smaller division each time the device has too little memory for it. Returns
     /// what came of it and the division it came with.
     pub(super) fn until_it_fits<T>(

@@ -14,6 +14,7 @@ mod loss_scale;
 mod optimizer;
 mod schedule;
 mod scores;
+mod shared;
 mod update;
 
 use std::path::PathBuf;
@@ -30,6 +31,7 @@ pub use schedule::learning_rate;
 pub use scores::reference_logprobs;
 pub use update::{Stage, Stopwatch, UpdateStats, Watch, update, update_watched};
 
+use crate::parallel::ParallelError;
 use crate::policy::PolicyError;
 
 /// Why nothing was learnt. The variables are as they were before the update that was refused.
@@ -83,6 +85,17 @@ pub enum LearnError {
         /// What went wrong.
         message: String,
     },
+    /// Another process that trains with this one had an error, and has told it.
+    #[error("rank {rank} could not do its part of the update{}", if *out_of_memory { ": its device is out of memory" } else { "" })]
+    Elsewhere {
+        /// Its number.
+        rank: usize,
+        /// Whether its device had too little memory.
+        out_of_memory: bool,
+    },
+    /// The others were not to be reached.
+    #[error(transparent)]
+    Parallel(#[from] ParallelError),
     /// The model refused.
     #[error(transparent)]
     Policy(#[from] PolicyError),
@@ -95,6 +108,7 @@ impl LearnError {
     /// Whether a device had too little memory. Nothing was moved then.
     fn is_out_of_memory(&self) -> bool {
         let text = match self {
+            LearnError::Elsewhere { out_of_memory, .. } => return *out_of_memory,
             LearnError::Tensor(error) | LearnError::Policy(PolicyError::Tensor(error)) => error.to_string(),
             _ => return false,
         };

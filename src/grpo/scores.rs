@@ -3,7 +3,7 @@
 use candle_core::{Device, Tensor, WithDType};
 
 use super::batch::Part;
-use super::gradients::parallel_parts;
+use super::shared::Shared;
 use super::{Batch, LearnError, entropy_threshold};
 use crate::policy::{Adapters, Decoder};
 use grpo_tensor::Scoring;
@@ -14,19 +14,17 @@ pub fn reference_logprobs(decoder: &Decoder, adapters: Adapters, batch: &Batch) 
     let batch = &batch.clone().for_decoder(decoder);
     let mut all = vec![Vec::new(); batch.len()];
     let (rows, parts): (Vec<&[usize]>, Vec<Part>) = batch.parts().unzip();
-    let mut rows = rows.into_iter();
     let work = |part: &Part| {
         let ids = vector(&part.tokens.ids, decoder.device())?;
         let (logp, _) = score(decoder, batch, part, decoder.hidden_of(&ids, &part.tokens.spans, adapters.clone())?)?;
         Ok(logp.detach().to_vec1::<f32>()?)
     };
-    parallel_parts(batch.division.at_once, decoder.device(), &parts, work, |logp| {
+    for (rows, logp) in rows.into_iter().zip((Shared { batch, parts: &parts, device: decoder.device() }).lists(work)?) {
         let mut logp = logp.into_iter();
-        for row in rows.next().unwrap_or_default() {
+        for row in rows {
             all[*row] = logp.by_ref().take(batch.completion_length(*row)).collect();
         }
-        Ok(())
-    })?;
+    }
     Ok(all)
 }
 
@@ -42,12 +40,8 @@ pub(super) fn keep_uncertain(
     if share >= 1.0 {
         return Ok(());
     }
-    let mut entropies = Vec::new();
-    let work = |part: &Part| scores(decoder, batch, part, batch.adapters(part, iteration));
-    parallel_parts(batch.division.at_once, decoder.device(), parts, work, |(_, of_part)| {
-        entropies.push(of_part);
-        Ok(())
-    })?;
+    let work = |part: &Part| Ok(scores(decoder, batch, part, batch.adapters(part, iteration))?.1);
+    let entropies = (Shared { batch, parts, device: decoder.device() }).lists(work)?;
     let weights = parts.iter().flat_map(|part| &part.weight);
     let counts = entropies.iter().flatten().zip(weights).filter(|(_, weight)| **weight != 0.0);
     let threshold = entropy_threshold(counts.map(|(entropy, _)| *entropy).collect(), share);

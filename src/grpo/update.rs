@@ -8,6 +8,7 @@ use super::batch::Part;
 use super::correction::Weight;
 use super::gradients::{Gradients, accumulate, gradients, gradients_by_layer, parallel_parts};
 use super::scores::{keep_uncertain, reference_logprobs, score, scores, vector};
+use super::shared::Shared;
 use super::{Batch, Corrected, Division, LearnError, Optimizer, Tokens, k3_of, loss};
 
 /// What an update did. Means are over the sampled tokens in the loss, and over the updates of the rollout.
@@ -103,6 +104,78 @@ impl Sums {
         self.correction += other.correction;
         self.demonstrated += other.demonstrated;
         self.nll += other.nll;
+    }
+}
+
+impl Sums {
+    /// All of them, in the order of the fields.
+    fn numbers(&self) -> [f64; 13] {
+        let Sums {
+            tokens,
+            loss,
+            entropy,
+            kl,
+            low,
+            high,
+            difference,
+            difference_max,
+            sampling_kl,
+            corrected,
+            correction,
+            demonstrated,
+            nll,
+        } = *self;
+        [
+            tokens,
+            loss,
+            entropy,
+            kl,
+            low,
+            high,
+            difference,
+            difference_max,
+            sampling_kl,
+            corrected,
+            correction,
+            demonstrated,
+            nll,
+        ]
+    }
+}
+
+impl From<[f64; 13]> for Sums {
+    /// From their [`numbers`](Sums::numbers).
+    fn from(numbers: [f64; 13]) -> Sums {
+        let [
+            tokens,
+            loss,
+            entropy,
+            kl,
+            low,
+            high,
+            difference,
+            difference_max,
+            sampling_kl,
+            corrected,
+            correction,
+            demonstrated,
+            nll,
+        ] = numbers;
+        Sums {
+            tokens,
+            loss,
+            entropy,
+            kl,
+            low,
+            high,
+            difference,
+            difference_max,
+            sampling_kl,
+            corrected,
+            correction,
+            demonstrated,
+            nll,
+        }
     }
 }
 
@@ -207,13 +280,21 @@ fn pass(
 ) -> Result<(Sums, Gradients), LearnError> {
     let (mut sums, mut sum) = (Sums::default(), Gradients::new());
     let work = |part: &Part| part_pass(policy, batch, part, (round, stopwatch));
-    let (at_once, mut done) = (batch.division.at_once, 0);
-    parallel_parts(at_once, policy.decoder().device(), parts, work, |(part_sums, part_gradients)| {
-        sums.add(&part_sums);
-        accumulate(&mut sum, part_gradients)?;
+    let (device, mut done) = (policy.decoder().device(), 0);
+    let mut add = |part_sums: &Sums| {
+        sums.add(part_sums);
         done += 1;
         progress(done, parts.len());
-        Ok(())
+    };
+    if batch.peers.size() > 1 {
+        let work = |part: &Part| work(part).map(|(sums, gradients)| (sums.numbers(), gradients));
+        let take = |numbers| add(&Sums::from(numbers));
+        sum = Shared { batch, parts, device }.sums(policy.trainable(), work, take)?;
+        return Ok((sums, sum));
+    }
+    parallel_parts(batch.division.at_once, device, parts, work, |(part_sums, part_gradients)| {
+        add(&part_sums);
+        Ok(accumulate(&mut sum, part_gradients)?)
     })?;
     Ok((sums, sum))
 }

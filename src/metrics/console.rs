@@ -1,6 +1,10 @@
 //! Standard error as the program's narrator: progress bars, and lines that scroll above them.
 
+use std::fs::File;
 use std::io::{self, Write};
+use std::mem;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -39,13 +43,31 @@ pub enum Narration {
     Warnings,
 }
 
-/// A handle on standard error; all clones share the same bars.
+/// A handle on standard error, or on the log of a process that has no terminal of its own; all clones share the same
+/// bars.
 #[derive(Clone)]
 pub struct Console {
     bars: MultiProgress,
     progress: Progress,
     narration: Narration,
     terminal: bool,
+    log: Option<Arc<Mutex<Log>>>,
+}
+
+/// Where the lines of a process go that has no terminal.
+enum Log {
+    /// Kept until there is a file.
+    Kept(Vec<u8>),
+    File(File),
+}
+
+impl Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Log::Kept(lines) => lines.write_all(bytes),
+            Log::File(file) => file.write_all(bytes),
+        }
+    }
 }
 
 impl Default for Console {
@@ -60,6 +82,25 @@ impl Console {
         Console::showing(Progress::suiting(), Narration::Full)
     }
 
+    /// Keeps lines for a log, and shows nothing.
+    pub fn for_log() -> Console {
+        let bars = MultiProgress::with_draw_target(ProgressDrawTarget::hidden());
+        let log = Some(Arc::new(Mutex::new(Log::Kept(Vec::new()))));
+        Console { bars, progress: Progress::None, narration: Narration::Full, terminal: false, log }
+    }
+
+    /// Adds the lines of the log to the file `path`, those that were kept first. Does nothing where there is none.
+    pub fn log_to(&self, path: &Path) -> io::Result<()> {
+        let Some(log) = &self.log else { return Ok(()) };
+        let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut file = Log::File(File::options().create(true).append(true).open(path)?);
+        if let Log::Kept(lines) = &mut *log {
+            file.write(&mem::take(lines))?;
+        }
+        *log = file;
+        Ok(())
+    }
+
     /// Shows what was asked for; bars become lines where there is no terminal.
     pub fn showing(progress: Progress, narration: Narration) -> Console {
         let terminal = console::Term::stderr().is_term();
@@ -68,7 +109,7 @@ impl Console {
             Progress::Bar => ProgressDrawTarget::stderr(),
             Progress::Plain | Progress::None => ProgressDrawTarget::hidden(),
         };
-        Console { bars: MultiProgress::with_draw_target(target), progress, narration, terminal }
+        Console { bars: MultiProgress::with_draw_target(target), progress, narration, terminal, log: None }
     }
 
     /// How progress is shown.
@@ -93,6 +134,11 @@ impl Console {
 
     /// Writes lines above the bars, as they are: source and boards. A closed standard error is nobody's loss.
     pub fn print_as_is(&self, text: &str) {
+        if let Some(log) = &self.log {
+            let line = if text.ends_with('\n') { text.to_owned() } else { format!("{text}\n") };
+            let _ = log.lock().unwrap_or_else(PoisonError::into_inner).write(line.as_bytes());
+            return;
+        }
         self.bars.suspend(|| {
             let mut stderr = io::stderr().lock();
             let _ = stderr.write_all(text.as_bytes());

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::environment::Labels;
 
 /// One line of `metrics.jsonl`: a flat object, its keys always in this order, then the open families
-/// (`rewards/`, `became/`, `ending/`, `guard/`, `gpu/`) by name.
+/// (`rewards/`, `became/`, `ending/`, `guard/`, `gpu/`, `parallel/`) by name.
 ///
 /// Numbers of the update are absent from a step that made none because no group had a signal.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -208,6 +208,17 @@ impl StepRecord {
     /// Sets `reward` and `reward_std` (over the batch, with n - 1 as in TRL).
     pub fn rewards(&mut self, values: &[f32]) {
         (self.reward, self.reward_std) = mean_and_std(values);
+    }
+
+    /// Sets the seconds that each process waited for the others in this step: `parallel/wait` is their mean, and
+    /// `parallel/slowest` who was waited for most. Of up to 64 processes, also `parallel/wait/{rank}`.
+    pub fn waited(&mut self, by_rank: &[f64]) {
+        let least = (0..by_rank.len()).min_by(|a, b| by_rank[*a].total_cmp(&by_rank[*b])).unwrap_or(0);
+        self.families.insert("parallel/slowest".into(), least as f64);
+        self.families.insert("parallel/wait".into(), by_rank.iter().sum::<f64>() / by_rank.len().max(1) as f64);
+        for (rank, seconds) in by_rank.iter().enumerate().take_while(|_| by_rank.len() <= 64) {
+            self.families.insert(format!("parallel/wait/{rank}"), *seconds);
+        }
     }
 
     /// Counts completions of which this became.

@@ -168,6 +168,7 @@ mod tests {
     use crate::config::Config;
     use crate::environment::Ending;
     use crate::environment::game2048::unplayed;
+    use crate::parallel::Peers;
     use crate::rollout::fixture::{prompts, rollout_config, tiny_policy};
     use crate::rollout::generate;
 
@@ -210,7 +211,8 @@ mod tests {
         };
         let arena = Arena::stand_in(play, Workers::new(2)).unwrap();
         let (policy, config) = (tiny_policy(), Config::preset("builtin").unwrap());
-        let stage = Stage { policy: &policy, servers: None, arena: &arena, config: &config };
+        let peers = &Peers::alone();
+        let stage = Stage { policy: &policy, servers: None, arena: &arena, config: &config, peers };
         // A program, whatever words come after it.
         let prompt = Prompt { prefill: "def strategy(board):\n    return 'W'  # ".into(), ..prompts()[0].clone() };
         let mut told = Vec::new();

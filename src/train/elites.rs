@@ -9,13 +9,16 @@ use std::collections::BTreeMap;
 use rand::Rng;
 use serde::{Deserialize, Serialize};
 
-use crate::arena::{Arena, ArenaError, Evaluation, Scoring};
+use crate::arena::{Arena, Evaluation, Scoring};
 use crate::groups::Groups;
+use crate::parallel::Peers;
 use crate::program::{Entry, Program};
 use crate::prompt::Prompt;
 use crate::rollout::FinishReason;
 use crate::seed::{Purpose, Seed};
 
+use super::TrainError;
+use super::ahead::Asked;
 use super::hall_of_fame::hex;
 use super::scoring::Episode;
 
@@ -235,23 +238,31 @@ pub struct Replayed {
 pub struct Replay {
     scoring: Scoring,
     programs: Vec<String>,
+    peers: Peers,
 }
 
 impl Replay {
-    /// Has programs play `boards`, those of `step`, the one at hand.
-    pub fn begin(arena: &Arena, elites: Vec<(String, Program)>, step: usize, boards: &[Seed]) -> Self {
-        let mut scoring = arena.begin(step);
+    /// Has programs play the boards of the step at hand, each with one of the peers.
+    pub fn begin(
+        arena: &Arena,
+        peers: &Peers,
+        elites: Vec<(String, Program)>,
+        Asked { step, boards, .. }: &Asked,
+    ) -> Self {
+        let (mut scoring, own) = (arena.begin(*step), peers.share(elites.len()));
         let mut programs = Vec::with_capacity(elites.len());
         for (index, (digest, program)) in elites.into_iter().enumerate() {
-            scoring.submit(index, Ok(program), boards);
+            if own.contains(&index) {
+                scoring.submit(index, Ok(program), boards);
+            }
             programs.push(digest);
         }
-        Replay { scoring, programs }
+        Replay { scoring, programs, peers: peers.clone() }
     }
 
     /// Waits for them. `worth` says what an evaluation is worth.
-    pub fn finish(self, worth: impl Fn(&Evaluation) -> f32) -> Result<Vec<Replayed>, ArenaError> {
-        let evaluations = self.scoring.finish(&mut |_, _| ())?;
+    pub fn finish(self, worth: impl Fn(&Evaluation) -> f32) -> Result<Vec<Replayed>, TrainError> {
+        let evaluations = self.peers.gather_lists(self.scoring.finish(&mut |_, _| ())?)?;
         let replayed = |(program, evaluation)| Replayed { program, reward: worth(&evaluation), evaluation };
         Ok(self.programs.into_iter().zip(evaluations).map(replayed).collect())
     }

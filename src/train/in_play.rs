@@ -4,12 +4,14 @@
 //! episodes once all have come. What is played, and when, does not depend on anybody looking.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use crate::arena::{Evaluation, Scoring};
 use crate::environment::{Case, Outcome};
 use crate::groups::Groups;
 use crate::metrics::{Activity, Event, Period, Player, ScoredCompletion, shortest};
+use crate::parallel::Peers;
 use crate::program::{Program, Rejection};
 use crate::reward::{Judged, Reward, Rule};
 use crate::rollout::Completion;
@@ -47,9 +49,18 @@ impl InPlay {
 
     /// Waits for the rest.
     pub fn finish(self, observer: &mut dyn FnMut(Event<'_>)) -> Result<(Groups<Episode>, Timing), TrainError> {
-        let InPlay { completions, games: Games { scoring, mut ledger }, generate } = self;
+        let InPlay { completions, games: Games { scoring, mut ledger, peers, own }, generate } = self;
         let begin = Instant::now();
-        let evaluations = scoring.finish(&mut |index, evaluation| ledger.tell(index, evaluation, observer))?;
+        let mut evaluations = scoring.finish(&mut |index, evaluation| ledger.tell(index, evaluation, observer))?;
+        if peers.size() > 1 {
+            let mut all = peers.gather_lists(evaluations.clone())?;
+            // Those of this process also know what they cost.
+            all.splice(own.clone(), evaluations);
+            for (index, evaluation) in all.iter().enumerate().filter(|(index, _)| !own.contains(index)) {
+                ledger.tell(index, evaluation, observer);
+            }
+            evaluations = all;
+        }
         let end = Instant::now();
         let (step, activity, period) = (ledger.step, Activity::RewardWait, Period { begin, end });
         observer(Event::ActivityDone { step, activity, period });
@@ -66,6 +77,9 @@ impl InPlay {
 pub(super) struct Games {
     scoring: Scoring,
     ledger: Ledger,
+    peers: Peers,
+    /// Indices of the completions that play here; the others do with the peers.
+    own: Range<usize>,
 }
 
 /// What is known of each completion, by its index.
@@ -92,18 +106,26 @@ impl Games {
     /// Of `total` completions of a step.
     pub fn new(scoring: Scoring, step: usize, total: usize, rule: Rule) -> Self {
         let (written, rewards) = (BTreeMap::new(), BTreeMap::new());
-        Games { scoring, ledger: Ledger { step, total, rule, written, rewards } }
+        let ledger = Ledger { step, total, rule, written, rewards };
+        Games { scoring, ledger, peers: Peers::alone(), own: 0..total }
     }
 
-    /// Has completion `index` tried on `cases`.
+    /// Has only those in `own` play here, and the others with the peers.
+    pub fn among(self, peers: &Peers, own: Range<usize>) -> Self {
+        Games { peers: peers.clone(), own, ..self }
+    }
+
+    /// Has completion `index` tried on `cases`, here or elsewhere.
     pub fn submit(&mut self, index: usize, written: Written, cases: &[Case]) {
-        self.scoring.submit(index, written.program.clone(), cases);
+        if self.own.contains(&index) {
+            self.scoring.submit(index, written.program.clone(), cases);
+        }
         self.ledger.written.insert(index, written);
     }
 
     /// See [`InPlay::tell`].
     pub fn tell(&mut self, observer: &mut dyn FnMut(Event<'_>)) {
-        let Games { scoring, ledger } = self;
+        let Games { scoring, ledger, .. } = self;
         scoring.tell(&mut |index, evaluation| ledger.tell(index, evaluation, observer));
     }
 }

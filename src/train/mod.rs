@@ -7,6 +7,7 @@ pub mod advice;
 mod ahead;
 pub mod checkpoint;
 mod control;
+pub mod divided;
 pub mod elites;
 pub mod evaluation;
 mod forecast;
@@ -22,15 +23,17 @@ mod serving;
 mod settling;
 pub mod sft;
 mod step;
+mod together;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use crate::arena::{Arena, ArenaError, Rules};
 use crate::config::Config;
 use crate::environment::Labels;
 use crate::grpo::{Division, LearnError, Optimizer};
 use crate::metrics::{EvaluationRecord, Event, RunHeader, StepRecord};
+use crate::parallel::{ParallelError, Peers};
 use crate::policy::{Decoder, Policy, PolicyError, device_name};
 use crate::prompt::{PromptError, PromptSet};
 pub use crate::rollout::check_length;
@@ -82,6 +85,9 @@ pub enum TrainError {
         /// What is wrong with it.
         reason: String,
     },
+    /// The processes that train together.
+    #[error(transparent)]
+    Parallel(#[from] ParallelError),
     /// Metrics that cannot be recorded.
     #[error(transparent)]
     Sink(#[from] crate::metrics::SinkError),
@@ -93,6 +99,7 @@ impl TrainError {
         match self {
             TrainError::RunDir(error) => error.is_user(),
             TrainError::Rollout(error) => matches!(error, RolloutError::TooLong { .. } | RolloutError::Unfit(_)),
+            TrainError::Parallel(error) => error.is_user(),
             TrainError::Memory(_) | TrainError::Machine(_) => true,
             _ => false,
         }
@@ -147,8 +154,10 @@ pub struct Run<'a> {
     pub prompts: &'a PromptSet,
     /// What may be taken of the memory that was free before the model was loaded; none where nobody says.
     pub allowance: Option<Allowance>,
-    /// Set from outside to stop after the step at hand.
+    /// Set from outside to stop after the step at hand, in any of the processes.
     pub stop: &'a AtomicBool,
+    /// Who trains with this process.
+    pub peers: &'a Peers,
 }
 
 /// What the KL penalty keeps the policy close to.
@@ -183,7 +192,7 @@ impl Run<'_> {
         let (optimizer, reference) = (self.optimizer()?, self.reference()?);
         self.compare_servers()?;
         // Last: what cannot start leaves nothing behind.
-        let dir = RunDir::create(self.config, about)?;
+        let dir = self.dir(|| RunDir::create(self.config, about).map(|dir| (dir, None)))?.0;
         self.keep_adapters_in(dir.path());
         let state = TrainerState { max_steps: self.config.train.max_steps, ..TrainerState::default() };
         let (guard, held_out) = (self.guard(&[]), self.held_out());
@@ -193,8 +202,13 @@ impl Run<'_> {
 
     /// Goes on with the run in `path` from its newest checkpoint.
     pub fn resume(mut self, path: &Path, observer: &mut dyn FnMut(Event<'_>)) -> Result<Summary, TrainError> {
-        let (dir, Newest { path: newest, notices }) = RunDir::reopen(path, self.config)?;
-        notices.iter().for_each(|notice| observer(Event::Message(notice)));
+        let opened = self.dir(|| {
+            let (dir, Newest { path, notices }) = RunDir::reopen(path, self.config)?;
+            notices.iter().for_each(|notice| observer(Event::Message(notice)));
+            Ok((dir, Some(path)))
+        });
+        let (dir, newest) = opened?;
+        let newest = newest.ok_or_else(|| RunDirError::NothingToResume { path: path.to_owned() })?;
         self.compare_servers()?;
         self.keep_adapters_in(dir.path());
         let mut optimizer = self.optimizer()?;
@@ -236,6 +250,7 @@ impl Run<'_> {
         resumed: Option<PathBuf>,
         observer: &mut dyn FnMut(Event<'_>),
     ) -> Result<Summary, TrainError> {
+        self.agree(&progress)?;
         observer(Event::RunStarted(&self.header(&progress)));
         let (line, notice) = (progress.plan.to_string(), memory::notice(self.config, progress.plan.division));
         [Some(line), notice].iter().flatten().for_each(|line| observer(Event::Message(line)));
@@ -251,23 +266,23 @@ impl Run<'_> {
             self.evaluate(&mut progress, observer)?;
             newest = Some(self.save(&progress, observer)?);
         }
-        while collapse.is_none()
-            && progress.state.global_step < self.config.train.max_steps
-            && !self.stop.load(Ordering::SeqCst)
-        {
+        let mut stopping = self.stopping()?;
+        while collapse.is_none() && progress.state.global_step < self.config.train.max_steps && !stopping {
             collapse = self.step(&mut progress, observer)?;
+            stopping = self.stopping()?;
             let (done, settings) = (progress.state.global_step, &self.config.train);
-            let last = collapse.is_some() || done == settings.max_steps || self.stop.load(Ordering::SeqCst);
+            let last = collapse.is_some() || done == settings.max_steps;
             let due = last || (settings.eval_steps > 0 && done.is_multiple_of(settings.eval_steps));
-            if due && !self.stop.load(Ordering::SeqCst) {
+            if due && !stopping {
                 self.evaluate(&mut progress, observer)?;
+                stopping = self.stopping()?;
             }
-            if last || done.is_multiple_of(settings.save_steps) {
+            if last || stopping || done.is_multiple_of(settings.save_steps) {
                 newest = Some(self.save(&progress, observer)?);
             }
         }
         let stopped = collapse.map(|collapse| self.stopped(&progress, collapse));
-        self.finish(progress, newest, stopped, observer)
+        self.finish(progress, newest, stopped, stopping, observer)
     }
 
     /// What the run will take of memory, if its completions have room in the model's context. A limit that the user set
@@ -280,20 +295,22 @@ impl Run<'_> {
         let workload = Workload::of(self.policy, self.config, longest);
         let set = self.config.train.memory_mib << 20;
         let limit = if set > 0 { Some(set) } else { self.allowance.as_ref().map(|allowance| allowance.bytes) };
-        match (MemoryPlan::fitting(&workload, limit, had), &self.allowance) {
+        let plan = match (MemoryPlan::fitting(&workload, limit, had), &self.allowance) {
             (Err(too_small), Some(allowance)) if set == 0 && too_small.smallest.total() > allowance.total => {
-                Err(TrainError::Machine(TooSmall { limit: allowance.total, ..too_small }))
+                return Err(TrainError::Machine(TooSmall { limit: allowance.total, ..too_small }));
             }
             (Err(too_small), Some(allowance)) if set == 0 => {
                 observer(Event::Message(&format!("warning: {allowance}; {too_small}")));
-                Ok(*too_small.smallest)
+                *too_small.smallest
             }
-            (plan, _) => Ok(plan?),
-        }
+            (plan, _) => plan?,
+        };
+        self.in_common(&workload, plan)
     }
 
     fn stage(&self) -> Stage<'_> {
-        Stage { policy: self.policy, servers: self.servers.as_ref(), arena: self.arena, config: self.config }
+        let servers = self.servers.as_ref();
+        Stage { policy: self.policy, servers, arena: self.arena, config: self.config, peers: self.peers }
     }
 
     fn header(&self, progress: &Progress) -> RunHeader {
@@ -359,13 +376,13 @@ impl Run<'_> {
         progress: Progress,
         newest: Option<PathBuf>,
         stopped: Option<Stopped>,
+        interrupted: bool,
         observer: &mut dyn FnMut(Event<'_>),
     ) -> Result<Summary, TrainError> {
         let Progress { dir, mut state, held_out, ahead, .. } = progress;
         state.hall_of_fame.readmit(dir.path());
         // Nobody waits for its games any more; the checkpoint has its completions.
         drop(ahead);
-        let interrupted = self.stop.load(Ordering::SeqCst);
         match self.arena.environment().has_tests() {
             true => {}
             false if interrupted => {

@@ -139,11 +139,12 @@ pub struct Retention {
     pub before: Option<usize>,
 }
 
-/// A directory that this process alone writes to.
+/// A directory that one process alone writes to: this one, or another that trains with it.
 #[derive(Debug)]
 pub struct RunDir {
     path: PathBuf,
-    lock: File,
+    /// Held where this process writes; without it nothing is written.
+    lock: Option<File>,
 }
 
 /// The checkpoint that a run goes on from.
@@ -237,10 +238,15 @@ impl RunDir {
         let lock =
             File::options().create(true).truncate(false).write(true).open(&file).map_err(RunDirError::io(&file))?;
         match lock.try_lock() {
-            Ok(()) => Ok(RunDir { path, lock }),
+            Ok(()) => Ok(RunDir { path, lock: Some(lock) }),
             Err(fs::TryLockError::WouldBlock) => Err(RunDirError::Locked { path }),
             Err(fs::TryLockError::Error(source)) => Err(RunDirError::Io { path: file, source }),
         }
+    }
+
+    /// The directory of a run that another process writes.
+    pub fn of_another(path: PathBuf) -> RunDir {
+        RunDir { path, lock: None }
     }
 
     /// The directory itself.
@@ -249,9 +255,9 @@ impl RunDir {
     }
 
     /// Refuses a directory that is not the one that was locked any more: a run could not go on with what is left.
-    fn check_there(&self) -> Result<(), RunDirError> {
+    fn check_there(&self, lock: &File) -> Result<(), RunDirError> {
         let same = |held: &fs::Metadata, found: &fs::Metadata| (held.dev(), held.ino()) == (found.dev(), found.ino());
-        let held = self.lock.metadata().map_err(RunDirError::io(&self.path))?;
+        let held = lock.metadata().map_err(RunDirError::io(&self.path))?;
         match fs::metadata(self.path.join(LOCK)) {
             Ok(found) if same(&held, &found) => Ok(()),
             Ok(_) => Err(RunDirError::Gone { path: self.path.clone() }),
@@ -262,7 +268,8 @@ impl RunDir {
 
     /// Puts a file in place whole or not at all.
     pub fn write_whole(&self, name: &str, bytes: &[u8]) -> Result<(), RunDirError> {
-        self.check_there()?;
+        let Some(lock) = &self.lock else { return Ok(()) };
+        self.check_there(lock)?;
         let target = self.path.join(name);
         let parent = target.parent().unwrap_or(&self.path);
         fs::create_dir_all(parent).map_err(RunDirError::io(parent))?;
@@ -276,12 +283,13 @@ impl RunDir {
         name: &str,
         fill: impl FnOnce(&Path) -> Result<(), E>,
     ) -> Result<PathBuf, E> {
-        self.check_there()?;
+        let target = self.path.join(name);
+        let Some(lock) = &self.lock else { return Ok(target) };
+        self.check_there(lock)?;
         let partial =
             tempfile::Builder::new().prefix(PARTIAL).tempdir_in(&self.path).map_err(RunDirError::io(&self.path))?;
         fill(partial.path())?;
         sums::write(partial.path()).map_err(RunDirError::io(partial.path()))?;
-        let target = self.path.join(name);
         let publish = || -> io::Result<()> {
             if target.exists() {
                 fs::remove_dir_all(&target)?;
@@ -294,6 +302,9 @@ impl RunDir {
 
     /// Names `checkpoint` as the newest, then removes those that need not stay.
     pub fn advance(&self, checkpoint: &str, retention: Retention) -> Result<(), RunDirError> {
+        if self.lock.is_none() {
+            return Ok(());
+        }
         self.write_whole(LATEST, checkpoint.as_bytes())?;
         let mut found = self.checkpoints();
         let good = retention.before.and_then(|before| found.iter().rev().find(|(step, _)| *step < before).cloned());

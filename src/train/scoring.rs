@@ -9,14 +9,16 @@ use crate::config::{Config, RolloutConfig, ScaleRewards};
 use crate::groups::Groups;
 use crate::grpo;
 use crate::metrics::{Activity, Event, GamePlayed, Period, Player};
+use crate::parallel::Peers;
 use crate::policy::Policy;
 use crate::program::{Program, Rejection};
 use crate::prompt::Prompt;
 use crate::reward::{Reward, Rule};
-use crate::rollout::{self, Completion, RolloutEvent, Servers, Streams};
+use crate::rollout::{Completion, RolloutEvent, Servers, Streams};
 use crate::seed::{Purpose, Seed};
 
 use super::TrainError;
+use super::divided::Own;
 use super::in_play::{Games, InPlay, Written};
 
 /// One completion with everything that became of it.
@@ -63,6 +65,8 @@ pub struct Stage<'a> {
     pub arena: &'a Arena,
     /// The run's settings.
     pub config: &'a Config,
+    /// Among whom completions are divided.
+    pub peers: &'a Peers,
 }
 
 /// What the completions of a batch draw from and play.
@@ -114,7 +118,8 @@ impl Stage<'_> {
     ) -> Result<InPlay, TrainError> {
         let asked = Groups::repeat(rollout.num_generations, prompts).into_items();
         let (step, total) = (draw.step, asked.len());
-        let mut games = self.games(total, draw);
+        let own = Own::of(self.peers, prompts.len(), rollout.num_generations);
+        let mut games = self.games(total, &own, draw);
         let begin = Instant::now();
         let mut hear = |event: RolloutEvent<'_>| match event {
             RolloutEvent::Finished { index, completion } => {
@@ -133,18 +138,20 @@ impl Stage<'_> {
             }
             RolloutEvent::Trouble(text) => observer(Event::Message(&format!("warning, --rollouts {text}"))),
         };
-        let completions = match self.servers {
-            Some(servers) => servers.generate(self.policy, prompts, rollout, draw.streams, &mut hear),
-            None => rollout::generate(self.policy, prompts, rollout, draw.streams, &mut hear),
-        }?;
+        let completions = self.written(&own, prompts, rollout, draw.streams, &mut hear)?;
         let end = Instant::now();
+        for (index, completion) in completions.iter().enumerate().filter(|(index, _)| !own.range.contains(index)) {
+            self.submit(&mut games, index, asked[index], completion, draw.boards);
+        }
+        let completions = Groups::new(rollout.num_generations, completions);
         observer(Event::ActivityDone { step, activity: Activity::Decoding, period: Period { begin, end } });
         Ok(InPlay::new(completions, games, end - begin))
     }
 
     /// Has completions play that were sampled earlier.
     pub fn play(&self, prompts: &[Prompt], completions: Groups<Completion>, draw: Draw<'_>) -> InPlay {
-        let mut games = self.games(completions.items().len(), draw);
+        let own = Own::of(self.peers, completions.count(), completions.size());
+        let mut games = self.games(completions.items().len(), &own, draw);
         for (index, (prompt, completion)) in completions.with(prompts).enumerate() {
             self.submit(&mut games, index, prompt, completion, draw.boards);
         }
@@ -162,8 +169,9 @@ impl Stage<'_> {
         self.begin(prompts, rollout, draw, observer)?.finish(observer)
     }
 
-    fn games(&self, total: usize, draw: Draw<'_>) -> Games {
-        Games::new(self.arena.begin(draw.step), draw.step, total, self.rule())
+    fn games(&self, total: usize, own: &Own, draw: Draw<'_>) -> Games {
+        let scoring = self.arena.begin(draw.step);
+        Games::new(scoring, draw.step, total, self.rule()).among(self.peers, own.range.clone())
     }
 
     /// How what programs do is rewarded.
@@ -171,7 +179,7 @@ impl Stage<'_> {
         Rule::new(&self.config.reward, self.arena.environment())
     }
 
-    /// Has completion `index` tried on the task it was asked to solve, or on these boards.
+    /// Has completion `index`, if it falls to this process, tried on the task it was asked to solve, or on these boards.
     fn submit(&self, games: &mut Games, index: usize, prompt: &Prompt, completion: &Completion, boards: &[Seed]) {
         let cases = self.arena.environment().cases(prompt.task, boards);
         let text = prompt.program_text(&completion.text);

@@ -23,6 +23,7 @@ impl Run<'_> {
         let hall = &mut state.hall_of_fame;
         hall.nominate(&state.elites);
         let (programs, games) = (hall.members().len(), HALL_OF_FAME_GAMES.0);
+        let own = self.peers.share(programs).len();
         observer(Event::Message(&format!(
             "settling the best of {} in {games} held-out games each",
             counted(programs, "program")
@@ -30,27 +31,30 @@ impl Run<'_> {
         let mut done = 0;
         let mut played = || {
             done += 1;
-            observer(Event::Settling { done, total: programs });
+            observer(Event::Settling { done, total: own });
         };
         let salt = &self.config.train.board_salt;
         let boards = salted(selection_boards(HALL_OF_FAME_GAMES.0), salt);
-        hall.settle(&play_members(arena, hall.members(), &boards, &mut played)?);
+        hall.settle(&self.play_members(arena, hall.members(), &boards, &mut played)?);
         let best = &hall.members()[..hall.members().len().min(1)];
-        let best = play_members(arena, best, &salted(report_boards(HALL_OF_FAME_GAMES.1), salt), &mut || ())?;
+        let best = self.play_members(arena, best, &salted(report_boards(HALL_OF_FAME_GAMES.1), salt), &mut || ())?;
         if let Some(best) = best.first() {
             hall.report(best);
         }
         Ok(())
     }
-}
 
-/// Games of programs on these boards; `played` hears of each program whose games are over.
-fn play_members(
-    arena: &Arena,
-    members: &[Member],
-    boards: &[Seed],
-    played: &mut dyn FnMut(),
-) -> Result<Vec<Evaluation>, TrainError> {
-    let programs = members.iter().map(|member| (arena.program(&member.source, boards[0].into()), boards));
-    Ok(arena.evaluate_all(programs, &mut |_, _| played())?)
+    /// Games of programs on these boards, each with one of the processes; `played` hears of each program of this one whose
+    /// games are over.
+    fn play_members(
+        &self,
+        arena: &Arena,
+        members: &[Member],
+        boards: &[Seed],
+        played: &mut dyn FnMut(),
+    ) -> Result<Vec<Evaluation>, TrainError> {
+        let own = &members[self.peers.share(members.len())];
+        let programs = own.iter().map(|member| (arena.program(&member.source, boards[0].into()), boards));
+        Ok(self.peers.gather_lists(arena.evaluate_all(programs, &mut |_, _| played())?)?)
+    }
 }

@@ -70,6 +70,7 @@ impl Run<'_> {
         elites.take_in(step, &replays, taken_in, self.config.grpo.elites_per_style);
         record::add_elites(&mut record, &elites, replays.len());
         record.num_tokens = progress.state.num_input_tokens_seen + sampled.prompt_tokens + sampled.completion_tokens;
+        self.compare(&mut record)?;
         record.step_time = start.elapsed().as_secs_f64();
         log_completions(&progress.dir, step, &lesson)?;
         log_replays(&progress.dir, step, &replays)?;
@@ -134,7 +135,7 @@ impl Run<'_> {
             }
             false => Vec::new(),
         };
-        Replay::begin(self.arena, players, asked.step, &asked.boards)
+        Replay::begin(self.arena, self.peers, players, asked)
     }
 
     /// Waits for the games of the elites; says how long.
@@ -240,7 +241,8 @@ impl Run<'_> {
         let demonstrations: Vec<Demonstration<'_>> = asked.collect();
         let batch = Batch::new(lesson.prompts, completions, lesson.advantages.clone(), &self.config.rollout, config)
             .with_demonstrations(&demonstrations, config.elite_coef)
-            .divided(division);
+            .divided(division)
+            .among(self.peers);
         let batch = match self.policy.dropout() > 0.0 {
             true => batch.with_dropout(lesson.seed.child(Purpose::Dropout, 0)),
             false => batch,

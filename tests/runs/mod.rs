@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 /// Small enough for a test, large enough that every part has something to do.
-const SMALL: &[&str] = &[
+pub const SMALL: &[&str] = &[
     "--groups",
     "2",
     "--num-generations",
@@ -82,6 +82,7 @@ fn without_clocks(mut record: Value) -> String {
 }
 
 /// All of two runs that must repeat is the same.
+#[allow(dead_code, reason = "some of the tests that share this file compare checkpoints alone")]
 pub fn assert_same(left: &Path, right: &Path) {
     let (left, right) = (essence(left), essence(right));
     assert_eq!(left.keys().collect::<Vec<_>>(), right.keys().collect::<Vec<_>>());

@@ -5,8 +5,10 @@ use std::fs;
 use crate::cli::findings::Finding;
 use crate::cli::gpu_watch::visible_gpus;
 use crate::cli::memory::Memory;
+use crate::cli::peers::environment;
 use crate::config;
 use crate::metrics::gpu::{GpuError, Inventory};
+use crate::parallel;
 use crate::policy::{self, CudaExamination, Device, Precision};
 
 /// Free memory below which even the built-in model may be killed.
@@ -59,7 +61,7 @@ fn processor_model(cpuinfo: &str) -> Option<String> {
 }
 
 /// Instruction sets that the matrix products choose from.
-fn processor_features() -> Vec<&'static str> {
+pub fn processor_features() -> Vec<&'static str> {
     #[cfg(target_arch = "x86_64")]
     let known = [
         ("avx2", std::arch::is_x86_feature_detected!("avx2")),
@@ -140,6 +142,14 @@ fn gpu_finding(found: Result<Inventory, GpuError>, with_cuda: bool) -> Finding {
             format!("{inventory}; this build cannot use it"),
             "build with `make cuda`, which needs no CUDA toolkit",
         ),
+    }
+}
+
+/// The library of MPI by which processes would train together.
+pub fn mpi() -> Finding {
+    match parallel::library(&environment) {
+        Ok((file, version)) => Finding::ok("mpi", format!("{version} ({file})")),
+        Err(_) => Finding::ok("mpi", "no library found; needed only by several processes that train together"),
     }
 }
 

@@ -9,6 +9,7 @@ use crate::config::Config;
 use crate::environment::tasks::Tasks;
 use crate::evaluation::{self, Fates, Sample, Single, Stream};
 use crate::metrics::{Console, Event, Progress, counted};
+use crate::parallel::Peers;
 use crate::policy::Policy;
 use crate::prompt::PromptSet;
 use crate::train::advice;
@@ -83,7 +84,8 @@ impl Contender<'_> {
     }
 
     fn sample(&self, protocol: Protocol, stream: Stream) -> Result<Vec<Sample>, CliError> {
-        let stage = Stage { policy: self.policy, servers: None, arena: self.arena, config: self.config };
+        let (policy, servers, peers) = (self.policy, None, &Peers::alone());
+        let stage = Stage { policy, servers, arena: self.arena, config: self.config, peers };
         let message = format!("sampling {} from {}", counted(protocol.samples, "program"), named(self.config));
         let bar = self.progress(protocol.samples, "programs", &message);
         let tried = self.arena.environment().labels().tried();

@@ -5,6 +5,7 @@ use crate::arena::{Arena, Rules};
 use crate::config::Config;
 use crate::environment::Environment;
 use crate::metrics::{Console, EvaluationRecord, Event, Progress};
+use crate::parallel::Peers;
 use crate::policy::Policy;
 use crate::prompt::PromptSet;
 use crate::train::evaluation::{Protocol, evaluate};
@@ -39,7 +40,8 @@ impl<'a> Probe<'a> {
                 bar.show(finished, &format!("written, {tokens} tokens"));
             }
         };
-        let stage = Stage { policy, servers: None, arena: &self.arena, config: self.config };
+        let peers = &Peers::alone();
+        let stage = Stage { policy, servers: None, arena: &self.arena, config: self.config, peers };
         let protocol = Protocol { samples, games: 1 };
         evaluate(&stage, &self.prompts, protocol, 0, &mut observer).map_err(CliError::run)
     }

@@ -9,7 +9,7 @@ use super::{CONFIG, RunDirError};
 use crate::config::{Config, Layers};
 
 /// Sections that no step depends on: a run may go on with others.
-const FREE_SECTIONS: &[&str] = &["guard", "sft"];
+const FREE_SECTIONS: &[&str] = &["guard", "parallel", "sft"];
 /// Settings that may change when a run goes on: they do not change what a step computes, but for `steps_ahead` and
 /// `servers`, which say when and where its completions are sampled and suit the machine.
 pub(super) const FREE_KEYS: &[&str] = &[

@@ -1,0 +1,91 @@
+//! What started this process, by the variables that launchers set.
+
+/// Looks a variable of the environment up.
+pub type Variables<'a> = dyn Fn(&str) -> Option<String> + 'a;
+
+/// Names the library of MPI, where the loader does not find it or another one should be taken.
+const LIBRARY: &str = "GRPO_2048_MPI";
+/// Libraries by implementation, as the loader knows them.
+const OPEN_MPI: &[&str] = &["libmpi.so.40", "libmpi.so"];
+const MPICH: &[&str] = &["libmpich.so.12", "libmpi.so.12", "libmpi_abi.so.0"];
+const ANY: &[&str] = &["libmpi.so.40", "libmpich.so.12", "libmpi.so.12", "libmpi_abi.so.0", "libmpi.so"];
+
+/// How a launcher tells: its name, the variable that only its processes have, that of their number, and the libraries
+/// that speak with it.
+const LAUNCHERS: &[(&str, &str, Option<&str>, &[&str])] = &[
+    ("mpirun of Open MPI", "OMPI_COMM_WORLD_SIZE", Some("OMPI_COMM_WORLD_SIZE"), OPEN_MPI),
+    ("mpiexec of MPICH", "PMI_RANK", Some("PMI_SIZE"), MPICH),
+    ("srun of Slurm", "SLURM_PROCID", Some("SLURM_STEP_NUM_TASKS"), ANY),
+    ("a launcher with PMIx", "PMIX_RANK", None, ANY),
+];
+
+/// Which of the processes of one machine this one is, by launcher.
+const LOCAL_RANKS: &[&str] = &["OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "PALS_LOCAL_RANKID", "SLURM_LOCALID"];
+
+/// A start by a launcher, of more than one process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Launched {
+    /// What started it.
+    pub launcher: &'static str,
+    /// How many processes it started, if it says so.
+    pub size: Option<usize>,
+    libraries: &'static [&'static str],
+}
+
+impl Launched {
+    /// By what; none where nothing did, or it started one process.
+    pub fn by(environment: &Variables<'_>) -> Option<Launched> {
+        let (launcher, _, size, libraries) = LAUNCHERS.iter().find(|(_, own, ..)| environment(own).is_some())?;
+        let size = size.and_then(environment).and_then(|size| size.parse().ok());
+        // A step of Slurm that does not say how many it has was not started by srun.
+        let several = size.map_or(*launcher != "srun of Slurm", |size: usize| size > 1);
+        several.then_some(Launched { launcher, size, libraries })
+    }
+
+    /// Files to look for, in this order.
+    pub(super) fn libraries(&self, environment: &Variables<'_>) -> Vec<String> {
+        named(environment, self.libraries)
+    }
+}
+
+fn named(environment: &Variables<'_>, otherwise: &[&str]) -> Vec<String> {
+    match environment(LIBRARY).filter(|path| !path.is_empty()) {
+        Some(path) => vec![path],
+        None => otherwise.iter().map(|&file| file.to_owned()).collect(),
+    }
+}
+
+/// Number of this process among those of its machine; none where no launcher says so.
+pub fn local_rank(environment: &Variables<'_>) -> Option<usize> {
+    LOCAL_RANKS.iter().find_map(|name| environment(name)?.parse().ok())
+}
+
+/// The libraries of MPI that are there, file and version, whatever started this process; or why there is none.
+pub fn library(environment: &Variables<'_>) -> Result<(String, String), Vec<String>> {
+    grpo_mpi::find(&named(environment, ANY)).map(|found| (found.file, found.version))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn launched(variables: &[(&str, &str)]) -> Option<(&'static str, Option<usize>)> {
+        let look =
+            |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+        Launched::by(&look).map(|launched| (launched.launcher, launched.size))
+    }
+
+    #[test]
+    fn a_launcher_is_known_by_its_variables_and_one_process_is_alone() {
+        let open_mpi = [("OMPI_COMM_WORLD_SIZE", "4"), ("PMIX_RANK", "1"), ("SLURM_PROCID", "1")];
+        assert_eq!(launched(&open_mpi), Some(("mpirun of Open MPI", Some(4))));
+        assert_eq!(launched(&[("PMI_RANK", "0"), ("PMI_SIZE", "2")]), Some(("mpiexec of MPICH", Some(2))));
+        let step = [("SLURM_PROCID", "0"), ("SLURM_STEP_NUM_TASKS", "16")];
+        assert_eq!(launched(&step), Some(("srun of Slurm", Some(16))));
+        assert_eq!(launched(&[("PMIX_RANK", "3")]), Some(("a launcher with PMIx", None)));
+        assert_eq!(launched(&[]), None);
+        assert_eq!(launched(&[("OMPI_COMM_WORLD_SIZE", "1"), ("PMIX_RANK", "0")]), None);
+        assert_eq!(launched(&[("SLURM_PROCID", "0")]), None, "a script of sbatch");
+        assert_eq!(launched(&[("SLURM_PROCID", "0"), ("SLURM_STEP_NUM_TASKS", "1")]), None);
+    }
+}

@@ -1,0 +1,157 @@
+//! Finds out that a process is gone where the launcher does not end the others.
+//!
+//! Every process holds a connection to the first one. The kernel closes it when a process ends, however it ends; of a
+//! machine that is lost, heartbeats stay away. When the first process ends, all others see that.
+
+use std::io::{self, Read, Write};
+use std::net::{TcpListener, TcpStream, ToSocketAddrs};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::{ParallelError, Peers};
+
+/// How often each side says that it is there.
+const HEARTBEAT: Duration = Duration::from_secs(5);
+/// Silence after which a machine counts as lost; a process that only stands still for a while comes back earlier.
+const SILENCE: Duration = Duration::from_secs(120);
+/// How long processes that have found each other by MPI may take to connect.
+const CONNECTING: Duration = Duration::from_secs(60);
+const ALIVE: u8 = 1;
+const BYE: u8 = 0;
+
+/// Where a process runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Place {
+    /// The machine, by its name.
+    pub host: String,
+    pub process: u32,
+    /// Of the first process, where it listens.
+    port: u16,
+    /// Of the first process, what the others show, so that nobody else is taken for one of them.
+    token: u64,
+}
+
+impl Place {
+    fn here(port: u16, token: u64) -> Place {
+        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned();
+        Place { host, process: std::process::id(), port, token }
+    }
+}
+
+/// Connections that are watched until [`bye`](Watch::bye).
+pub(super) struct Watch {
+    connections: Vec<TcpStream>,
+    /// Of all processes, in the order of the ranks.
+    pub places: Vec<Place>,
+}
+
+/// Called with the rank of a process that is gone, and what is known of it.
+pub type OnLost = Arc<dyn Fn(usize, &str) + Send + Sync>;
+
+impl Watch {
+    /// Connects all processes with the first one; `lost` is called when one of them is gone.
+    pub fn begin(peers: &Peers, lost: &OnLost) -> Result<Watch, ParallelError> {
+        let unwatched = |reason: io::Error| ParallelError::Unwatched { reason };
+        let listener = if peers.leads() { Some(TcpListener::bind(("0.0.0.0", 0)).map_err(unwatched)?) } else { None };
+        let port = listener.as_ref().map_or(Ok(0), |listener| listener.local_addr().map(|address| address.port()));
+        let token = getrandom::u64().map_err(|error| unwatched(io::Error::other(error.to_string())))?;
+        let places = peers.gather_values(Place::here(port.map_err(unwatched)?, token))?;
+        let connections = match &listener {
+            Some(listener) => accepted(listener, &places),
+            None => connected(&places, peers.rank()).map(|stream| vec![(0, stream)]),
+        };
+        let mut watch = Watch { connections: Vec::new(), places };
+        for (rank, stream) in connections.map_err(unwatched)? {
+            watch.connections.push(stream.try_clone().map_err(unwatched)?);
+            let (lost, place) = (Arc::clone(lost), watch.places[rank].clone());
+            let follow = move || {
+                if let Err(reason) = follow(stream) {
+                    lost(rank, &format!("process {} on {}: {reason}", place.process, place.host));
+                }
+            };
+            thread::Builder::new().name(format!("rank-{rank}")).spawn(follow).map_err(unwatched)?;
+        }
+        Ok(watch)
+    }
+
+    /// Says that this process ends in order.
+    pub fn bye(&self) {
+        for mut stream in &self.connections {
+            // Who is gone already has been told of.
+            let _ = stream.write_all(&[BYE]);
+        }
+    }
+}
+
+/// The connections of all other processes, by rank.
+fn accepted(listener: &TcpListener, places: &[Place]) -> io::Result<Vec<(usize, TcpStream)>> {
+    let (begin, mut found) = (Instant::now(), Vec::new());
+    listener.set_nonblocking(true)?;
+    while found.len() + 1 < places.len() {
+        match listener.accept() {
+            Ok((stream, _)) => found.extend(introduced(stream, places[0].token)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock && begin.elapsed() < CONNECTING => {
+                thread::sleep(Duration::from_millis(2));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(found)
+}
+
+/// The rank at the other end, where it has shown the token.
+fn introduced(mut stream: TcpStream, token: u64) -> Option<(usize, TcpStream)> {
+    let mut words = [0; 12];
+    stream.set_nonblocking(false).ok()?;
+    stream.set_read_timeout(Some(HEARTBEAT)).ok()?;
+    stream.read_exact(&mut words).ok()?;
+    let (shown, rank) = words.split_at(8);
+    let rank = u32::from_le_bytes(rank.try_into().ok()?);
+    (shown == token.to_le_bytes()).then_some((rank as usize, stream))
+}
+
+fn connected(places: &[Place], rank: usize) -> io::Result<TcpStream> {
+    let (first, here) = (&places[0], &places[rank]);
+    let host = if first.host == here.host { "127.0.0.1" } else { &first.host };
+    let mut refused = io::Error::other(format!("{host} has no address"));
+    for address in (host, first.port).to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, CONNECTING) {
+            Ok(mut stream) => {
+                stream.write_all(&[&first.token.to_le_bytes()[..], &(rank as u32).to_le_bytes()].concat())?;
+                return Ok(stream);
+            }
+            Err(error) => refused = error,
+        }
+    }
+    Err(refused)
+}
+
+/// Listens to a process until it says that it ends; an error is that it is gone.
+fn follow(mut stream: TcpStream) -> Result<(), String> {
+    let text = |error: io::Error| error.to_string();
+    stream.set_read_timeout(Some(HEARTBEAT)).map_err(text)?;
+    let (mut said, mut heard, mut words) = (None::<Instant>, Instant::now(), [0; 64]);
+    loop {
+        if said.is_none_or(|said| said.elapsed() >= HEARTBEAT) {
+            // That nobody listens shows below.
+            let _ = stream.write_all(&[ALIVE]);
+            said = Some(Instant::now());
+        }
+        match stream.read(&mut words) {
+            Ok(0) => return Err("it has ended".into()),
+            Ok(count) if words[..count].contains(&BYE) => return Ok(()),
+            Ok(_) => heard = Instant::now(),
+            // A process that was stopped and goes on.
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+                if heard.elapsed() > SILENCE {
+                    return Err(format!("nothing was heard of it for {} s", SILENCE.as_secs()));
+                }
+            }
+            Err(error) => return Err(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Which completions of a batch fall to which of the processes that train together.
+//!
+//! Chance follows a completion's index in the batch, and each is a row of its own of the decoder. So a process samples and
+//! plays a stretch of the batch, and what all have written and played is put together in the order of the indices.
+
+use std::ops::Range;
+
+use crate::config::{Config, RolloutConfig};
+use crate::grpo::Division;
+use crate::parallel::Peers;
+use crate::prompt::Prompt;
+use crate::rollout::{self, Completion, FinishReason, RolloutEvent, Streams};
+
+use super::TrainError;
+use super::scoring::Stage;
+
+/// The stretch of a batch that falls to this process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Own {
+    /// Indices of its completions.
+    pub range: Range<usize>,
+    /// Completions of one prompt that are sampled together: all of a group, or an even part of it where that leaves
+    /// nobody without work. A prompt is read once for each of them.
+    together: usize,
+}
+
+impl Own {
+    /// Of a batch of `groups` groups of `size` completions.
+    pub fn of(peers: &Peers, groups: usize, size: usize) -> Own {
+        Own::of_rank(peers.rank(), peers.size(), groups, size)
+    }
+
+    fn of_rank(rank: usize, processes: usize, groups: usize, size: usize) -> Own {
+        let longest = |together: usize| (groups * size / together).div_ceil(processes) * together;
+        let divisors = (1..=size).rev().filter(|together| size.is_multiple_of(*together));
+        let together = divisors.min_by_key(|together| longest(*together)).unwrap_or(1);
+        let units = groups * size / together;
+        let range = units * rank / processes * together..units * (rank + 1) / processes * together;
+        Own { range, together }
+    }
+}
+
+/// What of a run is divided among processes, and what they tell each other, as lines of comments; empty for one process.
+/// `trained` is the number of weights that are trained.
+pub fn forecast(config: &Config, division: Division, trained: usize, peers: &Peers) -> String {
+    let (processes, rollout) = (peers.size(), &config.rollout);
+    if processes == 1 {
+        return String::new();
+    }
+    let all = config.completions_per_step();
+    let own = (0..processes).map(|rank| Own::of_rank(rank, processes, rollout.groups, rollout.num_generations));
+    let most = own.map(|own| own.range.len()).max().unwrap_or(0);
+    let parts = all.div_ceil(division.micro_batch);
+    let of_one = parts.div_ceil(processes);
+    let gradients = (of_one + 1) * size_of::<f32>() * trained * config.grpo.num_iterations;
+    format!(
+        "# processes: {processes}, each with the memory above\n\
+         # divided: {all} completions and their games a step, at most {most} a process; {parts} parts of the update, at \
+         most {of_one} a process; evaluations\n\
+         # not divided: the step of the optimiser, the reward check, files; the time below is that of one process\n\
+         # gradients: each process sends and receives up to {:.1} MB a step\n",
+        gradients as f64 / 1e6
+    )
+}
+
+/// A completion as it crosses to other processes: its text follows from the ids.
+type Told = (Vec<u32>, Vec<f32>, FinishReason);
+
+impl Stage<'_> {
+    /// Samples the completions of a batch that fall to this process and gives those of all, in order. Events tell of its
+    /// own, by their index in the batch.
+    pub(super) fn written(
+        &self,
+        own: &Own,
+        prompts: &[Prompt],
+        rollout: &RolloutConfig,
+        streams: Streams,
+        observer: &mut dyn FnMut(RolloutEvent<'_>),
+    ) -> Result<Vec<Completion>, TrainError> {
+        let Stage { policy, servers, peers, .. } = *self;
+        let (first, size) = (own.range.start, rollout.num_generations);
+        let asked: Vec<Prompt> =
+            own.range.clone().step_by(own.together).map(|row| prompts[row / size].clone()).collect();
+        let rollout = RolloutConfig { num_generations: own.together, ..rollout.clone() };
+        let streams = Streams { first: streams.first + first as u64, ..streams };
+        let mut in_batch = |event: RolloutEvent<'_>| match event {
+            RolloutEvent::Finished { index, completion } => {
+                observer(RolloutEvent::Finished { index: first + index, completion });
+            }
+            other => observer(other),
+        };
+        let written = match servers {
+            _ if asked.is_empty() => Vec::new(),
+            Some(servers) => servers.generate(policy, &asked, &rollout, streams, &mut in_batch)?.into_items(),
+            None => rollout::generate(policy, &asked, &rollout, streams, &mut in_batch)?.into_items(),
+        };
+        if peers.size() == 1 {
+            return Ok(written);
+        }
+        let told = written.into_iter().map(|one| (one.ids, one.logprobs, one.finish)).collect();
+        let all: Vec<Told> = peers.gather_lists(told)?;
+        let heard = |(ids, logprobs, finish)| Completion::new(ids, logprobs, finish, policy.tokenizer());
+        Ok(all.into_iter().map(heard).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_completion_falls_to_one_process_and_groups_are_cut_only_where_that_helps() {
+        for (groups, size, processes) in [(8, 8, 4), (3, 8, 2), (3, 4, 8), (2, 4, 3), (5, 6, 7), (1, 2, 4), (16, 1, 3)]
+        {
+            let owns: Vec<Own> = (0..processes).map(|rank| Own::of_rank(rank, processes, groups, size)).collect();
+            let rows: Vec<usize> = owns.iter().flat_map(|own| own.range.clone()).collect();
+            assert_eq!(rows, (0..groups * size).collect::<Vec<_>>(), "{groups} x {size} on {processes}");
+            for own in &owns {
+                let bounds = [own.range.start, own.range.end].map(|edge| edge % own.together);
+                assert_eq!((bounds, size % own.together), ([0, 0], 0), "{own:?}");
+            }
+        }
+        let together = |groups, size, processes| Own::of_rank(0, processes, groups, size).together;
+        assert_eq!(together(8, 8, 4), 8, "whole groups");
+        assert_eq!(together(3, 8, 2), 4, "12 and 12, and not 8 and 16");
+        assert_eq!(together(1, 2, 4), 1, "somebody has nothing");
+    }
+}

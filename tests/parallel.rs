@@ -1,0 +1,278 @@
+//! Processes that train together by MPI: what they compute is what one computes, to the last bit.
+//!
+//! Runs under every implementation of MPI that is installed; without any, each test says that it was skipped, or fails
+//! where `GRPO_2048_REQUIRE_MPI` is set.
+
+mod runs;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use runs::{SMALL, essence, run, wait_for};
+
+/// Longer than anything here takes on a crowded machine.
+const PATIENCE: Duration = Duration::from_secs(240);
+/// From the death of a process to the end of all.
+const END_OF_ALL: Duration = Duration::from_secs(30);
+/// Figures of the machine, of which there are several.
+const OF_THE_MACHINE: &[&str] = &["sandbox/", "programs/cache_hits", "parallel/"];
+
+/// A launcher: the program, and what it wants to start several processes on any machine.
+struct Launcher(&'static str, &'static [&'static str]);
+
+/// Names of programs that may be launchers; the last one is one of the others on Debian.
+const PROGRAMS: &[&str] = &["mpirun.openmpi", "mpirun.mpich", "mpirun"];
+
+/// The launchers that are there.
+fn launchers(test: &str) -> Vec<Launcher> {
+    let mut found = Vec::<Launcher>::new();
+    for &program in PROGRAMS {
+        let Ok(output) = Command::new(program).arg("--version").output() else { continue };
+        let is_open_mpi = String::from_utf8_lossy(&output.stdout).contains("Open");
+        if program != "mpirun" || found.is_empty() {
+            found.push(Launcher(program, if is_open_mpi { &["--allow-run-as-root", "--oversubscribe"] } else { &[] }));
+        }
+    }
+    if found.is_empty() {
+        assert!(std::env::var_os("GRPO_2048_REQUIRE_MPI").is_none(), "{test}: no MPI is installed");
+        println!("skipped: {test}: no MPI is installed");
+    }
+    found
+}
+
+impl Launcher {
+    /// Several starts, each of so many processes that train with these arguments.
+    fn starts(&self, starts: &[(usize, &[&str])]) -> Command {
+        let mut command = Command::new(self.0);
+        command.args(self.1).env("RAYON_NUM_THREADS", "1");
+        for (place, (count, arguments)) in starts.iter().enumerate() {
+            if place > 0 {
+                command.arg(":");
+            }
+            command.args(["-n", &count.to_string(), env!("CARGO_BIN_EXE_grpo-2048"), "train"]);
+            command.args(["--parallel-rewards", "1"]).args(SMALL).args(*arguments);
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    fn train(&self, count: usize, dir: &Path, more: &[&str]) -> Command {
+        self.starts(&[(count, &[&["--output-dir", dir.to_str().unwrap()], more].concat())])
+    }
+
+    fn run(&self, count: usize, dir: &Path, more: &[&str]) {
+        let output = self.train(count, dir, more).output().unwrap();
+        assert!(output.status.success(), "{} -n {count}: {}", self.0, told(&output));
+    }
+}
+
+fn told(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+fn ended(mut child: Child, within: Duration) -> Output {
+    let start = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if start.elapsed() > within {
+            child.kill().unwrap();
+            panic!("did not end within {within:?}: {}", told(&child.wait_with_output().unwrap()));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child.wait_with_output().unwrap()
+}
+
+/// Files and metrics of two runs are the same, but for figures of the machine.
+fn assert_alike(alone: &Path, together: &Path) {
+    let (left, right) = (essence(alone), essence(together));
+    assert_eq!(left.keys().collect::<Vec<_>>(), right.keys().collect::<Vec<_>>());
+    // When a process took up the run is no part of what it computes.
+    for (path, bytes) in left.iter().filter(|(path, _)| !path.ends_with("launches.jsonl")) {
+        let [left, right] = [bytes, &right[path]].map(|bytes| match path.ends_with("metrics.jsonl") {
+            true => without_machine(bytes),
+            false => bytes.clone(),
+        });
+        assert!(left == right, "{} differs", path.display());
+    }
+}
+
+fn without_machine(lines: &[u8]) -> Vec<u8> {
+    let line = |line: &str| {
+        let mut record: serde_json::Value = serde_json::from_str(line).unwrap();
+        record.as_object_mut().unwrap().retain(|key, _| !OF_THE_MACHINE.iter().any(|part| key.starts_with(part)));
+        record.to_string() + "\n"
+    };
+    String::from_utf8_lossy(lines).lines().map(line).collect::<String>().into_bytes()
+}
+
+/// Processes of this machine whose command line has `text`, launchers left out.
+fn processes_with(text: &str) -> Vec<u32> {
+    let ours = |pid: &u32| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let line = String::from_utf8_lossy(&line);
+        line.starts_with(env!("CARGO_BIN_EXE_grpo-2048")) && line.contains(text)
+    };
+    let names = fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    names.filter(ours).collect()
+}
+
+/// The rank of a process, by the word of its launcher.
+fn rank_of(pid: u32) -> Option<usize> {
+    let variables = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let variables = String::from_utf8_lossy(&variables).into_owned();
+    let rank = |variable: &str| {
+        let (name, value) = variable.split_once('=')?;
+        ["OMPI_COMM_WORLD_RANK", "PMI_RANK"].contains(&name).then(|| value.parse().ok())?
+    };
+    variables.split('\0').find_map(rank)
+}
+
+fn signal(name: &str, pid: u32) {
+    assert!(Command::new("kill").args([name, &pid.to_string()]).status().unwrap().success());
+}
+
+const SHORT: &[&str] = &["--save-steps", "1", "--set", "train.save_total_limit=9"];
+const AHEAD: &[&str] = &["--steps-ahead", "1", "--set", "grpo.top_entropy_quantile=0.5"];
+const ADAPTERS: &[&str] = &["--lora-r", "4", "--set", "model.lora_dropout=0.1"];
+
+#[test]
+fn one_two_and_three_processes_train_byte_for_byte_alike_in_full_and_with_adapters() {
+    let root = tempfile::tempdir().unwrap();
+    let launchers = launchers("one_two_and_three_processes_train_byte_for_byte_alike_in_full_and_with_adapters");
+    for (kind, more) in [("full", AHEAD), ("adapters", ADAPTERS)] {
+        let more = [SHORT, more, &["--steps", "3", "--set", "grpo.micro_batch=2"]].concat();
+        let alone = root.path().join(kind);
+        if !launchers.is_empty() {
+            run(&alone, &more);
+        }
+        for launcher in &launchers {
+            for count in [2, 3] {
+                let together = root.path().join(format!("{kind}-{}-{count}", launcher.0));
+                launcher.run(count, &together, &more);
+                assert_alike(&alone, &together);
+                assert!(together.join("rank-1.log").is_file());
+            }
+        }
+    }
+}
+
+/// Goes on in `dir`, if a run is there. The learning rate follows the last step, so all runs are asked for the same ones.
+fn up_to<'a>(steps: &'a str, dir: &'a Path) -> Vec<&'a str> {
+    let resume: &[&str] = if dir.exists() { &["--resume", dir.to_str().unwrap()] } else { &[] };
+    [SHORT, &["--steps-ahead", "1", "--steps", steps], resume].concat()
+}
+
+#[test]
+fn a_run_goes_on_with_another_number_of_processes_as_it_does_with_one() {
+    let root = tempfile::tempdir().unwrap();
+    let launchers = launchers("a_run_goes_on_with_another_number_of_processes_as_it_does_with_one");
+    let alone = root.path().join("alone");
+    if !launchers.is_empty() {
+        run(&alone, &up_to("1", &alone));
+        run(&alone, &up_to("2", &alone));
+        run(&alone, &up_to("3", &alone));
+    }
+    for launcher in &launchers {
+        let resumed = root.path().join(launcher.0);
+        launcher.run(3, &resumed, &up_to("1", &resumed));
+        launcher.run(2, &resumed, &up_to("2", &resumed));
+        run(&resumed, &up_to("3", &resumed));
+        for name in
+            ["checkpoint-3/model.safetensors", "checkpoint-3/optimizer.safetensors", "completions/step_00003.jsonl"]
+        {
+            let [left, right] = [&alone, &resumed].map(|run| fs::read(run.join(name)).unwrap());
+            assert!(left == right, "{}: {name} differs", launcher.0);
+        }
+    }
+}
+
+#[test]
+fn a_killed_process_ends_all_of_them_and_leaves_a_whole_checkpoint() {
+    let root = tempfile::tempdir().unwrap();
+    for launcher in launchers("a_killed_process_ends_all_of_them_and_leaves_a_whole_checkpoint") {
+        // The second does not end the others itself: they have to find out.
+        let lets_live: &[&str] = if launcher.1.is_empty() { &["", "-disable-auto-cleanup"] } else { &[""] };
+        for option in lets_live {
+            let dir = root.path().join(format!("{}{option}", launcher.0));
+            let more = ["--steps", "1000", "--save-steps", "1", "--set", "train.eval_samples=0"];
+            let mut command = launcher.train(3, &dir, &more);
+            if !option.is_empty() {
+                let arguments: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
+                command = Command::new(launcher.0);
+                command.arg(option).args(arguments).env("RAYON_NUM_THREADS", "1");
+                command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            }
+            let mut child = command.spawn().unwrap();
+            wait_for(&dir.join("checkpoint-1"), &mut child);
+            let processes = processes_with(dir.to_str().unwrap());
+            let victim = processes.iter().copied().find(|pid| rank_of(*pid) == Some(2)).unwrap();
+            let begin = Instant::now();
+            signal("-9", victim);
+            let output = ended(child, END_OF_ALL);
+            assert!(!output.status.success());
+            while !processes_with(dir.to_str().unwrap()).is_empty() {
+                assert!(begin.elapsed() < END_OF_ALL, "{option}: processes are left");
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            println!("{} {option}: all ended {:.2} s after kill -9", launcher.0, begin.elapsed().as_secs_f64());
+            let words = told(&output);
+            let by_launcher = words.contains("signal 9") || words.contains("KILLED BY SIGNAL: 9");
+            assert!(by_launcher || words.contains("rank 2 of 3 is gone (process"), "{words}");
+            let newest = fs::read_to_string(dir.join("checkpoint-latest")).unwrap();
+            let (steps, resume) = (newest.strip_prefix("checkpoint-").unwrap(), dir.to_str().unwrap());
+            let next = (steps.parse::<usize>().unwrap() + 1).to_string();
+            run(&dir, &["--steps", &next, "--set", "train.eval_samples=0", "--resume", resume]);
+        }
+    }
+}
+
+#[test]
+fn processes_that_are_not_alike_do_not_start_together() {
+    let root = tempfile::tempdir().unwrap();
+    for launcher in launchers("processes_that_are_not_alike_do_not_start_together") {
+        let dir = root.path().join(launcher.0);
+        let of_all = ["--output-dir", dir.to_str().unwrap()];
+        let other = [&of_all[..], &["--learning-rate", "0.5"]].concat();
+        let child = launcher.starts(&[(1, &of_all), (1, &other)]).spawn().unwrap();
+        let output = ended(child, PATIENCE);
+        let words = told(&output);
+        assert!(
+            !output.status.success() && words.contains("rank 1 differs from rank 0: grpo.learning_rate"),
+            "{words}"
+        );
+        assert!(!dir.exists(), "nothing was begun");
+    }
+}
+
+#[test]
+fn a_library_that_does_not_belong_to_the_launcher_is_refused() {
+    let root = tempfile::tempdir().unwrap();
+    for launcher in launchers("a_library_that_does_not_belong_to_the_launcher_is_refused") {
+        let dir = root.path().join(launcher.0);
+        let mut command = launcher.train(2, &dir, &[]);
+        let output = ended(command.env("GRPO_2048_MPI", "/nowhere/libmpi.so").spawn().unwrap(), PATIENCE);
+        let words = told(&output);
+        assert!(!output.status.success() && words.contains("started 2 processes, and no library of MPI"), "{words}");
+        assert!(words.contains("/nowhere/libmpi.so") && !dir.exists(), "{words}");
+    }
+}
+
+#[test]
+fn a_process_that_is_asked_to_stop_stops_all_after_the_same_step() {
+    let root = tempfile::tempdir().unwrap();
+    for launcher in launchers("a_process_that_is_asked_to_stop_stops_all_after_the_same_step") {
+        let dir = root.path().join(launcher.0);
+        let mut child = launcher.train(2, &dir, &["--steps", "1000", "--save-steps", "1000"]).spawn().unwrap();
+        wait_for(&dir.join("completions/step_00001.jsonl"), &mut child);
+        let processes = processes_with(dir.to_str().unwrap());
+        let other = processes.iter().copied().find(|pid| rank_of(*pid) == Some(1)).unwrap();
+        signal("-TERM", other);
+        let output = ended(child, PATIENCE);
+        let newest = fs::read_to_string(dir.join("checkpoint-latest")).unwrap();
+        assert!(newest != "checkpoint-0" && dir.join(&newest).is_dir(), "{newest}: {}", told(&output));
+        let steps = fs::read_dir(dir.join("completions")).unwrap().count();
+        assert_eq!(newest, format!("checkpoint-{steps}"), "the last step is in it");
+    }
+}
