@@ -9,6 +9,7 @@ use grpo_2048::arena::{Arena, Rules, Workers};
 use grpo_2048::config::Layers;
 use grpo_2048::environment::Environment;
 use grpo_2048::metrics::Event;
+use grpo_2048::parallel::Peers;
 use grpo_2048::policy::{Policy, open_device};
 use grpo_2048::prompt::{PromptKind, PromptSet};
 use grpo_2048::seed::Seed;
@@ -40,7 +41,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arena = Arena::new(sandbox, environment, Rules::training(&config), Workers::new(2))?;
 
     let (policy, arena, prompts, stop) = (&mut policy, &arena, &prompts, &AtomicBool::new(false));
-    let run = Run { config: &config, policy, servers: None, arena, prompts, allowance: None, stop };
+    let peers = &Peers::alone();
+    let run = Run { config: &config, policy, servers: None, arena, prompts, allowance: None, stop, peers };
     let summary = run.start(&[], &mut |event| {
         if let Event::StepDone(record) = event {
             println!("step {}: reward {:.3}, mean score {:.0}", record.step, record.reward, record.score());
