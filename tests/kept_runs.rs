@@ -73,7 +73,8 @@ fn the_best_program_of_a_run_is_played_and_scored_by_the_name_of_the_run() {
     let best = fs::read_to_string(dir.path().join("run/best.py")).unwrap();
     let scored = |file: &str, input: &str| {
         let mut command = program(dir.path());
-        let output = command.args(["score", file, "--games", "2", "--json"]).write_stdin(input).output().unwrap();
+        let output =
+            command.args(["score", file, "--games", "2", "--seed", "0", "--json"]).write_stdin(input).output().unwrap();
         let line: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
         (line["file"].clone(), line["digest"].clone())
     };
@@ -190,7 +191,7 @@ fn on_a_terminal(directory: &Path, columns: usize, command: &str) -> Option<Stri
 #[test]
 fn on_80_columns_a_run_shows_the_time_that_is_left_and_lines_of_its_steps() {
     let dir = tempfile::tempdir().unwrap();
-    let command = format!("train --output-dir run --steps 2 {}", SMALL.join(" "));
+    let command = format!("train --output-dir run --steps 2 --seed 0 {}", SMALL.join(" "));
     let Some(text) = on_a_terminal(dir.path(), 80, &command) else { return };
     let plain = console::strip_ansi_codes(&text);
     let bar = plain.split(['\r', '\n']).find(|line| line.contains("step 1/2") && line.contains(" left"));

@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(300);
 
 struct Small;
 
-#[allow(unsafe_code)]
+#[allow(unsafe_code, reason = "an allocator that counts is no safe trait")]
 // SAFETY: everything that is not refused is passed on to the system's allocator.
 unsafe impl GlobalAlloc for Small {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -130,6 +130,7 @@ fn watch() {
     std::thread::spawn(move || {
         std::thread::sleep(PATIENCE.saturating_sub(begun.elapsed()));
         eprintln!("still reading {}", READING.lock().unwrap());
+        #[expect(clippy::disallowed_methods, reason = "a child that must not go on, seen by its exit code")]
         std::process::exit(101);
     });
 }

@@ -314,5 +314,5 @@ fn what_cannot_be_served_is_refused_before_anything_is_written() {
     refused(&with(&served.url, &["--temperature", "3"]), &["rollout.temperature", "vLLM takes no other"]);
     refused(&with(&other.url, &[]), &[&other.url, "differ from those of builtin by 1.0", "export --merge"]);
     let long = ["--set", "rollout.max_completion_length=510"];
-    refused(&with(&served.url, &long), &["room for 512 tokens"]);
+    refused(&with(&served.url, &long), &["more than the 512 positions"]);
 }

@@ -320,7 +320,8 @@ fn boards_are_drawn_where_nobody_names_a_seed_and_the_recorded_configuration_rep
         let config: toml::Table = config.parse().unwrap();
         let logged = fs::read_to_string(dir.path().join(name).join("completions/step_00001.jsonl")).unwrap();
         let logged = logged.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-        let boards: BTreeSet<u64> = logged.filter_map(|line| line["evaluation"]["games"][0]["seed"].as_u64()).collect();
+        let boards: BTreeSet<String> =
+            logged.filter_map(|line| Some(line["games"].get(0)?["seed"].to_string())).collect();
         assert_eq!(boards.len(), 1, "all play the same board");
         (config["train"]["board_salt"].as_str().unwrap().to_owned(), boards)
     };

@@ -30,7 +30,7 @@ const CARD: &str = "README.md";
   grpo-2048 export --model Qwen/Qwen2.5-Coder-0.5B-Instruct --dtype bf16 \\
       --adapter runs/train-001/checkpoint-200 --merge --output-dir player
   grpo-2048 export --model smollm2.gguf --merge --output-dir smollm2
-  HF_TOKEN=hf_... grpo-2048 export --run latest --merge --output-dir player --push me/player
+  grpo-2048 export --run latest --merge --output-dir player --push me/player
 
 In Python:
   AutoModelForCausalLM.from_pretrained(\"player\")

@@ -1,6 +1,6 @@
 //! `grpo-2048 train`: the loop.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Instant, SystemTime};
 
@@ -26,6 +26,8 @@ use crate::train::{Run, TrainError};
 
 /// Who names one of these says which boards are played; otherwise they are drawn anew.
 const BOARD_KEYS: [&str; 2] = ["train.seed", "train.board_salt"];
+/// Where a salt comes from that nobody has named.
+const DRAWN: &str = "drawn for this run";
 
 /// Train a model by GRPO on the games its programs play
 ///
@@ -153,17 +155,14 @@ impl TrainArgs {
     fn train(self, peers: &Peers, console: &Console, commit: Option<&str>) -> Result<(), CliError> {
         let started = Instant::now();
         let resumed = self.resumed()?;
-        let layers = counted(self.layers(resumed.as_deref(), peers, console)?)?;
+        let layers = counted(self.layers(resumed.as_deref(), peers)?)?;
         let config = settled(layers.clone())?;
         agree(peers, &config)?;
-        // Said before a model is loaded and the reward is checked, not after.
-        match &resumed {
-            _ if !peers.leads() => Ok(()),
-            Some(run) => RunDir::reopen(run, &config)
-                .map(|(_, newest)| newest.notices.iter().for_each(|notice| console.print(notice))),
-            None => RunDir::check(&config),
+        self.check(resumed.as_deref(), &config, peers, console)?;
+        if layers.origin("train.board_salt") == Some(DRAWN) {
+            let words = "boards that nobody knows: --config on the config.toml of this run plays them again";
+            console.print(&format!("{words}, --seed 0 known ones"));
         }
-        .map_err(|error| train_error(TrainError::RunDir(error)))?;
         let done = resumed.as_deref().map_or(0, run_dir::steps_done);
         if let Some(run) = resumed.as_deref().filter(|run| done >= config.train.max_steps && run_dir::has_settled(run))
         {
@@ -252,6 +251,17 @@ impl TrainArgs {
         }
     }
 
+    /// Says what is wrong with the directory of the run before a model is loaded and the reward is checked, not after.
+    fn check(&self, resumed: Option<&Path>, config: &Config, peers: &Peers, console: &Console) -> Result<(), CliError> {
+        let checked = match resumed {
+            _ if !peers.leads() => Ok(()),
+            Some(run) => RunDir::reopen(run, config)
+                .map(|(_, newest)| newest.notices.iter().for_each(|notice| console.print(notice))),
+            None => RunDir::check(config),
+        };
+        checked.map_err(|error| train_error(TrainError::RunDir(error)))
+    }
+
     /// The run to go on with, if one was asked for.
     fn resumed(&self) -> Result<Option<PathBuf>, CliError> {
         let Some(asked) = &self.run.resume else { return Ok(None) };
@@ -269,14 +279,12 @@ impl TrainArgs {
         Ok(Some(path))
     }
 
-    fn layers(&self, resumed: Option<&std::path::Path>, peers: &Peers, console: &Console) -> Result<Layers, CliError> {
+    fn layers(&self, resumed: Option<&Path>, peers: &Peers) -> Result<Layers, CliError> {
         let mut flags = self.flags();
         let Some(path) = resumed else {
             let mut layers = self.source.layers(&flags)?;
             if !self.run.dry_run && BOARD_KEYS.iter().all(|key| layers.origin(key).is_none()) {
-                layers.value("drawn for this run", "train.board_salt", first_of(peers, chance::board_salt()?)?)?;
-                let words = "boards that nobody knows: --config on the config.toml of this run plays them again";
-                console.print(&format!("{words}, --seed 0 known ones"));
+                layers.value(DRAWN, "train.board_salt", first_of(peers, chance::board_salt()?)?)?;
             }
             return Ok(layers);
         };

@@ -15,6 +15,7 @@ mod optimizer;
 mod schedule;
 mod scores;
 mod shared;
+mod sums;
 mod update;
 
 use std::path::PathBuf;

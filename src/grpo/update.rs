@@ -9,6 +9,7 @@ use super::correction::Weight;
 use super::gradients::{Gradients, accumulate, gradients, gradients_by_layer, parallel_parts};
 use super::scores::{keep_uncertain, reference_logprobs, score, scores, vector};
 use super::shared::Shared;
+use super::sums::Sums;
 use super::{Batch, Corrected, Division, LearnError, Optimizer, Tokens, k3_of, loss};
 
 /// What an update did. Means are over the sampled tokens in the loss, and over the updates of the rollout.
@@ -69,114 +70,6 @@ fn timed<T>(stopwatch: Stopwatch<'_>, stage: Stage, work: impl FnOnce() -> T) ->
     let (mut work, mut done) = (Some(work), None);
     stopwatch(stage, &mut || done = work.take().map(|work| work()));
     done.expect("a stopwatch runs what it is given")
-}
-
-/// Sums over tokens, from which [`UpdateStats`] are made.
-#[derive(Debug, Clone, Copy, Default)]
-struct Sums {
-    tokens: f64,
-    loss: f64,
-    entropy: f64,
-    kl: f64,
-    low: f64,
-    high: f64,
-    difference: f64,
-    difference_max: f64,
-    sampling_kl: f64,
-    corrected: f64,
-    correction: f64,
-    demonstrated: f64,
-    nll: f64,
-}
-
-impl Sums {
-    fn add(&mut self, other: &Sums) {
-        self.tokens += other.tokens;
-        self.loss += other.loss;
-        self.entropy += other.entropy;
-        self.kl += other.kl;
-        self.low += other.low;
-        self.high += other.high;
-        self.difference += other.difference;
-        self.difference_max = self.difference_max.max(other.difference_max);
-        self.sampling_kl += other.sampling_kl;
-        self.corrected += other.corrected;
-        self.correction += other.correction;
-        self.demonstrated += other.demonstrated;
-        self.nll += other.nll;
-    }
-}
-
-impl Sums {
-    /// All of them, in the order of the fields.
-    fn numbers(&self) -> [f64; 13] {
-        let Sums {
-            tokens,
-            loss,
-            entropy,
-            kl,
-            low,
-            high,
-            difference,
-            difference_max,
-            sampling_kl,
-            corrected,
-            correction,
-            demonstrated,
-            nll,
-        } = *self;
-        [
-            tokens,
-            loss,
-            entropy,
-            kl,
-            low,
-            high,
-            difference,
-            difference_max,
-            sampling_kl,
-            corrected,
-            correction,
-            demonstrated,
-            nll,
-        ]
-    }
-}
-
-impl From<[f64; 13]> for Sums {
-    /// From their [`numbers`](Sums::numbers).
-    fn from(numbers: [f64; 13]) -> Sums {
-        let [
-            tokens,
-            loss,
-            entropy,
-            kl,
-            low,
-            high,
-            difference,
-            difference_max,
-            sampling_kl,
-            corrected,
-            correction,
-            demonstrated,
-            nll,
-        ] = numbers;
-        Sums {
-            tokens,
-            loss,
-            entropy,
-            kl,
-            low,
-            high,
-            difference,
-            difference_max,
-            sampling_kl,
-            corrected,
-            correction,
-            demonstrated,
-            nll,
-        }
-    }
 }
 
 /// How one pass over a batch differs from another.

@@ -204,7 +204,7 @@ fn a_log_of_an_earlier_version_is_shown_as_far_as_it_goes() {
     fs::write(run.join("completions/step_00001.jsonl"), early.to_string()).unwrap();
     let view = view(&run);
     let sample = view.samples.iter().find(|sample| sample.step == 1).unwrap();
-    assert_eq!((sample.verdict.as_str(), sample.reason.as_str()), ("rejected", "no_function"));
+    assert_eq!((sample.verdict.as_str(), sample.reason.as_str()), ("no_function", ""));
     assert_eq!((sample.advantage, sample.games.len()), (None, 0));
 }
 

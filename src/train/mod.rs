@@ -9,6 +9,7 @@ pub mod checkpoint;
 mod control;
 pub mod divided;
 pub mod elites;
+mod error;
 pub mod evaluation;
 mod forecast;
 pub mod guard;
@@ -28,19 +29,20 @@ mod together;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use crate::arena::{Arena, ArenaError, Rules};
+use crate::arena::{Arena, Rules};
 use crate::config::Config;
 use crate::environment::Labels;
-use crate::grpo::{Division, LearnError, Optimizer};
+use crate::grpo::{Division, Optimizer};
 use crate::metrics::{EvaluationRecord, Event, RunHeader, StepRecord};
-use crate::parallel::{ParallelError, Peers};
-use crate::policy::{Decoder, Policy, PolicyError, device_name};
-use crate::prompt::{PromptError, PromptSet};
+use crate::parallel::Peers;
+use crate::policy::{Decoder, Policy, device_name};
+use crate::prompt::PromptSet;
+use crate::rollout::Servers;
 pub use crate::rollout::check_length;
-use crate::rollout::{RolloutError, Servers};
 
 use ahead::Begun;
 use checkpoint::{Contents, TrainerState};
+pub use error::TrainError;
 use evaluation::Protocol;
 pub use forecast::{Forecast, Rehearsal, Seconds};
 use guard::{Collapse, Guard};
@@ -49,62 +51,6 @@ use memory::{Allowance, MemoryPlan, TooSmall, Workload};
 use run_dir::{Newest, Retention, RunDir, RunDirError};
 use scoring::Stage;
 pub use step::COMPLETIONS_VERSION;
-
-/// Why a run stopped before its end.
-#[derive(Debug, thiserror::Error)]
-pub enum TrainError {
-    /// The output directory.
-    #[error(transparent)]
-    RunDir(#[from] RunDirError),
-    /// Loading, running or saving the model.
-    #[error(transparent)]
-    Policy(#[from] PolicyError),
-    /// Building prompts.
-    #[error(transparent)]
-    Prompt(#[from] PromptError),
-    /// Sampling.
-    #[error(transparent)]
-    Rollout(#[from] RolloutError),
-    /// Playing.
-    #[error(transparent)]
-    Arena(#[from] ArenaError),
-    /// The update.
-    #[error(transparent)]
-    Learn(#[from] LearnError),
-    /// A limit on memory that nothing fits into.
-    #[error(transparent)]
-    Memory(#[from] TooSmall),
-    /// More memory than the machine has.
-    #[error("{} is all the memory there is; {_0}", memory::megabytes(_0.limit))]
-    Machine(TooSmall),
-    /// A checkpoint that cannot be read.
-    #[error("{path}: {reason}")]
-    Checkpoint {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// The processes that train together.
-    #[error(transparent)]
-    Parallel(#[from] ParallelError),
-    /// Metrics that cannot be recorded.
-    #[error(transparent)]
-    Sink(#[from] crate::metrics::SinkError),
-}
-
-impl TrainError {
-    /// Whether the user's input is at fault, and not the machine.
-    pub fn is_user(&self) -> bool {
-        match self {
-            TrainError::RunDir(error) => error.is_user(),
-            TrainError::Rollout(error) => matches!(error, RolloutError::TooLong { .. } | RolloutError::Unfit(_)),
-            TrainError::Parallel(error) => error.is_user(),
-            TrainError::Memory(_) | TrainError::Machine(_) => true,
-            _ => false,
-        }
-    }
-}
 
 /// How a run ended.
 #[derive(Debug, Clone)]
@@ -265,6 +211,8 @@ impl Run<'_> {
             }
             self.evaluate(&mut progress, observer)?;
             newest = Some(self.save(&progress, observer)?);
+        } else if self.owes_evaluation(&progress.state) {
+            self.evaluate(&mut progress, observer)?;
         }
         let mut stopping = self.stopping()?;
         while collapse.is_none() && progress.state.global_step < self.config.train.max_steps && !stopping {
@@ -272,8 +220,7 @@ impl Run<'_> {
             stopping = self.stopping()?;
             let (done, settings) = (progress.state.global_step, &self.config.train);
             let last = collapse.is_some() || done == settings.max_steps;
-            let due = last || (settings.eval_steps > 0 && done.is_multiple_of(settings.eval_steps));
-            if due && !stopping {
+            if (last || self.is_evaluated(done)) && !stopping {
                 self.evaluate(&mut progress, observer)?;
                 stopping = self.stopping()?;
             }
@@ -283,6 +230,18 @@ impl Run<'_> {
         }
         let stopped = collapse.map(|collapse| self.stopped(&progress, collapse));
         self.finish(progress, newest, stopped, stopping, observer)
+    }
+
+    /// Whether held-out programs are played after this step, the first and the last aside.
+    fn is_evaluated(&self, step: usize) -> bool {
+        let every = self.config.train.eval_steps;
+        every > 0 && step.is_multiple_of(every)
+    }
+
+    /// Whether the run was stopped before the evaluation that its newest checkpoint was due.
+    fn owes_evaluation(&self, state: &TrainerState) -> bool {
+        let step = state.global_step;
+        self.is_evaluated(step) && state.evaluations.last().is_none_or(|record| record.step < step)
     }
 
     /// What the run will take of memory, if its completions have room in the model's context. A limit that the user set

@@ -42,7 +42,25 @@ const BROUGHT: &[&str] =
     &["game.py", "tasks.jsonl", "step.json", "run.yaml", "mbpp.jsonl", "my_player.py", "config.json"];
 
 /// Flags of other programs, beside those of TRL, which are answered.
-const FOREIGN_FLAGS: &[&str] = &["--stub-wasi", "--logdir", "--sync-tensorboard"];
+const FOREIGN_FLAGS: &[&str] = &[
+    "--stub-wasi",
+    "--logdir",
+    "--sync-tensorboard",
+    // Of launchers of MPI.
+    "--allow-run-as-root",
+    "--bind-to",
+    "--kill-on-bad-exit",
+    "--mca",
+    "--mpi",
+    "--oversubscribe",
+    // Of vllm serve.
+    "--api-server-count",
+    "--enable-scale-out",
+    "--logprobs-mode",
+    "--max-lora-rank",
+    "--max-loras",
+    "--max-model-len",
+];
 
 /// Paths of items in libraries.
 const FOREIGN_ITEMS: &[&str] = &["Inlining::Yes"];
@@ -340,6 +358,12 @@ impl Sources {
             && self.file.starts_with("src/metrics/")
         {
             self.metrics.insert(format!("{family}/"));
+        }
+        let is_metric = text.contains('/')
+            && !text.ends_with('/')
+            && text.chars().all(|c| c.is_ascii_lowercase() || c == '/' || c == '_');
+        if is_metric && self.file.starts_with("src/metrics/") {
+            self.metrics.insert(text.to_owned());
         }
         let is_variable = text.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
         if is_variable && !self.file.starts_with("tests/docs/") {

@@ -87,11 +87,15 @@ pub fn assert_same(left: &Path, right: &Path) {
     let (left, right) = (essence(left), essence(right));
     assert_eq!(left.keys().collect::<Vec<_>>(), right.keys().collect::<Vec<_>>());
     for (path, bytes) in &left {
-        assert!(bytes == &right[path], "{} differs", path.display());
+        let other = &right[path];
+        let lines = |bytes: &[u8]| String::from_utf8_lossy(bytes).lines().map(str::to_owned).collect::<Vec<_>>();
+        let differing = || lines(bytes).into_iter().zip(lines(other)).find(|(left, right)| left != right);
+        assert!(bytes == other, "{} differs, first in {:?}", path.display(), differing());
     }
 }
 
 /// Waits until a run has written `path`.
+#[allow(dead_code, reason = "some of the tests that share this file wait for nothing")]
 pub fn wait_for(path: &Path, child: &mut Child) {
     let start = Instant::now();
     while !path.exists() {

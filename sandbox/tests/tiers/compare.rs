@@ -216,7 +216,11 @@ impl Tiers {
             match told {
                 Told::Value(value) if answer.as_ref() == Ok(value) => tally.equal += 1,
                 Told::Value(value) => return different(value),
-                Told::OutOfGas if used >= FUEL / FACTOR => tally.out_of_gas += 1,
+                Told::OutOfGas if used >= FUEL / FACTOR => {
+                    tally.out_of_gas += 1;
+                    // The compiled tier began anew, and so does the interpreter, which may be spent.
+                    session = self.sandbox.load(&program.source(), program.seed, &LIMITS);
+                }
                 Told::OutOfGas => return different(&format!("out of gas; the interpreter used fuel {used}")),
                 Told::Broken(words) => return different(words),
             }
