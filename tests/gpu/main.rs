@@ -247,10 +247,10 @@ const LENGTHS: [(usize, usize); 2] = [(3, 37), (1, 261)];
 fn scored(
     device: &Device,
     config: &Config,
-    family: (bool, bool),
+    family: ModelType,
     (rows, count): (usize, usize),
 ) -> BTreeMap<String, Vec<f32>> {
-    let policy = policy(&small(family.0, family.1), config, device);
+    let policy = policy(&small(family), config, device);
     let (decoder, ids) = (policy.decoder(), tokens(rows, count, device));
     // Where B is zero, A has no gradient.
     for (name, var) in policy.trainable().iter().filter(|(name, _)| name.contains("lora_B")) {
@@ -311,7 +311,7 @@ fn an_update_repeats_bit_for_bit() {
     for precision in [Precision::F32, Precision::Bf16] {
         let mut config = config(8);
         config.model.precision = precision;
-        let run = || scored(&gpu, &config, (true, false), LENGTHS[1]);
+        let run = || scored(&gpu, &config, ModelType::Qwen2, LENGTHS[1]);
         assert!(run() == run(), "{precision:?}");
     }
 }

@@ -3,7 +3,7 @@
 use candle_core::{DType, Device, Tensor};
 use grpo_2048::config::Config;
 use grpo_2048::grpo::{self, Optimizer, UpdateStats};
-use grpo_2048::policy::{CHUNK, Drawing, Policy, device_memory};
+use grpo_2048::policy::{CHUNK, Drawing, ModelType, Policy, device_memory};
 
 use super::synthetic::{ROWS, batch, config, ids, policy};
 use super::{gpu, small};
@@ -33,7 +33,7 @@ fn an_update_that_finds_no_memory_is_divided() {
     let Some(gpu) = gpu() else { return };
     let mut config = config(8);
     config.grpo.micro_batch = ROWS;
-    let policy = policy(&small(true, false), &config, &gpu);
+    let policy = policy(&small(ModelType::Qwen2), &config, &gpu);
     let mut optimizer = Optimizer::new(policy.trainable(), &config.grpo).unwrap();
     // A rate of zero: every update begins where the first did.
     let mut update = || -> UpdateStats {
@@ -66,7 +66,7 @@ fn turn(policy: &Policy, optimizer: &mut Optimizer, config: &Config) {
 fn memory_is_the_same_after_every_step() {
     let Some(gpu) = gpu() else { return };
     let config = config(8);
-    let policy = policy(&small(true, false), &config, &gpu);
+    let policy = policy(&small(ModelType::Qwen2), &config, &gpu);
     let mut optimizer = Optimizer::new(policy.trainable(), &config.grpo).unwrap();
     let mut free = Vec::new();
     for _ in 0..5 {
