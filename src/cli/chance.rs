@@ -1,6 +1,21 @@
 //! Chance from the operating system, for what nobody may know beforehand. What is drawn is told, and repeats from there.
 
 use super::CliError;
+use crate::config::Layers;
+use crate::metrics::Console;
+
+/// Who names one of these says which boards are played; otherwise they are drawn anew.
+pub const BOARD_KEYS: [&str; 2] = ["train.seed", "train.board_salt"];
+/// Where a salt comes from that nobody has named.
+pub const DRAWN: &str = "drawn for this run";
+
+/// Says that the boards of a run were drawn, if they were.
+pub fn tell(layers: &Layers, console: &Console) {
+    if layers.origin("train.board_salt") == Some(DRAWN) {
+        let words = "boards that nobody knows: --config on the config.toml of this run plays them again";
+        console.print(&format!("{words}, --seed 0 known ones"));
+    }
+}
 
 /// A salt for the boards of a run: 128 bits in hexadecimal digits.
 pub fn board_salt() -> Result<String, CliError> {

@@ -24,11 +24,6 @@ use crate::train::memory::Allowance;
 use crate::train::run_dir::{self, RunDir};
 use crate::train::{Run, TrainError};
 
-/// Who names one of these says which boards are played; otherwise they are drawn anew.
-const BOARD_KEYS: [&str; 2] = ["train.seed", "train.board_salt"];
-/// Where a salt comes from that nobody has named.
-const DRAWN: &str = "drawn for this run";
-
 /// Train a model by GRPO on the games its programs play
 ///
 /// A step samples groups x num-generations programs, plays each in the same games, and moves the model towards the
@@ -158,12 +153,8 @@ impl TrainArgs {
         let layers = counted(self.layers(resumed.as_deref(), peers)?)?;
         let config = settled(layers.clone())?;
         agree(peers, &config)?;
-        self.check(resumed.as_deref(), &config, peers, console)?;
-        if layers.origin("train.board_salt") == Some(DRAWN) {
-            let words = "boards that nobody knows: --config on the config.toml of this run plays them again";
-            console.print(&format!("{words}, --seed 0 known ones"));
-        }
-        let done = resumed.as_deref().map_or(0, run_dir::steps_done);
+        let done = self.check(resumed.as_deref(), &config, peers, console)?;
+        chance::tell(&layers, console);
         if let Some(run) = resumed.as_deref().filter(|run| done >= config.train.max_steps && run_dir::has_settled(run))
         {
             let run = run.display();
@@ -251,13 +242,23 @@ impl TrainArgs {
         }
     }
 
-    /// Says what is wrong with the directory of the run before a model is loaded and the reward is checked, not after.
-    fn check(&self, resumed: Option<&Path>, config: &Config, peers: &Peers, console: &Console) -> Result<(), CliError> {
+    /// Says what is wrong with the directory of the run before a model is loaded and the reward is checked, not after. Gives
+    /// the steps that the run has behind it.
+    fn check(
+        &self,
+        resumed: Option<&Path>,
+        config: &Config,
+        peers: &Peers,
+        console: &Console,
+    ) -> Result<usize, CliError> {
         let checked = match resumed {
-            _ if !peers.leads() => Ok(()),
-            Some(run) => RunDir::reopen(run, config)
-                .map(|(_, newest)| newest.notices.iter().for_each(|notice| console.print(notice))),
-            None => RunDir::check(config),
+            Some(run) if peers.leads() => RunDir::reopen(run, config).map(|(_, newest)| {
+                newest.notices.iter().for_each(|notice| console.print(notice));
+                run_dir::step_of(&newest.path).unwrap_or(0)
+            }),
+            Some(run) => Ok(run_dir::steps_done(run)),
+            None if peers.leads() => RunDir::check(config).map(|()| 0),
+            None => Ok(0),
         };
         checked.map_err(|error| train_error(TrainError::RunDir(error)))
     }
@@ -283,8 +284,8 @@ impl TrainArgs {
         let mut flags = self.flags();
         let Some(path) = resumed else {
             let mut layers = self.source.layers(&flags)?;
-            if !self.run.dry_run && BOARD_KEYS.iter().all(|key| layers.origin(key).is_none()) {
-                layers.value(DRAWN, "train.board_salt", first_of(peers, chance::board_salt()?)?)?;
+            if !self.run.dry_run && chance::BOARD_KEYS.iter().all(|key| layers.origin(key).is_none()) {
+                layers.value(chance::DRAWN, "train.board_salt", first_of(peers, chance::board_salt()?)?)?;
             }
             return Ok(layers);
         };

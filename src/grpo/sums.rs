@@ -37,8 +37,8 @@ impl Sums {
 }
 
 impl Sums {
-    /// All of them, in the order of the fields.
-    pub fn numbers(&self) -> [f64; 13] {
+    /// All of them, in their order.
+    fn fields(&mut self) -> [&mut f64; 13] {
         let Sums {
             tokens,
             loss,
@@ -53,7 +53,7 @@ impl Sums {
             correction,
             demonstrated,
             nll,
-        } = *self;
+        } = self;
         [
             tokens,
             loss,
@@ -70,40 +70,20 @@ impl Sums {
             nll,
         ]
     }
+
+    /// What crosses between processes.
+    pub fn numbers(mut self) -> [f64; 13] {
+        self.fields().map(|field| *field)
+    }
 }
 
 impl From<[f64; 13]> for Sums {
     /// From their [`numbers`](Sums::numbers).
     fn from(numbers: [f64; 13]) -> Sums {
-        let [
-            tokens,
-            loss,
-            entropy,
-            kl,
-            low,
-            high,
-            difference,
-            difference_max,
-            sampling_kl,
-            corrected,
-            correction,
-            demonstrated,
-            nll,
-        ] = numbers;
-        Sums {
-            tokens,
-            loss,
-            entropy,
-            kl,
-            low,
-            high,
-            difference,
-            difference_max,
-            sampling_kl,
-            corrected,
-            correction,
-            demonstrated,
-            nll,
+        let mut sums = Sums::default();
+        for (field, number) in sums.fields().into_iter().zip(numbers) {
+            *field = number;
         }
+        sums
     }
 }

@@ -113,10 +113,11 @@ pub fn update_watched(
         return Err(LearnError::NoReference { beta: batch.config.beta });
     }
     let (iterations, mut division) = (batch.config.num_iterations, batch.division);
-    let batch = &match batch.needs_old() {
-        true => batch.clone().with_old(reference_logprobs(policy.decoder(), Adapters::On, batch)?),
-        false => batch.clone(),
+    let scored = match batch.needs_old() {
+        true => Some(batch.clone().with_old(reference_logprobs(policy.decoder(), Adapters::On, batch)?)),
+        false => None,
     };
+    let batch = scored.as_ref().unwrap_or(batch);
     let (mut all, mut first, mut norms) = (Sums::default(), None, Vec::new());
     for iteration in 0..iterations {
         let round = Round { iteration, loss_scale: optimizer.loss_scale() };
