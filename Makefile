@@ -14,7 +14,7 @@ export GRPO_2048_COMMIT := $(shell git describe --always --dirty --exclude "*" 2
 PREFIX ?= /usr/local
 DATA_DIR ?= $(or $(XDG_DATA_HOME),$(HOME)/.local/share)
 
-.PHONY: train llm test build cuda gpu-check gpu-emulated fuzz fuzz-tier fuzz-tier-python soak readers page wheel wheel-test guest builtin-model smollm2 check release bench install install-completions clean help tools
+.PHONY: train llm test build cuda gpu-check gpu-emulated fuzz fuzz-tier fuzz-tier-python soak readers page wheel wheel-test guest builtin-model smollm2 check release bench bench-rewards bench-generate bench-train install install-completions clean help tools
 
 LLM := models/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
 LLM_DIR ?= runs/llm
@@ -64,6 +64,17 @@ release: tools ## Pack target/dist: the program, completions, manual pages, lice
 
 bench: tools ## Engine, sandbox, rewards and decoder
 	$(CARGO) bench --workspace --locked
+
+BENCH = $(CARGO) run --release --locked -p grpo-2048-bench -- $(@:bench-%=%) $(BENCH_FLAGS)
+
+bench-rewards: tools ## What a batch of rewards costs here, beside plain Python (BENCH_FLAGS: more flags)
+	$(BENCH)
+
+bench-generate: tools ## What generation costs here, beside PyTorch where BENCH_FLAGS name a --peer
+	$(BENCH)
+
+bench-train: tools ## What an update costs here, likewise
+	$(BENCH)
 
 fuzz: ## Fuzz every boundary for FUZZ_SECONDS each (needs nightly and cargo-fuzz)
 	scripts/fuzz.sh $(FUZZ_SECONDS)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds for NVIDIA GPUs, into a target folder of its own: target/cuda/grpo-2048. Needs no GPU, and where there is no
-# nvcc it fetches one. What it leaves is looked at: small enough to carry, and starting where there is no NVIDIA library.
+# Builds for NVIDIA GPUs, into a target folder of its own: target/cuda/grpo-2048, and beside it grpo-2048-bench. Needs no GPU,
+# and where there is no nvcc it fetches one. What it leaves is looked at: small enough to carry, and starting where there is no NVIDIA library.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/cuda-env.sh
@@ -12,6 +12,7 @@ most_mib=60
 "${CARGO:-cargo}" build --release --workspace --locked --features cuda --target-dir target/cuda \
     --config 'profile.release.package.candle-core.codegen-units = 1'
 strip -o "$binary" target/cuda/release/grpo-2048
+strip -o "$binary-bench" target/cuda/release/grpo-2048-bench
 
 size=$(($(stat -c %s "$binary") / 1048576))
 [ "$size" -lt "$most_mib" ] || { echo "error: $binary: found $size MiB, expected less than $most_mib" >&2; exit 1; }

@@ -13,9 +13,9 @@ tests=$("${CARGO:-cargo}" test --release --workspace --locked --features cuda --
 
 rm -rf "$folder"
 mkdir -p "$folder/peers"
-cp target/cuda/grpo-2048 "$folder/"
+cp target/cuda/grpo-2048 target/cuda/grpo-2048-bench "$folder/"
 strip -o "$folder/gpu-tests" "$tests"
-cp benches/peers/*.py "$folder/peers/"
+cp bench/peers/*.py "$folder/peers/"
 cp scripts/gpu-check/run.sh scripts/gpu-check/rows.txt "$folder/"
 tar -czf "$folder.tar.gz" -C "$(dirname "$folder")" "$(basename "$folder")"
 echo "$folder.tar.gz: $(du -sm "$folder.tar.gz" | cut -f 1) MB; unpack it on a machine with a GPU and start gpu-check/run.sh there"

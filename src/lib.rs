@@ -72,7 +72,7 @@
 //! | number of a report | `evaluation::Summary` |
 //! | check of the reward | `preflight` |
 //! | span of a trace | `metrics::Event`, told in `train` |
-//! | measurement of `bench` | `bench` |
+//! | measurement of what something costs | the package in `bench/` |
 //!
 //! Which module may use which is a table in `tests/architecture.rs`.
 
@@ -80,7 +80,6 @@
 #![warn(missing_docs)]
 
 pub mod arena;
-pub mod bench;
 pub mod cli;
 pub mod config;
 pub mod environment;

@@ -1,39 +1,9 @@
 //! The `grpo-2048` program: everything is in the library.
 
+mod start;
+
 use std::process::ExitCode;
 
-/// Training allocates and frees large tensors all the time; glibc gives each back to the kernel.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
-/// The backward pass walks the graph of a whole update recursively; 8 MiB do not hold a deep one.
-const STACK_BYTES: usize = 64 << 20;
-
-/// Threads of the tensor library's own pool, which waits by spinning: with more than one it takes half of the
-/// processor from matrix products and games. Kernels and products share the cores by other means.
-const TENSOR_THREADS: (&str, &str) = ("CANDLE_NUM_THREADS", "1");
-
-/// Milliseconds until the allocator gives freed pages back to the kernel, by the header's number of the option; -1 is
-/// never. An update frees what the next one asks for: giving it back and faulting it in again took a third of its time.
-const PURGE_DELAY: (libmimalloc_sys::mi_option_t, i8) = (15, -1);
-
-/// Set by `make`; here and not in the library, so that a commit alone builds nothing else anew.
-const COMMIT: Option<&str> = option_env!("GRPO_2048_COMMIT");
-
-#[expect(clippy::disallowed_methods, reason = "the tensor library reads its threads from the environment alone")]
 fn main() -> ExitCode {
-    // SAFETY: sets a number that the allocator reads.
-    unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY.0, PURGE_DELAY.1.into()) };
-    if std::env::var_os(TENSOR_THREADS.0).is_none() {
-        // SAFETY: no other thread has been started that could read the environment meanwhile.
-        unsafe { std::env::set_var(TENSOR_THREADS.0, TENSOR_THREADS.1) };
-    }
-    let program = std::thread::Builder::new().name("grpo-2048".into()).stack_size(STACK_BYTES);
-    match program.spawn(|| grpo_2048::cli::run(COMMIT.filter(|commit| !commit.is_empty()))) {
-        Ok(running) => running.join().unwrap_or(ExitCode::FAILURE),
-        Err(error) => {
-            eprintln!("error: cannot start a thread: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    start::start(grpo_2048::cli::run)
 }

@@ -1,4 +1,4 @@
-//! The trace of a training step, and `bench rewards`: figures of a whole run, as a reader of the files meets them.
+//! The trace of a training step: figures of a whole run, as a reader of the files meets them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -182,92 +182,4 @@ fn a_trace_of_a_step_that_was_written_ahead_shows_its_games_beside_the_writing_o
         assert!(logged.get(name).is_some_and(|known| known == game) || game.1 == "rejected", "{name}: {game:?}");
     }
     assert!(trace.games().keys().any(|name| name.starts_with("step 3 completion ")), "{:?}", trace.games());
-}
-
-#[test]
-fn bench_rewards_prints_its_table_in_three_forms() {
-    let dir = tempfile::tempdir().unwrap();
-    let small = ["bench", "rewards", "--completions", "4", "--rounds", "1", "--set", "sandbox.game_seconds=0.1"];
-    let text = |more: &[&str]| String::from_utf8(program(dir.path(), &[&small, more].concat()).stdout).unwrap();
-
-    let table: Value = serde_json::from_str(&text(&["--json"])).unwrap();
-    let rows = table["rows"].as_array().unwrap();
-    let arena: Vec<&Value> = rows.iter().filter(|row| row["way"].as_str().unwrap().starts_with("arena")).collect();
-    assert_eq!(arena.len(), 10, "five ways, healthy and with a program that spins");
-    for row in &arena {
-        assert_eq!(row["innocents"]["changed"], 0, "{row}");
-        let way = row["way"].as_str().unwrap();
-        let peer = usize::from(row["work"] != "healthy") * 5 + usize::from(way != "arena inline (interpreter)");
-        assert_eq!(row["innocents"]["moves"], arena[peer]["innocents"]["moves"]);
-        assert!(row["wall_s"]["median"].as_f64().unwrap() > 0.0 && row["cpu_s"]["low"].as_f64().unwrap() > 0.0);
-    }
-    assert_eq!((&arena[0]["innocents"]["count"], &arena[5]["innocents"]["count"]), (&4.into(), &3.into()));
-    assert_eq!(rows.last().unwrap()["way"], "sandbox instance");
-    let compared = rows[0]["way"].as_str().unwrap().starts_with("python3");
-    assert!(rows.iter().all(|row| row["cpu_ratio"].is_object() == compared), "{table}");
-
-    let lines = text(&[]);
-    for words in [
-        "4 programs, one game each, of 0.1 s where some spin",
-        "arena 8 workers",
-        "1/4 spinning",
-        "wall ratio",
-        "changed",
-    ] {
-        assert!(lines.contains(words), "{words} in {lines}");
-    }
-    let csv = text(&["--csv"]);
-    assert_eq!(csv.lines().count(), 1 + rows.len());
-    assert!(csv.lines().all(|line| line.split(',').count() == 15), "{csv}");
-}
-
-#[test]
-fn bench_generate_and_train_measure_a_model_beside_itself_with_a_setting_changed() {
-    let dir = tempfile::tempdir().unwrap();
-    let model = concat!(env!("CARGO_MANIFEST_DIR"), "/models/builtin");
-    let work = ["--batch", "4", "--groups", "2", "--prompt-tokens", "5", "--new-tokens", "6", "--rounds", "2"];
-    let text = |what: &[&str], more: &[&str]| {
-        let all = [what, &work, &["--model", model], more].concat();
-        String::from_utf8(program(dir.path(), &all).stdout).unwrap()
-    };
-    let measured = |row: &Value, key: &str| {
-        let figure = row[key]["median"].as_f64().unwrap_or_else(|| panic!("{key} in {row}"));
-        assert!(figure > 0.0, "{key}: {figure}");
-    };
-
-    let generate: &[&str] = &["bench", "generate"];
-    let sheet: Value = serde_json::from_str(&text(generate, &["--json", "--against", "rollout.groups=4"])).unwrap();
-    assert_eq!((&sheet["device"], &sheet["dtype"], &sheet["rounds"]), (&"cpu".into(), &"f32".into(), &2.into()));
-    measured(&sheet["rates"], "copied_bytes_per_s");
-    measured(&sheet["rates"], "matmul_flops_per_s");
-    let rows = sheet["rows"].as_array().unwrap();
-    assert_eq!(
-        rows.iter().map(|row| row["way"].as_str().unwrap()).collect::<Vec<_>>(),
-        ["grpo-2048", "rollout.groups=4"]
-    );
-    for row in rows {
-        for key in ["tokens_per_s", "tokens_per_cpu_s", "prefill_s", "decode_s", "sampling_s", "roofline", "peak_bytes"]
-        {
-            measured(row, key);
-        }
-        assert!(row["peer_ratio"].is_null() && row["gpu_percent"].is_null(), "{row}");
-    }
-    assert!(rows[0]["ratio"].is_null());
-    measured(&rows[1], "ratio");
-
-    let train: &[&str] = &["bench", "train"];
-    let changed = ["--against", "grpo.gradient_checkpointing=on", "--json"];
-    let sheet: Value = serde_json::from_str(&text(train, &changed)).unwrap();
-    for row in sheet["rows"].as_array().unwrap() {
-        for key in ["tokens_per_s", "forward_s", "backward_s", "optimiser_s", "mfu", "peak_bytes"] {
-            measured(row, key);
-        }
-    }
-    let lines = text(train, &[]);
-    for words in ["4 completions in an update of 6 tokens, 2 prompts of 5", "a large copy", "backward", "MFU"] {
-        assert!(lines.contains(words), "{words} in {lines}");
-    }
-    let csv = text(train, &["--csv"]);
-    assert_eq!(csv.lines().count(), 2);
-    assert!(csv.lines().all(|line| line.split(',').count() == 34), "{csv}");
 }

@@ -46,7 +46,6 @@ fn a_setting_given_as_a_flag_is_answered_with_what_to_say() {
         (&["sft", "--warmup-steps", "3"], "hint: say --set sft.warmup_steps=3"),
         (&["sft", "--learning-rate", "1"], "hint: say --sft-learning-rate 1"),
         (&["eval", "--top_p", "0.9"], "hint: say --set rollout.top_p=0.9"),
-        (&["bench", "train", "--beta", "0.1"], "hint: say --set grpo.beta=0.1"),
         (&["train", "--max-completion_length", "9"], "hint: say --max-completion-length"),
         (&["train", "--max-steps", "5"], "hint: say --steps 5"),
         (&["train", "--model_name_or_path", "x"], "hint: say --model x"),

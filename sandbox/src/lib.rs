@@ -122,7 +122,8 @@ impl Sandbox {
         Sandbox { tiers: self.tiers.with(choice, check_one_in), ..self.clone() }
     }
 
-    /// The same sandbox, which has compiled no program yet.
+    /// The same sandbox, which has compiled no program yet: for `grpo-2048-bench`.
+    #[doc(hidden)]
     pub fn emptied(&self) -> Result<Sandbox, HostError> {
         Ok(Sandbox { tiers: self.tiers.emptied()?, ..self.clone() })
     }

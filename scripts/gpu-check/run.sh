@@ -64,12 +64,12 @@ figures_of() {
 benchmark() {
     local file=$1
     shift
-    if ! ./grpo-2048 bench "$1" --help >/dev/null 2>&1; then
-        echo "bench $1: not in this build" >&2
+    if ! ./grpo-2048-bench "$1" --help >/dev/null 2>&1; then
+        echo "grpo-2048-bench $1: not in this build" >&2
         return
     fi
-    echo "bench $*" >&2
-    if ! ./grpo-2048 bench "$@" --device cuda "${peer[@]}" --csv >"$file.csv" 2>"$file.log"; then
+    echo "grpo-2048-bench $*" >&2
+    if ! ./grpo-2048-bench "$@" --device cuda "${peer[@]}" --csv >"$file.csv" 2>"$file.log"; then
         mv "$file.csv" "$file.failed"
         tail -n 5 "$file.log" >&2
     fi

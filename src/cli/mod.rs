@@ -3,7 +3,6 @@
 //! Results go to standard output, narration and the bar to standard error. Knows every part of the program and
 //! decides nothing that a result depends on.
 
-mod bench;
 mod chance;
 mod check;
 mod completions;
@@ -16,6 +15,8 @@ mod eval;
 mod export;
 mod export_completions;
 mod findings;
+#[doc(hidden)]
+pub mod for_bench;
 mod gpu_watch;
 mod interrupt;
 mod judge;
@@ -117,7 +118,6 @@ enum Commands {
     Monitor(monitor::MonitorArgs),
     Config(config::ConfigArgs),
     Corpus(corpus::CorpusArgs),
-    Bench(bench::BenchArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }
@@ -129,19 +129,9 @@ pub fn command() -> Command {
 
 /// Runs the program on the arguments of the process. `commit` is what it was built from, where the build knows.
 pub fn run(commit: Option<&'static str>) -> ExitCode {
-    let version = commit.map(|commit| format!("{} ({commit})", env!("CARGO_PKG_VERSION")));
-    let command = command().version(version.unwrap_or_else(|| env!("CARGO_PKG_VERSION").to_owned()));
-    let parsed = command.clone().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
-    let cli = match parsed {
+    let cli: Cli = match parsed(command(), commit) {
         Ok(cli) => cli,
-        Err(error) => {
-            let typed: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-            if let Some(meant) = unknown_flag::meant(&error, &command, &typed) {
-                return meant.report();
-            }
-            let _ = error.print();
-            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
-        }
+        Err(answered) => return answered,
     };
     let console = cli.terminal.console();
     start_logging(&console, cli.terminal.verbose);
@@ -161,10 +151,30 @@ pub fn run(commit: Option<&'static str>) -> ExitCode {
         Commands::Doctor(args) => args.run(&console, commit),
         Commands::Config(args) => args.run(),
         Commands::Corpus(args) => args.run(),
-        Commands::Bench(args) => args.run(&console),
         Commands::Completions(args) => args.run(),
         Commands::Man(args) => args.run(),
     };
+    ended(done, &console)
+}
+
+/// The arguments of the process, as `command` reads them. What it cannot read, or asks for help alone, is answered and
+/// gives what to exit with.
+fn parsed<T: FromArgMatches>(command: Command, commit: Option<&'static str>) -> Result<T, ExitCode> {
+    let version = commit.map(|commit| format!("{} ({commit})", env!("CARGO_PKG_VERSION")));
+    let command = command.version(version.unwrap_or_else(|| env!("CARGO_PKG_VERSION").to_owned()));
+    let parsed = command.clone().try_get_matches().and_then(|matches| T::from_arg_matches(&matches));
+    parsed.map_err(|error| {
+        let typed: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+        if let Some(meant) = unknown_flag::meant(&error, &command, &typed) {
+            return meant.report();
+        }
+        let _ = error.print();
+        ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+    })
+}
+
+/// What to exit with; an error is told.
+fn ended(done: Result<(), CliError>, console: &Console) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -30,7 +30,10 @@ pub use loss::{Surrogate, Tokens, entropy_threshold, k3, k3_of, loss, surrogate,
 pub use optimizer::{AdamW, Optimizer};
 pub use schedule::learning_rate;
 pub use scores::reference_logprobs;
-pub use update::{Stage, Stopwatch, UpdateStats, Watch, update, update_watched};
+// What `grpo-2048-bench` times an update with.
+#[doc(hidden)]
+pub use update::{Stage, Stopwatch, Watch, update_watched};
+pub use update::{UpdateStats, update};
 
 use crate::parallel::ParallelError;
 use crate::policy::PolicyError;

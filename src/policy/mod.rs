@@ -56,6 +56,7 @@ pub use loading::Location;
 pub use origin::Origin;
 pub use precision::Precision;
 pub use sampling::{Cache, Snapshot};
+#[doc(hidden)]
 pub use shapes::{KNOWN_SHAPES, KnownShape};
 pub use token_batch::{TokenBatch, TokenRow, shared_beginning};
 pub use tokenizer::Tokenizer;
@@ -103,8 +104,9 @@ impl Policy {
         Self::of_loaded(loading::load(config, (device, kept))?, config, seed, device)
     }
 
-    /// A model of a known shape with weights drawn by chance, for measuring; what is trained of it is as `config` says.
+    /// A model of a known shape with weights drawn by chance, for `grpo-2048-bench`; what is trained of it is as `config` says.
     /// It has no words, so none of its completions ends before its time.
+    #[doc(hidden)]
     pub fn random(shape: &KnownShape, config: &ModelConfig, seed: Seed, device: &Device) -> Result<Self, PolicyError> {
         let kept = if in_full(config) { Precision::F32 } else { Precision::of(config.precision, device)? };
         let mut weights = weights::drawn(&shape.config, |_| shape.spread, seed, device)?;
@@ -116,7 +118,8 @@ impl Policy {
         Self::of_loaded(loaded, &ModelConfig { model: shape.name.into(), ..config.clone() }, seed, device)
     }
 
-    /// The same model without its words: none of its completions ends before its time. For measuring.
+    /// The same model without its words: none of its completions ends before its time. For `grpo-2048-bench`.
+    #[doc(hidden)]
     pub fn without_words(self) -> Self {
         Policy { tokenizer: Tokenizer::wordless(), ..self }
     }

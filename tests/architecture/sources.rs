@@ -56,9 +56,11 @@ pub fn add(package: &str, file: &Path, path: Vec<String>, items: Vec<syn::Item>,
     for item in inside {
         let syn::Item::Mod(module) = item else { unreachable!("only modules were taken apart") };
         let path = [path.clone(), vec![module.ident.to_string()]].concat();
-        match module.content {
-            Some((_, items)) => add(package, file, path, items, modules),
-            None => read_file(package, &file_of(package, &path), path, modules),
+        match (module.content, elsewhere(&module.attrs)) {
+            (Some((_, items)), _) => add(package, file, path, items, modules),
+            // A file of another package, which is read there.
+            (None, true) => {}
+            (None, false) => read_file(package, &file_of(package, &path), path, modules),
         }
     }
 }
@@ -67,6 +69,11 @@ fn file_of(package: &str, path: &[String]) -> PathBuf {
     let stem = Path::new(env!("CARGO_MANIFEST_DIR")).join(package).join("src").join(path.join("/"));
     let plain = stem.with_extension("rs");
     if plain.is_file() { plain } else { stem.join("mod.rs") }
+}
+
+/// Whether a module names its own file: `#[path = ...]`.
+fn elsewhere(attributes: &[syn::Attribute]) -> bool {
+    attributes.iter().any(|attribute| attribute.path().is_ident("path"))
 }
 
 /// Whether something is there for tests alone: `#[cfg(test)]`, `#[test]`.

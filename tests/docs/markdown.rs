@@ -20,13 +20,13 @@ pub struct Document {
     pub links: Vec<Piece>,
     /// Of headings, as GitHub makes them.
     pub anchors: Vec<String>,
-    blocks: Vec<Block>,
+    pub blocks: Vec<Block>,
 }
 
-struct Block {
-    line: usize,
-    language: String,
-    text: String,
+pub struct Block {
+    pub line: usize,
+    pub language: String,
+    pub text: String,
 }
 
 impl Document {

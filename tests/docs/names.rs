@@ -100,7 +100,7 @@ impl<'a> Names<'a> {
         let rules = makefile.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_lowercase()));
         Names {
             tree,
-            flags: flags_of(&program),
+            flags: flags_of(&program).into_iter().chain(flags_of_bench(tree)).collect(),
             program,
             settings,
             sections,
@@ -312,6 +312,13 @@ fn is_path(span: &str, tree: &Tree) -> bool {
     let begins = span.split('/').next().unwrap();
     let in_tree = span.contains('/') && !begins.is_empty() && tree.has(begins);
     span.chars().all(part) && (has_extension(span) || in_tree || span.ends_with('/'))
+}
+
+/// Flags of `grpo-2048-bench`, whose package has its help in files, and tests that commands in documents are taken.
+fn flags_of_bench(tree: &Tree) -> Vec<String> {
+    let helps = tree.files().filter(|path| path.starts_with("bench/tests/snapshots/"));
+    let texts: String = helps.map(|path| fs::read_to_string(tree.root().join(path)).unwrap()).collect();
+    texts.split([' ', '\n']).filter(|word| word.starts_with("--")).map(str::to_owned).collect()
 }
 
 fn flags_of(command: &Command) -> BTreeSet<String> {

@@ -1,0 +1,80 @@
+"""One GRPO update with PyTorch, transformers and PEFT: what `grpo-2048-bench train --peer PYTHON` runs.
+
+Adapters sit on all linear layers over frozen weights; without a rank all weights are trained. The loss is computed as
+TRL's GRPOTrainer does: logits of the completion tokens alone, divided by the temperature, a log-sum-exp a row. All
+completions pass through the model at once, then come clipping and a step of AdamW.
+
+Reads one JSON object from standard input:
+    config, model         see measuring.py
+    device, dtype         as PyTorch names them
+    checkpointing         whether layers are computed again for the backward pass
+    threads               of the processor
+    seed                  of weights and tokens
+    rows                  completions
+    prompt_tokens         tokens of a prompt
+    new_tokens            tokens of a completion
+    lora_r, lora_alpha    of the adapters
+Prints one: wall_s and cpu_s of the update, stages with forward_s, backward_s and optimiser_s, peak_bytes (of the process,
+or of the GPU's memory that tensors took).
+"""
+
+import json
+import sys
+
+import peft
+import torch
+from measuring import Clocks, Peak, load
+
+
+def trained(work, device):
+    """The model in training, and an optimiser of what is trained."""
+    model = load(work, device)
+    if work["lora_r"] > 0:
+        adapters = peft.LoraConfig(
+            r=work["lora_r"], lora_alpha=work["lora_alpha"], target_modules="all-linear", task_type="CAUSAL_LM"
+        )
+        # In f32, as PEFT keeps adapters of models that are not.
+        model = peft.get_peft_model(model, adapters)
+    if work["checkpointing"]:
+        model.gradient_checkpointing_enable()
+        model.enable_input_require_grads()
+    model.train()
+    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    return model, parameters, torch.optim.AdamW(parameters, lr=1e-6)
+
+
+def run(model, parameters, optimizer, work, device):
+    rows, prompt, new = work["rows"], work["prompt_tokens"], work["new_tokens"]
+    ids = torch.randint(0, model.config.vocab_size, (rows, prompt + new)).to(device)
+    advantages = (torch.arange(rows, device=device) % 4 - 1.5)[:, None]
+    peak, clocks = Peak(device), Clocks(work, device)
+    logits = model(input_ids=ids, logits_to_keep=new + 1, use_cache=False).logits[:, :-1] / 1.0
+    chosen = logits.gather(-1, ids[:, prompt:, None])[..., 0]
+    logp = chosen - torch.stack([torch.logsumexp(row, -1) for row in logits])
+    ratio = (logp - logp.detach()).exp()
+    loss = -torch.minimum(ratio * advantages, ratio.clamp(0.8, 1.28) * advantages).mean()
+    stages = {"forward_s": clocks.stage()}
+    loss.backward()
+    stages["backward_s"] = clocks.stage()
+    torch.nn.utils.clip_grad_norm_(parameters, 1.0)
+    optimizer.step()
+    stages["optimiser_s"] = clocks.stage()
+    costs = clocks.costs()
+    optimizer.zero_grad()
+    return {**costs, "stages": stages, "peak_bytes": peak.read()}
+
+
+def main():
+    work = json.load(sys.stdin)
+    device = torch.device(work["device"])
+    torch.set_num_threads(work["threads"])
+    torch.manual_seed(work["seed"])
+    model, parameters, optimizer = trained(work, device)
+    if device.type == "cuda":
+        # Kernels are compiled and memory is asked for when they are first needed.
+        run(model, parameters, optimizer, {**work, "rows": 1}, device)
+    json.dump(run(model, parameters, optimizer, work, device), sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

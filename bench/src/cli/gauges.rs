@@ -1,0 +1,108 @@
+//! Memory and GPU, as a measurement reads them.
+
+use std::fs;
+use std::time::Duration;
+
+use crate::model::{Gauges, Reading};
+use grpo_2048::cli::for_bench::visible_gpus;
+use grpo_2048::metrics::Console;
+use grpo_2048::metrics::gpu::GpuSampler;
+use grpo_2048::policy::{Device, device_name};
+
+/// How often a GPU is read. Runs may be short.
+const SAMPLE_EVERY: Duration = Duration::from_millis(100);
+
+/// What there is to read where `device` is. A GPU that cannot be watched is worth a line.
+pub fn open(device: &Device, console: &Console) -> Box<dyn Gauges> {
+    let name = device_name(device);
+    let Some(index) = name.strip_prefix("cuda:").and_then(|index| index.parse().ok()) else {
+        return Box::new(ProcessMemory);
+    };
+    let source = visible_gpus().map_err(|error| error.to_string());
+    let started = source
+        .and_then(|source| GpuSampler::start(Box::new(source), SAMPLE_EVERY, None).map_err(|error| error.to_string()));
+    match started {
+        Ok(sampler) => Box::new(Gpu { sampler, index }),
+        Err(reason) => {
+            console.print(&format!("warning: {reason}; memory and utilisation stay unmeasured"));
+            Box::new(Blind)
+        }
+    }
+}
+
+/// The memory of this process, by Linux's own highest mark.
+struct ProcessMemory;
+
+impl Gauges for ProcessMemory {
+    fn begin(&self) {
+        // A system that will not lower the mark has it count from the program's start.
+        let _ = fs::write("/proc/self/clear_refs", "5");
+    }
+
+    fn read(&self) -> Reading {
+        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        Reading { peak_bytes: highest(&status), gpu_percent: None }
+    }
+}
+
+/// The highest mark in the text of `/proc/self/status`.
+fn highest(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(1024 * line.split_whitespace().next()?.parse::<u64>().ok()?)
+}
+
+/// One GPU, by its driver.
+struct Gpu {
+    sampler: GpuSampler,
+    index: usize,
+}
+
+impl Gauges for Gpu {
+    fn begin(&self) {
+        self.sampler.take_lately();
+    }
+
+    fn read(&self) -> Reading {
+        let lately = self.sampler.take_lately();
+        let usage = lately.get(self.index);
+        Reading {
+            peak_bytes: usage.and_then(|usage| usage.memory_peak()),
+            gpu_percent: usage.and_then(|usage| usage.utilisation()),
+        }
+    }
+}
+
+/// A GPU that nobody answers for.
+struct Blind;
+
+impl Gauges for Blind {
+    fn begin(&self) {}
+
+    fn read(&self) -> Reading {
+        Reading::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_highest_mark_is_in_kibibytes() {
+        assert_eq!(highest("Name:\tx\nVmHWM:\t    2048 kB\nVmRSS:\t 1 kB\n"), Some(2 << 20));
+        assert_eq!(highest("Name:\tx\n"), None);
+    }
+
+    #[test]
+    fn a_peak_counts_from_where_a_round_begins() {
+        let peak = |size: usize| {
+            ProcessMemory.begin();
+            let held = std::hint::black_box(vec![1_u8; size]);
+            let peak = ProcessMemory.read().peak_bytes;
+            drop(held);
+            peak
+        };
+        let (Some(large), Some(small)) = (peak(256 << 20), peak(1)) else { return };
+        assert!(large > small + (128 << 20), "{large} {small}");
+    }
+}

@@ -1,0 +1,288 @@
+//! What a model costs: completions and updates, beside the same in PyTorch, in one run.
+//!
+//! Takes policies with the configuration each works under, clocks and gauges, and perhaps a `python3` with PyTorch;
+//! gives a [`Sheet`]. Everything is measured: bytes and operations are counted from shapes, what the device can do of
+//! them in a second is measured in every round, and what cannot be measured is left out by name. Prompts are made of
+//! random tokens, and no completion ends early.
+
+mod count;
+mod generation;
+mod peer;
+mod rates;
+mod sheet;
+#[cfg(test)]
+mod tests;
+mod update;
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use rand::Rng;
+
+pub(super) use peer::SCRIPTS;
+pub use peer::{Peer, PeerModel};
+pub use rates::Rates;
+pub use sheet::{Column, Figure, Sheet, SheetRow};
+
+use super::{BenchError, Clock, Clocks, Cost};
+use grpo_2048::config::Config;
+use grpo_2048::policy::{Policy, device_name};
+use grpo_2048::prompt::Prompt;
+use grpo_2048::seed::{Purpose, Seed};
+
+/// What was measured in one round of one way, by the key of the column. What is missing could not be measured.
+type Round = BTreeMap<&'static str, f64>;
+
+/// A model and how it is worked with.
+pub struct Way {
+    /// What is changed against the first way, as a user writes it; empty in the first.
+    pub change: String,
+    /// Everything else: groups, completions of each, their length, how an update is cut.
+    pub config: Config,
+    /// The model.
+    pub policy: Rc<Policy>,
+}
+
+impl Way {
+    fn name(&self) -> String {
+        if self.change.is_empty() { "grpo-2048".into() } else { self.change.clone() }
+    }
+}
+
+/// What is read besides clocks.
+pub trait Gauges {
+    /// Forgets what was there before.
+    fn begin(&self);
+
+    /// What there was since then.
+    fn read(&self) -> Reading;
+}
+
+/// What gauges say of a while. What they cannot tell is absent.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Reading {
+    /// Most bytes in use, of the device's memory.
+    pub peak_bytes: Option<u64>,
+    /// Mean percent of the time in which a kernel ran on the GPU.
+    pub gpu_percent: Option<f64>,
+}
+
+/// What is measured, and with what.
+pub struct Measurement<'a> {
+    /// The model as it is, then with each change; on one device.
+    pub ways: &'a [Way],
+    /// Tokens of each prompt.
+    pub prompt_tokens: usize,
+    /// Who else does the same.
+    pub peers: &'a [Peer<'a>],
+    /// What measures.
+    pub clocks: Clocks<'a>,
+    /// What else is read.
+    pub gauges: &'a dyn Gauges,
+    /// How often everything is measured.
+    pub rounds: usize,
+    /// Of prompts and of sampling.
+    pub seed: Seed,
+}
+
+/// What is done to the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Work {
+    /// Completions are sampled.
+    Generate,
+    /// One GRPO update is made on synthetic episodes.
+    Update,
+}
+
+impl Work {
+    fn columns(self) -> &'static [Column] {
+        match self {
+            Work::Generate => generation::COLUMNS,
+            Work::Update => update::COLUMNS,
+        }
+    }
+}
+
+/// Which clock times are taken from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Basis {
+    /// The processor's own seconds, which other programs do not change: on the CPU with one thread.
+    Processor,
+    /// Seconds on the wall.
+    Wall,
+}
+
+impl Basis {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Basis::Processor => "processor seconds",
+            Basis::Wall => "seconds on the wall",
+        }
+    }
+}
+
+impl Measurement<'_> {
+    /// Measures. `told` hears how many of how many runs are done, and which one comes next.
+    pub fn measure(&self, work: Work, told: &mut dyn FnMut(usize, usize, &str)) -> Result<Sheet, BenchError> {
+        let decoder = self.ways[0].policy.decoder();
+        let mut probe = rates::Probe::new(decoder.device(), decoder.dtype())?;
+        let mut updates: Vec<_> = self.ways.iter().map(|_| update::Updates::default()).collect();
+        if !decoder.device().is_cpu() {
+            // The first kernels are compiled and the first memory is asked for: nobody's time.
+            for way in 0..self.ways.len() {
+                self.own(work, way, &mut updates, None)?;
+            }
+        }
+        let contenders = self.peers.len() + self.ways.len();
+        let mut rounds: Vec<Vec<Round>> = vec![Vec::new(); contenders];
+        let mut rates = Vec::new();
+        for round in 0..self.rounds {
+            told(round * (contenders + 1), self.rounds * (contenders + 1), "the device alone");
+            let measured = probe.measure(self.clock())?;
+            for place in 0..contenders {
+                // Nobody is always the one after the heaviest.
+                let contender = (place + round) % contenders;
+                let name = self.name(contender);
+                told(round * (contenders + 1) + place + 1, self.rounds * (contenders + 1), &name);
+                let found = match contender.checked_sub(self.ways.len()) {
+                    None => {
+                        let mut found = self.own(work, contender, &mut updates, Some(&measured))?;
+                        // What measures the device is no part of the work.
+                        found.entry("peak_bytes").and_modify(|bytes| *bytes -= probe.held_bytes() as f64);
+                        found
+                    }
+                    Some(peer) => self.of_peer(work, &self.peers[peer])?,
+                };
+                rounds[contender].push(found);
+            }
+            rates.push(measured);
+        }
+        Ok(self.sheet(work, &rounds, &rates))
+    }
+
+    fn own(
+        &self,
+        work: Work,
+        way: usize,
+        updates: &mut [update::Updates],
+        rates: Option<&Rates>,
+    ) -> Result<Round, BenchError> {
+        self.gauges.begin();
+        let mut round = match work {
+            Work::Generate => generation::round(self, &self.ways[way], rates)?,
+            Work::Update => updates[way].round(self, &self.ways[way], rates)?,
+        };
+        let reading = self.gauges.read();
+        round.extend(reading.peak_bytes.map(|bytes| ("peak_bytes", bytes as f64)));
+        round.extend(reading.gpu_percent.map(|percent| ("gpu_percent", percent)));
+        Ok(round)
+    }
+
+    fn of_peer(&self, work: Work, peer: &Peer<'_>) -> Result<Round, BenchError> {
+        let Way { config, policy, .. } = &self.ways[0];
+        let answer = peer.run(&peer::Request {
+            model: peer.model,
+            device: device_name(policy.decoder().device()),
+            dtype: peer.dtype,
+            checkpointing: peer.checkpointing,
+            threads: rayon::current_num_threads(),
+            seed: self.seed.get() % (1 << 32),
+            groups: config.rollout.groups,
+            rows: config.completions_per_step(),
+            prompt_tokens: self.prompt_tokens,
+            new_tokens: config.rollout.max_completion_length,
+            lora_r: config.model.lora_r,
+            lora_alpha: config.model.lora_alpha,
+        })?;
+        let mut round = rated(self.tokens(work, &self.ways[0]), answer.cost);
+        round.extend(answer.prefill_s.map(|seconds| ("prefill_s", seconds)));
+        round.extend(answer.stages.into_iter().flatten().map(|(stage, seconds)| (stage.key(), seconds)));
+        round.insert("peak_bytes", answer.peak_bytes);
+        Ok(round)
+    }
+
+    /// Tokens that are counted: sampled ones, or all that pass through the model.
+    fn tokens(&self, work: Work, way: &Way) -> usize {
+        let new = way.config.rollout.max_completion_length;
+        let each = if work == Work::Generate { new } else { self.prompt_tokens + new };
+        way.config.completions_per_step() * each
+    }
+
+    fn name(&self, contender: usize) -> String {
+        match contender.checked_sub(self.ways.len()) {
+            None => self.ways[contender].name(),
+            Some(peer) => self.peers[peer].name.clone(),
+        }
+    }
+
+    fn on_cpu(&self) -> bool {
+        self.ways[0].policy.decoder().device().is_cpu()
+    }
+
+    fn basis(&self) -> Basis {
+        let alone = self.on_cpu() && rayon::current_num_threads() == 1;
+        if alone { Basis::Processor } else { Basis::Wall }
+    }
+
+    /// The clock that times are taken from.
+    fn clock(&self) -> Clock<'_> {
+        match self.basis() {
+            Basis::Processor => self.clocks.cpu,
+            Basis::Wall => self.clocks.wall,
+        }
+    }
+
+    /// A prompt a group, of random tokens.
+    fn prompts(&self, way: &Way) -> Vec<Prompt> {
+        let vocabulary = way.policy.decoder().config().vocab_size as u32;
+        let prompt = |id: u32| {
+            let mut rng = self.seed.child(Purpose::Prompt, u64::from(id)).rng();
+            Prompt {
+                id,
+                style: "plain".into(),
+                task: None,
+                text: String::new(),
+                prefill: String::new(),
+                ids: (0..self.prompt_tokens).map(|_| rng.random_range(0..vocabulary)).collect(),
+                stop: None,
+            }
+        };
+        (0..way.config.rollout.groups as u32).map(prompt).collect()
+    }
+
+    fn sheet(&self, work: Work, rounds: &[Vec<Round>], rates: &[Rates]) -> Sheet {
+        let rate = if self.on_cpu() { "tokens_per_cpu_s" } else { "tokens_per_s" };
+        let (first, peer) = (&rounds[0], rounds.get(self.ways.len()));
+        let row = |(contender, own): (usize, &Vec<Round>)| {
+            let is_peer = contender >= self.ways.len();
+            let change = (contender > 0 && !is_peer).then_some(first.as_slice());
+            let peer = peer.filter(|_| contender != self.ways.len()).map(Vec::as_slice);
+            let figure = |column: &Column| match column.key {
+                "ratio" => Figure::ratio(own, change, rate),
+                "peer_ratio" => Figure::ratio(own, peer, rate),
+                "gpu_percent" if self.on_cpu() => Figure::Nothing,
+                key if is_peer && column.is_own => Figure::of_peer(own, key),
+                key => Figure::of(own, key),
+            };
+            SheetRow { way: self.name(contender), figures: work.columns().iter().map(figure).collect() }
+        };
+        Sheet {
+            columns: work.columns(),
+            rows: rounds.iter().enumerate().map(row).collect(),
+            device: device_name(self.ways[0].policy.decoder().device()),
+            dtype: self.ways[0].policy.decoder().dtype().as_str(),
+            threads: rayon::current_num_threads(),
+            basis: self.basis(),
+            rounds: self.rounds,
+            rates: Rates::spreads(rates),
+        }
+    }
+}
+
+/// What every way is measured by.
+fn rated(tokens: usize, cost: Cost) -> Round {
+    let tokens = tokens as f64;
+    Round::from([("tokens_per_s", tokens / cost.wall_s), ("tokens_per_cpu_s", tokens / cost.cpu_s)])
+}

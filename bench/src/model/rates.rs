@@ -1,0 +1,148 @@
+//! What a device does in a second when it is asked for nothing else.
+
+use std::time::Duration;
+
+use candle_core::{DType, Device, Tensor};
+use rayon::prelude::*;
+use serde::Serialize;
+
+use super::{BenchError, Clock};
+use crate::Spread;
+
+/// Numbers of the array that is copied: far more than any cache holds.
+const COPIED: (usize, usize) = (16 << 20, 512 << 20);
+/// Side of the square matrices that are multiplied. The first of each pair is for processors.
+const SIDE: (usize, usize) = (1024, 8192);
+/// How long each is repeated.
+const REPEATED: Duration = Duration::from_millis(500);
+
+/// Of one round.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rates {
+    /// Bytes read and written by a large copy, in a second.
+    pub copied_bytes_per_s: f64,
+    /// Operations of a large square product, in a second, two for every multiplication.
+    pub matmul_flops_per_s: f64,
+}
+
+impl Rates {
+    /// Over all rounds.
+    pub(super) fn spreads(rates: &[Rates]) -> RateSpreads {
+        let spread = |rate: fn(&Rates) -> f64| Spread::of(rates.iter().map(rate)).expect("at least one round");
+        RateSpreads {
+            copied_bytes_per_s: spread(|rates| rates.copied_bytes_per_s),
+            matmul_flops_per_s: spread(|rates| rates.matmul_flops_per_s),
+        }
+    }
+}
+
+/// Of all rounds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct RateSpreads {
+    /// See [`Rates`].
+    pub copied_bytes_per_s: Spread,
+    /// See [`Rates`].
+    pub matmul_flops_per_s: Spread,
+}
+
+/// Arrays to copy and matrices to multiply. Held between rounds, so that nothing waits for memory.
+pub(super) struct Probe {
+    copied: Copied,
+    factor: Tensor,
+}
+
+enum Copied {
+    /// By all threads, as kernels share work.
+    OnCpu {
+        from: Vec<f32>,
+        to: Vec<f32>,
+    },
+    OnDevice {
+        from: Tensor,
+        to: Tensor,
+    },
+}
+
+impl Probe {
+    /// Products are of numbers of this kind.
+    pub fn new(device: &Device, dtype: DType) -> Result<Probe, BenchError> {
+        let on_cpu = device.is_cpu();
+        let pick = |(cpu, gpu): (usize, usize)| if on_cpu { cpu } else { gpu };
+        let (side, count) = (pick(SIDE), pick(COPIED));
+        let factor = Tensor::rand(-1f32, 1.0, (side, side), device)?.to_dtype(dtype)?;
+        let copied = match on_cpu {
+            // Written once, so that the system has given the memory.
+            true => Copied::OnCpu { from: vec![1.0; count], to: vec![2.0; count] },
+            false => {
+                let zeros = || Tensor::zeros(count, DType::U8, device);
+                Copied::OnDevice { from: zeros()?, to: zeros()? }
+            }
+        };
+        Ok(Probe { copied, factor })
+    }
+
+    /// Bytes of the device's memory that are held.
+    pub fn held_bytes(&self) -> usize {
+        let copied = match &self.copied {
+            Copied::OnCpu { from, to } => size_of_val(from.as_slice()) + size_of_val(to.as_slice()),
+            Copied::OnDevice { from, to } => from.elem_count() + to.elem_count(),
+        };
+        copied + self.factor.elem_count() * self.factor.dtype().size_in_bytes()
+    }
+
+    /// By the clock that `now` reads.
+    pub fn measure(&mut self, now: Clock<'_>) -> Result<Rates, BenchError> {
+        let device = self.factor.device().clone();
+        let (mut bytes, mut operations) = (0.0, 0.0);
+        let copy = repeat(&device, now, &mut || {
+            bytes += self.copied.copy()?;
+            Ok(())
+        })?;
+        let side = self.factor.dim(0)? as f64;
+        let product = repeat(&device, now, &mut || {
+            self.factor.matmul(&self.factor)?;
+            operations += 2.0 * side * side * side;
+            Ok(())
+        })?;
+        // What is done once beforehand is counted but not timed.
+        let timed = |all: f64, (seconds, times): (f64, f64)| all * times / (times + 1.0) / seconds;
+        Ok(Rates { copied_bytes_per_s: timed(bytes, copy), matmul_flops_per_s: timed(operations, product) })
+    }
+}
+
+impl Copied {
+    /// Bytes read and written.
+    fn copy(&mut self) -> Result<f64, BenchError> {
+        match self {
+            Copied::OnCpu { from, to } => {
+                let share = from.len().div_ceil(rayon::current_num_threads());
+                to.par_chunks_mut(share).zip(from.par_chunks(share)).for_each(|(to, from)| to.copy_from_slice(from));
+                Ok((2 * size_of_val(from.as_slice())) as f64)
+            }
+            Copied::OnDevice { from, to } => {
+                to.slice_set(from, 0, 0)?;
+                Ok(2.0 * from.elem_count() as f64)
+            }
+        }
+    }
+}
+
+/// Seconds, and how many times `work` was done in them, after one that is not timed.
+fn repeat(
+    device: &Device,
+    now: Clock<'_>,
+    work: &mut dyn FnMut() -> Result<(), BenchError>,
+) -> Result<(f64, f64), BenchError> {
+    work()?;
+    device.synchronize()?;
+    let (begin, mut times) = (now(), 0.0);
+    loop {
+        work()?;
+        device.synchronize()?;
+        times += 1.0;
+        let spent = now() - begin;
+        if spent >= REPEATED {
+            return Ok((spent.as_secs_f64(), times));
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! One GRPO update on synthetic episodes, by the update that training uses.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use rand::Rng;
+
+use super::count::{Trained, update_flops};
+use super::sheet::Show;
+use super::{BenchError, Column, Measurement, Rates, Round, Way, Work, rated};
+use grpo_2048::groups::Groups;
+use grpo_2048::grpo::{Batch, Division, Optimizer, Stage, Watch, cores, update_watched};
+use grpo_2048::rollout::{Completion, FinishReason};
+use grpo_2048::seed::Purpose;
+
+pub(super) const COLUMNS: &[Column] = &[
+    Column::of_all("tokens/s", "tokens_per_s", Show::Rate),
+    Column::of_all("tokens/CPU s", "tokens_per_cpu_s", Show::Rate),
+    Column::of_all("against the first", "ratio", Show::Ratio),
+    Column::of_all("against the peer", "peer_ratio", Show::Ratio),
+    Column::of_all("forward", "forward_s", Show::Seconds),
+    Column::of_all("backward", "backward_s", Show::Seconds),
+    Column::of_all("optimiser", "optimiser_s", Show::Seconds),
+    Column::of_all("peak memory", "peak_bytes", Show::Bytes),
+    Column::own("MFU", "mfu", Show::Share),
+    Column::own("GPU busy", "gpu_percent", Show::Percent),
+];
+
+/// Small, so that weights stay where they are over any number of rounds.
+const LEARNING_RATE: f64 = 1e-6;
+/// Log-probability with which every token is said to have been sampled. One update a rollout does not look at it.
+const SAMPLED: f32 = -10.0;
+
+/// The updates of one way.
+#[derive(Default)]
+pub(super) struct Updates {
+    /// Made when it is first needed: its state is as large as what is trained.
+    optimizer: Option<Optimizer>,
+}
+
+impl Updates {
+    /// One update.
+    pub fn round(
+        &mut self,
+        measurement: &Measurement<'_>,
+        way: &Way,
+        rates: Option<&Rates>,
+    ) -> Result<Round, BenchError> {
+        let (policy, device) = (&way.policy, way.policy.decoder().device());
+        let batch = episodes(measurement, way);
+        let optimizer = match &mut self.optimizer {
+            Some(optimizer) => optimizer,
+            none => {
+                let (settings, trainable) = (&way.config.grpo, policy.trainable());
+                none.insert(Optimizer::new(trainable, settings)?.fused(settings.fused_adamw))
+            }
+        };
+        // Parts may run side by side: their times are added up.
+        let stages = Mutex::new([Duration::ZERO; 3]);
+        let failed = Mutex::new(None);
+        let clock = measurement.clock();
+        let stopwatch = |stage: Stage, work: &mut dyn FnMut()| {
+            let begin = clock();
+            work();
+            if let Err(error) = device.synchronize() {
+                failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            }
+            stages.lock().unwrap_or_else(PoisonError::into_inner)[place(stage)] += clock() - begin;
+        };
+        let watch = Watch { progress: &mut |_, _| (), stopwatch: &stopwatch };
+        let begin = clock();
+        let (stats, cost) = measurement.clocks.time(|| update_watched(policy, optimizer, &batch, LEARNING_RATE, watch));
+        let seconds = (clock() - begin).as_secs_f64();
+        if let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            return Err(error.into());
+        }
+        stats?.ok_or(BenchError::NoSignal)?;
+        let mut round = rated(measurement.tokens(Work::Update, way), cost);
+        let stages = stages.into_inner().unwrap_or_else(PoisonError::into_inner);
+        round.extend(["forward_s", "backward_s", "optimiser_s"].into_iter().zip(stages.map(|time| time.as_secs_f64())));
+        round.extend(rates.map(|rates| ("mfu", flops(measurement, way) / seconds / rates.matmul_flops_per_s)));
+        Ok(round)
+    }
+}
+
+fn place(stage: Stage) -> usize {
+    match stage {
+        Stage::Forward => 0,
+        Stage::Backward => 1,
+        Stage::Optimiser => 2,
+    }
+}
+
+fn flops(measurement: &Measurement<'_>, way: &Way) -> f64 {
+    let (model, rollout) = (&way.config.model, &way.config.rollout);
+    let trained = match model.lora_r == 0 && model.adapter.is_empty() {
+        true => Trained::All,
+        false => Trained::Adapters(way.policy.trainable().values().map(|var| var.elem_count()).sum()),
+    };
+    let shape = way.policy.decoder().config();
+    let rows = way.config.completions_per_step();
+    let updates = way.config.grpo.num_iterations as f64;
+    updates * update_flops(shape, trained, rows, measurement.prompt_tokens, rollout.max_completion_length)
+}
+
+/// Completions of random tokens, those of a group with advantages that differ.
+fn episodes(measurement: &Measurement<'_>, way: &Way) -> Batch {
+    let (rollout, grpo) = (&way.config.rollout, &way.config.grpo);
+    let vocabulary = way.policy.decoder().config().vocab_size as u32;
+    let (rows, length) = (way.config.completions_per_step(), rollout.max_completion_length);
+    let completion = |index: usize| {
+        let mut rng = measurement.seed.child(Purpose::Sample, index as u64).rng();
+        Completion {
+            ids: (0..length).map(|_| rng.random_range(0..vocabulary)).collect(),
+            logprobs: vec![SAMPLED; length],
+            text: String::new(),
+            finish: FinishReason::Stop,
+        }
+    };
+    let completions = Groups::new(rollout.num_generations, (0..rows).map(completion).collect());
+    let spread = |size: usize| (0..size).map(move |place| place as f32 - (size - 1) as f32 / 2.0);
+    let advantages = completions.map_groups(|group| spread(group.len()).collect());
+    let batch = Batch::new(&measurement.prompts(way), completions.each_ref(), advantages, rollout, grpo);
+    let at_once = cores(way.policy.decoder().device());
+    let division = Division::from(grpo).for_kernels(way.policy.decoder().kernels());
+    batch.divided(Division { at_once, ..division })
+}

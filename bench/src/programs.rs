@@ -1,0 +1,34 @@
+//! Programs such as a training step gives, and some that never return.
+
+use std::collections::BTreeSet;
+
+use grpo_2048::environment::game2048::corpus::{self, Mix};
+use grpo_2048::seed::{Purpose, Seed};
+
+/// `count` different programs of the corpus, mistakes included. Different, because the arena plays equal ones once.
+pub fn healthy(count: usize, seed: Seed) -> Vec<String> {
+    let mut rng = seed.child(Purpose::Corpus, 0).rng();
+    let mut known = BTreeSet::new();
+    let mut programs = Vec::with_capacity(count);
+    while programs.len() < count {
+        let source = corpus::program(&mut rng, &Mix::default()).source;
+        if known.insert(source.clone()) {
+            programs.push(source);
+        }
+    }
+    programs
+}
+
+/// The same, but every `share`-th loops forever in its first call.
+pub fn with_spinning(programs: &[String], share: usize) -> Vec<String> {
+    let place = |(index, source): (usize, &String)| match is_spinning(index, share) {
+        true => format!("def strategy(board):\n    turns = {index}\n    while True:\n        turns += 1\n"),
+        false => source.clone(),
+    };
+    programs.iter().enumerate().map(place).collect()
+}
+
+/// Whether the program at `index` is one of every `share` that spin.
+pub fn is_spinning(index: usize, share: usize) -> bool {
+    index % share == share - 1
+}
