@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the CUDA build on a GPU in software (tests/emulator): the GPU tests, those that hold the program to torch and PEFT,
+# Runs the CUDA build on a GPU in software (tensor/emulator): the GPU tests, those that hold the program to torch and PEFT,
 # then two steps of training. Needs no GPU, and takes minutes; it finds what a GPU would trip over, and measures nothing.
 # scripts/gpu-emulated.sh NAME runs the GPU tests of that name alone.
 set -euo pipefail
