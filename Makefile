@@ -54,10 +54,12 @@ gpu-check: tools ## Pack GPU tests and benchmarks into target/gpu-check.tar.gz, 
 gpu-emulated: tools ## Run the CUDA build's tests and two training steps on a GPU in software (needs no GPU)
 	CARGO=$(CARGO) scripts/gpu-emulated.sh
 
-check: tools ## Formatting, lints and the library's pages, as CI runs them
+check: tools ## Formatting, lints, the library's pages and what is linked, as CI runs them
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --release --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --release --workspace --no-deps --locked --quiet
+	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny --locked check bans licenses sources; \
+	else echo "not checked: no cargo-deny (cargo install --locked cargo-deny); tests/dependencies.rs reads deny.toml meanwhile" >&2; fi
 
 release: tools ## Pack target/dist: the program, completions, manual pages, licences (needs python3)
 	CARGO=$(CARGO) scripts/release.sh
