@@ -94,9 +94,19 @@ fn an_update_takes_what_the_plan_says() {
         let policy = policy(&shape, &config, &Device::Cpu);
         let trained = policy.trainable().values().map(|var| var.elem_count()).sum();
         let (precision, kernels, place) = (policy.decoder().precision(), policy.decoder().kernels(), Place::Host);
-        let (config, cores, packed) = (&config, 1, policy.packed_bytes());
-        let workload =
-            Workload { shape: &shape, trained, prompt: PROMPT, config, cores, place, precision, kernels, packed };
+        let (config, cores, processes, packed) = (&config, 1, 1, policy.packed_bytes());
+        let workload = Workload {
+            shape: &shape,
+            trained,
+            prompt: PROMPT,
+            config,
+            cores,
+            processes,
+            place,
+            precision,
+            kernels,
+            packed,
+        };
         for (micro_batch, activations, logit_bytes) in [
             (8, Activations::Kept, 64 << 20),
             (2, Activations::Kept, 64 << 20),
@@ -104,7 +114,7 @@ fn an_update_takes_what_the_plan_says() {
             (8, Activations::Recomputed, 1 << 20),
             (1, Activations::Recomputed, 1 << 20),
         ] {
-            let division = Division { micro_batch, activations, logit_bytes, at_once: 1 };
+            let division = Division { micro_batch, activations, logit_bytes, at_once: 1, held: 1 };
             if shares.is_empty() {
                 // For what is built at first use, such as threads.
                 measured(&policy, config, Division { micro_batch: 1, ..division });

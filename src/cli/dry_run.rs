@@ -14,7 +14,7 @@ pub fn report(run: Run<'_>, peers: &Peers, layers: &Layers, console: &Console) -
     let plays = !run.arena.environment().has_tests();
     let limit = run.allowance.as_ref().map(|allowance| format!("# {allowance}\n")).unwrap_or_default();
     let wait = console.wait("measuring a little of a step");
-    let rehearsed = run.rehearse(&mut |event| {
+    let rehearsed = run.rehearse(peers.size(), &mut |event| {
         if let Event::Message(text) = event {
             console.print(text);
         }

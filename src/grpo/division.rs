@@ -33,6 +33,9 @@ pub struct Division {
     /// Parts that are worked on at once, one core each, where there are more cores than one. Changes no number.
     #[serde(skip, default = "one")]
     pub at_once: usize,
+    /// Parts whose gradients a process of several keeps until all add them up together. Changes no number.
+    #[serde(skip, default = "one")]
+    pub held: usize,
 }
 
 fn one() -> usize {
@@ -46,7 +49,8 @@ impl From<&GrpoConfig> for Division {
             Checkpointing::On => Activations::Recomputed,
             Checkpointing::Auto | Checkpointing::Off => Activations::Kept,
         };
-        Division { micro_batch: config.micro_batch, activations, logit_bytes: LOGIT_BYTES, at_once: usize::MAX }
+        let (at_once, held) = (usize::MAX, usize::MAX);
+        Division { micro_batch: config.micro_batch, activations, logit_bytes: LOGIT_BYTES, at_once, held }
     }
 }
 
@@ -79,6 +83,7 @@ impl Division {
             activations: if kept { Activations::Kept } else { Activations::Recomputed },
             logit_bytes: self.logit_bytes.min(other.logit_bytes),
             at_once: self.at_once.min(other.at_once),
+            held: self.held.min(other.held),
         }
     }
 

@@ -1,5 +1,5 @@
-//! The parts of a batch, worked on by several processes: each has every N-th of them, all get every result, in the
-//! order of the parts.
+//! The parts of a batch, worked on by several processes: each has parts that together take about as long, all get every
+//! result, in the order of the parts.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -7,9 +7,9 @@ use std::ops::Range;
 use candle_core::{Device, Tensor, Var};
 
 use super::batch::Part;
-use super::gradients::{Gradients, cores, parallel_parts};
+use super::gradients::{Gradients, accumulate, parallel_parts};
 use super::{Batch, LearnError};
-use crate::parallel::{OrderedSum, Peers};
+use crate::parallel::{OrderedSum, ParallelError, Peers, assigned, share};
 
 /// Numbers of gradients that cross between processes at once, 16 MB of each part.
 const BUCKET: usize = 4 << 20;
@@ -22,25 +22,35 @@ pub(super) struct Shared<'a> {
 }
 
 impl Shared<'_> {
-    /// Works on the parts in rounds, in each of which this process has at most `width` of them, and hands on the parts of
-    /// the round and what came of its own. An error of any process is one of all.
-    fn in_rounds<R: Send>(
+    /// Works on the parts in rounds, in each of which a process has at most `held` of them. What comes of its own goes to
+    /// `keep`, with the number of parts that are done since, and at the end of the round to `take`, with the parts and
+    /// whose each was. An error of any process is one of all.
+    fn in_rounds<R: Send, K: Default>(
         &self,
-        width: usize,
+        held: usize,
         work: impl Fn(&Part) -> Result<R, LearnError> + Sync,
-        mut take: impl FnMut(&[Part], Vec<R>) -> Result<(), LearnError>,
+        mut keep: impl FnMut(&mut K, R, usize) -> Result<(), LearnError>,
+        mut take: impl FnMut(&[Part], &[usize], K) -> Result<(), LearnError>,
     ) -> Result<(), LearnError> {
         let Batch { peers, division, .. } = self.batch;
-        for round in self.parts.chunks((width * peers.size()).max(1)) {
-            let own: Vec<&Part> = round.iter().skip(peers.rank()).step_by(peers.size()).collect();
-            let mut results = Vec::with_capacity(own.len());
-            let mut keep = |result| {
-                results.push(result);
-                Ok(())
-            };
-            let worked = parallel_parts(division.at_once, self.device, &own, |part| work(part), &mut keep);
+        for round in self.parts.chunks(held.saturating_mul(peers.size()).max(1)) {
+            let costs: Vec<usize> = round.iter().map(|part| part.tokens.ids.len()).collect();
+            let owners = assigned(&costs, peers.size(), held);
+            let mine = round.iter().zip(&owners).filter(|(_, owner)| **owner == peers.rank());
+            let own: Vec<&Part> = mine.map(|(part, _)| part).collect();
+            let (mut kept, mut done) = (K::default(), 0);
+            let worked = parallel_parts(
+                division.at_once,
+                self.device,
+                &own,
+                |part| work(part),
+                |result| {
+                    done += 1;
+                    keep(&mut kept, result, share(round.len(), done - 1, own.len()).len())
+                },
+            );
             well_everywhere(peers, worked)?;
-            take(round, results)?;
+            take(round, &owners, kept)?;
         }
         Ok(())
     }
@@ -50,51 +60,59 @@ impl Shared<'_> {
         &self,
         work: impl Fn(&Part) -> Result<Vec<f32>, LearnError> + Sync,
     ) -> Result<Vec<Vec<f32>>, LearnError> {
-        let (mut all, size) = (Vec::with_capacity(self.parts.len()), self.batch.peers.size());
-        self.in_rounds(self.parts.len(), work, |parts, own: Vec<Vec<f32>>| {
-            if size == 1 {
-                all = own;
-                return Ok(());
-            }
-            let own: Vec<f64> = own.iter().flatten().map(|number| f64::from(*number)).collect();
-            let of_rank = |(rank, numbers): (usize, Vec<f64>)| {
-                let mut numbers = numbers.into_iter().map(|number| number as f32);
-                let own = parts.iter().skip(rank).step_by(size);
-                own.map(|part| numbers.by_ref().take(part.targets.len()).collect()).collect()
-            };
-            let by_rank = self.batch.peers.gather_numbers(&own)?.into_iter().enumerate().map(of_rank);
-            all = in_order(by_rank.collect()).collect();
+        let mut all = Vec::with_capacity(self.parts.len());
+        let keep = |own: &mut Vec<f64>, list: Vec<f32>, _| {
+            own.extend(list.into_iter().map(f64::from));
+            Ok(())
+        };
+        self.in_rounds(self.parts.len(), work, keep, |parts, owners, own| {
+            let lengths = parts.iter().map(|part| part.targets.len());
+            let lists = of_parts(&self.batch.peers, owners, &own, lengths)?;
+            all.extend(lists.iter().map(|list| list.iter().map(|number| *number as f32).collect()));
             Ok(())
         })?;
         Ok(all)
     }
 
-    /// Figures and gradients of all parts. The figures of each are handed to `take` in the order of the parts, in which
-    /// the gradients are added.
+    /// Gradients of all parts, added in the order of the parts, in which the figures of each are handed to `take`; `done` is
+    /// told how many parts are done since it was told last.
     pub fn sums<const FIGURES: usize>(
         &self,
         trainable: &BTreeMap<String, Var>,
         work: impl Fn(&Part) -> Result<([f64; FIGURES], Gradients), LearnError> + Sync,
         mut take: impl FnMut([f64; FIGURES]),
+        mut done: impl FnMut(usize),
     ) -> Result<Gradients, LearnError> {
-        let peers = &self.batch.peers;
-        // Rounds are as wide as the narrowest process; a gradient is kept until its round has been added.
-        let width = self.batch.division.at_once.min(cores(self.device)).max(1);
-        let widths = peers.gather_numbers(&[width as f64])?;
-        let width = widths.iter().map(|width| width[0] as usize).min().unwrap_or(1);
-        let buckets = buckets(trainable);
+        let Batch { peers, division, .. } = self.batch;
+        let alone = peers.size() == 1;
+        let buckets = if alone { Vec::new() } else { buckets(trainable) };
         let length = |bucket: &Vec<Piece>| bucket.iter().map(|piece| piece.range.len()).sum();
         let mut sum = OrderedSum::new(peers, buckets.iter().map(length).collect());
-        self.in_rounds(width, work, |parts, own| {
-            let figures: Vec<f64> = own.iter().flat_map(|(figures, _)| *figures).collect();
-            let of_rank = |figures: Vec<f64>| figures.as_chunks::<FIGURES>().0.to_vec();
-            in_order(peers.gather_numbers(&figures)?.into_iter().map(of_rank).collect()).for_each(&mut take);
+        let mut whole = Gradients::new();
+        let keep =
+            |(figures, own): &mut (Vec<f64>, Vec<Gradients>), (of_part, gradients): ([f64; FIGURES], _), parts| {
+                figures.extend(of_part);
+                done(parts);
+                match own.last_mut() {
+                    Some(sum) if alone => accumulate(sum, gradients)?,
+                    _ => own.push(gradients),
+                }
+                Ok(())
+            };
+        let held = if alone { self.parts.len() } else { division.held };
+        self.in_rounds(held, work, keep, |parts, owners, (figures, mut own)| {
+            let figures = of_parts(peers, owners, &figures, parts.iter().map(|_| FIGURES))?.concat();
+            figures.as_chunks::<FIGURES>().0.iter().for_each(|figures| take(*figures));
             for (number, bucket) in buckets.iter().enumerate() {
-                let numbers = own.iter().map(|(_, gradients)| flattened(gradients, bucket));
-                sum.add(number, parts.len(), &numbers.collect::<Result<Vec<_>, _>>()?)?;
+                let numbers = own.iter().map(|gradients| flattened(gradients, bucket));
+                sum.add(number, owners, &numbers.collect::<Result<Vec<_>, _>>()?)?;
             }
+            whole = own.pop().unwrap_or_default();
             Ok(())
         })?;
+        if alone {
+            return Ok(whole);
+        }
         let mut all: BTreeMap<&str, Vec<f32>> = BTreeMap::new();
         for (number, bucket) in buckets.iter().enumerate() {
             let mut total = sum.total(number)?.into_iter();
@@ -125,13 +143,16 @@ fn well_everywhere(peers: &Peers, own: Result<(), LearnError>) -> Result<(), Lea
     Err(LearnError::Elsewhere { rank: worst, out_of_memory: all[worst][0] == 1.0 })
 }
 
-/// Brings what processes have of every N-th item into the order of the items.
-fn in_order<T>(by_rank: Vec<Vec<T>>) -> impl Iterator<Item = T> {
-    let mut ranks: Vec<_> = by_rank.into_iter().map(Vec::into_iter).collect();
-    (0..).map_while(move |item| {
-        let rank = item % ranks.len();
-        ranks[rank].next()
-    })
+/// The numbers that processes tell of their `own` parts, in the order of the parts, of which number p has the p-th of
+/// `lengths` and was worked on by rank `owners[p]`.
+fn of_parts(
+    peers: &Peers,
+    owners: &[usize],
+    own: &[f64],
+    lengths: impl Iterator<Item = usize>,
+) -> Result<Vec<Vec<f64>>, ParallelError> {
+    let mut by_rank: Vec<_> = peers.gather_numbers(own)?.into_iter().map(Vec::into_iter).collect();
+    Ok(owners.iter().zip(lengths).map(|(owner, length)| by_rank[*owner].by_ref().take(length).collect()).collect())
 }
 
 /// Numbers of a variable, as they lie.

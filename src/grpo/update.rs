@@ -6,7 +6,7 @@ use crate::policy::{Activations, Adapters, Decoder, Policy};
 
 use super::batch::Part;
 use super::correction::Weight;
-use super::gradients::{Gradients, accumulate, gradients, gradients_by_layer, parallel_parts};
+use super::gradients::{Gradients, gradients, gradients_by_layer};
 use super::scores::{keep_uncertain, reference_logprobs, score, scores, vector};
 use super::shared::Shared;
 use super::sums::Sums;
@@ -172,24 +172,19 @@ fn pass(
     (parts, round): (&[Part], Round),
     Watch { progress, stopwatch }: Watch<'_>,
 ) -> Result<(Sums, Gradients), LearnError> {
-    let (mut sums, mut sum) = (Sums::default(), Gradients::new());
-    let work = |part: &Part| part_pass(policy, batch, part, (round, stopwatch));
-    let (device, mut done) = (policy.decoder().device(), 0);
-    let mut add = |part_sums: &Sums| {
-        sums.add(part_sums);
-        done += 1;
-        progress(done, parts.len());
+    let (mut sums, mut done) = (Sums::default(), 0);
+    let work = |part: &Part| {
+        let (sums, gradients) = part_pass(policy, batch, part, (round, stopwatch))?;
+        Ok((sums.numbers(), gradients))
     };
-    if batch.peers.size() > 1 {
-        let work = |part: &Part| work(part).map(|(sums, gradients)| (sums.numbers(), gradients));
-        let take = |numbers| add(&Sums::from(numbers));
-        sum = Shared { batch, parts, device }.sums(policy.trainable(), work, take)?;
-        return Ok((sums, sum));
-    }
-    parallel_parts(batch.division.at_once, device, parts, work, |(part_sums, part_gradients)| {
-        add(&part_sums);
-        Ok(accumulate(&mut sum, part_gradients)?)
-    })?;
+    let worked = |count| {
+        for _ in 0..count {
+            done += 1;
+            progress(done, parts.len());
+        }
+    };
+    let shared = Shared { batch, parts, device: policy.decoder().device() };
+    let sum = shared.sums(policy.trainable(), work, |numbers| sums.add(&Sums::from(numbers)), worked)?;
     Ok((sums, sum))
 }
 

@@ -4,6 +4,7 @@
 //! a step, and that is put together in an order that does not depend on how many processes there are: what N of them
 //! compute is what one computes. A run of one process needs no MPI, and looks for none.
 
+mod assignment;
 mod launcher;
 mod sum;
 mod watch;
@@ -17,6 +18,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+pub use assignment::assigned;
 use grpo_mpi::{Mpi, MpiError};
 pub use launcher::{Launched, Variables, library, local_rank};
 pub use sum::OrderedSum;
@@ -292,7 +294,7 @@ impl Peers {
     }
 }
 
-/// The part of `0..count` that falls to `rank` of `size`.
-fn share(count: usize, rank: usize, size: usize) -> Range<usize> {
+/// The part of `0..count` that falls to `rank` of `size`; together they are all of it, in the order of the ranks.
+pub fn share(count: usize, rank: usize, size: usize) -> Range<usize> {
     count * rank / size..count * (rank + 1) / size
 }

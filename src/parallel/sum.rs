@@ -25,24 +25,24 @@ impl OrderedSum {
         OrderedSum { peers: peers.clone(), lengths, sums }
     }
 
-    /// Adds bucket number `bucket` of a round of `parts` parts, of which number p comes from rank p modulo the number of
-    /// ranks; `own` are those of this process. All processes call it together.
-    pub fn add(&mut self, bucket: usize, parts: usize, own: &[Vec<f32>]) -> Result<(), ParallelError> {
+    /// Adds bucket number `bucket` of some parts, of which number p was worked on by rank `owners[p]`; `own` are those of
+    /// this process. All processes call it together.
+    pub fn add(&mut self, bucket: usize, owners: &[usize], own: &[Vec<f32>]) -> Result<(), ParallelError> {
         let (rank, size, length) = (self.peers.rank(), self.peers.size(), self.lengths[bucket]);
-        let segment = share(length, rank, size).len();
-        let of_rank = |rank: usize| (parts + size - 1 - rank) / size;
+        let segment = share(length, rank, size).len() * WIDTH;
+        let of_rank = |rank: usize| owners.iter().filter(|owner| **owner == rank).count();
         let given: Vec<usize> = (0..size).map(|to| own.len() * share(length, to, size).len() * WIDTH).collect();
-        let taken: Vec<usize> = (0..size).map(|from| of_rank(from) * segment * WIDTH).collect();
+        let taken: Vec<usize> = (0..size).map(|from| of_rank(from) * segment).collect();
         let mut mine = Vec::with_capacity(given.iter().sum());
         for to in 0..size {
             let pieces = own.iter().flat_map(|vector| &vector[share(length, to, size)]);
             pieces.for_each(|number| mine.extend_from_slice(&number.to_le_bytes()));
         }
         let all = self.peers.exchange(&mine, &given, &taken)?;
-        let starts: Vec<usize> = taken.iter().scan(0, |at, bytes| Some(std::mem::replace(at, *at + bytes))).collect();
-        for part in 0..parts {
-            let at = starts[part % size] + part / size * segment * WIDTH;
-            let numbers = numbers(&all[at..at + segment * WIDTH]);
+        let mut next: Vec<usize> = taken.iter().scan(0, |at, bytes| Some(std::mem::replace(at, *at + bytes))).collect();
+        for owner in owners {
+            let numbers = numbers(&all[next[*owner]..next[*owner] + segment]);
+            next[*owner] += segment;
             match &mut self.sums[bucket] {
                 // Not added to zero, which would take the sign of a zero away.
                 sum if sum.is_empty() => *sum = numbers.collect(),

@@ -74,9 +74,10 @@ struct Sampled {
 }
 
 impl Run<'_> {
-    /// Does everything that comes before the output directory is made, then a little of a step.
-    pub fn rehearse(mut self, observer: &mut dyn FnMut(Event<'_>)) -> Result<Rehearsal, TrainError> {
-        let plan = self.plan(None, observer)?;
+    /// Does everything that comes before the output directory is made, then a little of a step; alone, of a run that
+    /// `processes` train together.
+    pub fn rehearse(mut self, processes: usize, observer: &mut dyn FnMut(Event<'_>)) -> Result<Rehearsal, TrainError> {
+        let plan = self.plan(None, processes, observer)?;
         self.compare_servers()?;
         let begin = Instant::now();
         let sampled = self.probe_sampling()?;

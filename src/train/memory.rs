@@ -24,6 +24,9 @@ const BYTES_OF_4_BITS: f64 = 0.61;
 const PROGRAM: u64 = 60 << 20;
 /// What an interpreter takes while games are played.
 const INTERPRETER: u64 = 20 << 20;
+/// Most bytes of gradients that a process of several holds back, so that one exchange ends an update: what evens the load
+/// is worth some memory, and not that of a model. Far above what adapters and the built-in model take.
+const HELD: u64 = 1 << 30;
 /// What CUDA comes to keep on a GPU for itself once it works: kernels, and the workspaces of its libraries. An estimate.
 const CONTEXT: u64 = 256 << 20;
 
@@ -75,6 +78,8 @@ pub struct Workload<'a> {
     pub place: Place,
     /// Parts of an update that can be worked on at once.
     pub cores: usize,
+    /// Processes that train together.
+    pub processes: usize,
     /// Format of frozen weights and of what layers compute.
     pub precision: Precision,
     /// What computes it.
@@ -113,19 +118,26 @@ pub struct TooSmall {
 }
 
 impl MemoryPlan {
-    /// The largest division that fits into `limit` bytes, by the steps of [`Division::smaller`]. Cores share the update
-    /// as far as the rest of the limit allows, which changes no number.
+    /// The largest division that fits into `limit` bytes, by the steps of [`Division::smaller`]. Cores share the update, and
+    /// gradients are held, as far as the rest of the limit allows, which changes no number.
     ///
     /// A run that goes on begins with the division it `had`: with more memory it would be rounded in another way.
     pub fn fitting(workload: &Workload<'_>, limit: Option<u64>, had: Option<Division>) -> Result<MemoryPlan, TooSmall> {
         let mut division = had.unwrap_or_else(|| largest(workload.config).for_kernels(workload.kernels));
-        let Some(limit) = limit else { return Ok(MemoryPlan::of(workload, widest(division, workload))) };
+        let cores = workload.cores;
+        let Some(limit) = limit else {
+            let division = Division { at_once: cores, held: workload.most_held(&division), ..division };
+            return Ok(MemoryPlan::of(workload, division));
+        };
         loop {
             let plan = MemoryPlan::of(workload, division);
             if plan.total() <= limit {
-                let shared = (1..=workload.cores).rev().map(|at_once| Division { at_once, ..division });
-                let mut plans = shared.map(|division| MemoryPlan::of(workload, division));
-                return Ok(plans.find(|plan| plan.total() <= limit).unwrap_or(plan));
+                let fits = |division: &Division| MemoryPlan::of(workload, *division).total() <= limit;
+                let mut shared = (1..=cores).rev().map(|at_once| Division { at_once, held: at_once, ..division });
+                let shared = shared.find(fits).unwrap_or(division);
+                let most = workload.most_held(&shared);
+                let mut held = (shared.held..=most).rev().map(|held| Division { held, ..shared });
+                return Ok(MemoryPlan::of(workload, held.find(fits).unwrap_or(shared)));
             }
             match division.smaller(&workload.config.grpo, workload.shape.vocab_size) {
                 Some(next) => division = next,
@@ -167,7 +179,7 @@ impl MemoryPlan {
             sampled,
             cache,
             // The sum, and those of every part that is not added yet.
-            gradients: (1 + at_once) * trained,
+            gradients: (1 + at_once.max(workload.held(&division))) * trained,
             activations: at_once * activations,
             head: at_once * head,
         }
@@ -235,11 +247,7 @@ impl fmt::Display for MemoryPlan {
 
 /// As large as the configuration allows, one part after the other.
 fn largest(config: &Config) -> Division {
-    Division { at_once: 1, ..Division::from(&config.grpo) }
-}
-
-fn widest(division: Division, workload: &Workload<'_>) -> Division {
-    Division { at_once: workload.cores, ..division }
+    Division { at_once: 1, held: 1, ..Division::from(&config.grpo) }
 }
 
 impl<'a> Workload<'a> {
@@ -253,6 +261,7 @@ impl<'a> Workload<'a> {
             config,
             place: if decoder.device().is_cpu() { Place::Host } else { Place::Gpu },
             cores: grpo::cores(decoder.device()),
+            processes: 1,
             precision: decoder.precision(),
             kernels: decoder.kernels(),
             packed: policy.packed_bytes(),
@@ -274,6 +283,18 @@ impl<'a> Workload<'a> {
     fn parts(&self, division: &Division) -> usize {
         let imitated = if self.config.grpo.elite_coef > 0.0 { self.config.grpo.elites_per_step } else { 0 };
         (self.config.completions_per_step() + imitated).div_ceil(division.micro_batch)
+    }
+
+    /// Gradients of parts that a process holds; nothing is held back by one that trains alone.
+    fn held(&self, division: &Division) -> u64 {
+        if self.processes == 1 { 0 } else { division.held.min(self.parts(division)) as u64 }
+    }
+
+    /// How many are worth holding: those of all parts that fall to a process, and of one more, since parts are dealt out
+    /// by what they take and not by their number; at most [`HELD`] bytes.
+    fn most_held(&self, division: &Division) -> usize {
+        let all = self.parts(division).div_ceil(self.processes) + 1;
+        all.min((HELD / (F32 * self.trained.max(1) as u64)) as usize).max(division.at_once)
     }
 
     /// Activations and head of one part.

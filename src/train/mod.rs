@@ -134,7 +134,7 @@ impl Run<'_> {
         about: &[(&str, String)],
         observer: &mut dyn FnMut(Event<'_>),
     ) -> Result<Summary, TrainError> {
-        let plan = self.plan(None, observer)?;
+        let plan = self.plan(None, self.peers.size(), observer)?;
         let (optimizer, reference) = (self.optimizer()?, self.reference()?);
         self.compare_servers()?;
         // Last: what cannot start leaves nothing behind.
@@ -163,7 +163,7 @@ impl Run<'_> {
         let mut state = checkpoint::load(&newest, self.policy, &mut optimizer, self.config.train.seed)?;
         state.max_steps = self.config.train.max_steps;
         let (guard, held_out) = (self.guard(&state.log_history), self.held_out());
-        let plan = self.plan(state.division, observer)?;
+        let plan = self.plan(state.division, self.peers.size(), observer)?;
         let ahead = self.restore_ahead(&newest, state.global_step)?;
         // Last: what cannot go on leaves everything as it was.
         dir.record(self.config)?;
@@ -246,12 +246,17 @@ impl Run<'_> {
 
     /// What the run will take of memory, if its completions have room in the model's context. A limit that the user set
     /// is kept to; one that was found is only warned of, as long as the machine has more.
-    fn plan(&self, had: Option<Division>, observer: &mut dyn FnMut(Event<'_>)) -> Result<MemoryPlan, TrainError> {
+    fn plan(
+        &self,
+        had: Option<Division>,
+        processes: usize,
+        observer: &mut dyn FnMut(Event<'_>),
+    ) -> Result<MemoryPlan, TrainError> {
         for prompts in [self.prompts.prompts(), self.prompts.held_out()] {
             check_length(self.policy, prompts, &self.config.rollout)?;
         }
         let longest = self.prompts.prompts().iter().map(|prompt| prompt.ids.len()).max().unwrap_or(0);
-        let workload = Workload::of(self.policy, self.config, longest);
+        let workload = Workload { processes, ..Workload::of(self.policy, self.config, longest) };
         let set = self.config.train.memory_mib << 20;
         let limit = if set > 0 { Some(set) } else { self.allowance.as_ref().map(|allowance| allowance.bytes) };
         let plan = match (MemoryPlan::fitting(&workload, limit, had), &self.allowance) {

@@ -57,10 +57,12 @@ impl Run<'_> {
     }
 
     /// The plan with a division that suits every process. It is part of the result's last bits, so the one with the least
-    /// memory says it for all.
+    /// memory says it for all, and for how many gradients are held until all add them up.
     pub(super) fn in_common(&self, workload: &Workload<'_>, plan: MemoryPlan) -> Result<MemoryPlan, TrainError> {
-        let common = self.peers.gather_values(plan.division)?.into_iter().reduce(Division::smaller_of);
-        let common = common.map_or(plan.division, |common| Division { at_once: plan.division.at_once, ..common });
+        let Division { at_once, held, .. } = plan.division;
+        let all = self.peers.gather_values((plan.division, held))?;
+        let all = all.into_iter().map(|(division, held)| Division { at_once, held, ..division });
+        let common = all.reduce(Division::smaller_of).unwrap_or(plan.division);
         Ok(if common == plan.division { plan } else { MemoryPlan::of(workload, common) })
     }
 

@@ -20,7 +20,8 @@ fn config(lora_r: usize) -> Config {
 fn workload<'a>(shape: &'a DecoderConfig, config: &'a Config, cores: usize) -> Workload<'a> {
     let trained = if config.model.lora_r > 0 { 4_884_480 } else { shape.parameters() };
     let (precision, kernels) = (Precision::F32, Kernels::Fused);
-    Workload { shape, trained, prompt: 170, config, cores, precision, kernels, place: Place::Host, packed: None }
+    let (place, processes, packed) = (Place::Host, 1, None);
+    Workload { shape, trained, prompt: 170, config, cores, processes, precision, kernels, place, packed }
 }
 
 /// Divisions under ever smaller limits, each once, and the limit below which nothing fits.
@@ -31,7 +32,7 @@ fn ladder(config: &Config, cores: usize) -> (Vec<Division>, u64) {
         match MemoryPlan::fitting(&workload, Some(limit), None) {
             Ok(plan) => {
                 assert!(plan.total() <= limit);
-                let division = Division { at_once: 1, ..plan.division };
+                let division = Division { at_once: 1, held: 1, ..plan.division };
                 if divisions.last() != Some(&division) {
                     divisions.push(division);
                 }
@@ -66,6 +67,7 @@ fn less_memory_halves_the_micro_batch_then_recomputes_layers_then_shrinks_chunks
         activations,
         logit_bytes: mebibytes << 20,
         at_once: 1,
+        held: 1,
     };
     assert_eq!(divisions, expected.map(of));
     // Weights, two moments, and gradients twice, 538 MB each.
@@ -79,6 +81,28 @@ fn cores_share_an_update_without_changing_how_it_is_cut() {
     let at_once =
         |limit| MemoryPlan::fitting(&workload(&shape, &config, 4), Some(limit), None).unwrap().division.at_once;
     assert_eq!((at_once(12 << 30), at_once(64 << 30)), (1, 4));
+}
+
+/// Of 16 completions and four elites, one by one on four processes, each has five parts, or one more where those are short.
+#[test]
+fn gradients_are_held_as_far_as_memory_allows_and_do_not_change_how_an_update_is_cut() {
+    let (shape, mut adapters, mut full) = (smollm2(), config(16), config(0));
+    (adapters.grpo.micro_batch, full.grpo.micro_batch) = (1, 1);
+    let of = |config, processes| Workload { processes, ..workload(&shape, config, 1) };
+    let plan = |config, limit| MemoryPlan::fitting(&of(config, 4), limit, None).unwrap();
+    let roomy = plan(&adapters, Some(64 << 30));
+    assert_eq!((roomy.division.held, roomy.gradients), (6, 7 * 4 * 4_884_480));
+    assert_eq!(plan(&adapters, None).division.held, 6);
+    // What sampling takes is there for the update as well.
+    adapters.rollout.max_completion_length = 600;
+    let roomy = plan(&adapters, None);
+    let tight = Some(roomy.total() - 3 * 4 * 4_884_480);
+    let (found, alone) = (plan(&adapters, tight), MemoryPlan::fitting(&of(&adapters, 1), tight, None).unwrap());
+    assert_eq!((roomy.division.held, found.division.held), (6, 3), "{found:?}");
+    assert_eq!(found.division.micro_batch, alone.division.micro_batch);
+    assert_eq!(alone.gradients, 2 * 4 * 4_884_480, "nothing is held by one process");
+    // 538 MB each.
+    assert_eq!(plan(&full, Some(64 << 30)).division.held, 1);
 }
 
 #[test]
@@ -127,7 +151,8 @@ fn blocks_are_counted_once_with_the_numbers_of_one_map_and_of_the_head() {
     let (shape, config) = (smollm2(), config(16));
     let dense = workload(&shape, &config, 1);
     let packed = Workload { packed: Some(90_000_000), ..dense };
-    let division = Division { micro_batch: 1, activations: Activations::Recomputed, logit_bytes: 1, at_once: 1 };
+    let activations = Activations::Recomputed;
+    let division = Division { micro_batch: 1, activations, logit_bytes: 1, at_once: 1, held: 1 };
     let of = |workload: &Workload<'_>| MemoryPlan::of(workload, division);
     let (dense, packed) = (of(&dense), of(&packed));
     assert_eq!((dense.weights, dense.sampled, packed.weights), (538_060_032, 538_060_032, 90_000_000));
@@ -189,8 +214,18 @@ fn a_preset_of_a_card_uses_most_of_it_and_no_more() {
         let (precision, kernels) = (Precision::Bf16, Kernels::OnGpu);
         let (prompt, place) = (280, Place::Gpu);
         let packed = None;
-        let workload =
-            Workload { shape, trained, prompt, config: &config, cores: 1, precision, kernels, place, packed };
+        let workload = Workload {
+            shape,
+            trained,
+            prompt,
+            config: &config,
+            cores: 1,
+            processes: 1,
+            precision,
+            kernels,
+            place,
+            packed,
+        };
         let card = gigabytes * 1_000_000_000;
         let limit = (config.train.gpu_memory_fraction * card as f64) as u64;
         let plan = MemoryPlan::fitting(&workload, Some(limit), None).unwrap();
