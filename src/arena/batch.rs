@@ -63,8 +63,10 @@ struct Entry {
     cases: Vec<Case>,
     games: Vec<Option<Outcome>>,
     usage: Usage,
-    /// Completions that are this program; the first one is the one it is played for.
+    /// Completions that are this program; the first one is the one it is played for. None once it was taken back.
     completions: Vec<usize>,
+    /// Whether a game of it was begun.
+    begun: bool,
     evaluation: Option<Evaluation>,
 }
 
@@ -84,6 +86,11 @@ impl Batch {
     /// Takes in that completion `index` is no program.
     pub fn reject(&self, index: usize, rejection: Rejection) {
         self.state().untold.push((index, Evaluation::rejected(rejection)));
+    }
+
+    /// Takes back what nobody has begun to play; gives the completions whose programs these are.
+    pub fn recall(&self) -> Vec<usize> {
+        self.state().recall()
     }
 
     /// Plays a game here and now, and has the games played that follow from it.
@@ -191,17 +198,33 @@ impl State {
             cases,
             usage: Usage::default(),
             completions: vec![index],
+            begun: false,
             evaluation,
         });
         self.running += usize::from(is_new);
         is_new.then_some(Task { entry, game: 0 })
     }
 
-    /// What a game is played with, unless nobody waits for it any more.
-    fn wanted(&self, task: Task) -> Option<(Arc<Program>, Numbered)> {
-        let entry = &self.entries[task.entry];
+    /// What a game that begins is played with, unless nobody waits for it any more.
+    fn wanted(&mut self, task: Task) -> Option<(Arc<Program>, Numbered)> {
+        let entry = &mut self.entries[task.entry];
+        if self.abandoned || entry.completions.is_empty() {
+            return None;
+        }
+        entry.begun = true;
         let case = Numbered { number: task.game, case: entry.cases[task.game] };
-        (!self.abandoned).then(|| (Arc::clone(&entry.program), case))
+        Some((Arc::clone(&entry.program), case))
+    }
+
+    fn recall(&mut self) -> Vec<usize> {
+        let mut recalled = Vec::new();
+        for entry in self.entries.iter_mut().filter(|entry| !entry.begun && entry.evaluation.is_none()) {
+            self.running -= usize::from(!entry.completions.is_empty());
+            recalled.append(&mut entry.completions);
+        }
+        let entries = &self.entries;
+        self.known.retain(|_, entry| !entries[*entry].completions.is_empty());
+        recalled
     }
 
     /// Takes in what came of a game; gives the games of its program that follow.

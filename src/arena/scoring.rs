@@ -74,6 +74,13 @@ impl Scoring {
         }
     }
 
+    /// Takes back every program that nobody has begun to play; gives the indices of its completions.
+    pub fn recall(&mut self) -> Vec<usize> {
+        let recalled = self.batch.recall();
+        self.submitted -= recalled.len();
+        recalled
+    }
+
     /// Tells of every evaluation that has come since the last time, in the order of arrival, without waiting. Without
     /// workers it comes while its program is submitted.
     pub fn tell(&mut self, told: OnEvaluated<'_>) {

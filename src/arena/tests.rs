@@ -203,6 +203,42 @@ fn games_of_a_lower_turn_are_played_first_and_those_of_one_turn_as_they_came() {
 }
 
 #[test]
+fn what_nobody_has_begun_is_taken_back_and_can_be_played_here_or_elsewhere() {
+    let gate = Arc::new(Barrier::new(2));
+    let opened = Arc::clone(&gate);
+    let play_game = move |rules: &Rules, program: &Program, seed| {
+        if program.source().contains("gate") {
+            opened.wait();
+            opened.wait();
+        }
+        stand_in(rules, program, seed)
+    };
+    let arena = playing(play_game, Workers::new(1));
+    let mut scoring = arena.begin(0);
+    let seeds = seeds(0, 1);
+    for (index, word) in ["gate", "a", "greedy", "a", "gate"].into_iter().enumerate() {
+        scoring.submit(index, program(word), &seeds);
+    }
+    // The only worker is in the game of the first, which the last one shares.
+    gate.wait();
+    let mut recalled = scoring.recall();
+    recalled.sort_unstable();
+    assert_eq!((recalled, scoring.recall()), (vec![1, 2, 3], vec![]));
+    scoring.submit(3, program("a"), &seeds);
+    scoring.submit(7, program("aa"), &seeds);
+    gate.wait();
+    let digests: Vec<String> = finish(scoring).iter().map(Evaluation::digest).collect();
+    let alone =
+        |word: &str| playing(stand_in, Workers::Inline).evaluate_all([(program(word), &seeds[..])], &mut |_, _| ());
+    let expected = ["gate", "a", "gate", "aa"].map(|word| alone(word).unwrap()[0].digest());
+    assert_eq!(digests, expected, "completions 0, 3, 4 and 7");
+
+    let mut inline = playing(stand_in, Workers::Inline).begin(0);
+    inline.submit(0, program("a"), &seeds);
+    assert!(inline.recall().is_empty() && finish(inline).len() == 1, "all are begun at once");
+}
+
+#[test]
 fn what_follows_from_a_game_is_played_though_nobody_asks_for_it() {
     let (tell, played) = std::sync::mpsc::channel();
     let play_game = move |rules: &Rules, program: &Program, seed| {

@@ -98,7 +98,7 @@ impl Run<'_> {
             let (found, expected) = (completions.count(), asked.prompts.len());
             return Err(unreadable(path, format!("holds {found} groups, expected {expected}")));
         }
-        let in_play = self.stage().play(&asked.prompts, completions, asked.draw());
+        let in_play = self.stage().play(&asked.prompts, completions, asked.draw())?;
         Ok(Some(Begun { in_play, after: done - 1 }))
     }
 }

@@ -1,13 +1,16 @@
 //! Which completions of a batch fall to which of the processes that train together.
 //!
-//! Chance follows a completion's index in the batch, and each is a row of its own of the decoder. So a process samples and
-//! plays a stretch of the batch, and what all have written and played is put together in the order of the indices.
+//! Chance follows a completion's index in the batch, and each is a row of its own of the decoder. So a process samples a
+//! stretch of the batch and begins to play what it has written; what it has not begun when all is written is dealt out to
+//! all. What they have written and played is put together in the order of the indices.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
+use crate::arena::Evaluation;
 use crate::config::{Config, RolloutConfig};
 use crate::grpo::Division;
-use crate::parallel::Peers;
+use crate::parallel::{ParallelError, Peers};
 use crate::prompt::Prompt;
 use crate::rollout::{self, Completion, FinishReason, RolloutEvent, Streams};
 
@@ -38,6 +41,34 @@ impl Own {
         let range = units * rank / processes * together..units * (rank + 1) / processes * together;
         Own { range, together }
     }
+}
+
+/// Who of `size` processes plays which programs, by their indices: one after the other gets the next that is new, and equal
+/// programs go together.
+pub(super) fn dealt<P: Ord>(programs: impl IntoIterator<Item = (usize, P)>, size: usize) -> Vec<Vec<usize>> {
+    let (mut of_each, mut known) = (vec![Vec::new(); size], BTreeMap::new());
+    for (index, program) in programs {
+        let next = known.len() % size;
+        of_each[*known.entry(program).or_insert(next)].push(index);
+    }
+    of_each
+}
+
+/// Indices of those of `count` programs that this process plays where all are there from the start.
+pub(super) fn own_of(peers: &Peers, count: usize) -> impl Iterator<Item = usize> + use<> {
+    (peers.rank()..count).step_by(peers.size())
+}
+
+/// Evaluations of all processes in the order of their indices, of which `own` has those of this one. Only these know what
+/// they cost.
+pub(super) fn in_order(
+    peers: &Peers,
+    own: impl IntoIterator<Item = (usize, Evaluation)>,
+) -> Result<Vec<Evaluation>, ParallelError> {
+    let (own, mut all) = (own.into_iter().collect::<BTreeMap<_, _>>(), BTreeMap::new());
+    peers.gather_values(own.clone())?.into_iter().for_each(|of_one| all.extend(of_one));
+    all.extend(own);
+    Ok(all.into_values().collect())
 }
 
 /// What of a run is divided among processes, and what they tell each other, as lines of comments; empty for one process.
@@ -124,5 +155,18 @@ mod tests {
         assert_eq!(together(8, 8, 4), 8, "whole groups");
         assert_eq!(together(3, 8, 2), 4, "12 and 12, and not 8 and 16");
         assert_eq!(together(1, 2, 4), 1, "somebody has nothing");
+    }
+
+    #[test]
+    fn programs_that_wait_are_dealt_out_one_by_one_and_equal_ones_to_one_process() {
+        let waiting = [(1, "a"), (2, "b"), (5, "a"), (8, "c"), (9, "d"), (12, "e"), (13, "c")];
+        assert_eq!(dealt(waiting, 3), [vec![1, 5, 9], vec![2, 12], vec![8, 13]]);
+        assert_eq!(dealt(waiting, 1), [vec![1, 2, 5, 8, 9, 12, 13]]);
+        assert_eq!(dealt::<&str>([], 2), vec![Vec::<usize>::new(); 2], "all have begun");
+        // All that a prompt asks for takes as long: the slow ones do not stay together.
+        let slow = |index: usize| usize::from(index < 16);
+        let of_each = dealt((0..64).map(|index| (index, index)), 4);
+        let seconds = of_each.iter().map(|own| own.iter().map(|index| slow(*index)).sum::<usize>());
+        assert_eq!(seconds.collect::<Vec<_>>(), [4; 4]);
     }
 }

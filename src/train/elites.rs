@@ -19,6 +19,7 @@ use crate::seed::{Purpose, Seed};
 
 use super::TrainError;
 use super::ahead::Asked;
+use super::divided::{in_order, own_of};
 use super::hall_of_fame::hex;
 use super::scoring::Episode;
 
@@ -249,20 +250,18 @@ impl Replay {
         elites: Vec<(String, Program)>,
         Asked { step, boards, .. }: &Asked,
     ) -> Self {
-        let (mut scoring, own) = (arena.begin(*step), peers.share(elites.len()));
-        let mut programs = Vec::with_capacity(elites.len());
-        for (index, (digest, program)) in elites.into_iter().enumerate() {
-            if own.contains(&index) {
-                scoring.submit(index, Ok(program), boards);
-            }
-            programs.push(digest);
+        let mut scoring = arena.begin(*step);
+        for index in own_of(peers, elites.len()) {
+            scoring.submit(index, Ok(elites[index].1.clone()), boards);
         }
+        let programs = elites.into_iter().map(|(digest, _)| digest).collect();
         Replay { scoring, programs, peers: peers.clone() }
     }
 
     /// Waits for them. `worth` says what an evaluation is worth.
     pub fn finish(self, worth: impl Fn(&Evaluation) -> f32) -> Result<Vec<Replayed>, TrainError> {
-        let evaluations = self.peers.gather_lists(self.scoring.finish(&mut |_, _| ())?)?;
+        let own = own_of(&self.peers, self.programs.len());
+        let evaluations = in_order(&self.peers, own.zip(self.scoring.finish(&mut |_, _| ())?))?;
         let replayed = |(program, evaluation)| Replayed { program, reward: worth(&evaluation), evaluation };
         Ok(self.programs.into_iter().zip(evaluations).map(replayed).collect())
     }

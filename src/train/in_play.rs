@@ -3,8 +3,7 @@
 //! Takes completions as they end, hands their programs to the arena, and tells of every evaluation when asked to; gives
 //! episodes once all have come. What is played, and when, does not depend on anybody looking.
 
-use std::collections::BTreeMap;
-use std::ops::Range;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use crate::arena::{Evaluation, Scoring};
@@ -17,6 +16,7 @@ use crate::reward::{Judged, Reward, Rule};
 use crate::rollout::Completion;
 
 use super::TrainError;
+use super::divided::{dealt, in_order};
 use super::scoring::{Episode, Timing, tell_games};
 
 /// A batch of completions, all of them written, not all of them played.
@@ -51,15 +51,10 @@ impl InPlay {
     pub fn finish(self, observer: &mut dyn FnMut(Event<'_>)) -> Result<(Groups<Episode>, Timing), TrainError> {
         let InPlay { completions, games: Games { scoring, mut ledger, peers, own }, generate } = self;
         let begin = Instant::now();
-        let mut evaluations = scoring.finish(&mut |index, evaluation| ledger.tell(index, evaluation, observer))?;
-        if peers.size() > 1 {
-            let mut all = peers.gather_lists(evaluations.clone())?;
-            // Those of this process also know what they cost.
-            all.splice(own.clone(), evaluations);
-            for (index, evaluation) in all.iter().enumerate().filter(|(index, _)| !own.contains(index)) {
-                ledger.tell(index, evaluation, observer);
-            }
-            evaluations = all;
+        let evaluations = scoring.finish(&mut |index, evaluation| ledger.tell(index, evaluation, observer))?;
+        let evaluations = in_order(&peers, own.iter().copied().zip(evaluations))?;
+        for (index, evaluation) in evaluations.iter().enumerate().filter(|(index, _)| !own.contains(index)) {
+            ledger.tell(index, evaluation, observer);
         }
         let end = Instant::now();
         let (step, activity, period) = (ledger.step, Activity::RewardWait, Period { begin, end });
@@ -79,7 +74,7 @@ pub(super) struct Games {
     ledger: Ledger,
     peers: Peers,
     /// Indices of the completions that play here; the others do with the peers.
-    own: Range<usize>,
+    own: BTreeSet<usize>,
 }
 
 /// What is known of each completion, by its index.
@@ -98,6 +93,8 @@ pub(super) struct Written {
     pub text: String,
     /// What was found.
     pub program: Result<Program, Rejection>,
+    /// What it is tried on.
+    pub cases: Vec<Case>,
     /// Tokens of the completion, and the most that it could have.
     pub tokens: (usize, usize),
 }
@@ -107,20 +104,43 @@ impl Games {
     pub fn new(scoring: Scoring, step: usize, total: usize, rule: Rule) -> Self {
         let (written, rewards) = (BTreeMap::new(), BTreeMap::new());
         let ledger = Ledger { step, total, rule, written, rewards };
-        Games { scoring, ledger, peers: Peers::alone(), own: 0..total }
+        Games { scoring, ledger, peers: Peers::alone(), own: (0..total).collect() }
     }
 
     /// Has only those in `own` play here, and the others with the peers.
-    pub fn among(self, peers: &Peers, own: Range<usize>) -> Self {
-        Games { peers: peers.clone(), own, ..self }
+    pub fn among(self, peers: &Peers, own: impl IntoIterator<Item = usize>) -> Self {
+        Games { peers: peers.clone(), own: own.into_iter().collect(), ..self }
     }
 
-    /// Has completion `index` tried on `cases`, here or elsewhere.
-    pub fn submit(&mut self, index: usize, written: Written, cases: &[Case]) {
+    /// Has completion `index` tried, here or elsewhere.
+    pub fn submit(&mut self, index: usize, written: Written) {
         if self.own.contains(&index) {
-            self.scoring.submit(index, written.program.clone(), cases);
+            self.scoring.submit(index, written.program.clone(), &written.cases);
         }
         self.ledger.written.insert(index, written);
+    }
+
+    /// Deals out anew what none of the peers has begun to play: programs that one prompt asks for take about as long as
+    /// each other, and were all with one of them. All peers call it together, when all completions have been submitted.
+    pub fn deal(&mut self) -> Result<(), TrainError> {
+        let Games { scoring, ledger, peers, own } = self;
+        if peers.size() == 1 {
+            return Ok(());
+        }
+        let recalled = scoring.recall();
+        own.retain(|index| !recalled.contains(index));
+        let mut unbegun = peers.gather_lists(recalled)?;
+        unbegun.sort_unstable();
+        let programs = unbegun.into_iter().map(|index| {
+            let Written { program, cases, .. } = &ledger.written[&index];
+            (index, (program.as_ref().ok().map(Program::source), cases))
+        });
+        for index in dealt(programs, peers.size()).swap_remove(peers.rank()) {
+            let Written { program, cases, .. } = &ledger.written[&index];
+            scoring.submit(index, program.clone(), cases);
+            own.insert(index);
+        }
+        Ok(())
     }
 
     /// See [`InPlay::tell`].

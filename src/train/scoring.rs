@@ -143,19 +143,26 @@ impl Stage<'_> {
         for (index, completion) in completions.iter().enumerate().filter(|(index, _)| !own.range.contains(index)) {
             self.submit(&mut games, index, asked[index], completion, draw.boards);
         }
+        games.deal()?;
         let completions = Groups::new(rollout.num_generations, completions);
         observer(Event::ActivityDone { step, activity: Activity::Decoding, period: Period { begin, end } });
         Ok(InPlay::new(completions, games, end - begin))
     }
 
     /// Has completions play that were sampled earlier.
-    pub fn play(&self, prompts: &[Prompt], completions: Groups<Completion>, draw: Draw<'_>) -> InPlay {
+    pub fn play(
+        &self,
+        prompts: &[Prompt],
+        completions: Groups<Completion>,
+        draw: Draw<'_>,
+    ) -> Result<InPlay, TrainError> {
         let own = Own::of(self.peers, completions.count(), completions.size());
         let mut games = self.games(completions.items().len(), &own, draw);
         for (index, (prompt, completion)) in completions.with(prompts).enumerate() {
             self.submit(&mut games, index, prompt, completion, draw.boards);
         }
-        InPlay::new(completions, games, Duration::ZERO)
+        games.deal()?;
+        Ok(InPlay::new(completions, games, Duration::ZERO))
     }
 
     /// [`begin`](Stage::begin), and waits for the games.
@@ -185,6 +192,6 @@ impl Stage<'_> {
         let text = prompt.program_text(&completion.text);
         let program = self.arena.program(&text, cases[0]);
         let tokens = (completion.ids.len(), self.config.rollout.max_completion_length);
-        games.submit(index, Written { text, program, tokens }, &cases);
+        games.submit(index, Written { text, program, cases, tokens });
     }
 }

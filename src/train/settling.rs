@@ -6,6 +6,7 @@ use crate::metrics::{Event, counted};
 use crate::seed::Seed;
 
 use super::checkpoint::TrainerState;
+use super::divided::{in_order, own_of};
 use super::hall_of_fame::Member;
 use super::{Run, TrainError};
 
@@ -23,7 +24,7 @@ impl Run<'_> {
         let hall = &mut state.hall_of_fame;
         hall.nominate(&state.elites);
         let (programs, games) = (hall.members().len(), HALL_OF_FAME_GAMES.0);
-        let own = self.peers.share(programs).len();
+        let own = own_of(self.peers, programs).count();
         observer(Event::Message(&format!(
             "settling the best of {} in {games} held-out games each",
             counted(programs, "program")
@@ -53,8 +54,9 @@ impl Run<'_> {
         boards: &[Seed],
         played: &mut dyn FnMut(),
     ) -> Result<Vec<Evaluation>, TrainError> {
-        let own = &members[self.peers.share(members.len())];
-        let programs = own.iter().map(|member| (arena.program(&member.source, boards[0].into()), boards));
-        Ok(self.peers.gather_lists(arena.evaluate_all(programs, &mut |_, _| played())?)?)
+        let own = || own_of(self.peers, members.len());
+        let programs = own().map(|index| (arena.program(&members[index].source, boards[0].into()), boards));
+        let evaluations = arena.evaluate_all(programs, &mut |_, _| played())?;
+        Ok(in_order(self.peers, own().zip(evaluations))?)
     }
 }
