@@ -98,4 +98,5 @@ pub mod report;
 pub mod reward;
 pub mod rollout;
 pub mod seed;
+pub mod stats;
 pub mod train;

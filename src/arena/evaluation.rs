@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::environment::{Ending, Outcome};
 use crate::program::Rejection;
+use crate::stats;
 
 /// The failure of a program that never chose a move.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
@@ -109,8 +110,8 @@ impl Evaluation {
 
     /// Mean score of the games; 0 without games.
     pub fn mean_score(&self) -> f64 {
-        let total = self.games.iter().fold(0.0, |total, game| total + game.score);
-        total / self.games.len().max(1) as f64
+        // No score is written as -0.
+        stats::mean(self.games.iter().map(|game| game.score)) + 0.0
     }
 
     /// Whether every game went on to an ending that is no fault of the program: no move left, or budget used up.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::CliError;
 use crate::environment::Labels;
 use crate::metrics::{EvaluationRecord, METRICS_FILE, StepRecord, Stream, duration, numbered, sparkline};
+use crate::stats;
 use crate::train::hall_of_fame::Member;
 use crate::train::run_dir::BEST;
 use crate::train::{Stopped, Summary};
@@ -88,7 +89,7 @@ fn steps_table(steps: &[StepRecord], labels: Labels) -> String {
     let (first, last) = (&steps[..window], &steps[steps.len() - window..]);
     let mut text = row("", &span(first), &span(last), "");
     let mut compare = |name: &str, number: fn(&StepRecord) -> f64, show: &dyn Fn(f64) -> String| {
-        let mean = |steps: &[StepRecord]| show(steps.iter().map(number).sum::<f64>() / steps.len() as f64);
+        let mean = |steps: &[StepRecord]| show(stats::mean(steps.iter().map(number)));
         text.push_str(&row(name, &mean(first), &mean(last), ""));
     };
     let score = labels.mean_score();

@@ -17,6 +17,7 @@ use crate::metrics::{Console, Stream, is_hidden, visible};
 use crate::program::{Program, Rejection};
 use crate::reward::Rule;
 use crate::seed::Seed;
+use crate::stats;
 use explain::Subject;
 use tasks::Attempt;
 
@@ -306,13 +307,8 @@ fn endings(games: &[Game]) -> String {
 
 /// Standard error of the mean score; 0 for a single game.
 fn standard_error(games: &[Game]) -> f64 {
-    if games.len() < 2 {
-        return 0.0;
-    }
-    let count = games.len() as f64;
-    let mean = games.iter().map(|game| game.score.0).sum::<f64>() / count;
-    let squares: f64 = games.iter().map(|game| (game.score.0 - mean).powi(2)).sum();
-    (squares / (count - 1.0) / count).sqrt()
+    let variance = stats::variance(games.iter().map(|game| game.score.0));
+    (variance / games.len().max(1) as f64).sqrt()
 }
 
 /// One line of at most `width` characters that cannot steer the terminal.

@@ -1,9 +1,10 @@
-//! Numbers from numbers: quantiles, the expected best of n, pass@k, bootstrap intervals. Pure.
+//! Numbers from numbers: the expected best of n, pass@k, bootstrap intervals. Pure.
 
 use rand::Rng;
 use serde::Serialize;
 
 use crate::seed::Seed;
+use crate::stats::{mean, quantile};
 
 /// Resamples behind an interval.
 pub const RESAMPLES: usize = 2000;
@@ -29,26 +30,6 @@ pub struct Estimate {
     pub interval: Interval,
 }
 
-/// The mean; 0 of nothing.
-pub fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len().max(1) as f64
-}
-
-/// The middle value, or the mean of the two in the middle; 0 of nothing.
-pub fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    quantile(&sorted, 0.5)
-}
-
-/// Quantile of ascending values, linear between neighbours; 0 of nothing.
-pub fn quantile(sorted: &[f64], share: f64) -> f64 {
-    let Some(last) = sorted.len().checked_sub(1) else { return 0.0 };
-    let place = share * last as f64;
-    let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
-    below + (above - below) * place.fract()
-}
-
 /// How likely each item is the first, by score, of `n` items drawn without replacement; items of equal score share.
 ///
 /// With the items ranked from 0, best first, rank r is first when it is drawn and no better one is: with probability
@@ -71,7 +52,7 @@ pub fn best_of_weights(scores: &[f64], n: usize) -> Vec<f64> {
     let mut weights = vec![0.0; count];
     let mut rank = 0;
     for tied in order.chunk_by(|&a, &b| scores[a] == scores[b]) {
-        let share = mean(&by_rank[rank..rank + tied.len()]);
+        let share = mean(by_rank[rank..rank + tied.len()].iter().copied());
         tied.iter().for_each(|&item| weights[item] = share);
         rank += tied.len();
     }

@@ -9,6 +9,7 @@ use super::estimators::{self, Estimate};
 use super::{Sample, estimators::expected_best, surprise_a_token};
 use crate::environment::{Labels, Outcome, Points};
 use crate::program::Program;
+use crate::stats;
 
 /// Mean scores in 2048 that count: of a fixed cycle of moves, of more than any order of moves or greedy merging reaches, and of
 /// a well-shaped look at the next board.
@@ -96,12 +97,12 @@ pub fn summarise(samples: &[Sample], sizes: &[usize], labels: Labels) -> Summary
     let statistics = |draw: &[usize]| {
         let pick = |from: &[f64]| draw.iter().map(|&place| from[place]).collect::<Vec<_>>();
         let (scores, values) = (pick(&scores), pick(&values));
-        let mean = estimators::mean(&scores);
-        let mut row = vec![mean, estimators::median(&scores)];
-        row.extend([&plays, &parses].map(|indicators| estimators::mean(&pick(indicators))));
+        let mean = stats::mean(scores.iter().copied());
+        let mut row = vec![mean, stats::median(&scores)];
+        row.extend([&plays, &parses].map(|indicators| stats::mean(pick(indicators))));
         row.extend(thresholds.iter().map(|&threshold| {
             let reaches = scores.iter().map(|&score| indicator(score >= f64::from(threshold)));
-            estimators::mean(&reaches.collect::<Vec<_>>())
+            stats::mean(reaches)
         }));
         row.extend(sizes.iter().map(|&n| if n == 1 { mean } else { expected_best(&scores, &values, n) }));
         row
@@ -119,7 +120,7 @@ pub fn summarise(samples: &[Sample], sizes: &[usize], labels: Labels) -> Summary
         best_of: sizes.iter().copied().zip(best_of.iter().copied()).collect(),
         styles: styles(samples),
         entropy: surprise_a_token(samples),
-        reward: estimators::mean(&samples.iter().map(|sample| sample.reward).collect::<Vec<_>>()),
+        reward: stats::mean(samples.iter().map(|sample| sample.reward)),
         max_tile: labels
             .has_tiles()
             .then(|| samples.iter().map(|sample| sample.selection.max_tile()).max().unwrap_or(0)),
@@ -135,8 +136,7 @@ fn styles(samples: &[Sample]) -> BTreeMap<String, StyleSummary> {
     let mut by_style = BTreeMap::<&str, Vec<&Sample>>::new();
     samples.iter().for_each(|sample| by_style.entry(&sample.style).or_default().push(sample));
     let summary = |samples: Vec<&Sample>| {
-        let mean =
-            |of: fn(&Sample) -> f64| estimators::mean(&samples.iter().map(|sample| of(sample)).collect::<Vec<_>>());
+        let mean = |of: fn(&Sample) -> f64| stats::mean(samples.iter().map(|sample| of(sample)));
         StyleSummary {
             samples: samples.len(),
             mean_score: mean(Sample::score),
@@ -152,7 +152,7 @@ impl Single {
         let scores: Vec<f64> = games.iter().map(|game| game.score).collect();
         let statistics = |draw: &[usize]| {
             let drawn: Vec<f64> = draw.iter().map(|&game| scores[game]).collect();
-            vec![estimators::mean(&drawn), estimators::median(&drawn)]
+            vec![stats::mean(drawn.iter().copied()), stats::median(&drawn)]
         };
         let row = estimators::estimate(scores.len(), chance(Stream::Bootstrap), &statistics);
         let max_tile = games.iter().filter_map(|game| Some(game.board()?.max_tile)).max();

@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::boards::{Stream, chance};
-use super::estimators::{Estimate, estimate, mean, pass_at};
+use super::estimators::{Estimate, estimate, pass_at};
 use super::{Sample, surprise_a_token};
 use crate::arena::Verdict;
 use crate::environment::tasks::{Task, Tasks};
 use crate::program::Program;
+use crate::stats::mean;
 
 /// What the programs of one policy come to on some tasks.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -86,7 +87,7 @@ pub fn summarise_tasks(tasks: &Tasks, samples: &[Sample]) -> TasksSummary {
         })
         .collect();
     let statistics = |draw: &[usize]| {
-        let of = |column| mean(&draw.iter().map(|&task| columns[task][column]).collect::<Vec<f64>>());
+        let of = |column| mean(draw.iter().map(|&task| columns[task][column]));
         (0..sizes.len() + 2).map(of).collect()
     };
     let row = estimate(by_task.len(), chance(Stream::Bootstrap), &statistics);
@@ -103,7 +104,7 @@ pub fn summarise_tasks(tasks: &Tasks, samples: &[Sample]) -> TasksSummary {
         parses: row[sizes.len() + 1],
         unique: distinct.len() as f64 / samples.len().max(1) as f64,
         entropy: surprise_a_token(samples),
-        reward: mean(&samples.iter().map(|sample| sample.reward).collect::<Vec<_>>()),
+        reward: mean(samples.iter().map(|sample| sample.reward)),
         groups,
         tasks: by_task,
     }
@@ -116,7 +117,7 @@ fn tried(tasks: &Tasks, samples: &[Sample]) -> Vec<TaskSummary> {
     let summary = |task: &Task| {
         let samples = by_name.remove(task.id.as_str())?;
         // Zero has a sign, and the mean of no tests is negative.
-        let share = |of: fn(&Sample) -> f64| mean(&samples.iter().map(|sample| of(sample)).collect::<Vec<_>>()) + 0.0;
+        let share = |of: fn(&Sample) -> f64| mean(samples.iter().map(|sample| of(sample))) + 0.0;
         let mut endings = BTreeMap::new();
         samples.iter().for_each(|sample| *endings.entry(ending(sample)).or_default() += 1);
         Some(TaskSummary {
@@ -147,8 +148,8 @@ fn groups(tasks: &[TaskSummary]) -> BTreeMap<String, GroupSummary> {
     }
     let summary = |tasks: Vec<&TaskSummary>| GroupSummary {
         tasks: tasks.len(),
-        pass_at_1: mean(&tasks.iter().map(|task| task.pass_at_1()).collect::<Vec<_>>()),
-        tests: mean(&tasks.iter().map(|task| task.tests).collect::<Vec<_>>()),
+        pass_at_1: mean(tasks.iter().map(|task| task.pass_at_1())),
+        tests: mean(tasks.iter().map(|task| task.tests)),
     };
     members.into_iter().map(|(group, tasks)| (group, summary(tasks))).collect()
 }

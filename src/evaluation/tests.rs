@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 
 use super::boards::{FILE, ROOT};
-use super::estimators::{best_of_weights, bootstrap, expected_best, mean, median, pass_at, quantile};
+use super::estimators::{best_of_weights, bootstrap, expected_best, pass_at};
 use super::*;
 use crate::arena::{Fault, Usage};
 use crate::environment::game2048::{Baseline, GameLimits, entry, play, replay, scored};
 use crate::environment::tasks::Tasks;
 use crate::environment::{Case, Ending, Labels, Outcome, TestsTrace, Trace};
 use crate::seed::{Purpose, Seed};
+use crate::stats::mean;
 
 #[test]
 fn the_committed_boards_are_those_that_are_derived_and_the_file_is_whole() {
@@ -50,13 +51,6 @@ fn no_training_step_plays_a_held_out_board() {
         // `score` and `play` with that seed.
         assert!((0..100).all(|game| !held_out.contains(&Seed::root(run).child(Purpose::Game, game))), "seed {run}");
     }
-}
-
-#[test]
-fn quantiles_lie_between_neighbours() {
-    assert_eq!([0.0, 0.5, 0.75, 1.0].map(|share| quantile(&[1.0, 2.0, 4.0], share)), [1.0, 2.0, 3.0, 4.0]);
-    assert_eq!(median(&[9.0, 1.0, 5.0, 2.0]), 3.5);
-    assert_eq!((median(&[]), mean(&[])), (0.0, 0.0));
 }
 
 /// Share of all n-subsets in which each item has the first score; equal firsts share the subset.
@@ -117,7 +111,7 @@ fn what_luck_chose_is_worth_no_more_than_the_rest() {
 fn a_bootstrap_interval_is_that_of_the_mean_and_repeats() {
     // 100 items, half 0 and half 10: the mean is 5 with standard error 0.5, so 95 % is about 4.02 to 5.98.
     let values: Vec<f64> = (0..100).map(|item| if item % 2 == 0 { 0.0 } else { 10.0 }).collect();
-    let statistics = |draw: &[usize]| vec![mean(&draw.iter().map(|&item| values[item]).collect::<Vec<_>>()), 7.0];
+    let statistics = |draw: &[usize]| vec![mean(draw.iter().map(|&item| values[item])), 7.0];
     let intervals = bootstrap(100, Seed::root(1), &statistics);
     assert!((intervals[0].low - 4.02).abs() < 0.15 && (intervals[0].high - 5.98).abs() < 0.15, "{intervals:?}");
     assert_eq!(intervals[1], Interval { low: 7.0, high: 7.0 });

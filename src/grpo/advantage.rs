@@ -2,6 +2,7 @@
 
 use crate::config::{GrpoConfig, ScaleRewards};
 use crate::groups::Groups;
+use crate::stats;
 
 /// Advantage of each completion: its reward less the mean of its group, divided by a standard deviation (of `n - 1`
 /// degrees of freedom, as in TRL) that counts as at least `advantage_std_floor`; or by that mean, of rewards that count as
@@ -12,15 +13,15 @@ use crate::groups::Groups;
 /// Source: Shao et al. 2024, section 4.1.2; Liu et al. 2025 for no scaling; MaxRL (2602.02710) for the mean.
 pub fn advantages(rewards: &Groups<f32>, config: &GrpoConfig) -> Groups<f32> {
     let (scale, floor) = (config.scale_rewards, config.advantage_std_floor);
-    let of_batch = std_dev(rewards.items());
+    let of_batch = stats::deviation(exact(rewards.items()));
     rewards.map_groups(|group| {
         if is_tied(group, scale) {
             return vec![0.0; group.len()];
         }
         let group: Vec<f32> = group.iter().map(|reward| counted(*reward, scale)).collect();
-        let centre = mean(&group);
+        let centre = stats::mean(exact(&group));
         let divisor = match scale {
-            ScaleRewards::Group => std_dev(&group).max(floor),
+            ScaleRewards::Group => stats::deviation(exact(&group)).max(floor),
             ScaleRewards::Batch => of_batch.max(floor),
             ScaleRewards::Mean => centre,
             ScaleRewards::None => 1.0,
@@ -39,14 +40,8 @@ fn counted(reward: f32, scale: ScaleRewards) -> f32 {
     if scale == ScaleRewards::Mean { reward.max(0.0) } else { reward }
 }
 
-fn mean(values: &[f32]) -> f64 {
-    values.iter().map(|value| f64::from(*value)).sum::<f64>() / values.len() as f64
-}
-
-fn std_dev(values: &[f32]) -> f64 {
-    let centre = mean(values);
-    let squares: f64 = values.iter().map(|value| (f64::from(*value) - centre).powi(2)).sum();
-    (squares / (values.len().max(2) - 1) as f64).sqrt()
+fn exact(values: &[f32]) -> impl Iterator<Item = f64> + Clone {
+    values.iter().map(|value| f64::from(*value))
 }
 
 #[cfg(test)]

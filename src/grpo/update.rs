@@ -3,6 +3,7 @@
 use candle_core::Tensor;
 
 use crate::policy::{Activations, Adapters, Decoder, Policy};
+use crate::stats;
 
 use super::batch::Part;
 use super::correction::Weight;
@@ -148,7 +149,7 @@ pub fn update_watched(
     let (first, updates) = (first.unwrap_or_default(), iterations as f64);
     Ok(Some(UpdateStats {
         loss: all.loss / updates,
-        grad_norm: norms.iter().sum::<f64>() / norms.len().max(1) as f64,
+        grad_norm: stats::mean(norms.iter().copied()),
         entropy: all.entropy / all.tokens,
         kl: batch.has_reference().then_some(all.kl / all.tokens),
         clip_ratio_low: all.low / all.tokens,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::environment::Labels;
+use crate::stats;
 
 /// One line of `metrics.jsonl`: a flat object, its keys always in this order, then the open families
 /// (`rewards/`, `became/`, `ending/`, `guard/`, `gpu/`, `parallel/`) by name.
@@ -200,14 +201,15 @@ impl StepRecord {
 
     /// Sets `rewards/{name}/mean` and `rewards/{name}/std` from the values of one part of the reward.
     pub fn reward_part(&mut self, name: &str, values: &[f32]) {
-        let (mean, std) = mean_and_std(values);
-        self.families.insert(format!("rewards/{name}/mean"), mean);
-        self.families.insert(format!("rewards/{name}/std"), std);
+        let values = values.iter().copied().map(shortest);
+        self.families.insert(format!("rewards/{name}/mean"), stats::mean(values.clone()));
+        self.families.insert(format!("rewards/{name}/std"), stats::deviation(values));
     }
 
     /// Sets `reward` and `reward_std` (over the batch, with n - 1 as in TRL).
     pub fn rewards(&mut self, values: &[f32]) {
-        (self.reward, self.reward_std) = mean_and_std(values);
+        let values = values.iter().copied().map(shortest);
+        (self.reward, self.reward_std) = (stats::mean(values.clone()), stats::deviation(values));
     }
 
     /// Sets the seconds that each process waited for the others in this step: `parallel/wait` is their mean, and
@@ -215,7 +217,7 @@ impl StepRecord {
     pub fn waited(&mut self, by_rank: &[f64]) {
         let least = (0..by_rank.len()).min_by(|a, b| by_rank[*a].total_cmp(&by_rank[*b])).unwrap_or(0);
         self.families.insert("parallel/slowest".into(), least as f64);
-        self.families.insert("parallel/wait".into(), by_rank.iter().sum::<f64>() / by_rank.len().max(1) as f64);
+        self.families.insert("parallel/wait".into(), stats::mean(by_rank.iter().copied()));
         for (rank, seconds) in by_rank.iter().enumerate().take_while(|_| by_rank.len() <= 64) {
             self.families.insert(format!("parallel/wait/{rank}"), *seconds);
         }
@@ -246,20 +248,6 @@ impl StepRecord {
 /// 0.10000000149011612.
 pub fn shortest(value: f32) -> f64 {
     value.to_string().parse().unwrap_or_else(|_| f64::from(value))
-}
-
-/// Mean, and standard deviation with n - 1; 0 for fewer than two values.
-fn mean_and_std(values: &[f32]) -> (f64, f64) {
-    if values.is_empty() {
-        return (0.0, 0.0);
-    }
-    let count = values.len() as f64;
-    let mean = values.iter().map(|&value| shortest(value)).sum::<f64>() / count;
-    if values.len() < 2 {
-        return (mean, 0.0);
-    }
-    let squares: f64 = values.iter().map(|&value| (shortest(value) - mean).powi(2)).sum();
-    (mean, (squares / (count - 1.0)).sqrt())
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! A curve in one line of text.
 
+use crate::stats;
+
 /// From low to high.
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
@@ -9,7 +11,7 @@ pub fn sparkline(values: &[f64], width: usize) -> String {
     let count = values.len().min(width);
     let means: Vec<f64> = (0..count)
         .map(|at| &values[at * values.len() / count..(at + 1) * values.len() / count])
-        .map(|part| part.iter().sum::<f64>() / part.len() as f64)
+        .map(|part| stats::mean(part.iter().copied()))
         .collect();
     let low = means.iter().copied().fold(f64::INFINITY, f64::min);
     let high = means.iter().copied().fold(f64::NEG_INFINITY, f64::max);

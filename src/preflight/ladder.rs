@@ -8,6 +8,7 @@ use crate::arena::Verdict;
 use crate::config::Config;
 use crate::environment::game2048::ladder::BROKEN;
 use crate::environment::{Labels, Outcome};
+use crate::stats;
 
 /// Share of the range of all rewards that lies above the simplest player: below it, climbing is barely worth its risk.
 const CLIMB_EXPECTED: f32 = 0.2;
@@ -100,11 +101,9 @@ impl Ladder<'_> {
         let games = |player: usize| self.players[player].judged.evaluation.games.iter().map(|game| game.score);
         let gains: Vec<f64> = games(one).zip(games(other)).map(|(one, other)| other - one).collect();
         let count = gains.len() as f64;
-        let mean = gains.iter().sum::<f64>() / count;
-        let variance = gains.iter().map(|gain| (gain - mean).powi(2)).sum::<f64>() / (count - 1.0);
-        let noise = NOISE * (variance / count).sqrt();
-        // Of a single game nothing is known of the noise.
-        noise.is_nan() || mean.abs() > noise || variance == 0.0
+        let (mean, variance) = (stats::mean(gains.iter().copied()), stats::variance(gains.iter().copied()));
+        // Of a single game nothing is known of the noise: it has no variance.
+        mean.abs() > NOISE * (variance / count).sqrt() || variance == 0.0
     }
 
     /// `cycle 0.24 < greedy 0.27 < ...`: the first player of each rank from `from` on.

@@ -18,6 +18,7 @@ use super::frames::Frames;
 use super::metrics::rounded;
 use crate::environment::{TestsTrace, Transcript, points};
 use crate::seed::Seed;
+use crate::stats;
 use crate::train::COMPLETIONS_VERSION;
 
 /// Characters of a program that are shown.
@@ -152,7 +153,7 @@ impl LoggedEvaluation {
 
     /// Mean score of the games; 0 without games.
     pub fn mean_score(&self) -> f64 {
-        self.games.iter().map(|game| game.score).sum::<f64>() / self.games.len().max(1) as f64
+        stats::mean(self.games.iter().map(|game| game.score))
     }
 }
 

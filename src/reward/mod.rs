@@ -22,6 +22,7 @@ use crate::arena::{Evaluation, FUEL_PER_SECOND, Verdict};
 use crate::config::{RewardConfig, TestsReward};
 use crate::environment::{Ending, Environment, Outcome, TestsTrace, Trace};
 use crate::program::Rejection;
+use crate::stats;
 
 /// No program that was asked for in the completion.
 const NO_FUNCTION: f64 = -0.40;
@@ -185,9 +186,9 @@ fn length(rule: &Rule, judged: &Judged<'_>) -> f64 {
     -rule.config.length_penalty * ((share - from) / (1.0 - from)).clamp(0.0, 1.0)
 }
 
-/// Mean over outcomes; 0 of none.
+/// Mean over outcomes; 0 of none, and never -0.
 fn mean(outcomes: &[Outcome], of: impl Fn(&Outcome) -> f64) -> f64 {
-    outcomes.iter().map(of).fold(0.0, |sum, value| sum + value) / outcomes.len().max(1) as f64
+    stats::mean(outcomes.iter().map(of)) + 0.0
 }
 
 #[cfg(test)]

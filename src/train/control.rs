@@ -4,6 +4,7 @@ use rand::seq::SliceRandom;
 
 use crate::groups::Groups;
 use crate::seed::{Purpose, Seed};
+use crate::stats;
 
 /// The same rewards in another order, over the whole step. `seed` is the step's.
 pub fn shuffled(rewards: &Groups<f32>, seed: Seed) -> Groups<f32> {
@@ -15,7 +16,7 @@ pub fn shuffled(rewards: &Groups<f32>, seed: Seed) -> Groups<f32> {
 /// Pearson's correlation; 0 when either side does not vary.
 pub fn correlation(left: &Groups<f32>, right: &Groups<f32>) -> f64 {
     let deviations = |groups: &Groups<f32>| -> Vec<f64> {
-        let mean = groups.items().iter().map(|value| f64::from(*value)).sum::<f64>() / groups.items().len() as f64;
+        let mean = stats::mean(groups.items().iter().map(|value| f64::from(*value)));
         groups.items().iter().map(|value| f64::from(*value) - mean).collect()
     };
     let (left, right) = (deviations(left), deviations(right));

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 
 use crate::config::GuardConfig;
 use crate::metrics::StepRecord;
+use crate::stats;
 
 /// A share that was better once has fallen when it is below this part of its best. A language model may start low.
 const FALLEN: f64 = 0.8;
@@ -254,7 +255,7 @@ impl Course {
     fn mean(&self, window: usize) -> Option<f64> {
         let known: Vec<f64> = self.window.iter().filter_map(|(_, figure)| *figure).collect();
         let enough = self.window.len() == window && 2 * known.len() >= window;
-        enough.then(|| known.iter().sum::<f64>() / known.len() as f64)
+        enough.then(|| stats::mean(known))
     }
 
     fn judge(&mut self, symptom: Symptom, config: &GuardConfig) {

@@ -10,6 +10,7 @@ use crate::grpo::UpdateStats;
 use crate::metrics::StepRecord;
 use crate::program::Program;
 use crate::rollout::FinishReason;
+use crate::stats;
 
 use super::elites::Elites;
 use super::guard::Watch;
@@ -45,19 +46,19 @@ pub fn of_episodes(step: usize, sampled: &Sampled, labels: Labels, scale: ScaleR
         groups_trainable: episodes.count() - tied,
         groups_tied: tied,
         groups_resampled: sampled.resampled,
-        fuel_mean: games.iter().map(|game| game.fuel as f64).sum::<f64>() / (games.len().max(1) as f64),
+        fuel_mean: stats::mean(games.iter().map(|game| game.fuel as f64)),
         cache_hits: usages().filter(|usage| usage.reused).count(),
         infra_faults: usages().map(|usage| usage.retries()).sum(),
         compiled: usages().flat_map(|usage| &usage.games).filter(|game| game.compiled).count() as f64
             / times.len().max(1) as f64,
-        p50_ms: 1000.0 * percentile(&times, 0.5),
-        p99_ms: 1000.0 * percentile(&times, 0.99),
+        p50_ms: 1000.0 * stats::percentile(&times, 0.5),
+        p99_ms: 1000.0 * stats::percentile(&times, 0.99),
         time_generate: timing.generate.as_secs_f64(),
         time_reward_wait: timing.reward_wait.as_secs_f64(),
         tokens_per_s: rate(sampled.completion_tokens, timing.generate),
         ..StepRecord::default()
     };
-    let score = items.iter().map(|episode| episode.evaluation.mean_score()).sum::<f64>() / count;
+    let score = stats::mean(items.iter().map(|episode| episode.evaluation.mean_score()));
     let max_tile = games.iter().map(|game| game.max_tile()).max().unwrap_or(0);
     record.came_to(labels, score, share(&Episode::plays), max_tile);
     record.rewards(&items.iter().map(|episode| episode.reward.value).collect::<Vec<_>>());
@@ -93,7 +94,7 @@ pub fn add_update(record: &mut StepRecord, stats: &UpdateStats) {
 pub fn add_elites(record: &mut StepRecord, elites: &Elites, replayed: usize) {
     let means: Vec<f64> = elites.members().map(|(_, _, tally)| tally.mean_reward()).collect();
     record.elites_count = means.len();
-    record.elites_reward = (!means.is_empty()).then(|| means.iter().sum::<f64>() / means.len() as f64);
+    record.elites_reward = (!means.is_empty()).then(|| stats::mean(means));
     record.elites_replayed = replayed;
 }
 
@@ -108,11 +109,6 @@ pub fn add_watch(record: &mut StepRecord, watch: &Watch) {
 /// A second; 0 where it took no time, as of completions that a checkpoint held.
 fn rate(tokens: u64, time: Duration) -> f64 {
     if time.is_zero() { 0.0 } else { tokens as f64 / time.as_secs_f64() }
-}
-
-/// Nearest rank; 0 of nothing.
-fn percentile(sorted: &[f64], share: f64) -> f64 {
-    sorted.get(((sorted.len() as f64 * share) as usize).min(sorted.len().saturating_sub(1))).copied().unwrap_or(0.0)
 }
 
 fn count_kinds(record: &mut StepRecord, items: &[Episode]) {

@@ -10,6 +10,7 @@ use crate::preflight::finding::{Check, Finding, Level};
 use crate::preflight::ladder::{Cheat, Ladder, Player, SHAPE, rises};
 use crate::preflight::{Judged, Trial};
 use crate::seed::Seed;
+use crate::stats;
 
 /// Settings that say when a game stops.
 const LIMITS: &[&str] =
@@ -140,7 +141,7 @@ impl Evidence<'_> {
         let budget = Rules::training(self.config).limits.game_fuel as f64;
         let at = RUNGS.len() - 1;
         let games = &self.judged[at].evaluation.games;
-        let mean = games.iter().map(|game| game.fuel as f64).sum::<f64>() / games.len().max(1) as f64;
+        let mean = stats::mean(games.iter().map(|game| game.fuel as f64));
         format!("{} uses {:.0}% of its budget", RUNGS[at].name, 100.0 * mean / budget)
     }
 

@@ -10,6 +10,7 @@ use super::{Examination, counted};
 use crate::config::TestsReward;
 use crate::environment::tasks::{Answer, Task};
 use crate::preflight::finding::{Check, Finding, Level};
+use crate::stats;
 
 /// Share of what a constant leaves over that repeating the shown answers may pass.
 const SHOWN_EXPECTED: f64 = 0.5;
@@ -29,7 +30,7 @@ impl Examination<'_> {
         let kind = self.config.reward.tests;
         let suites: Vec<Suite> = self.tasks.tasks().par_iter().map(|task| suite(task, kind)).collect();
         let count = suites.len();
-        let constant = suites.iter().map(|suite| suite.constant).sum::<f64>() / count.max(1) as f64;
+        let constant = stats::mean(suites.iter().map(|suite| suite.constant));
         let found: Vec<Finding> = suites
             .into_iter()
             .enumerate()
