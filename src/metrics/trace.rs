@@ -116,7 +116,9 @@ impl Recording {
 
     fn game(&mut self, whose: &str, game: &GamePlayed<'_>) {
         let (who, index, digest) = match game.player {
-            Player::Completion { index, digest } => ("completion", index, hex_prefix(digest)),
+            Player::Completion { index, digest } => {
+                ("completion", index, blake3::Hash::from_bytes(*digest).to_hex()[..DIGEST_DIGITS].to_owned())
+            }
             Player::Elite { index, digest } => ("elite", index, digest.chars().take(DIGEST_DIGITS).collect()),
         };
         let track = game.worker.map_or(Track::Inline, Track::Worker);
@@ -175,10 +177,6 @@ impl Track {
 
 fn named(what: &str, thread: usize, name: &str) -> Value {
     json!({"name": what, "ph": "M", "pid": PROCESS, "tid": thread, "args": {"name": name}})
-}
-
-fn hex_prefix(digest: &[u8; 32]) -> String {
-    digest[..DIGEST_DIGITS / 2].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -13,8 +13,6 @@ use ruff_python_ast::{
     TypeParams,
 };
 
-use super::extract;
-
 /// Stack that one level of a syntax tree may need while it is compared, generously. A level is at least one character.
 const LEVEL_BYTES: usize = 2048;
 /// Stack for a tree of no depth.
@@ -24,11 +22,12 @@ const BASE_BYTES: usize = 128 << 10;
 /// parameters and functions do not count. A program that can look at its own names, lines or documentation is its text.
 ///
 /// Equal in one build of this program; another version of the parser may name the same tree otherwise.
-pub(super) fn of_syntax(source: &str) -> [u8; 32] {
+///
+/// * `module`: what `source` parses to.
+pub(super) fn of_syntax(source: &str, mut module: ModModule) -> [u8; 32] {
     // Trees are walked by recursion, as deep as the source is long: `----1` is four levels.
     let stack = BASE_BYTES + source.len() * LEVEL_BYTES;
-    stacker::maybe_grow(stack, stack, || {
-        let mut module = extract::parse(source).into_syntax();
+    stacker::maybe_grow(stack, stack, move || {
         if looks_at_itself(&module) {
             let mut digest = blake3::Hasher::new_derive_key("grpo-2048 program text v1");
             return *digest.update(source.as_bytes()).finalize().as_bytes();

@@ -22,8 +22,15 @@ pub(crate) fn parse(code: &str) -> Parsed<ModModule> {
     parse_unchecked(code, options).try_into_module().expect("module mode gives a module")
 }
 
-/// Source of the last well-formed program in `text`.
-pub(super) fn program_source(text: &str, entry: &Entry) -> Result<String, Rejection> {
+/// A program in a text.
+pub(super) struct Found {
+    pub source: String,
+    /// What the source parses to, but for the places of things.
+    pub module: ModModule,
+}
+
+/// The last well-formed program in `text`.
+pub(super) fn find(text: &str, entry: &Entry) -> Result<Found, Rejection> {
     let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
     if let Some(whole) = whole(text, entry) {
         return Ok(whole);
@@ -35,7 +42,7 @@ pub(super) fn program_source(text: &str, entry: &Entry) -> Result<String, Reject
             continue;
         }
         match search.source() {
-            Ok(source) => return Ok(source),
+            Ok(found) => return Ok(found),
             Err(found @ Rejection::NotCompiled { .. }) if rejection.is_none() => rejection = Some(found),
             Err(_) => {}
         }
@@ -44,13 +51,13 @@ pub(super) fn program_source(text: &str, entry: &Entry) -> Result<String, Reject
 }
 
 /// The text itself, where it is Python as it stands: a fence in it is one in a string or a comment.
-fn whole(text: &str, entry: &Entry) -> Option<String> {
+fn whole(text: &str, entry: &Entry) -> Option<Found> {
     let text = text.trim_start_matches(['\r', '\n']);
     let parsed = (text.len() <= SOURCE_BYTES_MAX).then(|| parse(text))?;
     if first_error(&parsed).is_some() {
         return None;
     }
-    Search { stretch: text, entry }.without_prose(text, &parsed)
+    Search { stretch: text, entry }.without_prose(text, parsed)
 }
 
 fn nothing(entry: &Entry) -> Rejection {
@@ -105,7 +112,7 @@ impl Search<'_> {
     /// The program in the stretch.
     ///
     /// Lines before the code that do not parse are passed over, a top-level line at a time; so are lines after it.
-    fn source(&self) -> Result<String, Rejection> {
+    fn source(&self) -> Result<Found, Rejection> {
         let stretch = self.stretch;
         let last_entry = self.entries(stretch).next_back().unwrap_or(0);
         let mut start = outer_lines(stretch).next().unwrap_or(0);
@@ -119,7 +126,7 @@ impl Search<'_> {
             attempts += 1;
             let parsed = parse(code);
             let Some((at, message)) = first_error(&parsed) else {
-                return self.without_prose(code, &parsed).ok_or_else(|| nothing(self.entry));
+                return self.without_prose(code, parsed).ok_or_else(|| nothing(self.entry));
             };
             earlier = self.valid_prefix(code, at, &mut attempts).or(earlier);
             let next = outer_lines(stretch).find(|&line| line > start + at.min(last_entry.saturating_sub(start)));
@@ -131,7 +138,7 @@ impl Search<'_> {
     }
 
     /// The longest run of whole top-level lines before the error at `at` that parses and defines what is looked for.
-    fn valid_prefix(&self, code: &str, at: usize, attempts: &mut usize) -> Option<String> {
+    fn valid_prefix(&self, code: &str, at: usize, attempts: &mut usize) -> Option<Found> {
         let first_entry = self.entries(code).next()?;
         for end in outer_lines(code).rev().filter(|&line| line <= at).take_while(|&line| line > first_entry) {
             *attempts += 1;
@@ -140,7 +147,7 @@ impl Search<'_> {
             }
             let parsed = parse(&code[..end]);
             if parsed.errors().is_empty() {
-                return self.without_prose(&code[..end], &parsed);
+                return self.without_prose(&code[..end], parsed);
             }
         }
         None
@@ -148,14 +155,17 @@ impl Search<'_> {
 
     /// The code without single words before all of it and after all of it, which parse as Python but are prose
     /// (`Explanation`); `None` when it does not define what is looked for.
-    fn without_prose(&self, code: &str, parsed: &Parsed<ModModule>) -> Option<String> {
-        let statements = &parsed.syntax().body;
+    fn without_prose(&self, code: &str, parsed: Parsed<ModModule>) -> Option<Found> {
+        let mut module = parsed.into_syntax();
+        let statements = &module.body;
         statements.iter().find(|statement| self.entry.is_defined_by(statement))?;
         let first = statements.iter().position(|statement| !is_bare(statement))?;
         let start = if first == 0 { 0 } else { statements[first].start().to_usize() };
         let last = statements.iter().rposition(|statement| !is_bare(statement))?;
         let end = statements.get(last + 1).map_or(code.len(), |statement| statement.start().to_usize());
-        Some(format!("{}\n", without_continuation(&code[start..end])))
+        module.body.truncate(last + 1);
+        module.body.drain(..first);
+        Some(Found { source: format!("{}\n", without_continuation(&code[start..end])), module })
     }
 }
 

@@ -1,7 +1,9 @@
 //! From the text of a completion to a program.
 //!
 //! Takes text with Python somewhere in it, and what is looked for (an [`Entry`]); gives the last well-formed definition of
-//! it with everything around it that belongs to it, or says why there is none. Parses once, runs nothing, knows no sandbox.
+//! it with everything around it that belongs to it, or says why there is none. What it gives is parsed once, for the source and
+//! for the digest; stretches before it that do not parse are tried too. Runs nothing, knows no sandbox, whose compiled tier
+//! parses the source with rules of its own.
 
 mod digest;
 mod entry;
@@ -10,6 +12,7 @@ mod extract;
 mod tests;
 
 pub use entry::Entry;
+use extract::Found;
 pub(crate) use extract::{first_error, parse};
 use serde::{Deserialize, Serialize};
 
@@ -59,8 +62,8 @@ pub struct Program {
 impl Program {
     /// The program in a completion, or in a file. The text may open in the middle of code, after a prefilled fence.
     pub fn from_text(text: &str, entry: &Entry) -> Result<Program, Rejection> {
-        let source = extract::program_source(&text.replace("\r\n", "\n"), entry)?;
-        let digest = digest::of_syntax(&source);
+        let Found { source, module } = extract::find(&text.replace("\r\n", "\n"), entry)?;
+        let digest = digest::of_syntax(&source, module);
         Ok(Program { source, digest })
     }
 
@@ -78,6 +81,11 @@ impl Program {
     /// its variables, parameters and functions.
     pub fn digest(&self) -> [u8; 32] {
         self.digest
+    }
+
+    /// [`digest`](Self::digest) in hex, as files name the program.
+    pub fn digest_text(&self) -> String {
+        blake3::Hash::from_bytes(self.digest).to_hex().to_string()
     }
 }
 

@@ -20,7 +20,6 @@ use crate::seed::{Purpose, Seed};
 use super::TrainError;
 use super::ahead::Asked;
 use super::divided::{in_order, own_of};
-use super::hall_of_fame::hex;
 use super::scoring::Episode;
 
 /// All games that one program ever played.
@@ -135,7 +134,7 @@ impl Elites {
         let mut candidates = Vec::new();
         for (prompt, episode) in sampled.episodes.with(sampled.prompts) {
             let Ok(program) = &episode.program else { continue };
-            let digest = hex(&program.digest());
+            let digest = program.digest_text();
             let tally = observe(&digest, episode.reward.value, &episode.evaluation);
             // A truncated completion would teach not to end.
             if episode.plays() && episode.completion.finish == FinishReason::Stop {

@@ -75,7 +75,7 @@ impl HallOfFame {
     pub fn consider(&mut self, step: usize, style: &str, episode: &Episode) {
         let Ok(program) = &episode.program else { return };
         let mean_score = episode.evaluation.mean_score();
-        let digest = hex(&program.digest());
+        let digest = program.digest_text();
         let rank = self.members.partition_point(|member| member.mean_score >= mean_score);
         if rank >= SIZE || mean_score <= 0.0 || self.members.iter().any(|member| member.program == digest) {
             return;
@@ -173,11 +173,6 @@ impl HallOfFame {
 /// Where games have tiles.
 fn best_tile(evaluation: &Evaluation) -> Option<u32> {
     evaluation.games.iter().any(|game| game.board().is_some()).then(|| evaluation.max_tile())
-}
-
-/// Lower-case hexadecimal.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use super::guard::Collapse;
 use super::resample::Sampled;
 use super::run_dir::RunDir;
 use super::scoring::{Episode, tell_games};
-use super::{Progress, Reference, Run, TrainError, advice, control, hall_of_fame, memory, record};
+use super::{Progress, Reference, Run, TrainError, advice, control, memory, record};
 
 /// What a step learns from.
 struct Lesson<'a> {
@@ -296,7 +296,7 @@ fn log_completions(dir: &RunDir, step: usize, lesson: &Lesson<'_>) -> Result<(),
             "reward": shortest(episode.reward.value),
             "reward_parts": parts,
             "advantage": shortest(*advantage),
-            "program": episode.program.as_ref().ok().map(|program| hall_of_fame::hex(&program.digest())),
+            "program": episode.program.as_ref().ok().map(|program| program.digest_text()),
             "became": Fate::of(&episode.evaluation, cut).name(),
         });
         text.push_str(&with_evidence(line, &episode.evaluation));

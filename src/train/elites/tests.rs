@@ -56,7 +56,7 @@ fn take_in(elites: &mut Elites, step: usize, replays: &[(&str, u64)], words: [(&
 }
 
 fn digest(word: &str) -> String {
-    hex(&episode(word, 0).program.unwrap().digest())
+    episode(word, 0).program.unwrap().digest_text()
 }
 
 /// Word, games and mean score of a style's elites, best first.
