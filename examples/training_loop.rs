@@ -42,7 +42,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let (policy, arena, prompts, stop) = (&mut policy, &arena, &prompts, &AtomicBool::new(false));
     let peers = &Peers::alone();
-    let run = Run { config: &config, policy, servers: None, arena, prompts, allowance: None, stop, peers };
+    let run =
+        Run { config: &config, policy, servers: None, arena, prompts, allowance: None, stop, peers, measure: &|_| () };
     let summary = run.start(&[], &mut |event| {
         if let Event::StepDone(record) = event {
             println!("step {}: reward {:.3}, mean score {:.0}", record.step, record.reward, record.score());

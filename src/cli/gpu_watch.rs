@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::metrics::gpu::{GPU_FILE, GpuError, GpuSampler, NvmlSource, SAMPLE_EVERY, StepShares, verdict};
-use crate::metrics::{Console, Event, StepRecord};
+use crate::metrics::{Console, RunHeader, StepRecord};
 use crate::policy::{Device, device_name};
 
 /// The GPUs that a CUDA program started from here would see.
@@ -27,31 +27,27 @@ impl GpuWatch {
         GpuWatch { console: console.clone(), index, sampler: None, shares: StepShares::default() }
     }
 
-    /// Looks at an event of the run; gives the record of a step with the numbers of the GPU, where there are any.
-    pub fn watched(&mut self, event: &Event<'_>) -> Option<StepRecord> {
-        let index = self.index?;
-        match *event {
-            Event::RunStarted(header) => {
-                self.shares.steps_ahead = header.steps_ahead;
-                self.start(&header.output_dir);
-                None
-            }
-            Event::StepDone(record) => {
-                self.shares.steps += 1;
-                self.shares.total += record.step_time;
-                self.shares.generate += record.time_generate;
-                self.shares.reward_wait += record.time_reward_wait;
-                let sampler = self.sampler.as_ref()?;
-                if let Some(reason) = sampler.take_ended() {
-                    self.console.print(&format!("warning: the GPU is no longer watched: {reason}"));
-                }
-                let lately = sampler.take_lately();
-                let mut record = record.clone();
-                let metrics = lately.get(index)?.metrics();
-                record.families.extend(metrics.map(|(name, value)| (name.to_owned(), value)));
-                Some(record)
-            }
-            _ => None,
+    /// Begins with the run that `header` tells of.
+    pub fn begin(&mut self, header: &RunHeader) {
+        if self.index.is_some() {
+            self.shares.steps_ahead = header.steps_ahead;
+            self.start(&header.output_dir);
+        }
+    }
+
+    /// Adds what the GPU did in a step to its record, where there is anything.
+    pub fn add(&mut self, record: &mut StepRecord) {
+        let Some(index) = self.index else { return };
+        self.shares.steps += 1;
+        self.shares.total += record.step_time;
+        self.shares.generate += record.time_generate;
+        self.shares.reward_wait += record.time_reward_wait;
+        let Some(sampler) = &self.sampler else { return };
+        if let Some(reason) = sampler.take_ended() {
+            self.console.print(&format!("warning: the GPU is no longer watched: {reason}"));
+        }
+        if let Some(usage) = sampler.take_lately().get(index) {
+            record.families.extend(usage.metrics().map(|(name, value)| (name.to_owned(), value)));
         }
     }
 

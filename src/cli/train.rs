@@ -1,5 +1,6 @@
 //! `grpo-2048 train`: the loop.
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Instant, SystemTime};
@@ -16,7 +17,7 @@ use super::{CliError, EXIT_CODES, chance, dry_run, interrupt, launch, loading, o
 use crate::arena::Rules;
 use crate::config::{Config, Layers};
 use crate::metrics::{
-    Console, Event, JsonlSink, LaunchSink, Show, Sink, SinkError, Sinks, TensorBoardSink, TerminalSink,
+    Console, Event, JsonlSink, LaunchSink, Show, Sink, SinkError, Sinks, StepRecord, TensorBoardSink, TerminalSink,
 };
 use crate::parallel::Peers;
 use crate::policy::{self, Device};
@@ -182,7 +183,17 @@ impl TrainArgs {
         if self.run.dry_run {
             let (policy, arena, prompts) = (&mut policy, &arena, &prompts);
             let alone = Peers::alone();
-            let run = Run { config: &config, policy, servers, arena, prompts, allowance, stop: &stop, peers: &alone };
+            let run = Run {
+                config: &config,
+                policy,
+                servers,
+                arena,
+                prompts,
+                allowance,
+                stop: &stop,
+                peers: &alone,
+                measure: &|_| (),
+            };
             return dry_run::report(run, peers, &layers, console);
         }
 
@@ -204,22 +215,25 @@ impl TrainArgs {
             sinks.push(&mut tensorboard);
         }
         sinks.push(&mut terminal);
-        let gpu = GpuWatch::new(&device, console);
-        let mut recorder = Recorder { sinks, gpu, stop: &stop, failure: None };
+        let gpu = RefCell::new(GpuWatch::new(&device, console));
+        let measure = |record: &mut StepRecord| gpu.borrow_mut().add(record);
+        let mut recorder = Recorder { sinks, stop: &stop, failure: None };
         let log = format!("rank-{}.log", peers.rank());
         let mut observer = |event: Event<'_>| {
             if let Event::RunStarted(header) = event {
                 let _ = console.log_to(&header.output_dir.join(&log));
+                gpu.borrow_mut().begin(header);
             }
             recorder.note(&event);
         };
         let (policy, arena, prompts) = (&mut policy, &arena, &prompts);
-        let run = Run { config: &config, policy, servers, arena, prompts, allowance, stop: &stop, peers };
+        let run =
+            Run { config: &config, policy, servers, arena, prompts, allowance, stop: &stop, peers, measure: &measure };
         let ended = match &resumed {
             Some(path) => run.resume(path, &mut observer),
             None => run.start(&about(&device), &mut observer),
         };
-        let (failure, busy) = (recorder.failure.take(), recorder.gpu.verdict());
+        let (failure, busy) = (recorder.failure.take(), gpu.borrow().verdict());
         drop(terminal);
         if let (Some(traced), Some(trace)) = (&traced, &trace) {
             traced.report(trace, console);
@@ -355,15 +369,13 @@ pub(super) fn allowance(device: &Device, config: &Config, processes: usize) -> R
 /// Hands events to the sinks. When one cannot record any more, the run is asked to stop, with a checkpoint.
 struct Recorder<'a> {
     sinks: Sinks<'a>,
-    gpu: GpuWatch,
     stop: &'a AtomicBool,
     failure: Option<SinkError>,
 }
 
 impl Recorder<'_> {
     fn note(&mut self, event: &Event<'_>) {
-        let watched = self.gpu.watched(event);
-        if let Err(error) = self.sinks.note(&watched.as_ref().map_or(*event, Event::StepDone)) {
+        if let Err(error) = self.sinks.note(event) {
             self.stop.store(true, Ordering::SeqCst);
             self.failure.get_or_insert(error);
         }

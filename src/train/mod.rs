@@ -104,6 +104,8 @@ pub struct Run<'a> {
     pub stop: &'a AtomicBool,
     /// Who trains with this process.
     pub peers: &'a Peers,
+    /// Adds what is measured beside the loop, such as what the GPU did, to the record of a step before anybody is told of it.
+    pub measure: &'a dyn Fn(&mut StepRecord),
 }
 
 /// What the KL penalty keeps the policy close to.

@@ -76,6 +76,7 @@ impl Run<'_> {
         log_replays(&progress.dir, step, &replays)?;
         let watch = progress.guard.observe(&record);
         record::add_watch(&mut record, &watch);
+        (self.measure)(&mut record);
         // What the next step has shown so far belongs in the picture of this one.
         if let Some(ahead) = &mut progress.ahead {
             ahead.in_play.tell(observer);
