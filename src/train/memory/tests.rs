@@ -94,7 +94,9 @@ fn gradients_are_held_as_far_as_memory_allows_and_do_not_change_how_an_update_is
     assert_eq!((roomy.division.held, roomy.gradients), (6, 7 * 4 * 4_884_480));
     assert_eq!(plan(&adapters, None).division.held, 6);
     // What sampling takes is there for the update as well.
-    adapters.rollout.max_completion_length = 600;
+    let mut longer = adapters.clone();
+    longer.rollout.max_completion_length = 600;
+    let adapters = longer;
     let roomy = plan(&adapters, None);
     let tight = Some(roomy.total() - 3 * 4 * 4_884_480);
     let (found, alone) = (plan(&adapters, tight), MemoryPlan::fitting(&of(&adapters, 1), tight, None).unwrap());
