@@ -23,9 +23,11 @@
 //!    |    +- preflight      players of known strength, scored before a run: is the reward in order?
 //!    | grpo         advantages, Batch, update  -> UpdateStats
 //!    | train        the loop, checkpoints
+//!    |    +- sft        the start: supervised, on programs of the corpus
 //!    |    +- parallel   processes that compute one run together, by MPI: gathers and ordered sums
 //!    | evaluation   Sample -> Summary             held-out boards, estimates with intervals
 //!    | metrics      StepRecord                 -> terminal, metrics.jsonl, a trace
+//!    |    +- hardware       what the GPUs did meanwhile
 //! ```
 //!
 //! # Words
@@ -87,6 +89,7 @@ pub mod evaluation;
 pub mod files;
 pub mod groups;
 pub mod grpo;
+pub mod hardware;
 pub mod judge;
 pub mod metrics;
 pub mod parallel;
@@ -98,5 +101,6 @@ pub mod report;
 pub mod reward;
 pub mod rollout;
 pub mod seed;
+pub mod sft;
 pub mod stats;
 pub mod train;

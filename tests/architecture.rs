@@ -32,6 +32,7 @@ const USES: &[(&str, &[&str])] = &[
     ("parallel", &[]),
     ("grpo", &["config", "files", "groups", "parallel", "policy", "prompt", "rollout", "seed", "stats"]),
     ("metrics", &["environment", "files", "stats"]),
+    ("hardware", &[]),
     (
         "train",
         &[
@@ -53,6 +54,7 @@ const USES: &[(&str, &[&str])] = &[
             "stats",
         ],
     ),
+    ("sft", &["config", "environment", "files", "grpo", "policy", "prompt", "seed", "train"]),
     ("report", &["environment", "metrics", "seed", "stats", "train"]),
     (
         "cli",
@@ -62,6 +64,7 @@ const USES: &[(&str, &[&str])] = &[
             "environment",
             "evaluation",
             "files",
+            "hardware",
             "judge",
             "metrics",
             "parallel",
@@ -72,6 +75,7 @@ const USES: &[(&str, &[&str])] = &[
             "report",
             "reward",
             "seed",
+            "sft",
             "stats",
             "train",
         ],
@@ -80,7 +84,7 @@ const USES: &[(&str, &[&str])] = &[
 
 /// Library, and the modules that may name it.
 const HOMES: &[(&str, &[&str])] = &[
-    ("candle_core", &["policy", "grpo", "rollout", "train"]),
+    ("candle_core", &["policy", "grpo", "rollout", "sft", "train"]),
     ("candle_nn", &["policy", "grpo"]),
     ("grpo_tensor", &["policy", "grpo", "train"]),
     ("grpo_sandbox", &["arena", "cli", "judge"]),
@@ -90,7 +94,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("indicatif", &["metrics"]),
     ("parquet", &["cli"]),
     ("grpo_mpi", &["parallel"]),
-    ("nvml_wrapper", &["metrics"]),
+    ("nvml_wrapper", &["hardware"]),
     ("clap", &["cli"]),
     ("hf_hub", &["policy"]),
     ("ureq", &["policy", "rollout"]),
@@ -102,8 +106,11 @@ const HOMES: &[(&str, &[&str])] = &[
 /// What makes one run differ from another, and the modules that may ask for it. Clocks measure; nothing is decided by them
 /// but how long somebody waits.
 const ASKS: &[(&str, &[&str])] = &[
-    ("Instant::now", &["arena", "cli", "judge", "metrics", "parallel", "report", "rollout", "train"]),
-    ("SystemTime::now", &["cli", "metrics"]),
+    (
+        "Instant::now",
+        &["arena", "cli", "hardware", "judge", "metrics", "parallel", "report", "rollout", "sft", "train"],
+    ),
+    ("SystemTime::now", &["cli", "hardware", "metrics"]),
     ("env::var", &["cli", "metrics", "policy"]),
     ("env::var_os", &["start"]),
     ("env::vars", &[]),

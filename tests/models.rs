@@ -11,7 +11,7 @@ use grpo_2048::environment::game2048::prompts::briefing;
 use grpo_2048::policy::{Policy, Tokenizer};
 use grpo_2048::prompt::{PromptKind, PromptSet};
 use grpo_2048::seed::{Purpose, Seed};
-use grpo_2048::train::sft;
+use grpo_2048::sft;
 use serde_json::Value;
 
 /// SmolLM2's, without its own words.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::metrics::gpu::{GPU_FILE, GpuError, GpuSampler, NvmlSource, SAMPLE_EVERY, StepShares, verdict};
+use crate::hardware::{GPU_FILE, GpuError, GpuSampler, NvmlSource, SAMPLE_EVERY, StepShares, verdict};
 use crate::metrics::{Console, RunHeader, StepRecord};
 use crate::policy::{Device, device_name};
 

@@ -8,8 +8,8 @@ use clap::Args;
 
 use super::gpu_watch::visible_gpus;
 use super::{CliError, interrupt, output};
+use crate::hardware::{GpuReading, GpuSampler, verdict};
 use crate::metrics::Console;
-use crate::metrics::gpu::{GpuReading, GpuSampler, verdict};
 
 /// Watch the GPUs, with a verdict at the end
 ///
@@ -93,7 +93,7 @@ fn line(index: usize, reading: &GpuReading) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::gpu::Slowdown;
+    use crate::hardware::Slowdown;
 
     #[test]
     fn readings_stand_below_the_names_of_their_columns() {

@@ -15,7 +15,7 @@ use crate::environment::{Environment, game2048};
 use crate::metrics::{Console, Progress, duration};
 use crate::policy::Device;
 use crate::seed::Seed;
-use crate::train::sft::{self, Learner, SftError, SftOptions, SftProgress, SftSummary};
+use crate::sft::{self, Learner, SftError, SftOptions, SftProgress, SftSummary};
 
 use probe::{Probe, played};
 

@@ -1,14 +1,12 @@
 //! What a run says about itself: names, units, and where they go.
 //!
-//! The loop tells [`Event`]s to every [`Sink`]: a JSONL file, TensorBoard's, a trace, and the terminal. [`gpu`] watches
-//! the GPUs meanwhile. Takes plain numbers and texts; knows no tensor and no sandbox, and changes nothing of what it watches.
+//! The loop tells [`Event`]s to every [`Sink`]: a JSONL file, TensorBoard's, a trace, and the terminal. Takes plain numbers and texts; knows no tensor and no sandbox, and changes nothing of what it watches.
 
 mod board;
 mod columns;
 mod console;
 mod crc32c;
 mod event;
-pub mod gpu;
 mod headline;
 mod jsonl;
 mod launches;

@@ -22,7 +22,6 @@ pub mod run_dir;
 pub mod scoring;
 mod serving;
 mod settling;
-pub mod sft;
 mod step;
 mod together;
 

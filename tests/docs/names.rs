@@ -359,17 +359,21 @@ impl Sources {
         }
     }
 
+    fn is_of_metrics(&self) -> bool {
+        ["src/metrics/", "src/hardware/"].iter().any(|folder| self.file.starts_with(folder))
+    }
+
     fn literal(&mut self, text: &str) {
         // What a format makes a name of, such as `rewards/{name}/mean`, is an open family.
         if let Some((family, _)) = text.split_once("/{")
-            && self.file.starts_with("src/metrics/")
+            && self.is_of_metrics()
         {
             self.metrics.insert(format!("{family}/"));
         }
         let is_metric = text.contains('/')
             && !text.ends_with('/')
             && text.chars().all(|c| c.is_ascii_lowercase() || c == '/' || c == '_');
-        if is_metric && self.file.starts_with("src/metrics/") {
+        if is_metric && self.is_of_metrics() {
             self.metrics.insert(text.to_owned());
         }
         let is_variable = text.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::model::{Gauges, Reading};
 use grpo_2048::cli::for_bench::visible_gpus;
+use grpo_2048::hardware::GpuSampler;
 use grpo_2048::metrics::Console;
-use grpo_2048::metrics::gpu::GpuSampler;
 use grpo_2048::policy::{Device, device_name};
 
 /// How often a GPU is read. Runs may be short.

@@ -7,7 +7,7 @@ use crate::cli::gpu_watch::visible_gpus;
 use crate::cli::memory::Memory;
 use crate::cli::peers::environment;
 use crate::config;
-use crate::metrics::gpu::{GpuError, Inventory};
+use crate::hardware::{GpuError, Inventory};
 use crate::parallel;
 use crate::policy::{self, CudaExamination, Device, Precision};
 

@@ -8,9 +8,9 @@ use crate::metrics::{Console, EvaluationRecord, Event, Progress};
 use crate::parallel::Peers;
 use crate::policy::Policy;
 use crate::prompt::PromptSet;
+use crate::sft::Learner;
 use crate::train::evaluation::{Protocol, evaluate};
 use crate::train::scoring::Stage;
-use crate::train::sft::Learner;
 
 /// Programs of a language model on held-out boards, before and after.
 pub struct Probe<'a> {

@@ -1,8 +1,10 @@
 use std::path::Path;
 
 use super::*;
-use crate::environment::game2048::corpus::Style;
+use crate::environment::game2048::corpus::{self, Style, vocabulary};
 use crate::environment::game2048::prompts::briefing;
+use crate::policy::{DecoderConfig, Tokenizer};
+use crate::prompt::PromptKind;
 
 fn options(dir: &Path, total_tokens: usize) -> SftOptions {
     let config = crate::config::Config::preset("builtin").unwrap().sft;
@@ -29,7 +31,7 @@ fn go_on(_: &SftProgress) -> ControlFlow<()> {
 
 #[test]
 fn every_program_survives_the_built_in_vocabulary_and_fits_a_completion() {
-    let tokenizer = builtin_tokenizer(Seed::root(0)).unwrap();
+    let tokenizer = builtin::tokenizer(Seed::root(0)).unwrap();
     let mut rng = Seed::root(1).child(Purpose::Corpus, 0).rng();
     let longest = crate::config::Config::preset("builtin").unwrap().rollout.max_completion_length;
     for style in Style::ALL {
@@ -120,7 +122,7 @@ const CHATML: &str = "{% for message in messages %}{{'<|im_start|>' + message['r
 
 /// Writes a small chat model that has learnt nothing, with a vocabulary that prompts and programs are short in.
 fn chat_model(dir: &Path, positions: usize) {
-    let plain = builtin_tokenizer(Seed::root(0)).unwrap();
+    let plain = builtin::tokenizer(Seed::root(0)).unwrap();
     let words = PromptSet::load(PromptKind::Raw, &plain, &briefing().unwrap()).unwrap();
     let mut rng = Seed::root(1).child(Purpose::Corpus, 0).rng();
     let programs = (0..200).map(|_| corpus::program(&mut rng, &Mix::default()).source);

@@ -6,6 +6,7 @@
 //! happened. Does not know rewards or games.
 
 mod batches;
+mod builtin;
 mod memory;
 mod saving;
 
@@ -16,24 +17,18 @@ use std::time::{Duration, Instant};
 use candle_core::{DType, Device};
 
 use crate::config::SftConfig;
-use crate::environment::game2048::corpus::{self, Mix, vocabulary};
-use crate::environment::game2048::prompts::briefing;
+use crate::environment::game2048::corpus::Mix;
 use crate::grpo::{self, AdamW, Gradients, LearnError, Optimizer};
 use crate::policy::Dropout;
-use crate::policy::{Adapters, DecoderConfig, Policy, PolicyError, Tokenizer};
-use crate::prompt::{self, Prompt, PromptError, PromptKind, PromptSet};
+use crate::policy::{Adapters, Policy, PolicyError};
+use crate::prompt::{Prompt, PromptError, PromptSet};
 use crate::seed::{Purpose, Seed};
 
 use batches::{Example, Writer, micro_batches};
+pub use builtin::builtin_shape;
 pub use memory::parts_at_once;
 use saving::Saved;
 
-/// Tokens of the built-in vocabulary.
-const VOCABULARY: usize = 1024;
-/// Longest token, in characters.
-const TOKEN_CHARS: usize = 12;
-/// Programs the vocabulary is learnt from.
-const VOCABULARY_PROGRAMS: usize = 4000;
 /// How a run is watched and what it leaves, by what is trained.
 #[derive(Debug, Clone, Copy)]
 struct Pace {
@@ -158,24 +153,6 @@ pub struct SftSummary {
     pub interrupted: bool,
 }
 
-/// Shape of the built-in model: small enough to train on two cores, large enough to copy names and count brackets.
-pub fn builtin_shape() -> DecoderConfig {
-    DecoderConfig {
-        vocab_size: VOCABULARY,
-        hidden_size: 160,
-        num_hidden_layers: 5,
-        num_attention_heads: 5,
-        num_key_value_heads: 5,
-        head_dim: 32,
-        intermediate_size: 448,
-        rope_theta: 10_000.0,
-        rms_norm_eps: 1e-5,
-        tie_word_embeddings: true,
-        max_position_embeddings: 512,
-        ..DecoderConfig::LLAMA
-    }
-}
-
 /// A model to train, instead of the built-in one from nothing.
 #[derive(Debug)]
 pub struct Learner {
@@ -232,32 +209,6 @@ pub fn run(
     Ok((training.summary(false, held_out_loss)?, training.policy))
 }
 
-/// The built-in model before it has learnt anything.
-fn builtin(options: &SftOptions) -> Result<Learner, SftError> {
-    let tokenizer = builtin_tokenizer(options.seed)?;
-    let policy = Policy::initialise(builtin_shape(), tokenizer, options.seed, &options.device)?;
-    let prompts = PromptSet::load(PromptKind::Builtin, policy.tokenizer(), &briefing().map_err(PromptError::from)?)?;
-    Ok(Learner { policy, prompts, name: String::new() })
-}
-
-/// A tokenizer for the built-in model, learnt from programs without mistakes.
-fn builtin_tokenizer(seed: Seed) -> Result<Tokenizer, SftError> {
-    let mut rng = seed.child(Purpose::Corpus, 0).rng();
-    let mix = Mix { error_rate: 0.0, ..Mix::default() };
-    let programs: Vec<String> = (0..VOCABULARY_PROGRAMS)
-        .map(|_| corpus::program(&mut rng, &mix).source[corpus::HEADER.len()..].into())
-        .collect();
-    let options = vocabulary::VocabularyOptions {
-        size: VOCABULARY,
-        token_chars: TOKEN_CHARS,
-        prompt_tokens: prompt::builtin_tokens()?,
-    };
-    let texts = programs.iter().map(String::as_str).chain([corpus::HEADER]);
-    let inner = vocabulary::train(texts, &options)?;
-    let end = inner.token_to_id(vocabulary::END).into_iter().collect();
-    Ok(Tokenizer::from_parts(inner, end, None))
-}
-
 /// Everything that changes from step to step.
 struct Training<'a> {
     options: &'a SftOptions,
@@ -280,7 +231,7 @@ impl<'a> Training<'a> {
     fn begin(options: &'a SftOptions, learner: Option<Learner>) -> Result<Self, SftError> {
         let (pace, Learner { policy, prompts, name }) = match learner {
             Some(learner) => (MODEL_PACE, learner),
-            None => (BUILTIN_PACE, builtin(options)?),
+            None => (BUILTIN_PACE, builtin::learner(options)?),
         };
         let prompts = prompts.prompts().to_vec();
         let mix = Mix { error_rate: options.config.error_rate, ..Mix::default() };
