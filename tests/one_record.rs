@@ -38,7 +38,9 @@ fn metrics_and_checkpoint_hold_the_same_records() {
     let prompts = PromptSet::load(kind, policy.tokenizer(), &environment.briefing()).unwrap();
     let sandbox = Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || ()).unwrap();
     let arena = Arena::new(sandbox, environment, Rules::training(&config), Workers::new(2)).unwrap();
-    let measure = |record: &mut StepRecord| drop(record.families.insert("gpu/util".into(), 50.0 + record.step as f64));
+    let measure = |record: &mut StepRecord| {
+        record.families.insert("gpu/util".into(), 50.0 + record.step as f64);
+    };
     let run = Run {
         config: &config,
         policy: &mut policy,

@@ -12,7 +12,7 @@ use super::memory::Memory;
 use super::options::{Flags, SourceArgs, WorkerArgs, settled, text_path};
 use super::peers::{agree, device_of, first_of, with_peers};
 use super::preflight::RewardCheck;
-use super::step_trace::TraceArgs;
+use super::step_trace::{TraceArgs, Traced};
 use super::{CliError, EXIT_CODES, chance, dry_run, interrupt, launch, loading, output, playing, report, runs};
 use crate::arena::Rules;
 use crate::config::{Config, Layers};
@@ -180,80 +180,22 @@ impl TrainArgs {
             // Nothing has been trained yet that a checkpoint could keep.
             return Err(CliError::Interrupted);
         }
+        let alone = Peers::alone();
+        let run = Run {
+            config: &config,
+            policy: &mut policy,
+            servers,
+            arena: &arena,
+            prompts: &prompts,
+            allowance,
+            stop: &stop,
+            peers: if self.run.dry_run { &alone } else { peers },
+            measure: &|_| (),
+        };
         if self.run.dry_run {
-            let (policy, arena, prompts) = (&mut policy, &arena, &prompts);
-            let alone = Peers::alone();
-            let run = Run {
-                config: &config,
-                policy,
-                servers,
-                arena,
-                prompts,
-                allowance,
-                stop: &stop,
-                peers: &alone,
-                measure: &|_| (),
-            };
             return dry_run::report(run, peers, &layers, console);
         }
-
-        let show = if config.arena.parallel_rewards == 0 { Show::Completions } else { Show::Steps };
-        let mut terminal = TerminalSink::new(console.clone(), show);
-        let mut launches = LaunchSink::new(launch::process(commit, &device), &unix_seconds);
-        let mut file = JsonlSink::default();
-        let mut tensorboard = TensorBoardSink::new(&unix_seconds);
-        let mut trace = traced.as_ref().map(|traced| traced.sink(&Instant::now));
-        let mut sinks = Sinks::default();
-        if let (Some(trace), true) = (&mut trace, peers.leads()) {
-            sinks.push(trace);
-        }
-        if peers.leads() {
-            sinks.push(&mut launches);
-            sinks.push(&mut file);
-        }
-        if config.train.tensorboard && peers.leads() {
-            sinks.push(&mut tensorboard);
-        }
-        sinks.push(&mut terminal);
-        let gpu = RefCell::new(GpuWatch::new(&device, console));
-        let measure = |record: &mut StepRecord| gpu.borrow_mut().add(record);
-        let mut recorder = Recorder { sinks, stop: &stop, failure: None };
-        let log = format!("rank-{}.log", peers.rank());
-        let mut observer = |event: Event<'_>| {
-            if let Event::RunStarted(header) = event {
-                let _ = console.log_to(&header.output_dir.join(&log));
-                gpu.borrow_mut().begin(header);
-            }
-            recorder.note(&event);
-        };
-        let (policy, arena, prompts) = (&mut policy, &arena, &prompts);
-        let run =
-            Run { config: &config, policy, servers, arena, prompts, allowance, stop: &stop, peers, measure: &measure };
-        let ended = match &resumed {
-            Some(path) => run.resume(path, &mut observer),
-            None => run.start(&about(&device), &mut observer),
-        };
-        let (failure, busy) = (recorder.failure.take(), gpu.borrow().verdict());
-        drop(terminal);
-        if let (Some(traced), Some(trace)) = (&traced, &trace) {
-            traced.report(trace, console);
-        }
-        let noted = launches.ended(launch::end(&ended));
-        let summary = ended.map_err(train_error)?;
-        noted.map_err(CliError::run)?;
-        if let Some(failure) = failure {
-            return Err(CliError::run(failure));
-        }
-        if !peers.leads() {
-            return Ok(());
-        }
-        output::print(&report::text(&summary, started.elapsed()))?;
-        output::print(&busy)?;
-        match &summary.stopped {
-            Some(stopped) => Err(report::stopped(stopped, &summary.output_dir)),
-            None if summary.interrupted => Err(CliError::Interrupted),
-            None => Ok(()),
-        }
+        Launched { resumed: resumed.as_deref(), traced, commit, started }.train(run, console)
     }
 
     /// Says what is wrong with the directory of the run before a model is loaded and the reward is checked, not after. Gives
@@ -364,6 +306,76 @@ pub(super) fn allowance(device: &Device, config: &Config, processes: usize) -> R
             Memory::of_this_process().map(|memory| Allowance::of_host(memory.free / processes as u64, memory.total))
         }
     })
+}
+
+/// A run that is about to begin, as it was asked for.
+struct Launched<'a> {
+    resumed: Option<&'a Path>,
+    traced: Option<Traced>,
+    commit: Option<&'a str>,
+    started: Instant,
+}
+
+impl Launched<'_> {
+    /// Trains, tells everybody who is to know, and says how it ended.
+    fn train(self, run: Run<'_>, console: &Console) -> Result<(), CliError> {
+        let (config, peers, device) = (run.config, run.peers, run.policy.decoder().device().clone());
+        let show = if config.arena.parallel_rewards == 0 { Show::Completions } else { Show::Steps };
+        let mut terminal = TerminalSink::new(console.clone(), show);
+        let mut launches = LaunchSink::new(launch::process(self.commit, &device), &unix_seconds);
+        let mut file = JsonlSink::default();
+        let mut tensorboard = TensorBoardSink::new(&unix_seconds);
+        let mut trace = self.traced.as_ref().map(|traced| traced.sink(&Instant::now));
+        let mut sinks = Sinks::default();
+        if let (Some(trace), true) = (&mut trace, peers.leads()) {
+            sinks.push(trace);
+        }
+        if peers.leads() {
+            sinks.push(&mut launches);
+            sinks.push(&mut file);
+        }
+        if config.train.tensorboard && peers.leads() {
+            sinks.push(&mut tensorboard);
+        }
+        sinks.push(&mut terminal);
+        let gpu = RefCell::new(GpuWatch::new(&device, console));
+        let measure = |record: &mut StepRecord| gpu.borrow_mut().add(record);
+        let mut recorder = Recorder { sinks, stop: run.stop, failure: None };
+        let log = format!("rank-{}.log", peers.rank());
+        let mut observer = |event: Event<'_>| {
+            if let Event::RunStarted(header) = event {
+                let _ = console.log_to(&header.output_dir.join(&log));
+                gpu.borrow_mut().begin(header);
+            }
+            recorder.note(&event);
+        };
+        let run = Run { measure: &measure, ..run };
+        let ended = match self.resumed {
+            Some(path) => run.resume(path, &mut observer),
+            None => run.start(&about(&device), &mut observer),
+        };
+        let (failure, busy) = (recorder.failure.take(), gpu.borrow().verdict());
+        drop(terminal);
+        if let (Some(traced), Some(trace)) = (&self.traced, &trace) {
+            traced.report(trace, console);
+        }
+        let noted = launches.ended(launch::end(&ended));
+        let summary = ended.map_err(train_error)?;
+        noted.map_err(CliError::run)?;
+        if let Some(failure) = failure {
+            return Err(CliError::run(failure));
+        }
+        if !peers.leads() {
+            return Ok(());
+        }
+        output::print(&report::text(&summary, self.started.elapsed()))?;
+        output::print(&busy)?;
+        match &summary.stopped {
+            Some(stopped) => Err(report::stopped(stopped, &summary.output_dir)),
+            None if summary.interrupted => Err(CliError::Interrupted),
+            None => Ok(()),
+        }
+    }
 }
 
 /// Hands events to the sinks. When one cannot record any more, the run is asked to stop, with a checkpoint.
