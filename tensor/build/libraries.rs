@@ -1,6 +1,6 @@
 //! Static libraries in the place of NVIDIA's, which look for the real ones when the program runs.
 //!
-//! The tensor library links `-lcuda -lcublas -lcublasLt -lcurand -lnvrtc`; a program linked against the real ones does
+//! The tensor library links `-lcuda -lcublas -lcublasLt -lcurand -lnvrtc -lnccl`; a program linked against the real ones does
 //! not start on a machine that lacks any of them. So each of these names gets an archive: a jump for every function that
 //! the bindings declare, to the real function once it was asked for, and to one that returns the library's own error code
 //! where there is none. `loader.c` finds them. CUDA's runtime is there as an archive anyway.
@@ -38,7 +38,7 @@ enum Returns {
     Number,
 }
 
-fn all(cuda: u32) -> [Library; 5] {
+fn all(cuda: u32) -> [Library; 6] {
     let library = |name, module, status, abi| Library { name, module, status, abi, companion: None };
     [
         // CUDA_ERROR_NO_DEVICE, CUDA_ERROR_NOT_SUPPORTED
@@ -50,6 +50,8 @@ fn all(cuda: u32) -> [Library; 5] {
         library("curand", "curand", ("curandStatus_t", 101, 999), 10),
         // NVRTC_ERROR_INTERNAL_ERROR
         library("nvrtc", "nvrtc", ("nvrtcResult", 11, 11), cuda),
+        // ncclSystemError, ncclInvalidUsage
+        library("nccl", "nccl", ("ncclResult_t", 2, 5), 2),
     ]
 }
 

@@ -79,6 +79,15 @@ pub fn device_memory(device: &Device) -> candle_core::Result<Option<DeviceMemory
     }
 }
 
+/// What tells a GPU from all others, those of other machines included.
+pub fn gpu_identity(device: &Device) -> candle_core::Result<String> {
+    match device {
+        #[cfg(feature = "cuda")]
+        Device::Cuda(device) => cuda::identity(device),
+        _ => candle_core::bail!("{} is no GPU of NVIDIA's", device_name(device)),
+    }
+}
+
 /// What a GPU can do, as NVIDIA counts it: major, minor; none for anything else.
 pub fn compute_capability(device: &Device) -> candle_core::Result<Option<(i32, i32)>> {
     match device {

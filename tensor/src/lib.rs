@@ -17,6 +17,7 @@ pub mod gpu;
 mod head;
 mod linear;
 mod lora;
+mod nccl;
 mod norm;
 mod rows;
 
@@ -41,6 +42,7 @@ pub use linear::{linear, project, wide_linear};
 pub use lora::dropout::Masks;
 pub use lora::residual::{Middle, Residual};
 pub use lora::{Adapted, Frozen, adapted_linear, add_bias, add_frozen_bias};
+pub use nccl::Nccl;
 pub use norm::rms_norm;
 
 /// Which of the kernels layers go through.

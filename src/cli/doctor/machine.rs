@@ -164,7 +164,8 @@ fn cuda_finding(examination: &CudaExamination) -> Finding {
         Ok(driver) => format!("the driver runs CUDA up to {}", driver.cuda),
         Err(reason) => format!("no driver ({reason})"),
     };
-    let libraries = examination.libraries.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let libraries =
+        examination.libraries.iter().chain([&examination.nccl]).map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let line = format!("built for CUDA {}{kernels}; {driver}; {libraries}", examination.built_with);
     match examination.check(0) {
         Ok(()) => Finding::ok("cuda", line),
@@ -214,6 +215,7 @@ mod tests {
                 expected: 13,
                 found: Ok(("/opt/libcublas.so.13".into(), Version { major: 13, minor: 1 })),
             }],
+            nccl: LibraryFound { name: "NCCL", expected: 2, found: Err("libnccl.so.2: not found".into()) },
         };
         let found = cuda_finding(&examination);
         assert_eq!(
@@ -221,7 +223,7 @@ mod tests {
             (
                 Level::Ok,
                 "built for CUDA 13.0, compute capability 8.0 and above; the driver runs CUDA up to 13.0; cuBLAS 13.1 \
-                 (/opt/libcublas.so.13)"
+                 (/opt/libcublas.so.13), no NCCL (libnccl.so.2: not found)"
             )
         );
         examination.driver = Err("libcuda.so.1: no such file".into());

@@ -1,6 +1,6 @@
 //! An NVIDIA GPU in software.
 //!
-//! Built as a shared library, this stands where the driver, cuBLAS and cuRAND are looked for, so that a program built
+//! Built as a shared library, this stands where the driver, cuBLAS, cuRAND and NCCL are looked for, so that a program built
 //! for CUDA runs unchanged on a machine without a GPU: its PTX is interpreted, its work is queued, copied, recorded and
 //! replayed. It is slow, and stricter than a GPU:
 //!
@@ -18,6 +18,7 @@ mod driver;
 mod functions;
 mod machine;
 mod memory;
+mod nccl;
 mod ptx;
 mod queue;
 mod random;

@@ -10,6 +10,7 @@ use candle_core::cuda::cudarc::cublas::sys::{cublasGetProperty, cublasStatus_t};
 use candle_core::cuda::cudarc::curand::sys::{curandGetProperty, curandStatus_t};
 use candle_core::cuda::cudarc::driver::result::{self, DriverError, device, mem_pool};
 use candle_core::cuda::cudarc::driver::sys::{self, CUdevice_attribute, CUmemPool_attribute, CUresult};
+use candle_core::cuda::cudarc::nccl::result::get_nccl_version;
 use candle_core::cuda::cudarc::{cublas, curand};
 use candle_core::cuda::{CudaDevice, kernels};
 use candle_core::{Device, Error};
@@ -18,6 +19,9 @@ use super::{CudaExamination, DeviceMemory, DriverFound, LibraryFound, Target, Un
 
 /// Number behind the library's `.so`, which NVIDIA has not moved with CUDA's.
 const CURAND: u32 = 10;
+
+/// The same of NCCL's.
+const NCCL: u32 = 2;
 
 /// Where one of NVIDIA's libraries was found, and why it was not.
 type Where = unsafe extern "C" fn() -> *const c_char;
@@ -29,6 +33,8 @@ unsafe extern "C" {
     fn lazy_cublas_failure() -> *const c_char;
     fn lazy_curand_found() -> *const c_char;
     fn lazy_curand_failure() -> *const c_char;
+    fn lazy_nccl_found() -> *const c_char;
+    fn lazy_nccl_failure() -> *const c_char;
 }
 
 /// What can be told without opening a GPU.
@@ -42,6 +48,7 @@ pub fn examine() -> CudaExamination {
             library("cuBLAS", built_with.major, (lazy_cublas_found, lazy_cublas_failure), cublas_number),
             library("cuRAND", CURAND, (lazy_curand_found, lazy_curand_failure), curand_number),
         ],
+        nccl: library("NCCL", NCCL, (lazy_nccl_found, lazy_nccl_failure), nccl_number),
     }
 }
 
@@ -73,6 +80,12 @@ fn keep_freed_memory(device: &CudaDevice) -> Result<(), DriverError> {
         let attribute = CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
         mem_pool::set_attribute(pool, attribute, (&raw mut threshold).cast())
     }
+}
+
+/// The number that NVIDIA gave this GPU.
+pub fn identity(device: &CudaDevice) -> Result<String, Error> {
+    let uuid = device::get_uuid(device.cuda_stream().context().cu_device()).map_err(Error::wrap)?;
+    Ok(uuid.bytes.iter().map(|byte| format!("{:02x}", *byte as u8)).collect())
 }
 
 /// What the driver says is free.
@@ -147,6 +160,12 @@ fn curand_number(part: Part) -> Option<u32> {
     // SAFETY: writes one number where it is told.
     let status = unsafe { curandGetProperty(part, &mut number) };
     (status == curandStatus_t::CURAND_STATUS_SUCCESS).then_some(number.unsigned_abs())
+}
+
+/// As versions from 2.9 on count themselves: 22703 is 2.27.3.
+fn nccl_number(part: Part) -> Option<u32> {
+    let number = get_nccl_version().ok()?.unsigned_abs();
+    Some(if matches!(part, Part::Major) { number / 10_000 } else { number % 10_000 / 100 })
 }
 
 /// The file that a library was loaded from, or why none was.

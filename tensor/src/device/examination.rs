@@ -53,6 +53,8 @@ pub struct CudaExamination {
     pub driver: Result<DriverFound, String>,
     /// cuBLAS and cuRAND.
     pub libraries: Vec<LibraryFound>,
+    /// NCCL, which only several processes need.
+    pub nccl: LibraryFound,
 }
 
 /// Why a GPU cannot be used.
@@ -136,6 +138,11 @@ impl CudaExamination {
 }
 
 impl LibraryFound {
+    /// Its version, where it is one that this build calls.
+    pub fn usable(&self) -> Option<Version> {
+        self.found.as_ref().ok().map(|(_, version)| *version).filter(|version| version.major == self.expected)
+    }
+
     fn check(&self, built_with: Version) -> Result<(), Unusable> {
         let (name, expected) = (self.name, self.expected);
         match &self.found {

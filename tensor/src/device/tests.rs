@@ -15,6 +15,7 @@ fn ready() -> CudaExamination {
         kernels: Some(Target { capability: version(8, 0), exact: false }),
         driver: Ok(DriverFound { cuda: version(13, 0), gpus: vec![("NVIDIA H200".into(), version(9, 0))] }),
         libraries: vec![library("cuBLAS", 13, version(13, 1)), library("cuRAND", 10, version(10, 4))],
+        nccl: library("NCCL", 2, version(2, 27)),
     }
 }
 
