@@ -13,7 +13,7 @@ build=(--release --workspace --locked --features cuda --target-dir target/cuda
 "$cargo" build "${build[@]}"
 mkdir -p "$folder"
 # One library in the place of several.
-for library in libcuda.so.1 libcublas.so.13 libcublasLt.so.13 libcurand.so.10 libnvrtc.so.13; do
+for library in libcuda.so.1 libcublas.so.13 libcublasLt.so.13 libcurand.so.10 libnvrtc.so.13 libnccl.so.2; do
     ln -sf "$PWD/target/cuda/release/libgpu_emulator.so" "$folder/$library"
 done
 export GRPO_2048_CUDA_LIBS=$PWD/$folder GPU_CHECK=1
@@ -22,6 +22,7 @@ export GRPO_2048_CUDA_LIBS=$PWD/$folder GPU_CHECK=1
 [ $# -eq 0 ] || exit 0
 GRPO_2048_TEST_DEVICE=cuda "$cargo" test "${build[@]}" --test policy_goldens --test learning_goldens -- --test-threads 1 \
     --skip smollm2
+"$cargo" test "${build[@]}" --test parallel by_nccl
 echo "== two steps of training"
 run=$(mktemp -d)
 trap 'rm -rf "$run"' EXIT

@@ -158,6 +158,87 @@ fn one_two_and_three_processes_train_byte_for_byte_alike_in_full_and_with_adapte
     }
 }
 
+/// Weights that were trained by the end of a step, in a row.
+fn weights(run: &Path, step: usize) -> Vec<f32> {
+    let file = run.join(format!("checkpoint-{step}/model.safetensors"));
+    let tensors = candle_core::safetensors::load(file, &candle_core::Device::Cpu).unwrap();
+    let tensors: std::collections::BTreeMap<_, _> = tensors.into_iter().collect();
+    tensors.values().flat_map(|tensor| tensor.flatten_all().unwrap().to_vec1::<f32>().unwrap()).collect()
+}
+
+/// The Euclidean distance of two runs' weights.
+fn distance(left: &[f32], right: &[f32]) -> f64 {
+    assert_eq!(left.len(), right.len());
+    left.iter().zip(right).map(|(left, right)| f64::from(left - right).powi(2)).sum::<f64>().sqrt()
+}
+
+/// A figure of the first step.
+fn of_first_step(run: &Path, key: &str) -> f64 {
+    let lines = fs::read_to_string(run.join("metrics.jsonl")).unwrap();
+    let records = lines.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    records.filter(|record| record["step"] == 1).find_map(|record| record[key].as_f64()).unwrap()
+}
+
+#[test]
+fn a_fast_sum_is_exact_for_one_process_and_near_that_for_several() {
+    let root = tempfile::tempdir().unwrap();
+    let launchers = launchers("a_fast_sum_is_exact_for_one_process_and_near_that_for_several");
+    let exact = [SHORT, &["--steps", "2", "--set", "grpo.micro_batch=2"]].concat();
+    let fast = [&exact[..], &["--set", "parallel.reduce=fast"]].concat();
+    let [alone, alone_fast] = ["alone", "alone-fast"].map(|name| root.path().join(name));
+    if launchers.is_empty() {
+        return;
+    }
+    run(&alone, &exact);
+    run(&alone_fast, &fast);
+    assert!(weights(&alone, 2) == weights(&alone_fast, 2), "one process adds in order anyway");
+    for launcher in &launchers {
+        let together = root.path().join(launcher.0);
+        // Two steps: after the second, processes with other weights after the first would have come to other results.
+        let output = launcher.train(2, &together, &fast).output().unwrap();
+        assert!(output.status.success(), "{}: {}", launcher.0, told(&output));
+        assert!(told(&output).contains("parallel.reduce = \"fast\": the last bits"), "{}", told(&output));
+        let (moved, apart) =
+            (distance(&weights(&alone, 1), &weights(&alone, 2)), distance(&weights(&alone, 1), &weights(&together, 1)));
+        assert!(apart < 0.05 * moved, "{}: {apart} apart, a step moves {moved}", launcher.0);
+        for key in ["loss", "grad_norm"] {
+            let [one, two] = [&alone, &together].map(|run| of_first_step(run, key));
+            assert!((one - two).abs() <= 1e-5 * one.abs(), "{}: {key} {one} and {two}", launcher.0);
+        }
+    }
+}
+
+/// On GPUs in software (scripts/gpu-emulated.sh), of which every process has one of its own.
+#[cfg(feature = "cuda")]
+#[test]
+fn gradients_that_cross_by_nccl_are_those_that_cross_through_the_host() {
+    let test = "gradients_that_cross_by_nccl_are_those_that_cross_through_the_host";
+    if !std::env::var("GRPO_2048_CUDA_LIBS").is_ok_and(|folder| folder.ends_with("gpu-emulator")) {
+        println!("skipped: {test}: no GPUs in software");
+        return;
+    }
+    let root = tempfile::tempdir().unwrap();
+    for launcher in launchers(test).into_iter().take(1) {
+        let small = ["--device", "cuda", "--steps", "1", "--groups", "1", "--set", "train.eval_samples=0"];
+        let more = ["--set", "grpo.micro_batch=1", "--set", "rollout.max_completion_length=24"];
+        let trained = |name: &str, reduce: &str, variable: (&str, &str)| {
+            let (dir, reduce) = (root.path().join(name), format!("parallel.reduce={reduce}"));
+            let mut command = launcher.train(2, &dir, &[&small[..], &more, &["--set", &reduce]].concat());
+            let output = command.env(variable.0, variable.1).output().unwrap();
+            assert!(output.status.success(), "{name}: {}", told(&output));
+            (weights(&dir, 1), told(&output))
+        };
+        let (by_nccl, words) = trained("nccl", "exact", ("GPU_CHECK", "1"));
+        assert!(words.contains("gradients cross from GPU to GPU by NCCL"), "{words}");
+        // Processes that name the same GPU.
+        let (through_host, words) = trained("host", "exact", ("GPU_EMULATOR_UUID", "7"));
+        assert!(words.contains("gradients cross through the host, not by NCCL: ranks 0 and 1 share a GPU"), "{words}");
+        assert!(by_nccl == through_host, "the same bits");
+        let (fast, _) = trained("fast", "fast", ("GPU_CHECK", "1"));
+        assert!(fast.iter().zip(&by_nccl).all(|(fast, exact)| (fast - exact).abs() < 1e-2), "another order at most");
+    }
+}
+
 /// Goes on in `dir`, if a run is there. The learning rate follows the last step, so all runs are asked for the same ones.
 fn up_to<'a>(steps: &'a str, dir: &'a Path) -> Vec<&'a str> {
     let resume: &[&str] = if dir.exists() { &["--resume", dir.to_str().unwrap()] } else { &[] };

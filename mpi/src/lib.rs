@@ -1,9 +1,9 @@
 //! The library of MPI, looked for when the program runs: one binary with and without it. What is
 //! unsafe about it stays in this package.
 //!
-//! Of MPI 3.0 two collectives are used, the non-blocking ones, since a process that waits in a blocking one burns its
-//! core. What differs between implementations is what they call the communicator of all processes and the type of a
-//! byte: Open MPI's are addresses of symbols, MPICH's numbers of its header `mpi.h`, and those of the standard ABI the
+//! Of MPI 3.0 three collectives are used, the non-blocking ones, since a process that waits in a blocking one burns its
+//! core. What differs between implementations is what they call the communicator of all processes, types and sums:
+//! Open MPI's are addresses of symbols, MPICH's numbers of its header `mpi.h`, and those of the standard ABI the
 //! small numbers of MPI 5.0, chapter 20.
 
 use std::ffi::{c_char, c_int, c_void};
@@ -42,7 +42,7 @@ pub enum MpiError {
     },
 }
 
-/// A communicator, a datatype or a request: a pointer or an `int`, either of which fits.
+/// A communicator, a datatype, an operation or a request: a pointer or an `int`, either of which fits.
 type Handle = usize;
 
 type Init = unsafe extern "C" fn(*mut c_int, *mut c_void, c_int, *mut c_int) -> c_int;
@@ -72,6 +72,7 @@ type Exchange = unsafe extern "C" fn(
     Handle,
     *mut Handle,
 ) -> c_int;
+type Reduce = unsafe extern "C" fn(*const c_void, *mut c_void, c_int, Handle, Handle, Handle, *mut Handle) -> c_int;
 
 /// Longest text that `MPI_Get_library_version` gives, in any implementation.
 const LONGEST_VERSION: usize = 8192;
@@ -86,6 +87,8 @@ const LONGEST_SLEEP: Duration = Duration::from_millis(1);
 struct Names {
     world: Handle,
     byte: Handle,
+    float: Handle,
+    sum: Handle,
     /// That one thread at a time calls the library.
     serialized: c_int,
 }
@@ -95,6 +98,7 @@ pub struct Mpi {
     names: Names,
     gather: Gather,
     exchange: Exchange,
+    reduce: Reduce,
     test: Test,
     abort: unsafe extern "C" fn(Handle, c_int) -> c_int,
     finalize: unsafe extern "C" fn() -> c_int,
@@ -153,11 +157,15 @@ impl Names {
     /// Names of the library called `file`.
     fn of(library: &Library, file: &str) -> Result<Names, String> {
         if let Ok(world) = symbol::<Handle>(library, "ompi_mpi_comm_world") {
-            return Ok(Names { world, byte: symbol(library, "ompi_mpi_byte")?, serialized: 2 });
+            let [byte, float] = [symbol(library, "ompi_mpi_byte")?, symbol(library, "ompi_mpi_float")?];
+            return Ok(Names { world, byte, float, sum: symbol(library, "ompi_mpi_op_sum")?, serialized: 2 });
         }
         Ok(match file.contains("mpi_abi") {
-            true => Names { world: 0x101, byte: 0x207, serialized: 2048 },
-            false => Names { world: 0x4400_0000, byte: 0x4c00_010d, serialized: 2 },
+            true => Names { world: 0x101, byte: 0x247, float: 0x210, sum: 0x21, serialized: 2048 },
+            false => {
+                let [byte, float] = [0x4c00_010d, 0x4c00_040a];
+                Names { world: 0x4400_0000, byte, float, sum: 0x5800_0003, serialized: 2 }
+            }
         })
     }
 }
@@ -175,6 +183,7 @@ impl Mpi {
         let mut mpi = Mpi {
             gather: symbol(&library, "MPI_Iallgatherv").map_err(unusable)?,
             exchange: symbol(&library, "MPI_Ialltoallv").map_err(unusable)?,
+            reduce: symbol(&library, "MPI_Iallreduce").map_err(unusable)?,
             test: symbol(&library, "MPI_Test").map_err(unusable)?,
             abort: symbol(&library, "MPI_Abort").map_err(unusable)?,
             finalize: symbol(&library, "MPI_Finalize").map_err(unusable)?,
@@ -242,6 +251,24 @@ impl Mpi {
             (self.exchange)(from, sent.0, sent.1, byte, to, taken.0, taken.1, byte, world, &raw mut request)
         };
         checked("MPI_Ialltoallv", code)?;
+        self.complete(request)?;
+        Ok(all)
+    }
+
+    /// The sum of what all processes have, as many numbers from each, added in an order that the library chooses. The
+    /// standard has all processes receive identical results (MPI 3.0, section 5.9.6).
+    pub fn sum(&self, mine: &[f32]) -> Result<Vec<f32>, MpiError> {
+        let own = count(mine.len())?;
+        let mut all = vec![0.0_f32; mine.len()];
+        let mut request: Handle = 0;
+        let _turn = self.turn.lock();
+        let Names { world, float, sum, .. } = self.names;
+        // SAFETY: both buffers hold as many numbers as the count says and live until the request is complete, below.
+        let code = unsafe {
+            let (from, to) = (mine.as_ptr().cast(), all.as_mut_ptr().cast());
+            (self.reduce)(from, to, own, float, sum, world, &raw mut request)
+        };
+        checked("MPI_Iallreduce", code)?;
         self.complete(request)?;
         Ok(all)
     }

@@ -69,11 +69,12 @@ pub fn parallel_error(error: ParallelError) -> CliError {
     if error.is_user() { CliError::user(error) } else { CliError::run(error) }
 }
 
-/// The device that `name` means for this process: of a machine's GPUs, each process has one of its own.
+/// The device that `name` means for this process: of the GPUs that it is shown, each process of a machine has one of its own
+/// as far as they go.
 pub fn device_of(name: &str, peers: &Peers) -> String {
-    let has_gpu = || policy::examine_cuda().is_some_and(|found| found.driver.is_ok());
-    match local_rank(&environment) {
-        Some(local) if peers.size() > 1 && (name == "cuda" || name == "auto" && has_gpu()) => format!("cuda:{local}"),
+    let gpus = || policy::examine_cuda().and_then(|found| found.driver.ok()).map_or(0, |driver| driver.gpus.len());
+    match (local_rank(&environment), name) {
+        (Some(local), "cuda" | "auto") if peers.size() > 1 && gpus() > 0 => format!("cuda:{}", local % gpus()),
         _ => name.to_owned(),
     }
 }

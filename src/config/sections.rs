@@ -313,10 +313,21 @@ pub struct TrainConfig {
     pub eval_games: usize,
 }
 
-/// Which processes may train together. Fields are explained in `default.toml`.
+/// How the gradients of several processes become one sum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reduce {
+    /// Added in the order of the parts, whoever worked on them.
+    Exact,
+    /// Added by each process, then in an order that the library of MPI or NCCL chooses.
+    Fast,
+}
+
+/// Processes that train together. Fields are explained in `default.toml`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ParallelConfig {
+    pub reduce: Reduce,
     pub allow_other_processors: bool,
 }
 

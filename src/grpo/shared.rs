@@ -9,9 +9,9 @@ use candle_core::{Device, Tensor, Var};
 use super::batch::Part;
 use super::gradients::{Gradients, accumulate, parallel_parts};
 use super::{Batch, LearnError};
-use crate::parallel::{OrderedSum, ParallelError, Peers, assigned, share};
+use crate::parallel::{ParallelError, Peers, VectorSum, assigned, share};
 
-/// Numbers of gradients that cross between processes at once, 16 MB of each part.
+/// Numbers of its parts' gradients that a process gives to the others at once, 16 MB.
 const BUCKET: usize = 4 << 20;
 
 /// Parts of a batch, and where its model computes.
@@ -84,44 +84,49 @@ impl Shared<'_> {
         mut done: impl FnMut(usize),
     ) -> Result<Gradients, LearnError> {
         let Batch { peers, division, .. } = self.batch;
-        let alone = peers.size() == 1;
-        let buckets = if alone { Vec::new() } else { buckets(trainable) };
+        // One process adds its gradients as they come, and so do several that add up sums.
+        let in_order = peers.adds_in_order();
+        let held = if in_order { division.held.min(self.parts.len()) } else { self.parts.len() };
+        let buckets = buckets(trainable, if in_order { BUCKET.div_ceil(held.max(1)) } else { BUCKET });
         let length = |bucket: &Vec<Piece>| bucket.iter().map(|piece| piece.range.len()).sum();
-        let mut sum = OrderedSum::new(peers, buckets.iter().map(length).collect());
+        let mut sum = VectorSum::new(peers, buckets.iter().map(length).collect());
         let mut whole = Gradients::new();
         let keep =
             |(figures, own): &mut (Vec<f64>, Vec<Gradients>), (of_part, gradients): ([f64; FIGURES], _), parts| {
                 figures.extend(of_part);
                 done(parts);
                 match own.last_mut() {
-                    Some(sum) if alone => accumulate(sum, gradients)?,
+                    Some(sum) if !in_order => accumulate(sum, gradients)?,
                     _ => own.push(gradients),
                 }
                 Ok(())
             };
-        let held = if alone { self.parts.len() } else { division.held };
         self.in_rounds(held, work, keep, |parts, owners, (figures, mut own)| {
             let figures = of_parts(peers, owners, &figures, parts.iter().map(|_| FIGURES))?.concat();
             figures.as_chunks::<FIGURES>().0.iter().for_each(|figures| take(*figures));
+            let Some(sum) = &mut sum else {
+                whole = own.pop().unwrap_or_default();
+                return Ok(());
+            };
             for (number, bucket) in buckets.iter().enumerate() {
-                let numbers = own.iter().map(|gradients| flattened(gradients, bucket));
-                sum.add(number, owners, &numbers.collect::<Result<Vec<_>, _>>()?)?;
+                let own = own.iter().map(|gradients| flattened(gradients, bucket));
+                sum.add(number, owners, &own.collect::<Result<Vec<_>, _>>()?, self.device)?;
             }
-            whole = own.pop().unwrap_or_default();
             Ok(())
         })?;
-        if alone {
-            return Ok(whole);
-        }
-        let mut all: BTreeMap<&str, Vec<f32>> = BTreeMap::new();
+        let Some(mut sum) = sum else { return Ok(whole) };
+        let mut all: BTreeMap<&str, Vec<Tensor>> = BTreeMap::new();
         for (number, bucket) in buckets.iter().enumerate() {
-            let mut total = sum.total(number)?.into_iter();
+            let (total, mut at) = (sum.total(number)?.to_device(self.device)?, 0);
             for Piece { name, range } in bucket {
-                all.entry(name).or_default().extend(total.by_ref().take(range.len()));
+                all.entry(name).or_default().push(total.narrow(0, at, range.len())?);
+                at += range.len();
             }
         }
-        let whole = all.into_iter().map(|(name, numbers)| {
-            Ok((name.to_owned(), Tensor::from_vec(numbers, trainable[name].shape(), self.device)?))
+        let whole = all.into_iter().map(|(name, pieces)| {
+            // In memory of its own, where a lone piece would be a view.
+            let numbers = if let [piece] = pieces.as_slice() { piece.copy()? } else { Tensor::cat(&pieces, 0)? };
+            Ok((name.to_owned(), numbers.reshape(trainable[name].shape())?))
         });
         whole.collect()
     }
@@ -161,15 +166,15 @@ struct Piece {
     range: Range<usize>,
 }
 
-/// All variables, cut into pieces that together are at most [`BUCKET`] numbers.
-fn buckets(trainable: &BTreeMap<String, Var>) -> Vec<Vec<Piece>> {
+/// All variables, cut into pieces that together are at most `most` numbers.
+fn buckets(trainable: &BTreeMap<String, Var>, most: usize) -> Vec<Vec<Piece>> {
     let (mut buckets, mut left) = (Vec::<Vec<Piece>>::new(), 0);
     for (name, var) in trainable {
         let (mut at, count) = (0, var.elem_count());
         while at < count {
             if left == 0 {
                 buckets.push(Vec::new());
-                left = BUCKET;
+                left = most;
             }
             let range = at..(at + left).min(count);
             (at, left) = (range.end, left - range.len());
@@ -179,11 +184,7 @@ fn buckets(trainable: &BTreeMap<String, Var>) -> Vec<Vec<Piece>> {
     buckets
 }
 
-fn flattened(gradients: &Gradients, bucket: &[Piece]) -> Result<Vec<f32>, LearnError> {
-    let mut numbers = Vec::new();
-    for Piece { name, range } in bucket {
-        let flat = gradients[name].flatten_all()?.narrow(0, range.start, range.len())?;
-        numbers.extend(flat.to_vec1::<f32>()?);
-    }
-    Ok(numbers)
+fn flattened(gradients: &Gradients, bucket: &[Piece]) -> candle_core::Result<Tensor> {
+    let piece = |Piece { name, range }: &Piece| gradients[name].flatten_all()?.narrow(0, range.start, range.len());
+    Tensor::cat(&bucket.iter().map(piece).collect::<Result<Vec<_>, _>>()?, 0)
 }

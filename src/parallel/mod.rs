@@ -5,6 +5,7 @@
 //! compute is what one computes. A run of one process needs no MPI, and looks for none.
 
 mod assignment;
+mod carrier;
 mod launcher;
 mod sum;
 mod watch;
@@ -19,9 +20,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub use assignment::assigned;
+use carrier::Route;
 use grpo_mpi::{Mpi, MpiError};
 pub use launcher::{Launched, Variables, library, local_rank};
-pub use sum::OrderedSum;
+pub use sum::VectorSum;
 pub use watch::OnLost;
 use watch::Watch;
 
@@ -61,6 +63,15 @@ pub enum ParallelError {
     /// The library.
     #[error(transparent)]
     Mpi(#[from] MpiError),
+    /// NCCL.
+    #[error("NCCL: {reason}")]
+    Nccl {
+        /// What it said.
+        reason: String,
+    },
+    /// A tensor that crosses between processes.
+    #[error(transparent)]
+    Tensor(#[from] candle_core::Error),
     /// What came from another process is not what was expected of it.
     #[error("rank {rank}: said something that cannot be read: {reason}")]
     Unreadable {
@@ -116,6 +127,8 @@ struct Joined {
     mpi: Mpi,
     /// What was waited for others since it was last asked for.
     waited: Mutex<Duration>,
+    /// How gradients cross.
+    route: OnceLock<Route>,
     watch: OnceLock<Watch>,
     /// Whether all of them know that they must end.
     apart: AtomicBool,
@@ -153,6 +166,7 @@ impl Peers {
             joined: Some(Arc::new(Joined {
                 mpi,
                 waited: Mutex::default(),
+                route: OnceLock::new(),
                 watch: OnceLock::new(),
                 apart: AtomicBool::new(false),
             })),
@@ -276,20 +290,6 @@ impl Peers {
     pub fn abort(&self, code: u8) {
         if let Some(joined) = &self.joined {
             joined.mpi.abort(code);
-        }
-    }
-
-    fn exchange(&self, mine: &[u8], given: &[usize], taken: &[usize]) -> Result<Vec<u8>, ParallelError> {
-        match self.joined.as_deref() {
-            Some(joined) => Ok(joined.mpi.exchange(mine, given, taken)?),
-            None => Ok(mine.to_vec()),
-        }
-    }
-
-    fn gather_known(&self, mine: &[u8], lengths: &[usize]) -> Result<Vec<u8>, ParallelError> {
-        match self.joined.as_deref() {
-            Some(joined) => Ok(joined.mpi.gather(mine, lengths)?),
-            None => Ok(mine.to_vec()),
         }
     }
 }

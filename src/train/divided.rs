@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::arena::Evaluation;
-use crate::config::{Config, RolloutConfig};
+use crate::config::{Config, Reduce, RolloutConfig};
 use crate::grpo::Division;
 use crate::parallel::{ParallelError, Peers};
 use crate::prompt::Prompt;
@@ -83,7 +83,8 @@ pub fn forecast(config: &Config, division: Division, trained: usize, peers: &Pee
     let most = own.map(|own| own.range.len()).max().unwrap_or(0);
     let parts = all.div_ceil(division.micro_batch);
     let of_one = parts.div_ceil(processes);
-    let gradients = (of_one + 1) * size_of::<f32>() * trained * config.grpo.num_iterations;
+    let vectors = if config.parallel.reduce == Reduce::Exact { of_one + 1 } else { 2 };
+    let gradients = vectors * size_of::<f32>() * trained * config.grpo.num_iterations;
     format!(
         "# processes: {processes}, each with the memory above\n\
          # divided: {all} completions and their games a step, at most {most} a process; {parts} parts of the update, at \

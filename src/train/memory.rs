@@ -7,7 +7,7 @@ mod allowance;
 
 use std::fmt;
 
-use crate::config::Config;
+use crate::config::{Config, Reduce};
 use crate::grpo::{self, Division};
 use crate::policy::{Activations, DecoderConfig, Policy, Precision};
 use grpo_tensor::{Kernels, SCORE_BYTES, Scoring};
@@ -29,6 +29,9 @@ const INTERPRETER: u64 = 20 << 20;
 const HELD: u64 = 1 << 30;
 /// What CUDA comes to keep on a GPU for itself once it works: kernels, and the workspaces of its libraries. An estimate.
 const CONTEXT: u64 = 256 << 20;
+
+/// What NCCL takes of a GPU besides: its buffers are of 4 MiB a channel and neighbour. An estimate.
+const NCCL: u64 = 256 << 20;
 
 /// What training will take, in bytes, by purpose.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -170,6 +173,7 @@ impl MemoryPlan {
             place: workload.place,
             program: match workload.place {
                 Place::Host => PROGRAM + INTERPRETER * workers,
+                Place::Gpu if workload.processes > 1 => CONTEXT + NCCL,
                 Place::Gpu => CONTEXT,
             },
             programs: workers * (config.sandbox.memory_mib << 20).saturating_sub(INTERPRETER),
@@ -285,9 +289,10 @@ impl<'a> Workload<'a> {
         (self.config.completions_per_step() + imitated).div_ceil(division.micro_batch)
     }
 
-    /// Gradients of parts that a process holds; nothing is held back by one that trains alone.
+    /// Gradients of parts that a process holds; nothing is held back by one that trains alone, or adds its own up.
     fn held(&self, division: &Division) -> u64 {
-        if self.processes == 1 { 0 } else { division.held.min(self.parts(division)) as u64 }
+        let adds = self.processes == 1 || self.config.parallel.reduce == Reduce::Fast;
+        if adds { 0 } else { division.held.min(self.parts(division)) as u64 }
     }
 
     /// How many are worth holding: those of all parts that fall to a process, and of one more, since parts are dealt out

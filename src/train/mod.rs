@@ -198,9 +198,10 @@ impl Run<'_> {
         observer: &mut dyn FnMut(Event<'_>),
     ) -> Result<Summary, TrainError> {
         self.agree(&progress)?;
+        let lines = self.peers.connect(self.policy.decoder().device(), self.config.parallel.reduce)?;
         observer(Event::RunStarted(&self.header(&progress)));
         let (line, notice) = (progress.plan.to_string(), memory::notice(self.config, progress.plan.division));
-        [Some(line), notice].iter().flatten().for_each(|line| observer(Event::Message(line)));
+        lines.iter().chain([&line]).chain(&notice).for_each(|line| observer(Event::Message(line)));
         progress.state.division = Some(progress.plan.division);
         let (mut newest, mut collapse) = (resumed, None);
         if newest.is_none() {
