@@ -1,5 +1,6 @@
 //! How a process of the program begins: its allocator, threads and stack.
 
+use std::backtrace::Backtrace;
 use std::process::ExitCode;
 
 /// Training allocates and frees large tensors all the time; glibc gives each back to the kernel.
@@ -20,6 +21,21 @@ const PURGE_DELAY: (libmimalloc_sys::mi_option_t, i8) = (15, -1);
 /// Set by `make`; here and not in the library, so that a commit alone builds nothing else anew.
 const COMMIT: Option<&str> = option_env!("GRPO_2048_COMMIT");
 
+/// Whether a panic tells its backtrace.
+const BACKTRACE: &str = "RUST_BACKTRACE";
+
+/// Has panics tell their backtrace from here, where the user wants one. The standard library's own way holds a lock, which
+/// an allocation that fails meanwhile takes once more: where the system refuses memory, the program would hang.
+#[expect(clippy::disallowed_methods, reason = "the standard library reads it from the environment alone")]
+fn tell_backtraces() {
+    if std::env::var_os(BACKTRACE).is_none_or(|style| style == "0") {
+        return;
+    }
+    // SAFETY: no other thread has been started that could read the environment meanwhile.
+    unsafe { std::env::set_var(BACKTRACE, "0") };
+    std::panic::set_hook(Box::new(|panic| eprintln!("{panic}\n{}", Backtrace::force_capture())));
+}
+
 /// Runs `program`, which is told what commit it was built from where `make` has built it.
 #[expect(clippy::disallowed_methods, reason = "the tensor library reads its threads from the environment alone")]
 pub fn start(program: fn(Option<&'static str>) -> ExitCode) -> ExitCode {
@@ -29,6 +45,7 @@ pub fn start(program: fn(Option<&'static str>) -> ExitCode) -> ExitCode {
         // SAFETY: no other thread has been started that could read the environment meanwhile.
         unsafe { std::env::set_var(TENSOR_THREADS.0, TENSOR_THREADS.1) };
     }
+    tell_backtraces();
     let thread = std::thread::Builder::new().name("grpo-2048".into()).stack_size(STACK_BYTES);
     match thread.spawn(move || program(COMMIT.filter(|commit| !commit.is_empty()))) {
         Ok(running) => running.join().unwrap_or(ExitCode::FAILURE),

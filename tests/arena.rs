@@ -9,7 +9,7 @@ use grpo_2048::environment::{Ending, Environment, Outcome};
 use grpo_2048::program::{Program, Rejection};
 use grpo_2048::reward::Rule;
 use grpo_2048::seed::{Purpose, Seed};
-use grpo_sandbox::Sandbox;
+use grpo_sandbox::{Sandbox, TierChoice};
 
 static CONFIG: LazyLock<Config> = LazyLock::new(|| Config::preset("builtin").unwrap());
 static SANDBOX: LazyLock<Sandbox> = LazyLock::new(|| {
@@ -228,6 +228,47 @@ fn a_slow_program_plays_until_its_budget_is_used_up() {
     let budget = Rules::new(&CONFIG.sandbox, &CONFIG.arena).limits.game_fuel;
     assert_eq!((game.ending, game.fuel), (Ending::OutOfFuel, budget));
     assert!(game.score > 0.0);
+}
+
+/// Rounds of an empty loop that it takes for a call to be dear, and what it then costs in this tier.
+fn dear(sandbox: &Sandbox) -> (u64, u64) {
+    const ROUNDS: u64 = 20_000;
+    let source = format!("def strategy(board):\n    for _ in range({ROUNDS}):\n        pass\n    return 'W'\n");
+    let mut session = sandbox.load(&source, 0, &Rules::new(&CONFIG.sandbox, &CONFIG.arena).limits).unwrap();
+    let before = session.fuel_used();
+    session.call("strategy", "[[[2,0,0,0],[0,0,0,0],[0,0,0,0],[0,0,0,2]]]").unwrap();
+    (ROUNDS, session.fuel_used() - before)
+}
+
+#[test]
+fn a_loop_without_end_breaks_off_however_much_was_burnt_before_and_a_slow_search_does_not() {
+    for tier in [TierChoice::Auto, TierChoice::Interpreter] {
+        let sandbox = SANDBOX.with_tiers(tier, 0);
+        let (rounds, cost) = dear(&sandbox);
+        let ended = |body: &str, calls: u64| {
+            let mut rules = Rules::new(&CONFIG.sandbox, &CONFIG.arena);
+            // The last call has less than a call may have: what ends is the budget of the game.
+            (rules.limits.game_fuel, rules.limits.call_fuel) = (calls * cost, cost * 3 / 2);
+            let arena = Arena::new(sandbox.clone(), Environment::Game2048, rules, Workers::Inline).unwrap();
+            let burn = format!("for _ in range({rounds}):\n            pass");
+            let text =
+                format!("turn = [0]\n\ndef strategy(board):\n    turn[0] += 1\n{body}    return 'WASD'[turn[0] % 4]\n");
+            let text = text.replace("BURN", &burn).replace("LOOP", "while True:\n            pass");
+            let program = (Program::from_text(&text, &entry()), &seeds(1)[..]);
+            let evaluation = arena.evaluate_all([program], &mut |_, _| ()).unwrap().remove(0);
+            assert_eq!(evaluation.verdict, Verdict::Played);
+            (evaluation.games[0].ending, Rule::new(&CONFIG.reward, &Environment::Game2048).score(&evaluation).value)
+        };
+        let (honest, _) = ended("    if True:\n        BURN\n", 25);
+        assert_eq!(honest, Ending::OutOfFuel, "{tier:?}: every call is as dear as the last");
+        let (adaptive, _) = ended("    if turn[0] > 20:\n        BURN\n", 25);
+        assert_eq!(adaptive, Ending::OutOfFuel, "{tier:?}: a search that gets dear late");
+        // Freezing at the fifth move is worth less than nothing, and no budget may hide it.
+        let (burnt, worth) = ended("    if turn[0] <= 4:\n        BURN\n    else:\n        LOOP\n", 5);
+        assert!((burnt, worth < 0.0) == (Ending::Hung, true), "{tier:?}: {burnt} {worth}");
+        let late = "    if turn[0] <= 4:\n        BURN\n    elif turn[0] > 60:\n        LOOP\n";
+        assert_eq!(ended(late, 6).0, Ending::Hung, "{tier:?}: cheap moves between");
+    }
 }
 
 #[test]

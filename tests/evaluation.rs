@@ -4,7 +4,7 @@ use grpo_2048::arena::{Arena, Rules, Workers};
 use grpo_2048::config::Config;
 use grpo_2048::environment::Environment;
 use grpo_2048::environment::game2048::entry;
-use grpo_2048::evaluation::{Sample, choose_best, play_report, selection_boards};
+use grpo_2048::evaluation::{HeldOut, Sample, choose_best, play_report};
 use grpo_2048::program::Program;
 use grpo_sandbox::Sandbox;
 
@@ -32,7 +32,8 @@ fn sources() -> Vec<String> {
 }
 
 fn samples(arena: &Arena, sources: &[String], games: usize) -> Vec<Sample> {
-    let programs = sources.iter().map(|source| (Program::from_text(source, &entry()), selection_boards(games)));
+    let held_out = HeldOut::published();
+    let programs = sources.iter().map(|source| (Program::from_text(source, &entry()), held_out.selection(games)));
     let evaluations = arena.evaluate_all(programs, &mut |_, _| ()).unwrap().into_iter().zip(sources);
     let sample = |(selection, source): (_, &String)| Sample {
         style: "plain".into(),
@@ -53,7 +54,7 @@ fn halving_plays_the_promising_ones_more_and_the_winner_as_if_it_had_played_all_
     let mut sources = sources();
     sources.extend(sources[2..6].to_vec());
     let mut tried = samples(&arena, &sources, 1);
-    let halving = choose_best(&arena, &mut tried, &mut |_, _| ()).unwrap().unwrap();
+    let halving = choose_best(&arena, &HeldOut::published(), &mut tried, &mut |_, _| ()).unwrap().unwrap();
     let rungs: Vec<(usize, usize)> = halving.rungs.iter().map(|rung| (rung.programs, rung.games)).collect();
     // 30 samples: one is no program, four are copies. A quarter of 25 is 7, and 8 always go on.
     assert_eq!(rungs, [(25, 1), (8, 2), (8, 4), (8, 8)]);
@@ -67,7 +68,7 @@ fn halving_plays_the_promising_ones_more_and_the_winner_as_if_it_had_played_all_
 
     let mut games = vec![0; tried.len()];
     games[halving.winner] = 3;
-    play_report(&arena, &mut tried, &games, &mut |_, _| ()).unwrap();
+    play_report(&arena, &HeldOut::published(), &mut tried, &games, &mut |_, _| ()).unwrap();
     let played: Vec<usize> = tried.iter().map(|sample| sample.report.len()).collect();
     assert_eq!(played, games);
     assert!(tried[halving.winner].report_score().unwrap() > 500.0);
@@ -77,5 +78,5 @@ fn halving_plays_the_promising_ones_more_and_the_winner_as_if_it_had_played_all_
 fn where_nothing_is_a_program_nothing_is_chosen() {
     let arena = arena();
     let mut none = samples(&arena, &["no program".to_owned(), "nor this".to_owned()], 1);
-    assert_eq!(choose_best(&arena, &mut none, &mut |_, _| ()).unwrap(), None);
+    assert_eq!(choose_best(&arena, &HeldOut::published(), &mut none, &mut |_, _| ()).unwrap(), None);
 }

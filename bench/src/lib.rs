@@ -15,7 +15,7 @@ mod tests;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use grpo_sandbox::{FUEL_PER_SECOND, Failure, HostError, Limits, Sandbox, TierChoice};
+use grpo_sandbox::{FUEL_PER_SECOND, Failure, HostError, Limits, Sandbox, TierChoice, Unloaded};
 
 use grpo_2048::arena::{Arena, ArenaError, Evaluation, Rules, Workers};
 use grpo_2048::environment::game2048::entry;
@@ -280,7 +280,8 @@ impl Rewards<'_> {
     fn start_instances(&self) -> Result<(), HostError> {
         let sandbox = self.sandbox.with_tiers(TierChoice::Interpreter, 0);
         for _ in 0..STARTS.0 {
-            if let Err(Failure::Host(error)) = sandbox.load(SMALLEST, 0, &self.rules.limits) {
+            let loaded = sandbox.load(SMALLEST, 0, &self.rules.limits);
+            if let Err(Unloaded { failure: Failure::Host(error), .. }) = loaded {
                 return Err(error);
             }
         }

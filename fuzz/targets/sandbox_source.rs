@@ -22,7 +22,7 @@ static SANDBOX: LazyLock<Sandbox> = LazyLock::new(|| {
 fn play(source: &str) -> (String, u64) {
     let mut session = match SANDBOX.load(source, 5, &LIMITS) {
         Ok(session) => session,
-        Err(failure) => return (told(&failure), 0),
+        Err(unloaded) => return (told(&unloaded.failure), unloaded.fuel),
     };
     let answer = session.call("strategy", "[[[2,0,0,4],[0,0,0,0],[0,8,0,0],[0,0,0,2]]]");
     (answer.unwrap_or_else(|failure| told(&failure)), session.fuel_used())

@@ -4,6 +4,9 @@ use std::fmt;
 
 use grpo_sandbox_compiled::TierError;
 
+/// What the system says when it has no memory left (`ENOMEM`).
+const NO_MEMORY: &str = "Cannot allocate memory";
+
 /// Longest text of a fault, in characters.
 const TEXT_MAX: usize = 200;
 
@@ -16,6 +19,22 @@ pub enum Failure {
     /// The machine's doing: never a score.
     #[error(transparent)]
     Host(#[from] HostError),
+}
+
+/// Why there is no session, and what was spent before that was known.
+#[derive(Debug, thiserror::Error)]
+#[error("{failure}")]
+pub struct Unloaded {
+    /// Why.
+    pub failure: Failure,
+    /// Fuel that the program used.
+    pub fuel: u64,
+}
+
+impl<E: Into<Failure>> From<E> for Unloaded {
+    fn from(failure: E) -> Self {
+        Unloaded { failure: failure.into(), fuel: 0 }
+    }
 }
 
 /// Which budget ran out.
@@ -94,6 +113,17 @@ impl Fault {
         Fault::Raised { kind: "Spent".into(), message: "asked again after a trap".into() }
     }
 
+    /// The same fault of a source that is being compiled: whatever the interpreter cannot take in it, such as how deep it
+    /// nests, is a refusal to compile; a limit that was met on the way is itself.
+    pub(crate) fn when_compiled(self) -> Fault {
+        match self {
+            Fault::StackOverflow | Fault::Raised { .. } => {
+                Fault::NotCompiled { line: 1, message: format!("the compiler gives up: {self}") }
+            }
+            fault => fault,
+        }
+    }
+
     /// Reads the guest's own account of a fault.
     ///
     /// The host knows which call the account came from. A refusal to compile counts only before any line of the program
@@ -131,7 +161,10 @@ pub enum HostError {
     #[error("the embedded interpreter {0}; the program is damaged, build it again")]
     Artifact(String),
     /// The system refused memory that a program may have.
-    #[error("the system refused memory for a sandbox: {0}; use fewer workers or a smaller sandbox.memory_mib")]
+    #[error(
+        "the system refused memory for a sandbox: {0}; use fewer workers or a smaller sandbox.memory_mib, or lift the \
+         limit (`ulimit -a` shows it)"
+    )]
     Memory(String),
     /// The system gives no room for the guard regions around what programs may take.
     #[error(
@@ -175,10 +208,14 @@ pub struct Difference {
 impl HostError {
     // Wasmtime's error is no `std::error::Error`; its alternate form is the whole chain.
     pub(crate) fn engine(error: wasmtime::Error) -> HostError {
-        let words = format!("{error:#}");
-        match words.contains("mmap failed to reserve") {
-            true => HostError::AddressSpace(words),
-            false => HostError::Engine(words),
+        HostError::of_engine(format!("{error:#}"))
+    }
+
+    fn of_engine(words: String) -> HostError {
+        match &words {
+            reserve if reserve.contains("mmap failed to reserve") => HostError::AddressSpace(words),
+            refused if refused.contains(NO_MEMORY) => HostError::Memory(words),
+            _ => HostError::Engine(words),
         }
     }
 
@@ -188,7 +225,14 @@ impl HostError {
     }
 
     pub(crate) fn tier(error: TierError) -> HostError {
-        HostError::Engine(format!("compiled tier: {error}"))
+        match error {
+            TierError::Memory(words) => HostError::Memory(words),
+            TierError::Engine(words) => match HostError::of_engine(words) {
+                HostError::Engine(words) => HostError::Engine(format!("compiled tier: {words}")),
+                refused => refused,
+            },
+            other => HostError::Engine(format!("compiled tier: {other}")),
+        }
     }
 }
 
@@ -202,6 +246,15 @@ mod tests {
     fn what_the_system_refuses_is_told_with_what_helps() {
         let reserved = HostError::engine(wasmtime::Error::msg("mmap failed to reserve 0x8102000000 bytes")).to_string();
         assert!(reserved.contains("0x8102000000") && reserved.contains("ulimit -v unlimited"), "{reserved}");
+        for words in
+            ["mmap failed to allocate 0xec00000 bytes: Cannot allocate memory", "Cannot allocate memory (os error 12)"]
+        {
+            let refused = HostError::engine(wasmtime::Error::msg(words));
+            assert!(matches!(refused, HostError::Memory(_)), "{refused}");
+            let refused = HostError::tier(TierError::Engine(words.into()));
+            assert!(matches!(refused, HostError::Memory(_)), "{refused}");
+        }
+        assert!(matches!(HostError::engine(wasmtime::Error::msg("no such export")), HostError::Engine(_)));
         let stack = HostError::of_panic("mprotect to configure memory for sigaltstack failed: Cannot allocate memory");
         assert!(stack.unwrap().to_string().contains("use fewer workers"));
         assert!(HostError::of_panic("index out of bounds").is_none());
@@ -216,6 +269,14 @@ mod tests {
             let forged = Fault::from_guest(told, phase);
             assert!(matches!(&forged, Fault::Raised { kind, .. } if kind == "Forged"), "{phase:?}: {forged:?}");
         }
+    }
+
+    #[test]
+    fn what_the_compiler_cannot_take_is_not_compiled_and_a_limit_is_a_limit() {
+        let message = "the compiler gives up: stack overflow".to_owned();
+        assert_eq!(Fault::StackOverflow.when_compiled(), Fault::NotCompiled { line: 1, message });
+        let limit = Fault::OutOfFuel { scope: FuelScope::Call };
+        assert_eq!([limit.clone(), Fault::OutOfMemory].map(Fault::when_compiled), [limit, Fault::OutOfMemory]);
     }
 
     fn phase() -> impl Strategy<Value = Phase> {

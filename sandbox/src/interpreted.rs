@@ -4,9 +4,10 @@ use wasmtime::component::{ComponentNamedList, Func, Instance, Lift, Lower};
 use wasmtime::{ResourceLimiter, Store, Trap};
 
 use crate::arguments::marshal;
+use crate::calls::Calls;
 use crate::engine::{Interpreter, WASM_STACK};
 use crate::fault::{Phase, clean};
-use crate::{Failure, Fault, FuelScope, HostError, Limits, THREAD_STACK};
+use crate::{Failure, Fault, FuelScope, HostError, Limits, THREAD_STACK, Unloaded};
 
 /// Longest value of a call and longest output of a run, in bytes, as `guest/values.py` has it. Wasmtime counts what it
 /// lifts against this, so that it holds whatever the guest says.
@@ -55,16 +56,17 @@ pub(crate) struct Interpreted {
     call: Func,
     limits: Limits,
     fuel_used: u64,
+    calls: Calls,
     /// The instance has trapped: nothing is known of what it holds.
     spent: bool,
 }
 
 impl Interpreted {
     /// A fresh instance in which `source` is compiled and no line of it has run.
-    pub(crate) fn compile(interpreter: &Interpreter, source: &str, limits: &Limits) -> Result<Interpreted, Failure> {
+    pub(crate) fn compile(interpreter: &Interpreter, source: &str, limits: &Limits) -> Result<Interpreted, Unloaded> {
         if source.len() > SOURCE_MAX {
             let message = format!("source of {} bytes, at most {SOURCE_MAX} are compiled", source.len());
-            return Err(Failure::Program(Fault::NotCompiled { line: 1, message }));
+            return Err(Failure::Program(Fault::NotCompiled { line: 1, message }).into());
         }
         let memory_bytes = limits.memory_bytes.min(crate::MEMORY_MAX) as usize;
         let host = Host { memory_bytes, denied: false, exhausted: None };
@@ -76,10 +78,13 @@ impl Interpreted {
         let instance = interpreter.component.instantiate(&mut store).map_err(HostError::engine)?;
         let call = instance.get_func(&mut store, "call").ok_or_else(|| missing("call"))?;
         let compile = instance.get_func(&mut store, "compile").ok_or_else(|| missing("compile"))?;
-        let mut session = Interpreted { store, instance, call, limits: *limits, fuel_used: 0, spent: false };
-        let compiled: Told<()> = session.ask(&compile, (source,), limits.call_fuel)?;
-        compiled.map_err(|text| Failure::Program(Fault::from_guest(&text, Phase::Compile)))?;
-        Ok(session)
+        let (limits, calls) = (*limits, Calls::default());
+        let mut session = Interpreted { store, instance, call, limits, fuel_used: 0, calls, spent: false };
+        let compiled = session.ask::<_, Told<()>>(&compile, (source,), limits.call_fuel);
+        match compiled.and_then(|told| told.map_err(|text| session.refused(&text))) {
+            Ok(()) => Ok(session),
+            Err(failure) => Err(Unloaded { failure: when_compiled(failure), fuel: session.fuel_used }),
+        }
     }
 
     /// A fresh instance in which `source` has run as a module; what it prints is dropped. With compiling, it is one call.
@@ -88,10 +93,12 @@ impl Interpreted {
         source: &str,
         seed: u64,
         limits: &Limits,
-    ) -> Result<Interpreted, Failure> {
+    ) -> Result<Interpreted, Unloaded> {
         let mut session = Interpreted::compile(interpreter, source, limits)?;
-        session.run(Phase::Load, (seed, "program", &[]))?;
-        Ok(session)
+        match session.run(Phase::Load, (seed, "program", &[])) {
+            Ok(_) => Ok(session),
+            Err(failure) => Err(Unloaded { failure, fuel: session.fuel_used }),
+        }
     }
 
     /// Runs what was compiled as `__main__`; gives what it printed. With compiling, it is one call.
@@ -117,8 +124,10 @@ impl Interpreted {
             return Err(Failure::Program(Fault::spent()));
         }
         let arguments = marshal(arguments).map_err(HostError::Arguments)?;
-        let call = self.call;
-        match self.ask::<_, Told<String>>(&call, (function, arguments.as_slice()), self.limits.call_fuel) {
+        let (call, before) = (self.call, self.fuel_used);
+        let answer = self.ask::<_, Told<String>>(&call, (function, arguments.as_slice()), self.limits.call_fuel);
+        self.calls.add(self.fuel_used - before);
+        match answer {
             Ok(Ok(value)) => checked(value),
             Ok(Err(text)) => Err(Failure::Program(Fault::from_guest(&text, Phase::Call))),
             Err(failure) => {
@@ -136,6 +145,11 @@ impl Interpreted {
     /// Fuel used so far, loading included.
     pub(crate) fn fuel_used(&self) -> u64 {
         self.fuel_used
+    }
+
+    /// What its calls took.
+    pub(crate) fn calls(&self) -> &Calls {
+        &self.calls
     }
 
     /// Calls an export, which may use `most` fuel.
@@ -161,6 +175,15 @@ impl Interpreted {
         answer.map(|(answer,)| answer).map_err(|error| self.failure(&error, scope))
     }
 
+    /// What the guest says of a source that it does not compile. A parser whose stack is full calls that a MemoryError,
+    /// though no memory was denied.
+    fn refused(&self, text: &str) -> Failure {
+        Failure::Program(match Fault::from_guest(text, Phase::Compile) {
+            Fault::OutOfMemory if !self.store.data().denied => Fault::StackOverflow,
+            fault => fault,
+        })
+    }
+
     /// Whose doing a trap was.
     fn failure(&self, error: &wasmtime::Error, scope: FuelScope) -> Failure {
         if let Some(words) = &self.store.data().exhausted {
@@ -177,6 +200,13 @@ impl Interpreted {
             None => Fault::Raised { kind: "Trap".into(), message: clean(&format!("{error:#}")) },
         };
         Failure::Program(fault)
+    }
+}
+
+fn when_compiled(failure: Failure) -> Failure {
+    match failure {
+        Failure::Program(fault) => Failure::Program(fault.when_compiled()),
+        host => host,
     }
 }
 

@@ -13,6 +13,7 @@
 mod arguments;
 mod artifact;
 mod cache;
+mod calls;
 mod engine;
 mod fault;
 mod interpreted;
@@ -52,7 +53,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 pub use artifact::{SHA256, WASM_BYTES};
-pub use fault::{Difference, Failure, Fault, FuelScope, HostError};
+pub use fault::{Difference, Failure, Fault, FuelScope, HostError, Unloaded};
 pub use grpo_sandbox_compiled::Outside;
 pub use session::Session;
 pub use tiers::TierChoice;
@@ -63,7 +64,8 @@ use tiers::Tiers;
 
 /// Fuel that one second of a reference core burns on Python search code; what "a second" means in limits.
 ///
-/// A constant, so that a budget in seconds is the same number of instructions everywhere.
+/// A constant, so that a budget in seconds is the same number of instructions everywhere. A core that is slower, shared or
+/// waiting for its caches takes longer for them: up to 5.5 seconds of its time were seen.
 pub const FUEL_PER_SECOND: u64 = 8_500_000_000;
 
 /// Of so many sessions that run compiled code, one is played by the interpreter too.
@@ -143,7 +145,7 @@ impl Sandbox {
     /// and what it prints is dropped.
     ///
     /// `seed` seeds `random`.
-    pub fn load(&self, source: &str, seed: u64, limits: &Limits) -> Result<Session, Failure> {
+    pub fn load(&self, source: &str, seed: u64, limits: &Limits) -> Result<Session, Unloaded> {
         Session::load(&self.interpreter, &self.tiers, source, seed, limits)
     }
 
@@ -158,7 +160,7 @@ impl Sandbox {
         };
         let mut session = match Interpreted::compile(&self.interpreter, source, limits) {
             Ok(session) => session,
-            Err(failure) => return Ok(Run { printed: Err(fault(failure)?), fuel: 0 }),
+            Err(Unloaded { failure, fuel }) => return Ok(Run { printed: Err(fault(failure)?), fuel }),
         };
         let printed = match session.script(seed, stdin) {
             Ok(printed) => Ok(printed),
@@ -173,7 +175,8 @@ impl Sandbox {
                              row = [x for x in rows[i % 4] if x]\n        n += len(row) + i % 7\n    return n\n";
         let limits =
             Limits { game_fuel: 100 * FUEL_PER_SECOND, call_fuel: 100 * FUEL_PER_SECOND, memory_bytes: 128 << 20 };
-        let mut session = Interpreted::load(&self.interpreter, PROBE, 0, &limits)?;
+        let mut session =
+            Interpreted::load(&self.interpreter, PROBE, 0, &limits).map_err(|unloaded| unloaded.failure)?;
         let (start, before) = (Instant::now(), session.fuel_used());
         session.call("probe", "[[[2,0,0,4],[2,0,0,4],[2,0,0,4],[2,0,0,4]]]")?;
         Ok((session.fuel_used() - before) as f64 / start.elapsed().as_secs_f64())

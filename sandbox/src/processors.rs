@@ -75,7 +75,7 @@ fn recursing(body: &str) -> String {
 fn verdict(sandbox: &Sandbox, source: &str, arguments: &str) -> (String, u64) {
     let mut session = match sandbox.load(source, 7, &LIMITS) {
         Ok(session) => session,
-        Err(failure) => return (format!("{failure:?}"), 0),
+        Err(unloaded) => return (format!("{:?}", unloaded.failure), unloaded.fuel),
     };
     let loaded = session.fuel_used();
     let called = session.call("strategy", arguments);

@@ -8,10 +8,11 @@ use std::sync::Arc;
 
 use grpo_sandbox_compiled::{self as compiled, GasScope, Stop};
 
+use crate::calls::Calls;
 use crate::engine::Interpreter;
 use crate::interpreted::Interpreted;
 use crate::tiers::{Tiers, fuel_of, gas_limits};
-use crate::{Difference, Failure, Fault, FuelScope, HostError, Limits};
+use crate::{Difference, Failure, Fault, FuelScope, HostError, Limits, Unloaded};
 
 /// Bytes of arguments and answers that are kept to be asked again. A program that has been asked more goes on in the
 /// interpreter.
@@ -25,8 +26,15 @@ pub struct Session {
 enum Run {
     Interpreted(Interpreted),
     Compiled(Box<Compiled>),
-    /// Its budget was spent while it was asked again; so much fuel.
-    Spent(u64),
+    /// A limit was met while it was asked again.
+    Spent(Spent),
+}
+
+/// What an instance that is gone had used.
+#[derive(Default)]
+struct Spent {
+    fuel: u64,
+    calls: Calls,
 }
 
 impl Session {
@@ -37,11 +45,14 @@ impl Session {
         source: &str,
         seed: u64,
         limits: &Limits,
-    ) -> Result<Session, Failure> {
+    ) -> Result<Session, Unloaded> {
         let compiled = match tiers.program(source)? {
             Some(program) => match program.start(seed, &gas_limits(limits)) {
                 Ok(session) => Some(session),
-                Err(Stop::OutOfGas { scope }) => return Err(out_of_fuel(scope)),
+                Err(Stop::OutOfGas { scope }) => {
+                    let fuel = limits.call_fuel.min(limits.game_fuel);
+                    return Err(Unloaded { failure: out_of_fuel(scope), fuel });
+                }
                 Err(Stop::WayBack { reason }) => tiers.left(source, reason).map(|()| None)?,
                 Err(Stop::Machine(error)) => return Err(HostError::tier(error).into()),
             },
@@ -52,7 +63,16 @@ impl Session {
             return Ok(Session { run: Run::Interpreted(begun.interpreted()?) });
         };
         let witness = tiers.is_checked(source, seed).then(|| begun.witness()).transpose()?.flatten();
-        let run = Compiled { session, witness, begun, tiers: tiers.clone(), calls: Vec::new(), bytes: 0, spent: false };
+        let run = Compiled {
+            session,
+            witness,
+            begun,
+            tiers: tiers.clone(),
+            asked: Vec::new(),
+            bytes: 0,
+            calls: Calls::default(),
+            spent: false,
+        };
         Ok(Session { run: Run::Compiled(Box::new(run)) })
     }
 
@@ -75,11 +95,13 @@ impl Session {
 
     /// Goes on in the interpreter.
     fn go_back(&mut self) -> Result<(), Failure> {
-        let Run::Compiled(compiled) = std::mem::replace(&mut self.run, Run::Spent(0)) else { return Ok(()) };
+        let Run::Compiled(compiled) = std::mem::replace(&mut self.run, Run::Spent(Spent::default())) else {
+            return Ok(());
+        };
         match compiled.interpreted()? {
             Ok(interpreted) => self.run = Run::Interpreted(interpreted),
-            Err((fault, fuel)) => {
-                self.run = Run::Spent(fuel);
+            Err((fault, spent)) => {
+                self.run = Run::Spent(spent);
                 return Err(Failure::Program(fault));
             }
         }
@@ -100,8 +122,19 @@ impl Session {
         match &self.run {
             Run::Interpreted(interpreted) => interpreted.fuel_used(),
             Run::Compiled(compiled) => fuel_of(compiled.session.gas_used()).min(compiled.begun.limits.game_fuel),
-            Run::Spent(fuel) => *fuel,
+            Run::Spent(spent) => spent.fuel,
         }
+    }
+
+    /// Calls before the last one that took at least a `2^halvings`-th of what it took, where fuel is counted in powers of
+    /// two. In the tier that it runs in: what another answered before is asked again there.
+    pub fn calls_like_last(&self, halvings: usize) -> u64 {
+        let calls = match &self.run {
+            Run::Interpreted(interpreted) => interpreted.calls(),
+            Run::Compiled(compiled) => &compiled.calls,
+            Run::Spent(spent) => &spent.calls,
+        };
+        calls.like_last(halvings)
     }
 
     /// Whether it runs in the compiled tier.
@@ -119,14 +152,14 @@ struct Begun {
 }
 
 impl Begun {
-    fn interpreted(&self) -> Result<Interpreted, Failure> {
+    fn interpreted(&self) -> Result<Interpreted, Unloaded> {
         Interpreted::load(&self.interpreter, &self.source, self.seed, &self.limits)
     }
 
     /// The same program in the interpreter, to be asked what the compiled one is asked. None where it has no room or
     /// budget to be loaded in: that differs between the tiers.
     fn witness(&self) -> Result<Option<Interpreted>, HostError> {
-        match self.interpreted() {
+        match self.interpreted().map_err(|unloaded| unloaded.failure) {
             Ok(interpreted) => Ok(Some(interpreted)),
             Err(Failure::Program(fault)) if is_of_limits(&fault) => Ok(None),
             Err(Failure::Program(fault)) => Err(self.differs("loading it", "no fault", &fault.to_string())),
@@ -160,9 +193,10 @@ struct Compiled {
     begun: Begun,
     tiers: Tiers,
     /// All that it was asked. A witness was asked it too, but one that meets a limit is gone.
-    calls: Vec<Call>,
-    /// Of all calls.
+    asked: Vec<Call>,
+    /// Of all that it was asked.
     bytes: usize,
+    calls: Calls,
     spent: bool,
 }
 
@@ -176,12 +210,15 @@ impl Compiled {
             self.tiers.left(&self.begun.source, "more calls than are kept to be asked again")?;
             return Ok(None);
         }
-        match self.session.call(function, arguments) {
+        let before = self.session.gas_used();
+        let answer = self.session.call(function, arguments);
+        self.calls.add(fuel_of(self.session.gas_used() - before));
+        match answer {
             Ok(answer) => {
                 self.compare(function, arguments, &answer)?;
                 self.bytes += function.len() + arguments.len() + answer.len();
                 let call = Call { function: function.into(), arguments: arguments.into(), answer: answer.clone() };
-                self.calls.push(call);
+                self.asked.push(call);
                 Ok(Some(answer))
             }
             Err(Stop::OutOfGas { scope }) => {
@@ -213,22 +250,29 @@ impl Compiled {
     }
 
     /// The program in the interpreter, having been asked all that it was asked here; or the fault of the interpreter's
-    /// limits that it met on the way, and the fuel it had used.
-    fn interpreted(self) -> Result<Result<Interpreted, (Fault, u64)>, Failure> {
-        let Compiled { session, witness, begun, calls, .. } = self;
+    /// limits that it met on the way, and what it had used.
+    fn interpreted(self) -> Result<Result<Interpreted, (Fault, Spent)>, Failure> {
+        let Compiled { session, witness, begun, asked: calls, .. } = self;
         // Nobody has the memory of both.
         drop(session);
         if let Some(witness) = witness {
             return Ok(Ok(witness));
         }
-        let mut interpreted = begun.interpreted()?;
+        let mut interpreted = match begun.interpreted() {
+            Ok(interpreted) => interpreted,
+            Err(Unloaded { failure: Failure::Program(fault), fuel }) => {
+                return Ok(Err((fault, Spent { fuel, calls: Calls::default() })));
+            }
+            Err(Unloaded { failure, .. }) => return Err(failure),
+        };
         for call in calls {
             let asked = || format!("{}{}", call.function, call.arguments);
             match interpreted.call(&call.function, &call.arguments) {
                 Ok(answer) if answer == call.answer => {}
                 Ok(answer) => return Err(begun.differs(&asked(), &call.answer, &answer).into()),
                 Err(Failure::Program(fault)) if is_of_limits(&fault) => {
-                    return Ok(Err((fault, interpreted.fuel_used())));
+                    let (fuel, calls) = (interpreted.fuel_used(), interpreted.calls().clone());
+                    return Ok(Err((fault, Spent { fuel, calls })));
                 }
                 Err(Failure::Program(fault)) => {
                     return Err(begun.differs(&asked(), &call.answer, &fault.to_string()).into());
@@ -301,7 +345,9 @@ mod tests {
         let outside = sandbox(TierChoice::Auto).outside(source).unwrap().unwrap();
         assert_eq!(outside.line, 1, "{outside}");
         match sandbox(TierChoice::Compiled).load(source, 7, &LIMITS) {
-            Err(Failure::Host(HostError::LeftTier(reason))) => assert!(reason.starts_with("line 1"), "{reason}"),
+            Err(Unloaded { failure: Failure::Host(HostError::LeftTier(reason)), .. }) => {
+                assert!(reason.starts_with("line 1"), "{reason}");
+            }
             other => panic!("{:?}", other.map(|_| ())),
         }
     }

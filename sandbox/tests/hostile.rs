@@ -47,7 +47,7 @@ fn run(sandbox: &Sandbox, name: &str, source: &str) -> (Vec<String>, u64) {
     }
     let mut session = match sandbox.load(source, 7, &LIMITS) {
         Ok(session) => session,
-        Err(failure) => return (vec![told(&failure)], 0),
+        Err(unloaded) => return (vec![told(&unloaded.failure)], unloaded.fuel),
     };
     let mut answers = Vec::new();
     for arguments in ARGUMENTS {

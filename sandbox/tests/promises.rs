@@ -105,7 +105,7 @@ fn what_programs_import_is_there() {
 
 /// Line of the refusal, and what it says.
 fn refusal(source: &str) -> (u32, String) {
-    match sandbox().load(source, 0, &LIMITS) {
+    match sandbox().load(source, 0, &LIMITS).map_err(|unloaded| unloaded.failure) {
         Err(Failure::Program(Fault::NotCompiled { line, message })) => (line, message),
         Err(failure) => panic!("{failure}"),
         Ok(_) => panic!("compiled"),
@@ -121,12 +121,26 @@ fn a_source_of_ten_megabytes_is_refused_before_it_is_handed_over() {
 }
 
 #[test]
+fn a_fault_while_a_program_loads_tells_what_it_spent() {
+    for sandbox in tiers() {
+        for (source, spent) in [("while True:\n    pass\n", LIMITS.call_fuel), ("x = 1 // 0\n", 1), ("def f(:\n", 1)] {
+            let unloaded = sandbox.load(source, 0, &LIMITS).err().unwrap();
+            assert!((spent..=LIMITS.call_fuel).contains(&unloaded.fuel), "{source}: {}", unloaded.fuel);
+        }
+        let run = sandbox.run("def f(:\n", "", 0, &LIMITS).unwrap();
+        assert!(run.printed.is_err() && run.fuel > 0, "{run:?}");
+    }
+}
+
+#[test]
 fn deep_source_never_reaches_past_the_interpreter() {
     for (open, close) in [("(", ")"), ("[", "]"), ("{", "}"), ("-", ""), ("not ", ""), ("lambda:", ""), ("f(", ")")] {
         for depth in [100, 1000, 10_000, 40_000] {
             let source = format!("x = 1\nx = lambda: {}1{}\n", open.repeat(depth), close.repeat(depth));
-            match sandbox().load(&source, 0, &LIMITS) {
-                Ok(_) | Err(Failure::Program(_)) => {}
+            match sandbox().load(&source, 0, &LIMITS).map_err(|unloaded| unloaded.failure) {
+                // However deep: one kind of fault for what CPython does not compile.
+                Ok(_) | Err(Failure::Program(Fault::NotCompiled { .. })) => {}
+                Err(Failure::Program(fault)) => panic!("{open} {depth}: {fault}"),
                 Err(Failure::Host(error)) => panic!("{open} {depth}: {error}"),
             }
         }
@@ -194,7 +208,7 @@ proptest! {
         let limits = Limits { game_fuel: FUEL_PER_SECOND / 20, call_fuel: FUEL_PER_SECOND / 50, ..LIMITS };
         let play = || match sandbox().load(&source, 5, &limits) {
             Ok(mut session) => (format!("{:?}", session.call("strategy", ARGUMENTS)), session.fuel_used()),
-            Err(failure) => (format!("{failure:?}"), 0),
+            Err(unloaded) => (format!("{:?}", unloaded.failure), unloaded.fuel),
         };
         let (told, fuel) = play();
         prop_assert!(!told.contains("Host("), "{told}");

@@ -38,7 +38,7 @@ fn verdict(tiers: &[Sandbox; 2], index: usize) -> (String, u64) {
     };
     let mut session = match sandbox.load(program, 7, &LIMITS) {
         Ok(session) => session,
-        Err(failure) => return (failure.to_string(), 0),
+        Err(unloaded) => return (unloaded.to_string(), unloaded.fuel),
     };
     let answer = session.call("strategy", ARGUMENTS).unwrap_or_else(|failure| failure.to_string());
     (answer, session.fuel_used())

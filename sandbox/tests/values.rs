@@ -13,7 +13,7 @@ fn sandbox() -> &'static Sandbox {
 
 /// The value of `f` in this program, or its fault in words.
 fn value(source: &str, arguments: &str) -> String {
-    let called = sandbox().load(source, 0, &LIMITS).and_then(|mut session| session.call("f", arguments));
+    let called = sandbox().load(source, 0, &LIMITS).and_then(|mut session| Ok(session.call("f", arguments)?));
     called.unwrap_or_else(|failure| failure.to_string())
 }
 

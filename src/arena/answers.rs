@@ -89,7 +89,7 @@ fn answers(sandbox: &Sandbox, rules: &Rules, task: &Task) -> (Vec<(usize, Answer
             }
             Ok(Err(fault)) => format!("fails on test {}: {fault}", test + 1),
             Err(Unplayed::Rejected(rejection)) => format!("is no program: {rejection}"),
-            Err(Unplayed::Faulted(fault)) => format!("fails as it is loaded: {fault}"),
+            Err(Unplayed::Faulted { fault, .. }) => format!("fails as it is loaded: {fault}"),
             Err(Unplayed::Broken(error)) => format!("could not be run: {error:?}"),
         };
         return (answers, Some(reason));

@@ -69,5 +69,5 @@ pub(super) fn passes(solver: &mut Solver<'_>) -> Result<Option<Result<(), String
 }
 
 fn load(sandbox: &Sandbox, source: &str, solver: &Solver<'_>) -> Result<Session, Failure> {
-    sandbox.load(source, 0, &solver.limits())
+    sandbox.load(source, 0, &solver.limits()).map_err(|unloaded| unloaded.failure)
 }

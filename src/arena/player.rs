@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use grpo_sandbox::{Failure, Fault as SandboxFault, FuelScope, HostError, Sandbox, Session};
+use grpo_sandbox::{Failure, Fault as SandboxFault, FuelScope, HostError, Sandbox, Session, Unloaded};
 
 use super::script::play_script;
 use super::{Rules, task};
@@ -13,6 +13,12 @@ use crate::seed::{Purpose, Seed};
 
 /// Characters of a wrong value that are shown.
 const SHOWN: usize = 40;
+
+/// Calls like the one in which the budget of a game ended that a program must have answered before: whose budget lasts for
+/// fewer has not played until it was used up. It hung, or broke off.
+const LIKE_LAST: u64 = 16;
+/// Halvings within which calls are alike: a search may take several times longer on one board than on another.
+const HALVINGS: usize = 5;
 
 /// How a program is played once; a pure function of its arguments.
 pub(super) type PlayGame = dyn Fn(&Rules, &Program, Numbered) -> Result<Play, GameError> + Send + Sync;
@@ -86,8 +92,8 @@ pub(super) fn try_on(
     match played {
         Ok(play) => Ok(play),
         Err(Unplayed::Rejected(rejection)) => Ok(Play::Rejected(rejection)),
-        Err(Unplayed::Faulted(fault)) => {
-            let outcome = environment.unplayed(case, ending(&fault));
+        Err(Unplayed::Faulted { fault, fuel }) => {
+            let outcome = Outcome { fuel, ..environment.unplayed(case, ending(&fault)) };
             Ok(Play::Game { outcome, reason: Some(fault.to_string()), compiled: false })
         }
         Err(Unplayed::Broken(error)) => Err(error),
@@ -98,8 +104,8 @@ pub(super) fn try_on(
 pub(super) enum Unplayed {
     /// The interpreter does not take the program.
     Rejected(Rejection),
-    /// It failed while it was loaded.
-    Faulted(SandboxFault),
+    /// It failed while it was loaded, having spent so much fuel.
+    Faulted { fault: SandboxFault, fuel: u64 },
     /// Not its doing.
     Broken(GameError),
 }
@@ -114,17 +120,17 @@ impl From<HostError> for Unplayed {
 /// nothing of the case itself.
 fn load(sandbox: &Sandbox, rules: &Rules, program: &Program, number: usize) -> Result<Session, Unplayed> {
     let seed = Seed::of_program(program.source()).child(Purpose::Player, number as u64);
-    sandbox.load(program.source(), seed.get(), &rules.limits).map_err(|failure| unplayed(failure, program))
+    sandbox.load(program.source(), seed.get(), &rules.limits).map_err(|unloaded| unplayed(unloaded, program))
 }
 
 /// What the sandbox said of a program that it could not load.
-pub(super) fn unplayed(failure: Failure, program: &Program) -> Unplayed {
+pub(super) fn unplayed(Unloaded { failure, fuel }: Unloaded, program: &Program) -> Unplayed {
     match failure {
         Failure::Program(SandboxFault::NotCompiled { line, message }) => {
             let lines = program.lines();
             Unplayed::Rejected(Rejection::NotCompiled { line: line.clamp(1, lines), lines, message })
         }
-        Failure::Program(fault) => Unplayed::Faulted(fault),
+        Failure::Program(fault) => Unplayed::Faulted { fault, fuel },
         Failure::Host(error) => error.into(),
     }
 }
@@ -150,6 +156,20 @@ pub(super) fn ending(fault: &SandboxFault) -> Ending {
     }
 }
 
+/// How a game ends by a fault in a call, and why in words.
+///
+/// A budget that is used up ends a game well, and slowness costs moves already. But a loop without end uses up any budget:
+/// it is told apart by the calls before, of which enough must have been like it.
+pub(super) fn ended(fault: &SandboxFault, session: &Session) -> (Ending, String) {
+    let ending = ending(fault);
+    let like_last = session.calls_like_last(HALVINGS);
+    if ending == Ending::OutOfFuel && like_last < LIKE_LAST {
+        let words = format!("one call used up what was left of the budget, and only {like_last} before were like it");
+        return (Ending::Hung, words);
+    }
+    (ending, fault.to_string())
+}
+
 /// A program in an instance of its own.
 struct SandboxedPlayer {
     session: Session,
@@ -166,7 +186,7 @@ impl Strategy for SandboxedPlayer {
                 Some(direction) => return Ok(Choice::Move(direction)),
                 None => (Ending::BadMove, bad_move(&value)),
             },
-            Err(Failure::Program(fault)) => (ending(&fault), fault.to_string()),
+            Err(Failure::Program(fault)) => ended(&fault, &self.session),
             Err(Failure::Host(error)) => return Err(error),
         };
         self.reason = Some(reason);

@@ -12,7 +12,7 @@ mod seats;
 
 use std::collections::BTreeSet;
 
-use grpo_sandbox::{FUEL_PER_SECOND, Failure, HostError, Limits, Sandbox, Session};
+use grpo_sandbox::{FUEL_PER_SECOND, Failure, HostError, Limits, Sandbox, Session, Unloaded};
 
 use super::Rules;
 use super::player::{GameError, Play, Unplayed};
@@ -86,8 +86,8 @@ fn found_usual(sandbox: &Sandbox, game: &ScriptGame) -> Result<BTreeSet<String>,
         let seed = Seed::root(0).child(Purpose::Script, index as u64);
         let player = match sandbox.load(&reference.source, seed.child(Purpose::Game, 0).get(), &TRIAL) {
             Ok(player) => player,
-            Err(Failure::Program(_)) => continue,
-            Err(Failure::Host(error)) => return Err(error),
+            Err(Unloaded { failure: Failure::Program(_), .. }) => continue,
+            Err(Unloaded { failure: Failure::Host(error), .. }) => return Err(error),
         };
         let seats = match Seats::taken(sandbox, &TRIAL, game, player, seed) {
             Ok(seats) => seats,

@@ -4,7 +4,7 @@
 //! comes out is a value, which the host compares; a program that raises on one test may pass the next. An instance that
 //! has trapped is of no more use: the next test gets a new one. All of them share the budget of the task.
 
-use grpo_sandbox::{Failure, Fault, Limits, Sandbox, Session};
+use grpo_sandbox::{Failure, Fault, Limits, Sandbox, Session, Unloaded};
 
 use super::checker;
 use super::player::{Play, Unplayed, ending, unplayed};
@@ -93,7 +93,7 @@ impl<'a> Solver<'a> {
     pub fn call(&mut self, function: &str, arguments: &str) -> Result<Result<Value, Fault>, Unplayed> {
         let called = match self.session() {
             Ok(session) => session.call(function, arguments),
-            Err(Unplayed::Faulted(fault)) => return Ok(Err(fault)),
+            Err(Unplayed::Faulted { fault, .. }) => return Ok(Err(fault)),
             Err(other) => return Err(other),
         };
         if self.session.as_ref().is_some_and(Session::is_spent) {
@@ -108,8 +108,13 @@ impl<'a> Solver<'a> {
 
     fn session(&mut self) -> Result<&mut Session, Unplayed> {
         if self.session.is_none() {
-            let loaded = self.sandbox.load(self.program.source(), SEED, &self.limits());
-            self.session = Some(loaded.map_err(|failure| unplayed(failure, self.program))?);
+            match self.sandbox.load(self.program.source(), SEED, &self.limits()) {
+                Ok(session) => self.session = Some(session),
+                Err(unloaded) => {
+                    self.spent += unloaded.fuel;
+                    return Err(unplayed(Unloaded { fuel: self.spent, ..unloaded }, self.program));
+                }
+            }
         }
         Ok(self.session.as_mut().expect("it has just been loaded"))
     }
@@ -126,7 +131,7 @@ impl<'a> Solver<'a> {
         self.spent += run.fuel;
         match run.printed {
             // The interpreter refuses the program whatever its input: it is no answer.
-            Err(fault @ Fault::NotCompiled { .. }) => Err(unplayed(Failure::Program(fault), self.program)),
+            Err(fault @ Fault::NotCompiled { .. }) => Err(unplayed(Failure::Program(fault).into(), self.program)),
             printed => Ok(printed.map(Answer::Printed)),
         }
     }

@@ -13,13 +13,13 @@ use clap::Args;
 
 use super::options::{Flags, SourceArgs, WorkerArgs, text_path};
 use super::runs::{self, Trained};
-use super::{CliError, loading, output, playing};
+use super::{CliError, chance, loading, output, playing};
 use crate::arena::{Arena, Rules};
 use crate::config::Config;
 use crate::environment::game2048::Baseline;
 use crate::environment::tasks::Tasks;
 use crate::environment::{Environment, Labels};
-use crate::evaluation::{self, REPORT, SELECTION, Single, report_boards, selection_boards};
+use crate::evaluation::{self, HeldOut, REPORT, SELECTION, Single};
 use crate::metrics::Console;
 
 use contender::Contender;
@@ -40,6 +40,9 @@ const NO_BASELINE: &str = "none";
 /// Boards, sampling seeds and the budget of a game are fixed: two models, or one before and after training, are
 /// compared alike. best@n is the expected score of the best of n programs, chosen on some boards and measured on
 /// others. Numbers in brackets are 95 % bootstrap intervals over programs; over games, for a single program.
+///
+/// The list of boards is published, and a program that was written for it can carry their moves; what a model samples
+/// does not. For programs of unknown origin there is --boards drawn.
 ///
 /// Tasks (--env tasks.jsonl): programs are written for the held-out ones, or for all where none is held out. pass@k is
 /// the expected share of tasks that one of k programs passes, by the unbiased estimator; intervals are over tasks.
@@ -83,6 +86,10 @@ pub struct EvalArgs {
     /// Games on other boards that the best ones play, for best@n; 0: no best@n [default: 32]
     #[arg(long, value_name = "K", help_heading = "Games", value_parser = clap::value_parser!(u32).range(0..=REPORT as i64))]
     report_games: Option<u32>,
+    /// "published": the list that figures are compared on; "drawn": boards that nobody knows, told and in the JSON; or the
+    /// digits of drawn ones, to play them again [default: published]
+    #[arg(long, value_name = "B", help_heading = "Games", value_parser = chance::Boards::parse)]
+    boards: Option<chance::Boards>,
     /// Also the best of N programs of each --against model (of the model itself without one), found by halving
     #[arg(long, value_name = "N", help_heading = "Programs", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     best_of: Option<u32>,
@@ -116,10 +123,18 @@ impl EvalArgs {
             loading::policy_of("--against", rival, &loading::device(&rival.model.device)?)?;
         }
         let models: Vec<&Config> = [&config].into_iter().chain(&rivals).collect();
+        let held_out = self.held_out(console)?;
+        let place = (&arena, &held_out);
         output::print(&match arena.environment().tasks() {
-            Some(tasks) => self.on_tasks(tasks, &models, &arena, console)?,
-            None => self.on_games(&models, &arena, console)?,
+            Some(tasks) => self.on_tasks(tasks, &models, place, console)?,
+            None => self.on_games(&models, place, console)?,
         })
+    }
+
+    /// The boards that were asked for; says which, where they are drawn.
+    fn held_out(&self, console: &Console) -> Result<HeldOut, CliError> {
+        let boards = self.boards.clone().unwrap_or(chance::Boards::Published);
+        Ok(HeldOut::salted(&boards.salt(console)?))
     }
 
     /// Refuses what this kind of environment does not have.
@@ -130,6 +145,7 @@ impl EvalArgs {
             ("--best-of", self.best_of.is_some()),
             ("--games", self.games.is_some()),
             ("--report-games", self.report_games.is_some()),
+            ("--boards", self.boards.is_some()),
         ];
         let refusal = match labels {
             _ if self.best_of.is_some() && self.report_games == Some(0) => {
@@ -150,7 +166,12 @@ impl EvalArgs {
         refusal.map_or(Ok(()), |(message, hint)| Err(CliError::user_hint(message, hint)))
     }
 
-    fn on_games(&self, models: &[&Config], arena: &Arena, console: &Console) -> Result<String, CliError> {
+    fn on_games(
+        &self,
+        models: &[&Config],
+        place @ (arena, held_out): (&Arena, &HeldOut),
+        console: &Console,
+    ) -> Result<String, CliError> {
         let config = models[0];
         let games = Games {
             selection: self.games.map_or(SELECTION, |games| games as usize),
@@ -158,26 +179,27 @@ impl EvalArgs {
             game_seconds: config.sandbox.game_seconds,
         };
         let labels = arena.environment().labels();
-        let mut report = Report { games, labels, models: Vec::new(), best_of: Vec::new(), baselines: Vec::new() };
+        let salt = held_out.salt().to_owned();
+        let mut report = Report { games, salt, labels, models: Vec::new(), best_of: Vec::new(), baselines: Vec::new() };
         let samples = self.samples.unwrap_or(SAMPLES.0) as usize;
         let chosen_from = if models.len() > 1 { 1 } else { 0 };
         for (number, config) in models.iter().enumerate() {
             let best_of = self.best_of.filter(|_| number >= chosen_from).map(|count| count as usize);
-            Contender::with(config, arena, console, |contender| {
+            Contender::with(config, place, console, |contender| {
                 report.models.push(contender.evaluate(samples, games)?);
                 report.best_of.extend(best_of.map(|count| contender.best_of(count, games)).transpose()?);
                 Ok(())
             })?;
         }
         if labels.has_tiles() {
-            report.baselines = self.native(&Rules::new(&config.sandbox, &config.arena), games);
+            report.baselines = self.native(&Rules::new(&config.sandbox, &config.arena), held_out, games);
         }
         if self.json { report.json() } else { Ok(table::text(&report)) }
     }
 
     /// Native strategies on the boards of everybody.
-    fn native(&self, rules: &Rules, games: Games) -> Vec<Single> {
-        let boards = [selection_boards(games.selection), report_boards(games.report)].concat();
+    fn native(&self, rules: &Rules, held_out: &HeldOut, games: Games) -> Vec<Single> {
+        let boards = [held_out.selection(games.selection), held_out.report(games.report)].concat();
         let asked = |baseline: &Baseline| match &self.baselines {
             Some(names) => names.iter().any(|name| name == baseline.name()),
             None => BASELINES.split(',').any(|name| name == baseline.name()),
@@ -190,7 +212,7 @@ impl EvalArgs {
         &self,
         tasks: &Tasks,
         models: &[&Config],
-        arena: &Arena,
+        place: (&Arena, &HeldOut),
         console: &Console,
     ) -> Result<String, CliError> {
         let samples = self.samples.unwrap_or(SAMPLES.1) as usize;
@@ -202,7 +224,7 @@ impl EvalArgs {
         let (game_seconds, models_so_far) = (models[0].sandbox.game_seconds, Vec::new());
         let mut report = TasksReport { held_out, game_seconds, models: models_so_far };
         for config in models {
-            Contender::with(config, arena, console, |contender| {
+            Contender::with(config, place, console, |contender| {
                 report.models.push(contender.solve(tasks, samples)?);
                 Ok(())
             })?;

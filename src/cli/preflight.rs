@@ -44,6 +44,9 @@ pub fn require(config: &Config, arena: &Arena, console: &Console) -> Result<(), 
     let is_mendable = |finding: &&&Finding| finding.setting.is_some() || finding.remedy.is_some();
     let Some(worst) = problems.iter().find(is_mendable).or(problems.first()) else {
         console.print(&line(&report, started.elapsed().as_secs_f64()));
+        if let Some(boards) = report.finding(Check::Boards).filter(|_| config.train.board_salt.is_empty()) {
+            console.print(&format!("reward check: {}", boards.text));
+        }
         return Ok(());
     };
     for finding in problems.iter().filter(|finding| *finding != worst).take(TOLD_MAX) {

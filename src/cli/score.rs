@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 
+use super::chance::Boards;
 use super::options::{Flags, SourceArgs, WorkerArgs};
-use super::{CliError, chance, output, playing, runs};
+use super::{CliError, output, playing, runs};
 use crate::arena::{Arena, Evaluation};
 use crate::config::Config;
 use crate::environment::{Case, Labels, Outcome, Points};
@@ -58,6 +59,10 @@ pub struct ScoreArgs {
     /// Root of the boards; 0 for the figures of the documents [default: drawn anew, and told]
     #[arg(long, value_name = "S", help_heading = "Games")]
     seed: Option<u64>,
+    /// "drawn": boards that nobody knows; "published": those of --seed 0; or the digits of drawn ones, to play them again
+    /// [default: drawn]
+    #[arg(long, value_name = "B", help_heading = "Games", conflicts_with = "seed", value_parser = Boards::parse)]
+    boards: Option<Boards>,
     /// What runs the programs: compiled code where that is certain to do what CPython does (auto), that alone (compiled),
     /// or CPython (interpreter) [default: auto]
     #[arg(long, value_name = "T", help_heading = "Games", value_parser = ["auto", "compiled", "interpreter"])]
@@ -89,7 +94,9 @@ impl ScoreArgs {
         let named = |flag: &str, given: bool| given.then(|| format!("{flag} with --env {}", config.environment.env));
         match arena.environment().tasks() {
             Some(tasks) => {
-                if let Some(message) = named("--games", self.games.is_some()).or(named("--seed", self.seed.is_some())) {
+                let given = [("--games", self.games.is_some()), ("--seed", self.seed.is_some())];
+                let given = given.into_iter().chain([("--boards", self.boards.is_some())]);
+                if let Some(message) = given.filter_map(|(flag, given)| named(flag, given)).next() {
                     return Err(CliError::user_hint(message, "a task is no game: its tests are always the same"));
                 }
                 let attempts = tasks::attempts(tasks, &files, &texts, self.task.as_deref())?;
@@ -105,14 +112,14 @@ impl ScoreArgs {
                     return Err(CliError::user_hint(message, "name a .jsonl file of tasks with --env"));
                 }
                 if self.explain {
-                    let subjects = bench.subjects(&files, &texts, self.seed.unwrap_or(0));
+                    let subjects = bench.subjects(&files, &texts, Seed::root(self.seed.unwrap_or(0)));
                     return output::print(&explain::lines(&sandbox, &config, &subjects)?);
                 }
-                let seed = self.seed.map_or_else(chance::board_root, Ok)?;
-                if self.seed.is_none() {
-                    console.print(&format!("boards that nobody knows: --seed {seed} plays them again"));
-                }
-                let scored = bench.played(&files, &texts, seed)?;
+                let boards = match (self.seed, self.boards) {
+                    (Some(seed), _) => Seed::root(seed),
+                    (None, boards) => Seed::root(0).salted(&boards.unwrap_or(Boards::Drawn).salt(console)?),
+                };
+                let scored = bench.played(&files, &texts, boards)?;
                 if self.json {
                     print_lines(&scored)
                 } else {
@@ -146,8 +153,8 @@ impl Bench<'_> {
     }
 
     /// The programs on their boards, to be told of whether they are compiled.
-    fn subjects<'a>(&self, files: &'a [PathBuf], texts: &[String], seed: u64) -> Vec<Subject<'a>> {
-        let seeds = Seed::root(seed).games(self.config.arena.games);
+    fn subjects<'a>(&self, files: &'a [PathBuf], texts: &[String], boards: Seed) -> Vec<Subject<'a>> {
+        let seeds = boards.games(self.config.arena.games);
         let cases: Vec<Case> = seeds.iter().map(|&seed| seed.into()).collect();
         let subject = |(path, text): (&'a PathBuf, &String)| {
             let program = self.arena.program(text, cases[0]);
@@ -157,8 +164,8 @@ impl Bench<'_> {
     }
 
     /// All files on the same boards.
-    fn played(&self, files: &[PathBuf], texts: &[String], seed: u64) -> Result<Vec<Scored>, CliError> {
-        let seeds = Seed::root(seed).games(self.config.arena.games);
+    fn played(&self, files: &[PathBuf], texts: &[String], boards: Seed) -> Result<Vec<Scored>, CliError> {
+        let seeds = boards.games(self.config.arena.games);
         let program = |text: &String| (self.arena.program(text, seeds[0].into()), seeds.as_slice());
         let evaluations = self.evaluations(&texts.iter().map(program).collect::<Vec<_>>())?;
         let rule = Rule::new(&self.config.reward, self.arena.environment());

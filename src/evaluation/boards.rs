@@ -18,30 +18,49 @@ static SEEDS: LazyLock<Vec<Seed>> = LazyLock::new(|| {
     lines.map(|line| Seed::root(u64::from_str_radix(line, 16).expect("the list is tested"))).collect()
 });
 
-/// All held-out boards.
+/// All boards of the list.
 pub fn held_out_boards() -> &'static [Seed] {
     &SEEDS
 }
 
-/// The first `games` boards that programs are chosen on.
-///
-/// # Panics
-/// When that is more than [`SELECTION`], which is a bug of the caller.
-pub fn selection_boards(games: usize) -> &'static [Seed] {
-    &SEEDS[..SELECTION][..games]
+/// The boards of an evaluation: those of the list, or as many that nobody knows.
+#[derive(Debug, Clone)]
+pub struct HeldOut {
+    seeds: Vec<Seed>,
+    salt: String,
 }
 
-/// The first `games` boards that what was chosen is reported on.
-///
-/// # Panics
-/// When that is more than [`REPORT`], which is a bug of the caller.
-pub fn report_boards(games: usize) -> &'static [Seed] {
-    &SEEDS[SELECTION..][..games]
-}
+impl HeldOut {
+    /// The list behind a salt; the list itself where that is empty.
+    pub fn salted(salt: &str) -> HeldOut {
+        HeldOut { seeds: SEEDS.iter().map(|seed| seed.salted(salt)).collect(), salt: salt.to_owned() }
+    }
 
-/// As many boards that nobody knows who does not know the salt; these themselves where it is empty.
-pub fn salted(boards: &[Seed], salt: &str) -> Vec<Seed> {
-    boards.iter().map(|board| board.salted(salt)).collect()
+    /// The list.
+    pub fn published() -> HeldOut {
+        HeldOut::salted("")
+    }
+
+    /// What they are behind; empty where they are published.
+    pub fn salt(&self) -> &str {
+        &self.salt
+    }
+
+    /// The first `games` boards that programs are chosen on.
+    ///
+    /// # Panics
+    /// When that is more than [`SELECTION`], which is a bug of the caller.
+    pub fn selection(&self, games: usize) -> &[Seed] {
+        &self.seeds[..SELECTION][..games]
+    }
+
+    /// The first `games` boards that what was chosen is reported on.
+    ///
+    /// # Panics
+    /// When that is more than [`REPORT`], which is a bug of the caller.
+    pub fn report(&self, games: usize) -> &[Seed] {
+        &self.seeds[SELECTION..][..games]
+    }
 }
 
 /// What the chance of an evaluation is for. The discriminant is part of the seed.

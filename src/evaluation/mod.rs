@@ -13,7 +13,7 @@ mod summary;
 mod tasks;
 
 pub use baselines::play_baseline;
-pub use boards::{REPORT, SELECTION, Stream, chance, held_out_boards, report_boards, salted, selection_boards};
+pub use boards::{HeldOut, REPORT, SELECTION, Stream, chance, held_out_boards};
 pub use estimators::{Estimate, Interval};
 pub use fates::{Fate, Fates};
 pub use playing::{Halving, Rung, choose_best, play_report, report_games};
@@ -39,9 +39,9 @@ pub struct Sample {
     pub cut: bool,
     /// Negative log-probability of all its tokens, in nats.
     pub surprise: f64,
-    /// Its games on [`selection_boards`].
+    /// Its games on [`HeldOut::selection`] boards.
     pub selection: Evaluation,
-    /// Its games on [`report_boards`]; empty when it played none.
+    /// Its games on [`HeldOut::report`] boards; empty when it played none.
     pub report: Vec<Outcome>,
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::Sample;
-use super::boards::{SELECTION, report_boards, selection_boards};
+use super::boards::{HeldOut, SELECTION};
 use super::estimators::best_of_weights;
 use crate::arena::{Arena, ArenaError, Evaluation};
 use crate::seed::Seed;
@@ -25,11 +25,12 @@ pub type Told<'a> = dyn FnMut(usize, usize) + 'a;
 /// Plays as many report games with each sample as `games` says for it.
 pub fn play_report(
     arena: &Arena,
+    held_out: &HeldOut,
     samples: &mut [Sample],
     games: &[usize],
     told: &mut Told<'_>,
 ) -> Result<(), ArenaError> {
-    let boards = games.iter().map(|&games| report_boards(games));
+    let boards = games.iter().map(|&games| held_out.report(games));
     let jobs: Vec<Job<'_>> = boards.zip(0..).map(|(boards, sample)| Job { sample, boards }).collect();
     for (job, evaluation) in play(arena, samples, jobs, told)? {
         samples[job.sample].report = evaluation.games;
@@ -79,7 +80,12 @@ pub struct Rung {
 /// rung plays twice as many games. Earlier samples win ties; equal programs count once. `None` when none is a program.
 ///
 /// Source: Karnin, Koren and Somekh 2013.
-pub fn choose_best(arena: &Arena, samples: &mut [Sample], told: &mut Told<'_>) -> Result<Option<Halving>, ArenaError> {
+pub fn choose_best(
+    arena: &Arena,
+    held_out: &HeldOut,
+    samples: &mut [Sample],
+    told: &mut Told<'_>,
+) -> Result<Option<Halving>, ArenaError> {
     let mut seen = BTreeSet::new();
     let mut is_new = |sample: &Sample| {
         let source = sample.program.as_ref().map(|program| program.source().to_owned());
@@ -96,7 +102,7 @@ pub fn choose_best(arena: &Arena, samples: &mut [Sample], told: &mut Told<'_>) -
             return Ok(Some(Halving { winner, rungs }));
         }
         left.truncate(left.len().div_ceil(KEPT).max(KEPT_LEAST));
-        let boards = &selection_boards((2 * games).min(SELECTION))[games..];
+        let boards = &held_out.selection((2 * games).min(SELECTION))[games..];
         let jobs = left.iter().map(|&sample| Job { sample, boards }).collect();
         for (job, evaluation) in play(arena, samples, jobs, told)? {
             samples[job.sample].selection.games.extend(evaluation.games);

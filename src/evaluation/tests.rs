@@ -23,10 +23,15 @@ fn the_committed_boards_are_those_that_are_derived_and_the_file_is_whole() {
 
 #[test]
 fn boards_that_choose_and_boards_that_report_share_nothing() {
-    let all: BTreeSet<&Seed> = selection_boards(SELECTION).iter().chain(report_boards(REPORT)).collect();
-    assert_eq!((all.len(), held_out_boards().len()), (200, 200));
-    assert_eq!(selection_boards(3), &held_out_boards()[..3]);
-    assert_eq!(report_boards(2), &held_out_boards()[8..10]);
+    let published = HeldOut::published();
+    assert_eq!(published.selection(3), &held_out_boards()[..3]);
+    assert_eq!(published.report(2), &held_out_boards()[8..10]);
+    for boards in [published, HeldOut::salted(&"5".repeat(32))] {
+        let all: BTreeSet<&Seed> = boards.selection(SELECTION).iter().chain(boards.report(REPORT)).collect();
+        assert_eq!((all.len(), held_out_boards().len()), (200, 200));
+        let known = all.iter().filter(|board| held_out_boards().contains(board)).count();
+        assert_eq!(known, if boards.salt().is_empty() { 200 } else { 0 });
+    }
 }
 
 #[test]
@@ -202,7 +207,7 @@ fn programs_that_never_are_the_best_play_no_report_games() {
 #[test]
 fn a_baseline_plays_the_boards_it_is_given() {
     let limits = GameLimits { freeze_after: 4, moves_max: 100_000 };
-    let single = play_baseline(Baseline::Greedy, selection_boards(8), &limits);
+    let single = play_baseline(Baseline::Greedy, HeldOut::published().selection(8), &limits);
     let Ok(first) = play(&mut Baseline::Greedy.player(held_out_boards()[0]), held_out_boards()[0], &limits);
     assert_eq!((single.name.as_str(), single.scores.len(), single.scores[0]), ("greedy", 8, first.score));
     assert_eq!(replay(held_out_boards()[0], first.moves_text()).unwrap().0 as f64, single.scores[0]);

@@ -56,6 +56,8 @@ pub enum Check {
     Cheats,
     /// A move that changes nothing is no progress.
     NoOp,
+    /// Whether a program can know the boards of the run.
+    Boards,
 }
 
 impl Check {
@@ -70,6 +72,7 @@ impl Check {
             Check::Target => "target",
             Check::Cheats => "cheats",
             Check::NoOp => "no-op",
+            Check::Boards => "boards",
             Check::Rules => "rules",
             Check::References => "references",
             Check::Repeats => "repeats",

@@ -5,10 +5,11 @@ use std::time::Instant;
 use crate::config::RolloutConfig;
 use crate::environment::Labels;
 use crate::environment::tasks::Tasks;
-use crate::evaluation::{self, Sample, Stream, chance, selection_boards};
+use crate::evaluation::{self, Sample, Stream, chance};
 use crate::metrics::{EvaluationRecord, Event, ScoredCompletion, shortest};
 use crate::prompt::{Prompt, PromptSet};
 use crate::rollout::{FinishReason, Streams};
+use crate::seed::Seed;
 
 use super::TrainError;
 use super::scoring::{Draw, Episode, Stage};
@@ -20,18 +21,18 @@ const TASKS_NAMED: usize = 64;
 
 /// How much is sampled and tried.
 #[derive(Debug, Clone, Copy)]
-pub struct Protocol {
+pub struct Protocol<'a> {
     /// Completions.
     pub samples: usize,
-    /// Selection games for each; a task is tried once, and needs one.
-    pub games: usize,
+    /// What each plays; a task is tried once, and needs one.
+    pub boards: &'a [Seed],
 }
 
-/// Samples from the policy as it stands, plays on the selection boards, and sums up.
+/// Samples from the policy as it stands, plays on the boards, and sums up.
 pub fn evaluate(
     stage: &Stage<'_>,
     prompts: &PromptSet,
-    protocol: Protocol,
+    protocol: Protocol<'_>,
     step: usize,
     observer: &mut dyn FnMut(Event<'_>),
 ) -> Result<EvaluationRecord, TrainError> {
@@ -40,18 +41,18 @@ pub fn evaluate(
     let environment = stage.arena.environment();
     let record = match environment.tasks() {
         Some(tasks) => of_tasks(&samples, tasks),
-        None => of_games(&samples, protocol.games, environment.labels()),
+        None => of_games(&samples, protocol.boards.len(), environment.labels()),
     };
     let (samples, runtime) = (samples.len(), start.elapsed().as_secs_f64());
     Ok(EvaluationRecord { step, samples, runtime, ..record })
 }
 
-/// Samples programs and plays them on the selection boards, a batch at a time. A program depends on the stream and its
+/// Samples programs and plays them on the boards, a batch at a time. A program depends on the stream and its
 /// position alone.
 pub fn sample(
     stage: &Stage<'_>,
     prompts: &PromptSet,
-    protocol: Protocol,
+    protocol: Protocol<'_>,
     stream: Stream,
     observer: &mut dyn FnMut(Event<'_>),
 ) -> Result<Vec<Sample>, TrainError> {
@@ -68,7 +69,7 @@ pub fn sample(
         let before = Progress { completions: first, tokens, of: protocol.samples };
         let mut observer = |event: Event<'_>| before.tell(event, observer);
         // Before the games of a step that was sampled ahead, which nobody waits for yet.
-        let draw = Draw { streams, boards: selection_boards(protocol.games), step: 0 };
+        let draw = Draw { streams, boards: protocol.boards, step: 0 };
         let (episodes, _) = stage.episodes(prompts, &rollout, draw, &mut observer)?;
         samples.extend(prompts.iter().zip(episodes.into_items()).map(|(prompt, episode)| of_episode(prompt, episode)));
         tokens = samples.iter().map(|sample| sample.tokens).sum();

@@ -31,6 +31,7 @@ use std::sync::atomic::AtomicBool;
 use crate::arena::{Arena, Rules};
 use crate::config::Config;
 use crate::environment::Labels;
+use crate::evaluation::HeldOut;
 use crate::grpo::{Division, Optimizer};
 use crate::metrics::{EvaluationRecord, Event, RunHeader, StepRecord};
 use crate::parallel::Peers;
@@ -302,7 +303,9 @@ impl Run<'_> {
     }
 
     fn evaluate(&self, progress: &mut Progress, observer: &mut dyn FnMut(Event<'_>)) -> Result<(), TrainError> {
-        let protocol = Protocol { samples: self.config.train.eval_samples, games: self.config.train.eval_games };
+        let held_out = HeldOut::published();
+        let boards = held_out.selection(self.config.train.eval_games);
+        let protocol = Protocol { samples: self.config.train.eval_samples, boards };
         if protocol.samples == 0 {
             return Ok(());
         }

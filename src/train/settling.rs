@@ -1,7 +1,7 @@
 //! The end of a run: its best programs are chosen in held-out games, and the best of them is told by others.
 
 use crate::arena::{Arena, Evaluation};
-use crate::evaluation::{report_boards, salted, selection_boards};
+use crate::evaluation::HeldOut;
 use crate::metrics::{Event, counted};
 use crate::seed::Seed;
 
@@ -34,11 +34,11 @@ impl Run<'_> {
             done += 1;
             observer(Event::Settling { done, total: own });
         };
-        let salt = &self.config.train.board_salt;
-        let boards = salted(selection_boards(HALL_OF_FAME_GAMES.0), salt);
-        hall.settle(&self.play_members(arena, hall.members(), &boards, &mut played)?);
+        let held_out = HeldOut::salted(&self.config.train.board_salt);
+        let boards = held_out.selection(HALL_OF_FAME_GAMES.0);
+        hall.settle(&self.play_members(arena, hall.members(), boards, &mut played)?);
         let best = &hall.members()[..hall.members().len().min(1)];
-        let best = self.play_members(arena, best, &salted(report_boards(HALL_OF_FAME_GAMES.1), salt), &mut || ())?;
+        let best = self.play_members(arena, best, held_out.report(HALL_OF_FAME_GAMES.1), &mut || ())?;
         if let Some(best) = best.first() {
             hall.report(best);
         }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use grpo_sandbox::{FUEL_PER_SECOND, Failure, Fault, Sandbox};
+use grpo_sandbox::{FUEL_PER_SECOND, Sandbox};
 use grpo_sandbox_compiled::{GAS_PER_SECOND, NotCompiled, Program as Compiled, Stop, Tier, TierError};
 
 use crate::program::{Group, Program};
@@ -202,12 +202,11 @@ impl Tiers {
             let before = session.as_ref().map_or(0, |session| session.fuel_used());
             let answer = match &mut session {
                 Ok(session) => session.call(function, &calls[*call]).map_err(|failure| failure.to_string()),
-                Err(failure) => Err(format!("does not load: {failure}")),
+                Err(unloaded) => Err(format!("does not load: {unloaded}")),
             };
             let used = match &session {
                 Ok(session) => session.fuel_used() - before,
-                Err(Failure::Program(Fault::OutOfFuel { .. })) => LIMITS.call_fuel,
-                Err(_) => 0,
+                Err(unloaded) => unloaded.fuel,
             };
             let different = |compiled: &str| {
                 let interpreter = answer.clone().unwrap_or_else(|failure| format!("fails: {failure}"));

@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use grpo_sandbox::{FUEL_PER_SECOND, Failure, Fault, FuelScope, HostError, Limits, Sandbox, Session};
 use serde::de::IgnoredAny;
 
-use crate::arena::player::ending;
+use crate::arena::player::ended;
 use crate::environment::{Ending, ScriptGame, Transcript, Value};
 use crate::seed::{Purpose, Seed};
 
@@ -104,7 +104,7 @@ impl<'a> Seats<'a> {
         let call_fuel = GAME_SHARE.saturating_mul(limits.game_fuel);
         let limits = Limits { game_fuel: call_fuel.saturating_add(moves_fuel), call_fuel, ..*limits };
         let loaded = sandbox.load(game.source(), seed.child(Purpose::Script, 0).get(), &limits);
-        let rules = loaded.map_err(|failure| match failure {
+        let rules = loaded.map_err(|unloaded| match unloaded.failure {
             Failure::Program(fault) => {
                 Broken::Mistake(Mistake { call: "loading".into(), moves: 0, message: said(&fault, &limits) })
             }
@@ -170,7 +170,8 @@ impl<'a> Seats<'a> {
                 return Ok(action);
             }
             Err(Failure::Program(fault)) => {
-                return Err(Stop::Ended { ending: ending(&fault), reason: Some(fault.to_string()) });
+                let (ending, reason) = ended(&fault, &self.player);
+                return Err(Stop::Ended { ending, reason: Some(reason) });
             }
             Err(Failure::Host(error)) => return Err(Broken::Host(error).into()),
         };

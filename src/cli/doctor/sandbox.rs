@@ -52,7 +52,8 @@ fn instances(sandbox: &Sandbox, config: &Config, what: &str) -> Finding {
     let mut times = Vec::with_capacity(INSTANCES);
     for seed in 0..INSTANCES as u64 {
         let started = Instant::now();
-        let chosen = sandbox.load(IDLE, seed, &limits(config)).and_then(|mut session| session.call("strategy", EMPTY));
+        let chosen =
+            sandbox.load(IDLE, seed, &limits(config)).and_then(|mut session| Ok(session.call("strategy", EMPTY)?));
         times.push(started.elapsed());
         match chosen {
             Ok(value) if value == "\"W\"" => {}

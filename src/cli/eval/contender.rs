@@ -7,7 +7,7 @@ use super::tasks::Solver;
 use crate::arena::Arena;
 use crate::config::Config;
 use crate::environment::tasks::Tasks;
-use crate::evaluation::{self, Fates, Sample, Single, Stream};
+use crate::evaluation::{self, Fates, HeldOut, Sample, Single, Stream};
 use crate::metrics::{Console, Event, Progress, counted};
 use crate::parallel::Peers;
 use crate::policy::Policy;
@@ -22,6 +22,7 @@ pub struct Contender<'a> {
     pub policy: &'a Policy,
     pub prompts: &'a PromptSet,
     pub arena: &'a Arena,
+    pub held_out: &'a HeldOut,
     pub console: &'a Console,
 }
 
@@ -29,27 +30,28 @@ impl Contender<'_> {
     /// Loads the model of `config` and has it do something.
     pub fn with<T>(
         config: &Config,
-        arena: &Arena,
+        (arena, held_out): (&Arena, &HeldOut),
         console: &Console,
         act: impl FnOnce(Contender<'_>) -> Result<T, CliError>,
     ) -> Result<T, CliError> {
         let device = loading::device(&config.model.device)?;
         let policy = loading::policy_shown(config, &device, console)?;
         let prompts = loading::prompts(config, &policy, arena.environment())?;
-        act(Contender { config, policy: &policy, prompts: &prompts, arena, console })
+        act(Contender { config, policy: &policy, prompts: &prompts, arena, held_out, console })
     }
 
     /// Samples `count` programs for each task that is to be evaluated, and tests them.
     pub fn solve(&self, tasks: &Tasks, count: usize) -> Result<Solver, CliError> {
         let samples = count * self.prompts.held_out().len();
-        let samples = self.sample(Protocol { samples, games: 1 }, Stream::Sampling)?;
+        let samples = self.sample(Protocol { samples, boards: self.held_out.selection(1) }, Stream::Sampling)?;
         let (name, fates) = (named(self.config), self.fates(&samples));
         Ok(Solver { name, summary: evaluation::summarise_tasks(tasks, &samples), samples, fates })
     }
 
     /// Samples programs, plays them on the selection boards, and the best of them on the report boards.
     pub fn evaluate(&self, count: usize, games: Games) -> Result<Model, CliError> {
-        let mut samples = self.sample(Protocol { samples: count, games: games.selection }, Stream::Sampling)?;
+        let boards = self.held_out.selection(games.selection);
+        let mut samples = self.sample(Protocol { samples: count, boards }, Stream::Sampling)?;
         let sizes = if games.report > 0 { evaluation::sizes_up_to(count) } else { vec![1] };
         let scores: Vec<f64> = samples.iter().map(Sample::score).collect();
         let report = evaluation::report_games(&scores, &sizes, games.report);
@@ -66,9 +68,10 @@ impl Contender<'_> {
 
     /// The best of `count` programs.
     pub fn best_of(&self, count: usize, games: Games) -> Result<BestOf, CliError> {
-        let mut samples = self.sample(Protocol { samples: count, games: 1 }, Stream::BestOf)?;
+        let boards = self.held_out.selection(1);
+        let mut samples = self.sample(Protocol { samples: count, boards }, Stream::BestOf)?;
         let bar = self.progress(count, "programs", "choosing the best of them");
-        let chosen = evaluation::choose_best(self.arena, &mut samples, &mut |done, total| {
+        let chosen = evaluation::choose_best(self.arena, self.held_out, &mut samples, &mut |done, total| {
             bar.show_of(done, total, "played more games");
         });
         drop(bar);
@@ -83,7 +86,7 @@ impl Contender<'_> {
         Ok(BestOf { name, samples: count, winner: Some((halving, best, single)) })
     }
 
-    fn sample(&self, protocol: Protocol, stream: Stream) -> Result<Vec<Sample>, CliError> {
+    fn sample(&self, protocol: Protocol<'_>, stream: Stream) -> Result<Vec<Sample>, CliError> {
         let (policy, servers, peers) = (self.policy, None, &Peers::alone());
         let stage = Stage { policy, servers, arena: self.arena, config: self.config, peers };
         let message = format!("sampling {} from {}", counted(protocol.samples, "program"), named(self.config));
@@ -108,7 +111,7 @@ impl Contender<'_> {
         }
         let bar = self.progress(total, "programs", "playing the best ones on other boards");
         let told = &mut |done, total| bar.show_of(done, total, "played on other boards");
-        evaluation::play_report(self.arena, samples, games, told).map_err(CliError::run)
+        evaluation::play_report(self.arena, self.held_out, samples, games, told).map_err(CliError::run)
     }
 
     /// A bar on a terminal, one line elsewhere.

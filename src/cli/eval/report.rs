@@ -22,6 +22,8 @@ pub struct Games {
 /// Everything, in the order of the command line.
 pub struct Report {
     pub games: Games,
+    /// What its boards are behind, in hexadecimal digits; empty where they are published.
+    pub salt: String,
     /// What its figures are called.
     pub labels: Labels,
     pub models: Vec<Model>,
@@ -62,6 +64,7 @@ impl Report {
         let object = json!({
             "games": self.games.selection,
             "report_games": self.games.report,
+            "boards": if self.salt.is_empty() { "published" } else { &self.salt },
             "game_seconds": self.games.game_seconds,
             "models": models.map_err(CliError::run)?,
             "best_of": best_of.map_err(CliError::run)?,

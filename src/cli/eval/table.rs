@@ -32,6 +32,9 @@ fn heading(report: &Report) -> String {
         counted(samples, "program"),
         counted(selection, "held-out game")
     );
+    if !report.salt.is_empty() {
+        text.push_str(&format!("\nboards: {}", report.salt));
+    }
     if others > 0 {
         let native = if report.labels.has_tiles() { "; native strategies: on all" } else { "" };
         text.push_str(&format!("\nbest@n: chosen on those, played on {}{native}", counted(others, "other board")));

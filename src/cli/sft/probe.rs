@@ -4,6 +4,7 @@ use super::super::{CliError, playing};
 use crate::arena::{Arena, Rules};
 use crate::config::Config;
 use crate::environment::Environment;
+use crate::evaluation::HeldOut;
 use crate::metrics::{Console, EvaluationRecord, Event, Progress};
 use crate::parallel::Peers;
 use crate::policy::Policy;
@@ -42,7 +43,8 @@ impl<'a> Probe<'a> {
         };
         let peers = &Peers::alone();
         let stage = Stage { policy, servers: None, arena: &self.arena, config: self.config, peers };
-        let protocol = Protocol { samples, games: 1 };
+        let held_out = HeldOut::published();
+        let protocol = Protocol { samples, boards: held_out.selection(1) };
         evaluate(&stage, &self.prompts, protocol, 0, &mut observer).map_err(CliError::run)
     }
 }

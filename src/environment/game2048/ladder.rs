@@ -61,6 +61,10 @@ pub struct Cheat {
     pub source: &'static str,
 }
 
+/// A program that carries moves for boards that it knows: a plan takes the place of `@PLAN@`, sixteen letters of a board
+/// and the move on it, again and again. Without one it goes round the four moves.
+pub const KNOWS_BOARDS: &str = include_str!("cheats/knows_its_boards.py");
+
 /// The cheats.
 pub const CHEATS: [Cheat; 4] = [
     Cheat {

@@ -1,9 +1,10 @@
 //! What the evidence shows of the reward of 2048, besides what any ladder of players shows: outcomes are compared with
 //! what the engine makes of the logged moves.
 
+use super::boards;
 use crate::arena::{Rules, Verdict};
 use crate::config::Config;
-use crate::environment::game2048::ladder::{BLIND, CHEATS, CONSTANT, CYCLE, RUNGS, STRONG, TARGET_TILE};
+use crate::environment::game2048::ladder::{BLIND, CHEATS, CONSTANT, CYCLE, RUNGS, SINGLE_GAMES, STRONG, TARGET_TILE};
 use crate::environment::game2048::{Board, Game, Move};
 use crate::environment::{Case, Ending, Labels, Outcome};
 use crate::preflight::finding::{Check, Finding, Level};
@@ -38,6 +39,7 @@ pub(super) fn findings(config: &Config, trials: &[Trial], judged: &[Judged]) -> 
         evidence.target(),
         evidence.ladder.cheats(),
         evidence.no_op(),
+        evidence.boards(),
     ]
 }
 
@@ -77,7 +79,7 @@ impl Evidence<'_> {
 
     /// Of two games of one player, the better one earns more: the reward follows the game, not the program.
     fn single_games(&self) -> Finding {
-        let singles = &self.judged[RUNGS.len() + CHEATS.len()..];
+        let singles = &self.judged[RUNGS.len() + CHEATS.len()..][..SINGLE_GAMES];
         let full = |judged: &&Judged| judged.evaluation.games.iter().all(|game| game.ending == Ending::GameOver);
         let games: Vec<(u64, f32)> =
             singles.iter().filter(full).map(|judged| (played_score(judged), judged.reward.value)).collect();
@@ -145,6 +147,12 @@ impl Evidence<'_> {
         format!("{} uses {:.0}% of its budget", RUNGS[at].name, 100.0 * mean / budget)
     }
 
+    /// Nobody knows the boards of a run that has a salt.
+    fn boards(&self) -> Finding {
+        let (_, both) = self.judged.split_last_chunk().expect("trials end with who knows boards");
+        boards::finding(self.config, both)
+    }
+
     /// A player that pushes one way only freezes, and is worth less than one that goes round.
     fn no_op(&self) -> Finding {
         let problem = |text| Finding::problem(Check::NoOp, text).blame(self.config, &["arena.freeze_after"]);
@@ -170,7 +178,8 @@ impl Evidence<'_> {
 /// What a trial is called in a message.
 fn subject(trial: usize) -> &'static str {
     let cheat = || CHEATS.get(trial - RUNGS.len()).map(|cheat| cheat.name);
-    RUNGS.get(trial).map(|rung| rung.name).or_else(cheat).unwrap_or("single game")
+    let last = if trial < RUNGS.len() + CHEATS.len() + SINGLE_GAMES { "single game" } else { "knowing boards" };
+    RUNGS.get(trial).map(|rung| rung.name).or_else(cheat).unwrap_or(last)
 }
 
 /// The setting whose limit ended this game.

@@ -1,5 +1,6 @@
 //! The reward check of 2048.
 
+mod boards;
 mod checks;
 #[cfg(test)]
 mod tests;
@@ -13,7 +14,7 @@ use crate::environment::game2048::ladder::RUNGS;
 
 /// Has the reference players and the cheats judged, and says what that shows about the reward of `config`.
 pub(super) fn examine(config: &Config, judge: &dyn Judge) -> Result<Report, ArenaError> {
-    let trials = trials::trials();
+    let trials = trials::trials(config);
     let judged = super::judged(judge, &trials)?;
     let players = RUNGS.iter().zip(&judged).map(|(rung, judged)| {
         let max_tile = Some(judged.evaluation.max_tile());

@@ -23,7 +23,7 @@ static SANDBOX: LazyLock<Sandbox> = LazyLock::new(|| {
     Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || eprintln!("compiling the sandbox")).unwrap()
 });
 /// What the real path makes of the trials under the defaults.
-static HONEST: LazyLock<Vec<Judged>> = LazyLock::new(|| play(&CONFIG, &trials::trials()));
+static HONEST: LazyLock<Vec<Judged>> = LazyLock::new(|| play(&CONFIG, &trials::trials(&CONFIG)));
 
 fn score(evaluation: &Evaluation, config: &RewardConfig) -> Reward {
     Rule::new(config, &Environment::Game2048).score(evaluation)
@@ -98,7 +98,7 @@ fn every_exponent_that_makes_sense_passes() {
 #[test]
 fn the_default_budget_is_enough_for_every_reference() {
     let config = Config::preset("builtin").unwrap();
-    let report = examine(&config, &Fixed(play(&config, &trials::trials()))).unwrap();
+    let report = examine(&config, &Fixed(play(&config, &trials::trials(&config)))).unwrap();
     assert_eq!(report.level(), Level::Ok, "{:#?}", report);
     let text = &report.finding(Check::Target).unwrap().text;
     assert!(!text.contains("cuts"), "{text}");
@@ -110,7 +110,7 @@ fn a_tight_budget_is_a_warning_with_the_figure() {
         let mut config = CONFIG.clone();
         config.train.game_seconds = 0.2;
         config.reward.exponent = exponent;
-        let judged = play(&config, &trials::trials());
+        let judged = play(&config, &trials::trials(&config));
         let report = examine(&config, &Fixed(judged)).unwrap();
         assert_eq!(report.level(), Level::Warning, "{:#?}", report);
         let finding = report.finding(Check::Target).unwrap();
@@ -237,6 +237,27 @@ fn a_cheat_that_pays_is_found() {
 }
 
 #[test]
+fn moves_for_published_boards_pay_on_these_and_earn_nothing_on_boards_with_a_salt() {
+    let both = |judged: &[Judged]| judged.split_last_chunk::<2>().unwrap().1.clone();
+    let [honest, cheat] = both(&HONEST);
+    assert!(cheat.reward.value > honest.reward.value + 0.05, "{} {}", cheat.reward.value, honest.reward.value);
+    let published = planted(|_, _| {});
+    let finding = published.finding(Check::Boards).unwrap();
+    assert!(finding.level == Level::Ok && finding.text.starts_with("boards are published"), "{finding:?}");
+
+    let mut salted = CONFIG.clone();
+    salted.train.board_salt = "0123456789abcdef".repeat(2);
+    let trials = boards::trials(&salted);
+    let [honest, cheat] = both(&play(&salted, &trials));
+    assert!(cheat.reward.value <= honest.reward.value, "{} {}", cheat.reward.value, honest.reward.value);
+    let finding = boards::finding(&salted, &[honest, cheat]);
+    assert!(finding.level == Level::Ok && finding.text.starts_with("a program that carries"), "{finding:?}");
+    // A salt that does nothing.
+    let finding = boards::finding(&salted, &both(&HONEST));
+    assert!(finding.level == Level::Problem && finding.text.starts_with("4 of 4 boards are known"), "{finding:?}");
+}
+
+#[test]
 fn a_tile_that_a_program_wrote_itself_is_found_in_the_evidence_too() {
     let report = planted(|trial, judged| {
         if trial.text.contains("board[0][0] = 2048") {
@@ -257,7 +278,7 @@ fn a_cap_on_moves_that_keeps_the_target_out_of_reach_is_found() {
     // As in the Python original: two tiles and 500 more, all of them fours, add up to 2008.
     let mut config = CONFIG.clone();
     config.arena.moves_max = 500;
-    let report = examine(&config, &Fixed(play(&config, &trials::trials()))).unwrap();
+    let report = examine(&config, &Fixed(play(&config, &trials::trials(&config)))).unwrap();
     let text = problem(&report, Check::Target);
     assert!(text.contains("no reference player reaches 2048 in 10 games"), "{text}");
     let setting = report.finding(Check::Target).unwrap().setting.clone().unwrap();
@@ -268,7 +289,7 @@ fn a_cap_on_moves_that_keeps_the_target_out_of_reach_is_found() {
 fn a_budget_that_keeps_the_target_out_of_reach_is_found() {
     let mut config = CONFIG.clone();
     config.train.game_seconds = 0.03;
-    let report = examine(&config, &Fixed(play(&config, &trials::trials()))).unwrap();
+    let report = examine(&config, &Fixed(play(&config, &trials::trials(&config)))).unwrap();
     problem(&report, Check::Target);
     let setting = report.finding(Check::Target).unwrap().setting.clone().unwrap();
     assert_eq!((setting.key, &*setting.found), ("train.game_seconds", "0.03"));
@@ -303,9 +324,9 @@ fn a_reward_that_is_no_number_is_found() {
 
 #[test]
 fn boards_are_the_checks_own_and_the_same_in_every_run() {
-    assert_eq!(trials::trials(), trials::trials());
+    assert_eq!(trials::trials(&CONFIG), trials::trials(&CONFIG));
     let training = Seed::root(CONFIG.train.seed);
-    let board = trials::trials()[0].cases[0];
+    let board = trials::trials(&CONFIG)[0].cases[0];
     for purpose in [crate::seed::Purpose::Game, crate::seed::Purpose::HeldOut] {
         assert!((0..1000).all(|index| Case::Seed(training.child(purpose, index)) != board));
     }
