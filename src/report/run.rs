@@ -15,7 +15,7 @@ use super::metrics::{self, Columns};
 use super::{ReportError, configuration};
 use crate::environment::Labels;
 use crate::metrics::{LAUNCHES_FILE, LaunchRecord, METRICS_FILE};
-use crate::train::hall_of_fame::Member;
+use crate::train::hall_of_fame::{Member, SIZE};
 use crate::train::{advice, run_dir};
 
 /// Steps of which programs are shown in full.
@@ -222,7 +222,8 @@ impl RunReader {
         let state: Value =
             fs::read(&state).ok().and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
         Ok(match Vec::<Member>::deserialize(&state["hall_of_fame"]) {
-            Ok(members) => (members, None),
+            // More are candidates.
+            Ok(members) => (members.into_iter().take(SIZE).collect(), None),
             Err(_) => (Vec::new(), unreadable("trainer_state.json")),
         })
     }

@@ -8,12 +8,19 @@ use serde::{Deserialize, Serialize};
 
 use super::elites::Elites;
 use super::run_dir::HALL_OF_FAME;
-use super::scoring::Episode;
 use crate::arena::Evaluation;
-use crate::evaluation::Single;
+use crate::evaluation::{HeldOut, Single};
+use crate::program::Program;
+use crate::seed::Seed;
 
-/// Programs kept.
-const SIZE: usize = 12;
+/// Programs that the end of a run keeps.
+pub const SIZE: usize = 12;
+/// Candidates that are kept until then: what leads after its one game in training was lucky too, and the best may be some
+/// places behind.
+const CANDIDATES: usize = 36;
+/// Held-out games that a program has played at the end of each round of the choice. What is known by several games
+/// already begins with the second.
+const ROUNDS: [usize; 3] = [2, 4, 8];
 /// Training games from which a mean says something of a program; fewer are luck.
 const SEVERAL: u64 = 4;
 
@@ -61,6 +68,16 @@ impl Member {
     pub fn is_known(&self) -> bool {
         self.games.is_some_and(|games| games >= SEVERAL)
     }
+
+    /// The same with what it was chosen by.
+    fn settled(self, held_out: &Evaluation) -> Member {
+        Member {
+            held_out_mean_score: Some(held_out.mean_score()),
+            held_out_games: Some(held_out.games.len()),
+            max_tile: best_tile(held_out),
+            ..self
+        }
+    }
 }
 
 /// The best so far, best first.
@@ -71,13 +88,12 @@ pub struct HallOfFame {
 }
 
 impl HallOfFame {
-    /// Lets a step's episode in if it is new and good enough. Earlier programs win ties.
-    pub fn consider(&mut self, step: usize, style: &str, episode: &Episode) {
-        let Ok(program) = &episode.program else { return };
-        let mean_score = episode.evaluation.mean_score();
+    /// Lets the program of a step's episode in if it is new and good enough. Earlier programs win ties.
+    pub fn consider(&mut self, step: usize, style: &str, program: &Program, evaluation: &Evaluation) {
+        let mean_score = evaluation.mean_score();
         let digest = program.digest_text();
         let rank = self.members.partition_point(|member| member.mean_score >= mean_score);
-        if rank >= SIZE || mean_score <= 0.0 || self.members.iter().any(|member| member.program == digest) {
+        if rank >= CANDIDATES || mean_score <= 0.0 || self.members.iter().any(|member| member.program == digest) {
             return;
         }
         let member = Member {
@@ -86,12 +102,12 @@ impl HallOfFame {
             step,
             style: style.to_owned(),
             mean_score,
-            games: Some(episode.evaluation.games.len() as u64),
-            max_tile: best_tile(&episode.evaluation),
+            games: Some(evaluation.games.len() as u64),
+            max_tile: best_tile(evaluation),
             ..Member::default()
         };
         self.members.insert(rank, member);
-        self.members.truncate(SIZE);
+        self.members.truncate(CANDIDATES);
     }
 
     /// Lets the best elites in as candidates: what scored well in many games, where a step's episode may have been
@@ -142,16 +158,34 @@ impl HallOfFame {
         }
     }
 
-    /// Ranks by held-out games, given in the order of [`members`](Self::members), and keeps the best.
-    pub fn settle(&mut self, held_out: &[Evaluation]) {
-        for (member, evaluation) in self.members.iter_mut().zip(held_out) {
-            (member.held_out_mean_score, member.held_out_games) =
-                (Some(evaluation.mean_score()), Some(evaluation.games.len()));
-            member.max_tile = best_tile(evaluation);
+    /// Ranks by held-out games and keeps the best, by successive halving: many candidates play few games, and those who do
+    /// well in them more. `play` plays some members on some boards, and gives what came of each in their order.
+    ///
+    /// Source: Karnin, Koren and Somekh 2013.
+    pub fn settle<E>(
+        &mut self,
+        held_out: &HeldOut,
+        play: &mut dyn FnMut(&[Member], &[Seed]) -> Result<Vec<Evaluation>, E>,
+    ) -> Result<(), E> {
+        let mut waiting = std::mem::take(&mut self.members);
+        let mut field: Vec<(Member, Evaluation)> = Vec::new();
+        for (round, &games) in ROUNDS.iter().enumerate() {
+            let boards = held_out.selection(games);
+            let (members, played): (Vec<_>, Vec<_>) = field.into_iter().unzip();
+            let so_far = played.first().map_or(0, |evaluation: &Evaluation| evaluation.games.len());
+            let more = play(&members, &boards[so_far..])?;
+            field = members.into_iter().zip(played.into_iter().zip(more).map(joined)).collect();
+            // All come in by the second round.
+            let joins = |member: &Member| round > 0 || !(member.is_known() || member.held_out_games.is_some());
+            let (joining, later): (Vec<_>, Vec<_>) = waiting.into_iter().partition(joins);
+            waiting = later;
+            let evaluations = play(&joining, boards)?;
+            field.extend(joining.into_iter().zip(evaluations));
+            field.sort_by(|(_, a), (_, b)| b.mean_score().total_cmp(&a.mean_score()));
+            field.truncate(SIZE);
         }
-        self.members
-            .sort_by(|a, b| b.held_out_mean_score.unwrap_or(0.0).total_cmp(&a.held_out_mean_score.unwrap_or(0.0)));
-        self.members.truncate(SIZE);
+        self.members = field.into_iter().map(|(member, evaluation)| member.settled(&evaluation)).collect();
+        Ok(())
     }
 
     /// Records what the best program scores on boards that it was not chosen on.
@@ -170,6 +204,11 @@ impl HallOfFame {
     }
 }
 
+/// Games of one program, and more of them.
+fn joined((played, more): (Evaluation, Evaluation)) -> Evaluation {
+    Evaluation { games: [played.games, more.games].concat(), ..played }
+}
+
 /// Where games have tiles.
 fn best_tile(evaluation: &Evaluation) -> Option<u32> {
     evaluation.games.iter().any(|game| game.board().is_some()).then(|| evaluation.max_tile())
@@ -180,7 +219,7 @@ mod tests {
     use super::*;
     use crate::arena::{Usage, Verdict};
     use crate::environment::Ending;
-    use crate::environment::game2048::scored;
+    use crate::environment::game2048::{entry, scored};
 
     fn member(name: &str, mean_score: f64) -> Member {
         Member {
@@ -199,16 +238,50 @@ mod tests {
         Evaluation { verdict: Verdict::Played, games: scores.iter().map(game).collect(), usage: Usage::default() }
     }
 
+    /// Settles with programs that score so much in every game; gives who played how many games in each round.
+    fn settle(hall: &mut HallOfFame, score: impl Fn(&str) -> u64) -> Vec<(usize, usize)> {
+        let mut rounds = Vec::new();
+        let mut play = |members: &[Member], boards: &[Seed]| {
+            rounds.push((members.len(), boards.len()));
+            let evaluation = |member: &Member| games(&vec![score(&member.program); boards.len()]);
+            Ok::<_, std::convert::Infallible>(members.iter().map(evaluation).collect())
+        };
+        let Ok(()) = hall.settle(&HeldOut::published(), &mut play);
+        rounds.retain(|&(members, _)| members > 0);
+        rounds
+    }
+
+    #[test]
+    fn the_best_is_found_behind_many_that_were_luckier_in_their_one_game() {
+        let mut hall = HallOfFame::default();
+        let prompt = |number: usize| format!("def strategy(board):\n    return {number} * \"W\"\n");
+        for number in 0..40 {
+            let program = Program::from_text(&prompt(number), &entry()).unwrap();
+            hall.consider(number + 1, "plain", &program, &games(&[5000 - number as u64]));
+        }
+        assert_eq!(hall.members().len(), CANDIDATES);
+        let known = (0..SIZE).map(|n| Member { games: Some(40), ..member(&format!("known {n}"), 3000.0) });
+        hall.members.extend(known);
+        let steady = hall.members()[30].program.clone();
+        let rounds = settle(&mut hall, |name| if name == steady { 4000 } else { 1000 });
+        // As many games as 24 candidates of eight games each.
+        assert_eq!(rounds, [(36, 2), (12, 2), (12, 4), (12, 4)]);
+        assert_eq!(rounds.iter().map(|(members, games)| members * games).sum::<usize>(), 24 * 8);
+        assert_eq!(hall.members().len(), SIZE);
+        assert_eq!((&hall.members()[0].program, hall.members()[0].held_out_mean_score), (&steady, Some(4000.0)));
+        assert!(hall.members().iter().all(|member| member.held_out_games == Some(8)));
+    }
+
     #[test]
     fn held_out_games_overrule_luck_in_training_and_the_best_is_reported_on_others() {
         let mut hall = HallOfFame { members: vec![member("lucky", 9000.0), member("steady", 5000.0)] };
-        hall.settle(&[games(&[1000, 3000]), games(&[4000, 5000])]);
+        settle(&mut hall, |name| if name == "lucky" { 2000 } else { 4500 });
         let names: Vec<&str> = hall.members().iter().map(|member| member.program.as_str()).collect();
         assert_eq!(names, ["steady", "lucky"]);
         hall.report(&games(&[4100, 4300]));
         let best = &hall.members()[0];
         assert_eq!((best.held_out_mean_score, best.report_mean_score), (Some(4500.0), Some(4200.0)));
-        assert_eq!((best.held_out_games, best.report_games), (Some(2), Some(2)));
+        assert_eq!((best.held_out_games, best.report_games), (Some(8), Some(2)));
         assert!(best.report_mean_score_low >= Some(4100.0) && best.report_mean_score_high <= Some(4300.0), "{best:?}");
         assert_eq!((best.max_tile, hall.members()[1].report_mean_score), (Some(64), None));
     }
@@ -229,8 +302,7 @@ mod tests {
     fn no_more_are_kept_than_there_is_room_for() {
         let count = SIZE + 3;
         let mut hall = HallOfFame { members: (0..count).map(|n| member(&n.to_string(), 0.0)).collect() };
-        let held_out: Vec<Evaluation> = (0..count as u64).map(|score| games(&[score])).collect();
-        hall.settle(&held_out);
+        settle(&mut hall, |name| name.parse().unwrap());
         assert_eq!(hall.members().len(), SIZE);
         assert_eq!(hall.members()[0].held_out_mean_score, Some((count - 1) as f64));
     }

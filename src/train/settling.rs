@@ -1,7 +1,7 @@
 //! The end of a run: its best programs are chosen in held-out games, and the best of them is told by others.
 
 use crate::arena::{Arena, Evaluation};
-use crate::evaluation::HeldOut;
+use crate::evaluation::{HeldOut, SELECTION};
 use crate::metrics::{Event, counted};
 use crate::seed::Seed;
 
@@ -10,8 +10,8 @@ use super::divided::{in_order, own_of};
 use super::hall_of_fame::Member;
 use super::{Run, TrainError};
 
-/// Held-out games that settle the hall of fame, and that its best program is reported on.
-const HALL_OF_FAME_GAMES: (usize, usize) = (8, 32);
+/// Held-out games that the best program is reported on.
+const REPORT_GAMES: usize = 32;
 
 impl Run<'_> {
     /// Chooses the best programs of the run on some held-out boards and reports the best of them on others.
@@ -23,22 +23,19 @@ impl Run<'_> {
     ) -> Result<(), TrainError> {
         let hall = &mut state.hall_of_fame;
         hall.nominate(&state.elites);
-        let (programs, games) = (hall.members().len(), HALL_OF_FAME_GAMES.0);
-        let own = own_of(self.peers, programs).count();
-        observer(Event::Message(&format!(
-            "settling the best of {} in {games} held-out games each",
-            counted(programs, "program")
-        )));
-        let mut done = 0;
-        let mut played = || {
-            done += 1;
-            observer(Event::Settling { done, total: own });
-        };
+        let programs = counted(hall.members().len(), "program");
+        observer(Event::Message(&format!("settling the best of {programs}: up to {SELECTION} held-out games each")));
         let held_out = HeldOut::salted(&self.config.train.board_salt);
-        let boards = held_out.selection(HALL_OF_FAME_GAMES.0);
-        hall.settle(&self.play_members(arena, hall.members(), boards, &mut played)?);
+        hall.settle(&held_out, &mut |members, boards| {
+            let (mut done, total) = (0, own_of(self.peers, members.len()).count());
+            let mut played = || {
+                done += 1;
+                observer(Event::Settling { done, total });
+            };
+            self.play_members(arena, members, boards, &mut played)
+        })?;
         let best = &hall.members()[..hall.members().len().min(1)];
-        let best = self.play_members(arena, best, held_out.report(HALL_OF_FAME_GAMES.1), &mut || ())?;
+        let best = self.play_members(arena, best, held_out.report(REPORT_GAMES), &mut || ())?;
         if let Some(best) = best.first() {
             hall.report(best);
         }

@@ -92,7 +92,9 @@ impl Run<'_> {
         // Solutions of different tasks do not compare.
         if !self.arena.environment().has_tests() {
             for (prompt, episode) in episodes.with(prompts) {
-                state.hall_of_fame.consider(step, &prompt.style, episode);
+                if let Ok(program) = &episode.program {
+                    state.hall_of_fame.consider(step, &prompt.style, program, &episode.evaluation);
+                }
             }
         }
         if let Some(entropy) = entropy {
