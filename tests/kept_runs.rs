@@ -132,8 +132,38 @@ fn a_setting_in_the_wrong_words_is_answered_with_the_right_ones() {
         }
     }
     trained(dir.path(), &["--set", "model.lora_r=2"]);
-    let words = refused(dir.path(), &["train", "--output-dir", "next", "--adapter", "run"]);
+    let words = refused(dir.path(), &["train", "--output-dir", "next", "--set", "model.adapter=run"]);
     assert!(words.contains("did you mean `run/checkpoint-1`"), "{words}");
+}
+
+#[test]
+fn an_adapter_is_named_by_the_run_that_trained_it() {
+    let dir = tempfile::tempdir().unwrap();
+    trained(dir.path(), &["--set", "model.lora_r=2"]);
+    let named = ["train", "--output-dir", "next", "--steps", "1", "--adapter", "run"];
+    done(dir.path(), &[&named[..], SMALL].concat());
+    let recorded = fs::read_to_string(dir.path().join("next/config.toml")).unwrap();
+    assert!(recorded.contains("adapter = \"run/checkpoint-1\"\n"), "{recorded}");
+    done(
+        dir.path(),
+        &["train", "--output-dir", "whole", "--steps", "1", "--set", "model.lora_r=0"]
+            .iter()
+            .chain(SMALL)
+            .copied()
+            .collect::<Vec<_>>(),
+    );
+    let words = refused(dir.path(), &["export", "--adapter", "whole", "--output-dir", "out"]);
+    assert!(words.contains("--adapter whole") && words.contains("say --model whole/checkpoint-1"), "{words}");
+}
+
+#[test]
+fn that_a_checkpoint_has_no_digests_is_said_once() {
+    let dir = tempfile::tempdir().unwrap();
+    trained(dir.path(), &[]);
+    fs::remove_file(dir.path().join("run/checkpoint-1/BLAKE3SUMS")).unwrap();
+    let words = done(dir.path(), &["train", "--resume", "run", "--steps", "2"]).stderr;
+    let words = String::from_utf8(words).unwrap();
+    assert_eq!(words.matches("run/checkpoint-1: has no digests").count(), 1, "{words}");
 }
 
 #[test]

@@ -67,6 +67,11 @@ impl Queue {
 }
 
 /// Plays jobs.
+/// Most threads that can play at once in an environment: each needs sessions of the sandbox.
+pub fn workers_max(environment: &Environment) -> usize {
+    SESSIONS_MAX / sessions(environment)
+}
+
 pub(super) struct Crew {
     pub play_game: Arc<PlayGame>,
     pub environment: Arc<Environment>,
@@ -86,8 +91,7 @@ impl Crew {
         };
         let queue = Arc::new(Queue::new());
         let mut crew = Crew { play_game, environment, queue: Some(Arc::clone(&queue)), threads: Vec::new() };
-        let most = SESSIONS_MAX / sessions(&crew.environment);
-        for index in 0..count.get().min(most) {
+        for index in 0..count.get().min(workers_max(&crew.environment)) {
             let queue = Arc::clone(&queue);
             let work = move || {
                 while let Some(Job { batch, task }) = queue.next() {

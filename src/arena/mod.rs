@@ -18,7 +18,6 @@ mod task;
 mod tests;
 mod verdicts;
 
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -27,10 +26,12 @@ use grpo_sandbox::{HostError, Limits, Sandbox};
 
 pub use self::answers::{Unanswering, complete};
 use self::crew::Crew;
+pub use self::crew::workers_max;
 pub use self::evaluation::{Evaluation, Fault, GameUsage, Usage, Verdict};
 use self::player::PlayGame;
 pub use self::scoring::{OnEvaluated, Scoring};
 use self::verdicts::Verdicts;
+pub use crate::config::Workers;
 use crate::config::{ArenaConfig, Config, SandboxConfig};
 use crate::environment::game2048::GameLimits;
 use crate::environment::{Case, Environment};
@@ -69,23 +70,6 @@ impl Rules {
     pub fn training(config: &Config) -> Rules {
         let sandbox = SandboxConfig { game_seconds: config.train.game_seconds, ..config.sandbox.clone() };
         Rules::new(&sandbox, &config.arena)
-    }
-}
-
-/// Who plays.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Workers {
-    /// The caller's thread, each program as it is submitted. Fast where its stack holds
-    /// [`grpo_sandbox::THREAD_STACK`], as that of this program's main thread does.
-    Inline,
-    /// So many threads, though never more than the sandbox has sessions: the rest would have nothing to do.
-    Pool(NonZeroUsize),
-}
-
-impl Workers {
-    /// That many threads; 0 is inline.
-    pub fn new(count: usize) -> Workers {
-        NonZeroUsize::new(count).map_or(Workers::Inline, Workers::Pool)
     }
 }
 

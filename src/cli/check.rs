@@ -10,8 +10,8 @@ use super::options::{Flags, SourceArgs, WorkerArgs};
 use super::{CliError, findings, output, playing, preflight};
 use crate::arena::Rules;
 use crate::config::Config;
-use crate::environment::Environment;
 use crate::environment::tasks::{Kind, Split, Task, Tasks};
+use crate::environment::{Environment, counted};
 use crate::metrics::{Console, Stream};
 use crate::preflight::{Level, Report};
 
@@ -33,6 +33,8 @@ Exit codes:
   1  the check itself failed
   2  something has to be mended, or wrong input")]
 pub struct CheckArgs {
+    #[command(flatten)]
+    flags: Flags,
     /// What to check: "2048", a .jsonl file of tasks, a .py file with a game, or a directory with env.toml
     #[arg(long, value_name = "E", help_heading = "What to check")]
     env: Option<String>,
@@ -58,7 +60,7 @@ impl CheckArgs {
     /// Checks and prints.
     pub fn run(self, console: &Console) -> Result<ExitCode, CliError> {
         let started = Instant::now();
-        let (config, environment) = self.opened()?;
+        let (config, environment) = self.opened(console)?;
         // References that give no answers are found again, with the rest.
         let opened = playing::open_unchecked(&config, environment, console)?;
         let arena = opened.arena.under(Rules::training(&config));
@@ -79,16 +81,14 @@ impl CheckArgs {
 
     /// The environment under the settings that a run in it has: where the built-in model cannot write its programs, those
     /// of a language model.
-    fn opened(&self) -> Result<(Config, Environment), CliError> {
-        let mut flags = Flags::default();
-        flags.add("env", self.env.clone()).add("parallel_rewards", self.workers.chosen());
-        let config = self.source.resolve(&flags)?;
+    fn opened(&self, console: &Console) -> Result<(Config, Environment), CliError> {
+        let config = self.source.resolve(&self.flags, console)?;
         let environment = playing::environment(&config)?;
         if self.source.preset.is_some() || environment.suits_builtin_model() {
             return Ok((config, environment));
         }
         let source = SourceArgs { preset: Some("llm".to_owned()), ..self.source.clone() };
-        Ok((source.resolve(&flags)?, environment))
+        Ok((source.resolve(&self.flags, console)?, environment))
     }
 }
 
@@ -125,7 +125,7 @@ fn contents(tasks: &Tasks) -> String {
     let kinds = kinds.iter().filter(|(count, ..)| *count > 0);
     let kinds: Vec<String> =
         kinds.map(|&(count, one, many)| format!("{count} {}", if count == 1 { one } else { many })).collect();
-    format!("{} tasks ({}), {tests} tests", tasks.tasks().len(), kinds.join(", "))
+    format!("{} ({}), {}", counted(tasks.tasks().len(), "task"), kinds.join(", "), counted(tests, "test"))
 }
 
 /// The last line.
@@ -134,11 +134,14 @@ fn verdict(report: &Report) -> String {
     let (problems, warnings) = (count(Level::Problem), count(Level::Warning));
     let warnings = if warnings > 0 { format!("; warnings: {warnings}") } else { String::new() };
     let (words, style) = match (problems, report.tasks) {
-        (0, Some(tasks)) => (format!("{} tasks in order{warnings}", tasks.tasks), Stream::Stdout.style().green()),
+        (0, Some(tasks)) => {
+            (format!("{} in order{warnings}", counted(tasks.tasks, "task")), Stream::Stdout.style().green())
+        }
         (0, None) => (format!("the reward is in order{warnings}"), Stream::Stdout.style().green()),
         (_, Some(tasks)) if tasks.to_mend > 0 => {
             let in_order = tasks.tasks - tasks.to_mend;
-            let words = format!("{} tasks: {in_order} in order, {} to mend{warnings}", tasks.tasks, tasks.to_mend);
+            let words =
+                format!("{}: {in_order} in order, {} to mend{warnings}", counted(tasks.tasks, "task"), tasks.to_mend);
             (words, Stream::Stdout.style().red().bold())
         }
         (problems, _) => (format!("problems: {problems}{warnings}"), Stream::Stdout.style().red().bold()),

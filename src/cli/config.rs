@@ -4,14 +4,17 @@ use std::collections::BTreeMap;
 
 use clap::Args;
 
-use super::options::preset_names;
+use super::dry_run::effective;
+use super::options::{Flags, SourceArgs, settled};
+use super::train::counted;
 use super::{CliError, output};
 use crate::config::{DEFAULT_TOML, PRESETS, Preset};
+use crate::metrics::Console;
 
 /// Print the full, commented configuration
 ///
 /// The output is a valid --config file: keep the lines you care about, drop the rest. Where a preset differs from the
-/// defaults, its own comment follows the general one.
+/// defaults, its own comment follows the general one. With --config or --set: what would be in force, and where it comes from.
 #[derive(Debug, Args)]
 #[command(after_help = "Presets:
   builtin   the built-in model, in about ten minutes on two cores
@@ -29,17 +32,23 @@ use crate::config::{DEFAULT_TOML, PRESETS, Preset};
 Examples:
   grpo-2048 config > run.toml && grpo-2048 train --config run.toml
   grpo-2048 config --preset laptop | less
+  grpo-2048 config --config run.toml --set grpo.beta=0.04
   diff <(grpo-2048 config) <(grpo-2048 config --preset llm)")]
 pub struct ConfigArgs {
-    /// Show the settings under this preset
-    #[arg(long, value_name = "NAME", default_value = "builtin", value_parser = preset_names())]
-    preset: String,
+    #[command(flatten)]
+    source: SourceArgs,
 }
 
 impl ConfigArgs {
     /// Prints it.
-    pub fn run(self) -> Result<(), CliError> {
-        let preset = PRESETS.iter().find(|preset| preset.name == self.preset).expect("the parser knows the names");
+    pub fn run(self, console: &Console) -> Result<(), CliError> {
+        let SourceArgs { config, set, preset } = &self.source;
+        if config.is_some() || !set.is_empty() {
+            let layers = counted(self.source.layers(&Flags::default())?)?;
+            return output::print(&effective(&settled(layers.clone(), console)?, &layers));
+        }
+        let name = preset.as_deref().unwrap_or(PRESETS[0].name);
+        let preset = PRESETS.iter().find(|preset| preset.name == name).expect("the parser knows the names");
         output::print(&commented(preset))
     }
 }

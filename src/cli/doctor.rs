@@ -34,6 +34,8 @@ Exit codes:
   1  something would stop a run
   2  wrong input")]
 pub struct DoctorArgs {
+    #[command(flatten)]
+    flags: Flags,
     /// Model to look for: "builtin", a Hugging Face id, a directory or a .gguf file
     #[arg(long, value_name = "M", help_heading = "What to check")]
     model: Option<String>,
@@ -71,13 +73,7 @@ struct NotReady(String);
 impl DoctorArgs {
     /// Examines and prints. `commit` is what the program was built from.
     pub fn run(self, console: &Console, commit: Option<&'static str>) -> Result<(), CliError> {
-        let mut flags = Flags::default();
-        flags
-            .add("model", self.model.clone())
-            .add("revision", self.revision.clone())
-            .add("device", self.device.clone())
-            .add("output_dir", self.output_dir.as_ref().map(|path| path.display().to_string()));
-        let config = self.source.resolve(&flags)?;
+        let config = self.source.resolve(&self.flags, console)?;
         let mut findings = vec![machine::program(commit), machine::processor(), machine::memory(), machine::gpu()];
         findings.extend(machine::cuda());
         findings.push(machine::mpi());

@@ -3,6 +3,7 @@
 use super::train::train_error;
 use super::{CliError, output};
 use crate::config::{Config, DEFAULT_TOML, Layers, keys};
+use crate::environment::counted;
 use crate::metrics::{Console, Event, duration};
 use crate::parallel::Peers;
 use crate::train::{Forecast, Rehearsal, Run, Seconds, divided};
@@ -35,7 +36,7 @@ pub fn report(run: Run<'_>, peers: &Peers, layers: &Layers, console: &Console) -
 }
 
 /// Every setting, and beside those that differ from the defaults where they come from.
-fn effective(config: &Config, layers: &Layers) -> String {
+pub fn effective(config: &Config, layers: &Layers) -> String {
     let defaults: toml::Table = DEFAULT_TOML.parse().expect("default.toml is TOML");
     let found = toml::Table::try_from(config).expect("a configuration is TOML");
     let (mut text, mut last) =
@@ -73,13 +74,14 @@ fn time(config: &Config, forecast: &Forecast, plays: bool) -> String {
     let (sampling, update) = (range(forecast.generate, seconds), range(forecast.update, seconds));
     let ended = 100.0 * forecast.ended;
     let mut text = format!(
-        "# time: {a_step} a step (sampling {sampling}, update {update}); {} steps and {evaluations} evaluations {in_all}\n\
-         # measured on this machine with this model in {}: {} completions of at most {} tokens, of which {ended:.0}% ended, \
+        "# time: {a_step} a step (sampling {sampling}, update {update}); {} and {} {in_all}\n\
+         # measured on this machine with this model in {}: {} of at most {}, of which {ended:.0}% ended, \
          and an update on {} of them\n",
-        train.max_steps,
+        counted(train.max_steps, "step"),
+        counted(evaluations, "evaluation"),
         seconds(forecast.probe_s),
-        config.completions_per_step(),
-        forecast.tokens,
+        counted(config.completions_per_step(), "completion"),
+        counted(forecast.tokens, "token"),
         forecast.rows,
     );
     text.push_str(match whole {
@@ -92,7 +94,7 @@ fn time(config: &Config, forecast: &Forecast, plays: bool) -> String {
     }
     text.push_str("and programs that run longer than the model writes come on top");
     if plays {
-        let workers = config.arena.parallel_rewards.max(1) as f64;
+        let workers = config.arena.parallel_rewards.at_once() as f64;
         let games = (config.completions_per_step() * config.arena.games) as f64 * train.game_seconds / workers;
         text.push_str(&format!(" (games: at most {} of fuel a step)", seconds(games)));
     }

@@ -56,6 +56,8 @@ const NO_BASELINE: &str = "none";
   grpo-2048 eval --samples 64 --report-games 0 --json   quick, every program
   grpo-2048 eval --env tasks.jsonl --model M --samples 16    pass@1 to pass@16")]
 pub struct EvalArgs {
+    #[command(flatten)]
+    flags: Flags,
     /// "builtin", a Hugging Face id, a local directory, a .gguf file, or a run ("latest": the newest), for its checkpoint
     #[arg(long, value_name = "M", help_heading = "Models")]
     model: Option<String>,
@@ -81,7 +83,7 @@ pub struct EvalArgs {
     #[arg(long, value_name = "N", help_heading = "Programs", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     samples: Option<u32>,
     /// Selection games each of them plays [default: 8]
-    #[arg(long, value_name = "K", help_heading = "Games", value_parser = clap::value_parser!(u32).range(1..=SELECTION as i64))]
+    #[arg(id = "selection_games", long = "games", value_name = "K", help_heading = "Games", value_parser = clap::value_parser!(u32).range(1..=SELECTION as i64))]
     games: Option<u32>,
     /// Games on other boards that the best ones play, for best@n; 0: no best@n [default: 32]
     #[arg(long, value_name = "K", help_heading = "Games", value_parser = clap::value_parser!(u32).range(0..=REPORT as i64))]
@@ -112,15 +114,15 @@ fn baseline_names() -> clap::builder::PossibleValuesParser {
 impl EvalArgs {
     /// Samples, plays and prints.
     pub fn run(self, console: &Console) -> Result<(), CliError> {
-        let config = self.configuration(None)?;
+        let config = self.configuration(None, console)?;
         let rivals: Vec<Config> =
-            self.against.iter().map(|name| self.configuration(Some(name))).collect::<Result<_, _>>()?;
+            self.against.iter().map(|name| self.configuration(Some(name), console)).collect::<Result<_, _>>()?;
         let rules = Rules::new(&config.sandbox, &config.arena);
         let arena = playing::open_arena(&config, console)?.under(rules);
         self.suits(arena.environment())?;
         for rival in &rivals {
             // A mistake in a name should not show after half an hour.
-            loading::policy_of("--against", rival, &loading::device(&rival.model.device)?)?;
+            loading::policy_of("--against", rival, &loading::device(&rival.model.device, console)?)?;
         }
         let models: Vec<&Config> = [&config].into_iter().chain(&rivals).collect();
         let held_out = self.held_out(console)?;
@@ -233,16 +235,12 @@ impl EvalArgs {
     }
 
     /// The configuration of the model, or of the one it is held against: each has the preset that suits it.
-    fn configuration(&self, against: Option<&str>) -> Result<Config, CliError> {
-        let mut flags = Flags::default();
-        flags.add("device", self.device.clone()).add("parallel_rewards", self.workers.chosen());
-        flags.add("env", self.env.clone());
-        flags.add("raw_prompt", self.raw_prompt.then_some(true));
-        let adapter = self.adapter.as_ref().map(|path| path.display().to_string());
-        let (model, revision) = (self.model.clone(), self.revision.clone());
+    fn configuration(&self, against: Option<&str>, console: &Console) -> Result<Config, CliError> {
+        let mut flags = self.flags.clone();
         let (flag, asked) = against.map_or(("--model", self.model.as_deref()), |name| ("--against", Some(name)));
         if let Some(run) = asked.map(Path::new).filter(|path| runs::is_run(path) || runs::is_latest(path)) {
             let trained = Trained::of(flag, &runs::named(flag, run)?)?;
+            flags = flags.without(&["revision", "adapter"]);
             let (model, checkpoint) = (&trained.recorded.model, trained.checkpoint.display().to_string());
             match trained.is_adapter() {
                 true => flags
@@ -252,15 +250,18 @@ impl EvalArgs {
                 false => flags.add("model", Some(checkpoint)).add("adapter", Some("")),
             };
             flags.add("raw_prompt", model.raw_prompt.then_some(true));
-            return self.source.resolve(&flags);
+            return self.source.resolve(&flags, console);
         }
         match against {
-            None => flags.add("model", model).add("revision", revision).add("adapter", adapter),
+            None => flags = flags.with_trained_adapter(console)?,
             Some(name) if PathBuf::from(name).join("adapter_config.json").is_file() => {
-                flags.add("model", model).add("revision", revision).add("adapter", Some(name))
+                flags.add("adapter", Some(name));
             }
-            Some(name) => flags.add("model", Some(name)).add("adapter", Some("")),
-        };
-        self.source.resolve(&flags)
+            Some(name) => {
+                flags = flags.without(&["revision"]);
+                flags.add("model", Some(name)).add("adapter", Some(""));
+            }
+        }
+        self.source.resolve(&flags, console)
     }
 }

@@ -8,6 +8,7 @@ use super::options::{Flags, SourceArgs, text_path};
 use super::runs::{self, Trained};
 use super::{CliError, loading, output, page};
 use crate::config::{Config, ModelConfig};
+use crate::environment::counted;
 use crate::files;
 use crate::metrics::Console;
 use crate::policy::{self, Exported, HubRepo, Origin, PushError, Visibility, WeightFormat};
@@ -36,6 +37,8 @@ In Python:
   AutoModelForCausalLM.from_pretrained(\"player\")
   PeftModel.from_pretrained(base, \"player-adapter\")")]
 pub struct ExportArgs {
+    #[command(flatten)]
+    flags: Flags,
     /// Newest checkpoint of the run in DIR, or of the newest run ("latest")
     #[arg(long, value_name = "DIR", value_parser = text_path(), conflicts_with_all = ["model", "adapter"], help_heading = "What")]
     run: Option<PathBuf>,
@@ -55,7 +58,7 @@ pub struct ExportArgs {
     #[arg(long, value_name = "D", default_value = "auto", requires = "merge", help_heading = "As what")]
     dtype: Dtype,
     /// A directory that is not there yet, or empty
-    #[arg(long, value_name = "DIR", help_heading = "As what")]
+    #[arg(id = "written_to", long = "output-dir", value_name = "DIR", help_heading = "As what")]
     output_dir: PathBuf,
     /// Push the directory to this model repository of the Hugging Face Hub, made where it is not there yet; the token is
     /// HF_TOKEN or that of `hf auth login`
@@ -176,13 +179,9 @@ impl ExportArgs {
 
     /// What is to be exported: named by the flags, or by a run.
     fn source(&self, console: &Console) -> Result<Source, CliError> {
-        let mut flags = Flags::default();
         let Some(run) = &self.run else {
-            flags
-                .add("model", self.model.clone())
-                .add("revision", self.revision.clone())
-                .add("adapter", self.adapter.as_ref().map(|path| path.display().to_string()));
-            let config = self.source.resolve(&flags)?;
+            let flags = self.flags.clone().with_trained_adapter(console)?;
+            let config = self.source.resolve(&flags, console)?;
             let base = config.model.clone();
             return Ok(Source { config, run: None, base });
         };
@@ -190,13 +189,14 @@ impl ExportArgs {
         let trained = Trained::of("--run", &run)?;
         trained.warnings.iter().for_each(|warning| console.print(warning));
         let recorded = run_dir::recorded_text(&run).map_err(|error| CliError::user_path(error, &run))?;
+        let mut flags = Flags::default();
         let name = Some(trained.checkpoint.display().to_string());
         match trained.is_adapter() {
             true => flags.add("adapter", name),
             false => flags.add("model", name).add("adapter", Some("")),
         };
-        let base = self.source.resolve_over(&recorded, &run, &Flags::default())?.model;
-        let config = self.source.resolve_over(&recorded, &run, &flags)?;
+        let base = self.source.resolve_over(&recorded, &run, &Flags::default(), console)?.model;
+        let config = self.source.resolve_over(&recorded, &run, &flags, console)?;
         let steps = run_dir::steps_done(&run);
         Ok(Source { config, run: Some((run, steps)), base })
     }
@@ -208,14 +208,15 @@ impl ExportArgs {
         let template = if exported.chat_template { "with" } else { "without" };
         if !self.merge {
             return format!(
-                "{dir}  ({millions:.2} M adapter weights on {} layers of {})\nload   \
+                "{dir}  ({millions:.2} M adapter weights on {} of {})\nload   \
                  PeftModel.from_pretrained(base, \"{dir}\")\n",
-                exported.adapted, config.model.model
+                counted(exported.adapted, "layer"),
+                config.model.model
             );
         }
         let merged = match exported.adapted {
             0 => String::new(),
-            count => format!(", an adapter on {count} layers added in"),
+            count => format!(", an adapter on {} added in", counted(count, "layer")),
         };
         format!(
             "{dir}  ({millions:.1} M weights, {format}{merged}, {template} a chat template)\nload   \

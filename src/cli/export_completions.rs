@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::page::report_error;
 use super::parquet_table::ParquetTable;
 use super::{CliError, output};
-use crate::metrics::counted;
+use crate::environment::counted;
 use crate::report::{LoggedCompletion, RunReader, completion_files, read_completions};
 
 /// Put the completions of a run into one table

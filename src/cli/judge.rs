@@ -12,7 +12,7 @@ use grpo_sandbox::SESSIONS_MAX;
 use super::options::{Flags, SourceArgs, WorkerArgs};
 use super::{CliError, interrupt, playing, score};
 use crate::arena::{Arena, Rules};
-use crate::config::Config;
+use crate::config::{Config, Workers};
 use crate::judge::server::{Bounds, Server, runner};
 use crate::judge::{Judge, Judgement, LinesError, judge_lines};
 use crate::metrics::Console;
@@ -40,6 +40,8 @@ const AFTER_REQUESTS: &str = "stopping after the requests at hand; Ctrl-C again 
   grpo-2048 judge --env tasks.jsonl --set reward.tests=all -
   grpo-2048 judge --env tasks.jsonl --serve 127.0.0.1:8080")]
 pub struct JudgeArgs {
+    #[command(flatten)]
+    flags: Flags,
     /// JSON lines; - is standard input
     #[arg(value_name = "FILE", default_value = STDIN)]
     file: PathBuf,
@@ -50,7 +52,7 @@ pub struct JudgeArgs {
     #[arg(long, value_name = "K", help_heading = "Judging", value_parser = clap::value_parser!(u32).range(1..))]
     games: Option<u32>,
     /// Root of the games [default: 0]
-    #[arg(long, value_name = "S", help_heading = "Judging")]
+    #[arg(id = "games_root", long = "seed", value_name = "S", help_heading = "Judging")]
     seed: Option<u64>,
     /// Answer over HTTP at this address instead, until Ctrl-C; port 0 is any that is free
     #[arg(long, value_name = "HOST:PORT", conflicts_with = "file", help_heading = "Serving")]
@@ -67,10 +69,9 @@ pub struct JudgeArgs {
 impl JudgeArgs {
     /// Judges and prints.
     pub fn run(self, console: &Console) -> Result<(), CliError> {
-        let mut flags = Flags::default();
-        flags.add("env", self.env.clone());
-        flags.add("games", Some(self.games.unwrap_or(score::GAMES))).add("parallel_rewards", self.workers.chosen());
-        let config = self.source.resolve(&flags)?;
+        let mut flags = self.flags.clone();
+        flags.add("games", Some(self.games.unwrap_or(score::GAMES)));
+        let config = self.source.resolve(&flags, console)?;
         if let Some(address) = &self.serve {
             return self.serve(&address_of(address, self.allow_remote)?, config, console);
         }
@@ -100,12 +101,16 @@ impl JudgeArgs {
 
     fn serve(&self, addresses: &[SocketAddr], mut config: Config, console: &Console) -> Result<(), CliError> {
         // Half of the sandbox's sessions are for programs that `/run_code` runs.
-        config.arena.parallel_rewards = config.arena.parallel_rewards.min(SESSIONS_MAX / 2);
+        let (asked, most) = (config.arena.parallel_rewards.threads(), SESSIONS_MAX / 2);
+        if asked > most {
+            config.arena.parallel_rewards = Workers::new(most);
+            console.print(&format!("warning: arena.parallel_rewards = {asked}: a server plays {most} games at once"));
+        }
         let (arena, sandbox) = playing::open_arena_and_sandbox(&config, console)?;
         let environment = arena.environment().name().to_owned();
         let judge = self.judge(arena, &config)?;
         let runner = runner(sandbox, Rules::new(&config.sandbox, &config.arena).limits);
-        let bounds = Bounds::new(config.arena.parallel_rewards);
+        let bounds = Bounds::new(config.arena.parallel_rewards.threads());
         let server = Server::bind(addresses, judge, runner, bounds)
             .map_err(|error| CliError::user(format!("--serve {}: {error}", addresses[0])))?;
         let stop = interrupt::stop_flag(console, AFTER_REQUESTS)?;

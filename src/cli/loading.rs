@@ -15,7 +15,7 @@ use crate::train::memory::megabytes;
 use crate::train::{self, run_dir};
 
 /// The device that `--device` names. That no GPU can be used where one would be is said once.
-pub fn device(name: &str) -> Result<Device, CliError> {
+pub fn device(name: &str, console: &Console) -> Result<Device, CliError> {
     static SAID: Once = Once::new();
     let refused = |error: PolicyError| match error {
         PolicyError::Device { reason, .. } => CliError::user(format!("--device {name}: {reason}")),
@@ -23,7 +23,7 @@ pub fn device(name: &str) -> Result<Device, CliError> {
     };
     let (device, fallback) = policy::open_device(name).map_err(refused)?;
     if let Some(unusable) = fallback {
-        SAID.call_once(|| Console::new().print(&format!("device: cpu, since no GPU can be used: {unusable}")));
+        SAID.call_once(|| console.print(&format!("device: cpu, since no GPU can be used: {unusable}")));
     }
     Ok(device)
 }

@@ -1,5 +1,6 @@
 //! `grpo-2048 man`: the help as manual pages.
 
+use crate::environment::counted;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -34,7 +35,7 @@ impl ManArgs {
         write(&dir, &pages).map_err(|error| {
             CliError::user_hint(format!("{}: {error}", dir.display()), "name a directory that can be written")
         })?;
-        output::print(&format!("{}  ({} pages)\n", dir.display(), pages.len()))
+        output::print(&format!("{}  ({})\n", dir.display(), counted(pages.len(), "page")))
     }
 }
 

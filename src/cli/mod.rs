@@ -149,7 +149,7 @@ pub fn run(commit: Option<&'static str>) -> ExitCode {
         Commands::ExportCompletions(args) => args.run(),
         Commands::Check(args) => return args.run(&console).unwrap_or_else(|error| error.report()),
         Commands::Doctor(args) => args.run(&console, commit),
-        Commands::Config(args) => args.run(),
+        Commands::Config(args) => args.run(&console),
         Commands::Corpus(args) => args.run(),
         Commands::Completions(args) => args.run(),
         Commands::Man(args) => args.run(),
@@ -160,11 +160,12 @@ pub fn run(commit: Option<&'static str>) -> ExitCode {
 /// The arguments of the process, as `command` reads them. What it cannot read, or asks for help alone, is answered and
 /// gives what to exit with.
 fn parsed<T: FromArgMatches>(command: Command, commit: Option<&'static str>) -> Result<T, ExitCode> {
+    let typed: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    terminal::color(&typed);
     let version = commit.map(|commit| format!("{} ({commit})", env!("CARGO_PKG_VERSION")));
     let command = command.version(version.unwrap_or_else(|| env!("CARGO_PKG_VERSION").to_owned()));
     let parsed = command.clone().try_get_matches().and_then(|matches| T::from_arg_matches(&matches));
     parsed.map_err(|error| {
-        let typed: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
         if let Some(meant) = unknown_flag::meant(&error, &command, &typed) {
             return meant.report();
         }

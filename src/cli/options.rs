@@ -3,15 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use clap::builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser};
-use clap::{Arg, Args, Command};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
-use super::CliError;
-use crate::config::{Config, ConfigError, Layers, PRESETS};
+use super::{CliError, runs};
+use crate::config::{Config, ConfigError, DEFAULT_TOML, Layers, PRESETS};
 use crate::metrics::Console;
 use crate::policy::Tokenizer;
 use crate::prompt::PromptKind;
 
-/// Arguments that stand for one configuration key each: name of the argument, key.
+/// Arguments that stand for one configuration key each: id of the argument, key. An argument with such an id sets the key
+/// in every command that has [`Flags`] before its arguments; this table and the argument are all that a new flag needs.
 const KEYS: &[(&str, &str)] = &[
     ("env", "environment.env"),
     ("model", "model.model"),
@@ -27,6 +29,7 @@ const KEYS: &[(&str, &str)] = &[
     ("rollouts", "rollout.servers"),
     ("games", "arena.games"),
     ("parallel_rewards", "arena.parallel_rewards"),
+    ("sequential", "arena.parallel_rewards"),
     ("tier", "sandbox.tier"),
     ("micro_batch", "grpo.micro_batch"),
     ("learning_rate", "grpo.learning_rate"),
@@ -75,17 +78,10 @@ pub fn preset_names() -> PossibleValuesParser {
 pub struct WorkerArgs {
     /// Worker threads that play games while the model still writes
     #[arg(long, value_name = "N", value_parser = workers)]
-    pub parallel_rewards: Option<u32>,
+    parallel_rewards: Option<u32>,
     /// Debug mode: no worker threads, everything in order
     #[arg(long, conflicts_with = "parallel_rewards")]
-    pub sequential: bool,
-}
-
-impl WorkerArgs {
-    /// The value of `arena.parallel_rewards` that was asked for; 0 means inline.
-    pub fn chosen(&self) -> Option<u32> {
-        if self.sequential { Some(0) } else { self.parallel_rewards }
-    }
+    sequential: bool,
 }
 
 /// A number of workers; none at all is another mode with a name of its own.
@@ -103,6 +99,53 @@ pub struct Flags {
     given: Vec<(&'static str, toml::Value)>,
 }
 
+/// Takes no arguments of its own. It has to be the first field of its command, since the others take theirs away.
+impl Args for Flags {
+    fn augment_args(command: Command) -> Command {
+        command
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        command
+    }
+}
+
+impl FromArgMatches for Flags {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut flags = Flags::default();
+        flags.update_from_arg_matches(matches)?;
+        Ok(flags)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        let defaults: toml::Table = DEFAULT_TOML.parse().expect("default.toml is TOML");
+        let is_given = |name: &str| {
+            let has = matches.try_contains_id(name).unwrap_or(false);
+            has && matches.value_source(name) == Some(ValueSource::CommandLine)
+        };
+        for &(name, key) in KEYS.iter().filter(|(name, _)| is_given(name)) {
+            let (section, field) = key.split_once('.').expect("keys are dotted");
+            let raw = matches.get_raw(name).into_iter().flatten().map(|raw| raw.to_string_lossy().into_owned());
+            self.given.push((name, value_like(&defaults[section][field], raw.collect())));
+        }
+        Ok(())
+    }
+}
+
+/// What was typed, as a value of the type of `default`; what is none stays text, which the configuration refuses.
+fn value_like(default: &toml::Value, typed: Vec<String>) -> toml::Value {
+    let text = || toml::Value::String(typed.concat());
+    match default {
+        toml::Value::Array(_) => typed.into(),
+        toml::Value::Boolean(_) => true.into(),
+        // A switch that stands for a number switches it off.
+        toml::Value::Integer(_) if typed == ["true"] => 0.into(),
+        toml::Value::Integer(_) => typed.concat().parse::<i64>().map_or_else(|_| text(), toml::Value::Integer),
+        toml::Value::Float(_) => typed.concat().parse::<f64>().map_or_else(|_| text(), toml::Value::Float),
+        _ => text(),
+    }
+}
+
 impl Flags {
     /// Takes the value of the argument `name` if it was given.
     ///
@@ -116,6 +159,21 @@ impl Flags {
         self
     }
 
+    /// The same without the arguments `names`.
+    pub fn without(mut self, names: &[&str]) -> Self {
+        self.given.retain(|(name, _)| !names.contains(name));
+        self
+    }
+
+    /// The same with the newest adapter of the run where `--adapter` names a run.
+    pub fn with_trained_adapter(mut self, console: &Console) -> Result<Self, CliError> {
+        let given = self.given.iter().find(|(name, _)| *name == "adapter").and_then(|(_, value)| value.as_str());
+        if let Some(adapter) = given.map(|given| runs::adapter(given, console)).transpose()?.flatten() {
+            self.add("adapter", Some(adapter));
+        }
+        Ok(self)
+    }
+
     fn lay(&self, layers: &mut Layers) -> Result<(), ConfigError> {
         for (name, value) in &self.given {
             let origin = format!("--{}", name.replace('_', "-"));
@@ -127,8 +185,8 @@ impl Flags {
 
 impl SourceArgs {
     /// The configuration of a new run.
-    pub fn resolve(&self, flags: &Flags) -> Result<Config, CliError> {
-        settled(self.layers(flags)?)
+    pub fn resolve(&self, flags: &Flags, console: &Console) -> Result<Config, CliError> {
+        settled(self.layers(flags)?, console)
     }
 
     /// What the configuration of a new run is made of.
@@ -144,8 +202,14 @@ impl SourceArgs {
     }
 
     /// The configuration that a run recorded, with this command's settings over it.
-    pub fn resolve_over(&self, recorded: &str, path: &Path, flags: &Flags) -> Result<Config, CliError> {
-        settled(self.layers_over(recorded, path, flags)?)
+    pub fn resolve_over(
+        &self,
+        recorded: &str,
+        path: &Path,
+        flags: &Flags,
+        console: &Console,
+    ) -> Result<Config, CliError> {
+        settled(self.layers_over(recorded, path, flags)?, console)
     }
 
     /// What that is made of.
@@ -213,11 +277,11 @@ fn flag_hint(error: ConfigError, assignment: &str) -> CliError {
 }
 
 /// The configuration of all layers; tells what became of the keys of a file of TRL.
-pub fn settled(layers: Layers) -> Result<Config, CliError> {
+pub fn settled(layers: Layers, console: &Console) -> Result<Config, CliError> {
     let answers: Vec<String> = layers.answers().iter().map(|answer| format!("  {answer}\n")).collect();
     let config = layers.resolve()?;
     if !answers.is_empty() {
-        Console::new().print(&format!(
+        console.print(&format!(
             "TRL's keys; what the file leaves out has the defaults of this program:\n{}",
             answers.concat().trim_end()
         ));
@@ -286,6 +350,8 @@ fn key_of(name: &str) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
 
     #[test]
@@ -298,11 +364,36 @@ mod tests {
     }
 
     #[test]
+    fn every_such_argument_of_every_command_sets_its_key() {
+        let mut found = 0;
+        for command in super::super::command().get_subcommands() {
+            let arguments =
+                command.get_arguments().filter(|argument| KEYS.iter().any(|(id, _)| argument.get_id() == id));
+            for argument in arguments.filter(|_| command.get_arguments().any(|argument| argument.get_id() == "set")) {
+                let values = argument.get_possible_values();
+                let value = values.first().map_or("1", |value| value.get_name());
+                let long = format!("--{}", argument.get_long().unwrap());
+                let mut words = vec!["grpo-2048", command.get_name(), &long];
+                words.extend(argument.get_action().takes_values().then_some(value));
+                words.extend(match command.get_name() {
+                    "score" => &["player.py"][..],
+                    "export" => &["--output-dir", "there"],
+                    _ => &[],
+                });
+                let parsed = format!("{:?}", super::super::Cli::try_parse_from(&words).unwrap());
+                assert!(parsed.contains(&format!("given: [(\"{}\", ", argument.get_id())), "{words:?}: {parsed}");
+                found += 1;
+            }
+        }
+        assert!(found >= KEYS.len(), "{found}");
+    }
+
+    #[test]
     fn flags_win_over_set_and_the_model_chooses_the_preset() {
         let source = SourceArgs { set: vec!["rollout.groups=3".into(), "train.seed=9".into()], ..Default::default() };
         let mut flags = Flags::default();
         flags.add("model", Some("some/model")).add("groups", Some(5_i64));
-        let config = source.resolve(&flags).unwrap();
+        let config = source.resolve(&flags, &Console::for_log()).unwrap();
         assert_eq!((config.rollout.groups, config.train.seed, config.model.lora_r), (5, 9, 64));
     }
 
@@ -311,7 +402,7 @@ mod tests {
         let longest = |model: &str| {
             let mut flags = Flags::default();
             flags.add("model", Some(model));
-            SourceArgs::default().resolve(&flags).unwrap().rollout.max_completion_length
+            SourceArgs::default().resolve(&flags, &Console::for_log()).unwrap().rollout.max_completion_length
         };
         let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/models/builtin");
         assert_eq!([longest("builtin"), longest(dir), longest("some/model")], [256, 256, 640]);

@@ -13,7 +13,7 @@ use clap::Args;
 use super::options::{Flags, SourceArgs};
 use super::{CliError, output, playing, runs, score};
 use crate::arena::Evaluation;
-use crate::environment::Outcome;
+use crate::environment::{Outcome, counted};
 use crate::metrics::{Console, visible};
 use crate::seed::Seed;
 
@@ -60,7 +60,7 @@ impl PlayArgs {
         let texts: Vec<String> = files.iter().map(|path| score::read_program(path)).collect::<Result<_, _>>()?;
         let mut flags = Flags::default();
         flags.add("games", Some(1_u32)).add("parallel_rewards", Some(0_u32));
-        let config = self.source.resolve(&flags)?;
+        let config = self.source.resolve(&flags, console)?;
         let arena = playing::open_arena(&config, console)?;
         if !arena.environment().labels().has_tiles() {
             let name = &config.environment.env;
@@ -111,11 +111,11 @@ impl Contestant {
     fn result(&self) -> String {
         match &self.played {
             Ok(outcome) => format!(
-                "{}: score {}, best tile {}, {} moves, {:.2} Gfuel ({:.0}% of the budget)",
+                "{}: score {}, best tile {}, {}, {:.2} Gfuel ({:.0}% of the budget)",
                 outcome.ending.name(),
                 outcome.score,
                 outcome.max_tile(),
-                outcome.moves(),
+                counted(outcome.moves() as usize, "move"),
                 outcome.fuel as f64 / 1e9,
                 100.0 * outcome.fuel as f64 / self.budget_fuel
             ),

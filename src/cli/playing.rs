@@ -5,7 +5,7 @@ use std::path::Path;
 use grpo_sandbox::{Sandbox, TierChoice};
 
 use super::{CliError, near};
-use crate::arena::{self, Arena, ArenaError, Rules, Unanswering, Workers};
+use crate::arena::{self, Arena, ArenaError, Rules, Unanswering};
 use crate::config::{Config, SandboxConfig, Tier};
 use crate::environment::Environment;
 use crate::metrics::Console;
@@ -92,9 +92,15 @@ pub fn unchecked_in(
     let sandbox = in_tiers(&sandbox, &config.sandbox);
     let rules = Rules::new(&config.sandbox, &config.arena);
     let wait = environment.has_tests().then(|| console.wait(&format!("reading {}", environment.name())));
-    let threads = config.arena.parallel_rewards;
+    let (threads, most) = (config.arena.parallel_rewards.threads(), arena::workers_max(&environment));
+    if threads > most {
+        let env = environment.name();
+        console.print(&format!(
+            "warning: arena.parallel_rewards = {threads}: the sandbox has room for {most} in {env}, which play"
+        ));
+    }
     let unanswering = arena::complete(&sandbox, &mut environment, &rules, threads)?;
     drop(wait);
-    let arena = Arena::new(sandbox.clone(), environment, rules, Workers::new(threads))?;
+    let arena = Arena::new(sandbox.clone(), environment, rules, config.arena.parallel_rewards)?;
     Ok(Unchecked { arena, sandbox, unanswering })
 }

@@ -8,8 +8,9 @@ use grpo_sandbox::THREAD_STACK;
 use super::{CliError, findings};
 use crate::arena::{Arena, ArenaError, Rules};
 use crate::config::Config;
-use crate::metrics::{Console, Stream};
-use crate::preflight::{self, Check, Finding, Level, Report, TrainingPath};
+use crate::environment::counted;
+use crate::metrics::{Console, Stream, remarked};
+use crate::preflight::{self, Check, Finding, Level, Report, Standing, TrainingPath};
 
 /// Columns of the longest bar.
 const BAR_WIDTH: f32 = 32.0;
@@ -99,12 +100,14 @@ fn line(report: &Report, seconds: f64) -> String {
     if let Some(count) = report.tasks {
         let cheats = report.finding(Check::Cheats).map_or("", |finding| &finding.text);
         return format!(
-            "reward check: {} tasks with {} tests in order, {cheats} ({seconds:.1} s)",
-            count.tasks, count.tests
+            "reward check: {} with {} in order, {cheats} ({seconds:.1} s)",
+            counted(count.tasks, "task"),
+            counted(count.tests, "test")
         );
     }
     let order = report.finding(Check::Order).map_or("", |finding| &finding.text);
-    format!("reward check: {} reference players in order, {order} ({seconds:.1} s)", report.players.len())
+    let players = counted(report.players.len(), "reference player");
+    format!("reward check: {players} in order, {order} ({seconds:.1} s)")
 }
 
 /// What to do about a finding: its remedy, or the setting that explains it.
@@ -131,36 +134,27 @@ pub fn placed(finding: &Finding) -> String {
 /// The reference players with a bar as long as their reward; their best tile where there are tiles.
 pub fn chart(report: &Report) -> String {
     let most = report.players.iter().map(|player| player.reward).fold(0.0, f32::max);
-    let names = report.players.iter().map(|player| player.name.chars().count());
-    let width = names.max().unwrap_or(0).max(12);
-    let tile = |tile: Option<String>| tile.map(|tile| format!("  {tile:>6}")).unwrap_or_default();
     let has_tiles = report.players.iter().any(|player| player.max_tile.is_some());
-    let tiles = tile(has_tiles.then(|| "tile".to_owned()));
-    let header = format!("{:<width$}  {:>5}  {:>7}{tiles}  {:>7}", "player", "games", "score", "reward");
-    let mut text = format!("{}\n", Stream::Stdout.style().bold().apply_to(header));
-    for player in &report.players {
+    let row = |player: &Standing| {
         let share = if most > 0.0 { (player.reward / most).clamp(0.0, 1.0) } else { 0.0 };
         let bar = "━".repeat((BAR_WIDTH * share).round() as usize);
-        let row = format!(
-            "{:<width$}  {:>5}  {:>7}{}  {:>7.3}  {}",
-            player.name,
-            player.games,
-            report.labels.written(player.mean_score),
-            tile(player.max_tile.map(|tile| tile.to_string())),
-            player.reward,
-            Stream::Stdout.style().cyan().apply_to(bar)
-        );
-        text.push_str(row.trim_end());
-        text.push('\n');
-    }
-    text
+        let tile = player.max_tile.map(|tile| tile.to_string()).unwrap_or_default();
+        let mut row = vec![player.name.clone(), player.games.to_string(), report.labels.written(player.mean_score)];
+        row.extend(has_tiles.then_some(tile));
+        row.extend([format!("{:.3}", player.reward), Stream::Stdout.style().cyan().apply_to(bar).to_string()]);
+        row
+    };
+    let head = ["player", "games", "score", "tile", "reward", ""];
+    let head = head.into_iter().filter(|name| has_tiles || *name != "tile").map(str::to_owned).collect();
+    let rows: Vec<Vec<String>> = [head].into_iter().chain(report.players.iter().map(row)).collect();
+    remarked(&rows, 1)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::environment::Labels;
-    use crate::preflight::{Count, Place, Setting, Standing};
+    use crate::preflight::{Count, Place, Setting};
 
     fn standing(name: &str, mean_score: f64, reward: f32) -> Standing {
         Standing { name: name.into(), rank: 3, games: 2, mean_score, max_tile: Some(256), reward }

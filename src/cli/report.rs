@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::CliError;
-use crate::environment::Labels;
+use crate::environment::{Labels, counted};
 use crate::metrics::{EvaluationRecord, METRICS_FILE, StepRecord, Stream, duration, numbered, sparkline};
 use crate::stats;
 use crate::train::hall_of_fame::Member;
@@ -159,21 +159,25 @@ fn styles_table(before: &EvaluationRecord, after: &EvaluationRecord, labels: Lab
 fn best_text(best: &Member, labels: Labels) -> String {
     let tile = best.max_tile.map(|tile| format!(", best tile {tile}")).unwrap_or_default();
     let mean = |score: f64| format!("mean score {}", labels.written(score));
-    let of = |games: Option<usize>| games.map(|games| format!("{games} ")).unwrap_or_default();
+    let of = |games: Option<usize>, kind| match games {
+        Some(games) => counted(games, kind),
+        None => format!("{kind}s"),
+    };
     let (figure, games) = match (best.report_mean_score, best.held_out_mean_score) {
         (Some(score), _) => {
             let ends = best.report_mean_score_low.zip(best.report_mean_score_high);
             let sure = if ends.is_some() { "; 95% interval" } else { "" };
             let interval = ends.map(|(low, high)| format!(" ({} to {})", labels.written(low), labels.written(high)));
             let figure = format!("{}{}{tile}", mean(score), interval.unwrap_or_default());
-            (figure, format!("{}held-out games that it was not chosen on{sure}", of(best.report_games)))
+            (figure, format!("{} that it was not chosen on{sure}", of(best.report_games, "held-out game")))
         }
         (None, Some(score)) => (
             format!("{}{tile}", mean(score)),
-            format!("{}held-out games, among which it was chosen", of(best.held_out_games)),
+            format!("{}, among which it was chosen", of(best.held_out_games, "held-out game")),
         ),
         (None, None) if best.is_known() => {
-            (mean(best.mean_score), format!("{} training games; not settled on held-out ones", best.games.unwrap_or(0)))
+            let games = of(best.games.map(|games| games as usize), "training game");
+            (mean(best.mean_score), format!("{games}; not settled on held-out ones"))
         }
         (None, None) => (
             "not settled".to_owned(),

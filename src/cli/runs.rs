@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::CliError;
 use crate::config::{Config, Layers};
+use crate::metrics::Console;
 use crate::train::run_dir::{self, BEST};
 
 /// Stands for the newest run.
@@ -65,6 +66,24 @@ impl Trained {
     pub fn is_adapter(&self) -> bool {
         self.checkpoint.join("adapter_config.json").exists()
     }
+}
+
+/// The newest adapter that a run has trained, where `--adapter` names a run.
+pub fn adapter(asked: &str, console: &Console) -> Result<Option<String>, CliError> {
+    let path = Path::new(asked);
+    if !is_run(path) && !(is_latest(path) && !path.exists()) {
+        return Ok(None);
+    }
+    let trained = Trained::of("--adapter", &named("--adapter", path)?)?;
+    let checkpoint = trained.checkpoint.display().to_string();
+    if !trained.is_adapter() {
+        return Err(CliError::user_hint(
+            format!("--adapter {asked}: the run trained every weight, so its checkpoints are whole models"),
+            format!("say --model {checkpoint}"),
+        ));
+    }
+    trained.warnings.iter().for_each(|warning| console.print(warning));
+    Ok(Some(checkpoint))
 }
 
 /// Whether a directory is that of a run.

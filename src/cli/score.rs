@@ -14,7 +14,7 @@ use super::{CliError, output, playing, runs};
 use crate::arena::{Arena, Evaluation};
 use crate::config::Config;
 use crate::environment::{Case, Labels, Outcome, Points};
-use crate::metrics::{Console, Stream, is_hidden, visible};
+use crate::metrics::{Console, Stream, is_hidden, remarked, visible};
 use crate::program::{Program, Rejection};
 use crate::reward::Rule;
 use crate::seed::Seed;
@@ -44,6 +44,8 @@ const REASON_WIDTH: usize = 60;
   grpo-2048 score mine.py --explain                        why is it not compiled?
   grpo-2048 score mine.py --env tasks.jsonl --task add     which tests does it pass?")]
 pub struct ScoreArgs {
+    #[command(flatten)]
+    flags: Flags,
     /// Python files, - for standard input, or directories of runs, for their best.py
     #[arg(value_name = "FILE.py", required = true)]
     files: Vec<PathBuf>,
@@ -57,7 +59,7 @@ pub struct ScoreArgs {
     #[arg(long, value_name = "K", help_heading = "Games", value_parser = clap::value_parser!(u32).range(1..))]
     games: Option<u32>,
     /// Root of the boards; 0 for the figures of the documents [default: drawn anew, and told]
-    #[arg(long, value_name = "S", help_heading = "Games")]
+    #[arg(id = "games_root", long = "seed", value_name = "S", help_heading = "Games")]
     seed: Option<u64>,
     /// "drawn": boards that nobody knows; "published": those of --seed 0; or the digits of drawn ones, to play them again
     /// [default: drawn]
@@ -84,11 +86,9 @@ impl ScoreArgs {
     pub fn run(self, console: &Console) -> Result<(), CliError> {
         let files = self.files.iter().map(|path| runs::program_file(path)).collect::<Result<Vec<_>, _>>()?;
         let texts: Vec<String> = files.iter().map(|path| read_program(path)).collect::<Result<_, _>>()?;
-        let mut flags = Flags::default();
-        flags.add("env", self.env.clone());
-        flags.add("games", Some(self.games.unwrap_or(GAMES))).add("parallel_rewards", self.workers.chosen());
-        flags.add("tier", self.tier.clone());
-        let config = self.source.resolve(&flags)?;
+        let mut flags = self.flags.clone();
+        flags.add("games", Some(self.games.unwrap_or(GAMES)));
+        let config = self.source.resolve(&flags, console)?;
         let (arena, sandbox) = playing::open_arena_and_sandbox(&config, console)?;
         let bench = Bench { arena: &arena, config: &config, console };
         let named = |flag: &str, given: bool| given.then(|| format!("{flag} with --env {}", config.environment.env));
@@ -262,37 +262,20 @@ fn print_lines(scored: &[impl Serialize]) -> Result<(), CliError> {
 }
 
 fn table(scored: &[Scored], labels: Labels) -> String {
-    let width = scored.iter().map(|line| line.file.chars().count()).max().unwrap_or(4).max(4);
-    let tile = |words: &str| if labels.has_tiles() { format!("  {words:>6}") } else { String::new() };
-    let bold = Stream::Stdout.style().bold();
-    let header = format!(
-        "{:<width$}  {:<8}  {:>8}  {:>6}{}  {:>6}  {:>6}  {}",
-        "file",
-        "verdict",
-        "score",
-        "+/-",
-        tile("tile"),
-        "moves",
-        "reward",
-        "how games ended"
-    );
-    let mut text = format!("{}\n", bold.apply_to(header));
-    for line in scored {
+    let row = |line: &Scored| {
         let moves = line.games.iter().map(|game| u64::from(game.moves)).sum::<u64>() as f64;
         let moves = moves / line.games.len().max(1) as f64;
-        text.push_str(&format!(
-            "{:<width$}  {}  {:>8}  {:>6}{}  {:>6.0}  {:>6.3}  {}\n",
-            line.file,
-            coloured(line.verdict).apply_to(format!("{:<8}", line.verdict)),
-            labels.written(line.mean_score),
-            labels.written(standard_error(&line.games)),
-            tile(&line.max_tile.unwrap_or(0).to_string()),
-            moves,
-            line.reward,
-            line.reason.as_deref().map_or_else(|| endings(&line.games), |reason| cut(reason, REASON_WIDTH))
-        ));
-    }
-    text
+        let mut row = vec![line.file.clone(), coloured(line.verdict).apply_to(line.verdict).to_string()];
+        row.extend([line.mean_score, standard_error(&line.games)].map(|score| labels.written(score)));
+        row.extend(labels.has_tiles().then(|| line.max_tile.unwrap_or(0).to_string()));
+        row.extend([format!("{moves:.0}"), format!("{:.3}", line.reward)]);
+        row.push(line.reason.as_deref().map_or_else(|| endings(&line.games), |reason| cut(reason, REASON_WIDTH)));
+        row
+    };
+    let head = ["file", "verdict", "score", "+/-", "tile", "moves", "reward", "how games ended"];
+    let head = head.into_iter().filter(|name| labels.has_tiles() || *name != "tile").map(str::to_owned).collect();
+    let rows: Vec<Vec<String>> = [head].into_iter().chain(scored.iter().map(row)).collect();
+    remarked(&rows, 2)
 }
 
 /// Green for what is well, yellow for what is no program, red for the rest.

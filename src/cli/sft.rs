@@ -11,7 +11,7 @@ use clap::Args;
 use super::options::{Flags, SourceArgs, text_path};
 use super::{CliError, interrupt, loading, output};
 use crate::config::{Config, Precision};
-use crate::environment::{Environment, game2048};
+use crate::environment::{Environment, counted, game2048};
 use crate::metrics::{Console, Progress, duration};
 use crate::policy::Device;
 use crate::seed::Seed;
@@ -37,6 +37,8 @@ const LINE_STEPS: usize = 50;
   grpo-2048 sft --model smollm2.gguf --output-dir runs/warm
   grpo-2048 train --model smollm2.gguf --adapter runs/warm")]
 pub struct SftArgs {
+    #[command(flatten)]
+    flags: Flags,
     /// "builtin" (from nothing), a Hugging Face id, a local directory in its layout, or a .gguf file
     #[arg(long, value_name = "M", help_heading = "Model")]
     model: Option<String>,
@@ -53,7 +55,13 @@ pub struct SftArgs {
     #[arg(long, help_heading = "Model")]
     raw_prompt: bool,
     /// Where to write the model and its checkpoints
-    #[arg(long, value_name = "DIR", default_value = "runs/sft", help_heading = "Run")]
+    #[arg(
+        id = "written_to",
+        long = "output-dir",
+        value_name = "DIR",
+        default_value = "runs/sft",
+        help_heading = "Run"
+    )]
     output_dir: PathBuf,
     /// Root of all chance
     #[arg(long, value_name = "S", help_heading = "Run")]
@@ -74,18 +82,8 @@ pub struct SftArgs {
 impl SftArgs {
     /// Trains until the end or Ctrl-C.
     pub fn run(self, console: &Console) -> Result<(), CliError> {
-        let mut flags = Flags::default();
-        flags
-            .add("model", self.model.clone())
-            .add("revision", self.revision.clone())
-            .add("adapter", self.adapter.as_ref().map(|path| path.display().to_string()))
-            .add("lora_r", self.lora_r)
-            .add("raw_prompt", self.raw_prompt.then_some(true))
-            .add("seed", self.seed)
-            .add("total_tokens", self.total_tokens)
-            .add("sft_learning_rate", self.sft_learning_rate)
-            .add("device", self.device.clone());
-        let config = self.source.resolve(&flags)?;
+        let flags = self.flags.clone().with_trained_adapter(console)?;
+        let config = self.source.resolve(&flags, console)?;
         if config.environment.env != game2048::NAME {
             let message = format!("environment.env = {}: expected \"{}\"", config.environment.env, game2048::NAME);
             return Err(CliError::user_hint(
@@ -94,7 +92,7 @@ impl SftArgs {
             ));
         }
         let stop = interrupt::stop_flag(console, interrupt::AFTER_THIS_STEP)?;
-        let device = loading::device(&config.model.device)?;
+        let device = loading::device(&config.model.device, console)?;
         let allowance = super::train::allowance(&device, &config, 1)?;
         let learner = learner(&config, &device, console)?;
         let at_once = match (&learner, allowance) {
@@ -152,7 +150,7 @@ impl SftArgs {
         };
         let SftSummary { steps, tokens, first_loss, held_out_loss, .. } = summary;
         let loss = format!("held-out loss: {first_loss:.4} -> {held_out_loss:.4} nats a token");
-        format!("{steps} steps, {tokens} tokens\n{loss}\n{played}{result}\n")
+        format!("{}, {tokens} tokens\n{loss}\n{played}{result}\n", counted(*steps, "step"))
     }
 }
 

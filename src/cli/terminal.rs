@@ -1,6 +1,9 @@
 //! What is shown of the work: how much, how, and in colour or not.
 
-use clap::{Args, ValueEnum};
+use std::io;
+
+use anstream::AutoStream;
+use clap::{Args, ColorChoice, ValueEnum};
 
 use crate::metrics::{Console, Narration, Progress};
 
@@ -30,24 +33,9 @@ enum ProgressChoice {
     None,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum ColorChoice {
-    Auto,
-    Always,
-    Never,
-}
-
 impl TerminalArgs {
     /// The narrator, as it was asked for.
     pub fn console(&self) -> Console {
-        if let Some(colored) = match self.color {
-            ColorChoice::Auto => None,
-            ColorChoice::Always => Some(true),
-            ColorChoice::Never => Some(false),
-        } {
-            console::set_colors_enabled(colored);
-            console::set_colors_enabled_stderr(colored);
-        }
         let progress = match self.progress {
             ProgressChoice::Auto => Progress::suiting(),
             ProgressChoice::Bar => Progress::Bar,
@@ -59,4 +47,21 @@ impl TerminalArgs {
             false => Console::showing(progress, Narration::Full),
         }
     }
+}
+
+/// Colours what is printed from now on, by the parser too, as `--color` among the `typed` words says; without it as the
+/// environment and the terminal say. Before anything is parsed, since help and refusals are coloured as well.
+pub fn color(typed: &[String]) {
+    let words: Vec<&str> = typed.iter().map(String::as_str).take_while(|word| *word != "--").collect();
+    let following = words.windows(2).filter(|pair| pair[0] == "--color").map(|pair| pair[1]);
+    let joined = words.iter().filter_map(|word| word.strip_prefix("--color="));
+    let said = following.chain(joined).find_map(|word| ColorChoice::from_str(word, false).ok());
+    match said.unwrap_or_default() {
+        ColorChoice::Auto => anstream::ColorChoice::Auto,
+        ColorChoice::Always => anstream::ColorChoice::Always,
+        ColorChoice::Never => anstream::ColorChoice::Never,
+    }
+    .write_global();
+    console::set_colors_enabled(AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never);
+    console::set_colors_enabled_stderr(AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never);
 }

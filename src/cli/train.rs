@@ -15,14 +15,14 @@ use super::preflight::RewardCheck;
 use super::step_trace::{TraceArgs, Traced};
 use super::{CliError, EXIT_CODES, chance, dry_run, interrupt, launch, loading, output, playing, report, runs};
 use crate::arena::Rules;
-use crate::config::{Config, Layers};
+use crate::config::{Config, Layers, Workers};
 use crate::metrics::{
     Console, Event, JsonlSink, LaunchSink, Show, Sink, SinkError, Sinks, StepRecord, TensorBoardSink, TerminalSink,
 };
 use crate::parallel::Peers;
 use crate::policy::{self, Device};
 use crate::train::memory::Allowance;
-use crate::train::run_dir::{self, RunDir};
+use crate::train::run_dir::{self, Reopened, RunDir};
 use crate::train::{Run, TrainError};
 
 /// Train a model by GRPO on the games its programs play
@@ -43,6 +43,8 @@ use crate::train::{Run, TrainError};
 
 {EXIT_CODES}"))]
 pub struct TrainArgs {
+    #[command(flatten)]
+    flags: Flags,
     #[command(flatten)]
     model: ModelArgs,
     #[command(flatten)]
@@ -151,10 +153,15 @@ impl TrainArgs {
     fn train(self, peers: &Peers, console: &Console, commit: Option<&str>) -> Result<(), CliError> {
         let started = Instant::now();
         let resumed = self.resumed()?;
-        let layers = counted(self.layers(resumed.as_deref(), peers)?)?;
-        let config = settled(layers.clone())?;
+        let layers = counted(self.layers(resumed.as_deref(), peers, console)?)?;
+        let config = settled(layers.clone(), console)?;
         agree(peers, &config)?;
-        let done = self.check(resumed.as_deref(), &config, peers, console)?;
+        let reopened = self.check(resumed.as_deref(), &config, peers, console)?;
+        let done = match (&reopened, &resumed) {
+            (Some(reopened), _) => run_dir::step_of(&reopened.newest).unwrap_or(0),
+            (None, Some(run)) => run_dir::steps_done(run),
+            (None, None) => 0,
+        };
         chance::tell(&layers, console);
         if let Some(run) = resumed.as_deref().filter(|run| done >= config.train.max_steps && run_dir::has_settled(run))
         {
@@ -167,7 +174,7 @@ impl TrainArgs {
         }
         let traced = self.trace.chosen(done, config.train.max_steps)?;
         let stop = interrupt::stop_flag(console, interrupt::AFTER_THIS_STEP)?;
-        let device = loading::device(&device_of(&config.model.device, peers))?;
+        let device = loading::device(&device_of(&config.model.device, peers), console)?;
         let allowance = allowance(&device, &config, peers.on_this_machine())?;
         let arena = playing::open_arena(&config, console)?;
         // Beside each other: a language model takes as long to load as the reward to check.
@@ -195,28 +202,27 @@ impl TrainArgs {
         if self.run.dry_run {
             return dry_run::report(run, peers, &layers, console);
         }
-        Launched { resumed: resumed.as_deref(), traced, commit, started }.train(run, console)
+        let resumed = resumed.is_some();
+        Launched { resumed, reopened, traced, commit, started }.train(run, console)
     }
 
-    /// Says what is wrong with the directory of the run before a model is loaded and the reward is checked, not after. Gives
-    /// the steps that the run has behind it.
+    /// Says what is wrong with the directory of the run before a model is loaded and the reward is checked, not after. The
+    /// first process opens a run that is gone on with.
     fn check(
         &self,
         resumed: Option<&Path>,
         config: &Config,
         peers: &Peers,
         console: &Console,
-    ) -> Result<usize, CliError> {
+    ) -> Result<Option<Reopened>, CliError> {
         let checked = match resumed {
-            Some(run) if peers.leads() => RunDir::reopen(run, config).map(|(_, newest)| {
-                newest.notices.iter().for_each(|notice| console.print(notice));
-                run_dir::step_of(&newest.path).unwrap_or(0)
-            }),
-            Some(run) => Ok(run_dir::steps_done(run)),
-            None if peers.leads() => RunDir::check(config).map(|()| 0),
-            None => Ok(0),
+            _ if !peers.leads() => Ok(None),
+            Some(run) => RunDir::reopen(run, config).map(Some),
+            None => RunDir::check(config).map(|()| None),
         };
-        checked.map_err(|error| train_error(TrainError::RunDir(error)))
+        let checked = checked.map_err(|error| train_error(TrainError::RunDir(error)))?;
+        checked.iter().flat_map(|reopened| &reopened.notices).for_each(|notice| console.print(notice));
+        Ok(checked)
     }
 
     /// The run to go on with, if one was asked for.
@@ -236,8 +242,8 @@ impl TrainArgs {
         Ok(Some(path))
     }
 
-    fn layers(&self, resumed: Option<&Path>, peers: &Peers) -> Result<Layers, CliError> {
-        let mut flags = self.flags();
+    fn layers(&self, resumed: Option<&Path>, peers: &Peers, console: &Console) -> Result<Layers, CliError> {
+        let mut flags = self.flags.clone().with_trained_adapter(console)?;
         let Some(path) = resumed else {
             let mut layers = self.source.layers(&flags)?;
             if !self.run.dry_run && chance::BOARD_KEYS.iter().all(|key| layers.origin(key).is_none()) {
@@ -249,38 +255,10 @@ impl TrainArgs {
         flags.add("output_dir", Some(path.display().to_string()));
         self.source.layers_over(&recorded, path, &flags)
     }
-
-    fn flags(&self) -> Flags {
-        let mut flags = Flags::default();
-        flags
-            .add("model", self.model.model.clone())
-            .add("revision", self.model.revision.clone())
-            .add("adapter", self.model.adapter.as_ref().map(|path| path.display().to_string()))
-            .add("lora_r", self.model.lora_r)
-            .add("raw_prompt", self.model.raw_prompt.then_some(true))
-            .add("device", self.model.device.clone())
-            .add("gpu_memory_fraction", self.model.gpu_memory_fraction)
-            .add("steps", self.run.steps)
-            .add("seed", self.run.seed)
-            .add("output_dir", self.run.output_dir.as_ref().map(|path| path.display().to_string()))
-            .add("save_steps", self.run.save_steps)
-            .add("eval_steps", self.run.eval_steps)
-            .add("groups", self.step.groups)
-            .add("num_generations", self.step.num_generations)
-            .add("max_completion_length", self.step.max_completion_length)
-            .add("temperature", self.step.temperature)
-            .add("learning_rate", self.step.learning_rate)
-            .add("rollouts", self.step.rollouts.clone())
-            .add("steps_ahead", self.step.steps_ahead)
-            .add("env", self.env.clone())
-            .add("games", self.games)
-            .add("parallel_rewards", self.workers.chosen());
-        flags
-    }
 }
 
 /// The steps of `num_train_epochs` of a TRL file, where nothing else says how many there are.
-fn counted(mut layers: Layers) -> Result<Layers, CliError> {
+pub(super) fn counted(mut layers: Layers) -> Result<Layers, CliError> {
     let Some((epochs, origin)) = layers.epochs().map(|(epochs, origin)| (epochs, origin.to_owned())) else {
         return Ok(layers);
     };
@@ -310,7 +288,9 @@ pub(super) fn allowance(device: &Device, config: &Config, processes: usize) -> R
 
 /// A run that is about to begin, as it was asked for.
 struct Launched<'a> {
-    resumed: Option<&'a Path>,
+    resumed: bool,
+    /// The run that goes on, where this process has opened it.
+    reopened: Option<Reopened>,
     traced: Option<Traced>,
     commit: Option<&'a str>,
     started: Instant,
@@ -320,7 +300,7 @@ impl Launched<'_> {
     /// Trains, tells everybody who is to know, and says how it ended.
     fn train(self, run: Run<'_>, console: &Console) -> Result<(), CliError> {
         let (config, peers, device) = (run.config, run.peers, run.policy.decoder().device().clone());
-        let show = if config.arena.parallel_rewards == 0 { Show::Completions } else { Show::Steps };
+        let show = if config.arena.parallel_rewards == Workers::Inline { Show::Completions } else { Show::Steps };
         let mut terminal = TerminalSink::new(console.clone(), show);
         let mut launches = LaunchSink::new(launch::process(self.commit, &device), &unix_seconds);
         let mut file = JsonlSink::default();
@@ -350,9 +330,10 @@ impl Launched<'_> {
             recorder.note(&event);
         };
         let run = Run { measure: &measure, ..run };
-        let ended = match self.resumed {
-            Some(path) => run.resume(path, &mut observer),
-            None => run.start(&about(&device), &mut observer),
+        let ended = if self.resumed {
+            run.resume(self.reopened, &mut observer)
+        } else {
+            run.start(&about(&device), &mut observer)
         };
         let (failure, busy) = (recorder.failure.take(), gpu.borrow().verdict());
         drop(terminal);

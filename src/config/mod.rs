@@ -1,12 +1,14 @@
 //! Every knob, its default, unit and check.
 //!
-//! `default.toml` beside this file is the one place where defaults and their explanations live; the structs here say
-//! the types. Layers are merged as TOML tables, defaults < preset < file < `--set` < flags, and only the merged table
+//! `default.toml` beside this file is where defaults and their explanations live; the structs here say the types, with
+//! the same explanations. Layers are merged as TOML tables, defaults < preset < file < `--set` < flags, and only the merged table
 //! is turned into a [`Config`], so an unknown key or a wrong type is found whichever layer it came from. Where a value
 //! comes from is kept beside it.
 
 mod check;
+mod choices;
 mod error;
+mod learning;
 mod nearest;
 mod sections;
 pub mod trl;
@@ -14,10 +16,11 @@ pub mod trl;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use serde::Deserialize;
 use toml::{Table, Value};
 
+pub use choices::*;
 pub use error::ConfigError;
+pub use learning::*;
 pub use nearest::nearest;
 pub use sections::*;
 
@@ -253,7 +256,8 @@ impl Layers {
     pub fn resolve(self) -> Result<Config, ConfigError> {
         self.check_needs()?;
         let Layers { merged, origins, imported } = self;
-        let config = Config::deserialize(Value::Table(merged)).map_err(|error| refused(&error.to_string()));
+        let config = serde_path_to_error::deserialize::<_, Config>(Value::Table(merged.clone()));
+        let config = config.map_err(|error| refused(&error, &merged));
         let checked = config.and_then(|config| config.check().map(|()| config));
         checked.map_err(|error| match error {
             // Whoever wrote another word must be told which one it was.
@@ -295,23 +299,20 @@ fn merge(base: &mut Table, layer: Table, origin: &str, path: &str) -> Result<(),
     Ok(())
 }
 
-/// A value that is none of those its key may have, by the words of the parser: ``unknown variant `bf`, expected one of
-/// `auto`, `f32`, ... in `model.precision` ``.
-fn refused(message: &str) -> ConfigError {
-    let message = message.trim_end().replace('\n', " ");
+/// A value that its key may not have: in the words of its type, or with all that it may be.
+fn refused(error: &serde_path_to_error::Error<toml::de::Error>, merged: &Table) -> ConfigError {
+    let (key, message) = (error.path().to_string(), error.inner().message());
+    let found = key.split_once('.').and_then(|(section, name)| merged.get(section)?.get(name));
     let words: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
-    let [found, allowed @ .., key] = words.as_slice() else {
-        return ConfigError::Syntax { origin: "configuration".into(), message };
+    let expected = match words.as_slice() {
+        [found, allowed @ ..] if message.starts_with("unknown variant") => {
+            let hint = nearest(found, allowed.iter().copied()).map(|nearest| format!("; did you mean `{nearest}`?"));
+            format!("expected one of {}{}", allowed.join(", "), hint.unwrap_or_default())
+        }
+        _ if message.starts_with("invalid value: integer") => "expected a whole number in range, 0 or more".to_owned(),
+        _ => message.to_owned(),
     };
-    if !message.starts_with("unknown variant") || allowed.is_empty() {
-        return ConfigError::Syntax { origin: "configuration".into(), message };
-    }
-    let hint = nearest(found, allowed.iter().copied()).map(|nearest| format!("; did you mean `{nearest}`?"));
-    ConfigError::Value {
-        key: (*key).into(),
-        found: format!("\"{found}\""),
-        expected: format!("expected one of {}{}", allowed.join(", "), hint.unwrap_or_default()),
-    }
+    ConfigError::Value { key, found: found.map(Value::to_string).unwrap_or_default(), expected }
 }
 
 /// A key that lacks its section, or has another one's, is told where it belongs.

@@ -1,368 +1,206 @@
-//! The sections of the configuration and what their values may be.
+//! The sections of the configuration: what is sampled, played and rewarded. What a field means is said in the words of
+//! `default.toml`, by which a test holds it.
 
-#![allow(missing_docs, reason = "default.toml says what every key is")]
-
-use std::path::PathBuf;
+#![allow(rustdoc::bare_urls, reason = "the words are those of default.toml, where a link would be a clutter")]
 
 use serde::{Deserialize, Serialize};
 
-use super::{ConfigError, Layers};
+use super::{
+    ConfigError, Correction, FrozenWeights, GrpoConfig, GuardConfig, ImportanceSamplingLevel, Layers, ParallelConfig,
+    Precision, SftConfig, TestsReward, Tf32, Tier, TrainConfig, Workers,
+};
 
 /// The whole configuration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
+    /// `[environment]`
     pub environment: EnvironmentConfig,
+    /// `[model]`
     pub model: ModelConfig,
+    /// `[rollout]`
     pub rollout: RolloutConfig,
+    /// `[sandbox]`
     pub sandbox: SandboxConfig,
+    /// `[arena]`
     pub arena: ArenaConfig,
+    /// `[reward]`
     pub reward: RewardConfig,
+    /// `[grpo]`
     pub grpo: GrpoConfig,
+    /// `[train]`
     pub train: TrainConfig,
+    /// `[parallel]`
     pub parallel: ParallelConfig,
+    /// `[guard]`
     pub guard: GuardConfig,
+    /// `[sft]`
     pub sft: SftConfig,
 }
 
-/// What programs are written for. Fields are explained in `default.toml`.
+/// What programs are written for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EnvironmentConfig {
+    /// What programs are written for: "2048", a .jsonl file of tasks, a .py file with the rules of a game, or a
+    /// directory with env.toml.
     pub env: String,
 }
 
-/// Format of weights and of the products of the layers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Precision {
-    /// What suits the device.
-    Auto,
-    /// 32 bits.
-    F32,
-    /// 16 bits with the range of f32.
-    Bf16,
-    /// 16 bits with a small range.
-    F16,
-}
-
-/// Whether a GPU may take f32 products of factors rounded to TF32, 11 bits each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Tf32 {
-    /// Where the layers round more than that.
-    Auto,
-    /// Whatever the layers do.
-    On,
-    /// Never.
-    Off,
-}
-
-/// How the matrices of a model are kept while adapters on them are trained.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FrozenWeights {
-    /// In the few bits of their file where they come in some.
-    Auto,
-    /// As plain numbers.
-    Dense,
-    /// In the few bits of their file, or not at all.
-    Packed,
-}
-
-/// Which model, and what of it is trained. Fields are explained in `default.toml`.
+/// Which model, and what of it is trained.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelConfig {
+    /// "builtin", a Hugging Face id, a local directory in Hugging Face layout, or a .gguf file.
     pub model: String,
+    /// Branch, tag or commit of a Hugging Face model.
     pub revision: String,
+    /// PEFT adapter directory to start from; empty: none.
     pub adapter: String,
+    /// "auto", "cpu" or "cuda:0": where tensors live.
     pub device: String,
+    /// Format of weights and of the products of the layers: "f32", "bf16", "f16", or "auto": f32 on the CPU, bf16 on
+    /// GPUs of compute capability 8.0 and above, f16 on older ones, with a scale of the loss that follows the
+    /// gradients. Logits, softmax, norms, rotations, adapters, gradients of what is trained and its moments are f32 in
+    /// all of them, and so are the weights of a model that is trained in full; its layers round them. On the CPU half
+    /// formats are for tests: slower.
     pub precision: Precision,
+    /// Whether a GPU takes products of f32 numbers with 11 bits of each factor (TF32), several times as fast: "on",
+    /// "off", or "auto": on with layers in bf16 or f16, which round more than that themselves, off with layers in f32.
+    /// With adapters next to nothing is left that it speeds up; in a model that is trained in full it is the head.
     pub tf32: Tf32,
+    /// How matrices are kept on the CPU while adapters on them are trained: "packed", in the few bits of the model's
+    /// file (a .gguf file, or safetensors in bf16 or f16) and once for sampling and updates, "dense", as f32 numbers
+    /// and once more for sampling, or "auto": packed where it can be. The numbers are the same. Packed, a model takes
+    /// about as much memory as its file; without adapters, on a GPU, and with another precision than f32, matrices are
+    /// dense.
     pub frozen_weights: FrozenWeights,
+    /// Rank of the LoRA adapters on all linear layers; 0 trains every weight of the model.
     pub lora_r: usize,
+    /// Adapters are scaled by lora_alpha / lora_r,
     pub lora_alpha: f64,
+    /// or, when this is true, by lora_alpha / sqrt(lora_r), which suits large ranks.
     pub use_rslora: bool,
+    /// Probability that a number on its way into an adapter is dropped, in updates alone (0 to below 1; an adapter that
+    /// is loaded brings its own). An update then moves thinned networks while the whole one is sampled: with
+    /// num_iterations = 1 the ratio is taken between thinned ones and stays 1, with more (or steps_ahead = 1) it begins
+    /// away from 1, and the clips bite sooner.
     pub lora_dropout: f64,
+    /// Layers that carry adapters: "all-linear", or some of q_proj, k_proj, v_proj, o_proj, gate_proj, up_proj,
+    /// down_proj; of Phi-3 and Phi-4 qkv_proj, o_proj, gate_up_proj, down_proj.
     pub lora_target_modules: Vec<String>,
+    /// Send the prompt as plain text, without the model's chat template.
     pub raw_prompt: bool,
 }
 
-/// How completions are sampled. Fields are explained in `default.toml`.
+/// How completions are sampled.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RolloutConfig {
+    /// Prompts drawn a step (P). A step samples groups x num_generations completions.
     pub groups: usize,
+    /// Completions sampled for each prompt (G). At least 2: a group of one has no advantage.
     pub num_generations: usize,
+    /// Longest completion, in tokens; a longer one is cut and counts as truncated.
     pub max_completion_length: usize,
+    /// Softmax temperature of sampling; the policy that is trained is the one that is sampled.
     pub temperature: f64,
+    /// Nucleus sampling: smallest set of tokens with this probability; 1 keeps all.
     pub top_p: f64,
+    /// Most likely tokens kept; 0 keeps all.
     pub top_k: usize,
+    /// Tokens less likely than min_p times the likeliest are dropped; 0 keeps all.
     pub min_p: f64,
+    /// Most rounds in which groups whose rewards are all equal are sampled anew, since nothing can be learnt from them.
+    /// The newest policy writes them, and their games are always waited for.
     pub resample_tied: usize,
+    /// On a GPU, one decoding step is recorded and replayed as a CUDA graph; without, its kernels are launched one by
+    /// one.
     pub cuda_graphs: bool,
+    /// Servers of vLLM that write the completions of training, such as ["http://gpu1:8000"]; they are given every new
+    /// adapter, so adapters have to be what is trained. Without one this program writes completions itself
+    /// (docs/vllm.md).
     pub servers: Vec<String>,
+    /// Where adapters are put for the servers, which must find them by the same path; empty: adapters/ in the run's
+    /// directory.
     pub adapter_dir: String,
+    /// Completions that are asked for at once, over all servers.
     pub server_requests: usize,
+    /// Longest time for one answer of a server; then it is asked again, another one first.
     pub server_seconds: f64,
+    /// Servers calculate in other formats and with other kernels than the trainer. "truncate": each token's loss counts
+    /// w times, where w is its probability to the trainer over that to the server, kept between correction_floor and
+    /// correction_cap; "mask": w times between the two, and not at all outside of them; "none". Truncated importance
+    /// sampling, 1606.02647; masked: 2510.18855.
     pub correction: Correction,
+    /// One w for each "token", or one for the whole "sequence": the product over its tokens.
     pub correction_level: ImportanceSamplingLevel,
+    /// Largest w, above correction_floor; 3 is usual.
     pub correction_cap: f64,
+    /// Smallest w, 0 or more.
     pub correction_floor: f64,
 }
 
-/// What is done about servers that sample by other numbers than those that are trained.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Correction {
-    /// The loss is weighed by how much likelier tokens are to the trainer, within bounds.
-    Truncate,
-    /// The same, and what is out of bounds does not count.
-    Mask,
-    /// Nothing.
-    None,
-}
-
-/// What a strategy may use. Fields are explained in `default.toml`.
+/// What a strategy may use.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SandboxConfig {
+    /// What runs the functions of programs: "auto" (compiled to WebAssembly where that is certain to do what CPython
+    /// does, several times as fast; otherwise CPython), "interpreter" (CPython, always) or "compiled" (a program that
+    /// leaves it stops the run). A budget is the same in both to a factor of 0.6 to 1.4: scores compare under one
+    /// setting.
     pub tier: Tier,
+    /// One game in so many is played by both, and a difference stops the run with the program; 0 compares none.
     pub check_one_in: u32,
+    /// Budget of a game outside training, in seconds of a reference core. Counted in fuel (8.5e9 a second), so it is
+    /// the same on every machine.
     pub game_seconds: f64,
+    /// Share of a game's budget that one call may use; more is a hang.
     pub call_share: f64,
+    /// Linear memory a strategy may have, in MiB, the interpreter's 13 included.
     pub memory_mib: u64,
 }
 
-/// What runs the functions of programs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Tier {
-    /// Compiled code where it is certain to do what CPython does, otherwise CPython
-    Auto,
-    /// Compiled code alone; a program that leaves it is an error
-    Compiled,
-    /// CPython
-    Interpreter,
-}
-
-/// How programs are played. Fields are explained in `default.toml`.
+/// How programs are played.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ArenaConfig {
-    pub parallel_rewards: usize,
+    /// Worker threads that play games while the rest of the batch still decodes; 0 plays inline, in order
+    /// (--sequential).
+    pub parallel_rewards: Workers,
+    /// Games each program plays (K). All completions of a group play the same boards, new ones each step.
     pub games: usize,
+    /// A game ends as a freeze on this many moves in a row that change nothing.
     pub freeze_after: usize,
+    /// Longest game in moves; far above what any target needs.
     pub moves_max: usize,
 }
 
-/// Shape of the reward. Fields are explained in `default.toml`.
+/// Shape of the reward.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RewardConfig {
+    /// Game score that is worth 1; 0: what the environment says (40000 in 2048, SCALE in a game of your own).
     pub scale: f64,
+    /// A game is worth (score / scale) ^ exponent; 0.5 keeps early steps steep, 1 seeks the tail.
     pub exponent: f64,
+    /// Of a task, what passing tests is worth: "above_constant" (the share passed, less what the best constant answer
+    /// passes; 1 only when all are passed), "all" (1 when all are passed, otherwise 0) or "share" (which pays `return
+    /// 0`).
     pub tests: TestsReward,
+    /// Paid for few instructions to programs that pass every test of a task, as much for each halving below a second;
+    /// all of it is out of reach, a program of a few lines gets three quarters. 0 pays for answers alone.
     pub fuel_bonus: f64,
+    /// Taken from a completion that is as long as rollout.max_completion_length allows; 0 takes nothing. A shorter one
+    /// loses less, in proportion, and none that is at most length_penalty_from of that length (0 to below 1): with a
+    /// penalty of 1 and 0.8 this is the soft overlong punishment of DAPO (Yu et al. 2025, eq. 13), with 0 every token
+    /// costs. Such a penalty makes programs shorter whether or not they were too long.
     pub length_penalty: f64,
+    /// Share of that length up to which nothing is taken, 0 to below 1.
     pub length_penalty_from: f64,
+    /// A control: rewards change places inside each step before anything is learnt from them, and elites are not
+    /// imitated. A run whose scores rise all the same has learnt from something other than its rewards.
     pub shuffled: bool,
-}
-
-/// What passing tests of a task is worth.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TestsReward {
-    /// The share passed, less what the best constant answer passes; 1 only when all are passed.
-    AboveConstant,
-    /// 1 when all are passed, 0 otherwise.
-    All,
-    /// The share passed.
-    Share,
-}
-
-/// What advantages are divided by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ScaleRewards {
-    /// The group's own standard deviation.
-    Group,
-    /// The standard deviation of all rewards of the step.
-    Batch,
-    /// The mean of the group's rewards, none of which counts as less than 0.
-    Mean,
-    /// Nothing: centred rewards.
-    None,
-}
-
-/// The loss of a token, and how token losses become one number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LossType {
-    /// Clipped; mean over all completion tokens of the step.
-    Dapo,
-    /// Clipped; mean over a completion's tokens, then over completions.
-    Grpo,
-    /// Clipped; sum over tokens divided by completions times the longest length allowed.
-    DrGrpo,
-    /// Log-probabilities weighed by truncated ratios; mean over all completion tokens of the step.
-    Cispo,
-    /// Softly gated; mean over a completion's tokens, then over completions.
-    Sapo,
-}
-
-impl LossType {
-    /// Whether the ratio is clipped between `1 - epsilon` and `1 + epsilon_high`.
-    pub fn is_clipped(self) -> bool {
-        matches!(self, LossType::Dapo | LossType::Grpo | LossType::DrGrpo)
-    }
-}
-
-/// What the ratio of the loss is taken of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ImportanceSamplingLevel {
-    /// Each token.
-    Token,
-    /// A completion: the geometric mean over its tokens, the same for all of them.
-    Sequence,
-}
-
-/// Course of the learning rate after warm-up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LrScheduler {
-    /// Stays at the peak.
-    Constant,
-    /// Straight to zero at the last step.
-    Linear,
-    /// Half a cosine to zero at the last step.
-    Cosine,
-}
-
-/// Whether the backward pass computes layers again instead of keeping what they computed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Checkpointing {
-    /// Where memory asks for it.
-    Auto,
-    /// Always.
-    On,
-    /// Never.
-    Off,
-}
-
-/// The update. Fields are explained in `default.toml`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct GrpoConfig {
-    pub learning_rate: f64,
-    pub warmup_steps: usize,
-    pub lr_scheduler_type: LrScheduler,
-    pub adam_beta1: f64,
-    pub adam_beta2: f64,
-    pub adam_epsilon: f64,
-    pub weight_decay: f64,
-    pub fused_adamw: bool,
-    pub max_grad_norm: f64,
-    pub epsilon: f64,
-    pub epsilon_high: f64,
-    pub delta: f64,
-    pub sapo_temperature_pos: f64,
-    pub sapo_temperature_neg: f64,
-    pub importance_sampling_level: ImportanceSamplingLevel,
-    pub top_entropy_quantile: f64,
-    pub beta: f64,
-    pub entropy_coef: f64,
-    pub entropy_target: f64,
-    pub entropy_coef_step: f64,
-    pub entropy_coef_max: f64,
-    pub elite_coef: f64,
-    pub elite_from_step: usize,
-    pub elites_per_step: usize,
-    pub elites_per_style: usize,
-    pub elite_replays: usize,
-    pub scale_rewards: ScaleRewards,
-    pub advantage_std_floor: f64,
-    pub loss_type: LossType,
-    pub num_iterations: usize,
-    pub mask_truncated_completions: bool,
-    pub micro_batch: usize,
-    pub gradient_checkpointing: Checkpointing,
-}
-
-/// The run. Fields are explained in `default.toml`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TrainConfig {
-    pub seed: u64,
-    pub board_salt: String,
-    pub max_steps: usize,
-    pub steps_ahead: usize,
-    pub game_seconds: f64,
-    pub output_dir: PathBuf,
-    pub preflight: bool,
-    pub memory_mib: u64,
-    pub gpu_memory_fraction: f64,
-    pub tensorboard: bool,
-    pub save_steps: usize,
-    pub save_total_limit: usize,
-    pub eval_steps: usize,
-    pub eval_samples: usize,
-    pub eval_games: usize,
-}
-
-/// How the gradients of several processes become one sum.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Reduce {
-    /// Added in the order of the parts, whoever worked on them.
-    Exact,
-    /// Added by each process, then in an order that the library of MPI or NCCL chooses.
-    Fast,
-}
-
-/// Processes that train together. Fields are explained in `default.toml`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ParallelConfig {
-    pub reduce: Reduce,
-    pub allow_other_processors: bool,
-}
-
-/// When a run is told that it collapses, and when it stops. Fields are explained in `default.toml`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct GuardConfig {
-    pub stop: bool,
-    pub window: usize,
-    pub grace_steps: usize,
-    pub warn_logp_difference: f64,
-    pub warn_server_logp_difference: f64,
-    pub warn_tied: f64,
-    pub warn_unique: f64,
-    pub warn_entropy: f64,
-    pub warn_parsed: f64,
-    pub warn_clipped: f64,
-    pub stop_tied: f64,
-    pub stop_unique: f64,
-    pub stop_entropy: f64,
-    pub stop_clipped: f64,
-}
-
-/// Supervised training. Fields are explained in `default.toml`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SftConfig {
-    pub learning_rate: f64,
-    pub warmup_steps: usize,
-    pub weight_decay: f64,
-    pub max_grad_norm: f64,
-    pub batch_tokens: usize,
-    pub total_tokens: usize,
-    pub eval_samples: usize,
-    pub error_rate: f64,
 }
 
 impl Config {

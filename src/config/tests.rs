@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use super::*;
 
 #[test]
@@ -22,7 +24,11 @@ fn a_preset_says_what_it_is_for_and_why_it_differs() {
     }
     assert_eq!(Config::preset("h200").unwrap().model.device, "cuda");
     let ahead = |name| Config::preset(name).unwrap().train.steps_ahead;
-    assert_eq!(["builtin", "llm", "laptop", "gpu-24gb", "h200"].map(ahead), [0, 0, 0, 1, 1], "where a GPU would wait");
+    assert_eq!(
+        ["builtin", "llm", "laptop", "gpu-24gb", "h200"].map(ahead),
+        [0, 0, 0, 1, 1].map(|count| StepsAhead::try_from(count).unwrap()),
+        "where a GPU would wait"
+    );
 }
 
 #[test]
@@ -136,4 +142,64 @@ fn no_more_than_one_step_is_written_ahead() {
         assert_eq!(refused.is_none(), holds, "{value}: {refused:?}");
         assert!(refused.is_none_or(|error| error.contains("train.steps_ahead = 2: expected 0 or 1")));
     }
+}
+
+/// The words of a comment or of documentation, in one line.
+fn joined(lines: impl IntoIterator<Item = String>) -> String {
+    let lines: Vec<String> = lines.into_iter().collect();
+    lines.join(" ").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// What `default.toml` says above each key.
+fn explanations() -> BTreeMap<String, String> {
+    let (mut section, mut comment, mut found) = ("", Vec::new(), BTreeMap::new());
+    for line in DEFAULT_TOML.lines() {
+        if let Some(words) = line.strip_prefix("# ") {
+            comment.push(words.to_owned());
+            continue;
+        }
+        section = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')).unwrap_or(section);
+        if let Some((key, _)) = line.split_once(" = ") {
+            found.insert(format!("{section}.{key}"), joined(comment.clone()));
+        }
+        comment.clear();
+    }
+    found
+}
+
+/// Documentation of the fields of every struct.
+fn documented() -> BTreeMap<String, Vec<(String, String, String)>> {
+    let files = [include_str!("sections.rs"), include_str!("learning.rs")].map(|text| syn::parse_file(text).unwrap());
+    let structs = files.into_iter().flat_map(|file| file.items).filter_map(|item| match item {
+        syn::Item::Struct(item) => Some(item),
+        _ => None,
+    });
+    let doc = |attribute: &syn::Attribute| match &attribute.meta {
+        syn::Meta::NameValue(syn::MetaNameValue {
+            value: syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }),
+            ..
+        }) => Some(text.value()),
+        _ => None,
+    };
+    let field = |field: syn::Field| {
+        let of_type = match &field.ty {
+            syn::Type::Path(path) => path.path.segments.last().unwrap().ident.to_string(),
+            _ => String::new(),
+        };
+        (field.ident.unwrap().to_string(), of_type, joined(field.attrs.iter().filter_map(doc)))
+    };
+    structs.map(|item| (item.ident.to_string(), item.fields.into_iter().map(field).collect())).collect()
+}
+
+#[test]
+fn fields_are_documented_in_the_words_of_the_defaults() {
+    let (mut structs, mut explanations) = (documented(), explanations());
+    for (section, of_type, _) in structs.remove("Config").unwrap() {
+        for (field, _, words) in structs.remove(&of_type).unwrap() {
+            let key = format!("{section}.{field}");
+            assert!(!words.is_empty(), "{key} is not explained");
+            assert_eq!(Some(words), explanations.remove(&key), "{key}: default.toml and the field of {of_type} differ");
+        }
+    }
+    assert!(structs.is_empty() && explanations.is_empty(), "{structs:?} {explanations:?}");
 }

@@ -1,5 +1,10 @@
 //! What the figures of an environment are called, and how its scores are written.
 
+/// `1 game`, `2 games`: so many of what one is called `what`.
+pub fn counted(number: usize, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}
+
 /// The words of one kind of environment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Labels {

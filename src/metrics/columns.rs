@@ -1,15 +1,29 @@
 //! Tables of figures, as wide as there is room for.
 
+use console::{Alignment, measure_text_width, pad_str};
+
 use super::Stream;
 
 /// Blank characters between columns.
 const GAP: usize = 2;
 
 /// The first row in bold; the first `words` columns to the left, the others, numbers, to the right. Where `most` characters
-/// do not hold a line, its columns go on in further tables below, which begin with the same words.
+/// do not hold a line, its columns go on in further tables below, which begin with the same words. Cells may be coloured.
 pub fn aligned(rows: &[Vec<String>], words: usize, most: Option<usize>) -> String {
+    table(rows, |column| if column < words { Alignment::Left } else { Alignment::Right }, words, most)
+}
+
+/// The same in lines as long as they are, the last column to the left as well: what is to be said of a row.
+pub fn remarked(rows: &[Vec<String>], words: usize) -> String {
+    let last = rows.first().map_or(0, Vec::len).saturating_sub(1);
+    let align = |column: usize| if column < words || column == last { Alignment::Left } else { Alignment::Right };
+    table(rows, align, words, None)
+}
+
+fn table(rows: &[Vec<String>], align: impl Fn(usize) -> Alignment, words: usize, most: Option<usize>) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
+    let width =
+        |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| measure_text_width(cell)).max();
     let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
     let across = |columns: &[usize]| columns.iter().map(|&column| widths[column] + GAP).sum::<usize>() - GAP;
     let mut tables = vec![(0..words.min(columns)).collect::<Vec<usize>>()];
@@ -23,8 +37,8 @@ pub fn aligned(rows: &[Vec<String>], words: usize, most: Option<usize>) -> Strin
     let bold = Stream::Stdout.style().bold();
     let line = |row: &Vec<String>, table: &[usize]| {
         let cells = table.iter().map(|&column| {
-            let (cell, width) = (row.get(column).map_or("", String::as_str), widths[column]);
-            if column < words { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+            let cell = row.get(column).map_or("", String::as_str);
+            pad_str(cell, widths[column], align(column), None).into_owned()
         });
         cells.collect::<Vec<_>>().join(&" ".repeat(GAP)).trim_end().to_owned()
     };

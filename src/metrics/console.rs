@@ -70,18 +70,7 @@ impl Log {
     }
 }
 
-impl Default for Console {
-    fn default() -> Self {
-        Console::new()
-    }
-}
-
 impl Console {
-    /// Looks at standard error: bars on a terminal, plain lines elsewhere.
-    pub fn new() -> Console {
-        Console::showing(Progress::suiting(), Narration::Full)
-    }
-
     /// Keeps lines for a log, and shows nothing.
     pub fn for_log() -> Console {
         let bars = MultiProgress::with_draw_target(ProgressDrawTarget::hidden());
@@ -127,13 +116,20 @@ impl Console {
     /// Writes words above the bars, whatever is told; on a terminal, lines that are too long go on in the next one.
     pub fn warn(&self, text: &str) {
         match self.terminal {
-            true => self.print_as_is(&wrapped(text, usize::from(console::Term::stderr().size().1))),
-            false => self.print_as_is(text),
+            true => self.write(&wrapped(text, usize::from(console::Term::stderr().size().1))),
+            false => self.write(text),
         }
     }
 
-    /// Writes lines above the bars, as they are: source and boards. A closed standard error is nobody's loss.
+    /// Tells the same without breaking lines: source and boards.
     pub fn print_as_is(&self, text: &str) {
+        if self.narration == Narration::Full {
+            self.write(text);
+        }
+    }
+
+    /// Writes lines above the bars. A closed standard error is nobody's loss.
+    fn write(&self, text: &str) {
         if let Some(log) = &self.log {
             let line = if text.ends_with('\n') { text.to_owned() } else { format!("{text}\n") };
             let _ = log.lock().unwrap_or_else(PoisonError::into_inner).write(line.as_bytes());

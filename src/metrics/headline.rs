@@ -1,7 +1,7 @@
 //! What a run is, in words, and numbers as people write them.
 
 use super::event::RunHeader;
-use crate::environment::Labels;
+use crate::environment::{Labels, counted};
 
 /// Nobody must mistake it for a run that learns.
 const CONTROL: &str =
@@ -49,11 +49,6 @@ fn count(number: usize) -> String {
         number if number >= 1e3 => format!("{:.1} k", number / 1e3),
         _ => format!("{number}"),
     }
-}
-
-/// `1 game`, `2 games`.
-pub fn counted(number: usize, what: &str) -> String {
-    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
 /// `8 s`, `2:05`, `1:02:05`.

@@ -18,10 +18,10 @@ mod terminal;
 mod trace;
 
 pub use board::{Stream, TileSize, board_lines, is_hidden, numbered, visible};
-pub use columns::aligned;
+pub use columns::{aligned, remarked};
 pub use console::{Console, Count, Narration, Progress};
 pub use event::{Activity, EvaluationRecord, Event, GamePlayed, Period, Player, RunHeader, ScoredCompletion};
-pub use headline::{counted, duration};
+pub use headline::duration;
 pub use jsonl::{JsonlSink, METRICS_FILE};
 pub use launches::{LAUNCHES_FILE, LaunchEnd, LaunchRecord, LaunchSink, Process};
 pub use record::{StepRecord, shortest};

@@ -5,10 +5,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::board::{Stream, TileSize, board_lines, numbered};
 use super::console::TICK;
 use super::event::{EvaluationRecord, RunHeader, ScoredCompletion};
-use super::headline::{counted, duration, headline};
+use super::headline::{duration, headline};
 use super::phase::Phase;
 use super::{Console, Event, Progress, Sink, SinkError, StepRecord};
-use crate::environment::Labels;
+use crate::environment::{Labels, counted};
 
 /// How much of a step is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn what_a_step_written_ahead_has_shown_waits_for_its_turn() {
-        let mut sink = TerminalSink::new(Console::new(), Show::Completions);
+        let mut sink = TerminalSink::new(Console::for_log(), Show::Completions);
         let mut note = |event: Event<'_>| {
             sink.note(&event).unwrap();
             let of = |phase: &Phase| (phase.step, phase.finished, phase.scored, phase.total);

@@ -7,7 +7,7 @@ use super::finding::{Check, Finding, Level};
 use crate::arena::Verdict;
 use crate::config::Config;
 use crate::environment::game2048::ladder::BROKEN;
-use crate::environment::{Labels, Outcome};
+use crate::environment::{Labels, Outcome, counted};
 use crate::stats;
 
 /// Share of the range of all rewards that lies above the simplest player: below it, climbing is barely worth its risk.
@@ -81,8 +81,9 @@ impl Ladder<'_> {
             .collect();
         let Some(&(weak, strong)) = wrong.first() else { return Finding::ok(Check::Order, self.chain(from)) };
         let text = format!(
-            "{} out of order: {} for {} points, {} for {}",
-            counted(wrong.len()),
+            "{} of players {} out of order: {} for {} points, {} for {}",
+            counted(wrong.len(), "pair"),
+            if wrong.len() == 1 { "is" } else { "are" },
             self.earns(strong),
             self.score(strong),
             self.earns(weak),
@@ -165,10 +166,10 @@ impl Ladder<'_> {
                 format!("{} earns {earned:.3}, {} without it", cheat.name, self.earns(cheat.honest))
             })
             .collect();
-        let all = self.cheats.len();
+        let all = counted(self.cheats.len(), "cheat");
         match paid.first() {
-            None => Finding::ok(Check::Cheats, format!("{all} cheats earn nothing")),
-            Some(first) => Finding::problem(Check::Cheats, format!("{} of {all} cheats pay: {first}", paid.len())),
+            None => Finding::ok(Check::Cheats, format!("{all} earn nothing")),
+            Some(first) => Finding::problem(Check::Cheats, format!("{} of {all} pay: {first}", paid.len())),
         }
     }
 
@@ -195,10 +196,6 @@ impl Ladder<'_> {
         let players = (0..self.players.len()).filter(|&at| which(&self.players[at]));
         players.reduce(|best, at| if before(self.reward(at), self.reward(best)) { at } else { best }).unwrap_or(0)
     }
-}
-
-fn counted(count: usize) -> String {
-    if count == 1 { "1 pair of players is".into() } else { format!("{count} pairs of players are") }
 }
 
 /// Whether a reward is more than it should be; what is no number is.

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use toml::Table;
 
 use super::{ReportError, completion_files, read_completions};
+use crate::environment::counted;
 use crate::metrics::{EvaluationRecord, METRICS_FILE};
 
 /// What a card is about.
@@ -188,32 +189,36 @@ fn figures(record: &EvaluationRecord) -> Vec<Figure> {
 fn results(training: &Training) -> String {
     let Some(last) = &training.last else { return String::new() };
     let what = match (last.games, last.tasks) {
-        (_, Some(tasks)) => format!("{tasks} tasks that were not trained on"),
-        (Some(games), _) => format!("{games} games each that were not trained on"),
+        (_, Some(tasks)) => format!("{} that were not trained on", counted(tasks, "task")),
+        (Some(games), _) => format!("{} each that were not trained on", counted(games, "game")),
         _ => "what was not trained on".into(),
     };
     let mut text = format!(
-        "## Results\n\n{} programs were sampled and tried on {what}; 95 % intervals in brackets.\n\n",
-        last.samples
+        "## Results\n\n{}, sampled and tried on {what}; 95 % intervals in brackets.\n\n",
+        counted(last.samples, "program")
     );
     let before = training.first.as_ref().map(figures).unwrap_or_default();
-    text.push_str(&format!("| | before training | after {} steps |\n|---|---|---|\n", last.step));
+    text.push_str(&format!("| | before training | after {} |\n|---|---|---|\n", counted(last.step, "step")));
     for figure in figures(last) {
         let before = before.iter().find(|one| one.id == figure.id).map_or("–", |one| &one.text);
         text.push_str(&format!("| {} | {before} | {} |\n", figure.name, figure.text));
     }
     if last.step < training.steps {
-        let more = training.steps - last.step;
-        text.push_str(&format!("\nThis model was trained for {more} steps more than the one evaluated.\n"));
+        let more = counted(training.steps - last.step, "step");
+        text.push_str(&format!("\nThis model was trained for {more} more than the one evaluated.\n"));
     }
     text + "\n"
 }
 
 fn settings(training: &Training) -> String {
-    let mut text = format!("## Training\n\n- {} steps", training.steps);
+    let mut text = format!("## Training\n\n- {}", counted(training.steps, "step"));
     let sizes = (training.number("rollout", "groups"), training.number("rollout", "num_generations"));
     if let (Some(groups), Some(generations)) = sizes {
-        text.push_str(&format!(" of {} completions ({groups} prompts × {generations})", groups * generations));
+        text.push_str(&format!(
+            " of {} ({} × {generations})",
+            counted((groups * generations) as usize, "completion"),
+            counted(groups as usize, "prompt")
+        ));
     }
     text.push('\n');
     for (section, key, words) in [

@@ -13,7 +13,7 @@ use super::frames::Frames;
 use super::log::{self, Entry, Failures, Packed};
 use super::metrics::{self, Columns};
 use super::{ReportError, configuration};
-use crate::environment::Labels;
+use crate::environment::{Labels, counted};
 use crate::metrics::{LAUNCHES_FILE, LaunchRecord, METRICS_FILE};
 use crate::train::hall_of_fame::{Member, SIZE};
 use crate::train::{advice, run_dir};
@@ -117,7 +117,7 @@ impl RunReader {
             notes.push("No step has been recorded yet: a run writes its first line after its first step.".to_owned());
         }
         if records.unreadable > 0 {
-            notes.push(format!("{METRICS_FILE}: {} lines are no records and are left out.", records.unreadable));
+            notes.push(format!("{METRICS_FILE}: {} left out: no records.", counted(records.unreadable, "line")));
         }
         let settings = self.text("config.toml")?;
         notes.extend(settings.as_deref().and_then(|settings| what_to_change(&records.steps, settings)));
@@ -127,7 +127,7 @@ impl RunReader {
         }
         let damaged = self.summarise()?;
         if damaged > 0 {
-            notes.push(format!("completions: {damaged} lines cannot be read and are left out."));
+            notes.push(format!("completions: {} left out: unreadable.", counted(damaged, "line")));
         }
         let summaries: Vec<&StepSummary> = self.seen.values().filter_map(|step| step.summary.as_ref()).collect();
         if summaries.is_empty() && !records.steps.is_empty() {

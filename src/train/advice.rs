@@ -1,7 +1,7 @@
 //! What to change where few completions are of use.
 
 use crate::config::Config;
-use crate::environment::Labels;
+use crate::environment::{Labels, counted};
 use crate::evaluation::{Fate, Fates};
 
 /// Below this share of completions that succeed it is worth saying what to change.
@@ -16,7 +16,7 @@ const COOLER: f64 = 0.7;
 /// All of it as lines: what became of completions, an example of a failure, and what to change.
 pub fn told(fates: &Fates, config: &Config, labels: Labels) -> Vec<String> {
     let words = fates.in_words(labels, config.rollout.max_completion_length);
-    let mut lines = vec![format!("of {} completions {words}", fates.total())];
+    let mut lines = vec![format!("of {} {words}", counted(fates.total(), "completion"))];
     let advice = advice(fates, config, labels);
     if !advice.is_empty() {
         lines.extend(fates.example().map(|reason| format!("for example: {reason}")));

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use candle_core::{Device, Tensor, safetensors};
 
+use crate::config::StepsAhead;
 use crate::groups::Groups;
 use crate::metrics::Event;
 use crate::policy::Tokenizer;
@@ -73,7 +74,7 @@ impl Run<'_> {
         now: &mut Begun,
         observer: &mut dyn FnMut(Event<'_>),
     ) -> Result<Option<Begun>, TrainError> {
-        if self.config.train.steps_ahead == 0 || step >= self.config.train.max_steps {
+        if self.config.train.steps_ahead == StepsAhead::None || step >= self.config.train.max_steps {
             return Ok(None);
         }
         let asked = self.asked(step + 1);
@@ -87,7 +88,7 @@ impl Run<'_> {
 
     /// Goes on with the step after `done` steps from what the checkpoint `path` holds of it, if anything.
     pub(super) fn restore_ahead(&self, path: &Path, done: usize) -> Result<Option<Begun>, TrainError> {
-        if self.config.train.steps_ahead == 0 || done >= self.config.train.max_steps {
+        if self.config.train.steps_ahead == StepsAhead::None || done >= self.config.train.max_steps {
             return Ok(None);
         }
         let Some(completions) = load(path, self.policy.tokenizer(), self.config.rollout.num_generations)? else {

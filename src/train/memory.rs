@@ -162,7 +162,7 @@ impl MemoryPlan {
         let all = workload.packed.unwrap_or(of_weights * shape.parameters() as u64);
         let trained = F32 * workload.trained as u64;
         let (copies, workers) =
-            (if config.grpo.beta > 0.0 && in_full { 2 } else { 1 }, config.arena.parallel_rewards.max(1) as u64);
+            (if config.grpo.beta > 0.0 && in_full { 2 } else { 1 }, config.arena.parallel_rewards.at_once() as u64);
         let (activations, head) = workload.of_a_part(&division, in_full);
         let at_once = division.at_once.min(workload.parts(&division)) as u64;
         let (sampled, cache) = workload.of_sampling(in_full);

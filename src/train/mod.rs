@@ -25,7 +25,7 @@ mod settling;
 mod step;
 mod together;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use crate::arena::{Arena, Rules};
@@ -48,7 +48,7 @@ pub use forecast::{Forecast, Rehearsal, Seconds};
 use guard::{Collapse, Guard};
 use hall_of_fame::Member;
 use memory::{Allowance, MemoryPlan, TooSmall, Workload};
-use run_dir::{Newest, Retention, RunDir, RunDirError};
+use run_dir::{Reopened, Retention, RunDir, RunDirError};
 use scoring::Stage;
 pub use step::COMPLETIONS_VERSION;
 
@@ -148,15 +148,16 @@ impl Run<'_> {
         self.go(progress, None, observer)
     }
 
-    /// Goes on with the run in `path` from its newest checkpoint.
-    pub fn resume(mut self, path: &Path, observer: &mut dyn FnMut(Event<'_>)) -> Result<Summary, TrainError> {
-        let opened = self.dir(|| {
-            let (dir, Newest { path, notices }) = RunDir::reopen(path, self.config)?;
-            notices.iter().for_each(|notice| observer(Event::Message(notice)));
-            Ok((dir, Some(path)))
-        });
-        let (dir, newest) = opened?;
-        let newest = newest.ok_or_else(|| RunDirError::NothingToResume { path: path.to_owned() })?;
+    /// Goes on with a run from its newest checkpoint. The first process has opened it, the others have nothing to give.
+    pub fn resume(
+        mut self,
+        reopened: Option<Reopened>,
+        observer: &mut dyn FnMut(Event<'_>),
+    ) -> Result<Summary, TrainError> {
+        let nothing = || RunDirError::NothingToResume { path: self.config.train.output_dir.clone() };
+        let opened = reopened.map(|reopened| (reopened.dir, Some(reopened.newest)));
+        let (dir, newest) = self.dir(|| opened.ok_or_else(nothing))?;
+        let newest = newest.ok_or_else(nothing)?;
         self.compare_servers()?;
         self.keep_adapters_in(dir.path());
         let mut optimizer = self.optimizer()?;
@@ -293,8 +294,8 @@ impl Run<'_> {
             resumed_from: progress.state.global_step,
             groups: self.config.rollout.groups,
             num_generations: self.config.rollout.num_generations,
-            parallel_rewards: self.config.arena.parallel_rewards,
-            steps_ahead: self.config.train.steps_ahead,
+            parallel_rewards: self.config.arena.parallel_rewards.threads(),
+            steps_ahead: u32::from(self.config.train.steps_ahead) as usize,
             games: self.config.arena.games,
             output_dir: progress.dir.path().to_owned(),
             seed: self.config.train.seed,

@@ -147,11 +147,13 @@ pub struct RunDir {
     lock: Option<File>,
 }
 
-/// The checkpoint that a run goes on from.
+/// A run that is gone on with.
 #[derive(Debug)]
-pub struct Newest {
+pub struct Reopened {
     /// Its directory.
-    pub path: PathBuf,
+    pub dir: RunDir,
+    /// The checkpoint that it goes on from.
+    pub newest: PathBuf,
     /// What the user must be told: newer checkpoints that are damaged, or that nothing says whether this one is.
     pub notices: Vec<String>,
 }
@@ -196,7 +198,7 @@ impl RunDir {
 
     /// The directory of a run that goes on, and its newest checkpoint that is as it was written. Newer ones are set
     /// aside: `checkpoint-7` becomes `checkpoint-7.damaged`.
-    pub fn reopen(path: &Path, config: &Config) -> Result<(RunDir, Newest), RunDirError> {
+    pub fn reopen(path: &Path, config: &Config) -> Result<Reopened, RunDirError> {
         let differing = differences(&recorded(path)?, config, FREE_KEYS);
         if !differing.is_empty() {
             return Err(RunDirError::Differs { path: path.to_owned(), differing });
@@ -225,7 +227,7 @@ impl RunDir {
         if sums::are_missing(&good) {
             notices.push(format!("warning: {}: has no digests; whether it is whole was not checked", good.display()));
         }
-        Ok((dir, Newest { path: good, notices }))
+        Ok(Reopened { dir, newest: good, notices })
     }
 
     /// Records the settings that the run goes on with.

@@ -1,8 +1,9 @@
 //! The end of a run: its best programs are chosen in held-out games, and the best of them is told by others.
 
 use crate::arena::{Arena, Evaluation};
+use crate::environment::counted;
 use crate::evaluation::{HeldOut, SELECTION};
-use crate::metrics::{Event, counted};
+use crate::metrics::Event;
 use crate::seed::Seed;
 
 use super::checkpoint::TrainerState;

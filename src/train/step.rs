@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::arena::Evaluation;
-use crate::config::GrpoConfig;
+use crate::config::{GrpoConfig, StepsAhead};
 use crate::evaluation::Fate;
 use crate::groups::Groups;
 use crate::grpo::{self, Batch, Demonstration, Division};
@@ -54,7 +54,7 @@ impl Run<'_> {
         record.time_generate = generate.as_secs_f64();
         record.time_reward_wait += waited.as_secs_f64();
         record.time_adapter = self.servers.as_ref().map(|servers| servers.take_loading().as_secs_f64());
-        record.policy_lag = (self.config.train.steps_ahead > 0).then(|| sampled.policy_lag());
+        record.policy_lag = (self.config.train.steps_ahead == StepsAhead::One).then(|| sampled.policy_lag());
 
         let episodes = &sampled.episodes;
         let Asked { seed, prompts, boards, .. } = &asked;

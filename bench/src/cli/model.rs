@@ -14,6 +14,7 @@ use crate::{Clocks, Python};
 use grpo_2048::cli::CliError;
 use grpo_2048::cli::for_bench::{Flags, SourceArgs, loading, output};
 use grpo_2048::config::{Config, Layers};
+use grpo_2048::environment::counted;
 use grpo_2048::metrics::{Console, aligned};
 use grpo_2048::policy::{Device, KNOWN_SHAPES, KnownShape, Policy};
 use grpo_2048::seed::{Purpose, Seed};
@@ -171,10 +172,10 @@ struct Batch {
 
 impl SharedArgs {
     fn run(&self, work: Work, batch: Batch, console: &Console) -> Result<(), CliError> {
-        let configs = self.configs(batch)?;
+        let configs = self.configs(batch, console)?;
         let pythons = self.python()?;
         let first = &configs[0].1;
-        let device = loading::device(&first.model.device)?;
+        let device = loading::device(&first.model.device, console)?;
         let (shape, model) = self.model(first);
         let ways = ways(configs, shape, Seed::root(self.seed), &device, console)?;
         let peers = match &pythons {
@@ -202,7 +203,7 @@ impl SharedArgs {
     }
 
     /// The configuration as the flags say, then with each change.
-    fn configs(&self, batch: Batch) -> Result<Vec<(String, Config)>, CliError> {
+    fn configs(&self, batch: Batch, console: &Console) -> Result<Vec<(String, Config)>, CliError> {
         let Batch { completions, groups, micro_batch } = batch;
         if !completions.is_multiple_of(groups) {
             let message = format!("--batch {completions}: expected a multiple of --groups {groups}");
@@ -225,7 +226,7 @@ impl SharedArgs {
         if self.model.is_none() {
             source.preset.get_or_insert_with(|| "llm".into());
         }
-        let config = source.resolve(&flags)?;
+        let config = source.resolve(&flags, console)?;
         let recorded = toml::to_string(&config).map_err(CliError::run)?;
         let changed = |change: &String| {
             let mut layers = Layers::default();
@@ -302,20 +303,20 @@ impl SharedArgs {
         let source = if self.model.is_some() { "" } else { ", random weights" };
         let rollout = &config.rollout;
         let what = match work {
-            Work::Generate => "completions",
-            Work::Update => "completions in an update",
+            Work::Generate => "",
+            Work::Update => "in an update ",
         };
         let mut text = format!(
-            "{name}{source} on {}: {} {what} of {} tokens, {} prompts of {}\n",
+            "{name}{source} on {}: {} {what}of {}, {} of {}\n",
             sheet.device,
-            config.completions_per_step(),
-            rollout.max_completion_length,
-            rollout.groups,
+            counted(config.completions_per_step(), "completion"),
+            counted(rollout.max_completion_length, "token"),
+            counted(rollout.groups, "prompt"),
             self.prompt_tokens
         );
         text.push_str(&format!(
-            "{} rounds in turn, threads: {}; times are {}; median (lowest to highest)\n",
-            sheet.rounds,
+            "{} in turn, threads: {}; times are {}; median (lowest to highest)\n",
+            counted(sheet.rounds, "round"),
             sheet.threads,
             sheet.basis.words()
         ));

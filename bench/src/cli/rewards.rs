@@ -14,6 +14,7 @@ use grpo_2048::arena::Rules;
 use grpo_2048::cli::CliError;
 use grpo_2048::cli::for_bench::{Flags, SourceArgs, output, playing};
 use grpo_2048::config::Config;
+use grpo_2048::environment::counted;
 use grpo_2048::environment::game2048::entry;
 use grpo_2048::metrics::{Console, aligned};
 use grpo_2048::program::Program;
@@ -63,7 +64,7 @@ pub struct RewardsArgs {
 impl RewardsArgs {
     /// Measures and prints.
     pub fn run(self, console: &Console) -> Result<(), CliError> {
-        let config = self.source.resolve(&Flags::default())?;
+        let config = self.source.resolve(&Flags::default(), console)?;
         let python = self.python(console)?;
         let cache = Sandbox::default_cache_dir().map_err(CliError::run)?;
         let (sandbox, _) = playing::open_sandbox(&cache, console)?;
@@ -118,10 +119,12 @@ impl RewardsArgs {
         if self.csv {
             return output::print(&table.csv());
         }
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let cores = counted(std::thread::available_parallelism().map_or(1, usize::from), "core");
         let mut text = format!(
-            "{} programs, one game each, of {} s where some spin; {} rounds in turn on {cores} cores: median (lowest to highest)\n",
-            table.completions, config.sandbox.game_seconds, table.rounds
+            "{}, one game each, of {} s where some spin; {} in turn on {cores}: median (lowest to highest)\n",
+            counted(table.completions, "program"),
+            config.sandbox.game_seconds,
+            counted(table.rounds, "round")
         );
         if compared {
             text.push_str("ratio: how many times as long the first row of the same work takes\n");

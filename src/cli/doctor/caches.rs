@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::cli::findings::Finding;
+use crate::environment::counted;
 use crate::policy;
 use crate::train::run_dir;
 
@@ -35,7 +36,10 @@ pub fn models() -> Finding {
     let models = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("models--")).count();
     let line = match models {
         0 => format!("{} (no models; `--model owner/name` fetches one there)", cache.display()),
-        _ => format!("{} ({models} models, {:.1} GB)", cache.display(), directory_bytes(&cache) as f64 / 1e9),
+        _ => {
+            let gigabytes = directory_bytes(&cache) as f64 / 1e9;
+            format!("{} ({}, {gigabytes:.1} GB)", cache.display(), counted(models, "model"))
+        }
     };
     Finding::ok("model cache", line)
 }

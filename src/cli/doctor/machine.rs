@@ -7,6 +7,7 @@ use crate::cli::gpu_watch::visible_gpus;
 use crate::cli::memory::Memory;
 use crate::cli::peers::environment;
 use crate::config;
+use crate::environment::counted;
 use crate::hardware::{GpuError, Inventory};
 use crate::parallel;
 use crate::policy::{self, CudaExamination, Device, Precision};
@@ -52,7 +53,7 @@ pub fn processor() -> Finding {
 pub fn cores_and_model() -> String {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
     let model = fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| processor_model(&text));
-    format!("{cores} cores{}", model.map_or_else(String::new, |model| format!(", {model}")))
+    format!("{}{}", counted(cores, "core"), model.map_or_else(String::new, |model| format!(", {model}")))
 }
 
 fn processor_model(cpuinfo: &str) -> Option<String> {

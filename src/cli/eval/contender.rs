@@ -6,9 +6,10 @@ use super::report::{BestOf, Games, Model, named};
 use super::tasks::Solver;
 use crate::arena::Arena;
 use crate::config::Config;
+use crate::environment::counted;
 use crate::environment::tasks::Tasks;
 use crate::evaluation::{self, Fates, HeldOut, Sample, Single, Stream};
-use crate::metrics::{Console, Event, Progress, counted};
+use crate::metrics::{Console, Event, Progress};
 use crate::parallel::Peers;
 use crate::policy::Policy;
 use crate::prompt::PromptSet;
@@ -34,7 +35,7 @@ impl Contender<'_> {
         console: &Console,
         act: impl FnOnce(Contender<'_>) -> Result<T, CliError>,
     ) -> Result<T, CliError> {
-        let device = loading::device(&config.model.device)?;
+        let device = loading::device(&config.model.device, console)?;
         let policy = loading::policy_shown(config, &device, console)?;
         let prompts = loading::prompts(config, &policy, arena.environment())?;
         act(Contender { config, policy: &policy, prompts: &prompts, arena, held_out, console })

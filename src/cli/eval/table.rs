@@ -5,9 +5,8 @@ use std::collections::BTreeSet;
 use super::columns::{NOTHING, aligned, percent};
 use super::fates;
 use super::report::{Games, Report};
-use crate::environment::Labels;
+use crate::environment::{Labels, counted};
 use crate::evaluation::{Estimate, Single, StyleSummary, THRESHOLDS};
-use crate::metrics::counted;
 
 /// Samples for one of n, from which a best of n is shown with its interval.
 const SURE_SHARE: usize = 4;

@@ -9,6 +9,7 @@ use super::columns::{NOTHING, aligned, percent};
 use super::fates::{self, ToldFates};
 use crate::environment::Outcome;
 use crate::evaluation::{Estimate, Sample, TaskSummary, TasksSummary};
+use crate::metrics::remarked;
 
 /// Tasks that a table has room for.
 const TASKS_SHOWN: usize = 20;
@@ -104,32 +105,28 @@ impl TasksReport {
     /// The tasks that the first model is worst at; where it is the only one, with how its programs ended.
     fn tasks(&self) -> String {
         let Some(first) = self.models.first() else { return String::new() };
+        let only = self.models.len() == 1;
         let head = ["passed, and tests passed, by task".to_owned()].into_iter().chain(self.names());
-        let mut rows = vec![head.collect::<Vec<_>>()];
+        let mut rows = vec![head.chain(only.then(String::new)).collect::<Vec<_>>()];
         let found: Vec<BTreeMap<&str, &TaskSummary>> = self
             .models
             .iter()
             .map(|model| model.summary.tasks.iter().map(|task| (task.task.as_str(), task)).collect())
             .collect();
-        let worst = || first.summary.tasks.iter().take(TASKS_SHOWN);
-        for task in worst() {
+        for task in first.summary.tasks.iter().take(TASKS_SHOWN) {
             let cells = found.iter().map(|tasks| match tasks.get(task.task.as_str()) {
                 Some(task) => both(format!("{} of {}", task.passed, task.samples), task.tests),
                 None => NOTHING.into(),
             });
-            rows.push(std::iter::once(cut(&task.task)).chain(cells).collect());
+            let ended = only.then(|| endings(task));
+            rows.push(std::iter::once(cut(&task.task)).chain(cells).chain(ended).collect());
         }
-        let only = self.models.len() == 1;
-        let ended = std::iter::once(String::new()).chain(worst().map(endings)).filter(|_| only);
-        let lines = aligned(&rows);
-        let ended = ended.chain(std::iter::repeat(String::new()));
-        let lines =
-            lines.lines().zip(ended).map(|(line, ended)| format!("{line}   {ended}").trim_end().to_owned() + "\n");
         let more = match first.summary.tasks.len().saturating_sub(TASKS_SHOWN) {
             0 => String::new(),
             more => format!("and {more} that go better; --json has all\n"),
         };
-        format!("\n{}{more}", lines.collect::<String>())
+        let lines = if only { remarked(&rows, 1) } else { aligned(&rows) };
+        format!("\n{lines}{more}")
     }
 
     fn names(&self) -> impl Iterator<Item = String> {

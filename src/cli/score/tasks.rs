@@ -11,7 +11,7 @@ use crate::cli::CliError;
 use crate::config::nearest;
 use crate::environment::tasks::{Kind, Task, Tasks};
 use crate::environment::{Case, FailedTest, Outcome};
-use crate::metrics::{Stream, visible};
+use crate::metrics::{remarked, visible};
 use crate::program::{Program, Rejection};
 use crate::reward::Rule;
 
@@ -142,25 +142,13 @@ impl Tried {
 }
 
 pub(super) fn table(tried: &[Tried]) -> String {
-    let width = |of: fn(&Tried) -> &str| tried.iter().map(|line| of(line).chars().count()).max().unwrap_or(0).max(4);
-    let (files, tasks) = (width(|line| &line.file), width(|line| &line.task));
-    let verdicts = width(|line| line.verdict).max("verdict".len());
-    let header = format!(
-        "{:<files$}  {:<tasks$}  {:<verdicts$}  {:>9}  {:>6}  {}",
-        "file", "task", "verdict", "tests", "reward", "first failed test"
-    );
-    let mut text = format!("{}\n", Stream::Stdout.style().bold().apply_to(header));
-    for line in tried {
-        let row = format!(
-            "{:<files$}  {:<tasks$}  {}  {:>9}  {:>6.3}  {}",
-            line.file,
-            line.task,
-            coloured(line.verdict).apply_to(format!("{:<verdicts$}", line.verdict)),
-            format!("{} of {}", line.passed, line.tests),
-            line.reward,
-            line.failure()
-        );
-        text.push_str(&format!("{}\n", row.trim_end()));
-    }
-    text
+    let row = |line: &Tried| {
+        let verdict = coloured(line.verdict).apply_to(line.verdict).to_string();
+        let mut row = vec![line.file.clone(), line.task.clone(), verdict, format!("{} of {}", line.passed, line.tests)];
+        row.extend([format!("{:.3}", line.reward), line.failure()]);
+        row
+    };
+    let head = ["file", "task", "verdict", "tests", "reward", "first failed test"].map(str::to_owned).to_vec();
+    let rows: Vec<Vec<String>> = [head].into_iter().chain(tried.iter().map(row)).collect();
+    remarked(&rows, 3)
 }

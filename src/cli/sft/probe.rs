@@ -3,7 +3,7 @@
 use super::super::{CliError, playing};
 use crate::arena::{Arena, Rules};
 use crate::config::Config;
-use crate::environment::Environment;
+use crate::environment::{Environment, counted};
 use crate::evaluation::HeldOut;
 use crate::metrics::{Console, EvaluationRecord, Event, Progress};
 use crate::parallel::Peers;
@@ -34,7 +34,7 @@ impl<'a> Probe<'a> {
         let samples = self.config.sft.eval_samples;
         let bar = self.console.count(samples, "programs");
         if self.console.progress() == Progress::Plain {
-            self.console.print(&format!("{samples} programs are written and played"));
+            self.console.print(&format!("writing and playing {}", counted(samples, "program")));
         }
         let mut observer = |event: Event<'_>| {
             if let Event::Decoding { tokens, finished, .. } = event {

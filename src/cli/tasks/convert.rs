@@ -7,6 +7,7 @@ use clap::Args;
 
 use super::rows;
 use crate::cli::{CliError, output};
+use crate::environment::counted;
 use crate::environment::tasks::convert::{Converter, Dropped, Line};
 use crate::files;
 
@@ -43,7 +44,8 @@ impl ConvertArgs {
         let mut sum = Sum::default();
         rows::each(&self.file, |row| sum.add(converter.convert(&row)))?;
         if sum.tasks == 0 {
-            let words = format!("{}: none of {} rows became a task\n{}", self.file.display(), sum.rows, sum.drops());
+            let words =
+                format!("{}: none of {} became a task\n{}", self.file.display(), counted(sum.rows, "row"), sum.drops());
             return Err(CliError::user(words.trim_end()));
         }
         files::write_whole(&target, sum.text.as_bytes()).map_err(|error| {
@@ -83,16 +85,16 @@ impl Sum {
     fn report(&self, target: &Path) -> String {
         let formats: Vec<&str> = self.formats.keys().copied().collect();
         let mut report = format!(
-            "{}  ({} of {} rows became tasks; {})\n",
+            "{}  ({} of {} became tasks; {})\n",
             target.display(),
             self.tasks,
-            self.rows,
+            counted(self.rows, "row"),
             formats.join(", ")
         );
         if self.checkers > 0 {
             report.push_str(&format!(
-                "{} have a checker: their tests are more than calls with literals\n",
-                self.checkers
+                "{} with a checker: their tests are more than calls with literals\n",
+                counted(self.checkers, "task")
             ));
         }
         report + &self.drops()

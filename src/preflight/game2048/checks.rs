@@ -6,7 +6,7 @@ use crate::arena::{Rules, Verdict};
 use crate::config::Config;
 use crate::environment::game2048::ladder::{BLIND, CHEATS, CONSTANT, CYCLE, RUNGS, SINGLE_GAMES, STRONG, TARGET_TILE};
 use crate::environment::game2048::{Board, Game, Move};
-use crate::environment::{Case, Ending, Labels, Outcome};
+use crate::environment::{Case, Ending, Labels, Outcome, counted};
 use crate::preflight::finding::{Check, Finding, Level};
 use crate::preflight::ladder::{Cheat, Ladder, Player, SHAPE, rises};
 use crate::preflight::{Judged, Trial};
@@ -61,7 +61,7 @@ impl Evidence<'_> {
             }
             if judged.evaluation.games.len() != trial.cases.len() {
                 let (found, asked) = (judged.evaluation.games.len(), trial.cases.len());
-                wrong.push(format!("{}: {found} games of {asked}", subject(at)));
+                wrong.push(format!("{}: {} of {asked}", counted(found, "game"), subject(at)));
             }
             for (number, (outcome, &case)) in judged.evaluation.games.iter().zip(&trial.cases).enumerate() {
                 games += 1;
@@ -69,10 +69,11 @@ impl Evidence<'_> {
             }
         }
         match wrong.first() {
+            None if games == 1 => Finding::ok(Check::Replay, "1 game replays to the score, tile and board reported"),
             None => Finding::ok(Check::Replay, format!("{games} games replay to the score, tile and board reported")),
             Some(first) => Finding::problem(
                 Check::Replay,
-                format!("{} of {games} games are not what was played; {first}", wrong.len()),
+                format!("{} of {} are not what was played; {first}", wrong.len(), counted(games, "game")),
             ),
         }
     }
@@ -87,12 +88,15 @@ impl Evidence<'_> {
         let pairs: Vec<_> = better.filter(|(low, high)| low.0 < high.0).collect();
         let wrong: Vec<_> = pairs.iter().filter(|(low, high)| !rises(low.1, high.1)).collect();
         match wrong.first() {
-            None => Finding::ok(Check::Games, format!("the better of two games earns more, in {} pairs", pairs.len())),
+            None => Finding::ok(
+                Check::Games,
+                format!("the better of two games earns more, in {}", counted(pairs.len(), "pair")),
+            ),
             Some((low, high)) => {
                 let text = format!(
-                    "in {} of {} pairs the better game does not earn more: {} points {:.3}, {} points {:.3}",
+                    "in {} of {} the better game does not earn more: {} points {:.3}, {} points {:.3}",
                     wrong.len(),
-                    pairs.len(),
+                    counted(pairs.len(), "pair"),
                     low.0,
                     low.1,
                     high.0,
@@ -112,18 +116,19 @@ impl Evidence<'_> {
         if reached == 0 {
             let best = games.iter().map(|game| game.max_tile()).max().unwrap_or(0);
             let text = format!(
-                "no reference player reaches {TARGET_TILE} in {} games, {cut} of them cut by a limit; the best tile is {best}",
-                games.len()
+                "no reference player reaches {TARGET_TILE} in {}, {cut} of them cut by a limit; the best tile is {best}",
+                counted(games.len(), "game")
             );
             return Finding::problem(Check::Target, text).blame(self.config, &[key]);
         }
-        let text = format!("{TARGET_TILE} is reached in {reached} of {} games", games.len());
+        let text = format!("{TARGET_TILE} is reached in {reached} of {}", counted(games.len(), "game"));
         let of_player = |at: usize| {
             let games = &self.judged[at].evaluation.games;
             let cut = games.iter().filter(|game| limit(game).is_some() && game.max_tile() < TARGET_TILE).count();
             let mean = self.judged[at].evaluation.mean_score();
-            (cut > 0)
-                .then(|| format!("{key} cuts {} in {cut} of {} games, mean {mean:.0}", RUNGS[at].name, games.len()))
+            (cut > 0).then(|| {
+                format!("{key} cuts {} in {cut} of {}, mean {mean:.0}", RUNGS[at].name, counted(games.len(), "game"))
+            })
         };
         let cuts: Vec<String> = strong().filter_map(of_player).collect();
         if cuts.is_empty() {
@@ -163,8 +168,8 @@ impl Evidence<'_> {
         let moves = games.iter().map(|game| game.moves() as usize).sum::<usize>();
         if frozen < games.len() || moves >= idle {
             return problem(format!(
-                "pushing one way only ends as a freeze in {frozen} of {} games; {moves} of {idle} pushes count as moves",
-                games.len()
+                "pushing one way only ends as a freeze in {frozen} of {}; {moves} of {idle} pushes count as moves",
+                counted(games.len(), "game")
             ));
         }
         let text = format!("{} against {}", self.ladder.earns(CONSTANT), self.ladder.earns(CYCLE));
@@ -244,8 +249,12 @@ fn lie(outcome: &Outcome, case: Case) -> Option<String> {
     let tile = replayed.board.max_tile();
     if (outcome.score, trace.max_tile, trace.moves) != (replayed.score as f64, tile, replayed.moves) {
         return Some(format!(
-            "{} points, tile {} and {} moves reported; its moves make {} points, tile {tile}, {} moves",
-            outcome.score, trace.max_tile, trace.moves, replayed.score, replayed.moves
+            "{} points, tile {} and {} reported; its moves make {} points, tile {tile}, {}",
+            outcome.score,
+            trace.max_tile,
+            counted(trace.moves as usize, "move"),
+            replayed.score,
+            counted(replayed.moves as usize, "move")
         ));
     }
     if trace.final_board != replayed.board.cells() {

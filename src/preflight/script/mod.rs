@@ -11,7 +11,7 @@ use super::{Judge, Judged, Report, Standing, Told, Trial, seeds};
 use crate::arena::{ArenaError, FUEL_PER_SECOND, Rules};
 use crate::config::Config;
 use crate::environment::game2048::ladder::BROKEN;
-use crate::environment::{Ending, Labels, Outcome, Reference, ScriptGame};
+use crate::environment::{Ending, Labels, Outcome, Reference, ScriptGame, counted};
 
 /// Games that a reference player is judged by, and its cheats, which play the same ones.
 const GAMES: usize = 12;
@@ -149,7 +149,8 @@ impl Evidence<'_> {
             (games.iter().filter(|game| limit(game).is_some()).count(), games.len(), reference)
         });
         if let Some((cut, games, reference)) = cut.max_by_key(|(cut, ..)| *cut).filter(|(cut, ..)| *cut > 0) {
-            let text = format!("limits cut {} short in {cut} of {games} games; a game has {seconds} s", reference.name);
+            let games = counted(games, "game");
+            let text = format!("limits cut {} short in {cut} of {games}; a game has {seconds} s", reference.name);
             return Finding::warning(Check::Budget, text).mend("a larger train.game_seconds, or a faster player");
         }
         let shares = self.references().map(|(reference, judged)| {

@@ -109,8 +109,3 @@ fn place(tasks: &Tasks, number: usize) -> Place {
     let task = &tasks.tasks()[number];
     Place { file: tasks.path().display().to_string(), line: task.line, task: task.id.clone() }
 }
-
-/// `1 task`, `2 tasks`.
-fn counted(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
-}

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::Examination;
 use super::cheats::{self, Attempt, FUNCTION_CHEATS, FUNCTION_STUBS, SCRIPT_CHEATS, SCRIPT_STUBS};
-use super::{Examination, counted};
 use crate::arena::ArenaError;
 use crate::config::TestsReward;
+use crate::environment::counted;
 use crate::environment::tasks::Kind;
 use crate::preflight::Told;
 use crate::preflight::finding::{Check, Finding};
@@ -136,12 +137,12 @@ impl Examination<'_> {
             return Finding::ok(Check::Cheats, format!("{} earn nothing on {tasks}", counted(names.len(), "cheat")));
         };
         let text = format!(
-            "{} earns {:.2}, doing nothing {:.2}, as in {} of {} attempts",
+            "{} earns {:.2}, doing nothing {:.2}, as in {} of {}",
             first.name,
             first.reward,
             limit(first),
             paid.len(),
-            cheats().count()
+            counted(cheats().count(), "attempt")
         );
         Finding::problem(Check::Cheats, text).at(self.place(first.task))
     }

@@ -1,6 +1,7 @@
 //! Prompts that do not fit.
 
 use super::place;
+use crate::environment::counted;
 use crate::environment::tasks::Tasks;
 use crate::preflight::finding::{Check, Finding};
 
@@ -9,7 +10,7 @@ use crate::preflight::finding::{Check, Finding};
 pub fn long_prompts(tasks: &Tasks, tokens: &[usize], most: usize) -> Vec<Finding> {
     let long = tokens.iter().enumerate().filter(|(_, tokens)| **tokens > most);
     let finding = |(task, tokens): (usize, &usize)| {
-        let text = format!("a prompt of {tokens} tokens; at most {most} fit beside a completion");
+        let text = format!("a prompt of {}; at most {most} fit beside a completion", counted(*tokens, "token"));
         let finding = Finding::problem(Check::Prompts, text).at(place(tasks, task));
         finding.mend("shorten \"prompt\", show fewer tests with \"shown\", or lower rollout.max_completion_length")
     };

@@ -1,9 +1,9 @@
 //! What is known to be right passes every test, always, and within its budget.
 
-use super::{Examination, counted};
+use super::Examination;
 use crate::arena::{ArenaError, FUEL_PER_SECOND, Rules};
 use crate::config::TestsReward;
-use crate::environment::{Ending, Outcome};
+use crate::environment::{Ending, Outcome, counted};
 use crate::preflight::finding::{Check, Finding};
 use crate::preflight::{Judged, Told, percent};
 

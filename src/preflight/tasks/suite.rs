@@ -6,8 +6,9 @@ use std::collections::HashMap;
 
 use rayon::prelude::*;
 
-use super::{Examination, counted};
+use super::Examination;
 use crate::config::TestsReward;
+use crate::environment::counted;
 use crate::environment::tasks::{Answer, Task};
 use crate::preflight::finding::{Check, Finding, Level};
 use crate::stats;
@@ -100,7 +101,11 @@ fn given_away(task: &Task, commonest: Option<(&Answer, usize)>) -> Option<Findin
     let repeated = shown + answers.map(passed).max().filter(|hidden| *hidden > 0)?;
     let share = repeated.saturating_sub(constant) as f64 / all.saturating_sub(constant).max(1) as f64;
     (share >= SHOWN_EXPECTED).then(|| {
-        let text = format!("repeating the {shown} answers in the prompt passes {repeated} of {all} tests");
+        let text = format!(
+            "repeating the {} in the prompt passes {repeated} of {}",
+            counted(shown, "answer"),
+            counted(all, "test")
+        );
         let level = if repeated == all { Level::Problem } else { Level::Warning };
         let finding = Finding { level, ..Finding::ok(Check::Shown, text) };
         finding.mend("add tests with answers that the prompt does not show")

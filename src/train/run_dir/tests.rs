@@ -98,9 +98,9 @@ fn only_the_newest_checkpoints_stay_and_leftovers_are_swept() {
     fs::create_dir(dir.path().join(".partial-killed")).unwrap();
     let path = dir.path().to_owned();
     drop(dir);
-    let (_dir, newest) = RunDir::reopen(&path, &config).unwrap();
-    assert_eq!(newest.path, path.join("checkpoint-10"));
-    assert!(newest.notices.is_empty());
+    let reopened = RunDir::reopen(&path, &config).unwrap();
+    assert_eq!(reopened.newest, path.join("checkpoint-10"));
+    assert!(reopened.notices.is_empty());
     assert!(!path.join(".partial-killed").exists());
 }
 
@@ -135,11 +135,11 @@ fn a_run_goes_on_from_the_newest_checkpoint_that_is_as_it_was_written() {
         let (path, config) = with_checkpoints(root.path(), &[5, 7]);
         damage(&path.join("checkpoint-7"));
         assert_eq!(steps_done(&path), 5);
-        let (dir, newest) = RunDir::reopen(&path, &config).unwrap();
-        assert_eq!(newest.path, path.join("checkpoint-5"));
-        let notice = newest.notices.concat();
+        let reopened = RunDir::reopen(&path, &config).unwrap();
+        assert_eq!(reopened.newest, path.join("checkpoint-5"));
+        let notice = reopened.notices.concat();
         assert!(notice.contains("checkpoint-7: ") && notice.contains("going on from"), "{notice}");
-        assert_eq!(dir.checkpoints(), [(5, path.join("checkpoint-5"))]);
+        assert_eq!(reopened.dir.checkpoints(), [(5, path.join("checkpoint-5"))]);
         assert!(path.join("checkpoint-7.damaged").is_dir());
     }
 }
@@ -160,8 +160,8 @@ fn a_checkpoint_without_digests_is_taken_with_a_word() {
     let root = tempfile::tempdir().unwrap();
     let (path, config) = with_checkpoints(root.path(), &[5]);
     fs::remove_file(path.join("checkpoint-5/BLAKE3SUMS")).unwrap();
-    let (_dir, newest) = RunDir::reopen(&path, &config).unwrap();
-    assert!(newest.notices.concat().contains("has no digests"), "{:?}", newest.notices);
+    let reopened = RunDir::reopen(&path, &config).unwrap();
+    assert!(reopened.notices.concat().contains("has no digests"), "{:?}", reopened.notices);
 }
 
 #[test]
