@@ -1,8 +1,9 @@
-//! Results of tensor operations with a backward of their own.
+//! Tensor operations with a backward pass of their own.
 //!
-//! Candle keeps what every operation gives, and computes gradients of all that goes into it, frozen or not. A kernel
-//! that computes its result from detached tensors and attaches it to the graph keeps its arguments and the result
-//! alone, and computes what is asked for. It runs on every device and in every format; the CPU has faster ones for f32.
+//! Candle keeps the result of every operation and computes gradients by all of its arguments, frozen or not. Here a
+//! kernel computes its result from detached tensors and attaches that result to the graph: only the arguments and the
+//! result are kept, and only the gradients that are needed are computed. This works on every device and in every
+//! format; the CPU has faster operations for f32.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -11,14 +12,16 @@ use candle_core::{
     CpuStorage, CudaStorage, CustomOp3, DType, InplaceOp1, Layout, Result, Shape, Storage, Tensor, bail,
 };
 
-/// Gradients by up to three arguments; none for those that were not asked for.
+/// Gradients by up to three arguments; `None` for an argument that needs no gradient.
 pub(super) type Slopes = [Option<Tensor>; 3];
 
 type Backward = Box<dyn Fn(&Tensor) -> Result<Slopes> + Send + Sync>;
 
-/// `value` as a node of the graph above `arguments`; `backward` turns its gradient into theirs.
+/// Puts `value` into the graph as a node above `arguments`; `backward` turns the node's gradient into gradients by the
+/// arguments.
 ///
-/// `value` must be freshly computed without a graph: its numbers move into the node, and nobody else may look at them.
+/// `value` must be freshly computed and must not be in a graph: the node takes over its storage, so nobody else may
+/// read it afterwards.
 pub(super) fn attached(
     value: Tensor,
     arguments: &[&Tensor],
@@ -40,13 +43,13 @@ pub(super) fn attached(
     first.apply_op3(second, last, Attached { value: taken.0, shape, backward: Box::new(backward) })
 }
 
-/// A number whose gradient by `x` is `slope`: where the backward pass of a part of a graph begins.
+/// A scalar whose gradient by `x` is `slope`. The backward pass of a part of a graph starts from it.
 pub fn with_slope(x: &Tensor, slope: &Tensor) -> Result<Tensor> {
     let slope = slope.clone();
     attached(Tensor::zeros((), DType::F32, x.device())?, &[x], move |_| Ok([Some(slope.clone()), None, None]))
 }
 
-/// Takes the numbers out of a tensor that is not needed any more.
+/// Takes the storage out of a tensor that is not needed any more.
 #[derive(Default)]
 struct Taken(Mutex<Option<Storage>>);
 
@@ -56,7 +59,7 @@ impl Taken {
     }
 }
 
-/// Leaves a single zero behind.
+/// Takes the storage and leaves a single zero in its place.
 fn take<S: BackendStorage>(storage: &mut S) -> Result<S>
 where
     S::Device: BackendDevice<Storage = S>,

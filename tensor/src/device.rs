@@ -1,4 +1,4 @@
-//! Where tensors live: the processor, or a GPU that was looked at before it is used.
+//! The device that tensors live on: the CPU, or a GPU that is examined before it is used.
 
 #[cfg(feature = "cuda")]
 mod cuda;
@@ -17,19 +17,18 @@ pub use examination::{CudaExamination, DriverFound, LibraryFound, Target, Unusab
 /// Memory of a device, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeviceMemory {
-    /// What nobody uses.
+    /// Bytes that nobody uses.
     pub free: u64,
-    /// All there is.
     pub total: u64,
 }
 
-/// What a setting of the device asks for.
+/// What the device setting asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wish {
-    /// A GPU where one can be used.
+    /// A GPU if one can be used, otherwise the CPU.
     Auto,
     Cpu,
-    /// A GPU, by its number.
+    /// The GPU with this number.
     Cuda(usize),
 }
 
@@ -44,8 +43,9 @@ impl Wish {
     }
 }
 
-/// The device that a setting names: "auto", "cpu", "cuda" or "cuda:N". Where "auto" found no GPU that can be used, the
-/// processor, and why. An error says why the device that was named cannot be used, or that there is none of this name.
+/// Opens the device that a setting names: "auto", "cpu", "cuda" or "cuda:N". If "auto" finds no GPU that can be used,
+/// this is the CPU, together with the reason. The error says why the named device cannot be used, or that the name is
+/// unknown.
 pub fn open_device(name: &str) -> Result<(Device, Option<Unusable>), String> {
     match Wish::of(name) {
         None => Err("expected \"auto\", \"cpu\", \"cuda\" or \"cuda:N\"".to_owned()),
@@ -62,7 +62,7 @@ pub fn open_device(name: &str) -> Result<(Device, Option<Unusable>), String> {
     }
 }
 
-/// What this build, the driver and NVIDIA's libraries say; none where this build knows nothing of CUDA.
+/// What this build, the driver and NVIDIA's libraries report; `None` in a build without CUDA.
 pub fn examine_cuda() -> Option<CudaExamination> {
     #[cfg(feature = "cuda")]
     return Some(cuda::examine());
@@ -70,7 +70,7 @@ pub fn examine_cuda() -> Option<CudaExamination> {
     None
 }
 
-/// What is free on a GPU, by its driver; none for the processor.
+/// Memory of a GPU, as its driver reports it; `None` for the CPU.
 pub fn device_memory(device: &Device) -> candle_core::Result<Option<DeviceMemory>> {
     match device {
         #[cfg(feature = "cuda")]
@@ -88,7 +88,7 @@ pub fn gpu_identity(device: &Device) -> candle_core::Result<String> {
     }
 }
 
-/// What a GPU can do, as NVIDIA counts it: major, minor; none for anything else.
+/// The compute capability of a GPU, major and minor; `None` for any other device.
 pub fn compute_capability(device: &Device) -> candle_core::Result<Option<(i32, i32)>> {
     match device {
         #[cfg(feature = "cuda")]
@@ -100,7 +100,7 @@ pub fn compute_capability(device: &Device) -> candle_core::Result<Option<(i32, i
     }
 }
 
-/// A device in words.
+/// The name of a device as the setting spells it.
 pub fn device_name(device: &Device) -> String {
     match device.location() {
         DeviceLocation::Cpu => "cpu".to_owned(),

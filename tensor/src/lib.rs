@@ -1,13 +1,13 @@
-//! The numeric heart of the decoder: operations on tensors, with their gradients, for the processor and for GPUs.
+//! Tensor operations of the decoder and their gradients, for the CPU and for GPUs.
 //!
-//! A folder is an operation, in all its forms. `plain` is composed of tensor operations that candle differentiates; it is what
-//! the others are tested against. `by_tensors` computes the same without a graph and has a backward of its own, so that
-//! frozen weights cost no gradients and little is kept; it serves every device and every number format, and on a GPU
-//! hands the work to `gpu`, launches of the kernels in `cuda/`. The fused one makes a single pass over the numbers and serves f32 on the CPU.
-//! Whatever the format of the layers, norms, rotations, softmax, low-rank terms and logits are computed in f32, and
-//! rounded once at the end.
+//! Each operation has a folder with all its forms. `plain` is composed of tensor operations that candle
+//! differentiates; the other forms are tested against it. `by_tensors` computes the same outside candle's graph and
+//! has its own backward pass, so that frozen weights cost no gradients and little is kept; it serves every device and
+//! every number format. On a GPU it hands the work to `gpu`, which launches the kernels in `cuda/`. The fused form
+//! makes a single pass over the numbers and serves f32 on the CPU. Whatever the format of the layers, norms,
+//! rotations, softmax, low-rank terms and logits are computed in f32 and rounded once at the end.
 //!
-//! Work is split between threads by whole rows only, so results do not depend on how many there are.
+//! Threads share work by whole rows only, so results do not depend on the number of threads.
 
 mod attached;
 mod attention;
@@ -45,23 +45,23 @@ pub use lora::{Adapted, Frozen, adapted_linear, add_bias, add_frozen_bias};
 pub use nccl::Nccl;
 pub use norm::rms_norm;
 
-/// Which of the kernels layers go through.
+/// Which form of the operations computes the layers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kernels {
-    /// Those for f32 on the CPU.
+    /// The fused form, for f32 on the CPU.
     Fused,
-    /// Those for every device and every format.
+    /// The form by tensor operations, for every device and every format.
     ByTensors,
-    /// Those of a GPU.
+    /// The kernels of a GPU.
     OnGpu,
 }
 
-/// Whether a GPU's own kernels work on it.
+/// Whether the kernels of a GPU can work on `x`.
 pub fn on_gpu(x: &Tensor) -> bool {
     gpu::launch::serves(x)
 }
 
-/// Whether the fused kernels can work on these.
+/// Whether the fused kernels can work on these tensors.
 fn can_fuse<'a>(tensors: impl IntoIterator<Item = &'a Tensor>) -> bool {
     let can = |tensor: &Tensor| tensor.device().is_cpu() && tensor.dtype() == DType::F32 && !on_gpu(tensor);
     tensors.into_iter().all(can)

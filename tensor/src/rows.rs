@@ -1,15 +1,15 @@
-//! What the fused kernels share: numbers of a tensor as a slice, work by rows, vector arithmetic, matrix products.
+//! Shared by the fused kernels: a tensor's numbers as a slice, parallel work by rows, vector arithmetic, matrix
+//! products.
 
 use candle_core::{CpuStorage, Layout, Result, Storage, Tensor, bail};
 use rayon::prelude::*;
 
-/// Rows one task works on. Part of the order in which sums over rows are taken: never derived from the thread count.
+/// Rows that one task works on. This fixes the order of sums over rows, so it never depends on the number of threads.
 pub(super) const ROWS_PER_TASK: usize = 32;
 
-/// Independent partial sums of a reduction; as many as the widest vectors hold twice.
+/// Independent partial sums of a reduction: two AVX2 registers, or one of AVX-512.
 const LANES: usize = 16;
 
-/// The numbers of a contiguous f32 tensor on the CPU.
 pub(super) fn slice<'a>(storage: &'a CpuStorage, layout: &Layout) -> Result<&'a [f32]> {
     let Some((start, end)) = layout.contiguous_offsets() else {
         bail!("kernel: expected a contiguous tensor, found {layout:?}");
@@ -17,7 +17,7 @@ pub(super) fn slice<'a>(storage: &'a CpuStorage, layout: &Layout) -> Result<&'a 
     Ok(&storage.as_slice::<f32>()?[start..end])
 }
 
-/// Runs `function` on the numbers of `x`, made contiguous first if they are not.
+/// Runs `function` on the numbers of `x`, which is made contiguous first if it is not.
 pub(super) fn with_slice<R>(x: &Tensor, function: impl FnOnce(&[f32]) -> Result<R>) -> Result<R> {
     let x = x.contiguous()?;
     let (storage, layout) = x.storage_and_layout();
@@ -27,22 +27,23 @@ pub(super) fn with_slice<R>(x: &Tensor, function: impl FnOnce(&[f32]) -> Result<
     }
 }
 
-/// Calls `function(index, row of out)` for each row of `width`, tasks of some rows in parallel.
+/// Calls `function(index, row of out)` for each row of `width` numbers, in parallel tasks of some rows.
 pub(super) fn for_rows(out: &mut [f32], width: usize, function: impl Fn(usize, &mut [f32]) + Sync) {
     let work = |(task, rows): (usize, &mut [f32])| {
         for (index, row) in rows.chunks_exact_mut(width).enumerate() {
             function(task * ROWS_PER_TASK + index, row);
         }
     };
-    // Handing over a single task costs more than most of them take.
+    // Handing over a single task costs more than most tasks take.
     if out.len() <= width * ROWS_PER_TASK {
         return work((0, out));
     }
     out.par_chunks_mut(width * ROWS_PER_TASK).enumerate().for_each(work);
 }
 
-/// Runs `function` with the widest vector instructions the machine has. It must be `#[inline(always)]`, with all it
-/// calls, to be compiled for them. No operation is fused or reordered, so the numbers are the same on every machine.
+/// Runs `function` with the widest vector instructions that the machine has. To be compiled for them, `function` and
+/// all its callees must be `#[inline(always)]`. No operation is fused or reordered, so the numbers are the same on
+/// every machine.
 #[inline(always)]
 pub(super) fn wide<R>(function: impl FnOnce() -> R) -> R {
     #[cfg(target_arch = "x86_64")]
@@ -73,8 +74,8 @@ pub(super) fn wide<R>(function: impl FnOnce() -> R) -> R {
     function()
 }
 
-/// As [`wide`], but products may be fused into sums, which halves their cost and rounds them once: `function` hears
-/// whether they are. On machines without such an instruction the last digits differ.
+/// Like [`wide`], but products may be fused into sums, which halves their cost and rounds once; `function` is told
+/// whether they are. On machines without fused instructions the last digits differ.
 #[inline(always)]
 pub(super) fn wide_fused<R>(function: impl FnOnce(bool) -> R) -> R {
     #[cfg(target_arch = "x86_64")]
@@ -108,13 +109,13 @@ pub(super) fn wide_fused<R>(function: impl FnOnce(bool) -> R) -> R {
     function(cfg!(target_arch = "aarch64"))
 }
 
-/// `sum + a * b`, rounded once or twice.
+/// `sum + a * b`, rounded once if `fused`, otherwise twice.
 #[inline(always)]
 pub(super) fn add_product(fused: bool, sum: f32, a: f32, b: f32) -> f32 {
     if fused { a.mul_add(b, sum) } else { a * b + sum }
 }
 
-/// Sum of products, in an order that depends on the length alone.
+/// Dot product, summed in an order that depends on the length alone.
 #[inline(always)]
 pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {
     let mut lanes = [0.0; LANES];
@@ -142,7 +143,7 @@ pub(super) fn sum(values: &[f32]) -> f32 {
     fold(lanes) + rest.iter().sum::<f32>()
 }
 
-/// Largest value; negative infinity of none.
+/// Largest value; negative infinity if there is none.
 #[inline(always)]
 pub(super) fn max(values: &[f32]) -> f32 {
     let mut lanes = [f32::NEG_INFINITY; LANES];
@@ -168,14 +169,13 @@ fn fold(mut lanes: [f32; LANES]) -> f32 {
     lanes[0]
 }
 
-/// `e^x` within 2 units in the last place, without branches so that it runs in vector registers. Below the smallest
-/// normal number it stays at about 1e-38 instead of zero.
+/// `e^x` within 2 units in the last place, without branches so that it can be vectorised. Below the smallest normal
+/// number the result stays at about 1e-38 instead of zero.
 #[inline(always)]
 pub(super) fn exp(x: f32) -> f32 {
-    // Adding and taking away 1.5 * 2^23 rounds to a whole number.
+    // Adding and subtracting 1.5 * 2^23 rounds to an integer.
     const ROUND: f32 = 12_582_912.0;
-    // ln 2 in two parts, the first with room for an exact product (Cody and Waite 1980).
-    // Exact in f32: its low bits are zero on purpose.
+    // ln 2 in two parts (Cody and Waite 1980). The low bits of the first are zero, so that its product is exact.
     #[allow(clippy::excessive_precision, reason = "constants stand as they are published")]
     const LN2_HIGH: f32 = 0.693_359_375;
     const LN2_LOW: f32 = -2.121_944_4e-4;
@@ -189,15 +189,15 @@ pub(super) fn exp(x: f32) -> f32 {
         p = p * r + coefficient;
     }
     let mantissa = p * r * r + r + 1.0;
-    // The low bits of `shifted` are the power; what else is there falls off the top.
+    // The low bits of `shifted` are the power; the shift drops its other bits.
     mantissa * f32::from_bits((shifted.to_bits() << 23).wrapping_add(127 << 23))
 }
 
-/// Asks memory for what will be read soon; an address that is not there is ignored.
+/// Prefetches the line of an address; an invalid address is ignored.
 #[inline(always)]
 pub(super) fn soon(address: *const f32) {
     #[cfg(target_arch = "x86_64")]
-    // Safety: a prefetch reads nothing as far as the program can tell, and never faults.
+    // Safety: a prefetch has no effect that the program can observe, and never faults.
     unsafe {
         std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T1 }>(address.cast());
     };
@@ -205,7 +205,7 @@ pub(super) fn soon(address: *const f32) {
     let _ = address;
 }
 
-/// A view of numbers as a matrix.
+/// A strided view of numbers as a matrix.
 #[derive(Clone, Copy)]
 pub(super) struct Matrix<'a> {
     values: &'a [f32],
@@ -216,13 +216,12 @@ pub(super) struct Matrix<'a> {
 }
 
 impl<'a> Matrix<'a> {
-    /// Rows of `columns` numbers, `row_stride` apart.
+    /// A row-major matrix with rows of `columns` numbers, `row_stride` apart.
     pub fn new(values: &'a [f32], rows: usize, columns: usize, row_stride: usize) -> Self {
         assert!(rows == 0 || (rows - 1) * row_stride + columns <= values.len(), "matrix view out of bounds");
         Matrix { values, rows, columns, row_stride, column_stride: 1 }
     }
 
-    /// The transpose.
     pub fn t(self) -> Self {
         Matrix {
             rows: self.columns,
@@ -234,24 +233,24 @@ impl<'a> Matrix<'a> {
     }
 }
 
-/// Multiplications of a product that are worth several threads.
+/// Multiplications from which a product is worth several threads.
 const PRODUCT_WORTH_THREADS: usize = 1 << 24;
 
-/// `a b`, on this thread or, if it is large, on several. Which of them does not change the numbers.
+/// `a b`, on this thread or, if the product is large, on several; the numbers are the same.
 pub(super) fn matmul(a: Matrix<'_>, b: Matrix<'_>) -> Vec<f32> {
     let mut out = vec![0.0; a.rows * b.columns];
     large_product(&mut out, b.columns, (a, b), (1.0, Into::Overwrite));
     out
 }
 
-/// As [`product`], on this thread or, if it is large, on several. Which of them does not change the numbers.
+/// Like [`product`], on this thread or, if the product is large, on several; the numbers are the same.
 pub(super) fn large_product(out: &mut [f32], out_stride: usize, (a, b): (Matrix<'_>, Matrix<'_>), how: (f32, Into)) {
     let large = a.rows * b.columns * a.columns >= PRODUCT_WORTH_THREADS;
     let threads = if large { gemm::Parallelism::Rayon(0) } else { gemm::Parallelism::None };
     product_on(threads, out, out_stride, (a, b), how);
 }
 
-/// What a product does with what was there.
+/// Whether a product overwrites `out` or is added to it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Into {
     Overwrite,
@@ -275,7 +274,7 @@ fn product_on(
     assert!(m == 0 || (m - 1) * out_stride + n <= out.len(), "product out of bounds");
     let stride = |stride: usize| stride as isize;
     // Safety: the assertions here and in `Matrix::new` keep every access of the three views within their slices, and
-    // `out` cannot overlap the others, being borrowed mutably.
+    // `out` cannot overlap the others because it is borrowed mutably.
     unsafe {
         gemm::gemm(
             m,

@@ -1,4 +1,4 @@
-//! Attention of new tokens over a cache of keys and values.
+//! Attention of new tokens over a key-value cache.
 
 use std::array;
 
@@ -9,35 +9,35 @@ use crate::attention::rope::{RopeTable, Turn};
 use crate::attention::{self, Heads, Scores, softmax};
 use crate::rows::{add_product, soon, wide_fused, with_slice};
 
-/// Slots scored at once; the cache has room for whole blocks.
+/// Cache slots that are scored at once; the capacity of the cache is a multiple of it.
 const BLOCK: usize = 32;
 
-/// Numbers that are summed side by side; a block holds two of them.
+/// f32 numbers that are summed side by side in one vector register; a block holds two such groups.
 const LANES: usize = BLOCK / 2;
 
-/// Queries of a key head that are worked on at once, as many as there are registers for: what they read of the cache is
-/// read once.
+/// Queries of one key head that are worked on at once, so that the cache is read once for all of them. More than three
+/// would not fit into the vector registers.
 const TOGETHER: usize = 3;
 
-/// Multiplications that are worth handing to another thread.
+/// Multiplications from which a share of the work is worth handing to another thread.
 const WORTH_A_THREAD: usize = 1 << 16;
 
-/// Keys and values of one layer for every row.
+/// Keys and values of one layer, for every row.
 #[derive(Debug)]
 pub enum KeyValues {
-    /// On the CPU in f32: keys `(rows, keys, capacity / BLOCK, width, BLOCK)`, so that one query meets many keys in a vector
-    /// register and memory is read in order; values `(rows, keys, capacity, width)`.
+    /// On the CPU in f32, in blocks of slots, so that one query meets many keys in a vector register and memory is
+    /// read in order.
     Blocks {
-        /// Rotated keys.
+        /// Rotated keys, `(rows, keys, capacity / BLOCK, width, BLOCK)`.
         keys: Vec<f32>,
-        /// Values.
+        /// `(rows, keys, capacity, width)`.
         values: Vec<f32>,
     },
-    /// On any device, in any format: both `(rows, keys, capacity, width)`.
+    /// On any device, in any format.
     Tensors {
-        /// Rotated keys.
+        /// Rotated keys, `(rows, keys, capacity, width)`.
         keys: Tensor,
-        /// Values.
+        /// `(rows, keys, capacity, width)`.
         values: Tensor,
     },
 }
@@ -49,7 +49,7 @@ pub struct Window {
     pub first: Vec<usize>,
     /// Slots written before this call.
     pub length: usize,
-    /// Slots there are; a multiple of the block.
+    /// All slots; a multiple of [`BLOCK`].
     pub capacity: usize,
 }
 
@@ -67,7 +67,8 @@ impl Window {
         Tensor::from_vec(positions, (self.first.len(), steps), device)
     }
 
-    /// `(rows, steps, length + steps)`: zero where a query may look. Padding looks at itself, to stay finite.
+    /// `(rows, steps, length + steps)`: zero where a query sees the slot, negative infinity elsewhere. Padding sees
+    /// itself, so that its softmax stays finite.
     fn mask(&self, steps: usize, scores: Scores, device: &Device) -> Result<Tensor> {
         let slots = self.length + steps;
         let mut mask = Vec::with_capacity(self.first.len() * steps * slots);
@@ -83,7 +84,7 @@ impl Window {
 }
 
 impl KeyValues {
-    /// Room for every slot of `window`, in the format of queries, keys and values.
+    /// Room for every slot of `window`, in the format that queries, keys and values have.
     pub fn new(window: &Window, heads: Heads, (device, format): (&Device, DType)) -> Result<Self> {
         let shape = (window.first.len(), heads.keys, window.capacity, heads.width);
         if device.is_cpu() && format == DType::F32 {
@@ -93,14 +94,14 @@ impl KeyValues {
         Self::tensors(window, heads, (device, format))
     }
 
-    /// The same as tensors, which tensor operations work on.
+    /// Like [`KeyValues::new`], but always as tensors, for callers that use tensor operations.
     pub fn tensors(window: &Window, heads: Heads, (device, format): (&Device, DType)) -> Result<Self> {
         let shape = (window.first.len(), heads.keys, window.capacity, heads.width);
         let empty = || Tensor::zeros(shape, format, device);
         Ok(KeyValues::Tensors { keys: empty()?, values: empty()? })
     }
 
-    /// Keys and values where they are tensors.
+    /// The keys and values, if they are tensors.
     pub fn into_tensors(self) -> Result<(Tensor, Tensor)> {
         match self {
             KeyValues::Tensors { keys, values } => Ok((keys, values)),
@@ -108,7 +109,7 @@ impl KeyValues {
         }
     }
 
-    /// Keeps these rows, in this order; a row may be named more than once. `count` is how many rows there are.
+    /// Keeps these rows, in this order; a row may be named more than once. `count` is the present number of rows.
     pub fn select(&mut self, rows: &[usize], count: usize) -> Result<()> {
         match self {
             KeyValues::Blocks { keys, values } => {
@@ -131,10 +132,11 @@ impl KeyValues {
     }
 }
 
-/// Writes new keys and values to the next slots and lets the new queries attend to all slots of their row so far.
+/// Writes the keys and values of new tokens to the next slots, and lets the new queries attend to all slots of their
+/// row so far.
 ///
-/// * `qkv`: `(rows * T, (queries + 2 keys) * width)`. Returns `(rows * T, queries * width)`; padding gives zeros or
-///   numbers without meaning.
+/// * `qkv`: `(rows * T, (queries + 2 keys) * width)`.
+/// * Returns `(rows * T, queries * width)`; the results of padding mean nothing.
 pub fn cached_attention(
     qkv: &Tensor,
     cache: &mut KeyValues,
@@ -199,7 +201,7 @@ struct Row<'a> {
 }
 
 impl Row<'_> {
-    /// Feeds the tokens of `qkv` to slots `length..`.
+    /// Feeds the tokens of `qkv` to the slots from `length` on.
     #[inline(always)]
     fn advance(&mut self, out: &mut [f32], qkv: &[f32], length: usize, fused: bool) {
         let (width, total) = (self.heads.width, self.heads.total());
@@ -209,7 +211,7 @@ impl Row<'_> {
         let tokens = qkv.chunks_exact(total).zip(out.chunks_exact_mut(out_width)).enumerate();
         for (step, (qkv, out)) in tokens {
             let slot = length + step;
-            // Padding before the first token: nothing to write and nothing to see.
+            // Padding before the first token has nothing to write and nothing to see.
             if slot < self.first {
                 continue;
             }
@@ -248,7 +250,8 @@ impl Row<'_> {
         }
     }
 
-    /// `COUNT` queries over the slots up to `slot` that they see, of one key head; `SUMS` is twice their number.
+    /// Attention of `COUNT` queries of one key head over the slots up to `slot` that they see; `SUMS` is twice
+    /// `COUNT`.
     #[inline(always)]
     fn attend<const COUNT: usize, const SUMS: usize>(
         &self,
@@ -262,10 +265,10 @@ impl Row<'_> {
         let keys = &self.keys[start..][..width * capacity];
         let values = &self.values[start..][..width * capacity];
         let queries: [&[f32]; COUNT] = array::from_fn(|index| &queries[index * width..][..width]);
-        // Memory is asked for the values while keys are read, and for the next head's keys (those of the next row follow
-        // them) while values are.
+        // While keys are read, the values are prefetched; while values are read, the keys of the next head. The next
+        // row's keys follow the last head's.
         let (from_keys, from_values) = (values.as_ptr(), keys.as_ptr_range().end);
-        // Whole blocks: what lies outside the window is scored too and left out below.
+        // Blocks are scored whole; scores outside the window are left out below.
         for block in first / BLOCK..slot / BLOCK + 1 {
             let start = block * BLOCK * width;
             let rows = Rows { all: &keys[start..][..BLOCK * width], stride: BLOCK, column: 0 };
@@ -309,14 +312,14 @@ impl Row<'_> {
 /// A block of columns of a matrix.
 struct Rows<'a> {
     all: &'a [f32],
-    /// Numbers of a row.
+    /// Numbers in a row.
     stride: usize,
-    /// First of the block.
+    /// First column of the block.
     column: usize,
 }
 
-/// Sums of rows, each times its factor, for `COUNT` lists of factors. `ahead` is where a matrix of the same form begins
-/// that will be read soon. Returns both halves of the block for each list.
+/// Weighted sums of rows, for `COUNT` lists of weights. `ahead` is the start of a matrix of the same shape that will
+/// be read soon and is prefetched. Returns both halves of the block for each list.
 #[inline(always)]
 fn weighted_rows<const COUNT: usize, const SUMS: usize>(
     factors: [&[f32]; COUNT],
@@ -331,7 +334,8 @@ fn weighted_rows<const COUNT: usize, const SUMS: usize>(
         soon(ahead.wrapping_add(place * stride + column));
         soon(ahead.wrapping_add(place * stride + column + LANES));
         let row: &[f32; BLOCK] = row[column..].first_chunk().expect("a whole block of columns");
-        // Loops over indices with known ends: this is what is kept in vector registers.
+        // The loops run over indices with constant bounds, because the compiler keeps only such sums in vector
+        // registers.
         for index in 0..SUMS {
             // Safety: there are as many factors as rows.
             let factor = unsafe { *factors[index / 2].get_unchecked(place) };

@@ -1,7 +1,7 @@
 //! Causal self-attention of whole sequences.
 //!
-//! Scores exist a block at a time, some sequences and some tokens of each, and only for keys up to the block's last
-//! token; the gradient computes them again.
+//! Scores are computed a block at a time: some tokens of some sequences, and only the keys up to the block's last
+//! token. The backward pass computes them again.
 
 use std::ops::Range;
 
@@ -13,17 +13,17 @@ use crate::gpu::params::params;
 use crate::gpu::products::{Matrices, Products};
 
 params! {
-    /// Heads apart, and side by side.
+    /// Splits queries, keys and values, which lie side by side, into heads.
     SplitHeads {
         query: u64, key: u64, value: u64, qkv: u64, cosines: u64, sines: u64,
         tokens: u32, queries: u32, key_heads: u32, head: u32,
     }
-    /// Query heads in one order and the other.
+    /// Moves query heads between the two layouts: by head, and side by side.
     MoveHeads {
         apart: u64, together: u64, tokens: u32, queries: u32, key_heads: u32, head: u32, apart_is_read: u32,
         padding: u32,
     }
-    /// Weights of attention, and their gradient.
+    /// Turns scores into weights of attention, and gradients by weights into gradients by scores.
     Softmax {
         weights: u64, scores: u64, rows: u64,
         stride: u32, columns: u32, rows_each: u32, group: u32, first: u32, scale: f32,
@@ -33,9 +33,9 @@ params! {
 /// How much of the scores exists at once.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
-    /// Bytes of f32 scores; those of one token are held whatever it says.
+    /// Bytes of f32 scores at once. The scores of one token are held even if they are more.
     pub score_bytes: usize,
-    /// Tokens of a sequence: the fewer, the fewer scores are computed of keys that a token may not see.
+    /// Tokens of a sequence in one block. With fewer tokens, fewer scores of later keys are computed in vain.
     pub tokens: usize,
 }
 
@@ -51,19 +51,19 @@ struct Block {
 }
 
 impl Block {
-    /// Numbers from one row of scores to the next: each begins on 16 bytes in every format.
+    /// Numbers from one row of scores to the next, so that each row begins at a multiple of 16 bytes in every format.
     fn stride(&self) -> usize {
         self.tokens.end.next_multiple_of(8)
     }
 }
 
-/// Queries, keys and values by head, or their gradients.
+/// Queries, keys and values, or their gradients, separated by head.
 struct Apart {
     /// `(sequences, key heads, tokens, group, width)`.
     query: Tensor,
     /// `(sequences, key heads, tokens, width)`.
     key: Tensor,
-    /// The same.
+    /// `(sequences, key heads, tokens, width)`.
     value: Tensor,
 }
 
@@ -74,18 +74,20 @@ struct Attention<'a> {
     sequences: usize,
     tokens: usize,
     dtype: DType,
-    /// Cosines and sines, `(positions, width / 2)`, f32.
+    /// Cosines and sines, `(positions, width / 2)` each, f32.
     angles: [&'a Tensor; 2],
     limits: Limits,
 }
 
-/// `qkv`: `(sequences * tokens, total)`, contiguous; `angles`: cosines and sines by position, f32. Returns
-/// `(sequences * tokens, queries * width)`.
+/// Causal self-attention.
+///
+/// * `qkv`: `(sequences * tokens, total)`, contiguous; `angles`: cosines and sines by position, f32.
+/// * Returns `(sequences * tokens, queries * width)`.
 pub(crate) fn causal_attention(qkv: &Tensor, sequences: usize, heads: Heads, angles: [&Tensor; 2]) -> Result<Tensor> {
     Attention::new(qkv, (sequences, heads), angles, LIMITS)?.forward(qkv)
 }
 
-/// Gradient by `qkv`; `slope`: gradient of the output, contiguous.
+/// Gradient by `qkv`; `slope` is the gradient of the output, contiguous.
 pub(crate) fn causal_attention_slope(
     qkv: &Tensor,
     sequences: usize,
@@ -113,7 +115,7 @@ impl<'a> Attention<'a> {
         Ok(Attention { gpu: Gpu::of(qkv)?, heads, sequences, tokens, dtype: qkv.dtype(), angles, limits })
     }
 
-    /// Query heads of a key head.
+    /// Query heads that share a key head.
     fn group(&self) -> usize {
         self.heads.queries / self.heads.keys
     }
@@ -162,7 +164,8 @@ impl<'a> Attention<'a> {
         Ok(out)
     }
 
-    /// The last tokens of a sequence come first: they see all keys, so that what is added up over blocks begins there.
+    /// The last tokens of a sequence come first: they see all keys, so their block writes the gradients by all keys
+    /// and values, and the blocks after it accumulate into them.
     fn blocks(&self) -> Vec<Block> {
         let bytes_of_a_token = self.heads.queries * self.tokens.next_multiple_of(8) * DType::F32.size_in_bytes();
         let fitting = self.limits.score_bytes / bytes_of_a_token;
@@ -178,14 +181,14 @@ impl<'a> Attention<'a> {
         blocks
     }
 
-    /// Room for the scores of the largest block, and for the weights made of them.
+    /// Room for the scores of the largest block, and for the weights made of the scores.
     fn scratch(&self) -> Result<(Tensor, Tensor)> {
         let of = |block: &Block| block.sequences.len() * self.heads.queries * block.tokens.len() * block.stride();
         let largest = self.blocks().iter().map(of).max().unwrap_or(0);
         Ok((self.gpu.empty(largest, DType::F32)?, self.gpu.empty(largest, self.dtype)?))
     }
 
-    /// The weights of a block's tokens.
+    /// Fills `weights` with the weights of attention of a block's tokens.
     fn weigh(&self, block: &Block, of: (&Tensor, &Tensor), scores: &Tensor, weights: &Tensor) -> Result<()> {
         let (query, key) = (self.of_queries(block, of.0)?, self.of_keys(block, of.1)?.t());
         self.product(block, (query, key), (self.of_scores(block, scores)?, scores), Shape::Scores)?;
@@ -206,11 +209,11 @@ impl<'a> Attention<'a> {
             first: block.tokens.start as u32,
             scale: self.heads.scale(),
         };
-        // Safety: both have room for the largest block.
+        // Safety: both tensors have room for the largest block.
         unsafe { self.gpu.typed((kernel, self.dtype), rows.div_ceil(WARPS), &params) }
     }
 
-    /// The rows of a block in what is shaped as queries are.
+    /// A block's rows of a tensor that is shaped as the queries are.
     fn of_queries(&self, block: &Block, tensor: &Tensor) -> Result<Matrices> {
         let (width, row) = (self.heads.width, self.group() * self.heads.width);
         let first = (block.sequences.start * self.heads.keys * self.tokens + block.tokens.start) * row;
@@ -219,7 +222,7 @@ impl<'a> Attention<'a> {
         Ok(whole.after(first, tensor.dtype()))
     }
 
-    /// The rows that a block sees in what is shaped as keys are.
+    /// The rows that a block sees of a tensor that is shaped as the keys are.
     fn of_keys(&self, block: &Block, tensor: &Tensor) -> Result<Matrices> {
         let (stride, step) = (self.heads.width, self.tokens * self.heads.width);
         let whole = Matrices { address: self.gpu.address(tensor)?, stride, step, transposed: false };
@@ -247,7 +250,7 @@ impl<'a> Attention<'a> {
         let count = block.sequences.len() * self.heads.keys;
         let (dtype, out_dtype) = (self.dtype, tensor.dtype());
         let products = Products { out, left, right, count, rows, inner, columns, dtype, out_dtype, adds };
-        // Safety: blocks lie within the tensors that their matrices were taken from.
+        // Safety: blocks lie within the tensors of their matrices.
         unsafe { self.gpu.products(&products) }
     }
 
@@ -275,7 +278,7 @@ impl<'a> Attention<'a> {
             key_heads: self.heads.keys as u32,
             head: self.heads.width as u32,
         };
-        // Safety: the tensors hold a head of each kind for every token, and the angles every position.
+        // Safety: the tensors hold every head of every token, and the angles hold every position.
         unsafe { self.gpu.typed((kernel, self.dtype), self.sequences * self.tokens, &params) }
     }
 
@@ -290,12 +293,12 @@ impl<'a> Attention<'a> {
             apart_is_read,
             padding: 0,
         };
-        // Safety: both hold all query heads of every token.
+        // Safety: both tensors hold all query heads of every token.
         unsafe { self.gpu.typed(("move_heads", self.dtype), self.sequences * self.tokens, &params) }
     }
 }
 
-/// What a product of a block makes of what.
+/// Which product of a block is computed.
 #[derive(Clone, Copy)]
 enum Shape {
     /// A row for each query, a column for each key that the block sees.

@@ -16,11 +16,11 @@ use crate::rows::{Into, Matrix, dot, exp, max, product, slice, sum, wide, with_s
 use crate::{can_fuse, on_gpu};
 pub use heads::{Heads, Scores};
 
-/// Queries scored at once; keeps a block of scores in the nearest cache.
+/// Queries scored at once: the scores of one block of them stay in the L1 cache.
 const BLOCK: usize = 32;
 
-/// Self-attention of whole sequences: a token sees itself and those before it, the shared beginning among them. Rotates
-/// queries and keys by their position.
+/// Causal self-attention of whole sequences. A token sees itself, the tokens before it and the shared beginning.
+/// Queries and keys are rotated by their position.
 ///
 /// * `qkv`: `(N, (queries + 2 keys) * width)`: queries, keys and values side by side; `N` is the number of tokens.
 /// * Returns `(N, queries * width)`.
@@ -36,14 +36,14 @@ pub(crate) fn plain_causal(qkv: &Tensor, rows: usize, heads: Heads, rope: &RopeT
     plain([&query, &key, &value], &causal_mask(qkv.dim(0)? / rows, heads.scores, qkv.device())?, heads)
 }
 
-/// Queries, keys and values apart, the first two rotated.
+/// Queries, keys and values as separate tensors, queries and keys rotated.
 fn turned(qkv: &Tensor, rows: usize, heads: Heads, rope: &RopeTable) -> Result<[Tensor; 3]> {
     let [query, key, value] = split(qkv, rows, heads)?;
     let turned = |x: &Tensor| rope.rotate_from_start(x, Turn::Forward);
     Ok([turned(&query)?, turned(&key)?, value])
 }
 
-/// `(1, T, T)`: zero where a token may look, negative infinity elsewhere.
+/// `(1, T, T)`: zero where a query sees the key, negative infinity elsewhere.
 fn causal_mask(steps: usize, scores: Scores, device: &Device) -> Result<Tensor> {
     let positions = Tensor::arange(0, steps as u32, device)?;
     let (queries, keys) = (positions.reshape((steps, 1))?, positions.reshape((1, steps))?);
@@ -56,7 +56,7 @@ fn causal_mask(steps: usize, scores: Scores, device: &Device) -> Result<Tensor> 
     seen.where_cond(&hidden.zeros_like()?, &hidden)?.unsqueeze(0)
 }
 
-/// Keeps queries, keys and values alone: weights are computed again for the backward pass.
+/// Keeps only `qkv` for the backward pass, which computes the weights again.
 pub(crate) fn by_tensors(qkv: &Tensor, rows: usize, heads: Heads, rope: &RopeTable) -> Result<Tensor> {
     let (inputs, rope) = (qkv.detach(), rope.clone());
     let plain_scores = heads.scores.are_plain(qkv.dim(0)? / rows) && rope.turns_all(heads.width);
@@ -72,11 +72,11 @@ pub(crate) fn by_tensors(qkv: &Tensor, rows: usize, heads: Heads, rope: &RopeTab
     attached(value, &[qkv], move |grad| Ok([Some(slope(&inputs, rows, heads, &rope, grad)?), None, None]))
 }
 
-/// Gradient by queries, keys and values side by side.
+/// Gradient by `qkv`.
 fn slope(qkv: &Tensor, rows: usize, heads: Heads, rope: &RopeTable, grad: &Tensor) -> Result<Tensor> {
     let Heads { queries, keys, width, .. } = heads;
     let steps = qkv.dim(0)? / rows;
-    // Query heads of one key head below each other.
+    // The query heads of one key head are stacked in one matrix.
     let grouped = |x: Tensor| x.to_dtype(DType::F32)?.reshape((rows, keys, queries / keys * steps, width));
     let [query, key, value] = turned(qkv, rows, heads, rope)?;
     let (key, value) = (key.to_dtype(DType::F32)?, value.to_dtype(DType::F32)?);
@@ -96,7 +96,7 @@ fn slope(qkv: &Tensor, rows: usize, heads: Heads, rope: &RopeTable, grad: &Tenso
     all.transpose(1, 2)?.reshape((rows * steps, heads.total()))?.to_dtype(qkv.dtype())
 }
 
-/// Attention by tensor operations, over heads that are already apart, in f32; returned in the format of `query`.
+/// Attention by tensor operations, over separate heads. Computed in f32, returned in the format of `query`.
 ///
 /// * `query`: `(B, queries, T, width)`; `key`, `value`: `(B, keys, L, width)`.
 /// * `mask`: `(B or 1, T, L)`, added to the scores.
@@ -111,8 +111,8 @@ pub(crate) fn plain(qkv: [&Tensor; 3], mask: &Tensor, heads: Heads) -> Result<Te
     mixed.transpose(1, 2)?.reshape((rows * steps, queries * width))?.to_dtype(query.dtype())
 }
 
-/// How much each query takes of each value, in f32: `(B, keys, queries / keys * T, L)`, the query heads of one key head
-/// below each other; and the slope by which scores are bent, where they are. `key` is in f32.
+/// Weights of attention, in f32: `(B, keys, queries / keys * T, L)`, the query heads of one key head stacked in one
+/// matrix. Returns also the derivative of the soft cap, if scores are capped. `key` is in f32.
 fn weights(query: &Tensor, key: &Tensor, mask: &Tensor, heads: Heads) -> Result<(Tensor, Option<Tensor>)> {
     let (rows, queries, steps, width) = query.dims4()?;
     let (_, keys, slots, _) = key.dims4()?;
@@ -128,7 +128,7 @@ fn weights(query: &Tensor, key: &Tensor, mask: &Tensor, heads: Heads) -> Result<
     }
     let mask = mask.unsqueeze(1)?.unsqueeze(1)?;
     let scores = scores.reshape((rows, keys, group, steps, slots))?.broadcast_add(&mask)?;
-    // Candle's faster softmax records no backward.
+    // Candle's faster softmax has no backward pass.
     let weights = match scores.track_op() {
         true => candle_nn::ops::softmax(&scores, D::Minus1)?,
         false => candle_nn::ops::softmax_last_dim(&scores)?,
@@ -136,7 +136,7 @@ fn weights(query: &Tensor, key: &Tensor, mask: &Tensor, heads: Heads) -> Result<
     Ok((weights.reshape((rows, keys, group * steps, slots))?, bend))
 }
 
-/// Queries, keys and values `(B, heads, T, width)` out of what lies side by side.
+/// Splits `qkv` into queries, keys and values, `(B, heads, T, width)` each.
 pub(crate) fn split(qkv: &Tensor, rows: usize, heads: Heads) -> Result<[Tensor; 3]> {
     let all = qkv.reshape((rows, qkv.dim(0)? / rows, heads.queries + 2 * heads.keys, heads.width))?;
     let part = |from: usize, count: usize| all.narrow(2, from, count)?.transpose(1, 2)?.contiguous();
@@ -149,7 +149,7 @@ struct CausalAttention {
     rope: RopeTable,
 }
 
-/// One key head of a sequence: what all its query heads share.
+/// Keys and values of one key head of a sequence; its query heads share them.
 struct KeyHead {
     /// Rotated, `(seen, width)`.
     keys: Vec<f32>,
@@ -164,7 +164,8 @@ impl KeyHead {
 }
 
 impl CausalAttention {
-    /// Copies one head of the tokens from `start` on, the first of them at position `first`, into rows of its own, rotated.
+    /// Copies one head of the tokens from `start` on to `out`, rotated. The first of these tokens is at position
+    /// `first`.
     #[inline(always)]
     fn turned(&self, out: &mut [f32], qkv: &[f32], column: usize, (start, first): (usize, usize)) {
         let (width, total) = (self.heads.width, self.heads.total());
@@ -174,7 +175,7 @@ impl CausalAttention {
         }
     }
 
-    /// Keys and values that a sequence sees, of one head.
+    /// Collects the keys and values of one head that a sequence sees.
     fn gather(&self, out: &mut KeyHead, qkv: &[f32], span: Span, key_head: usize) {
         let Heads { queries, keys, width, .. } = self.heads;
         let (shared, own) = out.keys.split_at_mut(span.shared * width);
@@ -188,8 +189,8 @@ impl CausalAttention {
         }
     }
 
-    /// Fills `weights` (rows of `span.seen()`) with the attention of a sequence's own queries `from..to` over the keys they
-    /// see.
+    /// Fills `weights`, rows of `span.seen()`, with the weights of a sequence's own queries `from..to` over the keys
+    /// they see.
     fn weights(&self, weights: &mut [f32], queries: &[f32], keys: &[f32], (span, from, to): (Span, usize, usize)) {
         let (width, seen) = (self.heads.width, span.shared + to);
         let queries = Matrix::new(&queries[from * width..], to - from, width, width);
@@ -207,7 +208,7 @@ impl CausalAttention {
         );
     }
 
-    /// `out`: of the sequence's own tokens; `qkv`: of the whole batch.
+    /// `out` holds the sequence's own tokens, `qkv` the whole batch.
     fn forward_sequence(&self, out: &mut [f32], qkv: &[f32], span: Span) {
         let Heads { queries, keys, width, .. } = self.heads;
         let out_width = queries * width;
@@ -229,8 +230,9 @@ impl CausalAttention {
         }
     }
 
-    /// Fills `dqkv`, that of the sequence's own tokens; `grad` is theirs, `qkv` of the whole batch. Returns what the
-    /// sequence adds to the gradient of the shared tokens, `(shared, 2 keys * width)`: keys, then values.
+    /// Fills `dqkv`, the gradient by the sequence's own tokens. `grad` is the gradient of their outputs, `qkv` holds
+    /// the whole batch. Returns the sequence's share of the gradient by the shared tokens, `(shared, 2 keys * width)`:
+    /// keys, then values.
     fn backward_sequence(&self, dqkv: &mut [f32], qkv: &[f32], grad: &[f32], span: Span) -> Vec<f32> {
         let Heads { queries, keys, width, .. } = self.heads;
         let (mut shared, mut slope) = (KeyHead::new(span.seen(), width), KeyHead::new(span.seen(), width));
@@ -253,7 +255,8 @@ impl CausalAttention {
         dshared
     }
 
-    /// Gradients of one query head: its own columns of `dqkv`, and its share of keys and values.
+    /// Gradients of one query head: fills its columns of `dqkv`, and accumulates its share of the gradients by keys
+    /// and values.
     fn backward_head(
         &self,
         (dqkv, slope): (&mut [f32], &mut KeyHead),
@@ -286,7 +289,7 @@ impl CausalAttention {
         self.scatter(dqkv, &dquery, (head * width, self.heads.total()), span.shared);
     }
 
-    /// Writes one head's gradients, the first of them at position `first`, back to their column, rotated back.
+    /// Writes one head's gradients to their column, rotated back. The first of them is at position `first`.
     fn scatter(&self, out: &mut [f32], head: &[f32], (column, stride): (usize, usize), first: usize) {
         let width = self.heads.width;
         for (step, head) in head.chunks_exact(width).enumerate() {
@@ -294,7 +297,7 @@ impl CausalAttention {
         }
     }
 
-    /// Each sequence's part of what has `width` numbers a token.
+    /// Splits a batch with `width` numbers per token into the parts of the sequences.
     fn split<'a>(&self, mut all: &'a mut [f32], width: usize) -> Vec<(Span, &'a mut [f32])> {
         let part = |span: Span| {
             let (part, rest) = std::mem::take(&mut all).split_at_mut(span.own * width);
@@ -304,7 +307,7 @@ impl CausalAttention {
         self.spans.parts().map(part).collect()
     }
 
-    /// Adds what the sequences gave to the gradient of the shared tokens, in their order.
+    /// Accumulates the sequences' shares of the gradient by the shared tokens, in the order of the sequences.
     fn add_shared(&self, dqkv: &mut [f32], of_sequences: &[Vec<f32>]) {
         let Heads { queries, keys, width, .. } = self.heads;
         let columns = queries * width..self.heads.total();
@@ -317,7 +320,7 @@ impl CausalAttention {
     }
 }
 
-/// Writes one head's rows to their column.
+/// Writes one head's rows to its column.
 fn copy(out: &mut [f32], head: &[f32], width: usize, (column, stride): (usize, usize)) {
     for (step, head) in head.chunks_exact(width).enumerate() {
         out[step * stride + column..][..width].copy_from_slice(head);
@@ -336,7 +339,7 @@ pub(crate) fn softmax(scores: &mut [f32]) {
     }
 }
 
-/// Turns gradients of weights into gradients of scores, row by row: `w (dw - sum w dw)`.
+/// Turns gradients by weights into gradients by scores, row by row and in place: `w (dw - sum w dw)`.
 fn softmax_gradient(dweights: &mut [f32], weights: &[f32], stride: usize, seen: usize) {
     wide(
         #[inline(always)]

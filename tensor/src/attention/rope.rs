@@ -1,4 +1,4 @@
-//! Rotary positions: sine and cosine tables and the rotation of head halves.
+//! Rotary position embeddings (RoPE): tables of cosines and sines, and the rotation of a head's halves.
 
 use std::sync::Arc;
 
@@ -6,17 +6,17 @@ use candle_core::{D, DType, Device, Result, Tensor};
 
 use crate::Heads;
 
-/// How the positions of a model turn its heads.
+/// The rotation angles of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Angles {
-    /// By how much each pair of dimensions turns from a position to the next, in radians, `(D/2,)`.
+    /// Angle per position of each pair of dimensions, in radians, `(D/2,)`.
     pub frequencies: Vec<f64>,
-    /// What cosines and sines are multiplied by: 1, or LongRoPE's attention factor.
+    /// Factor of cosines and sines: 1, or the attention factor of LongRoPE.
     pub size: f64,
 }
 
 impl Angles {
-    /// Heads of `width` dimensions that all turn, unstretched.
+    /// The unscaled angles of heads of `width` dimensions.
     ///
     /// Source: Su et al. 2021, eq. 15.
     pub fn plain(theta: f64, width: usize) -> Angles {
@@ -32,7 +32,7 @@ pub struct RopeTable {
     cos: Tensor,
     /// `(L, D/2)`.
     sin: Tensor,
-    /// Both once more for the fused kernels, by position: `D/2` cosines, then `D/2` sines.
+    /// Both tables for the fused kernels, one row per position: `D/2` cosines, then `D/2` sines.
     rows: Arc<Vec<f32>>,
     half: usize,
 }
@@ -41,18 +41,18 @@ pub struct RopeTable {
 #[derive(Debug, Clone)]
 pub struct Rotations {
     full: RopeTable,
-    /// Of layers that see the last tokens alone, where it is another.
+    /// The table of layers with a sliding window, if they have other angles.
     sliding: Option<RopeTable>,
 }
 
 impl Rotations {
-    /// Tables of positions `0..length`. `sliding`: of layers that see the last tokens alone, where it is another.
+    /// Tables of positions `0..length`. `sliding`: the angles of layers with a sliding window, if they differ.
     pub fn new(full: &Angles, sliding: Option<&Angles>, length: usize, device: &Device) -> Result<Self> {
         let sliding = sliding.map(|sliding| RopeTable::new(sliding, length, device)).transpose()?;
         Ok(Rotations { full: RopeTable::new(full, length, device)?, sliding })
     }
 
-    /// That of a layer with these heads.
+    /// The table of a layer with these heads.
     pub fn of(&self, heads: &Heads) -> &RopeTable {
         match &self.sliding {
             Some(sliding) if heads.scores.window.is_some() => sliding,
@@ -61,16 +61,16 @@ impl Rotations {
     }
 }
 
-/// Which way a vector turns.
+/// Direction of a rotation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Turn {
     Forward,
-    /// The transpose of the rotation, which carries gradients back.
+    /// The transpose of the rotation, which the backward pass needs.
     Back,
 }
 
 impl RopeTable {
-    /// Angles of positions `0..length`, computed in f64 and kept in f32.
+    /// The table of positions `0..length`, computed in f64 and kept in f32.
     pub fn new(angles: &Angles, length: usize, device: &Device) -> Result<Self> {
         let Angles { frequencies, size } = angles;
         let half = frequencies.len();
@@ -84,7 +84,7 @@ impl RopeTable {
         Ok(RopeTable { cos: table(cos)?, sin: table(sin)?, rows, half })
     }
 
-    /// Whether all of a head of this width turns.
+    /// Whether all dimensions of a head of this width are rotated.
     pub fn turns_all(&self, width: usize) -> bool {
         2 * self.half == width
     }
@@ -94,12 +94,12 @@ impl RopeTable {
         [&self.cos, &self.sin]
     }
 
-    /// By position: cosines, then sines.
+    /// One row per position: cosines, then sines.
     pub(crate) fn rows(&self) -> &[f32] {
         &self.rows
     }
 
-    /// Rotates the halves of each head: `x` `(B, H, T, D)` by `positions` `(B, T)` u32. Computed in f32, returned in
+    /// Rotates the halves of each head of `x` `(B, H, T, D)` by `positions` `(B, T)` u32. Computed in f32, returned in
     /// the format of `x`.
     pub fn rotate(&self, x: &Tensor, positions: &Tensor) -> Result<Tensor> {
         let (rows, steps) = positions.dims2()?;
@@ -107,7 +107,7 @@ impl RopeTable {
         turned(x, &of(&self.cos)?, &of(&self.sin)?)
     }
 
-    /// The same by positions `0..T` in every row.
+    /// Rotates by positions `0..T` in every row.
     pub(crate) fn rotate_from_start(&self, x: &Tensor, turn: Turn) -> Result<Tensor> {
         let steps = x.dim(2)?;
         let (cos, sin) = (self.cos.narrow(0, 0, steps)?, self.sin.narrow(0, 0, steps)?);
@@ -120,7 +120,7 @@ impl RopeTable {
     pub(crate) fn turn(&self, out: &mut [f32], x: &[f32], position: usize, turn: Turn) {
         let half = self.half;
         let (cos, sin) = self.rows[position * 2 * half..][..2 * half].split_at(half);
-        // What is beyond both halves stays as it is.
+        // Dimensions beyond both halves are not rotated.
         out[2 * half..].copy_from_slice(&x[2 * half..]);
         let ((low, high), (out_low, out_high)) = (x[..2 * half].split_at(half), out[..2 * half].split_at_mut(half));
         let sign = if turn == Turn::Forward { 1.0 } else { -1.0 };
@@ -132,7 +132,7 @@ impl RopeTable {
     }
 }
 
-/// `cos` and `sin` broadcast over `x`, `(B, H, T, D)`.
+/// Rotates `x`, `(B, H, T, D)`; `cos` and `sin` are broadcast over it.
 fn turned(x: &Tensor, cos: &Tensor, sin: &Tensor) -> Result<Tensor> {
     let (format, half) = (x.dtype(), cos.dim(D::Minus1)?);
     let x = x.to_dtype(DType::F32)?;
@@ -143,7 +143,7 @@ fn turned(x: &Tensor, cos: &Tensor, sin: &Tensor) -> Result<Tensor> {
     if width == 2 * half {
         return Tensor::cat(&[turned_low, turned_high], D::Minus1)?.to_dtype(format);
     }
-    // What is beyond both halves stays as it is.
+    // Dimensions beyond both halves are not rotated.
     let rest = x.narrow(D::Minus1, 2 * half, width - 2 * half)?;
     Tensor::cat(&[turned_low, turned_high, rest], D::Minus1)?.to_dtype(format)
 }

@@ -2,58 +2,58 @@
 
 use candle_core::{Result, bail};
 
-/// Sequences that lie one after the other without padding. Tokens that all of them begin with may lie before them, once:
-/// every sequence sees them, and they see themselves.
+/// Sequences that lie one after the other without padding. Tokens that all sequences begin with may lie before them,
+/// once: every sequence sees these shared tokens, and the shared tokens see each other.
 ///
-/// A group of completions is so scored behind one copy of its prompt.
+/// In this way the completions of a group are scored behind one copy of their prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spans {
     /// Tokens that all sequences begin with.
     shared: usize,
-    /// Tokens of each sequence after those.
+    /// Tokens of each sequence after the shared ones.
     own: Vec<usize>,
 }
 
-/// Tokens of a flat batch that attend to the shared ones and to themselves.
+/// Consecutive tokens of a flat batch that attend to the shared tokens and to themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Span {
-    /// Tokens before the first of its own that it sees; they lie at the beginning of the batch.
+    /// How many shared tokens it sees; they lie at the beginning of the batch.
     pub shared: usize,
-    /// Where its own tokens begin.
+    /// Index of the first of its own tokens.
     pub start: usize,
-    /// How many there are.
+    /// How many own tokens it has.
     pub own: usize,
 }
 
 impl Span {
-    /// Tokens it sees.
+    /// How many tokens it sees.
     pub fn seen(&self) -> usize {
         self.shared + self.own
     }
 }
 
 impl Spans {
-    /// `shared` tokens, then as many as `own` says for each sequence.
+    /// `shared` tokens, then a sequence for each number in `own`.
     pub fn new(shared: usize, own: Vec<usize>) -> Self {
         Spans { shared, own }
     }
 
-    /// `rows` sequences of `steps` tokens, nothing shared.
+    /// `rows` sequences of `steps` tokens, without shared tokens.
     pub fn equal(rows: usize, steps: usize) -> Self {
         Spans { shared: 0, own: vec![steps; rows] }
     }
 
-    /// Tokens in all.
+    /// Number of all tokens.
     pub fn tokens(&self) -> usize {
         self.shared + self.own.iter().sum::<usize>()
     }
 
-    /// Tokens of the longest sequence, the shared ones among them.
+    /// Tokens of the longest sequence, including the shared ones.
     pub fn longest(&self) -> usize {
         self.shared + self.own.iter().max().copied().unwrap_or(0)
     }
 
-    /// The number of sequences, where they are equally long and share nothing, which is all that kernels by tensors read.
+    /// The number of sequences, if they are equally long and share nothing. Only the fused kernels read other batches.
     pub fn rows(&self) -> Result<usize> {
         if self.shared > 0 || self.own.iter().any(|own| *own != self.own[0]) {
             bail!("sequences of unlike length or with a shared beginning: only the fused kernels read them");
@@ -61,7 +61,7 @@ impl Spans {
         Ok(self.own.len())
     }
 
-    /// What attends to itself: the shared tokens first, then each sequence.
+    /// The parts that attend to themselves: the shared tokens first, then each sequence.
     pub(crate) fn parts(&self) -> impl Iterator<Item = Span> + '_ {
         let beginning = Span { shared: 0, start: 0, own: self.shared };
         let sequences = self.own.iter().scan(self.shared, |end, &own| {

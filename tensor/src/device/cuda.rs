@@ -1,7 +1,7 @@
-//! The driver and NVIDIA's libraries, asked.
+//! Examines the NVIDIA driver and NVIDIA's libraries.
 //!
-//! They are looked for when a function of theirs is first called (`build/loader.c`), so asking is safe on a machine that
-//! has none of them.
+//! A library is loaded when one of its functions is first called (`build/loader.c`), so the examination is safe on a
+//! machine that has none of them.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::path::PathBuf;
@@ -17,13 +17,13 @@ use candle_core::{Device, Error};
 
 use super::{CudaExamination, DeviceMemory, DriverFound, LibraryFound, Target, Unusable, Version};
 
-/// Number behind the library's `.so`, which NVIDIA has not moved with CUDA's.
+/// The version in the name of the library's file, which has stayed the same over several versions of CUDA.
 const CURAND: u32 = 10;
 
-/// The same of NCCL's.
+/// The version in the name of NCCL's file.
 const NCCL: u32 = 2;
 
-/// Where one of NVIDIA's libraries was found, and why it was not.
+/// A function of the loader: where a library was found, or why it was not.
 type Where = unsafe extern "C" fn() -> *const c_char;
 
 unsafe extern "C" {
@@ -37,7 +37,7 @@ unsafe extern "C" {
     fn lazy_nccl_failure() -> *const c_char;
 }
 
-/// What can be told without opening a GPU.
+/// Collects what can be told without opening a GPU.
 pub fn examine() -> CudaExamination {
     let built_with = Version::of_cuda(sys::CUDA_VERSION);
     CudaExamination {
@@ -52,22 +52,22 @@ pub fn examine() -> CudaExamination {
     }
 }
 
-/// Opens a GPU that was examined. One stream for all threads, in the order of their calls, so that no tensor needs events
-/// to guard it.
+/// Opens a GPU that was examined. All threads share one stream, which runs their work in the order of the calls, so no
+/// tensor needs events to guard it.
 pub fn open(index: usize) -> Result<Device, Unusable> {
-    // The first line: where it came from may follow.
+    // Only the first line is kept: a backtrace may follow.
     let broken =
         |error: Error| Unusable::Broken { reason: error.to_string().lines().next().unwrap_or_default().to_owned() };
     let device = Device::new_cuda_with_stream(index).map_err(broken)?;
     let cuda = device.as_cuda_device().map_err(broken)?;
-    // SAFETY: no tensor exists yet, and all there will be live on the one stream of this device.
+    // SAFETY: no tensor exists yet, and all later ones live on the one stream of this device.
     unsafe { cuda.disable_event_tracking() };
     keep_freed_memory(cuda).map_err(|error| Unusable::Broken { reason: error.to_string() })?;
     Ok(device)
 }
 
-/// Has the driver keep what tensors gave back for the tensors of the next step. Left alone it returns that to the system
-/// whenever the program waits for the GPU, and maps it anew afterwards.
+/// Makes the driver keep freed memory for the tensors of the next step. By default it returns freed memory to the
+/// system whenever the program waits for the GPU, and maps it again afterwards.
 fn keep_freed_memory(device: &CudaDevice) -> Result<(), DriverError> {
     let gpu = device.cuda_stream().context().cu_device();
     let mut threshold = u64::MAX;
@@ -88,7 +88,6 @@ pub fn identity(device: &CudaDevice) -> Result<String, Error> {
     Ok(uuid.bytes.iter().map(|byte| format!("{:02x}", *byte as u8)).collect())
 }
 
-/// What the driver says is free.
 pub fn memory(device: &CudaDevice) -> Result<DeviceMemory, Error> {
     let (free, total) = device.cuda_stream().context().mem_get_info().map_err(Error::wrap)?;
     Ok(DeviceMemory { free: free as u64, total: total as u64 })
@@ -98,7 +97,7 @@ fn driver() -> Result<DriverFound, String> {
     located((lazy_cuda_found, lazy_cuda_failure))?;
     let fails = |what: &str, error: DriverError| format!("{what}: {error}");
     let mut number: c_int = 0;
-    // SAFETY: writes one number where it is told.
+    // SAFETY: the call writes one number to the given place.
     unsafe { sys::cuDriverGetVersion(&mut number) }.result().map_err(|error| fails("cuDriverGetVersion", error))?;
     let cuda = Version::of_cuda(number.unsigned_abs());
     match result::init() {
@@ -114,7 +113,7 @@ fn driver() -> Result<DriverFound, String> {
 fn gpu(index: c_int) -> Result<(String, Version), DriverError> {
     let gpu = device::get(index)?;
     let number = |attribute: CUdevice_attribute| {
-        // SAFETY: the driver has just given this GPU.
+        // SAFETY: the driver has just returned this GPU.
         let number = unsafe { device::get_attribute(gpu, attribute) };
         number.map(i32::unsigned_abs)
     };
@@ -137,7 +136,7 @@ fn library(
     LibraryFound { name, expected, found }
 }
 
-/// Which part of a version.
+/// A part of a version number.
 #[derive(Clone, Copy)]
 enum Part {
     Major,
@@ -148,7 +147,7 @@ fn cublas_number(part: Part) -> Option<u32> {
     use cublas::sys::libraryPropertyType_t::{MAJOR_VERSION, MINOR_VERSION};
     let mut number: c_int = 0;
     let part = if matches!(part, Part::Major) { MAJOR_VERSION } else { MINOR_VERSION };
-    // SAFETY: writes one number where it is told.
+    // SAFETY: the call writes one number to the given place.
     let status = unsafe { cublasGetProperty(part, &mut number) };
     (status == cublasStatus_t::CUBLAS_STATUS_SUCCESS).then_some(number.unsigned_abs())
 }
@@ -157,7 +156,7 @@ fn curand_number(part: Part) -> Option<u32> {
     use curand::sys::libraryPropertyType_t::{MAJOR_VERSION, MINOR_VERSION};
     let mut number: c_int = 0;
     let part = if matches!(part, Part::Major) { MAJOR_VERSION } else { MINOR_VERSION };
-    // SAFETY: writes one number where it is told.
+    // SAFETY: the call writes one number to the given place.
     let status = unsafe { curandGetProperty(part, &mut number) };
     (status == curandStatus_t::CURAND_STATUS_SUCCESS).then_some(number.unsigned_abs())
 }
@@ -170,11 +169,11 @@ fn nccl_number(part: Part) -> Option<u32> {
 
 /// The file that a library was loaded from, or why none was.
 fn located((found, failure): (Where, Where)) -> Result<PathBuf, String> {
-    // SAFETY: both give null or text that stays as it is from then on.
+    // SAFETY: both functions return null, or text that does not change afterwards.
     let text = |pointer: *const c_char| {
         (!pointer.is_null()).then(|| unsafe { CStr::from_ptr(pointer) }.to_string_lossy().into_owned())
     };
-    // SAFETY: functions without arguments that may be called by any thread.
+    // SAFETY: the functions have no arguments, and any thread may call them.
     let (found, failure) = unsafe { (text(found()), text(failure())) };
     found.map(PathBuf::from).ok_or_else(|| failure.unwrap_or_default())
 }

@@ -1,57 +1,53 @@
-//! Whether a GPU, its driver and NVIDIA's libraries can run this build, and in words why not. Pure: what was found is
-//! handed in.
+//! Decides whether a GPU, its driver and NVIDIA's libraries can run this build, and says why not. The module is pure:
+//! the caller passes in what was found.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// A version as NVIDIA counts them, of CUDA or of what a GPU can do.
+/// A version of CUDA, or a compute capability.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version {
-    /// In front of the dot.
     pub major: u32,
-    /// Behind it.
     pub minor: u32,
 }
 
-/// The GPUs that the kernels of a build run on.
+/// The GPUs that a build's kernels run on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Target {
-    /// What a GPU must be able to do.
+    /// The compute capability that a GPU must have.
     pub capability: Version,
-    /// Whether only GPUs of exactly this capability will do, and not all above it.
+    /// Whether a GPU must have exactly this capability, rather than this or a higher one.
     pub exact: bool,
 }
 
 /// A driver that answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DriverFound {
-    /// Newest CUDA that it runs.
+    /// The newest CUDA that the driver runs.
     pub cuda: Version,
-    /// Its GPUs: names, and what they can do.
+    /// Name and compute capability of each GPU.
     pub gpus: Vec<(String, Version)>,
 }
 
-/// A library that is looked for when the program runs.
+/// A library that is loaded when the program runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LibraryFound {
-    /// What it is called.
     pub name: &'static str,
-    /// The first number of the version that this build calls.
+    /// The major version that this build calls.
     pub expected: u32,
-    /// Where it is and its version, or why it is nowhere.
+    /// Path and version, or why the library was not found.
     pub found: Result<(PathBuf, Version), String>,
 }
 
 /// What a build with CUDA finds on a machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CudaExamination {
-    /// The toolkit that the build was made with.
+    /// The version of the CUDA toolkit that the build was made with.
     pub built_with: Version,
-    /// What its kernels were compiled for; none where they do not say.
+    /// What the build's kernels were compiled for; `None` if they do not say.
     pub kernels: Option<Target>,
     /// The driver, or why there is none.
     pub driver: Result<DriverFound, String>,
-    /// cuBLAS and cuRAND.
     pub libraries: Vec<LibraryFound>,
     /// NCCL, which only several processes need.
     pub nccl: LibraryFound,
@@ -93,14 +89,14 @@ pub enum Unusable {
 }
 
 impl Version {
-    /// From the number that CUDA gives itself, such as 13000 for 13.0.
+    /// Reads CUDA's own version number, such as 13000 for 13.0.
     pub fn of_cuda(number: u32) -> Version {
         Version { major: number / 1000, minor: number % 1000 / 10 }
     }
 }
 
 impl Target {
-    /// What a text of PTX says that it is for.
+    /// Reads the `.target` line of PTX code.
     pub fn of_ptx(text: &str) -> Option<Target> {
         let line = text.lines().find_map(|line| line.trim().strip_prefix(".target"))?;
         let name = line.split(',').next()?.trim().strip_prefix("sm_")?;

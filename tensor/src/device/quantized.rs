@@ -1,5 +1,6 @@
-//! Products of quantised weights, which this program leaves out: it makes plain numbers of such weights when it loads
-//! them. Without these functions the tensor library's own would be linked, machine code for one kind of GPU.
+//! Stubs for candle's products of quantised weights, which this program never calls: it converts such weights to plain
+//! numbers when it loads them. Without the stubs candle's own functions would be linked, which are machine code for
+//! one kind of GPU.
 
 include!(concat!(env!("OUT_DIR"), "/quantized.rs"));
 

@@ -1,4 +1,4 @@
-//! Gate of the feed-forward block.
+//! Gate of the feed-forward block, on a GPU.
 
 use candle_core::{Result, Tensor};
 
@@ -6,11 +6,11 @@ use crate::gpu::launch::Gpu;
 use crate::gpu::params::params;
 
 params! {
-    /// Gates and what they let through.
+    /// Gates and the values that they scale.
     Gate { out: u64, gate_up: u64, slope: u64, width: u32, padding: u32 }
 }
 
-/// `silu(gate) * up`; `gate_up`: `(N, 2 I)`, contiguous, the gate first.
+/// `silu(gate) * up`; `gate_up` is `(N, 2 I)`, contiguous, the gate first.
 pub(crate) fn silu_mul(gate_up: &Tensor) -> Result<Tensor> {
     let (gpu, (rows, width)) = (Gpu::of(gate_up)?, gate_up.dims2()?);
     let out = gpu.empty((rows, width / 2), gate_up.dtype())?;
@@ -26,7 +26,7 @@ pub(crate) fn silu_mul(gate_up: &Tensor) -> Result<Tensor> {
     Ok(out)
 }
 
-/// Gradient by `gate_up`; `slope`: gradient of the output, contiguous.
+/// Gradient by `gate_up`; `slope` is the gradient of the output, contiguous.
 pub(crate) fn silu_mul_slope(gate_up: &Tensor, slope: &Tensor) -> Result<Tensor> {
     let (gpu, (rows, width)) = (Gpu::of(gate_up)?, gate_up.dims2()?);
     let out = gpu.empty((rows, width), gate_up.dtype())?;
@@ -37,7 +37,7 @@ pub(crate) fn silu_mul_slope(gate_up: &Tensor, slope: &Tensor) -> Result<Tensor>
         width: (width / 2) as u32,
         padding: 0,
     };
-    // Safety: `out` is as wide as `gate_up`, `slope` half as wide.
+    // Safety: `out` is as wide as `gate_up`, and `slope` is half as wide.
     unsafe { gpu.typed(("gate_slope", gate_up.dtype()), rows, &params)? };
     Ok(out)
 }

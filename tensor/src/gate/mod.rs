@@ -8,12 +8,12 @@ use crate::attached::attached;
 use crate::rows::{exp, for_rows, slice, wide, with_slice};
 use crate::{can_fuse, on_gpu};
 
-/// What a gate does to its input. All are `x sigmoid(z)` with a `z` of their own.
+/// Activation function of the gate. Each one is `x sigmoid(z)` with its own `z`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Activation {
     /// `z = x`.
     Silu,
-    /// GELU by its tangent: `z = 2 sqrt(2 / pi) (x + 0.044715 x^3)`.
+    /// GELU by its tanh approximation: `z = 2 sqrt(2 / pi) (x + 0.044715 x^3)`.
     ///
     /// Source: Hendrycks and Gimpel 2016, section 2; `gelu_pytorch_tanh`.
     Gelu,
@@ -52,7 +52,7 @@ impl Activation {
         }
     }
 
-    /// `z`, and its slope where that is not 1.
+    /// `z`, and the derivative of `z` if that is not 1.
     fn z(self, gate: &Tensor) -> Result<(Tensor, Option<Tensor>)> {
         match self {
             Activation::Silu => Ok((gate.clone(), None)),
@@ -65,7 +65,7 @@ impl Activation {
     }
 }
 
-/// Gate and up, in f32.
+/// Gate and up as separate tensors, in f32.
 fn halves(gate_up: &Tensor) -> Result<[Tensor; 2]> {
     let inner = gate_up.dim(1)? / 2;
     let half = |from: usize| gate_up.narrow(D::Minus1, from, inner)?.to_dtype(DType::F32)?.contiguous();
@@ -95,7 +95,7 @@ pub(crate) fn by_tensors(gate_up: &Tensor, activation: Activation) -> Result<Ten
     })
 }
 
-/// The `z` of an activation, compiled into the loops.
+/// The `z` of an activation, as a type so that it is compiled into the loops.
 trait Gate: Copy + Send + Sync {
     fn z(x: f32) -> f32;
     fn slope(x: f32) -> f32;

@@ -1,4 +1,4 @@
-//! A batch of sequences on a GPU: from prompts that are in the cache to tokens on the host.
+//! A batch of sequences on a GPU: starts from prompts that are in the cache, and brings drawn tokens to the host.
 
 use candle_core::{DType, Result, Tensor};
 
@@ -7,9 +7,9 @@ use super::kernels::{FillCache, MoveRows, NOT_FINITE, THREADS};
 use super::machine::{Machine, Memory};
 use super::step::{Buffers, Shapes, Step};
 
-/// Prompts that have been fed, as tensor operations leave them.
+/// Prompts that tensor operations have fed to the model.
 pub struct Prefilled {
-    /// Of the next token, `(prompts, vocab_size)`.
+    /// Logits of the next token, `(prompts, vocab_size)`.
     pub logits: Tensor,
     /// Rotated keys and values of each layer, `(prompts, key heads, slots or more, width)`.
     pub keys_values: Vec<(Tensor, Tensor)>,
@@ -19,31 +19,32 @@ pub struct Prefilled {
     pub slots: usize,
 }
 
-/// A chunk that the GPU may still be working on.
+/// A chunk of tokens that the GPU may still be working on.
 pub(super) struct Flight<M: Machine> {
     pending: M::Pending,
     rows: usize,
     count: usize,
 }
 
-/// Sequences that decode.
+/// A batch that decodes.
 pub(super) struct Batch<M: Machine> {
     step: Step<M>,
     rows: usize,
     /// Slots written; the GPU keeps its own count.
     slots: usize,
-    /// Of the step for the present number of rows.
+    /// The recorded step for the present number of rows.
     recording: Option<M::Recording>,
-    /// Whether a step has run for the present number of rows: the first of a kernel may load code, which must not
-    /// be recorded.
+    /// Whether a step has run for the present number of rows. The first launch of a kernel may load code, which must
+    /// not be recorded.
     warm: bool,
-    /// Whether steps are recorded: not where the machine cannot.
+    /// Whether steps are recorded; false once the machine has answered that it cannot record.
     records: bool,
     first: Vec<u32>,
 }
 
 impl<M: Machine> Batch<M> {
-    /// Repeats each prompt `copies` times, copies next to each other. Steps are recorded if `records` says so.
+    /// Starts with each prompt repeated `copies` times, the copies next to each other. `records`: whether steps are
+    /// recorded.
     pub fn begin(step: Step<M>, prompts: &Prefilled, (copies, records): (usize, bool)) -> Result<Self> {
         let Shapes { rows, capacity, dtype, ref model, .. } = step.shapes;
         let heads = model.heads;
@@ -79,12 +80,11 @@ impl<M: Machine> Batch<M> {
         Ok(Batch { step, rows, slots, recording: None, warm: false, records, first })
     }
 
-    /// Rows that are decoded.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Starts on `count` tokens for each row, at most a chunk.
+    /// Starts to draw `count` tokens for each row, at most a chunk.
     ///
     /// * `uniforms`: `count` numbers in `0..1` for each row in turn.
     pub fn enqueue(&mut self, count: usize, uniforms: &[f64]) -> Result<Flight<M>> {
@@ -113,13 +113,13 @@ impl<M: Machine> Batch<M> {
         }
         self.warm = true;
         match &self.recording {
-            // Safety: the recording names memory of `self.step`, which lives as long as it does.
+            // Safety: the recording uses memory of `self.step`, which lives as long as the recording.
             Some(recording) => unsafe { self.step.machine.replay(recording) },
             None => self.step.token(self.rows),
         }
     }
 
-    /// Waits for a chunk.
+    /// Waits for a chunk and returns its tokens.
     pub fn collect(&self, flight: Flight<M>) -> Result<Drawn> {
         let Flight { pending, rows, count } = flight;
         let bytes = self.step.machine.wait(pending)?;
@@ -133,8 +133,8 @@ impl<M: Machine> Batch<M> {
         Ok(Drawn { tokens: tokens.collect(), logprobs: logprobs.collect() })
     }
 
-    /// Drops rows but keeps those in `live` (ascending). Returns which old row each new row is: rows in front stay
-    /// where they are, and the last ones fill the gaps.
+    /// Drops all rows but those in `live` (ascending). Returns which old row each new row is: surviving rows among the
+    /// first `live.len()` stay where they are, and the others fill the gaps.
     pub fn keep(&mut self, live: &[usize]) -> Result<Vec<usize>> {
         let count = live.len();
         let mut order: Vec<usize> = (0..count).collect();
@@ -152,7 +152,7 @@ impl<M: Machine> Batch<M> {
         Ok(order)
     }
 
-    /// The cache and the logits of row `from` over those of row `to`, for each pair.
+    /// Copies the cache and the logits of row `from` over those of row `to`, for each pair.
     fn move_rows(&self, moves: &[(usize, usize)]) -> Result<()> {
         let Shapes { capacity, dtype, ref model, .. } = self.step.shapes;
         let heads = model.heads;
@@ -177,17 +177,17 @@ impl<M: Machine> Batch<M> {
         for memory in cache.iter().flat_map(|(keys, values)| [keys, values]) {
             self.step.typed("move_rows", [moves.len(), heads.keys, 1], THREADS, &params(memory))?;
         }
-        // Logits are one head of one slot that is as wide as the vocabulary.
+        // Logits are copied as one head of one slot that is as wide as the vocabulary.
         let row = MoveRows { key_heads: 1, capacity: 1, head: model.vocab_size as u32, slots: 1, ..params(logits) };
         let kernel = super::kernels::name("move_rows", DType::F32)?;
         debug_assert!(dtype.size_in_bytes() <= 4);
-        // Safety: `logits` holds a row of f32 for every row named, and the lists live until the end of this function,
-        // when the machine takes memory back in the order of its queue.
+        // Safety: `logits` holds a row of f32 for every row named, and the lists live until the end of this function;
+        // the machine reuses freed memory only in the order of its queue.
         unsafe { machine.launch(&kernel, [moves.len(), 1, 1], THREADS, &row) }
     }
 }
 
-/// Little-endian, as GPUs and processors with one are.
+/// Bytes in little-endian order, which GPUs and the supported processors have.
 fn words(values: &[u32]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_le_bytes()).collect()
 }

@@ -1,4 +1,4 @@
-//! The machine that is an NVIDIA GPU.
+//! The implementation of `Machine` by an NVIDIA GPU.
 
 use std::cell::RefCell;
 use std::ffi::c_void;
@@ -15,21 +15,20 @@ use super::machine::{Machine, Memory, Product};
 use super::params::Params;
 use super::products::{Matrices, Products};
 
-/// Compiled by `build.rs`.
+/// PTX code, compiled by `build.rs`.
 const KERNELS: &str = include_str!(concat!(env!("OUT_DIR"), "/kernels.ptx"));
-/// Their name among the modules that the device has loaded.
+/// The name under which the device keeps the loaded kernels.
 const MODULE: &str = "grpo_2048_decoding";
-/// Room for the library of products to work in: it may not take memory of its own while a graph is recorded. The size
-/// that NVIDIA advises for Hopper.
+/// Workspace of cuBLAS, which may not allocate memory while a graph is recorded. NVIDIA advises this size for Hopper.
 const WORKSPACE_BYTES: usize = 32 << 20;
 
 /// A device that candle has opened, and its stream.
 pub(super) struct Cuda {
     device: CudaDevice,
-    /// Kept for as long as the library of products may work in it.
+    /// Kept for as long as cuBLAS may work in it.
     workspace: Option<CudaSlice<u8>>,
-    /// Memory of the host for what is read. Kept from one read to the next: the driver waits for all work before it
-    /// gives some or takes it back.
+    /// Pinned host memory for reads. It is kept from one read to the next, because the driver waits for all work
+    /// before it allocates or frees pinned memory.
     landing: RefCell<Vec<PinnedHostSlice<u8>>>,
 }
 
@@ -37,12 +36,12 @@ pub(super) struct Cuda {
 pub(super) struct Landing {
     host: PinnedHostSlice<u8>,
     bytes: usize,
-    /// Comes about when they have arrived. The memory has an event of its own, which nothing records: events between
-    /// tensors are off.
+    /// Completes when the bytes have arrived. The pinned memory's own event does not serve: nothing records it,
+    /// because event tracking of tensors is off.
     arrived: CudaEvent,
 }
 
-/// Memory of the device: its own, or a tensor's.
+/// Memory of the device, either allocated here or a tensor's.
 pub(super) struct DeviceMemory {
     address: u64,
     _owner: Owner,
@@ -59,25 +58,25 @@ impl Memory for DeviceMemory {
     }
 }
 
-/// Parameters, handed to the driver as they are.
+/// Parameters that are passed to the driver by value.
 #[derive(Clone, Copy)]
 struct ByValue<P: Params>(P);
 
-// Safety: `Params` are plain numbers as C lays them out.
+// Safety: `Params` are plain numbers in C layout.
 unsafe impl<P: Params> DeviceRepr for ByValue<P> {}
 
 impl Cuda {
-    /// For kernels alone.
+    /// A machine that only launches kernels.
     pub fn new(device: &CudaDevice) -> Self {
         Cuda { device: device.clone(), workspace: None, landing: RefCell::default() }
     }
 
-    /// For kernels and products that may be recorded.
+    /// A machine that launches kernels and products, both of which may be recorded.
     pub fn with_products(device: &CudaDevice) -> Result<Self> {
         let workspace = device.alloc_zeros::<u8>(WORKSPACE_BYTES)?;
         let library = device.cublas_handle();
         let address = workspace.device_ptr(&device.cuda_stream()).0;
-        // Safety: the workspace lives as long as `self`, and is taken back from the library when `self` is dropped.
+        // Safety: the workspace lives as long as `self`; `drop` makes cuBLAS stop using it.
         unsafe { blas::cublasSetWorkspace_v2(*library.handle(), address as *mut c_void, WORKSPACE_BYTES) }
             .result()
             .map_err(Error::wrap)?;
@@ -96,8 +95,8 @@ impl Drop for Cuda {
             return;
         }
         let library = self.device.cublas_handle();
-        // Setting the stream gives the library its own workspace back. Safety: it is the stream that it has.
-        // An error has no consequence here: the next batch sets a workspace of its own.
+        // Setting the stream gives cuBLAS its default workspace back. Safety: it already uses this stream. An error
+        // has no consequence here: the next batch sets a workspace of its own.
         let _ = unsafe { blas::cublasSetStream_v2(*library.handle(), self.device.cuda_stream().cu_stream().cast()) };
     }
 }
@@ -133,13 +132,14 @@ impl Machine for Cuda {
 
     fn write(&self, to: &DeviceMemory, bytes: &[u8]) -> Result<()> {
         let stream = self.device.cuda_stream();
-        // Safety: callers write no more than they asked for; copies from pageable memory have left it on return.
+        // Safety: callers write no more than they allocated; a copy from pageable memory has left that memory on
+        // return.
         unsafe { result::memcpy_htod_async(to.address, bytes, stream.cu_stream()) }.map_err(Error::wrap)
     }
 
     fn copy(&self, to: &DeviceMemory, from: &DeviceMemory, bytes: usize) -> Result<()> {
         let stream = self.device.cuda_stream();
-        // Safety: callers copy no more than both hold.
+        // Safety: callers copy no more than both memories hold.
         unsafe { result::memcpy_dtod_async(to.address, from.address, bytes, stream.cu_stream()) }.map_err(Error::wrap)
     }
 
@@ -148,11 +148,11 @@ impl Machine for Cuda {
         let kept = self.landing.borrow_mut().pop().filter(|host| host.len() >= bytes);
         let mut host = match kept {
             Some(host) => host,
-            // Safety: all of it that is looked at is written before.
+            // Safety: every byte that is read was written before.
             None => unsafe { stream.context().alloc_pinned::<u8>(bytes) }.map_err(Error::wrap)?,
         };
         let to = &mut host.as_mut_slice().map_err(Error::wrap)?[..bytes];
-        // Safety: the memory that is copied is as large, and both stay until the event below has come about.
+        // Safety: the copied memory is as large, and both memories stay until the event below has completed.
         unsafe { result::memcpy_dtoh_async(to, from.address, stream.cu_stream()) }.map_err(Error::wrap)?;
         let arrived = stream.record_event(None).map_err(Error::wrap)?;
         Ok(Landing { host, bytes, arrived })
@@ -173,7 +173,7 @@ impl Machine for Cuda {
         let params = ByValue(*params);
         let mut builder = function.builder();
         builder.arg(&params);
-        // Safety: as the caller promises; the kernel takes this one structure.
+        // Safety: the caller's promise; the kernel takes this one structure.
         unsafe { builder.launch(config) }.map_err(Error::wrap)?;
         Ok(())
     }
@@ -186,8 +186,8 @@ impl Machine for Cuda {
         };
         let (of_inputs, of_output) = (data_type(product.dtype)?, data_type(product.out_dtype)?);
         let (one, zero) = (1.0_f32, 0.0_f32);
-        // The library counts columns first: to it all three are transposed, and out^T = weight^T x^T.
-        // Safety: as the caller promises; the factors are read before the call returns.
+        // cuBLAS is column-major: it sees all three matrices transposed, so it computes out^T = weight^T x^T. Safety:
+        // the caller's promise; the factors are read before the call returns.
         unsafe {
             gemm_ex(
                 *self.device.cublas_handle().handle(),
@@ -226,8 +226,8 @@ impl Machine for Cuda {
         };
         let (of_inputs, of_output) = (data_type(dtype)?, data_type(out_dtype)?);
         let (one, kept) = (1.0_f32, f32::from(u8::from(adds)));
-        // The library counts columns first: to it all three are transposed, and out^T = right^T left^T.
-        // Safety: as the caller promises; the factors are read before the call returns.
+        // cuBLAS is column-major: it sees all three matrices transposed, so it computes out^T = right^T left^T.
+        // Safety: the caller's promise; the factors are read before the call returns.
         unsafe {
             cublas::result::gemm_strided_batched_ex(
                 *self.device.cublas_handle().handle(),
@@ -267,7 +267,7 @@ impl Machine for Cuda {
         let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
         stream.begin_capture(mode).map_err(Error::wrap)?;
         let done = work();
-        // Recording must end whatever happened to the work.
+        // Recording must end even if the work failed.
         let graph = stream.end_capture(sys::CUgraphInstantiate_flags(0)).map_err(Error::wrap);
         done?;
         graph
@@ -278,7 +278,7 @@ impl Machine for Cuda {
     }
 }
 
-/// Where the numbers of a storage begin.
+/// The address of a storage's first number.
 fn base(storage: &CudaStorage, dtype: DType, device: &CudaDevice) -> Result<u64> {
     let stream = device.cuda_stream();
     Ok(match dtype {

@@ -1,4 +1,4 @@
-//! A machine that is this processor: `kernels.cu`, compiled by the C++ compiler, over ordinary memory.
+//! The implementation of `Machine` by the processor: `kernels.cu` compiled by the C++ compiler, over ordinary memory.
 
 use std::cell::Cell;
 use std::ffi::{CString, c_char, c_int, c_uint, c_void};
@@ -14,17 +14,16 @@ use super::machine::{Machine, Memory, Product};
 use super::params::Params;
 use super::products::{Matrices, Products};
 
-/// One kernel at a time: a block's shared memory is static.
+/// The mutex lets one kernel run at a time, because the shared memory of a block is a static variable here.
 static KERNELS: OnceLock<Option<Mutex<Library>>> = OnceLock::new();
 
 type Run = unsafe extern "C" fn(*const c_char, *const [c_uint; 3], c_uint, *const c_void) -> c_int;
 
-/// See the module.
 pub(super) struct Emulated {
     kernels: &'static Mutex<Library>,
 }
 
-/// Memory on a multiple of 16 bytes, as vector loads want it.
+/// Memory that begins at a multiple of 16 bytes, which vector loads need.
 pub(super) struct HostMemory {
     words: Vec<u128>,
 }
@@ -36,13 +35,13 @@ impl HostMemory {
 
     fn write(&self, bytes: &[u8]) {
         assert!(bytes.len() <= 16 * self.words.len(), "write out of bounds");
-        // Safety: in bounds; nothing else runs while a test writes.
+        // Safety: the write is in bounds, and nothing else runs while a test writes.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.address() as *mut u8, bytes.len()) }
     }
 
     fn read(&self, bytes: usize) -> Vec<u8> {
         assert!(bytes <= 16 * self.words.len(), "read out of bounds");
-        // Safety: in bounds.
+        // Safety: the read is in bounds.
         unsafe { std::slice::from_raw_parts(self.address() as *const u8, bytes) }.to_vec()
     }
 }
@@ -54,7 +53,7 @@ impl Memory for HostMemory {
 }
 
 impl Emulated {
-    /// None where there is no C++ compiler, with a line that says so.
+    /// `None`, with a line on standard error, where there is no C++ compiler.
     pub fn open() -> Option<Self> {
         let kernels = KERNELS.get_or_init(|| compile().map(Mutex::new)).as_ref();
         if kernels.is_none() {
@@ -73,8 +72,8 @@ pub(super) fn is_emulated() -> bool {
     EMULATED.get()
 }
 
-/// Has every tensor of this thread worked on by the GPU's kernels while `run` runs; none where there is no C++ compiler.
-/// For tests.
+/// Runs `run`, during which the GPU's kernels work on every tensor of this thread; `None` where there is no C++
+/// compiler. For tests.
 pub fn emulated<R>(run: impl FnOnce() -> R) -> Option<R> {
     struct Restore(bool);
     impl Drop for Restore {
@@ -87,7 +86,7 @@ pub fn emulated<R>(run: impl FnOnce() -> R) -> Option<R> {
     Some(run())
 }
 
-/// What `run` gives with blocks and threads of every kernel in order, and from the last to the first. For tests.
+/// The results of `run` with blocks and threads of every kernel in order, and in reverse order. For tests.
 pub fn in_both_orders<R>(run: impl Fn() -> R) -> Option<[R; 2]> {
     emulated(|| {
         let in_order = run();
@@ -98,7 +97,7 @@ pub fn in_both_orders<R>(run: impl Fn() -> R) -> Option<[R; 2]> {
     })
 }
 
-/// Whether blocks and their threads run from the last to the first from now on, for all threads.
+/// Sets whether blocks and their threads run in reverse order from now on, for all threads of the program.
 fn run_backwards(asked: bool) {
     if let Some(Emulated { kernels }) = Emulated::open() {
         let library = kernels.lock().unwrap();
@@ -119,14 +118,14 @@ fn compile() -> Option<Library> {
         .output()
         .unwrap();
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-    // Safety: the library has no initialisers but of plain tables. It stays mapped when its file goes.
+    // Safety: the library's only initialisers are plain tables. It stays mapped when its file is removed.
     Some(unsafe { Library::new(&library) }.unwrap())
 }
 
 impl Machine for Emulated {
     type Memory = HostMemory;
     type Pending = Vec<u8>;
-    /// Nothing is recorded: work that is asked for twice runs twice, as the first time.
+    /// Nothing is recorded: every step launches its kernels anew.
     type Recording = ();
 
     fn zeros(&self, bytes: usize) -> Result<HostMemory> {
@@ -170,7 +169,7 @@ impl Machine for Emulated {
         // Safety: `run` has this signature in `emulation.cpp`.
         let run = unsafe { library.get::<Run>(b"run\0") }.unwrap();
         let grid = grid.map(|blocks| blocks as c_uint);
-        // Safety: as the caller promises.
+        // Safety: the caller's promise.
         let found = unsafe { run(name.as_ptr(), &grid, threads as c_uint, std::ptr::from_ref(params).cast()) };
         assert_eq!(found, 0, "no kernel {kernel}");
         Ok(())
@@ -178,7 +177,7 @@ impl Machine for Emulated {
 
     unsafe fn product(&self, product: &Product) -> Result<()> {
         let Product { rows, inputs, outputs, dtype, out_stride, .. } = *product;
-        // Safety: as the caller promises.
+        // Safety: the caller's promise.
         let (x, weight) =
             unsafe { (numbers(product.x, rows * inputs, dtype), numbers(product.weight, inputs * outputs, dtype)) };
         let of = |input: usize, output: usize| match product.transposed {
@@ -188,7 +187,7 @@ impl Machine for Emulated {
         for (row, x) in x.chunks(inputs).enumerate() {
             for output in 0..outputs {
                 let sum = x.iter().enumerate().map(|(input, x)| x * of(input, output)).sum();
-                // Safety: as the caller promises.
+                // Safety: the caller's promise.
                 unsafe { put(product.out, row * out_stride + output, sum, product.out_dtype) };
             }
         }
@@ -202,7 +201,7 @@ impl Machine for Emulated {
             batch * of.step + row * of.stride + column
         };
         for (batch, row) in (0..count).flat_map(|batch| (0..rows).map(move |row| (batch, row))) {
-            // Safety, here and below: as the caller promises.
+            // Safety, here and below: the caller's promise.
             let left = |i: usize| unsafe { number(left.address, place(left, batch, row, i), dtype) };
             let left: Vec<f32> = (0..inner).map(left).collect();
             for column in 0..columns {
@@ -216,7 +215,7 @@ impl Machine for Emulated {
         Ok(())
     }
 
-    /// In the tensor's own memory, unlike [`Machine::adopt`].
+    /// Gives the tensor's own memory, unlike [`Machine::adopt`], which copies it.
     fn address(&self, tensor: &Tensor) -> Result<u64> {
         let (storage, layout) = tensor.storage_and_layout();
         let Storage::Cpu(storage) = &*storage else { bail!("expected a tensor on the processor") };
@@ -243,7 +242,7 @@ impl Machine for Emulated {
 }
 
 unsafe fn number(address: u64, index: usize, dtype: DType) -> f32 {
-    // Safety: as the caller promises.
+    // Safety: the caller's promise.
     unsafe {
         match dtype {
             DType::F32 => *(address as *const f32).add(index),
@@ -254,7 +253,7 @@ unsafe fn number(address: u64, index: usize, dtype: DType) -> f32 {
 }
 
 unsafe fn numbers(address: u64, count: usize, dtype: DType) -> Vec<f32> {
-    // Safety: as the caller promises.
+    // Safety: the caller's promise.
     unsafe {
         match dtype {
             DType::F32 => std::slice::from_raw_parts(address as *const f32, count).to_vec(),
@@ -267,7 +266,7 @@ unsafe fn numbers(address: u64, count: usize, dtype: DType) -> Vec<f32> {
 }
 
 unsafe fn put(address: u64, index: usize, value: f32, dtype: DType) {
-    // Safety: as the caller promises.
+    // Safety: the caller's promise.
     unsafe {
         match dtype {
             DType::F32 => *(address as *mut f32).add(index) = value,

@@ -1,6 +1,6 @@
-//! How the operations of an update are launched on a GPU. Each operation has a file `gpu` of its own, which takes tensors
-//! and gives tensors, without a graph: as few launches as its arithmetic allows, nothing widened in memory that a kernel
-//! can widen as it reads, and sums in f32 in an order that depends on shapes alone.
+//! How the operations of an update are launched on a GPU. The file `gpu.rs` of each operation takes tensors and
+//! returns tensors, without a graph. It launches as few kernels as the arithmetic allows, converts to f32 inside the
+//! kernels rather than in memory, and sums in f32 in an order that depends on shapes alone.
 
 use candle_core::{DType, Device, Result, Shape, Tensor, bail};
 
@@ -11,7 +11,7 @@ use super::machine::Machine;
 use super::params::{Params, THREADS, name};
 use super::products::{Matrices, Products};
 
-/// Rows that a block serves where each has a warp.
+/// Rows per block of kernels that use one warp for each row.
 pub(crate) const WARPS: usize = THREADS / 32;
 
 /// Whether the kernels can work on this tensor.
@@ -19,7 +19,7 @@ pub(crate) fn serves(tensor: &Tensor) -> bool {
     matches!(tensor.dtype(), DType::F32 | DType::BF16 | DType::F16) && on(tensor.device()).is_some()
 }
 
-/// Where kernels run.
+/// The machine that kernels run on.
 enum On {
     #[cfg(feature = "cuda")]
     Gpu(Cuda),
@@ -51,13 +51,13 @@ impl Gpu {
         Ok(Gpu { on, device })
     }
 
-    /// A tensor that a kernel or a product writes all of.
+    /// An uninitialised tensor, which a kernel or a product fills completely.
     pub(crate) fn empty(&self, shape: impl Into<Shape>, dtype: DType) -> Result<Tensor> {
         // Safety: callers write every number before any is read.
         unsafe { Tensor::empty(shape, dtype, &self.device) }
     }
 
-    /// Where the numbers of a contiguous tensor lie, for as long as it lives.
+    /// The address of a contiguous tensor's numbers, valid for as long as the tensor lives.
     pub(crate) fn address(&self, tensor: &Tensor) -> Result<u64> {
         match self.on {
             #[cfg(feature = "cuda")]
@@ -66,7 +66,7 @@ impl Gpu {
         }
     }
 
-    /// The last two dimensions of a contiguous tensor as matrices, those before as their number.
+    /// A contiguous tensor as a batch of matrices over its last two dimensions.
     pub(crate) fn matrices(&self, tensor: &Tensor) -> Result<Matrices> {
         let (Some(stride), address) = (tensor.dims().last().copied(), self.address(tensor)?) else {
             bail!("expected a matrix, found a number");
@@ -79,18 +79,18 @@ impl Gpu {
     ///
     /// # Safety
     ///
-    /// The addresses in `params` must be of live tensors, and those large enough for the sizes there.
+    /// The addresses in `params` must belong to live tensors that are large enough for the sizes in `params`.
     pub(crate) unsafe fn launch<P: Params>(&self, kernel: &str, (x, y): (usize, usize), params: &P) -> Result<()> {
         match self.on {
             #[cfg(feature = "cuda")]
-            // Safety: as the caller promises.
+            // Safety: the caller's promise.
             On::Gpu(ref machine) => unsafe { machine.launch(kernel, [x, y, 1], THREADS, params) },
-            // Safety: as the caller promises.
+            // Safety: the caller's promise.
             On::Processor(ref machine) => unsafe { machine.launch(kernel, [x, y, 1], THREADS, params) },
         }
     }
 
-    /// The same for the kernel of this name for numbers of a type.
+    /// Runs the variant of a kernel for numbers of type `dtype`.
     ///
     /// # Safety
     ///
@@ -101,7 +101,7 @@ impl Gpu {
         blocks: usize,
         params: &P,
     ) -> Result<()> {
-        // Safety: as the caller promises.
+        // Safety: the caller's promise.
         unsafe { self.launch(&name(kernel, dtype)?, (blocks, 1), params) }
     }
 
@@ -113,9 +113,9 @@ impl Gpu {
     pub(crate) unsafe fn products(&self, products: &Products) -> Result<()> {
         match self.on {
             #[cfg(feature = "cuda")]
-            // Safety: as the caller promises.
+            // Safety: the caller's promise.
             On::Gpu(ref machine) => unsafe { machine.products(products) },
-            // Safety: as the caller promises.
+            // Safety: the caller's promise.
             On::Processor(ref machine) => unsafe { machine.products(products) },
         }
     }

@@ -1,18 +1,18 @@
-//! What decoding and training ask of a GPU: memory, copies, kernels, products. Everything else here is the same on all
-//! machines, so that it can be tested on one without a GPU.
+//! What decoding and training need of a GPU: memory, copies, kernels and matrix products. Code outside the
+//! implementations of `Machine` is the same for all machines, so that it can be tested without a GPU.
 
 use candle_core::{DType, Result, Tensor};
 
 use super::params::Params;
 use super::products::Products;
 
-/// Memory of a machine, given back when dropped.
+/// Memory of a machine, freed when dropped.
 pub(super) trait Memory {
-    /// Where it begins, as kernels see it.
+    /// The address at which kernels see the memory begin.
     fn address(&self) -> u64;
 }
 
-/// `out = x weight`: `x` `(rows, inputs)` and contiguous, `out` `(rows, outputs)`.
+/// `out = x weight`: `x` is `(rows, inputs)` and contiguous, `out` is `(rows, outputs)`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Product {
     pub out: u64,
@@ -20,28 +20,27 @@ pub(super) struct Product {
     pub out_stride: usize,
     pub x: u64,
     pub weight: u64,
-    /// Whether `weight` lies as `(outputs, inputs)`; as `(inputs, outputs)` otherwise.
+    /// Whether `weight` is stored as `(outputs, inputs)` rather than `(inputs, outputs)`.
     pub transposed: bool,
     pub rows: usize,
     pub inputs: usize,
     pub outputs: usize,
-    /// Of `x` and `weight`; sums are taken in f32.
+    /// Type of `x` and `weight`; sums are computed in f32.
     pub dtype: DType,
     pub out_dtype: DType,
 }
 
-/// A GPU and its one queue of work. What is asked for is done in order; only [`Machine::wait`] waits for it.
+/// A GPU and its one queue of work. Work is done in the order of the calls; only [`Machine::wait`] waits for it.
 pub(super) trait Machine {
     type Memory: Memory;
     /// Bytes on their way to the host.
     type Pending;
-    /// Work that can be asked for again at once.
+    /// Recorded work, which can be run again by one call (a CUDA graph).
     type Recording;
 
-    /// Memory filled with zeros.
     fn zeros(&self, bytes: usize) -> Result<Self::Memory>;
 
-    /// The numbers of a contiguous tensor, which the memory keeps alive.
+    /// A contiguous tensor as memory, which keeps the tensor alive.
     fn adopt(&self, tensor: &Tensor) -> Result<Self::Memory>;
 
     /// Copies bytes to the start of `to`.
@@ -53,21 +52,21 @@ pub(super) trait Machine {
     /// Starts to copy the first `bytes` bytes to the host.
     fn read(&self, from: &Self::Memory, bytes: usize) -> Result<Self::Pending>;
 
-    /// What was read.
+    /// Waits for the bytes of a read.
     fn wait(&self, pending: Self::Pending) -> Result<Vec<u8>>;
 
     /// Runs a kernel on `grid` blocks of `threads`.
     ///
     /// # Safety
     ///
-    /// The addresses in `params` must be of live memory, and large enough for the sizes there.
+    /// The addresses in `params` must belong to live memory that is large enough for the sizes in `params`.
     unsafe fn launch<P: Params>(&self, kernel: &str, grid: [usize; 3], threads: usize, params: &P) -> Result<()>;
 
     /// Runs a matrix product.
     ///
     /// # Safety
     ///
-    /// The addresses must be of live memory, and large enough for the sizes there.
+    /// The addresses must belong to live memory that is large enough for the sizes.
     unsafe fn product(&self, product: &Product) -> Result<()>;
 
     /// Runs a batch of matrix products.
@@ -77,16 +76,16 @@ pub(super) trait Machine {
     /// As for [`Machine::product`].
     unsafe fn products(&self, products: &Products) -> Result<()>;
 
-    /// Where the numbers of a contiguous tensor lie, for as long as it lives.
+    /// The address of a contiguous tensor's numbers, valid for as long as the tensor lives.
     fn address(&self, tensor: &Tensor) -> Result<u64>;
 
-    /// Records the kernels and products of `work` in place of running them; none where this machine cannot.
+    /// Records the kernels and products of `work` instead of running them; `None` if this machine cannot record.
     fn record(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Self::Recording>>;
 
-    /// Runs what was recorded.
+    /// Runs recorded work.
     ///
     /// # Safety
     ///
-    /// The memory that the recorded work names must still live.
+    /// The memory that the recorded work uses must still live.
     unsafe fn replay(&self, recording: &Self::Recording) -> Result<()>;
 }

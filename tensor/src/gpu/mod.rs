@@ -1,10 +1,10 @@
-//! What runs on a GPU beside candle's operations: decoding, a batch whose tokens are drawn where the model runs, the
-//! layers and the head of an update, and the step of the optimiser.
+//! What runs on a GPU beside candle's operations: the decoding of a batch, the layers and the head of an update, and
+//! the update by AdamW. Tokens are drawn on the GPU.
 //!
-//! Shapes are static and buffers never move, so that one step is recorded once (a CUDA graph) and replayed for every
-//! token; logits never leave the GPU, and the host looks at a chunk of tokens while the GPU works on the next. The
-//! steps, their order and all launches are the same on every `Machine`; `cuda` is the real one, and `emulated`
-//! runs the same kernels on the processor, for tests.
+//! Shapes are static and buffers never move, so that one step of decoding is recorded once (a CUDA graph) and replayed
+//! for every token. Logits never leave the GPU, and the host looks at a chunk of tokens while the GPU works on the
+//! next. The steps, their order and all launches are the same on every `Machine`; `cuda` is an NVIDIA GPU, and
+//! `emulated` runs the same kernels on the processor, for tests.
 
 mod batch;
 #[cfg(feature = "cuda")]
@@ -33,7 +33,7 @@ pub use emulated::{emulated, in_both_orders};
 use machine::Machine;
 pub use view::{AdapterView, DecoderView, LayerView, MapsView, MatrixView, Sizes};
 
-/// Tokens that are drawn between two looks of the host: stops are noticed that much later.
+/// Tokens that are drawn between two looks of the host. A larger chunk notices stops later.
 pub const CHUNK: usize = 8;
 
 /// A batch of sequences on a GPU.
@@ -41,21 +41,21 @@ pub struct DeviceBatch {
     rows: Box<dyn Rows>,
 }
 
-/// How long and how sharply a batch is drawn.
+/// How many tokens a batch draws, and at which temperature.
 #[derive(Debug, Clone, Copy)]
 pub struct Drawing {
-    /// Sequences for each prompt.
+    /// Sequences per prompt.
     pub copies: usize,
-    /// Tokens a sequence may grow by.
+    /// Tokens that a sequence may grow by.
     pub longest: usize,
-    /// Logits are divided by it.
+    /// Divisor of the logits.
     pub temperature: f64,
-    /// Whether a step is recorded and replayed, where the machine can.
+    /// Whether a step is recorded and replayed, if the machine can.
     pub record: bool,
 }
 
 impl DeviceBatch {
-    /// Prompts that have been fed, each repeated, on the GPU that the weights are on; none where they are on none.
+    /// Starts a batch on the GPU that holds the weights, with each prompt repeated; `None` if no GPU holds them.
     #[cfg_attr(not(feature = "cuda"), allow(unused_variables, reason = "a build without CUDA asks no GPU"))]
     pub fn begin(view: &DecoderView, prompts: &Prefilled, drawing: Drawing) -> TensorResult<Option<Self>> {
         match view.embedding.device() {
@@ -67,30 +67,30 @@ impl DeviceBatch {
         }
     }
 
-    /// The same with the kernels on this processor, for tests; none where there is no C++ compiler.
+    /// Starts a batch whose kernels run on this processor, for tests; `None` where there is no C++ compiler.
     pub fn emulated(view: &DecoderView, prompts: &Prefilled, drawing: Drawing) -> TensorResult<Option<Self>> {
         Emulated::open().map(|machine| start::start(machine, view, prompts, drawing)).transpose()
     }
 
-    /// Sequences that are decoded.
+    /// Number of sequences that are decoded.
     pub fn rows(&self) -> usize {
         self.rows.rows()
     }
 
-    /// Starts on `count` tokens for each sequence, at most [`CHUNK`], and does not wait for them.
+    /// Starts to draw `count` tokens for each sequence, at most [`CHUNK`], and does not wait for them.
     ///
     /// * `uniforms`: `count` numbers in `0..1` for each sequence in turn.
     pub fn enqueue(&mut self, count: usize, uniforms: &[f64]) -> TensorResult<()> {
         self.rows.enqueue(count, uniforms)
     }
 
-    /// Waits for the oldest chunk that was not collected yet; none if there is none.
+    /// Waits for the oldest chunk that was not collected yet; `None` if all are collected.
     pub fn collect(&mut self) -> TensorResult<Option<Drawn>> {
         self.rows.collect()
     }
 
-    /// Drops sequences but keeps those in `live`, ascending; every chunk must have been collected. Returns which old
-    /// sequence each new one is.
+    /// Drops all sequences but those in `live`, ascending; every chunk must have been collected. Returns which old
+    /// sequence each new sequence is.
     pub fn keep(&mut self, live: &[usize]) -> TensorResult<Vec<usize>> {
         self.rows.keep(live)
     }
@@ -104,20 +104,20 @@ trait Rows {
     fn keep(&mut self, live: &[usize]) -> TensorResult<Vec<usize>>;
 }
 
-/// How one step of AdamW moves variables.
+/// Factors of one update by AdamW.
 #[derive(Debug, Clone, Copy)]
 pub struct AdamWRates {
-    /// Gradients are multiplied by it.
+    /// Factor of the gradients.
     pub scale: f64,
-    /// Decay of the mean of gradients.
+    /// Decay of the first moment (mean of gradients).
     pub beta1: f64,
-    /// Decay of the mean of squared gradients.
+    /// Decay of the second moment (mean of squared gradients).
     pub beta2: f64,
-    /// Learning rate, its correction for young means included.
+    /// Learning rate, including the bias correction of the first moment.
     pub rate: f64,
-    /// Root of the correction for young mean squares.
+    /// Square root of the bias correction of the second moment.
     pub root_correction: f64,
-    /// Added to the root of the mean square.
+    /// Added to the square root of the second moment.
     pub epsilon: f64,
 }
 
@@ -126,17 +126,17 @@ pub struct AdamWRates {
 pub struct Moved<'a> {
     /// The variable's own storage, which is written to.
     pub value: &'a Tensor,
-    /// Read only.
+    /// Only read.
     pub gradient: &'a Tensor,
-    /// Written to.
+    /// First moment, which is written to.
     pub mean: &'a Tensor,
-    /// Written to.
+    /// Second moment, which is written to.
     pub square: &'a Tensor,
-    /// What weight decay leaves of the value.
+    /// Factor of the value by weight decay.
     pub keep: f64,
 }
 
-/// Sum of squares of each tensor, f32 and contiguous, in one launch; none where they are on no GPU.
+/// Sum of squares of each tensor, in one launch; the tensors are f32 and contiguous. `None` if they are on no GPU.
 #[cfg_attr(not(feature = "cuda"), allow(unused_variables, reason = "a build without CUDA asks no GPU"))]
 pub fn device_square_sums(tensors: &[&Tensor]) -> TensorResult<Option<Vec<f64>>> {
     #[cfg(feature = "cuda")]
@@ -149,7 +149,7 @@ pub fn device_square_sums(tensors: &[&Tensor]) -> TensorResult<Option<Vec<f64>>>
     Ok(None)
 }
 
-/// One step of AdamW for all variables in one launch. Returns whether they are on a GPU: elsewhere nothing is done.
+/// One update by AdamW of all variables in one launch. Returns false, and does nothing, if they are on no GPU.
 #[cfg_attr(not(feature = "cuda"), allow(unused_variables, reason = "a build without CUDA asks no GPU"))]
 pub fn device_adamw(moved: &[Moved<'_>], rates: &AdamWRates) -> TensorResult<bool> {
     #[cfg(feature = "cuda")]
@@ -175,7 +175,7 @@ pub fn device_adamw(moved: &[Moved<'_>], rates: &AdamWRates) -> TensorResult<boo
 /// Tokens of one chunk on the host.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Drawn {
-    /// Of each row in turn, one for each place of the chunk; none where the logits were no finite numbers.
+    /// For each row a token for each place of the chunk; `None` if the logits were not finite.
     pub tokens: Vec<Vec<Option<u32>>>,
     /// Their log-probabilities, in nats.
     pub logprobs: Vec<Vec<f32>>,

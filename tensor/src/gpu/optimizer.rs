@@ -1,4 +1,5 @@
-//! Gradients and moments of all variables at once: two launches an update, however many variables there are.
+//! Kernels over the gradients and moments of all variables at once: two launches an update, however many variables
+//! there are.
 
 use candle_core::Result;
 
@@ -9,18 +10,18 @@ use super::machine::{Machine, Memory};
 /// Numbers that one block works on.
 const PIECE: usize = 1 << 14;
 
-/// Where one variable and what belongs to it is; all f32 and of `count` numbers.
+/// Addresses of one variable, its gradient and its moments; each holds `count` f32 numbers.
 pub(super) struct Slots<M: Machine> {
     pub value: M::Memory,
     pub gradient: M::Memory,
     pub mean: M::Memory,
     pub square: M::Memory,
     pub count: usize,
-    /// What weight decay leaves of the value.
+    /// Factor of the value by weight decay.
     pub keep: f32,
 }
 
-/// Sum of squares of each gradient: its memory and how many numbers it holds.
+/// Sum of squares of each gradient, given as its memory and how many numbers it holds.
 pub(super) fn square_sums<M: Machine>(machine: &M, gradients: &[(M::Memory, usize)]) -> Result<Vec<f64>> {
     let pieces: Vec<Piece> =
         gradients.iter().flat_map(|(gradient, count)| pieces([0, gradient.address(), 0, 0], *count, 1.0)).collect();
@@ -30,12 +31,12 @@ pub(super) fn square_sums<M: Machine>(machine: &M, gradients: &[(M::Memory, usiz
     unsafe { machine.launch("square_sums", [pieces.len(), 1, 1], THREADS, &params)? };
     let bytes = machine.wait(machine.read(&sums, pieces.len() * 8)?)?;
     let mut sums = bytes.as_chunks::<8>().0.iter().map(|bytes| f64::from_le_bytes(*bytes));
-    // In the order of the pieces, whatever order they were done in.
+    // Summed in the order of the pieces, whatever order the blocks ran in.
     let of_gradient = |(_, count): &(M::Memory, usize)| sums.by_ref().take(count.div_ceil(PIECE)).sum();
     Ok(gradients.iter().map(of_gradient).collect())
 }
 
-/// Moves all variables.
+/// One update of all variables.
 pub(super) fn step<M: Machine>(machine: &M, slots: &[Slots<M>], rates: &AdamWRates) -> Result<()> {
     let pieces: Vec<Piece> = slots
         .iter()
@@ -58,7 +59,7 @@ pub(super) fn step<M: Machine>(machine: &M, slots: &[Slots<M>], rates: &AdamWRat
     unsafe { machine.launch("adamw", [pieces.len(), 1, 1], THREADS, &params) }
 }
 
-/// A variable cut up; an address of zero stays zero.
+/// Splits a variable into pieces; an address of zero stays zero.
 fn pieces(addresses: [u64; 4], count: usize, keep: f32) -> impl Iterator<Item = Piece> {
     (0..count).step_by(PIECE).map(move |first| {
         let [value, gradient, mean, square] =

@@ -1,12 +1,12 @@
-//! How parameters of kernels are declared: field by field as in the kernels' sources.
+//! How parameters of kernels are declared: field by field as in the sources of the kernels.
 
 use candle_core::{DType, Result, bail};
 
-/// What a kernel takes: plain numbers, laid out as C does, without padding of the compiler's own.
+/// Parameters of a kernel: plain numbers in C layout, without padding by the compiler.
 ///
 /// # Safety
 ///
-/// `#[repr(C)]`, no padding, no pointers that Rust owns.
+/// The type must be `#[repr(C)]`, without padding and without pointers that Rust owns.
 pub(crate) unsafe trait Params: Copy {}
 
 macro_rules! params {
@@ -26,7 +26,7 @@ pub(crate) use params;
 /// Threads of a block where a kernel does not say otherwise.
 pub(crate) const THREADS: usize = 256;
 
-/// The kernel of this name for numbers of this type.
+/// The name of a kernel's variant for numbers of this type.
 pub(crate) fn name(kernel: &str, dtype: DType) -> Result<String> {
     let suffix = match dtype {
         DType::F32 => "f32",

@@ -1,33 +1,33 @@
-//! Batches of matrix products, by where their matrices lie.
+//! Batches of matrix products, given by the addresses and strides of the matrices.
 
 use candle_core::DType;
 
-/// Where the matrices of a batch lie.
+/// A batch of matrices in memory.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Matrices {
-    /// Of the first.
+    /// Address of the first matrix.
     pub address: u64,
-    /// Numbers from row to row.
+    /// Numbers from one row to the next.
     pub stride: usize,
-    /// Numbers from matrix to matrix.
+    /// Numbers from one matrix to the next.
     pub step: usize,
-    /// Whether each is read with rows and columns exchanged.
+    /// Whether each matrix is read transposed.
     pub transposed: bool,
 }
 
 impl Matrices {
-    /// Rows and columns exchanged.
+    /// The transposed matrices.
     pub fn t(self) -> Self {
         Matrices { transposed: !self.transposed, ..self }
     }
 
-    /// The part behind the first `numbers` numbers of this type.
+    /// The matrices that begin `numbers` numbers of this type further on.
     pub fn after(self, numbers: usize, dtype: DType) -> Self {
         Matrices { address: self.address + (numbers * dtype.size_in_bytes()) as u64, ..self }
     }
 }
 
-/// `out = left right`, or that added to `out`, for each of a batch: `(rows, inner)` times `(inner, columns)`.
+/// `out = left right`, or `out += left right`, for each matrix of a batch: `(rows, inner)` times `(inner, columns)`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Products {
     pub out: Matrices,
@@ -37,10 +37,10 @@ pub(crate) struct Products {
     pub rows: usize,
     pub inner: usize,
     pub columns: usize,
-    /// Of `left` and `right`; sums are taken in f32.
+    /// Type of `left` and `right`; sums are computed in f32.
     pub dtype: DType,
     pub out_dtype: DType,
-    /// Whether `out` keeps what it holds.
+    /// Whether the product is added to `out` rather than written over it.
     pub adds: bool,
 }
 

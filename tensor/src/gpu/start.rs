@@ -1,4 +1,4 @@
-//! A batch on a machine, put together.
+//! Puts a batch together on a machine.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ use super::weights::Weights;
 use super::{CHUNK, DeviceBatch, Drawing, Drawn, Rows};
 use crate::RopeTable;
 
-/// A batch and the chunks in flight.
+/// A batch and its chunks that have not been collected.
 struct Queue<M: Machine> {
     batch: Batch<M>,
     flights: VecDeque<Flight<M>>,
@@ -39,7 +39,7 @@ impl<M: Machine> Rows for Queue<M> {
     }
 }
 
-/// A batch on `machine`: prompts that have been fed, repeated.
+/// Starts a batch on `machine`, with each prompt repeated.
 pub(super) fn start<M: Machine + 'static>(
     machine: M,
     view: &DecoderView,

@@ -1,4 +1,5 @@
-//! One token for every row: which kernels and products run, in which order, over buffers that never move.
+//! One decoding step: the kernels and products that draw and feed a token for every row, in order, over buffers that
+//! never move.
 
 use candle_core::{DType, Result};
 
@@ -39,7 +40,7 @@ impl Shapes {
     }
 }
 
-/// What a step reads and writes, but for the weights.
+/// The buffers that a step reads and writes, except the weights.
 pub(super) struct Buffers<M: Machine> {
     hidden: M::Memory,
     normed: M::Memory,
@@ -50,11 +51,11 @@ pub(super) struct Buffers<M: Machine> {
     mixed: M::Memory,
     gate_up: M::Memory,
     inner: M::Memory,
-    /// f32: what the first factors of adapters give.
+    /// f32: products of `x` with the first factors of adapters.
     low: M::Memory,
     /// f32 `(rows, vocabulary)`.
     pub logits: M::Memory,
-    /// u32 `(rows,)`: tokens fed next.
+    /// u32 `(rows,)`: tokens that are fed next.
     pub ids: M::Memory,
     /// u32 `(rows, chunk)`, then f32 `(rows, chunk)`: tokens drawn and their log-probabilities.
     pub drawn: M::Memory,
@@ -72,7 +73,8 @@ pub(super) struct Buffers<M: Machine> {
 }
 
 impl<M: Machine> Buffers<M> {
-    /// Zeros. `angles`: cosines and sines by position; `low`: numbers a row between the factors of adapters.
+    /// Buffers filled with zeros. `angles`: cosines and sines by position; `low`: width of the low-rank products of a
+    /// row.
     pub fn new(machine: &M, shapes: &Shapes, angles: &[f32], low: usize) -> Result<Self> {
         let Shapes { model, rows, .. } = shapes;
         let heads = model.heads;
@@ -106,7 +108,7 @@ impl<M: Machine> Buffers<M> {
     }
 }
 
-/// Where a product goes: numbers of `dtype`, rows `stride` numbers apart.
+/// Destination of a product: numbers of `dtype`, whose rows begin `stride` numbers apart.
 #[derive(Clone, Copy)]
 struct Out {
     address: u64,
@@ -114,7 +116,6 @@ struct Out {
     dtype: DType,
 }
 
-/// All that a step needs.
 pub(super) struct Step<M: Machine> {
     pub machine: M,
     pub weights: Weights<M>,
@@ -124,7 +125,8 @@ pub(super) struct Step<M: Machine> {
 }
 
 impl<M: Machine> Step<M> {
-    /// Draws a token for each of the first `rows` rows and feeds it: afterwards the logits are those of the next.
+    /// Draws a token for each of the first `rows` rows and feeds it. Afterwards the logits are those of the next
+    /// token.
     pub fn token(&self, rows: usize) -> Result<()> {
         self.sample(rows)?;
         self.embed(rows)?;
@@ -169,7 +171,8 @@ impl<M: Machine> Step<M> {
         self.typed("embed", [rows, 1, 1], THREADS, &params)
     }
 
-    /// Norm, queries, keys and values, attention, output. `delta` is added to the hidden state first, if there is one.
+    /// Norm, queries, keys and values, attention, and output map. `delta` is first added to the hidden state; an
+    /// address of 0 means that there is none.
     fn attention(&self, index: usize, layer: &LayerWeights<M>, delta: u64, rows: usize) -> Result<()> {
         let heads = self.shapes.model.heads;
         let Buffers { normed, qkv, mixed, delta: out, .. } = &self.buffers;
@@ -251,7 +254,7 @@ impl<M: Machine> Step<M> {
         }
     }
 
-    /// Maps `x` of `inputs` numbers a row, adapters included; biases are the next kernel's.
+    /// Maps `x` of `inputs` numbers a row and adds the adapter's term. The kernel that follows adds the bias.
     fn map(&self, out: &M::Memory, x: &M::Memory, maps: &Maps<M>, (rows, inputs): (usize, usize)) -> Result<()> {
         let (dtype, stride) = (self.shapes.dtype, maps.outputs());
         let mut columns = vec![0];
@@ -307,18 +310,19 @@ impl<M: Machine> Step<M> {
             dtype: self.shapes.dtype,
             out_dtype: out.dtype,
         };
-        // Safety: buffers and weights were made with these widths and at least `rows` rows, and live as long as self.
+        // Safety: buffers and weights were made with these widths and at least `rows` rows, and live as long as
+        // `self`.
         unsafe { self.machine.product(&product) }
     }
 
-    /// A kernel for the type of the model.
+    /// Runs the kernel's variant for the model's type.
     pub fn typed<P: Params>(&self, kernel: &str, grid: [usize; 3], threads: usize, params: &P) -> Result<()> {
         self.run(&kernels::name(kernel, self.shapes.dtype)?, grid, threads, params)
     }
 
     fn run<P: Params>(&self, kernel: &str, grid: [usize; 3], threads: usize, params: &P) -> Result<()> {
-        // Safety: every address handed out here is of a buffer or weight that lives as long as self and was made with
-        // the sizes of `shapes`, and `grid` has no more rows than they have.
+        // Safety: every address passed here belongs to a buffer or weight that lives as long as `self` and was made
+        // with the sizes of `shapes`, and `grid` has no more rows than these have.
         unsafe { self.machine.launch(kernel, grid, threads, params) }
     }
 }

@@ -1,21 +1,20 @@
-//! The weights of a decoder where kernels and products read them.
+//! The weights of a decoder in memory that kernels and products read.
 
 use candle_core::{DType, Result, Tensor};
 
 use super::machine::{Machine, Memory};
 use super::view::{AdapterView, DecoderView, LayerView, MapsView, MatrixView};
 
-/// One matrix.
 pub(super) struct Matrix<M: Machine> {
     pub memory: M::Memory,
-    /// Whether it lies as `(outputs, inputs)`.
+    /// Whether it is stored as `(outputs, inputs)`.
     pub transposed: bool,
     pub outputs: usize,
 }
 
-/// Low-rank terms of maps of the same input.
+/// Low-rank terms of maps with the same input.
 pub(super) struct Adapter<M: Machine> {
-    /// In the type of the model `(maps * rank, inputs)`.
+    /// `(maps * rank, inputs)`, in the type of the model.
     pub a: M::Memory,
     /// f32 `(outputs, rank)`.
     pub b: M::Memory,
@@ -23,19 +22,19 @@ pub(super) struct Adapter<M: Machine> {
     pub scale: f64,
 }
 
-/// Maps of the same input, their outputs side by side.
+/// Maps with the same input, their outputs side by side.
 pub(super) struct Maps<M: Machine> {
     pub matrices: Vec<Matrix<M>>,
-    /// f32; none without biases.
+    /// f32; `None` if no map has a bias.
     pub bias: Option<M::Memory>,
     pub adapter: Option<Adapter<M>>,
 }
 
-/// Where one layer's weights are.
+/// The weights of one layer.
 pub(super) struct LayerWeights<M: Machine> {
     pub input_norm: M::Memory,
     pub query_key_value: Maps<M>,
-    /// Of queries and keys (Qwen3).
+    /// Norms of queries and keys (Qwen3).
     pub head_norms: Option<(M::Memory, M::Memory)>,
     pub output: Maps<M>,
     pub inner_norm: M::Memory,
@@ -43,7 +42,7 @@ pub(super) struct LayerWeights<M: Machine> {
     pub down: Maps<M>,
 }
 
-/// Where the weights are: norms and biases in f32, the rest in the type of the model.
+/// All weights: norms and biases in f32, the rest in the type of the model.
 pub(super) struct Weights<M: Machine> {
     pub embedding: M::Memory,
     pub layers: Vec<LayerWeights<M>>,
@@ -52,7 +51,7 @@ pub(super) struct Weights<M: Machine> {
 }
 
 impl<M: Machine> Weights<M> {
-    /// Nothing is copied but what has another type or order here.
+    /// Takes the weights over; only those with another type or layout are copied.
     pub fn adopt(machine: &M, view: &DecoderView, dtype: DType) -> Result<Self> {
         let wide = |tensor: &Tensor| adopt(machine, tensor, DType::F32);
         let layers = view.layers.iter().map(|layer: &LayerView| {
@@ -77,7 +76,7 @@ impl<M: Machine> Weights<M> {
         })
     }
 
-    /// Numbers a row that the products with the first factors of adapters give at most.
+    /// The largest width that a layer's products with the first factors of adapters have.
     pub fn low_width(&self) -> usize {
         let maps = |layer: &LayerWeights<M>| {
             [&layer.query_key_value, &layer.output, &layer.gate_up, &layer.down].map(Maps::low_width)
@@ -107,7 +106,7 @@ impl<M: Machine> Maps<M> {
         Ok(Maps { matrices, bias, adapter: adapter.transpose()? })
     }
 
-    /// Numbers of a row.
+    /// Width of all outputs side by side.
     pub fn outputs(&self) -> usize {
         self.matrices.iter().map(|matrix| matrix.outputs).sum()
     }
@@ -121,7 +120,7 @@ fn adopt<M: Machine>(machine: &M, tensor: &Tensor, dtype: DType) -> Result<M::Me
     machine.adopt(&tensor.to_dtype(dtype)?.contiguous()?)
 }
 
-/// An address, or zero for what is not there.
+/// The address, or zero for `None`.
 pub(super) fn address_or_none<T: Memory>(memory: Option<&T>) -> u64 {
     memory.map_or(0, Memory::address)
 }

@@ -1,4 +1,4 @@
-//! The output projection and the softmax over the vocabulary, a chunk of rows at a time.
+//! The output projection and the softmax over the vocabulary on a GPU, a chunk of rows at a time.
 
 use std::ops::Range;
 
@@ -9,17 +9,16 @@ use crate::gpu::params::params;
 use crate::gpu::products::{Matrices, Products};
 
 params! {
-    /// What a chunk says of its targets.
+    /// Scores the targets of a chunk.
     ScoreLogits {
         scores: u64, sums: u64, logits: u64, targets: u64, vocabulary: u32, stride: u32, scale: f32, padding: u32,
     }
-    /// Logits turned into gradients by them.
+    /// Turns logits into gradients by logits, in place.
     LogitSlopes {
         logits: u64, sums: u64, slopes: u64, targets: u64, vocabulary: u32, stride: u32, scale: f32, padding: u32,
     }
 }
 
-/// What is scored.
 #[derive(Debug, Clone)]
 pub(crate) struct Head {
     /// `(N, H)`, contiguous.
@@ -28,13 +27,13 @@ pub(crate) struct Head {
     pub weight: Tensor,
     /// `(N,)`, u32, contiguous, each below `V`.
     pub targets: Tensor,
-    /// What logits are multiplied by.
+    /// Factor of the logits.
     pub scale: f64,
-    /// Rows whose logits are held at once.
+    /// Chunks of rows; the logits of one chunk exist at a time.
     pub chunks: Vec<Range<usize>>,
 }
 
-/// Hidden states and weight in one format.
+/// Hidden states and weight, converted to one format.
 struct Pass {
     gpu: Gpu,
     hidden: Tensor,
@@ -43,7 +42,7 @@ struct Pass {
     logits: Tensor,
 }
 
-/// Log-probabilities and entropies, `(N, 2)`, and what [`score_slopes`] needs of the logits; all f32.
+/// Log-probabilities and entropies, `(N, 2)`, and the sums over logits that [`score_slopes`] needs; all f32.
 pub(crate) fn score(head: &Head) -> Result<(Tensor, Tensor)> {
     let pass = Pass::new(head)?;
     let count = head.hidden.dim(0)?;
@@ -60,13 +59,14 @@ pub(crate) fn score(head: &Head) -> Result<(Tensor, Tensor)> {
             scale: head.scale as f32,
             padding: 0,
         };
-        // Safety: there is a row of logits, of scores and of sums, and a target, for each of the chunk.
+        // Safety: the chunk's logits, scores, sums and targets have an entry for each of its rows.
         unsafe { pass.gpu.launch("score_logits", (rows.len(), 1), &params)? };
     }
     Ok((scores, sums))
 }
 
-/// Gradients by hidden states and by the weight, those that are wanted; `slope`: gradient of the scores, contiguous.
+/// Gradients by hidden states and by the weight, as far as they are wanted; `slope` is the gradient of the scores,
+/// contiguous.
 pub(crate) fn score_slopes(
     head: &Head,
     sums: &Tensor,
@@ -74,7 +74,7 @@ pub(crate) fn score_slopes(
     wanted: (bool, bool),
 ) -> Result<(Option<Tensor>, Option<Tensor>)> {
     let pass = Pass::new(head)?;
-    // Gradients of single logits are small, and half of them too small for f16.
+    // Gradients by single logits are small, and about half of them underflow in f16.
     let format = if pass.weight.dtype() == DType::BF16 { DType::BF16 } else { DType::F32 };
     let (hidden, weight) = (pass.hidden.to_dtype(format)?, pass.weight.to_dtype(format)?);
     let dhidden = wanted.0.then(|| pass.gpu.empty(hidden.shape(), format)).transpose()?;
@@ -91,7 +91,7 @@ pub(crate) fn score_slopes(
             scale: head.scale as f32,
             padding: 0,
         };
-        // Safety: as for the scores.
+        // Safety: as in `score`.
         unsafe { pass.gpu.typed(("logit_slopes", format), rows.len(), &params)? };
         let slopes = pass.slopes(format)?;
         let of_chunk = |tensor: &Tensor| part(&pass.gpu, tensor, rows);
@@ -116,7 +116,7 @@ impl Pass {
     fn new(head: &Head) -> Result<Self> {
         let gpu = Gpu::of(&head.hidden)?;
         let Head { hidden, weight, chunks, .. } = head;
-        // A weight that is trained is kept in f32, and the logits are worth it.
+        // A weight that is trained is in f32, and then the logits are computed in f32 too.
         let format = if hidden.dtype() == weight.dtype() { hidden.dtype() } else { DType::F32 };
         let longest = chunks.iter().map(Range::len).max().unwrap_or(0);
         let logits = gpu.empty((longest, weight.dim(0)?.next_multiple_of(8)), DType::F32)?;
@@ -132,7 +132,7 @@ impl Pass {
         self.logits.dims()[1]
     }
 
-    /// The logits of a chunk.
+    /// Computes the logits of a chunk.
     fn project(&self, rows: &Range<usize>) -> Result<()> {
         let factors = (part(&self.gpu, &self.hidden, rows)?, self.gpu.matrices(&self.weight)?.t());
         let sizes = [rows.len(), self.hidden.dim(1)?, self.vocabulary()];
@@ -140,7 +140,7 @@ impl Pass {
         self.product(out, factors, sizes, (self.hidden.dtype(), false))
     }
 
-    /// Where gradients by the logits have taken their place.
+    /// The gradients by logits, which have overwritten the logits in `format`.
     fn slopes(&self, format: DType) -> Result<Matrices> {
         let logits = self.gpu.matrices(&self.logits)?;
         let narrower = DType::F32.size_in_bytes() / format.size_in_bytes();
@@ -155,7 +155,7 @@ impl Pass {
         (dtype, adds): (DType, bool),
     ) -> Result<()> {
         let products = Products { adds, ..Products::one(out, factors, sizes, dtype) };
-        // Safety: chunks lie within the tensors that their matrices were taken from.
+        // Safety: chunks lie within the tensors of their matrices.
         unsafe { self.gpu.products(&products) }
     }
 }
@@ -166,7 +166,7 @@ fn part(gpu: &Gpu, tensor: &Tensor, rows: &Range<usize>) -> Result<Matrices> {
     Ok(whole.after(rows.start * whole.stride, tensor.dtype()))
 }
 
-/// Where some rows of a matrix begin.
+/// The address of some rows of a matrix.
 fn row(gpu: &Gpu, tensor: &Tensor, rows: &Range<usize>) -> Result<u64> {
     Ok(part(gpu, tensor, rows)?.address)
 }

@@ -1,4 +1,4 @@
-//! Log-probability of the token that was chosen.
+//! Log-probability of the chosen token.
 
 use candle_core::{CpuStorage, CustomOp1, D, DType, Layout, Result, Shape, Tensor, bail};
 
@@ -47,7 +47,7 @@ fn softmax_sums(weights: &mut [f32], logits: &[f32]) -> (f32, f32, f32) {
     (total, top, total.ln() - mean)
 }
 
-/// Log-probability of `target` and entropy of one distribution.
+/// Log-probability of `target`, and entropy of the distribution.
 pub(crate) fn score(logits: &[f32], target: usize) -> (f32, f32) {
     let mut weights = vec![0.0; logits.len()];
     wide(
@@ -59,7 +59,8 @@ pub(crate) fn score(logits: &[f32], target: usize) -> (f32, f32) {
     )
 }
 
-/// Turns the logits of one distribution into gradients by them, given those by its log-probability and its entropy.
+/// Replaces the logits of one distribution by the gradients by them, given the gradients by its log-probability and by
+/// its entropy.
 pub(crate) fn logit_gradients(logits: &mut [f32], target: usize, (chosen, spread): (f32, f32)) {
     let mut weights = vec![0.0; logits.len()];
     wide(

@@ -1,4 +1,4 @@
-//! The output projection and the softmax over the vocabulary in one, some rows at a time.
+//! The output projection and the softmax over the vocabulary as one operation, some rows at a time.
 
 mod gpu;
 pub(crate) mod log_probs;
@@ -13,30 +13,30 @@ use crate::head::log_probs::{logit_gradients, score};
 use crate::rows::{Into, Matrix, for_rows, large_product, matmul, slice, with_slice};
 use crate::{Weight, can_fuse, on_gpu};
 
-/// Rows whose share of the weight's gradient is summed at once. Part of the order of that sum, so every chunk is a
-/// multiple of it, and the size of chunks changes no number.
+/// Rows whose share of the weight's gradient is summed at once. This fixes the order of that sum: every chunk is a
+/// multiple of it, so the size of chunks changes no number.
 const BLOCK: usize = 64;
 
-/// How hidden states are scored.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scoring {
-    /// Logits are divided by it.
+    /// Divisor of the logits.
     pub temperature: f64,
-    /// Logits held at once, in bytes; at least those of 64 rows. Changes memory, not the result.
+    /// Bytes of the logits that are held at once, at least those of 64 rows. It changes memory, not the result.
     pub logit_bytes: usize,
 }
 
 impl Scoring {
-    /// Rows of logits held at once.
+    /// Rows whose logits are held at once.
     pub fn rows(&self, vocabulary: usize) -> usize {
         (self.logit_bytes / (4 * vocabulary) / BLOCK).max(1) * BLOCK
     }
 }
 
-/// Log-probability of each target and entropy of the distribution it is drawn from, in nats; both differentiable.
+/// Log-probability of each target, and entropy of the distribution that the target is drawn from, in nats; both
+/// differentiable.
 ///
-/// Neither the logits nor their gradients are ever held beyond a chunk of rows: the backward pass computes them again.
-/// A weight that is not trained costs no gradient.
+/// Logits and their gradients exist only for a chunk of rows at a time, because the backward pass computes the logits
+/// again. No gradient is computed for a weight that is not trained.
 ///
 /// * `hidden`: `(N, H)`; `weight`: `(V, H)`; `targets`: `(N,)` u32, each below `V`.
 /// * Returns `(N,)` and `(N,)`, in f32, from logits in f32 whatever the formats of the arguments.
@@ -59,7 +59,7 @@ pub fn score_tokens(hidden: &Tensor, weight: &Weight, targets: &Tensor, how: Sco
     Ok((both.narrow(1, 0, 1)?.squeeze(1)?, both.narrow(1, 1, 1)?.squeeze(1)?))
 }
 
-/// The same with logits bent under a bound, `cap * tanh(logit / cap)`, before they are divided by the temperature.
+/// Like [`score_tokens`], with soft-capped logits: `cap * tanh(logit / cap)`, before the division by the temperature.
 pub fn score_capped_tokens(
     hidden: &Tensor,
     weight: &Weight,
@@ -115,19 +115,19 @@ fn scored(
     Ok((both.narrow(1, 0, 1)?.squeeze(1)?, both.narrow(1, 1, 1)?.squeeze(1)?))
 }
 
-/// What both passes work on, without a graph.
+/// Operands of both passes, without a graph.
 struct ByTensors {
     hidden: Tensor,
     weight: Tensor,
     /// `(N, 1)`.
     targets: Tensor,
-    /// One divided by the temperature.
+    /// Inverse temperature.
     scale: f64,
-    /// What logits are bent under.
+    /// Soft cap of the logits.
     cap: Option<f64>,
-    /// Rows of a chunk.
+    /// Rows per chunk.
     rows: usize,
-    /// Whether gradients by hidden states and by the weight are asked for.
+    /// Whether gradients by hidden states and by the weight are needed.
     wanted: (bool, bool),
 }
 
@@ -139,12 +139,12 @@ struct Distributions {
     probs: Tensor,
     /// `(rows, 1)`.
     entropy: Tensor,
-    /// Slope by which logits are bent, where they are: `(rows, V)`.
+    /// Derivative of the soft cap, if logits are capped: `(rows, V)`.
     bend: Option<Tensor>,
 }
 
 impl ByTensors {
-    /// `weight`: in f32.
+    /// Distributions of a chunk, and its hidden states in f32. `weight` is in f32.
     fn distributions(&self, weight: &Tensor, chunk: &Range<usize>) -> Result<(Tensor, Distributions)> {
         let hidden = self.hidden.narrow(0, chunk.start, chunk.len())?.to_dtype(DType::F32)?;
         let (log_probs, bend) = {
@@ -156,7 +156,7 @@ impl ByTensors {
         Ok((hidden, Distributions { log_probs, probs, entropy, bend }))
     }
 
-    /// Logits under their bound, and the slope by which they are bent.
+    /// Soft-capped logits, and the derivative of the cap.
     fn bent(&self, logits: Tensor) -> Result<(Tensor, Option<Tensor>)> {
         let Some(cap) = self.cap else { return Ok((logits, None)) };
         let bent = (logits / cap)?.tanh()?;
@@ -164,7 +164,7 @@ impl ByTensors {
         Ok(((bent * cap)?, Some(slope)))
     }
 
-    /// `(N, 2)`.
+    /// Log-probabilities and entropies, `(N, 2)`.
     fn forward(&self) -> Result<Tensor> {
         let weight = self.weight.to_dtype(DType::F32)?;
         let scores = chunks(self.hidden.dim(0)?, self.rows).map(|chunk| {
@@ -183,8 +183,8 @@ impl ByTensors {
             let part = |x: &Tensor| x.narrow(0, chunk.start, chunk.len())?.contiguous();
             let grad = part(grad)?;
             let (chosen, spread) = (grad.narrow(1, 0, 1)?.contiguous()?, grad.narrow(1, 1, 1)?);
-            // d logp / d logit = onehot - p; d entropy / d logit = -p (log p + entropy). What is as large as the logits
-            // is let go at once.
+            // d logp / d logit = onehot - p; d entropy / d logit = -p (log p + entropy). Tensors as large as the
+            // logits are freed as soon as possible.
             let mut slopes = log_probs.broadcast_add(&entropy)?;
             drop(log_probs);
             slopes = slopes.broadcast_mul(&spread)?;
@@ -212,7 +212,8 @@ impl ByTensors {
     }
 }
 
-/// Rows of each chunk of about `rows`. Few are never left alone: as a product they would be rounded in another way.
+/// Chunks of about `rows` rows. A last chunk of few rows is merged with the one before, because a product with few
+/// rows is rounded differently.
 fn chunks(count: usize, rows: usize) -> impl Iterator<Item = Range<usize>> {
     let mut from = 0;
     std::iter::from_fn(move || {
@@ -222,18 +223,17 @@ fn chunks(count: usize, rows: usize) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// `(N, H)` and `(V, H)` to `(N, 2)`: log-probability and entropy.
+/// Turns `(N, H)` and `(V, H)` into `(N, 2)`: log-probability and entropy.
 struct ScoreTokens {
     targets: Vec<u32>,
-    /// One divided by the temperature.
+    /// Inverse temperature.
     scale: f32,
-    /// Rows of a chunk.
+    /// Rows per chunk.
     rows: usize,
-    /// Logits of the last chunk of the forward pass, which the backward pass need not compute again.
+    /// Logits of the forward pass's last chunk, which the backward pass need not compute again.
     last: Mutex<Option<Vec<f32>>>,
 }
 
-/// The head's weight and what it is applied to.
 #[derive(Clone, Copy)]
 struct Operands<'a> {
     hidden: &'a [f32],
@@ -286,7 +286,7 @@ impl ScoreTokens {
         out
     }
 
-    /// Adds the gradients by hidden states and weight to those that are asked for.
+    /// Accumulates the gradients by hidden states and by the weight, if they are needed.
     fn backward(
         &self,
         operands: Operands<'_>,
@@ -361,7 +361,7 @@ impl CustomOp2 for ScoreTokens {
     }
 }
 
-/// The same with a weight in blocks, whose numbers neither pass leaves behind.
+/// [`ScoreTokens`] with a weight in blocks. Each pass expands the blocks and frees the numbers afterwards.
 struct ScoreByBlocks {
     weight: Weight,
     op: ScoreTokens,

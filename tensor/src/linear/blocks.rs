@@ -1,8 +1,8 @@
-//! A weight that stays in blocks of few bits, and the numbers that it stands for.
+//! Quantised weights that stay in their blocks of few bits, and the f32 numbers that the blocks stand for.
 //!
-//! Files keep a block of inputs of one output together. Here 16 outputs lie side by side, as products read them
-//! ([`crate::linear::tile`]): the blocks are put into that order once, and none of their bits is changed. What comes out is the
-//! f32 number that the file's own formula gives, to the last bit.
+//! A file keeps the blocks of one output together. Here the blocks of 16 outputs are interleaved, because products
+//! read them so ([`crate::linear::tile`]): blocks are reordered once, and none of their bits changes. The expanded
+//! numbers equal those of the file format's own formula, to the last bit.
 
 mod expand;
 mod formats;
@@ -19,12 +19,12 @@ use formats::Kind;
 #[cfg(test)]
 pub(crate) use expand::ways;
 
-/// Inputs that are expanded at once, a whole number of blocks of every format: with 16 outputs they and the rows that
-/// they are multiplied with stay in the nearest cache.
+/// Inputs that are expanded at once; a multiple of every format's block. The expanded numbers of 16 outputs, and the
+/// rows that they are multiplied with, stay in the L1 cache.
 pub(crate) const SLICE: usize = 256;
 
-/// A weight `(out, in)` that is not trained, on the CPU, in blocks. Each panel of 16 outputs lies in one piece, the last
-/// one filled up with zeros.
+/// A frozen weight `(out, in)` in blocks, on the CPU. Each panel of 16 outputs is contiguous, and the last panel is
+/// padded with zeros.
 #[derive(Debug)]
 pub struct Blocks {
     kind: Kind,
@@ -34,18 +34,19 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// Whether weights that a file keeps in this format, with so many inputs, can stay in it.
+    /// Whether a weight in this format with so many inputs can stay in it.
     pub fn hold(format: GgmlDType, inputs: usize) -> bool {
         Kind::of(format).is_some_and(|kind| inputs.is_multiple_of(kind.inputs()))
     }
 
-    /// Bytes that a weight `(out, in)` takes, if it can stay in the format.
+    /// Bytes that a weight `(out, in)` takes; `None` if it cannot stay in the format.
     pub fn size(format: GgmlDType, [outputs, inputs]: [usize; 2]) -> Option<usize> {
         let kind = Kind::of(format).filter(|kind| inputs.is_multiple_of(kind.inputs()))?;
         Some(outputs.div_ceil(PANEL) * (inputs / kind.inputs()) * kind.bytes())
     }
 
-    /// Of what a file stores of a weight `(out, in)`, row by row; output `index` is the file's row `order(index)`.
+    /// Reorders the stored bytes of a weight `(out, in)`, which are row-major; output `index` is row `order(index)` of
+    /// the file.
     pub fn new(
         format: GgmlDType,
         stored: &[u8],
@@ -70,17 +71,15 @@ impl Blocks {
         Ok(Blocks { kind, inputs, outputs, bytes })
     }
 
-    /// Outputs and inputs.
     pub fn dims(&self) -> [usize; 2] {
         [self.outputs, self.inputs]
     }
 
-    /// Bytes held.
     pub fn held(&self) -> usize {
         self.bytes.len()
     }
 
-    /// The numbers of some inputs, whole blocks, of a panel: `(inputs, 16)`.
+    /// Expands some inputs of a panel, a whole number of blocks, to `(inputs, 16)`.
     pub(crate) fn expand(&self, panel: usize, inputs: Range<usize>, out: &mut [f32]) {
         let (each, bytes) = (self.kind.inputs(), self.kind.bytes());
         let begin = panel * (self.inputs / each) + inputs.start / each;
@@ -88,17 +87,17 @@ impl Blocks {
         expand::expand(self.kind, blocks, out.as_chunks_mut().0);
     }
 
-    /// The numbers of the first panel, by one of [`ways`].
+    /// Expands the first panel by one of [`ways`].
     #[cfg(test)]
     pub(crate) fn expanded_by(&self, way: expand::Expand) -> Vec<f32> {
         let mut out = vec![0.0; PANEL * self.inputs];
         let blocks = &self.bytes[..self.inputs / self.kind.inputs() * self.kind.bytes()];
-        // Safety: of the ways of this machine.
+        // Safety: `way` is one of this machine's.
         unsafe { way(self.kind, blocks, out.as_chunks_mut().0) };
         out
     }
 
-    /// All numbers, `(out, in)`.
+    /// Expands the whole weight to `(out, in)`.
     pub fn numbers(&self) -> Vec<f32> {
         let mut numbers = vec![0.0; self.outputs * self.inputs];
         numbers.par_chunks_mut((PANEL * self.inputs).max(1)).enumerate().for_each(|(panel, numbers)| {
@@ -115,7 +114,7 @@ impl Blocks {
         numbers
     }
 
-    /// The numbers of some outputs, `(N, in)`; `ids`: `(N,)` u32.
+    /// Expands the rows of some outputs to `(N, in)`; `ids`: `(N,)` u32.
     pub(crate) fn rows(&self, ids: &Tensor) -> Result<Tensor> {
         let ids = ids.to_vec1::<u32>()?;
         if let Some(id) = ids.iter().find(|id| **id as usize >= self.outputs) {

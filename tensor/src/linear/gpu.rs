@@ -1,12 +1,12 @@
-//! Single products: gradients of weights that are trained, and logits.
+//! Products on a GPU with a result in f32: gradients of trained weights, and logits.
 
 use candle_core::{DType, Result, Tensor};
 
 use crate::gpu::launch::Gpu;
 use crate::gpu::products::{Matrices, Products};
 
-/// Gradient by a weight of f32, `(out, in)`; `slope`: `(N, out)` and `x`: `(N, in)`, contiguous and in one format. Nothing
-/// of them is widened in memory: products of half formats are exact in f32.
+/// Gradient by an f32 weight, `(out, in)`; `slope`: `(N, out)` and `x`: `(N, in)`, contiguous and in one format.
+/// Neither is converted to f32 in memory, because products of 16-bit formats are exact in f32.
 pub(crate) fn weight_slope(slope: &Tensor, x: &Tensor) -> Result<Tensor> {
     let (gpu, (inner, rows)) = (Gpu::of(x)?, slope.dims2()?);
     let factors = (gpu.matrices(slope)?.t(), gpu.matrices(x)?);
@@ -24,7 +24,7 @@ pub(crate) fn wide_linear(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
 fn wide_product(gpu: &Gpu, factors: (Matrices, Matrices), sizes: [usize; 3], dtype: DType) -> Result<Tensor> {
     let out = gpu.empty((sizes[0], sizes[2]), DType::F32)?;
     let product = Products::one((gpu.matrices(&out)?, DType::F32), factors, sizes, dtype);
-    // Safety: callers name the shapes and the matrices of tensors that they hold.
+    // Safety: callers pass matrices of tensors that they hold, with the shapes of these.
     unsafe { gpu.products(&product)? };
     Ok(out)
 }

@@ -1,4 +1,4 @@
-//! Products with weights, without the gradients nobody asked for.
+//! Products with weights. Gradients are computed only by what is trained.
 
 pub(crate) mod blocks;
 mod gpu;
@@ -12,7 +12,7 @@ use crate::attached::attached;
 use crate::rows::{Matrix, matmul, slice, with_slice};
 use crate::{can_fuse, on_gpu};
 
-/// `x W^T`. A weight that is not trained costs no gradient of its own, where candle's product would compute one.
+/// `x W^T`. No gradient is computed by a weight that is not trained, whereas candle's product computes one.
 ///
 /// * `x`: `(N, in)`; `weight`: `(out, in)`, in any format. Returns `(N, out)`, computed in the format of `x`.
 pub fn linear(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
@@ -31,7 +31,7 @@ pub(crate) fn by_tensors(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
     let wanted = (x.track_op(), weight.track_op());
     attached(plain(&inputs, &factors)?, &[x, weight], move |grad| {
         let dx = wanted.0.then(|| grad.matmul(&factors.to_dtype(grad.dtype())?)).transpose()?;
-        // In the format of the weight: sums over rows are long.
+        // Computed in the format of the weight, because sums over rows are long.
         let of_weight = || match factors.dtype() {
             DType::F32 if on_gpu(grad) => gpu::weight_slope(grad, &inputs),
             format => grad.to_dtype(format)?.t()?.matmul(&inputs.to_dtype(format)?),
@@ -40,8 +40,8 @@ pub(crate) fn by_tensors(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
     })
 }
 
-/// `x weight`, without gradients. Candle's own product counts the processor's cores anew at every call and wakes other
-/// threads for little, which at one token a sequence costs as much as the product.
+/// `x weight`, without gradients. Candle's own product counts the processor's cores at every call and wakes other
+/// threads for little work, which at one token a sequence costs as much as the product itself.
 ///
 /// * `x`: `(N, in)`; `weight`: `(in, out)` in the same format. Returns `(N, out)`.
 pub fn project(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
@@ -57,7 +57,7 @@ pub fn project(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
     Tensor::from_vec(out, (count, outputs), x.device())
 }
 
-/// `x W^T` in f32, without gradients, where a GPU reads half formats as they are.
+/// `x W^T` in f32, without gradients. A GPU reads 16-bit formats without converting them in memory.
 ///
 /// * `x`: `(N, in)`; `weight`: `(out, in)`, frozen, in the format of `x`. Returns `(N, out)`.
 pub fn wide_linear(x: &Tensor, weight: &Tensor) -> Result<Tensor> {

@@ -1,9 +1,9 @@
-//! Products of some rows with weights that are read again and again, as decoding does: they lie in memory in the order
-//! in which they are read.
+//! Products of a few rows with weights that are packed into the order in which they are read, as decoding needs them.
 //!
-//! With few rows a product waits for its weight. General products read it row by row or copy it into another order
-//! first; here that is done once, and what comes next is asked for while what is there is multiplied. Blocks stay what
-//! they are: some of their inputs at a time become numbers in the nearest cache, where all rows are multiplied with them.
+//! The time of such a product is the time of reading its weight. General products read the weight row by row or copy
+//! it into another order first; here the order is changed once, and the next part is prefetched while the present one
+//! is multiplied. Weights in blocks stay in blocks: some inputs at a time are expanded in the L1 cache, where all rows
+//! are multiplied with them.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,49 +16,50 @@ use crate::linear::blocks::{Blocks, SLICE};
 use crate::linear::tile::{self, Distance, Out, PANEL, Tiles};
 use crate::rows::with_slice;
 
-/// Rows that go through the whole weight together; with more they no longer stay in the nearer caches.
+/// Rows that go through the whole weight together; with more rows they no longer stay in the nearer caches.
 const ROWS: usize = 96;
-/// Multiplications that are worth handing to another thread.
+/// Multiplications from which a share of the work is worth handing to another thread.
 const WORTH_A_THREAD: usize = 1 << 18;
-/// Up to so many rows take as long as one: that is how long memory takes.
+/// Up to so many rows take as long as one row, because reading the weight takes as long.
 const ROWS_OF_MEMORY: usize = 8;
-/// Panels of blocks that are expanded together: as many as are multiplied side by side.
+/// Panels of blocks that are expanded together; the kernels multiply as many side by side.
 const ABREAST: usize = 2;
 
-/// A map `x W^T + bias + scale (x A^T) B^T`.
+/// A linear map `x W^T + bias + scale (x A^T) B^T`.
 #[derive(Debug, Clone)]
 pub struct Map {
-    /// `(out, in)`, in f32 where it is dense, on the CPU.
+    /// `(out, in)`, on the CPU; a dense weight is in f32.
     pub weight: Weight,
     /// `(out,)`.
     pub bias: Option<Tensor>,
-    /// A low-rank term that is not in the weight: `A` `(r, in)`, `B` `(out, r)`, scale.
+    /// A low-rank term that is not merged into the weight: `A` `(r, in)`, `B` `(out, r)`, scale.
     pub term: Option<(Tensor, Tensor, f64)>,
 }
 
-/// Maps of one `x`, side by side.
+/// Maps with the same input, their outputs side by side.
 #[derive(Debug)]
 pub struct Packed {
     parts: Vec<Part>,
     inputs: usize,
     outputs: usize,
-    /// First factors of all low-rank terms.
+    /// The first factors of all low-rank terms.
     low: Option<Box<Packed>>,
 }
 
-/// One of them.
+/// One map.
 #[derive(Debug)]
 struct Part {
     panels: Panels,
-    /// As many as the panels have columns.
+    /// Padded to the columns of the panels.
     bias: Vec<f32>,
-    /// Among those of all parts.
+    /// The map's columns of the outputs.
     columns: Range<usize>,
-    /// The second factor of its low-rank term, times the scale, as panels, and where what the first factor gives begins.
+    /// The second factor of the low-rank term times the scale, as panels, and the term's first column of the products
+    /// with the first factors.
     term: Option<(Vec<f32>, usize)>,
 }
 
-/// The last one is filled up with zeros.
+/// Panels of 16 outputs, the last one padded with zeros.
 #[derive(Debug)]
 enum Panels {
     /// `(in, 16)` each.
@@ -66,12 +67,12 @@ enum Panels {
     Blocks(Arc<Blocks>),
 }
 
-/// Rows that are multiplied.
+/// The rows that are multiplied.
 #[derive(Clone, Copy)]
 struct Rows<'a> {
     /// `(N, in)`.
     x: &'a [f32],
-    /// What the first factors give, `(N, width)`.
+    /// Products with the first factors, `(N, width)`.
     low: &'a [f32],
     width: usize,
     count: usize,
@@ -79,7 +80,7 @@ struct Rows<'a> {
 }
 
 impl Packed {
-    /// Of maps on the CPU with the same inputs.
+    /// Packs maps on the CPU that have the same inputs.
     pub fn new(maps: &[Map]) -> Result<Self> {
         let Some(first) = maps.first() else { bail!("packed: no weight") };
         let inputs = first.weight.dim(1)?;
@@ -111,8 +112,8 @@ impl Packed {
         Ok(Packed { parts, inputs, outputs, low })
     }
 
-    /// A row's numbers depend neither on the rows beside it nor on the number of threads: each is one sum, in the order
-    /// of the inputs.
+    /// Applies all maps. A row's result depends neither on the rows beside it nor on the number of threads: each
+    /// number is one sum, in the order of the inputs.
     ///
     /// * `x`: `(N, in)`. Returns `(N, sum of outs)`.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
@@ -149,7 +150,7 @@ impl Packed {
         shares.into_par_iter().for_each(|(part, panels)| self.multiply_panels(part, rows, panels));
     }
 
-    /// Writes the columns of some panels of a part.
+    /// Writes the columns of some of a part's panels.
     fn multiply_panels(&self, part: &Part, rows: Rows<'_>, panels: Range<usize>) {
         for row in (0..rows.count).step_by(ROWS) {
             let chunk = row..rows.count.min(row + ROWS);
@@ -188,13 +189,13 @@ impl Packed {
 }
 
 impl Part {
-    /// Panels.
+    /// Number of panels.
     fn count(&self) -> usize {
         self.bias.len() / PANEL
     }
 }
 
-/// Multiplies rows with panels that are made numbers a slice at a time; sums go on from slice to slice in the result.
+/// Multiplies rows with panels that are expanded a slice at a time; each slice accumulates into the result.
 fn expand_and_multiply(
     blocks: &Blocks,
     (panels, rows): (Range<usize>, Range<usize>),
@@ -214,7 +215,7 @@ fn expand_and_multiply(
     }
 }
 
-/// A weight `(out, in)` times `scale` as panels of `(in, 16)`.
+/// Packs a weight `(out, in)` times `scale` into panels of `(in, 16)`.
 fn panels_of(weight: &Tensor, scale: f32) -> Result<Vec<f32>> {
     let (outputs, inputs) = weight.dims2()?;
     let mut panels = vec![0.0; outputs.next_multiple_of(PANEL) * inputs];

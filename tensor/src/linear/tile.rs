@@ -1,7 +1,7 @@
-//! Some rows times some panels of a packed weight, kept in registers from the first input to the last.
+//! Products of some rows with some panels of a packed weight, whose sums stay in registers from the first input to the
+//! last.
 //!
-//! Written with the instructions by name where that is possible: left to itself, the compiler makes vectors of loops of
-//! some lengths and single numbers of others.
+//! Intrinsics are used where possible, because the compiler vectorises such loops for some lengths and not for others.
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
@@ -9,10 +9,10 @@ use std::ops::Range;
 
 use crate::rows::soon;
 
-/// Columns that lie side by side.
+/// Columns of a panel: the f32 numbers of one AVX-512 register.
 pub(crate) const PANEL: usize = 16;
 
-/// Where results go.
+/// Where results are written.
 #[derive(Clone, Copy)]
 pub(crate) struct Out(pub *mut f32);
 
@@ -20,42 +20,41 @@ pub(crate) struct Out(pub *mut f32);
 unsafe impl Send for Out {}
 unsafe impl Sync for Out {}
 
-/// How far it is to panels.
+/// Where the panels are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Distance {
-    /// In memory: what comes next is asked for meanwhile.
+    /// In memory: the next panels are prefetched.
     Far,
-    /// In the nearest cache.
+    /// In the L1 cache.
     Near,
 }
 
-/// Panels that lie one after the other, and what they are multiplied with.
+/// Consecutive panels, and the rows that are multiplied with them.
 #[derive(Clone, Copy)]
 pub(crate) struct Tiles<'a> {
-    /// Rows of as many numbers as the panels have inputs, or more.
+    /// Rows with at least as many numbers as the panels have inputs.
     pub x: &'a [f32],
     /// Numbers from one row of `x` to the next.
     pub stride: usize,
     /// `(in, 16)` each.
     pub panels: &'a [f32],
-    /// How many they are.
+    /// Number of panels.
     pub count: usize,
-    /// Where they are.
     pub distance: Distance,
-    /// What sums begin with, as many as the panels have columns; without it they go on from what is in `out`.
+    /// Initial values of the sums, as many as the panels have columns; `None` accumulates into `out`.
     pub bias: Option<&'a [f32]>,
-    /// The panels' first column of the first row; the panels reach to the last column at most.
+    /// The panels' first column in the first row. No panel begins beyond the last column.
     pub out: Out,
-    /// Numbers of a row of the result.
+    /// Numbers in a row of the result.
     pub outputs: usize,
-    /// Columns that are there; the last panel may have more.
+    /// Columns to write; the last panel may be wider.
     pub width: usize,
 }
 
-/// A way to multiply some rows with panels, for one kind of machine.
+/// A function that multiplies some rows with panels, with the instructions of one kind of machine.
 pub(crate) type Multiply = unsafe fn(Tiles<'_>, Range<usize>);
 
-/// The ways of this machine, the widest instructions first, each with its name. Only those may be called.
+/// The functions that this machine can run, with their names, the widest instructions first. Only these may be called.
 pub(crate) fn ways() -> impl Iterator<Item = (&'static str, Multiply)> {
     #[cfg(target_arch = "x86_64")]
     let named = {
@@ -70,7 +69,7 @@ pub(crate) fn ways() -> impl Iterator<Item = (&'static str, Multiply)> {
     named.into_iter().flatten().chain([("plain", plain as Multiply)])
 }
 
-/// Multiplies with the widest instructions the machine has.
+/// Multiplies with the widest instructions that the machine has.
 pub(crate) fn multiply(tiles: Tiles<'_>, rows: Range<usize>) {
     let (_, widest) = ways().next().expect("the plain way");
     // Safety: the machine has these instructions.
@@ -80,7 +79,7 @@ pub(crate) fn multiply(tiles: Tiles<'_>, rows: Range<usize>) {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,fma")]
 fn avx512(tiles: Tiles<'_>, rows: Range<usize>) {
-    // With few rows memory is what takes time, and it is read fastest in one order.
+    // With few rows reading memory takes the time, and one panel after the other is the fastest order to read.
     match tiles.distance {
         Distance::Far if rows.len() <= 8 => tiles.multiply::<__m512, 8, 1>(rows),
         _ => tiles.multiply::<__m512, 10, 2>(rows),
@@ -97,7 +96,7 @@ fn plain(tiles: Tiles<'_>, rows: Range<usize>) {
     tiles.multiply::<[f32; PANEL], 4, 1>(rows);
 }
 
-/// One row of a panel in the registers of a kind of machine.
+/// One row of a panel in registers.
 pub(crate) trait Lanes: Copy {
     fn of(values: &[f32; PANEL]) -> Self;
     /// `self + x * weights`.
@@ -106,7 +105,7 @@ pub(crate) trait Lanes: Copy {
 }
 
 #[cfg(target_arch = "x86_64")]
-// Safety of all three: only `multiply` asks for these, where the machine has the instructions.
+// Safety of all three calls: only `multiply` uses this implementation, where the machine has the instructions.
 impl Lanes for __m512 {
     #[inline(always)]
     fn of(values: &[f32; PANEL]) -> Self {
@@ -127,7 +126,7 @@ impl Lanes for __m512 {
 }
 
 #[cfg(target_arch = "x86_64")]
-// Safety of all three: as above.
+// Safety of all three calls: as above.
 impl Lanes for [__m256; 2] {
     #[inline(always)]
     fn of(values: &[f32; PANEL]) -> Self {
@@ -153,7 +152,7 @@ impl Lanes for [__m256; 2] {
     }
 }
 
-/// On other machines. A product and its sum are rounded once where there is an instruction for it.
+/// For other machines. `add_product` rounds once where there is a fused instruction.
 impl Lanes for [f32; PANEL] {
     #[inline(always)]
     fn of(values: &[f32; PANEL]) -> Self {
@@ -173,8 +172,8 @@ impl Lanes for [f32; PANEL] {
 }
 
 impl Tiles<'_> {
-    /// All panels, `ABREAST` at a time, with up to `MOST` rows (at most 10). Into the registers fit that many times the sums
-    /// of a row, a number of each row and the weights.
+    /// Multiplies all panels, `ABREAST` at a time, with up to `MOST` rows (at most 10). The registers must hold `MOST
+    /// * ABREAST` sums, the weights of `ABREAST` panels and a number of a row.
     #[inline(always)]
     fn multiply<L: Lanes, const MOST: usize, const ABREAST: usize>(&self, rows: Range<usize>) {
         let mut panel = 0;
@@ -187,7 +186,7 @@ impl Tiles<'_> {
         }
     }
 
-    /// The columns of the panels from `panel` on: as few tiles as it takes, of about the same height.
+    /// Multiplies the panels from `panel` on with all rows, in as few tiles as possible, of about the same height.
     #[inline(always)]
     fn columns<L: Lanes, const MOST: usize, const ABREAST: usize>(&self, panel: usize, rows: Range<usize>) {
         let mut row = rows.start;
@@ -211,7 +210,7 @@ impl Tiles<'_> {
         }
     }
 
-    /// `HEIGHT` rows from `row` on. `ahead`: asks for the panels after these meanwhile.
+    /// Multiplies `HEIGHT` rows from `row` on. `ahead`: whether the following panels are prefetched.
     #[inline(always)]
     fn tile<L: Lanes, const HEIGHT: usize, const ABREAST: usize>(&self, (panel, row, ahead): (usize, usize, bool)) {
         let size = self.panels.len() / self.count;
@@ -234,7 +233,7 @@ impl Tiles<'_> {
                     soon(panel.as_ptr().wrapping_add(ABREAST * inputs + place).cast());
                 }
             }
-            // Safety: that many inputs have the panels and the rows.
+            // Safety: the panels and the rows have that many inputs.
             let weights: [L; ABREAST] =
                 std::array::from_fn(|index| L::of(unsafe { panels[index].get_unchecked(place) }));
             for index in 0..HEIGHT {
@@ -248,7 +247,8 @@ impl Tiles<'_> {
             for (panel, sums) in (panel..).zip(sums) {
                 let (out, width) = self.place(row + index, panel);
                 let sums = sums.numbers();
-                // Safety: within the rows and columns that `Packed::forward` has reserved; nobody else writes them.
+                // Safety: the write is within the rows and columns that `Packed::forward` has reserved; nobody else
+                // writes them.
                 unsafe {
                     match width {
                         PANEL => out.cast::<[f32; PANEL]>().write(sums),
@@ -259,12 +259,12 @@ impl Tiles<'_> {
         }
     }
 
-    /// Sums that are in `out`.
+    /// The sums that `out` already holds.
     #[inline(always)]
     fn so_far(&self, row: usize, panel: usize) -> [f32; PANEL] {
         let (out, width) = self.place(row, panel);
         let mut sums = [0.0; PANEL];
-        // Safety: as above, and an earlier part of the same sums has written them.
+        // Safety: as above, and an earlier slice of the inputs has written these sums.
         unsafe {
             match width {
                 PANEL => sums = out.cast::<[f32; PANEL]>().read(),
@@ -274,7 +274,7 @@ impl Tiles<'_> {
         sums
     }
 
-    /// Where the numbers of a panel are in a row of the result, and how many are there.
+    /// The address of a panel's numbers in a row of the result, and how many columns the panel has there.
     #[inline(always)]
     fn place(&self, row: usize, panel: usize) -> (*mut f32, usize) {
         (self.out.0.wrapping_add(row * self.outputs + panel * PANEL), PANEL.min(self.width - panel * PANEL))

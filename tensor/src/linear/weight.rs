@@ -1,4 +1,4 @@
-//! Weights that products read: numbers, or blocks that stand for numbers.
+//! Weights that products read: plain numbers, or quantised blocks.
 
 use std::sync::Arc;
 
@@ -12,9 +12,10 @@ use crate::rows::with_slice;
 /// A matrix `(out, in)`.
 #[derive(Debug, Clone)]
 pub enum Weight {
-    /// Numbers, trained or not.
+    /// Plain numbers, trained or not.
     Dense(Tensor),
-    /// Blocks on the CPU, which are not trained. Wherever numbers are needed they are f32, and gone after use.
+    /// Quantised blocks on the CPU, which are not trained. They are expanded to f32 wherever numbers are needed, and
+    /// the numbers are freed after use.
     ///
     /// Source: Dettmers et al. 2023, section 3.
     Packed(Arc<Blocks>),
@@ -27,7 +28,7 @@ impl From<Tensor> for Weight {
 }
 
 impl Weight {
-    /// The tensor of a weight that is one.
+    /// The tensor, if the weight is dense.
     pub fn dense(&self) -> Option<&Tensor> {
         match self {
             Weight::Dense(tensor) => Some(tensor),
@@ -35,12 +36,12 @@ impl Weight {
         }
     }
 
-    /// The tensor of a weight that is trained.
+    /// The tensor, if the weight is trained.
     pub fn trained(&self) -> Option<&Tensor> {
         self.dense().filter(|tensor| tensor.track_op())
     }
 
-    /// Its numbers as a tensor.
+    /// The weight as a tensor; blocks are expanded to f32.
     pub fn tensor(&self) -> Result<Tensor> {
         match self {
             Weight::Dense(tensor) => Ok(tensor.clone()),
@@ -48,12 +49,12 @@ impl Weight {
         }
     }
 
-    /// Its numbers as a tensor of another format.
+    /// The weight as a tensor of format `dtype`.
     pub fn to_dtype(&self, dtype: DType) -> Result<Tensor> {
         self.tensor()?.to_dtype(dtype)
     }
 
-    /// Runs `function` on its numbers, in f32 on the CPU.
+    /// Runs `function` on the weight's numbers, in f32 on the CPU.
     pub(crate) fn with_numbers<R>(&self, function: impl FnOnce(&[f32]) -> Result<R>) -> Result<R> {
         match self {
             Weight::Dense(tensor) => with_slice(tensor, function),
@@ -61,7 +62,7 @@ impl Weight {
         }
     }
 
-    /// Without a graph.
+    /// The weight without a graph.
     pub fn detach(&self) -> Self {
         match self {
             Weight::Dense(tensor) => Weight::Dense(tensor.detach()),
@@ -69,7 +70,7 @@ impl Weight {
         }
     }
 
-    /// With numbers that nobody else moves.
+    /// A copy whose numbers no training changes.
     pub fn copied(&self) -> Result<Self> {
         match self {
             Weight::Dense(tensor) => Ok(Weight::Dense(tensor.detach().copy()?)),
@@ -77,7 +78,6 @@ impl Weight {
         }
     }
 
-    /// Bytes that it takes.
     pub fn held(&self) -> usize {
         match self {
             Weight::Dense(tensor) => tensor.elem_count() * tensor.dtype().size_in_bytes(),
@@ -85,7 +85,6 @@ impl Weight {
         }
     }
 
-    /// Its shape.
     pub fn dims(&self) -> Vec<usize> {
         match self {
             Weight::Dense(tensor) => tensor.dims().to_vec(),
@@ -93,7 +92,7 @@ impl Weight {
         }
     }
 
-    /// Outputs or inputs.
+    /// The dimension `index` of `(out, in)`.
     pub fn dim(&self, index: usize) -> Result<usize> {
         match self {
             Weight::Dense(tensor) => tensor.dim(index),
@@ -101,17 +100,16 @@ impl Weight {
         }
     }
 
-    /// Where it is.
     pub fn device(&self) -> &Device {
         self.dense().map_or(&Device::Cpu, Tensor::device)
     }
 
-    /// Format of its numbers.
+    /// Format of the numbers; f32 for blocks, which are expanded to it.
     pub fn dtype(&self) -> DType {
         self.dense().map_or(DType::F32, Tensor::dtype)
     }
 
-    /// Some of its rows, `(N, in)`; `ids`: `(N,)` u32.
+    /// The rows of some outputs, `(N, in)`; `ids`: `(N,)` u32.
     pub fn rows(&self, ids: &Tensor) -> Result<Tensor> {
         match self {
             Weight::Dense(tensor) => tensor.index_select(ids, 0),
@@ -119,7 +117,7 @@ impl Weight {
         }
     }
 
-    /// `x W^T`, differentiable by `x`, and by a weight that is trained.
+    /// `x W^T`, differentiable by `x`, and by the weight if it is trained.
     ///
     /// * `x`: `(N, in)`. Returns `(N, out)`.
     pub fn linear(&self, x: &Tensor) -> Result<Tensor> {

@@ -1,41 +1,41 @@
-//! Dropout of what goes into low-rank terms.
+//! Dropout on the input of low-rank terms.
 //!
-//! A mask depends on the chance of its row and on the places there alone, so it is the same however rows are put
-//! together, whatever the number of threads, and each time it is drawn: nothing is kept between the passes.
+//! A mask depends only on the random stream of its row and on the place in the row. It is therefore the same however
+//! rows are batched, whatever the number of threads, and each time it is drawn, so no mask is kept between the passes.
 
 use candle_core::{DType, Device, Result, Tensor, bail};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::RngCore;
 use rayon::prelude::*;
 
-/// Steps that a probability is rounded to: numbers are dropped by 16 bits of chance each.
+/// A number is dropped by 16 random bits, so a probability is rounded to a multiple of one over this.
 const STEPS: u32 = 1 << 16;
 
-/// What is dropped before one layer.
+/// Dropout masks of the input of one layer.
 #[derive(Debug, Clone)]
 pub struct Masks {
-    /// One for each row, at its beginning.
+    /// The random stream of each row, at its start.
     rows: Vec<ChaCha8Rng>,
-    /// Of all [`STEPS`].
+    /// Of [`STEPS`] equally likely values, those that drop a number.
     dropped: u32,
 }
 
 impl Masks {
-    /// Each number is dropped with this probability, by the chance of its row.
+    /// Masks that drop each number with this probability, by the random stream of its row.
     pub fn new(rows: Vec<ChaCha8Rng>, probability: f64) -> Self {
         let dropped = ((probability * f64::from(STEPS)).round() as u32).min(STEPS - 1);
         Masks { rows, dropped }
     }
 
-    /// `x`, f32, `(B * T, in)`, with some of its numbers zero and the others larger, so that the mean stays.
+    /// Drops numbers of `x`, f32, `(B * T, in)`, and enlarges the others so that the expectation stays.
     ///
-    /// Source: Srivastava et al. 2014, in the form PyTorch gives it.
+    /// Source: Srivastava et al. 2014, in the form of PyTorch.
     pub(crate) fn apply(&self, x: &Tensor) -> Result<Tensor> {
         let (count, width) = x.dims2()?;
         x * self.factors((count, width), x.device())?
     }
 
-    /// What each number is multiplied by, `(B * T, in)`.
+    /// The factor of each number, `(B * T, in)`: 0 or the enlargement.
     pub fn factors(&self, (count, width): (usize, usize), device: &Device) -> Result<Tensor> {
         let rows = self.rows.len();
         if rows == 0 || !count.is_multiple_of(rows) {

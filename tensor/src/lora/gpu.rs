@@ -1,8 +1,9 @@
-//! Frozen products with low-rank terms that are trained.
+//! Products with frozen weights and trained low-rank terms, on a GPU.
 //!
-//! The terms' factors are f32, and products of f32 are slow. Each number is split into what the layers' format holds of
-//! it and what that leaves over (`factors.cuh`), so that a term is one more product in that format, three times as deep,
-//! which adds to what the frozen weight gave; a bias is one more column of it.
+//! The factors of the terms are f32, and f32 products are slow on a GPU. Each factor is therefore split into its value
+//! rounded to the layers' format and the rounding error in that format (`factors.cuh`). A term then is one more
+//! product in that format, with an inner dimension three times as long, that accumulates into the product with the
+//! frozen weight; a bias adds two numbers to that dimension.
 
 use candle_core::{DType, Result, Tensor};
 
@@ -12,7 +13,7 @@ use crate::gpu::params::params;
 use crate::gpu::products::{Matrices, Products};
 
 params! {
-    /// Numbers split in two.
+    /// Splits numbers into their rounded values and rounding errors.
     SplitFactors {
         out: u64, from: u64, tail: u64, out_row: u64, in_row: u64, in_rest: u64, out_low: u64, out_again: u64,
         out_tail: u64, width: u32, blocks: u32, in_block: u32, out_block: u32, scale: f32, padding: u32,
@@ -27,16 +28,16 @@ struct Terms<'a> {
     x: &'a Tensor,
     rank: usize,
     scale: f32,
-    /// Numbers of a map from one row of low-rank factors to the next: split factors, and room for a bias.
+    /// Numbers from one row of a map's split factors to the next, which have room for a bias.
     deep: usize,
-    /// `(3 * maps * rank, in)`: the maps' first factors, once more, and what is left over of them.
+    /// `(3 * maps * rank, in)`: the maps' rounded first factors, the same again, and the rounding errors.
     a: Tensor,
-    /// `(sum of outs, deep)`: the second factors, once more, what is left over of them, and biases.
+    /// `(sum of outs, deep)`: the rounded second factors, the same again, the rounding errors, and biases.
     b: Tensor,
     has_bias: bool,
 }
 
-/// `x W^T + bias + scale (x A^T) B^T` for several maps, side by side; `x`: contiguous.
+/// `x W^T + bias + scale (x A^T) B^T` for several maps, side by side; `x` is contiguous.
 pub(crate) fn adapted_linear(x: &Tensor, factors: (&Tensor, &Tensor), scale: f64, maps: &[Frozen]) -> Result<Tensor> {
     let terms = Terms::new(x, factors, scale, maps)?;
     let out = terms.gpu.empty((x.dim(0)?, terms.b.dim(0)?), x.dtype())?;
@@ -56,7 +57,7 @@ pub(crate) fn adapted_linear(x: &Tensor, factors: (&Tensor, &Tensor), scale: f64
     Ok(out)
 }
 
-/// Gradients by `x`, if it is wanted, and by both factors; `slope`: gradient of the output, contiguous.
+/// Gradients by `x`, if it is wanted, and by both factors; `slope` is the gradient of the output, contiguous.
 pub(crate) fn adapted_linear_slopes(
     (x, wanted): (&Tensor, bool),
     factors: (&Tensor, &Tensor),
@@ -75,7 +76,7 @@ pub(crate) fn adapted_linear_slopes(
         let outputs = map.weight.dim(0)?;
         let slope = terms.gpu.matrices(slope)?.after(column, slope.dtype());
         let to = terms.gpu.matrices(&dlow)?.after(2 * rank * index, DType::F32);
-        // Of the three parts of a factor the last two are what it holds and what that leaves over.
+        // The last two of a factor's three parts are its rounded values and their rounding errors.
         let second = terms.second(column)?.after(rank, x.dtype());
         terms.product((to, DType::F32), (slope, second), [count, outputs, 2 * rank], Into::Overwrite)?;
         let to = terms.gpu.matrices(&db)?.after(2 * rank * column, DType::F32);
@@ -142,18 +143,18 @@ impl<'a> Terms<'a> {
             width: rank as u32,
             ..plain
         };
-        // Safety: a row of `split_b` has room for three rows of `b` and two numbers more.
+        // Safety: a row of `split_b` has room for three rows of `b` and for two more numbers.
         unsafe { gpu.typed(("split_factors", dtype), total, &with_tail)? };
         Ok(Terms { gpu, maps, x, rank, scale: scale as f32, deep, a: split_a, b: split_b, has_bias })
     }
 
-    /// A map's weight as products read it.
+    /// A map's weight, contiguous and in the format of `x`.
     fn weight(&self, map: &Frozen) -> Result<Tensor> {
         map.weight.to_dtype(self.x.dtype())?.contiguous()
     }
 
-    /// `scale x A^T`, split, `(N, maps * deep)`: of each map what the format holds, what that leaves over, the first
-    /// once more, and ones for the bias.
+    /// `scale x A^T`, split, `(N, maps * deep)`: for each map the rounded values, the rounding errors, the rounded
+    /// values again, and ones for the bias.
     fn low(&self) -> Result<Tensor> {
         let ((count, inputs), (rank, maps)) = (self.x.dims2()?, (self.rank, self.maps.len()));
         let (ranks, dtype) = (rank * maps, self.x.dtype());
@@ -184,8 +185,8 @@ impl<'a> Terms<'a> {
         Ok(low)
     }
 
-    /// The gradient by `x A^T`, out of one pair of halves for each map, split: `(N, 3 * maps * rank or more)`, of all maps
-    /// what the format holds, what that leaves over, and the first once more.
+    /// The gradient by `x A^T`, split: `(N, 3 * maps * rank or more)`, the rounded values of all maps, the rounding
+    /// errors, and the rounded values again. `wide` holds for each map two parts, whose sum is the gradient.
     fn split_slopes(&self, wide: &Tensor) -> Result<Tensor> {
         let (count, (rank, maps)) = (wide.dim(0)?, (self.rank, self.maps.len()));
         let ranks = rank * maps;
@@ -213,10 +214,9 @@ impl<'a> Terms<'a> {
         Ok(out)
     }
 
-    /// The gradient by `x`.
     fn by_inputs(&self, slope: &Tensor, dlow: &Tensor) -> Result<Tensor> {
         let ((count, inputs), dtype) = (self.x.dims2()?, self.x.dtype());
-        // Several maps add up, which the format of the layers would round each time.
+        // The gradients of several maps are accumulated in f32, because the format of the layers would round each sum.
         let format = if self.maps.len() == 1 { dtype } else { DType::F32 };
         let dx = self.gpu.empty((count, inputs), format)?;
         let to = (self.gpu.matrices(&dx)?, format);
@@ -234,7 +234,7 @@ impl<'a> Terms<'a> {
         dx.to_dtype(dtype)
     }
 
-    /// A map's part of what [`Terms::low`] gave.
+    /// A map's part of the result of [`Terms::low`].
     fn of_map(&self, low: &Tensor, index: usize) -> Result<Matrices> {
         Ok(self.gpu.matrices(low)?.after(index * self.deep, low.dtype()))
     }
@@ -252,12 +252,12 @@ impl<'a> Terms<'a> {
         into: Into,
     ) -> Result<()> {
         let products = Products { adds: into == Into::Add, ..Products::one(out, factors, sizes, self.x.dtype()) };
-        // Safety: what is read and written lies within the tensors that the matrices were taken from.
+        // Safety: what is read and written lies within the tensors of the matrices.
         unsafe { self.gpu.products(&products) }
     }
 }
 
-/// The biases side by side, in f32; zero where a map has none.
+/// The biases side by side, in f32; zero for a map without bias.
 fn biases(maps: &[Frozen]) -> Result<Tensor> {
     let parts = maps.iter().map(|map| match &map.bias {
         Some(bias) => bias.to_dtype(DType::F32),

@@ -1,4 +1,4 @@
-//! Frozen products with low-rank terms that are trained.
+//! Products with frozen weights and trained low-rank terms (LoRA).
 
 pub(crate) mod dropout;
 mod gpu;
@@ -11,19 +11,19 @@ use crate::lora::dropout::Masks;
 use crate::rows::{Into, Matrix, for_rows, large_product, matmul, slice, with_slice};
 use crate::{Weight, can_fuse, on_gpu};
 
-/// A map that is not trained: `x W^T + bias`.
+/// A frozen linear map, `x W^T + bias`.
 #[derive(Debug, Clone)]
 pub struct Frozen {
     /// `(out, in)`.
     pub weight: Weight,
     /// `(out,)`.
     pub bias: Option<Tensor>,
-    /// What is dropped of `x` on its way into the low-rank term.
+    /// Dropout of `x` as the low-rank term's input.
     pub dropout: Option<Masks>,
 }
 
 impl Frozen {
-    /// `x`, in f32, as the low-rank term sees it; the gradient by that as `x` sees it.
+    /// Applies the dropout to `x`, in f32. Applied to the gradient by the term's input, it gives the gradient by `x`.
     fn dropped(&self, x: Tensor) -> Result<Tensor> {
         match &self.dropout {
             Some(masks) => masks.apply(&x),
@@ -32,27 +32,26 @@ impl Frozen {
     }
 }
 
-/// Frozen maps of one `x`, and the factors of their low-rank terms.
+/// Frozen maps with the same input, and the factors of their low-rank terms.
 #[derive(Debug, Clone)]
 pub struct Adapted {
-    /// `(maps * r, in)`: the maps' factors below each other.
+    /// First factors, `(maps * r, in)`, stacked.
     pub a: Tensor,
-    /// `(sum of outs, r)`, likewise.
+    /// Second factors, `(sum of outs, r)`, stacked.
     pub b: Tensor,
-    /// What low-rank terms are multiplied by.
+    /// Factor of the low-rank terms.
     pub scale: f64,
-    /// The maps.
     pub maps: Vec<Frozen>,
 }
 
 impl Adapted {
-    /// Whether a GPU's kernels map `x`. Not in f16, which is too small for the factors' smallest numbers, and not where
-    /// some of `x` is dropped.
+    /// Whether a GPU's kernels can map `x`. They do not serve f16, whose range is too small for the smallest numbers
+    /// of the factors, nor dropout.
     pub(crate) fn is_served(&self, x: &Tensor) -> bool {
         on_gpu(x) && x.dtype() != DType::F16 && self.maps.iter().all(|map| map.dropout.is_none())
     }
 
-    /// [`adapted_linear`] without a graph; `x` and factors contiguous, those in f32.
+    /// [`adapted_linear`] without a graph. `x` and the factors are contiguous, the factors in f32.
     pub(crate) fn on_gpu(&self, x: &Tensor) -> Result<Tensor> {
         gpu::adapted_linear(x, (&self.a, &self.b), self.scale, &self.maps)
     }
@@ -65,10 +64,10 @@ impl Adapted {
 
 /// `x W^T + bias + scale (x A^T) B^T` for several maps of one `x`, side by side.
 ///
-/// The result is all that is kept for the backward pass, and neither weight nor bias costs a gradient. Products with
-/// weights are in the format of `x`; low-rank terms, their factors and sums are in f32.
+/// Only the arguments and the result are kept for the backward pass, and no gradient is computed by weights and
+/// biases. Products with weights are in the format of `x`; low-rank terms, their factors and the sums are in f32.
 ///
-/// * `x`: `(N, in)`; `a`: `(maps * r, in)`, the maps' factors below each other; `b`: `(sum of outs, r)`, likewise.
+/// * `x`: `(N, in)`; `a`: `(maps * r, in)` and `b`: `(sum of outs, r)`, the factors of the maps, stacked.
 /// * Returns `(N, sum of outs)`.
 ///
 /// Source: Hu et al. 2021, eq. 3.
@@ -120,14 +119,14 @@ pub(crate) fn by_tensors(x: &Tensor, (a, b): (&Tensor, &Tensor), scale: f64, map
     attached(value, &[x, a, b], move |grad| op.backward(grad))
 }
 
-/// What the backward pass needs, without a graph.
+/// Operands of the backward pass, without a graph.
 struct ByTensors {
     x: Tensor,
     a: Tensor,
     b: Tensor,
     scale: f64,
     maps: Vec<Frozen>,
-    /// Whether a gradient by `x` is asked for.
+    /// Whether a gradient by `x` is needed.
     of_x: bool,
 }
 
@@ -164,7 +163,7 @@ struct AdaptedLinear {
     scale: f32,
 }
 
-/// Numbers of the three arguments, and how they are shaped.
+/// Numbers and sizes of the three arguments.
 #[derive(Clone, Copy)]
 struct Operands<'a> {
     x: &'a [f32],
@@ -191,12 +190,12 @@ impl<'a> Operands<'a> {
         Matrix::new(self.a, self.ranks, self.inputs, self.inputs)
     }
 
-    /// The factor of a map whose outputs begin at `column`.
+    /// The second factor of the map whose outputs begin at `column`.
     fn b(&self, column: usize, outputs: usize) -> Matrix<'a> {
         Matrix::new(&self.b[column * self.rank..], outputs, self.rank, self.rank)
     }
 
-    /// A map's columns of what lies side by side, `ranks` wide.
+    /// A map's columns of low-rank products, whose rows have `ranks` numbers.
     fn low<'l>(&self, low: &'l [f32], index: usize) -> Matrix<'l> {
         Matrix::new(&low[index * self.rank..], self.count, self.rank, self.ranks)
     }
@@ -234,7 +233,7 @@ impl AdaptedLinear {
         Ok(out)
     }
 
-    /// The biases side by side; zero where a map has none.
+    /// The biases side by side; zero for a map without bias.
     fn bias(&self, total: usize) -> Result<Vec<f32>> {
         let mut all = Vec::with_capacity(total);
         for map in &self.maps {
@@ -249,7 +248,7 @@ impl AdaptedLinear {
         Ok(all)
     }
 
-    /// Gradients by `a` and `b`; adds that by `x` to `dx`, if it is asked for.
+    /// Gradients by `a` and `b`; writes the gradient by `x` to `dx`, if it is needed.
     fn backward(
         &self,
         operands: Operands<'_>,
@@ -322,7 +321,7 @@ impl CustomOp3 for AdaptedLinear {
     }
 }
 
-/// `y + bias`, without the gradient by the bias that candle would compute, and keep, though nobody asked.
+/// `y + bias`. Unlike candle's sum it computes no gradient by the bias.
 ///
 /// * `y`: `(N, out)`; `bias`: `(out,)`, not trained. Added in f32, returned in the format of `y`.
 pub fn add_frozen_bias(y: &Tensor, bias: &Tensor) -> Result<Tensor> {

@@ -1,5 +1,4 @@
-//! Half a layer in one operation, where a GPU runs it: a norm, maps, attention or a gate, one more map, and the sum with
-//! what came in.
+//! Half a layer as one operation on a GPU: norm, maps, attention or gate, one more map, and the residual sum.
 
 use candle_core::{DType, Result, Tensor};
 
@@ -7,55 +6,53 @@ use crate::attached::attached;
 use crate::lora::Adapted;
 use crate::{Heads, RopeTable, attention, gate, norm};
 
-/// What lies between the maps.
+/// The operation between the maps.
 #[derive(Debug, Clone)]
 pub enum Middle {
     /// [`crate::causal_attention`].
     Attention {
-        /// Sequences.
+        /// Number of sequences.
         rows: usize,
-        /// Of queries, keys and values.
         heads: Heads,
-        /// By position.
         rope: RopeTable,
     },
     /// [`crate::gated`] with SiLU.
     Gate,
 }
 
-/// `x + last(middle(first(norm(x))))`, without a graph.
+/// `x + last(middle(first(norm(x))))`, whose operands are in no graph.
 #[derive(Debug, Clone)]
 pub struct Residual {
-    /// Of the norm; `(H,)`, not trained.
+    /// Weight of the norm, `(H,)`, not trained, and its epsilon.
     pub norm: (Tensor, f64),
-    /// Maps of what was normed.
+    /// Maps of the norm's output.
     pub first: Adapted,
-    /// Between the maps.
     pub middle: Middle,
-    /// The map of what comes out of it.
+    /// The map of the middle's output.
     pub last: Adapted,
 }
 
-/// What the backward pass needs besides `x`.
+/// Intermediate results that the backward pass needs besides `x`.
 struct Between {
-    /// What the first maps gave.
+    /// Output of the first maps.
     mapped: Tensor,
-    /// What was made of it, where that takes long.
+    /// Output of the middle, where computing it again takes long.
     mixed: Option<Tensor>,
 }
 
 impl Residual {
-    /// `x + last(middle(first(norm(x))))`; none where no GPU does it, part of it is dropped, or the norm is trained.
+    /// Computes `x + last(middle(first(norm(x))))`; `None` if no GPU can, if there is dropout, or if the norm is
+    /// trained.
     ///
-    /// The graph sees nothing of what is computed on the way: candle adds each gradient to zeros first, which for the
-    /// widest tensors of a layer takes longer than to compute them.
+    /// Candle's graph sees none of the intermediate results: candle adds each gradient to a tensor of zeros first,
+    /// which for the widest tensors of a layer takes longer than to compute the gradient.
     ///
-    /// * `x`: `(N, H)`, and so is the result.
+    /// * `x`: `(N, H)`, like the result.
     pub fn apply(&self, x: &Tensor) -> Result<Option<Tensor>> {
         if !self.first.is_served(x) || !self.last.is_served(x) || self.norm.0.track_op() {
             return Ok(None);
         }
-        // A node has three arguments at most, so the factors go as one.
+        // A node has at most three arguments, so all factors are passed as one.
         let factors = [&self.first.a, &self.first.b, &self.last.a, &self.last.b];
         let flat = factors.iter().map(|factor| factor.to_dtype(DType::F32)?.flatten_all());
         let flat = Tensor::cat(&flat.collect::<Result<Vec<_>>>()?, 0)?;
@@ -68,7 +65,7 @@ impl Residual {
         value.map(Some)
     }
 
-    /// The same with its factors taken from where they lie one after the other.
+    /// The same operation with its factors taken from `flat`, where they lie one after the other.
     fn over(&self, flat: &Tensor) -> Result<Residual> {
         let mut from = 0;
         let mut next = |factor: &Tensor| {
@@ -107,12 +104,12 @@ impl Residual {
         let mapped = self.first.on_gpu(&self.normed(x)?)?;
         let mixed = self.mix(&mapped)?;
         let value = (x + self.last.on_gpu(&mixed)?)?;
-        // A gate is opened again in one pass over memory.
+        // A gate is cheap to compute again: one pass over memory.
         let mixed = matches!(self.middle, Middle::Attention { .. }).then_some(mixed);
         Ok((value, Between { mapped, mixed }))
     }
 
-    /// Gradients by `x`, if it is wanted, and by the factors, one after the other.
+    /// Gradients by `x`, if it is wanted, and by the factors, concatenated.
     fn backward(
         &self,
         (x, wanted): (&Tensor, bool),

@@ -1,4 +1,4 @@
-//! Root-mean-square norm.
+//! Root-mean-square norm, on a GPU.
 
 use candle_core::{DType, Result, Tensor};
 
@@ -6,23 +6,23 @@ use crate::gpu::launch::{Gpu, WARPS};
 use crate::gpu::params::THREADS;
 use crate::gpu::params::params;
 
-/// Rows whose share of the gradient by the weight is summed at once.
+/// Rows whose share of the weight's gradient is summed at once.
 const BLOCK: usize = 256;
 
 params! {
-    /// Rows, each divided by its root.
+    /// Divides rows by their root mean square.
     RmsNorm { out: u64, x: u64, weight: u64, rows: u64, width: u32, epsilon: f32 }
-    /// Gradient by what was normed.
+    /// Gradient by the input.
     RmsNormSlope {
         dx: u64, inverses: u64, slope: u64, x: u64, weight: u64, rows: u64, width: u32, epsilon: f32,
     }
-    /// Gradient by the weight, in parts.
+    /// Gradient by the weight, as partial sums.
     RmsNormWeight { partial: u64, slope: u64, x: u64, inverses: u64, rows: u64, width: u32, block: u32 }
     /// Sums of columns.
     SumRows { out: u64, from: u64, rows: u32, width: u32 }
 }
 
-/// `x / sqrt(mean(x^2) + epsilon) * weight` over the last dimension, in the format of `x`, contiguous.
+/// `x / sqrt(mean(x^2) + epsilon) * weight` over the last dimension, in the format of `x`; `x` is contiguous.
 pub(crate) fn rms_norm(x: &Tensor, weight: &Tensor, epsilon: f64) -> Result<Tensor> {
     let (gpu, width) = (Gpu::of(x)?, weight.elem_count());
     let weight = weight.to_dtype(DType::F32)?.contiguous()?;
@@ -40,7 +40,7 @@ pub(crate) fn rms_norm(x: &Tensor, weight: &Tensor, epsilon: f64) -> Result<Tens
     Ok(out)
 }
 
-/// Gradients by `x` and, if it is wanted, by `weight`; `slope`: gradient of the output, contiguous.
+/// Gradients by `x` and, if it is wanted, by `weight`; `slope` is the gradient of the output, contiguous.
 pub(crate) fn rms_norm_slopes(
     x: &Tensor,
     (weight, wanted): (&Tensor, bool),
@@ -86,7 +86,7 @@ fn of_weight(gpu: &Gpu, [x, slope, inverses]: [&Tensor; 3], width: usize) -> Res
     let kernel = crate::gpu::params::name("rms_norm_weight", x.dtype())?;
     // Safety: `partial` has a row for each block of rows.
     unsafe { gpu.launch(&kernel, (blocks, columns), &params)? };
-    // Safety: as many rows as were written.
+    // Safety: the kernel reads as many rows as were written.
     unsafe { gpu.launch("sum_rows", (columns, 1), &sums)? };
     Ok(dweight)
 }

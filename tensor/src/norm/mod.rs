@@ -27,7 +27,7 @@ pub(crate) fn plain(x: &Tensor, weight: &Tensor, epsilon: f64) -> Result<Tensor>
     normed.broadcast_mul(&weight.to_dtype(DType::F32)?)?.to_dtype(format)
 }
 
-/// Root of the mean square of each row of f32.
+/// Root mean square of each row, in f32.
 fn root(x: &Tensor, epsilon: f64) -> Result<Tensor> {
     (x.sqr()?.mean_keepdim(D::Minus1)? + epsilon)?.sqrt()
 }
@@ -112,7 +112,7 @@ impl RmsNorm {
         let width = weight.len();
         let task = width * ROWS_PER_TASK;
         let mut dx = vec![0.0; x.len()];
-        // One row of weight gradients a task, added in order afterwards.
+        // Each task sums one row of weight gradients; these rows are added in order afterwards.
         let mut partial = vec![0.0; x.len().div_ceil(task) * width];
         let work = dx.par_chunks_mut(task).zip(x.par_chunks(task)).zip(grad.par_chunks(task));
         work.zip(partial.par_chunks_mut(width)).for_each(|(((dx, x), grad), dweight)| {

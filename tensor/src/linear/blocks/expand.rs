@@ -1,7 +1,7 @@
-//! Blocks to numbers, 16 outputs at a time, in vector registers.
+//! Expands blocks to numbers, 16 outputs at a time, in vector registers.
 //!
-//! Products of scales and codes have less than 24 bits, so no sum here is rounded more than once, and fusing one with its
-//! product changes nothing.
+//! Products of scales and codes have fewer than 24 bits and are exact in f32, so each sum is rounded once and fusing
+//! it with its product changes no number.
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
@@ -12,15 +12,16 @@ use super::formats::{Format, Kind, Q2_K, Q3_K, Q4_0, Q4_1, Q4_K, Q5_0, Q5_1, Q5_
 use crate::linear::tile::{Lanes, PANEL};
 use crate::rows::soon;
 
-/// Bytes that memory gives at once.
+/// Bytes of a cache line.
 const LINE: usize = 64;
-/// How far ahead memory is asked for blocks: longer than it takes to answer.
+/// Bytes between the block that is expanded and the block that is prefetched; expanding them takes longer than memory
+/// takes to answer.
 const AHEAD: usize = 16 << 10;
 
-/// A way to expand blocks, for one kind of machine.
+/// A function that expands blocks with the instructions of one kind of machine.
 pub(crate) type Expand = unsafe fn(Kind, &[u8], &mut [[f32; PANEL]]);
 
-/// The ways of this machine, the widest instructions first, each with its name. Only those may be called.
+/// The functions that this machine can run, with their names, the widest instructions first. Only these may be called.
 pub(crate) fn ways() -> impl Iterator<Item = (&'static str, Expand)> {
     #[cfg(target_arch = "x86_64")]
     let named = {
@@ -36,7 +37,7 @@ pub(crate) fn ways() -> impl Iterator<Item = (&'static str, Expand)> {
     named.into_iter().flatten().chain([("plain", plain as Expand)])
 }
 
-/// Expands with the widest instructions the machine has.
+/// Expands with the widest instructions that the machine has.
 pub(super) fn expand(kind: Kind, blocks: &[u8], out: &mut [[f32; PANEL]]) {
     let (_, widest) = ways().next().expect("the plain way");
     // Safety: the machine has these instructions.
@@ -59,7 +60,7 @@ fn plain(kind: Kind, blocks: &[u8], out: &mut [[f32; PANEL]]) {
     all::<[f32; PANEL]>(kind, blocks, out);
 }
 
-/// Each format is compiled by itself, with all its sizes known.
+/// Each format is a separate instance, so that all its sizes are constants.
 #[inline(always)]
 fn all<L: Widen>(kind: Kind, blocks: &[u8], out: &mut [[f32; PANEL]]) {
     let halves = blocks.as_chunks().0.iter().zip(out.iter_mut());
@@ -121,33 +122,33 @@ fn in_format<L: Widen>(format: &Format, blocks: &[u8], out: &mut [[f32; PANEL]])
     }
 }
 
-/// A plane's bits of an input, the one at `place` of the eight from `first` on.
+/// A plane's bits of one input: the input at `place` among the eight from `first` on.
 #[inline(always)]
 fn bits<L: Widen>(plane: &[[u8; PANEL]], width: usize, (first, place): (usize, usize)) -> L::Codes {
     L::field(&plane[first * width / 8 + place * width / 8], (place * width % 8) as u32, 0xff >> (8 - width))
 }
 
-/// 16 numbers made of fewer bits.
+/// Vectors of 16 numbers that are made of fewer bits.
 trait Widen: Lanes {
-    /// 16 whole numbers.
+    /// A vector of 16 integers.
     type Codes: Copy;
-    /// Of each byte the bits from `from` on that the mask has.
+    /// The bits of each byte from `from` on, masked by `mask`.
     fn field(bytes: &[u8; PANEL], from: u32, mask: u32) -> Self::Codes;
-    /// `low`, and above its `width` bits those of `high`.
+    /// `low` with the bits of `high` above its lowest `width` bits.
     fn above(low: Self::Codes, high: Self::Codes, width: u32) -> Self::Codes;
     fn number(codes: Self::Codes) -> Self;
-    /// Bytes with a sign.
+    /// From signed bytes.
     fn signed(bytes: &[u8; PANEL]) -> Self;
-    /// Numbers in f16.
+    /// From f16.
     fn half(bytes: &[u8; 2 * PANEL]) -> Self;
-    /// Numbers in bf16.
+    /// From bf16.
     fn brain(bytes: &[u8; 2 * PANEL]) -> Self;
     /// `self + a * b`.
     fn plus_product(self, a: Self, b: Self) -> Self;
 }
 
 #[cfg(target_arch = "x86_64")]
-// Safety of all: only `avx512` asks for these, where the machine has the instructions.
+// Safety of all calls: only `avx512` uses this implementation, where the machine has the instructions.
 impl Widen for __m512 {
     type Codes = __m512i;
 
@@ -194,7 +195,7 @@ impl Widen for __m512 {
 }
 
 #[cfg(target_arch = "x86_64")]
-// Safety of all: only `avx2` asks for these, where the machine has the instructions.
+// Safety of all calls: only `avx2` uses this implementation, where the machine has the instructions.
 impl Widen for [__m256; 2] {
     type Codes = [__m256i; 2];
 

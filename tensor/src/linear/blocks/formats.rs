@@ -1,12 +1,13 @@
-//! Formats of blocks: where a file keeps their parts, and where they are kept here.
+//! The formats of quantised blocks: where a file keeps the parts of a block, and where they are kept in memory.
 //!
-//! All of them are one formula: a number is `scale * (code - centre)`, or `scale * code` and an offset. Codes lie in a
-//! plane of their low bits and one of their high bits. Scale and offset of a run of inputs are numbers of the block in
-//! f16, in larger blocks times a small whole number of the run.
+//! All formats share one formula: a number is `scale * (code - centre)`, or `scale * code` plus an offset. The low
+//! bits of the codes are in one plane, their high bits in another. Inputs of a block that share scale and offset are a
+//! run. Blocks with a single run store scale and offset as f16; larger blocks store them as f16 times a small integer
+//! of each run.
 //!
-//! Here a block is that of 16 outputs, and each of these parts has the 16 side by side: scales, offsets (f16 each), whole
-//! numbers of all runs for the scale, for the offset (a byte each), low plane, high plane. In a plane a byte holds inputs
-//! that follow each other.
+//! In memory a block belongs to 16 outputs, and each part holds these 16 side by side, in this order: scales and
+//! offsets (f16), integers of all runs for the scale, then for the offset (a byte each), low plane, high plane. A byte
+//! of a plane holds neighbouring inputs.
 //!
 //! Source: `ggml-quants.c` of llama.cpp.
 
@@ -14,44 +15,43 @@ use candle_core::quantized::GgmlDType;
 
 use super::PANEL;
 
-/// What a weight is kept as.
+/// The format of a weight.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Kind {
-    /// Numbers of 16 bits with a small range.
+    /// 16-bit numbers with 5 bits of exponent.
     F16,
-    /// Numbers of 16 bits with the range of f32.
+    /// 16-bit numbers with the exponent of f32.
     Bf16,
-    /// Blocks.
+    /// Blocks of this format.
     Of(&'static Format),
 }
 
 /// Some bits of all codes of a block.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Plane {
-    /// Where a file has it in a block.
+    /// Offset in a block of a file.
     at: usize,
-    /// Bits of a code.
+    /// Bits per code.
     pub width: usize,
-    /// Codes that a file has in bytes that follow each other, before their neighbours in the same bytes.
+    /// Codes that lie in consecutive bytes of a file; the codes after them share these bytes.
     stride: usize,
 }
 
-/// How blocks are laid out.
+/// Layout of a block.
 #[derive(Debug)]
 pub(crate) struct Format {
     pub name: GgmlDType,
-    /// Inputs of a block.
     pub inputs: usize,
     /// Inputs that share a scale.
     pub run: usize,
     pub low: Plane,
-    /// Of width 0 where there is none.
+    /// Width 0 if there is none.
     pub high: Plane,
-    /// The code that stands for 0; 0 where there are offsets.
+    /// The code that stands for 0; 0 in formats with offsets.
     pub centre: u32,
-    /// Where a file has the scale in a block.
+    /// Position of the scale in a block of a file.
     scale: usize,
-    /// And the offset, if there is one.
+    /// Position of the offset, if there is one.
     offset: Option<usize>,
     /// Bytes of a block in a file.
     stored: usize,
@@ -119,7 +119,7 @@ pub(super) const Q6_K: &Format = &Format {
 };
 
 impl Kind {
-    /// None of a format that is not one of these.
+    /// `None` for a format that cannot stay in blocks.
     pub(super) fn of(format: GgmlDType) -> Option<Self> {
         let formats = [Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K];
         match format {
@@ -139,12 +139,12 @@ impl Kind {
         if let Kind::Of(format) = self { format.bytes() } else { 2 * PANEL }
     }
 
-    /// Bytes of a block of one output in a file.
+    /// Bytes of a file's block, which belongs to one output.
     pub(super) fn stored_bytes(self) -> usize {
         if let Kind::Of(format) = self { format.stored } else { 2 }
     }
 
-    /// Puts a block of a file to its place among 16.
+    /// Copies a file's block to its place among the 16.
     pub(super) fn put(self, lane: usize, stored: &[u8], block: &mut [u8]) {
         match self {
             Kind::Of(format) => format.put(lane, stored, block),
@@ -162,22 +162,21 @@ impl Format {
         self.offset.is_some()
     }
 
-    /// Bytes of the f16 numbers of a block of 16 outputs.
+    /// Bytes of the f16 scales and offsets of a block of 16 outputs.
     pub fn halves(&self) -> usize {
         2 * PANEL * (1 + usize::from(self.has_offset()))
     }
 
-    /// Bytes of the whole numbers of its runs, for scales or for offsets.
+    /// Bytes of the runs' integers, either for scales or for offsets.
     pub fn factors(&self) -> usize {
         if self.runs() > 1 { PANEL * self.runs() } else { 0 }
     }
 
-    /// Bytes before its planes.
+    /// Bytes before the planes.
     pub fn head(&self) -> usize {
         self.halves() + self.factors() * (1 + usize::from(self.has_offset()))
     }
 
-    /// Bytes of a plane.
     pub fn plane(&self, plane: Plane) -> usize {
         PANEL * self.inputs * plane.width / 8
     }
@@ -193,7 +192,7 @@ impl Format {
         };
         half(0, self.scale, 0);
         if let Some(offset) = self.offset {
-            // Larger blocks take it away.
+            // Larger blocks subtract the offset, so its sign is flipped.
             half(1, offset, if self.runs() > 1 { 0x80 } else { 0 });
         }
         let factors = &mut head[self.halves()..];
@@ -204,7 +203,7 @@ impl Format {
                 factors[self.factors() + PANEL * run + lane] = of_offset;
             }
         }
-        // Two's complement counts from 0, codes from the smallest.
+        // Codes of 8 bits are signed in the file; flipping the sign bit makes them count from the smallest.
         let flip = if self.low.width == 8 { 0x80 } else { 0 };
         let (low, high) = planes.split_at_mut(self.plane(self.low));
         for (plane, bytes, flip) in [(self.low, low, flip), (self.high, high, 0)] {
@@ -215,7 +214,7 @@ impl Format {
         }
     }
 
-    /// The whole numbers that scale and offset of a run are multiplied by.
+    /// The integers by which scale and offset of a run are multiplied.
     fn factors_of(&self, stored: &[u8], run: usize) -> (i8, u8) {
         match self.name {
             GgmlDType::Q2K => ((stored[run] & 15) as i8, stored[run] >> 4),
@@ -241,7 +240,7 @@ impl Format {
 }
 
 impl Plane {
-    /// An input's bits, as a file has them.
+    /// An input's bits in a file's block.
     fn code(self, stored: &[u8], input: usize) -> u8 {
         let (group, place) = (input / self.stride, input % self.stride);
         let in_byte = 8 / self.width;
