@@ -1,82 +1,107 @@
-//! Teach a language model to write programs, by running them.
+//! Teaches a language model to write programs, by running them.
 //!
-//! A GRPO loop samples completions from a language model, takes from each the Python that was asked for, tries it inside a
-//! WebAssembly sandbox, and feeds what it achieves back as rewards. What is asked for is an environment: players of 2048,
-//! players of a game whose rules are a file of Python, or solutions of tasks with tests.
+//! A GRPO loop samples completions from a language model, takes the requested Python program out of each, runs the program
+//! in a WebAssembly sandbox, and turns its results into rewards. The environment says which programs are requested: players
+//! of 2048, players of a game whose rules are a file of Python, or solutions of tasks with tests.
 //!
-//! # As data flows
+//! # Data flow
 //!
-//! Each arrow is a function from one type to the next; the module on the left owns it.
+//! Each arrow is a function from one type to the next; the module on the left owns the function.
 //!
 //! ```text
 //! environment::Briefing
 //!    | prompt       PromptSet::draw            -> Prompt
-//!    | rollout      generate                   -> Completion      leaves as soon as it ends
-//!    |    +- remote       Servers::generate, the same by vLLM
-//!    |    +- policy         the decoder, its adapters and tokenizer; grpo-tensor has its operations and gradients
+//!    | rollout      generate                   -> Completion      passed on as soon as it ends
+//!    |    +- remote       Servers::generate: vLLM samples instead
+//!    |    +- policy       the decoder, its adapters and tokenizer; grpo-tensor has their operations and gradients
 //!    | program      Program::from_text         -> Program | Rejection
-//!    | arena        Scoring::submit, finish    -> Evaluation      workers play while the rest still decodes
-//!    |    +- environment    what a program must do: cases, rules, expected answers, all on the host
-//!    |    +- grpo-sandbox   a fresh instance for every game, compiled or interpreted, within fuel and memory
-//!    | reward       score                      -> Reward
-//!    |    +- judge        the same for completions of other trainers: lines, HTTP, Python
-//!    |    +- preflight      players of known strength, scored before a run: is the reward in order?
+//!    | arena        Scoring::submit, finish    -> Evaluation      workers play while the rest is still sampled
+//!    |    +- environment  what a program must do: cases, rules, expected answers; all of it stays on the host
+//!    |    +- grpo-sandbox a fresh instance for every game, compiled or interpreted, within fuel and memory
+//!    | reward       Rule::score                -> Reward
+//!    |    +- judge        rewards completions of other trainers: lines, HTTP, Python
+//!    |    +- preflight    scores players of known strength before a run, to check the reward
 //!    | grpo         advantages, Batch, update  -> UpdateStats
 //!    | train        the loop, checkpoints
-//!    |    +- sft        the start: supervised, on programs of the corpus
-//!    |    +- parallel   processes that compute one run together, by MPI: gathers and ordered sums
-//!    | evaluation   Sample -> Summary             held-out boards, estimates with intervals
+//!    |    +- sft          the supervised start, on programs of the corpus
+//!    |    +- parallel     processes that compute one run together, by MPI: gathers and ordered sums
+//!    | evaluation   Sample -> Summary          held-out boards, estimates with intervals
 //!    | metrics      StepRecord                 -> terminal, metrics.jsonl, a trace
-//!    |    +- hardware       what the GPUs did meanwhile
+//!    |    +- hardware     what the GPUs did meanwhile
 //! ```
+//!
+//! # One step of training
+//!
+//! To read a step from its start to its end, open these functions in this order.
+//!
+//! 1. `Run::go` (`train/mod.rs`) calls `Run::step` (`train/step.rs`) until the last step; `Run::step` calls all below.
+//! 2. `Run::asked` (`train/ahead.rs`) derives the step's seed, draws its prompts with `PromptSet::draw` and fixes the
+//!    boards that all its programs play.
+//! 3. `Stage::begin` (`train/scoring.rs`) samples the completions with `rollout::generate`. `Stage::submit` takes each
+//!    one when it ends: `Arena::program` finds the program in the text, and `arena::Scoring::submit` hands the program to
+//!    a worker, which plays it in the sandbox.
+//! 4. `Stage::step_episodes` (`train/resample.rs`) waits for the games with `InPlay::finish` (`train/in_play.rs`), where
+//!    `reward::Rule::score` turns each evaluation into a reward, and samples tied groups again.
+//! 5. `grpo::advantages` (`grpo/advantage.rs`) compares each reward with those of its group.
+//! 6. `Run::batch` (`train/step.rs`) makes the `grpo::Batch`, and `grpo::update` (`grpo/update.rs`) learns from it. For
+//!    each part of the batch, `part_pass` computes log-probabilities with the decoder, `grpo::loss` (`grpo/loss.rs`) and
+//!    the gradients; `Optimizer::apply` (`grpo/optimizer.rs`) then moves the weights.
+//! 7. `record::of_episodes` and `record::add_update` (`train/record.rs`) fill the step's `metrics::StepRecord`.
+//!
+//! `Run::go` then evaluates on held-out boards and saves a checkpoint, as often as the configuration says.
 //!
 //! # Words
 //!
 //! | word | meaning |
 //! |---|---|
 //! | prompt | text given to the policy, with its token ids |
-//! | policy, reference | the model being trained, the frozen start |
+//! | policy | the model that is trained |
+//! | reference | the model as it was before training |
 //! | rollout | sampling completions from the policy; one batch of them |
 //! | completion | sampled token ids, their log-probabilities, decoded text, finish reason |
 //! | group | the completions of one prompt in one step |
 //! | program | Python source taken from a completion and accepted |
-//! | environment | what programs are written for: 2048, a game in Python, tasks with tests |
-//! | case | what a program is tried on once, in a fresh instance: the seed of a game, or a task |
-//! | game | rules with seeded chance; one play of it |
-//! | outcome | what one case returned: score, ending, fuel, and a trace of what happened |
+//! | environment | the problem that programs are written for: 2048, a game in Python, tasks with tests |
+//! | case | one trial of a program, in a fresh instance: the seed of a game, or a task |
+//! | game | rules with seeded chance; one play of them |
+//! | outcome | the result of one case: score, ending, fuel, and a trace of what happened |
 //! | evaluation | verdict and outcomes of one completion |
-//! | verdict | played (it chose a move), rejected, faulted: the program's doing, never the machine's |
-//! | plays | of a program: each of its games goes on to its end, or until its budget is used up |
+//! | verdict | played (it chose a move), rejected or faulted: always the program's doing, never the machine's |
+//! | plays | said of a program whose games all go on to their end, or until their budget is used up |
 //! | reward | one number with its breakdown |
 //! | episode | completion, evaluation and reward |
 //! | advantage | an episode's reward relative to its group |
-//! | tied | of a group: all rewards count the same, so there is nothing to learn from it |
+//! | tied | said of a group whose rewards all count the same, so that there is nothing to learn from it |
 //! | elite | one of the best distinct programs of a style, imitated in later steps |
-//! | ahead | of a step: written by the policy while the games of the step before are played, before its update |
-//! | policy lag | steps between the policy that wrote a completion and the one that is updated with it: 0, or 1 ahead |
-//! | step, update | one turn of the loop, one application of the optimiser inside it |
+//! | ahead | said of a step that is sampled while the games of the step before are played, before its update |
+//! | policy lag | steps between the policy that sampled a completion and the policy that is updated with it: 0, or 1 ahead |
+//! | step | one turn of the loop |
+//! | update | one application of the optimiser within a step |
 //!
 //! # Where to add things
 //!
+//! `docs/extending.md` has the steps for the most frequent ones.
+//!
 //! | a new | goes to |
 //! |---|---|
-//! | reward shape | `reward`, its knob in `config/default.toml` |
-//! | loss variant, advantage scale | `grpo`, an enum in `config` |
-//! | model family | `policy::DecoderConfig`, a golden in `tests/goldens` |
-//! | operation of a decoder, kernel | a folder of `tensor/src`, plain, fused and GPU forms side by side |
+//! | reward shape | `reward`, its setting in `config` |
+//! | loss variant | `grpo::loss`, an arm of `config::LossType` |
+//! | scale of advantages | `grpo::advantages`, an arm of `config::ScaleRewards` |
+//! | model family | `policy::ModelType`, a tiny model in `tests/goldens` |
+//! | operation of a decoder, kernel | a folder of `tensor/src`, with all its forms side by side |
 //! | prompt style | a file in `prompts/`, its family in `environment::game2048::corpus` |
 //! | metric | `metrics::StepRecord`, filled in `train::record` |
-//! | knob | `config`: the struct and `default.toml` |
+//! | setting | `config`: the struct and `default.toml` |
 //! | key of TRL's configurations | a line of the table in `config::trl` |
 //! | task, game | no Rust: a line of a file, a file of Python (docs/tasks.md, docs/games.md) |
 //! | kind of environment | an arm of `environment::Environment`, its loop in `arena`, its check in `preflight` |
 //! | native baseline, reference player of 2048 | `environment::game2048` |
 //! | number of a report | `evaluation::Summary` |
 //! | check of the reward | `preflight` |
-//! | span of a trace | `metrics::Event`, told in `train` |
+//! | span of a trace | `metrics::Event`, emitted in `train` |
 //! | measurement of what something costs | the package in `bench/` |
 //!
-//! Which module may use which is a table in `tests/architecture.rs`.
+//! A table in `tests/architecture.rs` says which module may use which.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
