@@ -1,4 +1,4 @@
-//! Low-rank adapters: fresh ones, and PEFT directories.
+//! Low-rank adapters (LoRA): fresh ones, and PEFT directories.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -12,17 +12,17 @@ use super::{DecoderConfig, PolicyError, Precision, weights};
 use crate::config::ModelConfig;
 use crate::seed::{Purpose, Seed};
 
-/// What PEFT puts before the names of the model's own modules.
+/// Prefix that PEFT puts before the names of the model's own modules.
 pub(super) const PREFIX: &str = "base_model.model.";
 
 pub(super) const CONFIG: &str = "adapter_config.json";
 pub(super) const WEIGHTS: &str = "adapter_model.safetensors";
 
-/// Stands for every linear layer, as in PEFT.
+/// Target that stands for every linear layer, as in PEFT.
 const ALL_LINEAR: &str = "all-linear";
 
-/// Keys of an adapter configuration that do not change what the adapter computes, or that are judged one by one. Any
-/// other key must be empty: it switches on something that is not implemented.
+/// Keys of an adapter configuration that do not change what the adapter computes, or that are checked one by one. Any
+/// other key must be empty, because it switches on something that is not implemented.
 const HARMLESS: &[&str] = &[
     "alpha_pattern",
     "auto_mapping",
@@ -48,20 +48,20 @@ const HARMLESS: &[&str] = &[
     "use_rslora",
 ];
 
-/// Ways to begin that leave the base model as it is. The others change its weights, so their files hold only half of
-/// the story.
+/// Values of `init_lora_weights` that leave the base model unchanged. Other values change its weights too, so that the
+/// adapter's file does not hold the whole result.
 const HARMLESS_STARTS: &[&str] = &["gaussian", "eva", "orthogonal", "true", "false"];
 
-/// Adapters of one rank.
+/// Adapters that share one rank.
 #[derive(Debug, Clone)]
 pub(super) struct AdapterSet {
     pub rank: usize,
     pub alpha: f64,
-    /// Scaled by the root of the rank, not by the rank.
+    /// Whether the scale divides by the root of the rank, rather than by the rank.
     pub rslora: bool,
-    /// Probability that a number on its way into an adapter is dropped in training.
+    /// Probability that training drops a number of an adapter's input.
     pub dropout: f64,
-    /// Layers of the model, adapted or not.
+    /// Number of the model's layers, adapted or not.
     pub layers: usize,
     /// `A` and `B` matrices by PEFT name.
     pub tensors: BTreeMap<String, Tensor>,
@@ -81,7 +81,7 @@ struct Settings {
 }
 
 impl AdapterSet {
-    /// What the product `B A` is multiplied by.
+    /// Factor of the product `B A`.
     ///
     /// Source: Kalajdzievski 2023 for the root of the rank.
     pub fn scale(&self) -> f64 {
@@ -93,13 +93,13 @@ impl AdapterSet {
     pub fn on(&self, module: &str) -> Option<Lora> {
         let factor = |side: &str| self.tensors.get(&format!("{PREFIX}{module}.lora_{side}.weight"));
         let (a, b) = (factor("A")?.clone(), factor("B")?.clone());
-        // The chance of a layer must not depend on which other layers carry adapters.
+        // The random stream of a layer must not depend on which other layers carry adapters.
         let layer = module.bytes().fold(0, |hash: u64, byte| hash.wrapping_mul(31).wrapping_add(u64::from(byte)));
         Some(Lora { a, b, scale: self.scale(), dropout: (self.dropout, layer) })
     }
 
-    /// On the linear layers that `settings` name: `A` as wide as PEFT draws it, `B` zero, so that training starts from
-    /// the model itself.
+    /// Fresh adapters on the linear layers that `settings` name. `A` has the variance that PEFT draws it with and `B`
+    /// is zero, so that training starts from the base model itself.
     pub fn fresh(
         config: &DecoderConfig,
         settings: &ModelConfig,
@@ -145,7 +145,7 @@ impl AdapterSet {
         Ok(set)
     }
 
-    /// The same of a model with so many layers, of which nothing else is known.
+    /// Reads a PEFT directory for a model with so many layers, of which nothing else is known.
     pub fn read(dir: &Path, layers: usize, device: &Device) -> Result<Self, PolicyError> {
         let path = dir.join(CONFIG);
         let text = std::fs::read_to_string(&path).map_err(PolicyError::file(&path))?;
@@ -167,7 +167,7 @@ impl AdapterSet {
         Ok(AdapterSet { rank, alpha, rslora, dropout, layers, tensors })
     }
 
-    /// The model's weights with the adapters added in.
+    /// The model's weights with the adapters merged into them.
     pub fn merge(&self, weights: &BTreeMap<String, Tensor>) -> Result<BTreeMap<String, Tensor>, PolicyError> {
         let mut merged = weights.clone();
         for (name, a) in &self.tensors {
@@ -203,8 +203,8 @@ impl AdapterSet {
         weights::write_file(self.tensors.iter().map(|(name, tensor)| (name.clone(), tensor)), &dir.join(WEIGHTS))
     }
 
-    /// Modules that carry adapters, as PEFT finds them: by the end of their names where all layers are alike, else by
-    /// their whole names.
+    /// Modules that carry adapters, as PEFT finds them: by the last part of their names if all layers are alike,
+    /// otherwise by their whole names.
     fn targets(&self) -> BTreeSet<&str> {
         let modules =
             || self.tensors.keys().filter_map(|name| name.strip_prefix(PREFIX)?.strip_suffix(".lora_A.weight"));
@@ -213,7 +213,7 @@ impl AdapterSet {
         if alike { parts } else { modules().collect() }
     }
 
-    /// Every tensor belongs to a layer of the model, has its shape, and has its other half.
+    /// Checks that every tensor belongs to a layer of the model, has the right shape, and comes with its other factor.
     fn check(&self, config: &DecoderConfig) -> Result<(), PolicyError> {
         let mut expected = BTreeMap::new();
         for (module, [outputs, inputs]) in modules(config) {
@@ -246,7 +246,7 @@ impl AdapterSet {
 }
 
 impl Settings {
-    /// Refuses, by name, what would change the numbers and is not implemented.
+    /// Refuses, by name, settings that would change the numbers and are not implemented.
     fn check(&self) -> Result<(), PolicyError> {
         let refuse = |message: String| Err(PolicyError::Adapter { message });
         if self.peft_type != "LORA" {
@@ -287,7 +287,7 @@ impl Settings {
     }
 }
 
-/// Whether a setting asks for something.
+/// Whether a value switches a setting on.
 fn is_on(value: &Value) -> bool {
     match value {
         Value::Null => false,
@@ -298,7 +298,7 @@ fn is_on(value: &Value) -> bool {
     }
 }
 
-/// A layer's own name, without those of what it is part of.
+/// The last part of a layer's name.
 fn part(module: &str) -> &str {
     module.rsplit('.').next().unwrap_or_default()
 }
@@ -308,10 +308,10 @@ fn parts(modules: &[(String, [usize; 2])]) -> BTreeSet<&str> {
     modules.iter().map(|(module, _)| part(module)).collect()
 }
 
-/// Linear layers that carry adapters, with their shapes (out, in).
+/// Linear layers that can carry adapters, with their shapes (out, in).
 fn modules(config: &DecoderConfig) -> Vec<(String, [usize; 2])> {
     let linear = config.tensors().into_iter().filter_map(|(name, shape)| {
-        // PEFT cannot name them: transformers keeps the experts of a layer in one tensor.
+        // Experts are left out because PEFT cannot name them: transformers keeps the experts of a layer in one tensor.
         let module = name.strip_suffix("_proj.weight").filter(|module| !module.contains(".experts."))?;
         Some((format!("{module}_proj"), [*shape.first()?, *shape.get(1)?]))
     });

@@ -1,6 +1,6 @@
-//! The settings of a decoder, read from and written as a Hugging Face `config.json`.
+//! The settings of a decoder, read from and written to a Hugging Face `config.json`.
 //!
-//! Gives sizes and switches of every family, and the name and shape of every tensor they ask for. Does not know weights.
+//! Gives the sizes and switches of every family, and the name and shape of every tensor. Does not know weights.
 
 mod angles;
 mod checks;
@@ -17,85 +17,85 @@ use grpo_tensor::{Heads, Scores};
 
 pub(super) use checks::indices;
 
-/// Frequencies stretched for long contexts: the low ones, as Llama 3.1 does, or all of them.
+/// Rotary frequencies scaled for long contexts: the low ones, as in Llama 3.1, or all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct RopeScaling {
-    /// By how much low frequencies are stretched.
+    /// Divisor of the low frequencies.
     pub factor: f64,
-    /// Wavelengths longer than `original_max_position_embeddings / low_freq_factor` are stretched in full.
+    /// Wavelengths longer than `original_max_position_embeddings / low_freq_factor` are scaled in full.
     pub low_freq_factor: f64,
-    /// Wavelengths shorter than `original_max_position_embeddings / high_freq_factor` are left alone.
+    /// Wavelengths shorter than `original_max_position_embeddings / high_freq_factor` are not scaled.
     pub high_freq_factor: f64,
-    /// Context the model was first trained for, in tokens.
+    /// Context that the model was first trained for, in tokens.
     pub original_max_position_embeddings: usize,
 }
 
 impl RopeScaling {
-    /// Every frequency stretched alike: all wavelengths count as long.
+    /// Linear scaling: every frequency is divided by `factor`, because all wavelengths count as long.
     pub fn linear(factor: f64) -> Self {
         let endless = f64::INFINITY;
         RopeScaling { factor, low_freq_factor: endless, high_freq_factor: endless, original_max_position_embeddings: 1 }
     }
 
-    /// Whether every frequency is stretched alike.
+    /// Whether every frequency is scaled alike.
     pub fn is_linear(&self) -> bool {
         self.low_freq_factor.is_infinite()
     }
 }
 
-/// Frequencies divided one by one, for a context beyond the one that the model was first trained for.
+/// Rotary frequencies with a divisor for each, for a context beyond the one that the model was first trained for.
 ///
 /// Source: Ding et al. 2024, LongRoPE.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LongRope {
-    /// What each frequency is divided by within the first context; the only ones that are computed with.
+    /// Divisors within the first context. Only these are used.
     pub short_factor: Vec<f64>,
-    /// The same beyond it.
+    /// Divisors beyond the first context.
     pub long_factor: Vec<f64>,
-    /// What cosines and sines are multiplied by.
+    /// Factor of cosines and sines.
     pub attention_factor: f64,
-    /// Context with the long factors, in tokens.
+    /// Context with the long divisors, in tokens.
     pub max_position_embeddings: usize,
 }
 
-/// Layers whose tokens see the last few alone.
+/// Layers whose tokens see only the last few tokens.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SlidingWindow {
     /// Tokens that a token sees, itself included.
     pub tokens: usize,
-    /// In every so-manieth layer tokens see all before them; in none if it is 0.
+    /// Every layer of this multiple is an exception, whose tokens see all tokens before them; 0 means no layer is.
     pub full_every: usize,
-    /// Base of the rotary frequencies in layers that see the last few, where it is another (Gemma 3).
+    /// Base of the rotary frequencies in the layers with a window, if it differs (Gemma 3).
     pub rope_theta: Option<f64>,
 }
 
-/// Layers of many feed-forward blocks, of which each token goes through a few.
+/// Layers with many feed-forward blocks (experts), of which each token goes through a few.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Experts {
-    /// Blocks of such a layer.
+    /// Blocks in such a layer.
     pub num_experts: usize,
     /// Blocks that a token goes through.
     pub num_experts_per_tok: usize,
-    /// Width inside a block.
+    /// Inner width of a block.
     pub moe_intermediate_size: usize,
-    /// Whether the weights of a token's blocks are made to sum to 1.
+    /// Whether the weights of a token's blocks are normalised to sum to 1.
     pub norm_topk_prob: bool,
-    /// Every so-manieth layer is such a layer.
+    /// Every layer of this multiple has experts.
     pub decoder_sparse_step: usize,
-    /// But not these.
+    /// Layers that have no experts all the same.
     pub mlp_only_layers: Vec<usize>,
 }
 
 /// Sizes and switches of a decoder. Names are those of `config.json`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DecoderConfig {
-    /// The family, which says what the layers do beside their sizes.
+    /// The family, which says how the layers compute beside their sizes.
     pub model_type: ModelType,
     /// Rows of the embedding.
     pub vocab_size: usize,
     /// Width of the residual stream.
     pub hidden_size: usize,
-    /// Layers.
+    /// Number of layers.
     pub num_hidden_layers: usize,
     /// Query heads.
     pub num_attention_heads: usize,
@@ -103,36 +103,36 @@ pub struct DecoderConfig {
     pub num_key_value_heads: usize,
     /// Width of one head; even.
     pub head_dim: usize,
-    /// Width inside the feed-forward block.
+    /// Inner width of the feed-forward block.
     pub intermediate_size: usize,
     /// Base of the rotary frequencies.
     pub rope_theta: f64,
-    /// Stretched frequencies, if any.
+    /// Scaling of the rotary frequencies, if any.
     pub rope_scaling: Option<RopeScaling>,
-    /// Share of a head that is rotated, from its first number on (Phi-4-mini).
+    /// Share of a head's dimensions that are rotated, from the first on (Phi-4-mini).
     pub partial_rotary_factor: f64,
-    /// Frequencies divided one by one (Phi-3 with long contexts).
+    /// Divisors of single frequencies (Phi-3 with long contexts).
     pub long_rope: Option<LongRope>,
-    /// Layers that see the last tokens alone.
+    /// Layers whose tokens see only the last few tokens.
     pub sliding_window: Option<SlidingWindow>,
-    /// One over the square of what scores are multiplied by, where it is not the width of a head (Gemma).
+    /// The factor of attention scores is one over the root of this number; `None` means the width of a head (Gemma).
     pub query_pre_attn_scalar: Option<usize>,
-    /// Bound that scores are bent under (Gemma 2).
+    /// Soft cap of attention scores (Gemma 2).
     pub attn_logit_softcapping: Option<f64>,
-    /// Bound that logits are bent under (Gemma 2).
+    /// Soft cap of logits (Gemma 2).
     pub final_logit_softcapping: Option<f64>,
-    /// Layers of many feed-forward blocks, if any (Qwen3 with experts).
+    /// Layers with experts, if any (Qwen3 with experts).
     pub experts: Option<Experts>,
-    /// Added to the mean square before the root.
+    /// Added to the mean square inside a norm's square root.
     pub rms_norm_eps: f64,
     /// Whether the output projection is the embedding.
     pub tie_word_embeddings: bool,
-    /// Longest context the model was trained for, in tokens; with [`LongRope`], the first one.
+    /// Longest context that the model was trained for, in tokens; with [`LongRope`], the first context.
     pub max_position_embeddings: usize,
 }
 
 impl DecoderConfig {
-    /// A Llama without a size, from which others differ.
+    /// A Llama with all sizes 0, which other configurations start from.
     pub const LLAMA: DecoderConfig = DecoderConfig {
         model_type: ModelType::Llama,
         vocab_size: 0,
@@ -174,25 +174,26 @@ impl DecoderConfig {
         })
     }
 
-    /// Numbers of a head that are rotated.
+    /// Dimensions of a head that are rotated.
     pub fn rotary_dim(&self) -> usize {
         (self.head_dim as f64 * self.partial_rotary_factor) as usize
     }
 
-    /// Tokens that a token of this layer sees, itself included; none where it sees all before it.
+    /// Tokens that a token of this layer sees, itself included; `None` if it sees all tokens before it.
     pub fn window(&self, layer: usize) -> Option<usize> {
         let window = self.sliding_window?;
         let full = window.full_every > 0 && (layer + 1).is_multiple_of(window.full_every);
         (!full).then_some(window.tokens)
     }
 
-    /// Whether every layer scores tokens as Llama does, in sequences of so many: what is fastest is made for that.
+    /// Whether every layer computes scores as Llama does, in sequences of so many tokens. The fastest kernels need
+    /// this.
     pub fn has_plain_scores(&self, tokens: usize) -> bool {
         let sees_all = self.sliding_window.is_none_or(|window| tokens <= window.tokens || window.full_every == 1);
         sees_all && self.attn_logit_softcapping.is_none()
     }
 
-    /// Whether every layer computes what one of Llama, Qwen2 or Qwen3 does, in sequences of so many tokens.
+    /// Whether every layer computes what a layer of Llama, Qwen2 or Qwen3 does, in sequences of so many tokens.
     pub(super) fn is_plain(&self, tokens: usize) -> bool {
         self.has_plain_scores(tokens)
             && self.rotary_dim() == self.head_dim
@@ -243,12 +244,12 @@ impl DecoderConfig {
         tensors
     }
 
-    /// What embeddings are multiplied by, if by anything.
+    /// Factor of the embeddings, if there is one.
     pub(super) fn embedding_scale(&self) -> Option<f64> {
         self.model_type.is_gemma().then(|| (self.hidden_size as f64).sqrt())
     }
 
-    /// What becomes of the scores of this layer.
+    /// How this layer's attention scores are computed.
     pub(super) fn scores(&self, layer: usize) -> Scores {
         Scores {
             scale: self.query_pre_attn_scalar.map(|scalar| (1.0 / (scalar as f64).sqrt()) as f32),
@@ -257,12 +258,12 @@ impl DecoderConfig {
         }
     }
 
-    /// Heads whose scores are those of Llama.
+    /// Heads with the scores of Llama.
     pub(super) fn heads(&self) -> Heads {
         Heads::new(self.num_attention_heads, self.num_key_value_heads, self.head_dim)
     }
 
-    /// Maps to queries, keys and values, with their outputs.
+    /// Maps to queries, keys and values, with the widths of their outputs.
     pub(super) fn query_key_value(&self) -> Vec<(&'static str, usize)> {
         let queries = self.num_attention_heads * self.head_dim;
         let keys = self.num_key_value_heads * self.head_dim;
@@ -272,21 +273,21 @@ impl DecoderConfig {
         }
     }
 
-    /// The experts of this layer, if it has some.
+    /// The experts of this layer, if it has any.
     pub fn experts_of(&self, layer: usize) -> Option<&Experts> {
         let experts = self.experts.as_ref()?;
         let sparse = (layer + 1).is_multiple_of(experts.decoder_sparse_step);
         (sparse && !experts.mlp_only_layers.contains(&layer)).then_some(experts)
     }
 
-    /// Feed-forward blocks of this layer, with the width inside them.
+    /// Names of this layer's feed-forward blocks, with their inner widths.
     pub(super) fn blocks(&self, layer: usize) -> Vec<(String, usize)> {
         let Some(experts) = self.experts_of(layer) else { return vec![("mlp".into(), self.intermediate_size)] };
         let name = |index| (format!("mlp.experts.{index}"), experts.moe_intermediate_size);
         (0..experts.num_experts).map(name).collect()
     }
 
-    /// Maps of a block to the gate and what goes through it, with their outputs; `inner` is the width inside the block.
+    /// Gate and up maps of a block, with the widths of their outputs; `inner` is the block's inner width.
     pub(super) fn gate_up(&self, inner: usize) -> Vec<(&'static str, usize)> {
         match self.model_type.is_fused() {
             true => vec![("gate_up_proj", 2 * inner)],
@@ -294,7 +295,7 @@ impl DecoderConfig {
         }
     }
 
-    /// Numbers in all tensors.
+    /// Number of parameters.
     pub fn parameters(&self) -> usize {
         self.tensors().iter().map(|(_, shape)| shape.iter().product::<usize>()).sum()
     }

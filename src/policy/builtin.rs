@@ -1,4 +1,4 @@
-//! The small model that comes inside the binary.
+//! The small model that is embedded in the binary.
 
 use std::path::Path;
 

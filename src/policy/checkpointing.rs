@@ -1,5 +1,5 @@
-//! Gradients from the input of each layer: what a layer computes on the way is forgotten, and computed again when the
-//! backward pass comes to it.
+//! Gradient checkpointing: the forward pass keeps only the input of each layer, and the backward pass computes the
+//! layer again.
 
 use candle_core::backprop::GradStore;
 use candle_core::{Result, Tensor, Var};
@@ -9,30 +9,31 @@ use super::decoder::Sequences;
 use super::{Adapters, Decoder, PolicyError};
 use grpo_tensor::{self as kernels, Spans};
 
-/// What layers compute in the forward pass until the backward pass needs it.
+/// Whether the forward pass keeps what layers compute until the backward pass needs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Activations {
-    /// Kept: the fastest, and most of what an update takes of memory.
+    /// Kept. This is fastest, and takes most of an update's memory.
     Kept,
-    /// Computed again from the input of each layer (gradient checkpointing): slower, and exact.
+    /// Computed again from the input of each layer (gradient checkpointing). This is slower, and gives the same
+    /// numbers.
     Recomputed,
 }
 
-/// A forward pass of which only the input of each layer is left.
+/// A forward pass that has kept only the input of each layer.
 #[derive(Debug)]
 pub struct LayerInputs<'a> {
     decoder: &'a Decoder,
     sequences: Sequences,
     /// `(N, hidden_size)` each, in the order of the layers, without a graph.
     inputs: Vec<Tensor>,
-    /// Output of the last layer, where the graph of the loss begins.
+    /// Output of the last layer, from which the graph of the loss starts.
     output: Var,
 }
 
 impl Decoder {
-    /// [`Decoder::hidden_of`] to the last bit, differentiable as far as the output of the last layer; the rest of the
-    /// backward pass is [`LayerInputs::backward`].
+    /// [`Decoder::hidden_of`], equal to the last bit, whose graph reaches back to the output of the last layer only.
+    /// [`LayerInputs::backward`] does the rest of the backward pass.
     pub fn hidden_checkpointed(
         &self,
         ids: &Tensor,
@@ -53,8 +54,8 @@ impl Decoder {
 }
 
 impl LayerInputs<'_> {
-    /// Carries the gradients of a loss, which `store` has of what follows the last layer, through the layers and the
-    /// embedding. `collect` is handed all gradients, those of one layer at a time.
+    /// Runs the backward pass through the layers and the embedding. `store` holds the gradients of what follows the
+    /// last layer. `collect` receives all gradients, those of one layer at a time.
     pub fn backward(self, mut store: GradStore, collect: &mut dyn FnMut(GradStore) -> Result<()>) -> Result<()> {
         let LayerInputs { decoder, sequences, mut inputs, output } = self;
         let embedding = decoder.embedding.trained();
@@ -62,7 +63,7 @@ impl LayerInputs<'_> {
         drop(output);
         for layer in decoder.layers.iter().rev() {
             let Some(input) = inputs.pop() else { break };
-            // Before the first layer there is the embedding, which may be frozen.
+            // The first layer's input is the embedding, which may be frozen.
             let wanted = !inputs.is_empty() || embedding.is_some();
             let input = if wanted { Var::from_tensor(&input)?.into_inner() } else { input };
             let output = layer.forward(&input, &sequences)?;
@@ -73,7 +74,8 @@ impl LayerInputs<'_> {
             collect(of_layer)?;
         }
         if let Some(embedding) = embedding {
-            // In the order in which one graph adds them up: the head's share of a tied embedding, then each place.
+            // Accumulated in the same order as in a single graph: the head's share of a tied embedding, then each
+            // token.
             if let Some(scale) = decoder.config.embedding_scale() {
                 slope = (slope * scale)?;
             }

@@ -1,7 +1,7 @@
 //! The decoder: one stack of layers for all families.
 //!
-//! Takes settings and weights; gives hidden states and logits that candle can differentiate. Sampling, which keeps a
-//! cache and no graph, is in `sampling`. Does not know text.
+//! Takes settings and weights; gives hidden states and logits that candle can differentiate. Sampling, which has a
+//! key-value cache and no graph, is in `sampling`. Does not know text.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ pub struct Decoder {
     pub(super) head: Linear,
 }
 
-/// Sequences, and how the layers run over them.
+/// A batch of sequences, and what the layers need to know of them.
 #[derive(Debug)]
 pub(super) struct Sequences {
     /// `(N,)`.
@@ -34,8 +34,8 @@ pub(super) struct Sequences {
 }
 
 impl Decoder {
-    /// Puts a decoder together from `weights` (Hugging Face names) and adapters. Tensors that are variables are trained,
-    /// the others are not; layers compute in `precision`, whatever the format of their weights.
+    /// Puts a decoder together from `weights` (Hugging Face names) and adapters. Tensors that are variables are
+    /// trained, the others are frozen; layers compute in `precision`, whatever the format of their weights.
     pub(super) fn new(
         config: DecoderConfig,
         weights: &BTreeMap<String, Weight>,
@@ -55,20 +55,19 @@ impl Decoder {
         Ok(Decoder { config, precision, embedding, layers, norm, head })
     }
 
-    /// Sizes and switches.
     pub fn config(&self) -> &DecoderConfig {
         &self.config
     }
 
-    /// Format of the products of the layers.
+    /// Format of the layers' products.
     pub fn precision(&self) -> Precision {
         self.precision
     }
 
-    /// Which kernels the layers go through.
+    /// Which kernels compute the layers.
     pub fn kernels(&self) -> Kernels {
         match self.precision {
-            // Its smallest numbers are too small for what a GPU makes of low-rank terms.
+            // The range of f16 is too small for the rounding errors by which a GPU splits low-rank factors.
             Precision::F16 => Kernels::ByTensors,
             _ if self.embedding.dense().is_some_and(kernels::on_gpu) => Kernels::OnGpu,
             Precision::F32 if self.device().is_cpu() => Kernels::Fused,
@@ -76,20 +75,19 @@ impl Decoder {
         }
     }
 
-    /// Where the weights live.
     pub fn device(&self) -> &Device {
         self.embedding.device()
     }
 
-    /// What kind of number the frozen weights are.
+    /// Type of the frozen weights.
     pub fn dtype(&self) -> DType {
         self.embedding.dtype()
     }
 
-    /// Whether sequences may be unlike and share their beginning. Otherwise [`Decoder::hidden_of`] wants them padded on the
-    /// right to one length.
+    /// Whether sequences may differ in length and share their beginning. Otherwise [`Decoder::hidden_of`] expects them
+    /// padded on the right to one length.
     pub fn shares_beginnings(&self) -> bool {
-        // What dropout takes from a row depends on the place in it.
+        // A dropout mask depends on the place in the row, and a shared beginning is in no single row.
         let maps = self.layers.first().map_or(&[][..], |layer| &layer.query_key_value);
         let dropout = maps.iter().any(|map| map.lora.as_ref().is_some_and(|lora| lora.dropout.0 > 0.0));
         let fused = self.config.has_plain_scores(self.config.max_position_embeddings);
@@ -106,7 +104,7 @@ impl Decoder {
         Ok(hidden.reshape((rows, steps, self.config.hidden_size))?)
     }
 
-    /// The same of sequences that lie one after the other.
+    /// Like [`Decoder::hidden`], for sequences that lie one after the other.
     ///
     /// * `ids`: `(N,)` u32. Returns `(N, hidden_size)`.
     pub fn hidden_of(&self, ids: &Tensor, spans: &Spans, adapters: Adapters) -> Result<Tensor, PolicyError> {
@@ -118,26 +116,26 @@ impl Decoder {
         Ok(self.normed(&x)?)
     }
 
-    /// Rows of an embedding, `(N, hidden_size)`, as the layers see them; `ids`: `(N,)`.
+    /// Embeddings of `ids` `(N,)` as the first layer reads them, `(N, hidden_size)`.
     pub(super) fn embedded(&self, embedding: &Weight, ids: &Tensor) -> candle_core::Result<Tensor> {
         let rows = embedding.rows(ids)?.to_dtype(self.precision.format())?;
         self.config.embedding_scale().map_or(Ok(rows.clone()), |scale| rows * scale)
     }
 
-    /// Sequences of `ids`, `(N,)`, as the layers see them.
+    /// Prepares sequences of `ids`, `(N,)`, for the layers.
     pub(super) fn sequences(&self, ids: &Tensor, spans: &Spans, adapters: Adapters) -> Result<Sequences, PolicyError> {
         self.check_length(spans.longest())?;
         let rotations = self.config.rotations(spans.longest(), self.device())?;
         Ok(Sequences { ids: ids.clone(), spans: spans.clone(), rotations, adapters })
     }
 
-    /// What the last layer gives, `(N, hidden_size)`, as the head expects it.
+    /// The final norm of the last layer's output, `(N, hidden_size)`.
     pub(super) fn normed(&self, x: &Tensor) -> candle_core::Result<Tensor> {
         self.norm.forward(x)
     }
 
-    /// Log-probability of each target and entropy of the distribution it is drawn from, in nats; differentiable.
-    /// Logits are never held beyond a chunk of rows.
+    /// Log-probability of each target and entropy of the distribution that the target is drawn from, in nats;
+    /// differentiable. Logits exist only for a chunk of rows at a time.
     ///
     /// * `hidden`: `(N, hidden_size)`; `targets`: `(N,)` u32. Returns `(N,)` and `(N,)`.
     pub fn score(&self, hidden: &Tensor, targets: &Tensor, how: Scoring) -> Result<(Tensor, Tensor), PolicyError> {
@@ -148,7 +146,7 @@ impl Decoder {
         })
     }
 
-    /// Scores of every token of the vocabulary, before softmax; differentiable.
+    /// Logits of the whole vocabulary, differentiable.
     ///
     /// * `hidden`: `(..., hidden_size)`. Returns `(..., vocab_size)`, in f32.
     pub fn logits(&self, hidden: &Tensor) -> Result<Tensor, PolicyError> {
@@ -161,7 +159,7 @@ impl Decoder {
         Ok(self.capped(logits)?.reshape(dims)?)
     }
 
-    /// Logits under their bound, if they have one.
+    /// Soft-capped logits, if the model has a cap.
     pub(super) fn capped(&self, logits: Tensor) -> candle_core::Result<Tensor> {
         let Some(cap) = self.config.final_logit_softcapping else { return Ok(logits) };
         (logits / cap)?.tanh()? * cap

@@ -1,4 +1,4 @@
-//! The weights that a batch on a GPU reads, and the prompts it begins with.
+//! Prepares decoding on a GPU: the weights in the form that its kernels read, and the prompts.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use super::sampling::{Projection, Snapshot, SnapshotLayer};
 use super::{Decoder, PolicyError};
 
 impl Decoder {
-    /// A batch of these prompts on the GPU that the model is on; none on a CPU, and none for a model whose shapes the
-    /// kernels do not know.
+    /// Starts a batch of these prompts on the model's GPU; `None` on a CPU, and for a model that the kernels do not
+    /// support.
     pub fn device_batch(
         &self,
         weights: &Arc<Snapshot>,
@@ -25,7 +25,7 @@ impl Decoder {
         Ok(DeviceBatch::begin(&view, &self.prefilled(weights.clone(), prompts)?, drawing)?)
     }
 
-    /// The same with the kernels on this processor; none where there is no C++ compiler.
+    /// Starts a batch whose kernels run on this processor; `None` where there is no C++ compiler.
     #[cfg(test)]
     pub(crate) fn emulated_batch(&self, prompts: &[&[u32]], drawing: Drawing) -> Option<DeviceBatch> {
         let weights = self.snapshot().unwrap();
@@ -34,7 +34,7 @@ impl Decoder {
         DeviceBatch::emulated(&self.view(&weights).unwrap(), &prompts, drawing).unwrap()
     }
 
-    /// Whether the kernels of a GPU can run this model, with sequences of so many tokens.
+    /// Whether a GPU's kernels can run this model, with sequences of so many tokens.
     pub(super) fn is_served(&self, weights: &Snapshot, tokens: usize) -> bool {
         let (config, dtype) = (self.config(), weights.embedding.dtype());
         config.is_plain(tokens)
@@ -43,11 +43,11 @@ impl Decoder {
             && weights.layers.iter().all(is_alike)
     }
 
-    /// Of a model that is served.
+    /// A view of a model that [`Decoder::is_served`] accepts.
     fn view(&self, weights: &Snapshot) -> TensorResult<DecoderView> {
         let config = self.config();
         let layers = weights.layers.iter().zip(&self.layers).map(|(layer, source)| {
-            // Models with more blocks are not served.
+            // Models with several blocks are not served.
             let (block, of_block) = (&layer.blocks[0], &source.blocks[0]);
             Ok(LayerView {
                 input_norm: layer.input_norm.clone(),
@@ -71,7 +71,8 @@ impl Decoder {
             embedding: weights.embedding.tensor()?,
             layers: layers.collect::<TensorResult<_>>()?,
             norm: weights.norm.clone(),
-            // The snapshot's head may be widened; products on a GPU widen as they read.
+            // The snapshot's head may be in f32; products on a GPU convert to f32 as they read, so the original
+            // serves.
             head: self.head.weight.tensor()?.detach(),
         })
     }
@@ -84,7 +85,7 @@ fn longest(prompts: &[&[u32]], drawing: Drawing) -> usize {
 
 fn maps(projection: &Projection, source: &[Linear]) -> TensorResult<MapsView> {
     match projection {
-        // Only a CPU packs, which decodes here in tests alone.
+        // Only the CPU packs weights, and it decodes through this path only in tests.
         Projection::Packed(_) => {
             let merged = source.iter().map(|map| {
                 Ok(Linear { weight: map.merged()?.into(), bias: map.bias.as_ref().map(Tensor::detach), lora: None })
@@ -103,7 +104,7 @@ fn maps(projection: &Projection, source: &[Linear]) -> TensorResult<MapsView> {
     }
 }
 
-/// Each map's weight as it lies, biases and adapters together.
+/// The maps' weights unchanged, with their biases and adapters joined.
 fn side_by_side(maps: &[Linear]) -> TensorResult<MapsView> {
     let matrices = maps.iter().map(|map| Ok(MatrixView { weight: map.weight.tensor()?, transposed: true }));
     let biases: Option<Vec<&Tensor>> = maps.iter().map(|map| map.bias.as_ref()).collect();
@@ -127,7 +128,7 @@ fn adapter(maps: &[Linear]) -> TensorResult<Option<AdapterView>> {
     Ok(Some(AdapterView { a: Tensor::cat(&a, 0)?, b: Tensor::cat(&b, 0)?, scale: first.scale }))
 }
 
-/// Whether the adapters of each projection have one rank and one scale.
+/// Whether all adapters of a projection have one rank and one scale.
 fn is_alike(layer: &SnapshotLayer) -> bool {
     let blocks = layer.blocks.iter().flat_map(|block| [&block.gate_up, &block.down]);
     [&layer.query_key_value, &layer.output].into_iter().chain(blocks).all(|projection| {

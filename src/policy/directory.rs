@@ -1,4 +1,5 @@
-//! What must be in a model directory before any of it is read: said at once, with what to do, and not file by file.
+//! Checks that a model directory is complete before any file is read, so that one error names all that is missing and
+//! what to do.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +7,7 @@ use serde_json::Value;
 
 use super::{PolicyError, adapter, weights};
 
-/// Endings of downloads that were cut off, as hf-hub, huggingface_hub and browsers leave them.
+/// Extensions of interrupted downloads, by hf-hub, huggingface_hub and browsers.
 const CUT_OFF: &[&str] = &["incomplete", "part", "crdownload"];
 
 /// Refuses a directory without the configuration of a model.
@@ -87,7 +88,7 @@ fn check_weights(dir: &Path) -> Result<(), PolicyError> {
     }
 }
 
-/// The first file of a directory, by name, that `wanted` takes.
+/// The first file of a directory, by name, that `wanted` accepts.
 fn find(dir: &Path, wanted: impl Fn(&str) -> bool) -> Option<String> {
     let entries = std::fs::read_dir(dir).ok()?.flatten();
     let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
@@ -95,14 +96,14 @@ fn find(dir: &Path, wanted: impl Fn(&str) -> bool) -> Option<String> {
     names.into_iter().find(|name| wanted(name))
 }
 
-/// The model that an adapter was made for.
+/// The model that the adapter in a directory was made for.
 fn base_model(dir: &Path) -> Option<String> {
     let text = std::fs::read_to_string(dir.join(adapter::CONFIG)).ok()?;
     let value: Value = serde_json::from_str(&text).ok()?;
     Some(value.get("base_model_name_or_path")?.as_str()?.to_owned())
 }
 
-/// Whether a file is a download that was cut off, by its name.
+/// Whether a file's name is that of an interrupted download.
 pub(super) fn is_cut_off(path: &Path) -> bool {
     path.extension().is_some_and(|end| CUT_OFF.iter().any(|known| end == *known))
 }

@@ -1,4 +1,4 @@
-//! The chance of dropout.
+//! Random seeds of dropout.
 
 use std::sync::Arc;
 
@@ -6,9 +6,9 @@ use grpo_tensor::Masks;
 
 use crate::seed::{Purpose, Seed};
 
-/// The chance of one pass over some sequences.
+/// The seeds of one pass over some sequences.
 ///
-/// A mask depends on the seed of its row and on the layer, so it is the same however rows are put together.
+/// A mask depends on the seed of its row and on the layer, so it is the same however rows are batched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dropout {
     rows: Arc<[Seed]>,
@@ -20,7 +20,7 @@ impl Dropout {
         Dropout { rows: rows.into_iter().collect() }
     }
 
-    /// What is dropped before the layer of this number.
+    /// The masks of the layer with this number.
     pub(super) fn masks(&self, layer: u64, probability: f64) -> Masks {
         Masks::new(self.rows.iter().map(|row| row.child(Purpose::Dropout, layer).rng()).collect(), probability)
     }

@@ -1,7 +1,7 @@
-//! Which of many feed-forward blocks each token goes through, and how their results are mixed.
+//! Mixture of experts: which feed-forward blocks each token goes through, and how their results are mixed.
 //!
-//! Takes tokens and a way through each block; gives their mixture, differentiable through the weights it is mixed by.
-//! Does not know what a block computes.
+//! Takes tokens and a function for each block; gives their mixture, with gradients through the mixing weights. Does
+//! not know what a block computes.
 
 use candle_core::{D, DType, Result, Tensor};
 
@@ -14,29 +14,30 @@ use grpo_tensor as kernels;
 pub(super) struct Router {
     /// `(experts, hidden_size)`.
     pub weight: Tensor,
-    /// Blocks that a token goes through.
+    /// Blocks per token.
     pub per_token: usize,
-    /// Whether the weights of a token's blocks are made to sum to 1.
+    /// Whether the weights of a token's blocks are normalised to sum to 1.
     pub normed: bool,
 }
 
 impl Router {
-    /// As it is now: no update moves the copy.
+    /// A copy that no update changes.
     pub fn copied(&self) -> Result<Self> {
         Ok(Router { weight: self.weight.detach().copy()?, ..self.clone() })
     }
 
-    /// The mixture of what `expert(index, rows of x)` gives.
+    /// Mixes the results of `expert(index, rows of x)`.
     ///
-    /// * `x`: `(N, hidden_size)`, and so is the result.
+    /// * `x`: `(N, hidden_size)`, like the result.
     pub fn mix(&self, x: &Tensor, expert: impl Fn(usize, &Tensor) -> Result<Tensor>) -> Result<Tensor> {
         let (count, width) = x.dims2()?;
         let logits = kernels::linear(&x.to_dtype(DType::F32)?, &self.weight.to_dtype(DType::F32)?)?;
-        // Candle's faster softmax records no backward.
+        // Candle's faster softmax has no backward pass.
         let shares = candle_nn::ops::softmax(&logits, D::Minus1)?;
         let mut routes = Routes::new(&shares.detach().to_vec2()?, self.per_token);
         if self.weight.track_op() {
-            // What is trained must find a gradient: a block that nobody chose sees a token whose result nobody takes.
+            // Every trained variable must receive a gradient, so a block that no token has chosen computes one token,
+            // whose result is not used.
             routes.order.iter_mut().filter(|rows| rows.is_empty()).for_each(|rows| rows.push(0));
         }
         let results = routes.results();
@@ -58,19 +59,19 @@ impl Router {
     }
 }
 
-/// Which token goes where.
+/// The assignment of tokens to blocks.
 #[derive(Debug, PartialEq, Eq)]
 struct Routes {
-    /// Blocks of each token, the likeliest first: `(N * per_token,)`.
+    /// Blocks of each token, the most probable first: `(N * per_token,)`.
     chosen: Vec<u32>,
     /// Tokens of each block, ascending.
     order: Vec<Vec<u32>>,
-    /// The place of the token of each of `chosen` among the tokens of its block.
+    /// For each of `chosen`, the position of its token among the block's tokens.
     place: Vec<u32>,
 }
 
 impl Routes {
-    /// `shares`: of each token, by block.
+    /// `shares`: for each token, its share of each block.
     fn new(shares: &[Vec<f32>], per_token: usize) -> Self {
         let experts = shares.first().map_or(0, Vec::len);
         let (mut chosen, mut order) = (Vec::new(), vec![Vec::new(); experts]);
@@ -88,7 +89,7 @@ impl Routes {
         Routes { chosen, order, place }
     }
 
-    /// Where the result for each of `chosen` stands when the blocks' results are laid one after the other.
+    /// For each of `chosen`, the position of its result when the blocks' results are concatenated.
     fn results(&self) -> Vec<u32> {
         let begins = self.order.iter().scan(0, |next, rows| {
             let begin = *next;
@@ -125,10 +126,10 @@ mod tests {
     fn tokens_go_to_their_likeliest_blocks_and_find_their_results_again() {
         let shares = [vec![0.1, 0.6, 0.3], vec![0.5, 0.1, 0.4], vec![0.2, 0.2, 0.6]];
         let routes = Routes::new(&shares, 2);
-        // Of equal shares the first block wins.
+        // Among equal shares the first block wins.
         assert_eq!(routes.chosen, [1, 2, 0, 2, 2, 0]);
         assert_eq!(routes.order, [vec![1, 2], vec![0], vec![0, 1, 2]]);
-        // Results lie as tokens 1, 2 of block 0, token 0 of block 1, tokens 0, 1, 2 of block 2.
+        // The concatenation holds tokens 1, 2 of block 0, token 0 of block 1, and tokens 0, 1, 2 of block 2.
         assert_eq!(routes.results(), [2, 3, 0, 4, 5, 1]);
     }
 }

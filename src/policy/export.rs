@@ -1,7 +1,7 @@
-//! Models and adapters as files that transformers and PEFT load.
+//! Writes models and adapters as files that transformers and PEFT load.
 //!
-//! Takes what a configuration names; gives a Hugging Face directory with the adapter added into the weights, or a PEFT
-//! directory. What the model's makers wrote beside the weights is copied as it is.
+//! Takes what a configuration names; gives a Hugging Face directory with the adapter merged into the weights, or a
+//! PEFT directory. Other files of the model's makers are copied unchanged.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use super::loading::{self, Loaded};
 use super::{PolicyError, Precision, adapter, weights};
 use crate::config::ModelConfig;
 
-/// Files about the tokenizer and about generation that a model may have beside its weights.
+/// Files about the tokenizer and about generation that a model may have besides its weights.
 const COMPANIONS: &[&str] = &[
     "tokenizer.json",
     "tokenizer_config.json",
@@ -31,11 +31,11 @@ const COMPANIONS: &[&str] = &[
 /// Number format of exported weights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WeightFormat {
-    /// 32 bits: what training computed.
+    /// 32 bits, the format in which training computes.
     F32,
-    /// 16 bits, narrow range.
+    /// 16 bits with 5 bits of exponent.
     F16,
-    /// 16 bits, few digits.
+    /// 16 bits with the exponent of f32.
     Bf16,
 }
 
@@ -48,7 +48,7 @@ impl WeightFormat {
         }
     }
 
-    /// As `config.json` names it.
+    /// The name in `config.json`.
     pub fn name(self) -> &'static str {
         match self {
             WeightFormat::F32 => "float32",
@@ -63,27 +63,26 @@ impl WeightFormat {
     }
 }
 
-/// What was written.
+/// A summary of what was written.
 #[derive(Debug, Clone)]
 pub struct Exported {
-    /// Numbers in all tensors.
+    /// Number of parameters.
     pub parameters: usize,
-    /// Format of the tensors.
     pub format: WeightFormat,
-    /// Layers that an adapter was on.
+    /// Number of layers with an adapter.
     pub adapted: usize,
     /// Whether the tokenizer brings a chat template.
     pub chat_template: bool,
 }
 
-/// Whatever a run computes in, what is written comes from the numbers in the files.
+/// Exports start from the numbers in the files in f32, whatever format a run computes in.
 const EXACT: (&Device, Precision) = (&Device::Cpu, Precision::F32);
 
-/// Writes the model that `config` names, with its adapter added into the weights, into a directory that exists.
-/// Without a `format` the weights keep the one of the model's own files, or f32 where that is not known.
+/// Writes the model that `config` names, with its adapter merged into the weights, into an existing directory. Without
+/// a `format` the weights keep the format that the model's own `config.json` names, or f32 if it names none.
 pub fn export_merged(config: &ModelConfig, format: Option<WeightFormat>, dir: &Path) -> Result<Exported, PolicyError> {
     let Loaded { config: shape, tokenizer, weights, dir: source } = loading::load(config, EXACT)?;
-    // Every tensor is there and has its shape.
+    // Checks that every tensor is present and has the right shape.
     Decoder::new(shape.clone(), &weights, None, Precision::F32)?;
     let numbers = weights.into_iter().map(|(name, weight)| Ok((name, weight.tensor()?)));
     let weights = numbers.collect::<Result<BTreeMap<_, _>, PolicyError>>()?;
@@ -102,7 +101,7 @@ pub fn export_merged(config: &ModelConfig, format: Option<WeightFormat>, dir: &P
         described
     });
     if let Some(keys) = described.as_object_mut() {
-        // Readers of every age: the older name stays where it is, the newer one wins where both are.
+        // Both names are written: older readers know only `torch_dtype`, and newer ones prefer `dtype`.
         keys.remove("torch_dtype");
         keys.insert("dtype".into(), format.name().into());
         keys.insert("torch_dtype".into(), format.name().into());
@@ -116,7 +115,7 @@ pub fn export_merged(config: &ModelConfig, format: Option<WeightFormat>, dir: &P
     let (mut tensors, mut parameters) = (Vec::new(), 0);
     let mut weights = weights;
     for (name, _) in shape.tensors() {
-        // Taken out one by one, so that a tensor is not held in two formats for longer than it takes to convert it.
+        // Tensors are taken out one by one, so that each is held in two formats only while it is converted.
         let Some(tensor) = weights.remove(&name) else { continue };
         parameters += tensor.elem_count();
         let tensor = tensor.to_dtype(format.dtype())?;
@@ -129,8 +128,8 @@ pub fn export_merged(config: &ModelConfig, format: Option<WeightFormat>, dir: &P
     Ok(Exported { parameters, format, adapted, chat_template: tokenizer.chat_template().is_some() })
 }
 
-/// Writes the adapter that `config` names as a PEFT directory, into a directory that exists. The model itself is not
-/// needed; one that is on this machine has the adapter checked against it and its tokenizer written beside.
+/// Writes the adapter that `config` names as a PEFT directory, into an existing directory. The model is not needed; if
+/// it is on this machine, the adapter is checked against it and its tokenizer is written too.
 pub fn export_adapter(config: &ModelConfig, dir: &Path) -> Result<Exported, PolicyError> {
     let (from, is_here) = (Path::new(&config.adapter), config.model == "builtin" || Path::new(&config.model).exists());
     let base = is_here.then(|| loading::load(config, EXACT)).transpose()?;
@@ -139,7 +138,7 @@ pub fn export_adapter(config: &ModelConfig, dir: &Path) -> Result<Exported, Poli
         None => AdapterSet::read(from, 0, &Device::Cpu)?,
     };
     let mut described = read_json(&from.join(adapter::CONFIG), "adapter configuration")?;
-    // A relative path would mean something else elsewhere.
+    // A relative path would not be valid elsewhere.
     let whole = Path::new(&config.model).canonicalize().map(|path| path.display().to_string());
     described["base_model_name_or_path"] = whole.unwrap_or_else(|_| config.model.clone()).into();
     write_text(&dir.join(adapter::CONFIG), &format!("{described:#}\n"))?;

@@ -1,8 +1,8 @@
-//! Families of models: what `config.json` calls them, and what each does in its own way.
+//! Families of models: their names in `config.json`, and how they differ.
 
 use grpo_tensor::Activation;
 
-/// A family, as `model_type` of `config.json` names it.
+/// A family of models, by `model_type` of `config.json`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModelType {
     /// Llama 1 to 3.3, SmolLM2.
@@ -24,7 +24,7 @@ pub enum ModelType {
 }
 
 impl ModelType {
-    /// Families that load.
+    /// All supported families.
     pub const ALL: &[ModelType] = &[
         ModelType::Llama,
         ModelType::Mistral,
@@ -36,7 +36,7 @@ impl ModelType {
         ModelType::Gemma3,
     ];
 
-    /// Its name in `config.json`.
+    /// The value of `model_type` in `config.json`.
     pub fn name(self) -> &'static str {
         match self {
             ModelType::Llama => "llama",
@@ -55,7 +55,7 @@ impl ModelType {
         Self::ALL.iter().copied().find(|family| family.name() == name)
     }
 
-    /// The class of transformers that computes it.
+    /// The class of transformers that computes the family.
     pub(super) fn class(self) -> &'static str {
         match self {
             ModelType::Llama => "LlamaForCausalLM",
@@ -69,7 +69,7 @@ impl ModelType {
         }
     }
 
-    /// The models that people know it by.
+    /// The models that people know the family by.
     fn models(self) -> &'static str {
         match self {
             ModelType::Llama => "Llama 1 to 3.3, SmolLM2",
@@ -83,28 +83,28 @@ impl ModelType {
         }
     }
 
-    /// Biases on query, key and value projections.
+    /// Whether query, key and value projections have biases.
     pub fn has_qkv_bias(self) -> bool {
         self == ModelType::Qwen2
     }
 
-    /// One map to queries, keys and values, and one to gate and up, where others have three and two.
+    /// Whether queries, keys and values are one map, and gate and up another, rather than three maps and two.
     pub fn is_fused(self) -> bool {
         self == ModelType::Phi3
     }
 
-    /// Norms on each query and key head.
+    /// Whether each query and key head is normed.
     pub fn has_head_norms(self) -> bool {
         matches!(self, ModelType::Qwen3 | ModelType::Qwen3Moe | ModelType::Gemma3)
     }
 
-    /// Norms before and after each half of a layer, and weights of norms that lie around 0 where others lie around 1;
-    /// a gate by GELU; embeddings that are multiplied by the root of their width.
+    /// Whether layers have norms before and after each half, norm weights around 0 instead of 1, a GELU gate, and
+    /// embeddings multiplied by the root of their width.
     pub fn is_gemma(self) -> bool {
         matches!(self, ModelType::Gemma2 | ModelType::Gemma3)
     }
 
-    /// What the gate does.
+    /// Activation function of the gate.
     pub(super) fn activation(self) -> Activation {
         if self.is_gemma() { Activation::Gelu } else { Activation::Silu }
     }
@@ -116,7 +116,7 @@ impl std::fmt::Display for ModelType {
     }
 }
 
-/// These families with the models people know them by.
+/// The names of families, each with the models that people know it by.
 pub(super) fn in_words(families: &[ModelType]) -> String {
     families.iter().map(|family| format!("{} ({})", family.name(), family.models())).collect::<Vec<_>>().join(", ")
 }

@@ -1,8 +1,8 @@
-//! Models in one `.gguf` file.
+//! Models in a single `.gguf` file.
 //!
 //! Takes the Llama, Qwen2 and Qwen3 architectures as llama.cpp writes them; gives weights under their Hugging Face
-//! names, the tokenizer and the chat template. Matrices that are not trained may stay in their blocks; the rest becomes
-//! plain numbers.
+//! names, the tokenizer and the chat template. Frozen matrices may stay in their quantised blocks; all other weights
+//! are expanded to plain numbers.
 
 mod tokens;
 
@@ -20,11 +20,11 @@ use super::weights::{Held, Place};
 use super::{DecoderConfig, ModelType, PolicyError, RopeScaling, family, weights};
 use grpo_tensor::{Blocks, Weight};
 
-/// Architectures by the names that llama.cpp gives them.
+/// Supported architectures by the names of llama.cpp.
 const ARCHITECTURES: &[(&str, ModelType)] =
     &[("llama", ModelType::Llama), ("qwen2", ModelType::Qwen2), ("qwen3", ModelType::Qwen3)];
 
-/// Parts of a layer by their names in Hugging Face files and in GGUF files.
+/// Names of a layer's parts in Hugging Face files and in GGUF files.
 const LAYER_NAMES: &[(&str, &str)] = &[
     ("input_layernorm", "attn_norm"),
     ("self_attn.q_proj", "attn_q"),
@@ -39,11 +39,11 @@ const LAYER_NAMES: &[(&str, &str)] = &[
     ("mlp.down_proj", "ffn_down"),
 ];
 
-/// Stretched rotary frequencies, as the models that have them share all numbers but the factor: Llama 3.1, 3.2 and 3.3.
+/// Scaling of the rotary frequencies of Llama 3.1, 3.2 and 3.3, which share all numbers but the factor.
 const LLAMA3: RopeScaling =
     RopeScaling { factor: 1.0, low_freq_factor: 1.0, high_freq_factor: 4.0, original_max_position_embeddings: 8192 };
 
-/// By how much the divisors of a file may differ from those that the numbers above give: they are stored in f32.
+/// Tolerated relative difference of a file's divisors, which are stored in f32.
 const DIVISOR_TOLERANCE: f64 = 1e-4;
 
 /// Reads a model.
@@ -58,10 +58,10 @@ pub(super) fn load(path: &Path, (device, precision): Place<'_>, held: Held) -> R
     let corrupt = |error: candle_core::Error| PolicyError::Corrupt {
         path: path.into(),
         format: "GGUF",
-        // The reader attaches a backtrace; its first line is the message.
+        // The reader attaches a backtrace; only its first line is the message.
         message: error.to_string().lines().next().unwrap_or_default().into(),
     };
-    // The reader divides by the alignment that the file names.
+    // The reader divides by the alignment that the file names, which may be 0.
     let content = catch_unwind(AssertUnwindSafe(|| Content::read(&mut reader)));
     let content = content.unwrap_or_else(|_| candle_core::bail!("its header cannot be read")).map_err(corrupt)?;
     let header = Header { content: &content, path };
@@ -71,7 +71,7 @@ pub(super) fn load(path: &Path, (device, precision): Place<'_>, held: Held) -> R
     let mut weights = BTreeMap::new();
     for (name, expected) in config.tensors() {
         let stored = gguf_name(&name).and_then(|stored| content.tensor_infos.get_key_value(&stored));
-        // Named as missing when the decoder is put together.
+        // The decoder reports a missing tensor when it is put together.
         let Some((stored, info)) = stored else { continue };
         if info.shape.dims() != expected {
             return Err(PolicyError::WrongShape { name, found: info.shape.dims().to_vec(), expected });
@@ -100,10 +100,10 @@ pub(super) fn load(path: &Path, (device, precision): Place<'_>, held: Held) -> R
     Ok(Loaded { tokenizer, config, weights, dir: None })
 }
 
-/// What each rotary frequency is divided by, where they are stretched as in Llama 3.1.
+/// The divisor of each rotary frequency, in models with the scaling of Llama 3.1.
 const ROPE_DIVISORS: &str = "rope_freqs.weight";
 
-/// The settings that give these divisors.
+/// The scaling settings that give these divisors.
 fn llama3_scaling(divisors: &[f32], config: &DecoderConfig) -> Result<RopeScaling, PolicyError> {
     let factor = divisors.iter().copied().fold(1.0, f32::max);
     let scaling = RopeScaling { factor: f64::from(factor), ..LLAMA3 };
@@ -127,7 +127,7 @@ fn llama3_scaling(divisors: &[f32], config: &DecoderConfig) -> Result<RopeScalin
     })
 }
 
-/// Name of a tensor in a GGUF file.
+/// The name of a tensor in a GGUF file.
 pub(super) fn gguf_name(name: &str) -> Option<String> {
     let known = match name {
         "model.embed_tokens.weight" => Some("token_embd.weight"),
@@ -144,15 +144,15 @@ pub(super) fn gguf_name(name: &str) -> Option<String> {
     Some(format!("blk.{layer}.{stored}.{kind}"))
 }
 
-/// What stands before the tensors.
+/// The metadata before the tensors.
 struct Header<'a> {
     content: &'a Content,
     path: &'a Path,
 }
 
 impl Header<'_> {
-    /// Refuses a file that ends before its last tensor does or has fewer bytes than its tensors together, and a part of
-    /// a model that was split. What is allocated for a tensor is bounded by the file from here on.
+    /// Refuses a file that ends before its last tensor or is smaller than all its tensors, and a part of a split
+    /// model. After this check the size of the file bounds what is allocated for a tensor.
     fn check_whole(&self, length: u64) -> Result<(), PolicyError> {
         let parts = self.content.metadata.get("split.count").and_then(whole).unwrap_or(1);
         if parts > 1 {
@@ -178,7 +178,7 @@ impl Header<'_> {
         }
     }
 
-    /// Layers that the file must have, no more and no fewer: `config` asks for the tensors of each.
+    /// Number of layers, which must agree with the tensors of the file.
     fn layers(&self) -> Result<usize, PolicyError> {
         let named = self.count("block_count")?;
         let found = super::architecture::indices(BTreeMap::from_iter(&self.content.tensor_infos).into_keys(), "blk.");
@@ -252,7 +252,7 @@ impl Header<'_> {
         Ok(config)
     }
 
-    /// Refuses tensors that the family does not have: leaving them out would change the numbers.
+    /// Refuses tensors that the family does not have, because ignoring them would change the numbers.
     fn check_tensors(&self, family: ModelType) -> Result<(), PolicyError> {
         let is_stray = |name: &&String| {
             let is_bias = [".attn_q.bias", ".attn_k.bias", ".attn_v.bias"].iter().any(|end| name.ends_with(end));
@@ -276,7 +276,7 @@ impl Header<'_> {
         PolicyError::Setting { key, found: found.to_string(), expected: expected.into() }
     }
 
-    /// Stretching that the header names; the one of Llama 3.1 is a tensor of its own.
+    /// The scaling that the header names; the scaling of Llama 3.1 is stored as a tensor instead.
     fn rope_scaling(&self) -> Result<Option<RopeScaling>, PolicyError> {
         let float = |key: &str| self.value(key).and_then(|value| value.to_f32().ok()).map(f64::from);
         let kind = self.value("rope.scaling.type").and_then(|value| value.to_string().ok());
@@ -291,8 +291,9 @@ impl Header<'_> {
         }
     }
 
-    /// Undoes the order in which llama.cpp stores the query and key rows of Llama models: pairs that turn together
-    /// stand side by side there, and half a head apart here. Gives the file's row of each row, if they differ.
+    /// Undoes the order in which llama.cpp stores query and key rows of Llama models: it puts the two rows that are
+    /// rotated together side by side, while here they are half a head apart. Returns the file's row for each row;
+    /// `None` if the orders agree.
     fn order(&self, name: &str, config: &DecoderConfig) -> Option<Vec<u32>> {
         let heads = match () {
             () if self.architecture() != "llama" => return None,
@@ -305,7 +306,7 @@ impl Header<'_> {
     }
 }
 
-/// Bytes of a tensor in the file; none if no file can hold it.
+/// Bytes of a tensor in the file; `None` if the size is not valid.
 fn stored_bytes(info: &TensorInfo) -> Option<u64> {
     let dims = info.shape.dims();
     let count = dims.iter().try_fold(1_usize, |count, dim| count.checked_mul(*dim)).filter(|count| *count > 0)?;
@@ -313,7 +314,7 @@ fn stored_bytes(info: &TensorInfo) -> Option<u64> {
     blocks.checked_mul(info.ggml_dtype.type_size())?.try_into().ok()
 }
 
-/// A whole number of whatever width the file chose.
+/// An integer of any width.
 fn whole(value: &Value) -> Option<usize> {
     match value {
         Value::U8(value) => Some(usize::from(*value)),

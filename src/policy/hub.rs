@@ -1,4 +1,4 @@
-//! Models by their Hugging Face id: from the local cache when they are there, over the network otherwise.
+//! Models by their Hugging Face id: from the local cache if they are there, otherwise over the network.
 
 use std::path::{Path, PathBuf};
 
@@ -9,23 +9,23 @@ use super::{PolicyError, weights};
 
 pub(super) mod push;
 
-/// Files that models may come without; the card names the licence. Fetched before the weights: once the weights are there, these were asked for.
+/// Files that a model may lack; the card names the licence. They are fetched before the weights, so that a cache with
+/// weights has been asked for them.
 const OPTIONAL: &[&str] = &["tokenizer_config.json", "generation_config.json", "chat_template.jinja", "README.md"];
 
-/// Files without which a model is none, besides its weights.
+/// Files that every model needs besides its weights.
 const REQUIRED: &[&str] = &["config.json", "tokenizer.json"];
 
-/// Where the Hub answers.
 const ENDPOINT: &str = "https://huggingface.co";
 
-/// How the Hub is reached, by the variables that Hugging Face's own programs read.
+/// Settings of the access to the Hub, from the variables that Hugging Face's own programs read.
 #[derive(Debug, Clone)]
 pub(super) struct HubSettings {
     pub endpoint: String,
-    /// Where fetched models are kept.
+    /// Cache directory of fetched models.
     pub cache: PathBuf,
     pub token: Option<String>,
-    /// Only what is in the cache.
+    /// Whether only the cache is used.
     pub offline: bool,
 }
 
@@ -51,12 +51,12 @@ impl HubSettings {
     }
 }
 
-/// Where fetched models are kept.
+/// Cache directory of fetched models.
 pub fn hub_cache_dir() -> PathBuf {
     HubSettings::from_env(&|name| std::env::var(name).ok()).cache
 }
 
-/// The local directory of a model, its files fetched where they are missing.
+/// The local directory of a model; missing files are fetched.
 pub(super) fn fetch(model: &str, revision: &str, settings: &HubSettings) -> Result<PathBuf, PolicyError> {
     let hub = Hub { model, revision, settings };
     if let Some(dir) = hub.snapshot().filter(|dir| missing_files(dir).is_empty()) {
@@ -68,7 +68,7 @@ pub(super) fn fetch(model: &str, revision: &str, settings: &HubSettings) -> Resu
     hub.download()
 }
 
-/// The local directory of a model, where there is one, whole or not.
+/// The local directory of a model if there is one, complete or not.
 pub(super) fn cached(model: &str, revision: &str, settings: &HubSettings) -> Option<PathBuf> {
     Hub { model, revision, settings }.snapshot()
 }
@@ -81,7 +81,7 @@ fn missing_files(dir: &Path) -> Vec<String> {
         false => vec![PathBuf::from(weights::FILE)],
     };
     let names = REQUIRED.iter().map(PathBuf::from).chain(shards);
-    // A link to a download that was cut off leads nowhere, and does not exist either.
+    // A link to an interrupted download is dangling, so it counts as missing too.
     names.filter(|name| !dir.join(name).exists()).map(|name| name.display().to_string()).collect()
 }
 
@@ -110,7 +110,7 @@ impl Hub<'_> {
         self.settings.cache.join(self.repo().folder_name())
     }
 
-    /// The directory of this revision in the cache, whole or not. A revision is a branch, a tag or a commit.
+    /// The directory of this revision in the cache, complete or not. A revision is a branch, a tag or a commit.
     fn snapshot(&self) -> Option<PathBuf> {
         let dir = self.cache_dir();
         let named = std::fs::read_to_string(dir.join("refs").join(self.revision)).ok();
@@ -118,7 +118,7 @@ impl Hub<'_> {
         Some(dir.join("snapshots").join(commit)).filter(|dir| dir.is_dir())
     }
 
-    /// Why it cannot be had without a network.
+    /// The error for a model that is not in the cache while the network may not be used.
     fn not_cached(&self) -> PolicyError {
         let advice = "unset HF_HUB_OFFLINE to fetch it, or name a local directory or a .gguf file";
         let Some(dir) = self.snapshot() else {
@@ -168,8 +168,8 @@ impl Hub<'_> {
         Ok(config.parent().map(PathBuf::from).unwrap_or_default())
     }
 
-    /// Why a file could not be fetched, and what to do. The Hub answers alike to what is not there and to what may not
-    /// be seen, so the model itself is asked about.
+    /// The error for a file that could not be fetched, with advice. The Hub gives the same answer for a model that
+    /// does not exist and for one that may not be seen, so the model itself is requested too.
     fn explained(&self, file: &str, error: &ApiError, repo: &ApiRepo) -> PolicyError {
         let endpoint = &self.settings.endpoint;
         let Some(status) = status(error) else {
@@ -210,7 +210,7 @@ impl Hub<'_> {
     }
 }
 
-/// The answer's code, where there was an answer.
+/// The HTTP status of the answer, if there was one.
 fn status(error: &ApiError) -> Option<u16> {
     match error {
         ApiError::RequestError(error) => match error.as_ref() {

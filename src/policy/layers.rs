@@ -1,7 +1,7 @@
 //! One layer: its weights, and its forward pass with a graph.
 //!
-//! Takes tensors by their names; gives the residual stream after the layer. Sampling, which keeps a cache and no graph,
-//! is in `sampling`.
+//! Takes tensors by their names; gives the residual stream after the layer. Sampling, which has a key-value cache and
+//! no graph, is in `sampling`.
 
 use std::collections::BTreeMap;
 
@@ -13,30 +13,29 @@ use super::linear::{Adapters, Linear, residual, side_by_side};
 use super::{AdapterSet, DecoderConfig, PolicyError};
 use grpo_tensor::{self as kernels, Activation, Heads, Middle, Weight};
 
-/// One layer's weights.
 #[derive(Debug, Clone)]
 pub(super) struct Layer {
     pub heads: Heads,
     pub input_norm: Norm,
-    /// One map or three.
+    /// One fused map, or three.
     pub query_key_value: Vec<Linear>,
     pub head_norms: Option<(Norm, Norm)>,
     pub output: Linear,
-    /// Of what the attention gives.
+    /// Norm of the attention's output (Gemma).
     pub attended_norm: Option<Norm>,
     pub inner_norm: Norm,
     pub activation: Activation,
-    /// One that all tokens go through, or many to choose from.
+    /// One block for all tokens, or the experts.
     pub blocks: Vec<Block>,
     pub router: Option<Router>,
-    /// Of what the second half gives.
+    /// Norm of the feed-forward block's output (Gemma).
     pub fed_norm: Option<Norm>,
 }
 
 /// A feed-forward block.
 #[derive(Debug, Clone)]
 pub(super) struct Block {
-    /// One map or two.
+    /// One fused map, or two.
     pub gate_up: Vec<Linear>,
     pub down: Linear,
 }
@@ -53,23 +52,23 @@ impl Block {
 pub(super) struct Norm {
     pub weight: Tensor,
     epsilon: f64,
-    /// Whether 1 is added to the weight.
+    /// Whether 1 is added to the weight (Gemma).
     centred: bool,
 }
 
 impl Norm {
-    /// What is normed is multiplied by this.
+    /// The factors of the normed values.
     pub fn factors(&self) -> TensorResult<Tensor> {
         if self.centred { &self.weight + 1.0 } else { Ok(self.weight.clone()) }
     }
 
-    /// `x`: `(..., width)`, and so is the result.
+    /// `x`: `(..., width)`, like the result.
     pub fn forward(&self, x: &Tensor) -> TensorResult<Tensor> {
         kernels::rms_norm(x, &self.factors()?, self.epsilon)
     }
 }
 
-/// Takes tensors out of a map by name, checking shapes.
+/// Takes tensors out of a map by name, and checks their shapes.
 pub(super) struct Source<'a> {
     pub weights: &'a BTreeMap<String, Weight>,
     pub adapters: Option<&'a AdapterSet>,
@@ -158,12 +157,12 @@ impl Layer {
         })
     }
 
-    /// `x`: `(N, hidden_size)`, and so is the result.
+    /// `x`: `(N, hidden_size)`, like the result.
     pub fn forward(&self, x: &Tensor, sequences: &Sequences) -> TensorResult<Tensor> {
         self.fed_forward(&self.attended(x, sequences)?, &sequences.adapters)
     }
 
-    /// The first half.
+    /// The first half: attention and its residual sum.
     fn attended(&self, x: &Tensor, sequences: &Sequences) -> TensorResult<Tensor> {
         let Sequences { spans, rotations, adapters, .. } = sequences;
         let (heads, rope) = (self.heads, rotations.of(&self.heads));
@@ -191,7 +190,7 @@ impl Layer {
         x + normed(self.attended_norm.as_ref(), self.output.forward(&mixed, adapters)?)?
     }
 
-    /// The second half.
+    /// The second half: the feed-forward block and its residual sum.
     fn fed_forward(&self, x: &Tensor, adapters: &Adapters) -> TensorResult<Tensor> {
         if let [Block { gate_up, down }] = &self.blocks[..]
             && self.activation == Activation::Silu

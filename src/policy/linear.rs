@@ -1,4 +1,4 @@
-//! Linear maps, with the low-rank adapters that may sit on them.
+//! Linear maps with optional low-rank adapters.
 
 use candle_core::{DType, Result, Tensor};
 
@@ -6,15 +6,15 @@ use grpo_tensor::{self as kernels, Adapted, Frozen, Middle, Residual, Weight};
 
 use super::Dropout;
 
-/// Whether the forward pass goes through the adapters. Without adapters all are the same.
+/// Whether the forward pass uses the adapters. For a model without adapters all variants are the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Adapters {
     /// The policy: base weights and adapters.
     On,
     /// The base model alone, bit for bit.
     Off,
-    /// The policy while it is trained: dropout thins what goes into the adapters, by this chance. Without dropout it is
-    /// the policy, bit for bit.
+    /// The policy during training: dropout on the input of the adapters, by these seeds. Without dropout this is the
+    /// policy, bit for bit.
     Thinned(Dropout),
 }
 
@@ -25,13 +25,13 @@ pub(super) struct Lora {
     pub a: Tensor,
     /// `(out, r)`.
     pub b: Tensor,
-    /// `lora_alpha / r`.
+    /// Factor of the term, [`AdapterSet::scale`](super::adapter::AdapterSet::scale).
     pub scale: f64,
-    /// Probability of dropout, and the number of the layer below which its chance lies.
+    /// Probability of dropout, and the number of the layer from which its seeds derive.
     pub dropout: (f64, u64),
 }
 
-/// `x W^T + bias`, plus the adapter's term.
+/// `x W^T + bias`, plus the term of the adapter.
 #[derive(Debug, Clone)]
 pub(super) struct Linear {
     /// `(out, in)`.
@@ -55,7 +55,7 @@ impl Linear {
         }
     }
 
-    /// The weight with the adapter added in, detached; the sum is rounded to the format of the weight.
+    /// The weight with the adapter merged into it, detached; the sum is rounded to the format of the weight.
     pub fn merged(&self) -> Result<Tensor> {
         let weight = self.weight.tensor()?.detach();
         let Some(lora) = &self.lora else { return Ok(weight) };
@@ -71,8 +71,8 @@ pub(super) fn side_by_side(parts: &[&Linear], x: &Tensor, adapters: &Adapters) -
     if let Some(adapted) = adapted(parts, x, adapters)? {
         return Ok(adapted);
     }
-    // Trained weights are joined first: one product, and one gradient of `x`. Joining frozen ones would copy the
-    // model at every pass, so there the outputs are joined.
+    // Trained weights are concatenated first, which costs one product and one gradient of `x`. Concatenating frozen
+    // weights would copy the model at every pass, so their outputs are concatenated instead.
     if parts.iter().any(|part| part.lora.is_some() || part.weight.trained().is_none()) {
         let outputs = parts.iter().map(|part| part.forward(x, adapters)).collect::<Result<Vec<_>>>()?;
         return Tensor::cat(&outputs, 1);
@@ -83,7 +83,7 @@ pub(super) fn side_by_side(parts: &[&Linear], x: &Tensor, adapters: &Adapters) -
     Linear { weight: Tensor::cat(&weights, 0)?.into(), bias, lora: None }.forward(x, adapters)
 }
 
-/// Half a layer in one operation: `x + last(middle(first(norm(x))))`; none where a GPU does not do it so.
+/// Half a layer as one operation, `x + last(middle(first(norm(x))))`; `None` if no GPU can compute it so.
 pub(super) fn residual(
     x: &Tensor,
     norm: (&Tensor, f64),
@@ -98,13 +98,13 @@ pub(super) fn residual(
     Residual { norm: (norm.0.clone(), norm.1), first, middle: middle()?, last }.apply(x)
 }
 
-/// The outputs of frozen maps with adapters of one kind, in one operation; none where the maps are anything else.
+/// The outputs of frozen maps with adapters of one rank and scale, as one operation; `None` for other maps.
 fn adapted(parts: &[&Linear], x: &Tensor, adapters: &Adapters) -> Result<Option<Tensor>> {
     let Some(Adapted { a, b, scale, maps }) = joined(parts, adapters)? else { return Ok(None) };
     kernels::adapted_linear(x, (&a, &b), scale, &maps).map(Some)
 }
 
-/// Frozen maps with adapters of one kind, those side by side; none where the maps are anything else.
+/// Frozen maps with their adapters joined; `None` unless all adapters have one rank and scale.
 fn joined(parts: &[&Linear], adapters: &Adapters) -> Result<Option<Adapted>> {
     let Some(lora) = parts.iter().map(|part| part.lora.as_ref()).collect::<Option<Vec<&Lora>>>() else {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! From the name of a model to its parts, wherever it lives.
+//! Loads a model by its name, wherever it is.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,17 +9,17 @@ use super::{DecoderConfig, PolicyError, Precision, Tokenizer, builtin, directory
 use crate::config::{FrozenWeights, ModelConfig};
 use grpo_tensor::Weight;
 
-/// The parts of a model, before anybody decided what of it is trained.
+/// The parts of a model, before it is decided what is trained.
 pub(super) struct Loaded {
     pub config: DecoderConfig,
     pub tokenizer: Tokenizer,
-    /// By Hugging Face name.
+    /// Weights by Hugging Face name.
     pub weights: BTreeMap<String, Weight>,
-    /// The directory in Hugging Face layout that all of it came from, if it came from one.
+    /// The directory in Hugging Face layout that the model came from, if any.
     pub dir: Option<PathBuf>,
 }
 
-/// Where a model is, once its name is understood and it is on this machine.
+/// The location of a model on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Location {
     /// Inside the binary.
@@ -31,7 +31,7 @@ pub enum Location {
 }
 
 impl Location {
-    /// Finds the model that `config` names; one of the Hugging Face Hub is fetched unless it is there.
+    /// Finds the model that `config` names; a model of the Hugging Face Hub is fetched unless it is in the cache.
     pub fn of(config: &ModelConfig) -> Result<Self, PolicyError> {
         let path = Path::new(&config.model);
         let refuse = |missing: &str, advice: &str| {
@@ -88,7 +88,7 @@ pub(super) fn load(config: &ModelConfig, place: Place<'_>) -> Result<Loaded, Pol
     Ok(loaded)
 }
 
-/// How the matrices of the model are kept, as its settings ask.
+/// Whether matrices stay in their blocks, by the settings.
 fn held(config: &ModelConfig, (device, precision): Place<'_>) -> Result<Held, PolicyError> {
     let hindrance = match precision {
         _ if in_full(config) => Some(("with all weights trained", "adapters: set model.lora_r or model.adapter")),
@@ -113,14 +113,14 @@ fn load_dir(dir: &Path, place: Place<'_>, held: Held) -> Result<Loaded, PolicyEr
     directory::check_config(dir)?;
     let path = dir.join("config.json");
     let text = std::fs::read_to_string(&path).map_err(PolicyError::file(&path))?;
-    // A family that is not covered is said before anything is missed that would not help.
+    // An unsupported family is reported before missing files, which would not help.
     let config = DecoderConfig::from_json(&text, &path)?;
     directory::check_parts(dir)?;
     let tokenizer = Tokenizer::from_dir(dir)?;
     Ok(Loaded { config, tokenizer, weights: weights::read_dir(dir, place, held)?, dir: Some(dir.into()) })
 }
 
-/// `owner/name`, and not a path that happens to be missing.
+/// Whether the name is `owner/name`, and not a path that happens to be missing.
 pub(super) fn is_hub_id(model: &str) -> bool {
     let part = |part: &str| {
         let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');

@@ -1,8 +1,8 @@
-//! A model that scores tokens.
+//! The language model.
 //!
 //! Takes a [`ModelConfig`]; gives a decoder that can be sampled and differentiated, its tokenizer, and the variables
-//! that training may move: all weights, or low-rank adapters over frozen ones. Knows files of weights in every form
-//! people bring them. Does not know prompts, programs, rewards or losses.
+//! that training may change: all weights, or low-rank adapters over frozen weights. Reads weights in every usual file
+//! format. Does not know prompts, programs, rewards or losses.
 
 mod adapter;
 mod architecture;
@@ -68,17 +68,17 @@ use loading::Loaded;
 use crate::config::ModelConfig;
 use crate::seed::Seed;
 
-/// A decoder, its tokenizer and what of it is trained.
+/// A decoder, its tokenizer and its trained variables.
 #[derive(Debug)]
 pub struct Policy {
     decoder: Decoder,
     tokenizer: Tokenizer,
-    /// Every weight of the model; variables where it is trained in full.
+    /// Every weight of the model; variables if all weights are trained.
     weights: BTreeMap<String, Weight>,
-    /// Adapters over frozen weights, where those are what is trained.
+    /// Adapters over frozen weights, if these are trained.
     adapters: Option<AdapterSet>,
     trainable: BTreeMap<String, Var>,
-    /// Where the weights came from, as an adapter's configuration names it.
+    /// The origin of the weights, as an adapter's configuration names it.
     origin: String,
 }
 
@@ -95,17 +95,17 @@ impl Policy {
         Self::full(Loaded { config, tokenizer, weights: weights::dense(weights), dir: None }, "fresh", Precision::F32)
     }
 
-    /// Loads the model that `config` names. Adapters are trained where `config` names one or gives a rank, all
-    /// weights otherwise; `seed` draws fresh adapters.
+    /// Loads the model that `config` names. If `config` names an adapter or a rank, adapters are trained, otherwise
+    /// all weights; `seed` draws fresh adapters.
     pub fn load(config: &ModelConfig, seed: Seed, device: &Device) -> Result<Self, PolicyError> {
         let precision = Precision::of(config.precision, device)?;
-        // What is trained moves by less than half a format can tell apart.
+        // Trained weights change by less than a 16-bit format resolves.
         let kept = if in_full(config) { Precision::F32 } else { precision };
         Self::of_loaded(loading::load(config, (device, kept))?, config, seed, device)
     }
 
-    /// A model of a known shape with weights drawn by chance, for `grpo-2048-bench`; what is trained of it is as `config` says.
-    /// It has no words, so none of its completions ends before its time.
+    /// A model of a known shape with random weights, for `grpo-2048-bench`; `config` says what is trained. Its tokenizer
+    /// has no tokens, so every completion reaches its longest length.
     #[doc(hidden)]
     pub fn random(shape: &KnownShape, config: &ModelConfig, seed: Seed, device: &Device) -> Result<Self, PolicyError> {
         let kept = if in_full(config) { Precision::F32 } else { Precision::of(config.precision, device)? };
@@ -118,7 +118,8 @@ impl Policy {
         Self::of_loaded(loaded, &ModelConfig { model: shape.name.into(), ..config.clone() }, seed, device)
     }
 
-    /// The same model without its words: none of its completions ends before its time. For `grpo-2048-bench`.
+    /// The same model with a tokenizer without tokens, so that every completion reaches its longest length. For
+    /// `grpo-2048-bench`.
     #[doc(hidden)]
     pub fn without_words(self) -> Self {
         Policy { tokenizer: Tokenizer::wordless(), ..self }
@@ -137,7 +138,7 @@ impl Policy {
         Self::adapted(loaded, set, &config.model, precision)
     }
 
-    /// All weights are variables, in f32; layers that compute in less round them as they read them.
+    /// All weights are variables, in f32; layers that compute in a 16-bit format round them as they read them.
     fn full(loaded: Loaded, origin: &str, precision: Precision) -> Result<Self, PolicyError> {
         let names = loaded.config.tensors().into_iter().map(|(name, _)| name);
         let vars = names.filter_map(|name| loaded.weights.get(&name)?.dense().map(|tensor| (name, tensor)));
@@ -157,33 +158,31 @@ impl Policy {
         Ok(Policy { decoder, tokenizer, weights: loaded.weights, adapters: Some(set), trainable, origin })
     }
 
-    /// The model itself.
     pub fn decoder(&self) -> &Decoder {
         &self.decoder
     }
 
-    /// Text to ids and back.
     pub fn tokenizer(&self) -> &Tokenizer {
         &self.tokenizer
     }
 
-    /// Probability of dropout on the way into the adapters in training; 0 where there are none.
+    /// Probability of dropout on the input of the adapters in training; 0 without adapters.
     pub fn dropout(&self) -> f64 {
         self.adapters.as_ref().map_or(0.0, |set| set.dropout)
     }
 
-    /// Bytes that the weights take, where some of them stay in the blocks of their file.
+    /// Bytes of the weights, if some of them stay in the blocks of their file.
     pub fn packed_bytes(&self) -> Option<u64> {
         let is_packed = self.weights.values().any(|weight| weight.dense().is_none());
         is_packed.then(|| self.weights.values().map(|weight| weight.held() as u64).sum())
     }
 
-    /// The variables that training moves, by their Hugging Face or PEFT names.
+    /// The trained variables, by their Hugging Face or PEFT names.
     pub fn trainable(&self) -> &BTreeMap<String, Var> {
         &self.trainable
     }
 
-    /// Sets every trained variable, as a checkpoint holds them.
+    /// Sets every trained variable from a checkpoint.
     pub fn set_trainable(&self, tensors: &BTreeMap<String, Tensor>) -> Result<(), PolicyError> {
         for (name, var) in &self.trainable {
             let expected = var.dims().to_vec();
@@ -200,7 +199,7 @@ impl Policy {
         Ok(())
     }
 
-    /// A copy of the model as it is now, that no training moves: what a KL penalty refers to.
+    /// A copy of the present model that training does not change, as reference of a KL penalty.
     pub fn frozen_decoder(&self) -> Result<Decoder, PolicyError> {
         let adapters = self.adapters.as_ref().map(|set| {
             let copies = set.tensors.iter().map(|(name, tensor)| Ok((name.clone(), tensor.detach().copy()?)));
@@ -213,8 +212,8 @@ impl Policy {
         Decoder::new(self.decoder.config().clone(), &weights, adapters.as_ref(), self.decoder.precision())
     }
 
-    /// Writes what is trained, with the tokenizer, into a directory that exists: a Hugging Face model directory, or
-    /// a PEFT adapter. Weights that have diverged are refused before anything is written.
+    /// Writes the trained variables and the tokenizer into an existing directory: a Hugging Face model directory, or a
+    /// PEFT adapter. Weights that have diverged are refused before anything is written.
     pub fn save(&self, dir: &Path) -> Result<(), PolicyError> {
         weights::check_finite(self.trainable.iter().map(|(name, var)| (name, var.as_tensor())))?;
         self.tokenizer.save(dir)?;
@@ -228,7 +227,7 @@ impl Policy {
         weights::write_file(weights, &dir.join(weights::FILE))
     }
 
-    /// Writes the adapters that are trained as a PEFT directory, into a directory that exists.
+    /// Writes the trained adapters as a PEFT directory, into an existing directory.
     pub fn save_adapter(&self, dir: &Path) -> Result<(), PolicyError> {
         match &self.adapters {
             Some(set) => set.save(dir, &self.origin),
@@ -236,7 +235,7 @@ impl Policy {
         }
     }
 
-    /// Sets what is trained to what [`Policy::save`] wrote into `dir`.
+    /// Sets the trained variables to those that [`Policy::save`] wrote into `dir`.
     pub fn restore(&mut self, dir: &Path) -> Result<(), PolicyError> {
         let file = if self.adapters.is_some() { adapter::WEIGHTS } else { weights::FILE };
         let tensors = weights::read_file(&dir.join(file), (self.decoder.device(), Precision::F32))?;
@@ -245,8 +244,8 @@ impl Policy {
     }
 }
 
-/// The device that a setting names: "auto", "cpu", "cuda" or "cuda:N". Where "auto" found no GPU that can be used, the
-/// processor, and why.
+/// Opens the device that a setting names: "auto", "cpu", "cuda" or "cuda:N". If "auto" finds no GPU that can be used,
+/// this is the CPU, together with the reason.
 pub fn open_device(name: &str) -> Result<(Device, Option<Unusable>), PolicyError> {
     let refused = |reason| PolicyError::Device { found: name.to_owned(), reason };
     grpo_tensor::device::open_device(name).map_err(refused)
@@ -261,7 +260,7 @@ fn variables<'a>(tensors: impl Iterator<Item = (String, &'a Tensor)>) -> Result<
     tensors.map(|(name, tensor)| Ok((name, Var::from_tensor(tensor)?))).collect()
 }
 
-/// The tensors of variables, through which gradients find them.
+/// The tensors of variables, by which candle tracks their gradients.
 fn tracked(variables: &BTreeMap<String, Var>) -> BTreeMap<String, Tensor> {
     variables.iter().map(|(name, var)| (name.clone(), var.as_tensor().clone())).collect()
 }

@@ -1,4 +1,4 @@
-//! Where a model came from, as its own files say it: for the card of what was trained from it.
+//! The origin of a model according to its own files, for the model card of what is trained from it.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -9,22 +9,22 @@ use candle_core::quantized::gguf_file::Content;
 use super::hub::{self, HubSettings};
 use crate::config::ModelConfig;
 
-/// The licence of the built-in model, which is this program's; who uses it may choose, and a card names one.
+/// Licence of the built-in model: that of this program. Users may choose between two, but a card names one.
 const BUILTIN_LICENSE: &str = "mit";
 
-/// What is known of a model's origin.
+/// The known origin of a model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Origin {
     /// A name for readers, without directories of this machine.
     pub name: String,
-    /// Its id on the Hugging Face Hub.
+    /// Id on the Hugging Face Hub.
     pub hub_id: Option<String>,
-    /// The identifier of its licence, as the Hub writes it.
+    /// Identifier of the licence, as the Hub writes it.
     pub license: Option<String>,
 }
 
 impl Origin {
-    /// What the files of the model that `config` names say, as far as they are on this machine: nothing is fetched.
+    /// What the files of the model that `config` names say, as far as they are on this machine; nothing is fetched.
     pub fn of(config: &ModelConfig) -> Origin {
         let path = Path::new(&config.model);
         let file_name = path.file_name().map(|name| name.to_string_lossy().into_owned());
@@ -38,7 +38,7 @@ impl Origin {
             return Origin { name, hub_id: front_matter(&card, "base_model"), license: front_matter(&card, "license") };
         }
         if path.is_file() {
-            // What is no GGUF file is refused when its weights are read.
+            // A file that is not GGUF is refused when its weights are read.
             let content = File::open(path).ok().and_then(|file| Content::read(&mut BufReader::new(file)).ok());
             let text = |key: &str| Some(content.as_ref()?.metadata.get(key)?.to_string().ok()?.clone());
             let base = text("general.base_model.0.repo_url");
@@ -52,7 +52,7 @@ impl Origin {
     }
 }
 
-/// The value of a key in the YAML at the head of a model card; of a list, the first.
+/// The value of a key in the YAML front matter of a model card; the first value of a list.
 fn front_matter(card: &str, key: &str) -> Option<String> {
     let mut lines = card.strip_prefix("---")?.lines().skip(1).take_while(|line| line.trim_end() != "---");
     let value = lines.by_ref().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))?.trim();

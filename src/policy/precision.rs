@@ -6,20 +6,20 @@ use grpo_tensor::device::compute_capability;
 use super::PolicyError;
 use crate::config;
 
-/// Least compute capability of a GPU that multiplies bf16 in hardware.
+/// Lowest compute capability of a GPU that multiplies bf16 in hardware (Ampere).
 const BF16_FROM: (i32, i32) = (8, 0);
 
-/// Format of frozen weights and of the products of the layers.
+/// Format of frozen weights and of the layers' products.
 ///
-/// Everything that small differences matter in stays f32: logits, softmax, log-probabilities, norms, rotations, trained
+/// Values of which small differences matter stay in f32: logits, softmax, log-probabilities, norms, rotations, trained
 /// variables with their gradients and moments, low-rank terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Precision {
     /// 32 bits.
     F32,
-    /// 16 bits with the range of f32.
+    /// 16 bits with the exponent of f32.
     Bf16,
-    /// 16 bits with a range so small that gradients have to be scaled into it.
+    /// 16 bits with 5 bits of exponent, so that the loss must be scaled to keep small gradients.
     F16,
 }
 
@@ -41,7 +41,7 @@ impl Precision {
         }
     }
 
-    /// Has a GPU take products of f32 numbers as the setting asks; for all that is computed from now on.
+    /// Sets whether a GPU may compute f32 products in TF32, for all products from now on.
     pub(super) fn set_products(self, asked: config::Tf32, device: &Device) {
         if !device.is_cpu() {
             candle_core::cuda::set_gemm_reduced_precision_f32(self.takes_tf32(asked));
@@ -74,12 +74,11 @@ impl Precision {
         }
     }
 
-    /// Bytes of a number.
     pub fn bytes(self) -> usize {
         self.format().size_in_bytes()
     }
 
-    /// Whether gradients have to be scaled to stay within its range.
+    /// Whether the loss must be scaled to keep gradients within the format's range.
     pub fn scales_loss(self) -> bool {
         self == Precision::F16
     }

@@ -1,7 +1,7 @@
-//! The decoder one token at a time: detached weights, a preallocated cache of keys and values.
+//! The decoder for sampling: detached weights, and a preallocated key-value cache.
 //!
 //! Prompts of unequal length are padded on the left to one width, so that all rows write the same slot of the cache;
-//! each row knows where its first token is, counts positions from there and never looks before it.
+//! each row knows its first slot, counts positions from there and attends to no slot before it.
 
 use std::sync::Arc;
 
@@ -14,35 +14,36 @@ use super::{Decoder, PolicyError, Precision};
 use grpo_tensor::gpu::Prefilled;
 use grpo_tensor::{self as kernels, KeyValues, Map, Packed, Rotations, Weight, Window};
 
-/// Keys and values of a batch of sequences, and the weights they are computed with.
+/// The key-value cache of a batch of sequences, and the weights that compute it.
 ///
-/// Holds a snapshot of the weights: a cache outlives no update.
+/// The weights are a snapshot, so a cache is valid until the next update only.
 #[derive(Debug)]
 pub struct Cache {
     weights: Arc<Snapshot>,
     rotations: Rotations,
     layers: Vec<KeyValues>,
     window: Window,
-    /// Tokens a row may hold, as asked for.
+    /// Tokens that a row may hold, as requested.
     capacity: usize,
 }
 
-/// A projection as sampling uses it.
+/// A projection in the form that sampling uses.
 #[derive(Debug)]
 pub(super) enum Projection {
-    /// On the CPU, in f32.
+    /// Packed weights, on the CPU in f32.
     Packed(Packed),
-    /// `x W + bias`, `W` `(in, out)` and contiguous, adapters added in.
+    /// `x W + bias`; `W` is `(in, out)` and contiguous, with the adapters merged into it.
     Merged { weight: Tensor, bias: Option<Tensor> },
-    /// Maps and adapters apart, as scoring has them. In less than f32 their sum would be rounded, which moves
-    /// log-probabilities by more than an update does: what is sampled would not be what is scored.
+    /// Frozen base and adapters kept separate, as scoring has them. In a 16-bit format their sum would be rounded,
+    /// which changes log-probabilities by more than an update does: the sampling policy would not be the scored
+    /// policy.
     Apart(Vec<Linear>),
-    /// The model's own weight in half a format, `(out, in)`, on a GPU: what comes out is f32.
+    /// The model's own head in a 16-bit format, `(out, in)`, on a GPU; its outputs are f32.
     Widening(Tensor),
 }
 
 impl Projection {
-    /// The head, whose logits are f32 in every precision.
+    /// The head's projection, whose logits are f32 in every precision.
     fn of_head(head: &Linear, precision: Precision) -> candle_core::Result<Self> {
         let as_it_is = head.weight.dtype() == precision.format() && precision != Precision::F32;
         match head.weight.dense() {
@@ -53,7 +54,7 @@ impl Projection {
         }
     }
 
-    /// Maps of one input, side by side.
+    /// The projection of maps with the same input, side by side.
     fn new(parts: &[&Linear], precision: Precision) -> candle_core::Result<Self> {
         if precision != Precision::F32 && parts.iter().any(|part| part.lora.is_some()) {
             return Ok(Projection::Apart(parts.iter().map(|part| copied(part)).collect::<candle_core::Result<_>>()?));
@@ -69,7 +70,7 @@ impl Projection {
         Ok(Projection::Merged { weight: Tensor::cat(&weights, 0)?.t()?.contiguous()?, bias })
     }
 
-    /// Adapters are added in where there are numbers to add them to, and stay apart from blocks.
+    /// Adapters are merged into dense weights, and kept separate from weights in blocks.
     fn packed(parts: &[&Linear]) -> candle_core::Result<Self> {
         let map = |part: &&Linear| {
             let (weight, term) = match &part.weight {
@@ -95,7 +96,7 @@ impl Projection {
     }
 }
 
-/// Detached; of the adapter a copy, which no update moves.
+/// A detached map, with a copy of the adapter that no update changes.
 fn copied(part: &Linear) -> candle_core::Result<Linear> {
     let copy = |lora: &Lora| -> candle_core::Result<Lora> {
         Ok(Lora { a: lora.a.detach().copy()?, b: lora.b.detach().copy()?, ..lora.clone() })
@@ -120,15 +121,14 @@ pub(super) struct SnapshotLayer {
     pub fed_norm: Option<Tensor>,
 }
 
-/// A feed-forward block.
 #[derive(Debug)]
 pub(super) struct SnapshotBlock {
     pub gate_up: Projection,
     pub down: Projection,
 }
 
-/// The weights as sampling reads them: detached, adapters added in, in the order that suits products with few rows. A
-/// copy of the model.
+/// A copy of the weights for sampling: detached, with adapters merged where the format allows, in the layout that
+/// suits products with few rows.
 #[derive(Debug)]
 pub struct Snapshot {
     pub(super) embedding: Weight,
@@ -175,12 +175,12 @@ impl Snapshot {
 }
 
 impl Cache {
-    /// Sequences held.
+    /// Number of sequences.
     pub fn rows(&self) -> usize {
         self.window.first.len()
     }
 
-    /// Slots written so far, padding included.
+    /// Number of slots written, padding included.
     pub fn len(&self) -> usize {
         self.window.length
     }
@@ -190,12 +190,12 @@ impl Cache {
         self.window.length == 0
     }
 
-    /// Slots there are.
+    /// Tokens that a row may hold.
     pub fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// Repeats each row `count` times, copies next to each other: a prompt becomes its group.
+    /// Repeats each row `count` times, the copies next to each other: a prompt becomes its group.
     pub fn expand(&mut self, count: usize) -> Result<(), PolicyError> {
         let rows: Vec<usize> = (0..self.rows()).flat_map(|row| std::iter::repeat_n(row, count)).collect();
         self.select(&rows)
@@ -220,18 +220,18 @@ impl Cache {
 }
 
 impl Decoder {
-    /// Today's weights, for any number of caches.
+    /// A snapshot of the present weights, which any number of caches may share.
     pub fn snapshot(&self) -> Result<Arc<Snapshot>, PolicyError> {
         Ok(Arc::new(Snapshot::new(self)?))
     }
 
-    /// An empty cache for `rows` sequences of up to `capacity` tokens, with today's weights.
+    /// An empty cache for `rows` sequences of up to `capacity` tokens, over a snapshot of the present weights.
     pub fn new_cache(&self, rows: usize, capacity: usize) -> Result<Cache, PolicyError> {
         self.check_length(capacity)?;
         self.new_cache_over(self.snapshot()?, rows, capacity)
     }
 
-    /// The same over weights that other caches read too.
+    /// An empty cache over a given snapshot.
     pub fn new_cache_over(&self, weights: Arc<Snapshot>, rows: usize, capacity: usize) -> Result<Cache, PolicyError> {
         self.check_length(capacity)?;
         let window = Window::new(rows, capacity);
@@ -248,7 +248,7 @@ impl Decoder {
         })
     }
 
-    /// Feeds prompts by tensor operations on any device: what a batch on a GPU begins with.
+    /// Feeds prompts by tensor operations, on any device; decoding on a GPU starts from the result.
     pub(super) fn prefilled(&self, weights: Arc<Snapshot>, prompts: &[&[u32]]) -> Result<Prefilled, PolicyError> {
         let width = prompts.iter().map(|prompt| prompt.len()).max().unwrap_or(0);
         let mut cache = self.new_cache_over(weights, prompts.len(), width)?;

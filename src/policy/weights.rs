@@ -1,4 +1,4 @@
-//! Named tensors from and to safetensors files in Hugging Face layout, and fresh ones from chance.
+//! Named tensors in safetensors files of Hugging Face layout, and random initial tensors.
 
 use std::collections::BTreeMap;
 use std::collections::HashMap;
@@ -15,31 +15,31 @@ use crate::files;
 use crate::seed::{Purpose, Seed};
 use grpo_tensor::{Blocks, Weight};
 
-/// Where a model's weights stand when one file holds them.
+/// File of a model's weights, if they are in one file.
 pub(super) const FILE: &str = "model.safetensors";
 
-/// Where the index of weights in several files stands.
+/// Index of weights that are in several files.
 pub(super) const INDEX: &str = "model.safetensors.index.json";
 
-/// How a file begins that Git has in place of a large one.
+/// Beginning of the pointer that Git LFS leaves in place of a large file.
 const GIT_LFS: &[u8] = b"version https://git-lfs";
 
-/// Standard deviation of fresh embeddings and projections.
+/// Standard deviation of fresh embeddings and projections, that of GPT-2.
 const INITIAL_STD: f64 = 0.02;
 
-/// Where tensors go, and in which format. Norms are f32 whatever the format.
+/// Device and format that tensors are loaded to. Norms are f32 in every format.
 pub(super) type Place<'a> = (&'a Device, Precision);
 
-/// How matrices are kept.
+/// How matrices are kept in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Held {
-    /// As numbers in the format of the place.
+    /// As plain numbers.
     Dense,
-    /// In the blocks or the few bits of their file, where they come in some.
+    /// In the quantised blocks or 16-bit format of their file, if they have one.
     Packed,
 }
 
-/// Every tensor as a weight.
+/// Turns every tensor into a dense weight.
 pub(super) fn dense(tensors: BTreeMap<String, Tensor>) -> BTreeMap<String, Weight> {
     tensors.into_iter().map(|(name, tensor)| (name, tensor.into())).collect()
 }
@@ -50,7 +50,7 @@ pub(super) fn read_file(path: &Path, place: Place<'_>) -> Result<BTreeMap<String
     read_bytes(&bytes, path, place)
 }
 
-/// Reads the content of a safetensors file; `path` is for errors.
+/// Reads the content of a safetensors file; `path` is named in errors.
 pub(super) fn read_bytes(bytes: &[u8], path: &Path, place: Place<'_>) -> Result<BTreeMap<String, Tensor>, PolicyError> {
     let (device, precision) = place;
     let placed = stored(bytes, path, device)?.into_iter().map(|(name, tensor)| {
@@ -60,14 +60,14 @@ pub(super) fn read_bytes(bytes: &[u8], path: &Path, place: Place<'_>) -> Result<
     placed.collect()
 }
 
-/// The tensors of a safetensors file in the formats of the file.
+/// The tensors of a safetensors file, in the file's formats.
 fn stored(bytes: &[u8], path: &Path, device: &Device) -> Result<BTreeMap<String, Tensor>, PolicyError> {
     refuse_pointer(bytes, path)?;
     let corrupt = |message: String| PolicyError::Corrupt { path: path.into(), format: "safetensors", message };
     let tensors = candle_core::safetensors::load_buffer(bytes, device).map(BTreeMap::from_iter).map_err(|error| {
         corrupt(shortage(bytes).unwrap_or_else(|| error.to_string().lines().next().unwrap_or_default().into()))
     })?;
-    // Files of some families hold masks and positions beside the weights, which nobody asks for.
+    // Files of some families also hold masks and positions, which are not read.
     let is_weight = |name: &str| name.ends_with("weight") || name.ends_with("bias");
     match tensors.iter().find(|(name, tensor)| is_weight(name) && !tensor.dtype().is_float()) {
         Some((name, _)) => Err(corrupt(format!("`{name}` holds whole numbers, and weights are none"))),
@@ -90,7 +90,7 @@ pub(super) fn is_finite(tensor: &Tensor) -> candle_core::Result<bool> {
     Ok((tensor.to_dtype(DType::F32)? * 0.0)?.sum_all()?.to_scalar::<f32>()? == 0.0)
 }
 
-/// A weight as it is kept. Of numbers of 16 bits each is one of f32.
+/// A weight in the form that it is kept in. Every number of a 16-bit format is exact in f32, so these may be packed.
 fn kept(name: &str, tensor: &Tensor, precision: Precision, held: Held) -> Result<Weight, PolicyError> {
     let format = match tensor.dtype() {
         DType::BF16 => GgmlDType::BF16,
@@ -107,13 +107,13 @@ fn kept(name: &str, tensor: &Tensor, precision: Precision, held: Held) -> Result
     }
 }
 
-/// A weight in the format that it is kept in.
+/// A tensor in the format of the layers, except norms, which stay f32.
 pub(super) fn in_format(name: &str, tensor: &Tensor, precision: Precision) -> candle_core::Result<Tensor> {
     let is_norm = name.ends_with("norm.weight");
     tensor.to_dtype(if is_norm { DType::F32 } else { precision.format() })
 }
 
-/// Refuses the few lines that a clone without Git LFS has in place of weights. `bytes`: the beginning of the file.
+/// Refuses the pointer that a clone without Git LFS has in place of weights. `bytes`: the beginning of the file.
 pub(super) fn refuse_pointer(bytes: &[u8], path: &Path) -> Result<(), PolicyError> {
     if !bytes.starts_with(GIT_LFS) {
         return Ok(());
@@ -125,7 +125,7 @@ pub(super) fn refuse_pointer(bytes: &[u8], path: &Path) -> Result<(), PolicyErro
     })
 }
 
-/// How much of a safetensors file is missing at its end, in words.
+/// Says how much is missing at the end of a safetensors file.
 fn shortage(bytes: &[u8]) -> Option<String> {
     let header = usize::try_from(u64::from_le_bytes(bytes.get(..8)?.try_into().ok()?)).ok()?;
     let names = bytes.get(8..header.checked_add(8)?)?;
@@ -136,7 +136,7 @@ fn shortage(bytes: &[u8]) -> Option<String> {
     (found < expected).then(|| format!("{found} of its {expected} bytes are there"))
 }
 
-/// Reads all weights of a model directory: `model.safetensors`, or the shards its index names.
+/// Reads all weights of a model directory: `model.safetensors`, or the shards that its index names.
 pub(super) fn read_dir(
     dir: &Path,
     (device, precision): Place<'_>,
@@ -155,7 +155,7 @@ pub(super) fn read_dir(
     Ok(weights)
 }
 
-/// Names of the files that an index spreads the weights over.
+/// Names of the shards of an index.
 pub(super) fn shards(index: &Path) -> Result<Vec<PathBuf>, PolicyError> {
     let corrupt = |message: String| PolicyError::Corrupt { path: index.into(), format: "safetensors index", message };
     let text = std::fs::read_to_string(index).map_err(PolicyError::file(index))?;
@@ -165,14 +165,14 @@ pub(super) fn shards(index: &Path) -> Result<Vec<PathBuf>, PolicyError> {
     let mut files: Vec<PathBuf> = map.values().filter_map(Value::as_str).map(PathBuf::from).collect();
     files.sort();
     files.dedup();
-    // An index must not lead out of its directory.
+    // An index must not name files outside its directory.
     match files.iter().find(|file| file.components().count() != 1 || file.file_name().is_none()) {
         Some(file) => Err(corrupt(format!("shard `{}` is not a file name", file.display()))),
         None => Ok(files),
     }
 }
 
-/// Writes tensors with the metadata that older readers of the format ask for.
+/// Writes tensors with the metadata that older readers require.
 pub(super) fn write_file<'a>(
     tensors: impl IntoIterator<Item = (String, &'a Tensor)>,
     path: &Path,
@@ -185,8 +185,8 @@ pub(super) fn write_file<'a>(
     files::write_tensors(tensors, Some(metadata), path).map_err(PolicyError::file(path))
 }
 
-/// Fresh weights: norms one, biases zero, everything else normal; projections back into the residual stream are
-/// smaller the more layers add to it.
+/// Fresh weights: norms are one, biases are zero, everything else is normally distributed; projections into the
+/// residual stream are smaller the more layers there are.
 ///
 /// Source: Radford et al. 2019, section 2.3, for the scale of the residual projections.
 pub(super) fn initial(
@@ -202,7 +202,8 @@ pub(super) fn initial(
     drawn(config, std, seed, device)
 }
 
-/// Norms one (zero where 1 is added to them), biases zero, everything else normal with a standard deviation that depends on its name.
+/// Random weights: norms are one (zero where 1 is added to them), biases are zero, everything else is normally
+/// distributed with a standard deviation by name.
 pub(super) fn drawn(
     config: &DecoderConfig,
     std: impl Fn(&str) -> f64 + Sync,

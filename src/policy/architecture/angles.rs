@@ -1,4 +1,4 @@
-//! How a model turns its heads by position.
+//! The rotary angles of a model.
 
 use candle_core::Device;
 use grpo_tensor::{Angles, Rotations};
@@ -6,7 +6,7 @@ use grpo_tensor::{Angles, Rotations};
 use super::DecoderConfig;
 
 impl DecoderConfig {
-    /// The rotation of heads, stretched as in Llama 3.1 or LongRoPE where the model says so.
+    /// The rotary angles, scaled as in Llama 3.1 or LongRoPE if the model asks for it.
     pub(in crate::policy) fn angles(&self) -> Angles {
         let base = Angles::plain(self.rope_theta, self.rotary_dim());
         if let Some(long) = &self.long_rope {
@@ -31,7 +31,7 @@ impl DecoderConfig {
         Angles { frequencies: stretched.collect(), ..base }
     }
 
-    /// The tables of positions `0..length`. Layers that see the last tokens alone may have another base, unstretched.
+    /// The tables of positions `0..length`. Layers with a sliding window may have another base, which is not scaled.
     pub(in crate::policy) fn rotations(&self, length: usize, device: &Device) -> candle_core::Result<Rotations> {
         let theta = self.sliding_window.and_then(|window| window.rope_theta);
         let sliding = theta.map(|theta| Angles::plain(theta, self.head_dim));

@@ -1,23 +1,23 @@
-//! What the sizes and numbers of a configuration must be before anything is made of them.
+//! Checks on the sizes and numbers of a configuration, before anything is allocated or computed from them.
 
 use super::{DecoderConfig, PolicyError, RopeScaling};
 
-/// Whether a number is above 0, and is one.
+/// Whether a number is finite and above 0.
 fn is_positive(number: f64) -> bool {
     number > 0.0 && number.is_finite()
 }
 
-/// Largest size that a model may name; products of two stay within 64 bits.
+/// Largest size that a model may name; the product of two stays within 64 bits.
 const SIZE_MAX: usize = 1 << 31;
 
-/// One more than the largest number that stands between `before` and a dot in any of the names; 0 if none has one.
+/// One more than the largest number between `before` and the following dot in any of the names; 0 if there is none.
 pub(in crate::policy) fn indices<'a>(names: impl IntoIterator<Item = &'a String>, before: &str) -> usize {
     let index = |name: &String| name.split_once(before)?.1.split_once('.')?.0.parse::<usize>().ok();
     names.into_iter().filter_map(index).max().map_or(0, |index| index.saturating_add(1))
 }
 
 impl RopeScaling {
-    /// Whether its numbers are such that frequencies can be stretched by them.
+    /// Whether frequencies can be scaled by these numbers.
     fn is_sound(&self) -> bool {
         let bounds = is_positive(self.low_freq_factor) && self.low_freq_factor < self.high_freq_factor;
         let bounded = bounds && is_positive(self.high_freq_factor) && self.original_max_position_embeddings > 0;
@@ -73,8 +73,8 @@ impl DecoderConfig {
         Ok(())
     }
 
-    /// Refuses weights of these names where there are more layers than the configuration asks for, or fewer layers or
-    /// experts: the tensors that it asks for can be listed after this.
+    /// Refuses weights with more or fewer layers, or fewer experts, than the configuration asks for. After this check
+    /// the configuration's tensors can be listed without allocating more than the file holds.
     pub(in crate::policy) fn check_names<'a>(
         &self,
         names: impl IntoIterator<Item = &'a String> + Clone,

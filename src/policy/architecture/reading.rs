@@ -1,4 +1,4 @@
-//! Settings out of a `config.json`, by family: what a silent file means, and what is refused by name.
+//! Reads the settings of a `config.json` by family: defaults of missing keys, and refusals by name.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::{DecoderConfig, Experts, LongRope, RopeScaling, SlidingWindow};
 use crate::policy::{ModelType, PolicyError};
 
-/// Keys of `config.json` that we read. All other keys are left alone: the file belongs to the model's makers.
+/// The keys of `config.json` that are read. All other keys are ignored: the file belongs to the model's makers.
 #[derive(Deserialize)]
 struct Raw {
     vocab_size: usize,
@@ -49,13 +49,13 @@ struct Raw {
 
 /// Why a file was refused.
 pub(super) enum Refusal {
-    /// A key that is missing or of another kind.
+    /// A key that is missing or has another type.
     Unreadable(serde_json::Error),
-    /// A value that does not work.
+    /// A value that is not supported.
     Setting(PolicyError),
 }
 
-/// Settings of a file of this family.
+/// Reads the settings of a family's file.
 pub(super) fn resolve(model_type: ModelType, mut file: Map<String, Value>) -> Result<DecoderConfig, Refusal> {
     if let Value::Object(silent) = silent(model_type) {
         for (key, value) in silent {
@@ -66,7 +66,7 @@ pub(super) fn resolve(model_type: ModelType, mut file: Map<String, Value>) -> Re
     raw.resolve(model_type).map_err(Refusal::Setting)
 }
 
-/// What transformers takes where a file does not name a key.
+/// The defaults of transformers for keys that a file does not name.
 fn silent(model_type: ModelType) -> Value {
     match model_type {
         ModelType::Mistral => json!({ "sliding_window": 4096 }),
@@ -94,10 +94,10 @@ fn silent(model_type: ModelType) -> Value {
     }
 }
 
-/// The gate of Gemma, as files name it.
+/// The name of Gemma's gate in files.
 const GELU: &str = "gelu_pytorch_tanh";
 
-/// Bases of the rotary frequencies of Gemma 3 where a file names none: of layers that see all, and of the others.
+/// Default bases of Gemma 3's rotary frequencies: of layers that see all tokens, and of layers with a window.
 const GEMMA3_THETA: (f64, f64) = (1_000_000.0, 10_000.0);
 
 fn refuse(key: &str, found: impl ToString, expected: &str) -> PolicyError {
@@ -105,7 +105,7 @@ fn refuse(key: &str, found: impl ToString, expected: &str) -> PolicyError {
 }
 
 impl Raw {
-    /// Refuses settings that would change the numbers and are not implemented, by name.
+    /// Refuses, by name, settings that would change the numbers and are not implemented.
     fn check(&self, model_type: ModelType) -> Result<(), PolicyError> {
         for (key, rope) in [("rope_scaling", &self.rope_scaling), ("rope_parameters", &self.rope_parameters)] {
             if let Some(found) = rope.as_ref().filter(|rope| !rope.is_null() && !is_rope(rope)) {
@@ -120,11 +120,12 @@ impl Raw {
             false => (&self.hidden_act, "silu"),
         };
         let both_ways = self.use_bidirectional_attention.filter(|on| *on);
-        // Where Gemma 3 could name one, transformers does not use it.
+        // Files of Gemma 3 may name a cap, but transformers does not use it.
         let cap = self.attn_logit_softcapping.filter(|_| model_type == ModelType::Gemma3);
         let quantized = self.quantization_config.as_ref().filter(|value| !value.is_null());
         let method = quantized.map(|value| value.get("quant_method").unwrap_or(value).to_string());
-        // Where it is a setting, the output projection has a bias too.
+        // In the families where this is a setting, it gives the output projection a bias too, which is not
+        // implemented.
         let bias = self.attention_bias.filter(|on| *on && model_type != ModelType::Qwen2);
         let wrong = [
             ("mlp_bias", self.mlp_bias.filter(|on| *on).map(|on| on.to_string()), "false"),
@@ -145,14 +146,14 @@ impl Raw {
         Ok(())
     }
 
-    /// Newer files keep everything about the rotation in one object.
+    /// The object with all settings of the rotation, which newer files have.
     fn rope(&self) -> Option<&Value> {
         let rope = self.rope_parameters.as_ref().or(self.rope_scaling.as_ref()).filter(|rope| !rope.is_null())?;
-        // Gemma 3 has one for each kind of layer.
+        // Gemma 3 has one object for each kind of layer.
         Some(rope.get("full_attention").unwrap_or(rope))
     }
 
-    /// That of layers that see the last tokens alone, where there are two.
+    /// The object of layers with a sliding window, if it is a separate one.
     fn local_rope(&self) -> Option<&Value> {
         self.rope_parameters.as_ref()?.get("sliding_attention")
     }
@@ -161,7 +162,7 @@ impl Raw {
         self.rope()?.get(key)?.as_f64()
     }
 
-    /// Share of a head that is rotated.
+    /// Share of a head's dimensions that are rotated.
     fn rotated(&self) -> Option<f64> {
         self.partial_rotary_factor.or_else(|| self.rope_number("partial_rotary_factor"))
     }
@@ -176,7 +177,8 @@ impl Raw {
             Some(_) => None,
             None => self.rope().map(scaling).transpose()?.flatten(),
         };
-        // Beyond its first context, a stretched model takes other frequencies for all tokens.
+        // Beyond its first context, LongRoPE uses other frequencies for all tokens; only the first context is
+        // supported.
         let first_context = long_rope.as_ref().and_then(|_| self.original_context());
         let theta = self.rope_number("rope_theta").or(self.rope_theta);
         let config = DecoderConfig {
@@ -225,7 +227,7 @@ impl Raw {
         }
     }
 
-    /// Every which layer sees all tokens; 0 where none does.
+    /// Every layer of this multiple sees all tokens; 0 if no layer does.
     fn full_every(&self) -> Result<usize, PolicyError> {
         let Some(kinds) = &self.layer_types else { return Ok(self.sliding_window_pattern.unwrap_or(0)) };
         let full_every = kinds.iter().position(|kind| kind == "full_attention").map_or(0, |first| first + 1);
@@ -242,7 +244,7 @@ impl Raw {
         }
     }
 
-    /// Silent files mean what Qwen3MoeConfig takes them to mean.
+    /// Defaults are those of transformers' `Qwen3MoeConfig`.
     fn experts(&self) -> Experts {
         Experts {
             num_experts: self.num_experts.or(self.num_local_experts).unwrap_or(128),
@@ -254,17 +256,17 @@ impl Raw {
         }
     }
 
-    /// Context before it was stretched, in tokens.
+    /// Context before scaling, in tokens.
     fn original_context(&self) -> Option<usize> {
         let own = self.rope().and_then(|rope| rope.get("original_max_position_embeddings")).and_then(Value::as_u64);
         own.and_then(|tokens| usize::try_from(tokens).ok()).or(self.original_max_position_embeddings)
     }
 
-    /// Frequencies divided one by one; none where they are as they are.
+    /// The divisors of single frequencies; `None` if there are none.
     fn long_rope(&self) -> Result<Option<LongRope>, PolicyError> {
         let Some(rope) = self.rope() else { return Ok(None) };
         let kind = rope_type(rope);
-        // `su` and `yarn` are what early files of Phi-3 say.
+        // Early files of Phi-3 say `su` or `yarn` instead.
         if !["longrope", "su", "yarn"].contains(&kind) {
             return Ok(None);
         }
@@ -274,7 +276,7 @@ impl Raw {
         let original = self.original_context().filter(|tokens| *tokens > 1).ok_or_else(wrong)?;
         let stretched = self.max_position_embeddings as f64 / original as f64;
         let stretched = self.rope_number("factor").unwrap_or(stretched);
-        // Ding et al. 2024, as transformers has it.
+        // Source: Ding et al. 2024, in the form of transformers.
         let attention_factor = match stretched > 1.0 {
             true => (1.0 + stretched.ln() / (original as f64).ln()).sqrt(),
             false => 1.0,
@@ -288,7 +290,7 @@ impl Raw {
     }
 }
 
-/// Whether what is read of this is of the right kind; the objects of Gemma 3 hold one for each kind of layer.
+/// Whether the keys that are read have the right types. In Gemma 3 the object holds one object for each kind of layer.
 fn is_rope(value: &Value) -> bool {
     let Value::Object(keys) = value else { return false };
     keys.iter().all(|(key, value)| match key.as_str() {

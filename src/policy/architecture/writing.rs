@@ -1,4 +1,4 @@
-//! Settings as a `config.json` that transformers reads.
+//! Writes settings as a `config.json` that transformers reads.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ impl RopeScaling {
 }
 
 impl DecoderConfig {
-    /// The file that `transformers` reads this configuration from.
+    /// The content of a `config.json` for this configuration.
     pub fn to_json(&self) -> Value {
         let mut value = json!({
             "architectures": [self.model_type.class()],
@@ -46,7 +46,7 @@ impl DecoderConfig {
         if self.model_type == ModelType::Phi3 {
             value["partial_rotary_factor"] = self.partial_rotary_factor.into();
             value["original_max_position_embeddings"] = self.max_position_embeddings.into();
-            // Without it transformers takes a token that small vocabularies have not.
+            // Without this key transformers takes a default token id, which is beyond the end of small vocabularies.
             value["pad_token_id"] = Value::Null;
         }
         if self.model_type.is_gemma() {

@@ -1,8 +1,8 @@
-//! The tokenizer inside a GGUF file, put together as the model's own `tokenizer.json` does it.
+//! The tokenizer inside a GGUF file, rebuilt to behave as the model's own `tokenizer.json`.
 //!
-//! The file names how text is cut before byte pairs are joined, and every name stands for a pattern that only the
-//! programs know. A name that is not known here is refused: with another pattern the model would read other tokens than
-//! it was trained on, and nobody would notice.
+//! The file names how text is split before byte pairs are merged, and each name stands for a pattern that only
+//! programs know. An unknown name is refused: with another pattern the model would silently read other tokens than it
+//! was trained on.
 
 use std::collections::BTreeSet;
 
@@ -21,29 +21,30 @@ use tokenizers::{AddedToken, SplitDelimiterBehavior};
 use super::{Header, whole};
 use crate::policy::{PolicyError, Tokenizer};
 
-/// Pattern of Qwen2's `tokenizer.json`: digits one by one.
+/// Pattern of Qwen2's `tokenizer.json`, which splits digits one by one.
 const QWEN2: &str =
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 
-/// Pattern of Llama 3's `tokenizer.json`: digits by up to three.
+/// Pattern of Llama 3's `tokenizer.json`, which groups up to three digits.
 const LLAMA3: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 
-/// Tokens that end a turn or a text in the families that load. A file names one or two of them, generation stops at all.
+/// Tokens that end a turn or a text in the supported families. A file names one or two of them; generation stops at
+/// all.
 const ENDS: &[&str] = &["<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>"];
 
-/// Kinds of tokens, as the file numbers them.
+/// Numbers of token types in the file.
 const CONTROL: usize = 3;
 const USER_DEFINED: usize = 4;
 
-/// How text is cut before byte pairs are joined.
+/// How text is split before byte pairs are merged.
 struct Cutting {
     compose: bool,
     parts: Vec<PreTokenizerWrapper>,
-    /// Whether a piece that is a token as a whole is one, whatever the merges say.
+    /// Whether a piece that is itself a token becomes this token without merges.
     whole_first: bool,
 }
 
-/// The tokenizer, the ids that end a completion, and the chat template.
+/// The tokenizer, with the ids that end a completion and the chat template.
 pub(super) fn tokenizer(header: &Header<'_>) -> Result<Tokenizer, PolicyError> {
     let tokens = texts(header, "tokenizer.ggml.tokens")?;
     let mut inner = joining(header, &tokens)?;
@@ -83,7 +84,7 @@ pub(super) fn tokenizer(header: &Header<'_>) -> Result<Tokenizer, PolicyError> {
     Ok(Tokenizer::from_parts(inner, stop_ids.into_iter().collect(), template).with_ends((begin_token, end_token)))
 }
 
-/// Cutting, merges and decoding, without the tokens that stand for themselves.
+/// Splitting, merges and decoding, without special tokens.
 fn joining(header: &Header<'_>, tokens: &[String]) -> Result<tokenizers::Tokenizer, PolicyError> {
     let model = header.text("tokenizer.ggml.model").unwrap_or("(none)");
     if model != "gpt2" {

@@ -1,8 +1,9 @@
-//! Files onto the Hugging Face Hub, as one commit.
+//! Uploads files to the Hugging Face Hub, as one commit.
 //!
-//! Takes a directory and the names in it; gives the address of the commit. The protocol is that of `huggingface_hub`
-//! (`create_repo`, `preupload_lfs_files`, `create_commit`): the Hub is asked which files go through Git LFS, those are
-//! sent to the address it names, and a commit in lines of JSON brings the rest and names them.
+//! Takes a directory and the names of files in it; gives the address of the commit. The protocol is that of
+//! `huggingface_hub` (`create_repo`, `preupload_lfs_files`, `create_commit`): the Hub is asked which files go through
+//! Git LFS, those are uploaded to the addresses it names, and a commit in lines of JSON lists all files and contains
+//! the others.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -18,11 +19,11 @@ use ureq::{Agent, Body, SendBody};
 
 use super::HubSettings;
 
-/// Bytes from which the Hub tells text from the rest.
+/// Bytes of a file's beginning, by which the Hub tells text from binary files.
 const SAMPLE_BYTES: u64 = 512;
-/// What Git LFS is spoken in.
+/// Media type of Git LFS.
 const LFS: &str = "application/vnd.git-lfs+json";
-/// Waits before a part is sent again that did not arrive.
+/// Pauses before a failed part is sent again.
 const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(4)];
 const CONNECT: Duration = Duration::from_secs(30);
 
@@ -34,7 +35,7 @@ pub struct HubRepo {
 }
 
 impl HubRepo {
-    /// Reads `owner/name`; `None` of anything else.
+    /// Reads `owner/name`; `None` for anything else.
     pub fn parse(text: &str) -> Option<HubRepo> {
         let (owner, name) = text.split_once('/').filter(|_| super::super::loading::is_hub_id(text))?;
         Some(HubRepo { owner: owner.to_owned(), name: name.to_owned() })
@@ -47,28 +48,28 @@ impl std::fmt::Display for HubRepo {
     }
 }
 
-/// Who may see a repository that a push makes.
+/// Who may see a repository that a push creates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Visibility {
-    /// As its owner's settings say, public where they say nothing.
+    /// What the owner's settings say; public by default.
     Default,
-    /// Its owner alone.
+    /// Only the owner.
     Private,
 }
 
 /// What was pushed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pushed {
-    /// Where the model is shown.
+    /// Address of the model's page.
     pub url: String,
-    /// The commit that was made.
+    /// Address of the commit.
     pub commit_url: String,
 }
 
 /// Why nothing, or not everything, was pushed.
 #[derive(Debug, thiserror::Error)]
 pub enum PushError {
-    /// The Hub would not, or could not be reached.
+    /// The Hub refused, or could not be reached.
     #[error("{repo}: {message}")]
     Hub {
         /// Owner and name.
@@ -129,17 +130,17 @@ struct Push<'a> {
     agent: Agent,
 }
 
-/// Reads how the Hub is reached from the environment and pushes `names` of `dir`.
+/// Pushes `names` of `dir`, with the access settings of the environment.
 pub fn push(dir: &Path, names: &[String], repo: &HubRepo, visibility: Visibility) -> Result<Pushed, PushError> {
     push_by(&HubSettings::from_env(&|name| std::env::var(name).ok()), dir, names, repo, visibility)
 }
 
-/// Refuses a push that could not be made, before anything is written that it would need.
+/// Refuses a push that would fail for lack of a token or in offline mode, before its files are written.
 pub fn check_push(repo: &HubRepo) -> Result<(), PushError> {
     token(&HubSettings::from_env(&|name| std::env::var(name).ok()), repo).map(|_| ())
 }
 
-/// The same with settings that are handed in.
+/// [`push`] with given settings.
 pub(in super::super) fn push_by(
     settings: &HubSettings,
     dir: &Path,
@@ -184,7 +185,7 @@ impl Push<'_> {
         )
     }
 
-    /// Asks something of the Hub itself; the token goes nowhere else.
+    /// Sends a request to the Hub itself; the token is sent nowhere else.
     fn ask(&self, path: &str, kind: &str, body: &[u8]) -> Result<Response<Body>, PushError> {
         let address = format!("{}/{path}", self.endpoint);
         let request = self.agent.post(address).header("authorization", format!("Bearer {}", self.token));
@@ -204,7 +205,7 @@ impl Push<'_> {
         self.refuse(format!("{doing}: {} answers in words of its own", self.endpoint), "is HF_ENDPOINT a Hub?")
     }
 
-    /// What an answer that is no success means to who pushes.
+    /// The error for an unsuccessful answer, with advice.
     fn explained(&self, doing: &str, mut response: Response<Body>) -> PushError {
         let status = response.status().as_u16();
         let text = response.body_mut().read_to_string().unwrap_or_default();
@@ -228,7 +229,7 @@ impl Push<'_> {
         self.refuse(format!("{doing}: {} answers {status}{told}", self.endpoint), advice)
     }
 
-    /// Makes the repository. One that is there is pushed to: its history keeps what it had.
+    /// Creates the repository. An existing repository is pushed to and keeps its history.
     fn create(&self, visibility: Visibility) -> Result<(), PushError> {
         let mut wish = json!({"name": self.repo.name, "organization": self.repo.owner, "type": "model"});
         if visibility == Visibility::Private {
@@ -241,7 +242,7 @@ impl Push<'_> {
         }
     }
 
-    /// Those of the files that the Hub wants through Git LFS.
+    /// The files that the Hub wants through Git LFS.
     fn large<'f>(&self, additions: &'f [Addition]) -> Result<Vec<&'f Addition>, PushError> {
         let described = additions
             .iter()
@@ -255,7 +256,7 @@ impl Push<'_> {
         let mut large = Vec::new();
         for file in additions {
             match mode(file).and_then(|mode| mode["uploadMode"].as_str()) {
-                // Object storage takes nothing that is empty.
+                // Object storage accepts no empty files.
                 Some("lfs") if file.size > 0 => large.push(file),
                 Some("lfs" | "regular") => {}
                 _ => return Err(self.unintelligible(doing)),
@@ -281,7 +282,7 @@ impl Push<'_> {
             if let Some(why) = object["error"]["message"].as_str() {
                 return Err(self.refuse(format!("{}: {why}", file.name), "see the Hub's page of the repository"));
             }
-            // Without an address it is there already, pushed before.
+            // Without an address the object is already stored.
             if let Some(upload) = object["actions"].get("upload") {
                 self.send_file(file, upload)?;
             }
@@ -292,7 +293,7 @@ impl Push<'_> {
         Ok(())
     }
 
-    /// Sends one file to where the Hub says, whole or in the parts that it asks for.
+    /// Sends one file to the given address, whole or in parts of the requested size.
     fn send_file(&self, file: &Addition, upload: &Value) -> Result<(), PushError> {
         let doing = format!("sending {}", file.name);
         let href = upload["href"].as_str().ok_or_else(|| self.unintelligible(&doing))?;
@@ -303,7 +304,7 @@ impl Push<'_> {
         let size: u64 = size.ok_or_else(|| self.unintelligible(&doing))?;
         let mut parts = Vec::new();
         for number in 1..=file.size.div_ceil(size) {
-            // Numbers of parts are keys, with leading zeros on some servers.
+            // Part numbers are keys, which some servers write with leading zeros.
             let places = upload["header"].as_object().into_iter().flatten();
             let place = places.filter(|(key, _)| key.parse() == Ok(number)).find_map(|(_, place)| place.as_str());
             let place = place.ok_or_else(|| self.unintelligible(&doing))?;
@@ -312,18 +313,18 @@ impl Push<'_> {
             parts.push(json!({"partNumber": number, "etag": tag.ok_or_else(|| self.unintelligible(&doing))?}));
         }
         let whole = json!({"oid": file.sha256, "parts": parts}).to_string();
-        // The address carries its own permission; it may be another server's, which is not to see the token.
+        // The address carries its own permission. It may belong to another server, which must not see the token.
         let request = self.agent.post(href).header("content-type", LFS).header("accept", LFS);
         let response = request.send(whole.as_bytes()).map_err(|error| self.unreachable(&error))?;
         if response.status().is_success() { Ok(()) } else { Err(self.explained(&doing, response)) }
     }
 
-    /// Puts a part of a file, and again where it did not arrive; gives the tag that storage answers with.
+    /// Sends a part of a file, again if it fails; returns the tag that the storage answers with.
     fn put(&self, file: &Addition, (start, length): (u64, u64), href: &str) -> Result<Option<String>, PushError> {
         let mut pauses = PAUSES.iter();
         loop {
             let mut part = file.part(start, length)?;
-            // Storage takes no body of unknown length.
+            // Storage requires the length of the body.
             let request = self.agent.put(href).header("content-length", length.to_string());
             let sent = request.send(SendBody::from_reader(&mut part));
             let passing = sent.as_ref().map_or(true, |response| response.status().is_server_error());
@@ -355,7 +356,7 @@ impl Push<'_> {
         }
     }
 
-    /// One line says what the commit is, one each what it adds.
+    /// Makes the commit: one line of JSON describes it, and one line for each file follows.
     fn commit(&self, additions: &[Addition], large: &[&Addition]) -> Result<String, PushError> {
         let summary = format!("Export by grpo-2048 {}", env!("CARGO_PKG_VERSION"));
         let mut lines = json!({"key": "header", "value": {"summary": summary, "description": ""}}).to_string();
