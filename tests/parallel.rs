@@ -4,6 +4,8 @@
 //! where `GRPO_2048_REQUIRE_MPI` is set.
 
 mod runs;
+#[expect(dead_code, reason = "its mischief is for tests/rollouts.rs")]
+mod served;
 
 use std::fs;
 use std::path::Path;
@@ -11,6 +13,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use runs::{SMALL, essence, run, wait_for};
+use served::{Served, honest};
 
 /// Longer than anything here takes on a crowded machine.
 const PATIENCE: Duration = Duration::from_secs(240);
@@ -204,6 +207,26 @@ fn a_fast_sum_is_exact_for_one_process_and_near_that_for_several() {
         for key in ["loss", "grad_norm"] {
             let [one, two] = [&alone, &together].map(|run| of_first_step(run, key));
             assert!((one - two).abs() <= 1e-5 * one.abs(), "{}: {key} {one} and {two}", launcher.0);
+        }
+    }
+}
+
+#[test]
+fn processes_ask_the_servers_for_their_own_completions_and_one_brings_the_adapters() {
+    let root = tempfile::tempdir().unwrap();
+    let launchers = launchers("processes_ask_the_servers_for_their_own_completions_and_one_brings_the_adapters");
+    for launcher in &launchers {
+        let served = [Served::start(honest), Served::start(honest)];
+        let urls = format!("{},{}", served[0].url, served[1].url);
+        let more = [ADAPTERS, &["--steps", "2", "--save-steps", "1", "--rollouts", &urls]].concat();
+        let [alone, together] = ["alone", "together"].map(|name| root.path().join(format!("{name}-{}", launcher.0)));
+        run(&alone, &more);
+        launcher.run(3, &together, &more);
+        assert_alike(&alone, &together);
+        for served in &served {
+            // Two by the first run, whose second one the server still has in the other run.
+            let loaded = served.loaded();
+            assert!(loaded.len() == 3 && loaded[0] == loaded[2], "{loaded:?}");
         }
     }
 }

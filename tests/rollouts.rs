@@ -12,7 +12,7 @@ use std::time::Duration;
 use grpo_2048::config::{Config, RolloutConfig};
 use grpo_2048::policy::Policy;
 use grpo_2048::prompt::Prompt;
-use grpo_2048::rollout::{Completion, RolloutError, RolloutEvent, Servers};
+use grpo_2048::rollout::{Completion, Request, RolloutError, RolloutEvent, Servers};
 use grpo_2048::seed::Seed;
 use serde_json::{Value, json};
 
@@ -130,13 +130,11 @@ impl Asked {
         let mut servers = Servers::open(&config, 3).unwrap().unwrap();
         servers.keep_adapters_in(self.dir.path());
         let (mut told, mut troubles) = (Vec::new(), Vec::new());
-        let completions =
-            servers.generate(&self.policy, &self.prompts, &config, Seed::root(7), &mut |event| match event {
-                RolloutEvent::Finished { index, completion } => told.push((index, completion.clone())),
-                RolloutEvent::Trouble(text) => troubles.push(text.to_owned()),
-                _ => (),
-            });
-        let completions = completions.map(|groups| groups.into_items());
+        let completions = self.by(&servers, &config, &mut |event| match event {
+            RolloutEvent::Finished { index, completion } => told.push((index, completion.clone())),
+            RolloutEvent::Trouble(text) => troubles.push(text.to_owned()),
+            _ => (),
+        });
         if let Ok(completions) = &completions {
             told.sort_by_key(|(index, _)| *index);
             let expected: Vec<_> = completions.iter().cloned().enumerate().collect();
@@ -144,6 +142,54 @@ impl Asked {
         }
         (completions, troubles)
     }
+}
+
+impl Asked {
+    fn by(
+        &self,
+        servers: &Servers,
+        config: &RolloutConfig,
+        observer: &mut dyn FnMut(RolloutEvent<'_>),
+    ) -> Result<Vec<Completion>, RolloutError> {
+        let (policy, prompts, streams) = (&self.policy, &self.prompts[..], Seed::root(7).into());
+        let brought = servers.bring(policy, observer)?;
+        let completions = servers.generate(&brought, Request { policy, config, prompts, streams }, observer)?;
+        Ok(completions.into_items())
+    }
+
+    /// What is told of trouble in two batches, one after the other.
+    fn troubles(&self, servers: &[&Served]) -> Vec<Vec<String>> {
+        let urls = servers.iter().map(|served| served.url.clone()).collect();
+        let config = RolloutConfig { servers: urls, server_seconds: 60.0, ..self.config.clone() };
+        let mut servers = Servers::open(&config, 3).unwrap().unwrap();
+        servers.keep_adapters_in(self.dir.path());
+        let batch = |_: usize| {
+            let mut troubles = Vec::new();
+            let mut hear = |event: RolloutEvent<'_>| match event {
+                RolloutEvent::Trouble(text) => troubles.push(text.to_owned()),
+                _ => (),
+            };
+            self.by(&servers, &config, &mut hear).unwrap();
+            troubles
+        };
+        (0..2).map(batch).collect()
+    }
+}
+
+#[test]
+fn a_server_that_fails_is_warned_of_once_a_batch_with_a_count_and_one_that_is_left_out_once() {
+    let (asked, good) = (Asked::new(), Served::start(honest));
+    let bad = Served::start(|_, _| (500, "out of memory".into()));
+    for troubles in asked.troubles(&[&bad, &good]) {
+        // Three of the six completions are asked of it first.
+        let [first, count] = &troubles[..] else { panic!("{troubles:?}") };
+        assert!(first.starts_with("completion ") && first.contains("answered 500: out of memory"), "{first}");
+        assert_eq!(*count, format!("{}: failed 3 times in this batch", bad.url));
+    }
+    let forgetful = Served::forgetful();
+    let [first, second] = &asked.troubles(&[&forgetful, &good])[..] else { panic!("two batches") };
+    assert!(matches!(&first[..], [one] if one.contains("its models are without grpo-2048-")), "{first:?}");
+    assert!(second.is_empty(), "it is left out still: {second:?}");
 }
 
 fn changed(answer: Value, change: impl FnOnce(&mut Value)) -> Answer {

@@ -84,12 +84,6 @@ pub fn agree(peers: &Peers, config: &Config) -> Result<(), CliError> {
     if peers.size() == 1 {
         return Ok(());
     }
-    if !config.rollout.servers.is_empty() {
-        return Err(CliError::user_hint(
-            format!("--rollouts: found {} processes that train together, expected one", peers.size()),
-            "name several servers, commas between them: one process keeps all of them busy",
-        ));
-    }
     let mut on = vec![("program".to_owned(), program()), ("environment".to_owned(), contents(&config.environment.env))];
     on.extend(settings(config));
     if !config.parallel.allow_other_processors {

@@ -10,7 +10,6 @@ use rayon::prelude::*;
 use crate::config::RolloutConfig;
 use crate::policy::{Cache, Policy, Snapshot, Tokenizer};
 use crate::prompt::Prompt;
-use crate::seed::Purpose;
 
 use super::{Completion, FinishReason, RolloutError, RolloutEvent, Sampler, Streams};
 
@@ -43,10 +42,10 @@ impl Row {
     }
 
     /// The one of them at `index`.
-    pub fn one(prompts: &[Prompt], copies: usize, Streams { seed, first }: Streams, index: usize) -> Self {
+    pub fn one(prompts: &[Prompt], copies: usize, streams: Streams, index: usize) -> Self {
         Row {
             index,
-            rng: seed.child(Purpose::Sample, first + index as u64).rng(),
+            rng: streams.of(index).rng(),
             ids: Vec::new(),
             logprobs: Vec::new(),
             weights: Vec::new(),

@@ -19,10 +19,10 @@ use crate::config::RolloutConfig;
 use crate::groups::Groups;
 use crate::policy::{Policy, PolicyError, Tokenizer};
 use crate::prompt::Prompt;
-use crate::seed::Seed;
+use crate::seed::{Purpose, Seed};
 
 pub use parts::check_length;
-pub use remote::{ServerFault, Servers};
+pub use remote::{Brought, Request, ServerFault, Servers};
 pub use sampler::Sampler;
 
 /// Why no completions came.
@@ -137,19 +137,46 @@ pub enum RolloutEvent<'a> {
     },
 }
 
-/// Where completions draw their chance: the one at `index` of a batch from stream `first + index` below `seed`. What a
-/// long row of completions is, is then the same however it is cut into batches.
+/// Where completions draw their chance: each from a stream of its own below `seed`, numbered as in the whole that a batch
+/// is part of. What a long row of completions is, is then the same however it is cut into batches.
 #[derive(Debug, Clone, Copy)]
 pub struct Streams {
     /// Above all streams.
     pub seed: Seed,
     /// Stream of the batch's first completion.
     pub first: u64,
+    /// So many completions have streams that follow each other ...
+    pub together: u64,
+    /// ... and the next so many have the streams that lie this much further.
+    pub stride: u64,
+}
+
+impl Streams {
+    /// One stream after the other.
+    pub fn from_first(seed: Seed, first: u64) -> Streams {
+        Streams { seed, first, together: 1, stride: 1 }
+    }
+
+    /// Number of the stream of the completion at `index` of the batch.
+    pub fn number(&self, index: usize) -> u64 {
+        let index = index as u64;
+        self.first + index / self.together * self.stride + index % self.together
+    }
+
+    /// Chance of that completion.
+    pub fn of(&self, index: usize) -> Seed {
+        self.seed.child(Purpose::Sample, self.number(index))
+    }
+
+    /// Those of the batch without its first `count` completions, a multiple of `together`.
+    pub fn after(self, count: usize) -> Streams {
+        Streams { first: self.number(count), ..self }
+    }
 }
 
 impl From<Seed> for Streams {
     fn from(seed: Seed) -> Streams {
-        Streams { seed, first: 0 }
+        Streams::from_first(seed, 0)
     }
 }
 

@@ -61,7 +61,7 @@ pub(super) fn decode(
         let mut parts = Vec::new();
         for (number, prompts) in prompts.chunks(size).enumerate() {
             let first = number * size * config.num_generations;
-            let streams = Streams { first: streams.first + first as u64, ..streams };
+            let streams = streams.after(first);
             let (sender, receiver) = channel();
             let writer = writer.clone();
             let part = scope.spawn(move || decode_part(writer, prompts, config, streams, &sender));

@@ -87,7 +87,7 @@ fn a_row_of_completions_is_the_same_however_it_is_cut_into_batches() {
     let ids = |batch: usize| {
         let mut ids = Vec::new();
         for (number, prompts) in prompts.chunks(batch).enumerate() {
-            let streams = Streams { seed, first: (number * batch) as u64 };
+            let streams = Streams::from_first(seed, (number * batch) as u64);
             let completions = generate(&policy, prompts, &config, streams, &mut |_| ()).unwrap().into_items();
             ids.extend(completions.into_iter().map(|completion| completion.ids));
         }

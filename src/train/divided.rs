@@ -1,29 +1,27 @@
 //! Which completions of a batch fall to which of the processes that train together.
 //!
 //! Chance follows a completion's index in the batch, and each is a row of its own of the decoder. So a process samples a
-//! stretch of the batch and begins to play what it has written; what it has not begun when all is written is dealt out to
+//! part of each group and begins to play what it has written; what it has not begun when all is written is dealt out to
 //! all. What they have written and played is put together in the order of the indices.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 use crate::arena::Evaluation;
 use crate::config::{Config, Reduce, RolloutConfig};
 use crate::grpo::Division;
 use crate::parallel::{ParallelError, Peers};
 use crate::prompt::Prompt;
-use crate::rollout::{self, Completion, FinishReason, RolloutEvent, Streams};
+use crate::rollout::{self, Brought, Completion, FinishReason, Request, RolloutEvent, Streams};
 
 use super::TrainError;
 use super::scoring::Stage;
 
-/// The stretch of a batch that falls to this process.
+/// The completions of a batch that this process writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Own {
-    /// Indices of its completions.
-    pub range: Range<usize>,
-    /// Completions of one prompt that are sampled together: all of a group, or an even part of it where that leaves
-    /// nobody without work. A prompt is read once for each of them.
+    /// Their indices, in order.
+    pub rows: Vec<usize>,
+    /// Completions of one prompt that are sampled together: a prompt is read once for each such unit.
     together: usize,
 }
 
@@ -33,13 +31,20 @@ impl Own {
         Own::of_rank(peers.rank(), peers.size(), groups, size)
     }
 
+    /// Units go round the processes. They are as large as leaves nobody with less than others need have, and every process
+    /// with a part of each group: what one prompt asks for is about as long as each other, to write and to play.
     fn of_rank(rank: usize, processes: usize, groups: usize, size: usize) -> Own {
         let longest = |together: usize| (groups * size / together).div_ceil(processes) * together;
         let divisors = (1..=size).rev().filter(|together| size.is_multiple_of(*together));
-        let together = divisors.min_by_key(|together| longest(*together)).unwrap_or(1);
-        let units = groups * size / together;
-        let range = units * rank / processes * together..units * (rank + 1) / processes * together;
-        Own { range, together }
+        let cost = |together: &usize| (longest(*together), size / together < processes);
+        let together = divisors.min_by_key(cost).unwrap_or(1);
+        let units = (rank * together..groups * size).step_by(processes * together);
+        Own { rows: units.flat_map(|unit| unit..unit + together).collect(), together }
+    }
+
+    /// Whether the completion at `index` is one of them.
+    pub fn has(&self, index: usize) -> bool {
+        self.rows.binary_search(&index).is_ok()
     }
 }
 
@@ -80,7 +85,7 @@ pub fn forecast(config: &Config, division: Division, trained: usize, peers: &Pee
     }
     let all = config.completions_per_step();
     let own = (0..processes).map(|rank| Own::of_rank(rank, processes, rollout.groups, rollout.num_generations));
-    let most = own.map(|own| own.range.len()).max().unwrap_or(0);
+    let most = own.map(|own| own.rows.len()).max().unwrap_or(0);
     let parts = all.div_ceil(division.micro_batch);
     let of_one = parts.div_ceil(processes);
     let vectors = if config.parallel.reduce == Reduce::Exact { of_one + 1 } else { 2 };
@@ -110,52 +115,77 @@ impl Stage<'_> {
         observer: &mut dyn FnMut(RolloutEvent<'_>),
     ) -> Result<Vec<Completion>, TrainError> {
         let Stage { policy, servers, peers, .. } = *self;
-        let (first, size) = (own.range.start, rollout.num_generations);
-        let asked: Vec<Prompt> =
-            own.range.clone().step_by(own.together).map(|row| prompts[row / size].clone()).collect();
+        let size = rollout.num_generations;
+        let asked: Vec<Prompt> = own.rows.iter().step_by(own.together).map(|row| prompts[row / size].clone()).collect();
         let rollout = RolloutConfig { num_generations: own.together, ..rollout.clone() };
-        let streams = Streams { first: streams.first + first as u64, ..streams };
+        let first = streams.number(own.rows.first().copied().unwrap_or(0));
+        let (together, stride) = (own.together as u64, (own.together * peers.size()) as u64);
+        let streams = Streams { first, together, stride, ..streams };
         let mut in_batch = |event: RolloutEvent<'_>| match event {
             RolloutEvent::Finished { index, completion } => {
-                observer(RolloutEvent::Finished { index: first + index, completion });
+                observer(RolloutEvent::Finished { index: own.rows[index], completion });
             }
             other => observer(other),
         };
-        let written = match servers {
+        let brought = self.brought(&mut in_batch)?;
+        let written = match (servers, &brought) {
             _ if asked.is_empty() => Vec::new(),
-            Some(servers) => servers.generate(policy, &asked, &rollout, streams, &mut in_batch)?.into_items(),
-            None => rollout::generate(policy, &asked, &rollout, streams, &mut in_batch)?.into_items(),
+            (Some(servers), Some(brought)) => {
+                let request = Request { policy, config: &rollout, prompts: &asked, streams };
+                servers.generate(brought, request, &mut in_batch)?.into_items()
+            }
+            _ => rollout::generate(policy, &asked, &rollout, streams, &mut in_batch)?.into_items(),
         };
         if peers.size() == 1 {
             return Ok(written);
         }
-        let told = written.into_iter().map(|one| (one.ids, one.logprobs, one.finish)).collect();
-        let all: Vec<Told> = peers.gather_lists(told)?;
-        let heard = |(ids, logprobs, finish)| Completion::new(ids, logprobs, finish, policy.tokenizer());
+        let told = |(row, one): (&usize, Completion)| (*row, (one.ids, one.logprobs, one.finish));
+        let mut all: Vec<(usize, Told)> = peers.gather_lists(own.rows.iter().zip(written).map(told).collect())?;
+        all.sort_by_key(|(row, _)| *row);
+        let heard = |(_, (ids, logprobs, finish))| Completion::new(ids, logprobs, finish, policy.tokenizer());
         Ok(all.into_iter().map(heard).collect())
+    }
+}
+
+impl Stage<'_> {
+    /// What the first process has brought to the servers, if there are any; the others wait for that.
+    fn brought(&self, observer: &mut dyn FnMut(RolloutEvent<'_>)) -> Result<Option<Brought>, TrainError> {
+        let Stage { policy, servers: Some(servers), peers, .. } = *self else { return Ok(None) };
+        let brought = if peers.leads() { Some(servers.bring(policy, observer)?) } else { None };
+        Ok(peers.gather_values(brought)?.into_iter().next().flatten())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::seed::Seed;
 
     #[test]
-    fn every_completion_falls_to_one_process_and_groups_are_cut_only_where_that_helps() {
+    fn every_completion_falls_to_one_process_and_every_process_has_a_part_of_each_group() {
         for (groups, size, processes) in [(8, 8, 4), (3, 8, 2), (3, 4, 8), (2, 4, 3), (5, 6, 7), (1, 2, 4), (16, 1, 3)]
         {
             let owns: Vec<Own> = (0..processes).map(|rank| Own::of_rank(rank, processes, groups, size)).collect();
-            let rows: Vec<usize> = owns.iter().flat_map(|own| own.range.clone()).collect();
+            let mut rows: Vec<usize> = owns.iter().flat_map(|own| own.rows.clone()).collect();
+            rows.sort_unstable();
             assert_eq!(rows, (0..groups * size).collect::<Vec<_>>(), "{groups} x {size} on {processes}");
-            for own in &owns {
-                let bounds = [own.range.start, own.range.end].map(|edge| edge % own.together);
-                assert_eq!((bounds, size % own.together), ([0, 0], 0), "{own:?}");
+            for (rank, own) in owns.iter().enumerate() {
+                assert!(own.rows.len() <= (groups * size).div_ceil(processes), "{own:?}");
+                assert!(own.rows.chunks(own.together).all(|unit| unit[0] / size == unit[own.together - 1] / size));
+                // The streams of chance that it draws from are those of its rows.
+                let (first, together) = ((rank * own.together) as u64, own.together as u64);
+                let stride = together * processes as u64;
+                let streams = Streams { together, stride, ..Streams::from_first(Seed::root(0), first) };
+                let drawn =
+                    |index: usize| streams.after(index / own.together * own.together).number(index % own.together);
+                let numbers: Vec<usize> = (0..own.rows.len()).map(|index| drawn(index) as usize).collect();
+                assert_eq!(numbers, own.rows);
             }
         }
-        let together = |groups, size, processes| Own::of_rank(0, processes, groups, size).together;
-        assert_eq!(together(8, 8, 4), 8, "whole groups");
-        assert_eq!(together(3, 8, 2), 4, "12 and 12, and not 8 and 16");
-        assert_eq!(together(1, 2, 4), 1, "somebody has nothing");
+        let rows = |rank, groups, size, processes| Own::of_rank(rank, processes, groups, size).rows;
+        assert_eq!(rows(1, 2, 8, 4), [2, 3, 10, 11], "a quarter of each group");
+        assert_eq!(rows(2, 2, 4, 3), [2, 5], "one of each group and two of one");
+        assert_eq!(rows(2, 1, 2, 4), [0; 0], "somebody has nothing");
     }
 
     #[test]

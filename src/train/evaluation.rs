@@ -65,7 +65,7 @@ pub fn sample(
     let mut tokens = 0;
     for prompts in prompts.chunks(batch) {
         let first = samples.len();
-        let streams = Streams { seed, first: first as u64 };
+        let streams = Streams::from_first(seed, first as u64);
         let before = Progress { completions: first, tokens, of: protocol.samples };
         let mut observer = |event: Event<'_>| before.tell(event, observer);
         // Before the games of a step that was sampled ahead, which nobody waits for yet.

@@ -140,7 +140,7 @@ impl Stage<'_> {
         };
         let completions = self.written(&own, prompts, rollout, draw.streams, &mut hear)?;
         let end = Instant::now();
-        for (index, completion) in completions.iter().enumerate().filter(|(index, _)| !own.range.contains(index)) {
+        for (index, completion) in completions.iter().enumerate().filter(|(index, _)| !own.has(*index)) {
             self.submit(&mut games, index, asked[index], completion, draw.boards);
         }
         games.deal()?;
@@ -178,7 +178,7 @@ impl Stage<'_> {
 
     fn games(&self, total: usize, own: &Own, draw: Draw<'_>) -> Games {
         let scoring = self.arena.begin(draw.step);
-        Games::new(scoring, draw.step, total, self.rule()).among(self.peers, own.range.clone())
+        Games::new(scoring, draw.step, total, self.rule()).among(self.peers, own.rows.iter().copied())
     }
 
     /// How what programs do is rewarded.

@@ -25,9 +25,12 @@ impl Run<'_> {
     }
 
     /// Has every server write a little without an adapter, and refuses one that finds it as likely as another model
-    /// would.
+    /// would. The first process does it for all.
     pub(super) fn compare_servers(&self) -> Result<(), TrainError> {
         let (Some(servers), Some(prompt)) = (&self.servers, self.prompts.prompts().first()) else { return Ok(()) };
+        if !self.peers.leads() {
+            return Ok(());
+        }
         for (server, completion) in servers.probe(self.policy, prompt, &self.config.rollout)? {
             let ours = self.scored(prompt, &completion)?;
             let pairs = ours.iter().zip(&completion.logprobs);
@@ -58,7 +61,7 @@ impl Run<'_> {
 
     /// Where adapters go that servers read.
     pub(super) fn keep_adapters_in(&mut self, run: &Path) {
-        if let Some(servers) = &mut self.servers {
+        if let (Some(servers), true) = (&mut self.servers, self.peers.leads()) {
             servers.keep_adapters_in(run);
         }
     }

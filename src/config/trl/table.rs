@@ -30,8 +30,6 @@ const ALL_LOGGED: &str = "every step is logged, to metrics.jsonl and TensorBoard
 const ALL_KEPT: &str = "every completion of a run is kept, in completions/";
 const EVALUATES: &str = "evaluations sample train.eval_samples programs, batched as memory allows";
 const FROM_FILE: &str = "tasks are lines of the file that --env names";
-const SAMPLED_IS_TRAINED: &str =
-    "the decoder that samples is the one that is trained; for servers: rollout.correction (docs/vllm.md)";
 const NO_QUANTISED: &str = "weights are f32, bf16 or f16 here; leave it away, or give --model a quantised .gguf file";
 const HUB: &str = "only push_to_hub reads it";
 const MEMORY: &str = "the memory plan cuts updates to fit";
@@ -171,7 +169,7 @@ pub(super) const FATES: &[(&[&str], Fate)] = &[
             "vllm_importance_sampling_clip_min",
             "vllm_importance_sampling_cap",
         ],
-        Idle(SAMPLED_IS_TRAINED),
+        Says(words::correction),
     ),
     // The loss.
     (&["beta"], Is("grpo.beta")),

@@ -138,6 +138,14 @@ fn values_are_taken_with_trls_spellings() {
         ("gradient_checkpointing: true", "grpo.gradient_checkpointing", "\"on\""),
         ("eval_strategy: no", "train.eval_steps", "0"),
         ("use_cpu: true", "model.device", "\"cpu\""),
+        ("vllm_importance_sampling_correction: false", "rollout.correction", "\"none\""),
+        ("vllm_importance_sampling_mode: sequence_mask", "rollout.correction", "\"mask\""),
+        ("vllm_importance_sampling_mode: sequence_mask", "rollout.correction_level", "\"sequence\""),
+        ("vllm_importance_sampling_mode: token_truncate", "rollout.correction", "\"truncate\""),
+        ("vllm_importance_sampling_mode: token_truncate", "rollout.correction_level", "\"token\""),
+        ("vllm_importance_sampling_clip_max: 2", "rollout.correction_cap", "2.0"),
+        ("vllm_importance_sampling_cap: 2.5", "rollout.correction_cap", "2.5"),
+        ("vllm_importance_sampling_clip_min: 0.5", "rollout.correction_floor", "0.5"),
     ];
     for (text, key, expected) in cases {
         assert_eq!(set(text, key).as_deref(), Some(expected), "{text}");
@@ -156,6 +164,7 @@ fn what_is_not_done_here_is_refused_unless_it_asks_for_nothing() {
         ("repetition_penalty: 1.1", "repetition_penalty = 1.1: "),
         ("lr_scheduler_type: polynomial", "expected constant, constant_with_warmup, linear or cosine"),
         ("beta: 0.1\nuse_bias_correction_kl: true", "without the ratio"),
+        ("vllm_importance_sampling_mode: geometric_mask", "expected token_truncate, token_mask, sequence_truncate or"),
         ("beta: small", "beta = \"small\": expected a number"),
         ("seed: -1", "seed = -1: expected a whole number, 0 or more"),
         ("max_completion_length: 1.5", "expected a whole number"),
@@ -170,6 +179,8 @@ fn what_is_not_done_here_is_refused_unless_it_asks_for_nothing() {
     for (text, expected) in cases {
         assert!(refusal(text).contains(expected), "{text}: {}", refusal(text));
     }
+    let off = "vllm_importance_sampling_correction: false\nvllm_importance_sampling_mode: token_mask";
+    assert_eq!(settings(off).len(), 1, "only that there is none");
     for text in ["use_dora: false", "delta: null", "repetition_penalty: 1", "optim: adamw_torch", "env: {}"] {
         assert!(settings(text).is_empty(), "{text}");
     }

@@ -81,6 +81,28 @@ pub(super) fn kl(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
     }
 }
 
+/// How the loss makes up for a foreign sampler; its own decoder needs nothing of it.
+pub(super) fn correction(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
+    const WITH_SERVERS: &str = "counts with --rollouts";
+    let off = given.truth("vllm_importance_sampling_correction")? == Some(false);
+    let meaning = match key.trim_start_matches("vllm_importance_sampling_") {
+        "correction" if off => Meaning::set("rollout.correction", "none"),
+        "correction" => Meaning::nothing("rollout.correction says how, with --rollouts (docs/vllm.md)"),
+        _ if off => return Ok(Meaning::nothing("vllm_importance_sampling_correction is false")),
+        "mode" => {
+            let mode = given.word(key).unwrap_or_default();
+            let (level, way) = mode.split_once('_').unwrap_or_default();
+            if !["token", "sequence"].contains(&level) || !["truncate", "mask"].contains(&way) {
+                return Err("expected token_truncate, token_mask, sequence_truncate or sequence_mask".into());
+            }
+            Meaning::set("rollout.correction", way).and("rollout.correction_level", level)
+        }
+        "clip_min" => given.is(key, "rollout.correction_floor")?,
+        _ => given.is(key, "rollout.correction_cap")?,
+    };
+    Ok(if meaning.settings.is_empty() { meaning } else { meaning.because(WITH_SERVERS) })
+}
+
 /// What advantages are divided by; older versions say true or false.
 pub(super) fn scale_rewards(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
     match given.truth(key) {

@@ -7,6 +7,7 @@
 mod adapter;
 mod answer;
 mod http;
+mod outage;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -15,18 +16,20 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::config::RolloutConfig;
 use crate::groups::Groups;
 use crate::policy::Policy;
 use crate::prompt::Prompt;
-use crate::seed::{Purpose, Seed};
+use crate::seed::Seed;
 
 use super::decoding::Row;
 use super::{Completion, RolloutError, RolloutEvent, Streams, check_length};
 use adapter::Adapter;
 use http::{Client, Fault};
+use outage::Outage;
 
 /// How often something is asked for before it is given up.
 const ATTEMPTS: usize = 3;
@@ -55,6 +58,7 @@ struct Server {
     model: String,
     /// Adapters that were brought to it and are there still, oldest first.
     adapters: Mutex<Vec<Adapter>>,
+    outage: Mutex<Outage>,
 }
 
 /// The servers of a run.
@@ -68,10 +72,13 @@ pub struct Servers {
     loading: Mutex<Duration>,
 }
 
-/// An adapter, and the servers that have it.
-struct Brought<'a> {
-    adapter: Adapter,
-    live: Vec<&'a Server>,
+/// An adapter, and the servers that have it: what processes that train together tell each other.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Brought {
+    /// Name of the adapter.
+    adapter: String,
+    /// Addresses of the servers.
+    live: Vec<String>,
 }
 
 /// What a thread tells of its requests.
@@ -80,12 +87,17 @@ enum News {
     Trouble(String),
 }
 
-/// What all threads of a batch work on.
-struct Batch<'a> {
-    policy: &'a Policy,
-    config: &'a RolloutConfig,
-    prompts: &'a [Prompt],
-    streams: Streams,
+/// What is asked of servers, and what all threads of a batch work on.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// Whose tokens they are.
+    pub policy: &'a Policy,
+    /// How it is sampled.
+    pub config: &'a RolloutConfig,
+    /// Each is asked `num_generations` times.
+    pub prompts: &'a [Prompt],
+    /// Chance of the completions.
+    pub streams: Streams,
 }
 
 impl Servers {
@@ -104,14 +116,15 @@ impl Servers {
             let url = url.trim_end_matches('/').to_owned();
             let model = base_model(&client, &url, tokens);
             let model = model.map_err(|fault| RolloutError::Unfit(fault.of(&url)))?;
-            Ok(Server { url, model, adapters: Mutex::default() })
+            Ok(Server { url, model, adapters: Mutex::default(), outage: Mutex::default() })
         };
         let servers = config.servers.iter().map(open).collect::<Result<_, RolloutError>>()?;
         let dir = PathBuf::from(&config.adapter_dir);
         Ok(Some(Servers { servers, client, at_once: config.server_requests, dir, loading: Mutex::default() }))
     }
 
-    /// Names the run's own directory, where adapters go unless the configuration names another.
+    /// Names the run's own directory, where adapters go unless the configuration names another. For the one process that
+    /// [brings](Servers::bring) them.
     pub fn keep_adapters_in(&mut self, run: &Path) {
         if self.dir.as_os_str().is_empty() {
             self.dir = run.join("adapters");
@@ -134,7 +147,7 @@ impl Servers {
         let whole = RolloutConfig { top_p: 1.0, top_k: 0, min_p: 0.0, ..config.clone() };
         let config = RolloutConfig { max_completion_length: longest, num_generations: 1, ..whole };
         let prompts = [prompt.clone()];
-        let batch = Batch { policy, config: &config, prompts: &prompts, streams: Seed::root(0).into() };
+        let batch = Request { policy, config: &config, prompts: &prompts, streams: Seed::root(0).into() };
         let probe = |server: &Server| {
             let answered = self.ask(server, &server.model, &batch, 0);
             Ok((server.url.clone(), answered.map_err(|fault| RolloutError::Unfit(fault.of(&server.url)))?))
@@ -142,24 +155,30 @@ impl Servers {
         self.servers.iter().map(probe).collect()
     }
 
-    /// What [`generate`](super::generate) gives, by the servers.
+    /// Has every server know the policy's adapter as it is now. Of processes that train together one does it, before the
+    /// others ask for completions.
+    ///
+    /// # Errors
+    /// [`RolloutError::Server`] when no server takes it, after some attempts.
+    pub fn bring(&self, policy: &Policy, observer: &mut dyn FnMut(RolloutEvent<'_>)) -> Result<Brought, RolloutError> {
+        let begin = Instant::now();
+        let brought = self.brought(policy, observer);
+        *held(&self.loading) += begin.elapsed();
+        brought
+    }
+
+    /// What [`generate`](super::generate) gives, by the servers that were brought the adapter.
     ///
     /// # Errors
     /// [`RolloutError::Server`] when no server does what it is asked for, after some attempts.
     pub fn generate(
         &self,
-        policy: &Policy,
-        prompts: &[Prompt],
-        config: &RolloutConfig,
-        streams: impl Into<Streams>,
+        brought: &Brought,
+        batch: Request<'_>,
         observer: &mut dyn FnMut(RolloutEvent<'_>),
     ) -> Result<Groups<Completion>, RolloutError> {
+        let Request { policy, config, prompts, .. } = batch;
         check_length(policy, prompts, config)?;
-        let begin = Instant::now();
-        let brought = self.bring(policy, observer);
-        *held(&self.loading) += begin.elapsed();
-        let brought = brought?;
-        let batch = Batch { policy, config, prompts, streams: streams.into() };
         let total = prompts.len() * config.num_generations;
         let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
         let work = |sender: Sender<News>| {
@@ -168,7 +187,7 @@ impl Servers {
                 if index >= total {
                     break;
                 }
-                let completion = self.complete(&batch, index, &brought, &sender);
+                let completion = self.complete(&batch, index, brought, &sender);
                 failed.fetch_or(completion.is_err(), Ordering::Relaxed);
                 // Somebody listens until all threads have ended.
                 let _ = sender.send(News::Completion(index, completion));
@@ -182,8 +201,10 @@ impl Servers {
             }
             drop(sender);
             collect(receiver, total, observer)
-        })?;
-        Ok(Groups::new(config.num_generations, completions))
+        });
+        let counted = |server: &Server| held(&server.outage).counted(&server.url);
+        self.servers.iter().filter_map(counted).for_each(|text| observer(RolloutEvent::Trouble(&text)));
+        Ok(Groups::new(config.num_generations, completions?))
     }
 
     /// Time that was spent on bringing adapters since this was last asked.
@@ -194,16 +215,18 @@ impl Servers {
     /// One completion, asked for until a server gives it.
     fn complete(
         &self,
-        batch: &Batch<'_>,
+        batch: &Request<'_>,
         index: usize,
-        brought: &Brought<'_>,
+        brought: &Brought,
         sender: &Sender<News>,
     ) -> Result<Completion, RolloutError> {
         let Brought { adapter, live } = brought;
-        let mut attempt = 0;
+        let live: Vec<&Server> = self.servers.iter().filter(|server| live.contains(&server.url)).collect();
+        // Processes that train together begin with different ones.
+        let (first, mut attempt) = (batch.streams.number(index) as usize, 0);
         loop {
-            let server = live[(index + attempt) % live.len()];
-            let fault = match self.ask(server, &adapter.name, batch, index) {
+            let server = live[(first + attempt) % live.len()];
+            let fault = match self.ask(server, adapter, batch, index) {
                 Ok(completion) => return Ok(completion),
                 Err(fault) => fault.of(&server.url),
             };
@@ -211,35 +234,38 @@ impl Servers {
             if attempt == ATTEMPTS {
                 return Err(RolloutError::Server(fault));
             }
-            let _ = sender.send(News::Trouble(format!("completion {index}: {fault}; asking again")));
+            if let Some(text) = held(&server.outage).failed(&format!("completion {index}"), &fault) {
+                let _ = sender.send(News::Trouble(text));
+            }
             thread::sleep(PAUSE * attempt as u32);
         }
     }
 
     /// One completion by what `server` calls `model`.
-    fn ask(&self, server: &Server, model: &str, batch: &Batch<'_>, index: usize) -> Result<Completion, Fault> {
-        let Batch { policy, config, prompts, streams } = *batch;
+    fn ask(&self, server: &Server, model: &str, batch: &Request<'_>, index: usize) -> Result<Completion, Fault> {
+        let Request { policy, config, prompts, streams } = *batch;
         let prompt = &prompts[index / config.num_generations];
-        let seed = streams.seed.child(Purpose::Sample, streams.first + index as u64);
-        let question = answer::question(model, prompt, config, policy.tokenizer().stop_ids(), seed);
+        let question = answer::question(model, prompt, config, policy.tokenizer().stop_ids(), streams.of(index));
         let answer = self.client.ask(&format!("{}/inference/v1/generate", server.url), &question)?;
         let row = Row::one(prompts, config.num_generations, streams, index);
         answer::completion(answer, model, row, policy, config.max_completion_length)
     }
 
-    /// Has every server know the policy's adapter as it is now; gives it, and the servers that do.
-    fn bring(&self, policy: &Policy, observer: &mut dyn FnMut(RolloutEvent<'_>)) -> Result<Brought<'_>, RolloutError> {
+    fn brought(&self, policy: &Policy, observer: &mut dyn FnMut(RolloutEvent<'_>)) -> Result<Brought, RolloutError> {
         let adapter = Adapter::write(policy, &self.dir)?;
         let mut attempt = 0;
         loop {
             let (mut live, mut last) = (Vec::new(), None);
             for server in &self.servers {
-                match self.bring_to(server, &adapter) {
+                let brought = self.bring_to(server, &adapter).map_err(|fault| fault.of(&server.url));
+                let told = match &brought {
+                    Ok(()) => held(&server.outage).is_back(&server.url),
+                    Err(fault) => held(&server.outage).left_out(&adapter.name, fault),
+                };
+                told.iter().for_each(|text| observer(RolloutEvent::Trouble(text)));
+                match brought {
                     Ok(()) => live.push(server),
-                    Err(fault) => last = Some(fault.of(&server.url)),
-                }
-                if let Some(fault) = last.as_ref().filter(|fault| fault.server == server.url) {
-                    observer(RolloutEvent::Trouble(&format!("adapter {}: {fault}", adapter.name)));
+                    Err(fault) => last = Some(fault),
                 }
             }
             attempt += 1;
@@ -248,7 +274,8 @@ impl Servers {
                 Some(_) if live.is_empty() => thread::sleep(PAUSE * attempt as u32),
                 _ => {
                     self.forget_older(&adapter, &live, observer);
-                    return Ok(Brought { adapter, live });
+                    let live = live.into_iter().map(|server| server.url.clone()).collect();
+                    return Ok(Brought { adapter: adapter.name, live });
                 }
             }
         }
