@@ -12,7 +12,7 @@ use std::time::Duration;
 use grpo_2048::config::{Config, RolloutConfig};
 use grpo_2048::policy::Policy;
 use grpo_2048::prompt::Prompt;
-use grpo_2048::rollout::{Completion, Request, RolloutError, RolloutEvent, Servers};
+use grpo_2048::rollout::{Assignment, Completion, RolloutError, RolloutEvent, Servers};
 use grpo_2048::seed::Seed;
 use serde_json::{Value, json};
 
@@ -153,7 +153,7 @@ impl Asked {
     ) -> Result<Vec<Completion>, RolloutError> {
         let (policy, prompts, streams) = (&self.policy, &self.prompts[..], Seed::root(7).into());
         let brought = servers.bring(policy, observer)?;
-        let completions = servers.generate(&brought, Request { policy, config, prompts, streams }, observer)?;
+        let completions = servers.generate(&brought, Assignment { policy, config, prompts, streams }, observer)?;
         Ok(completions.into_items())
     }
 

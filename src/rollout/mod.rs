@@ -22,7 +22,7 @@ use crate::prompt::Prompt;
 use crate::seed::{Purpose, Seed};
 
 pub use parts::check_length;
-pub use remote::{Brought, Request, ServerFault, Servers};
+pub use remote::{Assignment, Brought, ServerFault, Servers};
 pub use sampler::Sampler;
 
 /// Why no completions came.

@@ -11,7 +11,7 @@ use crate::config::{Config, Reduce, RolloutConfig};
 use crate::grpo::Division;
 use crate::parallel::{ParallelError, Peers};
 use crate::prompt::Prompt;
-use crate::rollout::{self, Brought, Completion, FinishReason, Request, RolloutEvent, Streams};
+use crate::rollout::{self, Assignment, Brought, Completion, FinishReason, RolloutEvent, Streams};
 
 use super::TrainError;
 use super::scoring::Stage;
@@ -31,8 +31,9 @@ impl Own {
         Own::of_rank(peers.rank(), peers.size(), groups, size)
     }
 
-    /// Units go round the processes. They are as large as leaves nobody with less than others need have, and every process
-    /// with a part of each group: what one prompt asks for is about as long as each other, to write and to play.
+    /// Units go round the processes. They are as large as they can be while the busiest process has no more rows than with
+    /// units of one, and every process a part of each group, where there are enough: what one prompt asks for takes about as
+    /// long as each other, to write and to play.
     fn of_rank(rank: usize, processes: usize, groups: usize, size: usize) -> Own {
         let longest = |together: usize| (groups * size / together).div_ceil(processes) * together;
         let divisors = (1..=size).rev().filter(|together| size.is_multiple_of(*together));
@@ -131,7 +132,7 @@ impl Stage<'_> {
         let written = match (servers, &brought) {
             _ if asked.is_empty() => Vec::new(),
             (Some(servers), Some(brought)) => {
-                let request = Request { policy, config: &rollout, prompts: &asked, streams };
+                let request = Assignment { policy, config: &rollout, prompts: &asked, streams };
                 servers.generate(brought, request, &mut in_batch)?.into_items()
             }
             _ => rollout::generate(policy, &asked, &rollout, streams, &mut in_batch)?.into_items(),

@@ -89,7 +89,7 @@ enum News {
 
 /// What is asked of servers, and what all threads of a batch work on.
 #[derive(Debug, Clone, Copy)]
-pub struct Request<'a> {
+pub struct Assignment<'a> {
     /// Whose tokens they are.
     pub policy: &'a Policy,
     /// How it is sampled.
@@ -147,7 +147,7 @@ impl Servers {
         let whole = RolloutConfig { top_p: 1.0, top_k: 0, min_p: 0.0, ..config.clone() };
         let config = RolloutConfig { max_completion_length: longest, num_generations: 1, ..whole };
         let prompts = [prompt.clone()];
-        let batch = Request { policy, config: &config, prompts: &prompts, streams: Seed::root(0).into() };
+        let batch = Assignment { policy, config: &config, prompts: &prompts, streams: Seed::root(0).into() };
         let probe = |server: &Server| {
             let answered = self.ask(server, &server.model, &batch, 0);
             Ok((server.url.clone(), answered.map_err(|fault| RolloutError::Unfit(fault.of(&server.url)))?))
@@ -174,10 +174,10 @@ impl Servers {
     pub fn generate(
         &self,
         brought: &Brought,
-        batch: Request<'_>,
+        batch: Assignment<'_>,
         observer: &mut dyn FnMut(RolloutEvent<'_>),
     ) -> Result<Groups<Completion>, RolloutError> {
-        let Request { policy, config, prompts, .. } = batch;
+        let Assignment { policy, config, prompts, .. } = batch;
         check_length(policy, prompts, config)?;
         let total = prompts.len() * config.num_generations;
         let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
@@ -215,7 +215,7 @@ impl Servers {
     /// One completion, asked for until a server gives it.
     fn complete(
         &self,
-        batch: &Request<'_>,
+        batch: &Assignment<'_>,
         index: usize,
         brought: &Brought,
         sender: &Sender<News>,
@@ -242,8 +242,8 @@ impl Servers {
     }
 
     /// One completion by what `server` calls `model`.
-    fn ask(&self, server: &Server, model: &str, batch: &Request<'_>, index: usize) -> Result<Completion, Fault> {
-        let Request { policy, config, prompts, streams } = *batch;
+    fn ask(&self, server: &Server, model: &str, batch: &Assignment<'_>, index: usize) -> Result<Completion, Fault> {
+        let Assignment { policy, config, prompts, streams } = *batch;
         let prompt = &prompts[index / config.num_generations];
         let question = answer::question(model, prompt, config, policy.tokenizer().stop_ids(), streams.of(index));
         let answer = self.client.ask(&format!("{}/inference/v1/generate", server.url), &question)?;
