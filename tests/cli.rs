@@ -461,6 +461,34 @@ fn eval_tells_the_same_whatever_the_workers_and_the_batch() {
 }
 
 #[test]
+fn boards_that_nobody_knows_are_drawn_recorded_and_played_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let small = ["--samples", "4", "--json", "--baselines", "greedy"];
+    let of =
+        |boards: &[&str]| -> Value { serde_json::from_str(&eval(dir.path(), &[&small[..], boards].concat())).unwrap() };
+    let (published, drawn, other) = (of(&[]), of(&["--boards", "drawn"]), of(&["--boards", "drawn"]));
+    assert_eq!((&published["boards"], &of(&["--boards", "published"])), (&"published".into(), &published));
+    let salt = drawn["boards"].as_str().unwrap();
+    assert!(salt.len() == 32 && drawn["boards"] != other["boards"], "{salt}");
+    let greedy = |report: &Value| report["baselines"][0]["scores"].clone();
+    assert!(greedy(&drawn) != greedy(&published) && greedy(&drawn) != greedy(&other));
+    assert_eq!(of(&["--boards", salt]), drawn);
+
+    fs::write(dir.path().join("cycle.py"), CYCLE).unwrap();
+    let output = program(dir.path()).args(["score", "cycle.py", "--json"]).output().unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    let salt =
+        told.split("--boards ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap_or_else(|| panic!("{told}"));
+    assert_eq!(salt.len(), 32, "{told}");
+    let again = program(dir.path()).args(["score", "cycle.py", "--json", "--boards", salt]).output().unwrap();
+    assert_eq!(String::from_utf8(again.stdout), String::from_utf8(output.stdout));
+    let published = score(dir.path(), &["cycle.py", "--json", "--boards", "published"]);
+    assert_eq!(published, score(dir.path(), &["cycle.py", "--json", "--seed", "0"]));
+    let said = refused(dir.path(), &["score", "cycle.py", "--boards", "mine"]);
+    assert!(said.contains("--boards") && said.contains("32 hexadecimal digits"), "{said}");
+}
+
+#[test]
 fn eval_shows_models_and_native_strategies_in_one_table() {
     let dir = tempfile::tempdir().unwrap();
     let text = eval(dir.path(), &["--baselines", "greedy,cycle", "--parallel-rewards", "2"]);
