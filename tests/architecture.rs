@@ -86,7 +86,7 @@ const USES: &[(&str, &[&str])] = &[
 const HOMES: &[(&str, &[&str])] = &[
     ("candle_core", &["policy", "grpo", "rollout", "sft", "train"]),
     ("candle_nn", &["policy", "grpo"]),
-    ("grpo_tensor", &["policy", "grpo", "train"]),
+    ("grpo_tensor", &["policy", "grpo", "sft", "train"]),
     ("grpo_sandbox", &["arena", "cli", "judge"]),
     ("wasmtime", &[]),
     ("crossbeam", &["arena"]),

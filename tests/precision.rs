@@ -10,7 +10,7 @@ use grpo_2048::policy::{Adapters, Policy};
 use grpo_2048::prompt::Prompt;
 use grpo_2048::rollout::{Completion, FinishReason};
 use grpo_2048::seed::Seed;
-use grpo_tensor::{self as kernels, Scoring};
+use grpo_tensor::{self as kernels, ScoreSettings};
 
 use tiny::{device, tiny, tiny_in};
 
@@ -80,7 +80,7 @@ fn gradients(policy: &Policy, adapters: Adapters) -> Gradients {
     let hidden = decoder.hidden(&ids, adapters).unwrap().narrow(1, 0, steps - 1).unwrap();
     let hidden = hidden.reshape((rows * (steps - 1), ())).unwrap();
     let targets = ids.narrow(1, 1, steps - 1).unwrap().flatten_all().unwrap();
-    let (logp, _) = decoder.score(&hidden, &targets, Scoring { temperature: 1.0, logit_bytes: 0 }).unwrap();
+    let (logp, _) = decoder.score(&hidden, &targets, ScoreSettings { temperature: 1.0, logit_bytes: 0 }).unwrap();
     // Scaled as f16 asks for.
     let loss = (logp.mean(D::Minus1).unwrap().neg().unwrap() * 65_536.0).unwrap();
     grpo::gradients(&loss, policy.trainable()).unwrap()
@@ -125,7 +125,7 @@ fn sampled_and_scored(policy: &Policy, ids: &Tensor) -> (Vec<f32>, Vec<f32>) {
     let hidden = decoder.hidden(ids, Adapters::On).unwrap().narrow(1, PROMPT - 1, steps - PROMPT).unwrap();
     let hidden = hidden.flatten_to(1).unwrap();
     let targets = ids.narrow(1, PROMPT, steps - PROMPT).unwrap().flatten_all().unwrap();
-    let how = Scoring { temperature: 1.0, logit_bytes: 0 };
+    let how = ScoreSettings { temperature: 1.0, logit_bytes: 0 };
     (values(&sampled), values(&decoder.score(&hidden, &targets, how).unwrap().0))
 }
 

@@ -29,7 +29,7 @@ struct Cli {
 enum What {
     Rewards(rewards::RewardsArgs),
     Generate(model::GenerateArgs),
-    Train(model::TrainArgs),
+    Train(model::TrainBenchArgs),
 }
 
 /// The program's command, as its help describes it.

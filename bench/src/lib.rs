@@ -27,7 +27,7 @@ use grpo_2048::seed::{Purpose, Seed};
 
 pub use programs::healthy;
 pub use python::{Python, StartMethod};
-pub use table::{Innocents, Played, Row, Run, Spread, Table, WORDS};
+pub use table::{Innocents, Played, Row, Spread, Table, WORDS, WayRun};
 
 use table::Reference;
 
@@ -88,15 +88,15 @@ pub enum BenchError {
 }
 
 /// Reads a clock.
-pub type Clock<'a> = &'a (dyn Fn() -> Duration + Sync);
+pub type ReadClock<'a> = &'a (dyn Fn() -> Duration + Sync);
 
 /// What measures.
 #[derive(Clone, Copy)]
 pub struct Clocks<'a> {
     /// A monotonic clock.
-    pub wall: Clock<'a>,
+    pub wall: ReadClock<'a>,
     /// What this process has used of processors, all threads together.
-    pub cpu: Clock<'a>,
+    pub cpu: ReadClock<'a>,
 }
 
 /// Seconds that something took.
@@ -183,7 +183,7 @@ impl Way<'_> {
 struct Contender<'a> {
     work: Work,
     way: Way<'a>,
-    runs: Vec<Run>,
+    runs: Vec<WayRun>,
 }
 
 impl Rewards<'_> {
@@ -235,14 +235,14 @@ impl Rewards<'_> {
         contenders
     }
 
-    fn run(&self, work: Work, way: &Way<'_>, programs: &[String]) -> Result<Run, BenchError> {
+    fn run(&self, work: Work, way: &Way<'_>, programs: &[String]) -> Result<WayRun, BenchError> {
         let board = self.seed.child(Purpose::Game, 0);
         match way {
             Way::Arena { sandbox, workers, .. } => {
                 // Nothing is remembered: every round is compiled and played.
                 let arena = Arena::new(sandbox.emptied()?, Environment::Game2048, self.rules(work), *workers)?;
                 let (evaluations, cost) = self.clocks.time(|| evaluate(&arena, programs, board));
-                Ok(Run { cost, played: evaluations?.iter().map(played).collect() })
+                Ok(WayRun { cost, played: evaluations?.iter().map(played).collect() })
             }
             Way::Processes { python, start } => python.pool(&python::Batch {
                 programs,
@@ -258,9 +258,9 @@ impl Rewards<'_> {
                 started?;
                 let each = |seconds: f64| seconds / STARTS.0 as f64;
                 let cost = Cost { wall_s: each(cost.wall_s), cpu_s: each(cost.cpu_s) };
-                Ok(Run { cost, played: Vec::new() })
+                Ok(WayRun { cost, played: Vec::new() })
             }
-            Way::Interpreter(python) => Ok(Run { cost: python.start(STARTS.1)?, played: Vec::new() }),
+            Way::Interpreter(python) => Ok(WayRun { cost: python.start(STARTS.1)?, played: Vec::new() }),
         }
     }
 

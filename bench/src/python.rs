@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
 use super::model::SCRIPTS;
-use super::table::{Played, Run};
+use super::table::{Played, WayRun};
 use super::{BenchError, Cost};
 
 const POOL_SCRIPT: (&str, &str) = ("process_pool.py", include_str!("../peers/process_pool.py"));
@@ -103,7 +103,7 @@ impl Python {
     }
 
     /// Plays a batch, a process each.
-    pub(super) fn pool(&self, batch: &Batch<'_>) -> Result<Run, BenchError> {
+    pub(super) fn pool(&self, batch: &Batch<'_>) -> Result<WayRun, BenchError> {
         let work = serde_json::to_string(batch).expect("a batch is JSON");
         let answer: Answer = self.ask(POOL_SCRIPT.0, None, &work)?;
         if answer.games.len() != batch.programs.len() {
@@ -115,7 +115,7 @@ impl Python {
             stopped: game.ending == "timed_out",
             moves: game.moves,
         });
-        Ok(Run { cost: answer.cost, played: played.collect() })
+        Ok(WayRun { cost: answer.cost, played: played.collect() })
     }
 
     /// What one start of an interpreter costs, on average over `count`.

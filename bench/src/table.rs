@@ -23,7 +23,7 @@ pub struct Played {
 
 /// One round of one way.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Run {
+pub struct WayRun {
     /// What it took.
     pub cost: Cost,
     /// What each program came to; empty when none plays.
@@ -70,7 +70,7 @@ pub struct Innocents {
 #[derive(Clone, Copy)]
 pub(super) struct Reference<'a> {
     /// Rounds of the way that ratios are taken to.
-    pub peer: Option<&'a [Run]>,
+    pub peer: Option<&'a [WayRun]>,
     /// What each program comes to, left alone.
     pub results: &'a [Played],
     /// One in so many spins.
@@ -99,7 +99,7 @@ pub struct Row {
 impl Row {
     /// # Panics
     /// Without a round, which is a bug of the caller.
-    pub(super) fn new(work: &'static str, way: String, runs: &[Run], reference: Reference<'_>) -> Row {
+    pub(super) fn new(work: &'static str, way: String, runs: &[WayRun], reference: Reference<'_>) -> Row {
         let spread = |seconds: fn(&Cost) -> f64| {
             Spread::of(runs.iter().map(|run| seconds(&run.cost))).expect("at least one round")
         };
@@ -120,13 +120,13 @@ impl Row {
 }
 
 impl Innocents {
-    fn of(runs: &[Run], Reference { results, spinning_share, .. }: Reference<'_>) -> Option<Innocents> {
+    fn of(runs: &[WayRun], Reference { results, spinning_share, .. }: Reference<'_>) -> Option<Innocents> {
         let innocent = |index: &usize| !spinning_share.is_some_and(|share| is_spinning(*index, share));
         let indices: Vec<usize> = (0..results.len()).filter(innocent).collect();
-        let ever = |holds: &dyn Fn(&Run, usize) -> bool| {
+        let ever = |holds: &dyn Fn(&WayRun, usize) -> bool| {
             indices.iter().filter(|&&index| runs.iter().any(|run| holds(run, index))).count()
         };
-        let moves = |run: &Run| indices.iter().map(|&index| run.played[index].moves).sum::<u64>() as f64;
+        let moves = |run: &WayRun| indices.iter().map(|&index| run.played[index].moves).sum::<u64>() as f64;
         (!indices.is_empty()).then(|| Innocents {
             count: indices.len(),
             changed: ever(&|run, index| run.played[index].result != results[index].result),

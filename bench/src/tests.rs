@@ -3,9 +3,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::table::Reference;
 use super::*;
 
-fn run(wall_s: f64, cpu_s: f64, results: &[(&str, bool, u64)]) -> Run {
+fn run(wall_s: f64, cpu_s: f64, results: &[(&str, bool, u64)]) -> WayRun {
     let played = results.iter().map(|&(result, stopped, moves)| Played { result: result.into(), stopped, moves });
-    Run { cost: Cost { wall_s, cpu_s }, played: played.collect() }
+    WayRun { cost: Cost { wall_s, cpu_s }, played: played.collect() }
 }
 
 #[test]

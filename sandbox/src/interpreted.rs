@@ -95,7 +95,7 @@ impl Interpreted {
         limits: &Limits,
     ) -> Result<Interpreted, Unloaded> {
         let mut session = Interpreted::compile(interpreter, source, limits)?;
-        match session.run(Phase::Load, (seed, "program", &[])) {
+        match session.run(Phase::Load, seed, "program", &[]) {
             Ok(_) => Ok(session),
             Err(failure) => Err(Unloaded { failure, fuel: session.fuel_used }),
         }
@@ -103,15 +103,15 @@ impl Interpreted {
 
     /// Runs what was compiled as `__main__`; gives what it printed. With compiling, it is one call.
     pub(crate) fn script(&mut self, seed: u64, stdin: &str) -> Result<String, Failure> {
-        let printed = self.run(Phase::Script, (seed, "__main__", stdin.as_bytes()))?;
+        let printed = self.run(Phase::Script, seed, "__main__", stdin.as_bytes())?;
         Ok(String::from_utf8(printed).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
     }
 
-    /// Calls the guest's `run`: seed, name of the module, standard input.
-    fn run(&mut self, phase: Phase, arguments: (u64, &str, &[u8])) -> Result<Vec<u8>, Failure> {
+    /// Calls the guest's `run`.
+    fn run(&mut self, phase: Phase, seed: u64, module: &str, stdin: &[u8]) -> Result<Vec<u8>, Failure> {
         let run = self.instance.get_func(&mut self.store, "run").ok_or_else(|| missing("run"))?;
         let left = self.limits.call_fuel.saturating_sub(self.fuel_used);
-        let printed: Told<Vec<u8>> = self.ask(&run, arguments, left)?;
+        let printed: Told<Vec<u8>> = self.ask(&run, (seed, module, stdin), left)?;
         printed.map_err(|text| Failure::Program(Fault::from_guest(&text, phase)))
     }
 

@@ -94,7 +94,7 @@ pub struct Limits {
 
 /// What came of a program that was run to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Run {
+pub struct ScriptRun {
     /// All that it printed, or how it failed. One that prints more than a MiB has failed.
     pub printed: Result<String, Fault>,
     /// Fuel used, loading included.
@@ -153,20 +153,20 @@ impl Sandbox {
     /// line or an exit with status 0.
     ///
     /// `seed` seeds `random`.
-    pub fn run(&self, source: &str, stdin: &str, seed: u64, limits: &Limits) -> Result<Run, HostError> {
+    pub fn run(&self, source: &str, stdin: &str, seed: u64, limits: &Limits) -> Result<ScriptRun, HostError> {
         let fault = |failure| match failure {
             Failure::Program(fault) => Ok(fault),
             Failure::Host(error) => Err(error),
         };
         let mut session = match Interpreted::compile(&self.interpreter, source, limits) {
             Ok(session) => session,
-            Err(Unloaded { failure, fuel }) => return Ok(Run { printed: Err(fault(failure)?), fuel }),
+            Err(Unloaded { failure, fuel }) => return Ok(ScriptRun { printed: Err(fault(failure)?), fuel }),
         };
         let printed = match session.script(seed, stdin) {
             Ok(printed) => Ok(printed),
             Err(failure) => Err(fault(failure)?),
         };
-        Ok(Run { printed, fuel: session.fuel_used() })
+        Ok(ScriptRun { printed, fuel: session.fuel_used() })
     }
 
     /// Fuel a second on this machine, now: a fixed search-like program against the wall clock.

@@ -187,7 +187,7 @@ struct Call {
 
 /// A program in the compiled tier.
 struct Compiled {
-    session: compiled::Session,
+    session: compiled::CompiledSession,
     /// The same program in the interpreter, asked the same, where both are compared.
     witness: Option<Interpreted>,
     begun: Begun,

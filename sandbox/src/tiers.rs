@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, OnceLock};
 
-use grpo_sandbox_compiled::{self as compiled, GAS_PER_SECOND, NotCompiled, Outside, Program, Tier, TierError};
+use grpo_sandbox_compiled::{
+    self as compiled, CompiledProgram, CompiledTier, GAS_PER_SECOND, NotCompiled, Outside, TierError,
+};
 
 use crate::{FUEL_PER_SECOND, HostError, Limits};
 
@@ -22,7 +24,7 @@ pub enum TierChoice {
 #[derive(Clone)]
 pub(crate) struct Tiers {
     /// Opened for the first program that is to be compiled: who asks for the interpreter gets nothing else.
-    tier: Arc<OnceLock<Result<Tier, TierError>>>,
+    tier: Arc<OnceLock<Result<CompiledTier, TierError>>>,
     choice: TierChoice,
     /// Of so many sessions one is played by both tiers; 0 is none.
     check_one_in: u32,
@@ -33,8 +35,8 @@ impl Tiers {
         Tiers { tier: Arc::default(), choice, check_one_in }
     }
 
-    fn tier(&self) -> Result<&Tier, HostError> {
-        self.tier.get_or_init(Tier::open).as_ref().map_err(|error| HostError::tier(error.clone()))
+    fn tier(&self) -> Result<&CompiledTier, HostError> {
+        self.tier.get_or_init(CompiledTier::open).as_ref().map_err(|error| HostError::tier(error.clone()))
     }
 
     /// The same compiled programs, used so.
@@ -50,7 +52,7 @@ impl Tiers {
     }
 
     /// The program as the tier runs it; none where it is left to the interpreter.
-    pub fn program(&self, source: &str) -> Result<Option<Program>, HostError> {
+    pub fn program(&self, source: &str) -> Result<Option<CompiledProgram>, HostError> {
         if self.choice == TierChoice::Interpreter {
             return Ok(None);
         }
@@ -92,10 +94,10 @@ impl Tiers {
 }
 
 /// The gas that is a budget of fuel: of both, a second has its own number.
-pub(crate) fn gas_limits(limits: &Limits) -> compiled::Limits {
+pub(crate) fn gas_limits(limits: &Limits) -> compiled::GasLimits {
     let gas = |fuel: u64| scaled(fuel, GAS_PER_SECOND, FUEL_PER_SECOND);
     let memory_bytes = limits.memory_bytes.min(crate::MEMORY_MAX);
-    compiled::Limits { game_gas: gas(limits.game_fuel), call_gas: gas(limits.call_fuel), memory_bytes }
+    compiled::GasLimits { game_gas: gas(limits.game_fuel), call_gas: gas(limits.call_fuel), memory_bytes }
 }
 
 /// The fuel that gas stands for.

@@ -23,12 +23,12 @@ use crate::evaluation::{self, HeldOut, REPORT, SELECTION, Single};
 use crate::metrics::Console;
 
 use contender::Contender;
-use report::{Games, Report};
+use report::{EvalReport, Games};
 use tasks::TasksReport;
 
 /// Programs of each model; of tasks, for each of them.
 const SAMPLES: (u32, u32) = (256, 8);
-/// Report games of the best programs.
+/// EvalReport games of the best programs.
 const REPORT_GAMES: u32 = 32;
 /// Native strategies that are played.
 const BASELINES: &str = "random,cycle,greedy";
@@ -182,7 +182,8 @@ impl EvalArgs {
         };
         let labels = arena.environment().labels();
         let salt = held_out.salt().to_owned();
-        let mut report = Report { games, salt, labels, models: Vec::new(), best_of: Vec::new(), baselines: Vec::new() };
+        let mut report =
+            EvalReport { games, salt, labels, models: Vec::new(), best_of: Vec::new(), baselines: Vec::new() };
         let samples = self.samples.unwrap_or(SAMPLES.0) as usize;
         let chosen_from = if models.len() > 1 { 1 } else { 0 };
         for (number, config) in models.iter().enumerate() {

@@ -107,7 +107,7 @@ fn wrapped(text: &str, room: usize) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::environment::Labels;
-    use crate::preflight::{self, Check, Place};
+    use crate::preflight::{self, Check, TaskPlace};
 
     #[test]
     fn advice_stands_below_what_was_found_and_lines_keep_within_the_screen() {
@@ -126,7 +126,7 @@ mod tests {
         let finding = |line| preflight::Finding {
             check: Check::Constants,
             level: Level::Problem,
-            place: Some(Place { file: "tasks.jsonl".into(), line, task: format!("t{line}") }),
+            place: Some(TaskPlace { file: "tasks.jsonl".into(), line, task: format!("t{line}") }),
             text: "one test only".into(),
             setting: None,
             remedy: Some("add tests".into()),

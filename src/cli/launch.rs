@@ -1,15 +1,15 @@
 //! What a run records of the process that works on it.
 
 use super::doctor::machine;
-use super::memory::Memory;
+use super::memory::MachineMemory;
 use crate::metrics::{LaunchEnd, Process};
 use crate::policy::{self, Device};
-use crate::train::{Summary, TrainError};
+use crate::train::{RunSummary, TrainError};
 
 /// This process, as a run's report tells of it.
 pub fn process(commit: Option<&str>, device: &Device) -> Process {
     let arguments = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
-    let memory = Memory::of_this_process().map(|memory| format!("{} GiB", memory.total.div_ceil(1 << 30)));
+    let memory = MachineMemory::of_this_process().map(|memory| format!("{} GiB", memory.total.div_ceil(1 << 30)));
     Process {
         command: std::iter::once(super::NAME.to_owned()).chain(arguments).collect(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -20,7 +20,7 @@ pub fn process(commit: Option<&str>, device: &Device) -> Process {
 }
 
 /// How a run ended, in the words of its record.
-pub fn end(ended: &Result<Summary, TrainError>) -> LaunchEnd {
+pub fn end(ended: &Result<RunSummary, TrainError>) -> LaunchEnd {
     match ended {
         Err(_) => LaunchEnd::Failed,
         Ok(summary) if summary.stopped.is_some() => LaunchEnd::Guard,

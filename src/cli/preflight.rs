@@ -154,7 +154,7 @@ pub fn chart(report: &Report) -> String {
 mod tests {
     use super::*;
     use crate::environment::Labels;
-    use crate::preflight::{Count, Place, Setting};
+    use crate::preflight::{Setting, TaskCount, TaskPlace};
 
     fn standing(name: &str, mean_score: f64, reward: f32) -> Standing {
         Standing { name: name.into(), rank: 3, games: 2, mean_score, max_tile: Some(256), reward }
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn what_the_author_of_tasks_can_mend_is_said_with_the_task() {
-        let place = Some(Place { file: "tasks.jsonl".into(), line: 7, task: "gcd".into() });
+        let place = Some(TaskPlace { file: "tasks.jsonl".into(), line: 7, task: "gcd".into() });
         let text = "the reference fails".to_owned();
         let remedy = Some("correct it".to_owned());
         let found = Finding { text, place, remedy, ..finding(Check::References, Level::Problem, None) };
@@ -199,7 +199,7 @@ mod tests {
         assert!(hint.is_some_and(|hint| hint.starts_with("correct it; train.preflight=false")));
         let cheats =
             Finding { text: "22 cheats earn nothing on 9 tasks".into(), ..finding(Check::Cheats, Level::Ok, None) };
-        let tasks = Some(Count { tasks: 9, tests: 90, to_mend: 0 });
+        let tasks = Some(TaskCount { tasks: 9, tests: 90, to_mend: 0 });
         let report = Report { players: Vec::new(), tasks, findings: vec![cheats], labels: Labels::Tests };
         let expected = "reward check: 9 tasks with 90 tests in order, 22 cheats earn nothing on 9 tasks (0.5 s)";
         assert_eq!(line(&report, 0.5), expected);

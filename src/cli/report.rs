@@ -10,7 +10,7 @@ use crate::metrics::{EvaluationRecord, METRICS_FILE, StepRecord, Stream, duratio
 use crate::stats;
 use crate::train::hall_of_fame::Member;
 use crate::train::run_dir::BEST;
-use crate::train::{Stopped, Summary};
+use crate::train::{RunSummary, Stopped};
 
 /// Steps averaged at either end; one step alone is mostly chance.
 const WINDOW: usize = 5;
@@ -24,7 +24,7 @@ const NAME: usize = 17;
 const STYLES_SHOWN: usize = 12;
 
 /// The summary of a run as text. `elapsed` is what this process took.
-pub fn text(summary: &Summary, elapsed: Duration) -> String {
+pub fn text(summary: &RunSummary, elapsed: Duration) -> String {
     let mut text = String::new();
     if let Some(last) = summary.steps.last() {
         let how = match (&summary.stopped, summary.interrupted) {
@@ -237,7 +237,7 @@ mod tests {
         assert!(!best_text(&lucky, Labels::Board).contains("39412"));
         let steady = best_text(&Member { games: Some(6), ..lucky }, Labels::Board);
         assert!(steady.contains("mean score 39412\n(6 training games;"), "{steady}");
-        let summary = Summary {
+        let summary = RunSummary {
             output_dir: "runs/train-001".into(),
             steps: (1..=12).map(step).collect(),
             evaluations: [(0, 500.0), (12, 1250.0)].map(evaluation).to_vec(),

@@ -1,29 +1,29 @@
 //! `grpo-2048 train`: the loop.
 
-use std::cell::RefCell;
+mod launched;
+
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Instant, SystemTime};
+use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use clap::Args;
 
-use super::gpu_watch::GpuWatch;
-use super::memory::Memory;
+use super::memory::MachineMemory;
 use super::options::{Flags, SourceArgs, WorkerArgs, settled, text_path};
 use super::peers::{agree, device_of, first_of, with_peers};
 use super::preflight::RewardCheck;
-use super::step_trace::{TraceArgs, Traced};
-use super::{CliError, EXIT_CODES, chance, dry_run, interrupt, launch, loading, output, playing, report, runs};
+use super::step_trace::TraceArgs;
+use super::{CliError, EXIT_CODES, chance, dry_run, interrupt, loading, playing, runs};
 use crate::arena::Rules;
-use crate::config::{Config, Layers, Workers};
-use crate::metrics::{
-    Console, Event, JsonlSink, LaunchSink, Show, Sink, SinkError, Sinks, StepRecord, TensorBoardSink, TerminalSink,
-};
+use crate::config::{Config, Layers};
+use crate::metrics::Console;
 use crate::parallel::Peers;
 use crate::policy::{self, Device};
 use crate::train::memory::Allowance;
 use crate::train::run_dir::{self, Reopened, RunDir};
 use crate::train::{Run, TrainError};
+
+use launched::Launched;
 
 /// Train a model by GRPO on the games its programs play
 ///
@@ -280,118 +280,9 @@ pub(super) fn counted(mut layers: Layers) -> Result<Layers, CliError> {
 pub(super) fn allowance(device: &Device, config: &Config, processes: usize) -> Result<Option<Allowance>, CliError> {
     Ok(match policy::device_memory(device).map_err(CliError::run)? {
         Some(memory) => Some(Allowance::of_gpu(memory, config.train.gpu_memory_fraction)),
-        None => {
-            Memory::of_this_process().map(|memory| Allowance::of_host(memory.free / processes as u64, memory.total))
-        }
+        None => MachineMemory::of_this_process()
+            .map(|memory| Allowance::of_host(memory.free / processes as u64, memory.total)),
     })
-}
-
-/// A run that is about to begin, as it was asked for.
-struct Launched<'a> {
-    resumed: bool,
-    /// The run that goes on, where this process has opened it.
-    reopened: Option<Reopened>,
-    traced: Option<Traced>,
-    commit: Option<&'a str>,
-    started: Instant,
-}
-
-impl Launched<'_> {
-    /// Trains, tells everybody who is to know, and says how it ended.
-    fn train(self, run: Run<'_>, console: &Console) -> Result<(), CliError> {
-        let (config, peers, device) = (run.config, run.peers, run.policy.decoder().device().clone());
-        let show = if config.arena.parallel_rewards == Workers::Inline { Show::Completions } else { Show::Steps };
-        let mut terminal = TerminalSink::new(console.clone(), show);
-        let mut launches = LaunchSink::new(launch::process(self.commit, &device), &unix_seconds);
-        let mut file = JsonlSink::default();
-        let mut tensorboard = TensorBoardSink::new(&unix_seconds);
-        let mut trace = self.traced.as_ref().map(|traced| traced.sink(&Instant::now));
-        let mut sinks = Sinks::default();
-        if let (Some(trace), true) = (&mut trace, peers.leads()) {
-            sinks.push(trace);
-        }
-        if peers.leads() {
-            sinks.push(&mut launches);
-            sinks.push(&mut file);
-        }
-        if config.train.tensorboard && peers.leads() {
-            sinks.push(&mut tensorboard);
-        }
-        sinks.push(&mut terminal);
-        let gpu = RefCell::new(GpuWatch::new(&device, console));
-        let measure = |record: &mut StepRecord| gpu.borrow_mut().add(record);
-        let mut recorder = Recorder { sinks, stop: run.stop, failure: None };
-        let log = format!("rank-{}.log", peers.rank());
-        let mut observer = |event: Event<'_>| {
-            if let Event::RunStarted(header) = event {
-                let _ = console.log_to(&header.output_dir.join(&log));
-                gpu.borrow_mut().begin(header);
-            }
-            recorder.note(&event);
-        };
-        let run = Run { measure: &measure, ..run };
-        let ended = if self.resumed {
-            run.resume(self.reopened, &mut observer)
-        } else {
-            run.start(&about(&device), &mut observer)
-        };
-        let (failure, busy) = (recorder.failure.take(), gpu.borrow().verdict());
-        drop(terminal);
-        if let (Some(traced), Some(trace)) = (&self.traced, &trace) {
-            traced.report(trace, console);
-        }
-        let noted = launches.ended(launch::end(&ended));
-        let summary = ended.map_err(train_error)?;
-        noted.map_err(CliError::run)?;
-        if let Some(failure) = failure {
-            return Err(CliError::run(failure));
-        }
-        if !peers.leads() {
-            return Ok(());
-        }
-        output::print(&report::text(&summary, self.started.elapsed()))?;
-        output::print(&busy)?;
-        match &summary.stopped {
-            Some(stopped) => Err(report::stopped(stopped, &summary.output_dir)),
-            None if summary.interrupted => Err(CliError::Interrupted),
-            None => Ok(()),
-        }
-    }
-}
-
-/// Hands events to the sinks. When one cannot record any more, the run is asked to stop, with a checkpoint.
-struct Recorder<'a> {
-    sinks: Sinks<'a>,
-    stop: &'a AtomicBool,
-    failure: Option<SinkError>,
-}
-
-impl Recorder<'_> {
-    fn note(&mut self, event: &Event<'_>) {
-        if let Err(error) = self.sinks.note(event) {
-            self.stop.store(true, Ordering::SeqCst);
-            self.failure.get_or_insert(error);
-        }
-    }
-}
-
-/// The time that TensorBoard shows beside a number.
-fn unix_seconds() -> f64 {
-    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
-}
-
-/// What the recorded configuration says about the program and the machine.
-fn about(device: &Device) -> Vec<(&'static str, String)> {
-    let features: Vec<&str> = [("cuda", cfg!(feature = "cuda")), ("mkl", cfg!(feature = "mkl"))]
-        .into_iter()
-        .filter_map(|(name, on)| on.then_some(name))
-        .collect();
-    vec![
-        ("version", env!("CARGO_PKG_VERSION").to_owned()),
-        ("target", format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS)),
-        ("features", features.join(",")),
-        ("device", policy::device_name(device)),
-    ]
 }
 
 /// What the user can mend: the output directory, lengths and memory. Everything else that stops a run is not.

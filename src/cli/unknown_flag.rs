@@ -91,7 +91,7 @@ fn of_command(command: &str, keys: Vec<String>) -> Vec<String> {
     if others.is_empty() || (command == "sft" && !of_sft.is_empty()) { of_sft } else { others }
 }
 
-fn of_trl(answer: Result<trl::Answer, ConfigError>, has_value: bool, say: &dyn Fn(&str, &str) -> String) -> String {
+fn of_trl(answer: Result<trl::TrlAnswer, ConfigError>, has_value: bool, say: &dyn Fn(&str, &str) -> String) -> String {
     match answer {
         Ok(answer) if answer.settings.is_empty() => format!("TRL's {}: {}; leave it away", answer.key, answer.note),
         Ok(answer) => {

@@ -120,7 +120,7 @@ pub struct Layers {
 /// What files of TRL left besides settings.
 #[derive(Debug, Clone, Default)]
 struct Imported {
-    answers: Vec<trl::Answer>,
+    answers: Vec<trl::TrlAnswer>,
     needs: Vec<trl::Need>,
     /// Keys of ours that were set, and by what.
     settings: BTreeMap<String, String>,
@@ -173,7 +173,7 @@ impl Layers {
     }
 
     /// What became of every key of the files of TRL.
-    pub fn answers(&self) -> &[trl::Answer] {
+    pub fn answers(&self) -> &[trl::TrlAnswer] {
         &self.imported.answers
     }
 

@@ -22,7 +22,7 @@ pub use value::{Dict, Equality, Int, Set, Value, ValueError};
 
 use std::path::Path;
 
-use self::tasks::{Directory, DirectoryError, Rules, Tasks, TasksError};
+use self::tasks::{Directory, DirectoryError, RulesFile, Tasks, TasksError};
 use crate::program::Entry;
 use crate::seed::Seed;
 
@@ -93,8 +93,8 @@ impl Environment {
 
     fn described(directory: &Directory) -> Result<Environment, EnvironmentError> {
         match &directory.rules {
-            Rules::Tasks(path) => Ok(Environment::Tasks(Tasks::open(path)?.described(directory))),
-            Rules::Game(path) => Ok(Environment::Script(ScriptGame::open(path)?)),
+            RulesFile::Tasks(path) => Ok(Environment::Tasks(Tasks::open(path)?.described(directory))),
+            RulesFile::Game(path) => Ok(Environment::Script(ScriptGame::open(path)?)),
         }
     }
 

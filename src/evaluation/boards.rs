@@ -66,7 +66,7 @@ impl HeldOut {
 /// What the chance of an evaluation is for. The discriminant is part of the seed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u64)]
-pub enum Stream {
+pub enum ChanceStream {
     /// Sampling the programs that are evaluated.
     Sampling = 0,
     /// Sampling the many that the best is chosen from.
@@ -76,6 +76,6 @@ pub enum Stream {
 }
 
 /// The seed of that stream; no training stream is below it.
-pub fn chance(stream: Stream) -> Seed {
+pub fn chance(stream: ChanceStream) -> Seed {
     Seed::root(ROOT).child(Purpose::Evaluation, stream as u64)
 }

@@ -13,10 +13,10 @@ mod summary;
 mod tasks;
 
 pub use baselines::play_baseline;
-pub use boards::{HeldOut, REPORT, SELECTION, Stream, chance, held_out_boards};
+pub use boards::{ChanceStream, HeldOut, REPORT, SELECTION, chance, held_out_boards};
 pub use estimators::{Estimate, Interval};
 pub use fates::{Fate, Fates};
-pub use playing::{Halving, Rung, choose_best, play_report, report_games};
+pub use playing::{Halving, SelectionRound, choose_best, play_report, report_games};
 pub use summary::{SIZES, Single, StyleSummary, Summary, THRESHOLDS, sizes_up_to, summarise};
 pub use tasks::{GroupSummary, TaskSummary, TasksSummary, summarise_tasks};
 

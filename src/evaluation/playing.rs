@@ -19,8 +19,8 @@ const KEPT: usize = 4;
 /// As many go on in any case, while there are that many.
 const KEPT_LEAST: usize = 8;
 
-/// Told how many programs of how many are done.
-pub type Told<'a> = dyn FnMut(usize, usize) + 'a;
+/// PlayProgress how many programs of how many are done.
+pub type PlayProgress<'a> = dyn FnMut(usize, usize) + 'a;
 
 /// Plays as many report games with each sample as `games` says for it.
 pub fn play_report(
@@ -28,7 +28,7 @@ pub fn play_report(
     held_out: &HeldOut,
     samples: &mut [Sample],
     games: &[usize],
-    told: &mut Told<'_>,
+    told: &mut PlayProgress<'_>,
 ) -> Result<(), ArenaError> {
     let boards = games.iter().map(|&games| held_out.report(games));
     let jobs: Vec<Job<'_>> = boards.zip(0..).map(|(boards, sample)| Job { sample, boards }).collect();
@@ -64,12 +64,12 @@ pub struct Halving {
     /// Position of the best.
     pub winner: usize,
     /// Who played how much.
-    pub rungs: Vec<Rung>,
+    pub rungs: Vec<SelectionRound>,
 }
 
 /// One round of a choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Rung {
+pub struct SelectionRound {
     /// Distinct programs in it.
     pub programs: usize,
     /// Selection games each has played at its end.
@@ -84,7 +84,7 @@ pub fn choose_best(
     arena: &Arena,
     held_out: &HeldOut,
     samples: &mut [Sample],
-    told: &mut Told<'_>,
+    told: &mut PlayProgress<'_>,
 ) -> Result<Option<Halving>, ArenaError> {
     let mut seen = BTreeSet::new();
     let mut is_new = |sample: &Sample| {
@@ -95,7 +95,7 @@ pub fn choose_best(
     let mut games = 1;
     let mut rungs = Vec::new();
     loop {
-        rungs.push(Rung { programs: left.len(), games });
+        rungs.push(SelectionRound { programs: left.len(), games });
         left.sort_by(|&a, &b| samples[b].score().total_cmp(&samples[a].score()).then(a.cmp(&b)));
         let Some(&winner) = left.first() else { return Ok(None) };
         if games == SELECTION {
@@ -122,7 +122,7 @@ fn play<'a>(
     arena: &Arena,
     samples: &[Sample],
     mut jobs: Vec<Job<'a>>,
-    told: &mut Told<'_>,
+    told: &mut PlayProgress<'_>,
 ) -> Result<Vec<(Job<'a>, Evaluation)>, ArenaError> {
     jobs.retain(|job| !job.boards.is_empty() && samples[job.sample].parses());
     let mut done = 0;

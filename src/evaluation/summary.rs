@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::boards::{Stream, chance};
+use super::boards::{ChanceStream, chance};
 use super::estimators::{self, Estimate};
 use super::{Sample, estimators::expected_best, surprise_a_token};
 use crate::environment::{Labels, Outcome, Points};
@@ -107,7 +107,7 @@ pub fn summarise(samples: &[Sample], sizes: &[usize], labels: Labels) -> Summary
         row.extend(sizes.iter().map(|&n| if n == 1 { mean } else { expected_best(&scores, &values, n) }));
         row
     };
-    let row = estimators::estimate(samples.len(), chance(Stream::Bootstrap), &statistics);
+    let row = estimators::estimate(samples.len(), chance(ChanceStream::Bootstrap), &statistics);
     let (reaches, best_of) = row[4..].split_at(thresholds.len());
     Summary {
         samples: samples.len(),
@@ -154,7 +154,7 @@ impl Single {
             let drawn: Vec<f64> = draw.iter().map(|&game| scores[game]).collect();
             vec![stats::mean(drawn.iter().copied()), stats::median(&drawn)]
         };
-        let row = estimators::estimate(scores.len(), chance(Stream::Bootstrap), &statistics);
+        let row = estimators::estimate(scores.len(), chance(ChanceStream::Bootstrap), &statistics);
         let max_tile = games.iter().filter_map(|game| Some(game.board()?.max_tile)).max();
         Single { name: name.into(), mean_score: row[0], median_score: row[1], max_tile, scores }
     }

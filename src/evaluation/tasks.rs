@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::boards::{Stream, chance};
+use super::boards::{ChanceStream, chance};
 use super::estimators::{Estimate, estimate, pass_at};
 use super::{Sample, surprise_a_token};
 use crate::arena::Verdict;
@@ -90,7 +90,7 @@ pub fn summarise_tasks(tasks: &Tasks, samples: &[Sample]) -> TasksSummary {
         let of = |column| mean(draw.iter().map(|&task| columns[task][column]));
         (0..sizes.len() + 2).map(of).collect()
     };
-    let row = estimate(by_task.len(), chance(Stream::Bootstrap), &statistics);
+    let row = estimate(by_task.len(), chance(ChanceStream::Bootstrap), &statistics);
     let groups = groups(&by_task);
     by_task.sort_by(|a, b| a.pass_at_1().total_cmp(&b.pass_at_1()).then(a.tests.total_cmp(&b.tests)));
     let distinct: BTreeSet<(&str, [u8; 32])> = samples

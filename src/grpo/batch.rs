@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::{Correction, Division, token_weight};
+use super::{Division, ImportanceWeights, token_weight};
 use crate::config::{GrpoConfig, RolloutConfig};
 use crate::groups::Groups;
 use crate::parallel::Peers;
@@ -65,7 +65,7 @@ pub struct Batch {
     /// Those under the policy before the first update, where they are not the sampler's.
     old: Option<Vec<Vec<f32>>>,
     /// What makes up for a foreign sampler.
-    pub(super) correction: Option<Correction>,
+    pub(super) correction: Option<ImportanceWeights>,
     /// Rows of each part.
     parts: Vec<Vec<usize>>,
     /// Whether rows of a part are read behind what their prompts begin with, once.
@@ -140,7 +140,7 @@ impl Batch {
             rows,
             reference: None,
             old: None,
-            correction: Correction::of(rollout),
+            correction: ImportanceWeights::of(rollout),
             parts: Vec::new(),
             shares_beginnings: false,
             dropout: None,

@@ -7,7 +7,7 @@ use crate::config::{self, ImportanceSamplingLevel, RolloutConfig};
 
 /// How tokens are weighed by w, their probability to the trainer over that to the sampler.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Correction {
+pub struct ImportanceWeights {
     masks: bool,
     level: ImportanceSamplingLevel,
     floor: f32,
@@ -30,7 +30,7 @@ pub(super) struct Weight {
     pub is_bounded: bool,
 }
 
-impl Correction {
+impl ImportanceWeights {
     /// As the configuration says; none where the policy samples itself, or nothing is to be corrected.
     pub fn of(config: &RolloutConfig) -> Option<Self> {
         let masks = match config.correction {
@@ -40,7 +40,7 @@ impl Correction {
             config::Correction::Truncate => false,
         };
         let (floor, cap) = (config.correction_floor as f32, config.correction_cap as f32);
-        Some(Correction { masks, level: config.correction_level, floor, cap })
+        Some(ImportanceWeights { masks, level: config.correction_level, floor, cap })
     }
 
     /// Weights of tokens, those of one completion after those of another, without gradient.
@@ -93,7 +93,7 @@ mod tests {
         };
         // Ratios 1, 4 and 1/2 of one completion, 2 and 8 of another.
         let old = [1f32, 4.0, 0.5, 2.0, 8.0].map(|ratio| ratio.ln() - 3.0);
-        let weights = Correction::of(&config).unwrap().weights(&old, &[-3.0; 5], &[3, 2]);
+        let weights = ImportanceWeights::of(&config).unwrap().weights(&old, &[-3.0; 5], &[3, 2]);
         weights.iter().map(|weight| ((weight.value * 1e4).round() / 1e4, weight.is_bounded)).collect()
     }
 
@@ -117,10 +117,13 @@ mod tests {
     #[test]
     fn what_no_number_can_hold_is_bounded_and_who_samples_alone_needs_nothing() {
         let rollout = Config::preset("builtin").unwrap().rollout;
-        assert_eq!(Correction::of(&rollout), None);
+        assert_eq!(ImportanceWeights::of(&rollout), None);
         let served = RolloutConfig { servers: vec!["http://localhost".into()], ..rollout };
-        assert_eq!(Correction::of(&RolloutConfig { correction: config::Correction::None, ..served.clone() }), None);
-        let weights = Correction::of(&served).unwrap().weights(&[0.0, -500.0], &[-500.0, 0.0], &[2]);
+        assert_eq!(
+            ImportanceWeights::of(&RolloutConfig { correction: config::Correction::None, ..served.clone() }),
+            None
+        );
+        let weights = ImportanceWeights::of(&served).unwrap().weights(&[0.0, -500.0], &[-500.0, 0.0], &[2]);
         assert_eq!(weights.iter().map(|weight| weight.value).collect::<Vec<_>>(), [3.0, 0.0]);
     }
 }

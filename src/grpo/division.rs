@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::LearnError;
 use crate::config::{Checkpointing, GrpoConfig};
 use crate::policy::Activations;
-use grpo_tensor::{Kernels, Scoring};
+use grpo_tensor::{Kernels, ScoreSettings};
 
 /// Logits held at once where memory allows it. Larger chunks are no faster on a processor.
 const LOGIT_BYTES: usize = 64 << 20;
@@ -70,7 +70,7 @@ impl Division {
         if activations == Activations::Kept && config.gradient_checkpointing != Checkpointing::Off {
             return Some(Division { activations: Activations::Recomputed, ..self });
         }
-        let rows = |logit_bytes| Scoring { temperature: 1.0, logit_bytes }.rows(vocabulary);
+        let rows = |logit_bytes| ScoreSettings { temperature: 1.0, logit_bytes }.rows(vocabulary);
         let halved = logit_bytes / 2;
         (rows(halved) < rows(logit_bytes)).then_some(Division { logit_bytes: halved, ..self })
     }

@@ -22,7 +22,7 @@ use std::path::PathBuf;
 
 pub use advantage::{advantages, is_tied};
 pub use batch::{Batch, Demonstration};
-pub use correction::{Corrected, Correction};
+pub use correction::{Corrected, ImportanceWeights};
 pub use division::{Division, logit_bytes};
 pub use entropy::EntropyController;
 pub use gradients::{Gradients, accumulate, cores, gradients, gradients_by_layer, parallel_parts};
@@ -32,7 +32,7 @@ pub use schedule::learning_rate;
 pub use scores::reference_logprobs;
 // What `grpo-2048-bench` times an update with.
 #[doc(hidden)]
-pub use update::{Stage, Stopwatch, Watch, update_watched};
+pub use update::{Stopwatch, UpdateStage, UpdateWatch, update_watched};
 pub use update::{UpdateStats, update};
 
 use crate::parallel::ParallelError;

@@ -6,7 +6,7 @@ use super::batch::Part;
 use super::shared::Shared;
 use super::{Batch, LearnError, entropy_threshold};
 use crate::policy::{Adapters, Decoder};
-use grpo_tensor::Scoring;
+use grpo_tensor::ScoreSettings;
 
 /// Log-probabilities of every completion under a reference, in the order of the completions: `decoder` is a kept copy
 /// of the start, or the policy's own with its adapters off. Completions left out of the loss get an empty list.
@@ -74,7 +74,7 @@ pub(super) fn score(
 ) -> Result<(Tensor, Tensor), LearnError> {
     let device = decoder.device();
     let hidden = hidden.index_select(&vector(&part.tokens.places, device)?, 0)?;
-    let how = Scoring { temperature: batch.temperature, logit_bytes: batch.division.logit_bytes };
+    let how = ScoreSettings { temperature: batch.temperature, logit_bytes: batch.division.logit_bytes };
     Ok(decoder.score(&hidden, &vector(&part.targets, device)?, how)?)
 }
 

@@ -46,7 +46,7 @@ pub struct UpdateStats {
 
 /// What an update is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stage {
+pub enum UpdateStage {
     /// The loss.
     Forward,
     /// Its gradients; with them what the forward pass did not keep.
@@ -56,10 +56,10 @@ pub enum Stage {
 }
 
 /// Runs a piece of an update of the named stage; pieces may run side by side.
-pub type Stopwatch<'a> = &'a (dyn Fn(Stage, &mut dyn FnMut()) + Sync);
+pub type Stopwatch<'a> = &'a (dyn Fn(UpdateStage, &mut dyn FnMut()) + Sync);
 
 /// Who follows an update.
-pub struct Watch<'a> {
+pub struct UpdateWatch<'a> {
     /// Told parts done and parts in all.
     pub progress: &'a mut dyn FnMut(usize, usize),
     /// Runs every piece.
@@ -67,7 +67,7 @@ pub struct Watch<'a> {
 }
 
 /// What `work` gives when `stopwatch` runs it.
-fn timed<T>(stopwatch: Stopwatch<'_>, stage: Stage, work: impl FnOnce() -> T) -> T {
+fn timed<T>(stopwatch: Stopwatch<'_>, stage: UpdateStage, work: impl FnOnce() -> T) -> T {
     let (mut work, mut done) = (Some(work), None);
     stopwatch(stage, &mut || done = work.take().map(|work| work()));
     done.expect("a stopwatch runs what it is given")
@@ -95,7 +95,7 @@ pub fn update(
     learning_rate: f64,
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<Option<UpdateStats>, LearnError> {
-    let watch = Watch { progress, stopwatch: &|_, work| work() };
+    let watch = UpdateWatch { progress, stopwatch: &|_, work| work() };
     update_watched(policy, optimizer, batch, learning_rate, watch)
 }
 
@@ -105,7 +105,7 @@ pub fn update_watched(
     optimizer: &mut Optimizer,
     batch: &Batch,
     learning_rate: f64,
-    Watch { progress, stopwatch }: Watch<'_>,
+    UpdateWatch { progress, stopwatch }: UpdateWatch<'_>,
 ) -> Result<Option<UpdateStats>, LearnError> {
     if !batch.has_signal() {
         return Ok(None);
@@ -126,13 +126,13 @@ pub fn update_watched(
             let batch = batch.clone().divided(division).for_decoder(policy.decoder());
             let mut parts: Vec<Part> = batch.parts().map(|(_, part)| part).collect();
             let keep = || keep_uncertain(policy.decoder(), &batch, &mut parts, iteration);
-            timed(stopwatch, Stage::Forward, keep)?;
+            timed(stopwatch, UpdateStage::Forward, keep)?;
             let mut done = iteration * parts.len();
             let mut took = |_, _| {
                 done += 1;
                 progress(done, parts.len() * iterations);
             };
-            pass(policy, &batch, (&parts, round), Watch { progress: &mut took, stopwatch })
+            pass(policy, &batch, (&parts, round), UpdateWatch { progress: &mut took, stopwatch })
         };
         let vocabulary = policy.decoder().config().vocab_size;
         let smaller = |division: Division| division.smaller(&batch.config, vocabulary);
@@ -142,7 +142,7 @@ pub fn update_watched(
             return Err(LearnError::NotFiniteLoss { loss: sums.loss });
         }
         let step = || optimizer.apply(policy.trainable(), &sum, learning_rate);
-        norms.extend(timed(stopwatch, Stage::Optimiser, step)?);
+        norms.extend(timed(stopwatch, UpdateStage::Optimiser, step)?);
         all.add(&sums);
         first.get_or_insert(sums);
     }
@@ -171,7 +171,7 @@ fn pass(
     policy: &Policy,
     batch: &Batch,
     (parts, round): (&[Part], Round),
-    Watch { progress, stopwatch }: Watch<'_>,
+    UpdateWatch { progress, stopwatch }: UpdateWatch<'_>,
 ) -> Result<(Sums, Gradients), LearnError> {
     let (mut sums, mut done) = (Sums::default(), 0);
     let work = |part: &Part| {
@@ -209,18 +209,18 @@ fn part_pass(
     match batch.division.activations {
         Activations::Kept => {
             let forward = || loss(decoder.hidden_of(&ids, &part.tokens.spans, adapters)?);
-            let (loss, sums) = timed(stopwatch, Stage::Forward, forward)?;
+            let (loss, sums) = timed(stopwatch, UpdateStage::Forward, forward)?;
             let backward = || gradients(&scaled(loss)?, trainable);
-            Ok((sums, timed(stopwatch, Stage::Backward, backward)?))
+            Ok((sums, timed(stopwatch, UpdateStage::Backward, backward)?))
         }
         Activations::Recomputed => {
             let forward = || {
                 let (hidden, layers) = decoder.hidden_checkpointed(&ids, &part.tokens.spans, adapters)?;
                 Ok::<_, LearnError>((loss(hidden)?, layers))
             };
-            let ((loss, sums), layers) = timed(stopwatch, Stage::Forward, forward)?;
+            let ((loss, sums), layers) = timed(stopwatch, UpdateStage::Forward, forward)?;
             let backward = || gradients_by_layer(&scaled(loss)?, layers, trainable);
-            Ok((sums, timed(stopwatch, Stage::Backward, backward)?))
+            Ok((sums, timed(stopwatch, UpdateStage::Backward, backward)?))
         }
     }
 }
@@ -313,7 +313,7 @@ fn count(sums: &mut Sums, part: &Part, weights: &[Weight]) {
 pub(super) fn pass_for_tests(policy: &Policy, batch: &Batch) -> Result<(f64, Gradients), LearnError> {
     let batch = &batch.clone().for_decoder(policy.decoder());
     let mut parts: Vec<Part> = batch.parts().map(|(_, part)| part).collect();
-    let watch = Watch { progress: &mut |_, _| (), stopwatch: &|_, work| work() };
+    let watch = UpdateWatch { progress: &mut |_, _| (), stopwatch: &|_, work| work() };
     let round = Round { iteration: 0, loss_scale: 1.0 };
     keep_uncertain(policy.decoder(), batch, &mut parts, 0)?;
     let (sums, sum) = pass(policy, batch, (&parts, round), watch)?;

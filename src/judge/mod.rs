@@ -11,7 +11,7 @@ mod tests;
 mod verdict;
 
 pub use lines::{ITEM_BYTES_MAX, LinesError, judge_lines};
-pub use verdict::Verdict;
+pub use verdict::CompletionVerdict;
 
 use std::collections::BTreeMap;
 
@@ -45,7 +45,7 @@ pub struct Judgement {
     /// What it is worth.
     pub reward: f32,
     /// What became of it.
-    pub verdict: Verdict,
+    pub verdict: CompletionVerdict,
     /// Tests passed.
     pub passed: u32,
     /// Tests of the task; none in a game.
@@ -168,7 +168,7 @@ impl Judge {
         Judgement {
             id: id.to_owned(),
             reward: reward.value,
-            verdict: Verdict::of(evaluation, &tests),
+            verdict: CompletionVerdict::of(evaluation, &tests),
             passed: tests.iter().map(|tests| tests.passed).sum(),
             tests: tests.iter().map(|tests| tests.tests).sum(),
             score: evaluation.mean_score(),

@@ -8,7 +8,7 @@ use crate::environment::TestsTrace;
 /// What became of a completion. The word is the program's doing, never the machine's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum CompletionVerdict {
     /// Of a task: every test was passed.
     Passed,
     /// Of a task: at least one test was answered, and at least one was not passed.
@@ -21,15 +21,17 @@ pub enum Verdict {
     Faulted,
 }
 
-impl Verdict {
+impl CompletionVerdict {
     /// The word for what the arena found; `tests` are those of a task, and none in a game.
-    pub(super) fn of(evaluation: &Evaluation, tests: &[TestsTrace]) -> Verdict {
+    pub(super) fn of(evaluation: &Evaluation, tests: &[TestsTrace]) -> CompletionVerdict {
         match &evaluation.verdict {
-            arena::Verdict::Rejected(_) => Verdict::Rejected,
-            arena::Verdict::Faulted(_) => Verdict::Faulted,
-            arena::Verdict::Played if tests.is_empty() => Verdict::Played,
-            arena::Verdict::Played if tests.iter().all(|tests| tests.passed == tests.tests) => Verdict::Passed,
-            arena::Verdict::Played => Verdict::Wrong,
+            arena::Verdict::Rejected(_) => CompletionVerdict::Rejected,
+            arena::Verdict::Faulted(_) => CompletionVerdict::Faulted,
+            arena::Verdict::Played if tests.is_empty() => CompletionVerdict::Played,
+            arena::Verdict::Played if tests.iter().all(|tests| tests.passed == tests.tests) => {
+                CompletionVerdict::Passed
+            }
+            arena::Verdict::Played => CompletionVerdict::Wrong,
         }
     }
 }

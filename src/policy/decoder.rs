@@ -10,7 +10,7 @@ use candle_core::{DType, Device, Tensor};
 use super::layers::{Layer, Norm, Source};
 use super::linear::{Adapters, Linear};
 use super::{AdapterSet, DecoderConfig, PolicyError, Precision};
-use grpo_tensor::{self as kernels, Kernels, Rotations, Scoring, Spans, Weight};
+use grpo_tensor::{self as kernels, Kernels, Rotations, ScoreSettings, Spans, Weight};
 
 /// A decoder-only language model.
 #[derive(Debug, Clone)]
@@ -138,7 +138,12 @@ impl Decoder {
     /// differentiable. Logits exist only for a chunk of rows at a time.
     ///
     /// * `hidden`: `(N, hidden_size)`; `targets`: `(N,)` u32. Returns `(N,)` and `(N,)`.
-    pub fn score(&self, hidden: &Tensor, targets: &Tensor, how: Scoring) -> Result<(Tensor, Tensor), PolicyError> {
+    pub fn score(
+        &self,
+        hidden: &Tensor,
+        targets: &Tensor,
+        how: ScoreSettings,
+    ) -> Result<(Tensor, Tensor), PolicyError> {
         let weight = &self.head.weight;
         Ok(match self.config.final_logit_softcapping {
             None => kernels::score_tokens(hidden, weight, targets, how)?,

@@ -88,7 +88,7 @@ impl Tokenizer {
     }
 
     /// Names the tokens a sequence begins and a turn ends with, for chat templates.
-    pub(super) fn with_ends(self, (bos_token, eos_token): (Option<String>, Option<String>)) -> Self {
+    pub(super) fn with_ends(self, bos_token: Option<String>, eos_token: Option<String>) -> Self {
         Tokenizer { bos_token, eos_token, ..self }
     }
 

@@ -99,7 +99,7 @@ pub struct Setting {
 
 /// A task in its file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Place {
+pub struct TaskPlace {
     /// The file.
     pub file: String,
     /// Line of the task, from 1.
@@ -108,7 +108,7 @@ pub struct Place {
     pub task: String,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for TaskPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{} ({})", self.file, self.line, self.task)
     }
@@ -123,7 +123,7 @@ pub struct Finding {
     pub level: Level,
     /// The task it is about, where it is about one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub place: Option<Place>,
+    pub place: Option<TaskPlace>,
     /// In words, with figures.
     pub text: String,
     /// The setting that explains it.
@@ -148,7 +148,7 @@ impl Finding {
     }
 
     /// Says which task it is about.
-    pub(super) fn at(self, place: Place) -> Finding {
+    pub(super) fn at(self, place: TaskPlace) -> Finding {
         Finding { place: Some(place), ..self }
     }
 

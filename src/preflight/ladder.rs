@@ -2,7 +2,7 @@
 //!
 //! Rewards are compared with each other; no check knows how a reward is computed.
 
-use super::Judged;
+use super::JudgedTrial;
 use super::finding::{Check, Finding, Level};
 use crate::arena::Verdict;
 use crate::config::Config;
@@ -20,26 +20,26 @@ const NOISE: f64 = 2.0;
 pub const SHAPE: &[&str] = &["reward.exponent", "reward.scale"];
 
 /// A player whose place among the others is known.
-pub struct Player<'a> {
+pub struct ReferencePlayer<'a> {
     pub name: &'a str,
     /// Group of about equal strength; [`BROKEN`] never plays.
     pub rank: u8,
-    pub judged: &'a Judged,
+    pub judged: &'a JudgedTrial,
 }
 
 /// A program that tries to be paid for something other than its play.
-pub struct Cheat<'a> {
+pub struct JudgedCheat<'a> {
     pub name: &'a str,
     /// Index of the player that plays as it does, without the cheating.
     pub honest: usize,
-    pub judged: &'a Judged,
+    pub judged: &'a JudgedTrial,
 }
 
 /// What became of all of them, weakest first.
 pub struct Ladder<'a> {
     pub config: &'a Config,
-    pub players: Vec<Player<'a>>,
-    pub cheats: Vec<Cheat<'a>>,
+    pub players: Vec<ReferencePlayer<'a>>,
+    pub cheats: Vec<JudgedCheat<'a>>,
     /// Settings that say when a game stops.
     pub limits: &'static [&'static str],
     /// The setting whose limit ended a game.
@@ -192,7 +192,7 @@ impl Ladder<'_> {
     }
 
     /// The player among those of `which` whose reward comes before all others.
-    fn extreme(&self, which: impl Fn(&Player) -> bool, before: impl Fn(f32, f32) -> bool) -> usize {
+    fn extreme(&self, which: impl Fn(&ReferencePlayer) -> bool, before: impl Fn(f32, f32) -> bool) -> usize {
         let players = (0..self.players.len()).filter(|&at| which(&self.players[at]));
         players.reduce(|best, at| if before(self.reward(at), self.reward(best)) { at } else { best }).unwrap_or(0)
     }

@@ -1,6 +1,6 @@
 //! Is the reward in order? Asked before a run, because a run cannot ask.
 //!
-//! Takes whatever turns a completion into evidence and reward (a [`Judge`]; in a run the arena and the reward of its
+//! Takes whatever turns a completion into evidence and reward (a [`TrialJudge`]; in a run the arena and the reward of its
 //! own configuration), shows it players whose strength is known and programs that cheat, and gives a [`Report`] of what
 //! that shows. A reward that pays the wrong thing trains the wrong thing, without a word; a few seconds of play show it.
 //! Draws no chance of the run and knows no model.
@@ -14,9 +14,9 @@ mod trial;
 
 use serde::Serialize;
 
-pub use self::finding::{Check, Finding, Level, Place, Setting};
-pub use self::tasks::{Count, long_prompts};
-pub use self::trial::{Judge, Judged, TrainingPath, Trial};
+pub use self::finding::{Check, Finding, Level, Setting, TaskPlace};
+pub use self::tasks::{TaskCount, long_prompts};
+pub use self::trial::{JudgedTrial, TrainingPath, Trial, TrialJudge};
 use crate::arena::ArenaError;
 use crate::config::Config;
 use crate::environment::{Case, Environment, Labels};
@@ -41,7 +41,7 @@ pub struct Standing {
 }
 
 impl Standing {
-    fn new(name: &str, rank: u8, judged: &Judged) -> Standing {
+    fn new(name: &str, rank: u8, judged: &JudgedTrial) -> Standing {
         Standing {
             name: name.to_owned(),
             rank,
@@ -60,7 +60,7 @@ pub struct Report {
     pub players: Vec<Standing>,
     /// How many tasks there are; none of a game.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tasks: Option<Count>,
+    pub tasks: Option<TaskCount>,
     /// What the checks found, in their order.
     pub findings: Vec<Finding>,
     /// What its figures are called.
@@ -92,7 +92,7 @@ pub type Told<'a> = &'a dyn Fn(&'static str, usize, usize);
 pub fn examine(
     config: &Config,
     environment: &Environment,
-    judge: &dyn Judge,
+    judge: &dyn TrialJudge,
     told: Told<'_>,
 ) -> Result<Report, ArenaError> {
     match environment {
@@ -110,7 +110,7 @@ fn seeds(games: usize) -> Vec<Case> {
     (0..games as u64).map(|game| Seed::root(0).child(Purpose::Preflight, game).into()).collect()
 }
 
-fn judged(judge: &dyn Judge, trials: &[Trial]) -> Result<Vec<Judged>, ArenaError> {
+fn judged(judge: &dyn TrialJudge, trials: &[Trial]) -> Result<Vec<JudgedTrial>, ArenaError> {
     let judged = judge.judge(trials)?;
     assert_eq!(judged.len(), trials.len(), "one result a trial");
     Ok(judged)

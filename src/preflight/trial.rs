@@ -22,7 +22,7 @@ impl Trial {
 
 /// What became of a trial.
 #[derive(Debug, Clone)]
-pub struct Judged {
+pub struct JudgedTrial {
     /// How it played.
     pub evaluation: Evaluation,
     /// What that is worth.
@@ -30,9 +30,9 @@ pub struct Judged {
 }
 
 /// Turns completions into evidence and reward: what is under test.
-pub trait Judge {
+pub trait TrialJudge {
     /// One result a trial, in order.
-    fn judge(&self, trials: &[Trial]) -> Result<Vec<Judged>, ArenaError>;
+    fn judge(&self, trials: &[Trial]) -> Result<Vec<JudgedTrial>, ArenaError>;
 }
 
 /// The path that completions take in training: extraction, arena, reward.
@@ -43,13 +43,13 @@ pub struct TrainingPath<'a> {
     pub reward: &'a RewardConfig,
 }
 
-impl Judge for TrainingPath<'_> {
-    fn judge(&self, trials: &[Trial]) -> Result<Vec<Judged>, ArenaError> {
+impl TrialJudge for TrainingPath<'_> {
+    fn judge(&self, trials: &[Trial]) -> Result<Vec<JudgedTrial>, ArenaError> {
         // The longest games begin first and leave no tail.
         let programs =
             trials.iter().rev().map(|trial| (self.arena.program(&trial.text, trial.cases[0]), trial.cases.as_slice()));
         let rule = Rule::new(self.reward, self.arena.environment());
         let evaluations = self.arena.evaluate_all(programs, &mut |_, _| ())?.into_iter().rev();
-        Ok(evaluations.map(|evaluation| Judged { reward: rule.score(&evaluation), evaluation }).collect())
+        Ok(evaluations.map(|evaluation| JudgedTrial { reward: rule.score(&evaluation), evaluation }).collect())
     }
 }

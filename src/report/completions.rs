@@ -168,12 +168,12 @@ pub struct StepSummary {
     pub best: f64,
     /// Best, median and worst; of tasks, all of them.
     #[serde(skip)]
-    pub samples: Vec<Sample>,
+    pub samples: Vec<ShownSample>,
 }
 
 /// A completion to be shown, with its games.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Sample {
+pub struct ShownSample {
     /// The step.
     pub step: usize,
     /// `best`, `median` or `worst` of its step; of tasks, which do not compare, `each`.
@@ -199,12 +199,12 @@ pub struct Sample {
     pub tests: Option<TestsTrace>,
     /// Its games, where they are those of a file of Python.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub transcripts: Vec<Told>,
+    pub transcripts: Vec<ToldGame>,
 }
 
 /// A game of a file of Python.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Told {
+pub struct ToldGame {
     /// The seed, in the digits of the log.
     pub seed: String,
     /// Score on record.
@@ -217,16 +217,16 @@ pub struct Told {
     pub transcript: Transcript,
 }
 
-impl Told {
-    fn of(game: &LoggedGame) -> Option<Told> {
+impl ToldGame {
+    fn of(game: &LoggedGame) -> Option<ToldGame> {
         let transcript = game.transcript.clone()?;
-        Some(Told { seed: game.seed?.to_string(), score: game.score, ending: game.ending.clone(), transcript })
+        Some(ToldGame { seed: game.seed?.to_string(), score: game.score, ending: game.ending.clone(), transcript })
     }
 }
 
-impl Sample {
-    fn of(logged: &LoggedCompletion, place: &'static str) -> Sample {
-        Sample {
+impl ShownSample {
+    fn of(logged: &LoggedCompletion, place: &'static str) -> ShownSample {
+        ShownSample {
             step: logged.step,
             place,
             style: logged.style.clone(),
@@ -238,7 +238,7 @@ impl Sample {
             source: cut(&logged.source()),
             games: logged.evaluation.games.iter().filter_map(Frames::of).collect(),
             tests: logged.evaluation.tests().cloned(),
-            transcripts: logged.evaluation.games.iter().filter_map(Told::of).collect(),
+            transcripts: logged.evaluation.games.iter().filter_map(ToldGame::of).collect(),
         }
     }
 }
@@ -274,7 +274,8 @@ pub fn read_completions(path: &Path) -> Result<(Vec<LoggedCompletion>, usize), R
 pub fn summarise(step: usize, mut logged: Vec<LoggedCompletion>) -> Option<StepSummary> {
     let is_tasks = logged.iter().any(|logged| logged.evaluation.tests().is_some());
     // In the order of the log, which is task after task.
-    let each = logged.iter().filter(|_| is_tasks).take(EACH_MAX).map(|logged| Sample::of(logged, "each")).collect();
+    let each =
+        logged.iter().filter(|_| is_tasks).take(EACH_MAX).map(|logged| ShownSample::of(logged, "each")).collect();
     let key = |logged: &LoggedCompletion| (logged.evaluation.mean_score(), logged.reward);
     logged.sort_by(|a, b| key(b).partial_cmp(&key(a)).unwrap_or(std::cmp::Ordering::Equal));
     let last = logged.len().checked_sub(1)?;
@@ -286,10 +287,11 @@ pub fn summarise(step: usize, mut logged: Vec<LoggedCompletion>) -> Option<StepS
 }
 
 /// The best, the median and the worst of completions that are ranked, each program once.
-fn chosen(ranked: &[LoggedCompletion]) -> Vec<Sample> {
+fn chosen(ranked: &[LoggedCompletion]) -> Vec<ShownSample> {
     let last = ranked.len() - 1;
     let places = [(0, "best"), (last / 2, "median"), (last, "worst")];
-    let mut samples: Vec<Sample> = places.iter().map(|&(index, place)| Sample::of(&ranked[index], place)).collect();
+    let mut samples: Vec<ShownSample> =
+        places.iter().map(|&(index, place)| ShownSample::of(&ranked[index], place)).collect();
     samples.dedup_by(|later, earlier| {
         later.source == earlier.source && later.games == earlier.games && later.transcripts == earlier.transcripts
     });

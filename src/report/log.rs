@@ -25,7 +25,7 @@ const LATE_STEPS: usize = 10;
 
 /// One completion, as the page lists it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Entry {
+pub struct LogEntry {
     /// The step.
     pub step: usize,
     /// Its position in the step.
@@ -44,11 +44,11 @@ pub struct Entry {
     pub source: String,
 }
 
-impl Entry {
+impl LogEntry {
     /// What the page says of a logged completion.
-    pub fn of(logged: &LoggedCompletion) -> Entry {
+    pub fn of(logged: &LoggedCompletion) -> LogEntry {
         let (failure, reason) = failure(logged).unwrap_or_default();
-        Entry {
+        LogEntry {
             step: logged.step,
             index: logged.index,
             style: logged.style.clone(),
@@ -90,7 +90,7 @@ pub struct Reason {
     /// How many of them in the last steps.
     pub late: usize,
     /// Some of them, the newest first.
-    pub examples: Vec<Entry>,
+    pub examples: Vec<LogEntry>,
 }
 
 /// Reasons of failures, the most frequent first.
@@ -114,7 +114,7 @@ pub struct Failures {
 
 impl Failures {
     /// Counts `steps`, each with its completions, in their order.
-    pub fn of(steps: &[&[Entry]]) -> Failures {
+    pub fn of(steps: &[&[LogEntry]]) -> Failures {
         let late_from = steps.len().saturating_sub(LATE_STEPS);
         let mut found: BTreeMap<(String, String), Reason> = BTreeMap::new();
         for (at, entry) in steps.iter().enumerate().flat_map(|(at, step)| step.iter().map(move |entry| (at, entry))) {
@@ -139,9 +139,9 @@ impl Failures {
         reasons.sort_by_key(|reason| std::cmp::Reverse(reason.count));
         let rarer = reasons.iter().skip(REASONS_MAX).map(|reason| reason.count).sum();
         reasons.truncate(REASONS_MAX);
-        let all = |steps: &[&[Entry]]| steps.iter().map(|step| step.len()).sum();
+        let all = |steps: &[&[LogEntry]]| steps.iter().map(|step| step.len()).sum();
         let failed =
-            |steps: &[&[Entry]]| steps.iter().copied().flatten().filter(|entry| !entry.failure.is_empty()).count();
+            |steps: &[&[LogEntry]]| steps.iter().copied().flatten().filter(|entry| !entry.failure.is_empty()).count();
         Failures {
             completions: all(steps),
             failed: failed(steps),
@@ -171,7 +171,7 @@ fn without_names(reason: &str) -> String {
 
 /// Completions as the page unpacks them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Packed {
+pub struct PackedLog {
     /// How many there are in it.
     pub count: usize,
     /// One step of so many is in it: 1 is all.
@@ -181,23 +181,23 @@ pub struct Packed {
 }
 
 /// Packs the completions of all steps, or of every second, every fourth and so on, as far as `limit` bytes go.
-pub fn packed(steps: &[&[Entry]], limit: usize) -> io::Result<Packed> {
+pub fn packed(steps: &[&[LogEntry]], limit: usize) -> io::Result<PackedLog> {
     let mut every = 1;
     loop {
         // Counted from the last step, which is always there.
-        let chosen: Vec<&Entry> = steps.iter().rev().step_by(every).flat_map(|step| step.iter()).collect();
+        let chosen: Vec<&LogEntry> = steps.iter().rev().step_by(every).flat_map(|step| step.iter()).collect();
         let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
         gzip.write_all(listed(&chosen).as_bytes())?;
         let bytes = gzip.finish()?;
         if bytes.len() <= limit || every >= steps.len() {
-            return Ok(Packed { count: chosen.len(), every, gzip: STANDARD.encode(bytes) });
+            return Ok(PackedLog { count: chosen.len(), every, gzip: STANDARD.encode(bytes) });
         }
         every *= 2;
     }
 }
 
 /// Completions as JSON.
-pub fn listed(entries: &[&Entry]) -> String {
+pub fn listed(entries: &[&LogEntry]) -> String {
     serde_json::to_string(entries).expect("string keys and finite numbers")
 }
 
@@ -209,20 +209,20 @@ mod tests {
 
     use super::*;
 
-    fn entry(step: usize, verdict: Value, finish: &str) -> Entry {
+    fn entry(step: usize, verdict: Value, finish: &str) -> LogEntry {
         let logged = json!({"step": step, "completion": format!("program {step}"), "finish": finish,
             "evaluation": {"verdict": verdict, "games": []}});
-        Entry::of(&serde_json::from_value(logged).unwrap())
+        LogEntry::of(&serde_json::from_value(logged).unwrap())
     }
 
-    fn raised(step: usize, name: &str) -> Entry {
+    fn raised(step: usize, name: &str) -> LogEntry {
         let reason = format!("NameError: name '{name}' is not defined");
         entry(step, json!({"faulted": {"ending": "raised", "reason": reason}}), "stop")
     }
 
     #[test]
     fn mistakes_of_one_kind_are_counted_once_with_their_newest_examples() {
-        let steps: Vec<Vec<Entry>> = (0..12)
+        let steps: Vec<Vec<LogEntry>> = (0..12)
             .map(|step| vec![raised(step, &format!("x{step}")), entry(step, json!("played"), "stop")])
             .chain([vec![entry(
                 12,
@@ -230,7 +230,7 @@ mod tests {
                 "stop",
             )]])
             .collect();
-        let steps: Vec<&[Entry]> = steps.iter().map(Vec::as_slice).collect();
+        let steps: Vec<&[LogEntry]> = steps.iter().map(Vec::as_slice).collect();
         let failures = Failures::of(&steps);
         let told: Vec<_> =
             failures.reasons.iter().map(|one| (&*one.failure, &*one.reason, one.count, one.late)).collect();
@@ -250,12 +250,12 @@ mod tests {
         assert_eq!(entry(1, refused, "length").failure, "cut");
         assert_eq!(entry(1, json!({"rejected": "no_function"}), "stop").failure, "no_function");
         let flat = json!({"version": 2, "verdict": "rejected", "reason": "line 3 of 9: unexpected EOF", "became": "not_compiled"});
-        let flat = Entry::of(&serde_json::from_value(flat).unwrap());
+        let flat = LogEntry::of(&serde_json::from_value(flat).unwrap());
         assert_eq!((&*flat.failure, &*flat.reason), ("not_compiled", "unexpected EOF"));
         let played = |ending: &str| {
             let logged =
                 json!({"evaluation": {"verdict": "played", "games": [{"ending": "game_over"}, {"ending": ending}]}});
-            Entry::of(&serde_json::from_value(logged).unwrap()).failure
+            LogEntry::of(&serde_json::from_value(logged).unwrap()).failure
         };
         assert_eq!((played("freeze"), played("out_of_fuel")), ("freeze".into(), String::new()));
     }
@@ -264,9 +264,9 @@ mod tests {
     fn what_is_packed_is_bounded_and_holds_the_last_step() {
         // Digests, which do not compress.
         let noise = |step: usize| (0..40).map(|at| blake3::hash(&[step as u8, at]).to_string()).collect::<String>();
-        let steps: Vec<Vec<Entry>> =
-            (1..=32).map(|step| vec![Entry { source: noise(step), ..raised(step, "x") }]).collect();
-        let steps: Vec<&[Entry]> = steps.iter().map(Vec::as_slice).collect();
+        let steps: Vec<Vec<LogEntry>> =
+            (1..=32).map(|step| vec![LogEntry { source: noise(step), ..raised(step, "x") }]).collect();
+        let steps: Vec<&[LogEntry]> = steps.iter().map(Vec::as_slice).collect();
         let all = packed(&steps, PACKED_BYTES).unwrap();
         assert_eq!((all.every, all.count), (1, 32));
         let some = packed(&steps, 16 << 10).unwrap();

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::completions::{self, Sample, StepSummary};
+use super::completions::{self, ShownSample, StepSummary};
 use super::frames::Frames;
-use super::log::{self, Entry, Failures, Packed};
+use super::log::{self, Failures, LogEntry, PackedLog};
 use super::metrics::{self, Columns};
 use super::{ReportError, configuration};
 use crate::environment::{Labels, counted};
@@ -47,12 +47,12 @@ pub struct RunView {
     /// Best programs.
     pub hall_of_fame: Vec<Famous>,
     /// Best, median and worst programs of some steps; of tasks, all.
-    pub samples: Vec<Sample>,
+    pub samples: Vec<ShownSample>,
     /// Reasons why programs failed.
     pub failures: Failures,
     /// All completions, where the page has them in itself.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub completions: Option<Packed>,
+    pub completions: Option<PackedLog>,
     /// When processes took up the run, and how they ended.
     pub launches: Vec<LaunchRecord>,
     /// The recorded configuration.
@@ -81,7 +81,7 @@ struct StepRead {
     /// Length of the file they were read from.
     length: u64,
     summary: Option<StepSummary>,
-    entries: Vec<Entry>,
+    entries: Vec<LogEntry>,
 }
 
 impl RunReader {
@@ -164,7 +164,7 @@ impl RunReader {
         log::listed(&self.entries().into_iter().rev().flatten().collect::<Vec<_>>())
     }
 
-    fn entries(&self) -> Vec<&[Entry]> {
+    fn entries(&self) -> Vec<&[LogEntry]> {
         self.seen.values().map(|step| step.entries.as_slice()).collect()
     }
 
@@ -200,7 +200,7 @@ impl RunReader {
             }
             let (logged, unreadable) = completions::read_completions(&path)?;
             damaged += unreadable;
-            let entries = logged.iter().map(Entry::of).collect();
+            let entries = logged.iter().map(LogEntry::of).collect();
             self.seen.insert(step, StepRead { length, summary: completions::summarise(step, logged), entries });
         }
         Ok(damaged)
@@ -238,7 +238,7 @@ impl RunReader {
 }
 
 /// The samples of steps spread evenly over the run, the first and the last among them, as far as the bytes go.
-fn samples(summaries: &[&StepSummary]) -> Vec<Sample> {
+fn samples(summaries: &[&StepSummary]) -> Vec<ShownSample> {
     let count = summaries.len().min(SAMPLED_STEPS);
     let place = |index: usize| index * (summaries.len() - 1) / (count - 1).max(1);
     let chosen: Vec<usize> = (0..count).map(place).collect();

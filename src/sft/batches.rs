@@ -4,12 +4,12 @@ use std::cmp::Reverse;
 
 use candle_core::{Device, Tensor};
 
-use crate::environment::game2048::corpus::{self, Mix, Sample, Style};
+use crate::environment::game2048::corpus::{self, CorpusProgram, Mix, Style};
 use crate::grpo::logit_bytes;
 use crate::policy::{Adapters, Policy, PolicyError, TokenBatch, TokenRow, shared_beginning};
 use crate::prompt::Prompt;
 use crate::seed::{Purpose, Seed};
-use grpo_tensor::Scoring;
+use grpo_tensor::ScoreSettings;
 
 use super::SftError;
 
@@ -88,7 +88,7 @@ impl<'a> Writer<'a> {
     }
 
     /// None for a program that the prompt does not open, or that does not fit the model.
-    fn example(&self, sample: &Sample) -> Result<Option<Example>, SftError> {
+    fn example(&self, sample: &CorpusProgram) -> Result<Option<Example>, SftError> {
         let prompt = self.prompt(sample.asked);
         let tokenizer = self.policy.tokenizer();
         // The header of the corpus leaves the list of arguments open; the prompt of a chat model closes it.
@@ -144,7 +144,7 @@ pub(super) fn loss(policy: &Policy, rows: &[Example], adapters: Adapters) -> Res
     let hidden = decoder.hidden_of(&from_ids(ids, device)?, &spans, adapters)?;
     let hidden = hidden.index_select(&from_ids(places, device)?, 0)?;
     let targets = from_ids(rows.iter().flat_map(|row| &row.ids[row.prompt..]).copied().collect(), device)?;
-    let how = Scoring { temperature: 1.0, logit_bytes: logit_bytes(decoder.kernels()) };
+    let how = ScoreSettings { temperature: 1.0, logit_bytes: logit_bytes(decoder.kernels()) };
     let (log_probs, _) = decoder.score(&hidden, &targets, how)?;
     Ok(log_probs.sum_all()?.neg()?)
 }

@@ -89,17 +89,15 @@ pub struct Contents<'a> {
     pub optimizer: &'a Optimizer,
     /// Kept as a whole.
     pub state: &'a TrainerState,
+    /// Of all chance.
+    pub root_seed: u64,
     /// Completions of the next step, if they were sampled already.
     pub ahead: Option<&'a Groups<Completion>>,
 }
 
 /// Writes `checkpoint-N` for the state's step and removes older ones as `retention` says.
-pub fn save(
-    dir: &RunDir,
-    contents: &Contents<'_>,
-    (root_seed, retention): (u64, Retention),
-) -> Result<PathBuf, TrainError> {
-    let Contents { policy, optimizer, state, ahead } = contents;
+pub fn save(dir: &RunDir, contents: &Contents<'_>, retention: Retention) -> Result<PathBuf, TrainError> {
+    let Contents { policy, optimizer, state, root_seed, ahead } = *contents;
     let name = format!("checkpoint-{}", state.global_step);
     let chance = Chance { root_seed, next_step: state.global_step };
     let path = dir.write_whole_dir::<TrainError>(&name, |path| {

@@ -120,7 +120,7 @@ impl Elites {
 
     /// Takes in what a step showed: the games of elites that played again, then its episodes, of which at most
     /// `per_style` a style may stay.
-    pub fn take_in(&mut self, step: usize, replays: &[Replayed], sampled: Sampled<'_>, per_style: usize) {
+    pub fn take_in(&mut self, step: usize, replays: &[Replayed], sampled: StepEpisodes<'_>, per_style: usize) {
         self.levels.extend(sampled.levels());
         // With the games of this step. Equal programs of one step played the same boards: that is one observation.
         let mut tallies: BTreeMap<String, Tally> = BTreeMap::new();
@@ -201,7 +201,7 @@ impl Elites {
 
 /// The episodes of a step, as elites are chosen from them.
 #[derive(Clone, Copy)]
-pub struct Sampled<'a> {
+pub struct StepEpisodes<'a> {
     /// One a group.
     pub prompts: &'a [Prompt],
     /// What was sampled for them.
@@ -210,7 +210,7 @@ pub struct Sampled<'a> {
     pub games: usize,
 }
 
-impl<'a> Sampled<'a> {
+impl<'a> StepEpisodes<'a> {
     /// Mean reward by style.
     fn levels(self) -> BTreeMap<String, f64> {
         let mut sums: BTreeMap<String, (f64, usize)> = BTreeMap::new();

@@ -5,7 +5,7 @@ use std::time::Instant;
 use crate::config::RolloutConfig;
 use crate::environment::Labels;
 use crate::environment::tasks::Tasks;
-use crate::evaluation::{self, Sample, Stream, chance};
+use crate::evaluation::{self, ChanceStream, Sample, chance};
 use crate::metrics::{EvaluationRecord, Event, ScoredCompletion, shortest};
 use crate::prompt::{Prompt, PromptSet};
 use crate::rollout::{FinishReason, Streams};
@@ -37,7 +37,7 @@ pub fn evaluate(
     observer: &mut dyn FnMut(Event<'_>),
 ) -> Result<EvaluationRecord, TrainError> {
     let start = Instant::now();
-    let samples = sample(stage, prompts, protocol, Stream::Sampling, observer)?;
+    let samples = sample(stage, prompts, protocol, ChanceStream::Sampling, observer)?;
     let environment = stage.arena.environment();
     let record = match environment.tasks() {
         Some(tasks) => of_tasks(&samples, tasks),
@@ -53,7 +53,7 @@ pub fn sample(
     stage: &Stage<'_>,
     prompts: &PromptSet,
     protocol: Protocol<'_>,
-    stream: Stream,
+    stream: ChanceStream,
     observer: &mut dyn FnMut(Event<'_>),
 ) -> Result<Vec<Sample>, TrainError> {
     let seed = chance(stream);

@@ -17,7 +17,7 @@ const NOTHING: f64 = f64::MIN_POSITIVE;
 
 /// How bad it is. The numbers are those of the metric `guard/level`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
+pub enum AlarmLevel {
     /// Nothing to say.
     Ok = 0,
     /// Worth looking at.
@@ -127,9 +127,9 @@ impl Symptom {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Watch {
     /// The worst of all symptoms.
-    pub level: Level,
+    pub level: AlarmLevel,
     /// Symptoms that stand.
-    pub standing: Vec<(Symptom, Level)>,
+    pub standing: Vec<(Symptom, AlarmLevel)>,
     /// What has not been said before, a line each.
     pub news: Vec<String>,
     /// Why the run should end now.
@@ -156,11 +156,11 @@ struct Course {
     window: VecDeque<(usize, Option<f64>)>,
     /// Best mean of a whole window so far.
     best: Option<f64>,
-    level: Option<Level>,
+    level: Option<AlarmLevel>,
     /// First step that was out of range, while the symptom stands.
     began: Option<usize>,
     /// The worst that has been said, until it has been well for a whole window.
-    said: Option<Level>,
+    said: Option<AlarmLevel>,
     /// Steps since it stood last.
     well: usize,
 }
@@ -197,22 +197,22 @@ impl Guard {
             if let Some(level) = course.unsaid(self.config.window) {
                 let line = course.line(symptom, &self.config);
                 let going_on =
-                    if level == Level::Stop && !self.config.stop { "; guard.stop = false, going on" } else { "" };
+                    if level == AlarmLevel::Stop && !self.config.stop { "; guard.stop = false, going on" } else { "" };
                 news.push(format!("warning, step {}: {line}{going_on}", record.step));
             }
         }
-        let mut standing: Vec<(Symptom, Level)> =
+        let mut standing: Vec<(Symptom, AlarmLevel)> =
             self.each().filter_map(|(symptom, course)| Some((symptom, course.level?))).collect();
         let differs = Symptom::Sampling.figure(record, None).filter(|found| *found > self.config.warn_logp_difference);
         if let Some(found) = differs {
-            standing.push((Symptom::Sampling, Level::Warning));
+            standing.push((Symptom::Sampling, AlarmLevel::Warning));
             if !self.told_of_sampling {
                 news.push(self.sampling_line(record.step, found));
             }
         }
         self.told_of_sampling = differs.is_some();
-        let level = standing.iter().map(|(_, level)| *level).max().unwrap_or(Level::Ok);
-        let collapse = (level == Level::Stop && self.config.stop).then(|| self.collapse(record.step));
+        let level = standing.iter().map(|(_, level)| *level).max().unwrap_or(AlarmLevel::Ok);
+        let collapse = (level == AlarmLevel::Stop && self.config.stop).then(|| self.collapse(record.step));
         Watch { level, standing, news, collapse }
     }
 
@@ -273,8 +273,8 @@ impl Course {
             Symptom::Sampling => true,
         };
         self.level = match worse_than_before {
-            true if symptom.is_beyond(mean, stop) => Some(Level::Stop),
-            true if symptom.is_beyond(mean, warn) => Some(Level::Warning),
+            true if symptom.is_beyond(mean, stop) => Some(AlarmLevel::Stop),
+            true if symptom.is_beyond(mean, warn) => Some(AlarmLevel::Warning),
             _ => None,
         };
         if self.level.is_none() {
@@ -286,7 +286,7 @@ impl Course {
     }
 
     /// The level, if it is worse than what was said.
-    fn unsaid(&mut self, window: usize) -> Option<Level> {
+    fn unsaid(&mut self, window: usize) -> Option<AlarmLevel> {
         self.well = if self.level.is_some() { 0 } else { self.well + 1 };
         if self.well >= window {
             self.said = None;
@@ -304,8 +304,8 @@ impl Course {
         let span = [self.window.front(), self.window.back()].map(|end| end.map_or(0, |(step, _)| *step));
         let (warn, stop) = symptom.limits(config);
         let (limit, kind) = match self.level {
-            Some(Level::Stop) if stop > NOTHING => (stop, "stops"),
-            Some(Level::Stop) => (stop, "stops at nothing"),
+            Some(AlarmLevel::Stop) if stop > NOTHING => (stop, "stops"),
+            Some(AlarmLevel::Stop) => (stop, "stops at nothing"),
             _ => (warn, "warns"),
         };
         let side = match (limit > NOTHING, symptom.grows()) {

@@ -10,7 +10,7 @@ use std::fmt;
 use crate::config::{Config, Reduce};
 use crate::grpo::{self, Division};
 use crate::policy::{Activations, DecoderConfig, Policy, Precision};
-use grpo_tensor::{Kernels, SCORE_BYTES, Scoring};
+use grpo_tensor::{Kernels, SCORE_BYTES, ScoreSettings};
 
 pub use allowance::Allowance;
 
@@ -335,7 +335,7 @@ impl<'a> Workload<'a> {
         // The numbers of one map at a time.
         let passing = passing.max(if self.packed.is_some() { F32 * self.largest_map() } else { 0 });
         let scored = (rows * self.config.rollout.max_completion_length) as u64;
-        let how = Scoring { temperature: 1.0, logit_bytes: division.logit_bytes };
+        let how = ScoreSettings { temperature: 1.0, logit_bytes: division.logit_bytes };
         let chunk = (how.rows(vocab_size) as u64 + 63).min(scored);
         let dweight = if in_full { 2 * vocabulary * hidden } else { 0 };
         let head = copies * chunk * vocabulary + 4 * scored * hidden + dweight + head_weight;

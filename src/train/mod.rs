@@ -54,7 +54,7 @@ pub use step::COMPLETIONS_VERSION;
 
 /// How a run ended.
 #[derive(Debug, Clone)]
-pub struct Summary {
+pub struct RunSummary {
     /// Where everything is.
     pub output_dir: PathBuf,
     /// One record a step, earlier sessions of a resumed run included.
@@ -135,7 +135,7 @@ impl Run<'_> {
         mut self,
         about: &[(&str, String)],
         observer: &mut dyn FnMut(Event<'_>),
-    ) -> Result<Summary, TrainError> {
+    ) -> Result<RunSummary, TrainError> {
         let plan = self.plan(None, self.peers.size(), observer)?;
         let (optimizer, reference) = (self.optimizer()?, self.reference()?);
         self.compare_servers()?;
@@ -153,7 +153,7 @@ impl Run<'_> {
         mut self,
         reopened: Option<Reopened>,
         observer: &mut dyn FnMut(Event<'_>),
-    ) -> Result<Summary, TrainError> {
+    ) -> Result<RunSummary, TrainError> {
         let nothing = || RunDirError::NothingToResume { path: self.config.train.output_dir.clone() };
         let opened = reopened.map(|reopened| (reopened.dir, Some(reopened.newest)));
         let (dir, newest) = self.dir(|| opened.ok_or_else(nothing))?;
@@ -198,7 +198,7 @@ impl Run<'_> {
         mut progress: Progress,
         resumed: Option<PathBuf>,
         observer: &mut dyn FnMut(Event<'_>),
-    ) -> Result<Summary, TrainError> {
+    ) -> Result<RunSummary, TrainError> {
         self.agree(&progress)?;
         let lines = self.peers.connect(self.policy.decoder().device(), self.config.parallel.reduce)?;
         observer(Event::RunStarted(&self.header(&progress)));
@@ -321,14 +321,14 @@ impl Run<'_> {
     fn save(&self, progress: &Progress, observer: &mut dyn FnMut(Event<'_>)) -> Result<PathBuf, TrainError> {
         let settings = &self.config.train;
         let retention = Retention { limit: settings.save_total_limit, before: progress.guard.trouble_began() };
-        let last = (settings.seed, retention);
         let contents = Contents {
             policy: self.policy,
             optimizer: &progress.optimizer,
             state: &progress.state,
+            root_seed: settings.seed,
             ahead: progress.ahead.as_ref().map(|ahead| ahead.in_play.completions()),
         };
-        let path = checkpoint::save(&progress.dir, &contents, last)?;
+        let path = checkpoint::save(&progress.dir, &contents, retention)?;
         observer(Event::Saved { path: &path });
         Ok(path)
     }
@@ -348,7 +348,7 @@ impl Run<'_> {
         stopped: Option<Stopped>,
         interrupted: bool,
         observer: &mut dyn FnMut(Event<'_>),
-    ) -> Result<Summary, TrainError> {
+    ) -> Result<RunSummary, TrainError> {
         let Progress { dir, mut state, held_out, ahead, .. } = progress;
         state.hall_of_fame.readmit(dir.path());
         // Nobody waits for its games any more; the checkpoint has its completions.
@@ -368,7 +368,7 @@ impl Run<'_> {
             dir.write_whole(run_dir::BEST, best.source.as_bytes())?;
         }
         dir.write_whole("elites.json", &state.elites.summary())?;
-        Ok(Summary {
+        Ok(RunSummary {
             output_dir: dir.path().to_owned(),
             steps: state.log_history,
             evaluations: state.evaluations,

@@ -66,7 +66,7 @@ impl Run<'_> {
         let entropy = self.update(progress, &lesson, &mut record, observer)?;
 
         let mut elites = progress.state.elites.clone();
-        let taken_in = elites::Sampled { prompts, episodes, games: boards.len() };
+        let taken_in = elites::StepEpisodes { prompts, episodes, games: boards.len() };
         elites.take_in(step, &replays, taken_in, self.config.grpo.elites_per_style);
         record::add_elites(&mut record, &elites, replays.len());
         record.num_tokens = progress.state.num_input_tokens_seen + sampled.prompt_tokens + sampled.completion_tokens;

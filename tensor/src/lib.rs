@@ -34,7 +34,7 @@ pub use attention::spans::Spans;
 pub use attention::{Heads, Scores, causal_attention};
 pub use gate::{Activation, gated};
 pub use head::log_probs::token_log_probs;
-pub use head::{Scoring, score_capped_tokens, score_tokens};
+pub use head::{ScoreSettings, score_capped_tokens, score_tokens};
 pub use linear::blocks::Blocks;
 pub use linear::packed::{Map, Packed};
 pub use linear::weight::Weight;

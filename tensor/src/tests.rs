@@ -126,7 +126,7 @@ fn scores_from_hidden_states_are_those_of_the_logits() {
         let targets: Vec<u32> = (0..rows).map(|row| (row * 7 % vocabulary) as u32).collect();
         let targets = Tensor::from_vec(targets, rows, &Device::Cpu).unwrap();
         let joined = |(logp, entropy): (Tensor, Tensor)| Tensor::stack(&[logp, entropy], 1);
-        let how = head::Scoring { temperature, logit_bytes: 0 };
+        let how = head::ScoreSettings { temperature, logit_bytes: 0 };
         check(
             &[&hidden, &weight],
             || joined(head::score_tokens(&hidden, &dense(&weight), &targets, how)?),
@@ -145,7 +145,7 @@ fn capped_scores_are_those_of_capped_logits() {
     let (hidden, weight) = (random(&[130, 12], 1), random(&[40, 12], 2));
     let targets = Tensor::from_vec((0..130).map(|row| row * 7 % 40).collect::<Vec<u32>>(), 130, &Device::Cpu).unwrap();
     let joined = |(logp, entropy): (Tensor, Tensor)| Tensor::stack(&[logp, entropy], 1);
-    let (how, cap) = (head::Scoring { temperature: 0.7, logit_bytes: 0 }, 3.0);
+    let (how, cap) = (head::ScoreSettings { temperature: 0.7, logit_bytes: 0 }, 3.0);
     let plain = || {
         let logits = (hidden.matmul(&weight.t()?)? / cap)?.tanh()?;
         log_probs::plain(&(logits * (cap / how.temperature))?, &targets)
@@ -164,7 +164,7 @@ fn scores_do_not_depend_on_the_size_of_chunks() {
     let targets: Vec<u32> = (0..ROWS as u32).map(|row| row * 13 % 500).collect();
     let targets = Tensor::from_vec(targets, ROWS, &Device::Cpu).unwrap();
     let run = |logit_bytes: usize| {
-        let how = head::Scoring { temperature: 0.9, logit_bytes };
+        let how = head::ScoreSettings { temperature: 0.9, logit_bytes };
         let (logp, entropy) = head::score_tokens(&hidden, &dense(&weight), &targets, how).unwrap();
         let uneven = random(&[ROWS], 3);
         let loss = ((&logp + &entropy).unwrap() * uneven.as_tensor()).unwrap().sum_all().unwrap();
@@ -174,7 +174,7 @@ fn scores_do_not_depend_on_the_size_of_chunks() {
     };
     let whole = run(usize::MAX / 8);
     for rows in [64, 128, 256] {
-        assert_eq!(head::Scoring { temperature: 0.9, logit_bytes: rows * 4 * 500 }.rows(500), rows);
+        assert_eq!(head::ScoreSettings { temperature: 0.9, logit_bytes: rows * 4 * 500 }.rows(500), rows);
         assert!(run(rows * 4 * 500) == whole, "{rows} rows at once give other numbers");
     }
 }
@@ -183,7 +183,7 @@ fn scores_do_not_depend_on_the_size_of_chunks() {
 fn a_frozen_head_gets_no_gradient() {
     let (hidden, weight) = (random(&[4, 3], 1), random(&[5, 3], 2).as_detached_tensor());
     let targets = Tensor::new(&[0_u32, 1, 2, 4], &Device::Cpu).unwrap();
-    let how = head::Scoring { temperature: 1.0, logit_bytes: 0 };
+    let how = head::ScoreSettings { temperature: 1.0, logit_bytes: 0 };
     for score in [|h: &_, w: &_, t: &_, how| head::score_tokens(h, &dense(w), t, how), head::by_tensors] {
         let (logp, _) = score(&hidden, &weight, &targets, how).unwrap();
         let gradients = logp.sum_all().unwrap().backward().unwrap();

@@ -15,7 +15,7 @@ use grpo_2048::grpo::{self, Optimizer};
 use grpo_2048::policy::{
     Adapters, CHUNK, DecoderConfig, Drawing, ModelType, Policy, device_memory, examine_cuda, open_device,
 };
-use grpo_tensor::Scoring;
+use grpo_tensor::ScoreSettings;
 
 use synthetic::{COMPLETION, ROWS, batch, config, ids, policy, shape};
 
@@ -102,7 +102,7 @@ fn log_probabilities_and_entropies_are_those_of_the_processor() {
             let hidden = decoder.hidden(&ids, Adapters::On).unwrap().narrow(1, 0, 39).unwrap();
             let hidden = hidden.reshape((3 * 39, ())).unwrap();
             let targets = ids.narrow(1, 1, 39).unwrap().flatten_all().unwrap();
-            decoder.score(&hidden, &targets, Scoring { temperature: 0.8, logit_bytes: 1 << 20 }).unwrap()
+            decoder.score(&hidden, &targets, ScoreSettings { temperature: 0.8, logit_bytes: 1 << 20 }).unwrap()
         };
         let (here, there) = (scored(&Device::Cpu), scored(&gpu));
         let found = [difference(&here.0, &there.0), difference(&here.1, &there.1)];
@@ -259,7 +259,7 @@ fn scored(
         var.set(&values).unwrap();
     }
     let hidden = decoder.hidden(&ids, Adapters::On).unwrap().reshape((rows * count, ())).unwrap();
-    let how = Scoring { temperature: 0.8, logit_bytes: 1 << 24 };
+    let how = ScoreSettings { temperature: 0.8, logit_bytes: 1 << 24 };
     let (logp, entropy) = decoder.score(&hidden, &ids.flatten_all().unwrap(), how).unwrap();
     let uneven = (0..rows * count).map(|i| 0.2 + (i * 7 % 5) as f32).collect::<Vec<f32>>();
     let uneven = Tensor::from_vec(uneven, rows * count, device).unwrap();

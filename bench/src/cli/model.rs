@@ -9,7 +9,7 @@ use clap::builder::PossibleValuesParser;
 use cpu_time::ProcessTime;
 
 use super::gauges;
-use crate::model::{Measurement, Peer, PeerModel, Sheet, Way, Work};
+use crate::model::{Measurement, ModelWork, Peer, PeerModel, Sheet, Way};
 use crate::{Clocks, Python};
 use grpo_2048::cli::CliError;
 use grpo_2048::cli::for_bench::{Flags, SourceArgs, loading, output};
@@ -58,7 +58,7 @@ pub struct GenerateArgs {
   grpo-2048-bench train --micro-batch 8 --against grpo.micro_batch=2 --against grpo.gradient_checkpointing=on
   grpo-2048-bench train --random-weights qwen2.5-1.5b --lora-r 32 --batch 64 --groups 8 --new-tokens 512
   RAYON_NUM_THREADS=1 grpo-2048-bench train --peer python3")]
-pub struct TrainArgs {
+pub struct TrainBenchArgs {
     /// Completions
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = count(4096), help_heading = "Work")]
     batch: u32,
@@ -146,11 +146,11 @@ impl GenerateArgs {
     /// Measures and prints.
     pub fn run(self, console: &Console) -> Result<(), CliError> {
         let batch = Batch { completions: self.batch, groups: self.groups, micro_batch: None };
-        self.shared.run(Work::Generate, batch, console)
+        self.shared.run(ModelWork::Generate, batch, console)
     }
 }
 
-impl TrainArgs {
+impl TrainBenchArgs {
     /// Measures and prints.
     pub fn run(self, console: &Console) -> Result<(), CliError> {
         let Self { batch, groups, micro_batch, shared } = self;
@@ -158,7 +158,7 @@ impl TrainArgs {
             let message = format!("--batch {batch}: expected at least two completions for each of --groups {groups}");
             return Err(CliError::user_hint(message, "a group of one has no advantage to learn from"));
         }
-        shared.run(Work::Update, Batch { completions: batch, groups, micro_batch }, console)
+        shared.run(ModelWork::Update, Batch { completions: batch, groups, micro_batch }, console)
     }
 }
 
@@ -171,7 +171,7 @@ struct Batch {
 }
 
 impl SharedArgs {
-    fn run(&self, work: Work, batch: Batch, console: &Console) -> Result<(), CliError> {
+    fn run(&self, work: ModelWork, batch: Batch, console: &Console) -> Result<(), CliError> {
         let configs = self.configs(batch, console)?;
         let pythons = self.python()?;
         let first = &configs[0].1;
@@ -267,15 +267,15 @@ impl SharedArgs {
         }
     }
 
-    fn peers<'a>(&self, work: Work, python: &'a Python, model: &'a PeerModel, device: &Device) -> Vec<Peer<'a>> {
+    fn peers<'a>(&self, work: ModelWork, python: &'a Python, model: &'a PeerModel, device: &Device) -> Vec<Peer<'a>> {
         let usual: &[&str] = if device.is_cpu() { &DTYPES[..2] } else { &DTYPES[1..2] };
         let asked = DTYPES.into_iter().filter(|dtype| match self.peer_dtype.as_slice() {
             [] => usual.contains(dtype),
             some => some.iter().any(|some| some == dtype),
         });
         let of = |dtype: &'static str| match work {
-            Work::Generate => vec![("transformers", "generate.py", false, dtype)],
-            Work::Update => vec![
+            ModelWork::Generate => vec![("transformers", "generate.py", false, dtype)],
+            ModelWork::Update => vec![
                 ("torch and PEFT", "update.py", false, dtype),
                 ("torch and PEFT, checkpointing", "update.py", true, dtype),
             ],
@@ -291,7 +291,7 @@ impl SharedArgs {
         asked.flat_map(of).map(peer).collect()
     }
 
-    fn print(&self, sheet: &Sheet, work: Work, config: &Config, compared: bool) -> Result<(), CliError> {
+    fn print(&self, sheet: &Sheet, work: ModelWork, config: &Config, compared: bool) -> Result<(), CliError> {
         if self.json {
             let text = serde_json::to_string(sheet).map_err(CliError::run)?;
             return output::print(&format!("{text}\n"));
@@ -303,8 +303,8 @@ impl SharedArgs {
         let source = if self.model.is_some() { "" } else { ", random weights" };
         let rollout = &config.rollout;
         let what = match work {
-            Work::Generate => "",
-            Work::Update => "in an update ",
+            ModelWork::Generate => "",
+            ModelWork::Update => "in an update ",
         };
         let mut text = format!(
             "{name}{source} on {}: {} {what}of {}, {} of {}\n",

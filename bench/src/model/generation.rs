@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::count::{NumberBytes, decoded_bytes};
 use super::sheet::Show;
-use super::{BenchError, Column, Measurement, Rates, Round, Way, Work, rated};
+use super::{BenchError, Column, Measurement, ModelWork, Rates, Round, Way, rated};
 use grpo_2048::rollout::{self, RolloutEvent};
 
 pub(super) const COLUMNS: &[Column] = &[
@@ -77,7 +77,7 @@ pub(super) fn round(measurement: &Measurement<'_>, way: &Way, rates: Option<&Rat
     });
     let end = clock();
     let completions = completions??.into_items();
-    let expected = measurement.tokens(Work::Generate, way);
+    let expected = measurement.tokens(ModelWork::Generate, way);
     let found: usize = completions.iter().map(|completion| completion.ids.len()).sum();
     if found != expected {
         return Err(BenchError::Tokens { found, expected });

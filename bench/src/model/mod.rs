@@ -24,7 +24,7 @@ pub use peer::{Peer, PeerModel};
 pub use rates::Rates;
 pub use sheet::{Column, Figure, Sheet, SheetRow};
 
-use super::{BenchError, Clock, Clocks, Cost};
+use super::{BenchError, Clocks, Cost, ReadClock};
 use grpo_2048::config::Config;
 use grpo_2048::policy::{Policy, device_name};
 use grpo_2048::prompt::Prompt;
@@ -87,18 +87,18 @@ pub struct Measurement<'a> {
 
 /// What is done to the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Work {
+pub enum ModelWork {
     /// Completions are sampled.
     Generate,
     /// One GRPO update is made on synthetic episodes.
     Update,
 }
 
-impl Work {
+impl ModelWork {
     fn columns(self) -> &'static [Column] {
         match self {
-            Work::Generate => generation::COLUMNS,
-            Work::Update => update::COLUMNS,
+            ModelWork::Generate => generation::COLUMNS,
+            ModelWork::Update => update::COLUMNS,
         }
     }
 }
@@ -125,7 +125,7 @@ impl Basis {
 
 impl Measurement<'_> {
     /// Measures. `told` hears how many of how many runs are done, and which one comes next.
-    pub fn measure(&self, work: Work, told: &mut dyn FnMut(usize, usize, &str)) -> Result<Sheet, BenchError> {
+    pub fn measure(&self, work: ModelWork, told: &mut dyn FnMut(usize, usize, &str)) -> Result<Sheet, BenchError> {
         let decoder = self.ways[0].policy.decoder();
         let mut probe = rates::Probe::new(decoder.device(), decoder.dtype())?;
         let mut updates: Vec<_> = self.ways.iter().map(|_| update::Updates::default()).collect();
@@ -164,15 +164,15 @@ impl Measurement<'_> {
 
     fn own(
         &self,
-        work: Work,
+        work: ModelWork,
         way: usize,
         updates: &mut [update::Updates],
         rates: Option<&Rates>,
     ) -> Result<Round, BenchError> {
         self.gauges.begin();
         let mut round = match work {
-            Work::Generate => generation::round(self, &self.ways[way], rates)?,
-            Work::Update => updates[way].round(self, &self.ways[way], rates)?,
+            ModelWork::Generate => generation::round(self, &self.ways[way], rates)?,
+            ModelWork::Update => updates[way].round(self, &self.ways[way], rates)?,
         };
         let reading = self.gauges.read();
         round.extend(reading.peak_bytes.map(|bytes| ("peak_bytes", bytes as f64)));
@@ -180,7 +180,7 @@ impl Measurement<'_> {
         Ok(round)
     }
 
-    fn of_peer(&self, work: Work, peer: &Peer<'_>) -> Result<Round, BenchError> {
+    fn of_peer(&self, work: ModelWork, peer: &Peer<'_>) -> Result<Round, BenchError> {
         let Way { config, policy, .. } = &self.ways[0];
         let answer = peer.run(&peer::Request {
             model: peer.model,
@@ -204,9 +204,9 @@ impl Measurement<'_> {
     }
 
     /// Tokens that are counted: sampled ones, or all that pass through the model.
-    fn tokens(&self, work: Work, way: &Way) -> usize {
+    fn tokens(&self, work: ModelWork, way: &Way) -> usize {
         let new = way.config.rollout.max_completion_length;
-        let each = if work == Work::Generate { new } else { self.prompt_tokens + new };
+        let each = if work == ModelWork::Generate { new } else { self.prompt_tokens + new };
         way.config.completions_per_step() * each
     }
 
@@ -227,7 +227,7 @@ impl Measurement<'_> {
     }
 
     /// The clock that times are taken from.
-    fn clock(&self) -> Clock<'_> {
+    fn clock(&self) -> ReadClock<'_> {
         match self.basis() {
             Basis::Processor => self.clocks.cpu,
             Basis::Wall => self.clocks.wall,
@@ -252,7 +252,7 @@ impl Measurement<'_> {
         (0..way.config.rollout.groups as u32).map(prompt).collect()
     }
 
-    fn sheet(&self, work: Work, rounds: &[Vec<Round>], rates: &[Rates]) -> Sheet {
+    fn sheet(&self, work: ModelWork, rounds: &[Vec<Round>], rates: &[Rates]) -> Sheet {
         let rate = if self.on_cpu() { "tokens_per_cpu_s" } else { "tokens_per_s" };
         let (first, peer) = (&rounds[0], rounds.get(self.ways.len()));
         let row = |(contender, own): (usize, &Vec<Round>)| {

@@ -67,24 +67,24 @@ pub(super) struct Answer {
     pub peak_bytes: f64,
     pub prefill_s: Option<f64>,
     /// Forward, backward and optimiser, in seconds.
-    pub stages: Option<BTreeMap<Stage, f64>>,
+    pub stages: Option<BTreeMap<UpdateStage, f64>>,
 }
 
 /// A key of the columns of an update.
 #[derive(Deserialize, PartialEq, Eq, PartialOrd, Ord)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Stage {
+pub(super) enum UpdateStage {
     ForwardS,
     BackwardS,
     OptimiserS,
 }
 
-impl Stage {
+impl UpdateStage {
     pub fn key(&self) -> &'static str {
         match self {
-            Stage::ForwardS => "forward_s",
-            Stage::BackwardS => "backward_s",
-            Stage::OptimiserS => "optimiser_s",
+            UpdateStage::ForwardS => "forward_s",
+            UpdateStage::BackwardS => "backward_s",
+            UpdateStage::OptimiserS => "optimiser_s",
         }
     }
 }

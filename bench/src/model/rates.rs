@@ -6,7 +6,7 @@ use candle_core::{DType, Device, Tensor};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::{BenchError, Clock};
+use super::{BenchError, ReadClock};
 use crate::Spread;
 
 /// Numbers of the array that is copied: far more than any cache holds.
@@ -91,7 +91,7 @@ impl Probe {
     }
 
     /// By the clock that `now` reads.
-    pub fn measure(&mut self, now: Clock<'_>) -> Result<Rates, BenchError> {
+    pub fn measure(&mut self, now: ReadClock<'_>) -> Result<Rates, BenchError> {
         let device = self.factor.device().clone();
         let (mut bytes, mut operations) = (0.0, 0.0);
         let copy = repeat(&device, now, &mut || {
@@ -130,7 +130,7 @@ impl Copied {
 /// Seconds, and how many times `work` was done in them, after one that is not timed.
 fn repeat(
     device: &Device,
-    now: Clock<'_>,
+    now: ReadClock<'_>,
     work: &mut dyn FnMut() -> Result<(), BenchError>,
 ) -> Result<(f64, f64), BenchError> {
     work()?;

@@ -7,9 +7,9 @@ use rand::Rng;
 
 use super::count::{Trained, update_flops};
 use super::sheet::Show;
-use super::{BenchError, Column, Measurement, Rates, Round, Way, Work, rated};
+use super::{BenchError, Column, Measurement, ModelWork, Rates, Round, Way, rated};
 use grpo_2048::groups::Groups;
-use grpo_2048::grpo::{Batch, Division, Optimizer, Stage, Watch, cores, update_watched};
+use grpo_2048::grpo::{Batch, Division, Optimizer, UpdateStage, UpdateWatch, cores, update_watched};
 use grpo_2048::rollout::{Completion, FinishReason};
 use grpo_2048::seed::Purpose;
 
@@ -59,7 +59,7 @@ impl Updates {
         let stages = Mutex::new([Duration::ZERO; 3]);
         let failed = Mutex::new(None);
         let clock = measurement.clock();
-        let stopwatch = |stage: Stage, work: &mut dyn FnMut()| {
+        let stopwatch = |stage: UpdateStage, work: &mut dyn FnMut()| {
             let begin = clock();
             work();
             if let Err(error) = device.synchronize() {
@@ -67,7 +67,7 @@ impl Updates {
             }
             stages.lock().unwrap_or_else(PoisonError::into_inner)[place(stage)] += clock() - begin;
         };
-        let watch = Watch { progress: &mut |_, _| (), stopwatch: &stopwatch };
+        let watch = UpdateWatch { progress: &mut |_, _| (), stopwatch: &stopwatch };
         let begin = clock();
         let (stats, cost) = measurement.clocks.time(|| update_watched(policy, optimizer, &batch, LEARNING_RATE, watch));
         let seconds = (clock() - begin).as_secs_f64();
@@ -75,7 +75,7 @@ impl Updates {
             return Err(error.into());
         }
         stats?.ok_or(BenchError::NoSignal)?;
-        let mut round = rated(measurement.tokens(Work::Update, way), cost);
+        let mut round = rated(measurement.tokens(ModelWork::Update, way), cost);
         let stages = stages.into_inner().unwrap_or_else(PoisonError::into_inner);
         round.extend(["forward_s", "backward_s", "optimiser_s"].into_iter().zip(stages.map(|time| time.as_secs_f64())));
         round.extend(rates.map(|rates| ("mfu", flops(measurement, way) / seconds / rates.matmul_flops_per_s)));
@@ -83,11 +83,11 @@ impl Updates {
     }
 }
 
-fn place(stage: Stage) -> usize {
+fn place(stage: UpdateStage) -> usize {
     match stage {
-        Stage::Forward => 0,
-        Stage::Backward => 1,
-        Stage::Optimiser => 2,
+        UpdateStage::Forward => 0,
+        UpdateStage::Backward => 1,
+        UpdateStage::Optimiser => 2,
     }
 }
 

@@ -11,7 +11,7 @@ use wasmtime::{
 };
 
 use crate::cache::{Bounded, Functions};
-use crate::program::{self, Program};
+use crate::program::{self, CompiledProgram};
 use crate::session::Host;
 use crate::{NotCompiled, TierError};
 
@@ -46,7 +46,7 @@ const TICK: Duration = Duration::from_secs(1);
 
 /// Compiler, engine, runtime and what was compiled before. Cheap to clone, shared by threads.
 #[derive(Clone)]
-pub struct Tier {
+pub struct CompiledTier {
     pub(crate) shared: Arc<Shared>,
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct Shared {
     pub(crate) engine: Engine,
     pub(crate) runtime: InstancePre<Host>,
     pub(crate) interface: Interface,
-    programs: Mutex<Bounded<[u8; 32], Result<Program, NotCompiled>>>,
+    programs: Mutex<Bounded<[u8; 32], Result<CompiledProgram, NotCompiled>>>,
 }
 
 /// What compiled code has to know of the runtime.
@@ -70,9 +70,9 @@ pub(crate) struct Interface {
     pub(crate) nursery: u32,
 }
 
-impl Tier {
+impl CompiledTier {
     /// Compiles the runtime; 55 ms, once.
-    pub fn open() -> Result<Tier, TierError> {
+    pub fn open() -> Result<CompiledTier, TierError> {
         let engine = Engine::new(&config().map_err(TierError::engine)?).map_err(TierError::engine)?;
         let module = Module::new(&engine, RUNTIME).map_err(TierError::engine)?;
         // An empty linker: a runtime that imported anything would be refused here.
@@ -80,11 +80,11 @@ impl Tier {
         let interface = Interface::read(&engine, &module, &runtime)?;
         tick(&engine)?;
         let programs = Mutex::new(Bounded::new(PROGRAM_BYTES));
-        Ok(Tier { shared: Arc::new(Shared { engine, runtime, interface, programs }) })
+        Ok(CompiledTier { shared: Arc::new(Shared { engine, runtime, interface, programs }) })
     }
 
     /// The program that a source is, from the cache if it was compiled before. Nothing of it runs.
-    pub fn compile(&self, source: &str) -> Result<Program, NotCompiled> {
+    pub fn compile(&self, source: &str) -> Result<CompiledProgram, NotCompiled> {
         let key = *blake3::hash(source.as_bytes()).as_bytes();
         if let Some(known) = self.shared.programs.lock().ok().and_then(|programs| programs.get(&key)) {
             return known;
@@ -94,7 +94,7 @@ impl Tier {
         if !matches!(compiled, Err(NotCompiled::Machine(_)))
             && let Ok(mut programs) = self.shared.programs.lock()
         {
-            let bytes = compiled.as_ref().map_or(256, Program::bytes);
+            let bytes = compiled.as_ref().map_or(256, CompiledProgram::bytes);
             programs.insert(key, compiled.clone(), bytes);
         }
         compiled

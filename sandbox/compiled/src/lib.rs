@@ -20,10 +20,10 @@ mod scope;
 mod session;
 mod values;
 
-pub use engine::Tier;
+pub use engine::CompiledTier;
 pub use outcome::{GasScope, NotCompiled, Outside, Stop, TierError};
-pub use program::Program;
-pub use session::Session;
+pub use program::CompiledProgram;
+pub use session::CompiledSession;
 
 /// Gas of what a second of processor time was, once, on the machine that the interpreter's fuel was measured on. Gas over
 /// this is a budget in seconds that means the same in both tiers, within a factor of 0.63 to 1.35.
@@ -35,7 +35,7 @@ pub const COST_TABLE: u32 = 1;
 
 /// What a program may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct GasLimits {
     /// Gas for loading and all calls together.
     pub game_gas: u64,
     /// Gas for loading, and for each call.

@@ -8,12 +8,12 @@ use crate::check;
 use crate::emit::{self, Emission};
 use crate::engine::{STACK_NEEDED, Shared};
 use crate::scope::Scopes;
-use crate::session::Session;
-use crate::{Limits, NotCompiled, Outside, Stop, TierError};
+use crate::session::CompiledSession;
+use crate::{GasLimits, NotCompiled, Outside, Stop, TierError};
 
 /// A program that can be started any number of times. Cheap to clone.
 #[derive(Clone)]
-pub struct Program {
+pub struct CompiledProgram {
     pub(crate) compiled: Arc<Compiled>,
 }
 
@@ -26,10 +26,10 @@ pub(crate) struct Compiled {
     pub(crate) emission: Emission,
 }
 
-impl Program {
+impl CompiledProgram {
     /// A fresh instance in which the module's top level has run. `seed` seeds `random` as `random.seed(seed)` does.
-    pub fn start(&self, seed: u64, limits: &Limits) -> Result<Session, Stop> {
-        Session::start(self, seed, limits)
+    pub fn start(&self, seed: u64, limits: &GasLimits) -> Result<CompiledSession, Stop> {
+        CompiledSession::start(self, seed, limits)
     }
 
     /// Bytes of its machine code, and some for what belongs to it.
@@ -40,12 +40,12 @@ impl Program {
 }
 
 /// Compiles a source on this very thread.
-pub(crate) fn compile(shared: &Arc<Shared>, source: &str) -> Result<Program, NotCompiled> {
+pub(crate) fn compile(shared: &Arc<Shared>, source: &str) -> Result<CompiledProgram, NotCompiled> {
     let emission = stacker::maybe_grow(STACK_NEEDED, 2 * STACK_NEEDED, || emit(shared, source))?;
     let engine = |error| NotCompiled::Machine(TierError::engine(error));
     let module = Module::new(&shared.engine, &emission.wasm).map_err(engine)?;
     let imports = imports(shared, &module).map_err(NotCompiled::Machine)?;
-    Ok(Program { compiled: Arc::new(Compiled { shared: shared.clone(), module, imports, emission }) })
+    Ok(CompiledProgram { compiled: Arc::new(Compiled { shared: shared.clone(), module, imports, emission }) })
 }
 
 /// The WebAssembly of a source.
@@ -71,7 +71,7 @@ mod tests {
     use wasmparser::{Parser, Payload, TypeRef, Validator};
 
     use super::*;
-    use crate::Tier;
+    use crate::CompiledTier;
 
     /// Every instruction that compiled programs are made of.
     const INSTRUCTIONS: &[&str] = &[
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_module_has_listed_instructions_and_imports_the_runtime_alone() {
-        let tier = Tier::open().expect("the tier opens");
+        let tier = CompiledTier::open().expect("the tier opens");
         let mut emitted = 0;
         for source in samples() {
             let Ok(emission) = emit(&tier.shared, &source) else { continue };
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn the_same_source_gives_the_same_module() {
-        let tier = Tier::open().expect("the tier opens");
+        let tier = CompiledTier::open().expect("the tier opens");
         for source in samples() {
             let (Ok(one), Ok(two)) = (emit(&tier.shared, &source), emit(&tier.shared, &source)) else { continue };
             assert!(one.wasm == two.wasm, "{source}");

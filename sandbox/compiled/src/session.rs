@@ -3,8 +3,8 @@
 use wasmtime::{Global, Instance, Memory, ResourceLimiter, Store, Trap, TypedFunc, Val};
 
 use crate::engine::{MEMORY_MAX, STACK_NEEDED};
-use crate::program::Program;
-use crate::{GasScope, Limits, Stop, TierError, arguments, values};
+use crate::program::CompiledProgram;
+use crate::{GasLimits, GasScope, Stop, TierError, arguments, values};
 
 /// Ticks that a call may take. Far above what any gas lasts: whoever meets it has found a loop that costs nothing.
 const TICKS_MAX: u64 = 90;
@@ -61,23 +61,23 @@ impl ResourceLimiter for Host {
 }
 
 /// A program in instances of its own. Dropping it leaves nothing behind.
-pub struct Session {
+pub struct CompiledSession {
     store: Store<Host>,
     memory: Memory,
     gas: Global,
     reason: Global,
     call: TypedFunc<(u32, i64, u32), i64>,
     end_call: TypedFunc<(), ()>,
-    program: Program,
-    limits: Limits,
+    program: CompiledProgram,
+    limits: GasLimits,
     gas_used: u64,
     /// Nothing is known any more of what the instance holds.
     finished: bool,
 }
 
-impl Session {
+impl CompiledSession {
     /// Runs the top level of a program.
-    pub(crate) fn start(program: &Program, seed: u64, limits: &Limits) -> Result<Session, Stop> {
+    pub(crate) fn start(program: &CompiledProgram, seed: u64, limits: &GasLimits) -> Result<CompiledSession, Stop> {
         let (compiled, emission) = (&program.compiled, &program.compiled.emission);
         let memory_bytes = limits.memory_bytes.min(MEMORY_MAX);
         let mut store = Store::new(&compiled.shared.engine, Host::new(MEMORY_MAX));
@@ -95,7 +95,7 @@ impl Session {
         if (memory.data_size(&store) as u64) > memory_bytes {
             return Err(Stop::WayBack { reason: "memory" });
         }
-        let mut session = Session {
+        let mut session = CompiledSession {
             memory,
             gas: runtime.get_global(&mut store, "gas_left").ok_or_else(|| missing("gas_left"))?,
             reason: runtime.get_global(&mut store, "reason").ok_or_else(|| missing("reason"))?,
@@ -174,7 +174,11 @@ impl Session {
     }
 
     /// Runs something within the budgets, of which `price` is spent at once.
-    fn spend<T>(&mut self, price: u64, run: impl FnOnce(&mut Session) -> wasmtime::Result<T>) -> Result<T, Stop> {
+    fn spend<T>(
+        &mut self,
+        price: u64,
+        run: impl FnOnce(&mut CompiledSession) -> wasmtime::Result<T>,
+    ) -> Result<T, Stop> {
         let left = self.limits.game_gas.saturating_sub(self.gas_used);
         let scope = if self.limits.call_gas <= left { GasScope::Call } else { GasScope::Game };
         let budget = left.min(self.limits.call_gas).min(i64::MAX as u64 / 2);

@@ -5,13 +5,13 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
-use grpo_sandbox_compiled::{GasScope, Limits, NotCompiled, Session, Stop, Tier};
+use grpo_sandbox_compiled::{CompiledSession, CompiledTier, GasLimits, GasScope, NotCompiled, Stop};
 use sha2::{Digest, Sha256};
 
-const LIMITS: Limits = Limits { game_gas: 50_000_000, call_gas: 12_000_000, memory_bytes: 96 << 20 };
+const LIMITS: GasLimits = GasLimits { game_gas: 50_000_000, call_gas: 12_000_000, memory_bytes: 96 << 20 };
 
-fn start(source: &str) -> Session {
-    let tier = Tier::open().expect("the tier opens");
+fn start(source: &str) -> CompiledSession {
+    let tier = CompiledTier::open().expect("the tier opens");
     tier.compile(source).expect("it compiles").start(1, &LIMITS).expect("it loads")
 }
 
@@ -86,7 +86,7 @@ fn the_budget_of_the_game_ends_what_no_call_exceeds() {
 
 #[test]
 fn loading_is_paid_for_too() {
-    let tier = Tier::open().expect("the tier opens");
+    let tier = CompiledTier::open().expect("the tier opens");
     let program = tier.compile("while True: pass\n").expect("it compiles");
     assert!(matches!(program.start(1, &LIMITS), Err(Stop::OutOfGas { scope: GasScope::Call })));
 }
@@ -120,7 +120,7 @@ const GOLDEN_DICT: u64 = 7_079;
 
 #[test]
 fn a_hostile_source_is_refused_or_compiled_soon() {
-    let tier = Tier::open().expect("the tier opens");
+    let tier = CompiledTier::open().expect("the tier opens");
     let many = |line: &dyn Fn(usize) -> String, count: usize| (0..count).map(line).collect::<String>();
     // As large as is taken.
     let largest = |header: &str, line: &dyn Fn(usize) -> String| {
@@ -148,7 +148,7 @@ fn a_hostile_source_is_refused_or_compiled_soon() {
         many(&|n| format!("{}if x:\n", " ".repeat(n % 100)), 800),
     ] {
         // Nothing that was compiled before.
-        let tier = Tier::open().expect("the tier opens");
+        let tier = CompiledTier::open().expect("the tier opens");
         let begun = Instant::now();
         let outcome = tier.compile(&source);
         assert!(!matches!(outcome, Err(NotCompiled::Machine(_))), "{:?}", outcome.err());
@@ -189,7 +189,7 @@ fn the_runtime_was_built_from_these_sources() {
 fn timings() {
     let ladder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../src/environment/game2048/ladder").to_owned();
     let folder = std::env::var("TIMED").unwrap_or(ladder);
-    let limits = Limits { game_gas: u64::MAX / 4, call_gas: u64::MAX / 4, memory_bytes: 256 << 20 };
+    let limits = GasLimits { game_gas: u64::MAX / 4, call_gas: u64::MAX / 4, memory_bytes: 256 << 20 };
     let board = "[[[2, 4, 8, 16], [0, 2, 4, 8], [0, 0, 2, 4], [0, 0, 0, 2]]]";
     let mut paths: Vec<_> =
         fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("a file").path()).collect();
@@ -197,7 +197,7 @@ fn timings() {
     for path in paths {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let Ok(source) = fs::read_to_string(&path) else { continue };
-        let tier = Tier::open().expect("the tier opens");
+        let tier = CompiledTier::open().expect("the tier opens");
         let begun = Instant::now();
         let program = match tier.compile(&source) {
             Ok(program) => program,
@@ -231,7 +231,7 @@ fn timings() {
 #[test]
 #[ignore = "a measurement"]
 fn compiling_a_folder() {
-    let tier = Tier::open().expect("the tier opens");
+    let tier = CompiledTier::open().expect("the tier opens");
     let folder = std::env::var("TIMED").expect("TIMED names a folder");
     let sources: Vec<String> = fs::read_dir(folder)
         .expect("a folder")

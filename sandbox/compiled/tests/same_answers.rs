@@ -5,18 +5,18 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use grpo_sandbox::Sandbox;
-use grpo_sandbox_compiled::{Limits, NotCompiled, Stop, Tier};
+use grpo_sandbox_compiled::{CompiledTier, GasLimits, NotCompiled, Stop};
 
-const LIMITS: Limits = Limits { game_gas: 10_000_000_000, call_gas: 1_000_000_000, memory_bytes: 128 << 20 };
+const LIMITS: GasLimits = GasLimits { game_gas: 10_000_000_000, call_gas: 1_000_000_000, memory_bytes: 128 << 20 };
 const FUEL: grpo_sandbox::Limits =
     grpo_sandbox::Limits { game_fuel: 400_000_000_000, call_fuel: 100_000_000_000, memory_bytes: 128 << 20 };
 
-fn tiers() -> &'static (Tier, Sandbox) {
-    static TIERS: OnceLock<(Tier, Sandbox)> = OnceLock::new();
+fn tiers() -> &'static (CompiledTier, Sandbox) {
+    static TIERS: OnceLock<(CompiledTier, Sandbox)> = OnceLock::new();
     TIERS.get_or_init(|| {
         let directory = Sandbox::default_cache_dir().expect("a cache directory");
         let sandbox = Sandbox::open(&directory, || ()).expect("the interpreter opens");
-        (Tier::open().expect("the tier opens"), sandbox)
+        (CompiledTier::open().expect("the tier opens"), sandbox)
     })
 }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use grpo_sandbox::{FUEL_PER_SECOND, Sandbox};
-use grpo_sandbox_compiled::{GAS_PER_SECOND, NotCompiled, Program as Compiled, Stop, Tier, TierError};
+use grpo_sandbox_compiled::{CompiledProgram, CompiledTier, GAS_PER_SECOND, NotCompiled, Stop, TierError};
 
 use crate::program::{Group, Program};
 
@@ -23,12 +23,12 @@ const MEMORY: u64 = 64 << 20;
 const LIMITS: grpo_sandbox::Limits =
     grpo_sandbox::Limits { game_fuel: 40 * FACTOR * FUEL, call_fuel: FACTOR * FUEL, memory_bytes: MEMORY };
 
-const COMPILED_LIMITS: grpo_sandbox_compiled::Limits =
-    grpo_sandbox_compiled::Limits { game_gas: 40 * GAS, call_gas: GAS, memory_bytes: MEMORY };
+const COMPILED_LIMITS: grpo_sandbox_compiled::GasLimits =
+    grpo_sandbox_compiled::GasLimits { game_gas: 40 * GAS, call_gas: GAS, memory_bytes: MEMORY };
 
 pub struct Tiers {
     sandbox: Sandbox,
-    tier: Tier,
+    tier: CompiledTier,
 }
 
 /// An answer of the compiled tier that the interpreter does not give.
@@ -82,7 +82,7 @@ enum Told {
 impl Tiers {
     pub fn open() -> Tiers {
         let cache = Sandbox::default_cache_dir().unwrap();
-        Tiers { sandbox: Sandbox::open(&cache, || ()).unwrap(), tier: Tier::open().unwrap() }
+        Tiers { sandbox: Sandbox::open(&cache, || ()).unwrap(), tier: CompiledTier::open().unwrap() }
     }
 
     /// Plays every call of every group. What the compiled tier leaves to the interpreter is counted and not played.
@@ -152,7 +152,7 @@ impl Tiers {
     }
 
     /// Compiles a program, without the groups that are outside of what the tier compiles.
-    fn compile(&self, program: &mut Program, tally: &mut Tally) -> Result<Option<Compiled>, TierError> {
+    fn compile(&self, program: &mut Program, tally: &mut Tally) -> Result<Option<CompiledProgram>, TierError> {
         let whole = match self.tier.compile(&program.source()) {
             Ok(compiled) => return Ok(Some(compiled)),
             Err(NotCompiled::Machine(error)) => return Err(error),

@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::cli::findings::Finding;
 use crate::cli::gpu_watch::visible_gpus;
-use crate::cli::memory::Memory;
+use crate::cli::memory::MachineMemory;
 use crate::cli::peers::environment;
 use crate::config;
 use crate::environment::counted;
@@ -114,7 +114,7 @@ pub fn precision(asked: config::Precision, device: &Device) -> Finding {
 
 /// Memory that is left, of what there is for this process.
 pub fn memory() -> Finding {
-    let Some(memory) = Memory::of_this_process() else {
+    let Some(memory) = MachineMemory::of_this_process() else {
         return Finding::ok("memory", "this system does not say how much is free");
     };
     let line = format!("{:.1} GB free of {:.1} GB", memory.free as f64 / 1e9, memory.total as f64 / 1e9);

@@ -8,7 +8,7 @@ use crate::arena::Arena;
 use crate::config::Config;
 use crate::environment::counted;
 use crate::environment::tasks::Tasks;
-use crate::evaluation::{self, Fates, HeldOut, Sample, Single, Stream};
+use crate::evaluation::{self, ChanceStream, Fates, HeldOut, Sample, Single};
 use crate::metrics::{Console, Event, Progress};
 use crate::parallel::Peers;
 use crate::policy::Policy;
@@ -44,7 +44,7 @@ impl Contender<'_> {
     /// Samples `count` programs for each task that is to be evaluated, and tests them.
     pub fn solve(&self, tasks: &Tasks, count: usize) -> Result<Solver, CliError> {
         let samples = count * self.prompts.held_out().len();
-        let samples = self.sample(Protocol { samples, boards: self.held_out.selection(1) }, Stream::Sampling)?;
+        let samples = self.sample(Protocol { samples, boards: self.held_out.selection(1) }, ChanceStream::Sampling)?;
         let (name, fates) = (named(self.config), self.fates(&samples));
         Ok(Solver { name, summary: evaluation::summarise_tasks(tasks, &samples), samples, fates })
     }
@@ -52,7 +52,7 @@ impl Contender<'_> {
     /// Samples programs, plays them on the selection boards, and the best of them on the report boards.
     pub fn evaluate(&self, count: usize, games: Games) -> Result<Model, CliError> {
         let boards = self.held_out.selection(games.selection);
-        let mut samples = self.sample(Protocol { samples: count, boards }, Stream::Sampling)?;
+        let mut samples = self.sample(Protocol { samples: count, boards }, ChanceStream::Sampling)?;
         let sizes = if games.report > 0 { evaluation::sizes_up_to(count) } else { vec![1] };
         let scores: Vec<f64> = samples.iter().map(Sample::score).collect();
         let report = evaluation::report_games(&scores, &sizes, games.report);
@@ -70,7 +70,7 @@ impl Contender<'_> {
     /// The best of `count` programs.
     pub fn best_of(&self, count: usize, games: Games) -> Result<BestOf, CliError> {
         let boards = self.held_out.selection(1);
-        let mut samples = self.sample(Protocol { samples: count, boards }, Stream::BestOf)?;
+        let mut samples = self.sample(Protocol { samples: count, boards }, ChanceStream::BestOf)?;
         let bar = self.progress(count, "programs", "choosing the best of them");
         let chosen = evaluation::choose_best(self.arena, self.held_out, &mut samples, &mut |done, total| {
             bar.show_of(done, total, "played more games");
@@ -87,7 +87,7 @@ impl Contender<'_> {
         Ok(BestOf { name, samples: count, winner: Some((halving, best, single)) })
     }
 
-    fn sample(&self, protocol: Protocol<'_>, stream: Stream) -> Result<Vec<Sample>, CliError> {
+    fn sample(&self, protocol: Protocol<'_>, stream: ChanceStream) -> Result<Vec<Sample>, CliError> {
         let (policy, servers, peers) = (self.policy, None, &Peers::alone());
         let stage = Stage { policy, servers, arena: self.arena, config: self.config, peers };
         let message = format!("sampling {} from {}", counted(protocol.samples, "program"), named(self.config));

@@ -13,14 +13,14 @@ use crate::evaluation::{Halving, Sample, Single, Summary};
 pub struct Games {
     /// Selection games of each program.
     pub selection: usize,
-    /// Report games of the best ones.
+    /// EvalReport games of the best ones.
     pub report: usize,
     /// Budget of a game, in seconds of a reference core.
     pub game_seconds: f64,
 }
 
 /// Everything, in the order of the command line.
-pub struct Report {
+pub struct EvalReport {
     pub games: Games,
     /// What its boards are behind, in hexadecimal digits; empty where they are published.
     pub salt: String,
@@ -56,7 +56,7 @@ pub fn named(config: &Config) -> String {
     }
 }
 
-impl Report {
+impl EvalReport {
     /// One object.
     pub fn json(&self) -> Result<String, CliError> {
         let models = self.models.iter().map(|model| model.json(self.labels)).collect::<Result<Vec<_>, _>>();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::columns::{NOTHING, aligned, percent};
 use super::fates;
-use super::report::{Games, Report};
+use super::report::{EvalReport, Games};
 use crate::environment::{Labels, counted};
 use crate::evaluation::{Estimate, Single, StyleSummary, THRESHOLDS};
 
@@ -12,7 +12,7 @@ use crate::evaluation::{Estimate, Single, StyleSummary, THRESHOLDS};
 const SURE_SHARE: usize = 4;
 
 /// All tables.
-pub fn text(report: &Report) -> String {
+pub fn text(report: &EvalReport) -> String {
     let mut text = heading(report);
     text.push_str(&players(report));
     if report.games.report > 0 {
@@ -23,7 +23,7 @@ pub fn text(report: &Report) -> String {
     text
 }
 
-fn heading(report: &Report) -> String {
+fn heading(report: &EvalReport) -> String {
     let Games { selection, report: others, game_seconds } = report.games;
     let samples = report.models.first().map_or(0, |model| model.summary.samples);
     let mut text = format!(
@@ -43,7 +43,7 @@ fn heading(report: &Report) -> String {
 }
 
 /// Everybody's mean and shares.
-fn players(report: &Report) -> String {
+fn players(report: &EvalReport) -> String {
     let labels = report.labels;
     let mut head = vec!["".to_owned(), "mean score".into(), "median".into(), "plays".into(), "unique".into()];
     if labels.has_tiles() {
@@ -82,7 +82,7 @@ fn row_of_one(name: &str, single: Option<&Single>, labels: Labels, columns: usiz
 }
 
 /// The expected best of n, a column for each n.
-fn best_of(report: &Report) -> String {
+fn best_of(report: &EvalReport) -> String {
     let sizes: BTreeSet<usize> = report.models.iter().flat_map(|model| model.summary.best_of.keys().copied()).collect();
     let head = std::iter::once("best@n".to_owned()).chain(sizes.iter().map(|n| format!("best@{n}")));
     let mut rows = vec![head.collect::<Vec<_>>()];
@@ -100,7 +100,7 @@ fn best_of(report: &Report) -> String {
 }
 
 /// Mean score and share that plays by style, a column for each model.
-fn styles(report: &Report) -> String {
+fn styles(report: &EvalReport) -> String {
     let names: BTreeSet<&String> = report.models.iter().flat_map(|model| model.summary.styles.keys()).collect();
     let head =
         std::iter::once("mean score by style".to_owned()).chain(report.models.iter().map(|model| model.name.clone()));

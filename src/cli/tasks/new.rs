@@ -45,7 +45,7 @@ impl NewArgs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::environment::tasks::{Directory, Kind, Rules, Tasks};
+    use crate::environment::tasks::{Directory, Kind, RulesFile, Tasks};
 
     #[test]
     fn the_start_is_read_as_an_environment_of_ten_tasks() {
@@ -54,7 +54,7 @@ mod tests {
         NewArgs { dir: mine.clone() }.run().unwrap();
         let directory = Directory::open(&mine).unwrap();
         assert_eq!((directory.name.as_str(), directory.example.is_some()), ("mine", true));
-        let Rules::Tasks(path) = directory.rules else { panic!("tasks") };
+        let RulesFile::Tasks(path) = directory.rules else { panic!("tasks") };
         let tasks = Tasks::open(&path).unwrap();
         let scripts = tasks.tasks().iter().filter(|task| task.kind == Kind::Script).count();
         assert_eq!((tasks.tasks().len(), scripts), (10, 1));

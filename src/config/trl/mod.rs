@@ -25,30 +25,30 @@ const MANUAL: &str = "docs/trl.md says what becomes of every key of TRL";
 #[derive(Debug)]
 pub(super) struct Import {
     /// Settings of ours, each with the key of TRL that it comes from.
-    pub settings: Vec<(Setting, String)>,
+    pub settings: Vec<(TrlSetting, String)>,
     /// What became of every key, in the order of the file.
-    pub answers: Vec<Answer>,
+    pub answers: Vec<TrlAnswer>,
     /// Keys of ours that something else has to set.
     pub needs: Vec<Need>,
 }
 
 /// A dotted key of ours and its value.
-pub type Setting = (&'static str, toml::Value);
+pub type TrlSetting = (&'static str, toml::Value);
 
 /// What became of a key.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
+pub struct TrlAnswer {
     /// TRL's name of it.
     pub key: String,
     /// Its value, as YAML's subset JSON has it.
     pub found: String,
     /// What it was taken as; empty where nothing depends on it.
-    pub settings: Vec<Setting>,
+    pub settings: Vec<TrlSetting>,
     /// Why so.
     pub note: String,
 }
 
-impl Display for Answer {
+impl Display for TrlAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let settings: Vec<String> = self.settings.iter().map(|(key, value)| format!("{key} = {value}")).collect();
         write!(f, "{} = {}", self.key, self.found)?;
@@ -88,7 +88,7 @@ pub enum Lacking {
 /// What the value of a key says.
 #[derive(Default)]
 struct Meaning {
-    settings: Vec<Setting>,
+    settings: Vec<TrlSetting>,
     note: String,
     /// A key of ours that something else has to set.
     need: Option<(&'static str, Lacking)>,
@@ -195,7 +195,7 @@ pub(super) fn import(origin: &str, text: &str, defaults: &Table) -> Result<Impor
                 import.settings.extend(settings.iter().map(|setting| (setting.clone(), format!("{origin}: {key}"))));
                 let from = format!("{origin}: {key}");
                 import.needs.extend(need.map(|(key, lacking)| Need { key, origin: from, lacking }));
-                import.answers.push(Answer { key: key.clone(), found, settings, note });
+                import.answers.push(TrlAnswer { key: key.clone(), found, settings, note });
             }
         }
     }
@@ -207,7 +207,7 @@ pub(super) fn import(origin: &str, text: &str, defaults: &Table) -> Result<Impor
 }
 
 /// What becomes of `key` with a value as it is typed, such as `0.04`; none when TRL has no such key.
-pub fn answer(key: &str, value: &str) -> Option<Result<Answer, ConfigError>> {
+pub fn answer(key: &str, value: &str) -> Option<Result<TrlAnswer, ConfigError>> {
     table::fate(key)?;
     let read = import("TRL", &format!("{key}: {value}"), &Layers::default().merged);
     Some(read.map(|mut import| import.answers.remove(0)))

@@ -13,7 +13,7 @@ pub struct Directory {
     /// The name in reports; that of the directory where none is given.
     pub name: String,
     /// Where the rules are.
-    pub rules: Rules,
+    pub rules: RulesFile,
     /// Words that open every chat, in place of ours.
     pub system: Option<String>,
     /// A request and its answer, shown before every request.
@@ -22,7 +22,7 @@ pub struct Directory {
 
 /// The file with the rules of an environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Rules {
+pub enum RulesFile {
     /// Tasks, one a line.
     Tasks(PathBuf),
     /// A game in Python.
@@ -96,7 +96,7 @@ impl Directory {
             DirectoryError::Syntax { path: path.clone(), message }
         })?;
         let rules = match (file.tasks, file.game) {
-            (Some(tasks), None) => Rules::Tasks(directory.join(tasks)),
+            (Some(tasks), None) => RulesFile::Tasks(directory.join(tasks)),
             (None, Some(game)) => {
                 let words = [
                     ("name", file.name.is_some()),
@@ -106,7 +106,7 @@ impl Directory {
                 if let Some((key, _)) = words.into_iter().find(|(_, given)| *given) {
                     return Err(DirectoryError::WordsOfGame { path, key });
                 }
-                Rules::Game(directory.join(game))
+                RulesFile::Game(directory.join(game))
             }
             (None, None) => return Err(DirectoryError::Rules { path, found: "neither" }),
             (Some(_), Some(_)) => return Err(DirectoryError::Rules { path, found: "both" }),

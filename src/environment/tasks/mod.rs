@@ -19,7 +19,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-pub use directory::{Directory, DirectoryError, Rules};
+pub use directory::{Directory, DirectoryError, RulesFile};
 pub use error::{Problem, TasksError};
 
 use super::value::{Equality, Value};

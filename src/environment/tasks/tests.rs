@@ -378,11 +378,11 @@ fn a_directory_names_its_rules_and_its_words() {
     };
     let whole = "name = \"sums\"\ntasks = \"tasks.jsonl\"\nsystem = \"Be brief.\"\n[example]\nrequest = \"r\"\nprogram = \"p\"\n";
     let example = Some(Example { request: "r".into(), program: "p".into() });
-    let rules = Rules::Tasks(dir.path().join("tasks.jsonl"));
+    let rules = RulesFile::Tasks(dir.path().join("tasks.jsonl"));
     let expected = Directory { name: "sums".into(), rules, system: Some("Be brief.".into()), example };
     assert_eq!(open(whole).unwrap(), expected);
     let game = open("game = \"game.py\"").unwrap();
-    assert_eq!(game.rules, Rules::Game(dir.path().join("game.py")));
+    assert_eq!(game.rules, RulesFile::Game(dir.path().join("game.py")));
     assert_eq!(game.name, dir.path().canonicalize().unwrap().file_name().unwrap().to_str().unwrap());
     for (text, expected) in [
         ("", "found neither; expected either `tasks = \"tasks.jsonl\"` or `game = \"game.py\"`"),

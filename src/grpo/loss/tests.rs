@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::*;
 use crate::config::Config;
-use crate::grpo::Correction;
+use crate::grpo::ImportanceWeights;
 
 /// What TRL said; written by tests/goldens/losses.py.
 const GOLDENS: &str = include_str!("../../../tests/goldens/losses.json");
@@ -234,7 +234,7 @@ impl Goldens {
         });
         let mut table = serde_json::to_value(Config::preset("builtin").unwrap().rollout).unwrap();
         table.as_object_mut().unwrap().extend(rollout.as_object().unwrap().clone());
-        let correction = Correction::of(&serde_json::from_value(table).unwrap()).unwrap();
+        let correction = ImportanceWeights::of(&serde_json::from_value(table).unwrap()).unwrap();
         let [old, sampled] =
             [&self.old, &self.sampled].map(|all| all.iter().map(|one| *one as f32).collect::<Vec<_>>());
         let weights = correction.weights(&old, &sampled, &self.lengths);

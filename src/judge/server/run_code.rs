@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use grpo_sandbox::{FUEL_PER_SECOND, Fault, HostError, Limits, Run, Sandbox};
+use grpo_sandbox::{FUEL_PER_SECOND, Fault, HostError, Limits, Sandbox, ScriptRun};
 use serde::{Deserialize, Serialize};
 
 /// Seconds of the reference machine that a request may ask for.
@@ -50,7 +50,7 @@ pub struct Job {
 }
 
 /// Runs a program on a standard input.
-pub type Runner = dyn Fn(&Job) -> Result<Run, HostError> + Send + Sync;
+pub type Runner = dyn Fn(&Job) -> Result<ScriptRun, HostError> + Send + Sync;
 
 /// Runs in `sandbox`, in the memory of `limits` at most; the fuel is the job's own.
 pub fn runner(sandbox: Sandbox, limits: Limits) -> Box<Runner> {
@@ -109,7 +109,7 @@ struct RunResult {
 
 impl Answer {
     /// What came of a run. A program that failed has printed nothing that counts.
-    pub fn new(run: Result<Run, HostError>) -> Answer {
+    pub fn new(run: Result<ScriptRun, HostError>) -> Answer {
         let run = match run {
             Ok(run) => run,
             Err(error) => return Answer::sandbox_error(error.to_string()),

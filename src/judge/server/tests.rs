@@ -3,7 +3,7 @@ use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use grpo_sandbox::{FUEL_PER_SECOND, Fault, FuelScope, HostError, Run};
+use grpo_sandbox::{FUEL_PER_SECOND, Fault, FuelScope, HostError, ScriptRun};
 use serde_json::{Value, json};
 
 use super::*;
@@ -20,7 +20,7 @@ struct Served {
 }
 
 impl Served {
-    fn new(bounds: Bounds, runner: impl Fn(&Job) -> Result<Run, HostError> + Send + Sync + 'static) -> Served {
+    fn new(bounds: Bounds, runner: impl Fn(&Job) -> Result<ScriptRun, HostError> + Send + Sync + 'static) -> Served {
         let judge = Arc::into_inner(judge(2)).unwrap();
         let server = Server::bind(&["127.0.0.1:0".parse().unwrap()], judge, Box::new(runner), bounds).unwrap();
         let (address, stop) = (server.address().unwrap(), Arc::new(AtomicBool::new(false)));
@@ -60,7 +60,7 @@ fn parsed(answer: &str) -> (u16, Value) {
 }
 
 /// Runs a program that is the name of what comes of it.
-fn run(job: &Job) -> Result<Run, HostError> {
+fn run(job: &Job) -> Result<ScriptRun, HostError> {
     let raised = |kind: &str, message: &str| Fault::Raised { kind: kind.into(), message: message.into() };
     let printed = match job.source.as_str() {
         "echo" => Ok(job.stdin.clone()),
@@ -73,7 +73,7 @@ fn run(job: &Job) -> Result<Run, HostError> {
         "broken" => return Err(HostError::Memory("mmap: no".into())),
         _ => Err(raised("KeyError", "'x'")),
     };
-    Ok(Run { printed, fuel: FUEL_PER_SECOND / 4 })
+    Ok(ScriptRun { printed, fuel: FUEL_PER_SECOND / 4 })
 }
 
 #[test]

@@ -81,7 +81,7 @@ pub(super) fn tokenizer(header: &Header<'_>) -> Result<Tokenizer, PolicyError> {
         }
     }
     let template = header.text("tokenizer.chat_template").map(str::to_owned);
-    Ok(Tokenizer::from_parts(inner, stop_ids.into_iter().collect(), template).with_ends((begin_token, end_token)))
+    Ok(Tokenizer::from_parts(inner, stop_ids.into_iter().collect(), template).with_ends(begin_token, end_token))
 }
 
 /// Splitting, merges and decoding, without special tokens.

@@ -7,6 +7,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -113,10 +114,10 @@ impl Addition {
         Ok(Addition { name: name.to_owned(), path, size, sha256, sample })
     }
 
-    fn part(&self, start: u64, length: u64) -> Result<impl Read, PushError> {
+    fn part(&self, bytes: Range<u64>) -> Result<impl Read, PushError> {
         let opened = File::open(&self.path).and_then(|mut file| {
-            file.seek(SeekFrom::Start(start))?;
-            Ok(file.take(length))
+            file.seek(SeekFrom::Start(bytes.start))?;
+            Ok(file.take(bytes.end - bytes.start))
         });
         opened.map_err(|source| PushError::Io { path: self.path.clone(), source })
     }
@@ -298,7 +299,7 @@ impl Push<'_> {
         let doing = format!("sending {}", file.name);
         let href = upload["href"].as_str().ok_or_else(|| self.unintelligible(&doing))?;
         let Some(asked) = upload["header"].get("chunk_size") else {
-            return self.put(file, (0, file.size), href).map(|_| ());
+            return self.put(file, 0..file.size, href).map(|_| ());
         };
         let size = asked.as_str().and_then(|text| text.parse().ok()).or(asked.as_u64()).filter(|&size| size > 0);
         let size: u64 = size.ok_or_else(|| self.unintelligible(&doing))?;
@@ -309,7 +310,7 @@ impl Push<'_> {
             let place = places.filter(|(key, _)| key.parse() == Ok(number)).find_map(|(_, place)| place.as_str());
             let place = place.ok_or_else(|| self.unintelligible(&doing))?;
             let start = (number - 1) * size;
-            let tag = self.put(file, (start, size.min(file.size - start)), place)?;
+            let tag = self.put(file, start..file.size.min(start + size), place)?;
             parts.push(json!({"partNumber": number, "etag": tag.ok_or_else(|| self.unintelligible(&doing))?}));
         }
         let whole = json!({"oid": file.sha256, "parts": parts}).to_string();
@@ -319,13 +320,13 @@ impl Push<'_> {
         if response.status().is_success() { Ok(()) } else { Err(self.explained(&doing, response)) }
     }
 
-    /// Sends a part of a file, again if it fails; returns the tag that the storage answers with.
-    fn put(&self, file: &Addition, (start, length): (u64, u64), href: &str) -> Result<Option<String>, PushError> {
+    /// Sends these bytes of a file, again if it fails; returns the tag that the storage answers with.
+    fn put(&self, file: &Addition, bytes: Range<u64>, href: &str) -> Result<Option<String>, PushError> {
         let mut pauses = PAUSES.iter();
         loop {
-            let mut part = file.part(start, length)?;
+            let mut part = file.part(bytes.clone())?;
             // Storage requires the length of the body.
-            let request = self.agent.put(href).header("content-length", length.to_string());
+            let request = self.agent.put(href).header("content-length", (bytes.end - bytes.start).to_string());
             let sent = request.send(SendBody::from_reader(&mut part));
             let passing = sent.as_ref().map_or(true, |response| response.status().is_server_error());
             match (sent, pauses.next()) {

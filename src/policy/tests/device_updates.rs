@@ -7,7 +7,7 @@ use candle_core::backprop::GradStore;
 use candle_core::{DType, Device, Tensor, Var};
 
 use grpo_tensor::gpu::emulated;
-use grpo_tensor::{Scoring, Spans};
+use grpo_tensor::{ScoreSettings, Spans};
 
 use super::device_decoding as shared;
 use crate::policy::{Activations, Adapters, Decoder, DecoderConfig, ModelType, Precision, SlidingWindow};
@@ -22,7 +22,7 @@ fn found(decoder: &Decoder, variables: &BTreeMap<String, Var>, activations: Acti
     let ids = Tensor::from_vec((0..2 * TOKENS).map(|id| 2 + id * 5 % 20).collect::<Vec<u32>>(), count, &Device::Cpu);
     let ids = ids.unwrap();
     let rows = ids.reshape((2, ())).unwrap();
-    let how = Scoring { temperature: 0.8, logit_bytes: 0 };
+    let how = ScoreSettings { temperature: 0.8, logit_bytes: 0 };
     let loss_of = |hidden: &Tensor| {
         let (logp, entropy) = decoder.score(&hidden.reshape((count, ())).unwrap(), &ids, how).unwrap();
         let uneven = uneven(count);

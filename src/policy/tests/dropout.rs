@@ -65,7 +65,7 @@ fn run(policy: &Policy, ids: &Tensor, adapters: Adapters) -> (Tensor, BTreeMap<S
     let hidden = policy.decoder().hidden(ids, adapters).unwrap().narrow(1, 0, steps - 1).unwrap();
     let hidden = hidden.reshape((rows * (steps - 1), ())).unwrap();
     let targets = ids.narrow(1, 1, steps - 1).unwrap().flatten_all().unwrap();
-    let how = grpo_tensor::Scoring { temperature: 1.0, logit_bytes: 0 };
+    let how = grpo_tensor::ScoreSettings { temperature: 1.0, logit_bytes: 0 };
     let (logp, _) = policy.decoder().score(&hidden, &targets, how).unwrap();
     let store = logp.mean(D::Minus1).unwrap().neg().unwrap().backward().unwrap();
     let gradients = policy.trainable().iter().map(|(name, var)| (name.clone(), store.get(var).unwrap().clone()));

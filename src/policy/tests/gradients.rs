@@ -6,7 +6,7 @@ use candle_core::Var;
 use candle_core::backprop::GradStore;
 
 use super::*;
-use grpo_tensor::{Scoring, Spans};
+use grpo_tensor::{ScoreSettings, Spans};
 
 /// Random adapters over random frozen weights.
 fn adapted(config: DecoderConfig) -> Policy {
@@ -40,7 +40,7 @@ fn loss(policy: &Policy, hidden: &Tensor) -> Tensor {
     let hidden = hidden.reshape((tokens, ())).unwrap();
     let targets = (batch().flatten_all().unwrap().to_vec1::<u32>().unwrap().into_iter()).map(|id| (id + 11) % 40);
     let targets = Tensor::from_vec(targets.collect::<Vec<_>>(), tokens, &Device::Cpu).unwrap();
-    let how = Scoring { temperature: 0.9, logit_bytes: 0 };
+    let how = ScoreSettings { temperature: 0.9, logit_bytes: 0 };
     let (logp, entropy) = policy.decoder().score(&hidden, &targets, how).unwrap();
     let uneven = weights::normal(&[tokens], 1.0, Seed::root(8), &Device::Cpu).unwrap();
     ((logp + entropy).unwrap() * uneven).unwrap().sum_all().unwrap()

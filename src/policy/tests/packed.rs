@@ -3,7 +3,7 @@
 use super::*;
 use crate::config::FrozenWeights;
 use crate::policy::Dropout;
-use grpo_tensor::Scoring;
+use grpo_tensor::ScoreSettings;
 
 /// A file with every quantisation, with adapters over it that have learned something.
 fn model(name: &str, frozen_weights: FrozenWeights) -> Policy {
@@ -29,7 +29,7 @@ fn numbers(tensor: &Tensor) -> Vec<u32> {
 
 /// Log-probabilities, entropies and gradients of everything that is trained.
 fn update(policy: &Policy, adapters: Adapters) -> Vec<Vec<u32>> {
-    let (ids, how) = (ids(3, 21, 5), Scoring { temperature: 0.9, logit_bytes: 0 });
+    let (ids, how) = (ids(3, 21, 5), ScoreSettings { temperature: 0.9, logit_bytes: 0 });
     let targets = Tensor::from_vec(ids.concat(), 3 * 21, &Device::Cpu).unwrap();
     let hidden = policy.decoder().hidden(&Tensor::new(ids, &Device::Cpu).unwrap(), adapters).unwrap();
     let (logp, entropy) = policy.decoder().score(&hidden.reshape((3 * 21, ())).unwrap(), &targets, how).unwrap();

@@ -8,7 +8,7 @@ use crate::config::Config;
 use crate::environment::game2048::ladder::KNOWS_BOARDS;
 use crate::environment::game2048::{Game, Move};
 use crate::preflight::finding::{Check, Finding};
-use crate::preflight::{Judged, Trial};
+use crate::preflight::{JudgedTrial, Trial};
 use crate::seed::{Purpose, Seed};
 
 /// Steps of a run whose first board is looked at.
@@ -28,7 +28,7 @@ pub fn trials(config: &Config) -> [Trial; 2] {
 }
 
 /// What became of both.
-pub fn finding(config: &Config, [honest, cheat]: &[Judged; 2]) -> Finding {
+pub fn finding(config: &Config, [honest, cheat]: &[JudgedTrial; 2]) -> Finding {
     let plans = boards_known(config).map(|board| planned(board).iter().map(|step| step.letter()).collect::<String>());
     let follows = |plan: String| cheat.evaluation.games.iter().any(|game| game.moves_text().starts_with(&plan));
     let known = plans.filter(|plan| follows(plan.clone())).count();

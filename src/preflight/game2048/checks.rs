@@ -8,8 +8,8 @@ use crate::environment::game2048::ladder::{BLIND, CHEATS, CONSTANT, CYCLE, RUNGS
 use crate::environment::game2048::{Board, Game, Move};
 use crate::environment::{Case, Ending, Labels, Outcome, counted};
 use crate::preflight::finding::{Check, Finding, Level};
-use crate::preflight::ladder::{Cheat, Ladder, Player, SHAPE, rises};
-use crate::preflight::{Judged, Trial};
+use crate::preflight::ladder::{JudgedCheat, Ladder, ReferencePlayer, SHAPE, rises};
+use crate::preflight::{JudgedTrial, Trial};
 use crate::seed::Seed;
 use crate::stats;
 
@@ -18,11 +18,12 @@ const LIMITS: &[&str] =
     &["train.game_seconds", "sandbox.call_share", "sandbox.memory_mib", "arena.moves_max", "arena.freeze_after"];
 
 /// One finding a check.
-pub(super) fn findings(config: &Config, trials: &[Trial], judged: &[Judged]) -> Vec<Finding> {
+pub(super) fn findings(config: &Config, trials: &[Trial], judged: &[JudgedTrial]) -> Vec<Finding> {
     let (rungs, others) = judged.split_at(RUNGS.len());
-    let players = RUNGS.iter().zip(rungs).map(|(rung, judged)| Player { name: rung.name, rank: rung.rank, judged });
+    let players =
+        RUNGS.iter().zip(rungs).map(|(rung, judged)| ReferencePlayer { name: rung.name, rank: rung.rank, judged });
     let cheats =
-        CHEATS.iter().zip(others).map(|(cheat, judged)| Cheat { name: cheat.name, honest: cheat.honest, judged });
+        CHEATS.iter().zip(others).map(|(cheat, judged)| JudgedCheat { name: cheat.name, honest: cheat.honest, judged });
     let (players, cheats) = (players.collect(), cheats.collect());
     let evidence = Evidence {
         ladder: Ladder { config, players, cheats, limits: LIMITS, limit, labels: Labels::Board },
@@ -48,7 +49,7 @@ struct Evidence<'a> {
     ladder: Ladder<'a>,
     config: &'a Config,
     trials: &'a [Trial],
-    judged: &'a [Judged],
+    judged: &'a [JudgedTrial],
 }
 
 impl Evidence<'_> {
@@ -81,7 +82,7 @@ impl Evidence<'_> {
     /// Of two games of one player, the better one earns more: the reward follows the game, not the program.
     fn single_games(&self) -> Finding {
         let singles = &self.judged[RUNGS.len() + CHEATS.len()..][..SINGLE_GAMES];
-        let full = |judged: &&Judged| judged.evaluation.games.iter().all(|game| game.ending == Ending::GameOver);
+        let full = |judged: &&JudgedTrial| judged.evaluation.games.iter().all(|game| game.ending == Ending::GameOver);
         let games: Vec<(u64, f32)> =
             singles.iter().filter(full).map(|judged| (played_score(judged), judged.reward.value)).collect();
         let better = games.iter().flat_map(|&low| games.iter().map(move |&high| (low, high)));
@@ -230,7 +231,7 @@ fn replayed(board: Seed, moves_text: &str) -> Option<Replayed> {
 }
 
 /// The score of a single game, whatever was reported.
-fn played_score(judged: &Judged) -> u64 {
+fn played_score(judged: &JudgedTrial) -> u64 {
     let game = judged.evaluation.games.first();
     game.and_then(|game| replayed(game.seed()?, game.moves_text())).map_or(0, |replayed| replayed.score)
 }

@@ -6,14 +6,14 @@ mod checks;
 mod tests;
 mod trials;
 
-use super::{Judge, Report, Standing};
+use super::{Report, Standing, TrialJudge};
 use crate::arena::ArenaError;
 use crate::config::Config;
 use crate::environment::Labels;
 use crate::environment::game2048::ladder::RUNGS;
 
 /// Has the reference players and the cheats judged, and says what that shows about the reward of `config`.
-pub(super) fn examine(config: &Config, judge: &dyn Judge) -> Result<Report, ArenaError> {
+pub(super) fn examine(config: &Config, judge: &dyn TrialJudge) -> Result<Report, ArenaError> {
     let trials = trials::trials(config);
     let judged = super::judged(judge, &trials)?;
     let players = RUNGS.iter().zip(&judged).map(|(rung, judged)| {

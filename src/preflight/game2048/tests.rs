@@ -9,7 +9,7 @@ use crate::arena::{Arena, Evaluation, Rules, Verdict, Workers};
 use crate::config::RewardConfig;
 use crate::environment::game2048::{Board, Game, Move, unplayed};
 use crate::environment::{BoardTrace, Case, Ending, Environment, Outcome, Trace};
-use crate::preflight::{Check, Judged, Level, TrainingPath, Trial};
+use crate::preflight::{Check, JudgedTrial, Level, TrainingPath, Trial};
 use crate::reward::{Reward, Rule};
 use crate::seed::Seed;
 
@@ -23,13 +23,13 @@ static SANDBOX: LazyLock<Sandbox> = LazyLock::new(|| {
     Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || eprintln!("compiling the sandbox")).unwrap()
 });
 /// What the real path makes of the trials under the defaults.
-static HONEST: LazyLock<Vec<Judged>> = LazyLock::new(|| play(&CONFIG, &trials::trials(&CONFIG)));
+static HONEST: LazyLock<Vec<JudgedTrial>> = LazyLock::new(|| play(&CONFIG, &trials::trials(&CONFIG)));
 
 fn score(evaluation: &Evaluation, config: &RewardConfig) -> Reward {
     Rule::new(config, &Environment::Game2048).score(evaluation)
 }
 
-fn play(config: &Config, trials: &[Trial]) -> Vec<Judged> {
+fn play(config: &Config, trials: &[Trial]) -> Vec<JudgedTrial> {
     let rules = Rules::training(config);
     let arena = Arena::new(SANDBOX.clone(), Environment::Game2048, rules, Workers::new(2)).unwrap();
     TrainingPath { arena: &arena, reward: &config.reward }.judge(trials).unwrap()
@@ -38,15 +38,15 @@ fn play(config: &Config, trials: &[Trial]) -> Vec<Judged> {
 /// The real path with something done to each of its results.
 struct Planted<F>(F);
 
-impl<F: Fn(&Trial, &mut Judged)> Judge for Planted<F> {
-    fn judge(&self, trials: &[Trial]) -> Result<Vec<Judged>, ArenaError> {
+impl<F: Fn(&Trial, &mut JudgedTrial)> TrialJudge for Planted<F> {
+    fn judge(&self, trials: &[Trial]) -> Result<Vec<JudgedTrial>, ArenaError> {
         let mut judged = HONEST.clone();
         trials.iter().zip(&mut judged).for_each(|(trial, judged)| (self.0)(trial, judged));
         Ok(judged)
     }
 }
 
-fn planted(bug: impl Fn(&Trial, &mut Judged)) -> Report {
+fn planted(bug: impl Fn(&Trial, &mut JudgedTrial)) -> Report {
     examine(&CONFIG, &Planted(bug)).unwrap()
 }
 
@@ -64,7 +64,7 @@ fn problem(report: &Report, check: Check) -> String {
 /// The honest games, scored again in another shape.
 fn reshaped(config: &RewardConfig) -> Report {
     let changed = Config { reward: config.clone(), ..CONFIG.clone() };
-    examine(&changed, &Planted(|_: &Trial, judged: &mut Judged| judged.reward = score(&judged.evaluation, config)))
+    examine(&changed, &Planted(|_: &Trial, judged: &mut JudgedTrial| judged.reward = score(&judged.evaluation, config)))
         .unwrap()
 }
 
@@ -123,10 +123,10 @@ fn a_tight_budget_is_a_warning_with_the_figure() {
 }
 
 /// Results that are there already.
-struct Fixed(Vec<Judged>);
+struct Fixed(Vec<JudgedTrial>);
 
-impl Judge for Fixed {
-    fn judge(&self, _: &[Trial]) -> Result<Vec<Judged>, ArenaError> {
+impl TrialJudge for Fixed {
+    fn judge(&self, _: &[Trial]) -> Result<Vec<JudgedTrial>, ArenaError> {
         Ok(self.0.clone())
     }
 }
@@ -203,7 +203,7 @@ fn freezing_that_pays_is_found() {
 
 #[test]
 fn a_flat_reward_is_found() {
-    let flat = |_: &Trial, judged: &mut Judged| {
+    let flat = |_: &Trial, judged: &mut JudgedTrial| {
         let played = matches!(judged.evaluation.verdict, Verdict::Played);
         judged.reward.value = if played { 2.0 } else { -1.0 };
     };
@@ -238,7 +238,7 @@ fn a_cheat_that_pays_is_found() {
 
 #[test]
 fn moves_for_published_boards_pay_on_these_and_earn_nothing_on_boards_with_a_salt() {
-    let both = |judged: &[Judged]| judged.split_last_chunk::<2>().unwrap().1.clone();
+    let both = |judged: &[JudgedTrial]| judged.split_last_chunk::<2>().unwrap().1.clone();
     let [honest, cheat] = both(&HONEST);
     assert!(cheat.reward.value > honest.reward.value + 0.05, "{} {}", cheat.reward.value, honest.reward.value);
     let published = planted(|_, _| {});

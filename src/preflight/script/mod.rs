@@ -6,8 +6,8 @@ mod tests;
 
 use self::cheats::{BROKEN_PLAYERS, CHEATS, NO_ACTION};
 use super::finding::{Check, Finding, Level};
-use super::ladder::{Cheat, Ladder, Player};
-use super::{Judge, Judged, Report, Standing, Told, Trial, seeds};
+use super::ladder::{JudgedCheat, Ladder, ReferencePlayer};
+use super::{JudgedTrial, Report, Standing, Told, Trial, TrialJudge, seeds};
 use crate::arena::{ArenaError, FUEL_PER_SECOND, Rules};
 use crate::config::Config;
 use crate::environment::game2048::ladder::BROKEN;
@@ -28,7 +28,7 @@ const AGAIN: &str = "# The same once more.\n";
 pub(super) fn examine(
     config: &Config,
     game: &ScriptGame,
-    judge: &dyn Judge,
+    judge: &dyn TrialJudge,
     told: Told<'_>,
 ) -> Result<Report, ArenaError> {
     let trials = trials(game);
@@ -64,20 +64,23 @@ fn trials(game: &ScriptGame) -> Vec<Trial> {
 struct Evidence<'a> {
     config: &'a Config,
     game: &'a ScriptGame,
-    judged: &'a [Judged],
+    judged: &'a [JudgedTrial],
 }
 
 impl Evidence<'_> {
-    fn references(&self) -> impl Iterator<Item = (&Reference, &Judged)> {
+    fn references(&self) -> impl Iterator<Item = (&Reference, &JudgedTrial)> {
         self.game.references().iter().zip(&self.judged[BROKEN_PLAYERS.len()..])
     }
 
-    fn players(&self) -> Vec<Player<'_>> {
+    fn players(&self) -> Vec<ReferencePlayer<'_>> {
         let broken = BROKEN_PLAYERS.iter().zip(self.judged);
-        let broken = broken.map(|((name, _), judged)| Player { name, rank: BROKEN, judged });
+        let broken = broken.map(|((name, _), judged)| ReferencePlayer { name, rank: BROKEN, judged });
         let references = self.references();
-        let references =
-            references.map(|(reference, judged)| Player { name: &reference.name, rank: reference.rank, judged });
+        let references = references.map(|(reference, judged)| ReferencePlayer {
+            name: &reference.name,
+            rank: reference.rank,
+            judged,
+        });
         broken.chain(references).collect()
     }
 
@@ -99,7 +102,7 @@ impl Evidence<'_> {
         let cheats = CHEATS.iter().zip(others).map(|(cheat, judged)| {
             // What is no action is worth no action.
             let honest = if cheat.is_no_action { NO_ACTION } else { simplest };
-            Cheat { name: cheat.name, honest, judged }
+            JudgedCheat { name: cheat.name, honest, judged }
         });
         let ladder = Ladder {
             config: self.config,

@@ -49,15 +49,15 @@ fn opened(source: &str) -> Environment {
 /// The real path, with something done to what each program gets.
 struct Planted<'a, F>(TrainingPath<'a>, F);
 
-impl<F: Fn(&Trial, &mut Judged)> Judge for Planted<'_, F> {
-    fn judge(&self, trials: &[Trial]) -> Result<Vec<Judged>, ArenaError> {
+impl<F: Fn(&Trial, &mut JudgedTrial)> TrialJudge for Planted<'_, F> {
+    fn judge(&self, trials: &[Trial]) -> Result<Vec<JudgedTrial>, ArenaError> {
         let mut judged = self.0.judge(trials)?;
         trials.iter().zip(&mut judged).for_each(|(trial, judged)| (self.1)(trial, judged));
         Ok(judged)
     }
 }
 
-fn planted(environment: Environment, bug: impl Fn(&Trial, &mut Judged)) -> Report {
+fn planted(environment: Environment, bug: impl Fn(&Trial, &mut JudgedTrial)) -> Report {
     let arena = Arena::new(SANDBOX.clone(), environment, Rules::training(&CONFIG), Workers::new(2)).unwrap();
     let judge = Planted(TrainingPath { arena: &arena, reward: &CONFIG.reward }, bug);
     crate::preflight::examine(&CONFIG, arena.environment(), &judge, &|_, _, _| ()).unwrap()

@@ -17,8 +17,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 pub use self::prompts::long_prompts;
-use super::finding::Place;
-use super::{Judge, Judged, Level, Report, Told, Trial};
+use super::finding::TaskPlace;
+use super::{JudgedTrial, Level, Report, Told, Trial, TrialJudge};
 use crate::arena::ArenaError;
 use crate::config::Config;
 use crate::environment::tasks::{Function, Kind, Task, Tasks};
@@ -33,7 +33,7 @@ const TURN: usize = 64;
 
 /// How many tasks were looked at, and how many are in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Count {
+pub struct TaskCount {
     /// All of them.
     pub tasks: usize,
     /// Their tests.
@@ -46,11 +46,16 @@ pub struct Count {
 struct Examination<'a> {
     config: &'a Config,
     tasks: &'a Tasks,
-    judge: &'a dyn Judge,
+    judge: &'a dyn TrialJudge,
 }
 
 /// Has the references, stubs and cheats judged, and says what that shows about tasks and reward.
-pub(super) fn examine(config: &Config, tasks: &Tasks, judge: &dyn Judge, told: Told<'_>) -> Result<Report, ArenaError> {
+pub(super) fn examine(
+    config: &Config,
+    tasks: &Tasks,
+    judge: &dyn TrialJudge,
+    told: Told<'_>,
+) -> Result<Report, ArenaError> {
     let examination = Examination { config, tasks, judge };
     let mut findings = examination.references(told)?;
     let (of_tests, constant) = examination.suites();
@@ -61,7 +66,7 @@ pub(super) fn examine(config: &Config, tasks: &Tasks, judge: &dyn Judge, told: T
     let to_mend: BTreeSet<usize> =
         problems.filter_map(|finding| finding.place.as_ref().map(|place| place.line)).collect();
     let tests = tasks.tasks().iter().map(|task| task.tests.len()).sum();
-    let count = Count { tasks: tasks.tasks().len(), tests, to_mend: to_mend.len() };
+    let count = TaskCount { tasks: tasks.tasks().len(), tests, to_mend: to_mend.len() };
     Ok(Report { players: Vec::new(), tasks: Some(count), findings, labels: Labels::Tests })
 }
 
@@ -70,7 +75,7 @@ impl Examination<'_> {
         &self.tasks.tasks()[number]
     }
 
-    fn place(&self, number: usize) -> Place {
+    fn place(&self, number: usize) -> TaskPlace {
         place(self.tasks, number)
     }
 
@@ -80,7 +85,7 @@ impl Examination<'_> {
         what: &'static str,
         programs: &[(usize, String)],
         told: Told<'_>,
-    ) -> Result<Vec<Judged>, ArenaError> {
+    ) -> Result<Vec<JudgedTrial>, ArenaError> {
         let mut judged = Vec::with_capacity(programs.len());
         for turn in programs.chunks(TURN) {
             told(what, judged.len(), programs.len());
@@ -105,7 +110,7 @@ impl Examination<'_> {
     }
 }
 
-fn place(tasks: &Tasks, number: usize) -> Place {
+fn place(tasks: &Tasks, number: usize) -> TaskPlace {
     let task = &tasks.tasks()[number];
-    Place { file: tasks.path().display().to_string(), line: task.line, task: task.id.clone() }
+    TaskPlace { file: tasks.path().display().to_string(), line: task.line, task: task.id.clone() }
 }

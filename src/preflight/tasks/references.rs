@@ -5,7 +5,7 @@ use crate::arena::{ArenaError, FUEL_PER_SECOND, Rules};
 use crate::config::TestsReward;
 use crate::environment::{Ending, Outcome, counted};
 use crate::preflight::finding::{Check, Finding};
-use crate::preflight::{Judged, Told, percent};
+use crate::preflight::{JudgedTrial, Told, percent};
 
 /// Share of its budget that a reference may use; a model's first programs are slower.
 const BUDGET_EXPECTED: f64 = 0.5;
@@ -17,7 +17,7 @@ const OTHER_CHANCE: &str = "import random\nrandom.seed(20480)\n";
 /// A reference on its task.
 struct Run {
     task: usize,
-    judged: Judged,
+    judged: JudgedTrial,
 }
 
 impl Run {

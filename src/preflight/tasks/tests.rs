@@ -52,8 +52,8 @@ struct Planted<'a, F> {
     seen: RefCell<Vec<Trial>>,
 }
 
-impl<F: Fn(&Trial, &mut Judged)> Judge for Planted<'_, F> {
-    fn judge(&self, trials: &[Trial]) -> Result<Vec<Judged>, ArenaError> {
+impl<F: Fn(&Trial, &mut JudgedTrial)> TrialJudge for Planted<'_, F> {
+    fn judge(&self, trials: &[Trial]) -> Result<Vec<JudgedTrial>, ArenaError> {
         let mut judged = self.path.judge(trials)?;
         trials.iter().zip(&mut judged).for_each(|(trial, judged)| (self.bug)(trial, judged));
         self.seen.borrow_mut().extend_from_slice(trials);
@@ -61,7 +61,7 @@ impl<F: Fn(&Trial, &mut Judged)> Judge for Planted<'_, F> {
     }
 }
 
-fn planted(config: &Config, environment: Environment, bug: impl Fn(&Trial, &mut Judged)) -> (Report, Vec<Trial>) {
+fn planted(config: &Config, environment: Environment, bug: impl Fn(&Trial, &mut JudgedTrial)) -> (Report, Vec<Trial>) {
     let arena = Arena::new(SANDBOX.clone(), environment, Rules::training(config), Workers::new(2)).unwrap();
     let path = TrainingPath { arena: &arena, reward: &config.reward };
     let judge = Planted { path, bug, seen: RefCell::default() };
@@ -143,7 +143,7 @@ fn a_reference_that_gives_no_answer_is_named_and_the_others_are_checked_all_the_
     let [(1, first), (2, second)] = problems.as_slice() else { panic!("{problems:?}") };
     assert_eq!(*first, "the reference fails test 3 of 5: f(3): IndexError: list index out of range");
     assert!(second.contains("does not run: ModuleNotFoundError"), "{second}");
-    assert_eq!(report.tasks.unwrap(), Count { tasks: 3, tests: 15, to_mend: 2 });
+    assert_eq!(report.tasks.unwrap(), TaskCount { tasks: 3, tests: 15, to_mend: 2 });
 }
 
 #[test]

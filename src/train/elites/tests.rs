@@ -52,7 +52,7 @@ fn take_in(elites: &mut Elites, step: usize, replays: &[(&str, u64)], words: [(&
             evaluation: evaluation(*score, Ending::GameOver),
         })
         .collect();
-    elites.take_in(step, &replays, Sampled { prompts: &prompts, episodes: &episodes, games: GAMES }, 2);
+    elites.take_in(step, &replays, StepEpisodes { prompts: &prompts, episodes: &episodes, games: GAMES }, 2);
 }
 
 fn digest(word: &str) -> String {
@@ -103,7 +103,7 @@ fn the_truncated_and_the_broken_off_are_not_worth_imitating_but_their_games_coun
     let prompts = [prompt(0, "snake")];
     let mut take = |step, first: Episode, second: Episode| {
         let episodes = Groups::new(2, vec![first, second]);
-        elites.take_in(step, &[], Sampled { prompts: &prompts, episodes: &episodes, games: GAMES }, 4);
+        elites.take_in(step, &[], StepEpisodes { prompts: &prompts, episodes: &episodes, games: GAMES }, 4);
         of_style(&elites, "snake")
     };
     let mut truncated = episode("t", 5000);

@@ -37,9 +37,9 @@ fn a_collapse_is_warned_of_then_stopped_and_names_the_checkpoint_of_before() {
     let watches = watch(&config(), 60, collapsing);
     // Distinct programs fall by 2 of 64 a step: 31 at step 36 is the first below half. The mean of eight steps is
     // 32 at step 39 and 30 at step 40; 6.75 at step 52 and 5.5 at step 53, where a tenth is 6.4.
-    let first = watches.iter().position(|watch| watch.level > Level::Ok).unwrap() + 1;
+    let first = watches.iter().position(|watch| watch.level > AlarmLevel::Ok).unwrap() + 1;
     assert_eq!(first, 40);
-    assert_eq!(watches[39].standing, [(Symptom::Unique, Level::Warning)]);
+    assert_eq!(watches[39].standing, [(Symptom::Unique, AlarmLevel::Warning)]);
     let stopped = watches.iter().position(|watch| watch.collapse.is_some()).unwrap() + 1;
     assert_eq!(stopped, 53);
     let collapse = watches[52].collapse.as_ref().unwrap();
@@ -66,7 +66,7 @@ fn a_healthy_run_says_nothing() {
         clipped_ratio: 0.05,
         ..healthy(step)
     });
-    assert!(watches.iter().all(|watch| watch.level == Level::Ok && watch.news.is_empty()), "{:?}", news(&watches));
+    assert!(watches.iter().all(|watch| watch.level == AlarmLevel::Ok && watch.news.is_empty()), "{:?}", news(&watches));
 }
 
 #[test]
@@ -74,12 +74,12 @@ fn a_model_that_starts_low_is_not_warned_of_what_it_never_had() {
     let weak =
         |step: usize| StepRecord { frac_parsed: 0.3, frac_unique: 0.4, frac_reward_zero_std: 0.4, ..healthy(step) };
     let watches = watch(&config(), 30, weak);
-    assert!(watches[..20].iter().all(|watch| watch.level == Level::Ok));
-    assert_eq!(watches[20].standing, [(Symptom::Tied, Level::Warning)], "after the grace");
+    assert!(watches[..20].iter().all(|watch| watch.level == AlarmLevel::Ok));
+    assert_eq!(watches[20].standing, [(Symptom::Tied, AlarmLevel::Warning)], "after the grace");
     assert_eq!(news(&watches).len(), 1);
     let worse = |step: usize| StepRecord { frac_parsed: if step > 30 { 0.1 } else { 0.3 }, ..healthy(step) };
     let watches = watch(&config(), 60, worse);
-    assert_eq!(watches[59].standing, [(Symptom::Parsed, Level::Warning)], "but of what it has lost");
+    assert_eq!(watches[59].standing, [(Symptom::Parsed, AlarmLevel::Warning)], "but of what it has lost");
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn a_resumed_guard_goes_on_as_if_it_had_never_stopped() {
 fn without_stop_it_only_warns() {
     let watches = watch(&GuardConfig { stop: false, ..config() }, 60, collapsing);
     assert!(watches.iter().all(|watch| watch.collapse.is_none()));
-    assert_eq!(watches[59].level, Level::Stop);
+    assert_eq!(watches[59].level, AlarmLevel::Stop);
     assert!(news(&watches).iter().any(|(_, line)| line.ends_with("guard.stop = false, going on")));
 }
 
@@ -139,7 +139,7 @@ fn a_policy_that_scores_other_than_it_samples_is_told_of_at_once() {
     assert!(line.starts_with("warning, step 3: sampling and scoring differ by 0.031 nats a token (warns above 0.02);"));
     for (watch, step) in watches.iter().zip(1..) {
         let stands = (3..6).contains(&step) || step == 9;
-        assert_eq!(watch.standing.contains(&(Symptom::Sampling, Level::Warning)), stands, "step {step}");
+        assert_eq!(watch.standing.contains(&(Symptom::Sampling, AlarmLevel::Warning)), stands, "step {step}");
         assert_eq!(watch.collapse, None);
     }
 }

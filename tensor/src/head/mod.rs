@@ -18,14 +18,14 @@ use crate::{Weight, can_fuse, on_gpu};
 const BLOCK: usize = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Scoring {
+pub struct ScoreSettings {
     /// Divisor of the logits.
     pub temperature: f64,
     /// Bytes of the logits that are held at once, at least those of 64 rows. It changes memory, not the result.
     pub logit_bytes: usize,
 }
 
-impl Scoring {
+impl ScoreSettings {
     /// Rows whose logits are held at once.
     pub fn rows(&self, vocabulary: usize) -> usize {
         (self.logit_bytes / (4 * vocabulary) / BLOCK).max(1) * BLOCK
@@ -40,7 +40,12 @@ impl Scoring {
 ///
 /// * `hidden`: `(N, H)`; `weight`: `(V, H)`; `targets`: `(N,)` u32, each below `V`.
 /// * Returns `(N,)` and `(N,)`, in f32, from logits in f32 whatever the formats of the arguments.
-pub fn score_tokens(hidden: &Tensor, weight: &Weight, targets: &Tensor, how: Scoring) -> Result<(Tensor, Tensor)> {
+pub fn score_tokens(
+    hidden: &Tensor,
+    weight: &Weight,
+    targets: &Tensor,
+    how: ScoreSettings,
+) -> Result<(Tensor, Tensor)> {
     if !can_fuse([hidden].into_iter().chain(weight.dense())) {
         return by_tensors(hidden, &weight.tensor()?, targets, how);
     }
@@ -64,7 +69,7 @@ pub fn score_capped_tokens(
     hidden: &Tensor,
     weight: &Weight,
     targets: &Tensor,
-    how: Scoring,
+    how: ScoreSettings,
     cap: f64,
 ) -> Result<(Tensor, Tensor)> {
     scored(hidden, &weight.tensor()?, targets, (how, Some(cap)))
@@ -76,7 +81,12 @@ pub(crate) fn plain(hidden: &Tensor, weight: &Tensor, targets: &Tensor, temperat
     log_probs::plain(&(logits / temperature)?, targets)
 }
 
-pub(crate) fn by_tensors(hidden: &Tensor, weight: &Tensor, targets: &Tensor, how: Scoring) -> Result<(Tensor, Tensor)> {
+pub(crate) fn by_tensors(
+    hidden: &Tensor,
+    weight: &Tensor,
+    targets: &Tensor,
+    how: ScoreSettings,
+) -> Result<(Tensor, Tensor)> {
     scored(hidden, weight, targets, (how, None))
 }
 
@@ -84,7 +94,7 @@ fn scored(
     hidden: &Tensor,
     weight: &Tensor,
     targets: &Tensor,
-    (how, cap): (Scoring, Option<f64>),
+    (how, cap): (ScoreSettings, Option<f64>),
 ) -> Result<(Tensor, Tensor)> {
     if cap.is_none() && on_gpu(hidden) {
         let head = gpu::Head {

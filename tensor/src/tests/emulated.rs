@@ -93,7 +93,7 @@ fn scores_of_a_gpu_are_those_of_the_logits() {
     for (rows, width, vocabulary, temperature) in [(1, 6, 9, 1.0), (130, 12, 40, 0.7), (70, 40, 2100, 1.3)] {
         let (hidden, weight) = (random(&[rows, width], 1), random(&[vocabulary, width], 2));
         let targets = targets(rows, vocabulary);
-        let how = head::Scoring { temperature, logit_bytes: 0 };
+        let how = head::ScoreSettings { temperature, logit_bytes: 0 };
         emulated(|| {
             check(
                 &[&hidden, &weight],
@@ -107,7 +107,7 @@ fn scores_of_a_gpu_are_those_of_the_logits() {
 #[test]
 fn scores_of_a_gpu_are_f32_in_every_format() {
     let (hidden, weight, targets) = (random(&[130, 12], 1), random(&[40, 12], 2), targets(130, 40));
-    let how = head::Scoring { temperature: 0.7, logit_bytes: 0 };
+    let how = head::ScoreSettings { temperature: 0.7, logit_bytes: 0 };
     for (of_hidden, of_weight) in
         [(DType::BF16, DType::BF16), (DType::F16, DType::F16), (DType::BF16, DType::F32), (DType::F16, DType::F32)]
     {
@@ -138,7 +138,7 @@ fn scores_of_a_gpu_stay_finite_for_extreme_logits_and_say_where_they_are_none() 
     let hidden = Tensor::new(&[[1.0_f32], [-1.0], [f32::NAN], [1.0]], &Device::Cpu).unwrap();
     // The last is none of the vocabulary's.
     let targets = Tensor::new(&[0_u32, 3, 0, 5], &Device::Cpu).unwrap();
-    let how = head::Scoring { temperature: 1.0, logit_bytes: 0 };
+    let how = head::ScoreSettings { temperature: 1.0, logit_bytes: 0 };
     emulated(|| {
         let (logp, entropy) = head::score_tokens(&hidden, &dense(&weight), &targets, how).unwrap();
         let (logp, entropy) = (logp.to_vec1::<f32>().unwrap(), entropy.to_vec1::<f32>().unwrap());
@@ -284,7 +284,7 @@ fn numbers_of_a_gpu_do_not_depend_on_the_order_of_blocks_and_threads() {
             let qkv = lora::adapted_linear(&normed, (&a, &b), 0.5, &maps)?;
             let mixed = attention::causal_attention(&qkv, &Spans::equal(2, 37), heads, &rope)?;
             let gated = gate::gated(&Tensor::cat(&[&mixed, &mixed], 1)?, Activation::Silu)?;
-            let how = head::Scoring { temperature: 0.9, logit_bytes: 0 };
+            let how = head::ScoreSettings { temperature: 0.9, logit_bytes: 0 };
             let (logp, entropy) = head::score_tokens(&gated, &dense(&head), &targets, how)?;
             let store = (&logp + &entropy)?.sum_all()?.backward()?;
             let numbers = |tensor: &Tensor| wide(tensor).flatten_all()?.to_vec1::<f32>();

@@ -69,7 +69,7 @@ fn half_formats_are_rounded_once_more_at_the_rotation_of_attention() {
 fn scores_are_f32_in_every_format() {
     let (hidden, weight) = (random(&[130, 12], 1), random(&[40, 12], 2));
     let targets = Tensor::from_vec((0..130).map(|row| row * 7 % 40).collect::<Vec<u32>>(), 130, &Device::Cpu).unwrap();
-    let how = head::Scoring { temperature: 0.7, logit_bytes: 0 };
+    let how = head::ScoreSettings { temperature: 0.7, logit_bytes: 0 };
     let joined = |(logp, entropy): (Tensor, Tensor)| Tensor::stack(&[logp, entropy], 1);
     for format in [DType::BF16, DType::F16] {
         let (hidden, weight) = (rounded(&hidden, format), rounded(&weight, format));
@@ -120,7 +120,7 @@ fn chunks_of_the_head_change_no_number_by_tensors() {
     let targets = Tensor::from_vec((0..ROWS as u32).map(|row| row * 13 % 50).collect::<Vec<_>>(), ROWS, &Device::Cpu);
     let targets = targets.unwrap();
     let run = |logit_bytes: usize| {
-        let how = head::Scoring { temperature: 0.9, logit_bytes };
+        let how = head::ScoreSettings { temperature: 0.9, logit_bytes };
         let (logp, entropy) = head::by_tensors(&hidden, &weight, &targets, how).unwrap();
         let store = ((&logp + &entropy).unwrap() * random(&[ROWS], 3).as_tensor()).unwrap().sum_all().unwrap();
         let store = store.backward().unwrap();

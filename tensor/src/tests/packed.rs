@@ -107,7 +107,7 @@ fn low_rank_terms_beside_a_packed_weight_add_to_its_product() {
 fn a_product_of_an_update_with_blocks_is_that_with_their_numbers_to_the_last_bit() {
     let (x, (weight, plain)) = (random(&[37, 64], 1), in_blocks(GgmlDType::Q4_1, [40, 64], 2));
     let targets = Tensor::from_vec((0..37).map(|row| row % 40).collect::<Vec<u32>>(), 37, &Device::Cpu).unwrap();
-    let how = head::Scoring { temperature: 0.7, logit_bytes: 0 };
+    let how = head::ScoreSettings { temperature: 0.7, logit_bytes: 0 };
     let run = |weight: &Weight| {
         let y = weight.linear(&x).unwrap();
         let (logp, entropy) = head::score_tokens(&x, weight, &targets, how).unwrap();

@@ -115,7 +115,7 @@ impl Mix {
 
 /// One program of the corpus.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sample {
+pub struct CorpusProgram {
     /// What kind of player was asked for.
     pub asked: Style,
     /// What kind of player it is meant to be.
@@ -133,7 +133,7 @@ pub const HEADER: &str = "def strategy(board";
 ///
 /// # Panics
 /// When the mix has no style with a positive weight: a bug of the caller.
-pub fn program(rng: &mut ChaCha8Rng, mix: &Mix) -> Sample {
+pub fn program(rng: &mut ChaCha8Rng, mix: &Mix) -> CorpusProgram {
     let asked = choice::proportional(rng, &mix.weights);
     let style = if rng.random_bool(mix.wander) { choice::proportional(rng, &mix.weights) } else { asked };
     let (arguments, body) = match style {
@@ -146,7 +146,7 @@ pub fn program(rng: &mut ChaCha8Rng, mix: &Mix) -> Sample {
     if mistaken {
         body = mistakes::make(rng, &body);
     }
-    Sample { asked, style, source: format!("{HEADER}{body}"), mistaken }
+    CorpusProgram { asked, style, source: format!("{HEADER}{body}"), mistaken }
 }
 
 #[cfg(test)]
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
     use crate::seed::{Purpose, Seed};
 
-    fn samples(mix: &Mix, count: usize) -> Vec<Sample> {
+    fn samples(mix: &Mix, count: usize) -> Vec<CorpusProgram> {
         let mut rng = Seed::root(11).child(Purpose::Corpus, 0).rng();
         (0..count).map(|_| program(&mut rng, mix)).collect()
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use super::shared::Shared;
-use super::warp::{Stop, Surroundings, Warp};
+use super::warp::{Surroundings, Warp, WarpStop};
 use crate::memory::Memory;
 use crate::ptx::Kernel;
 use crate::{Fault, fault};
@@ -98,7 +98,7 @@ impl Launch {
             let mut waiting = false;
             for warp in warps.iter_mut() {
                 let stop = warp.run(&mut around).map_err(|Fault(why)| fault!("block {index:?}, {why}"))?;
-                waiting |= stop == Stop::Barrier;
+                waiting |= stop == WarpStop::Barrier;
             }
             if !waiting {
                 return Ok(());

@@ -11,7 +11,7 @@ use crate::{Fault, fault};
 
 /// Why a warp stands still.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Stop {
+pub enum WarpStop {
     Barrier,
     Done,
 }
@@ -68,7 +68,7 @@ impl Warp {
     }
 
     /// Runs until a barrier of the block, or to the end.
-    pub fn run(&mut self, around: &mut Surroundings<'_>) -> Result<Stop, Fault> {
+    pub fn run(&mut self, around: &mut Surroundings<'_>) -> Result<WarpStop, Fault> {
         while self.alive != 0 {
             let Some(behind) = lanes(self.alive & !self.waiting).map(|lane| self.next[lane]).min() else {
                 let at: Vec<u32> = lanes(self.alive).map(|lane| self.line(lane, around)).collect();
@@ -77,15 +77,15 @@ impl Warp {
             let together = lanes(self.alive).filter(|lane| self.next[*lane] == behind);
             let together = together.fold(0, |mask, lane| mask | 1 << lane);
             self.waiting &= !together;
-            if self.stretch(together, behind as usize, around)? == Some(Stop::Barrier) {
-                return Ok(Stop::Barrier);
+            if self.stretch(together, behind as usize, around)? == Some(WarpStop::Barrier) {
+                return Ok(WarpStop::Barrier);
             }
         }
-        Ok(Stop::Done)
+        Ok(WarpStop::Done)
     }
 
     /// Runs lanes that are at the same instruction, until they part, leave, wait or meet others.
-    fn stretch(&mut self, mask: u32, mut at: usize, around: &mut Surroundings<'_>) -> Result<Option<Stop>, Fault> {
+    fn stretch(&mut self, mask: u32, mut at: usize, around: &mut Surroundings<'_>) -> Result<Option<WarpStop>, Fault> {
         let kernel = around.launch.kernel.clone();
         let others = lanes(self.alive & !mask).map(|lane| self.next[lane]).min().unwrap_or(u64::MAX);
         loop {
@@ -115,7 +115,7 @@ impl Warp {
                 Operation::Barrier => {
                     self.epoch += 1;
                     self.go_on(mask, at + 1);
-                    return Ok(Some(Stop::Barrier));
+                    return Ok(Some(WarpStop::Barrier));
                 }
                 operation => {
                     if active != 0 && !matches!(operation, Operation::Branch(_) | Operation::Exit) {
