@@ -104,7 +104,6 @@
 //! A table in `tests/architecture.rs` says which module may use which.
 
 #![forbid(unsafe_code)]
-#![warn(missing_docs)]
 
 pub mod arena;
 pub mod cli;

@@ -1,7 +1,5 @@
 //! Errors of models. Each one names the file or setting, what was found and what was expected.
 
-#![allow(missing_docs, reason = "each message says what the fields of its variant are")]
-
 use std::path::PathBuf;
 
 /// Why a model could not be loaded, run or saved.

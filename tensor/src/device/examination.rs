@@ -55,7 +55,6 @@ pub struct CudaExamination {
 
 /// Why a GPU cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs, reason = "each variant says what it is in its message")]
 pub enum Unusable {
     #[error("this program was built without CUDA; build it with `make cuda`, or use cpu")]
     NotBuilt,
