@@ -1,6 +1,6 @@
 //! The caller's side of a batch: programs go in as completions end, evaluations come out in the order of the
 //! completions. Identical programs on the same cases are played once: of earlier batches that counts once they have
-//! ended, so that what is played again depends on no clock.
+//! ended, so that what one process plays again depends on no clock.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
