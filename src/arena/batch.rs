@@ -207,7 +207,8 @@ impl State {
 
     /// What a game that begins is played with, unless nobody waits for it any more.
     fn wanted(&mut self, task: Task) -> Option<(Arc<Program>, Numbered)> {
-        let entry = &mut self.entries[task.entry];
+        // The job of what was taken back may be found when its batch has been closed.
+        let entry = self.entries.get_mut(task.entry)?;
         if self.abandoned || entry.completions.is_empty() {
             return None;
         }

@@ -239,6 +239,34 @@ fn what_nobody_has_begun_is_taken_back_and_can_be_played_here_or_elsewhere() {
 }
 
 #[test]
+fn a_job_that_is_found_after_its_batch_was_taken_back_and_closed_ends_no_worker() {
+    let (gate, (tell, played)) = (Arc::new(Barrier::new(2)), std::sync::mpsc::channel());
+    let opened = Arc::clone(&gate);
+    let play_game = move |rules: &Rules, program: &Program, seed| {
+        if program.source().contains("gate") {
+            opened.wait();
+            opened.wait();
+        }
+        tell.send(()).unwrap();
+        stand_in(rules, program, seed)
+    };
+    let arena = playing(play_game, Workers::new(1));
+    let (mut now, mut dealt) = (arena.begin(0), arena.begin(1));
+    now.submit(0, program("gate"), &seeds(0, 1));
+    gate.wait();
+    dealt.submit(0, program("a"), &seeds(0, 1));
+    assert_eq!(dealt.recall(), [0]);
+    assert!(finish(dealt).is_empty());
+    let mut later = arena.begin(2);
+    later.submit(0, program("greedy"), &seeds(0, 1));
+    gate.wait();
+    // Longer than anything takes, and no hang where something is wrong.
+    let played = [(); 2].map(|()| played.recv_timeout(Duration::from_secs(120)));
+    assert_eq!(played, [Ok(()); 2], "the game at the gate, and the later one");
+    assert_eq!((finish(now).len(), finish(later).len()), (1, 1));
+}
+
+#[test]
 fn what_follows_from_a_game_is_played_though_nobody_asks_for_it() {
     let (tell, played) = std::sync::mpsc::channel();
     let play_game = move |rules: &Rules, program: &Program, seed| {
