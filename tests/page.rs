@@ -77,6 +77,7 @@ fn every_section_is_built_and_answers_its_reader() {
          say('repeated', [...document.querySelectorAll('svg')].filter((one) => { const labels = [...one.querySelectorAll('text[text-anchor=end]')].map((text) => text.textContent); return new Set(labels).size < labels.length || labels.includes('-0'); }).length);
          say('facts', [...document.querySelectorAll('.facts dt')].map((one) => one.textContent).join(', '));
          say('ended', [...document.querySelectorAll('.facts dd')][1].textContent.slice(0, 21));
+         say('ends', [...document.querySelector('select').options].every((one) => /(game over|out of fuel|freeze|not compiled|raised|bad move|bad value|cut|froze|hung)/.test(one.textContent)));
          const details = document.querySelector('#completions'); details.open = true; await soon();
          say('listed', document.querySelectorAll('#browser tbody tr').length);
          const search = document.querySelector('#browser input[type=search]');
@@ -98,6 +99,7 @@ fn every_section_is_built_and_answers_its_reader() {
         "repeated 0",
         "facts Begun, Ended, Steps and evaluations took, Machine, Tensors, Program, Command",
         "ended all steps are done at",
+        "ends true",
         "listed 48",
         "found 0 of 48 completions",
         "found 48 of 48 completions",

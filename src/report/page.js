@@ -75,14 +75,18 @@ function tilesOfTasks(run) {
     known(column(run, "step_time")).length ? el("div", { class: "tile" }, el("strong", {}, seconds(mean(column(run, "step_time")))), el("span", {}, "a step")) : null);
 }
 
-// What became of a program: how its games ended, or why it played none.
-const became = (sample) => (sample.verdict === "played" ? [...new Set([...sample.games, ...(sample.transcripts || [])].map((game) => game.ending.replaceAll("_", " ")))].join(", ") : sample.verdict === "rejected" ? "no program" : "failed before a move");
+// What became of a program: how its games ended, or the word of the log where there are none to show.
+function became(run, sample) {
+  const games = [...sample.games, ...(sample.transcripts || [])], kind = sample.verdict.replaceAll("_", " ");
+  if (games.length) return [...new Set(games.map((game) => game.ending.replaceAll("_", " ")))].join(", ");
+  return (ofTasks(run) ? TASK_WORDS : GAME_WORDS)[kind] || kind;
+}
 
 function programs(run) {
   if (!run.samples.length) return { node: el("p", { class: "soft" }, "No programs were logged."), watch: () => {} };
   const board = player();
   const code = el("div", {}), words = el("p", { class: "small" }), games = el("div", { class: "controls" });
-  const name = (sample) => `step ${sample.step}, ${sample.place}: ${points(run)(sample.score)} points, ${became(sample)}`;
+  const name = (sample) => `step ${sample.step}, ${sample.place}: ${points(run)(sample.score)} points, ${became(run, sample)}`;
   const id = (sample) => `${sample.step} ${sample.place}`;
   const list = el("select", { onchange: () => show(run.samples[list.selectedIndex]) }, run.samples.map((sample) => el("option", {}, name(sample))));
   const watch = (game) => { board.show(game); board.node.scrollIntoView({ block: "center" }); board.node.focus({ preventScroll: true }); };
