@@ -67,7 +67,7 @@ pub struct EvalArgs {
     /// Send prompts as plain text, without the model's chat template
     #[arg(long, help_heading = "Models")]
     raw_prompt: bool,
-    /// PEFT adapter to put on the model
+    /// PEFT adapter to put on the model, or the run that trained it
     #[arg(long, value_name = "DIR", help_heading = "Models", value_parser = text_path())]
     adapter: Option<PathBuf>,
     /// Another model to evaluate alike, or a PEFT adapter on the same model; may be repeated

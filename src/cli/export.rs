@@ -48,7 +48,7 @@ pub struct ExportArgs {
     /// Branch, tag or commit of a Hugging Face model
     #[arg(long, value_name = "R", help_heading = "What")]
     revision: Option<String>,
-    /// PEFT adapter on the model
+    /// PEFT adapter on the model, or the run that trained it
     #[arg(long, value_name = "DIR", help_heading = "What", value_parser = text_path())]
     adapter: Option<PathBuf>,
     /// Add the adapter into the weights and write the whole model

@@ -45,7 +45,7 @@ pub struct SftArgs {
     /// Branch, tag or commit of a Hugging Face model
     #[arg(long, value_name = "R", help_heading = "Model")]
     revision: Option<String>,
-    /// PEFT adapter to go on from
+    /// PEFT adapter to go on from, or the run that trained it
     #[arg(long, value_name = "DIR", value_parser = text_path(), help_heading = "Model")]
     adapter: Option<PathBuf>,
     /// Rank of the LoRA adapters; 0 trains every weight

@@ -74,7 +74,7 @@ struct ModelArgs {
     /// Branch, tag or commit of a Hugging Face model
     #[arg(long, value_name = "R")]
     revision: Option<String>,
-    /// PEFT adapter to go on from, as `sft` and checkpoints are
+    /// PEFT adapter to go on from, as `sft` and checkpoints are, or the run that trained it
     #[arg(long, value_name = "DIR", value_parser = text_path())]
     adapter: Option<PathBuf>,
     /// Rank of the LoRA adapters; 0 trains every weight
