@@ -25,7 +25,7 @@ pub struct GrpoConfig {
     /// Decoupled weight decay.
     pub weight_decay: f64,
     /// The optimiser has kernels of its own; on a GPU one launch moves all that is trained. Without, every variable is
-    /// moved by operations of its own, for comparisons (`bench train --against grpo.fused_adamw=false`).
+    /// moved by operations of its own, for comparisons (`grpo-2048-bench train --against grpo.fused_adamw=false`).
     pub fused_adamw: bool,
     /// Gradients are scaled down to this global norm.
     pub max_grad_norm: f64,

@@ -124,7 +124,7 @@ pub struct RolloutConfig {
     /// Where adapters are put for the servers, which must find them by the same path; empty: adapters/ in the run's
     /// directory.
     pub adapter_dir: String,
-    /// Completions that are asked for at once, over all servers.
+    /// Completions that a process asks for at once, over all servers.
     pub server_requests: usize,
     /// Longest time for one answer of a server; then it is asked again, another one first.
     pub server_seconds: f64,
