@@ -34,7 +34,7 @@ pub struct PlayArgs {
     #[arg(value_name = "FILE.py", required = true, num_args = 1..=2)]
     files: Vec<PathBuf>,
     /// Root of the board; `score` with this seed plays it as its first game
-    #[arg(long, value_name = "S", default_value_t = 0, help_heading = "Game")]
+    #[arg(id = "games_root", long = "seed", value_name = "S", default_value_t = 0, help_heading = "Game")]
     seed: u64,
     /// Milliseconds between moves
     #[arg(long, visible_alias = "delay", value_name = "D", default_value_t = 60, help_heading = "Game")]

@@ -172,7 +172,7 @@ mod tests {
         let text = chart(&Report { players, tasks: None, findings: Vec::new(), labels: Labels::Board });
         let bars: Vec<usize> = text.lines().skip(1).map(|line| line.matches('━').count()).collect();
         assert_eq!(bars, [0, 16, 32], "{text}");
-        assert!(text.contains("cycle             2     1600     256    0.200  ━"), "{text}");
+        assert!(text.contains("cycle       2   1600   256   0.200  ━━"), "{text}");
     }
 
     #[test]

@@ -191,7 +191,7 @@ fn an_empty_run_and_a_half_written_one_say_what_is_lacking() {
     assert_eq!((torn.steps["step"].len(), torn.samples.len()), (1, 1));
     let notes = torn.notes.join("\n");
     assert!(
-        notes.contains("completions: 1 lines") && notes.contains("config.toml is missing or cannot be read"),
+        notes.contains("completions: 1 line left out") && notes.contains("config.toml is missing or cannot be read"),
         "{notes}"
     );
 }
