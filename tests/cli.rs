@@ -535,7 +535,7 @@ fn rows_become_tasks_and_what_is_dropped_is_named_with_the_reason() {
     let expected = r#"{"id":"1","prompt":"Add.","entry_point":"add","tests":[{"args":"(1, 2)","expected":"3"}],"reference":"def add(a, b): return a + b"}"#;
     assert_eq!(written, format!("{expected}\n"));
     fs::write(dir.path().join("none.jsonl"), rows[2]).unwrap();
-    assert!(refused(dir.path(), &["tasks", "convert", "none.jsonl"]).contains("none of 1 rows became a task"));
+    assert!(refused(dir.path(), &["tasks", "convert", "none.jsonl"]).contains("none of 1 row became a task"));
     assert!(
         refused(dir.path(), &["tasks", "convert", "mbpp.jsonl", "--output", "./mbpp.jsonl"]).contains("to convert")
     );

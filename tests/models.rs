@@ -114,7 +114,7 @@ fn a_model_is_warmed_up_trained_from_there_and_exported() {
     ] {
         let card = card(name);
         assert!(card.contains(&format!("library_name: \"{library}\"")) && card.contains(load), "{card}");
-        assert!(card.contains("- 1 steps of") && !card.contains(&dir.display().to_string()), "{card}");
+        assert!(card.contains("- 1 step of") && !card.contains(&dir.display().to_string()), "{card}");
     }
     // What was exported is a model like any other.
     let again = [&["train", "--model", "out/merged", "--lora-r", "0", "--output-dir", "full"][..], SHORT].concat();
