@@ -4,8 +4,7 @@
 //! decoder keeps; `tests/memory.rs` holds it to what an allocator counts. Does not know how much is free.
 
 mod allowance;
-
-use std::fmt;
+mod words;
 
 use crate::config::{Config, Reduce};
 use crate::grpo::{self, Division};
@@ -13,6 +12,7 @@ use crate::policy::{Activations, DecoderConfig, Policy, Precision};
 use grpo_tensor::{Kernels, SCORE_BYTES, ScoreSettings};
 
 pub use allowance::Allowance;
+pub use words::{megabytes, notice};
 
 /// Bytes of a number in f32.
 const F32: u64 = 4;
@@ -205,50 +205,6 @@ impl MemoryPlan {
     }
 }
 
-/// How an update was cut, if it was.
-pub fn notice(config: &Config, found: Division) -> Option<String> {
-    let wanted = largest(config);
-    let mut cuts = Vec::new();
-    if found.micro_batch < wanted.micro_batch {
-        cuts.push(format!("{} of {} completions at once", found.micro_batch, wanted.micro_batch));
-    }
-    if found.activations != wanted.activations {
-        cuts.push("layers computed again in the backward pass".to_owned());
-    }
-    if found.logit_bytes < wanted.logit_bytes {
-        cuts.push(format!("logits in chunks of {}", megabytes(found.logit_bytes as u64)));
-    }
-    let words = cuts.join(", ");
-    (!cuts.is_empty()).then(|| format!("memory: cut to fit: {words}; what is learnt is the same up to rounding"))
-}
-
-impl fmt::Display for MemoryPlan {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let weights = if self.packed { "weights, packed".into() } else { format!("weights in {}", self.precision) };
-        let parts = |parts: &[(&str, u64)]| {
-            let parts = parts.iter().filter(|(_, bytes)| *bytes > 0);
-            parts.map(|(name, bytes)| format!("{name} {}", megabytes(*bytes))).collect::<Vec<_>>().join(", ")
-        };
-        let always = [
-            (weights.as_str(), self.weights),
-            ("adapters", self.adapters),
-            ("optimiser", self.optimiser),
-            (if self.place == Place::Host { "program and games" } else { "CUDA" }, self.program),
-        ];
-        let sampling = [("weights", self.sampled), ("cache", self.cache)];
-        let update = [("gradients", self.gradients), ("activations", self.activations), ("head", self.head)];
-        write!(
-            f,
-            "memory: {} at most: {}; sampling {}; update {}; programs that take all of sandbox.memory_mib: {} more",
-            megabytes(self.total()),
-            parts(&always),
-            parts(&sampling),
-            parts(&update),
-            megabytes(self.programs)
-        )
-    }
-}
-
 /// As large as the configuration allows, one part after the other.
 fn largest(config: &Config) -> Division {
     Division { at_once: 1, held: 1, ..Division::from(&config.grpo) }
@@ -416,12 +372,6 @@ impl<'a> Workload<'a> {
         let slots = (rows * self.width().next_multiple_of(32)) as u64;
         (sampled, bytes * 2 * keys * slots + F32 * logits)
     }
-}
-
-/// `540 MB`, `1.9 GB`.
-pub fn megabytes(bytes: u64) -> String {
-    let bytes = bytes as f64;
-    if bytes < 0.95e9 { format!("{:.0} MB", bytes / 1e6) } else { format!("{:.1} GB", bytes / 1e9) }
 }
 
 #[cfg(test)]

@@ -1,0 +1,57 @@
+//! A plan in words.
+
+use std::fmt;
+
+use super::{MemoryPlan, Place, largest};
+use crate::config::Config;
+use crate::grpo::Division;
+
+/// How an update was cut, if it was.
+pub fn notice(config: &Config, found: Division) -> Option<String> {
+    let wanted = largest(config);
+    let mut cuts = Vec::new();
+    if found.micro_batch < wanted.micro_batch {
+        cuts.push(format!("{} of {} completions at once", found.micro_batch, wanted.micro_batch));
+    }
+    if found.activations != wanted.activations {
+        cuts.push("layers computed again in the backward pass".to_owned());
+    }
+    if found.logit_bytes < wanted.logit_bytes {
+        cuts.push(format!("logits in chunks of {}", megabytes(found.logit_bytes as u64)));
+    }
+    let words = cuts.join(", ");
+    (!cuts.is_empty()).then(|| format!("memory: cut to fit: {words}; what is learnt is the same up to rounding"))
+}
+
+impl fmt::Display for MemoryPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let weights = if self.packed { "weights, packed".into() } else { format!("weights in {}", self.precision) };
+        let parts = |parts: &[(&str, u64)]| {
+            let parts = parts.iter().filter(|(_, bytes)| *bytes > 0);
+            parts.map(|(name, bytes)| format!("{name} {}", megabytes(*bytes))).collect::<Vec<_>>().join(", ")
+        };
+        let always = [
+            (weights.as_str(), self.weights),
+            ("adapters", self.adapters),
+            ("optimiser", self.optimiser),
+            (if self.place == Place::Host { "program and games" } else { "CUDA" }, self.program),
+        ];
+        let sampling = [("weights", self.sampled), ("cache", self.cache)];
+        let update = [("gradients", self.gradients), ("activations", self.activations), ("head", self.head)];
+        write!(
+            f,
+            "memory: {} at most: {}; sampling {}; update {}; programs that take all of sandbox.memory_mib: {} more",
+            megabytes(self.total()),
+            parts(&always),
+            parts(&sampling),
+            parts(&update),
+            megabytes(self.programs)
+        )
+    }
+}
+
+/// `540 MB`, `1.9 GB`.
+pub fn megabytes(bytes: u64) -> String {
+    let bytes = bytes as f64;
+    if bytes < 0.95e9 { format!("{:.0} MB", bytes / 1e6) } else { format!("{:.1} GB", bytes / 1e9) }
+}
