@@ -1,13 +1,13 @@
-//! Arguments on their way in: JSON with tags becomes the interpreter's own format, which it reads in a tenth of the fuel.
+//! Converts arguments from JSON with tags to the interpreter's own format, which costs a tenth of the fuel to read.
 //!
-//! The format is that of Python's `marshal`, version 2: a type byte, a length where there is one, the content.
+//! The format is version 2 of Python's `marshal`: a type byte, a length where the type has one, then the content.
 
 use serde_json::{Map, Number, Value};
 
-/// Bits of a digit of a long integer.
+/// Bits of a digit of a long integer in `marshal`.
 const DIGIT_BITS: u32 = 15;
 
-/// A JSON array as a marshalled list; on failure, what is wrong with it.
+/// Converts a JSON array to a marshalled list. The error says what is wrong with the array.
 pub(crate) fn marshal(arguments: &str) -> Result<Vec<u8>, String> {
     let value: Value = serde_json::from_str(arguments).map_err(|error| error.to_string())?;
     if !value.is_array() {
@@ -18,7 +18,7 @@ pub(crate) fn marshal(arguments: &str) -> Result<Vec<u8>, String> {
     Ok(out)
 }
 
-/// What a set becomes: as a key or in a set it has to be a frozenset.
+/// How a set is written: as a key or inside a set it must be a frozenset.
 #[derive(Clone, Copy)]
 enum Sets {
     Mutable,
@@ -60,7 +60,7 @@ fn write_object(fields: &Map<String, Value>, sets: Sets, out: &mut Vec<u8>) -> R
     Ok(())
 }
 
-/// Whether an object of one field was a tag with its content.
+/// Whether an object with one field was a tag with its content.
 enum Tagged {
     Yes,
     No,
@@ -108,7 +108,7 @@ fn write_number(number: &Number, out: &mut Vec<u8>) {
     }
 }
 
-/// An integer of any length, given in decimal digits.
+/// Writes an integer of any length, given in decimal digits.
 fn write_long(text: &str, out: &mut Vec<u8>) -> Option<()> {
     let (sign, decimals) = match text.strip_prefix('-') {
         Some(decimals) => (-1, decimals),
@@ -158,7 +158,7 @@ fn bytes(hex: &str) -> Option<Vec<u8>> {
         .collect()
 }
 
-/// Part of a complex number: plain, or a tagged float that JSON has not.
+/// Part of a complex number: a plain number, or a tagged float that JSON cannot represent.
 fn part(value: &Value) -> Option<f64> {
     value.as_f64().or_else(|| value.get("float")?.as_str()?.parse().ok())
 }

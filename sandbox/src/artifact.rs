@@ -1,4 +1,4 @@
-//! The committed interpreter, compressed in the binary.
+//! The committed interpreter, embedded in the binary in compressed form.
 
 use crate::HostError;
 
@@ -7,13 +7,13 @@ const COMPRESSED: &[u8] = include_bytes!("../artifact/program.wasm.zst");
 
 const CHECKSUM_LINE: &str = include_str!("../artifact/program.wasm.sha256");
 
-/// Sha256 of the component, in hexadecimal. Part of what a verdict depends on.
+/// Sha256 of the component, in hexadecimal. A verdict depends on it.
 pub const SHA256: &str = CHECKSUM_LINE.split_at(64).0;
 
 /// Compressed size in bytes.
 pub const WASM_BYTES: usize = COMPRESSED.len();
 
-/// The component itself, checked against its checksum.
+/// Decompresses the component and verifies its checksum.
 pub(crate) fn component() -> Result<Vec<u8>, HostError> {
     use sha2::Digest;
     let broken = |what: String| HostError::Artifact(what);

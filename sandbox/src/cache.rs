@@ -1,7 +1,7 @@
-//! The machine-code cache: one file for each combination of interpreter, wasmtime, configuration and processor.
+//! The cache of machine code: one file for each combination of interpreter, wasmtime, configuration and processor.
 //!
-//! Machine code is run as it is, so a file is used only if it is whole (checksum) and belongs to this user, and the
-//! key in its header covers everything it was compiled from. Everything else is compiled again.
+//! Machine code runs unchecked, so a file is used only if its checksum is right, it belongs to this user, and the key
+//! in its header covers everything it was compiled from. Otherwise the interpreter is compiled again.
 
 use std::fs;
 use std::hash::{Hash, Hasher};
@@ -13,10 +13,10 @@ use wasmtime::Engine;
 
 use crate::{HostError, artifact};
 
-/// Names the directory that overrides the default.
+/// Environment variable that names another directory than the default.
 const VARIABLE: &str = "GRPO_2048_CACHE";
 
-/// Opens a cache file; its last byte is the version of the format.
+/// The first bytes of a cache file; the last of them is the version of the format.
 const MAGIC: &[u8] = b"grpo-2048 sandbox\x02";
 
 pub(crate) fn default_dir() -> Result<PathBuf, HostError> {
@@ -27,7 +27,7 @@ pub(crate) fn default_dir() -> Result<PathBuf, HostError> {
     Ok(base.cache_dir().join("grpo-2048"))
 }
 
-/// The file for one interpreter on one engine: where it is, and the key it opens with.
+/// The cache file of one interpreter on one engine: its path, and the key that its header must have.
 pub(crate) struct CacheFile {
     path: PathBuf,
     key: [u8; blake3::OUT_LEN],
@@ -38,19 +38,19 @@ impl CacheFile {
     pub(crate) fn new(dir: &Path, engine: &Engine) -> CacheFile {
         let mut key = Key(blake3::Hasher::new());
         key.write(artifact::SHA256.as_bytes());
-        // Covers the version of wasmtime, its settings and the processor's features.
+        // This hash covers the version of wasmtime, its settings and the processor's features.
         engine.precompile_compatibility_hash().hash(&mut key);
         let key = key.0.finalize();
         let path = dir.join(format!("sandbox-{}.cwasm", &key.to_hex()[..24]));
         CacheFile { path, key: key.into() }
     }
 
-    /// The machine code in it, if it is whole and ours.
+    /// Reads the machine code, if the file is intact and belongs to this user.
     pub(crate) fn read(&self) -> Option<Vec<u8>> {
-        // Opening a pipe would wait for whoever writes to it.
+        // Opening a named pipe would block until somebody writes to it.
         fs::metadata(&self.path).ok().filter(fs::Metadata::is_file)?;
         let mut file = fs::File::open(&self.path).ok()?;
-        // Of what has been opened, which nobody can exchange any more for another file of this name.
+        // The check looks at the opened file, which nobody can exchange for another of this name.
         if !self.is_ours(&file.metadata().ok()?) {
             tracing::warn!("{}: not this user's alone, compiling the sandbox again", self.path.display());
             return None;
@@ -66,7 +66,7 @@ impl CacheFile {
         }
     }
 
-    /// Puts machine code in place, whole or not at all; processes that race write the same bytes.
+    /// Writes the machine code atomically. Processes that race write the same bytes.
     pub(crate) fn write(&self, code: &[u8]) -> io::Result<()> {
         let dir = self.dir();
         let put = || -> io::Result<()> {
@@ -85,11 +85,11 @@ impl CacheFile {
         self.path.parent().unwrap_or(Path::new("."))
     }
 
-    /// Written by this user, and by nobody else since, in a directory that is this user's or the system's.
+    /// Whether only this user may have written the file, in a directory that belongs to this user or to the system.
     #[cfg(unix)]
     fn is_ours(&self, file: &fs::Metadata) -> bool {
         use std::os::unix::fs::MetadataExt;
-        // The owner of a file this process has just made is this process's user; asking the system needs no unsafe code.
+        // This process's user is the owner of a file that it has just made; finding the user so needs no unsafe code.
         let made = tempfile::tempfile_in(self.dir()).or_else(|_| tempfile::tempfile());
         let Ok(me) = made.and_then(|file| file.metadata()).map(|file| file.uid()) else { return false };
         let owner = fs::metadata(self.dir()).map(|dir| dir.uid());
@@ -104,8 +104,8 @@ impl CacheFile {
         file.is_file()
     }
 
-    /// Length of the header of a good file: magic, key, checksum of the rest. The name is not believed, for a file can be
-    /// renamed or copied from another machine.
+    /// Checks the header (magic, key, checksum of the rest) and returns its length. The file's name proves nothing,
+    /// because a file can be renamed or copied from another machine.
     fn header_in(&self, bytes: &[u8]) -> Result<usize, &'static str> {
         let rest = bytes.strip_prefix(MAGIC).ok_or("not a cache file of this format")?;
         let (key, rest) = rest.split_at_checked(blake3::OUT_LEN).ok_or("cut short")?;
@@ -131,7 +131,7 @@ fn create_private(dir: &Path) -> io::Result<()> {
     fs::create_dir_all(dir)
 }
 
-/// Collects what is hashed into a key that is stable between processes, which `DefaultHasher` does not promise.
+/// Hashes into a key that is the same in every process, which `DefaultHasher` does not promise.
 struct Key(blake3::Hasher);
 
 impl Hasher for Key {

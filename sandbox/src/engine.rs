@@ -9,23 +9,24 @@ use crate::cache::CacheFile;
 use crate::interpreted::Host;
 use crate::{HostError, MEMORY_MAX, SESSIONS_MAX, artifact};
 
-/// Core modules inside the component; counted, with room for a rebuilt guest.
+/// Core modules inside the component, which were counted, with room for a rebuilt guest.
 const CORE_INSTANCES: u32 = 60;
 
-/// Stack of the machine that a guest may use. Its own stack in linear memory always ends first, at a depth that is the same
-/// everywhere: `guest/stack.py` sees to it that every recursion uses that one. At its end no more than 6.1 MiB of this one
-/// have been seen in use, over every kind of recursion in `src/processors.rs`; frames differ between processors, so there
-/// is room.
+/// Machine stack that a guest may use. The guest's own stack in linear memory always overflows first, at a depth that
+/// is the same on every machine: `guest/stack.py` makes every kind of recursion use it. At that depth at most 6.1 MiB
+/// of machine stack were in use over every kind of recursion in `src/processors.rs`; the limit leaves room because
+/// frames differ between processors.
 pub(crate) const WASM_STACK: usize = 16 << 20;
 
-/// Memory of a finished session that is set back by copying the snapshot over it: all that the interpreter occupies.
-/// Giving pages back instead would cost the next session a page fault for each, more than twice as much.
+/// Memory of a finished session that is reset by copying the snapshot over it: as much as the interpreter occupies.
+/// Returning the pages to the system instead would cost the next session a page fault for each, more than twice the
+/// time.
 const RESIDENT: usize = 16 << 20;
 
-/// What helps where the cache cannot be written.
+/// Advice where the cache cannot be written.
 const SET_CACHE: &str = "set GRPO_2048_CACHE to a directory that can be written";
 
-/// The interpreter, ready to be instantiated.
+/// The compiled interpreter, ready to be instantiated.
 pub(crate) struct Interpreter {
     pub(crate) engine: Engine,
     pub(crate) component: InstancePre<Host>,
@@ -36,7 +37,7 @@ impl Interpreter {
         Interpreter::with(&config(), dir, on_compile)
     }
 
-    /// The same, configured so.
+    /// Opens the interpreter with this configuration.
     pub(crate) fn with(config: &Config, dir: &Path, on_compile: impl FnOnce()) -> Result<Interpreter, HostError> {
         let engine = Engine::new(config).map_err(HostError::engine)?;
         let file = CacheFile::new(dir, &engine);
@@ -46,14 +47,14 @@ impl Interpreter {
             None => {
                 on_compile();
                 let code = engine.precompile_component(&artifact::component()?).map_err(HostError::engine)?;
-                // What is in hand runs; it is compiled again at every start until it can be kept.
+                // The compiled code is used all the same; until it can be written, every start compiles it again.
                 if let Err(error) = file.write(&code) {
                     tracing::warn!("{error}; the compiled sandbox is not kept, {SET_CACHE}");
                 }
                 load(&engine, &code)?
             }
         };
-        // An empty linker: a component that imported anything would be refused here.
+        // The linker is empty, so a component that imports anything is refused here.
         let component = Linker::new(&engine).instantiate_pre(&component).map_err(HostError::engine)?;
         Ok(Interpreter { engine, component })
     }
@@ -76,16 +77,16 @@ pub(crate) fn config() -> Config {
     let mut config = Config::new();
     config
         .allocation_strategy(InstanceAllocationStrategy::Pooling(pool))
-        // A fresh instance maps the snapshot copy-on-write: half a millisecond instead of nine.
+        // A fresh instance maps the snapshot copy-on-write, which takes half a millisecond instead of nine.
         .memory_init_cow(true)
         .memory_guaranteed_dense_image_size(64 << 20)
-        // Fuel bounds every call, bulk memory included; checking epochs as well would cost a tenth of all time.
+        // Fuel bounds every call, bulk memory operations included; checking epochs too would cost a tenth of all time.
         .consume_fuel(true)
         .max_wasm_stack(WASM_STACK)
-        // No guest runs on such a stack; it may not be the smaller one.
+        // No guest runs on an asynchronous stack, but wasmtime requires that it is not the smaller one.
         .async_stack_size(WASM_STACK)
         .cranelift_opt_level(OptLevel::Speed)
-        // Bits of a NaN would differ between processors.
+        // Without this, the bits of a NaN would differ between processors.
         .cranelift_nan_canonicalization(true)
         .wasm_relaxed_simd(false)
         .concurrency_support(false)
@@ -93,10 +94,10 @@ pub(crate) fn config() -> Config {
     config
 }
 
-/// Maps machine code that this program compiled.
+/// Loads machine code that this program compiled.
 #[allow(unsafe_code, reason = "wasmtime loads machine code unchecked; its origin is checked before")]
 fn load(engine: &Engine, code: &[u8]) -> Result<Component, HostError> {
-    // SAFETY: `code` comes from `precompile_component`, straight or through the cache, which gives out only files that
-    // are whole, belong to this user, and were compiled by this version for this engine.
+    // SAFETY: `code` comes from `precompile_component`, either directly or through the cache, which returns only files
+    // that are intact, belong to this user, and were compiled by this version for this engine.
     unsafe { Component::deserialize(engine, code) }.map_err(HostError::engine)
 }

@@ -1,4 +1,4 @@
-//! What can go wrong, by whose doing.
+//! Faults of the program and errors of the host.
 
 use std::fmt;
 
@@ -13,10 +13,10 @@ const TEXT_MAX: usize = 200;
 /// Why a session did not return a value.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// The program's doing: evidence for the reward.
+    /// A fault of the program: evidence for the reward.
     #[error("{0}")]
     Program(Fault),
-    /// The machine's doing: never a score.
+    /// An error of the host: never a score.
     #[error(transparent)]
     Host(#[from] HostError),
 }
@@ -40,54 +40,51 @@ impl<E: Into<Failure>> From<E> for Unloaded {
 /// Which budget ran out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FuelScope {
-    /// One call used more than a call may: a hang.
+    /// The budget of one call. The program probably hangs.
     Call,
-    /// The session as a whole is used up.
+    /// The budget of the whole session.
     Game,
 }
 
-/// Which call into the guest an answer came from.
+/// The call into the guest that an answer belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// The interpreter has read the source; no line of it has run.
+    /// The interpreter compiles the source; none of the program's code has run.
     Compile,
-    /// The top level runs, as a module: it gives nothing that could be bad.
+    /// The top level runs as a module, and returns no value.
     Load,
-    /// A whole program runs.
+    /// The source runs as a whole program.
     Script,
-    /// A function was called.
+    /// A function is called.
     Call,
 }
 
-/// What a program did wrong. Texts are cut and stripped of control characters; they are still the program's words.
+/// A fault of the program. Texts are truncated and stripped of control characters, but the program chose them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
     /// The source does not compile.
     NotCompiled {
         /// Line of the first error, from 1.
         line: u32,
-        /// The compiler's words.
+        /// The compiler's message.
         message: String,
     },
     /// A budget of fuel is used up.
-    OutOfFuel {
-        /// Which one.
-        scope: FuelScope,
-    },
-    /// `MemoryError`, or a trap after memory was denied.
+    OutOfFuel { scope: FuelScope },
+    /// A `MemoryError`, or a trap after memory was denied.
     OutOfMemory,
-    /// `RecursionError`, or the machine stack ran out.
+    /// A `RecursionError`, or an overflow of the machine stack.
     StackOverflow,
     /// An exception, or a trap of the interpreter.
     Raised {
-        /// Type of the exception; `Trap` for a trap.
+        /// The exception's type; `Trap` for a trap.
         kind: String,
         /// Its message.
         message: String,
     },
-    /// A value that cannot cross, or more text than may.
+    /// A value that cannot be passed out, or more text than is allowed.
     BadValue {
-        /// What it was.
+        /// What was returned instead.
         found: String,
     },
 }
@@ -108,7 +105,7 @@ impl fmt::Display for Fault {
 }
 
 impl Fault {
-    /// Of a call after the one that ended the session.
+    /// The fault of a call after the one that ended the session.
     pub(crate) fn spent() -> Fault {
         Fault::Raised { kind: "Spent".into(), message: "asked again after a trap".into() }
     }
@@ -126,8 +123,9 @@ impl Fault {
 
     /// Reads the guest's own account of a fault.
     ///
-    /// The host knows which call the account came from. A refusal to compile counts only before any line of the program
-    /// has run; what comes later is the program's own word, and whatever it says is no more than a failure at runtime.
+    /// The host knows which call the report came from. A report that the source does not compile is believed only
+    /// before any of the program's code has run. Any later report may be the program's own words, and counts as a
+    /// failure at run time whatever it says.
     pub(crate) fn from_guest(text: &str, phase: Phase) -> Fault {
         let mut fields = text.splitn(3, '\n');
         let (kind, first, second) = (fields.next().unwrap_or(""), fields.next(), fields.next());
@@ -146,12 +144,12 @@ impl Fault {
     }
 }
 
-/// Cuts a hostile text and takes its control characters away.
+/// Truncates an untrusted text and replaces its control characters.
 pub(crate) fn clean(text: &str) -> String {
     text.chars().take(TEXT_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect::<String>().trim_end().to_owned()
 }
 
-/// Something of ours that failed.
+/// An error of the host or of this package.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
     /// No home directory to keep a cache in.
@@ -166,47 +164,47 @@ pub enum HostError {
          limit (`ulimit -a` shows it)"
     )]
     Memory(String),
-    /// The system gives no room for the guard regions around what programs may take.
+    /// The system refused address space for the guard regions around the memory of programs.
     #[error(
         "the system refused address space for the sandbox: {0}; it reserves some 540 GB, of which little is ever used: \
          lift the limit with `ulimit -v unlimited`"
     )]
     AddressSpace(String),
-    /// What was to be handed to a program is no list of values.
+    /// The arguments of a call are not a list of values.
     #[error("arguments of a call: {0}; expected a JSON array, with the tags of the sandbox's README")]
     Arguments(String),
-    /// The tiers do not agree on what a program does.
+    /// The tiers gave different answers.
     #[error("the compiled tier and the interpreter differ: {0}")]
     TiersDiffer(Box<Difference>),
-    /// A program left the compiled tier, which alone was asked for.
+    /// A program left the compiled tier although only that tier was asked for.
     #[error("a program leaves the compiled tier: {0}; sandbox.tier = \"auto\" goes on in the interpreter")]
     LeftTier(String),
-    /// Wasmtime refused something it should not.
+    /// An unexpected error of wasmtime.
     #[error("sandbox: {0}")]
     Engine(String),
 }
 
-/// A program that does one thing compiled and another interpreted.
+/// A program that behaves differently compiled and interpreted.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "{asked} gave {compiled} compiled and {interpreted} interpreted, with seed {seed}. This is a bug, please report it \
      with the program; sandbox.tier = \"interpreter\" goes on without compiled code. The program:\n{program}"
 )]
 pub struct Difference {
-    /// What was asked of it.
+    /// The call.
     pub asked: String,
-    /// What the compiled tier answered.
+    /// The compiled tier's answer.
     pub compiled: String,
-    /// What the interpreter answered.
+    /// The interpreter's answer.
     pub interpreted: String,
-    /// The seed of its `random`.
+    /// The seed of the program's `random`.
     pub seed: u64,
-    /// Its text.
+    /// The program's source.
     pub program: String,
 }
 
 impl HostError {
-    // Wasmtime's error is no `std::error::Error`; its alternate form is the whole chain.
+    // Wasmtime's error is no `std::error::Error`; its alternate form shows the whole chain.
     pub(crate) fn engine(error: wasmtime::Error) -> HostError {
         HostError::of_engine(format!("{error:#}"))
     }
@@ -219,7 +217,7 @@ impl HostError {
         }
     }
 
-    /// What a panic of the engine says where the system refused it memory, and not where something is wrong with us.
+    /// Recognises the engine's panic when the system refuses memory; `None` for a panic that is a bug.
     pub fn of_panic(words: &str) -> Option<HostError> {
         words.contains("sigaltstack").then(|| HostError::Memory(words.to_owned()))
     }
@@ -283,7 +281,7 @@ mod tests {
         prop_oneof![Just(Phase::Compile), Just(Phase::Load), Just(Phase::Script), Just(Phase::Call)]
     }
 
-    /// Texts near what the guest says, and any text at all.
+    /// Texts that resemble the guest's reports, and arbitrary texts.
     fn told() -> impl Strategy<Value = String> {
         let kind = prop_oneof![Just("not-compiled"), Just("no-function"), Just("bad-value"), Just("raised"), Just("")];
         let field = prop_oneof![any::<String>(), "[0-9]{1,30}", Just("MemoryError".to_owned()), "\\PC{0,400}"];

@@ -1,4 +1,4 @@
-//! One program in one fresh interpreter.
+//! One program in a fresh interpreter.
 
 use wasmtime::component::{ComponentNamedList, Func, Instance, Lift, Lower};
 use wasmtime::{ResourceLimiter, Store, Trap};
@@ -9,25 +9,25 @@ use crate::engine::{Interpreter, WASM_STACK};
 use crate::fault::{Phase, clean};
 use crate::{Failure, Fault, FuelScope, HostError, Limits, THREAD_STACK, Unloaded};
 
-/// Longest value of a call and longest output of a run, in bytes, as `guest/values.py` has it. Wasmtime counts what it
-/// lifts against this, so that it holds whatever the guest says.
+/// Longest value of a call and longest output of a run, in bytes, as in `guest/values.py`. Wasmtime also counts what
+/// it lifts against this limit, so that it holds whatever the guest claims.
 const TEXT_MAX: usize = 1 << 20;
 
-/// What has to be left of a thread's stack for a call: the guest's, and room for the host.
+/// What must be left of a thread's stack for a call: the guest's part, and room for the host.
 const STACK_NEEDED: usize = WASM_STACK + (1 << 20);
 
-/// Longest source that is handed to a guest; beyond it nothing sensible is left to compile.
+/// Longest source that is handed to a guest; no sensible program is longer.
 const SOURCE_MAX: usize = 256 << 10;
 
-/// What the guest answers: a value, or its account of a fault.
+/// The guest's answer: a value, or its report of a fault.
 type Told<T> = Result<T, String>;
 
-/// What the host keeps with an instance.
+/// The host's state for an instance.
 pub(crate) struct Host {
     memory_bytes: usize,
-    /// The program asked for more than it may have.
+    /// Whether the program asked for more memory than it may have.
     denied: bool,
-    /// The system refused memory that the program may have.
+    /// The system's message, if it refused memory that the program may have.
     exhausted: Option<String>,
 }
 
@@ -38,7 +38,8 @@ impl ResourceLimiter for Host {
         Ok(granted)
     }
 
-    // An error here is a trap. Left alone, the guest would raise a MemoryError and the program be blamed for it.
+    // An error here is a trap. Otherwise the guest would raise a `MemoryError`, and the program would be blamed for
+    // it.
     fn memory_grow_failed(&mut self, error: wasmtime::Error) -> wasmtime::Result<()> {
         self.exhausted = Some(format!("{error:#}"));
         Err(error)
@@ -49,7 +50,7 @@ impl ResourceLimiter for Host {
     }
 }
 
-/// A program in an instance of its own. Dropping it leaves nothing behind.
+/// A program in its own instance, which is dropped with it.
 pub(crate) struct Interpreted {
     store: Store<Host>,
     instance: Instance,
@@ -73,7 +74,7 @@ impl Interpreted {
         let mut store = Store::new(&interpreter.engine, host);
         store.limiter(|host| host);
         store.set_hostcall_fuel(TEXT_MAX);
-        // Instantiation runs a few instructions of ours; they cost the program nothing.
+        // Instantiation runs a few instructions of the interpreter, which are not charged to the program.
         store.set_fuel(u64::MAX).map_err(HostError::engine)?;
         let instance = interpreter.component.instantiate(&mut store).map_err(HostError::engine)?;
         let call = instance.get_func(&mut store, "call").ok_or_else(|| missing("call"))?;
@@ -87,7 +88,8 @@ impl Interpreted {
         }
     }
 
-    /// A fresh instance in which `source` has run as a module; what it prints is dropped. With compiling, it is one call.
+    /// A fresh instance in which `source` has run as a module; its output is dropped. Compiling and running count as
+    /// one call.
     pub(crate) fn load(
         interpreter: &Interpreter,
         source: &str,
@@ -101,7 +103,7 @@ impl Interpreted {
         }
     }
 
-    /// Runs what was compiled as `__main__`; gives what it printed. With compiling, it is one call.
+    /// Runs the compiled source as `__main__` and returns its output. Compiling and running count as one call.
     pub(crate) fn script(&mut self, seed: u64, stdin: &str) -> Result<String, Failure> {
         let printed = self.run(Phase::Script, seed, "__main__", stdin.as_bytes())?;
         Ok(String::from_utf8(printed).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
@@ -115,10 +117,11 @@ impl Interpreted {
         printed.map_err(|text| Failure::Program(Fault::from_guest(&text, phase)))
     }
 
-    /// Calls a function at the top level of the program, or `Class.method` on a fresh object, with `arguments`: a JSON
-    /// array, of which it gets a copy. Gives the value as JSON. The README has the tags that stand for what JSON has not.
+    /// Calls a function at the top level of the program, or `Class.method` on a fresh object, with a copy of
+    /// `arguments`, a JSON array. Returns the value as JSON. The README lists the tags for values that JSON cannot
+    /// represent.
     ///
-    /// An exception leaves the program as it is, as in Python. After a trap it is spent: every further call fails.
+    /// After an exception the program keeps its state, as in Python. After a trap every further call fails.
     pub(crate) fn call(&mut self, function: &str, arguments: &str) -> Result<String, Failure> {
         if self.spent {
             return Err(Failure::Program(Fault::spent()));
@@ -137,7 +140,7 @@ impl Interpreted {
         }
     }
 
-    /// Whether the instance has trapped, so that no call can succeed any more.
+    /// Whether the instance has trapped, so that every further call fails.
     pub(crate) fn is_spent(&self) -> bool {
         self.spent
     }
@@ -166,8 +169,8 @@ impl Interpreted {
         let store = &mut self.store;
         let answer = stacker::maybe_grow(STACK_NEEDED, THREAD_STACK, || function.call(store, arguments));
         let left = match &answer {
-            // How deep the machine's stack is depends on the machine; it must never end first, and if it did, then at the
-            // same price everywhere.
+            // The depth at which the machine stack overflows depends on the machine. The guest's own stack must always
+            // overflow first; if it ever did not, the fuel charged is at least the same on every machine.
             Err(error) if matches!(error.downcast_ref(), Some(Trap::StackOverflow)) => 0,
             _ => self.store.get_fuel().map_err(HostError::engine)?,
         };
@@ -193,10 +196,11 @@ impl Interpreted {
             Some(Trap::OutOfFuel) => Fault::OutOfFuel { scope },
             Some(Trap::StackOverflow) => Fault::StackOverflow,
             _ if self.store.data().denied => Fault::OutOfMemory,
-            // The interpreter's stack ends where its memory begins.
+            // The interpreter's stack grows down to the beginning of its memory.
             Some(Trap::MemoryOutOfBounds) => Fault::StackOverflow,
             Some(trap) => Fault::Raised { kind: "Trap".into(), message: clean(&trap.to_string()) },
-            // Not a trap: what the guest handed over could not be lifted (lengths, text, discriminants): its doing.
+            // This is not a trap: a value of the guest could not be lifted (lengths, text, discriminants), which is
+            // the guest's fault.
             None => Fault::Raised { kind: "Trap".into(), message: clean(&format!("{error:#}")) },
         };
         Failure::Program(fault)
@@ -214,7 +218,8 @@ fn missing(export: &str) -> HostError {
     HostError::Artifact(format!("exports no `{export}`"))
 }
 
-/// JSON escapes control characters; a value that has one was not written by the guest's own hand.
+/// Refuses a value with control characters: the guest's own JSON escapes them, so the program wrote this value by
+/// other means.
 fn checked(value: String) -> Result<String, Failure> {
     if !value.chars().any(char::is_control) {
         return Ok(value);

@@ -1,9 +1,9 @@
-//! Runs one untrusted Python program within limits: CPython as a WebAssembly component that imports nothing.
+//! Runs one untrusted Python program within limits, by CPython as a WebAssembly component that imports nothing.
 //!
-//! Takes source text and a standard input, or arguments for its functions; gives back what it printed or returned, or a
-//! typed [`Fault`], and the fuel it used. Values cross, verdicts do not: what a value is worth is decided outside. What a
-//! program does depends on (source, seed, inputs, limits) and the committed interpreter alone: no clock takes part, and
-//! nothing survives a [`Session`].
+//! Takes source text and a standard input, or arguments for the program's functions; returns its output or values, or
+//! a typed [`Fault`], and the fuel used. Only values leave the sandbox: the caller decides what they are worth. A
+//! program's behaviour depends on (source, seed, inputs, limits) and the committed interpreter alone: no clock takes
+//! part, and no state survives a [`Session`].
 //!
 //! The README beside this package says what is promised and what is not.
 
@@ -22,28 +22,28 @@ mod processors;
 mod session;
 mod tiers;
 
-/// What the fuzz targets reach and nobody else does.
+/// What only the fuzz targets use.
 #[cfg(fuzzing)]
 pub mod fuzzing {
     use crate::Fault;
     use crate::fault::Phase;
 
-    /// A guest's answer to being asked to compile.
+    /// The fault that the host reads from a guest's answer to compiling.
     pub fn fault_when_compiled(told: &str) -> Fault {
         Fault::from_guest(told, Phase::Compile)
     }
 
-    /// A guest's answer to being loaded as a module.
+    /// The fault that the host reads from a guest's answer to loading a module.
     pub fn fault_when_loaded(told: &str) -> Fault {
         Fault::from_guest(told, Phase::Load)
     }
 
-    /// A guest's answer to being run as a script.
+    /// The fault that the host reads from a guest's answer to running a script.
     pub fn fault_when_run(told: &str) -> Fault {
         Fault::from_guest(told, Phase::Script)
     }
 
-    /// A guest's answer to a call.
+    /// The fault that the host reads from a guest's answer to a call.
     pub fn fault_when_called(told: &str) -> Fault {
         Fault::from_guest(told, Phase::Call)
     }
@@ -62,37 +62,36 @@ use engine::Interpreter;
 use interpreted::Interpreted;
 use tiers::Tiers;
 
-/// Fuel that one second of a reference core burns on Python search code; what "a second" means in limits.
+/// Fuel that one second of a reference core burns on Python search code. This defines "a second" in limits.
 ///
-/// A constant, so that a budget in seconds is the same number of instructions everywhere. A core that is slower, shared or
-/// waiting for its caches takes longer for them: up to 5.5 seconds of its time were seen.
+/// It is a constant, so that a budget in seconds is the same number of instructions on every machine.
 pub const FUEL_PER_SECOND: u64 = 8_500_000_000;
 
-/// Of so many sessions that run compiled code, one is played by the interpreter too.
+/// One in so many sessions that run compiled code is played by the interpreter too.
 pub const CHECK_ONE_IN: u32 = 50;
 
-/// Sessions that may be alive at once.
+/// Sessions that may exist at once.
 pub const SESSIONS_MAX: usize = 128;
 
-/// Most linear memory a session may be given, in bytes.
+/// Most linear memory that a session may be given, in bytes.
 pub const MEMORY_MAX: u64 = 1 << 30;
 
-/// Stack that a thread calling into the sandbox should have, in bytes: the guest's and room for the host. On a thread with
-/// less each call gets a stack of its own, which takes longer than a short call.
+/// Stack that a thread which calls the sandbox should have, in bytes: the guest's part and room for the host. On a
+/// thread with less, each call runs on a stack of its own, which costs more than a short call.
 pub const THREAD_STACK: usize = 20 << 20;
 
 /// What one session may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Fuel for the session as a whole, loading included.
+    /// Fuel for the whole session, loading included.
     pub game_fuel: u64,
-    /// Fuel for loading, and for any one call.
+    /// Fuel for loading, and for each call.
     pub call_fuel: u64,
-    /// Linear memory, the interpreter's own 13 MiB included.
+    /// Linear memory, including the 13 MiB of the interpreter itself.
     pub memory_bytes: u64,
 }
 
-/// What came of a program that was run to its end.
+/// The result of a program that was run to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScriptRun {
     /// All that it printed, or how it failed. One that prints more than a MiB has failed.
@@ -101,7 +100,7 @@ pub struct ScriptRun {
     pub fuel: u64,
 }
 
-/// The compiled interpreter and the compiled tier. Cheap to clone, shared by all threads.
+/// The compiled interpreter and the compiled tier. A clone is cheap, and all threads share one.
 #[derive(Clone)]
 pub struct Sandbox {
     interpreter: std::sync::Arc<Interpreter>,
@@ -109,8 +108,8 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// Opens the interpreter from the machine-code cache in `cache`. Where that holds nothing fit for this program,
-    /// processor and configuration, calls `on_compile`, compiles (about 12 CPU-seconds) and keeps the result.
+    /// Opens the interpreter from the machine-code cache in `cache`. If the cache has no file for this program,
+    /// processor and configuration, calls `on_compile`, compiles (about 12 CPU-seconds) and writes the file.
     pub fn open(cache: &Path, on_compile: impl FnOnce()) -> Result<Sandbox, HostError> {
         Ok(Sandbox {
             interpreter: std::sync::Arc::new(Interpreter::open(cache, on_compile)?),
@@ -118,8 +117,8 @@ impl Sandbox {
         })
     }
 
-    /// The same sandbox with another choice of tiers. Of `check_one_in` sessions one is played by both, and a difference is
-    /// an error of the host; 0 is none.
+    /// The same sandbox with another choice of tiers. One in `check_one_in` sessions is played by both tiers, and a
+    /// difference is an error of the host; 0 means none.
     pub fn with_tiers(&self, choice: TierChoice, check_one_in: u32) -> Sandbox {
         Sandbox { tiers: self.tiers.with(choice, check_one_in), ..self.clone() }
     }
@@ -130,27 +129,27 @@ impl Sandbox {
         Ok(Sandbox { tiers: self.tiers.emptied()?, ..self.clone() })
     }
 
-    /// What of a program the compiled tier does not take; nothing where it takes the program, which may leave it still
-    /// when it runs.
+    /// The part of a program that the compiled tier does not support; `None` if the tier takes the program, which may
+    /// still leave the tier when it runs.
     pub fn outside(&self, source: &str) -> Result<Option<Outside>, HostError> {
         self.tiers.outside(source)
     }
 
-    /// Where the compiled interpreter is kept: `$GRPO_2048_CACHE`, or `grpo-2048` in the user's cache directory.
+    /// The directory of the compiled interpreter: `$GRPO_2048_CACHE`, or `grpo-2048` in the user's cache directory.
     pub fn default_cache_dir() -> Result<PathBuf, HostError> {
         cache::default_dir()
     }
 
-    /// A fresh interpreter in which `source` has run as a module. Nothing it does outlives the session; it has no input,
-    /// and what it prints is dropped.
+    /// A fresh interpreter in which `source` has run as a module. Nothing survives the session; the program has no
+    /// input, and its output is dropped.
     ///
     /// `seed` seeds `random`.
     pub fn load(&self, source: &str, seed: u64, limits: &Limits) -> Result<Session, Unloaded> {
         Session::load(&self.interpreter, &self.tiers, source, seed, limits)
     }
 
-    /// Runs `source` as `__main__` with this text as its standard input, in a fresh interpreter, to its end: the last
-    /// line or an exit with status 0.
+    /// Runs `source` as `__main__` with `stdin` as its standard input, in a fresh interpreter, to its last line or an
+    /// exit with status 0.
     ///
     /// `seed` seeds `random`.
     pub fn run(&self, source: &str, stdin: &str, seed: u64, limits: &Limits) -> Result<ScriptRun, HostError> {
@@ -169,7 +168,7 @@ impl Sandbox {
         Ok(ScriptRun { printed, fuel: session.fuel_used() })
     }
 
-    /// Fuel a second on this machine, now: a fixed search-like program against the wall clock.
+    /// Fuel per second on this machine, measured now with a fixed program that resembles search.
     pub fn calibrate(&self) -> Result<f64, Failure> {
         const PROBE: &str = "def probe(rows):\n    n = 0\n    for i in range(400000):\n        \
                              row = [x for x in rows[i % 4] if x]\n        n += len(row) + i % 7\n    return n\n";

@@ -1,4 +1,4 @@
-//! Which tier runs a program, and what a budget comes to in each.
+//! Which tier runs a program, and how budgets convert between the tiers.
 
 use std::sync::{Arc, OnceLock};
 
@@ -8,25 +8,26 @@ use grpo_sandbox_compiled::{
 
 use crate::{FUEL_PER_SECOND, HostError, Limits};
 
-/// What runs the functions of a program. Whole programs ([`Sandbox::run`](crate::Sandbox::run)) are interpreted.
+/// What runs the functions of a program. Whole programs ([`Sandbox::run`](crate::Sandbox::run)) are always
+/// interpreted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TierChoice {
-    /// Compiled code where it is certain to do what CPython does, otherwise the interpreter.
+    /// Compiled code where it certainly behaves as CPython does, otherwise the interpreter.
     #[default]
     Auto,
-    /// Compiled code; a program that leaves it is an error of the host.
+    /// Compiled code only; a program that leaves it is an error of the host.
     Compiled,
     /// CPython.
     Interpreter,
 }
 
-/// The tier, and when it is used.
+/// The compiled tier, and when it is used.
 #[derive(Clone)]
 pub(crate) struct Tiers {
     /// Opened for the first program that is to be compiled: who asks for the interpreter gets nothing else.
     tier: Arc<OnceLock<Result<CompiledTier, TierError>>>,
     choice: TierChoice,
-    /// Of so many sessions one is played by both tiers; 0 is none.
+    /// One in so many sessions is played by both tiers; 0 means none.
     check_one_in: u32,
 }
 
@@ -39,12 +40,12 @@ impl Tiers {
         self.tier.get_or_init(CompiledTier::open).as_ref().map_err(|error| HostError::tier(error.clone()))
     }
 
-    /// The same compiled programs, used so.
+    /// The same compiled programs, with other settings.
     pub fn with(&self, choice: TierChoice, check_one_in: u32) -> Tiers {
         Tiers { tier: Arc::clone(&self.tier), choice, check_one_in }
     }
 
-    /// Used the same way, with nothing compiled yet.
+    /// The same settings, with no program compiled.
     pub fn emptied(&self) -> Result<Tiers, HostError> {
         let tiers = Tiers::new(self.choice, self.check_one_in);
         tiers.tier()?;
@@ -63,7 +64,7 @@ impl Tiers {
         }
     }
 
-    /// Why a program is not compiled.
+    /// Why a program is not compiled; `None` if it is.
     pub fn outside(&self, source: &str) -> Result<Option<Outside>, HostError> {
         match self.tier()?.compile(source) {
             Ok(_) => Ok(None),
@@ -72,7 +73,7 @@ impl Tiers {
         }
     }
 
-    /// A program leaves the compiled tier, which may not be wanted.
+    /// Records that a program leaves the compiled tier, which is an error if only that tier was asked for.
     pub fn left(&self, source: &str, reason: &str) -> Result<(), HostError> {
         tracing::debug!(reason, bytes = source.len(), "left to the interpreter");
         match self.choice {
@@ -81,7 +82,8 @@ impl Tiers {
         }
     }
 
-    /// Whether a session is played by both tiers: a function of what is played, so that it is the same everywhere.
+    /// Whether a session is played by both tiers. This depends on the program and the seed only, so that it is the
+    /// same on every machine.
     pub fn is_checked(&self, source: &str, seed: u64) -> bool {
         if self.check_one_in == 0 {
             return false;
@@ -100,7 +102,7 @@ pub(crate) fn gas_limits(limits: &Limits) -> compiled::GasLimits {
     compiled::GasLimits { game_gas: gas(limits.game_fuel), call_gas: gas(limits.call_fuel), memory_bytes }
 }
 
-/// The fuel that gas stands for.
+/// Converts gas to fuel.
 pub(crate) fn fuel_of(gas: u64) -> u64 {
     scaled(gas, FUEL_PER_SECOND, GAS_PER_SECOND)
 }

@@ -1,19 +1,19 @@
-//! Shapes of models that people train, for measuring where none of their files is at hand.
+//! Shapes of well-known models, for measurements without their files.
 
 use super::{DecoderConfig, ModelType};
 
 /// A model without its weights.
 #[derive(Debug)]
 pub struct KnownShape {
-    /// What people call it.
+    /// The model's usual name.
     pub name: &'static str,
     /// Sizes and switches, as in its `config.json`.
     pub config: DecoderConfig,
-    /// Standard deviation of its makers' fresh weights (`initializer_range`).
+    /// Standard deviation of the makers' initial weights (`initializer_range`).
     pub spread: f64,
 }
 
-/// Qwen2.5-0.5B, from which the others differ in sizes.
+/// Qwen2.5-0.5B; the other shapes start from it.
 const QWEN: DecoderConfig = DecoderConfig {
     model_type: ModelType::Qwen2,
     vocab_size: 151_936,
@@ -30,7 +30,7 @@ const QWEN: DecoderConfig = DecoderConfig {
     ..DecoderConfig::LLAMA
 };
 
-/// All of them.
+/// All known shapes.
 pub const KNOWN_SHAPES: &[KnownShape] = &[
     KnownShape {
         name: "smollm2-135m",
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn shapes_have_as_many_weights_as_their_makers_say() {
-        // Numbers in the published files.
+        // Numbers of parameters in the published files.
         let published = [134_515_008, 494_032_768, 1_543_714_304, 7_615_616_512];
         for (shape, published) in KNOWN_SHAPES.iter().zip(published) {
             shape.config.check().unwrap();

@@ -1,38 +1,38 @@
-//! Prompts and completions, laid out for one pass through the layers.
+//! Lays prompts and completions out for one pass through the layers.
 
 use grpo_tensor::Spans;
 
-/// What is read of some rows, and where a token of a completion is predicted. The last token of a row is only ever
-/// predicted, not read.
+/// The tokens that the layers read for some rows, and the places where the completions' tokens are predicted. The last
+/// token of a row is predicted but not read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenBatch {
     /// `(N,)`.
     pub ids: Vec<u32>,
-    /// How they divide into rows.
+    /// How `ids` divide into rows.
     pub spans: Spans,
-    /// Places among `ids` that predict the tokens of the completions, row by row.
+    /// Indices into `ids` of the tokens whose outputs predict the completions' tokens, row by row.
     pub places: Vec<u32>,
 }
 
 /// Prompt and completion of a row.
 #[derive(Debug, Clone, Copy)]
 pub struct TokenRow<'a> {
-    /// Those of the prompt, then those of the completion.
+    /// Token ids of the prompt, then of the completion.
     pub ids: &'a [u32],
-    /// How many of them are the prompt.
+    /// Tokens of the prompt.
     pub prompt: usize,
 }
 
 impl TokenRow<'_> {
-    /// What is read.
+    /// The tokens that are read.
     fn inputs(&self) -> &[u32] {
         &self.ids[..self.ids.len() - 1]
     }
 }
 
 impl TokenBatch {
-    /// Lays rows out. Where the decoder [`shares_beginnings`](super::Decoder::shares_beginnings), what all their prompts
-    /// begin with is read once and nothing is padded; elsewhere rows are padded on the right to one length.
+    /// Lays rows out. If the decoder [`shares_beginnings`](super::Decoder::shares_beginnings), the common beginning of
+    /// all prompts is read once and nothing is padded; otherwise rows are padded on the right to one length.
     ///
     /// # Panics
     /// When a row has no prompt or no completion.
@@ -56,7 +56,7 @@ impl TokenBatch {
     }
 }
 
-/// Tokens that the prompts of all rows begin with. One row alone shares nothing.
+/// Tokens that the prompts of all rows begin with; 0 for a single row.
 pub fn shared_beginning(rows: &[TokenRow<'_>]) -> usize {
     let [first, rest @ ..] = rows else { return 0 };
     let alike = |row: &TokenRow<'_>| {

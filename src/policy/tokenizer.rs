@@ -1,7 +1,7 @@
-//! Text to token ids and back, with what a model ships beside its vocabulary: stop ids and the chat template.
+//! Text to token ids and back, with stop ids and the chat template, which models ship beside the vocabulary.
 //!
-//! Takes `tokenizer.json` (and `tokenizer_config.json`, `generation_config.json` when they are there). Does not know
-//! prompts: rendering a template is another module's business.
+//! Takes `tokenizer.json`, and `tokenizer_config.json` and `generation_config.json` if they exist. Does not know
+//! prompts; `prompt` renders the template.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::PolicyError;
 
-/// A space, as SentencePiece writes it.
+/// A space, as SentencePiece represents it.
 const SPACE: &str = "\u{2581}";
 
 /// The tokenizer of a model.
@@ -25,14 +25,14 @@ pub struct Tokenizer {
 }
 
 impl Tokenizer {
-    /// From the text of `tokenizer.json` and, where present, of the two files beside it.
+    /// Reads the text of `tokenizer.json` and of the two other files, if they exist.
     pub fn from_json(
         tokenizer: &str,
         tokenizer_config: Option<&str>,
         generation_config: Option<&str>,
     ) -> Result<Self, PolicyError> {
         let mut inner = tokenizers::Tokenizer::from_str(tokenizer).map_err(|error| invalid(error.to_string()))?;
-        // Some models ship the settings they were trained with; a prompt is never cut or filled up.
+        // Some models ship truncation and padding settings of their training; a prompt is never truncated or padded.
         inner.with_truncation(None).map_err(|error| invalid(error.to_string()))?.with_padding(None);
         let parse = |name: &str, text: Option<&str>| -> Result<Value, PolicyError> {
             let parsed = text.map(serde_json::from_str).transpose();
@@ -60,13 +60,14 @@ impl Tokenizer {
         })
     }
 
-    /// From the files of a model directory. `chat_template.jinja`, when it is there, wins over the one in the config.
+    /// Reads the files of a model directory. A `chat_template.jinja` takes precedence over the template in the
+    /// configuration.
     pub fn from_dir(dir: &Path) -> Result<Self, PolicyError> {
         let optional = |name: &str| std::fs::read_to_string(dir.join(name)).ok();
         let path = dir.join("tokenizer.json");
         let text = std::fs::read_to_string(&path).map_err(PolicyError::file(&path))?;
         let config = optional("tokenizer_config.json");
-        // Models without it, or whose file leaves the end out, name their end in config.json, under the same key.
+        // Models without that file, or whose file names no end, name their end in `config.json`, under the same key.
         let ends = |text: &String| text.contains("eos_token_id");
         let generation = optional("generation_config.json").filter(ends).or_else(|| optional("config.json"));
         let mut tokenizer = Self::from_json(&text, config.as_deref(), generation.as_deref())?;
@@ -76,13 +77,14 @@ impl Tokenizer {
         Ok(tokenizer)
     }
 
-    /// From parts, as a GGUF file or a freshly trained vocabulary gives them.
+    /// A tokenizer from its parts, for GGUF files and freshly trained vocabularies.
     pub fn from_parts(inner: tokenizers::Tokenizer, stop_ids: Vec<u32>, chat_template: Option<String>) -> Self {
         let eos_token = stop_ids.first().and_then(|id| inner.id_to_token(*id));
         Tokenizer { inner, stop_ids, chat_template, bos_token: None, eos_token }
     }
 
-    /// One without any words: no id ends a completion. For measuring, where every completion shall be as long as asked.
+    /// A tokenizer without tokens, so that no id ends a completion. For measurements, in which every completion
+    /// reaches its longest length.
     pub(super) fn wordless() -> Self {
         Self::from_parts(tokenizers::Tokenizer::new(tokenizers::models::bpe::BPE::default()), Vec::new(), None)
     }
@@ -92,13 +94,13 @@ impl Tokenizer {
         Tokenizer { bos_token, eos_token, ..self }
     }
 
-    /// Token ids of `text`; special tokens written out in the text count, none are added.
+    /// Token ids of `text`. Special tokens that are written out in the text are recognised, and none are added.
     pub fn encode(&self, text: &str) -> Vec<u32> {
-        // `encode` can refuse only what a post-processor or a truncation setting asks for; neither is applied here.
+        // `encode` fails only because of a post-processor or a truncation setting, and neither is applied here.
         self.inner.encode_fast(text, false).map(|encoding| encoding.get_ids().to_vec()).unwrap_or_default()
     }
 
-    /// Token ids of `text` that goes on after other text: without the space that some tokenizers put before a text.
+    /// Token ids of `text` that continues other text, without the space that some tokenizers put before a text.
     pub fn encode_further(&self, text: &str) -> Vec<u32> {
         let mut ids = self.encode(text);
         let opens = |ids: &[u32]| ids.first().and_then(|id| self.inner.id_to_token(*id)).as_deref() == Some(SPACE);
@@ -108,7 +110,7 @@ impl Tokenizer {
         ids
     }
 
-    /// Text of `ids`, special tokens left out.
+    /// Text of `ids`, without special tokens.
     pub fn decode(&self, ids: &[u32]) -> String {
         self.inner.decode(ids, true).unwrap_or_default()
     }
@@ -118,13 +120,13 @@ impl Tokenizer {
         &self.stop_ids
     }
 
-    /// The id that a finished turn is written with; sampling stops at any of [`Tokenizer::stop_ids`].
+    /// The id that ends a finished turn; sampling stops at any of [`Tokenizer::stop_ids`].
     pub fn end_id(&self) -> Option<u32> {
         let named = self.eos_token.as_deref().and_then(|token| self.inner.token_to_id(token));
         named.or_else(|| self.stop_ids.first().copied())
     }
 
-    /// The id of one token, if there is such a token.
+    /// The id of a token, if it exists.
     pub fn token_id(&self, token: &str) -> Option<u32> {
         self.inner.token_to_id(token)
     }
@@ -134,17 +136,17 @@ impl Tokenizer {
         self.chat_template.as_deref()
     }
 
-    /// Token a sequence begins with, as templates name it.
+    /// Token that begins a sequence, for templates.
     pub fn bos_token(&self) -> Option<&str> {
         self.bos_token.as_deref()
     }
 
-    /// Token a turn ends with, as templates name it.
+    /// Token that ends a turn, for templates.
     pub fn eos_token(&self) -> Option<&str> {
         self.eos_token.as_deref()
     }
 
-    /// Smallest embedding that has a row for every token.
+    /// Number of rows that an embedding needs to have one for every token.
     #[expect(clippy::disallowed_methods, reason = "a maximum has no order")]
     pub fn vocab_size(&self) -> usize {
         self.inner.get_vocab(true).values().map(|id| *id as usize + 1).max().unwrap_or(0)
@@ -175,7 +177,7 @@ impl Tokenizer {
     }
 }
 
-/// The template itself, or the one called `default` of several.
+/// The chat template; if there are several, the one named `default`.
 fn chat_template(config: &Value) -> Option<String> {
     let template = match config.get("chat_template")? {
         Value::Array(several) => several.iter().find(|one| one["name"] == "default")?.get("template")?,
@@ -184,7 +186,7 @@ fn chat_template(config: &Value) -> Option<String> {
     template.as_str().map(str::to_owned)
 }
 
-/// A special token is written as a string or as an object with its content.
+/// The text of a special token, which is written as a string or as an object with its content.
 fn special(config: &Value, key: &str) -> Option<String> {
     let value = config.get(key)?;
     value.as_str().or_else(|| value.get("content").and_then(Value::as_str)).map(str::to_owned)
