@@ -70,7 +70,10 @@ pub enum Fault {
         message: String,
     },
     /// A budget of fuel is used up.
-    OutOfFuel { scope: FuelScope },
+    OutOfFuel {
+        /// The budget that is used up.
+        scope: FuelScope,
+    },
     /// A `MemoryError`, or a trap after memory was denied.
     OutOfMemory,
     /// A `RecursionError`, or an overflow of the machine stack.

@@ -1,8 +1,8 @@
 //! One program, in the tier that runs it.
 //!
-//! Where the compiled tier does not know what CPython would do, the program is loaded in the interpreter and asked again
-//! all that it was asked: what it answers depends on source, seed, inputs and limits alone, so that it stands where it
-//! stood, with its whole budget counted from the first instruction.
+//! Where the compiled tier does not know what CPython would do, the program is loaded in the interpreter and all
+//! earlier calls are made again. Answers depend on source, seed, inputs and limits alone, so the program then is in
+//! the same state, and its whole budget is counted from the first instruction.
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ use crate::interpreted::Interpreted;
 use crate::tiers::{Tiers, fuel_of, gas_limits};
 use crate::{Difference, Failure, Fault, FuelScope, HostError, Limits, Unloaded};
 
-/// Bytes of arguments and answers that are kept to be asked again. A program that has been asked more goes on in the
-/// interpreter.
+/// Bytes of arguments and answers that are kept to repeat the calls. A program with more calls moves to the
+/// interpreter before.
 const CALLS_MAX: usize = 16 << 20;
 
-/// A program in an instance of its own. Dropping it leaves nothing behind.
+/// A program in its own instance, which is dropped with it.
 pub struct Session {
     run: Run,
 }
@@ -38,7 +38,7 @@ struct Spent {
 }
 
 impl Session {
-    /// `source` loaded in the tier that `tiers` chooses.
+    /// Loads `source` in the tier that `tiers` chooses.
     pub(crate) fn load(
         interpreter: &Arc<Interpreter>,
         tiers: &Tiers,
@@ -76,10 +76,11 @@ impl Session {
         Ok(Session { run: Run::Compiled(Box::new(run)) })
     }
 
-    /// Calls a function at the top level of the program, or `Class.method` on a fresh object, with `arguments`: a JSON
-    /// array, of which it gets a copy. Gives the value as JSON. The README has the tags that stand for what JSON has not.
+    /// Calls a function at the top level of the program, or `Class.method` on a fresh object, with a copy of
+    /// `arguments`, a JSON array. Returns the value as JSON. The README lists the tags for values that JSON cannot
+    /// represent.
     ///
-    /// An exception leaves the program as it is, as in Python. After a trap the session is spent: every further call fails.
+    /// After an exception the program keeps its state, as in Python. After a trap every further call fails.
     pub fn call(&mut self, function: &str, arguments: &str) -> Result<String, Failure> {
         if let Run::Compiled(compiled) = &mut self.run {
             if let Some(answer) = compiled.call(function, arguments)? {
@@ -93,7 +94,7 @@ impl Session {
         }
     }
 
-    /// Goes on in the interpreter.
+    /// Moves the program to the interpreter.
     fn go_back(&mut self) -> Result<(), Failure> {
         let Run::Compiled(compiled) = std::mem::replace(&mut self.run, Run::Spent(Spent::default())) else {
             return Ok(());
@@ -108,7 +109,7 @@ impl Session {
         Ok(())
     }
 
-    /// Whether no call can succeed any more.
+    /// Whether every further call fails.
     pub fn is_spent(&self) -> bool {
         match &self.run {
             Run::Interpreted(interpreted) => interpreted.is_spent(),
@@ -143,7 +144,7 @@ impl Session {
     }
 }
 
-/// What a program was loaded with.
+/// What a program was loaded from.
 struct Begun {
     interpreter: Arc<Interpreter>,
     source: String,
@@ -156,8 +157,8 @@ impl Begun {
         Interpreted::load(&self.interpreter, &self.source, self.seed, &self.limits)
     }
 
-    /// The same program in the interpreter, to be asked what the compiled one is asked. None where it has no room or
-    /// budget to be loaded in: that differs between the tiers.
+    /// The same program in the interpreter, for comparison. `None` if it runs out of memory or fuel while loading,
+    /// because the tiers need different amounts.
     fn witness(&self) -> Result<Option<Interpreted>, HostError> {
         match self.interpreted().map_err(|unloaded| unloaded.failure) {
             Ok(interpreted) => Ok(Some(interpreted)),
@@ -201,7 +202,7 @@ struct Compiled {
 }
 
 impl Compiled {
-    /// The answer; none where the interpreter has to be asked.
+    /// The answer; `None` if the interpreter must be asked.
     fn call(&mut self, function: &str, arguments: &str) -> Result<Option<String>, Failure> {
         if self.spent {
             return Err(Failure::Program(Fault::spent()));
@@ -233,7 +234,7 @@ impl Compiled {
         }
     }
 
-    /// Asks the witness the same.
+    /// Makes the same call to the witness and compares the answers.
     fn compare(&mut self, function: &str, arguments: &str, answer: &str) -> Result<(), HostError> {
         let Some(witness) = &mut self.witness else { return Ok(()) };
         let asked = || format!("{function}{arguments}");
@@ -284,7 +285,7 @@ impl Compiled {
     }
 }
 
-/// Whether a fault says that a limit was met, of which the tiers have different use.
+/// Whether a fault means that a limit was met, which the tiers meet at different points.
 fn is_of_limits(fault: &Fault) -> bool {
     matches!(fault, Fault::OutOfFuel { .. } | Fault::OutOfMemory)
 }
@@ -306,7 +307,7 @@ mod tests {
 
     const LIMITS: Limits =
         Limits { game_fuel: FUEL_PER_SECOND, call_fuel: FUEL_PER_SECOND / 4, memory_bytes: 128 << 20 };
-    /// Counts its calls; the fifth fails.
+    /// A program that counts its calls; the fifth call fails.
     const COUNTS: &str =
         "seen = []\ndef count(step):\n    seen.append(step)\n    return sum(seen) // (5 - len(seen))\n";
 
@@ -316,7 +317,7 @@ mod tests {
         SANDBOX.get_or_init(open).with_tiers(choice, 0)
     }
 
-    /// Answers of one session to a number of calls, and whether it ran compiled after each.
+    /// The answers of one session to several calls, and whether it ran compiled after each.
     fn answers(choice: TierChoice, check_one_in: u32, source: &str, calls: u32) -> Vec<(Result<String, String>, bool)> {
         let mut session = sandbox(choice).with_tiers(choice, check_one_in).load(source, 7, &LIMITS).unwrap();
         let answer = |step: u32| {

@@ -55,6 +55,7 @@ impl Decoder {
         Ok(Decoder { config, precision, embedding, layers, norm, head })
     }
 
+    /// Sizes and switches of the model.
     pub fn config(&self) -> &DecoderConfig {
         &self.config
     }
@@ -75,6 +76,7 @@ impl Decoder {
         }
     }
 
+    /// The device that holds the weights.
     pub fn device(&self) -> &Device {
         self.embedding.device()
     }

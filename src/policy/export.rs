@@ -68,6 +68,7 @@ impl WeightFormat {
 pub struct Exported {
     /// Number of parameters.
     pub parameters: usize,
+    /// Format of the written tensors.
     pub format: WeightFormat,
     /// Number of layers with an adapter.
     pub adapted: usize,

@@ -158,10 +158,12 @@ impl Policy {
         Ok(Policy { decoder, tokenizer, weights: loaded.weights, adapters: Some(set), trainable, origin })
     }
 
+    /// The decoder, whose forward pass includes the adapters.
     pub fn decoder(&self) -> &Decoder {
         &self.decoder
     }
 
+    /// The tokenizer, with the model's stop ids and chat template.
     pub fn tokenizer(&self) -> &Tokenizer {
         &self.tokenizer
     }

@@ -74,6 +74,7 @@ impl Precision {
         }
     }
 
+    /// Bytes of one number.
     pub fn bytes(self) -> usize {
         self.format().size_in_bytes()
     }

@@ -1,5 +1,5 @@
-//! Arguments on their way in: JSON with tags becomes objects as the runtime has them, laid out on the host and copied to
-//! where the values of a call begin.
+//! Converts arguments from JSON with tags to objects of the runtime, which are laid out on the host and copied to the
+//! place where the values of a call begin.
 
 use crate::Stop;
 use crate::emit::Kind;
@@ -11,15 +11,15 @@ const DEPTH_MAX: usize = 40;
 
 /// The objects of a call's arguments.
 pub(crate) struct Written {
-    /// The list of them.
+    /// The list of the arguments.
     pub(crate) value: i64,
-    /// What each of them is.
+    /// The kind of each argument.
     pub(crate) kinds: Vec<Kind>,
-    /// Their bytes.
+    /// The bytes of the objects.
     pub(crate) image: Vec<u8>,
 }
 
-/// Objects of a JSON array.
+/// Converts a JSON array.
 pub(crate) fn write(text: &str, interface: &Interface) -> Result<Written, Stop> {
     let mut writer = Writer { text: text.as_bytes(), at: 0, image: Vec::with_capacity(1024), interface };
     let mut kinds = Vec::new();
@@ -31,7 +31,8 @@ pub(crate) fn write(text: &str, interface: &Interface) -> Result<Written, Stop> 
     Ok(Written { value, kinds, image: writer.image })
 }
 
-/// Reads the text once, left to right; `None` is what is not modelled or not JSON.
+/// Reads the text once, from left to right. `None` means that the text is not JSON, or holds a value that the tier
+/// does not support.
 struct Writer<'a> {
     text: &'a [u8],
     at: usize,
@@ -98,7 +99,7 @@ impl Writer<'_> {
         }
     }
 
-    /// `{"()": [..]}`; other objects and tags are not modelled.
+    /// Reads `{"()": [..]}`; other objects and tags are not supported.
     fn tuple(&mut self, depth: usize) -> Option<(i64, Kind)> {
         self.peek()?;
         self.word("\"()\"")?;
@@ -106,7 +107,7 @@ impl Writer<'_> {
         self.start(b'[')?;
         let items = self.items(b']', depth, &mut Vec::new())?;
         self.start(b'}')?;
-        // The empty tuple is one object, of the runtime's.
+        // The empty tuple is a single object of the runtime.
         (!items.is_empty()).then(|| (self.tuple_object(&items), Kind::Tuple))
     }
 
@@ -124,7 +125,7 @@ impl Writer<'_> {
         Some((whole << 1, Kind::Int))
     }
 
-    /// The text of a string of ASCII.
+    /// Reads a string of ASCII characters.
     fn string(&mut self) -> Option<Vec<u8>> {
         self.at += 1;
         let mut text = Vec::new();
@@ -159,7 +160,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A place for an object of so many bytes, and its address.
+    /// Reserves so many bytes for an object, and returns its address.
     fn object(&mut self, words: [u32; 4], bytes: usize) -> u32 {
         let address = self.interface.nursery + self.image.len() as u32;
         for word in words {

@@ -1,4 +1,4 @@
-//! What was compiled before, up to a number of bytes; the oldest goes first.
+//! A cache of compiled code, bounded in bytes; the oldest entries go first.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
@@ -8,7 +8,7 @@ use std::sync::Mutex;
 
 use wasmtime::CacheStore;
 
-/// Values by key, in the order they came in.
+/// Values by key, in the order of insertion.
 pub(crate) struct Bounded<K, V> {
     entries: HashMap<K, (V, usize)>,
     order: VecDeque<K>,
@@ -25,7 +25,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Bounded<K, V> {
         self.entries.get(key).map(|(value, _)| value.clone())
     }
 
-    /// Keeps a value of so many bytes, unless it is there already.
+    /// Inserts a value of so many bytes, unless the key exists.
     pub(crate) fn insert(&mut self, key: K, value: V, bytes: usize) {
         if bytes > self.bytes_max || self.entries.contains_key(&key) {
             return;
@@ -42,7 +42,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Bounded<K, V> {
     }
 }
 
-/// Machine code of single functions, for Cranelift: programs share many.
+/// Machine code of single functions, for Cranelift: many programs share functions.
 pub(crate) struct Functions(Mutex<Bounded<Vec<u8>, Vec<u8>>>);
 
 impl Functions {

@@ -1,32 +1,32 @@
-//! How values lie in memory: what compiled code, the runtime (`runtime/object.h`) and the host agree on.
+//! Layout of values in memory, shared by compiled code, the runtime (`runtime/object.h`) and the host.
 //!
-//! A value is 64 bits. An even one is an integer, twice as large. An odd one is a constant, or the address of an object
-//! less [`POINTER`], of which the last three bits are 001.
+//! A value has 64 bits. An even value is an integer, doubled. An odd value is a constant, or the address of an object
+//! less [`POINTER`], whose last three bits are 001.
 
-/// What the address of an object lacks in a value that points to it.
+/// Difference between an object's address and the value that points to the object.
 pub(crate) const POINTER: u64 = 7;
 
-/// Values that are no objects. Their last three bits are 011.
+/// Constants that are not objects. Their last three bits are 011.
 pub(crate) const NONE: i64 = 3;
 pub(crate) const FALSE: i64 = 11;
 pub(crate) const TRUE: i64 = 19;
-/// What a variable holds that is not bound, and a dict where a key was deleted.
+/// Value of an unbound variable, and of a dict entry whose key was deleted.
 pub(crate) const UNBOUND: i64 = 27;
-/// What iterators give at their end.
+/// Value that an iterator returns at its end.
 pub(crate) const END: i64 = 35;
 
-/// Kinds of objects: the first word of each.
+/// Kinds of objects; the first word of an object.
 pub(crate) const LIST: u32 = 1;
 pub(crate) const TUPLE: u32 = 2;
 pub(crate) const STRING: u32 = 3;
 pub(crate) const FLOAT: u32 = 4;
 pub(crate) const DICT: u32 = 5;
 pub(crate) const FUNCTION: u32 = 7;
-/// A block of items, with its length in front.
+/// A block of items, preceded by its length.
 pub(crate) const BUFFER: u32 = 11;
 
-/// Bytes between the strings of one character, of which there is one each.
+/// Bytes from one single-character string to the next; each character has one such string.
 pub(crate) const CHARACTER_BYTES: u32 = 24;
 
-/// The largest magnitude of an integer.
+/// Largest magnitude of an integer.
 pub(crate) const INTEGER_MAX: i64 = (1 << 62) - 1;

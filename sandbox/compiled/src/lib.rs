@@ -1,9 +1,8 @@
-//! Compiles the Python that most programs are written in to WebAssembly and runs it, 9 to 35 times as fast as the
-//! interpreter does.
+//! Compiles the Python that most programs use to WebAssembly and runs it, 9 to 35 times as fast as the interpreter.
 //!
-//! Takes the source of a program, gives a program that can be started and called. It never gives another answer than
-//! CPython: whatever CPython would answer with an exception, and whatever is not modelled here, ends in
-//! [`Stop::WayBack`], and the caller plays again in the interpreter. Knows no game and no interpreter.
+//! Takes the source of a program, gives a program that can be started and called. Its answers are always those of
+//! CPython: whatever would raise an exception in CPython, and whatever the tier does not support, ends in
+//! [`Stop::WayBack`], and the caller runs the program in the interpreter instead. Knows no game and no interpreter.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -25,12 +24,11 @@ pub use outcome::{GasScope, NotCompiled, Outside, Stop, TierError};
 pub use program::CompiledProgram;
 pub use session::CompiledSession;
 
-/// Gas of what a second of processor time was, once, on the machine that the interpreter's fuel was measured on. Gas over
-/// this is a budget in seconds that means the same in both tiers, within a factor of 0.63 to 1.35.
+/// Gas that lasted a second of processor time on the machine on which the interpreter's fuel was measured. Gas divided
+/// by this is a budget in seconds that means the same in both tiers, within a factor of 0.63 to 1.35.
 pub const GAS_PER_SECOND: u64 = 49_000_000;
 
-/// Version of the table of what everything costs in gas. It is part of what a score is: scores under two tables do not
-/// compare.
+/// Version of the table of gas costs. Scores under different tables are not comparable.
 pub const COST_TABLE: u32 = 1;
 
 /// What a program may use.

@@ -1,13 +1,13 @@
-//! How compiling and running end when they do not end well, and whose doing that is.
+//! How compiling and running can fail, and whose fault that is.
 
 use std::fmt;
 
-/// What the tier does not compile: the construct, and where it is. Nothing is wrong with the program.
+/// A construct that the tier does not compile, and its place. The program itself may be correct.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outside {
     /// Line of the source, from 1.
     pub line: usize,
-    /// What is written there, in a few words.
+    /// The construct in a few words.
     pub construct: String,
 }
 
@@ -20,44 +20,44 @@ impl fmt::Display for Outside {
 /// Why there is no compiled program.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum NotCompiled {
-    /// The program has something that the tier does not compile, or would not compile in Python either.
+    /// The program has a construct that the tier does not compile, or that does not compile in Python either.
     #[error("{0}")]
     Outside(Outside),
-    /// The machine's fault.
+    /// An error of the host.
     #[error(transparent)]
     Machine(TierError),
 }
 
-/// Which budget is spent.
+/// The budget that ran out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GasScope {
-    /// That of one call.
+    /// The budget of one call.
     Call,
-    /// That of the whole game.
+    /// The budget of the whole game.
     Game,
 }
 
-/// Why a program has no value.
+/// Why a call has no value.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Stop {
-    /// The budget is spent. Final: the interpreter would end so too.
+    /// The budget is used up. This is final: the interpreter would run out of fuel too.
     #[error("out of gas ({scope:?})")]
     OutOfGas {
-        /// Which budget.
+        /// The budget that is used up.
         scope: GasScope,
     },
-    /// What CPython would do is not known here: play again in the interpreter.
+    /// The tier does not know what CPython would do; the program must be run in the interpreter.
     #[error("way back: {reason}")]
     WayBack {
-        /// What was met, in a few words.
+        /// The reason in a few words.
         reason: &'static str,
     },
-    /// The machine's fault.
+    /// An error of the host.
     #[error(transparent)]
     Machine(TierError),
 }
 
-/// Something of ours that failed.
+/// An error of the host or of this package.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum TierError {
     /// The embedded runtime is damaged.
@@ -66,21 +66,21 @@ pub enum TierError {
     /// The system refused memory that a program may have.
     #[error("the system refused memory for a compiled program: {0}; use fewer workers or a smaller sandbox.memory_mib")]
     Memory(String),
-    /// A call ran far longer than its gas may last.
+    /// A call ran far longer than its gas can last.
     #[error(
         "a compiled program ran for {seconds} seconds within its gas; switch the compiled tier off and report this"
     )]
     Overrun {
-        /// The least that it ran.
+        /// Seconds that the call ran at least.
         seconds: u64,
     },
-    /// Wasmtime refused something it should not.
+    /// An unexpected error of wasmtime.
     #[error("compiled tier: {0}")]
     Engine(String),
 }
 
 impl TierError {
-    // Wasmtime's error is no `std::error::Error`; its alternate form is the whole chain.
+    // Wasmtime's error is no `std::error::Error`; its alternate form shows the whole chain.
     pub(crate) fn engine(error: wasmtime::Error) -> TierError {
         TierError::Engine(format!("{error:#}"))
     }

@@ -17,11 +17,11 @@ pub struct CompiledProgram {
     pub(crate) compiled: Arc<Compiled>,
 }
 
-/// A module and what its host has to know of it.
+/// A module, and what the host needs to know of it.
 pub(crate) struct Compiled {
     pub(crate) shared: Arc<Shared>,
     pub(crate) module: Module,
-    /// What it imports of the runtime, in order.
+    /// The runtime's exports that the module imports, in order.
     pub(crate) imports: Vec<ModuleExport>,
     pub(crate) emission: Emission,
 }
@@ -32,7 +32,7 @@ impl CompiledProgram {
         CompiledSession::start(self, seed, limits)
     }
 
-    /// Bytes of its machine code, and some for what belongs to it.
+    /// Approximate bytes of the program: its machine code and a page for the rest.
     pub(crate) fn bytes(&self) -> usize {
         let range = self.compiled.module.image_range();
         (range.end as usize - range.start as usize) + 4096
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
     use crate::CompiledTier;
 
-    /// Every instruction that compiled programs are made of.
+    /// Every WebAssembly instruction that compiled programs may contain.
     const INSTRUCTIONS: &[&str] = &[
         "Block",
         "Br",
@@ -136,7 +136,7 @@ mod tests {
         "Unreachable",
     ];
 
-    /// The ladder, and the edges of the language.
+    /// The ladder of reference players, and the edge cases of the language.
     fn samples() -> Vec<String> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let ladder = fs::read_dir(root.join("../../src/environment/game2048/ladder")).expect("a ladder");

@@ -1,4 +1,4 @@
-//! `global` and `nonlocal`: CPython wants them before every use of the name in the same function, once.
+//! `global` and `nonlocal`: CPython requires each declaration once, before every use of the name in the same function.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -6,7 +6,7 @@ use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{ExceptHandler, Expr, Identifier, Stmt};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
-/// Names that the body of a function declares, without those in it.
+/// Names that the body of a function declares, without those of inner functions.
 #[derive(Default)]
 pub(super) struct Declarations {
     pub(super) globals: BTreeMap<String, TextRange>,
@@ -22,7 +22,7 @@ impl Declarations {
         declarations
     }
 
-    /// The first declaration that CPython might refuse; conservative, for the order of uses is that of the text.
+    /// The first declaration that CPython might refuse. This is conservative: uses are ordered as in the text.
     pub(super) fn misplaced(&self) -> Option<TextSize> {
         let late = |(name, range): (&String, &TextRange)| {
             let is_late = self.uses.get(name).is_some_and(|first| *first < range.start());

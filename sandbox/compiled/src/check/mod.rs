@@ -1,7 +1,7 @@
-//! What is let through to the compiler: sources that CPython compiles for certain, and that are compiled here in bounded
-//! time.
+//! Decides which sources are compiled: those that CPython certainly compiles, and that take bounded time to compile
+//! here.
 //!
-//! Takes a source, gives its syntax. Length, characters and nesting are looked at before anything is parsed.
+//! Takes a source, gives its syntax tree. Length, characters and nesting are checked before parsing.
 
 mod declarations;
 mod syntax;
@@ -13,7 +13,7 @@ use ruff_text_size::{Ranged, TextSize};
 
 use crate::Outside;
 
-/// The syntax of a source, or why it is not taken.
+/// The syntax tree of a source, or why it is not compiled.
 pub(crate) fn parse(source: &str) -> Result<Parsed<ModModule>, Outside> {
     text::check(source)?;
     let options = ParseOptions::from(Mode::Module).with_target_version(PythonVersion::PY314);
@@ -32,7 +32,7 @@ pub(crate) fn parse(source: &str) -> Result<Parsed<ModModule>, Outside> {
     }
 }
 
-/// The line of a place in a source, from 1.
+/// The line of a position in a source, from 1.
 pub(crate) fn line_of(source: &str, at: TextSize) -> usize {
     let before = source.as_bytes().iter().take(at.to_usize());
     1 + before.filter(|byte| **byte == b'\n').count()
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
     use crate::scope::Scopes;
 
-    /// Where a source is refused, here or for its names.
+    /// The line at which a source is refused, by this module or by the scopes.
     fn refused(source: &str) -> usize {
         let parsed = match parse(source) {
             Ok(parsed) => parsed,

@@ -1,4 +1,5 @@
-//! What parses and yet does not compile in CPython, or is refused here wherever it stands, be it never reached.
+//! Refuses constructs that parse but do not compile in CPython, and constructs that the tier does not support, even in
+//! code that is never reached.
 
 use std::cell::RefCell;
 
@@ -11,13 +12,13 @@ use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use super::declarations::Declarations;
 
-/// Loops and `try` in one another: CPython takes 20.
+/// Nested loops and `try` statements; CPython allows 20.
 const LOOPS_MAX: usize = 10;
 
-/// Clauses of an `if`: CPython nests them.
+/// Clauses of an `if`, which CPython nests.
 const CLAUSES_MAX: usize = 40;
 
-/// The first thing that is refused, and where it is.
+/// The first construct that is refused, and its position.
 pub(super) fn check(source: &str, body: &[Stmt]) -> Option<(String, TextSize)> {
     let mut walk = Walk {
         checker: SemanticSyntaxChecker::new(),
@@ -28,12 +29,12 @@ pub(super) fn check(source: &str, body: &[Stmt]) -> Option<(String, TextSize)> {
     walk.context.found.into_inner()
 }
 
-/// A function that the walk is in.
+/// A function around the present node.
 struct Function {
     declarations: Declarations,
     parameters: Vec<String>,
     loops: usize,
-    /// Loops and `try`.
+    /// Nested loops and `try` statements.
     blocks: usize,
 }
 
@@ -80,7 +81,7 @@ impl SemanticSyntaxContext for Context<'_> {
         self.innermost().declarations.globals.get(name).copied()
     }
 
-    // The scopes refuse one that is not bound.
+    // The scopes refuse a name without a binding.
     fn has_nonlocal_binding(&self, _name: &str) -> bool {
         self.functions.len() > 1
     }
@@ -148,7 +149,7 @@ impl Walk<'_> {
         self.context.functions.last_mut().expect("the module is around everything")
     }
 
-    /// Looks at what the innermost function declares.
+    /// Checks the declarations of the innermost function.
     fn declared(&mut self) {
         let function = self.context.innermost();
         let is_parameter = |name: &String| function.parameters.contains(name);
@@ -185,7 +186,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Annotations are never evaluated, but they are compiled: only plain ones are taken.
+    /// Annotations are never evaluated but are compiled, so only plain ones are accepted.
     fn annotation(&mut self, annotation: &Expr) {
         match annotation {
             Expr::Name(_) | Expr::NoneLiteral(_) | Expr::StringLiteral(_) | Expr::EllipsisLiteral(_) => {}
@@ -210,7 +211,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A loop or `try`, with what is in it.
+    /// Visits a loop or `try` with its body.
     fn block(&mut self, statement: &Stmt, is_loop: bool) {
         self.innermost().blocks += 1;
         if self.innermost().blocks > LOOPS_MAX {
@@ -283,7 +284,7 @@ impl Visitor<'_> for Walk<'_> {
                 Number::Complex { .. } => self.refuse("a complex number", literal.start()),
                 _ => {}
             },
-            // Names of characters are known to CPython alone.
+            // Only CPython knows the names of characters.
             Expr::StringLiteral(literal) if self.context.source[literal.range()].contains("\\N") => {
                 self.refuse("a character by its name", literal.start());
             }

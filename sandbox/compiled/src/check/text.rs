@@ -1,4 +1,4 @@
-//! What is seen of a source without parsing it: length, characters, nesting.
+//! Checks a source without parsing it: length, characters, nesting.
 
 use ruff_python_ast::token::TokenKind;
 use ruff_python_parser::Mode;
@@ -6,11 +6,11 @@ use ruff_python_parser::lexer::lex;
 
 use crate::Outside;
 
-/// Longest source, and most tokens of one.
+/// Most bytes and tokens of a source.
 const SOURCE_MAX: usize = 64 << 10;
 const TOKENS_MAX: usize = 20_000;
 
-/// How deep brackets, blocks and operators nest; far less than where CPython ends (200, 100, about 1,000).
+/// Deepest nesting of brackets, blocks and operators; far below the limits of CPython (200, 100, about 1,000).
 const BRACKETS_MAX: usize = 40;
 const BLOCKS_MAX: usize = 30;
 const OPERATORS_MAX: usize = 120;
@@ -41,9 +41,9 @@ pub(super) fn check(source: &str) -> Result<(), Outside> {
     nesting(source)
 }
 
-/// Operators that one another hold, in the brackets that are open.
+/// Counts nested operators within the open brackets.
 struct Nesting {
-    /// For every bracket, those since it or the last comma in it.
+    /// For every open bracket, the operators since it or since the last comma in it.
     operators: Vec<usize>,
     total: usize,
 }
@@ -60,7 +60,7 @@ impl Nesting {
         }
     }
 
-    /// A comma: what comes next is beside what was, not inside it.
+    /// A comma: what follows is beside what came before, not nested in it.
     fn separate(&mut self) {
         if let Some(innermost) = self.operators.last_mut() {
             self.total -= std::mem::take(innermost);

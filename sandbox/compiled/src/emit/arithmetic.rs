@@ -1,7 +1,7 @@
-//! Arithmetic: integers of 62 bits in place where kinds allow it, everything else in the runtime.
+//! Arithmetic: integers of 62 bits by inline instructions where kinds allow it, everything else by the runtime.
 //!
-//! Every fast way here is `block { block slow { check; compute; leave }; runtime }`: what does not pass the check, or does
-//! not fit, is done by the runtime, which gives up where the result has no place.
+//! Every fast path has the form `block { block slow { check; compute; leave }; runtime }`. Operands that fail the
+//! check and results that do not fit go to the runtime, which gives up if the result cannot be represented.
 
 use ruff_python_ast::Operator;
 use wasm_encoder::Instruction as Wasm;
@@ -11,14 +11,14 @@ use super::kind::Kind;
 use super::{Emitted, Emitter, outside};
 use crate::layout::TRUE;
 
-/// Largest shift that is written in place; more is zero or minus one anyway.
+/// Largest inline shift; larger shifts give zero or minus one anyway.
 const SHIFT_MAX: i64 = 50;
 
-/// Powers that are multiplied out. Bases go up to 2^15, so that the fourth power fits.
+/// Exponents that are multiplied out. Bases are at most 2^15, so that the fourth power fits.
 const POWERS: std::ops::RangeInclusive<i64> = 1..=4;
 const BASE_MAX: i64 = 1 << 15;
 
-/// Powers of two that fit.
+/// Largest power of two that fits.
 const TWO_POWER_MAX: i64 = 60;
 
 impl<'a> Emitter<'a> {
@@ -60,12 +60,13 @@ impl<'a> Emitter<'a> {
         Ok(kind)
     }
 
-    /// A bool as the integer it counts as; others as they are, not to be released.
+    /// A bool as the integer that it counts as. Other values are returned unchanged and must not be released.
     pub(super) fn counted(&mut self, value: Value) -> Value {
         match (value.place, value.kind) {
             (Place::Constant(constant), Kind::Bool) => Value::constant(if constant == TRUE { 2 } else { 0 }, Kind::Int),
             (Place::Local(local), Kind::Bool) => {
-                // 11 and 19: the fourth bit of the second is not set in the first, after a shift the second.
+                // False is 11 and True is 19: after a shift by three they are 1 and 2, and the second bit of these is
+                // the tagged integer 0 or 2.
                 self.get(local);
                 self.long(3);
                 self.put(Wasm::I64ShrU);
@@ -77,14 +78,14 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Branches away unless both are integers.
+    /// Branches to `slow` unless both values are integers.
     pub(super) fn branch_unless_integers(&mut self, one: Value, two: Value, slow: u32) {
         if self.push_tags(one, two) {
             self.branch_if(slow);
         }
     }
 
-    /// Pushes a word that is zero if both are integers; nothing, if that is known.
+    /// Pushes a word that is zero if both values are integers; pushes nothing and returns false if that is known.
     pub(super) fn push_tags(&mut self, one: Value, two: Value) -> bool {
         match (one.kind == Kind::Int, two.kind == Kind::Int) {
             (true, true) => return false,
@@ -102,7 +103,7 @@ impl<'a> Emitter<'a> {
         true
     }
 
-    /// The operation on two integers, to a local; branches to the slow way where the result may not fit.
+    /// Computes the operation on two integers into a local; branches to `slow` if the result may not fit.
     fn compute(&mut self, operator: Operator, operands: [Value; 2], result: u32, slow: u32) {
         let [one, two] = operands;
         match operator {
@@ -146,7 +147,7 @@ impl<'a> Emitter<'a> {
             (_, Place::Constant(constant)) => self.branch_if_wrapped(one, constant >= 0, result, slow),
             (Place::Constant(constant), _) => self.branch_if_wrapped(two, constant >= 0, result, slow),
             _ => {
-                // It has wrapped if its sign is neither operand's.
+                // The sum has wrapped if its sign differs from the signs of both operands.
                 self.push(one);
                 self.get(result);
                 self.put(Wasm::I64Xor);
@@ -173,7 +174,7 @@ impl<'a> Emitter<'a> {
         self.branch_if_both_negative(slow);
     }
 
-    /// Branches if a result lies on the wrong side of the operand to which a constant was added.
+    /// Branches if a sum with a constant lies on the wrong side of the other operand.
     fn branch_if_wrapped(&mut self, operand: Value, upwards: bool, result: u32, slow: u32) {
         self.get(result);
         self.push(operand);
@@ -188,7 +189,7 @@ impl<'a> Emitter<'a> {
         self.branch_if(slow);
     }
 
-    /// Factors of 31 bits: their product fits.
+    /// Multiplies factors of 31 bits, whose product fits.
     fn multiply(&mut self, one: Value, two: Value, result: u32, slow: u32) {
         for factor in [one, two] {
             if let Place::Constant(constant) = factor.place
@@ -220,7 +221,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// What is left over, with the sign of a positive divisor. Tags stay: 2x mod 2c is 2(x mod c).
+    /// Pushes the remainder, whose sign is that of a positive divisor. Tags need no change: 2x mod 2c is 2(x mod c).
     fn push_modulo(&mut self, value: Value, divisor: i64) {
         let rest = self.long_local();
         self.push(value);
@@ -277,7 +278,7 @@ impl<'a> Emitter<'a> {
         self.set(result);
     }
 
-    /// Two to the power of what is no constant.
+    /// Computes two to the power of an exponent that is not constant.
     fn power_of_two(&mut self, exponent: Value, result: u32, slow: u32) {
         self.push(exponent);
         self.long(2 * TWO_POWER_MAX);
@@ -291,7 +292,7 @@ impl<'a> Emitter<'a> {
         self.set(result);
     }
 
-    /// `x += y`: lists grow in place, numbers are added here.
+    /// `x += y`: lists are extended in place, and numbers are added here.
     pub(super) fn augmented(&mut self, operator: Operator, left: Value, right: Value) -> Emitted<Kind> {
         if matches!(left.kind, Kind::Set | Kind::Dict) {
             return outside("an operation on sets");
@@ -366,7 +367,7 @@ fn result_kind(operator: Operator, one: Value, two: Value) -> Kind {
     }
 }
 
-/// Whether two integers are worth a way of their own.
+/// Whether an operation has a fast path for two integers.
 fn has_fast_way(operator: Operator, one: Value, two: Value) -> bool {
     if !one.kind.may_be_int() || !two.kind.may_be_int() {
         return false;

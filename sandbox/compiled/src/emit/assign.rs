@@ -1,4 +1,4 @@
-//! Targets: what an assignment, a loop or a comprehension binds.
+//! Assignment targets of assignments, loops and comprehensions.
 
 use ruff_python_ast::{Expr, StmtAssign, StmtAugAssign};
 use wasm_encoder::Instruction as Wasm;
@@ -8,7 +8,7 @@ use super::iteration::Item;
 use super::kind::Kind;
 use super::{Emitted, Emitter, outside};
 
-/// Elements of a target that is a tuple or list.
+/// Elements of a target that is a tuple or a list.
 fn elements(target: &Expr) -> Option<&[Expr]> {
     match target {
         Expr::Tuple(tuple) => Some(&tuple.elts),
@@ -18,7 +18,7 @@ fn elements(target: &Expr) -> Option<&[Expr]> {
 }
 
 impl<'a> Emitter<'a> {
-    /// Binds a target to an item. The item's locals stay the caller's.
+    /// Assigns an item to a target. The caller still owns the item's locals.
     pub(super) fn assign(&mut self, target: &'a Expr, item: Item) -> Emitted<()> {
         if let Some(targets) = elements(target) {
             if targets.iter().any(Expr::is_starred_expr) {
@@ -58,7 +58,7 @@ impl<'a> Emitter<'a> {
         self.word(targets.len() as i32);
         self.call_runtime("py_unpack");
         self.set(address);
-        // All are read before any is written: a target may be a subscript of the source.
+        // All elements are read before any target is written, because a target may be a subscript of the source.
         let mut parts = Vec::with_capacity(targets.len());
         for index in 0..targets.len() {
             self.get(address);
@@ -85,7 +85,7 @@ impl<'a> Emitter<'a> {
         if let (Some(targets), Some(values)) = (several(target), several(&assignment.value))
             && targets.len() == values.len()
         {
-            // Several to several: no tuple.
+            // Several values are assigned to several targets without making a tuple.
             let mut items = Vec::with_capacity(values.len());
             for value in values {
                 let kind = self.expression(value)?;
@@ -108,7 +108,7 @@ impl<'a> Emitter<'a> {
         self.assign_stacked(target, kind)
     }
 
-    /// Binds a target to the value on the stack.
+    /// Assigns the value on the stack to a target.
     pub(super) fn assign_stacked(&mut self, target: &'a Expr, kind: Kind) -> Emitted<()> {
         let local = self.long_local();
         self.set(local);

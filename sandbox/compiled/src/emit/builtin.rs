@@ -11,7 +11,7 @@ use crate::layout::NONE;
 
 const LENGTH: u64 = 4;
 
-/// Units that printing costs beside its arguments.
+/// Gas of printing, beside its arguments.
 const PRINT_GAS: u32 = 20;
 
 impl<'a> Emitter<'a> {
@@ -120,7 +120,7 @@ impl<'a> Emitter<'a> {
         Ok(Kind::Int)
     }
 
-    /// Pushes the magnitude of an integer; the least one stays negative. Uses a local.
+    /// Pushes the magnitude of an integer; the smallest integer stays negative. Uses a local.
     pub(super) fn push_magnitude(&mut self, value: Value, sign: u32) {
         self.push(value);
         self.long(63);
@@ -209,7 +209,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Pushes an iterable that the runtime can go through by itself.
+    /// Pushes an iterable that the runtime can iterate over by itself.
     fn push_iterable(&mut self, argument: Argument<'a>) -> Emitted<()> {
         let is_map = matches!(argument, Argument::Expression(Expr::Call(call))
             if matches!(&*call.func, Expr::Name(name) if name.id == "map"));
@@ -271,7 +271,7 @@ impl<'a> Emitter<'a> {
         Ok(Kind::Any)
     }
 
-    /// Output of a program that is called is dropped; but what cannot be printed has to raise.
+    /// The output of a called program is dropped, but a value that cannot be printed must raise.
     fn print(&mut self, arguments: &[Argument<'a>], keywords: &'a [Keyword]) -> Emitted<Kind> {
         self.charge(PRINT_GAS);
         for &argument in arguments {

@@ -1,4 +1,4 @@
-//! Calls of functions of the program.
+//! Calls of the program's own functions.
 
 use ruff_python_ast::{Expr, ExprCall};
 use wasm_encoder::Instruction as Wasm;
@@ -10,25 +10,25 @@ use super::names::is_builtin;
 use super::{Emitted, Emitter, outside};
 use crate::layout::FUNCTION;
 
-/// What is called.
+/// The callee of a call.
 #[derive(Clone, Copy)]
 pub(super) enum Callee<'a> {
     Builtin(&'a str),
     /// A closure in a local, of this function.
     Known(u32, usize),
-    /// Something in a local.
+    /// A local that may hold any value.
     Unknown(u32),
 }
 
-/// Most arguments of a call of what is not known.
+/// Most arguments of a call whose callee is unknown.
 pub(super) const ARGUMENTS_MAX: usize = 8;
 
-/// Offsets in closures: number of the function, number of its parameters.
+/// Offsets in closures: number of the function, and number of its parameters.
 const FUNCTION_NUMBER: u64 = 8;
 const PARAMETER_COUNT: u64 = 12;
 
 impl<'a> Emitter<'a> {
-    /// What is called, by the expression that names it.
+    /// The callee that an expression names.
     pub(super) fn callee(&mut self, expression: &'a Expr) -> Emitted<Callee<'a>> {
         if let Expr::Name(name) = expression
             && self.is_builtin(&name.id)

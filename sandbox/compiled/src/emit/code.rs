@@ -1,4 +1,4 @@
-//! The function being written: its locals, its blocks, its gas; and the shortest sentences of WebAssembly.
+//! The function that is being written: its locals, blocks and gas; and helpers for short sequences of WebAssembly.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -8,29 +8,29 @@ use super::Emitter;
 use super::kind::Kind;
 use crate::layout::POINTER;
 
-/// The global that counts gas down, and the one that counts how deep recursion is. Both are the runtime's.
+/// Globals of the runtime: the remaining gas, and the depth of recursion.
 pub(super) const GAS: u32 = 0;
 pub(super) const DEPTH: u32 = 1;
 
-/// Blocks with a result.
+/// Types of blocks with a result.
 pub(super) const LONG: BlockType = BlockType::Result(ValType::I64);
 pub(super) const WORD: BlockType = BlockType::Result(ValType::I32);
 
-/// An instruction, or what becomes one when the module is put together.
+/// An instruction, or a placeholder that is resolved when the module is put together.
 #[derive(Clone, Debug)]
 pub(super) enum Step {
     Wasm(Wasm<'static>),
-    /// A call of the runtime.
+    /// A call of a function of the runtime.
     Runtime(&'static str),
     /// A call of a function of the program.
     Function(usize),
     /// A call of a closure with so many arguments.
     Indirect(usize),
-    /// The gas of a block, known when all of it is written.
+    /// The gas of a block, which is known when the whole block is written.
     Gas(usize),
 }
 
-/// Where a value is, to be pushed any number of times.
+/// A place of a value, from which it can be pushed any number of times.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Place {
     Local(u32),
@@ -42,7 +42,7 @@ pub(super) enum Place {
 pub(super) struct Value {
     pub(super) place: Place,
     pub(super) kind: Kind,
-    /// Its local is to be released when it has been used.
+    /// Whether its local must be released after use.
     pub(super) temporary: bool,
 }
 
@@ -51,7 +51,7 @@ impl Value {
         Value { place: Place::Constant(value), kind, temporary: false }
     }
 
-    /// What a local holds that someone else will release.
+    /// The value of a local that somebody else releases.
     pub(super) fn local(local: u32, kind: Kind) -> Value {
         Value { place: Place::Local(local), kind, temporary: false }
     }
@@ -69,20 +69,20 @@ impl Value {
     }
 }
 
-/// Where `break` and `continue` lead.
+/// Labels of a loop, for `break` and `continue`.
 pub(super) struct Loop {
     pub(super) exit: u32,
     pub(super) top: u32,
 }
 
-/// Where a missing key leads, and the local that is told which.
+/// The label for a missing key, and the local that receives the key.
 #[derive(Clone, Copy)]
 pub(super) struct Handler {
     pub(super) label: u32,
     pub(super) told: u32,
 }
 
-/// A function being written.
+/// The code of a function so far.
 pub(super) struct Body {
     /// Number of the function.
     pub(super) id: usize,
@@ -91,21 +91,21 @@ pub(super) struct Body {
     pub(super) locals: Vec<ValType>,
     free_longs: Vec<u32>,
     free_words: Vec<u32>,
-    /// How many blocks are open; a label is that number.
+    /// Number of open blocks; this number is a block's label.
     pub(super) open_blocks: u32,
     pub(super) loops: Vec<Loop>,
-    /// Locals of variables, and of cells.
+    /// Locals of variables and of cells.
     pub(super) places: BTreeMap<usize, u32>,
-    /// Variables that are bound wherever this point is reached.
+    /// Variables that are certainly bound at this point.
     pub(super) assigned: HashSet<usize>,
-    /// Variables whose locals have to begin unbound.
+    /// Variables whose locals must start unbound.
     pub(super) checked: HashSet<usize>,
-    /// Names of the comprehensions around.
+    /// Names of the enclosing comprehensions.
     pub(super) comprehensions: Vec<BTreeMap<String, usize>>,
-    /// Blocks whose gas is being counted: their number, and the cost so far.
+    /// Blocks whose gas is being counted: their number, and their cost so far.
     gas_blocks: Vec<(usize, u32)>,
     pub(super) gas_costs: Vec<u32>,
-    /// What a call of it adds to the depth of recursion, if it can come back to itself.
+    /// What a call of the function adds to the depth of recursion, if the function can call itself.
     pub(super) depth: Option<i32>,
     pub(super) handlers: Vec<Option<Handler>>,
 }
@@ -132,14 +132,14 @@ impl Body {
         }
     }
 
-    /// A local that is never given to anything else.
+    /// A new local that is never reused.
     pub(super) fn own_local(&mut self, ty: ValType) -> u32 {
         self.locals.push(ty);
         self.parameter_count + self.locals.len() as u32 - 1
     }
 }
 
-/// An access to eight bytes, or four, at an offset from an address.
+/// Access to eight bytes, or four, at an offset from an address.
 pub(super) fn long_at(offset: u64) -> MemArg {
     MemArg { offset, align: 3, memory_index: 0 }
 }
@@ -147,7 +147,7 @@ pub(super) fn word_at(offset: u64) -> MemArg {
     MemArg { offset, align: 2, memory_index: 0 }
 }
 
-/// The same in an object, whose pointer is the address.
+/// Access to a field of an object; the base address is the object's pointer.
 pub(super) fn long_field(offset: u64) -> MemArg {
     long_at(POINTER + offset)
 }
@@ -214,14 +214,14 @@ impl Emitter<'_> {
         }
     }
 
-    /// Takes the value on the stack to a local of its own.
+    /// Moves the value on the stack to a new local.
     pub(super) fn take(&mut self, kind: Kind) -> Value {
         let local = self.long_local();
         self.set(local);
         Value { place: Place::Local(local), kind, temporary: true }
     }
 
-    /// The address of the object in a local, as the base of [`long_field`].
+    /// Pushes the address of the object in a local, as the base of [`long_field`].
     pub(super) fn address(&mut self, local: u32) {
         self.get(local);
         self.put(Wasm::I32WrapI64);
@@ -267,26 +267,27 @@ impl Emitter<'_> {
         self.put(Wasm::BrIf(depth));
     }
 
-    /// Gives up where CPython would raise. A trap is enough: a call here would cost the compiler more than all it tells.
+    /// Leaves compiled code where CPython would raise. A trap is enough: passing on the reason would cost the compiler
+    /// more than the reason is worth.
     pub(super) fn give_up(&mut self) {
         self.put(Wasm::Unreachable);
     }
 
-    /// Gives up when the word on the stack is not zero.
+    /// Leaves compiled code if the word on the stack is not zero.
     pub(super) fn give_up_if(&mut self) {
         self.when();
         self.give_up();
         self.end();
     }
 
-    /// Adds to the gas of the block being written.
+    /// Adds to the gas of the present block.
     pub(super) fn charge(&mut self, units: u32) {
         if let Some((_, cost)) = self.body.gas_blocks.last_mut() {
             *cost += units;
         }
     }
 
-    /// Begins a block that is paid for as a whole, when it is entered: the body of a function or of a loop.
+    /// Opens a block whose whole gas is charged when it is entered: the body of a function or of a loop.
     pub(super) fn open_gas(&mut self) {
         let id = self.body.gas_costs.len();
         self.body.gas_costs.push(0);

@@ -1,4 +1,4 @@
-//! Comprehensions and generators that are used up where they are written: nested loops.
+//! Comprehensions, and generators that are consumed where they are written, as nested loops.
 
 use std::collections::BTreeMap;
 
@@ -12,14 +12,14 @@ use super::{Emitted, Emitter, outside};
 use crate::layout::UNBOUND;
 use crate::scope::Mode;
 
-/// What is done for every element.
+/// Emits the code for every element.
 type Element<'s, 'a> = &'s mut dyn FnMut(&mut Emitter<'a>) -> Emitted<()>;
 
-/// Names of a comprehension, and the variables that they mean in it.
+/// Names that a comprehension binds, with their variables.
 type Names = BTreeMap<String, usize>;
 
 impl<'a> Emitter<'a> {
-    /// Loops over the generators of a comprehension. `is_calm`: nothing changes a list before they are used up.
+    /// Emits the loops of a comprehension. `is_calm`: nothing changes a list while the loops run.
     pub(super) fn comprehension(
         &mut self,
         generators: &'a [Comprehension],
@@ -32,7 +32,7 @@ impl<'a> Emitter<'a> {
         }
         let names = &self.scopes.comprehension_of[&(generators.as_ptr() as usize)];
         let bound = self.body.assigned.clone();
-        // The first source is evaluated outside.
+        // The first iterable is evaluated outside the comprehension's scope.
         if let Expr::Generator(inner) = &generators[0].iter {
             self.over_generator(inner, generators, names, element)?;
         } else {
@@ -56,7 +56,7 @@ impl<'a> Emitter<'a> {
         self.body.comprehensions.push(names.clone());
     }
 
-    /// Binds an item of the first of these generators, asks its conditions, and goes on with the others.
+    /// Binds an item of the first of these generators, checks its conditions, and continues with the other generators.
     fn step(
         &mut self,
         generators: &'a [Comprehension],
@@ -86,7 +86,7 @@ impl<'a> Emitter<'a> {
         Ok(())
     }
 
-    /// A comprehension over a generator, of which the items are taken one by one anyway.
+    /// A comprehension over a generator, whose items are taken one by one anyway.
     fn over_generator(
         &mut self,
         inner: &'a ExprGenerator,
@@ -100,7 +100,7 @@ impl<'a> Emitter<'a> {
         self.comprehension(&inner.generators, false, &mut |emitter| {
             let kind = emitter.anything(&inner.elt)?;
             let value = emitter.take(kind);
-            // Names of the inner one are not seen outside it.
+            // Names of the inner generator are not visible outside it.
             let hidden = emitter.body.comprehensions.pop().expect("a comprehension is around");
             emitter.body.comprehensions.push(names.clone());
             let super::code::Place::Local(local) = value.place else { return outside("a generator") };

@@ -1,4 +1,4 @@
-//! Conditions: expressions of which only the truth matters, as a word.
+//! Conditions: expressions of which only the truth value matters, as a word.
 
 use ruff_python_ast::{BoolOp, CmpOp, Expr, ExprBoolOp, ExprCompare, UnaryOp};
 use wasm_encoder::Instruction as Wasm;
@@ -8,13 +8,13 @@ use super::kind::Kind;
 use super::{Emitted, Emitter};
 use crate::layout::{FALSE, TRUE};
 
-/// Longest display in which membership is a row of comparisons.
+/// Longest display for which `in` is compiled to a row of comparisons.
 const MEMBERS_MAX: usize = 4;
 
 const LENGTH: u64 = 4;
 
 impl<'a> Emitter<'a> {
-    /// The word on the stack as a bool.
+    /// Turns the word on the stack into a bool.
     pub(super) fn boolean(&mut self) {
         self.put(Wasm::I64ExtendI32U);
         self.long(3);
@@ -23,7 +23,7 @@ impl<'a> Emitter<'a> {
         self.put(Wasm::I64Add);
     }
 
-    /// Pushes whether a value is true.
+    /// Pushes the truth value of a value.
     pub(super) fn truth(&mut self, value: Value) {
         self.push(value);
         match value.kind {
@@ -57,7 +57,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Pushes whether an expression is true.
+    /// Pushes the truth value of an expression.
     pub(super) fn condition(&mut self, expression: &'a Expr) -> Emitted<()> {
         match expression {
             Expr::UnaryOp(unary) if unary.op == UnaryOp::Not => {
@@ -137,7 +137,7 @@ impl<'a> Emitter<'a> {
         Ok(())
     }
 
-    /// Pushes whether a value is one of those that are written out; no container is made.
+    /// Pushes whether a value is among the elements of a display, without making the container.
     fn membership(&mut self, value: &'a Expr, elements: &'a [Expr]) -> Emitted<()> {
         let value = self.value(value)?;
         let mut items = Vec::with_capacity(elements.len());
@@ -145,7 +145,7 @@ impl<'a> Emitter<'a> {
             items.push(self.value(element)?);
         }
         for (index, item) in items.iter().enumerate() {
-            // What is the same object is in, even where it does not equal itself.
+            // `in` is true for the same object, even if the object does not equal itself.
             self.push(value);
             self.push(*item);
             self.put(Wasm::I64Eq);
@@ -180,7 +180,7 @@ impl<'a> Emitter<'a> {
         self.compared(one, two, Wasm::I64Eq, "py_equal");
     }
 
-    /// Pushes a comparison: of integers in place, of anything else in the runtime.
+    /// Pushes a comparison: inline for integers, otherwise by the runtime.
     fn compared(&mut self, one: Value, two: Value, fast: Wasm<'static>, slow: &'static str) {
         if !one.kind.may_be_int() || !two.kind.may_be_int() {
             self.push(one);
@@ -204,7 +204,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Pushes the outcome of one comparison.
+    /// Pushes the result of one comparison.
     pub(super) fn compare(&mut self, operator: CmpOp, one: Value, two: Value) -> Emitted<()> {
         match operator {
             CmpOp::Eq => self.equal(one, two),
@@ -219,7 +219,8 @@ impl<'a> Emitter<'a> {
             CmpOp::Is | CmpOp::IsNot => {
                 self.push(one);
                 self.push(two);
-                // These are one object each. Of others the runtime knows some.
+                // None and the bools are single objects, so their bits decide; for other values the runtime decides
+                // where it can.
                 let is_plain = |kind| matches!(kind, Kind::None | Kind::Bool);
                 if is_plain(one.kind) || is_plain(two.kind) {
                     self.put(Wasm::I64Eq);

@@ -1,4 +1,4 @@
-//! Lists, tuples, dicts and sets as they are written out, and comprehensions.
+//! Displays of lists, tuples, dicts and sets, and comprehensions.
 
 use ruff_python_ast::{Comprehension, Expr, ExprDict, ExprDictComp};
 use wasm_encoder::{BlockType, Instruction as Wasm};
@@ -7,10 +7,10 @@ use super::code::{Value, long_at, long_field, word_field};
 use super::kind::Kind;
 use super::{Emitted, Emitter, outside};
 
-/// Capacity of a list that begins empty.
+/// Capacity of an empty list.
 const EMPTY_CAPACITY: i32 = 4;
 
-/// Offsets in objects: number of items, their address, the capacity of a list, the first item of a tuple.
+/// Offsets in objects: number of items, their address, the capacity of a list, and the first item of a tuple.
 const LENGTH: u64 = 4;
 const ITEMS: u64 = 8;
 const CAPACITY: u64 = 12;
@@ -57,7 +57,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// A local with an empty container that has room for so many.
+    /// A local with an empty container with room for so many items.
     fn made(&mut self, function: &'static str, room: i32) -> u32 {
         let made = self.long_local();
         self.word(room);
@@ -72,7 +72,7 @@ impl<'a> Emitter<'a> {
         kind
     }
 
-    /// A local with an empty list.
+    /// A local with a new empty list.
     pub(super) fn empty_list(&mut self) -> u32 {
         let made = self.long_local();
         self.push_empty_list();
@@ -86,7 +86,7 @@ impl<'a> Emitter<'a> {
         self.call_runtime("py_list");
     }
 
-    /// Pushes a list of what a comprehension or generator gives.
+    /// Pushes a list of the elements of a comprehension or generator.
     pub(super) fn collected(&mut self, element: &'a Expr, generators: &'a [Comprehension]) -> Emitted<()> {
         let made = self.empty_list();
         let calm = self.is_pure(element) && self.are_pure(generators);
@@ -162,7 +162,7 @@ impl<'a> Emitter<'a> {
         Ok(self.finished(made, Kind::Dict))
     }
 
-    /// A tuple of these, in a local.
+    /// A tuple of these values, in a local.
     pub(super) fn tuple_of(&mut self, items: &[Value]) -> Value {
         let made = self.long_local();
         self.word(items.len() as i32);
@@ -176,7 +176,7 @@ impl<'a> Emitter<'a> {
         Value { temporary: true, ..Value::local(made, Kind::Tuple) }
     }
 
-    /// Appends what is on the stack to a list that this very expression made, which nothing old points to.
+    /// Appends the value on the stack to a list that this expression has made and that no old object points to.
     pub(super) fn append(&mut self, list: u32) {
         let (value, address, length) = (self.long_local(), self.word_local(), self.word_local());
         self.set(value);

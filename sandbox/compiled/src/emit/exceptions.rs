@@ -1,5 +1,5 @@
-//! `try`: only a key that is missing in a subscript of this very function is caught here. All else that raises is left to
-//! the interpreter.
+//! `try`: only a missing key of a subscript in the same function is caught in compiled code. Everything else that
+//! raises is left to the interpreter.
 
 use ruff_python_ast::{ExceptHandler, ExceptHandlerExceptHandler, Expr, StmtTry};
 use wasm_encoder::Instruction as Wasm;
@@ -11,7 +11,7 @@ use super::{Emitted, Emitter, outside};
 use crate::layout::UNBOUND;
 use crate::scope::Mode;
 
-/// Exceptions that catch a missing key.
+/// Exception types that catch a missing key.
 const CATCHING: [&str; 4] = ["KeyError", "LookupError", "Exception", "BaseException"];
 
 impl<'a> Emitter<'a> {
@@ -55,7 +55,8 @@ impl<'a> Emitter<'a> {
         Ok(ended && handled_ended)
     }
 
-    /// The handler that catches a missing key. All must name plain exceptions: the names before it are evaluated too.
+    /// The handler that catches a missing key. All handlers must name plain exceptions, because the names before the
+    /// matching one are evaluated too.
     fn handler(&self, attempt: &'a StmtTry) -> Emitted<Option<&'a ExceptHandlerExceptHandler>> {
         let mut found = None;
         for ExceptHandler::ExceptHandler(handler) in &attempt.handlers {
@@ -92,7 +93,7 @@ impl<'a> Emitter<'a> {
             return outside("an exception in a variable of other use");
         }
         let ended = self.statements(&handler.body)?;
-        // The name is unbound afterwards.
+        // The name is unbound after the handler.
         self.body.assigned.remove(&variable);
         self.body.checked.insert(variable);
         if !ended {

@@ -10,7 +10,7 @@ use super::{Emitted, Emitter, outside};
 use crate::layout::NONE;
 use crate::scope::Mode;
 
-/// A value still to be evaluated, or one that is in a local.
+/// A value that is still to be evaluated, or one that is in a local.
 #[derive(Clone, Copy)]
 pub(super) enum Argument<'a> {
     Expression(&'a Expr),
@@ -18,7 +18,7 @@ pub(super) enum Argument<'a> {
 }
 
 impl<'a> Emitter<'a> {
-    /// Evaluates to something that can be pushed any number of times.
+    /// Evaluates an expression to a value that can be pushed any number of times.
     pub(super) fn value(&mut self, expression: &'a Expr) -> Emitted<Value> {
         if let Some(constant) = self.constant(expression)? {
             self.charge(1);
@@ -36,7 +36,7 @@ impl<'a> Emitter<'a> {
         Ok(self.take(kind))
     }
 
-    /// Whether the local of a variable may stand for its value until the expression around it is done.
+    /// Whether the local of a variable keeps its value until the enclosing expression is done.
     fn is_steady(&self, variable: usize) -> bool {
         matches!(self.scopes.variables[variable].mode, Mode::Local | Mode::Value)
             && self.scopes.variables[variable].owner == self.body.id
@@ -62,7 +62,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Pushes a value whose kind nobody will follow.
+    /// Pushes a value whose kind is not tracked any further.
     pub(super) fn anything(&mut self, expression: &'a Expr) -> Emitted<Kind> {
         let kind = self.expression(expression)?;
         self.escape(kind);
@@ -137,14 +137,14 @@ impl<'a> Emitter<'a> {
                 _ => Ok(self.load(variable)),
             },
             None if name == "__name__" => {
-                // What the interpreter's guest names a program that is loaded for its functions.
+                // The interpreter's guest uses this name for a program that is loaded for its functions.
                 let text = self.string("program")?;
                 self.long(text);
                 Ok(Kind::Str)
             }
             None if is_builtin(name) => outside(format!("builtin `{name}` as a value")),
             None => {
-                // A NameError, should it ever come here.
+                // A NameError, if this point is ever reached.
                 self.give_up();
                 self.long(NONE);
                 Ok(Kind::Any)
@@ -164,7 +164,7 @@ impl<'a> Emitter<'a> {
                 let kind = if value.kind == Kind::Int {
                     self.binary(Operator::Sub, Value::constant(0, Kind::Int), value)?
                 } else {
-                    // Zero less 0.0 is not -0.0.
+                    // 0 - 0.0 is 0.0, and not -0.0.
                     self.push(value);
                     self.call_runtime("py_negate");
                     if value.kind == Kind::Float { Kind::Float } else { Kind::Any }
@@ -212,11 +212,12 @@ impl<'a> Emitter<'a> {
         let kind = self.expression(&named.value)?;
         let value = self.take(kind);
         self.push(value);
-        // In a comprehension it binds in the function around it.
+        // In a comprehension, `:=` binds in the enclosing function.
         let Some(variable) = self.scopes.resolve(&name.id, self.body.id, &[]) else {
             return outside("a target of `:=`");
         };
-        // Whether it is evaluated is not known here, so nothing is sure afterwards that was not before.
+        // It is not known here whether the expression is evaluated, so a variable that was not certainly bound before
+        // is not certainly bound afterwards.
         let was_bound = self.body.assigned.contains(&variable);
         self.store(variable, kind);
         if !was_bound {

@@ -21,17 +21,17 @@ struct Best<'a> {
     key_kind: Kind,
 }
 
-/// Whether a value that is offered is the first.
+/// Whether an offered value is the first.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum First {
     Yes,
     No,
-    /// It is if there is no best yet.
+    /// It is the first if there is no best value yet.
     Unknown,
 }
 
 impl<'a> Emitter<'a> {
-    /// `max` or `min` of arguments, or of what one argument gives.
+    /// `max` or `min` of several arguments, or of the items of one argument.
     pub(super) fn extreme(
         &mut self,
         operator: CmpOp,
@@ -74,8 +74,8 @@ impl<'a> Emitter<'a> {
         Ok((key.filter(|key| !key.is_none_literal_expr()), default))
     }
 
-    /// CPython evaluates arguments, the key function and the default in the order in which they are written, once each.
-    /// Here they are evaluated in another order, or not at all, which must not be seen.
+    /// CPython evaluates arguments, key function and default once each, in the order of the text. Here the order
+    /// differs, or some are not evaluated, which the program must not be able to observe.
     fn check_order(&self, arguments: &[Argument<'a>], key: Option<&'a Expr>, default: Option<&'a Expr>) -> Emitted<()> {
         let is_plain = |one: &'a Expr| one.is_literal_expr() || one.is_lambda_expr() || one.is_name_expr();
         if !key.is_none_or(|key| key.is_lambda_expr() || key.is_name_expr()) || !default.is_none_or(is_constant) {
@@ -107,7 +107,7 @@ impl<'a> Emitter<'a> {
         self.each(items, calm, &mut |emitter, item| {
             let value = emitter.one(item);
             emitter.escape(value.kind);
-            // The best so far came out of the same loop.
+            // The best value so far came from the same loop.
             (best.kind, best.key_kind) = (value.kind, Kind::Never);
             emitter.offer(value, best, First::Unknown)?;
             emitter.release_value(value);
@@ -130,7 +130,7 @@ impl<'a> Emitter<'a> {
         Ok(())
     }
 
-    /// Takes a value if it is better than the best.
+    /// Takes a value if it is better than the best one.
     fn offer(&mut self, value: Value, best: &mut Best<'a>, first: First) -> Emitted<()> {
         let key = match best.key_function {
             None => Value { temporary: false, ..value },
@@ -177,7 +177,7 @@ impl<'a> Emitter<'a> {
     }
 }
 
-/// Whether evaluating an expression can neither fail nor be seen.
+/// Whether the evaluation of an expression can neither fail nor be observed.
 fn is_constant(expression: &Expr) -> bool {
     match expression {
         Expr::UnaryOp(unary) => unary.operand.is_number_literal_expr(),

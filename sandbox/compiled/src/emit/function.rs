@@ -1,4 +1,4 @@
-//! Functions: their beginning and end, closures, and the way in for the host.
+//! Functions: prologue and epilogue, closures, and the entry point for the host.
 
 use std::collections::HashSet;
 
@@ -10,11 +10,13 @@ use super::{Callable, Emitted, Emitter, outside};
 use crate::layout::{NONE, UNBOUND};
 use crate::scope::{Mode, Node};
 
-/// How deep recursion may go; beyond it the interpreter decides. A call counts one, and one for every generator that its
-/// function nests, since each is a frame of the interpreter. CPython ends at 1,000 frames, or where its own stack ends.
+/// Deepest recursion; beyond it the interpreter decides. A call counts one, and one more for every generator that its
+/// function nests, since each is a frame of the interpreter. CPython's limit is 1,000 frames, or the end of its own
+/// stack.
 const DEPTH_MAX: i32 = 400;
 
-/// Offsets in objects: the tuple of a closure's defaults, the first item of a tuple, the address of a list's items.
+/// Offsets in objects: the tuple of a closure's defaults, the first item of a tuple, and the address of a list's
+/// items.
 const CLOSURE_DEFAULTS: u64 = 16;
 const CLOSURE_CELLS: u64 = 24;
 const TUPLE_ITEMS: u64 = 16;
@@ -55,7 +57,7 @@ impl<'a> Emitter<'a> {
         Ok(std::mem::replace(&mut self.body, Body::new(0, 0)))
     }
 
-    /// Places for parameters and for what inner functions capture.
+    /// Places for parameters and for variables that inner functions capture.
     fn bind_parameters(&mut self, id: usize) {
         let parameters = &self.scopes.functions[id].parameters;
         for (index, &parameter) in parameters.iter().enumerate() {
@@ -76,7 +78,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Whether a function may call itself by way of others.
+    /// Whether a function may call itself, directly or through others.
     fn reaches_itself(&self, id: usize) -> bool {
         let (mut seen, mut open) = (HashSet::new(), vec![id]);
         while let Some(caller) = open.pop() {
@@ -105,7 +107,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Returns what is on the stack.
+    /// Returns the value on the stack.
     pub(super) fn give_back(&mut self, kind: Kind) {
         let id = self.body.id;
         let joined = self.joined(self.returns[id], kind);
@@ -162,7 +164,8 @@ impl<'a> Emitter<'a> {
         Ok(())
     }
 
-    /// The function that the host calls: the number of a callable, a list of arguments, the end of what it has written.
+    /// The function that the host calls, with the number of a callable, a list of arguments, and the end of the
+    /// written arguments.
     pub(super) fn entry(&mut self) -> Emitted<(Body, Vec<Callable>)> {
         self.body = Body::new(0, 3);
         let mut callable = Vec::new();

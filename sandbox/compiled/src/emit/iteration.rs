@@ -1,4 +1,4 @@
-//! Loops over sources: the next item, and what becomes of it.
+//! Loops over iterables: the next item, and its use.
 
 use ruff_python_ast::Expr;
 use wasm_encoder::Instruction as Wasm;
@@ -13,18 +13,18 @@ use crate::layout::END;
 const LENGTH: u64 = 4;
 const ITEMS: u64 = 8;
 
-/// What a source gives: one value in a local, or several that were never put in a tuple.
+/// An item of an iterable: one value in a local, or several values that were never put in a tuple.
 #[derive(Clone, Debug)]
 pub(super) enum Item {
     One(u32, Kind),
     Several(Vec<Item>),
 }
 
-/// What is done with an item.
+/// Emits the code for an item.
 pub(super) type Sink<'s, 'a> = &'s mut dyn FnMut(&mut Emitter<'a>, Item) -> Emitted<()>;
 
 impl<'a> Emitter<'a> {
-    /// The next item, in fresh locals; branches to `exit` when there is none.
+    /// Puts the next item into new locals; branches to `exit` at the end.
     pub(super) fn next(&mut self, source: &Source<'a>, exit: u32) -> Emitted<Item> {
         match source {
             Source::Range { next, stop, step } => {
@@ -65,7 +65,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Copies a counter to an item and moves it on.
+    /// Copies a counter to an item and advances the counter.
     fn count(&mut self, counter: u32, item: u32, by: i64) {
         self.get(counter);
         self.tee(item);
@@ -80,7 +80,7 @@ impl<'a> Emitter<'a> {
             self.get(object.address);
             self.when();
         }
-        // The length is read anew: a list may grow while it is gone through.
+        // The length is read each time, because a list may grow during the loop.
         self.get(object.index);
         self.get(object.address);
         self.put(Wasm::I32Load(word_field(LENGTH)));
@@ -111,7 +111,7 @@ impl<'a> Emitter<'a> {
         Item::One(item, object.items)
     }
 
-    /// An item as one value, in the local that it had or in a new one.
+    /// An item as one value, in its own local or in a new one.
     pub(super) fn one(&mut self, item: Item) -> Value {
         match item {
             Item::One(local, kind) => Value::local(local, kind),
@@ -130,7 +130,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// A loop over a source.
+    /// Emits a loop over a source.
     pub(super) fn drain(&mut self, source: &Source<'a>, sink: Sink<'_, 'a>) -> Emitted<()> {
         let exit = self.block();
         let top = self.start_loop();
@@ -145,7 +145,7 @@ impl<'a> Emitter<'a> {
         Ok(())
     }
 
-    /// A loop over every item of an iterable or of a generator. `calm`: the sink runs nothing of the program's.
+    /// Emits a loop over every item of an iterable or generator. `calm`: the sink runs none of the program's code.
     pub(super) fn each(&mut self, argument: Argument<'a>, calm: Calm, sink: Sink<'_, 'a>) -> Emitted<()> {
         if let Argument::Expression(Expr::Generator(generator)) = argument {
             let calm = calm == Calm::Yes && self.is_pure(&generator.elt) && self.are_pure(&generator.generators);
@@ -164,7 +164,7 @@ impl<'a> Emitter<'a> {
         Ok(())
     }
 
-    /// Pushes a fresh list of what an iterable gives.
+    /// Pushes a new list of an iterable's items.
     pub(super) fn collect(&mut self, argument: Argument<'a>) -> Emitted<()> {
         if let Argument::Expression(Expr::Generator(generator)) = argument {
             return self.collected(&generator.elt, &generator.generators);
@@ -176,7 +176,7 @@ impl<'a> Emitter<'a> {
             return Ok(());
         }
         if !self.is_loop(argument) {
-            // The runtime can go through it by itself.
+            // The runtime can iterate over it by itself.
             self.any_argument(argument)?;
             self.call_runtime("py_to_list");
             return Ok(());

@@ -1,9 +1,9 @@
-//! What is known of a value before it is there.
+//! What is known of values at compile time.
 
-/// The kind of every value that an expression gives or a variable holds.
+/// The kind that all values of an expression or variable share.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
-    /// None has been seen: nothing was ever stored, or the code is never reached.
+    /// No value: nothing was ever stored, or the code is never reached.
     Never,
     Int,
     Bool,
@@ -14,11 +14,11 @@ pub(crate) enum Kind {
     Dict,
     Set,
     None,
-    /// This very function, by its number; its closure is the value.
+    /// The function with this number; the value is its closure.
     Function(usize),
-    /// A module of the library. No value stands for it.
+    /// A module of the library, which has no value at run time.
     Module(Library),
-    /// An exception that was caught; its arguments are the value.
+    /// A caught exception; the value is its arguments.
     Caught,
     Any,
 }
@@ -31,27 +31,27 @@ pub(crate) enum Library {
 }
 
 impl Kind {
-    /// Whether it can be an integer, so that a fast way for those pays.
+    /// Whether a value may be an integer, so that a fast path for integers pays.
     pub(super) fn may_be_int(self) -> bool {
         matches!(self, Kind::Int | Kind::Bool | Kind::Any | Kind::Never)
     }
 
-    /// Whether its number of items is the second word of its object.
+    /// Whether the number of items is the second word of the object.
     pub(super) fn has_length(self) -> bool {
         matches!(self, Kind::List | Kind::Tuple | Kind::Dict | Kind::Set | Kind::Str)
     }
 
-    /// Whether its items lie in a row.
+    /// Whether the items lie one after the other.
     pub(super) fn is_sequence(self) -> bool {
         matches!(self, Kind::List | Kind::Tuple)
     }
 
-    /// Whether `+=` and `*=` make a new value of it, never change it in place.
+    /// Whether `+=` and `*=` always make a new value, rather than changing the old one in place.
     pub(super) fn is_immutable(self) -> bool {
         matches!(self, Kind::Int | Kind::Float | Kind::Bool | Kind::Str | Kind::Tuple | Kind::None)
     }
 
-    /// Both of these; functions that meet are for the caller to let escape.
+    /// The kind that covers both. If two functions meet, the caller must let them escape.
     pub(super) fn union(self, other: Kind) -> Kind {
         match (self, other) {
             (Kind::Never, kind) | (kind, Kind::Never) => kind,

@@ -1,4 +1,4 @@
-//! What a function binds by itself, without looking into the functions in it.
+//! Names that a function itself binds, without inner functions.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -8,14 +8,14 @@ use ruff_text_size::{Ranged, TextSize};
 
 use super::{Node, Refused, defaults};
 
-/// Names that a function stores to, and what it declares.
+/// Names that a function stores to, and its declarations.
 #[derive(Default)]
 pub(super) struct Bindings {
-    /// How often each is stored to.
+    /// Number of stores to each name.
     pub(super) stores: HashMap<String, u32>,
-    /// The same names as they come.
+    /// The same names in order of appearance.
     pub(super) order: Vec<String>,
-    /// Ends of the plain statements at the top of the body that bind a name.
+    /// For names that a plain statement at the top of the body binds, the end of that statement.
     pub(super) plain: HashMap<String, TextSize>,
     pub(super) globals: BTreeSet<String>,
     pub(super) nonlocals: BTreeSet<String>,
@@ -128,7 +128,7 @@ impl<'a> Visitor<'a> for Bindings {
     }
 }
 
-/// Statements that bind names and stand at the top of a body, where they run once and in order.
+/// Statements that bind names at the top of a body, where they run once and in order.
 fn plain(body: &[Stmt]) -> HashMap<String, TextSize> {
     let mut found = HashMap::new();
     for statement in body {

@@ -1,7 +1,7 @@
-//! Who binds which name: functions, variables, captures.
+//! Resolves names: functions, variables, captures.
 //!
-//! Takes a body of statements, gives for every name in every function the variable that it means, and for every variable
-//! how it is kept. Knows nothing of kinds or code.
+//! Takes a body of statements; gives, for every name in every function, its variable, and for every variable, how it
+//! is stored. Knows nothing of kinds or code.
 
 mod bindings;
 mod walk;
@@ -14,11 +14,11 @@ use ruff_text_size::{Ranged, TextSize};
 use bindings::Bindings;
 use walk::Walk;
 
-/// Most variables of a function, and most functions of a program: the time of compiling grows faster than both.
+/// Most variables of a function and most functions of a program, because compile time grows faster than either.
 const VARIABLES_MAX: usize = 64;
 const FUNCTIONS_MAX: usize = 100;
 
-/// What is not compiled, and where.
+/// A construct that is not compiled, and its position.
 pub(crate) struct Refused {
     pub(crate) construct: String,
     pub(crate) at: TextSize,
@@ -48,32 +48,32 @@ pub(crate) struct Function<'a> {
     pub(crate) name: String,
     pub(crate) parent: usize,
     pub(crate) parameters: Vec<usize>,
-    /// How many of them cannot be given by name.
+    /// Number of parameters that cannot be passed by name.
     pub(crate) positional_only: usize,
     pub(crate) defaults: Vec<&'a Expr>,
-    /// Variables of functions around it that it or what is in it uses.
+    /// Variables of enclosing functions that this function or its inner functions use.
     pub(crate) captures: Vec<usize>,
-    /// It binds a name inside an expression.
+    /// Whether it binds a name inside an expression.
     pub(crate) has_walrus: bool,
-    /// How deep it nests generators.
+    /// Depth of its nested generators.
     pub(crate) generators: usize,
     names: BTreeMap<String, usize>,
     globals: BTreeSet<String>,
     nonlocals: BTreeSet<String>,
-    /// Comprehensions around it.
+    /// The enclosing comprehensions.
     outer: Vec<BTreeMap<String, usize>>,
 }
 
-/// How a variable is kept.
+/// How a variable is stored.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Mode {
     /// In a local.
     Local,
-    /// In a local, and by value in closures: it is bound once, before any of them is made.
+    /// In a local, and copied into closures: it is bound once, before any closure is made.
     Value,
     /// In a cell.
     Cell,
-    /// At the top level, in a slot.
+    /// In a slot of the module.
     Global(u32),
 }
 
@@ -81,15 +81,15 @@ pub(crate) struct Variable {
     pub(crate) name: String,
     pub(crate) owner: usize,
     pub(crate) mode: Mode,
-    /// Something other than the function of this name reads it.
+    /// Whether anything other than the function of this name reads it.
     pub(crate) used: bool,
-    /// End of the only statement that binds it, when that is a plain one at the top of its function.
+    /// End of the only statement that binds it, if that is a plain statement at the top of its function.
     bound_once: Option<TextSize>,
-    /// Where the first closure that captures it is made.
+    /// Position of the first closure that captures it.
     captured_at: Option<TextSize>,
 }
 
-/// A variable at the top level.
+/// A variable of the module.
 pub(crate) struct TopLevel {
     pub(crate) name: String,
     pub(crate) variable: usize,
@@ -102,12 +102,12 @@ pub(crate) struct Scopes<'a> {
     pub(crate) variables: Vec<Variable>,
     /// Functions by the address of their syntax.
     pub(crate) function_of: HashMap<usize, usize>,
-    /// Names of comprehensions by the address of their generators.
+    /// Names of comprehensions, by the address of their generators.
     pub(crate) comprehension_of: HashMap<usize, BTreeMap<String, usize>>,
     refused: Option<Refused>,
 }
 
-/// Defaults of parameters, first to last.
+/// Defaults of parameters, from first to last.
 fn defaults(parameters: &Parameters) -> Vec<&Expr> {
     parameters.posonlyargs.iter().chain(&parameters.args).filter_map(|one| one.default.as_deref()).collect()
 }
@@ -138,7 +138,7 @@ impl<'a> Scopes<'a> {
         self.variables.iter().filter(|variable| matches!(variable.mode, Mode::Global(_))).count() as u32
     }
 
-    /// Variables at the top level, by name.
+    /// Variables of the module, by name.
     pub(crate) fn top_level(&self) -> Vec<TopLevel> {
         let names = self.functions[0].names.iter();
         names
@@ -157,7 +157,7 @@ impl<'a> Scopes<'a> {
         self.variables.len() - 1
     }
 
-    /// Finds the variables of a function and of all in it. Nothing more is looked for once something was refused.
+    /// Resolves a function and its inner functions. Stops after the first refusal.
     fn function(&mut self, node: Node<'a>, name: &str, parameters: Option<&'a Parameters>, around: &Walk) -> usize {
         let id = self.functions.len();
         let mut bindings = Bindings::of(node);
@@ -187,7 +187,7 @@ impl<'a> Scopes<'a> {
         if self.refused.is_none() {
             Walk::through(self, node, id);
         }
-        // Names of comprehensions were found on the way. Those of the module lie in memory.
+        // Names of comprehensions were added on the way. Variables of the module are in memory and do not count.
         let is_local = |variable: &&Variable| variable.owner == id && !matches!(variable.mode, Mode::Global(_));
         if self.variables.iter().filter(is_local).count() > VARIABLES_MAX {
             self.refuse("so many variables in a function", node.start());
@@ -224,7 +224,7 @@ impl<'a> Scopes<'a> {
         }
         let nonlocals = if id == 0 { BTreeSet::new() } else { self.functions[id].nonlocals.clone() };
         for name in nonlocals {
-            // Bound here too: never by value.
+            // The variable is bound here too, so it must not be copied.
             let outer = self.functions[id].outer.clone();
             match self.resolve(&name, self.functions[id].parent, &outer) {
                 Some(variable) if self.variables[variable].owner != 0 => self.variables[variable].bound_once = None,
@@ -239,7 +239,7 @@ impl<'a> Scopes<'a> {
         }
     }
 
-    /// The variable that a name means in a function, inside these comprehensions.
+    /// The variable of a name in a function, inside these comprehensions.
     pub(crate) fn resolve(
         &self,
         name: &str,
@@ -266,7 +266,7 @@ impl<'a> Scopes<'a> {
         }
     }
 
-    /// Notes that a function uses a variable: every function between it and the owner hands it on.
+    /// Records that a function uses a variable; every function between it and the owner passes the variable on.
     fn capture(&mut self, variable: usize, function: usize) {
         let owner = self.variables[variable].owner;
         if owner == function {

@@ -1,4 +1,4 @@
-//! Goes through a function, finds what its names mean, and goes on into the functions in it.
+//! Visits a function, resolves its names, and continues with its inner functions.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,14 @@ use ruff_text_size::Ranged;
 
 use super::{Mode, Node, Scopes, defaults};
 
-/// Where a walk is.
+/// Position of a walk.
 pub(super) struct Walk {
     pub(super) current: usize,
     pub(super) comprehensions: Vec<BTreeMap<String, usize>>,
 }
 
 impl Walk {
-    /// Around the module.
+    /// Outside the module.
     pub(super) fn outermost() -> Walk {
         Walk { current: usize::MAX, comprehensions: Vec::new() }
     }
@@ -42,7 +42,7 @@ impl<'a> Walker<'_, 'a> {
         self.scopes.function_of.insert(key, id);
     }
 
-    /// Whether the walk is in a function of this name.
+    /// Whether the walk is inside a function of this name.
     fn is_inside(&self, name: &str) -> bool {
         let mut id = self.walk.current;
         while id != 0 && self.scopes.functions[id].name != name {
@@ -69,7 +69,7 @@ impl<'a> Walker<'_, 'a> {
         self.walk.comprehensions.pop();
     }
 
-    /// Makes variables of what a comprehension binds.
+    /// Makes variables for the names that a comprehension binds.
     fn bind(&mut self, target: &'a Expr, names: &mut BTreeMap<String, usize>) {
         match target {
             Expr::Name(name) => {
@@ -91,7 +91,7 @@ impl<'a> Visitor<'a> for Walker<'_, 'a> {
             Stmt::FunctionDef(def) => {
                 self.nested(Node::Def(def), &def.name, Some(&def.parameters), def as *const _ as usize);
             }
-            // Annotations are never evaluated here.
+            // Annotations are never evaluated.
             Stmt::AnnAssign(assignment) => {
                 self.visit_expr(&assignment.target);
                 assignment.value.iter().for_each(|value| self.visit_expr(value));
