@@ -1,14 +1,14 @@
-//! Files that are there whole or not at all, whatever happens to the process that writes them.
+//! Files that are either complete or absent, whatever happens to the process that writes them.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// What a file that is not finished begins with; a process that was killed may leave one.
+/// Prefix of unfinished files; a process that was killed may leave one.
 pub const PARTIAL: &str = ".partial-";
 
-/// Writes beside `target`, syncs, and renames. The directory must be there.
+/// Writes a file beside `target`, syncs it, and renames it. The directory must exist.
 pub fn write_whole(target: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = beside(target)?;
     file.write_all(bytes)?;
@@ -17,8 +17,8 @@ pub fn write_whole(target: &Path, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes tensors as a safetensors file, which others may read as they may any new file: the library alone would make
-/// it this user's.
+/// Writes tensors as a safetensors file with the usual permissions of a new file; the library alone would let only
+/// this user read it.
 pub fn write_tensors<N: AsRef<str> + Ord + std::fmt::Display, T: safetensors::View>(
     tensors: impl IntoIterator<Item = (N, T)>,
     metadata: Option<HashMap<String, String>>,
@@ -29,7 +29,7 @@ pub fn write_tensors<N: AsRef<str> + Ord + std::fmt::Display, T: safetensors::Vi
     fs::set_permissions(path, permissions)
 }
 
-/// Puts a directory that was filled elsewhere on the same disk in its place, synced; the place is free.
+/// Moves a directory that was filled elsewhere on the same disk to `target`, synced; `target` must not exist.
 pub fn publish_dir(filled: &Path, target: &Path) -> io::Result<()> {
     for entry in fs::read_dir(filled)? {
         File::open(entry?.path())?.sync_all()?;
@@ -38,7 +38,7 @@ pub fn publish_dir(filled: &Path, target: &Path) -> io::Result<()> {
     File::open(directory_of(target))?.sync_all()
 }
 
-/// A nameless new file next to `target`, as open to others as the user's mask allows.
+/// An unnamed new file beside `target`, with the permissions that the user's umask allows.
 fn beside(target: &Path) -> io::Result<tempfile::NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(PARTIAL);
@@ -47,7 +47,7 @@ fn beside(target: &Path) -> io::Result<tempfile::NamedTempFile> {
     builder.tempfile_in(directory_of(target))
 }
 
-/// The directory that `target` is in.
+/// The directory of `target`.
 pub fn directory_of(target: &Path) -> &Path {
     match target.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,

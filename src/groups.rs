@@ -1,4 +1,5 @@
-//! G items for each of P prompts: what flows through the loop, so that no later stage regroups by index arithmetic.
+//! G items for each of P prompts. Groups pass through the whole loop, so that no later stage regroups by index
+//! arithmetic.
 
 /// `P` groups of exactly `size` items each, in the order of the prompts.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,7 +18,7 @@ impl<T> Groups<T> {
         Groups { size, items }
     }
 
-    /// Groups of `size` times the same item each.
+    /// Groups in which each item is repeated `size` times.
     ///
     /// # Panics
     /// When `size` is 0, which is a bug of the caller.
@@ -28,7 +29,7 @@ impl<T> Groups<T> {
         Groups::new(size, items.into_iter().flat_map(|item| std::iter::repeat_n(item, size)).collect())
     }
 
-    /// Items a group (G).
+    /// Items per group (G).
     pub fn size(&self) -> usize {
         self.size
     }
@@ -38,12 +39,12 @@ impl<T> Groups<T> {
         self.items.len() / self.size
     }
 
-    /// All items, group after group.
+    /// All items, one group after the other.
     pub fn items(&self) -> &[T] {
         &self.items
     }
 
-    /// All items, group after group, by value.
+    /// All items by value, one group after the other.
     pub fn into_items(self) -> Vec<T> {
         self.items
     }
@@ -53,12 +54,12 @@ impl<T> Groups<T> {
         self.items.chunks_exact(self.size)
     }
 
-    /// The same groups, of references.
+    /// The same groups, with references to the items.
     pub fn each_ref(&self) -> Groups<&T> {
         Groups { size: self.size, items: self.items.iter().collect() }
     }
 
-    /// Each item with what belongs to its group.
+    /// Pairs each item with its group's element of `others`.
     ///
     /// # Panics
     /// When there is not one of `others` for each group.
@@ -67,12 +68,12 @@ impl<T> Groups<T> {
         others.iter().zip(self.iter()).flat_map(|(other, group)| group.iter().map(move |item| (other, item)))
     }
 
-    /// Where the items of these groups are among [`items`](Self::items), group after group.
+    /// Indices of these groups' items in [`items`](Self::items), one group after the other.
     pub fn places(&self, groups: &[usize]) -> Vec<usize> {
         groups.iter().flat_map(|group| group * self.size..(group + 1) * self.size).collect()
     }
 
-    /// Puts `others` in the place of these groups, in their order.
+    /// Replaces these groups by the groups of `others`, in their order.
     ///
     /// # Panics
     /// When they are not as many, or of another size.
@@ -83,12 +84,12 @@ impl<T> Groups<T> {
         }
     }
 
-    /// The same groups with every item replaced.
+    /// Replaces every item.
     pub fn map<U>(self, replace: impl FnMut(T) -> U) -> Groups<U> {
         Groups { size: self.size, items: self.items.into_iter().map(replace).collect() }
     }
 
-    /// The same groups with each group replaced as a whole.
+    /// Replaces each group as a whole.
     ///
     /// # Panics
     /// When `replace` returns another number of items than it was given.
@@ -102,7 +103,7 @@ impl<T> Groups<T> {
         Groups { size: self.size, items }
     }
 
-    /// Pairs the items of two groupings of the same shape.
+    /// Pairs the items of two `Groups` of the same shape.
     ///
     /// # Panics
     /// When the shapes differ.

@@ -1,16 +1,17 @@
-//! The held-out boards: a fixed list, the same for every run, model and baseline.
+//! The held-out boards: a fixed list, which is the same for every run, model and baseline.
 
 use std::sync::LazyLock;
 
 use crate::seed::{Purpose, Seed};
 
-/// The list as it is committed.
+/// The committed list.
 pub(super) const FILE: &str = include_str!("held_out_seeds.txt");
-/// Boards that programs are chosen on: the first of the list.
+/// Number of boards on which programs are chosen: the first of the list.
 pub const SELECTION: usize = 8;
-/// Boards that what was chosen is reported on: the rest.
+/// Number of boards on which chosen programs are reported: the rest.
 pub const REPORT: usize = 192;
-/// Root of everything held out. Not the run's seed: every run and every model meets the same chance.
+/// Root seed of everything that is held out. It does not depend on the run's seed, so that every run and every model
+/// gets the same boards.
 pub(super) const ROOT: u64 = 0x2048;
 
 static SEEDS: LazyLock<Vec<Seed>> = LazyLock::new(|| {
@@ -63,15 +64,15 @@ impl HeldOut {
     }
 }
 
-/// What the chance of an evaluation is for. The discriminant is part of the seed.
+/// Random streams of an evaluation. The discriminant is part of the seed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u64)]
 pub enum ChanceStream {
     /// Sampling the programs that are evaluated.
     Sampling = 0,
-    /// Sampling the many that the best is chosen from.
+    /// Sampling the many programs among which the best is chosen.
     BestOf = 1,
-    /// Resampling.
+    /// Drawing bootstrap resamples.
     Bootstrap = 2,
 }
 

@@ -1,4 +1,4 @@
-//! Numbers from numbers: the expected best of n, pass@k, bootstrap intervals. Pure.
+//! Statistics of numbers: quantiles, the expected best of n, pass@k, bootstrap intervals. Pure.
 
 use rand::Rng;
 use serde::Serialize;
@@ -8,7 +8,7 @@ use crate::stats::{mean, quantile};
 
 /// Resamples behind an interval.
 pub const RESAMPLES: usize = 2000;
-/// Share of the bootstrap distribution that an interval leaves out, both sides together.
+/// Share of the bootstrap distribution outside an interval, both sides together.
 const LEFT_OUT: f64 = 0.05;
 
 /// A 95 % interval.
@@ -20,7 +20,7 @@ pub struct Interval {
     pub high: f64,
 }
 
-/// A number and how sure it is.
+/// A number with its interval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Estimate {
     /// The number.
@@ -46,7 +46,7 @@ pub fn best_of_weights(scores: &[f64], n: usize) -> Vec<f64> {
     let mut chance = n as f64 / count as f64;
     for rank in 0..count {
         by_rank.push(chance);
-        // The ratio of the next rank's binomial to this one's; 0 once fewer than n - 1 are left below.
+        // The ratio of the next rank's binomial to this one's; 0 once fewer than n - 1 items rank below.
         chance *= (count - rank).saturating_sub(n) as f64 / (count - rank - 1).max(1) as f64;
     }
     let mut weights = vec![0.0; count];
@@ -59,27 +59,27 @@ pub fn best_of_weights(scores: &[f64], n: usize) -> Vec<f64> {
     weights
 }
 
-/// Expected value of the item that is first by score among `n` drawn without replacement. Unbiased when `values` were
-/// measured apart from `scores`.
+/// Expected value of the item with the best score among `n` drawn without replacement. Unbiased if `values` were
+/// measured independently of `scores`.
 pub fn expected_best(scores: &[f64], values: &[f64], n: usize) -> f64 {
     best_of_weights(scores, n).iter().zip(values).map(|(weight, value)| weight * value).sum()
 }
 
-/// How likely one of `k` programs passes, drawn without replacement from `count` of which `passed` pass:
-/// 1 - C(count - passed, k) / C(count, k). Over new draws of the `count` an unbiased estimate of pass@k.
+/// Probability that at least one of `k` programs passes, drawn without replacement from `count` of which `passed`
+/// pass: 1 - C(count - passed, k) / C(count, k). This is an unbiased estimate of pass@k.
 ///
 /// Source: Chen et al. 2021, equation 1.
 pub fn pass_at(k: usize, passed: usize, count: usize) -> f64 {
-    // Where fewer than k fail, the factor of k is among them, and it is 0.
+    // If fewer than k fail, one of the factors is 0.
     let none_passes: f64 = (count - passed + 1..=count).map(|at| 1.0 - k as f64 / at as f64).product();
     1.0 - none_passes
 }
 
-/// Percentile bootstrap: statistics of `count` items drawn with replacement, [`RESAMPLES`] times over.
+/// Percentile bootstrap: statistics of `count` items drawn with replacement, [`RESAMPLES`] times.
 ///
-/// `statistics` gets positions of items and returns always as many numbers; there is one interval for each. Says how
-/// much the numbers would move with other items, so not what rests on one item alone: the best of n is only as sure as
-/// n is small against `count`.
+/// `statistics` takes positions of items and always returns the same number of values; each of them gets an interval.
+/// The interval says how much the value would vary with other items. It does not cover what depends on a single item:
+/// the best of n is uncertain unless n is small against `count`.
 pub fn bootstrap(count: usize, seed: Seed, statistics: &dyn Fn(&[usize]) -> Vec<f64>) -> Vec<Interval> {
     let mut rng = seed.rng();
     let mut draw = vec![0; count];

@@ -1,4 +1,4 @@
-//! What became of completions.
+//! Fates of completions.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -7,31 +7,31 @@ use crate::arena::{Evaluation, Verdict};
 use crate::environment::{Ending, Labels};
 use crate::program::Rejection;
 
-/// What became of a completion, the best first.
+/// How a completion ended, the best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fate {
-    /// It played all its games to an end that is no fault of its own, or passed all tests.
+    /// Its program played all games to an end that was not its fault, or passed all tests.
     Succeeded,
-    /// A test got another answer than the expected one.
+    /// It gave a wrong answer in a test.
     WrongAnswer,
-    /// One call hung, or took too much memory or stack.
+    /// A call hung, or took too much memory or stack.
     OutOfBudget,
     /// Too many of its moves changed nothing.
     Froze,
-    /// It answered something that is no move, or no value.
+    /// It returned something that is no move, or no value.
     BadValue,
     /// It raised an exception.
     Raised,
-    /// Python refuses it.
+    /// Its program does not compile.
     NotCompiled,
-    /// What was asked for is not in the text.
+    /// The text does not contain the requested function.
     NoFunction,
-    /// It had not ended at the longest length allowed, and what there is of it is of no use.
+    /// It was cut at the longest length allowed, and the part that exists is of no use.
     Cut,
 }
 
 impl Fate {
-    /// All of them, the best first.
+    /// All fates, the best first.
     pub const ALL: [Fate; 9] = [
         Fate::Succeeded,
         Fate::WrongAnswer,
@@ -44,7 +44,7 @@ impl Fate {
         Fate::Cut,
     ];
 
-    /// `cut`: whether the completion ended at the longest length allowed.
+    /// The fate of a completion; `cut`: whether it ended at the longest length allowed.
     pub fn of(evaluation: &Evaluation, cut: bool) -> Fate {
         match &evaluation.verdict {
             _ if evaluation.plays() => Fate::Succeeded,
@@ -101,16 +101,16 @@ impl Fate {
     }
 }
 
-/// How many completions became what.
+/// Counts of fates.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fates {
     counts: BTreeMap<Fate, usize>,
-    /// Of each kind of failure, the first reason.
+    /// The first reason for each kind of failure.
     reasons: BTreeMap<Fate, String>,
 }
 
 impl Fates {
-    /// Counts completions; `cut` as in [`Fate::of`].
+    /// Counts the fates of completions; `cut` as in [`Fate::of`].
     pub fn of<'a>(completions: impl IntoIterator<Item = (&'a Evaluation, bool)>) -> Fates {
         let mut fates = Fates::default();
         for (evaluation, cut) in completions {
@@ -123,28 +123,29 @@ impl Fates {
         fates
     }
 
-    /// Those that were counted, by name.
+    /// Fates from counts by name.
     pub fn counted(count: impl Fn(&str) -> usize) -> Fates {
         let counts = Fate::ALL.into_iter().map(|fate| (fate, count(fate.name()))).filter(|(_, count)| *count > 0);
         Fates { counts: counts.collect(), reasons: BTreeMap::new() }
     }
 
-    /// Completions of each kind that occurs, by its name.
+    /// Number of completions by the name of their fate, for fates that occur.
     pub fn by_name(&self) -> BTreeMap<&'static str, usize> {
         self.counts.iter().map(|(fate, count)| (fate.name(), *count)).collect()
     }
 
-    /// Completions in all.
+    /// Number of completions.
     pub fn total(&self) -> usize {
         self.counts.values().sum()
     }
 
-    /// Share of them that became this.
+    /// Share of completions with this fate.
     pub fn share(&self, fate: Fate) -> f64 {
         self.counts.get(&fate).copied().unwrap_or(0) as f64 / self.total().max(1) as f64
     }
 
-    /// `12% play, 60% are cut at 128 tokens, 28% do not compile`: those that succeed, then the rest by their number.
+    /// Shares in words, such as `12% play, 60% are cut at 128 tokens, 28% do not compile`: first success, then the
+    /// failures by their number.
     pub fn in_words(&self, labels: Labels, longest: usize) -> String {
         let mut rest: Vec<Fate> = self.counts.keys().copied().filter(|fate| *fate != Fate::Succeeded).collect();
         rest.sort_by_key(|fate| Reverse(self.counts[fate]));
@@ -153,7 +154,7 @@ impl Fates {
         words.collect::<Vec<_>>().join(", ")
     }
 
-    /// Why one of the commonest failures failed, if it says so.
+    /// The reason of one of the most frequent failures, if it has one.
     pub fn example(&self) -> Option<&str> {
         let commonest = self.reasons.iter().max_by_key(|(fate, _)| (self.counts[fate], Reverse(**fate)));
         commonest.map(|(_, reason)| reason.as_str())

@@ -1,8 +1,9 @@
-//! How good the programs of a policy are, in numbers that a sceptic can use.
+//! Measures the programs of a policy, in numbers that a sceptic can use.
 //!
 //! Takes sampled programs with their games on held-out boards; gives means, shares and best-of-n with intervals, and
-//! native strategies on the same boards to hold them against. Of programs for tasks: pass@k and the tests they pass. What is chosen is chosen on some boards and reported on
-//! others. Plays games where more are needed; does not sample, and knows no model and no training.
+//! native strategies on the same boards for comparison. For tasks it gives pass@k and the share of tests passed.
+//! Programs are chosen on some boards and reported on others. Plays further games where they are needed; does not
+//! sample, and knows no model and no training.
 
 mod baselines;
 mod boards;
@@ -27,26 +28,26 @@ use crate::program::{Program, Rejection};
 /// One sampled program and its games.
 #[derive(Debug, Clone)]
 pub struct Sample {
-    /// Style of the prompt it answers.
+    /// Style of its prompt.
     pub style: String,
-    /// The program, if there is one.
+    /// The program, or why there is none.
     pub program: Result<Program, Rejection>,
-    /// What its selection games would earn in training.
+    /// The reward that its selection games would get in training.
     pub reward: f64,
-    /// Tokens of the completion.
+    /// Number of tokens of the completion.
     pub tokens: usize,
-    /// Whether it ended at the longest length allowed.
+    /// Whether the completion was cut at the longest length allowed.
     pub cut: bool,
     /// Negative log-probability of all its tokens, in nats.
     pub surprise: f64,
     /// Its games on [`HeldOut::selection`] boards.
     pub selection: Evaluation,
-    /// Its games on [`HeldOut::report`] boards; empty when it played none.
+    /// Its games on [`report_boards`]; empty if it played none.
     pub report: Vec<Outcome>,
 }
 
 impl Sample {
-    /// Mean score on the selection boards; 0 for what is no program.
+    /// Mean score on the selection boards; 0 if there is no program.
     pub fn score(&self) -> f64 {
         self.selection.mean_score()
     }
@@ -57,13 +58,13 @@ impl Sample {
         (!self.report.is_empty()).then(|| total / self.report.len() as f64)
     }
 
-    /// Whether it is a program to the interpreter too.
+    /// Whether there is a program that the interpreter compiles too.
     pub fn parses(&self) -> bool {
         !matches!(self.selection.verdict, Verdict::Rejected(_))
     }
 }
 
-/// Mean negative log-probability of a token, in nats.
+/// Mean negative log-probability per token, in nats.
 fn surprise_a_token(samples: &[Sample]) -> f64 {
     let tokens: usize = samples.iter().map(|sample| sample.tokens).sum();
     let surprise: f64 = samples.iter().map(|sample| sample.surprise).sum();

@@ -1,4 +1,4 @@
-//! More games for the programs that are worth them.
+//! Plays more games with the programs for which they matter.
 
 use std::collections::BTreeSet;
 
@@ -10,19 +10,20 @@ use super::estimators::best_of_weights;
 use crate::arena::{Arena, ArenaError, Evaluation};
 use crate::seed::Seed;
 
-/// Chance of being the best that a choice of n may leave to programs without report games.
+/// Probability of being the best that programs without report games may have together, in a choice of n.
 const NEGLIGIBLE: f64 = 0.01;
-/// Chance of being the best from which a program plays every report game; below it a quarter of them is enough.
+/// Probability of being the best from which a program plays every report game; below it a quarter of the games is
+/// enough.
 const FREQUENT: f64 = 0.02;
-/// One in so many goes on to the next rung.
+/// One in so many programs goes on to the next rung.
 const KEPT: usize = 4;
-/// As many go on in any case, while there are that many.
+/// At least so many programs go on, if there are that many.
 const KEPT_LEAST: usize = 8;
 
 /// PlayProgress how many programs of how many are done.
 pub type PlayProgress<'a> = dyn FnMut(usize, usize) + 'a;
 
-/// Plays as many report games with each sample as `games` says for it.
+/// Plays with each sample as many report games as `games` says.
 pub fn play_report(
     arena: &Arena,
     held_out: &HeldOut,
@@ -38,8 +39,8 @@ pub fn play_report(
     Ok(())
 }
 
-/// Report games that each program should play, given all selection scores: `games` where it often is the best of one
-/// of `sizes`, a quarter of that where it sometimes is, none where it hardly ever is.
+/// Report games that each program should play, given all selection scores: `games` if it is often the best in a choice
+/// of one of `sizes`, a quarter if it sometimes is, and none if it hardly ever is.
 pub fn report_games(scores: &[f64], sizes: &[usize], games: usize) -> Vec<usize> {
     let mut counts = vec![0; scores.len()];
     for &n in sizes.iter().filter(|&&n| n > 1) {
@@ -58,25 +59,27 @@ pub fn report_games(scores: &[f64], sizes: &[usize], games: usize) -> Vec<usize>
     counts
 }
 
-/// How the best of many was found.
+/// How the best of many programs was found.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Halving {
-    /// Position of the best.
+    /// Index of the best sample.
     pub winner: usize,
     /// Who played how much.
     pub rungs: Vec<SelectionRound>,
 }
 
-/// One round of a choice.
+/// One round of successive halving.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct SelectionRound {
     /// Distinct programs in it.
     pub programs: usize,
-    /// Selection games each has played at its end.
+    /// Selection games that each program has played at its end.
     pub games: usize,
 }
 
 /// Finds the best of samples that have played one selection game each, by successive halving: the best quarter of each
+/// rung plays twice as many games. Earlier samples win ties, and equal programs count once. `None` if there is no
+/// program.
 /// rung plays twice as many games. Earlier samples win ties; equal programs count once. `None` when none is a program.
 ///
 /// Source: Karnin, Koren and Somekh 2013.
@@ -111,13 +114,13 @@ pub fn choose_best(
     }
 }
 
-/// A sample and the boards it plays next.
+/// A sample, and the boards that it plays next.
 struct Job<'a> {
     sample: usize,
     boards: &'a [Seed],
 }
 
-/// Plays the jobs that have boards and whose sample is a program, in their order.
+/// Plays the jobs that have boards and a program, in their order.
 fn play<'a>(
     arena: &Arena,
     samples: &[Sample],

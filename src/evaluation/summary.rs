@@ -1,4 +1,4 @@
-//! From games to the numbers of a report.
+//! Summarises games in the numbers of a report.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,57 +11,57 @@ use crate::environment::{Labels, Outcome, Points};
 use crate::program::Program;
 use crate::stats;
 
-/// Mean scores in 2048 that count: of a fixed cycle of moves, of more than any order of moves or greedy merging reaches, and of
-/// a well-shaped look at the next board.
+/// Mean scores in 2048 that matter: that of a fixed cycle of moves, one above every order of moves and greedy merging,
+/// and that of a good one-ply search.
 pub const THRESHOLDS: [u32; 3] = [2324, 5000, 14815];
-/// Sizes of the choices that are estimated.
+/// The n of the estimated best-of-n.
 pub const SIZES: [usize; 5] = [1, 4, 16, 64, 256];
 
-/// What the programs of one policy come to.
+/// Summary of the programs of one policy.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Summary {
-    /// Programs sampled.
+    /// Number of completions.
     pub samples: usize,
-    /// Mean over programs of their mean score; 0 for one that does not play.
+    /// Mean over programs of their mean score; a program that does not play counts 0.
     pub mean_score: Estimate,
     /// Median over programs of their mean score.
     pub median_score: Estimate,
-    /// Share that play all games to an end that is no fault of theirs.
+    /// Share of programs that play all games to an end that is not their fault.
     pub plays: Estimate,
-    /// Share that are programs.
+    /// Share of completions with a program.
     pub parses: Estimate,
-    /// Distinct programs over completions, layout and names aside. No interval: what is drawn twice is not distinct, so
-    /// a bootstrap of it is biased.
+    /// Distinct programs over completions; layout and names do not count. It has no interval, because resampling with
+    /// replacement repeats programs, which would bias a bootstrap.
     pub unique: f64,
-    /// Share whose mean score is at least so much; of 2048 only.
+    /// Share of programs whose mean score is at least so much; in 2048 only.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub reaches: BTreeMap<u32, Estimate>,
     /// Expected report score of the best of so many programs, chosen by selection score.
     pub best_of: BTreeMap<usize, Estimate>,
-    /// By style of the prompt.
+    /// Summaries by the style of the prompt.
     pub styles: BTreeMap<String, StyleSummary>,
-    /// Mean negative log-probability of a token, in nats: an unbiased estimate of the entropy where sampling cuts
-    /// nothing off.
+    /// Mean negative log-probability per token, in nats: an unbiased estimate of the entropy if sampling restricts
+    /// nothing.
     pub entropy: f64,
     /// Mean reward.
     pub reward: f64,
-    /// Best tile of any selection game; of 2048 only.
+    /// Largest tile of all selection games; in 2048 only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tile: Option<u32>,
 }
 
-/// What the answers to one style of prompt come to.
+/// Summary of the answers to one style of prompt.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct StyleSummary {
-    /// Programs sampled.
+    /// Number of completions.
     pub samples: usize,
-    /// Mean of their mean scores.
+    /// Mean of the programs' mean scores.
     pub mean_score: f64,
-    /// Share that play.
+    /// Share of programs that play.
     pub plays: f64,
 }
 
-/// What one program comes to.
+/// Summary of one program.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Single {
     /// What it is called.
@@ -73,20 +73,20 @@ pub struct Single {
     pub mean_score: Estimate,
     /// Median score.
     pub median_score: Estimate,
-    /// Best tile of any game; of 2048 only.
+    /// Largest tile of all games; in 2048 only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tile: Option<u32>,
 }
 
-/// Those of [`SIZES`] that `samples` programs can tell about.
+/// Those of [`SIZES`] that can be estimated from `samples` programs.
 pub fn sizes_up_to(samples: usize) -> Vec<usize> {
     SIZES.into_iter().filter(|&size| size <= samples).collect()
 }
 
-/// What samples come to, with the expected best of each of `sizes`.
+/// Summarises samples, with the expected best of each of `sizes`.
 ///
-/// The best of one is no choice, so its value is the plain mean. Beyond that a program counts with its report score,
-/// or, where it hardly ever is the best and has not played there, with its selection score.
+/// The best of one is no choice, so its value is the plain mean. In larger choices a program counts with its report
+/// score, or with its selection score if it is hardly ever the best and has not played there.
 pub fn summarise(samples: &[Sample], sizes: &[usize], labels: Labels) -> Summary {
     let thresholds = if labels.has_tiles() { &THRESHOLDS[..] } else { &[] };
     let scores: Vec<f64> = samples.iter().map(Sample::score).collect();
@@ -147,7 +147,7 @@ fn styles(samples: &[Sample]) -> BTreeMap<String, StyleSummary> {
 }
 
 impl Single {
-    /// What these games of one program come to.
+    /// Summarises games of one program.
     pub fn new(name: impl Into<String>, games: &[Outcome]) -> Single {
         let scores: Vec<f64> = games.iter().map(|game| game.score).collect();
         let statistics = |draw: &[usize]| {

@@ -1,4 +1,5 @@
-//! From programs for tasks to the numbers of a report: pass@k and tests passed, every task counting alike.
+//! Summarises programs for tasks in the numbers of a report: pass@k and tests passed, with equal weight for every
+//! task.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,69 +13,69 @@ use crate::environment::tasks::{Task, Tasks};
 use crate::program::Program;
 use crate::stats::mean;
 
-/// What the programs of one policy come to on some tasks.
+/// Summary of one policy's programs on some tasks.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TasksSummary {
-    /// Programs sampled for each task; for the one that was asked least often, where that differs.
+    /// Programs sampled per task; the smallest number if tasks differ.
     pub samples_per_task: usize,
-    /// Expected share of tasks that one of so many programs passes, for 1, 2, 4, ... of them. The intervals of these and
-    /// of the next ones are over tasks.
+    /// Expected share of tasks that at least one of so many programs passes, for 1, 2, 4, ... programs. The intervals
+    /// of this and the following fields are over tasks.
     pub pass_at: BTreeMap<usize, Estimate>,
     /// Share of its task's tests that a program passes.
     pub tests: Estimate,
-    /// Share of programs that are programs.
+    /// Share of completions with a program.
     pub parses: Estimate,
-    /// Distinct programs over completions, layout and names aside; those of two tasks always differ.
+    /// Distinct programs over completions; layout and names do not count. Programs for different tasks always differ.
     pub unique: f64,
-    /// Mean negative log-probability of a token, in nats.
+    /// Mean negative log-probability per token, in nats.
     pub entropy: f64,
     /// Mean reward.
     pub reward: f64,
-    /// By group of the tasks; empty where the file has no groups. Tasks without one are under an empty name.
+    /// Summaries by group of tasks; empty if the file has no groups. Tasks without a group are under an empty name.
     pub groups: BTreeMap<String, GroupSummary>,
-    /// Every task that was asked, worst first.
+    /// All sampled tasks, worst first.
     pub tasks: Vec<TaskSummary>,
 }
 
-/// What programs come to on the tasks of one group.
+/// Summary of the programs for one group of tasks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct GroupSummary {
-    /// Its tasks.
+    /// Number of tasks.
     pub tasks: usize,
-    /// Share of programs that pass all tests, each task counting alike.
+    /// Share of programs that pass all tests, with equal weight for every task.
     pub pass_at_1: f64,
     /// Share of tests that a program passes.
     pub tests: f64,
 }
 
-/// What programs come to on one task.
+/// Summary of the programs for one task.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct TaskSummary {
-    /// Its name.
+    /// Name of the task.
     pub task: String,
-    /// Its group, if it has one.
+    /// Group of the task, if it has one.
     pub group: Option<String>,
-    /// Programs sampled.
+    /// Number of completions.
     pub samples: usize,
-    /// Those that pass all tests.
+    /// Number of programs that pass all tests.
     pub passed: usize,
     /// Share of tests that a program passes.
     pub tests: f64,
-    /// Share of programs that are programs.
+    /// Share of completions with a program.
     #[serde(skip)]
     pub parses: f64,
-    /// How many ended how; for what is no program, why it is none.
+    /// Number of programs by ending; for completions without a program, by the reason.
     pub endings: BTreeMap<&'static str, usize>,
 }
 
 impl TaskSummary {
-    /// Share of programs that pass all tests.
+    /// Share of completions whose program passes all tests.
     pub fn pass_at_1(&self) -> f64 {
         pass_at(1, self.passed, self.samples)
     }
 }
 
-/// What samples for tasks come to.
+/// Summarises samples for tasks.
 pub fn summarise_tasks(tasks: &Tasks, samples: &[Sample]) -> TasksSummary {
     let mut by_task = tried(tasks, samples);
     let fewest = by_task.iter().map(|task| task.samples).min().unwrap_or(0);
@@ -110,7 +111,7 @@ pub fn summarise_tasks(tasks: &Tasks, samples: &[Sample]) -> TasksSummary {
     }
 }
 
-/// The tasks that were asked, in the order of their file.
+/// Summaries of the sampled tasks, in the order of their file.
 fn tried(tasks: &Tasks, samples: &[Sample]) -> Vec<TaskSummary> {
     let mut by_name: BTreeMap<&str, Vec<&Sample>> = BTreeMap::new();
     samples.iter().for_each(|sample| by_name.entry(&sample.style).or_default().push(sample));

@@ -1,7 +1,7 @@
-//! Items as JSON lines, judged as they come.
+//! Judges items from JSON lines as the lines arrive.
 //!
-//! A thread reads and has items judged; the caller takes the judgements in the order of the lines. What is read ahead is
-//! bounded, so that input may be endless; an answer waits for nothing but the answers before it.
+//! A thread reads lines and starts their judgements; the caller receives the judgements in the order of the lines.
+//! Reading ahead is bounded, so that the input may be endless, and an answer waits only for the answers before it.
 
 use std::io::{BufRead, BufReader, Read};
 use std::sync::Arc;
@@ -11,16 +11,16 @@ use grpo_sandbox::THREAD_STACK;
 
 use super::{COMPLETION_BYTES_MAX, Item, Judge, JudgeError, Judgement, Pending};
 
-/// Bytes of the longest line: a completion, with room for what JSON escapes.
+/// Bytes of the longest line: a completion, with room for JSON's escapes.
 pub const ITEM_BYTES_MAX: usize = 8 << 20;
 
-/// Items that are judged at once, at most: some batches of a trainer. Each holds a program, 64 KiB at most.
+/// Most items that are judged at once: several batches of a trainer. Each holds a program of at most 64 KiB.
 const AHEAD: usize = 512;
 
-/// Why judging lines ended early. Judgements of all lines before it were given.
+/// Why judging ended early. All earlier lines have been answered.
 #[derive(Debug, thiserror::Error)]
 pub enum LinesError {
-    /// A line that is no item: its author's to mend.
+    /// A line that is no item, which is its author's fault.
     #[error("{name}:{line}: {reason}")]
     Line {
         /// The file.
@@ -30,7 +30,7 @@ pub enum LinesError {
         /// What is wrong with it.
         reason: String,
     },
-    /// The machine's fault on a line.
+    /// An error of the host while judging a line.
     #[error("{name}:{line}: not judged")]
     Machine {
         /// The file.
@@ -40,7 +40,7 @@ pub enum LinesError {
         /// What went wrong.
         source: JudgeError,
     },
-    /// The system gave no input, no thread, or took no answer.
+    /// An error of the system while reading, starting a thread, or answering.
     #[error("{what}: {source}")]
     System {
         /// What was tried.
@@ -50,11 +50,10 @@ pub enum LinesError {
     },
 }
 
-/// Judges every line of `input`, which messages call `name`. `answer` gets the judgements in the order of the lines, each as
-/// soon as it and all before it have come; when it fails, judging ends.
+/// Judges every line of `input`; messages call the input `name`. `answer` receives the judgements in the order of the
+/// lines, each as soon as it and all before it are complete; if `answer` fails, judging ends.
 ///
-/// Without workers, programs are played by the thread that reads. The stack of the caller should hold
-/// [`THREAD_STACK`].
+/// Without workers, the reading thread plays the programs. The caller's stack should have [`THREAD_STACK`] bytes.
 pub fn judge_lines(
     judge: &Arc<Judge>,
     input: impl Read + Send + 'static,
@@ -65,7 +64,7 @@ pub fn judge_lines(
     let mut lines = Lines { input: BufReader::new(input), name: name.to_owned(), line: 0 };
     let reader = Arc::clone(judge);
     let thread = std::thread::Builder::new().name("judge-lines".into()).stack_size(THREAD_STACK);
-    // Not waited for: it may hang on input that nobody wants any more.
+    // The thread is not joined: it may be blocked on input that is no longer needed.
     thread
         .spawn(move || lines.send_all(&reader, &sender))
         .map_err(|source| LinesError::System { what: "cannot start a thread".into(), source })?;
@@ -102,12 +101,12 @@ fn at_line(name: &str, line: usize, error: JudgeError) -> LinesError {
 struct Lines<R> {
     input: BufReader<R>,
     name: String,
-    /// Lines read so far.
+    /// Number of lines read.
     line: usize,
 }
 
 impl<R: Read> Lines<R> {
-    /// Has lines judged until one is wrong, there are no more, or nobody takes them.
+    /// Starts to judge lines until one is wrong, the input ends, or nobody receives them.
     fn send_all(&mut self, judge: &Judge, sender: &SyncSender<Sent>) {
         while let Some(item) = self.next().transpose() {
             let begun = item.and_then(|item| {
@@ -148,11 +147,11 @@ impl<R: Read> Lines<R> {
     }
 }
 
-/// The item in a line, or what is wrong with it.
+/// The item of a line, or what is wrong with the line.
 fn item(line: &[u8]) -> Result<Item, String> {
     serde_json::from_slice(line).map_err(|error| {
         let words = error.to_string();
-        // The place within the line is the column alone.
+        // Within a single line only the column matters.
         let words = words.split(" at line ").next().unwrap_or_default();
         let place = if error.is_data() { String::new() } else { format!(" at column {}", error.column()) };
         format!("{words}{place}; expected {{\"id\": \"...\", \"completion\": \"...\"}}")

@@ -1,8 +1,9 @@
-//! Completions of anybody's policy in, rewards out.
+//! Judges completions of any policy.
 //!
-//! Takes [`Item`]s, a name and a text each; gives one [`Judgement`] for each, in their order, by the same way that training
-//! goes: the program in the text, tried in the arena, rewarded by the rule. The same item is worth the same whoever asks,
-//! by whatever door, beside whatever else. Input that is no item is an error, never a reward of 0.
+//! Takes [`Item`]s, each a name and a text; gives one [`Judgement`] for each, in their order, along the path of
+//! training: the program in the text, played in the arena, rewarded by the rule. The same item always gets the same
+//! judgement, whoever asks, through whichever interface, and whatever else is judged. Input that is not an item is an
+//! error, never a reward of 0.
 
 mod lines;
 pub mod server;
@@ -25,40 +26,40 @@ use crate::program::{Program, Rejection};
 use crate::reward::Rule;
 use crate::seed::Seed;
 
-/// Bytes of the longest completion: far more than a policy writes, and soon searched for a program.
+/// Bytes of the longest completion: far more than a policy writes, and still quick to search for a program.
 pub const COMPLETION_BYTES_MAX: usize = 4 << 20;
 
 /// A completion to be judged.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Item {
-    /// The task that it answers. In a game any name will do; it comes back with the judgement.
+    /// The task that it answers. In a game any name will do; the judgement repeats it.
     pub id: String,
-    /// What the policy wrote, with a program somewhere in it.
+    /// The policy's text, with a program somewhere in it.
     pub completion: String,
 }
 
-/// What a completion is worth, and why.
+/// The reward of a completion, with its reasons.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Judgement {
-    /// Of the item.
+    /// Name of the item.
     pub id: String,
-    /// What it is worth.
+    /// The reward.
     pub reward: f32,
     /// What became of it.
     pub verdict: CompletionVerdict,
     /// Tests passed.
     pub passed: u32,
-    /// Tests of the task; none in a game.
+    /// Tests of the task; 0 in a game.
     pub tests: u32,
-    /// Mean points of a game; of a task, the share of tests passed.
+    /// Mean score of the games; in a task, the share of tests passed.
     #[serde(serialize_with = "points")]
     pub score: f64,
-    /// Instructions spent.
+    /// Instructions used.
     pub fuel: u64,
-    /// What the reward is the sum of, in order.
+    /// The parts of the reward, in order.
     #[serde(serialize_with = "as_map")]
     pub parts: Vec<(&'static str, f32)>,
-    /// What was wrong, where something was.
+    /// Why the program failed, if it did.
     pub reason: Option<String>,
 }
 
@@ -72,22 +73,22 @@ pub enum JudgeError {
     /// No task has this name.
     #[error("no task {id:?} in {environment}; {hint}")]
     UnknownTask {
-        /// What was asked for.
+        /// The name that was given.
         id: String,
-        /// Where it was looked for.
+        /// The environment that was searched.
         environment: String,
-        /// What there is instead.
+        /// Names that exist.
         hint: String,
     },
-    /// More text than a policy writes.
+    /// A completion that is too long.
     #[error("{id:?}: a completion of {bytes} bytes; expected at most {COMPLETION_BYTES_MAX}")]
     TooLong {
-        /// Of the item.
+        /// Name of the item.
         id: String,
-        /// Its length.
+        /// Bytes of the completion.
         bytes: usize,
     },
-    /// The machine's fault.
+    /// An error of the host.
     #[error(transparent)]
     Arena(#[from] ArenaError),
 }
@@ -96,14 +97,14 @@ pub enum JudgeError {
 pub struct Judge {
     arena: Arena,
     rule: Rule,
-    /// Tasks by name; empty where chance makes the cases.
+    /// Tasks by name; empty if cases are random games.
     tasks: BTreeMap<String, Case>,
-    /// The games of every program, where there are no tasks.
+    /// The games that every program plays, if there are no tasks.
     games: Vec<Seed>,
 }
 
 impl Judge {
-    /// A judge of the arena's environment. Where chance makes the cases, a program plays one game for each of `games`.
+    /// A judge for the arena's environment. If cases are random, a program plays one game for each of `games`.
     pub fn new(arena: Arena, reward: &RewardConfig, games: Vec<Seed>) -> Judge {
         let rule = Rule::new(reward, arena.environment());
         let tasks = arena.environment().tasks().map(Tasks::tasks).unwrap_or_default();
@@ -111,14 +112,14 @@ impl Judge {
         Judge { arena, rule, tasks, games }
     }
 
-    /// What is judged.
+    /// The arena that plays the programs.
     pub fn arena(&self) -> &Arena {
         &self.arena
     }
 
-    /// One judgement for each item, in their order. A program that is there more than once is played once.
+    /// One judgement for each item, in their order. Equal programs are played once.
     pub fn judge(&self, items: &[Item]) -> Result<Vec<Judgement>, JudgeError> {
-        // Nothing is played for a list that has a mistake in it.
+        // A list with a mistake is refused before anything is played.
         let entries: Vec<Entry> = items.iter().map(|item| self.entry(item)).collect::<Result<_, _>>()?;
         let programs = entries.iter().map(|entry| (entry.program.clone(), entry.cases.as_slice()));
         let evaluations = self.arena.evaluate_all(programs, &mut |_, _| ())?;
@@ -126,7 +127,7 @@ impl Judge {
         Ok(judged.map(|(item, (entry, evaluation))| self.judgement(&item.id, &entry.cases, evaluation)).collect())
     }
 
-    /// Has one item judged beside others; items of lower turns are played first.
+    /// Starts to judge one item beside others; items of lower turns are played first.
     fn begin(&self, item: Item, turn: usize) -> Result<Pending, JudgeError> {
         let Entry { program, cases } = self.entry(&item)?;
         let mut scoring = self.arena.begin(turn);
@@ -134,7 +135,7 @@ impl Judge {
         Ok(Pending { id: item.id, cases, scoring })
     }
 
-    /// Waits for it.
+    /// Waits for a judgement.
     fn finish(&self, pending: Pending) -> Result<Judgement, JudgeError> {
         let evaluations = pending.scoring.finish(&mut |_, _| ())?;
         Ok(self.judgement(&pending.id, &pending.cases, &evaluations[0]))
@@ -178,7 +179,7 @@ impl Judge {
         }
     }
 
-    /// How the tests went; what is no program has tests as well, and passes none.
+    /// Results of the tests. A completion without a program has tests too, and passes none of them.
     fn tests(&self, cases: &[Case], evaluation: &Evaluation) -> Vec<TestsTrace> {
         let unplayed = |&case: &Case| self.arena.environment().unplayed(case, Ending::Raised);
         let outcomes: Vec<Outcome> = match evaluation.games.is_empty() {
@@ -194,13 +195,13 @@ fn first_failure(tests: &[TestsTrace]) -> Option<String> {
     Some(format!("test {}: {}", failed.test, failed.reason))
 }
 
-/// What is tried of an item, and on what.
+/// The program of an item, and the cases that it is tried on.
 struct Entry {
     program: Result<Program, Rejection>,
     cases: Vec<Case>,
 }
 
-/// An item that is being judged. When it is dropped, what has not begun is not played.
+/// An item that is being judged. Dropping it cancels the games that have not started.
 struct Pending {
     id: String,
     cases: Vec<Case>,

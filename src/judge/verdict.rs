@@ -1,23 +1,23 @@
-//! What became of a completion, in one word.
+//! The fate of a completion in one word.
 
 use serde::Serialize;
 
 use crate::arena::{self, Evaluation};
 use crate::environment::TestsTrace;
 
-/// What became of a completion. The word is the program's doing, never the machine's.
+/// The fate of a completion. The word always describes the program's doing, never the machine's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CompletionVerdict {
     /// Of a task: every test was passed.
     Passed,
-    /// Of a task: at least one test was answered, and at least one was not passed.
+    /// In a task: at least one test was answered, and at least one was not passed.
     Wrong,
-    /// Of a game: the program played.
+    /// In a game: the program played.
     Played,
-    /// No program was found in the text, or Python refuses it.
+    /// There is no program in the text, or it does not compile.
     Rejected,
-    /// The program never gave an answer: it failed as it was loaded, at its first move, or on every test.
+    /// The program never gave an answer: it failed while loading, at its first move, or in every test.
     Faulted,
 }
 

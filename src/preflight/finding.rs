@@ -1,4 +1,4 @@
-//! What a check found, and whose fault it may be.
+//! Findings of the reward check, with what may have caused them.
 
 use std::fmt;
 
@@ -12,49 +12,49 @@ use crate::config::Config;
 pub enum Level {
     /// As it should be.
     Ok,
-    /// Worth knowing; nothing that stops a run.
+    /// Worth knowing, but no reason to stop a run.
     Warning,
     /// A run would learn the wrong thing, or nothing.
     Problem,
 }
 
-/// What is looked at.
+/// A check of the reward.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Check {
-    /// Scores, tiles and boards are those of the moves that were played.
+    /// Scores, tiles and boards follow from the moves that were played.
     Replay,
-    /// What does not play earns less than all that does.
+    /// Programs that do not play earn less than all programs that play.
     Failures,
     /// Stronger players earn more.
     Order,
-    /// There is something to climb beyond the simplest player.
+    /// The best player earns clearly more than the simplest one.
     Spread,
     /// The better of two games earns more.
     Games,
     /// The target tile can be reached within the limits.
     Target,
-    /// What is known to be right earns everything.
+    /// Correct reference programs earn the full reward.
     References,
-    /// The same program on the same case does the same again.
+    /// The same program on the same case gives the same result again.
     Repeats,
-    /// What is known to be right stays within its budget.
+    /// Correct reference programs stay within their budget.
     Budget,
-    /// No single answer to all tests of a task earns anything.
+    /// A single answer to all tests of a task earns nothing.
     Constants,
-    /// What the prompt shows of the tests does not give the others away.
+    /// The tests shown in the prompt do not give the other answers away.
     Shown,
-    /// Tests agree with each other.
+    /// The tests of a task do not contradict each other.
     Tests,
     /// Programs that do nothing earn nothing.
     Stubs,
-    /// A prompt fits in what the model reads.
+    /// Every prompt fits into the model's context.
     Prompts,
-    /// The rules of a game work, whatever is played.
+    /// The rules of a game work for every sequence of actions.
     Rules,
     /// Cheats earn nothing.
     Cheats,
-    /// A move that changes nothing is no progress.
+    /// A move that changes nothing earns nothing.
     NoOp,
     /// Whether a program can know the boards of the run.
     Boards,
@@ -86,18 +86,18 @@ impl Check {
     }
 }
 
-/// A key of the configuration that is not at its default.
+/// A setting that is not at its default.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Setting {
     /// Dotted key.
     pub key: &'static str,
     /// Its value.
     pub found: String,
-    /// What it is when nobody sets it.
+    /// Its default value.
     pub default: String,
 }
 
-/// A task in its file.
+/// The place of a task in its file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TaskPlace {
     /// The file.
@@ -114,22 +114,22 @@ impl fmt::Display for TaskPlace {
     }
 }
 
-/// What one check found.
+/// One finding of a check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What was looked at.
+    /// The check.
     pub check: Check,
     /// How serious it is.
     pub level: Level,
-    /// The task it is about, where it is about one.
+    /// The task concerned, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<TaskPlace>,
     /// In words, with figures.
     pub text: String,
-    /// The setting that explains it.
+    /// The setting that explains the finding.
     pub setting: Option<Setting>,
-    /// What the author of the environment can do about it. A problem with neither this nor a setting is a bug of the
-    /// program.
+    /// What the author of the environment can do about it. A problem with neither a remedy nor a setting is a bug of
+    /// this program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
 }
@@ -152,12 +152,12 @@ impl Finding {
         Finding { place: Some(place), ..self }
     }
 
-    /// Says what the author of the environment can do.
+    /// The same finding with a remedy for the author of the environment.
     pub(super) fn mend(self, remedy: impl Into<String>) -> Finding {
         Finding { remedy: Some(remedy.into()), ..self }
     }
 
-    /// Names the first of `keys` that `config` does not leave at its default.
+    /// The same finding, blamed on the first of `keys` that is not at its default in `config`.
     pub(super) fn blame(self, config: &Config, keys: &[&'static str]) -> Finding {
         Finding { setting: keys.iter().find_map(|key| changed(config, key)), ..self }
     }
@@ -171,7 +171,7 @@ fn changed(config: &Config, key: &'static str) -> Option<Setting> {
     (found != default).then(|| Setting { key, found: words(found), default: words(default) })
 }
 
-/// `1e200` is easier to read than two hundred zeros.
+/// A float is written as `1e200`, rather than with two hundred zeros.
 fn words(value: &toml::Value) -> String {
     value.as_float().map_or_else(|| value.to_string(), |number| format!("{number:?}"))
 }

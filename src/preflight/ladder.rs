@@ -1,6 +1,6 @@
-//! Players of known strength and programs that cheat: what any game is checked by.
+//! Checks with players of known strength and programs that cheat, which serve any game.
 //!
-//! Rewards are compared with each other; no check knows how a reward is computed.
+//! Rewards are only compared with each other; no check knows how a reward is computed.
 
 use super::JudgedTrial;
 use super::finding::{Check, Finding, Level};
@@ -10,19 +10,20 @@ use crate::environment::game2048::ladder::BROKEN;
 use crate::environment::{Labels, Outcome, counted};
 use crate::stats;
 
-/// Share of the range of all rewards that lies above the simplest player: below it, climbing is barely worth its risk.
+/// Expected share of the range of rewards above the simplest player. Below it, climbing is hardly worth the risk of
+/// failing.
 const CLIMB_EXPECTED: f32 = 0.2;
-/// The share below which the reward counts as flat.
+/// Share of the range below which the reward counts as flat.
 const CLIMB_LEAST: f32 = 0.05;
-/// Standard errors within which scores are not told apart.
+/// Standard errors within which scores count as equal.
 const NOISE: f64 = 2.0;
-/// Settings that bend the reward.
+/// Settings that change the shape of the reward.
 pub const SHAPE: &[&str] = &["reward.exponent", "reward.scale"];
 
 /// A player whose place among the others is known.
 pub struct ReferencePlayer<'a> {
     pub name: &'a str,
-    /// Group of about equal strength; [`BROKEN`] never plays.
+    /// Rank of players of about equal strength; players of rank [`BROKEN`] never play.
     pub rank: u8,
     pub judged: &'a JudgedTrial,
 }
@@ -30,12 +31,12 @@ pub struct ReferencePlayer<'a> {
 /// A program that tries to be paid for something other than its play.
 pub struct JudgedCheat<'a> {
     pub name: &'a str,
-    /// Index of the player that plays as it does, without the cheating.
+    /// Index of the honest player that it copies.
     pub honest: usize,
     pub judged: &'a JudgedTrial,
 }
 
-/// What became of all of them, weakest first.
+/// The results of all players, weakest first, and of all cheats.
 pub struct Ladder<'a> {
     pub config: &'a Config,
     pub players: Vec<ReferencePlayer<'a>>,
@@ -49,7 +50,7 @@ pub struct Ladder<'a> {
 }
 
 impl Ladder<'_> {
-    /// What is broken does not play, all others do, and not playing earns least.
+    /// Checks that broken players do not play, all others do, and not playing earns least.
     pub fn failures(&self) -> Finding {
         for player in &self.players {
             let verdict = &player.judged.evaluation.verdict;
@@ -70,8 +71,8 @@ impl Ladder<'_> {
         }
     }
 
-    /// A higher rank earns more. A player whose games a limit cut short shows its strength only in part. What is said
-    /// of a good order begins with the rank `from`.
+    /// Checks that a higher rank earns more. A player whose games a limit cut short shows only part of its strength.
+    /// The message for a correct order begins with rank `from`.
     pub fn order(&self, from: u8) -> Finding {
         let playing = || (0..self.players.len()).filter(|&at| self.players[at].rank > BROKEN);
         let pairs = playing().flat_map(|weak| playing().map(move |strong| (weak, strong)));
@@ -97,7 +98,7 @@ impl Ladder<'_> {
         Finding { level: Level::Warning, ..finding }.mend(remedy)
     }
 
-    /// Whether the scores of two players on the same games differ by more than chance explains, or not at all.
+    /// Whether the scores of two players on the same games differ by more than chance, or not at all.
     fn differ(&self, one: usize, other: usize) -> bool {
         let games = |player: usize| self.players[player].judged.evaluation.games.iter().map(|game| game.score);
         let gains: Vec<f64> = games(one).zip(games(other)).map(|(one, other)| other - one).collect();
@@ -126,7 +127,7 @@ impl Ladder<'_> {
         text
     }
 
-    /// The climb from the player `simplest` to the best one is a good part of all there is to earn.
+    /// Checks that the step from the player `simplest` to the best one is a good part of the whole range of rewards.
     pub fn spread(&self, simplest: usize) -> Finding {
         let best = self.extreme(|player| player.rank > BROKEN, |a, b| a > b);
         let worst = self.extreme(|_| true, |a, b| a < b);
@@ -155,9 +156,9 @@ impl Ladder<'_> {
         }
     }
 
-    /// A cheat earns no more than the player it is a copy of.
+    /// Checks that a cheat earns no more than the player that it copies.
     pub fn cheats(&self) -> Finding {
-        // A limit that stops the honest player at another call than its copy says nothing about cheating.
+        // If a limit stops the honest player at another call than its copy, the two do not compare.
         let cheats = self.cheats.iter().filter(|cheat| !self.is_limited(cheat.honest));
         let paid: Vec<String> = cheats
             .filter(|cheat| rises(self.reward(cheat.honest), cheat.judged.reward.value))
@@ -203,7 +204,7 @@ pub fn exceeds(reward: f32, limit: f32) -> bool {
     reward.is_nan() || reward > limit
 }
 
-/// Not the negation of `>=`: what is no number rises to nothing.
+/// This is not the negation of `>=`: NaN is neither below nor above a reward.
 pub fn rises(low: f32, high: f32) -> bool {
     low < high
 }

@@ -1,9 +1,9 @@
-//! Is the reward in order? Asked before a run, because a run cannot ask.
+//! Checks the reward before a run.
 //!
-//! Takes whatever turns a completion into evidence and reward (a [`TrialJudge`]; in a run the arena and the reward of its
-//! own configuration), shows it players whose strength is known and programs that cheat, and gives a [`Report`] of what
-//! that shows. A reward that pays the wrong thing trains the wrong thing, without a word; a few seconds of play show it.
-//! Draws no chance of the run and knows no model.
+//! Takes a [`Judge`], which turns a completion into evidence and reward (in a run: the arena and the reward of its own
+//! configuration); shows it players of known strength and programs that cheat, and gives a [`Report`] on their
+//! rewards. A reward that pays the wrong thing would silently train the wrong thing; a few seconds of play reveal it.
+//! Uses none of the run's random streams, and knows no model.
 
 mod finding;
 mod game2048;
@@ -22,21 +22,21 @@ use crate::config::Config;
 use crate::environment::{Case, Environment, Labels};
 use crate::seed::{Purpose, Seed};
 
-/// Where one reference player stands.
+/// The result of one reference player.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Standing {
-    /// Its name.
+    /// Name of the player.
     pub name: String,
-    /// Group of about equal strength; a higher one is stronger.
+    /// Rank among players of about equal strength; higher is stronger.
     pub rank: u8,
-    /// Games played.
+    /// Number of games.
     pub games: usize,
-    /// Mean score of them.
+    /// Mean score of the games.
     pub mean_score: f64,
-    /// Largest tile in any of them, in 2048; 0 when it did not play.
+    /// Largest tile of all games, in 2048; 0 if it did not play.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tile: Option<u32>,
-    /// What it earned.
+    /// The reward.
     pub reward: f32,
 }
 
@@ -53,17 +53,17 @@ impl Standing {
     }
 }
 
-/// All that was found.
+/// The result of the check.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
     /// The reference players of a game, weakest first.
     pub players: Vec<Standing>,
-    /// How many tasks there are; none of a game.
+    /// Number of tasks; absent for a game.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tasks: Option<TaskCount>,
     /// What the checks found, in their order.
     pub findings: Vec<Finding>,
-    /// What its figures are called.
+    /// Names of the environment's figures.
     #[serde(skip)]
     pub labels: Labels,
 }
@@ -79,16 +79,16 @@ impl Report {
         self.findings.iter().filter(move |finding| finding.level == level)
     }
 
-    /// The first that `check` found.
+    /// The first finding of `check`.
     pub fn finding(&self, check: Check) -> Option<&Finding> {
         self.findings.iter().find(|finding| finding.check == check)
     }
 }
 
-/// Is told what is being judged, how many are done, and of how many.
+/// Receives what is being judged, how many are done, and of how many.
 pub type Told<'a> = &'a dyn Fn(&'static str, usize, usize);
 
-/// Has the references and the cheats of the environment judged, and says what that shows about the reward of `config`.
+/// Judges the environment's references and cheats, and reports what their rewards show about `config`.
 pub fn examine(
     config: &Config,
     environment: &Environment,
@@ -104,8 +104,8 @@ pub fn examine(
 
 /// The first games of the check.
 ///
-/// They are its own, neither training nor held-out ones, and the same in every run, so that the check depends on the
-/// configuration alone and luck has no say in it.
+/// They differ from training and held-out games and are the same in every run, so that the check depends on the
+/// configuration alone.
 fn seeds(games: usize) -> Vec<Case> {
     (0..games as u64).map(|game| Seed::root(0).child(Purpose::Preflight, game).into()).collect()
 }
@@ -116,7 +116,7 @@ fn judged(judge: &dyn TrialJudge, trials: &[Trial]) -> Result<Vec<JudgedTrial>, 
     Ok(judged)
 }
 
-/// Shares of a budget may be far below 1 %.
+/// A share as a percentage, with more digits below 1 %.
 fn percent(share: f64) -> String {
     match 100.0 * share {
         percent if percent >= 9.95 => format!("{percent:.0}%"),

@@ -1,4 +1,4 @@
-//! What is shown to a reward, what becomes of it, and who says so.
+//! Trials of a reward, and the judge that gives their results.
 
 use crate::arena::{Arena, ArenaError, Evaluation};
 use crate::config::RewardConfig;
@@ -8,9 +8,9 @@ use crate::reward::{Reward, Rule};
 /// A completion and the cases it is to be judged on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trial {
-    /// What a model might have written: a fenced program.
+    /// The text of a completion: a fenced program.
     pub text: String,
-    /// What it is tried on.
+    /// The cases that it is tried on.
     pub cases: Vec<Case>,
 }
 
@@ -20,12 +20,12 @@ impl Trial {
     }
 }
 
-/// What became of a trial.
+/// The result of a trial.
 #[derive(Debug, Clone)]
 pub struct JudgedTrial {
     /// How it played.
     pub evaluation: Evaluation,
-    /// What that is worth.
+    /// The reward for it.
     pub reward: Reward,
 }
 
@@ -35,11 +35,11 @@ pub trait TrialJudge {
     fn judge(&self, trials: &[Trial]) -> Result<Vec<JudgedTrial>, ArenaError>;
 }
 
-/// The path that completions take in training: extraction, arena, reward.
+/// The judge of training: extraction, arena, reward.
 pub struct TrainingPath<'a> {
-    /// Where programs play.
+    /// The arena that plays the programs.
     pub arena: &'a Arena,
-    /// What play is worth.
+    /// The reward of the configuration.
     pub reward: &'a RewardConfig,
 }
 

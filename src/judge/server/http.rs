@@ -1,4 +1,5 @@
-//! As much of HTTP/1.1 as a request a connection takes. The head is read by `httparse`; here are the bounds.
+//! The part of HTTP/1.1 that one request per connection needs. `httparse` reads the head; this module enforces the
+//! bounds.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -6,25 +7,25 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-/// Bytes of the longest head.
+/// Bytes of the longest request head.
 const HEAD_BYTES_MAX: usize = 16 << 10;
-/// Headers of one.
+/// Most headers of a request.
 const HEADERS_MAX: usize = 64;
-/// Time to take an answer in, and to stop sending what is refused.
+/// Time for a client to receive an answer, and to stop sending a refused body.
 const PARTING: Duration = Duration::from_secs(2);
-/// Bytes read at once.
+/// Bytes per read.
 const CHUNK: usize = 64 << 10;
 
-/// A request, whole.
+/// A complete request.
 #[derive(Debug)]
 pub(super) struct Request {
     pub method: String,
-    /// Without the query.
+    /// Path without the query.
     pub path: String,
     pub body: Vec<u8>,
 }
 
-/// What is answered: JSON.
+/// An answer in JSON.
 #[derive(Debug)]
 pub(super) struct Response {
     status: u16,
@@ -35,9 +36,9 @@ pub(super) struct Response {
 /// Why there is no request.
 #[derive(Debug)]
 pub(super) enum Unread {
-    /// It is answered all the same.
+    /// The request is refused with this answer.
     Refused(Response),
-    /// Nobody waits for an answer.
+    /// The client is gone and needs no answer.
     Gone,
 }
 
@@ -50,30 +51,30 @@ impl Response {
         Response::json(status, &serde_json::json!({ "error": words }))
     }
 
-    /// With one header more.
+    /// The answer with one more header.
     pub fn with(self, name: &'static str, value: &'static str) -> Response {
         Response { header: Some((name, value)), ..self }
     }
 }
 
-/// A client, for one request.
+/// A connection with a client, for one request.
 pub(super) struct Connection {
     stream: TcpStream,
-    /// When the request must have come.
+    /// When the request must be complete.
     deadline: Instant,
-    /// What has come.
+    /// Bytes received so far.
     bytes: Vec<u8>,
-    /// Nothing more is to come.
+    /// Whether the request is complete.
     is_whole: bool,
 }
 
-/// What a head says.
+/// A parsed request head.
 struct Head {
     method: String,
     path: String,
     bytes: usize,
     body_bytes: usize,
-    /// The client waits for a word before it sends the body.
+    /// Whether the client waits for `100 Continue` before it sends the body.
     waits: bool,
 }
 
@@ -82,7 +83,7 @@ impl Connection {
         Connection { stream, deadline: Instant::now() + within, bytes: Vec::new(), is_whole: false }
     }
 
-    /// The request, its body at most so long.
+    /// Reads the request; its body may have at most so many bytes.
     pub fn read(&mut self, body_bytes_max: usize) -> Result<Request, Unread> {
         let head = loop {
             match head(&self.bytes).map_err(Unread::Refused)? {
@@ -107,11 +108,11 @@ impl Connection {
         Ok(Request { method: head.method, path: head.path, body })
     }
 
-    /// Sends the answer, to a client that still sends as well.
+    /// Sends the answer, even to a client that is still sending.
     pub fn answer(mut self, response: &Response) {
         let sent = self.send(response);
         let _ = self.stream.shutdown(Shutdown::Write);
-        // Closed with bytes unread, the connection would be reset and the answer lost.
+        // A connection that is closed with unread bytes would be reset, and the answer lost.
         if sent.is_ok() && !self.is_whole {
             self.deadline = Instant::now() + PARTING;
             self.bytes.clear();
@@ -133,7 +134,7 @@ impl Connection {
         self.stream.write_all(&[head.as_bytes(), body].concat())
     }
 
-    /// At least a byte more, in time.
+    /// Receives at least one more byte before the deadline.
     fn read_more(&mut self) -> Result<(), Unread> {
         let mut chunk = [0; CHUNK];
         loop {
@@ -160,7 +161,7 @@ fn late() -> Unread {
     Unread::Refused(Response::error(408, "the request did not come in time"))
 }
 
-/// The head at the start of these bytes, once it is whole.
+/// Parses the head at the start of these bytes; `None` until it is complete.
 fn head(bytes: &[u8]) -> Result<Option<Head>, Response> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
     let mut request = httparse::Request::new(&mut headers);

@@ -1,8 +1,8 @@
-//! The judge behind a socket: the same judgements over HTTP, and programs run as SandboxFusion runs them.
+//! The judge over HTTP, and programs run as by SandboxFusion.
 //!
-//! A thread a connection and a request a connection, all of them counted: what cannot be taken in waits outside or is told
-//! to come back, never forgotten. Bodies, heads and the time to send them are bounded; what a program may use, its fuel
-//! bounds. Stopping lets requests at hand end.
+//! Each connection has one thread and one request, and all of them are counted: a client above the bounds waits, or is
+//! told to come back, and is never dropped silently. Head, body and the time to send them are bounded; fuel bounds the
+//! programs. When the server stops, it first finishes the requests at hand.
 
 mod http;
 mod run_code;
@@ -25,28 +25,28 @@ use super::{Item, Judge, JudgeError};
 
 pub use self::run_code::{Job, Runner, runner};
 
-/// How often it is looked whether to stop.
+/// Interval at which the server looks whether to stop.
 const LOOK: Duration = Duration::from_millis(50);
-/// Seconds after which whoever was turned away may come back.
+/// Seconds after which a client that was turned away may come back.
 const RETRY_AFTER: &str = "1";
 
-/// What one client may take of a server, and all of them together.
+/// Limits on one client, and on all clients together.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
-    /// Longest body of a request.
+    /// Bytes of the longest request body.
     pub body_bytes: usize,
-    /// Time to send a request in.
+    /// Time to send a request.
     pub read_within: Duration,
-    /// Requests that are answered or wait for it; one more is told to come back.
+    /// Requests that are answered or wait; one more is told to come back.
     pub requests: usize,
-    /// Connections that are looked at; more wait outside.
+    /// Connections that are served; more wait to be accepted.
     pub connections: usize,
     /// Programs that `/run_code` runs at once.
     pub runs: usize,
 }
 
 impl Bounds {
-    /// Those of a server with so many workers. A process has a thousand open files as a rule.
+    /// Bounds of a server with so many workers. They assume the usual limit of about a thousand open files.
     pub fn new(workers: usize) -> Bounds {
         Bounds {
             body_bytes: super::ITEM_BYTES_MAX,
@@ -64,7 +64,7 @@ pub struct Server {
     service: Arc<Service>,
 }
 
-/// What the threads of a server share.
+/// State that the threads of a server share.
 struct Service {
     judge: Judge,
     runner: Box<Runner>,
@@ -76,7 +76,7 @@ struct Service {
 }
 
 impl Server {
-    /// A server at the first of these addresses that can be had, where port 0 is any that is free. Nothing is answered
+    /// A server at the first of these addresses that is free; port 0 stands for any free port. Nothing is answered
     /// before [`run`](Server::run).
     pub fn bind(
         addresses: &[SocketAddr],
@@ -96,12 +96,12 @@ impl Server {
         Ok(Server { listener: TcpListener::bind(addresses)?, service: Arc::new(service) })
     }
 
-    /// Where it is.
+    /// The address of the server.
     pub fn address(&self) -> std::io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// Answers until `stop` is set, and then the requests at hand.
+    /// Answers requests until `stop` is set, and then finishes the requests at hand.
     pub fn run(self, stop: &AtomicBool) -> std::io::Result<()> {
         let address = self.address()?;
         let service = Arc::clone(&self.service);
@@ -111,7 +111,7 @@ impl Server {
             std::thread::sleep(LOOK);
         }
         self.service.closing.store(true, Ordering::SeqCst);
-        // Whoever waits for a connection sees that there are to be no more.
+        // This connection wakes the thread that waits in `accept`, so that it sees `closing`.
         if TcpStream::connect(reachable(address)).is_ok() {
             let _ = accepting.join();
         }
@@ -120,7 +120,7 @@ impl Server {
     }
 }
 
-/// An address that listens on all interfaces is reached by the loopback one.
+/// An address on all interfaces is reached through the loopback address.
 fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
@@ -138,7 +138,7 @@ impl Service {
             if self.closing.load(Ordering::SeqCst) {
                 return;
             }
-            // Out of files or threads: those who have some will give them back.
+            // The process is out of files or threads; it waits until other requests free theirs.
             let Ok((stream, _)) = accepted else {
                 std::thread::sleep(LOOK);
                 continue;
@@ -148,7 +148,8 @@ impl Service {
                 service.serve(stream);
                 drop(seat);
             };
-            // A program may be played on it. A connection that gets no thread is closed.
+            // The thread may play a program, so it needs the sandbox's stack. A connection that gets no thread is
+            // closed.
             let _ = std::thread::Builder::new().name("judge-request".into()).stack_size(THREAD_STACK).spawn(serve);
         }
     }
@@ -175,7 +176,7 @@ impl Service {
         }
     }
 
-    /// An answer, if there is room for one more request.
+    /// Runs `answer` if there is room for one more request.
     fn seated(&self, answer: impl FnOnce() -> Response) -> Response {
         match self.requests.take_if_free() {
             Some(_seat) => answer(),
@@ -195,7 +196,7 @@ impl Service {
         Response::json(200, &Health { status: "ok", environment: self.judge.arena().environment().name() })
     }
 
-    /// One item, or a list of them: a judgement for each.
+    /// Judges one item, or a list of items.
     fn judge(&self, body: &[u8]) -> Response {
         let is_list = body.trim_ascii_start().first() == Some(&b'[');
         let items: serde_json::Result<Vec<Item>> = match is_list {
@@ -217,7 +218,7 @@ impl Service {
         }
     }
 
-    /// A program on a standard input, in SandboxFusion's words.
+    /// Runs a program on a standard input, in the format of SandboxFusion.
     fn run_code(&self, body: &[u8]) -> Response {
         let request: RunCode = match serde_json::from_slice(body) {
             Ok(request) => request,
@@ -227,7 +228,7 @@ impl Service {
             Err(reason) => run_code::Answer::sandbox_error(reason),
             Ok(job) => {
                 let _seat = self.runs.take();
-                // What the sandbox itself failed in is tried once more, as in the arena.
+                // An error of the sandbox is tried once more, as in the arena.
                 run_code::Answer::new((self.runner)(&job).or_else(|_| (self.runner)(&job)))
             }
         };

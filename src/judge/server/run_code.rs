@@ -1,17 +1,17 @@
-//! The request and the answer of SandboxFusion's `/run_code`, for clients that speak it already.
+//! Request and answer of SandboxFusion's `/run_code`, for its existing clients.
 
 use std::collections::BTreeMap;
 
 use grpo_sandbox::{FUEL_PER_SECOND, Fault, HostError, Limits, Sandbox, ScriptRun};
 use serde::{Deserialize, Serialize};
 
-/// Seconds of the reference machine that a request may ask for.
+/// Most seconds of the reference machine that a request may ask for.
 const SECONDS_MAX: f64 = 60.0;
 
-/// What a program's `random` is seeded with: runs repeat.
+/// Seed of a program's `random`, so that runs repeat.
 const SEED: u64 = 0;
 
-/// A request. Compiling is part of running a Python program, so that `compile_timeout` bounds nothing.
+/// A request. Compiling is part of running a Python program, so `compile_timeout` has no effect.
 #[derive(Debug, Deserialize)]
 pub(super) struct RunCode {
     code: String,
@@ -36,23 +36,23 @@ fn no_limit() -> i64 {
     -1
 }
 
-/// What a request comes to.
+/// A program to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job {
     /// A whole Python program.
     pub source: String,
-    /// What it reads.
+    /// Standard input of the program.
     pub stdin: String,
-    /// Instructions that it may use.
+    /// Fuel that it may use.
     pub fuel: u64,
-    /// Memory that it asks for; none: as much as it is given.
+    /// Memory that it asks for, in bytes; `None` means the server's limit.
     pub memory_bytes: Option<u64>,
 }
 
 /// Runs a program on a standard input.
 pub type Runner = dyn Fn(&Job) -> Result<ScriptRun, HostError> + Send + Sync;
 
-/// Runs in `sandbox`, in the memory of `limits` at most; the fuel is the job's own.
+/// A runner in `sandbox`, with at most the memory of `limits`; the fuel is the job's.
 pub fn runner(sandbox: Sandbox, limits: Limits) -> Box<Runner> {
     Box::new(move |job| {
         let memory_bytes = job.memory_bytes.unwrap_or(u64::MAX).min(limits.memory_bytes);
@@ -62,7 +62,7 @@ pub fn runner(sandbox: Sandbox, limits: Limits) -> Box<Runner> {
 }
 
 impl RunCode {
-    /// What is to be run, or why this sandbox cannot.
+    /// The job of this request, or why this sandbox cannot run it.
     pub fn job(self) -> Result<Job, String> {
         if self.language != "python" {
             return Err(format!("language {:?}: this sandbox runs \"python\" alone", self.language));
@@ -90,7 +90,7 @@ impl RunCode {
 pub(super) struct Answer {
     status: &'static str,
     message: String,
-    /// Only what is compiled has one.
+    /// Always absent, because Python programs are not compiled separately.
     compile_result: Option<RunResult>,
     run_result: Option<RunResult>,
     executor_pod_name: Option<String>,
@@ -100,7 +100,7 @@ pub(super) struct Answer {
 #[derive(Debug, Serialize)]
 struct RunResult {
     status: &'static str,
-    /// Seconds of the reference machine, from the instructions: the same on every machine.
+    /// Seconds of the reference machine, computed from the instructions, so that they are the same on every machine.
     execution_time: f64,
     return_code: Option<i32>,
     stdout: String,
@@ -128,7 +128,7 @@ impl Answer {
         Answer { status, run_result: Some(result), ..Answer::sandbox_error(String::new()) }
     }
 
-    /// That it was not run.
+    /// The answer for a program that was not run.
     pub fn sandbox_error(message: String) -> Answer {
         Answer {
             status: "SandboxError",
@@ -141,7 +141,7 @@ impl Answer {
     }
 }
 
-/// The status that the interpreter would exit with, and what it would say.
+/// The exit status and the error output that Python would give.
 fn exit(fault: &Fault) -> (i32, String) {
     match fault {
         Fault::NotCompiled { line, message } => {

@@ -1,8 +1,8 @@
-//! How many may be somewhere at once.
+//! Limits how many threads do something at once.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// So many places.
+/// A number of seats that can be taken.
 #[derive(Clone)]
 pub(super) struct Seats(Arc<Room>);
 
@@ -12,7 +12,7 @@ struct Room {
     left: Condvar,
 }
 
-/// A place, free again when it is dropped.
+/// A seat, which is free again when dropped.
 pub(super) struct Seat(Seats);
 
 impl Seats {
@@ -20,14 +20,14 @@ impl Seats {
         Seats(Arc::new(Room { most, taken: Mutex::new(0), left: Condvar::new() }))
     }
 
-    /// A place, waited for.
+    /// Takes a seat, waiting for one if needed.
     pub fn take(&self) -> Seat {
         let full = |taken: &mut usize| *taken >= self.0.most;
         *self.0.left.wait_while(self.taken(), full).unwrap_or_else(PoisonError::into_inner) += 1;
         Seat(self.clone())
     }
 
-    /// A place, if there is one.
+    /// Takes a seat, if one is free.
     pub fn take_if_free(&self) -> Option<Seat> {
         let mut taken = self.taken();
         (*taken < self.0.most).then(|| {
@@ -36,13 +36,13 @@ impl Seats {
         })
     }
 
-    /// Waits until nobody is there.
+    /// Waits until all seats are free.
     pub fn wait_until_free(&self) {
         drop(self.0.left.wait_while(self.taken(), |taken| *taken > 0));
     }
 
     fn taken(&self) -> MutexGuard<'_, usize> {
-        // Nothing panics while it is held.
+        // Nothing panics while the lock is held.
         self.0.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

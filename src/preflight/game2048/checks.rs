@@ -1,5 +1,5 @@
-//! What the evidence shows of the reward of 2048, besides what any ladder of players shows: outcomes are compared with
-//! what the engine makes of the logged moves.
+//! Checks of the reward of 2048 beyond those of every ladder of players: outcomes are compared with the engine's
+//! result for the logged moves.
 
 use super::boards;
 use crate::arena::{Rules, Verdict};
@@ -13,7 +13,7 @@ use crate::preflight::{JudgedTrial, Trial};
 use crate::seed::Seed;
 use crate::stats;
 
-/// Settings that say when a game stops.
+/// Settings that end games early.
 const LIMITS: &[&str] =
     &["train.game_seconds", "sandbox.call_share", "sandbox.memory_mib", "arena.moves_max", "arena.freeze_after"];
 
@@ -44,7 +44,7 @@ pub(super) fn findings(config: &Config, trials: &[Trial], judged: &[JudgedTrial]
     ]
 }
 
-/// What was shown, and what became of it.
+/// The trials and their results.
 struct Evidence<'a> {
     ladder: Ladder<'a>,
     config: &'a Config,
@@ -53,7 +53,7 @@ struct Evidence<'a> {
 }
 
 impl Evidence<'_> {
-    /// Every outcome is what the engine makes of its moves, on the board that was asked for.
+    /// Checks that every outcome follows from its moves, on the requested board.
     fn replay(&self) -> Finding {
         let (mut games, mut wrong) = (0, Vec::new());
         for (at, (trial, judged)) in self.trials.iter().zip(self.judged).enumerate() {
@@ -79,7 +79,8 @@ impl Evidence<'_> {
         }
     }
 
-    /// Of two games of one player, the better one earns more: the reward follows the game, not the program.
+    /// Checks that of two games of one player the better one earns more, so that the reward depends on the game and
+    /// not on the program.
     fn single_games(&self) -> Finding {
         let singles = &self.judged[RUNGS.len() + CHEATS.len()..][..SINGLE_GAMES];
         let full = |judged: &&JudgedTrial| judged.evaluation.games.iter().all(|game| game.ending == Ending::GameOver);
@@ -108,7 +109,7 @@ impl Evidence<'_> {
         }
     }
 
-    /// The strong players reach the target tile, and no limit stops them before it.
+    /// Checks that the strong players reach the target tile, and that no limit stops them before.
     fn target(&self) -> Finding {
         let strong = || (0..RUNGS.len()).filter(|&at| RUNGS[at].rank >= STRONG);
         let games: Vec<&Outcome> = strong().flat_map(|at| &self.judged[at].evaluation.games).collect();
@@ -137,14 +138,14 @@ impl Evidence<'_> {
         }
         let finding = Finding::warning(Check::Target, format!("{text}; before that {}", cuts.join("; ")));
         let finding = finding.blame(self.config, &[key]);
-        // What the defaults cut is known, and no news.
+        // It is known, and needs no warning, that the default limits cut some games.
         match finding.setting {
             None => Finding { level: Level::Ok, ..finding },
             Some(_) => finding,
         }
     }
 
-    /// What the costliest player uses of its budget.
+    /// The share of its budget that the most expensive player uses.
     fn spending(&self) -> String {
         let budget = Rules::training(self.config).limits.game_fuel as f64;
         let at = RUNGS.len() - 1;
@@ -181,7 +182,7 @@ impl Evidence<'_> {
     }
 }
 
-/// What a trial is called in a message.
+/// The name of a trial in messages.
 fn subject(trial: usize) -> &'static str {
     let cheat = || CHEATS.get(trial - RUNGS.len()).map(|cheat| cheat.name);
     let last = if trial < RUNGS.len() + CHEATS.len() + SINGLE_GAMES { "single game" } else { "knowing boards" };
@@ -205,7 +206,7 @@ fn limit(game: &Outcome) -> Option<&'static str> {
     }
 }
 
-/// The limit that ended most games before the target, and how many any limit ended.
+/// The limit that ended most games before the target tile, and how many games any limit ended.
 fn commonest_cut(games: &[&Outcome]) -> (&'static str, usize) {
     let cut: Vec<&str> =
         games.iter().filter(|game| game.max_tile() < TARGET_TILE).filter_map(|game| limit(game)).collect();
@@ -213,7 +214,7 @@ fn commonest_cut(games: &[&Outcome]) -> (&'static str, usize) {
     (most.copied().unwrap_or("train.game_seconds"), cut.len())
 }
 
-/// What the engine makes of the logged moves.
+/// The engine's result for the logged moves.
 struct Replayed {
     score: u64,
     board: Board,
@@ -236,7 +237,7 @@ fn played_score(judged: &JudgedTrial) -> u64 {
     game.and_then(|game| replayed(game.seed()?, game.moves_text())).map_or(0, |replayed| replayed.score)
 }
 
-/// What an outcome says that its moves do not.
+/// The first claim of an outcome that its moves do not support.
 fn lie(outcome: &Outcome, case: Case) -> Option<String> {
     let (Some(seed), Some(trace)) = (outcome.seed(), outcome.board()) else {
         return Some("no game of 2048".into());

@@ -1,4 +1,4 @@
-//! What is shown to the reward of 2048: reference players and cheats, each with the boards it plays.
+//! The trials for the reward of 2048: reference players and cheats, each with its boards.
 
 use super::boards;
 use crate::config::Config;

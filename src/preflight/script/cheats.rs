@@ -1,21 +1,21 @@
-//! Programs that do not play, and programs that cheat at any game.
+//! Programs that do not play, and programs that cheat, for any game.
 
 use crate::environment::ScriptGame;
 
-/// Name of a program that does not play, and what its function does.
+/// Name of a program that does not play, and the body of its function.
 pub const BROKEN_PLAYERS: [(&str, &str); 3] =
     [("syntax error", "return ("), ("crash", "return 1 / 0"), ("no action", "return object()")];
-/// The one whose answer is no action.
+/// Index of the broken player whose answer is no action.
 pub const NO_ACTION: usize = 2;
 
-/// A program that plays as another does and wants to be paid for more.
+/// A program that plays as another one does, and tries to earn more.
 #[derive(Debug, Clone, Copy)]
 pub struct Wrapper {
-    /// What it does.
+    /// What it does, in messages.
     pub name: &'static str,
     /// Python with a function `cheat` of an observation and the honest player.
     pub source: &'static str,
-    /// Whether what it answers cannot be an action.
+    /// Whether its answer is never an action.
     pub is_no_action: bool,
 }
 
@@ -37,12 +37,12 @@ pub const CHEATS: [Wrapper; 6] = [
     },
 ];
 
-/// A program that does not play.
+/// The source of a program that does not play.
 pub fn broken(game: &ScriptGame, body: &str) -> String {
     format!("{} {body}\n", game.entry().opening())
 }
 
-/// A player with a cheat around it.
+/// The source of a player with a cheat around it.
 pub fn wrapped(game: &ScriptGame, player: &str, cheat: &str) -> String {
     let name = game.function();
     format!(

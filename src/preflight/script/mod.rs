@@ -13,18 +13,18 @@ use crate::config::Config;
 use crate::environment::game2048::ladder::BROKEN;
 use crate::environment::{Ending, Labels, Outcome, Reference, ScriptGame, counted};
 
-/// Games that a reference player is judged by, and its cheats, which play the same ones.
+/// Games of each reference player; its cheats play the same games.
 const GAMES: usize = 12;
 /// Games that are played again.
 const REPEATED: usize = 2;
-/// Share of its budget that a reference player may use; a model's first programs are slower.
+/// Share of the budget that a reference player may use, because a model's first programs are slower.
 const BUDGET_EXPECTED: f64 = 0.5;
-/// Settings that say when a game stops; how many moves it has is in its own file.
+/// Settings that end games early; the number of moves is set by the game's own file.
 const LIMITS: &[&str] = &["train.game_seconds", "sandbox.call_share", "sandbox.memory_mib"];
-/// Goes before a player that plays again, so that it is another program to whoever remembers the first.
+/// Comment before a player that plays again, so that the cache of verdicts takes it for another program.
 const AGAIN: &str = "# The same once more.\n";
 
-/// Has the reference players and the cheats judged, and says what that shows about the game and its reward.
+/// Judges the reference players and the cheats, and reports what their rewards show about the game.
 pub(super) fn examine(
     config: &Config,
     game: &ScriptGame,
@@ -47,8 +47,8 @@ pub(super) fn examine(
     Ok(Report { players, tasks: None, findings, labels: Labels::Game })
 }
 
-/// What does not play, then the reference players; where there are any, the weakest one's cheats and the strongest one
-/// again.
+/// The broken players, then the reference players; if there are any, also the cheats of the weakest one and the
+/// strongest one again.
 fn trials(game: &ScriptGame) -> Vec<Trial> {
     let broken = BROKEN_PLAYERS.iter().map(|(_, body)| Trial::new(&cheats::broken(game, body), seeds(1)));
     let references = game.references().iter().map(|reference| Trial::new(&reference.source, seeds(GAMES)));
@@ -60,7 +60,7 @@ fn trials(game: &ScriptGame) -> Vec<Trial> {
     broken.chain(references).chain(cheats.into_iter().flatten()).chain(again).collect()
 }
 
-/// What was shown, and what became of it.
+/// The trials' results.
 struct Evidence<'a> {
     config: &'a Config,
     game: &'a ScriptGame,
@@ -100,7 +100,7 @@ impl Evidence<'_> {
         };
         let others = &self.judged[players.len()..];
         let cheats = CHEATS.iter().zip(others).map(|(cheat, judged)| {
-            // What is no action is worth no action.
+            // A cheat whose answer is no action must earn no more than a player without actions.
             let honest = if cheat.is_no_action { NO_ACTION } else { simplest };
             JudgedCheat { name: cheat.name, honest, judged }
         });
@@ -124,7 +124,7 @@ impl Evidence<'_> {
         findings.into_iter().map(with_remedy).collect()
     }
 
-    /// The strongest player's first games, once more.
+    /// Compares the strongest player's first games with their repetition.
     fn repeats(&self) -> Finding {
         let first = &self.judged[BROKEN_PLAYERS.len() + self.game.references().len() - 1].evaluation;
         let again = self.judged.last().map_or(&[][..], |judged| &judged.evaluation.games);
@@ -143,7 +143,7 @@ impl Evidence<'_> {
         }
     }
 
-    /// Whether the players have time to play.
+    /// Checks that the players have enough time.
     fn budget(&self) -> Finding {
         let limits = Rules::training(self.config).limits;
         let seconds = limits.game_fuel as f64 / FUEL_PER_SECOND as f64;
@@ -169,7 +169,7 @@ impl Evidence<'_> {
     }
 }
 
-/// What the author of the game can do where no setting explains a problem.
+/// Adds what the author of the game can do, if no setting explains a problem.
 fn with_remedy(finding: Finding) -> Finding {
     if finding.level < Level::Problem || finding.setting.is_some() || finding.remedy.is_some() {
         return finding;

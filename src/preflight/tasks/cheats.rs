@@ -1,7 +1,7 @@
-//! Programs that solve nothing: stubs, and cheats that want to be paid all the same.
+//! Programs that solve nothing: stubs, and cheats that try to earn reward all the same.
 //!
-//! For a function each defines `answer(arguments)`; the function that a task asks for is put below it. `SHOWN` holds what
-//! the prompt shows of the tests: pairs of arguments and answer, of a script a dict of inputs and outputs.
+//! For a function task each defines `answer(arguments)`, and the requested function is appended. `SHOWN` holds the
+//! tests of the prompt: pairs of arguments and answer, or in a script task a dict of inputs and outputs.
 
 use crate::environment::Value;
 use crate::environment::tasks::{Answer, Function, Kind, Task};
@@ -10,10 +10,10 @@ use crate::program::SOURCE_BYTES_MAX;
 /// A program that solves no task.
 #[derive(Debug, Clone, Copy)]
 pub struct Attempt {
-    /// What it does.
+    /// What it does, in messages.
     pub name: &'static str,
     pub source: &'static str,
-    /// Whether it runs until something stops it; one task shows that as well as many.
+    /// Whether it runs until a limit stops it; one task is enough to test it.
     pub is_costly: bool,
 }
 
@@ -25,7 +25,7 @@ const fn costly(name: &'static str, source: &'static str) -> Attempt {
     Attempt { name, source, is_costly: true }
 }
 
-/// Functions that do nothing: what a model finds first.
+/// Functions that do nothing, which a model finds first.
 pub const FUNCTION_STUBS: [Attempt; 6] = [
     quick("`pass`", "def answer(arguments):\n    pass\n"),
     quick("`return 0`", "def answer(arguments):\n    return 0\n"),
@@ -90,13 +90,13 @@ pub const SCRIPT_CHEATS: [Attempt; 11] = [
 ];
 
 impl Attempt {
-    /// The program that a model would have written for this task.
+    /// The program for this task.
     pub fn program(&self, task: &Task) -> String {
         program(task, self.source)
     }
 }
 
-/// The program that always gives this answer; none where it is too long for a program.
+/// The program that always gives this answer; `None` if the source would be too long.
 pub fn constant(task: &Task, answer: &Answer) -> Option<String> {
     let source = match answer {
         Answer::Value(value) => {
@@ -107,7 +107,7 @@ pub fn constant(task: &Task, answer: &Answer) -> Option<String> {
     (source.len() < SOURCE_BYTES_MAX / 2).then(|| program(task, &source))
 }
 
-/// An attempt with what is shown above it, and below it the function that the task asks for.
+/// An attempt with the shown tests above it, and the requested function below it.
 fn program(task: &Task, source: &str) -> String {
     let (shown, entry) = match &task.kind {
         Kind::Script => (dict(task), String::new()),

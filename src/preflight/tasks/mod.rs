@@ -1,7 +1,7 @@
 //! The reward check of tasks.
 //!
-//! References are run on all tasks and tests are compared on all; what tries to earn without solving is run on a
-//! sample, the first tasks of each kind, which is the same in every run.
+//! References are run on all tasks, and the tests of all tasks are compared. Stubs and cheats are run on a sample, the
+//! first tasks of each kind, which is the same in every run.
 
 mod cheats;
 mod probes;
@@ -24,14 +24,14 @@ use crate::config::Config;
 use crate::environment::tasks::{Function, Kind, Task, Tasks};
 use crate::environment::{Case, Labels};
 
-/// Tasks of each kind of function on which stubs and cheats are run.
+/// Function tasks of each kind on which stubs and cheats are run.
 const SAMPLE: usize = 16;
-/// The same of whole programs, which run anew for each test.
+/// Script tasks on which stubs and cheats are run; fewer, because a script runs again for each test.
 const SCRIPTS: usize = 4;
-/// Programs that are judged before anybody is told how far it is.
+/// Programs that are judged between two reports of progress.
 const TURN: usize = 64;
 
-/// How many tasks were looked at, and how many are in order.
+/// Number of tasks, and of those with problems.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct TaskCount {
     /// All of them.
@@ -42,7 +42,7 @@ pub struct TaskCount {
     pub to_mend: usize,
 }
 
-/// What is checked, and by whom.
+/// The arguments of all checks.
 struct Examination<'a> {
     config: &'a Config,
     tasks: &'a Tasks,
@@ -79,7 +79,7 @@ impl Examination<'_> {
         place(self.tasks, number)
     }
 
-    /// One result a program, each of which is tried on its task.
+    /// Judges each program on its task.
     fn judged(
         &self,
         what: &'static str,
@@ -95,7 +95,7 @@ impl Examination<'_> {
         Ok(judged)
     }
 
-    /// The first tasks of each kind, in their order.
+    /// Indices of the first tasks of each kind.
     fn sample(&self) -> Vec<usize> {
         let mut taken: BTreeMap<(bool, bool, bool), usize> = BTreeMap::new();
         let is_wanted = |number: &usize| {

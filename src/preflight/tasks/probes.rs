@@ -1,4 +1,5 @@
-//! What solves nothing earns nothing: the best constant, stubs and cheats, on a sample of the tasks.
+//! Checks on a sample of the tasks that programs which solve nothing earn nothing: the best constant, stubs and
+//! cheats.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,12 +13,12 @@ use crate::preflight::Told;
 use crate::preflight::finding::{Check, Finding};
 use crate::preflight::ladder::{exceeds, rises};
 
-/// What a stub may earn: a task in which doing nothing is half the work is still a task.
+/// Most that a stub may earn, because a task in which doing nothing is half the work is still a task.
 const STUB_EXPECTED: f32 = 0.7;
-/// What the best constant is called.
+/// Name of the best constant answer in messages.
 const CONSTANT: &str = "the best constant";
 
-/// What a program is there for.
+/// The role of a program in the check.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Role {
     Constant,
@@ -25,7 +26,7 @@ enum Role {
     Cheat,
 }
 
-/// A program that solves nothing, on one task, and what it earned.
+/// A program that solves nothing, with its task and its reward.
 struct Probe {
     task: usize,
     role: Role,
@@ -34,7 +35,7 @@ struct Probe {
 }
 
 impl Examination<'_> {
-    /// `constant`: what the best constant passes of a task's tests, on average over all.
+    /// Judges the probes. `constant`: mean share of a task's tests that the best constant passes.
     pub(super) fn probes(&self, constant: f64, told: Told<'_>) -> Result<Vec<Finding>, ArenaError> {
         let sample = self.sample();
         let (mut probes, mut programs) = (Vec::new(), Vec::new());
@@ -55,7 +56,7 @@ impl Examination<'_> {
         Ok(findings)
     }
 
-    /// All that is run on a task.
+    /// All programs that are run on a task.
     fn attempts(&self, number: usize, with_costly: bool) -> Vec<(Role, &'static str, String)> {
         let task = self.task(number);
         let (stubs, cheats): (&[Attempt], &[Attempt]) = match task.kind {
@@ -79,7 +80,7 @@ impl Examination<'_> {
         let text = format!("{passes} {mean:.2} on {tasks}");
         match (is_paid, self.config.reward.tests) {
             (false, _) => Finding::ok(Check::Constants, format!("{passes} nothing on {tasks}")),
-            // Where it passes every test; those tasks are named one by one.
+            // Tasks in which the constant passes every test are reported one by one elsewhere.
             (true, TestsReward::All) => Finding::ok(Check::Constants, format!("{text}, {most:.2} at most")),
             (true, TestsReward::Share) => {
                 Finding::warning(Check::Constants, format!("{text}: a run may learn `return 0`"))
@@ -89,7 +90,7 @@ impl Examination<'_> {
         }
     }
 
-    /// The best stub of each task.
+    /// Reports the best stub of each task.
     fn stubs(&self, probes: &[Probe], tasks: &str) -> Vec<Finding> {
         let mut best: BTreeMap<usize, &Probe> = BTreeMap::new();
         for probe in probes.iter().filter(|probe| probe.role == Role::Stub) {
@@ -120,7 +121,7 @@ impl Examination<'_> {
         vec![Finding::ok(Check::Stubs, text)]
     }
 
-    /// A cheat earns no more than the best of what does nothing.
+    /// Checks that a cheat earns no more than the best program that does nothing.
     fn cheats(&self, probes: &[Probe], tasks: &str) -> Finding {
         let mut honest: BTreeMap<usize, f32> = BTreeMap::new();
         for probe in probes.iter().filter(|probe| probe.role != Role::Cheat) {

@@ -1,12 +1,12 @@
-//! Prompts that do not fit.
+//! Prompts that are too long.
 
 use super::place;
 use crate::environment::counted;
 use crate::environment::tasks::Tasks;
 use crate::preflight::finding::{Check, Finding};
 
-/// Tasks whose prompts are longer than `most` tokens: one number of tokens a task, in their order. Whoever has the
-/// model's tokenizer counts.
+/// Findings for prompts of more than `most` tokens; `tokens` are the lengths of all tasks' prompts, in their order, as
+/// counted by the model's tokenizer.
 pub fn long_prompts(tasks: &Tasks, tokens: &[usize], most: usize) -> Vec<Finding> {
     let long = tokens.iter().enumerate().filter(|(_, tokens)| **tokens > most);
     let finding = |(task, tokens): (usize, &usize)| {

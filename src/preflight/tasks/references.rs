@@ -1,4 +1,4 @@
-//! What is known to be right passes every test, always, and within its budget.
+//! Checks that reference programs pass every test, repeatably, and within their budget.
 
 use super::Examination;
 use crate::arena::{ArenaError, FUEL_PER_SECOND, Rules};
@@ -7,11 +7,11 @@ use crate::environment::{Ending, Outcome, counted};
 use crate::preflight::finding::{Check, Finding};
 use crate::preflight::{JudgedTrial, Told, percent};
 
-/// Share of its budget that a reference may use; a model's first programs are slower.
+/// Share of the budget that a reference may use, because a model's first programs are slower.
 const BUDGET_EXPECTED: f64 = 0.5;
-/// What a reward of 1 may lack, in the arithmetic of f32.
+/// Tolerated difference of a full reward from 1, in f32.
 const ROUNDING: f32 = 1e-5;
-/// Goes before a reference, so that whatever it draws from `random` is drawn from another seed.
+/// Line before a reference, so that its `random` has another seed.
 const OTHER_CHANCE: &str = "import random\nrandom.seed(20480)\n";
 
 /// A reference on its task.
@@ -31,7 +31,7 @@ impl Run {
 }
 
 impl Examination<'_> {
-    /// Runs all references, and those that draw chance once more.
+    /// Runs all references, and those that use `random` once more.
     pub(super) fn references(&self, told: Told<'_>) -> Result<Vec<Finding>, ArenaError> {
         let tasks = self.tasks.tasks().iter().enumerate();
         let programs: Vec<(usize, String)> =
@@ -46,7 +46,7 @@ impl Examination<'_> {
         Ok(findings)
     }
 
-    /// References that fail a test, or are not paid for passing all.
+    /// References that fail a test, or do not earn the full reward.
     fn failing(&self, runs: &[Run]) -> Vec<Finding> {
         let mut findings: Vec<Finding> = runs.iter().filter_map(|run| self.failure(run)).collect();
         if findings.is_empty() && !runs.is_empty() {
@@ -83,7 +83,7 @@ impl Examination<'_> {
         })
     }
 
-    /// Whether one answer passes every test, so that by default none is paid for.
+    /// Whether one answer passes every test; by default such a task pays nothing.
     fn is_constant(&self, run: &Run) -> bool {
         let tests = run.outcome().and_then(Outcome::tests);
         tests.is_some_and(|tests| tests.constant >= tests.tests)
@@ -105,11 +105,11 @@ impl Examination<'_> {
         Some(finding.mend("add \"reference\": a program that solves the task"))
     }
 
-    /// References whose answers depend on chance, which nobody else can guess.
+    /// Finds references whose answers depend on random numbers, which no other program can reproduce.
     fn repeats(&self, runs: &[Run], told: Told<'_>) -> Result<Vec<Finding>, ArenaError> {
         let draws = |run: &&Run| {
             let source = self.task(run.task).reference.as_deref().unwrap_or_default();
-            // An import from the future has to come first.
+            // An import from `__future__` must stay the first statement.
             run.passes() && source.contains("random") && !source.contains("__future__")
         };
         let again = runs.iter().filter(draws).map(|run| {
@@ -136,7 +136,7 @@ impl Examination<'_> {
         Rules::training(self.config).of_task(self.task(task)).game_fuel as f64
     }
 
-    /// Of those that pass.
+    /// Checks the fuel of the references that pass.
     fn budget(&self, runs: &[Run]) -> Vec<Finding> {
         let passing = runs.iter().filter(|run| run.passes());
         let mut shares: Vec<(f64, usize)> = passing

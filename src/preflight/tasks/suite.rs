@@ -1,6 +1,6 @@
-//! What the tests of a task show by themselves: is there anything to be learnt from passing them?
+//! Checks whether the tests of a task leave anything to learn.
 //!
-//! Answers are compared with each other; nothing is run, so every task is looked at.
+//! Expected answers are compared with each other; nothing is run, so every task is checked.
 
 use std::collections::HashMap;
 
@@ -13,12 +13,12 @@ use crate::environment::tasks::{Answer, Task};
 use crate::preflight::finding::{Check, Finding, Level};
 use crate::stats;
 
-/// Share of what a constant leaves over that repeating the shown answers may pass.
+/// Share of the tests above the best constant that repeating the shown answers may pass.
 const SHOWN_EXPECTED: f64 = 0.5;
-/// Characters of an answer that a message shows.
+/// Characters of an answer that are shown in a message.
 const ANSWER_MAX: usize = 40;
 
-/// What was found out about one task.
+/// Results for one task.
 #[derive(Default)]
 struct Suite {
     constant: f64,
@@ -26,7 +26,7 @@ struct Suite {
 }
 
 impl Examination<'_> {
-    /// What is wrong with tests, and the mean share of a task's tests that its best constant passes.
+    /// Problems of the tests, and the mean share of a task's tests that its best constant passes.
     pub(super) fn suites(&self) -> (Vec<Finding>, f64) {
         let kind = self.config.reward.tests;
         let suites: Vec<Suite> = self.tasks.tasks().par_iter().map(|task| suite(task, kind)).collect();
@@ -49,7 +49,7 @@ impl Examination<'_> {
 
 fn suite(task: &Task, kind: TestsReward) -> Suite {
     let mut suite = Suite::default();
-    // A reference that gives no answers is told of elsewhere.
+    // A reference without answers is reported by another check.
     if task.unanswered().next().is_none() {
         let commonest = task.commonest_answer(0..task.tests.len());
         suite.constant = commonest.map_or(0, |(_, passed)| passed) as f64 / f64::from(task.tests_and_checker().max(1));
@@ -60,7 +60,7 @@ fn suite(task: &Task, kind: TestsReward) -> Suite {
     suite
 }
 
-/// Tests that one answer passes.
+/// A finding if one answer passes every test.
 fn constant(task: &Task, kind: TestsReward, commonest: Option<(&Answer, usize)>) -> Option<Finding> {
     let (answer, passed) = commonest?;
     if passed < task.tests_and_checker() as usize {
@@ -70,7 +70,7 @@ fn constant(task: &Task, kind: TestsReward, commonest: Option<(&Answer, usize)>)
         1 => format!("one test only, which the constant {} passes", shown(answer)),
         all => format!("all {all} tests are passed by the constant {}", shown(answer)),
     };
-    // Under another reward the task teaches something, if only the constant.
+    // Under other rewards the constant earns something, so the task still teaches that.
     let (level, text) = match kind {
         TestsReward::AboveConstant => (Level::Problem, format!("{text}: nothing can be learnt")),
         TestsReward::All | TestsReward::Share => (Level::Warning, text),
@@ -79,7 +79,7 @@ fn constant(task: &Task, kind: TestsReward, commonest: Option<(&Answer, usize)>)
     Some(finding.mend("add tests with other answers"))
 }
 
-/// Tests that a program passes which repeats the answers in its prompt.
+/// A finding if repeating the answers in the prompt passes many tests.
 fn given_away(task: &Task, commonest: Option<(&Answer, usize)>) -> Option<Finding> {
     let (all, constant) = (task.tests_and_checker() as usize, commonest?.1);
     let (hidden, shown) = (task.hidden(), task.tests.len() - task.hidden().len());
@@ -97,7 +97,7 @@ fn given_away(task: &Task, commonest: Option<(&Answer, usize)>) -> Option<Findin
         hidden.clone().filter(|&test| known(test) || task.passes(test, answer)).count()
     };
     let answers = of_shown.iter().filter_map(|test| test.expected.as_ref());
-    // What is shown does not count alone.
+    // A shown answer that helps only with its own test does not count.
     let repeated = shown + answers.map(passed).max().filter(|hidden| *hidden > 0)?;
     let share = repeated.saturating_sub(constant) as f64 / all.saturating_sub(constant).max(1) as f64;
     (share >= SHOWN_EXPECTED).then(|| {
@@ -112,7 +112,7 @@ fn given_away(task: &Task, commonest: Option<(&Answer, usize)>) -> Option<Findin
     })
 }
 
-/// The first test that is there twice, and whether any program can pass both.
+/// A finding for the first test that occurs twice, which says whether any program can pass both.
 fn asked_twice(task: &Task) -> Option<Finding> {
     let mut first: HashMap<&str, usize> = HashMap::new();
     let mut twice = None;
