@@ -1,18 +1,18 @@
-//! One root seed, split by purpose.
+//! Random seeds: one root seed, split by purpose.
 //!
-//! Takes a number the user chose; gives every consumer of chance a stream of its own. A child depends on its path
-//! alone (root, purpose, index, ...), never on how many numbers somebody else has drawn, so a resumed run and an
-//! unbroken one draw the same. Does not know clocks, threads or what the numbers are for.
+//! Takes the user's number; gives every consumer of random numbers its own stream. A child depends on its path alone
+//! (root, purpose, index, ...), never on how many numbers others have drawn, so that a resumed run draws the same
+//! numbers as an unbroken one. Does not know clocks, threads or what the numbers are for.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use serde::{Deserialize, Serialize};
 
-/// What a stream of chance is for. The discriminant is part of every derived seed: append, never renumber.
+/// Purposes of random streams. The discriminant is part of every derived seed: append, never renumber.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Purpose {
-    /// Initial weights, adapters included.
+    /// Initial weights, including adapters.
     Init = 1,
     /// Which prompts a step draws.
     Prompt = 2,
@@ -30,27 +30,28 @@ pub enum Purpose {
     Step = 8,
     /// Completions sampled for an evaluation.
     Evaluation = 9,
-    /// Masks of LoRA dropout.
+    /// Random choices of the native baselines.
     Dropout = 10,
     /// Choices of the native baselines.
     Baseline = 11,
     /// Boards of the reward check before a run.
     Preflight = 12,
-    /// Games whose rules are a file of Python: what those rules draw.
+    /// Random numbers of the rules of a game that is a file of Python.
     Script = 13,
-    /// What a program draws itself in each of its games; below [`Seed::of_program`].
+    /// Random numbers of a program in each of its games; derived from [`Seed::of_program`].
     Player = 14,
     /// Which elites a step imitates.
     Elite = 20,
-    /// Tied groups that are sampled anew.
+    /// Sampling tied groups again.
     Resample = 21,
     /// Order of rewards in a control.
     Control = 22,
 }
 
-/// A 64-bit seed with a path behind it.
+/// A 64-bit seed.
 ///
-/// In JSON it is a string of 16 hexadecimal digits: many readers round numbers of 64 bits. A number is read too, as
+/// In JSON it is a string of 16 hexadecimal digits, because many readers round numbers of 64 bits. A number is read
+/// too, as earlier versions wrote it.
 /// earlier versions wrote it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "Written")]
@@ -81,21 +82,21 @@ impl TryFrom<Written> for Seed {
 }
 
 impl Seed {
-    /// The seed a user gave.
+    /// The seed that a user chose.
     pub fn root(value: u64) -> Self {
         Seed(value)
     }
 
-    /// What a program itself draws from: its text decides, and nothing that it is tried on. A program that knew the
-    /// seed of its board could foresee every tile.
+    /// The seed of a program's own random numbers. It depends on the program's text only: a program that knew the seed
+    /// of its board could predict every tile.
     pub fn of_program(source: &str) -> Self {
         let mut hasher = blake3::Hasher::new_derive_key("grpo-2048 seed of a program v1");
         hasher.update(source.as_bytes());
         Seed::of(&hasher)
     }
 
-    /// The same stream behind a salt, which whoever does not know it cannot leave out: a program that knows every seed
-    /// that people choose knows none of these. An empty one changes nothing.
+    /// The seed mixed with a salt. Without knowing the salt nobody can derive it, so a program that knows all usual
+    /// seeds knows none of the salted ones. An empty salt changes nothing.
     pub fn salted(self, salt: &str) -> Self {
         if salt.is_empty() {
             return self;
@@ -106,12 +107,12 @@ impl Seed {
         Seed::of(&hasher)
     }
 
-    /// The games of programs that are scored by themselves, under a root that the user chose.
+    /// Seeds of games for programs that are scored outside a run, under a root that the user chose.
     pub fn games(self, count: usize) -> Vec<Seed> {
         (0..count as u64).map(|game| self.child(Purpose::Game, game)).collect()
     }
 
-    /// The `index`-th stream for `purpose` below this one.
+    /// The `index`-th stream for `purpose`, derived from this seed.
     pub fn child(self, purpose: Purpose, index: u64) -> Self {
         let mut hasher = blake3::Hasher::new_derive_key("grpo-2048 seed v1");
         hasher.update(&self.0.to_le_bytes());
@@ -126,7 +127,7 @@ impl Seed {
         Seed(u64::from_le_bytes(bytes))
     }
 
-    /// The number itself, to hand to something that seeds itself.
+    /// The number, for consumers that seed themselves.
     pub fn get(self) -> u64 {
         self.0
     }

@@ -1,4 +1,5 @@
-//! When two texts are the same program: their syntax trees agree, whatever their layout, comments and local names.
+//! Decides when two texts are the same program: if their syntax trees agree, whatever their layout, comments and local
+//! names.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,11 +16,12 @@ use ruff_python_ast::{
 
 /// Stack that one level of a syntax tree may need while it is compared, generously. A level is at least one character.
 const LEVEL_BYTES: usize = 2048;
-/// Stack for a tree of no depth.
+/// Stack for a flat tree.
 const BASE_BYTES: usize = 128 << 10;
 
-/// Digest of the syntax tree: layout, comments, docstrings, quotes, redundant parentheses and the names of variables,
-/// parameters and functions do not count. A program that can look at its own names, lines or documentation is its text.
+/// Digest of the syntax tree. Layout, comments, docstrings, quotes, redundant parentheses and the names of variables,
+/// parameters and functions do not count. For a program that can inspect its own names, lines or documentation, it is
+/// the digest of the text.
 ///
 /// Equal in one build of this program; another version of the parser may name the same tree otherwise.
 ///
@@ -41,11 +43,11 @@ pub(super) fn of_syntax(source: &str, mut module: ModModule) -> [u8; 32] {
     })
 }
 
-/// Names that a program gives to things, in the order of their appearance; takes docstrings away on its walk.
+/// Names that a program binds, in the order of their appearance; the walk also removes docstrings.
 #[derive(Default)]
 struct Bound {
     numbers: RefCell<BTreeMap<Name, usize>>,
-    /// Names that are also bound where [`Renaming`] does not reach, and so stay.
+    /// Names that are also bound where [`Renaming`] does not reach, and therefore stay.
     fixed: RefCell<BTreeSet<Name>>,
 }
 
@@ -62,7 +64,7 @@ impl Bound {
 
     fn into_renaming(self) -> Renaming {
         let fixed = self.fixed.into_inner();
-        // No identifier can look like this, so no name that stays is met by one that is given.
+        // No identifier contains `$`, so a given name never clashes with a name that stays.
         let named = self.numbers.into_inner().into_iter().filter(|(name, _)| !fixed.contains(name));
         Renaming { names: named.map(|(name, number)| (name, Name::from(format!("${number}")))).collect() }
     }
@@ -77,7 +79,7 @@ impl Transformer for Bound {
             }
             Stmt::ClassDef(class) => {
                 self.fix([&class.name]);
-                // What a class binds is reached as an attribute of it, by its name.
+                // Names bound in a class are attributes of it, which are used by name.
                 let inside = Bound::default();
                 inside.visit_body(&mut class.body.clone());
                 self.fixed.borrow_mut().extend(inside.numbers.into_inner().into_keys());
@@ -99,7 +101,7 @@ impl Transformer for Bound {
     }
 
     fn visit_keyword(&self, keyword: &mut Keyword) {
-        // A parameter that is passed by its name.
+        // A keyword argument names the parameter.
         self.fix(&keyword.arg);
         transformer::walk_keyword(self, keyword);
     }
@@ -136,8 +138,8 @@ impl Transformer for Bound {
     }
 }
 
-/// Names by which a program reaches what is renamed or taken away here: its variables by their names, its frames with
-/// their lines, its documentation.
+/// Names by which a program can observe what is renamed or removed here: variables by name, frames with their lines,
+/// documentation.
 const MIRRORS: &[&str] = &[
     "locals",
     "globals",
@@ -162,7 +164,7 @@ const MIRRORS: &[&str] = &[
     "pydoc",
 ];
 
-/// Whether a program may look at its own text: through one of those names, or an attribute such as `__doc__`,
+/// Whether a program may inspect its own text, through one of these names or an attribute such as `__doc__`,
 /// `__code__` or `f_lineno`.
 fn looks_at_itself(module: &ModModule) -> bool {
     let mut mirror = Mirror(false);
@@ -175,7 +177,7 @@ struct Mirror(bool);
 impl Mirror {
     fn sees(&mut self, name: &str) {
         let frame = ["f_", "tb_", "co_", "gi_"].iter().any(|start| name.starts_with(start));
-        // What every class defines and every module asks for tells nothing.
+        // `__init__` and `__main__` are common and reveal nothing.
         let dunder = name.starts_with("__") && !matches!(name, "__init__" | "__main__");
         self.0 |= MIRRORS.contains(&name) || dunder || frame;
     }
@@ -196,7 +198,7 @@ impl Visitor<'_> for Mirror {
     }
 }
 
-/// Takes away what documents a function, unless that is all there is in it.
+/// Removes a function's docstring, unless it is the whole body.
 fn drop_docstring(function: &mut StmtFunctionDef) {
     let documents = |statement: &Stmt| matches!(statement, Stmt::Expr(inner) if inner.value.is_string_literal_expr());
     if function.body.len() > 1 && function.body.first().is_some_and(documents) {
@@ -204,7 +206,7 @@ fn drop_docstring(function: &mut StmtFunctionDef) {
     }
 }
 
-/// Numbers in the place of names.
+/// Replaces names by numbers.
 struct Renaming {
     names: BTreeMap<Name, Name>,
 }
@@ -238,7 +240,7 @@ impl Transformer for Renaming {
     }
 }
 
-/// Hashes what is `Hash` into a digest that does not depend on the process.
+/// Computes a digest from `Hash` that is the same in every process.
 struct Digest(blake3::Hasher);
 
 impl Hasher for Digest {

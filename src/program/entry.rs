@@ -4,27 +4,28 @@ use std::fmt;
 
 use ruff_python_ast::{Stmt, StmtFunctionDef};
 
-/// What is looked for in a text.
+/// What is searched for in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entry {
     /// A function at top level.
     Function {
-        /// Its name.
+        /// Name of the function.
         name: String,
-        /// Names of what it is called with. One with more parameters is taken as well: they may have defaults.
+        /// Names of the arguments. A function with more parameters is accepted too, because the others may have
+        /// defaults.
         parameters: Vec<String>,
     },
     /// A class at top level.
     Class {
-        /// Its name.
+        /// Name of the class.
         name: String,
     },
-    /// A whole program, which reads its input and prints.
+    /// A whole program, which reads its input and prints its output.
     Script,
 }
 
 impl Entry {
-    /// The function with this signature, such as `strategy(board)`; `None` when it is not written like one.
+    /// Parses a signature such as `strategy(board)`; `None` if it is not one.
     pub fn function(signature: &str) -> Option<Entry> {
         let (name, rest) = signature.trim().split_once('(')?;
         let inside = rest.strip_suffix(')')?;
@@ -37,7 +38,7 @@ impl Entry {
         well_formed.then_some(Entry::Function { name, parameters })
     }
 
-    /// How a line begins that defines it; none of a whole program.
+    /// Keyword and name of the line that defines it; `None` for a whole program.
     pub(super) fn definition(&self) -> Option<(&'static str, &str)> {
         match self {
             Entry::Function { name, .. } => Some(("def", name)),
@@ -46,7 +47,7 @@ impl Entry {
         }
     }
 
-    /// What the program begins with, where the prompt writes that much.
+    /// The beginning of the program, which the prompt may contain.
     pub fn opening(&self) -> String {
         match self {
             Entry::Function { name, parameters } => format!("def {name}({}):", parameters.join(", ")),
@@ -55,7 +56,7 @@ impl Entry {
         }
     }
 
-    /// Whether this statement is what is looked for.
+    /// Whether this statement is the definition.
     pub(super) fn is_defined_by(&self, statement: &Stmt) -> bool {
         match (self, statement) {
             (Entry::Function { name, parameters }, Stmt::FunctionDef(function)) => {
@@ -78,7 +79,7 @@ impl fmt::Display for Entry {
     }
 }
 
-/// Whether so many arguments find a parameter each.
+/// Whether the function can take so many positional arguments.
 fn takes(function: &StmtFunctionDef, arguments: usize) -> bool {
     let parameters = &function.parameters;
     parameters.posonlyargs.len() + parameters.args.len() >= arguments || parameters.vararg.is_some()

@@ -1,7 +1,7 @@
-//! Finds the code in a text, and in the code the longest stretch that parses.
+//! Finds the code in a text, and in the code the longest part that parses.
 //!
-//! A text is cut at its fences, and whatever lies between two cuts may be code: inside a fence, before the first one
-//! when the prompt opened it, or without any fence. The last stretch that defines what is looked for well wins.
+//! A text is split at its fences, and every piece may be code: a fence's content, the part before the first fence if
+//! the prompt has opened one, or text without fences. The last piece with a well-formed definition wins.
 
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, ModModule, PythonVersion, Stmt};
@@ -10,13 +10,13 @@ use ruff_text_size::Ranged;
 
 use super::{Entry, Rejection, SOURCE_BYTES_MAX, line_count};
 
-/// What some editors put before a text. CPython passes it over.
+/// A byte order mark, which some editors put before a text and CPython skips.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// Parses tried on one stretch: prose is passed a paragraph at a time, never a character at a time.
+/// Most parses of one piece. Prose is skipped by paragraphs, not by characters.
 const ATTEMPTS_MAX: usize = 32;
 
-/// Parses as the interpreter in the sandbox would, CPython 3.14.
+/// Parses like the interpreter in the sandbox, CPython 3.14.
 pub(crate) fn parse(code: &str) -> Parsed<ModModule> {
     let options = ParseOptions::from(Mode::Module).with_target_version(PythonVersion::PY314);
     parse_unchecked(code, options).try_into_module().expect("module mode gives a module")
@@ -64,14 +64,14 @@ fn nothing(entry: &Entry) -> Rejection {
     Rejection::NoFunction { wanted: entry.to_string() }
 }
 
-/// What lies between fences; the rest of a fence's line (a language, or nothing) belongs to the fence.
+/// The pieces between fences. The rest of a fence's line, such as a language, belongs to the fence.
 fn stretches(text: &str) -> Vec<&str> {
     let mut pieces = text.split("```");
     let first = pieces.next();
     first.into_iter().chain(pieces.map(|piece| piece.split_once('\n').map_or("", |(_, code)| code))).collect()
 }
 
-/// Takes away the indentation that all lines share, as in a fence below a list item.
+/// Removes the indentation that all lines share, as in a fence below a list item.
 fn dedent(stretch: &str) -> String {
     let lines = || stretch.lines().filter(|line| !line.trim().is_empty());
     let indent = lines().map(|line| line.len() - line.trim_start_matches([' ', '\t']).len()).min().unwrap_or(0);
@@ -82,20 +82,20 @@ fn dedent(stretch: &str) -> String {
     stretch.split_inclusive('\n').map(|line| line.get(indent..).unwrap_or("\n")).collect()
 }
 
-/// Where lines begin that are not indented and not empty.
+/// Positions of lines that are neither indented nor empty.
 fn outer_lines(code: &str) -> impl DoubleEndedIterator<Item = usize> {
     let starts = std::iter::once(0).chain(code.match_indices('\n').map(|(at, _)| at + 1).collect::<Vec<_>>());
     starts.filter(|&at| code[at..].starts_with(|first: char| !first.is_whitespace()))
 }
 
-/// A stretch of text that may hold the program.
+/// A piece of text that may contain the program.
 struct Search<'a> {
     stretch: &'a str,
     entry: &'a Entry,
 }
 
 impl Search<'_> {
-    /// Where lines begin that define what is looked for at top level; for a whole program, its first line.
+    /// Positions of the top-level lines that define the entry; for a whole program, its first line.
     fn entries<'c>(&self, code: &'c str) -> Box<dyn DoubleEndedIterator<Item = usize> + 'c>
     where
         Self: 'c,
@@ -109,7 +109,7 @@ impl Search<'_> {
         }))
     }
 
-    /// The program in the stretch.
+    /// The program in the piece.
     ///
     /// Lines before the code that do not parse are passed over, a top-level line at a time; so are lines after it.
     fn source(&self) -> Result<Found, Rejection> {
@@ -180,12 +180,12 @@ pub(crate) fn first_error(parsed: &Parsed<ModModule>) -> Option<(usize, String)>
     Some((first.location.start().to_usize(), first.error.to_string()))
 }
 
-/// The code without blank lines and line continuations at its end: no statement ends with one.
+/// The code without blank lines and line continuations at its end, with which no statement ends.
 fn without_continuation(code: &str) -> &str {
     code.trim_end_matches(|last: char| last.is_whitespace() || last == '\\')
 }
 
-/// An expression by itself in which nothing is called, bound or awaited, and that documents nothing.
+/// Whether a statement is an expression that calls, binds and awaits nothing, and is no documentation.
 fn is_bare(statement: &Stmt) -> bool {
     let Stmt::Expr(expression) = statement else { return false };
     let mut acts = Acts(expression.value.is_string_literal_expr());
@@ -193,7 +193,7 @@ fn is_bare(statement: &Stmt) -> bool {
     !acts.0
 }
 
-/// Whether an expression does more than to have a value.
+/// Records whether an expression does more than have a value.
 struct Acts(bool);
 
 impl Visitor<'_> for Acts {

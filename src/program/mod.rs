@@ -1,9 +1,8 @@
 //! From the text of a completion to a program.
 //!
-//! Takes text with Python somewhere in it, and what is looked for (an [`Entry`]); gives the last well-formed definition of
-//! it with everything around it that belongs to it, or says why there is none. What it gives is parsed once, for the source and
-//! for the digest; stretches before it that do not parse are tried too. Runs nothing, knows no sandbox, whose compiled tier
-//! parses the source with rules of its own.
+//! Takes a text with Python somewhere in it, and an [`Entry`] to search for; gives the last well-formed definition of
+//! the entry with the code that belongs to it, or the reason why there is none. Parses once, runs nothing, knows no
+//! sandbox.
 
 mod digest;
 mod entry;
@@ -16,28 +15,28 @@ use extract::Found;
 pub(crate) use extract::{first_error, parse};
 use serde::{Deserialize, Serialize};
 
-/// Bytes of the longest program. Parsers recurse; what a policy writes is a hundredth of this.
+/// Bytes of the longest program, because parsers recurse. A policy's programs are a hundredth of this.
 pub const SOURCE_BYTES_MAX: usize = 64 * 1024;
 
-/// Why a text is no program. The sandbox's own compiler may say so too, in the same words.
+/// Why a text is no program. The sandbox's compiler gives the same reasons.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(tag = "why", rename_all = "snake_case")]
 pub enum Rejection {
-    /// Nothing in the text is what was looked for.
+    /// The text does not define the entry.
     #[error("no {wanted} found")]
     NoFunction {
-        /// What that was. No part of the evidence: it is the same for all answers to a prompt.
+        /// The entry, for messages. It is the same for all answers to a prompt, so it is no part of the evidence.
         #[serde(skip)]
         wanted: String,
     },
-    /// Python refuses it.
+    /// The source does not compile.
     #[error("line {line} of {lines}: {message}")]
     NotCompiled {
         /// First line with an error, from 1.
         line: u32,
         /// Lines of the program.
         lines: u32,
-        /// What is wrong with it.
+        /// The compiler's message.
         message: String,
     },
 }
@@ -52,7 +51,7 @@ impl Rejection {
     }
 }
 
-/// Python source that parses and defines what was looked for.
+/// Python source that parses and defines its entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
     source: String,
@@ -60,14 +59,15 @@ pub struct Program {
 }
 
 impl Program {
-    /// The program in a completion, or in a file. The text may open in the middle of code, after a prefilled fence.
+    /// Finds the program in a completion or a file. The text may begin in the middle of code, after a fence that the
+    /// prompt has opened.
     pub fn from_text(text: &str, entry: &Entry) -> Result<Program, Rejection> {
         let Found { source, module } = extract::find(&text.replace("\r\n", "\n"), entry)?;
         let digest = digest::of_syntax(&source, module);
         Ok(Program { source, digest })
     }
 
-    /// What the sandbox runs.
+    /// The source that the sandbox runs.
     pub fn source(&self) -> &str {
         &self.source
     }
@@ -77,8 +77,8 @@ impl Program {
         line_count(&self.source)
     }
 
-    /// A digest of what the program does: its syntax tree, whatever its layout, comments, docstrings and the names of
-    /// its variables, parameters and functions.
+    /// A digest of the syntax tree, which ignores layout, comments, docstrings and the names of variables, parameters
+    /// and functions.
     pub fn digest(&self) -> [u8; 32] {
         self.digest
     }

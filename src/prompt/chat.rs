@@ -10,8 +10,8 @@ use serde_json::ser::{Formatter, PrettyFormatter};
 use super::{FENCE, PromptError};
 use crate::environment::{Briefing, Request};
 
-/// What `strftime_now` says, by the letters of a format. Some templates put the date into the system turn; a clock
-/// would make two runs differ, so it is always Friday, 26 July 2024, the day that Llama 3.1's own template falls back to.
+/// The date that `strftime_now` returns, by format letter. Some templates put the date into the system turn. A clock
+/// would make two runs differ, so the date is always Friday, 26 July 2024, the default of Llama 3.1's template.
 const DATE: &[(&str, &str)] = &[
     ("Y", "2024"),
     ("y", "24"),
@@ -35,8 +35,8 @@ const DATE: &[(&str, &str)] = &[
     ("%", "%"),
 ];
 
-/// Instructions that a template may take: it comes with a model, from anybody. Those of well-known models take some
-/// hundreds.
+/// Instructions that a template may run, because it comes with a model from anybody. Templates of well-known models
+/// take some hundreds.
 const FUEL: u64 = 1_000_000;
 
 /// One turn of a chat.
@@ -44,7 +44,7 @@ const FUEL: u64 = 1_000_000;
 pub struct Message {
     /// `system`, `user` or `assistant`.
     pub role: &'static str,
-    /// The words.
+    /// Text of the turn.
     pub content: String,
 }
 
@@ -54,7 +54,7 @@ impl Message {
     }
 }
 
-/// Rules, one worked example, and the request.
+/// The turns of a prompt: rules, one worked example, and the request.
 pub(super) fn conversation(briefing: &Briefing, request: &Request) -> Vec<Message> {
     let mut turns = vec![Message::new("system", &briefing.system)];
     if let Some(example) = &request.example {
@@ -74,11 +74,11 @@ pub struct ChatTemplate {
 }
 
 impl ChatTemplate {
-    /// Compiles the template `source`; the tokens are those it may name.
+    /// Compiles the template `source`, which may use the given tokens.
     pub fn new(source: &str, bos_token: Option<&str>, eos_token: Option<&str>) -> Result<Self, PromptError> {
         let mut environment = Environment::new();
         environment.set_fuel(Some(FUEL));
-        // As Hugging Face renders them.
+        // These are Hugging Face's settings.
         environment.set_trim_blocks(true);
         environment.set_lstrip_blocks(true);
         environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
@@ -92,9 +92,9 @@ impl ChatTemplate {
         Ok(ChatTemplate { environment, bos_token: token(bos_token), eos_token: token(eos_token) })
     }
 
-    /// The text of `messages` and the opening of the assistant's turn.
+    /// Renders `messages` and the opening of the assistant's turn.
     ///
-    /// Templates that know no system role get its words at the head of the first request.
+    /// If a template has no system role, the system's text is put before the first request.
     pub fn render(&self, messages: &[Message]) -> Result<String, PromptError> {
         match (self.render_as_given(messages, true), messages) {
             (Err(_), [system, user, rest @ ..]) if system.role == "system" => {
@@ -106,7 +106,7 @@ impl ChatTemplate {
         }
     }
 
-    /// `open`: whether the text ends in the opening of the assistant's turn.
+    /// Renders exactly these messages; `open`: whether the opening of the assistant's turn follows.
     pub(super) fn render_as_given(&self, messages: &[Message], open: bool) -> Result<String, PromptError> {
         let template = self.environment.get_template("chat").map_err(refused)?;
         let context = context! {
@@ -122,7 +122,7 @@ impl ChatTemplate {
     }
 }
 
-/// The one date, as Python's `strftime` writes it.
+/// The fixed date in the format of Python's `strftime`.
 fn strftime(format: &str) -> Result<String, Error> {
     let mut text = String::new();
     let mut rest = format;
@@ -140,7 +140,7 @@ fn strftime(format: &str) -> Result<String, Error> {
     Ok(text)
 }
 
-/// `tojson` as transformers defines it: Python's `json.dumps`, with nothing escaped for HTML.
+/// The filter `tojson` as transformers defines it: Python's `json.dumps`, without escapes for HTML.
 fn to_json(value: &Value, options: Kwargs) -> Result<String, Error> {
     let indent: Option<usize> = options.get("indent")?;
     options.assert_all_used()?;
@@ -157,7 +157,7 @@ fn to_json(value: &Value, options: Kwargs) -> Result<String, Error> {
     String::from_utf8(text).map_err(|error| Error::new(ErrorKind::BadSerialization, error.to_string()))
 }
 
-/// JSON on one line with a space after commas and colons, as Python writes it.
+/// JSON on one line with a space after commas and colons, like Python's.
 struct Spaced;
 
 impl Formatter for Spaced {

@@ -1,8 +1,8 @@
-//! What the policy is asked.
+//! Prompts for the policy.
 //!
 //! Takes the briefing of an environment and a tokenizer; gives prompts with their token ids. A chat model reads the
-//! words of a request, through its own template; the built-in model reads the name of its style. Either way a prompt
-//! ends in the opening of the program, which the completion carries on. Does not know tensors, nor what becomes of a
+//! text of a request through its own template; the built-in model reads the name of its style. Every prompt ends with
+//! the beginning of the program, which the completion continues. Does not know tensors, nor what happens to a
 //! completion.
 
 mod chat;
@@ -16,9 +16,9 @@ use crate::policy::Tokenizer;
 use crate::seed::{Purpose, Seed};
 pub use chat::{ChatTemplate, Message};
 
-/// Opens every prompt of the built-in model.
+/// First token of every prompt of the built-in model.
 pub const PROGRAM: &str = "<|program|>";
-/// What the built-in model carries on. The argument list stays open, for state kept in default values.
+/// The beginning that the built-in model continues. The argument list stays open, for state in default values.
 const BUILTIN_PREFILL: &str = "def strategy(board";
 const FENCE: &str = "```python\n";
 const FENCE_END: &str = "```";
@@ -26,41 +26,41 @@ const FENCE_END: &str = "```";
 /// Why prompts could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum PromptError {
-    /// A prompt file out of shape.
+    /// A malformed prompt file.
     #[error(transparent)]
     File(#[from] PromptFileError),
-    /// The model's vocabulary has no such style.
+    /// A style that is not in the model's vocabulary.
     #[error(
         "prompts/{style}.md: the built-in model was not trained on this style; add it to the corpus and run `grpo-2048 sft`"
     )]
     UnknownStyle {
-        /// The style asked for.
+        /// The requested style.
         style: String,
     },
-    /// A base model has no chat format.
+    /// A base model without a chat template.
     #[error("the model has no chat template: it is a base model, or its tokenizer_config.json is not complete")]
     NoChatTemplate,
-    /// A template that does not render.
+    /// A template that cannot be rendered.
     #[error("chat template: {message}")]
     Template {
-        /// The template engine's words.
+        /// The template engine's message.
         message: String,
     },
 }
 
-/// How a model is spoken to.
+/// The form in which a model reads its prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PromptKind {
-    /// The built-in model: the name of a style is one token.
+    /// For the built-in model: a style's name is one token.
     Builtin,
-    /// A chat model, through its own template.
+    /// For a chat model: its own template.
     Chat,
-    /// A base model: the same words as one text.
+    /// For a base model: the same text without a template.
     Raw,
 }
 
 impl PromptKind {
-    /// What suits a model with this tokenizer; `raw` asks for plain text where there would be a chat.
+    /// The form for a model with this tokenizer; `raw` asks for plain text instead of a chat.
     pub fn of(tokenizer: &Tokenizer, raw: bool) -> Self {
         match (tokenizer.token_id(PROGRAM), raw) {
             (Some(_), _) => PromptKind::Builtin,
@@ -73,30 +73,30 @@ impl PromptKind {
 /// Text given to the policy, with its token ids.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prompt {
-    /// Its position in [`PromptSet::prompts`].
+    /// Index in [`PromptSet::prompts`].
     pub id: u32,
-    /// The style it asks for, or the name of its task.
+    /// Name of the style or task.
     pub style: String,
-    /// The task it asks to solve; none where chance makes the cases.
+    /// Index of the task; `None` if cases are random games.
     pub task: Option<u32>,
-    /// The whole text; ends in `prefill`.
+    /// The whole text, which ends with `prefill`.
     pub text: String,
-    /// The part of the program that the prompt has already written.
+    /// The beginning of the program, which the prompt contains.
     pub prefill: String,
     /// Token ids of `text`.
     pub ids: Vec<u32>,
-    /// Text that ends a completion besides the model's own stop tokens: the fence that the prompt has opened.
+    /// Text that ends a completion besides the model's stop tokens: the end of the fence that the prompt has opened.
     pub stop: Option<&'static str>,
 }
 
 impl Prompt {
-    /// The text to look for a program in: what the prompt has written of it and what the completion wrote.
+    /// The text in which a program is searched for: the prompt's beginning of it, then the completion.
     pub fn program_text(&self, completion: &str) -> String {
         format!("{}{completion}", self.prefill)
     }
 }
 
-/// How the words reach a model.
+/// How a prompt is rendered.
 enum Format {
     Builtin,
     Chat(Box<ChatTemplate>),
@@ -117,17 +117,17 @@ impl Format {
     }
 }
 
-/// All prompts, rendered for one model.
+/// All prompts of an environment, rendered for one model.
 #[derive(Debug, Clone)]
 pub struct PromptSet {
-    /// What is trained on.
+    /// Prompts for training.
     prompts: Vec<Prompt>,
-    /// What is only evaluated; where there is nothing, what is trained on is.
+    /// Prompts for evaluation; if there are none, those for training serve.
     held_out: Vec<Prompt>,
 }
 
 impl PromptSet {
-    /// Renders every request of a briefing for a model; for the built-in one, the styles that it knows.
+    /// Renders every request of a briefing for a model; for the built-in model, its own styles.
     pub fn load(kind: PromptKind, tokenizer: &Tokenizer, briefing: &Briefing) -> Result<Self, PromptError> {
         let format = Format::new(kind, tokenizer)?;
         let styles = matches!(format, Format::Builtin).then(styles::briefing).transpose()?;
@@ -150,7 +150,7 @@ impl PromptSet {
             let (style, prefill) = (request.style.clone(), prefill.to_owned());
             Ok(Prompt { id: id as u32, style, task: request.task, text, prefill, ids, stop })
         };
-        // A file may hold a hundred thousand tasks.
+        // Rendering is parallel because a file may hold a hundred thousand tasks.
         let rendered: Vec<Prompt> =
             briefing.requests.par_iter().enumerate().map(render).collect::<Result<_, PromptError>>()?;
         let is_held_out = |prompt: &Prompt| briefing.requests[prompt.id as usize].held_out;
@@ -158,22 +158,22 @@ impl PromptSet {
         Ok(PromptSet { prompts, held_out })
     }
 
-    /// Every prompt that is trained on, once, in the order of the requests.
+    /// All training prompts, in the order of the requests.
     pub fn prompts(&self) -> &[Prompt] {
         &self.prompts
     }
 
-    /// Every prompt that is evaluated on, once, in the order of the requests.
+    /// All evaluation prompts, in the order of the requests.
     pub fn held_out(&self) -> &[Prompt] {
         if self.held_out.is_empty() { &self.prompts } else { &self.held_out }
     }
 
-    /// `count` prompts to train on, in an order of their own: all come up before one comes up again.
+    /// Draws `count` training prompts in random order, all of them once before any of them again.
     pub fn draw(&self, seed: Seed, count: usize) -> Vec<Prompt> {
         draw(&self.prompts, seed, count)
     }
 
-    /// The same of those that are evaluated on.
+    /// Draws evaluation prompts in the same way.
     pub fn draw_held_out(&self, seed: Seed, count: usize) -> Vec<Prompt> {
         draw(self.held_out(), seed, count)
     }
@@ -193,7 +193,7 @@ fn draw(prompts: &[Prompt], seed: Seed, count: usize) -> Vec<Prompt> {
     drawn
 }
 
-/// Special tokens that prompts of the built-in model are made of, in the order of their ids.
+/// Special tokens of the built-in model's prompts, in the order of their ids.
 pub fn builtin_tokens() -> Result<Vec<String>, PromptError> {
     let styles = styles::prompts()?.into_iter().map(|prompt| style_token(&prompt.style));
     Ok([PROGRAM.to_owned()].into_iter().chain(styles).collect())

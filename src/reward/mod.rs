@@ -1,20 +1,20 @@
-//! What an evaluation is worth.
+//! Turns an evaluation into a reward.
 //!
-//! Takes the evidence of the arena; gives one number with its parts. Pure: the same evidence is worth the same, always.
+//! Takes the evidence of the arena; gives one number with its parts. Pure: equal evidence always gets an equal reward.
 //! A reward is the sum of an ordered list of named parts, each a function of the completion and its evaluation.
 //!
-//! **Games.** A game that went its way is worth `v(s) = (s / scale)^p` for its score `s`, whether it ended because no move
-//! was left or because its budget was used up: slowness costs moves already. A game that the program broke off is worth
-//! `0.6 v(s)` and a penalty.
+//! **Games.** A completed game earns `v(s) = (s / scale)^p` for its score `s`, whether it ended without legal moves or
+//! with its budget used up: a slow program already loses moves. A game that the program broke off earns `0.6 v(s)` and
+//! a penalty.
 //!
-//! **Tasks.** The share of tests passed, less what the best constant answer passes, and 1 only when all pass. Measured on
-//! MBPP a constant passes 41 % of a task's tests, so that a plain share would teach `return 0`.
+//! **Tasks.** They earn the share of tests passed above that of the best constant answer, and 1 only if all pass. On
+//! MBPP a constant passes 41 % of a task's tests on average, so a plain share would teach `return 0`.
 //!
-//! What never gets to answer has values of its own below all of that, so that no failure outranks an answer. The failures
-//! are stated for `p = 1/2` and a scale of sixteen anchors, the anchor being the score of a simple player that plays on
-//! (2500 in 2048, where a fixed cycle of moves scores about 2300). For another shape they are multiplied by
-//! `v(anchor) / 0.25`, which keeps their ratio to what the simplest good program earns: the step from failing to playing
-//! is as steep as ever. For `p = 1` this divides them by 4, and so do tasks.
+//! Completions without any answer earn less than all of these, so that no failure outranks an answer. The constants
+//! below hold for `p = 1/2` and a scale of sixteen anchors; the anchor is the score of a simple player that plays to
+//! the end (2500 in 2048, where a fixed cycle of moves scores about 2300). For other shapes they are multiplied by
+//! `v(anchor) / 0.25`, which keeps their ratio to the reward of the simplest good program, so that the step from
+//! failing to playing stays as steep. For `p = 1` and for tasks this divides them by 4.
 
 use serde::Serialize;
 
@@ -24,43 +24,44 @@ use crate::environment::{Ending, Environment, Outcome, TestsTrace, Trace};
 use crate::program::Rejection;
 use crate::stats;
 
-/// No program that was asked for in the completion.
+/// The completion does not contain the requested function.
 const NO_FUNCTION: f64 = -0.40;
-/// Does not compile, with the first error in the first line.
+/// The program does not compile, with its first error in the first line.
 const NOT_COMPILED: f64 = -0.32;
-/// What an error in the last line is better than one in the first.
+/// How much less an error in the last line costs than one in the first.
 const COMPILED_SHARE: f64 = 0.04;
 /// The first call raised, hung or exhausted memory.
 const FIRST_CALL_FAILED: f64 = -0.24;
 /// The first call returned something other than a move.
 const FIRST_CALL_NO_MOVE: f64 = -0.20;
-/// A game that the program broke off, by a failure or by freezing.
+/// The program broke the game off, by a failure or by freezing.
 const BROKEN_OFF: f64 = -0.12;
-/// Share of the score's worth that such a game keeps.
+/// Share of `v(s)` that such a game keeps.
 const BROKEN_OFF_SHARE: f64 = 0.6;
-/// What the anchor is worth in the shape that the failures are stated for.
+/// `v(anchor)` in the shape for which the failures are stated.
 const ANCHOR_WORTH: f64 = 0.25;
-/// What failures are multiplied by where tests decide: as for a linear game.
+/// Factor of the failures' values in tasks, the same as for a linear game.
 const TASK_UNIT: f64 = 0.25;
-/// Halvings of a second's instructions for which the whole fuel bonus is paid: about what loading nothing costs.
+/// Halvings of a second's instructions at which the fuel bonus is paid in full; loading an empty program costs about
+/// as much.
 const HALVINGS: f64 = 16.0;
 
-/// One number, and what it is made of.
+/// A reward with its parts.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Reward {
     /// The sum of the parts.
     pub value: f32,
-    /// Part by name, in order: `game` or `tests`, what answers are worth (never negative); `failure`, what failing costs
-    /// (never positive); then what the configuration adds.
+    /// Parts by name, in order: `game` or `tests`, which is never negative; `failure`, which is never positive; then
+    /// the parts that the configuration adds.
     pub parts: Vec<(&'static str, f32)>,
 }
 
-/// What a part of a reward may look at.
+/// The evidence that a part of a reward may use.
 #[derive(Debug, Clone, Copy)]
 pub struct Judged<'a> {
-    /// What became of the program.
+    /// The evaluation of the program.
     pub evaluation: &'a Evaluation,
-    /// Tokens of the completion, and the most that it may have; none where nothing was sampled.
+    /// Tokens of the completion, and the most that it may have; `None` if nothing was sampled.
     pub tokens: Option<(usize, usize)>,
 }
 
@@ -70,16 +71,16 @@ impl<'a> From<&'a Evaluation> for Judged<'a> {
     }
 }
 
-/// A part of a reward: its value for what is judged.
+/// A part of a reward: a function of the evidence.
 type Part = fn(&Rule, &Judged<'_>) -> f64;
 
-/// How evaluations are rewarded in one environment under one configuration.
+/// The rule of reward in one environment under one configuration.
 #[derive(Debug, Clone)]
 pub struct Rule {
     config: RewardConfig,
-    /// Score that is worth 1.
+    /// Score that earns 1.
     scale: f64,
-    /// What the values of failures are multiplied by.
+    /// Factor of the failures' values.
     unit: f64,
     parts: Vec<(&'static str, Part)>,
 }
@@ -106,7 +107,7 @@ impl Rule {
         Rule { config: config.clone(), scale, unit, parts }
     }
 
-    /// What this is worth.
+    /// The reward of an evaluation.
     pub fn score<'a>(&self, judged: impl Into<Judged<'a>>) -> Reward {
         let judged = judged.into();
         let parts: Vec<(&'static str, f32)> =
@@ -120,7 +121,7 @@ impl Rule {
     }
 }
 
-/// Mean worth of the scores.
+/// Mean of `v(s)` over the games, reduced for games that were broken off.
 fn game(rule: &Rule, judged: &Judged<'_>) -> f64 {
     let share = |outcome: &Outcome| if outcome.ending.is_well() { 1.0 } else { BROKEN_OFF_SHARE };
     match &judged.evaluation.verdict {
@@ -129,10 +130,10 @@ fn game(rule: &Rule, judged: &Judged<'_>) -> f64 {
     }
 }
 
-/// What failing costs.
+/// Penalty for failing.
 fn failure(rule: &Rule, judged: &Judged<'_>) -> f64 {
     let value = match &judged.evaluation.verdict {
-        // A wrong answer is an answer; what a test is worth says it all.
+        // A wrong answer is an answer, so a task has no further penalty: `tests` counts it.
         Verdict::Played => mean(&judged.evaluation.games, |outcome| match (&outcome.trace, outcome.ending.is_well()) {
             (Trace::Tests(_), _) | (_, true) => 0.0,
             (_, false) => BROKEN_OFF,
@@ -148,7 +149,7 @@ fn failure(rule: &Rule, judged: &Judged<'_>) -> f64 {
     rule.unit * value
 }
 
-/// Mean worth of the tests passed.
+/// Mean reward of the tests passed.
 fn tests(rule: &Rule, judged: &Judged<'_>) -> f64 {
     mean(&judged.evaluation.games, |outcome| match &outcome.trace {
         Trace::Tests(trace) => worth_of_tests(trace, rule.config.tests),
@@ -161,13 +162,13 @@ fn worth_of_tests(trace: &TestsTrace, kind: TestsReward) -> f64 {
     match kind {
         TestsReward::All => f64::from(u8::from(trace.passed == trace.tests)),
         TestsReward::Share => passed / all.max(1.0),
-        // Where a constant passes all tests there is nothing to be told apart; the check before a run says so.
+        // If a constant passes all tests, they distinguish nothing; the check before a run reports it.
         TestsReward::AboveConstant if trace.constant >= trace.tests => 0.0,
         TestsReward::AboveConstant => ((passed - constant) / (all - constant)).max(0.0),
     }
 }
 
-/// What is paid for few instructions, to programs that pass every test: as much for each halving.
+/// Bonus for few instructions, for programs that pass every test; every halving earns the same.
 fn fuel(rule: &Rule, judged: &Judged<'_>) -> f64 {
     if !judged.evaluation.plays() {
         return 0.0;
@@ -177,16 +178,16 @@ fn fuel(rule: &Rule, judged: &Judged<'_>) -> f64 {
     rule.config.fuel_bonus * share
 }
 
-/// What a long completion costs, above a share of the most tokens that it may have.
+/// Penalty for a long completion, above a share of the longest length allowed.
 ///
-/// Source: Yu et al. 2025, eq. 13, times the penalty; `L_cache` there is what lies above `length_penalty_from`.
+/// Source: Yu et al. 2025, eq. 13, times the penalty; its `L_cache` is the part above `length_penalty_from`.
 fn length(rule: &Rule, judged: &Judged<'_>) -> f64 {
     let share = judged.tokens.map_or(0.0, |(tokens, most)| tokens as f64 / most.max(1) as f64);
     let from = rule.config.length_penalty_from;
     -rule.config.length_penalty * ((share - from) / (1.0 - from)).clamp(0.0, 1.0)
 }
 
-/// Mean over outcomes; 0 of none, and never -0.
+/// Mean over outcomes; 0 if there are none.
 fn mean(outcomes: &[Outcome], of: impl Fn(&Outcome) -> f64) -> f64 {
     stats::mean(outcomes.iter().map(of)) + 0.0
 }
