@@ -1,36 +1,36 @@
-//! What a policy is asked, before any chat template.
+//! The instructions for a policy, before any chat template.
 
-/// All that an environment says to a policy.
+/// All instructions that an environment gives to a policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Briefing {
     /// The rules, which open every chat.
     pub system: String,
-    /// What is asked; a group of completions answers one of them.
+    /// The requests; each group of completions answers one of them.
     pub requests: Vec<Request>,
 }
 
 /// A worked example.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Example {
-    /// What was asked.
+    /// The request of the example.
     pub request: String,
-    /// A program that answers it.
+    /// A program that answers the request.
     pub program: String,
 }
 
-/// One thing that is asked.
+/// One request for a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// What groups of it are called: a style of play, or the name of a task.
+    /// Name of its groups: a style of play, or the name of a task.
     pub style: String,
-    /// A worked example, shown before it.
+    /// A worked example, shown before the request.
     pub example: Option<Example>,
-    /// The words.
+    /// Text of the request.
     pub words: String,
-    /// How the program that answers it begins; the prompt has written that much.
+    /// The beginning of the program, which the prompt contains.
     pub opening: String,
-    /// The task it asks to solve; none where chance makes the cases.
+    /// Index of the task; `None` if cases are random games.
     pub task: Option<u32>,
-    /// Whether it is never trained on.
+    /// Whether it is only evaluated, never trained on.
     pub held_out: bool,
 }

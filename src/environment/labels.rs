@@ -1,4 +1,4 @@
-//! What the figures of an environment are called, and how its scores are written.
+//! Names of an environment's figures, and the format of its scores.
 
 /// `1 game`, `2 games`: so many of what one is called `what`.
 pub fn counted(number: usize, what: &str) -> String {
@@ -8,7 +8,7 @@ pub fn counted(number: usize, what: &str) -> String {
 /// The words of one kind of environment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Labels {
-    /// 2048: points, and the best tile of any game.
+    /// 2048: points, and the largest tile of any game.
     #[default]
     Board,
     /// Another game: points.
@@ -18,7 +18,7 @@ pub enum Labels {
 }
 
 impl Labels {
-    /// What a program does that is in order: `plays`, or `passes` all tests.
+    /// Verb for a successful program: it `plays`, or `passes` all tests.
     pub fn succeeds(self) -> &'static str {
         match self {
             Labels::Board | Labels::Game => "plays",
@@ -26,7 +26,7 @@ impl Labels {
         }
     }
 
-    /// The same of many.
+    /// The plural of [`Labels::succeeds`].
     pub fn succeed(self) -> &'static str {
         match self {
             Labels::Board | Labels::Game => "play",
@@ -34,7 +34,7 @@ impl Labels {
         }
     }
 
-    /// What is done with a program: it is `played`, or `tested`.
+    /// Participle for a program's trial: it is `played`, or `tested`.
     pub fn tried(self) -> &'static str {
         match self {
             Labels::Board | Labels::Game => "played",
@@ -42,7 +42,7 @@ impl Labels {
         }
     }
 
-    /// What a score is.
+    /// Name of a score.
     pub fn score(self) -> &'static str {
         match self {
             Labels::Board | Labels::Game => "score",
@@ -50,7 +50,7 @@ impl Labels {
         }
     }
 
-    /// What the mean of scores is.
+    /// Name of a mean score.
     pub fn mean_score(self) -> &'static str {
         match self {
             Labels::Board | Labels::Game => "mean score",
@@ -58,7 +58,7 @@ impl Labels {
         }
     }
 
-    /// What programs are held out on.
+    /// Name of held-out cases.
     pub fn cases(self) -> &'static str {
         match self {
             Labels::Board | Labels::Game => "games",
@@ -66,7 +66,7 @@ impl Labels {
         }
     }
 
-    /// What requests are told apart by.
+    /// Name of what distinguishes requests.
     pub fn group(self) -> &'static str {
         match self {
             Labels::Board | Labels::Game => "style",
@@ -74,7 +74,7 @@ impl Labels {
         }
     }
 
-    /// A score in print.
+    /// Formats a score.
     pub fn written(self, score: f64) -> String {
         match self {
             Labels::Tests => format!("{:.0}%", 100.0 * score),
@@ -84,7 +84,7 @@ impl Labels {
         }
     }
 
-    /// Whether there are tiles.
+    /// Whether games have tiles.
     pub fn has_tiles(self) -> bool {
         self == Labels::Board
     }

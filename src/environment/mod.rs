@@ -1,7 +1,7 @@
-//! What a program must do, and how it is judged.
+//! Environments: what programs must do, and how they are judged.
 //!
-//! An [`Environment`] says what is asked of a policy ([`Briefing`]), what is looked for in its answers, which cases a
-//! program is tried on, and what a score is worth. What becomes of a case is an [`Outcome`]. Pure: does not know where
+//! An [`Environment`] says what a policy is asked ([`Briefing`]), what its answers must define, which cases a program
+//! is tried on, and how much a score is worth. The result of a case is an [`Outcome`]. Pure: does not know where
 //! programs come from, nor the sandbox in which they run.
 
 mod briefing;
@@ -26,10 +26,10 @@ use self::tasks::{Directory, DirectoryError, RulesFile, Tasks, TasksError};
 use crate::program::Entry;
 use crate::seed::Seed;
 
-/// What programs are written for.
+/// The problem that programs are written for.
 #[derive(Debug, Clone)]
 pub enum Environment {
-    /// The game 2048, its rules native.
+    /// The game 2048, with native rules.
     Game2048,
     /// A game whose rules are a file of Python.
     Script(ScriptGame),
@@ -37,42 +37,42 @@ pub enum Environment {
     Tasks(Tasks),
 }
 
-/// What scores of an environment are measured by.
+/// The scale of an environment's scores.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Worth {
-    /// Score that is worth 1.
+    /// Score that earns a reward of 1.
     pub scale: f64,
-    /// Score of a simple player that plays on; failures are measured against it.
+    /// Score of a simple player that plays to the end; the penalties for failures are relative to it.
     pub anchor: f64,
 }
 
-/// Why there is no such environment.
+/// Why an environment cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum EnvironmentError {
-    /// Neither a known name nor a file of a known kind.
+    /// The name is neither known nor that of a file of a supported kind.
     #[error(
         "{name}: found {found}; expected \"2048\", a .jsonl file of tasks, a .py file with the rules of a game, or a \
          directory with env.toml"
     )]
     Unknown {
-        /// What the user said.
+        /// The name that the user gave.
         name: String,
-        /// What is there.
+        /// What exists under the name.
         found: &'static str,
     },
-    /// Tasks out of shape.
+    /// A malformed file of tasks.
     #[error(transparent)]
     Tasks(#[from] TasksError),
-    /// A game out of shape.
+    /// A malformed game.
     #[error(transparent)]
     Script(#[from] ScriptError),
-    /// A description out of shape.
+    /// A malformed `env.toml`.
     #[error(transparent)]
     Directory(#[from] DirectoryError),
 }
 
 impl Environment {
-    /// The environment that a user names.
+    /// Opens the environment with this name.
     pub fn open(name: &str) -> Result<Environment, EnvironmentError> {
         let path = Path::new(name);
         if name == game2048::NAME {
@@ -98,7 +98,7 @@ impl Environment {
         }
     }
 
-    /// All that is said to a policy that reads words.
+    /// The instructions for a policy that reads text.
     pub fn briefing(&self) -> Briefing {
         match self {
             Environment::Game2048 => game2048::prompts::briefing().expect("the prompts are tested"),
@@ -107,7 +107,7 @@ impl Environment {
         }
     }
 
-    /// What the environment is called.
+    /// The name of the environment.
     pub fn name(&self) -> &str {
         match self {
             Environment::Game2048 => game2048::NAME,
@@ -116,7 +116,7 @@ impl Environment {
         }
     }
 
-    /// What a program must define to be tried on this case.
+    /// What a program must define for this case.
     pub fn entry(&self, case: Case) -> Entry {
         match (self, case) {
             (Environment::Tasks(tasks), Case::Task(task)) => tasks.tasks()[task as usize].entry(),
@@ -126,7 +126,7 @@ impl Environment {
         }
     }
 
-    /// What a program is tried on: the task it was asked to solve, or one game for each of these seeds.
+    /// The cases of a program: the requested task, or one game for each of these seeds.
     pub fn cases(&self, task: Option<u32>, seeds: &[Seed]) -> Vec<Case> {
         match task {
             Some(task) => vec![Case::Task(task)],
@@ -134,7 +134,7 @@ impl Environment {
         }
     }
 
-    /// The outcome of a case that ended before the program had answered anything.
+    /// The outcome of a case that ended before the program's first answer.
     pub fn unplayed(&self, case: Case, ending: Ending) -> Outcome {
         match (self, case) {
             (Environment::Tasks(tasks), Case::Task(task)) => {
@@ -147,7 +147,7 @@ impl Environment {
         }
     }
 
-    /// The tasks, where there are tasks.
+    /// The tasks, if the environment has tasks.
     pub fn tasks(&self) -> Option<&Tasks> {
         match self {
             Environment::Tasks(tasks) => Some(tasks),
@@ -155,12 +155,12 @@ impl Environment {
         }
     }
 
-    /// Whether tests decide, and not a score.
+    /// Whether programs are judged by tests rather than by a score.
     pub fn has_tests(&self) -> bool {
         matches!(self, Environment::Tasks(_))
     }
 
-    /// What figures are called.
+    /// Wording of figures.
     pub fn labels(&self) -> Labels {
         match self {
             Environment::Game2048 => Labels::Board,
@@ -169,7 +169,7 @@ impl Environment {
         }
     }
 
-    /// What scores are measured by; of tasks, the share of tests passed.
+    /// The scale of scores; in tasks a score is the share of tests passed.
     pub fn worth(&self) -> Worth {
         match self {
             Environment::Game2048 => game2048::WORTH,
@@ -178,7 +178,7 @@ impl Environment {
         }
     }
 
-    /// The built-in model writes players of a 4x4 board and nothing else.
+    /// Whether the built-in model can write programs for it: it only writes players of a 4x4 board.
     pub fn suits_builtin_model(&self) -> bool {
         match self {
             Environment::Game2048 => true,
@@ -188,7 +188,7 @@ impl Environment {
     }
 }
 
-/// Cases come from the environment that they are tried in.
+/// Panics, because cases always come from the environment in which they are tried.
 pub(crate) fn wrong_case() -> ! {
     unreachable!("a case of another kind of environment; this is a bug")
 }

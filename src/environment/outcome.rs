@@ -1,16 +1,16 @@
-//! What a program's turn on one case comes to.
+//! The result of a program on one case.
 
 use serde::{Deserialize, Serialize};
 
 use super::trace::{BoardTrace, TestsTrace, Trace, Transcript};
 use crate::seed::Seed;
 
-/// What a program is tried on once, in a fresh instance.
+/// One trial of a program, in a fresh instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Case {
-    /// A game: the seed of its chance.
+    /// A game, by the seed of its random numbers.
     Seed(Seed),
-    /// A task, all its tests: its place in the file.
+    /// All tests of a task, by its index in the file.
     Task(u32),
 }
 
@@ -24,32 +24,32 @@ impl From<Seed> for Case {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
-    /// No move was legal any more.
+    /// No move was legal.
     GameOver,
-    /// The budget of the game was used up between two moves or within one.
+    /// The budget of the game was used up, between two moves or within one.
     OutOfFuel,
-    /// One call used more than a call may.
+    /// One call used more than the budget of a call.
     Hung,
-    /// Too many moves in a row that changed nothing.
+    /// Too many consecutive moves changed nothing.
     Freeze,
-    /// An answer that is no move.
+    /// An answer was no move.
     BadMove,
-    /// An exception.
+    /// The program raised an exception.
     Raised,
-    /// More memory than a program may have.
+    /// The program needed more memory than it may have.
     OutOfMemory,
-    /// Deeper calls than the stack holds.
+    /// Calls were nested more deeply than the stack allows.
     StackOverflow,
-    /// As many moves as a game may have.
+    /// The game reached its largest number of moves.
     MoveLimit,
     /// Every test of a task was passed.
     Passed,
-    /// A test of a task got another answer than the expected one.
+    /// A test of a task got a wrong answer.
     WrongAnswer,
 }
 
 impl Ending {
-    /// All of them, in the order of their declaration.
+    /// All endings, in the order of their declaration.
     pub const ALL: [Ending; 11] = [
         Ending::GameOver,
         Ending::OutOfFuel,
@@ -81,7 +81,7 @@ impl Ending {
         }
     }
 
-    /// Whether it is no fault of the program: the game or its budget ran out, or all tests were passed.
+    /// Whether the ending is no fault of the program: the game or its budget ran out, or all tests were passed.
     pub fn is_well(self) -> bool {
         matches!(self, Ending::GameOver | Ending::OutOfFuel | Ending::MoveLimit | Ending::Passed)
     }
@@ -93,29 +93,29 @@ impl std::fmt::Display for Ending {
     }
 }
 
-/// What one case returned.
+/// The result of one case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(into = "Record", try_from = "Record")]
 pub struct Outcome {
-    /// What the program was tried on.
+    /// The case.
     pub case: Case,
-    /// Points of a game; of a task, the share of its tests that were passed.
+    /// Points of a game; in a task, the share of tests passed.
     pub score: f64,
-    /// Why it stopped.
+    /// Why it ended.
     pub ending: Ending,
-    /// Instructions spent, loading included; 0 for native players.
+    /// Fuel used, loading included; 0 for native players.
     pub fuel: u64,
-    /// What happened.
+    /// The course of the game or the tests.
     pub trace: Trace,
 }
 
 impl Outcome {
-    /// Best tile of a game of 2048 at its end; 0 elsewhere.
+    /// Largest tile at the end of a game of 2048; 0 in other environments.
     pub fn max_tile(&self) -> u32 {
         self.board().map_or(0, |board| board.max_tile)
     }
 
-    /// What happened in a game of 2048.
+    /// The course of a game of 2048.
     pub fn board(&self) -> Option<&BoardTrace> {
         match &self.trace {
             Trace::Board(board) => Some(board),
@@ -123,7 +123,7 @@ impl Outcome {
         }
     }
 
-    /// How the tests of a task went.
+    /// The results of a task's tests.
     pub fn tests(&self) -> Option<&TestsTrace> {
         match &self.trace {
             Trace::Tests(tests) => Some(tests),
@@ -131,12 +131,12 @@ impl Outcome {
         }
     }
 
-    /// Every letter that was chosen in a game of 2048; nothing elsewhere.
+    /// All letters that were chosen in a game of 2048; empty in other environments.
     pub fn moves_text(&self) -> &str {
         self.board().map_or("", |board| &board.moves_text)
     }
 
-    /// The seed of a game's chance.
+    /// The seed of a game.
     pub fn seed(&self) -> Option<Seed> {
         match self.case {
             Case::Seed(seed) => Some(seed),
@@ -144,7 +144,7 @@ impl Outcome {
         }
     }
 
-    /// How it went, in a word or two: of a task, the first test that was failed.
+    /// The result in a word or two; in a task, the first failed test.
     pub fn in_words(&self) -> &str {
         match &self.trace {
             Trace::Tests(TestsTrace { failed: Some(failed), .. }) => &failed.reason,
@@ -161,7 +161,7 @@ impl Outcome {
         }
     }
 
-    /// Whether the program gave any answer that its environment took.
+    /// Whether the environment accepted any answer of the program.
     pub fn has_begun(&self) -> bool {
         match &self.trace {
             Trace::Board(board) => !board.moves_text.is_empty(),
@@ -171,7 +171,7 @@ impl Outcome {
     }
 }
 
-/// An outcome as logs have it: one flat object, whatever the environment.
+/// The format of an outcome in logs: one flat object for every environment.
 #[derive(Serialize, Deserialize)]
 struct Record {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -256,7 +256,7 @@ impl TryFrom<Record> for Outcome {
     }
 }
 
-/// Points as JSON has them: whole ones, such as 2048 counts, without a decimal point.
+/// A score in JSON: integers, such as those of 2048, without a decimal point.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Points(pub f64);
 
@@ -270,7 +270,7 @@ impl Serialize for Points {
     }
 }
 
-/// [`Points`] of a field that holds the bare number.
+/// Serialises a plain number like [`Points`].
 pub fn points<S: serde::Serializer>(score: &f64, serializer: S) -> Result<S::Ok, S::Error> {
     Points(*score).serialize(serializer)
 }

@@ -1,8 +1,8 @@
-//! What happened on a case, for whoever wants to look or to check.
+//! Records of what happened in a case, for inspection and verification.
 
 use serde::{Deserialize, Serialize};
 
-/// What a program did on one case.
+/// The course of one case.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Trace {
     /// A game of 2048.
@@ -13,7 +13,7 @@ pub enum Trace {
     Tests(TestsTrace),
 }
 
-/// A game of 2048, move by move; the engine replays it from the seed.
+/// The moves of a game of 2048; the engine replays them from the seed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BoardTrace {
     /// Largest tile at the end.

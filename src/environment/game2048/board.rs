@@ -1,11 +1,12 @@
-//! Sixteen cells and the four ways to push them.
+//! The board of 2048, and its four moves.
 //!
-//! Takes a board and a move; gives the pushed board and what the merges are worth. Knows no chance and no score so far.
+//! Takes a board and a move; gives the moved board and the points of its merges. Knows neither random tiles nor the
+//! score of a game.
 
 use std::fmt;
 use std::sync::LazyLock;
 
-/// One of the four pushes, by the key that players use for it.
+/// One of the four moves, named by its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Move {
     /// Up.
@@ -19,10 +20,10 @@ pub enum Move {
 }
 
 impl Move {
-    /// All four, in the order of the letters on a keyboard.
+    /// All moves, in the order of the letters on a keyboard.
     pub const ALL: [Move; 4] = [Move::W, Move::A, Move::S, Move::D];
 
-    /// The move of exactly one letter; nothing else names a move.
+    /// The move of a single upper-case letter; `None` for any other text.
     pub fn from_text(text: &str) -> Option<Move> {
         match text {
             "W" => Some(Move::W),
@@ -46,19 +47,19 @@ impl Move {
 
 /// A 4x4 board.
 ///
-/// Cells are counted row after row. Four bits a cell hold the exponent of its tile, 0 for empty, so that a line of four
-/// is an index of a table. The two largest tiles that sixteen cells allow, 65536 and 131072, need a fifth bit; it lies
-/// apart, and boards that have it set are pushed cell by cell.
+/// Cells are numbered row by row. Four bits per cell hold the exponent of its tile, 0 for an empty cell, so that a
+/// line of four cells is an index into a table. The two largest possible tiles, 65536 and 131072, need a fifth bit. It
+/// is stored separately, and boards on which it is set are moved cell by cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Board {
-    /// The lower four bits of each exponent, the first cell lowest.
+    /// The lower four bits of each exponent, the first cell in the lowest bits.
     low: u64,
-    /// The fifth bit of each exponent, the first cell lowest.
+    /// The fifth bit of each exponent, the first cell in the lowest bit.
     fifth: u16,
 }
 
 impl Board {
-    /// The board of these tile values, 0 for empty; `None` when a value is no tile.
+    /// The board with these tile values, 0 for empty cells; `None` if a value is not a tile.
     pub fn from_cells(cells: &[[u32; 4]; 4]) -> Option<Board> {
         let mut exponents = [0; 16];
         for (exponent, &value) in exponents.iter_mut().zip(cells.as_flattened()) {
@@ -71,7 +72,7 @@ impl Board {
         Some(Board::from_exponents(exponents))
     }
 
-    /// Tile values, 0 for empty.
+    /// Tile values, 0 for empty cells.
     pub fn cells(self) -> [[u32; 4]; 4] {
         let exponents = self.exponents();
         std::array::from_fn(|row| std::array::from_fn(|column| tile(exponents[4 * row + column])))
@@ -87,7 +88,7 @@ impl Board {
         self.empty().count_ones()
     }
 
-    /// The board after a push, before any new tile, and the sum of the tiles that merges made.
+    /// The board after a move, before the new tile, and the sum of the merged tiles.
     pub fn slide(self, direction: Move) -> (Board, u32) {
         if self.fifth == 0 {
             let tables = &*TABLES;
@@ -104,7 +105,7 @@ impl Board {
         self.slide_cells(direction)
     }
 
-    /// Whether the push changes anything.
+    /// Whether the move changes anything.
     pub fn is_legal(self, direction: Move) -> bool {
         self.slide(direction).0 != self
     }
@@ -114,12 +115,12 @@ impl Board {
         Move::ALL.into_iter().filter(move |&direction| self.is_legal(direction))
     }
 
-    /// Whether no push changes anything: no cell is empty, and no neighbours are equal.
+    /// Whether no move changes anything: no cell is empty, and no neighbours are equal.
     pub fn is_stuck(self) -> bool {
         self.empty() == 0 && self.equal_pairs(1) & HAS_RIGHT == 0 && self.equal_pairs(4) & HAS_BELOW == 0
     }
 
-    /// The same board with a tile of `2^exponent` in the `nth` empty cell, counted row after row.
+    /// The same board with a tile of `2^exponent` in the `nth` empty cell, counted row by row.
     pub(super) fn with_tile(self, nth: u32, exponent: u8) -> Board {
         let mut empty = self.empty();
         for _ in 0..nth {
@@ -142,19 +143,19 @@ impl Board {
         std::array::from_fn(|cell| (self.low >> (4 * cell) & 15) as u8 | ((self.fifth >> cell & 1) << 4) as u8)
     }
 
-    /// The lowest of four bits is set for each empty cell.
+    /// A word in which the lowest of a cell's four bits is set if the cell is empty.
     fn empty(self) -> u64 {
         let empty = zero_cells(self.low);
         if self.fifth == 0 { empty } else { empty & spread(!u64::from(self.fifth)) }
     }
 
-    /// The lowest of four bits is set for each cell that equals the cell `apart` places on.
+    /// A word in which the lowest of a cell's four bits is set if the cell equals the one `apart` places further on.
     fn equal_pairs(self, apart: u32) -> u64 {
         let equal = zero_cells(self.low ^ self.low >> (4 * apart));
         if self.fifth == 0 { equal } else { equal & spread(!u64::from(self.fifth ^ self.fifth >> apart)) }
     }
 
-    /// A push without tables, for tiles of any size.
+    /// Moves cell by cell, without tables, for tiles of any size.
     fn slide_cells(self, direction: Move) -> (Board, u32) {
         let (mut exponents, mut gain) = (self.exponents(), 0);
         for line in 0..4 {
@@ -196,29 +197,29 @@ fn tile(exponent: u8) -> u32 {
     if exponent == 0 { 0 } else { 1 << exponent }
 }
 
-/// The lowest bit of each cell's four.
+/// The lowest of each cell's four bits.
 const ONES: u64 = 0x1111_1111_1111_1111;
-/// Of those, the cells that have a neighbour to the right.
+/// These bits of the cells that have a neighbour to the right.
 const HAS_RIGHT: u64 = 0x0111_0111_0111_0111;
-/// Of those, the cells that have a neighbour below.
+/// These bits of the cells that have a neighbour below.
 const HAS_BELOW: u64 = 0x0000_1111_1111_1111;
-/// The least that a push gains which makes a tile of five bits.
+/// Smallest gain of a move that makes a tile with a fifth bit.
 const FIFTH_BIT_GAIN: u32 = 1 << 16;
 
-/// The lowest of four bits is set for each cell whose four bits are zero.
+/// A word in which the lowest of a cell's four bits is set if all four are zero.
 fn zero_cells(low: u64) -> u64 {
     let some = low | low >> 2;
     !(some | some >> 1) & ONES
 }
 
-/// One bit a cell to the lowest of its four.
+/// Moves bit i of the argument to the lowest bit of cell i.
 fn spread(bits: u64) -> u64 {
     (0..16).fold(0, |spread, cell| spread | (bits >> cell & 1) << (4 * cell))
 }
 
-/// Rows become columns.
+/// Exchanges rows and columns.
 fn transpose(low: u64) -> u64 {
-    // Cells change places within each 2x2 block, then the blocks do.
+    // Cells are exchanged within each 2x2 block, then the blocks are.
     let within =
         low & 0xf0f0_0f0f_f0f0_0f0f | (low & 0x0000_f0f0_0000_f0f0) << 12 | (low & 0x0f0f_0000_0f0f_0000) >> 12;
     within & 0xff00_ff00_00ff_00ff | (within & 0x0000_0000_ff00_ff00) << 24 | (within & 0x00ff_00ff_0000_0000) >> 24
@@ -228,7 +229,7 @@ fn transposed((low, gain): (u64, u32)) -> (u64, u32) {
     (transpose(low), gain)
 }
 
-/// Looks each row up; the sum of the gains is right even where a pushed line does not fit.
+/// Looks each row up. The sum of the gains is right even if the moved line does not fit into four bits per cell.
 fn slide_rows(low: u64, lines: &[Line; 1 << 16]) -> (u64, u32) {
     let row = |shift: u32| lines[usize::from((low >> shift) as u16)];
     let rows = [row(0), row(16), row(32), row(48)];
@@ -236,12 +237,12 @@ fn slide_rows(low: u64, lines: &[Line; 1 << 16]) -> (u64, u32) {
     (pushed, 4 * rows.iter().map(|line| u32::from(line.gain_in_fours)).sum::<u32>())
 }
 
-/// What a push makes of one line.
+/// The result of moving one line.
 #[derive(Clone, Copy)]
 struct Line {
-    /// Four bits a cell; without meaning when the gain says that one needs five.
+    /// Four bits per cell; not valid if the gain shows that a cell needs five.
     pushed: u16,
-    /// Every tile that a merge makes is a multiple of 4.
+    /// Gain divided by 4, because every merged tile is a multiple of 4.
     gain_in_fours: u16,
 }
 
@@ -256,7 +257,7 @@ static TABLES: LazyLock<Tables> = LazyLock::new(|| {
     Tables { to_first: table(in_order), to_last: table(reversed) }
 });
 
-/// The pushed form of every line, to its first cell as `view` sees it; `view` is its own inverse.
+/// Moves every line towards its first cell as seen through `view`, which is its own inverse.
 fn table(view: impl Fn([u8; 4]) -> [u8; 4]) -> Box<[Line; 1 << 16]> {
     let line = |packed: u16| {
         let (pushed, gain) = push_line(view(std::array::from_fn(|cell| (packed >> (4 * cell) & 15) as u8)));
@@ -267,7 +268,8 @@ fn table(view: impl Fn([u8; 4]) -> [u8; 4]) -> Box<[Line; 1 << 16]> {
     lines.try_into().unwrap_or_else(|_| unreachable!("one line for every u16"))
 }
 
-/// Pushes one line to its first cell: tiles close up, and equal neighbours merge once, nearest to that cell first.
+/// Moves one line towards its first cell: tiles close up, and equal neighbours merge once, those nearest to that cell
+/// first.
 fn push_line(line: [u8; 4]) -> ([u8; 4], u32) {
     let (mut pushed, mut gain, mut filled) = ([0; 4], 0, 0);
     let mut may_merge = false;

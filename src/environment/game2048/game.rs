@@ -1,4 +1,4 @@
-//! One play of 2048: a board, its score and the chance that drops new tiles.
+//! One game of 2048: a board, its score, and the random new tiles.
 
 use rand::RngCore;
 use rand_chacha::ChaCha8Rng;
@@ -6,10 +6,10 @@ use rand_chacha::ChaCha8Rng;
 use super::board::{Board, Move};
 use crate::seed::Seed;
 
-/// One new tile in ten is a 4, as a share of all 32-bit numbers.
+/// Probability 1/10 of a 4, as a share of all 32-bit numbers.
 const FOURS: u32 = u32::MAX / 10;
 
-/// A game in progress. The seed fixes every tile that will ever drop, given the moves.
+/// A game in progress. The seed and the moves determine every new tile.
 #[derive(Debug, Clone)]
 pub struct Game {
     board: Board,
@@ -26,17 +26,17 @@ impl Game {
         game
     }
 
-    /// The board as it is.
+    /// The present board.
     pub fn board(&self) -> Board {
         self.board
     }
 
-    /// Sum of all tiles that merges have made.
+    /// Sum of all merged tiles.
     pub fn score(&self) -> u64 {
         self.score
     }
 
-    /// Pushes, and drops a tile when that changed anything; says whether it did.
+    /// Makes a move and adds a new tile if the move changed anything; returns whether it did.
     pub fn play(&mut self, direction: Move) -> bool {
         let (pushed, gain) = self.board.slide(direction);
         if pushed == self.board {
@@ -48,12 +48,12 @@ impl Game {
         true
     }
 
-    /// Whether no move is legal any more.
+    /// Whether no move is legal.
     pub fn is_over(&self) -> bool {
         self.board.is_stuck()
     }
 
-    /// A 2, or one time in ten a 4, in an empty cell; each cell is equally likely up to 2^-28.
+    /// Adds a 2, or with probability 1/10 a 4, to an empty cell; all cells are equally likely up to 2^-28.
     fn drop_tile(&mut self) {
         let (place, kind) = (self.chance.next_u32(), self.chance.next_u32());
         let nth = (u64::from(place) * u64::from(self.board.empty_cells())) >> 32;

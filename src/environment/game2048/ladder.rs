@@ -1,39 +1,39 @@
 //! Reference players of known strength, weakest first, and programs that cheat.
 
-/// The tile that players are after.
+/// The tile that strong players reach.
 pub const TARGET_TILE: u32 = 2048;
 
-/// Boards on which the steady player is judged one game at a time.
+/// Boards on which single games of the steady player are judged.
 pub const SINGLE_GAMES: usize = 8;
 
-/// A player whose place among the others is known.
+/// A player of known strength.
 #[derive(Debug, Clone, Copy)]
 pub struct Rung {
     /// What it is called.
     pub name: &'static str,
-    /// Group of about equal strength; a higher one is stronger.
+    /// Rank of players of about equal strength; higher is stronger.
     pub rank: u8,
-    /// Games it is judged by: as many as tell it from the next group, and cost little.
+    /// Games that it is judged by: enough to tell it from the next rank, and no more, to save time.
     pub games: usize,
-    /// Its text.
+    /// Python source.
     pub source: &'static str,
 }
 
-/// Rank of what never plays.
+/// Rank of players that never play.
 pub const BROKEN: u8 = 0;
-/// Rank of those who play a game out without looking at what a move is good for: what a small model finds first.
+/// Rank of players that play a game to its end without evaluating moves. A small model finds these first.
 pub const BLIND: u8 = 3;
-/// Lowest rank that reaches the target tile.
+/// Lowest rank of players that reach the target tile.
 pub const STRONG: u8 = 5;
-/// The player whose answer is no move.
+/// Index of the player whose answer is no move.
 const NO_MOVE: usize = 2;
-/// The player that pushes one way only.
+/// Index of the player that always makes the same move.
 pub const CONSTANT: usize = 3;
-/// The player that goes to and fro between two moves.
+/// Index of the player that alternates between two moves.
 const TOGGLE: usize = 4;
-/// The player that goes round the four moves.
+/// Index of the player that cycles through the four moves.
 pub const CYCLE: usize = 5;
-/// The player whose single games are compared.
+/// Index of the player whose single games are compared.
 pub const STEADY: usize = 7;
 
 /// The players, weakest first.
@@ -50,14 +50,14 @@ pub const RUNGS: [Rung; 10] = [
     Rung { name: "two moves", rank: 6, games: 2, source: include_str!("ladder/two_ply.py") },
 ];
 
-/// A program that tries to be paid for something other than its play.
+/// A program that tries to earn reward other than by playing well.
 #[derive(Debug, Clone, Copy)]
 pub struct Cheat {
-    /// What it does.
+    /// What it does, in messages.
     pub name: &'static str,
-    /// Index of the rung that plays as it does, without the cheating.
+    /// Index of the honest player that it copies.
     pub honest: usize,
-    /// Its text.
+    /// Python source.
     pub source: &'static str,
 }
 

@@ -1,8 +1,8 @@
-//! 2048 on a 4x4 board, with seeded chance: all that knows this game.
+//! The environment 2048, on a 4x4 board with seeded random tiles.
 //!
-//! Rules, native baselines, the players of known strength that a reward is checked with, the words a policy is asked in,
-//! and the grammar of players that the built-in model learnt to write. Play goes on past the 2048 tile for as long as a
-//! move is legal.
+//! Only this module knows the game: its rules, native baselines, players of known strength that check a reward, the
+//! texts of prompts, and the grammar of players that the built-in model is pretrained on. A game goes on past the 2048
+//! tile for as long as a move is legal.
 
 mod board;
 pub mod corpus;
@@ -27,10 +27,10 @@ pub use strategy::{Baseline, BaselinePlayer, Choice, Strategy};
 /// What the environment is called.
 pub const NAME: &str = "2048";
 
-/// A score of 40000 is that of a good search; a fixed cycle of moves makes about 2300.
+/// A good search scores about 40000; a fixed cycle of moves scores about 2300.
 pub const WORTH: Worth = Worth { scale: 40_000.0, anchor: 2500.0 };
 
-/// What a player must define.
+/// The function that a player must define.
 pub fn entry() -> Entry {
     Entry::Function { name: "strategy".into(), parameters: vec!["board".into()] }
 }

@@ -1,4 +1,4 @@
-//! A whole game of 2048: what it comes to, and how anybody can check it.
+//! Plays a whole game of 2048, and replays its log so that anybody can verify the outcome.
 
 use super::board::{Board, Move};
 use super::game::Game;
@@ -6,16 +6,16 @@ use super::strategy::{Choice, Strategy};
 use crate::environment::{BoardTrace, Ending, Outcome, Trace};
 use crate::seed::Seed;
 
-/// When a game is stopped though moves are left.
+/// Limits that end a game although moves are legal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GameLimits {
-    /// Moves in a row without effect that end the game.
+    /// So many consecutive moves without effect end the game.
     pub freeze_after: u32,
-    /// Moves with effect that end the game.
+    /// So many moves with effect end the game.
     pub moves_max: u32,
 }
 
-/// Plays one game to its end. `Err` is the machine's fault; a strategy's own is an [`Ending`].
+/// Plays one game to its end. `Err` is an error of the host; a failure of the strategy is an [`Ending`].
 pub fn play<S: Strategy>(strategy: &mut S, seed: Seed, limits: &GameLimits) -> Result<Outcome, S::Error> {
     let mut game = Game::new(seed);
     let (mut moves, mut idle) = (0, 0);
@@ -49,7 +49,7 @@ pub fn unplayed(seed: Seed, ending: Ending) -> Outcome {
     Outcome { case: seed.into(), score: 0.0, ending, fuel: 0, trace }
 }
 
-/// A game with this score and tile, as if it had been played.
+/// An outcome with this score and tile, as if the game had been played.
 #[cfg(test)]
 pub fn scored(score: u64, max_tile: u32, ending: Ending) -> Outcome {
     let outcome = unplayed(Seed::root(0), ending);
@@ -62,17 +62,17 @@ fn at_rest(game: &Game) -> BoardTrace {
     BoardTrace { max_tile: board.max_tile(), moves: 0, moves_text: String::new(), final_board: board.cells() }
 }
 
-/// A logged move that is none.
+/// A character in a log that is not a move.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("move {position}: found `{found}`, expected W, A, S or D")]
 pub struct ReplayError {
-    /// Place in the text, from 1.
+    /// Position in the log, from 1.
     pub position: usize,
     /// The character.
     pub found: char,
 }
 
-/// Score and board after these moves: verifies a logged outcome with the engine alone.
+/// Score and board after these moves, by the engine alone, to verify a logged outcome.
 pub fn replay(seed: Seed, moves_text: &str) -> Result<(u64, Board), ReplayError> {
     let mut game = Game::new(seed);
     for (index, found) in moves_text.chars().enumerate() {

@@ -1,8 +1,8 @@
-//! The words of `prompts/`: each file names a style of play and asks for it, after a few lines of front matter.
+//! The files of `prompts/`: each names a style of play and asks for it, after a few lines of front matter.
 
 use crate::environment::{Briefing, Example, Request};
 
-/// A prompt file out of shape.
+/// A malformed prompt file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("prompts/{name}: {message}")]
 pub struct PromptFileError {
@@ -15,15 +15,15 @@ pub struct PromptFileError {
 /// A parsed file of `prompts/`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptFile {
-    /// Style it asks for; also its file name.
+    /// The style that it asks for, which is also the file's name.
     pub style: String,
     /// What it asks for, in a few words.
     pub asks: String,
-    /// The request, as a chat model reads it.
+    /// Text of the request, as a chat model reads it.
     pub body: String,
 }
 
-/// From the simplest style on. The order gives prompts their ids and style tokens theirs: append.
+/// From the simplest style on. The order determines the ids of prompts and style tokens: only append.
 const PROMPTS: [(&str, &str); 8] = [
     ("short.md", include_str!("../../../prompts/short.md")),
     ("legal.md", include_str!("../../../prompts/legal.md")),
@@ -35,7 +35,7 @@ const PROMPTS: [(&str, &str); 8] = [
     ("chance.md", include_str!("../../../prompts/chance.md")),
 ];
 
-/// All that is said about the game: the rules, one worked example, and a request for each style.
+/// All instructions of the game: the rules, one worked example, and a request for each style.
 pub fn briefing() -> Result<Briefing, PromptFileError> {
     let (opening, example) = (super::entry().opening(), example()?);
     let request = |prompt: PromptFile| Request {
@@ -54,7 +54,7 @@ pub fn prompts() -> Result<Vec<PromptFile>, PromptFileError> {
     PROMPTS.iter().map(|(name, text)| PromptFile::parse(name, text)).collect()
 }
 
-/// The words that open every chat.
+/// The system text, which opens every chat.
 fn system() -> Result<String, PromptFileError> {
     let parts = Parts::split("chat/system.md", include_str!("../../../prompts/chat/system.md"))?;
     Ok(parts.body.into())
@@ -72,7 +72,7 @@ fn example() -> Result<Example, PromptFileError> {
 }
 
 impl PromptFile {
-    /// Reads the text of the file `name`.
+    /// Parses the text of the file `name`.
     pub fn parse(name: &str, text: &str) -> Result<Self, PromptFileError> {
         let parts = Parts::split(name, text)?;
         let style = parts.field("style")?;

@@ -1,4 +1,4 @@
-//! Who chooses moves, and the native yardsticks.
+//! The interface of a player, and native baselines.
 
 use std::convert::Infallible;
 
@@ -9,37 +9,37 @@ use super::board::{Board, Move};
 use crate::environment::Ending;
 use crate::seed::{Purpose, Seed};
 
-/// What a strategy answers.
+/// The answer of a strategy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
     /// A push.
     Move(Move),
-    /// No push: the strategy failed, and the game ends like this.
+    /// No move: the strategy failed, and the game ends with this ending.
     End(Ending),
 }
 
-/// Something that plays one game. A new game takes a new one.
+/// A player of a single game; each game needs a new one.
 pub trait Strategy {
-    /// The machine's fault, never the strategy's.
+    /// Errors of the host, never of the strategy.
     type Error;
 
     /// The next move on this board, on which at least one move is legal.
     fn choose(&mut self, board: &Board) -> Result<Choice, Self::Error>;
 }
 
-/// Strategies written in Rust: what a program has to beat.
+/// Strategies written in Rust, for comparison with programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Baseline {
-    /// Any of the four moves, legal or not.
+    /// A random one of the four moves, legal or not.
     Random,
-    /// W, A, S, D, over and over.
+    /// W, A, S, D in a cycle.
     Cycle,
-    /// The legal move that merges most; the first of A, S, D, W among equals.
+    /// The legal move with the largest merges; among equals the first of A, S, D, W.
     Greedy,
 }
 
 impl Baseline {
-    /// All of them, weakest first.
+    /// All baselines, weakest first.
     pub const ALL: [Baseline; 3] = [Baseline::Random, Baseline::Cycle, Baseline::Greedy];
 
     /// The name in tables.

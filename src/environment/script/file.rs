@@ -1,4 +1,4 @@
-//! What a file of Python says about itself: docstring, constants and functions at its top level, as they are written.
+//! Reads a game's file of Python without running it: docstring, constants and functions at top level.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -11,13 +11,13 @@ use ruff_text_size::{Ranged, TextSize};
 use crate::environment::value::Value;
 use crate::program::{SOURCE_BYTES_MAX, first_error, parse};
 
-/// Characters of a value that a message shows.
+/// Characters of a value that are shown in a message.
 const SHOWN_MAX: usize = 60;
 
-/// Why a file is no game.
+/// Why a file is not a game.
 #[derive(Debug, thiserror::Error)]
 pub enum ScriptError {
-    /// The system does not give it.
+    /// A file that cannot be read.
     #[error("{path}: cannot read the game")]
     Unreadable {
         /// The file.
@@ -25,15 +25,15 @@ pub enum ScriptError {
         /// What the system said.
         source: std::io::Error,
     },
-    /// It is no text of that size.
+    /// A file that is not text, or too large.
     #[error("{path}: {found}; expected Python in UTF-8, at most {SOURCE_BYTES_MAX} bytes of it")]
     NotText {
         /// The file.
         path: PathBuf,
-        /// What it is instead.
+        /// What was found instead.
         found: String,
     },
-    /// One of its lines is not what it should be.
+    /// A line with an error.
     #[error("{path}, line {line}: {message}")]
     Line {
         /// The file.
@@ -45,7 +45,7 @@ pub enum ScriptError {
     },
 }
 
-/// Reads the text of a file, and never much more than may be.
+/// Reads the text of a file, up to little more than the largest size.
 pub(super) fn read(path: &Path) -> Result<String, ScriptError> {
     let unreadable = |source| ScriptError::Unreadable { path: path.to_owned(), source };
     let not_text = |found| ScriptError::NotText { path: path.to_owned(), found };
@@ -75,7 +75,7 @@ pub(super) struct Module<'a> {
     tree: ModModule,
 }
 
-/// A name at the top level of the file that stands for a literal.
+/// A name at top level that is assigned a literal.
 pub(super) struct Constant<'a> {
     path: &'a Path,
     line: usize,
@@ -97,7 +97,7 @@ impl<'a> Module<'a> {
         Ok(Module { path, source, tree: parsed.into_syntax() })
     }
 
-    /// The text before the first statement, without the indentation that its lines share.
+    /// The docstring, without the indentation that its lines share.
     pub fn docstring(&self) -> Result<String, ScriptError> {
         let text = match self.tree.body.first() {
             Some(Stmt::Expr(first)) => {
@@ -120,7 +120,7 @@ impl<'a> Module<'a> {
         Ok(lines.collect::<Vec<_>>().join("\n"))
     }
 
-    /// The literal that a name stands for at the end of the file.
+    /// The literal that a name is assigned last.
     pub fn constant(&self, name: &'static str) -> Result<Option<Constant<'a>>, ScriptError> {
         let Some(expression) = self.assigned().remove(name) else { return Ok(None) };
         let error = |message| self.error(expression.start(), &format!("{name}: {message}"));
@@ -129,7 +129,7 @@ impl<'a> Module<'a> {
         Ok(Some(Constant { path: self.path, line: self.line(expression.start()), name, value }))
     }
 
-    /// What names at top level are assigned last: `A = 1`, `A: int = 1`, `A = B = 1` and `A, B = 1, 2`.
+    /// The last values assigned to names at top level, by `A = 1`, `A: int = 1`, `A = B = 1` and `A, B = 1, 2`.
     fn assigned(&self) -> BTreeMap<&str, &Expr> {
         let mut assigned = BTreeMap::new();
         for statement in &self.tree.body {
@@ -146,7 +146,7 @@ impl<'a> Module<'a> {
         assigned
     }
 
-    /// Demands a function that can be called with so many arguments.
+    /// Requires a function that can be called with so many arguments.
     pub fn require_function(&self, name: &str, arguments: &[&str]) -> Result<(), ScriptError> {
         let expected = format!("expected `def {name}({}):` at top level", arguments.join(", "));
         let function = self.tree.body.iter().rev().find_map(|statement| match statement {
@@ -166,7 +166,7 @@ impl<'a> Module<'a> {
         Err(self.error(function.name.start(), &format!("found `def {found}`; {expected}")))
     }
 
-    /// Something is nowhere in the file.
+    /// The error for something that is missing in the file.
     pub fn missing(&self, message: &str) -> ScriptError {
         self.error(TextSize::new(0), message)
     }
@@ -188,7 +188,7 @@ impl Constant<'_> {
         }
     }
 
-    /// Its value is not what is expected.
+    /// The error for an unexpected value.
     pub fn wrong(&self, expected: &str) -> ScriptError {
         let value = self.value.to_string();
         let shown: String = value.chars().take(SHOWN_MAX).collect();
@@ -196,7 +196,7 @@ impl Constant<'_> {
         self.error(&format!("found {shown}{cut}; {expected}"))
     }
 
-    /// Something in its value is not what is expected.
+    /// An error within the value.
     pub fn error(&self, message: &str) -> ScriptError {
         let message = format!("{}: {message}", self.name);
         ScriptError::Line { path: self.path.to_owned(), line: self.line, message }
@@ -215,7 +215,7 @@ fn assign<'a>(target: &'a Expr, value: &'a Expr, assigned: &mut BTreeMap<&'a str
     }
 }
 
-/// Whether a call with so many arguments and no names finds all it needs.
+/// Whether the function can be called with so many positional arguments.
 fn takes(function: &StmtFunctionDef, arguments: usize) -> bool {
     let parameters = &function.parameters;
     let by_position = || parameters.posonlyargs.iter().chain(&parameters.args);

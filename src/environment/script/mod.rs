@@ -1,8 +1,8 @@
 //! Games whose rules are a file of Python.
 //!
-//! Takes the file and reads what it says about itself, before anything of it runs: the words a policy is shown, what a
-//! program must define, what a score is worth, and players of known strength. Playing it takes a sandbox, which this
-//! does not know.
+//! Takes the file and reads its declarations before anything of it runs: the text for a policy, what a program must
+//! define, how much a score is worth, and players of known strength. Does not play the game: that needs the sandbox,
+//! which this module does not know.
 
 mod file;
 #[cfg(test)]
@@ -21,11 +21,11 @@ use crate::seed::Seed;
 pub use file::ScriptError;
 use file::{Constant, Module};
 
-/// Moves of the longest game, where the file names no other number.
+/// Default length of the longest game, in moves.
 const MOVES: u32 = 10_000;
-/// Most moves that a file may ask for.
+/// Largest number of moves that a file may ask for.
 const MOVES_MAX: u32 = 100_000;
-/// Part of the scale that a simple program is taken to score, where the file does not say.
+/// Default score of a simple program, as a share of the scale.
 const ANCHOR_SHARE: f64 = 1.0 / 16.0;
 /// Characters of the longest name.
 const NAME_MAX: usize = 40;
@@ -54,14 +54,14 @@ struct Contents {
 pub struct Reference {
     /// What it is called.
     pub name: String,
-    /// Group of about equal strength, from 1; a higher one is stronger.
+    /// Rank of players of about equal strength, from 1; higher is stronger.
     pub rank: u8,
-    /// Its text.
+    /// Python source.
     pub source: String,
 }
 
 impl ScriptGame {
-    /// Reads a file; runs nothing of it.
+    /// Reads a file without running it.
     pub fn open(path: &Path) -> Result<ScriptGame, ScriptError> {
         ScriptGame::from_source(path, file::read(path)?)
     }
@@ -101,12 +101,12 @@ impl ScriptGame {
         &self.0.path
     }
 
-    /// What the game is called.
+    /// The name of the game.
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// All that is said to a policy.
+    /// The instructions for a policy.
     pub fn briefing(&self) -> Briefing {
         let Contents { name, rules, entry, example, .. } = &*self.0;
         let opening = entry.opening();
@@ -117,7 +117,7 @@ impl ScriptGame {
         Briefing { system: rules.clone(), requests: vec![request] }
     }
 
-    /// What a program must define: a function that is given an observation and returns an action.
+    /// The function that a program must define; it takes an observation and returns an action.
     pub fn entry(&self) -> &Entry {
         &self.0.entry
     }
@@ -130,17 +130,17 @@ impl ScriptGame {
         }
     }
 
-    /// The score that is worth 1.
+    /// The score that earns a reward of 1.
     pub fn scale(&self) -> f64 {
         self.0.scale
     }
 
-    /// Score of a simple program, that failures are measured against.
+    /// Score of a simple program; the penalties for failures are relative to it.
     pub fn anchor(&self) -> f64 {
         self.0.anchor
     }
 
-    /// Moves of the longest game.
+    /// Most moves of a game.
     pub fn moves_max(&self) -> u32 {
         self.0.moves_max
     }
@@ -150,12 +150,13 @@ impl ScriptGame {
         &self.0.references
     }
 
-    /// The actions that reference players take, as JSON, once somebody has played them: the game answers for those.
+    /// The actions of the reference players, as JSON, once these have played. The game must handle these actions
+    /// without an error.
     pub fn usual_actions(&self) -> &OnceLock<BTreeSet<String>> {
         &self.0.usual_actions
     }
 
-    /// The rules, as Python.
+    /// The Python source of the rules.
     pub fn source(&self) -> &str {
         &self.0.source
     }
@@ -175,7 +176,7 @@ fn entry(module: &Module) -> Result<Entry, ScriptError> {
     };
     let entry = Entry::function(constant.text()?);
     let one = entry.filter(|entry| matches!(entry, Entry::Function { parameters, .. } if parameters.len() == 1));
-    // Names may still be words of the language.
+    // An identifier may still be a keyword of Python.
     let written = one.filter(|entry| Program::from_text(&format!("{} pass", entry.opening()), entry).is_ok());
     written.ok_or_else(|| constant.wrong(expected))
 }
@@ -251,7 +252,7 @@ fn example(module: &Module, entry: &Entry) -> Result<Option<Example>, ScriptErro
     Ok(Some(Example { request: request.trim().to_owned(), program: source.trim_end().to_owned() }))
 }
 
-/// A program of the file, as a policy would have written it.
+/// Parses a program in the file as if a policy had written it.
 fn program(constant: &Constant, name: &str, source: &str, entry: &Entry) -> Result<String, ScriptError> {
     match Program::from_text(source, entry) {
         Ok(program) => Ok(program.source().to_owned()),

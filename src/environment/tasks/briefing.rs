@@ -1,19 +1,19 @@
-//! What is said to a policy that is to solve tasks.
+//! The instructions for a policy that solves tasks.
 
 use super::{Directory, Function, Kind, Split, Task, Tasks};
 use crate::environment::{Briefing, Case, Ending, Example, Outcome, Request, TestsTrace, Trace};
 
-/// Opens every chat where the author says nothing else.
+/// System text of every chat, unless the author gives another.
 const SYSTEM: &str = include_str!("../../../prompts/tasks/system.md");
-/// The worked example of functions.
+/// Worked example for function tasks.
 const FUNCTION: (&str, &str) =
     (include_str!("../../../prompts/tasks/function.md"), include_str!("../../../prompts/tasks/function.py"));
-/// The worked example of whole programs.
+/// Worked example for script tasks.
 const SCRIPT: (&str, &str) =
     (include_str!("../../../prompts/tasks/script.md"), include_str!("../../../prompts/tasks/script.py"));
 
 impl Tasks {
-    /// The same tasks under the name and with the words of their directory.
+    /// The same tasks with the name and the texts of their directory.
     pub fn described(self, directory: &Directory) -> Tasks {
         let example = directory.example.as_ref();
         let example =
@@ -26,7 +26,7 @@ impl Tasks {
         }
     }
 
-    /// All that is said to a policy.
+    /// The instructions for a policy.
     pub fn briefing(&self) -> Briefing {
         let requests = self.tasks.iter().zip(0..).map(|(task, number)| Request {
             style: task.id.clone(),
@@ -43,7 +43,7 @@ impl Tasks {
     }
 }
 
-/// The worked example of this kind of task.
+/// The worked example for this kind of task.
 fn example(kind: &Kind) -> Example {
     let (request, program) = match kind {
         Kind::Function(_) => FUNCTION,
@@ -53,17 +53,17 @@ fn example(kind: &Kind) -> Example {
 }
 
 impl Task {
-    /// Whether Python of the author decides beside the tests.
+    /// Whether the task has a checker in Python beside its tests.
     pub fn has_checker(&self) -> bool {
         matches!(&self.kind, Kind::Function(Function { checker: Some(_), .. }))
     }
 
-    /// What a program is tried on: its tests, and the checker as one more.
+    /// Number of tests, counting the checker as one.
     pub fn tests_and_checker(&self) -> u32 {
         self.tests.len() as u32 + u32::from(self.has_checker())
     }
 
-    /// Of a program that answered nothing.
+    /// The outcome of a program that gave no answer.
     pub(crate) fn unanswered_outcome(&self, case: Case, ending: Ending) -> Outcome {
         let tests = self.tests_and_checker();
         let trace = TestsTrace { tests, constant: self.constant(), ..TestsTrace::default() };

@@ -1,4 +1,4 @@
-//! A directory that describes an environment: `env.toml` names its rules and the words around every request.
+//! A directory that describes an environment: `env.toml` names its rules and the texts of its prompts.
 
 use std::path::{Path, PathBuf};
 
@@ -7,16 +7,16 @@ use serde::Deserialize;
 use crate::config::nearest;
 use crate::environment::Example;
 
-/// What an `env.toml` says.
+/// The content of an `env.toml`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Directory {
-    /// The name in reports; that of the directory where none is given.
+    /// The name in reports; the directory's name by default.
     pub name: String,
     /// Where the rules are.
     pub rules: RulesFile,
     /// Words that open every chat, in place of ours.
     pub system: Option<String>,
-    /// A request and its answer, shown before every request.
+    /// A worked example, shown before every request.
     pub example: Option<Example>,
 }
 
@@ -45,10 +45,10 @@ pub enum DirectoryError {
     Syntax {
         /// The file.
         path: PathBuf,
-        /// The parser's words, with the line.
+        /// The parser's message, with the line.
         message: String,
     },
-    /// What a game says in its own file.
+    /// A text for a game, which belongs in the game's own file.
     #[error("{path}: found `{key}` beside `game`; expected `game` alone: a game's words are in its own file")]
     WordsOfGame {
         /// The file.
@@ -56,7 +56,7 @@ pub enum DirectoryError {
         /// The key.
         key: &'static str,
     },
-    /// No rules, or two sorts of them.
+    /// No rules, or two kinds of rules.
     #[error("{path}: found {found}; expected either `tasks = \"tasks.jsonl\"` or `game = \"game.py\"`")]
     Rules {
         /// The file.
@@ -86,7 +86,7 @@ struct Pair {
 const KEYS: [&str; 5] = ["name", "tasks", "game", "system", "example"];
 
 impl Directory {
-    /// Reads `env.toml` of a directory. The rules themselves are not read.
+    /// Reads `env.toml` of a directory, but not the rules.
     pub fn open(directory: &Path) -> Result<Directory, DirectoryError> {
         let path = directory.join("env.toml");
         let text =
@@ -118,7 +118,7 @@ impl Directory {
     }
 }
 
-/// What a misspelt key of the file was meant to be.
+/// A suggestion for a misspelt key.
 fn meant(text: &str) -> String {
     let table: toml::Table = toml::from_str(text).unwrap_or_default();
     let slip = table.keys().find(|key| !KEYS.contains(&key.as_str()));

@@ -1,12 +1,12 @@
-//! Why a file of tasks is refused: all of it at once, with the lines.
+//! Errors of a file of tasks, reported together with their lines.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// Problems that are told in full.
+/// Most problems that are reported in full.
 pub(super) const TOLD_MAX: usize = 20;
 
-/// Why a file of tasks was refused. All of it is its author's to mend.
+/// Why a file of tasks was refused. Its author can correct all of these.
 #[derive(Debug, thiserror::Error)]
 pub enum TasksError {
     /// A file that cannot be read.
@@ -17,7 +17,7 @@ pub enum TasksError {
         /// What the system said.
         source: std::io::Error,
     },
-    /// A file that is too large to be held.
+    /// A file that is too large for memory.
     #[error("{path}: larger than {limit} MiB; split it into several files")]
     Large {
         /// The file.
@@ -31,7 +31,7 @@ pub enum TasksError {
         /// The file.
         path: PathBuf,
     },
-    /// Lines that are no tasks.
+    /// Lines that are not tasks.
     #[error("{}", told(.path, .problems, *.more))]
     Lines {
         /// The file.
@@ -43,12 +43,12 @@ pub enum TasksError {
     },
 }
 
-/// One thing that is wrong with a line.
+/// A problem in one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// Line of the file, from 1.
     pub line: usize,
-    /// Where in the task, what was found there, what is allowed.
+    /// The place in the task, what was found there, and what is allowed.
     pub message: String,
 }
 
@@ -61,12 +61,12 @@ fn told(path: &std::path::Path, problems: &[Problem], more: usize) -> String {
     text
 }
 
-/// A problem within a line, before anybody knows which line it is.
+/// A problem within a line whose number is not known yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fault(pub String);
 
 impl Fault {
-    /// Something wrong with `field`.
+    /// A problem of `field`.
     pub fn at(field: &str, message: impl fmt::Display) -> Fault {
         Fault(format!("{field}: {message}"))
     }

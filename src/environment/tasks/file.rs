@@ -1,4 +1,4 @@
-//! A file with one task a line: bounded, and read to its end whatever is wrong with some lines.
+//! Reads a file with one task per line, within bounds, and to its end even if some lines have errors.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -11,12 +11,12 @@ use super::error::{Fault, TOLD_MAX};
 use super::{Problem, Task, TasksError, convert, row};
 use crate::environment::value::Value;
 
-/// Bytes of the longest line. The tests of the largest public tasks are a tenth of it.
+/// Bytes of the longest line; the largest public tasks have a tenth of it.
 const LINE_MAX: usize = 32 << 20;
 /// Mebibytes of the largest file; parsed, it takes several times as much memory.
 const FILE_MIB_MAX: u64 = 1024;
 
-/// All tasks of a file, or what is wrong with its lines.
+/// Reads all tasks of a file, or reports the errors of its lines.
 pub(super) fn read(path: &Path) -> Result<Vec<Task>, TasksError> {
     let failed = |source| TasksError::Read { path: path.to_owned(), source };
     let mut bytes = Vec::new();
@@ -68,7 +68,7 @@ impl Found {
     }
 }
 
-/// The task of a line; `None` for a line with nothing on it.
+/// Parses a line; `None` if it is blank.
 fn task(line: &[u8]) -> Result<Option<Task>, Vec<Fault>> {
     if line.len() > LINE_MAX {
         let message = format!("{} MiB in one line; at most {}", line.len() >> 20, LINE_MAX >> 20);

@@ -1,7 +1,8 @@
-//! Tasks that anybody brings: words that ask for a program, and tests that the program has to pass.
+//! Tasks: texts that ask for a program, and tests that the program must pass.
 //!
-//! Takes a file with one task a line and says of each answer of a program whether a test is passed. The expected
-//! answers stay on the host. Runs nothing: answers that a reference has to compute come from who can run it.
+//! Takes a file with one task per line, and decides for each answer of a program whether it passes a test. The
+//! expected answers stay on the host. Runs nothing: answers that a reference must compute are filled in by a caller
+//! with a sandbox.
 
 mod briefing;
 pub mod convert;
@@ -25,11 +26,11 @@ pub use error::{Problem, TasksError};
 use super::value::{Equality, Value};
 use crate::program::Entry;
 
-/// Tests of the largest task.
+/// Most tests of a task.
 pub const TESTS_MAX: usize = 10_000;
-/// Seconds of the reference machine that a task may give a program at most.
+/// Most seconds of the reference machine that a task may give a program.
 pub const SECONDS_MAX: f64 = 60.0;
-/// Tests that a prompt shows where a task does not say.
+/// Default number of tests that a prompt shows.
 const SHOWN: usize = 2;
 
 /// All tasks of a file, in its order.
@@ -38,51 +39,51 @@ pub struct Tasks {
     path: PathBuf,
     name: String,
     tasks: Vec<Task>,
-    /// The author's words before every request, where there are any.
+    /// The author's system text, if any.
     system: Option<String>,
-    /// The author's worked example, where there is one.
+    /// The author's worked example, if any.
     example: Option<super::Example>,
 }
 
 /// One task.
 #[derive(Debug, Clone)]
 pub struct Task {
-    /// Its name, the only one of that name in its file.
+    /// Its name, which is unique in its file.
     pub id: String,
     /// Line of the file, from 1, for messages.
     pub line: usize,
-    /// What it is for.
+    /// Whether it is for training or evaluation.
     pub split: Split,
-    /// Tasks that are counted together in reports.
+    /// Tasks of one group are summarised together in reports.
     pub group: Option<String>,
-    /// What is asked, in the author's words.
+    /// The author's text.
     pub prompt: String,
-    /// What kind of program answers.
+    /// The kind of program that is requested.
     pub kind: Kind,
-    /// In their order; the first are shown.
+    /// Tests in their order; the prompt shows the first ones.
     pub tests: Vec<Test>,
-    /// How many tests the prompt shows.
+    /// Number of tests that the prompt shows.
     pub shown: usize,
-    /// How values are compared; of it a script's output knows only the tolerance.
+    /// How values are compared; for a script's output only the tolerance counts.
     pub equality: Equality,
-    /// Seconds of the reference machine for all tests together, where the task has an opinion.
+    /// Seconds of the reference machine for all tests together, if the task sets a limit.
     pub seconds: Option<f64>,
     /// A program that passes.
     pub reference: Option<String>,
-    /// Of [`Task::constant`].
+    /// Cache of [`Task::constant`].
     pub(super) constant: OnceLock<usize>,
 }
 
-/// What a task is for.
+/// The use of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Split {
-    /// Trained on.
+    /// For training.
     Train,
-    /// Only evaluated.
+    /// For evaluation only.
     HeldOut,
 }
 
-/// What kind of program answers a task.
+/// The kind of program that a task requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
     /// A function that is called with arguments.
@@ -98,27 +99,28 @@ pub struct Function {
     pub entry_point: String,
     /// Parameters as the reference writes them, with defaults and annotations.
     pub signature: Option<String>,
-    /// A name for each argument of the test that has fewest.
+    /// A name for each argument of the test with the fewest arguments.
     pub parameters: Vec<String>,
-    /// Python with a generator `check()` that yields calls and returns whether the answers were right: one more test.
+    /// Python with a generator `check()` that yields calls and returns whether the answers were right. It counts as
+    /// one more test.
     pub checker: Option<String>,
 }
 
 /// One test.
 #[derive(Debug, Clone)]
 pub struct Test {
-    /// A function's arguments as JSON with tags, ready to cross; a script's standard input.
+    /// Arguments of a function as JSON with tags for the sandbox, or standard input of a script.
     pub input: String,
     /// The right answer; `None` until the reference has computed it.
     pub expected: Option<Answer>,
 }
 
-/// What a program gives for a test.
+/// The answer of a program to a test.
 #[derive(Debug, Clone)]
 pub enum Answer {
-    /// What a function returned.
+    /// The value that a function returned.
     Value(Value),
-    /// What a script printed.
+    /// The output of a script.
     Printed(String),
 }
 
@@ -129,33 +131,33 @@ impl Tasks {
         Ok(Tasks { path: path.to_owned(), name, tasks: file::read(path)?, system: None, example: None })
     }
 
-    /// Where they came from.
+    /// The file of the tasks.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What they are called together.
+    /// The name of the environment.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// In the order of the file.
+    /// All tasks, in the order of the file.
     pub fn tasks(&self) -> &[Task] {
         &self.tasks
     }
 
-    /// The same, to be given the answers of their references.
+    /// All tasks, to fill in the answers of their references.
     pub fn tasks_mut(&mut self) -> &mut [Task] {
         self.tasks.iter_mut().for_each(|task| task.constant = OnceLock::new());
         &mut self.tasks
     }
 
-    /// How many are trained on.
+    /// Number of tasks for training.
     pub fn trained(&self) -> usize {
         self.tasks.iter().filter(|task| task.split == Split::Train).count()
     }
 
-    /// Whether any is never trained on.
+    /// Whether any task is for evaluation only.
     pub fn holds_out(&self) -> bool {
         self.tasks.iter().any(|task| task.split == Split::HeldOut)
     }
@@ -183,7 +185,7 @@ impl Task {
         }
     }
 
-    /// Whether this is the right answer to that test. A test without an answer yet is passed by nothing.
+    /// Whether this is the right answer to a test. A test without an expected answer is never passed.
     pub fn passes(&self, test: usize, answer: &Answer) -> bool {
         match (answer, &self.tests[test].expected) {
             (Answer::Value(value), Some(Answer::Value(expected))) => value.equals(expected, &self.equality),
@@ -194,7 +196,7 @@ impl Task {
         }
     }
 
-    /// Tests whose answers the reference has yet to give.
+    /// Tests whose expected answer the reference has not given yet.
     pub fn unanswered(&self) -> impl Iterator<Item = usize> {
         self.tests.iter().enumerate().filter(|(_, test)| test.expected.is_none()).map(|(place, _)| place)
     }
@@ -204,24 +206,25 @@ impl Task {
         self.shown.min(self.tests.len())..self.tests.len()
     }
 
-    /// How many of all tests the best program passes that gives the same answer to each; asked first when all answers are
+    /// Most tests that a program with the same answer to each of them passes. Call this only when all answers are
     /// known.
     pub fn constant(&self) -> u32 {
         *self.constant.get_or_init(|| self.best_constant(0..self.tests.len())) as u32
     }
 
-    /// How many of these tests the best program passes that gives the same answer to all of them.
+    /// Most of these tests that a program with the same answer to all of them passes.
     pub fn best_constant(&self, tests: Range<usize>) -> usize {
         self.commonest_answer(tests).map_or(0, |(_, passed)| passed)
     }
 
-    /// The answer that passes most of these tests, and how many; none where no answer is known.
+    /// The answer that passes most of these tests, with their number; `None` if no answer is known.
     pub fn commonest_answer(&self, tests: Range<usize>) -> Option<(&Answer, usize)> {
         let mut counted: Vec<&Answer> = Vec::new();
         let mut best: Option<(&Answer, usize)> = None;
         for test in tests.clone() {
             let Some(answer) = &self.tests[test].expected else { continue };
-            // What passes this test has been counted where it came up first, unless a tolerance blurs the answers.
+            // An answer that passes this test has been counted at its first occurrence, unless the tolerance makes
+            // equality intransitive.
             if self.equality.tolerance > 0.0 || !counted.iter().any(|counted| self.passes(test, counted)) {
                 let passed = tests.clone().filter(|&other| self.passes(other, answer)).count();
                 if best.is_none_or(|(_, most)| passed > most) {

@@ -1,7 +1,8 @@
-//! When two outputs are the same, as the graders of programming contests have it.
+//! Compares outputs as the graders of programming contests do.
 
-/// Whether a script printed what is expected: as many lines, and each the same text or the same numbers. Space around
-/// lines and around all of them does not count. The rule of LiveCodeBench; the tolerance is that of values.
+/// Whether a script printed the expected output: the same number of lines, each with the same text or the same
+/// numbers. Space around lines and around the whole output does not count. This is the rule of LiveCodeBench, with the
+/// tolerance of values.
 pub(super) fn same(printed: &str, expected: &str, tolerance: f64) -> bool {
     let (mut printed, mut expected) = (printed.trim().split('\n'), expected.trim().split('\n'));
     loop {
@@ -33,11 +34,11 @@ fn same_number(printed: &str, expected: &str, tolerance: f64) -> bool {
     a.is_finite() && b.is_finite() && (a - b).abs() <= tolerance * b.abs().max(1.0)
 }
 
-/// A decimal number as it is, whatever its size: never more digits than were written.
+/// An exact decimal number, with no more digits than were written.
 #[derive(PartialEq, Eq)]
 struct Decimal {
     negative: bool,
-    /// Without zeros at either end; none for zero.
+    /// Digits without zeros at either end; empty for zero.
     digits: String,
     /// Power of ten of the last digit.
     exponent: i64,
@@ -47,7 +48,7 @@ impl Decimal {
     fn read(text: &str) -> Option<Decimal> {
         let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
         let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
-            // So far from any other number that none is missed.
+            // Larger exponents are not read as numbers; none is near any other number.
             Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
             None => (unsigned, 0),
         };

@@ -1,4 +1,4 @@
-//! One line of a file of tasks: every key is known, every value is what it should be, or the line is refused.
+//! Parses one line of a file of tasks. Every key must be known and every value valid, or the line is refused.
 
 use std::sync::OnceLock;
 
@@ -22,15 +22,15 @@ const KEYS: [&str; 13] = [
     "group",
     "seconds",
 ];
-/// Keys of one test.
+/// Keys of a test.
 const CALL: [&str; 2] = ["args", "expected"];
 const RUN: [&str; 2] = ["stdin", "stdout"];
-/// Characters of the longest id: it is a label in tables and logs.
+/// Characters of the longest id, which is a label in tables and logs.
 const ID_MAX: usize = 100;
-/// Characters of a value that a message shows.
+/// Characters of a value that are shown in a message.
 const SHOWN_CHARACTERS: usize = 40;
 
-/// The task that a line describes, or all that is wrong with it.
+/// The task of a line, or all its errors.
 pub(super) fn task(value: &Value) -> Result<Task, Vec<Fault>> {
     let Value::Dict(dict) = value else {
         return Err(vec![Fault(format!("found {}; expected a JSON object", named(value)))]);
@@ -61,7 +61,7 @@ pub(super) fn task(value: &Value) -> Result<Task, Vec<Fault>> {
 
 struct Row<'a> {
     dict: &'a Dict,
-    /// Arguments of the test that has fewest.
+    /// Fewest arguments of a test.
     fewest: Option<usize>,
     faults: Vec<Fault>,
 }
@@ -85,7 +85,7 @@ impl Row<'_> {
         }
     }
 
-    /// What is there under a name; a null is as good as nothing.
+    /// The value of a key; null counts as missing.
     fn get(&self, key: &str) -> Option<&Value> {
         self.dict.get(key).filter(|value| !matches!(value, Value::None))
     }
@@ -268,7 +268,7 @@ impl Row<'_> {
         Some(Test { input: input?, expected: Some(expected?) })
     }
 
-    /// What a program is given: text for a script, arguments for a function, of which the least number is kept.
+    /// Reads an input: text for a script, arguments for a function. Records the smallest number of arguments.
     fn input(&mut self, place: &str, value: Option<&Value>, kind: &Kind) -> Option<String> {
         match (value, kind) {
             (None, _) => {
@@ -312,7 +312,7 @@ impl Row<'_> {
         }
     }
 
-    /// A value as it is, or as the Python literal that a text holds.
+    /// A value, or the value of a text that contains a Python literal.
     fn value(&mut self, place: &str, value: &Value) -> Option<Value> {
         let Value::Str(text) = value else { return Some(value.clone()) };
         match Value::from_literal(text) {
@@ -325,7 +325,7 @@ impl Row<'_> {
     }
 }
 
-/// Type and beginning of a value.
+/// Type and beginning of a value, for messages.
 fn named(value: &Value) -> String {
     let text = value.to_string();
     match text.char_indices().nth(SHOWN_CHARACTERS) {

@@ -1,15 +1,15 @@
-//! What a task's own Python defines: a reference its function, a checker its generator.
+//! Parses a task's own Python: the function of a reference, the generator of a checker.
 
 use ruff_python_ast::{AnyParameterRef, ModModule, Parameters, PythonVersion, Stmt, StmtFunctionDef};
 use ruff_python_parser::{Mode, ParseOptions, parse_unchecked};
 use ruff_text_size::Ranged;
 
-/// Bytes of the longest reference or checker: trees are walked by recursion, as deep as the text is long.
+/// Bytes of the longest reference or checker; the recursion over a tree is at most as deep as the text is long.
 const SOURCE_MAX: usize = 64 << 10;
-/// Stack that one character of a source may need while its tree is dropped, generously.
+/// Stack per character of a source while its tree is dropped, estimated generously.
 const LEVEL_BYTES: usize = 512;
 
-/// Whether Python takes this for a name.
+/// Whether the text is an identifier of Python.
 pub(super) fn is_identifier(text: &str) -> bool {
     let is_name = |c: char| c == '_' || c.is_alphabetic();
     text.starts_with(is_name) && text.chars().all(|c| is_name(c) || c.is_numeric()) && !KEYWORDS.contains(&text)
@@ -23,13 +23,14 @@ const KEYWORDS: [&str; 35] = [
 
 /// Parameters of a function.
 pub(super) struct Signature {
-    /// As they are written, on one line, without the parentheses and the annotations, which may need an import.
+    /// Text of the parameters on one line, without parentheses, and without annotations because these may need an
+    /// import.
     pub text: String,
-    /// Names of those that may be given by place, `self` of a method not among them.
+    /// Names of the positional parameters, without a method's `self`.
     pub names: Vec<String>,
 }
 
-/// Refuses what Python would not compile; gives the parameters of the function that `entry_point` names.
+/// Refuses source that does not compile; returns the parameters of the function `entry_point`.
 pub(super) fn signature_of(source: &str, entry_point: &str) -> Result<Signature, String> {
     with_module(source, |module| {
         let Some(function) = definition(&module.body, entry_point) else {
@@ -61,7 +62,7 @@ fn without_annotations(source: &str, parameters: &Parameters) -> String {
     inside.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Refuses what Python would not compile.
+/// Refuses source that does not compile.
 pub(super) fn check(source: &str) -> Result<(), String> {
     with_module(source, |_| ())
 }

@@ -1,10 +1,10 @@
-//! What a model is told of a task: its words, the tests it may see, and how the program begins.
+//! The text of a task's prompt: the author's text, the shown tests, and the beginning of the program.
 
 use super::{Answer, Function, Kind, Task, Test};
 use crate::environment::value::Value;
 
 impl Task {
-    /// The request: the author's words, then the tests that are shown. Tests still without an answer are not.
+    /// The request: the author's text, then the shown tests that have an answer.
     pub fn words(&self) -> String {
         let shown = self.tests.iter().take(self.shown);
         let examples: Vec<String> = match &self.kind {
@@ -25,7 +25,7 @@ impl Task {
         }
     }
 
-    /// How the program begins, as far as the task fixes it: a function up to where its author decides.
+    /// The beginning of the program, as far as the task fixes it.
     pub fn opening(&self) -> String {
         let Kind::Function(function) = &self.kind else { return String::new() };
         match (function.entry_point.split_once('.'), &function.signature) {

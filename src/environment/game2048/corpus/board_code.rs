@@ -1,34 +1,34 @@
-//! The functions every search stands on: one slides a row, one makes a move on a whole board.
+//! Generates the two functions that searching programs need: one slides a row, one makes a move on a whole board.
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
 use super::choice::{pick, weighted};
 
-/// How an author keeps a board.
+/// How a program represents a board.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Hand {
-    /// As lists of lists, computed anew every time.
+    /// As lists of lists, computed anew each time.
     Lists,
-    /// As a list of tuples, with results remembered in dictionaries among the arguments: about four times faster.
+    /// As a list of tuples, with results cached in dictionaries among the arguments: about four times faster.
     Tuples,
 }
 
-/// Functions that slide a row and move a whole board, and what a program around them needs to know.
+/// The functions that slide a row and move a board, and what the rest of the program needs to know of them.
 #[derive(Debug, Clone)]
 pub(super) struct Moving {
     pub hand: Hand,
     /// Both definitions.
     pub text: String,
-    /// What the function that moves a board is called.
+    /// Name of the function that moves a board.
     pub name: &'static str,
-    /// What remembers rows that were slid.
+    /// Name of the cache of slid rows.
     memory: &'static str,
-    /// What remembers rows that were judged.
+    /// Name of the cache of judged rows.
     pub judged: &'static str,
 }
 
-/// Weight, statements, and what comes out of them.
+/// Weight, statements, and the expression of the result.
 const SLIDES: [(u32, (&str, &str)); 5] = [
     (
         5,
@@ -91,11 +91,11 @@ const SLIDES: [(u32, (&str, &str)); 5] = [
             "t + [0] * (4 - len(t))",
         ),
     ),
-    // Forgets that equal tiles merge.
+    // This variant forgets to merge equal tiles.
     (1, ("        t = [x for x in r if x]\n", "t + [0] * (4 - len(t))")),
 ];
 
-/// `turn(...)` stands for the transposition that suits the hand.
+/// `turn(...)` stands for the transposition in the board's representation.
 const MOVES: [(u32, &str); 4] = [
     (
         4,
@@ -156,7 +156,7 @@ const MOVES: [(u32, &str); 4] = [
 ];
 
 impl Moving {
-    /// Draws the two functions for a board kept by `hand`.
+    /// Draws the two functions for a board in the representation `hand`.
     pub fn draw(rng: &mut ChaCha8Rng, hand: Hand) -> Moving {
         let slide = weighted(rng, &[(4, "slide"), (2, "push"), (1, "squash")]);
         let name = weighted(rng, &[(4, "move"), (2, "after"), (1, "shift")]);
@@ -171,7 +171,7 @@ impl Moving {
         Moving { hand, text, name, memory, judged }
     }
 
-    /// What follows `board` in the argument list.
+    /// Further arguments after `board`.
     pub fn arguments(&self, judges_lines: bool) -> String {
         match (self.hand, judges_lines) {
             (Hand::Lists, _) => String::new(),
@@ -180,7 +180,7 @@ impl Moving {
         }
     }
 
-    /// The board as the functions want it: the statement that makes it, if any, and its name.
+    /// Converts the board to the functions' representation: the statement, if one is needed, and the board's name.
     pub fn entry(&self, rng: &mut ChaCha8Rng) -> (&'static str, &'static str) {
         match self.hand {
             Hand::Lists => ("", "board"),
@@ -191,7 +191,7 @@ impl Moving {
 }
 
 impl Hand {
-    /// Writes out the transpositions of `text`.
+    /// Replaces `turn(...)` in `text` by transpositions.
     fn turned(self, text: &str) -> String {
         let mut turned = text.to_owned();
         for board in ["b", "t", "b[::-1]"] {
@@ -205,7 +205,7 @@ impl Hand {
     }
 }
 
-/// A function `name` of `r` that computes each result once: `statements` are indented for a plain function.
+/// A function `name` of `r` that caches its results; `statements` are indented for a plain function.
 pub(super) fn remembered(name: &str, memory: &str, statements: &str, result: &str) -> String {
     let deeper: String = statements.lines().map(|line| format!("    {line}\n")).collect();
     format!(

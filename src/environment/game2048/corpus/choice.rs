@@ -1,14 +1,14 @@
-//! Drawing from short lists.
+//! Random choices from short lists.
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-/// One of `items`, all alike.
+/// One of `items`, all with the same probability.
 pub(super) fn pick<T: Copy>(rng: &mut ChaCha8Rng, items: &[T]) -> T {
     items[rng.random_range(0..items.len())]
 }
 
-/// One of `items`, each as often as its weight says.
+/// One of `items`, with probabilities proportional to their integer weights.
 pub(super) fn weighted<T: Copy>(rng: &mut ChaCha8Rng, items: &[(u32, T)]) -> T {
     let total: u32 = items.iter().map(|(weight, _)| weight).sum();
     let mut rest = rng.random_range(0..total);
@@ -21,7 +21,7 @@ pub(super) fn weighted<T: Copy>(rng: &mut ChaCha8Rng, items: &[(u32, T)]) -> T {
     unreachable!("the weights sum to {total}")
 }
 
-/// As [`weighted`], for weights that are not whole numbers.
+/// Like [`weighted`], for fractional weights.
 pub(super) fn proportional<T: Copy>(rng: &mut ChaCha8Rng, items: &[(T, f64)]) -> T {
     let total: f64 = items.iter().map(|(_, weight)| weight).sum();
     assert!(total > 0.0, "some weight is positive");
@@ -35,7 +35,7 @@ pub(super) fn proportional<T: Copy>(rng: &mut ChaCha8Rng, items: &[(T, f64)]) ->
     items[items.len() - 1].0
 }
 
-/// The four moves in some order of preference, good ones more often than not.
+/// The four moves in some order of preference, more often a good one.
 pub(super) fn order(rng: &mut ChaCha8Rng) -> String {
     if rng.random_bool(0.5) {
         return pick(rng, &["ASDW", "SADW", "ASWD", "WADS", "DSAW", "SDAW", "WASD"]).into();

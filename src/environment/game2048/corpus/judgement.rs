@@ -1,4 +1,4 @@
-//! Functions that say what a board is worth: term by term over the whole board, or line by line with a memory.
+//! Generates functions that evaluate a board: by a sum of terms over the whole board, or line by line with a cache.
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -8,14 +8,14 @@ use super::board_code::{Hand, Moving, remembered};
 use super::choice::{pick, weighted};
 use super::terms::{self, Term};
 
-/// The functions, and whether they remember lines.
+/// The functions, and whether they cache the values of lines.
 #[derive(Debug, Clone)]
 pub(super) struct Judgement {
     pub text: String,
     pub judges_lines: bool,
 }
 
-/// What the value of one line `r` is made of.
+/// A term in the value of one line `r`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Room,
@@ -30,7 +30,7 @@ enum Kind {
     Turns,
 }
 
-/// Draws a function `name` of a board `b` as `style` would have it.
+/// Draws a function `name` that evaluates a board `b` in the manner of `style`.
 pub(super) fn draw(rng: &mut ChaCha8Rng, style: Style, name: &str, moving: &Moving) -> Judgement {
     let by_line = match (moving.hand, style) {
         (Hand::Lists, _) => false,
@@ -74,7 +74,7 @@ fn summed(terms: &[Term]) -> String {
     text
 }
 
-/// Rows and columns are worth what they are, whichever place they have.
+/// A function that gives every row and column the same value wherever it lies.
 fn by_lines(rng: &mut ChaCha8Rng, style: Style, name: &str, memory: &str) -> String {
     let mut kinds = vec![weighted(rng, leading(style))];
     for _ in 0..weighted(rng, &[(2, 0), (5, 1), (4, 2)]) {
@@ -145,7 +145,7 @@ fn term(rng: &mut ChaCha8Rng, kind: Kind) -> Term {
     })
 }
 
-/// Every row by its own weights.
+/// A function that gives every row its own weights.
 fn by_weights(rng: &mut ChaCha8Rng, name: &str, memory: &str) -> Judgement {
     let table = terms::table(rng);
     let worth = pick(rng, &["x * 2 ** y", "x * 2 ** y", "x * 3 ** y", "x * y"]);

@@ -1,11 +1,11 @@
-//! Slips that real authors make. Some break the program, some only weaken it.
+//! Mistakes that human authors make. Some break the program, some only weaken it.
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
 use super::choice::pick;
 
-/// Rewrites `body` with one mistake in it. The header in front of it is never touched.
+/// Rewrites `body` with one mistake in it. The header before it stays unchanged.
 pub(super) fn make(rng: &mut ChaCha8Rng, body: &str) -> String {
     match rng.random_range(0..9) {
         0 => drop_character(rng, body),
@@ -21,7 +21,7 @@ pub(super) fn make(rng: &mut ChaCha8Rng, body: &str) -> String {
 }
 
 trait Replacement {
-    /// The last occurrence replaced; unchanged where there is none.
+    /// Replaces the last occurrence; returns the text unchanged if there is none.
     fn apply(&self, text: &str) -> String;
 }
 
@@ -40,7 +40,7 @@ fn drop_character(rng: &mut ChaCha8Rng, body: &str) -> String {
     format!("{}{}", &body[..at], &body[at + 1..])
 }
 
-/// A line of `body` that may be changed: not the rest of the header.
+/// A line of `body` that may be changed, which excludes the rest of the header.
 fn line(rng: &mut ChaCha8Rng, lines: &[&str]) -> usize {
     if lines.len() < 2 { 0 } else { rng.random_range(1..lines.len()) }
 }

@@ -1,8 +1,8 @@
-//! Synthetic 2048 strategies: what the built-in model reads before it is ever rewarded.
+//! Synthetic 2048 strategies, which the built-in model is pretrained on.
 //!
-//! Takes a generator of chance and a [`Mix`]; gives Python source. A small grammar writes players from blind to
-//! two-move lookahead, in the varied, sometimes careless hand of many authors, so that a model trained on them has
-//! something to say and something left to learn. Does not know tensors, prompts or the sandbox.
+//! Takes a random generator and a [`Mix`]; gives Python source. A small grammar writes players from blind ones to two
+//! moves of lookahead, in varied and sometimes careless code as by many authors, so that a model trained on them is
+//! diverse and has something left to learn. Does not know tensors, prompts or the sandbox.
 
 mod board_code;
 mod choice;
@@ -16,29 +16,29 @@ pub mod vocabulary;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-/// What kind of player a program is; prompts ask for it by name.
+/// Kinds of players, which prompts ask for by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Style {
     /// A few lines that hardly look at the board.
     Short,
-    /// The first legal move of an order of preference.
+    /// Takes the first legal move in an order of preference.
     Legal,
-    /// One move ahead, for merges and room.
+    /// Looks one move ahead, for merges and empty cells.
     Merge,
-    /// One move ahead, the largest tile held in a corner.
+    /// Looks one move ahead, and keeps the largest tile in a corner.
     Corner,
-    /// One move ahead, tiles along a winding path of weights.
+    /// Looks one move ahead, and orders tiles along a winding path of weights.
     Snake,
-    /// One move ahead, neighbours alike or in order.
+    /// Looks one move ahead, and keeps neighbours equal or in order.
     Smooth,
-    /// Two own moves ahead.
+    /// Looks two own moves ahead.
     Ahead,
-    /// Two moves ahead with the new tile between them.
+    /// Looks two moves ahead, with the new tile between them.
     Chance,
 }
 
 impl Style {
-    /// Every style, from the simplest.
+    /// All styles, from the simplest.
     pub const ALL: [Style; 8] = [
         Style::Short,
         Style::Legal,
@@ -50,7 +50,7 @@ impl Style {
         Style::Chance,
     ];
 
-    /// The name prompts and configuration use.
+    /// The name in prompts and configuration.
     pub fn name(self) -> &'static str {
         match self {
             Style::Short => "short",
@@ -64,8 +64,8 @@ impl Style {
         }
     }
 
-    /// How readily a mistake slips in, against the other styles. Long programs keep few: a model that breaks them
-    /// half of the time learns to avoid them.
+    /// Relative frequency of mistakes in this style. Long programs have few, because a model that breaks half of them
+    /// learns to avoid them.
     fn proneness(self) -> f64 {
         match self {
             Style::Short => 4.0,
@@ -75,20 +75,20 @@ impl Style {
     }
 }
 
-/// How often each style is written, and how often a program carries a mistake.
+/// How often each style is written, and how often a program contains a mistake.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mix {
-    /// Relative frequency of each style; a style left out is never written.
+    /// Relative frequency of each style; a style that is not listed is never written.
     pub weights: Vec<(Style, f64)>,
     /// Share of programs with a deliberate mistake, 0 to 1, over all styles.
     pub error_rate: f64,
-    /// Share of authors who do not write what they were asked for but draw a style of their own, 0 to 1. They keep a
-    /// way open from every request to every kind of player.
+    /// Share of programs, 0 to 1, whose style is drawn at random rather than the requested one, so that every request
+    /// may lead to every kind of player.
     pub wander: f64,
 }
 
 impl Default for Mix {
-    /// Mostly players that search: they are the long ones, which need the practice.
+    /// Mostly players that search, because their programs are long and need the practice.
     fn default() -> Self {
         let weight = |style: Style| match style {
             Style::Short => 0.5,
@@ -105,7 +105,7 @@ impl Mix {
         Mix { weights: vec![(style, 1.0)], error_rate: 0.0, wander: 0.0 }
     }
 
-    /// Chance of a mistake in a program of `style`, so that the whole mix comes to `error_rate`.
+    /// Probability of a mistake in a program of `style`, such that the whole mix has a share of `error_rate`.
     fn mistake_probability(&self, style: Style) -> f64 {
         let total: f64 = self.weights.iter().map(|(_, weight)| weight).sum();
         let mean: f64 = self.weights.iter().map(|(style, weight)| weight * style.proneness()).sum::<f64>() / total;
@@ -118,15 +118,16 @@ impl Mix {
 pub struct CorpusProgram {
     /// What kind of player was asked for.
     pub asked: Style,
-    /// What kind of player it is meant to be.
+    /// The style in which the program is written.
     pub style: Style,
-    /// Python source; begins with [`HEADER`] unless a mistake says otherwise, ends in a newline.
+    /// Python source, which begins with [`HEADER`] unless a mistake changes that, and ends in a newline.
     pub source: String,
-    /// A deliberate mistake was made; some of them leave a program that still plays.
+    /// Whether it contains a deliberate mistake; some mistakes leave a program that still plays.
     pub mistaken: bool,
 }
 
-/// What every program begins with; a prompt ends in it. The argument list stays open, for state kept in defaults.
+/// The beginning of every program, with which a prompt ends. The argument list stays open, for state in default
+/// values.
 pub const HEADER: &str = "def strategy(board";
 
 /// Writes the next program.

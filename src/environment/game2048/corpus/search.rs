@@ -1,4 +1,5 @@
-//! Players that try moves on a copy of the board and keep the best: one move ahead, two, or two with chance between.
+//! Generates players that try moves on a copy of the board and take the best: one move ahead, two, or two with the new
+//! tile between.
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -8,9 +9,9 @@ use super::board_code::{Hand, Moving};
 use super::choice::{order, pick, weighted};
 use super::judgement;
 
-/// Further arguments, and body, of a program of one of the searching styles.
+/// Further arguments and body of a program in one of the searching styles.
 pub(super) fn program(rng: &mut ChaCha8Rng, style: Style) -> (String, String) {
-    // Deeper searches are written by authors who know what they cost.
+    // Deeper searches more often use the faster representation.
     let thrifty = if matches!(style, Style::Ahead | Style::Chance) { 0.7 } else { 0.5 };
     let hand = if rng.random_bool(thrifty) { Hand::Tuples } else { Hand::Lists };
     let moving = Moving::draw(rng, hand);
@@ -36,13 +37,13 @@ pub(super) fn program(rng: &mut ChaCha8Rng, style: Style) -> (String, String) {
     (moving.arguments(judgement.judges_lines), body + &choosing(rng, look, moving.name, board))
 }
 
-/// The best a further own move can do.
+/// A function for the best value after one more own move.
 fn lookahead(rng: &mut ChaCha8Rng, value: &str, moves: &str) -> String {
     let also = if rng.random_bool(0.25) { format!("{value}(b) + ") } else { String::new() };
     format!("    def look(b):\n        return {also}max({value}({moves}(b, m)) for m in \"WASD\")\n")
 }
 
-/// The average over places where a new tile may appear, often only the first few: each costs four moves.
+/// A function for the average over places of the new tile, often only the first few, because each costs four moves.
 fn chance(rng: &mut ChaCha8Rng, hand: Hand) -> String {
     let few = weighted(
         rng,
@@ -79,7 +80,7 @@ fn chance(rng: &mut ChaCha8Rng, hand: Hand) -> String {
     )
 }
 
-/// What judges a move where chance is looked at: always the deepest, or only when the board is tight.
+/// Which function evaluates a move: always the one with the new tile, or only when the board is nearly full.
 fn depth(rng: &mut ChaCha8Rng, value: &str, board: &str) -> (String, &'static str) {
     if rng.random_bool(0.75) {
         return (String::new(), "chance");
@@ -89,8 +90,8 @@ fn depth(rng: &mut ChaCha8Rng, value: &str, board: &str) -> (String, &'static st
     (format!("    f = chance if sum(r.count(0) for r in {board}) < {least} else {shallow}\n"), "f")
 }
 
-/// Tries the moves and returns the best. One author in eight forgets that a move may change nothing, which is the
-/// first thing rewards teach.
+/// Tries the moves and returns the best. One program in eight forgets that a move may change nothing, which is the
+/// first thing that rewards teach.
 fn choosing(rng: &mut ChaCha8Rng, look: &str, moves: &str, board: &str) -> String {
     let order = order(rng);
     let checked = rng.random_bool(0.88);

@@ -1,4 +1,4 @@
-//! Players that do not search: blind ones, counters, and the first legal move of an order.
+//! Generates players that do not search: blind ones, counters, and the first legal move of an order.
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -18,7 +18,7 @@ enum Short {
     Random,
 }
 
-/// Extra arguments and body of a program that hardly looks at the board.
+/// Further arguments and body of a program that hardly looks at the board.
 pub(super) fn short(rng: &mut ChaCha8Rng) -> (String, String) {
     let kinds = [
         (1, Short::Constant),

@@ -1,4 +1,4 @@
-//! What a judgement of a whole board `b` looks at: terms that are added up into its value.
+//! Generates the terms that add up to the value of a whole board `b`.
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use super::Style;
 use super::choice::{pick, weighted};
 
-/// One summand.
+/// A term of the sum.
 #[derive(Debug, Clone)]
 pub(super) enum Term {
     /// An expression.
@@ -39,7 +39,7 @@ enum Kind {
     Bends,
 }
 
-/// Draws terms: one that `style` stands for, then up to two more.
+/// Draws terms: one that is typical of `style`, then up to two more.
 pub(super) fn draw(rng: &mut ChaCha8Rng, style: Style) -> Terms {
     let mut kinds = vec![weighted(rng, leading(style))];
     for _ in 0..weighted(rng, &[(3, 0), (5, 1), (3, 2)]) {
@@ -125,13 +125,13 @@ fn term(rng: &mut ChaCha8Rng, kind: Kind, corner: (usize, usize)) -> Term {
     })
 }
 
-/// Counts how far each line is from going one way only; by far the best judge of a board among the terms.
+/// Sums how far each line is from monotone; by far the best of the terms.
 fn bends(rng: &mut ChaCha8Rng) -> String {
     let body: String = turns(rng).lines().map(|line| format!("    {line}\n")).collect();
     format!("        for r in b + list(zip(*b)):\n{body}")
 }
 
-/// Statements that take from `v` how far the line `r` is from going one way only, indented for a function of `r`.
+/// Statements that subtract from `v` how far the line `r` is from monotone, indented for a function of `r`.
 pub(super) fn turns(rng: &mut ChaCha8Rng) -> String {
     let (power, factors): (&str, &[u32]) = weighted(
         rng,
@@ -156,7 +156,7 @@ pub(super) fn turns(rng: &mut ChaCha8Rng) -> String {
     )
 }
 
-/// Weights of the cells.
+/// A table of the cells' weights.
 pub(super) fn table(rng: &mut ChaCha8Rng) -> String {
     let known = [
         (6, Some("[[0, 1, 2, 3], [7, 6, 5, 4], [8, 9, 10, 11], [15, 14, 13, 12]]")),

@@ -1,7 +1,7 @@
-//! The built-in model's tokenizer: byte-pair merges within a line, learnt from programs of the grammar.
+//! Trains the built-in model's tokenizer: byte-pair merges within a line, learnt from programs of the grammar.
 //!
-//! Tokens are kept short. Were they allowed to grow to whole lines, the model would choose from a menu of lines
-//! instead of spelling programs, and could not even make a spelling mistake.
+//! Tokens are kept short. If they grew to whole lines, the model would choose from a menu of lines instead of spelling
+//! programs, and could not even make a spelling mistake.
 
 use std::collections::HashSet;
 
@@ -12,25 +12,25 @@ use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
 use tokenizers::processors::template::TemplateProcessing;
 use tokenizers::{AddedToken, SplitDelimiterBehavior, Tokenizer, TokenizerBuilder};
 
-/// Fills rows of a batch to one width.
+/// Pads the rows of a batch to one width.
 pub const PAD: &str = "<|pad|>";
 /// Ends a completion.
 pub const END: &str = "<|end|>";
-/// Stands for a character that no program of the corpus has.
+/// Represents characters that do not occur in the corpus.
 pub const UNKNOWN: &str = "<|unk|>";
 
-/// How the vocabulary is learnt.
+/// Settings of the training of a vocabulary.
 #[derive(Debug, Clone)]
 pub struct VocabularyOptions {
-    /// Tokens in all, special ones and single characters included.
+    /// Number of tokens, including special ones and single characters.
     pub size: usize,
     /// Longest token, in characters.
     pub token_chars: usize,
-    /// Special tokens besides those of this module: what prompts are made of.
+    /// Special tokens of prompts, beside those of this module.
     pub prompt_tokens: Vec<String>,
 }
 
-/// Learns a tokenizer from `texts`. The same texts give the same tokenizer.
+/// Trains a tokenizer on `texts`. The same texts give the same tokenizer.
 pub fn train<'a>(
     texts: impl Iterator<Item = &'a str> + Send,
     options: &VocabularyOptions,

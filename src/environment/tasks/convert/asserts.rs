@@ -1,31 +1,31 @@
-//! Asserts as tests: `assert f(1, 2) == 3` is a function, literal arguments and a literal answer.
+//! Converts asserts to tests: `assert f(1, 2) == 3` is a function, literal arguments and a literal answer.
 
 use ruff_python_ast::{BoolOp, CmpOp, Expr, ExprCall, Operator, Stmt, StmtAssert, UnaryOp};
 use ruff_text_size::Ranged;
 
 use crate::environment::value::Value;
 
-/// Characters of an assert that a reason shows.
+/// Characters of an assert that are shown in a reason.
 const SHOWN_MAX: usize = 60;
 
-/// What asserts come down to.
+/// The tests of several asserts.
 #[derive(Default)]
 pub(super) struct Reduced {
-    /// The function they call, as they call it.
+    /// The function, as the asserts call it.
     pub called: String,
-    /// Arguments and answer of each.
+    /// Arguments and answer of each assert.
     pub tests: Vec<(Value, Value)>,
-    /// Largest difference that one of them allows.
+    /// Largest tolerance of the asserts.
     pub tolerance: f64,
 }
 
-/// What these statements test, if they are asserts about one of the functions `names` and nothing else.
+/// Converts these statements, if all of them are asserts about one of the functions `names`.
 pub(super) fn reduce(statements: &[Stmt], source: &str, names: &[&str]) -> Result<Reduced, String> {
     let mut reader = Reader { source, names, reduced: Reduced::default() };
     for statement in statements {
         match statement {
             Stmt::Assert(assert) => reader.assert(assert)?,
-            // Words, and what prints them.
+            // Comments in strings are skipped.
             Stmt::Pass(_) => {}
             Stmt::Expr(inner) if inner.value.is_string_literal_expr() => {}
             other => return Err(format!("tests by more than asserts: {}", shown(source, other))),
@@ -45,7 +45,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn assert(&mut self, assert: &StmtAssert) -> Result<(), String> {
-        // `assert True, "..."` stands in some sets between the others.
+        // Some data sets put `assert True, "..."` between the others.
         let empty = matches!(assert.test.as_ref(), Expr::BooleanLiteral(literal) if literal.value);
         if empty || self.claim(&assert.test).is_some() {
             return Ok(());
@@ -53,7 +53,7 @@ impl Reader<'_> {
         Err(format!("is no call with literals compared with a literal: {}", shown(self.source, assert)))
     }
 
-    /// Takes a claim about one call, or several joined by `and`.
+    /// Converts a claim about one call, or several claims joined by `and`.
     fn claim(&mut self, claim: &Expr) -> Option<()> {
         match claim {
             Expr::BoolOp(joined) if joined.op == BoolOp::And => {
@@ -79,7 +79,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `abs(f(..) - answer) < tolerance`
+    /// Converts `abs(f(..) - answer) < tolerance`.
     fn near(&mut self, distance: &Expr, tolerance: &Expr) -> Option<()> {
         let Expr::Call(call) = distance else { return None };
         let ("abs", [Expr::BinOp(difference)]) = (self.written(&call.func), call.arguments.args.as_ref()) else {
@@ -96,7 +96,7 @@ impl Reader<'_> {
         Some(())
     }
 
-    /// `math.isclose(f(..), answer, rel_tol=.., abs_tol=..)`
+    /// Converts `math.isclose(f(..), answer, rel_tol=.., abs_tol=..)`.
     fn close(&mut self, call: &ExprCall) -> Option<()> {
         let [answer, expected] = call.arguments.args.as_ref() else { return None };
         let mut tolerance: f64 = 1e-9;
@@ -109,7 +109,7 @@ impl Reader<'_> {
         Some(())
     }
 
-    /// Takes a call of our function with literals.
+    /// Converts a call of the tested function with literal arguments.
     fn test(&mut self, call: &Expr, answer: Value) -> Option<()> {
         let Expr::Call(call) = call else { return None };
         let name = self.written(&call.func);

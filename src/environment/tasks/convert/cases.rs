@@ -1,24 +1,23 @@
-//! Inputs with outputs, the shape that most sets share: texts for standard input, or arguments where a function is
-//! named.
+//! Inputs with outputs, the format of most data sets: texts for standard input, or arguments if a function is named.
 
 use super::{Draft, source, unfenced};
 use crate::environment::value::Value;
 
-/// Solutions tried as a reference.
+/// Most solutions that are tried as a reference.
 const SOLUTIONS_MAX: usize = 20;
 
-/// Inputs and outputs of a row, and what else decides how they are read.
+/// Inputs and outputs of a row, and what decides how they are read.
 pub(super) struct Cases<'a> {
     pub inputs: Vec<Value>,
     pub outputs: Vec<Value>,
     pub fn_name: Option<String>,
-    /// Code that programs begin with: it says whether the function is a method.
+    /// The given beginning of the code, which shows whether the function is a method.
     pub starter: Option<&'a str>,
     pub solutions: Vec<String>,
 }
 
 impl Cases<'_> {
-    /// From a dict `{"inputs": [..], "outputs": [..], "fn_name"?}`, or a list of `{"input", "output", ..}`.
+    /// Reads a dict `{"inputs": [..], "outputs": [..], "fn_name"?}`, or a list of `{"input", "output", ..}`.
     pub fn read(value: &Value) -> Result<Cases<'static>, String> {
         let mut cases =
             Cases { inputs: Vec::new(), outputs: Vec::new(), fn_name: None, starter: None, solutions: Vec::new() };
@@ -51,7 +50,7 @@ impl Cases<'_> {
         }
     }
 
-    /// The task that they test.
+    /// The task with these tests.
     pub fn draft(self, prompt: &str) -> Result<Draft, String> {
         let mut draft = Draft { prompt: prompt.to_owned(), shows_none: true, ..Draft::default() };
         let solutions = self.solutions.iter().take(SOLUTIONS_MAX).map(|solution| unfenced(solution));
@@ -72,21 +71,21 @@ impl Cases<'_> {
         draft.reference = fitting.next().map(str::to_owned);
         draft.tests = self.calls()?;
         draft.entry_point = Some(entry_point);
-        // JSON has no tuples: an answer that is one was stored as a list.
+        // JSON has no tuples, so an answer that is a tuple was stored as a list.
         draft.tuples_are_lists = true;
         Ok(draft)
     }
 
-    /// Arguments and answers as literals.
+    /// Arguments and answers as Python literals.
     fn calls(&self) -> Result<Vec<(String, String)>, String> {
         let is_wrapped = |output: &Value| matches!(output, Value::List(items) if items.len() == 1);
-        // Some sets put every answer into a list of its own.
+        // Some data sets put every answer into a list of its own.
         let unwrap =
             self.outputs.iter().all(is_wrapped) && self.inputs.iter().all(|input| matches!(input, Value::List(_)));
         let mut tests = Vec::new();
         for (input, output) in self.inputs.iter().zip(&self.outputs) {
             let (arguments, answer) = match (input, output) {
-                // One argument a line, each as JSON, and so the answer.
+                // Each line is an argument in JSON; the answer is JSON too.
                 (Value::Str(lines), Value::Str(answer)) => {
                     let lines = lines.lines().filter(|line| !line.trim().is_empty());
                     (lines.map(literal).collect::<Result<_, _>>()?, literal(answer)?)
@@ -101,7 +100,7 @@ impl Cases<'_> {
     }
 }
 
-/// The name of the function in a dict, or in its metadata.
+/// The name of the function in a dict or its metadata.
 pub(super) fn name_in(value: &Value) -> Option<String> {
     let Value::Dict(dict) = value else { return None };
     let own = ["fn_name", "func_name"].into_iter().find_map(|key| dict.get(key));
@@ -111,7 +110,7 @@ pub(super) fn name_in(value: &Value) -> Option<String> {
     }
 }
 
-/// Text for a script; some sets store its lines.
+/// Text for a script; some data sets store a list of lines.
 fn text(value: &Value) -> Result<String, String> {
     match value {
         Value::Str(text) => Ok(text.clone()),

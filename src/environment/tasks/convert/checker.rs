@@ -1,28 +1,29 @@
-//! A checker out of tests that are more than calls with literals: every call of the function under test becomes a
-//! `yield` of that call. A failed assert is an answer of False, and so is an error: what caused it is what was answered.
+//! Converts tests that are more than calls with literals to a checker: every call of the tested function becomes a
+//! `yield` of that call. A failed assert makes the checker return False, and so does an error, because the program's
+//! answers caused it.
 
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, ExprCall, Stmt, StmtFunctionDef};
 use ruff_text_size::Ranged;
 
-/// What the asserts are kept in.
+/// Name of the generator that contains the asserts.
 const ASSERTS: &str = "_asserts";
 
-/// Types that tests give to a function.
+/// Types that tests pass to a function.
 const TYPES: [&str; 9] = ["bool", "bytes", "dict", "float", "int", "list", "set", "str", "tuple"];
 
-/// Where calls go.
+/// The function that calls are redirected to.
 #[derive(Clone, Copy)]
 pub(super) struct Target<'a> {
-    /// The function as the tests call it.
+    /// Name of the function in the tests.
     pub called: &'a str,
-    /// The function as programs define it.
+    /// Name of the function in programs.
     pub entry_point: &'a str,
     /// Python that the tests need: imports, and other functions of the task.
     pub prelude: &'a str,
 }
 
-/// A checker from the function that holds the asserts.
+/// Makes a checker from the function that contains the asserts.
 pub(super) fn from_function(function: &StmtFunctionDef, source: &str, target: Target) -> Result<String, String> {
     let header = (function.range().start().to_usize(), function.parameters.end().to_usize());
     let mut edits = vec![(header, format!("def {ASSERTS}()"))];
@@ -30,7 +31,7 @@ pub(super) fn from_function(function: &StmtFunctionDef, source: &str, target: Ta
     Ok(assemble(target.prelude, &edited(source, function.range().to_std_range(), edits)))
 }
 
-/// A checker from asserts that stand for themselves.
+/// Makes a checker from asserts at top level.
 pub(super) fn from_statements(statements: &[Stmt], source: &str, target: Target) -> Result<String, String> {
     let mut asserts = format!("def {ASSERTS}():");
     for statement in statements {

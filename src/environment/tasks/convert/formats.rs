@@ -1,4 +1,4 @@
-//! The data sets that are known, by the fields of their rows.
+//! The supported data sets, recognised by the fields of their rows.
 
 use ruff_python_ast::Stmt;
 use ruff_text_size::Ranged;
@@ -8,15 +8,15 @@ use super::checker::Target;
 use super::{Draft, Row, asserts, checker, source, unfenced};
 use crate::environment::value::Value;
 
-/// A kind of rows.
+/// A format of rows.
 pub(super) struct Format {
     pub name: &'static str,
-    /// Fields that tell it from the others.
+    /// Fields that distinguish it from the other formats.
     fields: &'static [&'static str],
     pub convert: fn(&Row) -> Result<Draft, String>,
 }
 
-/// The first whose fields a row has is taken.
+/// The first format whose fields a row has is taken.
 const FORMATS: [Format; 12] = [
     Format { name: "EvalPlus", fields: &["entry_point", "base_input", "canonical_solution"], convert: evalplus },
     Format { name: "HumanEval", fields: &["entry_point", "canonical_solution", "test"], convert: human_eval },
@@ -36,7 +36,7 @@ pub(super) fn of(row: &Row) -> Option<&'static Format> {
     FORMATS.iter().find(|format| format.fields.iter().all(|field| row.get(field).is_some()))
 }
 
-/// What is said of a row of none of them.
+/// The message for a row of no supported format.
 pub(super) fn unknown() -> String {
     let known = FORMATS.iter().map(|format| format!("{} ({})", format.name, format.fields.join(", ")));
     format!("fields of no known set; there are: {}", known.collect::<Vec<_>>().join("; "))
@@ -97,7 +97,7 @@ fn human_eval(row: &Row) -> Result<Draft, String> {
     })?
 }
 
-/// The words of a task that is the beginning of a function.
+/// The prompt of a task that asks to complete a function.
 fn completion_of(prompt: &str) -> String {
     format!("Complete this function:\n\n```python\n{}\n```", prompt.trim())
 }
@@ -123,7 +123,7 @@ fn mbpp(row: &Row) -> Result<Draft, String> {
     about_functions_of(draft, code, &source, &setup)
 }
 
-/// Asserts in `tests` about a function that `code` defines.
+/// Tests by the asserts in `tests`, about a function that `code` defines.
 fn about_functions_of(mut draft: Draft, code: &str, tests: &str, setup: &str) -> Result<Draft, String> {
     let defined = source::with_module(code, |module| {
         let classes = module.body.iter().filter_map(Stmt::as_class_def_stmt).map(|class| class.name.to_string());
@@ -144,7 +144,7 @@ fn about_functions_of(mut draft: Draft, code: &str, tests: &str, setup: &str) ->
             }
             Err(why) => why,
         };
-        // Which function is meant, nobody says: the one that all asserts call and that comes last.
+        // The data does not name the tested function: it is the last one that all asserts call.
         let lines: Vec<&str> = module.body.iter().map(|statement| &tests[statement.range().to_std_range()]).collect();
         let called = |name: &&&str| lines.iter().all(|line| line.contains(&format!("{name}(")));
         let name = names.iter().rev().find(called).ok_or(why)?;
@@ -156,7 +156,7 @@ fn about_functions_of(mut draft: Draft, code: &str, tests: &str, setup: &str) ->
     })?
 }
 
-/// Tests of pytest: functions of asserts.
+/// Tests in the style of pytest: functions with asserts.
 fn kod_code(row: &Row) -> Result<Draft, String> {
     let code = row.need("solution")?;
     let test = row.text("test").map_or_else(|| row.need("test_code"), Ok)?;
@@ -205,7 +205,7 @@ fn code_contests(row: &Row) -> Result<Draft, String> {
 
 fn live_code_bench(row: &Row) -> Result<Draft, String> {
     let mut cases = Cases::read(&row.json("public_test_cases")?)?;
-    // The private ones are a pickle, which is never read; some copies have them as JSON.
+    // The private tests are a pickle, which is never read; some copies have them as JSON.
     if let Ok(private) = row.json("private_test_cases").and_then(|tests| Cases::read(&tests)) {
         cases.inputs.extend(private.inputs);
         cases.outputs.extend(private.outputs);
@@ -292,7 +292,7 @@ fn nemo_gym(row: &Row) -> Result<Draft, String> {
     Cases::read(&Row(tests).json("unit_tests")?)?.draft(&words(asked.get("input"))?)
 }
 
-/// What a user says in a list of messages, or a text as it is.
+/// The user's text in a list of messages, or a plain text.
 fn words(value: Option<&Value>) -> Result<String, String> {
     match value {
         Some(Value::Str(text)) => Ok(text.clone()),
@@ -308,7 +308,7 @@ fn words(value: Option<&Value>) -> Result<String, String> {
     }
 }
 
-/// Programs that pass, where a set has some.
+/// Programs that pass, if the data set has any.
 fn solutions(row: &Row) -> Vec<String> {
     /// CodeContests' number for Python 3.
     const PYTHON3: i64 = 3;

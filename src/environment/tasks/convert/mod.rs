@@ -1,7 +1,7 @@
-//! Tasks out of the rows of public data sets.
+//! Converts rows of public data sets to tasks.
 //!
-//! Takes a row as it is stored; gives a line of a file of tasks, or says why there is none. Nothing is unpickled and
-//! nothing runs: where a set has only a reference solution and inputs, the line has them too.
+//! Takes a row as it is stored; gives a line of a file of tasks, or the reason why there is none. Nothing is unpickled
+//! and nothing runs: if a data set has only a reference solution and inputs, so has the line.
 
 mod asserts;
 mod cases;
@@ -21,7 +21,7 @@ use crate::environment::value::{Dict, Value};
 /// Characters of an id that are kept.
 const ID_MAX: usize = 90;
 
-/// Turns one row after another into lines of one file.
+/// Converts rows to the lines of one file.
 #[derive(Debug, Default)]
 pub struct Converter {
     rows: usize,
@@ -33,18 +33,18 @@ pub struct Converter {
 pub struct Line {
     /// The line, without its end.
     pub text: String,
-    /// The data set that its row looks like.
+    /// Name of the data set's format.
     pub format: &'static str,
-    /// Whether its tests need a checker: they are more than calls with literal arguments and answers.
+    /// Whether its tests need a checker, because they are more than calls with literal arguments and answers.
     pub has_checker: bool,
 }
 
-/// A row that became no task.
+/// A row that was not converted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dropped {
-    /// The row's own name, or its number.
+    /// The row's id, or its number.
     pub id: String,
-    /// Why, in words that many rows share.
+    /// The reason, worded so that equal reasons can be counted.
     pub why: String,
 }
 
@@ -53,7 +53,7 @@ pub struct Dropped {
 struct Draft {
     prompt: String,
     entry_point: Option<String>,
-    /// What is given and what is expected.
+    /// Inputs and expected outputs.
     tests: Vec<(String, String)>,
     /// Inputs whose answers the reference computes.
     inputs: Vec<String>,
@@ -61,19 +61,19 @@ struct Draft {
     checker: Option<String>,
     tolerance: f64,
     tuples_are_lists: bool,
-    /// Where the words of the task show examples of their own.
+    /// Whether the prompt shows no tests, because its text contains examples.
     shows_none: bool,
     group: Option<String>,
 }
 
-/// The data set that a row looks like.
+/// The format that a row seems to have.
 pub(super) fn format_of(value: &Value) -> Option<&'static str> {
     let Value::Dict(dict) = value else { return None };
     formats::of(&Row(dict)).map(|format| format.name)
 }
 
 impl Converter {
-    /// The line that the next row becomes.
+    /// Converts the next row.
     pub fn convert(&mut self, value: &Value) -> Result<Line, Dropped> {
         self.rows += 1;
         let number = format!("row {}", self.rows);
@@ -88,7 +88,7 @@ impl Converter {
         let draft = (format.convert)(&row).map_err(|why| Dropped { id: id.clone(), why })?;
         let has_checker = draft.checker.is_some();
         let text = draft.line(&id);
-        // What is written is read again: a file that this program refuses helps nobody.
+        // The line is parsed again, so that no file is written which this program would refuse.
         let read = Value::from_json(&text).map_err(|error| error.to_string());
         let read = read.and_then(|value| row::task(&value).map(drop).map_err(|faults| faults[0].0.clone()));
         match read {
@@ -97,7 +97,7 @@ impl Converter {
         }
     }
 
-    /// This id, on one line, or with a number where it is taken.
+    /// This id on one line, with a number if it is already taken.
     fn free_id(&mut self, id: String) -> String {
         let id: String = id.chars().map(|c| if c.is_control() { ' ' } else { c }).take(ID_MAX).collect();
         let numbered = (2..).map(|number| format!("{id}-{number}"));
@@ -160,7 +160,7 @@ impl<'a> Row<'a> {
         self.text(key).ok_or_else(|| format!("no text in `{key}`"))
     }
 
-    /// A value that may have been stored as the text of its JSON.
+    /// A value, which may be stored as JSON text.
     fn json(self, key: &str) -> Result<Value, String> {
         match self.get(key) {
             None => Err(format!("nothing in `{key}`")),
@@ -171,7 +171,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// What the data set calls it.
+    /// The row's id in the data set.
     fn id(self) -> Option<String> {
         let names = ["task_id", "question_id", "problem_id", "id", "name", "uuid", "index"];
         names.into_iter().find_map(|name| match self.get(name)? {
@@ -182,7 +182,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// The code in a text that may put it in a fence.
+/// The code in a text, which may be in a fence.
 fn unfenced(text: &str) -> &str {
     let inside = text.split_once("```").and_then(|(_, rest)| rest.split_once('\n')).map(|(_, code)| code);
     inside.map_or(text, |code| code.split("```").next().unwrap_or(code))
