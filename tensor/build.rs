@@ -1,5 +1,5 @@
-//! What a build with CUDA needs besides Rust: the program's own kernels, and something to link in place of NVIDIA's
-//! libraries. A build without CUDA needs nothing of this.
+//! Prepares a build with CUDA: the program's own kernels, and stubs that are linked in place of NVIDIA's libraries. A
+//! build without CUDA needs nothing of this.
 
 #[cfg(feature = "cuda")]
 #[path = "build/kernels.rs"]

@@ -9,12 +9,12 @@ use crate::toolkit::Toolkit;
 
 const FOLDER: &str = "cuda";
 const SOURCE: &str = "kernels.cu";
-/// Endings of what the compiler may read there.
+/// Extensions of files that the compiler may read there.
 const READ: [&str; 3] = ["cu", "cuh", "h"];
-/// What a GPU must be able to do at least, where `CUDA_COMPUTE_CAP` does not say: 8.0 is the first with bf16.
+/// Default of `CUDA_COMPUTE_CAP`, the lowest compute capability of a GPU: 8.0 is the first with bf16.
 const LOWEST_CAPABILITY: &str = "80";
 
-/// Leaves `kernels.ptx` in `out`.
+/// Writes `kernels.ptx` to `out`.
 pub fn compile(toolkit: &Toolkit, out: &Path) -> Result<(), String> {
     let source = Path::new(FOLDER).join(SOURCE);
     let entries = fs::read_dir(FOLDER).map_err(|error| format!("{FOLDER}: {error}"))?;

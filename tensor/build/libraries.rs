@@ -1,9 +1,10 @@
-//! Static libraries in the place of NVIDIA's, which look for the real ones when the program runs.
+//! Static libraries in place of NVIDIA's, which load the real ones when the program runs.
 //!
-//! The tensor library links `-lcuda -lcublas -lcublasLt -lcurand -lnvrtc -lnccl`; a program linked against the real ones does
-//! not start on a machine that lacks any of them. So each of these names gets an archive: a jump for every function that
-//! the bindings declare, to the real function once it was asked for, and to one that returns the library's own error code
-//! where there is none. `loader.c` finds them. CUDA's runtime is there as an archive anyway.
+//! The tensor library links `-lcuda -lcublas -lcublasLt -lcurand -lnvrtc`; a program linked against the real libraries
+//! does not start on a machine that lacks any of them. So each of these names gets an archive with a jump for every
+//! function that the bindings declare. The jump leads to the real function after its first call, or to a substitute
+//! that returns the library's own error code if there is no real one. `loader.c` loads the libraries. CUDA's runtime
+//! is available as an archive anyway.
 
 use std::env;
 use std::fmt::Write as _;
@@ -16,21 +17,20 @@ use crate::toolkit::Toolkit;
 /// The crate that declares the functions.
 const BINDINGS: &str = "cudarc";
 
-/// One library of NVIDIA's.
 struct Library {
-    /// As the linker is told.
+    /// Its name for the linker.
     name: &'static str,
     /// The module of the bindings that declares its functions.
     module: &'static str,
-    /// What its functions return, and the values of it that mean "not there" and "not in this version".
+    /// The return type of its functions, and the values that mean "not there" and "not in this version".
     status: (&'static str, u32, u32),
-    /// Number behind `.so`.
+    /// The version in the name of its file, after `.so`.
     abi: u32,
-    /// A library that must be found where this one is.
+    /// A library in whose directory this one must be.
     companion: Option<&'static str>,
 }
 
-/// What a function returns, by which a substitute for it is chosen.
+/// The return type of functions, by which their substitute is chosen.
 #[derive(Clone, Copy, PartialEq)]
 enum Returns {
     Status,
@@ -55,7 +55,7 @@ fn all(cuda: u32) -> [Library; 6] {
     ]
 }
 
-/// Leaves the archives in `directory`, and has the linker look there before it looks into the toolkit.
+/// Writes the archives to `directory`, and makes the linker search there before the toolkit.
 pub fn build(toolkit: &Toolkit, packages: &Packages, directory: &Path) -> Result<(), String> {
     let bindings = packages.source(BINDINGS)?;
     for library in all(toolkit.version.0) {
@@ -95,7 +95,7 @@ fn copy(file: &Path, directory: &Path) -> Result<(), String> {
     fs::copy(file, directory.join(name)).map(drop).map_err(|error| format!("{}: {error}", file.display()))
 }
 
-/// The functions that `source` declares, each in an `extern "C"` block of its own, in the order of their names.
+/// The functions that `source` declares, in one `extern "C"` block each, sorted by name.
 fn declared(source: &str, status: &str) -> Result<Vec<(String, Returns)>, String> {
     let mut functions = Vec::new();
     for block in source.split("extern \"C\" {").skip(1) {
@@ -119,7 +119,7 @@ fn declared(source: &str, status: &str) -> Result<Vec<(String, Returns)>, String
     }
 }
 
-/// What `loader.c` is compiled with.
+/// Compiler flags for `loader.c`.
 fn header(library: &Library, cuda: u32, functions: &[(String, Returns)]) -> String {
     let Library { name, abi, status, .. } = library;
     let mut text = String::new();
@@ -143,7 +143,7 @@ fn header(library: &Library, cuda: u32, functions: &[(String, Returns)]) -> Stri
     text + "\n"
 }
 
-/// A jump for each function, through a slot that leads to the loader until the function was called once.
+/// A jump for each function, through a slot that leads to the loader until the first call.
 fn jumps(library: &Library, functions: &[(String, Returns)]) -> Result<String, String> {
     let arch = env::var("CARGO_CFG_TARGET_ARCH").unwrap_or_default();
     let (jump, first) = match arch.as_str() {
@@ -177,7 +177,8 @@ first_INDEX:
     jmp first
 ";
 
-/// Keeps what a caller may pass in registers (System V ABI) while the loader looks; the stack is aligned for the call.
+/// Saves the registers that may hold arguments (System V ABI) while the loader runs; the stack is aligned for the
+/// call.
 const FIRST_X86_64: &str = "
 .text
 first:
@@ -237,7 +238,7 @@ first_INDEX:
     b first
 ";
 
-/// The same for the procedure call standard of Arm.
+/// The same for Arm's procedure call standard.
 const FIRST_AARCH64: &str = "
 .text
 first:

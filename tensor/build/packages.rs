@@ -1,17 +1,17 @@
-//! Sources of the packages that this build is made of.
+//! Sources of the packages in this build.
 
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What cargo says of them.
+/// The output of `cargo metadata`.
 pub struct Packages {
     metadata: String,
     complaint: String,
 }
 
 impl Packages {
-    /// Asks cargo.
+    /// Runs cargo.
     pub fn read() -> Result<Packages, String> {
         println!("cargo::rerun-if-changed=../Cargo.lock");
         let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
@@ -34,7 +34,7 @@ impl Packages {
         Ok(Packages { metadata, complaint })
     }
 
-    /// Where the Rust sources of the package `name` are.
+    /// Directory of the Rust sources of the package `name`.
     pub fn source(&self, name: &str) -> Result<PathBuf, String> {
         let package = self.metadata.split(&format!("\"name\":\"{name}\",\"version\":")).nth(1);
         let manifest = package.and_then(|rest| rest.split("\"manifest_path\":\"").nth(1)?.split('"').next());

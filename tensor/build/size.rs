@@ -1,4 +1,4 @@
-//! What keeps the program small: code that it never calls is not linked.
+//! Keeps the program small: code that is never called is not linked.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -8,8 +8,8 @@ use crate::packages::Packages;
 
 /// The crate with the machine code of products of quantised weights, and the file that declares them.
 const KERNELS: (&str, &str) = ("candle-kernels", "ffi.rs");
-/// Leaves `quantized.rs` in `out`: a function for each product of quantised weights, so that the archive that holds the
-/// real ones is not linked. Weights are made plain numbers when they are loaded, so none is ever called.
+/// Writes `quantized.rs` to `out`, with a stub for each product of quantised weights, so that the archive with the
+/// real ones is not linked. Weights are dequantised when they are loaded, so no stub is ever called.
 pub fn leave_out_quantised(packages: &Packages, out: &Path) -> Result<(), String> {
     let source = packages.source(KERNELS.0)?.join(KERNELS.1);
     let declared = fs::read_to_string(&source).map_err(|error| format!("{}: {error}", source.display()))?;

@@ -4,16 +4,17 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A compiler, and where its libraries are.
+/// A compiler, and the directory of its libraries.
 pub struct Toolkit {
-    /// nvcc itself.
+    /// Path of nvcc.
     pub nvcc: PathBuf,
     /// Its version, such as (13, 0).
     pub version: (u32, u32),
 }
 
 impl Toolkit {
-    /// Where the build scripts of the tensor library look, in the same order: `NVCC`, `PATH`, `CUDA_HOME`, usual places.
+    /// Searches where the build scripts of the tensor library do, in the same order: `NVCC`, `PATH`, `CUDA_HOME`,
+    /// usual places.
     pub fn find() -> Result<Toolkit, String> {
         for name in ["NVCC", "CUDA_HOME", "CUDA_PATH"] {
             println!("cargo::rerun-if-env-changed={name}");
@@ -34,7 +35,7 @@ impl Toolkit {
         Ok(Toolkit { nvcc, version })
     }
 
-    /// The runtime as an archive, which needs no library when the program starts.
+    /// The runtime as an archive, so that the program needs no library for it when it starts.
     pub fn static_runtime(&self) -> Result<PathBuf, String> {
         let nvcc = self.nvcc.canonicalize().unwrap_or_else(|_| self.nvcc.clone());
         let homes = [self.nvcc.as_path(), nvcc.as_path()].map(|nvcc| nvcc.parent().and_then(Path::parent));

@@ -1,11 +1,11 @@
-// Attention of one token a sequence over the cache.
+// Attention of one token per sequence over the key-value cache.
 
 #pragma once
 
 #include "common.cuh"
 
 #define ATTEND_THREADS 128
-// Query heads of one key head that a block serves at once.
+// Query heads of one key head that a block serves.
 #define GROUP 8
 #define LARGEST_HEAD 256
 
@@ -25,7 +25,7 @@ struct Attend {
     float scale;
 };
 
-// Scores of this block's queries over the slots `from..from + ATTEND_THREADS`, a thread a slot.
+// Scores of this block's queries over the slots `from..from + ATTEND_THREADS`, one thread per slot.
 template <typename T>
 __device__ __forceinline__ void score_slots(
     float (*scores)[ATTEND_THREADS], const float (*query)[LARGEST_HEAD], const T* key, u32 head, bool seen) {
@@ -70,8 +70,8 @@ template <typename T> __device__ void attend(Attend p) {
         top[thread] = -INFINITY;
         total[thread] = 0.0f;
     }
-    // Values: a thread a dimension. Heads wider than the block have two dimensions a thread; of narrow ones several
-    // copies fit beside each other, which take turns with the slots.
+    // Values: one thread per dimension. Heads wider than the block have two dimensions per thread; for narrow heads
+    // several copies fit side by side and share the slots among them.
     const u32 copies = max(ATTEND_THREADS / p.head, 1u), copy = p.head < ATTEND_THREADS ? thread / p.head : 0;
     const u32 column = p.head < ATTEND_THREADS ? thread % p.head : thread;
     float mixed[LARGEST_HEAD / ATTEND_THREADS][GROUP];
@@ -85,7 +85,7 @@ template <typename T> __device__ void attend(Attend p) {
         const u32 slot = tile + thread;
         score_slots(scores, query, keys + (u64)slot * p.head, p.head, slot >= from && slot < to);
         __syncthreads();
-        // A warp a query: largest score so far, weights, and what older sums shrink by.
+        // One warp per query: largest score so far, weights, and the factor by which older sums shrink.
         for (u32 g = thread / WARP; g < GROUP; g += ATTEND_THREADS / WARP) {
             float highest = -INFINITY;
             for (u32 i = thread % WARP; i < ATTEND_THREADS; i += WARP) highest = fmaxf(highest, scores[g][i]);
@@ -119,7 +119,7 @@ template <typename T> __device__ void attend(Attend p) {
         }
         __syncthreads();
     }
-    // The queries are not needed any more: their place takes the copies' sums, a row a copy.
+    // The queries are not needed any more: their memory takes the copies' sums, one row per copy.
     if (copies > 1) {
         float(*sums)[LARGEST_HEAD] = query;
         for (u32 g = 0; g < served; g++) {
@@ -154,7 +154,7 @@ template <typename T> __device__ void attend(Attend p) {
     }
 }
 
-// Puts the splits of each query together. Grid: rows * queries; ATTEND_THREADS threads.
+// Combines the splits of each query. Grid: rows * queries; ATTEND_THREADS threads.
 template <typename T> __device__ void combine(Attend p) {
     const u32 splits = (p.capacity + p.split - 1) / p.split;
     const u64 stride = p.head + 2;

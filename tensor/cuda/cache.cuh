@@ -1,4 +1,4 @@
-// Moving rows of the cache.
+// Copies rows of the key-value cache.
 
 #pragma once
 
@@ -21,7 +21,7 @@ struct FillCache {
     u32 padding;
 };
 
-// Copies the start of each row's cache from its prompt's. Grid: rows, key heads.
+// Copies the start of each row's cache from that of its prompt. Grid: rows, key heads.
 template <typename T> __device__ void fill_cache(FillCache p) {
     const u32 prompt = reinterpret_cast<const u32*>(p.of)[blockIdx.x];
     T* to = reinterpret_cast<T*>(p.to) + ((u64)blockIdx.x * p.key_heads + blockIdx.y) * p.capacity * p.head;
@@ -40,7 +40,7 @@ struct MoveRows {
     u32 slots;
 };
 
-// Copies rows of a cache over rows that nobody needs. Grid: moves, key heads.
+// Copies rows of a cache over rows that have ended. Grid: moves, key heads.
 template <typename T> __device__ void move_rows(MoveRows p) {
     const u32 from_row = reinterpret_cast<const u32*>(p.from)[blockIdx.x];
     const u32 to_row = reinterpret_cast<const u32*>(p.to)[blockIdx.x];

@@ -1,4 +1,4 @@
-// What all kernels share: number formats, and sums over warps and blocks.
+// Shared by all kernels: number formats, and sums over warps and blocks.
 
 #pragma once
 
@@ -12,7 +12,7 @@
 
 #define WARP 32
 #define ALL_LANES 0xffffffffu
-// Threads of a block, for every kernel but those that say otherwise.
+// Threads per block, for every kernel that does not say otherwise.
 #define THREADS 256
 
 typedef uint32_t u32;
@@ -25,7 +25,7 @@ __device__ __forceinline__ void narrow(float* out, float x) { *out = x; }
 __device__ __forceinline__ void narrow(__nv_bfloat16* out, float x) { *out = __float2bfloat16(x); }
 __device__ __forceinline__ void narrow(__half* out, float x) { *out = __float2half(x); }
 
-// Eight neighbours in one or two loads; `from` lies on a multiple of eight elements.
+// Reads eight consecutive elements in one or two loads; `from` is aligned to eight elements.
 template <typename T> __device__ __forceinline__ void load8(float* out, const T* from) {
     if (sizeof(T) == 2) {
         const uint4 bits = *reinterpret_cast<const uint4*>(from);
@@ -48,7 +48,7 @@ __device__ __forceinline__ float warp_max(float x) {
     return x;
 }
 
-// Over a block of at most 32 warps. `shared` has room for 32 numbers; all threads get the result.
+// Sum over a block of at most 32 warps. `shared` has room for 32 numbers; all threads get the result.
 __device__ __forceinline__ float block_sum(float x, float* shared) {
     x = warp_sum(x);
     __syncthreads();

@@ -1,8 +1,8 @@
-// The kernels as a library for the processor: `run` launches one by its name. Built by the tests.
+// The kernels as a library for the processor: `run` launches a kernel by its name. The tests compile it:
 //
 // c++ -std=c++20 -O2 -fno-strict-aliasing -shared -fPIC -fvisibility=hidden -DON_PROCESSOR emulation.cpp
 //
-// Hidden, because the C library has functions of the same names as some kernels.
+// Symbols are hidden, because the C library has functions with the names of some kernels.
 
 #include "kernels.cu"
 
@@ -27,7 +27,7 @@ static const std::map<std::string, void (*)(const void*)> kernels = {
 
 extern "C" __attribute__((visibility("default"))) void run_backwards(bool asked) { backwards = asked; }
 
-// 0, or 1 for a kernel that does not exist.
+// Returns 0, or 1 for a kernel that does not exist.
 extern "C" __attribute__((visibility("default"))) int run(const char* name, const unsigned grid[3], unsigned threads, const void* params) {
     const auto found = kernels.find(name);
     if (found == kernels.end()) return 1;

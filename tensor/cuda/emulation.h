@@ -1,5 +1,5 @@
-// What `kernels.cu` needs to run on the processor, one block after another: slow, and close enough to a GPU to show a
-// wrong index, a missing barrier or a wrong sum.
+// Runs `kernels.cu` on the processor, one block after another: slow, but close enough to a GPU to reveal a wrong
+// index, a missing barrier or a wrong sum.
 
 #pragma once
 #include <setjmp.h>
@@ -46,7 +46,7 @@ static inline int __clz(unsigned x) { return std::countl_zero(x); }
 static inline int __ffs(unsigned x) { return x ? std::countr_zero(x) + 1 : 0; }
 using std::isfinite;
 
-// Threads of a block are fibers of one thread of the machine: each runs until it waits for others.
+// The threads of a block are fibers of one thread of the machine: each runs until it waits for others.
 struct Fiber {
     ucontext_t begin;
     jmp_buf resume;
@@ -77,12 +77,12 @@ struct Block {
     }
 };
 static Block* block;
-// Whether threads and blocks run from the last to the first: nothing may depend on their order.
+// Whether threads and blocks run in reverse order; no result may depend on their order.
 static bool backwards = false;
 
 static inline void fiber_begin();
 
-// Goes on with the fiber next to the one that calls, or back to the caller when all are over.
+// Continues with the fiber after the calling one, or with the caller if all have ended.
 static inline void next_fiber() {
     if (block->running == 0) setcontext(&block->caller);
     const unsigned count = block->fibers.size(), step = backwards ? count - 1 : 1;
@@ -106,7 +106,7 @@ static inline void wait_at(Barrier& barrier) {
         if (_setjmp(block->fibers[block->current].resume) == 0) next_fiber();
 }
 
-// A thread that has left a kernel is waited for by nobody, as on a GPU.
+// Nobody waits for a thread that has left a kernel, as on a GPU.
 static inline void leave(Barrier& barrier) {
     barrier.expected--;
     if (barrier.expected > 0 && barrier.arrived == barrier.expected) barrier.open();
@@ -124,7 +124,7 @@ static inline void fiber_begin() {
 
 static inline void __syncthreads() { wait_at(block->all); }
 
-// Every lane of the warp gives a number and reads another's. A double holds every float and every u32.
+// Every lane of the warp offers a number and reads that of another lane. A double holds every float and every u32.
 static inline double exchange(double x, unsigned lane) {
     const unsigned warp = threadIdx.x / 32;
     block->lanes[threadIdx.x] = x;

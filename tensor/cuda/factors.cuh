@@ -1,6 +1,6 @@
-// Factors of low-rank terms in the type of the layers without a loss: each number as what its type holds of it, and
-// what that leaves over. The product of two such sums, but for the product of what is left over, is as near to the f32
-// product as the bits of three products allow, and runs at the rate of the narrow type.
+// Splits the factors of low-rank terms into two numbers of the layers' type: the rounded value and the rounding
+// error. The product of two such sums, without the product of the two errors, is as near to the f32 product as the
+// bits of three products allow, and runs at the rate of the narrow type.
 
 #pragma once
 

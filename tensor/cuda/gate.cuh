@@ -51,7 +51,7 @@ template <typename T, u32 N> __device__ __forceinline__ void gate_slope_row(cons
     }
 }
 
-// Gradient by gates and what they let through. Grid: rows; THREADS threads.
+// Gradient by the gates and by the gated values. Grid: rows; THREADS threads.
 template <typename T> __device__ void gate_slope(Gate p) {
     if (aligned<T>(p.out | p.gate_up | p.slope, p.width)) gate_slope_row<T, Wide<T>::COUNT>(p);
     else gate_slope_row<T, 1>(p);

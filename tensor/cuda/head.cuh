@@ -1,4 +1,4 @@
-// What a chunk of logits says about the tokens that were chosen, and its gradient.
+// Scores of the chosen tokens from a chunk of logits, and their gradient.
 
 #pragma once
 
@@ -15,12 +15,12 @@ struct ScoreLogits {
     u32 padding;
 };
 
-// A sum over some logits: of e^(x - top), and of (x - top) e^(x - top).
+// Sums over some logits of e^(x - top), and of (x - top) e^(x - top).
 struct Running {
     float top, total, mean;
 };
 
-// The same sum counted from a larger top.
+// The same sums relative to a larger top.
 __device__ __forceinline__ Running raised(Running x, float top) {
     if (x.total == 0.0f) return {top, 0.0f, 0.0f};
     const float lower = x.top - top, factor = expf(lower);
@@ -72,7 +72,7 @@ extern "C" __global__ void score_logits(ScoreLogits p) {
     Running all = of_warp[0];
     for (u32 warp = 1; warp < WARPS; warp++) all = joined(all, of_warp[warp]);
     const u32 chosen = reinterpret_cast<const u32*>(p.targets)[row];
-    // A token that the model does not know has no log-probability, and there is no logit of it to read.
+    // A token outside the vocabulary has no log-probability and no logit to read.
     const float target = chosen < p.vocabulary ? logits[chosen] * p.scale : NAN;
     const float logarithm = logf(all.total);
     float* scores = reinterpret_cast<float*>(p.scores) + 2 * row;
@@ -96,8 +96,8 @@ struct LogitSlopes {
 
 // d logp / d logit = onehot - p; d entropy / d logit = -p (log p + entropy). Grid: rows; THREADS threads.
 //
-// All threads read their part of a stretch of logits before any writes: what is written is no longer than what was
-// read, so it never reaches logits of a later stretch.
+// All threads read their part of a stretch of logits before any thread writes. The gradients are no longer than the
+// logits they replace, so they never reach logits of a later stretch.
 template <typename T> __device__ void logit_slopes(LogitSlopes p) {
     const u64 row = blockIdx.x;
     float* logits = reinterpret_cast<float*>(p.logits) + row * p.stride;

@@ -1,7 +1,7 @@
-// Attention of whole sequences, apart from its products: heads taken apart and put together, and the softmax between.
+// Attention of whole sequences without its matrix products: splitting and merging heads, and the softmax.
 //
-// The query heads of one key head lie next to each other, token by token: (sequences, key heads, tokens, group, head).
-// So some tokens' queries, for all heads of a key head, are neighbouring rows of one product.
+// The query heads of one key head are interleaved by token: (sequences, key heads, tokens, group, head). So the
+// queries of some tokens, for all heads of a key head, are consecutive rows of one product.
 
 #pragma once
 
@@ -20,7 +20,7 @@ struct SplitHeads {
     u32 head;
 };
 
-// Where the head `part` of a token begins, counted from the start of the queries, keys or values that it belongs to.
+// Start of the head `part` of a token, relative to the start of its queries, keys or values.
 __device__ __forceinline__ u64 head_start(const SplitHeads& p, u32 sequence, u32 token, u32 part) {
     if (part >= p.queries) {
         const u64 key_head = (part - p.queries) % p.key_heads;
@@ -36,7 +36,7 @@ template <typename F> __device__ __forceinline__ F* head_of(const SplitHeads& p,
     return reinterpret_cast<F*>(kind) + head_start(p, sequence, token, part);
 }
 
-// Turns (low, high) by the angle of a position.
+// Rotates (low, high) by the angle of a position.
 template <u32 N> __device__ __forceinline__ void turn(
     float (&low)[N], float (&high)[N], const float (&cosine)[N], const float (&sine)[N], float sign) {
 #pragma unroll
@@ -69,7 +69,7 @@ template <typename T, u32 N> __device__ __forceinline__ void split_token(const S
     }
 }
 
-// Takes heads apart and turns queries and keys by their position. Grid: sequences * tokens; THREADS threads.
+// Splits heads and rotates queries and keys by their position. Grid: sequences * tokens; THREADS threads.
 template <typename T> __device__ void split_heads(SplitHeads p) {
     const bool wide = aligned<T>(p.query | p.key | p.value | p.qkv | p.cosines | p.sines, p.head / 2);
     if (wide) split_token<T, Wide<T>::COUNT>(p);
@@ -98,7 +98,7 @@ template <typename T, u32 N> __device__ __forceinline__ void merge_token(const S
     }
 }
 
-// The way back for gradients: `query`, `key` and `value` are read, and f32; `qkv` is written. Grid as above.
+// The reverse for gradients: reads `query`, `key` and `value` in f32 and writes `qkv`. Grid as above.
 template <typename T> __device__ void merge_heads(SplitHeads p) {
     const bool wide = aligned<T>(p.query | p.key | p.value | p.qkv | p.cosines | p.sines, p.head / 2);
     if (wide) merge_token<T, Wide<T>::COUNT>(p);
@@ -134,7 +134,7 @@ template <typename T, u32 N> __device__ __forceinline__ void move_token(const Mo
     }
 }
 
-// Query heads from one order to the other. Grid: sequences * tokens; THREADS threads.
+// Moves query heads between the two layouts. Grid: sequences * tokens; THREADS threads.
 template <typename T> __device__ void move_heads(MoveHeads p) {
     if (aligned<T>(p.apart | p.together, p.head)) move_token<T, Wide<T>::COUNT>(p);
     else move_token<T, 1>(p);
@@ -152,7 +152,7 @@ struct Softmax {
     float scale;    // of scores
 };
 
-// Keys that the row's token sees.
+// Number of keys that the row's token sees.
 __device__ __forceinline__ u32 seen_by(const Softmax& p, u64 row) {
     return min(p.first + (u32)(row % p.rows_each) / p.group + 1, p.columns);
 }
@@ -188,7 +188,8 @@ template <typename T, u32 N> __device__ __forceinline__ void softmax_row(const S
     }
 }
 
-// Weights out of scores; zero where a token may not look. Grid: blocks of WARPS rows; THREADS threads, a warp a row.
+// Turns scores into weights; zero where a token sees nothing. Grid: blocks of WARPS rows; THREADS threads, a warp a
+// row.
 template <typename T> __device__ void causal_softmax(Softmax p) {
     const u64 row = warp_row();
     if (row >= p.rows) return;
@@ -220,7 +221,7 @@ template <typename T, u32 N> __device__ __forceinline__ void softmax_slope_row(c
     }
 }
 
-// Gradient by scores, over the weights; `scores` holds that by the weights. Grid as above.
+// Writes the gradient by scores over the weights; `scores` holds the gradient by weights. Grid as above.
 template <typename T> __device__ void causal_softmax_slope(Softmax p) {
     const u64 row = warp_row();
     if (row >= p.rows) return;

@@ -1,9 +1,10 @@
-// One decoding step on a GPU, the layers and the head of an update, both apart from their matrix products, and one step
-// of the optimiser.
+// Kernels of a decoding step, of the layers and the head of an update, and of the optimiser; cuBLAS computes the
+// matrix products between them.
 //
-// Every kernel takes one structure by value, mirrored field by field in `kernels.rs` and `training/`. Arithmetic is in f32 whatever
-// the tensors hold; sums are taken in an order that depends on shapes alone, so that a step repeats bit for bit.
-// Compiled to PTX by nvcc and, for the tests, to a library for the processor (`emulation.h`).
+// Every kernel takes one structure by value, which `kernels.rs` or the operation's `gpu.rs` mirrors field by field.
+// Arithmetic is in f32 whatever the tensors hold; sums are computed in an order that depends on shapes alone, so that
+// a step repeats bit for bit. nvcc compiles this file to PTX, and the tests to a library for the processor
+// (`emulation.h`).
 
 #include "attention.cuh"
 #include "cache.cuh"
@@ -48,7 +49,7 @@ KERNEL(split_factors, SplitFactors)
 
 extern "C" __global__ void sample(Sample params) { sample_row(params); }
 
-// The next step reads and writes one slot further. One thread.
+// Moves on to the next slot. One thread.
 extern "C" __global__ void advance(Advance p) {
     *reinterpret_cast<u32*>(p.slot) += 1;
     *reinterpret_cast<u32*>(p.step) += 1;

@@ -1,4 +1,4 @@
-// A layer of the decoder, apart from its products and its attention.
+// A layer of the decoder in a decoding step, without its products and its attention.
 
 #pragma once
 
@@ -66,8 +66,8 @@ struct Rotate {
     u32 padding;
 };
 
-// Adds the bias, norms queries and keys where the model does, turns them by their position and puts keys and values
-// into the cache. Grid: rows, queries + 2 key heads; 128 threads, a pair of dimensions each; heads of up to 256.
+// Adds the bias, norms queries and keys if the model does, rotates them by their position, and writes keys and values
+// to the cache. Grid: rows, queries + 2 key heads; 128 threads, a pair of dimensions each; heads of up to 256.
 template <typename T> __device__ void rotate(Rotate p) {
     __shared__ float shared[WARP];
     const u32 row = blockIdx.x, part = blockIdx.y, i = threadIdx.x, half = p.head / 2;

@@ -1,10 +1,10 @@
-// One step of the optimiser.
+// One update by AdamW.
 
 #pragma once
 
 #include "common.cuh"
 
-// Neighbouring numbers of one variable, all f32.
+// Consecutive numbers of one variable, all f32.
 struct Piece {
     u64 value;
     u64 gradient;
@@ -44,7 +44,7 @@ struct AdamW {
     float epsilon;
 };
 
-// One step of all variables at once (Loshchilov and Hutter 2019, algorithm 2). Grid: pieces; THREADS threads.
+// One update of all variables (Loshchilov and Hutter 2019, algorithm 2). Grid: pieces; THREADS threads.
 extern "C" __global__ void adamw(AdamW p) {
     const Piece piece = reinterpret_cast<const Piece*>(p.pieces)[blockIdx.x];
     float* value = reinterpret_cast<float*>(piece.value);

@@ -4,7 +4,7 @@
 
 #include "common.cuh"
 
-// Logits that one warp sums up: a multiple of WARP.
+// Logits that one warp sums; a multiple of WARP.
 #define TILE 1024
 // Room for a vocabulary of 524,288.
 #define MOST_TILES 512
@@ -23,8 +23,8 @@ struct Sample {
     u32 padding;
 };
 
-// First token whose cumulative weight exceeds the target, in the order of ids, and its log-probability; nothing cut.
-// NOT_FINITE where the logits are no distribution. Grid: rows; THREADS threads.
+// Draws the first token whose cumulative weight exceeds the target, in the order of ids, from the unrestricted
+// distribution, and its log-probability. NOT_FINITE if the logits are not finite. Grid: rows; THREADS threads.
 __device__ void sample_row(Sample p) {
     __shared__ float shared[WARP];
     __shared__ float tiles[MOST_TILES];
@@ -78,7 +78,7 @@ __device__ void sample_row(Sample p) {
         }
         before += __shfl_sync(ALL_LANES, sum, WARP - 1);
     }
-    // Rounding may leave the target behind the last of the tile.
+    // Rounding may leave the target after the last weight of the tile.
     if (token == NOT_FINITE) token = last;
     if (lane != 0) return;
     const bool finite = isfinite(whole) && whole >= 1.0 && token != NOT_FINITE;

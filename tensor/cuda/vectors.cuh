@@ -1,10 +1,10 @@
-// Rows read and written 16 bytes at a time where they lie on 16 bytes, number by number where they do not.
+// Reads and writes rows 16 bytes at a time if they are aligned to 16 bytes, and number by number otherwise.
 
 #pragma once
 
 #include "common.cuh"
 
-// Warps of a block of THREADS threads; kernels that give a warp a row serve as many rows.
+// Warps in a block of THREADS threads; kernels that use one warp per row serve as many rows.
 #define WARPS (THREADS / WARP)
 
 // Numbers of this type in 16 bytes.
@@ -12,7 +12,7 @@ template <typename T> struct Wide {
     static constexpr u32 COUNT = 16 / sizeof(T);
 };
 
-// N neighbours: one, or a multiple of what 16 bytes hold and on a multiple of 16 bytes.
+// N consecutive numbers: one, or a multiple of 16 bytes, aligned to 16 bytes.
 template <u32 N, typename T> __device__ __forceinline__ void load(float (&out)[N], const T* from) {
     if constexpr (N == 1) {
         out[0] = widen(*from);
@@ -42,7 +42,7 @@ template <u32 N, typename T> __device__ __forceinline__ void store(T* to, const 
     }
 }
 
-// Whether rows of this width, from these addresses on (0 for what is not there), can be read N at a time.
+// Whether rows of this width at these addresses (0 if there is none) can be read N numbers at a time.
 template <typename T> __device__ __forceinline__ bool aligned(u64 addresses, u64 width) {
     return addresses % 16 == 0 && width % Wide<T>::COUNT == 0;
 }
