@@ -1,8 +1,8 @@
 //! Teaches a language model to write programs, by running them.
 //!
-//! A GRPO loop samples completions from a language model, takes the requested Python program out of each, runs the program
-//! in a WebAssembly sandbox, and turns its results into rewards. The environment says which programs are requested: players
-//! of 2048, players of a game whose rules are a file of Python, or solutions of tasks with tests.
+//! A GRPO loop samples completions from a language model, takes the requested Python program out of each, runs the
+//! program in a WebAssembly sandbox, and turns its results into rewards. The environment says which programs are
+//! requested: players of 2048, players of a game whose rules are a file of Python, or solutions of tasks with tests.
 //!
 //! # Data flow
 //!
