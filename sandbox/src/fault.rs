@@ -37,7 +37,7 @@ impl<E: Into<Failure>> From<E> for Unloaded {
     }
 }
 
-/// Which budget ran out.
+/// The budget that ran out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FuelScope {
     /// The budget of one call. The program probably hangs.
@@ -124,7 +124,7 @@ impl Fault {
         }
     }
 
-    /// Reads the guest's own account of a fault.
+    /// Reads the guest's report of a fault.
     ///
     /// The host knows which call the report came from. A report that the source does not compile is believed only
     /// before any of the program's code has run. Any later report may be the program's own words, and counts as a

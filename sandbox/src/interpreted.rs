@@ -58,12 +58,12 @@ pub(crate) struct Interpreted {
     limits: Limits,
     fuel_used: u64,
     calls: Calls,
-    /// The instance has trapped: nothing is known of what it holds.
+    /// Whether the instance has trapped, after which its state is unknown.
     spent: bool,
 }
 
 impl Interpreted {
-    /// A fresh instance in which `source` is compiled and no line of it has run.
+    /// A fresh instance that has compiled `source` and run none of it.
     pub(crate) fn compile(interpreter: &Interpreter, source: &str, limits: &Limits) -> Result<Interpreted, Unloaded> {
         if source.len() > SOURCE_MAX {
             let message = format!("source of {} bytes, at most {SOURCE_MAX} are compiled", source.len());
@@ -155,7 +155,7 @@ impl Interpreted {
         &self.calls
     }
 
-    /// Calls an export, which may use `most` fuel.
+    /// Calls an export with at most `most` fuel.
     fn ask<P, R>(&mut self, function: &Func, arguments: P, most: u64) -> Result<R, Failure>
     where
         P: ComponentNamedList + Lower,
@@ -187,7 +187,7 @@ impl Interpreted {
         })
     }
 
-    /// Whose doing a trap was.
+    /// Whether a trap is the program's fault or the host's error.
     fn failure(&self, error: &wasmtime::Error, scope: FuelScope) -> Failure {
         if let Some(words) = &self.store.data().exhausted {
             return Failure::Host(HostError::Memory(words.clone()));

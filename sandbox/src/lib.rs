@@ -94,7 +94,7 @@ pub struct Limits {
 /// The result of a program that was run to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScriptRun {
-    /// All that it printed, or how it failed. One that prints more than a MiB has failed.
+    /// Its output, or its fault. A program that prints more than a MiB has failed.
     pub printed: Result<String, Fault>,
     /// Fuel used, loading included.
     pub fuel: u64,

@@ -138,7 +138,7 @@ impl Session {
         calls.like_last(halvings)
     }
 
-    /// Whether it runs in the compiled tier.
+    /// Whether the program runs in the compiled tier.
     pub fn is_compiled(&self) -> bool {
         matches!(self.run, Run::Compiled(_))
     }
@@ -189,11 +189,11 @@ struct Call {
 /// A program in the compiled tier.
 struct Compiled {
     session: compiled::CompiledSession,
-    /// The same program in the interpreter, asked the same, where both are compared.
+    /// The same program in the interpreter, which gets the same calls, if this session is compared.
     witness: Option<Interpreted>,
     begun: Begun,
     tiers: Tiers,
-    /// All that it was asked. A witness was asked it too, but one that meets a limit is gone.
+    /// All calls so far. A witness has them too, but a witness that meets a limit is dropped.
     asked: Vec<Call>,
     /// Of all that it was asked.
     bytes: usize,
@@ -254,7 +254,7 @@ impl Compiled {
     /// limits that it met on the way, and what it had used.
     fn interpreted(self) -> Result<Result<Interpreted, (Fault, Spent)>, Failure> {
         let Compiled { session, witness, begun, asked: calls, .. } = self;
-        // Nobody has the memory of both.
+        // Frees the memory of the compiled instance, so that the program never occupies both.
         drop(session);
         if let Some(witness) = witness {
             return Ok(Ok(witness));

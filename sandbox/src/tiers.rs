@@ -24,7 +24,7 @@ pub enum TierChoice {
 /// The compiled tier, and when it is used.
 #[derive(Clone)]
 pub(crate) struct Tiers {
-    /// Opened for the first program that is to be compiled: who asks for the interpreter gets nothing else.
+    /// Opened for the first program that is compiled, so that a sandbox that only interprets never opens it.
     tier: Arc<OnceLock<Result<CompiledTier, TierError>>>,
     choice: TierChoice,
     /// One in so many sessions is played by both tiers; 0 means none.
@@ -52,7 +52,7 @@ impl Tiers {
         Ok(tiers)
     }
 
-    /// The program as the tier runs it; none where it is left to the interpreter.
+    /// The compiled program; `None` if it is left to the interpreter.
     pub fn program(&self, source: &str) -> Result<Option<CompiledProgram>, HostError> {
         if self.choice == TierChoice::Interpreter {
             return Ok(None);
@@ -95,7 +95,7 @@ impl Tiers {
     }
 }
 
-/// The gas that is a budget of fuel: of both, a second has its own number.
+/// Converts budgets of fuel to gas. A second has a different number of each.
 pub(crate) fn gas_limits(limits: &Limits) -> compiled::GasLimits {
     let gas = |fuel: u64| scaled(fuel, GAS_PER_SECOND, FUEL_PER_SECOND);
     let memory_bytes = limits.memory_bytes.min(crate::MEMORY_MAX);

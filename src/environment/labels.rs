@@ -5,7 +5,7 @@ pub fn counted(number: usize, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
-/// The words of one kind of environment.
+/// The kind of environment, for wording.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Labels {
     /// 2048: points, and the largest tile of any game.

@@ -47,7 +47,7 @@ impl HeldOut {
         &self.salt
     }
 
-    /// The first `games` boards that programs are chosen on.
+    /// The first `games` boards on which programs are chosen.
     ///
     /// # Panics
     /// When that is more than [`SELECTION`], which is a bug of the caller.
@@ -55,7 +55,7 @@ impl HeldOut {
         &self.seeds[..SELECTION][..games]
     }
 
-    /// The first `games` boards that what was chosen is reported on.
+    /// The first `games` boards on which chosen programs are reported.
     ///
     /// # Panics
     /// When that is more than [`REPORT`], which is a bug of the caller.
@@ -76,7 +76,7 @@ pub enum ChanceStream {
     Bootstrap = 2,
 }
 
-/// The seed of that stream; no training stream is below it.
+/// The seed of a stream; no training stream derives from it.
 pub fn chance(stream: ChanceStream) -> Seed {
     Seed::root(ROOT).child(Purpose::Evaluation, stream as u64)
 }

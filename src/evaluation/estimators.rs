@@ -30,7 +30,8 @@ pub struct Estimate {
     pub interval: Interval,
 }
 
-/// How likely each item is the first, by score, of `n` items drawn without replacement; items of equal score share.
+/// For each item the probability that it has the best score among `n` items drawn without replacement; items of equal
+/// score share their probability.
 ///
 /// With the items ranked from 0, best first, rank r is first when it is drawn and no better one is: with probability
 /// C(N - 1 - r, n - 1) / C(N, n). The order statistics behind unbiased pass@k (Chen et al. 2021).

@@ -64,14 +64,14 @@ pub fn report_games(scores: &[f64], sizes: &[usize], games: usize) -> Vec<usize>
 pub struct Halving {
     /// Index of the best sample.
     pub winner: usize,
-    /// Who played how much.
+    /// The rounds.
     pub rungs: Vec<SelectionRound>,
 }
 
 /// One round of successive halving.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct SelectionRound {
-    /// Distinct programs in it.
+    /// Number of distinct programs in it.
     pub programs: usize,
     /// Selection games that each program has played at its end.
     pub games: usize,

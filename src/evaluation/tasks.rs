@@ -117,7 +117,7 @@ fn tried(tasks: &Tasks, samples: &[Sample]) -> Vec<TaskSummary> {
     samples.iter().for_each(|sample| by_name.entry(&sample.style).or_default().push(sample));
     let summary = |task: &Task| {
         let samples = by_name.remove(task.id.as_str())?;
-        // Zero has a sign, and the mean of no tests is negative.
+        // Adding 0.0 removes the sign of a negative zero, which is the mean of no values.
         let share = |of: fn(&Sample) -> f64| mean(samples.iter().map(|sample| of(sample))) + 0.0;
         let mut endings = BTreeMap::new();
         samples.iter().for_each(|sample| *endings.entry(ending(sample)).or_default() += 1);

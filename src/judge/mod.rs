@@ -45,7 +45,7 @@ pub struct Judgement {
     pub id: String,
     /// The reward.
     pub reward: f32,
-    /// What became of it.
+    /// The fate of the completion, in one word.
     pub verdict: CompletionVerdict,
     /// Tests passed.
     pub passed: u32,

@@ -9,7 +9,7 @@ use crate::environment::TestsTrace;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CompletionVerdict {
-    /// Of a task: every test was passed.
+    /// In a task: every test was passed.
     Passed,
     /// In a task: at least one test was answered, and at least one was not passed.
     Wrong,
@@ -22,7 +22,7 @@ pub enum CompletionVerdict {
 }
 
 impl CompletionVerdict {
-    /// The word for what the arena found; `tests` are those of a task, and none in a game.
+    /// The word for the arena's verdict; `tests` are the results of a task, empty in a game.
     pub(super) fn of(evaluation: &Evaluation, tests: &[TestsTrace]) -> CompletionVerdict {
         match &evaluation.verdict {
             arena::Verdict::Rejected(_) => CompletionVerdict::Rejected,

@@ -89,7 +89,7 @@ impl Tokenizer {
         Self::from_parts(tokenizers::Tokenizer::new(tokenizers::models::bpe::BPE::default()), Vec::new(), None)
     }
 
-    /// Names the tokens a sequence begins and a turn ends with, for chat templates.
+    /// Sets the tokens that begin a sequence and end a turn, for chat templates.
     pub(super) fn with_ends(self, bos_token: Option<String>, eos_token: Option<String>) -> Self {
         Tokenizer { bos_token, eos_token, ..self }
     }

@@ -124,7 +124,7 @@ pub struct Finding {
     /// The task concerned, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<TaskPlace>,
-    /// In words, with figures.
+    /// The finding in words, with figures.
     pub text: String,
     /// The setting that explains the finding.
     pub setting: Option<Setting>,
@@ -147,7 +147,7 @@ impl Finding {
         Finding { level: Level::Problem, ..Finding::ok(check, text) }
     }
 
-    /// Says which task it is about.
+    /// The same finding about this task.
     pub(super) fn at(self, place: TaskPlace) -> Finding {
         Finding { place: Some(place), ..self }
     }

@@ -20,7 +20,7 @@ const NOISE: f64 = 2.0;
 /// Settings that change the shape of the reward.
 pub const SHAPE: &[&str] = &["reward.exponent", "reward.scale"];
 
-/// A player whose place among the others is known.
+/// A player of known rank.
 pub struct ReferencePlayer<'a> {
     pub name: &'a str,
     /// Rank of players of about equal strength; players of rank [`BROKEN`] never play.
@@ -28,7 +28,7 @@ pub struct ReferencePlayer<'a> {
     pub judged: &'a JudgedTrial,
 }
 
-/// A program that tries to be paid for something other than its play.
+/// A program that tries to earn reward other than by playing well.
 pub struct JudgedCheat<'a> {
     pub name: &'a str,
     /// Index of the honest player that it copies.
@@ -41,7 +41,7 @@ pub struct Ladder<'a> {
     pub config: &'a Config,
     pub players: Vec<ReferencePlayer<'a>>,
     pub cheats: Vec<JudgedCheat<'a>>,
-    /// Settings that say when a game stops.
+    /// Settings that end games early.
     pub limits: &'static [&'static str],
     /// The setting whose limit ended a game.
     pub limit: fn(&Outcome) -> Option<&'static str>,
@@ -192,14 +192,14 @@ impl Ladder<'_> {
         self.players[player].judged.evaluation.games.iter().any(|game| (self.limit)(game).is_some())
     }
 
-    /// The player among those of `which` whose reward comes before all others.
+    /// The player among those of `which` whose reward comes first in the order of `before`.
     fn extreme(&self, which: impl Fn(&ReferencePlayer) -> bool, before: impl Fn(f32, f32) -> bool) -> usize {
         let players = (0..self.players.len()).filter(|&at| which(&self.players[at]));
         players.reduce(|best, at| if before(self.reward(at), self.reward(best)) { at } else { best }).unwrap_or(0)
     }
 }
 
-/// Whether a reward is more than it should be; what is no number is.
+/// Whether a reward is above a limit; NaN counts as above.
 pub fn exceeds(reward: f32, limit: f32) -> bool {
     reward.is_nan() || reward > limit
 }

@@ -61,7 +61,7 @@ pub struct Report {
     /// Number of tasks; absent for a game.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tasks: Option<TaskCount>,
-    /// What the checks found, in their order.
+    /// The findings, in the order of the checks.
     pub findings: Vec<Finding>,
     /// Names of the environment's figures.
     #[serde(skip)]

@@ -23,15 +23,15 @@ impl Trial {
 /// The result of a trial.
 #[derive(Debug, Clone)]
 pub struct JudgedTrial {
-    /// How it played.
+    /// How the program played.
     pub evaluation: Evaluation,
     /// The reward for it.
     pub reward: Reward,
 }
 
-/// Turns completions into evidence and reward: what is under test.
+/// Turns completions into evidence and reward. The check tests a judge.
 pub trait TrialJudge {
-    /// One result a trial, in order.
+    /// One result for each trial, in order.
     fn judge(&self, trials: &[Trial]) -> Result<Vec<JudgedTrial>, ArenaError>;
 }
 
@@ -45,7 +45,7 @@ pub struct TrainingPath<'a> {
 
 impl TrialJudge for TrainingPath<'_> {
     fn judge(&self, trials: &[Trial]) -> Result<Vec<JudgedTrial>, ArenaError> {
-        // The longest games begin first and leave no tail.
+        // The longest games are the last trials; they are started first so that no worker is left waiting at the end.
         let programs =
             trials.iter().rev().map(|trial| (self.arena.program(&trial.text, trial.cases[0]), trial.cases.as_slice()));
         let rule = Rule::new(self.reward, self.arena.environment());

@@ -14,7 +14,8 @@ use ruff_python_ast::{
     TypeParams,
 };
 
-/// Stack that one level of a syntax tree may need while it is compared, generously. A level is at least one character.
+/// Stack that one level of a syntax tree may need during the comparison, estimated generously. A level takes at least
+/// one character of source.
 const LEVEL_BYTES: usize = 2048;
 /// Stack for a flat tree.
 const BASE_BYTES: usize = 128 << 10;
@@ -23,11 +24,12 @@ const BASE_BYTES: usize = 128 << 10;
 /// parameters and functions do not count. For a program that can inspect its own names, lines or documentation, it is
 /// the digest of the text.
 ///
-/// Equal in one build of this program; another version of the parser may name the same tree otherwise.
+/// Digests are equal within one build of this program; another version of the parser may give the same tree another
+/// digest.
 ///
 /// * `module`: what `source` parses to.
 pub(super) fn of_syntax(source: &str, mut module: ModModule) -> [u8; 32] {
-    // Trees are walked by recursion, as deep as the source is long: `----1` is four levels.
+    // The recursion over a tree is at most as deep as the source is long: `----1` has four levels.
     let stack = BASE_BYTES + source.len() * LEVEL_BYTES;
     stacker::maybe_grow(stack, stack, move || {
         if looks_at_itself(&module) {

@@ -50,7 +50,7 @@ pub(super) fn find(text: &str, entry: &Entry) -> Result<Found, Rejection> {
     Err(rejection.unwrap_or_else(|| nothing(entry)))
 }
 
-/// The text itself, where it is Python as it stands: a fence in it is one in a string or a comment.
+/// The whole text, if it is valid Python; a fence in it is then part of a string or a comment.
 fn whole(text: &str, entry: &Entry) -> Option<Found> {
     let text = text.trim_start_matches(['\r', '\n']);
     let parsed = (text.len() <= SOURCE_BYTES_MAX).then(|| parse(text))?;
@@ -111,7 +111,7 @@ impl Search<'_> {
 
     /// The program in the piece.
     ///
-    /// Lines before the code that do not parse are passed over, a top-level line at a time; so are lines after it.
+    /// Lines before and after the code that do not parse are skipped, one top-level line at a time.
     fn source(&self) -> Result<Found, Rejection> {
         let stretch = self.stretch;
         let last_entry = self.entries(stretch).next_back().unwrap_or(0);
@@ -137,7 +137,7 @@ impl Search<'_> {
         }
     }
 
-    /// The longest run of whole top-level lines before the error at `at` that parses and defines what is looked for.
+    /// The longest run of whole top-level lines before the error at `at` that parses and defines the entry.
     fn valid_prefix(&self, code: &str, at: usize, attempts: &mut usize) -> Option<Found> {
         let first_entry = self.entries(code).next()?;
         for end in outer_lines(code).rev().filter(|&line| line <= at).take_while(|&line| line > first_entry) {
@@ -153,8 +153,8 @@ impl Search<'_> {
         None
     }
 
-    /// The code without single words before all of it and after all of it, which parse as Python but are prose
-    /// (`Explanation`); `None` when it does not define what is looked for.
+    /// The code without words at its beginning and end that parse as Python but are prose (`Explanation`); `None` if
+    /// it does not define the entry.
     fn without_prose(&self, code: &str, parsed: Parsed<ModModule>) -> Option<Found> {
         let mut module = parsed.into_syntax();
         let statements = &module.body;

@@ -34,7 +34,7 @@ pub const COST_TABLE: u32 = 1;
 /// What a program may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GasLimits {
-    /// Gas for loading and all calls together.
+    /// Gas for loading and for all calls together.
     pub game_gas: u64,
     /// Gas for loading, and for each call.
     pub call_gas: u64,

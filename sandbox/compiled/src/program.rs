@@ -39,7 +39,7 @@ impl CompiledProgram {
     }
 }
 
-/// Compiles a source on this very thread.
+/// Compiles a source on the calling thread.
 pub(crate) fn compile(shared: &Arc<Shared>, source: &str) -> Result<CompiledProgram, NotCompiled> {
     let emission = stacker::maybe_grow(STACK_NEEDED, 2 * STACK_NEEDED, || emit(shared, source))?;
     let engine = |error| NotCompiled::Machine(TierError::engine(error));

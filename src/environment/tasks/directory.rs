@@ -12,9 +12,9 @@ use crate::environment::Example;
 pub struct Directory {
     /// The name in reports; the directory's name by default.
     pub name: String,
-    /// Where the rules are.
+    /// The file with the rules.
     pub rules: RulesFile,
-    /// Words that open every chat, in place of ours.
+    /// System text of every chat, in place of the default one.
     pub system: Option<String>,
     /// A worked example, shown before every request.
     pub example: Option<Example>,
@@ -23,7 +23,7 @@ pub struct Directory {
 /// The file with the rules of an environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RulesFile {
-    /// Tasks, one a line.
+    /// A file with one task per line.
     Tasks(PathBuf),
     /// A game in Python.
     Game(PathBuf),

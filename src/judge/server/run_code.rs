@@ -49,7 +49,7 @@ pub struct Job {
     pub memory_bytes: Option<u64>,
 }
 
-/// Runs a program on a standard input.
+/// Runs a program.
 pub type Runner = dyn Fn(&Job) -> Result<ScriptRun, HostError> + Send + Sync;
 
 /// A runner in `sandbox`, with at most the memory of `limits`; the fuel is the job's.
@@ -108,7 +108,7 @@ struct RunResult {
 }
 
 impl Answer {
-    /// What came of a run. A program that failed has printed nothing that counts.
+    /// The answer for a run. The output of a program that failed is empty.
     pub fn new(run: Result<ScriptRun, HostError>) -> Answer {
         let run = match run {
             Ok(run) => run,

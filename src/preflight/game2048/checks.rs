@@ -17,7 +17,7 @@ use crate::stats;
 const LIMITS: &[&str] =
     &["train.game_seconds", "sandbox.call_share", "sandbox.memory_mib", "arena.moves_max", "arena.freeze_after"];
 
-/// One finding a check.
+/// The findings of all checks.
 pub(super) fn findings(config: &Config, trials: &[Trial], judged: &[JudgedTrial]) -> Vec<Finding> {
     let (rungs, others) = judged.split_at(RUNGS.len());
     let players =
@@ -160,7 +160,7 @@ impl Evidence<'_> {
         boards::finding(self.config, both)
     }
 
-    /// A player that pushes one way only freezes, and is worth less than one that goes round.
+    /// Checks that a player that always pushes in one direction freezes, and earns less than one that cycles.
     fn no_op(&self) -> Finding {
         let problem = |text| Finding::problem(Check::NoOp, text).blame(self.config, &["arena.freeze_after"]);
         let judged = &self.judged[CONSTANT];
@@ -231,7 +231,7 @@ fn replayed(board: Seed, moves_text: &str) -> Option<Replayed> {
     Some(Replayed { score: game.score(), board: game.board(), moves })
 }
 
-/// The score of a single game, whatever was reported.
+/// The true score of a single game, whatever was reported.
 fn played_score(judged: &JudgedTrial) -> u64 {
     let game = judged.evaluation.games.first();
     game.and_then(|game| replayed(game.seed()?, game.moves_text())).map_or(0, |replayed| replayed.score)

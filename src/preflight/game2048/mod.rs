@@ -12,7 +12,7 @@ use crate::config::Config;
 use crate::environment::Labels;
 use crate::environment::game2048::ladder::RUNGS;
 
-/// Has the reference players and the cheats judged, and says what that shows about the reward of `config`.
+/// Judges the reference players and the cheats, and reports what their rewards show about `config`.
 pub(super) fn examine(config: &Config, judge: &dyn TrialJudge) -> Result<Report, ArenaError> {
     let trials = trials::trials(config);
     let judged = super::judged(judge, &trials)?;

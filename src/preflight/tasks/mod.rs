@@ -49,7 +49,7 @@ struct Examination<'a> {
     judge: &'a dyn TrialJudge,
 }
 
-/// Has the references, stubs and cheats judged, and says what that shows about tasks and reward.
+/// Judges the references, stubs and cheats, and reports what their rewards show about the tasks.
 pub(super) fn examine(
     config: &Config,
     tasks: &Tasks,

@@ -116,7 +116,7 @@ impl Mix {
 /// One program of the corpus.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CorpusProgram {
-    /// What kind of player was asked for.
+    /// The requested style.
     pub asked: Style,
     /// The style in which the program is written.
     pub style: Style,

@@ -129,7 +129,6 @@ impl Kind {
         }
     }
 
-    /// Inputs of a block.
     pub(super) fn inputs(self) -> usize {
         if let Kind::Of(format) = self { format.inputs } else { 1 }
     }
