@@ -49,7 +49,7 @@ pub struct Window {
     pub first: Vec<usize>,
     /// Slots written before this call.
     pub length: usize,
-    /// All slots; a multiple of [`BLOCK`].
+    /// All slots; a multiple of 32.
     pub capacity: usize,
 }
 
