@@ -42,7 +42,7 @@ pub struct Sample {
     pub surprise: f64,
     /// Its games on [`HeldOut::selection`] boards.
     pub selection: Evaluation,
-    /// Its games on [`report_boards`]; empty if it played none.
+    /// Its games on the report boards; empty if it played none.
     pub report: Vec<Outcome>,
 }
 

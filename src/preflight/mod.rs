@@ -1,6 +1,6 @@
 //! Checks the reward before a run.
 //!
-//! Takes a [`Judge`], which turns a completion into evidence and reward (in a run: the arena and the reward of its own
+//! Takes a [`TrialJudge`], which turns a completion into evidence and reward (in a run: the arena and the reward of its own
 //! configuration); shows it players of known strength and programs that cheat, and gives a [`Report`] on their
 //! rewards. A reward that pays the wrong thing would silently train the wrong thing; a few seconds of play reveal it.
 //! Uses none of the run's random streams, and knows no model.
