@@ -165,9 +165,10 @@ impl Asked {
         servers.keep_adapters_in(self.dir.path());
         let batch = |_: usize| {
             let mut troubles = Vec::new();
-            let mut hear = |event: RolloutEvent<'_>| match event {
-                RolloutEvent::Trouble(text) => troubles.push(text.to_owned()),
-                _ => (),
+            let mut hear = |event: RolloutEvent<'_>| {
+                if let RolloutEvent::Trouble(text) = event {
+                    troubles.push(text.to_owned());
+                }
             };
             self.by(&servers, &config, &mut hear).unwrap();
             troubles

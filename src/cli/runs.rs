@@ -71,7 +71,7 @@ impl Trained {
 /// The newest adapter that a run has trained, where `--adapter` names a run.
 pub fn adapter(asked: &str, console: &Console) -> Result<Option<String>, CliError> {
     let path = Path::new(asked);
-    if !is_run(path) && !(is_latest(path) && !path.exists()) {
+    if !is_run(path) && (!is_latest(path) || path.exists()) {
         return Ok(None);
     }
     let trained = Trained::of("--adapter", &named("--adapter", path)?)?;

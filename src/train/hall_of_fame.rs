@@ -87,6 +87,9 @@ pub struct HallOfFame {
     members: Vec<Member>,
 }
 
+/// Plays members on boards, and gives what came of each in their order.
+pub type Play<'a, E> = dyn FnMut(&[Member], &[Seed]) -> Result<Vec<Evaluation>, E> + 'a;
+
 impl HallOfFame {
     /// Lets the program of a step's episode in if it is new and good enough. Earlier programs win ties.
     pub fn consider(&mut self, step: usize, style: &str, program: &Program, evaluation: &Evaluation) {
@@ -159,14 +162,10 @@ impl HallOfFame {
     }
 
     /// Ranks by held-out games and keeps the best, by successive halving: many candidates play few games, and those who do
-    /// well in them more. `play` plays some members on some boards, and gives what came of each in their order.
+    /// well in them more.
     ///
     /// Source: Karnin, Koren and Somekh 2013.
-    pub fn settle<E>(
-        &mut self,
-        held_out: &HeldOut,
-        play: &mut dyn FnMut(&[Member], &[Seed]) -> Result<Vec<Evaluation>, E>,
-    ) -> Result<(), E> {
+    pub fn settle<E>(&mut self, held_out: &HeldOut, play: &mut Play<'_, E>) -> Result<(), E> {
         let mut waiting = std::mem::take(&mut self.members);
         let mut field: Vec<(Member, Evaluation)> = Vec::new();
         for (round, &games) in ROUNDS.iter().enumerate() {

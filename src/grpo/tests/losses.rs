@@ -63,7 +63,8 @@ fn i8_on_policy_only_the_averaging_tells_losses_apart() {
         match config.loss_type {
             LossType::Dapo | LossType::Cispo => assert_close(&gradients(config), &by_tokens, 1e-5),
             LossType::Grpo | LossType::Sapo => assert_close(&gradients(config), &by_completions, 1e-5),
-            LossType::DrGrpo => {}
+            // Divided by lengths that no completion has.
+            _ => {}
         }
     }
     assert_ne!(by_tokens, by_completions);
