@@ -1,4 +1,4 @@
-# expect: out_of_memory
+# expect: not_compiled 1
 def strategy(board):
     return "W"
 
