@@ -394,7 +394,7 @@ fn doctor_tells_what_a_bug_report_needs() {
         ("device", ""),
         ("precision", "f32"),
         ("model", "inside this program"),
-        ("model cache", "1 models, 0.3 GB"),
+        ("model cache", "1 model, 0.3 GB"),
         ("disk", " GB free for runs"),
         ("sandbox cache", " MB)"),
         ("sandbox", "median "),

@@ -63,7 +63,7 @@ pub struct ScoreArgs {
     seed: Option<u64>,
     /// "drawn": boards that nobody knows; "published": those of --seed 0; or the digits of drawn ones, to play them again
     /// [default: drawn]
-    #[arg(long, value_name = "B", help_heading = "Games", conflicts_with = "seed", value_parser = Boards::parse)]
+    #[arg(long, value_name = "B", help_heading = "Games", conflicts_with = "games_root", value_parser = Boards::parse)]
     boards: Option<Boards>,
     /// What runs the programs: compiled code where that is certain to do what CPython does (auto), that alone (compiled),
     /// or CPython (interpreter) [default: auto]
