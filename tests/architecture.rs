@@ -29,7 +29,7 @@ const USES: &[(&str, &[&str])] = &[
     ("reward", &["arena", "config", "environment", "program", "stats"]),
     ("preflight", &["arena", "config", "environment", "program", "reward", "seed", "stats"]),
     ("judge", &["arena", "config", "environment", "program", "reward", "seed"]),
-    ("parallel", &[]),
+    ("parallel", &["config"]),
     ("grpo", &["config", "files", "groups", "parallel", "policy", "prompt", "rollout", "seed", "stats"]),
     ("metrics", &["environment", "files", "stats"]),
     ("hardware", &[]),
@@ -84,9 +84,9 @@ const USES: &[(&str, &[&str])] = &[
 
 /// Library, and the modules that may name it.
 const HOMES: &[(&str, &[&str])] = &[
-    ("candle_core", &["policy", "grpo", "rollout", "sft", "train"]),
+    ("candle_core", &["policy", "grpo", "parallel", "rollout", "sft", "train"]),
     ("candle_nn", &["policy", "grpo"]),
-    ("grpo_tensor", &["policy", "grpo", "sft", "train"]),
+    ("grpo_tensor", &["policy", "grpo", "parallel", "sft", "train"]),
     ("grpo_sandbox", &["arena", "cli", "judge"]),
     ("wasmtime", &[]),
     ("crossbeam", &["arena"]),

@@ -14,7 +14,7 @@ use clap::Args;
 use super::options::{Flags, SourceArgs, WorkerArgs, text_path};
 use super::runs::{self, Trained};
 use super::{CliError, chance, loading, output, playing};
-use crate::arena::{Arena, Rules};
+use crate::arena::Rules;
 use crate::config::Config;
 use crate::environment::game2048::Baseline;
 use crate::environment::tasks::Tasks;
@@ -22,7 +22,7 @@ use crate::environment::{Environment, Labels};
 use crate::evaluation::{self, HeldOut, REPORT, SELECTION, Single};
 use crate::metrics::Console;
 
-use contender::Contender;
+use contender::{Contender, Testbed};
 use report::{EvalReport, Games};
 use tasks::TasksReport;
 
@@ -126,10 +126,10 @@ impl EvalArgs {
         }
         let models: Vec<&Config> = [&config].into_iter().chain(&rivals).collect();
         let held_out = self.held_out(console)?;
-        let place = (&arena, &held_out);
+        let testbed = Testbed { arena: &arena, held_out: &held_out };
         output::print(&match arena.environment().tasks() {
-            Some(tasks) => self.on_tasks(tasks, &models, place, console)?,
-            None => self.on_games(&models, place, console)?,
+            Some(tasks) => self.on_tasks(tasks, &models, testbed, console)?,
+            None => self.on_games(&models, testbed, console)?,
         })
     }
 
@@ -171,7 +171,7 @@ impl EvalArgs {
     fn on_games(
         &self,
         models: &[&Config],
-        place @ (arena, held_out): (&Arena, &HeldOut),
+        testbed @ Testbed { arena, held_out }: Testbed<'_>,
         console: &Console,
     ) -> Result<String, CliError> {
         let config = models[0];
@@ -188,7 +188,7 @@ impl EvalArgs {
         let chosen_from = if models.len() > 1 { 1 } else { 0 };
         for (number, config) in models.iter().enumerate() {
             let best_of = self.best_of.filter(|_| number >= chosen_from).map(|count| count as usize);
-            Contender::with(config, place, console, |contender| {
+            Contender::with(config, testbed, console, |contender| {
                 report.models.push(contender.evaluate(samples, games)?);
                 report.best_of.extend(best_of.map(|count| contender.best_of(count, games)).transpose()?);
                 Ok(())
@@ -215,7 +215,7 @@ impl EvalArgs {
         &self,
         tasks: &Tasks,
         models: &[&Config],
-        place: (&Arena, &HeldOut),
+        testbed: Testbed<'_>,
         console: &Console,
     ) -> Result<String, CliError> {
         let samples = self.samples.unwrap_or(SAMPLES.1) as usize;
@@ -227,7 +227,7 @@ impl EvalArgs {
         let (game_seconds, models_so_far) = (models[0].sandbox.game_seconds, Vec::new());
         let mut report = TasksReport { held_out, game_seconds, models: models_so_far };
         for config in models {
-            Contender::with(config, place, console, |contender| {
+            Contender::with(config, testbed, console, |contender| {
                 report.models.push(contender.solve(tasks, samples)?);
                 Ok(())
             })?;

@@ -28,15 +28,10 @@ impl<'a> VectorSum<'a> {
     /// Of vectors that are given in buckets of these lengths, one after the other; none of a process that is alone.
     pub fn new(peers: &'a Peers, lengths: Vec<usize>) -> Option<VectorSum<'a>> {
         let (reduce, carrier) = peers.route()?;
-        Some(VectorSum::by(carrier, reduce, (peers.rank(), peers.size()), lengths))
+        Some(VectorSum::by(carrier, reduce, peers.rank(), peers.size(), lengths))
     }
 
-    fn by(
-        carrier: &'a dyn Carrier,
-        reduce: Reduce,
-        (rank, size): (usize, usize),
-        lengths: Vec<usize>,
-    ) -> VectorSum<'a> {
+    fn by(carrier: &'a dyn Carrier, reduce: Reduce, rank: usize, size: usize, lengths: Vec<usize>) -> VectorSum<'a> {
         let sums = vec![None; lengths.len()];
         VectorSum { carrier, reduce, rank, size, lengths, sums }
     }
@@ -158,7 +153,7 @@ mod tests {
         let threads = Threads { given: Mutex::new(vec![Vec::new(); size]), meet: Barrier::new(size) };
         let work = |rank: usize| {
             let (carrier, length) = (Rank(rank, &threads), vectors[0].len());
-            let mut sum = VectorSum::by(&carrier, reduce, (rank, size), vec![length]);
+            let mut sum = VectorSum::by(&carrier, reduce, rank, size, vec![length]);
             let mut first = 0;
             for owners in rounds {
                 let parts = &vectors[first..first + owners.len()];

@@ -173,7 +173,8 @@ impl HallOfFame {
             let (members, played): (Vec<_>, Vec<_>) = field.into_iter().unzip();
             let so_far = played.first().map_or(0, |evaluation: &Evaluation| evaluation.games.len());
             let more = play(&members, &boards[so_far..])?;
-            field = members.into_iter().zip(played.into_iter().zip(more).map(joined)).collect();
+            let joined = played.into_iter().zip(more).map(|(played, more)| joined(played, more));
+            field = members.into_iter().zip(joined).collect();
             // All come in by the second round.
             let joins = |member: &Member| round > 0 || !(member.is_known() || member.held_out_games.is_some());
             let (joining, later): (Vec<_>, Vec<_>) = waiting.into_iter().partition(joins);
@@ -204,7 +205,7 @@ impl HallOfFame {
 }
 
 /// Games of one program, and more of them.
-fn joined((played, more): (Evaluation, Evaluation)) -> Evaluation {
+fn joined(played: Evaluation, more: Evaluation) -> Evaluation {
     Evaluation { games: [played.games, more.games].concat(), ..played }
 }
 

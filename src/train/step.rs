@@ -41,8 +41,7 @@ impl Run<'_> {
         observer: &mut dyn FnMut(Event<'_>),
     ) -> Result<Option<Collapse>, TrainError> {
         let start = Instant::now();
-        let done = progress.state.global_step;
-        let step = done + 1;
+        let step = progress.state.global_step + 1;
         observer(Event::StepStarted { step });
         let asked = self.asked(step);
         // Elites play while the policy writes.

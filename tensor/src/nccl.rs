@@ -5,7 +5,7 @@
 //! queued on the stream of the device, as that of any kernel.
 
 #[cfg(not(feature = "cuda"))]
-pub use without::Nccl;
+pub use without::NoNccl as Nccl;
 
 #[cfg(feature = "cuda")]
 pub use with::Nccl;
@@ -147,10 +147,10 @@ mod without {
     use candle_core::{Device, Result, Tensor};
 
     /// Nobody has one: this build knows nothing of GPUs.
-    pub enum Nccl {}
+    pub enum NoNccl {}
 
     #[allow(missing_docs, reason = "as where it is built with CUDA")]
-    impl Nccl {
+    impl NoNccl {
         pub fn version() -> std::result::Result<String, String> {
             Err("this program was built without CUDA".to_owned())
         }
@@ -159,7 +159,7 @@ mod without {
             Self::version().map(|_| Vec::new())
         }
 
-        pub fn join(_: &Device, _: usize, _: usize, _: &[i8]) -> std::result::Result<Nccl, String> {
+        pub fn join(_: &Device, _: usize, _: usize, _: &[i8]) -> std::result::Result<NoNccl, String> {
             Err(Self::version().unwrap_or_default())
         }
 

@@ -17,6 +17,13 @@ use crate::train::advice;
 use crate::train::evaluation::{Protocol, sample};
 use crate::train::scoring::Stage;
 
+/// What programs are tried with.
+#[derive(Clone, Copy)]
+pub struct Testbed<'a> {
+    pub arena: &'a Arena,
+    pub held_out: &'a HeldOut,
+}
+
 /// A model and all that evaluating it takes.
 pub struct Contender<'a> {
     pub config: &'a Config,
@@ -31,12 +38,13 @@ impl Contender<'_> {
     /// Loads the model of `config` and has it do something.
     pub fn with<T>(
         config: &Config,
-        (arena, held_out): (&Arena, &HeldOut),
+        testbed: Testbed<'_>,
         console: &Console,
         act: impl FnOnce(Contender<'_>) -> Result<T, CliError>,
     ) -> Result<T, CliError> {
         let device = loading::device(&config.model.device, console)?;
         let policy = loading::policy_shown(config, &device, console)?;
+        let Testbed { arena, held_out } = testbed;
         let prompts = loading::prompts(config, &policy, arena.environment())?;
         act(Contender { config, policy: &policy, prompts: &prompts, arena, held_out, console })
     }

@@ -86,25 +86,23 @@ fn cores_share_an_update_without_changing_how_it_is_cut() {
 /// Of 16 completions and four elites, one by one on four processes, each has five parts, or one more where those are short.
 #[test]
 fn gradients_are_held_as_far_as_memory_allows_and_do_not_change_how_an_update_is_cut() {
+    const TRAINED: usize = 40_000_000;
     let (shape, mut adapters, mut full) = (smollm2(), config(16), config(0));
     (adapters.grpo.micro_batch, full.grpo.micro_batch) = (1, 1);
     let of = |config, processes| Workload { processes, ..workload(&shape, config, 1) };
-    let plan = |config, limit| MemoryPlan::fitting(&of(config, 4), limit, None).unwrap();
-    let roomy = plan(&adapters, Some(64 << 30));
-    assert_eq!((roomy.division.held, roomy.gradients), (6, 7 * 4 * 4_884_480));
-    assert_eq!(plan(&adapters, None).division.held, 6);
-    // What sampling takes is there for the update as well.
-    let mut longer = adapters.clone();
-    longer.rollout.max_completion_length = 600;
-    let adapters = longer;
-    let roomy = plan(&adapters, None);
-    let tight = Some(roomy.total() - 3 * 4 * 4_884_480);
-    let (found, alone) = (plan(&adapters, tight), MemoryPlan::fitting(&of(&adapters, 1), tight, None).unwrap());
-    assert_eq!((roomy.division.held, found.division.held), (6, 3), "{found:?}");
+    // Adapters so large that the update takes more than sampling.
+    let large = |processes| Workload { trained: TRAINED, ..of(&adapters, processes) };
+    let plan = |processes, limit| MemoryPlan::fitting(&large(processes), limit, None).unwrap();
+    let roomy = plan(4, Some(64 << 30));
+    assert_eq!((roomy.division.held, roomy.gradients), (6, 7 * 4 * TRAINED as u64));
+    assert_eq!(plan(4, None).division.held, 6);
+    let tight = Some(roomy.total() - 2 * 4 * TRAINED as u64);
+    let (found, alone) = (plan(4, tight), plan(1, tight));
+    assert_eq!(found.division.held, 4, "{found:?}");
     assert_eq!(found.division.micro_batch, alone.division.micro_batch);
-    assert_eq!(alone.gradients, 2 * 4 * 4_884_480, "nothing is held by one process");
+    assert_eq!(alone.gradients, 2 * 4 * TRAINED as u64, "nothing is held by one process");
     // 538 MB each.
-    assert_eq!(plan(&full, Some(64 << 30)).division.held, 1);
+    assert_eq!(MemoryPlan::fitting(&of(&full, 4), Some(64 << 30), None).unwrap().division.held, 1);
 }
 
 #[test]
