@@ -1,8 +1,9 @@
 //! Which completions of a batch fall to which of the processes that train together.
 //!
 //! Chance follows a completion's index in the batch, and each is a row of its own of the decoder. So a process samples a
-//! part of each group and begins to play what it has written; what it has not begun when all is written is dealt out to
-//! all. What they have written and played is put together in the order of the indices.
+//! part of each group, or whole groups where prompts are long, and begins to play what it has written; what it has not
+//! begun when all is written is dealt out to all. What they have written and played is put together in the order of the
+//! indices.
 
 use std::collections::BTreeMap;
 
@@ -16,6 +17,10 @@ use crate::rollout::{self, Assignment, Brought, Completion, FinishReason, Rollou
 use super::TrainError;
 use super::scoring::Stage;
 
+/// A process reads the prompts of all groups where that is at most one token in so many that completions may have:
+/// reading is as dear as writing on a processor, and what it evens out is a tenth of a step.
+const READ_ONE_IN: usize = 16;
+
 /// The completions of a batch that this process writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Own {
@@ -26,18 +31,21 @@ pub struct Own {
 }
 
 impl Own {
-    /// Of a batch of `groups` groups of `size` completions.
-    pub fn of(peers: &Peers, groups: usize, size: usize) -> Own {
-        Own::of_rank(peers.rank(), peers.size(), groups, size)
+    /// Of a batch of `size` completions for each prompt, of at most `longest` tokens.
+    pub fn of(peers: &Peers, prompts: &[Prompt], size: usize, longest: usize) -> Own {
+        let (rank, processes, groups) = (peers.rank(), peers.size(), prompts.len());
+        let read: usize = prompts.iter().map(|prompt| prompt.ids.len()).sum();
+        let reads_all = READ_ONE_IN * read * (processes - 1) <= groups * size * longest;
+        Own::of_rank(rank, processes, groups, size, reads_all)
     }
 
     /// Units go round the processes. They are as large as they can be while the busiest process has no more rows than with
-    /// units of one, and every process a part of each group, where there are enough: what one prompt asks for takes about as
-    /// long as each other, to write and to play.
-    fn of_rank(rank: usize, processes: usize, groups: usize, size: usize) -> Own {
+    /// units of one. Where it `reads_all` prompts, every process also has a part of each group, if there are enough: what
+    /// one prompt asks for takes about as long as each other, to write and to play.
+    fn of_rank(rank: usize, processes: usize, groups: usize, size: usize, reads_all: bool) -> Own {
         let longest = |together: usize| (groups * size / together).div_ceil(processes) * together;
         let divisors = (1..=size).rev().filter(|together| size.is_multiple_of(*together));
-        let cost = |together: &usize| (longest(*together), size / together < processes);
+        let cost = |together: &usize| (longest(*together), reads_all && size / together < processes);
         let together = divisors.min_by_key(cost).unwrap_or(1);
         let units = (rank * together..groups * size).step_by(processes * together);
         Own { rows: units.flat_map(|unit| unit..unit + together).collect(), together }
@@ -85,7 +93,7 @@ pub fn forecast(config: &Config, division: Division, trained: usize, peers: &Pee
         return String::new();
     }
     let all = config.completions_per_step();
-    let own = (0..processes).map(|rank| Own::of_rank(rank, processes, rollout.groups, rollout.num_generations));
+    let own = (0..processes).map(|rank| Own::of_rank(rank, processes, rollout.groups, rollout.num_generations, true));
     let most = own.map(|own| own.rows.len()).max().unwrap_or(0);
     let parts = all.div_ceil(division.micro_batch);
     let of_one = parts.div_ceil(processes);
@@ -166,7 +174,7 @@ mod tests {
     fn every_completion_falls_to_one_process_and_every_process_has_a_part_of_each_group() {
         for (groups, size, processes) in [(8, 8, 4), (3, 8, 2), (3, 4, 8), (2, 4, 3), (5, 6, 7), (1, 2, 4), (16, 1, 3)]
         {
-            let owns: Vec<Own> = (0..processes).map(|rank| Own::of_rank(rank, processes, groups, size)).collect();
+            let owns: Vec<Own> = (0..processes).map(|rank| Own::of_rank(rank, processes, groups, size, true)).collect();
             let mut rows: Vec<usize> = owns.iter().flat_map(|own| own.rows.clone()).collect();
             rows.sort_unstable();
             assert_eq!(rows, (0..groups * size).collect::<Vec<_>>(), "{groups} x {size} on {processes}");
@@ -183,10 +191,17 @@ mod tests {
                 assert_eq!(numbers, own.rows);
             }
         }
-        let rows = |rank, groups, size, processes| Own::of_rank(rank, processes, groups, size).rows;
+        let rows = |rank, groups, size, processes| Own::of_rank(rank, processes, groups, size, true).rows;
         assert_eq!(rows(1, 2, 8, 4), [2, 3, 10, 11], "a quarter of each group");
         assert_eq!(rows(2, 2, 4, 3), [2, 5], "one of each group and two of one");
         assert_eq!(rows(2, 1, 2, 4), [0; 0], "somebody has nothing");
+    }
+
+    #[test]
+    fn where_prompts_are_long_every_process_has_whole_groups_if_that_is_even() {
+        let rows = |rank, groups, size, processes| Own::of_rank(rank, processes, groups, size, false).rows;
+        assert_eq!(rows(1, 4, 2, 2), [2, 3, 6, 7]);
+        assert_eq!(rows(1, 3, 4, 2), [2, 3, 6, 7, 10, 11], "three groups are not even for two");
     }
 
     #[test]

@@ -118,7 +118,7 @@ impl Stage<'_> {
     ) -> Result<InPlay, TrainError> {
         let asked = Groups::repeat(rollout.num_generations, prompts).into_items();
         let (step, total) = (draw.step, asked.len());
-        let own = Own::of(self.peers, prompts.len(), rollout.num_generations);
+        let own = Own::of(self.peers, prompts, rollout.num_generations, rollout.max_completion_length);
         let mut games = self.games(total, &own, draw);
         let begin = Instant::now();
         let mut hear = |event: RolloutEvent<'_>| match event {
@@ -156,7 +156,7 @@ impl Stage<'_> {
         completions: Groups<Completion>,
         draw: Draw<'_>,
     ) -> Result<InPlay, TrainError> {
-        let own = Own::of(self.peers, completions.count(), completions.size());
+        let own = Own::of(self.peers, prompts, completions.size(), self.config.rollout.max_completion_length);
         let mut games = self.games(completions.items().len(), &own, draw);
         for (index, (prompt, completion)) in completions.with(prompts).enumerate() {
             self.submit(&mut games, index, prompt, completion, draw.boards);
