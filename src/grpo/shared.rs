@@ -124,8 +124,11 @@ impl Shared<'_> {
             }
         }
         let whole = all.into_iter().map(|(name, pieces)| {
-            // In memory of its own, where a lone piece would be a view.
-            let numbers = if let [piece] = pieces.as_slice() { piece.copy()? } else { Tensor::cat(&pieces, 0)? };
+            // In memory of its own: a view would keep its whole bucket, and `copy` would copy all of it.
+            let numbers = match pieces.as_slice() {
+                [piece] => piece.force_contiguous()?,
+                pieces => Tensor::cat(pieces, 0)?,
+            };
             Ok((name.to_owned(), numbers.reshape(trainable[name].shape())?))
         });
         whole.collect()
