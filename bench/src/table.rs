@@ -1,5 +1,6 @@
 //! The figures, and how they are shown: medians over rounds, their spread, and ratios taken within each round.
 
+use grpo_2048::stats;
 use serde::Serialize;
 
 use super::Cost;
@@ -47,9 +48,7 @@ impl Spread {
         let mut values: Vec<f64> = values.into_iter().collect();
         values.sort_by(f64::total_cmp);
         let (low, high) = (*values.first()?, *values.last()?);
-        let middle = values.len() / 2;
-        let median = if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 };
-        Some(Spread { median, low, high })
+        Some(Spread { median: stats::quantile(&values, 0.5), low, high })
     }
 }
 

@@ -19,24 +19,12 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    pub fn add(&mut self, other: &Sums) {
-        self.tokens += other.tokens;
-        self.loss += other.loss;
-        self.entropy += other.entropy;
-        self.kl += other.kl;
-        self.low += other.low;
-        self.high += other.high;
-        self.difference += other.difference;
-        self.difference_max = self.difference_max.max(other.difference_max);
-        self.sampling_kl += other.sampling_kl;
-        self.corrected += other.corrected;
-        self.correction += other.correction;
-        self.demonstrated += other.demonstrated;
-        self.nll += other.nll;
+    pub fn add(&mut self, mut other: Sums) {
+        let max = self.difference_max.max(other.difference_max);
+        self.fields().into_iter().zip(other.fields()).for_each(|(sum, term)| *sum += *term);
+        self.difference_max = max;
     }
-}
 
-impl Sums {
     /// All of them, in their order.
     fn fields(&mut self) -> [&mut f64; 13] {
         let Sums {

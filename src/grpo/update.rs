@@ -143,7 +143,7 @@ pub fn update_watched(
         }
         let step = || optimizer.apply(policy.trainable(), &sum, learning_rate);
         norms.extend(timed(stopwatch, UpdateStage::Optimiser, step)?);
-        all.add(&sums);
+        all.add(sums);
         first.get_or_insert(sums);
     }
     let (first, updates) = (first.unwrap_or_default(), iterations as f64);
@@ -185,7 +185,7 @@ fn pass(
         }
     };
     let shared = Shared { batch, parts, device: policy.decoder().device() };
-    let sum = shared.sums(policy.trainable(), work, |numbers| sums.add(&Sums::from(numbers)), worked)?;
+    let sum = shared.sums(policy.trainable(), work, |numbers| sums.add(numbers.into()), worked)?;
     Ok((sums, sum))
 }
 

@@ -188,11 +188,6 @@ impl Peers {
         self.rank() == 0
     }
 
-    /// The part of `0..count` that falls to this process; together they are all of it, in the order of the ranks.
-    pub fn share(&self, count: usize) -> Range<usize> {
-        share(count, self.rank(), self.size())
-    }
-
     /// Waits for all processes; gives what each says, in the order of the ranks.
     pub fn gather(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, ParallelError> {
         let Some(Joined { mpi, waited, .. }) = self.joined.as_deref() else { return Ok(vec![mine.to_vec()]) };

@@ -17,8 +17,8 @@ use crate::rollout::{self, Assignment, Brought, Completion, FinishReason, Rollou
 use super::TrainError;
 use super::scoring::Stage;
 
-/// A process reads the prompts of all groups where that is at most one token in so many that completions may have:
-/// reading is as dear as writing on a processor, and what it evens out is a tenth of a step.
+/// Every process reads the prompts of all groups where that adds at most one token in so many that completions may have.
+/// Reading takes time too: with long prompts and short completions it doubled that of sampling (docs/scale.md).
 const READ_ONE_IN: usize = 16;
 
 /// The completions of a batch that this process writes.

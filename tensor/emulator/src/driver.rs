@@ -5,7 +5,7 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::queue::{Queues, Work};
-use crate::{Fault, fault};
+use crate::{Fault, exports, fault};
 
 pub const SUCCESS: u32 = 0;
 pub const INVALID_VALUE: u32 = 1;
@@ -63,13 +63,6 @@ fn ask(stream: u64, work: Work) -> u32 {
 /// What no thread may do while a graph is recorded.
 fn unrecorded(action: impl FnOnce(&mut Queues) -> Result<u32, Fault>) -> u32 {
     with(|queues| if queues.any_records() { Ok(CAPTURE_UNSUPPORTED) } else { action(queues) })
-}
-
-macro_rules! exports {
-    ($(fn $name:ident($($argument:ident: $kind:ty),*) $body:block)*) => {$(
-        #[unsafe(no_mangle)]
-        extern "C" fn $name($($argument: $kind),*) -> u32 $body
-    )*};
 }
 
 exports! {

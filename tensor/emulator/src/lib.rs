@@ -34,3 +34,12 @@ macro_rules! fault {
     ($($arg:tt)*) => { crate::Fault(format!($($arg)*)) };
 }
 pub(crate) use fault;
+
+/// Functions of a library of NVIDIA's, by the names that it has them under.
+macro_rules! exports {
+    ($(fn $name:ident($($argument:ident: $kind:ty),*) $body:block)*) => {$(
+        #[unsafe(no_mangle)]
+        extern "C" fn $name($($argument: $kind),*) -> u32 $body
+    )*};
+}
+pub(crate) use exports;

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::driver::with;
+use crate::exports;
 
 const SUCCESS: u32 = 0;
 const CUDA_ERROR: u32 = 1;
@@ -140,13 +141,6 @@ fn ask(one: Asked, kind: c_int) -> u32 {
             SUCCESS
         }
     })
-}
-
-macro_rules! exports {
-    ($(fn $name:ident($($argument:ident: $kind:ty),*) $body:block)*) => {$(
-        #[unsafe(no_mangle)]
-        extern "C" fn $name($($argument: $kind),*) -> u32 $body
-    )*};
 }
 
 exports! {
