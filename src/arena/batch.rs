@@ -101,8 +101,8 @@ impl Batch {
         let result = catch_unwind(AssertUnwindSafe(|| (self.play_game)(&self.rules, &program, case)))
             .unwrap_or_else(|panic| Err(panicked(panic_message(&*panic))));
         let compiled = matches!(result, Ok(Play::Game { compiled: true, .. }));
-        let (end, failed) = (Instant::now(), result.is_err());
-        let usage = GameUsage { game: task.game, worker, begin, end, failed, compiled };
+        let (wall, failed) = (begin.elapsed(), result.is_err());
+        let usage = GameUsage { game: task.game, worker, begin: Some(begin), wall, failed, compiled };
         let next = self.state().take_in(task, result, usage);
         self.ended.notify_all();
         next.for_each(|game| self.hand_out(Task { game, ..task }));

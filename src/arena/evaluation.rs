@@ -51,7 +51,7 @@ impl Verdict {
 }
 
 /// What an evaluation cost. Depends on the machine, so it is no part of the evidence, of files or of digests.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Usage {
     /// Each game that was played for this evaluation, in the order in which they ended.
     pub games: Vec<GameUsage>,
@@ -67,27 +67,21 @@ impl Usage {
 }
 
 /// What one game cost: who played it, and when.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GameUsage {
     /// Its place among the games of the evaluation.
     pub game: usize,
     /// The worker thread that played it; none when the caller's own did.
     pub worker: Option<usize>,
-    /// When it began.
-    pub begin: Instant,
-    /// When it ended.
-    pub end: Instant,
+    /// When it began; none of a game that another process has played, whose clock is another one.
+    #[serde(skip)]
+    pub begin: Option<Instant>,
+    /// Wall-clock time that it took.
+    pub wall: Duration,
     /// Whether the sandbox failed in it, so that it was played again.
     pub failed: bool,
     /// Whether the program ran compiled from the first call to the last.
     pub compiled: bool,
-}
-
-impl GameUsage {
-    /// Wall-clock time.
-    pub fn wall(&self) -> Duration {
-        self.end - self.begin
-    }
 }
 
 /// Verdict and outcomes of one completion: a pure function of the program, the seeds and the rules.

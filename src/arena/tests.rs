@@ -367,17 +367,21 @@ fn a_batch_that_is_dropped_leaves_the_arena_usable() {
 fn the_cost_of_an_evaluation_is_no_part_of_its_digest() {
     let mut evaluation = evaluate(0, &["greedy"]).remove(0);
     let digest = evaluation.digest();
-    let begin = Instant::now();
     let game = GameUsage {
         game: 2,
         worker: Some(5),
-        begin,
-        end: begin + Duration::from_secs(9),
+        begin: Some(Instant::now()),
+        wall: Duration::from_secs(9),
         failed: true,
         compiled: false,
     };
     evaluation.usage = Usage { games: vec![game; 4], reused: true };
     assert_eq!(evaluation.digest(), digest);
+    // As another process hears of it, whose clock is another one.
+    let told = serde_json::to_string(&evaluation.usage).unwrap();
+    let heard: Usage = serde_json::from_str(&told).unwrap();
+    assert_eq!(heard.games, [GameUsage { begin: None, ..game }; 4]);
+    assert!(heard.reused);
     evaluation.games[0].fuel += 1;
     assert_ne!(evaluation.digest(), digest);
 }
@@ -389,12 +393,13 @@ fn usage_names_the_worker_of_every_game_and_a_worker_plays_one_at_a_time() {
         let evaluations = evaluate(workers, &["greedy", "other", "raise"]);
         let games: Vec<GameUsage> = evaluations.iter().flat_map(|evaluation| evaluation.usage.games.clone()).collect();
         assert_eq!(games.len(), 3 + 3 + 1, "the first call of `raise` fails, and it is not played again");
-        assert!(games.iter().all(|game| game.begin >= start && game.end <= Instant::now() && !game.failed));
+        let (begin, end) = (|game: &GameUsage| game.begin.unwrap(), |game: &GameUsage| game.begin.unwrap() + game.wall);
+        assert!(games.iter().all(|game| begin(game) >= start && end(game) <= Instant::now() && !game.failed));
         assert!(games.iter().all(|game| game.worker.map_or(0, |worker| worker + 1).min(1) == workers.min(1)));
         for worker in 0..workers.max(1) {
             let mut own: Vec<_> = games.iter().filter(|game| game.worker.unwrap_or(0) == worker).collect();
             own.sort_by_key(|game| game.begin);
-            assert!(own.windows(2).all(|pair| pair[0].end <= pair[1].begin), "{workers} workers: {own:?}");
+            assert!(own.windows(2).all(|pair| end(pair[0]) <= begin(pair[1])), "{workers} workers: {own:?}");
         }
         let mut of_greedy: Vec<usize> = evaluations[0].usage.games.iter().map(|game| game.game).collect();
         of_greedy.sort_unstable();

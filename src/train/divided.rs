@@ -73,14 +73,17 @@ pub(super) fn own_of(peers: &Peers, count: usize) -> impl Iterator<Item = usize>
     (peers.rank()..count).step_by(peers.size())
 }
 
-/// Evaluations of all processes in the order of their indices, of which `own` has those of this one. Only these know what
-/// they cost.
+/// Evaluations of all processes in the order of their indices, of which `own` has those of this one.
 pub(super) fn in_order(
     peers: &Peers,
     own: impl IntoIterator<Item = (usize, Evaluation)>,
 ) -> Result<Vec<Evaluation>, ParallelError> {
-    let (own, mut all) = (own.into_iter().collect::<BTreeMap<_, _>>(), BTreeMap::new());
-    peers.gather_values(own.clone())?.into_iter().for_each(|of_one| all.extend(of_one));
+    let own: BTreeMap<usize, Evaluation> = own.into_iter().collect();
+    // What an evaluation cost is no part of what is written of it.
+    let told = own.iter().map(|(index, one)| (*index, one.clone(), one.usage.clone()));
+    let heard = peers.gather_lists(told.collect())?.into_iter();
+    let mut all: BTreeMap<_, _> =
+        heard.map(|(index, evaluation, usage)| (index, Evaluation { usage, ..evaluation })).collect();
     all.extend(own);
     Ok(all.into_values().collect())
 }

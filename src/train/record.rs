@@ -30,7 +30,7 @@ pub fn of_episodes(step: usize, sampled: &Sampled, labels: Labels, scale: ScaleR
         items.iter().filter_map(|episode| episode.program.as_ref().ok()).map(Program::digest).collect();
     let unique = parsed.iter().collect::<BTreeSet<_>>().len();
     let usages = || items.iter().map(|episode| &episode.evaluation.usage);
-    let mut times: Vec<f64> = usages().flat_map(|usage| &usage.games).map(|game| game.wall().as_secs_f64()).collect();
+    let mut times: Vec<f64> = usages().flat_map(|usage| &usage.games).map(|game| game.wall.as_secs_f64()).collect();
     times.sort_by(f64::total_cmp);
     let games: Vec<_> = items.iter().flat_map(|episode| &episode.evaluation.games).collect();
     let mut record = StepRecord {

@@ -85,9 +85,10 @@ pub fn boards(seed: Seed, purpose: Purpose, games: usize) -> Vec<Seed> {
     (0..games as u64).map(|game| seed.child(purpose, game)).collect()
 }
 
-/// Tells of every game that was played for an evaluation.
+/// Tells of every game that this process played for an evaluation.
 pub fn tell_games(step: usize, player: Player<'_>, evaluation: &Evaluation, observer: &mut dyn FnMut(Event<'_>)) {
     for usage in &evaluation.usage.games {
+        let Some(begin) = usage.begin else { continue };
         let outcome = evaluation.games.get(usage.game).filter(|_| !usage.failed);
         let ending = match outcome {
             Some(outcome) => outcome.ending.name(),
@@ -99,7 +100,7 @@ pub fn tell_games(step: usize, player: Player<'_>, evaluation: &Evaluation, obse
             player,
             game: usage.game,
             worker: usage.worker,
-            period: Period { begin: usage.begin, end: usage.end },
+            period: Period { begin, end: begin + usage.wall },
             score: outcome.map_or(0.0, |outcome| outcome.score),
             ending,
             fuel: outcome.map_or(0, |outcome| outcome.fuel),
