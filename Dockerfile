@@ -10,13 +10,26 @@ COPY . .
 RUN --mount=type=cache,target=/usr/local/cargo/registry --mount=type=cache,target=/source/target \
     cargo build --release --locked && strip -o /grpo-2048 target/release/grpo-2048
 
-FROM debian:bookworm-slim
+FROM debian:bookworm-slim AS program
 # Certificates, for models by their Hugging Face id.
 RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates && rm -rf /var/lib/apt/lists/* \
     && useradd --create-home --home-dir /work --uid 1000 grpo
 COPY --from=build /grpo-2048 /usr/local/bin/grpo-2048
 COPY --from=build /source/LICENSE-MIT /source/LICENSE-APACHE /usr/share/doc/grpo-2048/
-USER grpo
 WORKDIR /work
+
+# docker build --target mpi -t grpo-2048-mpi . : launcher and worker of an MPIJob (examples/mpijob.yaml), or any hosts with ssh.
+FROM program AS mpi
+RUN apt-get update && apt-get install -y --no-install-recommends openmpi-bin openssh-client openssh-server \
+    && rm -rf /var/lib/apt/lists/*
+# Workers are reached on a port that needs no root, by the key that the operator mounts; their names change with every job.
+RUN printf '%s\n' 'Host *' '  Port 2222' '  StrictHostKeyChecking no' '  UserKnownHostsFile /dev/null' '  LogLevel ERROR' \
+    > /etc/ssh/ssh_config.d/mpi.conf \
+    && printf '%s\n' 'Port 2222' 'HostKey /work/.ssh/id_rsa' 'PidFile /work/sshd.pid' 'StrictModes no' > /etc/ssh/sshd_mpi
+USER grpo
+CMD ["/usr/sbin/sshd", "-De", "-f", "/etc/ssh/sshd_mpi"]
+
+FROM program
+USER grpo
 ENTRYPOINT ["grpo-2048"]
 CMD ["doctor"]

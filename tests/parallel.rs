@@ -242,7 +242,7 @@ fn gradients_that_cross_by_nccl_are_those_that_cross_through_the_host() {
     }
     let root = tempfile::tempdir().unwrap();
     for launcher in launchers(test).into_iter().take(1) {
-        let small = ["--device", "cuda", "--steps", "1", "--groups", "1", "--set", "train.eval_samples=0"];
+        let small = ["--device", "cuda", "--steps", "1", "--set", "train.eval_samples=0"];
         let more = ["--set", "grpo.micro_batch=1", "--set", "rollout.max_completion_length=24"];
         let trained = |name: &str, reduce: &str, variable: (&str, &str)| {
             let (dir, reduce) = (root.path().join(name), format!("parallel.reduce={reduce}"));
