@@ -1,19 +1,19 @@
-//! What to change where few completions are of use.
+//! Advice on what to change when few completions succeed.
 
 use crate::config::Config;
 use crate::environment::{Labels, counted};
 use crate::evaluation::{Fate, Fates};
 
-/// Below this share of completions that succeed it is worth saying what to change.
+/// Advice is given below this share of completions that succeed.
 const FEW: f64 = 0.5;
-/// Below this share next to nothing can be learnt.
+/// Below this share of completions that succeed, almost nothing can be learnt.
 const HARDLY_ANY: f64 = 0.1;
-/// Above this share of cut completions the length is what to change first.
+/// From this share of truncated completions on, a larger maximum length is the first advice.
 const MANY_CUT: f64 = 0.1;
-/// Temperature of sampling at which a small model makes fewer slips.
+/// The sampling temperature that is advised, at which a small model makes fewer mistakes.
 const COOLER: f64 = 0.7;
 
-/// All of it as lines: what became of completions, an example of a failure, and what to change.
+/// Lines that say what became of completions, give an example of a failure, and advise what to change.
 pub fn told(fates: &Fates, config: &Config, labels: Labels) -> Vec<String> {
     let words = fates.in_words(labels, config.rollout.max_completion_length);
     let mut lines = vec![format!("of {} {words}", counted(fates.total(), "completion"))];
@@ -25,18 +25,18 @@ pub fn told(fates: &Fates, config: &Config, labels: Labels) -> Vec<String> {
     lines
 }
 
-/// The same of a run with these recorded settings, where there is something to change; `count` knows the completions that
-/// became what a name says.
+/// The same in one line for a run with these recorded settings (the text of its `config.toml`), or none if nothing is
+/// advised. `count` returns how many completions had the fate of a name.
 pub fn of_recorded(settings: &str, count: impl Fn(&str) -> usize, labels: Labels) -> Option<String> {
     let mut settings: toml::Table = settings.parse().ok()?;
-    // What is said of the program and the machine is no setting.
+    // The table of versions and the machine is not part of the settings.
     settings.remove("run");
     let config: Config = settings.try_into().ok()?;
     let fates = Fates::counted(count);
     (!advice(&fates, &config, labels).is_empty()).then(|| told(&fates, &config, labels).join("; "))
 }
 
-/// What to change where few succeed, the most promising first; nothing where many do.
+/// What to change, the most promising first; empty if enough completions succeed.
 fn advice(fates: &Fates, config: &Config, labels: Labels) -> Vec<String> {
     let succeeded = fates.share(Fate::Succeeded);
     let mut advice = Vec::new();
@@ -95,7 +95,7 @@ mod tests {
             assert!(found.contains(words), "{words} in {found}");
         }
         assert_eq!(told(&fates(20, 10, 2), &config, Labels::Board).len(), 1);
-        // What is warm already wants no other warm-up, and tasks have none.
+        // A model with an adapter needs no warm-up, and there is none for tasks.
         config.model.adapter = "runs/warm".into();
         assert!(!told_of(&fates(1, 4, 27), &config, Labels::Board).contains("sft"));
         assert!(told_of(&fates(0, 8, 0), &config, Labels::Tests).contains("reward.tests=share"));

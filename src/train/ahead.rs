@@ -1,8 +1,9 @@
-//! Steps that are begun before the one before them has ended.
+//! Steps that are sampled before the previous step has been learnt from.
 //!
-//! With `train.steps_ahead = 1` the policy writes the completions of step k+1 while the games of step k are played, and
-//! only then is updated with step k (Noukhovitch et al. 2024, "Asynchronous RLHF"). What a step asks depends on its
-//! number alone; what was sampled ahead is part of a checkpoint, since the policy that wrote it is gone by then.
+//! With `train.steps_ahead = 1` the policy samples the completions of step k+1 while the games of step k are played,
+//! and is updated with step k afterwards (Noukhovitch et al. 2024, "Asynchronous RLHF"). Prompts, boards and seeds of a
+//! step depend only on its number. Completions that were sampled ahead are saved in the checkpoint, because the weights
+//! that they were sampled from no longer exist.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -21,38 +22,38 @@ use super::in_play::InPlay;
 use super::scoring::{Draw, boards};
 use super::{Run, TrainError};
 
-/// Completions of the step after the one that a checkpoint is of.
+/// The file of a checkpoint that holds the completions sampled ahead, for the step after the checkpoint's.
 const FILE: &str = "sampled_ahead.safetensors";
 
-/// What a step asks of the policy and of its programs.
+/// The prompts, boards and seed of a step, which follow from its number.
 pub struct Asked {
-    /// Number of the step.
+    /// Number of the step, from 1.
     pub step: usize,
-    /// Above all its chance.
+    /// All random numbers of the step are derived from this seed.
     pub seed: Seed,
-    /// One a group.
+    /// One prompt per group.
     pub prompts: Vec<Prompt>,
-    /// Boards that all completions play.
+    /// The boards that all completions of the step play.
     pub boards: Vec<Seed>,
 }
 
 impl Asked {
-    /// What the first round of the step samples from and plays.
+    /// The random streams and boards of the first round of sampling.
     pub fn draw(&self) -> Draw<'_> {
         Draw { streams: self.seed.into(), boards: &self.boards, step: self.step }
     }
 }
 
-/// A step whose completions are written and whose games are on.
+/// A step whose completions are sampled and whose games are being played.
 pub struct Begun {
-    /// Its completions.
+    /// The completions and their games.
     pub in_play: InPlay,
-    /// Steps that the policy had learnt from when it wrote them.
+    /// Steps that the policy had learnt from when it sampled the completions.
     pub after: usize,
 }
 
 impl Run<'_> {
-    /// What step number `step` asks.
+    /// The inputs of step number `step`.
     pub(super) fn asked(&self, step: usize) -> Asked {
         let seed = Seed::root(self.config.train.seed).child(Purpose::Step, step as u64 - 1);
         let prompts = self.prompts.draw(seed, self.config.rollout.groups);
@@ -60,14 +61,15 @@ impl Run<'_> {
         Asked { step, seed, prompts, boards }
     }
 
-    /// Writes the step at hand, before which all others are done.
+    /// Samples the current step, when the policy has learnt from all earlier ones.
     pub(super) fn begin(&self, asked: &Asked, observer: &mut dyn FnMut(Event<'_>)) -> Result<Begun, TrainError> {
         let in_play = self.stage().begin(&asked.prompts, &self.config.rollout, asked.draw(), observer)?;
         Ok(Begun { in_play, after: asked.step - 1 })
     }
 
-    /// Writes the step after `step` while the games of that one, `now`, are played; if that is asked for, and there is
-    /// one. Also when the user has asked to stop: the run that goes on later must find what an unbroken one had.
+    /// Samples the step after `step` while the games of `step`, `now`, are played, if `train.steps_ahead` asks for it
+    /// and there is a next step. A request to stop does not prevent it, so that a resumed run finds the same
+    /// completions as a run without interruption.
     pub(super) fn begin_ahead(
         &self,
         step: usize,
@@ -79,14 +81,15 @@ impl Run<'_> {
         }
         let asked = self.asked(step + 1);
         let in_play = self.stage().begin(&asked.prompts, &self.config.rollout, asked.draw(), &mut |event| {
-            // Whoever watches sees both go on.
+            // Games of the current step that end meanwhile are reported in between.
             now.in_play.tell(observer);
             observer(event);
         })?;
         Ok(Some(Begun { in_play, after: step - 1 }))
     }
 
-    /// Goes on with the step after `done` steps from what the checkpoint `path` holds of it, if anything.
+    /// Starts the games of the step after `done`, if the checkpoint `path` holds completions that were sampled ahead
+    /// for it.
     pub(super) fn restore_ahead(&self, path: &Path, done: usize) -> Result<Option<Begun>, TrainError> {
         if self.config.train.steps_ahead == StepsAhead::None || done >= self.config.train.max_steps {
             return Ok(None);
@@ -104,7 +107,7 @@ impl Run<'_> {
     }
 }
 
-/// Writes what was sampled ahead into the checkpoint in `dir`.
+/// Writes completions that were sampled ahead into the checkpoint in `dir`.
 pub fn save(dir: &Path, completions: &Groups<Completion>) -> Result<(), TrainError> {
     let items = completions.items();
     let ids: Vec<u32> = items.iter().flat_map(|completion| completion.ids.iter().copied()).collect();
@@ -124,7 +127,7 @@ pub fn save(dir: &Path, completions: &Groups<Completion>) -> Result<(), TrainErr
     written.map_err(|error: candle_core::Error| unreadable(dir, error.to_string()))
 }
 
-/// What a checkpoint holds of the step after it, in groups of `size`; none where nothing was sampled ahead.
+/// Reads the completions that were sampled ahead, in groups of `size`; none if the checkpoint has no such file.
 fn load(dir: &Path, tokenizer: &Tokenizer, size: usize) -> Result<Option<Groups<Completion>>, TrainError> {
     let path = dir.join(FILE);
     if !path.exists() {
@@ -195,7 +198,7 @@ mod tests {
         assert!(refusal(4).contains("sampled_ahead.safetensors: "), "{}", refusal(4));
     }
 
-    /// Longer than anything takes, and no hang where something is wrong.
+    /// A limit that a correct program never reaches, so that a failure is an error and not a hang.
     const PATIENCE: Duration = Duration::from_secs(120);
 
     #[test]
@@ -214,7 +217,7 @@ mod tests {
         let (policy, config) = (tiny_policy(), Config::preset("builtin").unwrap());
         let peers = &Peers::alone();
         let stage = Stage { policy: &policy, servers: None, arena: &arena, config: &config, peers };
-        // A program, whatever words come after it.
+        // The prefill makes a valid program of any completion.
         let prompt = Prompt { prefill: "def strategy(board):\n    return 'W'  # ".into(), ..prompts()[0].clone() };
         let mut told = Vec::new();
         let mut tell = |event: Event<'_>| match event {
@@ -229,13 +232,14 @@ mod tests {
         };
         let now = begin(1, &[slow]);
         let ahead = begin(2, &[first, second]);
-        // Nobody asks for either meanwhile.
+        // The games of the second step are played although nothing waits for them.
         assert_eq!([played.recv_timeout(PATIENCE), played.recv_timeout(PATIENCE)], [Ok(first), Ok(second)]);
 
         open.send(()).unwrap();
         assert_eq!(now.finish(&mut tell).unwrap().0.items()[0].evaluation.games[0].seed(), Some(slow));
         ahead.finish(&mut tell).unwrap();
-        // The next step may have been told of while it was written, or afterwards.
+        // Events of the second step may come during its sampling or afterwards, so only their order within a step is
+        // compared.
         told.sort_by_key(|(step, _)| *step);
         let expected =
             [&["played"; 1][..], &["completion", "scored"], &["played"; 2], &["completion", "scored"]].concat();

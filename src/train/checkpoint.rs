@@ -1,8 +1,8 @@
-//! Everything a run needs to go on, on disk as a whole or not at all.
+//! Checkpoints: everything that a run needs to continue, written completely or not at all.
 //!
-//! A checkpoint holds the weights that are trained (full model or PEFT adapter), the moments of the optimiser, the
-//! trainer's state, and what was sampled ahead of the next step. Chance needs no state: every stream is derived from the
-//! root seed and the number of the step.
+//! A checkpoint holds the trained weights (full model or PEFT adapter), the moments of the optimiser, the state of the
+//! trainer, and completions that were sampled ahead of the next step. It needs no state of random generators, because
+//! every stream is derived from the root seed and the number of the step.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,37 +25,37 @@ const STATE: &str = "trainer_state.json";
 const CHANCE: &str = "rng_state.json";
 const OPTIMIZER: &str = "optimizer.safetensors";
 
-/// What the loop knows besides weights and moments. Key names as in Hugging Face's `trainer_state.json`.
+/// The state of the loop besides weights and moments. Keys are named as in Hugging Face's `trainer_state.json`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TrainerState {
-    /// Steps done.
+    /// Number of steps done.
     pub global_step: usize,
-    /// Steps the run was asked for.
+    /// Number of steps that the run was asked for.
     pub max_steps: usize,
-    /// Always null: prompts are drawn, not passed through. Readers of Hugging Face's files look for the key.
+    /// Always null, because prompts are drawn at random. Programs that read Hugging Face's files expect the key.
     #[serde(default)]
     pub epoch: Option<f64>,
-    /// Tokens seen, prompts and completions.
+    /// Tokens of prompts and completions so far.
     pub num_input_tokens_seen: u64,
-    /// One record a step.
+    /// One record per step.
     pub log_history: Vec<StepRecord>,
     /// Held-out evaluations so far.
     pub evaluations: Vec<EvaluationRecord>,
-    /// Best programs so far.
+    /// The best programs so far.
     pub hall_of_fame: HallOfFame,
-    /// Best programs of each style, for the update.
+    /// The best programs of each style, which updates imitate.
     #[serde(default)]
     pub elites: Elites,
-    /// Weight of the entropy bonus.
+    /// The controller of the entropy bonus.
     #[serde(default)]
     pub entropy: EntropyController,
-    /// How updates are cut.
+    /// How updates are divided into parts.
     #[serde(default)]
     pub division: Option<Division>,
 }
 
 impl TrainerState {
-    /// Refuses numbers that the loop cannot have written into this checkpoint.
+    /// Refuses values that the loop cannot have written into this checkpoint.
     fn check(&self, checkpoint: &Path) -> Result<(), TrainError> {
         let refuse = |reason: String| Err(TrainError::Checkpoint { path: checkpoint.join(STATE), reason });
         if step_of(checkpoint).is_some_and(|step| step != self.global_step) {
@@ -74,28 +74,28 @@ impl TrainerState {
     }
 }
 
-/// State of chance: counters, since every stream is derived.
+/// The state of all random generators, which is the root seed and a step because every stream is derived from these.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Chance {
     root_seed: u64,
     next_step: usize,
 }
 
-/// What a checkpoint is made of.
+/// The content of a checkpoint.
 pub struct Contents<'a> {
-    /// The model, of which what is trained is kept.
+    /// The model, whose trained weights are saved.
     pub policy: &'a Policy,
-    /// Its moments are kept.
+    /// The optimiser, whose moments are saved.
     pub optimizer: &'a Optimizer,
-    /// Kept as a whole.
+    /// The state of the trainer.
     pub state: &'a TrainerState,
-    /// Of all chance.
+    /// The seed that all random streams are derived from.
     pub root_seed: u64,
-    /// Completions of the next step, if they were sampled already.
+    /// Completions of the next step, if they were sampled ahead.
     pub ahead: Option<&'a Groups<Completion>>,
 }
 
-/// Writes `checkpoint-N` for the state's step and removes older ones as `retention` says.
+/// Writes `checkpoint-N` for the state's step N and removes older ones that `retention` does not keep.
 pub fn save(dir: &RunDir, contents: &Contents<'_>, retention: Retention) -> Result<PathBuf, TrainError> {
     let Contents { policy, optimizer, state, root_seed, ahead } = *contents;
     let name = format!("checkpoint-{}", state.global_step);
@@ -111,7 +111,7 @@ pub fn save(dir: &RunDir, contents: &Contents<'_>, retention: Retention) -> Resu
     Ok(path)
 }
 
-/// Puts weights and moments back and returns the state.
+/// Restores weights and moments, and returns the state of the trainer.
 pub fn load(
     path: &Path,
     policy: &mut Policy,

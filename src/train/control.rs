@@ -1,4 +1,5 @@
-//! The control with shuffled rewards: everything as in a run, except that rewards say nothing of their completions.
+//! The control run with shuffled rewards: the same as a training run, except that rewards are independent of
+//! completions.
 
 use rand::seq::SliceRandom;
 
@@ -6,14 +7,14 @@ use crate::groups::Groups;
 use crate::seed::{Purpose, Seed};
 use crate::stats;
 
-/// The same rewards in another order, over the whole step. `seed` is the step's.
+/// The rewards of a step in random order, shuffled across its groups. `seed` is the step's.
 pub fn shuffled(rewards: &Groups<f32>, seed: Seed) -> Groups<f32> {
     let mut items = rewards.items().to_vec();
     items.shuffle(&mut seed.child(Purpose::Control, 0).rng());
     Groups::new(rewards.size(), items)
 }
 
-/// Pearson's correlation; 0 when either side does not vary.
+/// Pearson's correlation coefficient, -1 to 1; 0 if either side is constant.
 pub fn correlation(left: &Groups<f32>, right: &Groups<f32>) -> f64 {
     let deviations = |groups: &Groups<f32>| -> Vec<f64> {
         let mean = stats::mean(groups.items().iter().map(|value| f64::from(*value)));
@@ -43,7 +44,8 @@ mod tests {
             assert_eq!(sorted, rewards.items());
             total += correlation(&rewards, &control);
         }
-        // One correlation of 64 pairs has a deviation of 1 / sqrt(63), their mean of 0.009.
+        // The correlation of 64 pairs has a standard deviation of 1 / sqrt(63), the mean of 200 such correlations of
+        // 0.009.
         assert!((total / 200.0).abs() < 0.04, "{}", total / 200.0);
     }
 

@@ -1,9 +1,9 @@
-//! Which completions of a batch fall to which of the processes that train together.
+//! Distributes the completions of a batch over the processes that train together.
 //!
-//! Chance follows a completion's index in the batch, and each is a row of its own of the decoder. So a process samples a
-//! part of each group, or whole groups where prompts are long, and begins to play what it has written; what it has not
-//! begun when all is written is dealt out to all. What they have written and played is put together in the order of the
-//! indices.
+//! A completion depends on its index in the batch but not on the rows that are sampled with it, so any process can
+//! sample it. A process samples a part of each group, or whole groups if prompts are long, and starts to play these
+//! programs. Programs that nobody has begun to play when all are sampled are distributed again. Completions and
+//! evaluations are gathered in the order of their indices.
 
 use std::collections::BTreeMap;
 
@@ -17,21 +17,22 @@ use crate::rollout::{self, Assignment, Brought, Completion, FinishReason, Rollou
 use super::TrainError;
 use super::scoring::Stage;
 
-/// Every process reads the prompts of all groups where that adds at most one token in so many that completions may have.
-/// Reading takes time too: with long prompts and short completions it doubled that of sampling (docs/scale.md).
+/// Every process reads the prompts of all groups if this costs at most one token per so many that completions may have.
+/// On a processor, reading a token takes about as long as sampling one: with long prompts and short completions it doubled
+/// the time of sampling (docs/scale.md).
 const READ_ONE_IN: usize = 16;
 
-/// The completions of a batch that this process writes.
+/// The completions of a batch that one process samples.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Own {
-    /// Their indices, in order.
+    /// Their indices in the batch, ascending.
     pub rows: Vec<usize>,
-    /// Completions of one prompt that are sampled together: a prompt is read once for each such unit.
+    /// Number of completions of one prompt that are sampled together. The prompt is read once for each such unit.
     together: usize,
 }
 
 impl Own {
-    /// Of a batch of `size` completions for each prompt, of at most `longest` tokens.
+    /// The share of this process of a batch with `size` completions for each prompt, of at most `longest` tokens each.
     pub fn of(peers: &Peers, prompts: &[Prompt], size: usize, longest: usize) -> Own {
         let (rank, processes, groups) = (peers.rank(), peers.size(), prompts.len());
         let read: usize = prompts.iter().map(|prompt| prompt.ids.len()).sum();
@@ -39,9 +40,10 @@ impl Own {
         Own::of_rank(rank, processes, groups, size, reads_all)
     }
 
-    /// Units go round the processes. They are as large as they can be while the busiest process has no more rows than with
-    /// units of one. Where it `reads_all` prompts, every process also has a part of each group, if there are enough: what
-    /// one prompt asks for takes about as long as each other, to write and to play.
+    /// Units are assigned to processes in turn. A unit is as large as possible without giving the busiest process more
+    /// rows than units of one would. If every process reads all prompts (`reads_all`), groups are also divided over all
+    /// processes as far as their size allows, because completions of one prompt take about equally long to sample and
+    /// to play.
     fn of_rank(rank: usize, processes: usize, groups: usize, size: usize, reads_all: bool) -> Own {
         let longest = |together: usize| (groups * size / together).div_ceil(processes) * together;
         let divisors = (1..=size).rev().filter(|together| size.is_multiple_of(*together));
@@ -51,14 +53,14 @@ impl Own {
         Own { rows: units.flat_map(|unit| unit..unit + together).collect(), together }
     }
 
-    /// Whether the completion at `index` is one of them.
+    /// Whether this process samples completion `index`.
     pub fn has(&self, index: usize) -> bool {
         self.rows.binary_search(&index).is_ok()
     }
 }
 
-/// Who of `size` processes plays which programs, by their indices: one after the other gets the next that is new, and equal
-/// programs go together.
+/// The indices of the programs that each of `size` processes plays. Distinct programs are assigned in turn; equal
+/// programs go to the same process.
 pub(super) fn dealt<P: Ord>(programs: impl IntoIterator<Item = (usize, P)>, size: usize) -> Vec<Vec<usize>> {
     let (mut of_each, mut known) = (vec![Vec::new(); size], BTreeMap::new());
     for (index, program) in programs {
@@ -68,12 +70,13 @@ pub(super) fn dealt<P: Ord>(programs: impl IntoIterator<Item = (usize, P)>, size
     of_each
 }
 
-/// Indices of those of `count` programs that this process plays where all are there from the start.
+/// The indices of the programs that this process plays of `count` that are all known from the start.
 pub(super) fn own_of(peers: &Peers, count: usize) -> impl Iterator<Item = usize> + use<> {
     (peers.rank()..count).step_by(peers.size())
 }
 
-/// Evaluations of all processes in the order of their indices, of which `own` has those of this one.
+/// Gathers the evaluations of all processes, in the order of their indices. `own` has the index and evaluation of those
+/// of this process.
 pub(super) fn in_order(
     peers: &Peers,
     own: impl IntoIterator<Item = (usize, Evaluation)>,
@@ -88,8 +91,8 @@ pub(super) fn in_order(
     Ok(all.into_values().collect())
 }
 
-/// What of a run is divided among processes, and what they tell each other, as lines of comments; empty for one process.
-/// `trained` is the number of weights that are trained.
+/// Says in lines of comments which work is divided among the processes and how many bytes they exchange; empty for one
+/// process. `trained` is the number of trained weights.
 pub fn forecast(config: &Config, division: Division, trained: usize, peers: &Peers) -> String {
     let (processes, rollout) = (peers.size(), &config.rollout);
     if processes == 1 {
@@ -112,12 +115,12 @@ pub fn forecast(config: &Config, division: Division, trained: usize, peers: &Pee
     )
 }
 
-/// A completion as it crosses to other processes: its text follows from the ids.
+/// A completion as it is sent to other processes, without its text, which follows from the ids.
 type Told = (Vec<u32>, Vec<f32>, FinishReason);
 
 impl Stage<'_> {
-    /// Samples the completions of a batch that fall to this process and gives those of all, in order. Events tell of its
-    /// own, by their index in the batch.
+    /// Samples this process's completions of a batch and returns those of all processes, in the order of their indices.
+    /// Events are about its own completions, by their index in the batch.
     pub(super) fn written(
         &self,
         own: &Own,
@@ -160,7 +163,7 @@ impl Stage<'_> {
 }
 
 impl Stage<'_> {
-    /// What the first process has brought to the servers, if there are any; the others wait for that.
+    /// Has the first process load the current adapter on the servers, if there are servers, while the others wait.
     fn brought(&self, observer: &mut dyn FnMut(RolloutEvent<'_>)) -> Result<Option<Brought>, TrainError> {
         let Stage { policy, servers: Some(servers), peers, .. } = *self else { return Ok(None) };
         let brought = if peers.leads() { Some(servers.bring(policy, observer)?) } else { None };
@@ -184,7 +187,7 @@ mod tests {
             for (rank, own) in owns.iter().enumerate() {
                 assert!(own.rows.len() <= (groups * size).div_ceil(processes), "{own:?}");
                 assert!(own.rows.chunks(own.together).all(|unit| unit[0] / size == unit[own.together - 1] / size));
-                // The streams of chance that it draws from are those of its rows.
+                // The random streams of its completions are those with the numbers of its rows.
                 let (first, together) = ((rank * own.together) as u64, own.together as u64);
                 let stride = together * processes as u64;
                 let streams = Streams { together, stride, ..Streams::from_first(Seed::root(0), first) };
@@ -213,7 +216,7 @@ mod tests {
         assert_eq!(dealt(waiting, 3), [vec![1, 5, 9], vec![2, 12], vec![8, 13]]);
         assert_eq!(dealt(waiting, 1), [vec![1, 2, 5, 8, 9, 12, 13]]);
         assert_eq!(dealt::<&str>([], 2), vec![Vec::<usize>::new(); 2], "all have begun");
-        // All that a prompt asks for takes as long: the slow ones do not stay together.
+        // Programs of one prompt are about equally slow; they must not all go to one process.
         let slow = |index: usize| usize::from(index < 16);
         let of_each = dealt((0..64).map(|index| (index, index)), 4);
         let seconds = of_each.iter().map(|own| own.iter().map(|index| slow(*index)).sum::<usize>());

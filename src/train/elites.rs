@@ -1,8 +1,8 @@
-//! The best distinct programs of each style, kept so that the policy does not forget how to write them.
+//! Elites: the best distinct programs of each style, imitated in later steps so that the policy does not forget them.
 //!
-//! The best of many lucky draws looks better than it is. So an elite is worth the mean over all the games it ever
-//! played, it keeps playing the boards of new steps, and a program that drops out takes its games along when it comes
-//! back. All games are those of training steps.
+//! The best score of many noisy ones overestimates the program that it belongs to. So elites are ranked by the mean
+//! reward over all games that they have played: they keep playing the boards of new steps, and a program that drops out
+//! keeps its games for its return. All games are those of training steps.
 
 use std::collections::BTreeMap;
 
@@ -22,10 +22,10 @@ use super::ahead::Asked;
 use super::divided::{in_order, own_of};
 use super::scoring::Episode;
 
-/// All games that one program ever played.
+/// The games that one program has played in the whole run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Tally {
-    /// How many.
+    /// Number of games.
     pub games: u64,
     /// Sum of their rewards.
     pub reward: f64,
@@ -35,17 +35,17 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Mean reward of a game.
+    /// Mean reward per game.
     pub fn mean_reward(&self) -> f64 {
         self.reward / self.games.max(1) as f64
     }
 
-    /// Mean score of a game.
+    /// Mean score per game.
     pub fn mean_score(&self) -> f64 {
         self.score / self.games.max(1) as f64
     }
 
-    /// With the games of one more step, which were worth `reward` on average.
+    /// Adds the `games` of one more step, whose evaluation has the reward `reward`.
     fn with(self, games: usize, reward: f32, evaluation: &Evaluation) -> Tally {
         Tally {
             games: self.games + games as u64,
@@ -55,41 +55,42 @@ impl Tally {
     }
 }
 
-/// One program worth imitating.
+/// One program of a step that is worth imitating.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Elite {
-    /// Digest of its syntax tree, in hex.
+    /// Digest of its syntax tree, in hexadecimal.
     pub program: String,
-    /// Its text.
+    /// Its Python source.
     pub source: String,
-    /// Position of the prompt it answered.
+    /// The [`Prompt::id`] of the prompt that it answered.
     pub prompt: u32,
-    /// Token ids of the completion, the one that ended it included.
+    /// Token ids of the completion, including the one that ended it.
     pub ids: Vec<u32>,
-    /// Step that wrote it.
+    /// The step that sampled it.
     pub step: usize,
 }
 
-/// The elites of a run, and all that is known of them.
+/// The elites of a run and their games.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Elites {
-    /// By style, best first.
+    /// The elites of each style, best first.
     styles: BTreeMap<String, Vec<Elite>>,
-    /// Games of every program that is an elite or was one, by digest.
+    /// Games of every program that is or was an elite, by digest.
     tallies: BTreeMap<String, Tally>,
-    /// Mean reward of what each style's prompt last gave.
+    /// For each style, the mean reward of its episodes in the latest step that asked for it.
     levels: BTreeMap<String, f64>,
 }
 
 impl Elites {
-    /// Every elite with its style and its games, style after style, best first.
+    /// Every elite with its style and its games, by style, best first.
     pub fn members(&self) -> impl Iterator<Item = (&str, &Elite, Tally)> {
         self.styles.iter().flat_map(move |(style, elites)| {
             elites.iter().map(move |elite| (style.as_str(), elite, self.tally(&elite.program)))
         })
     }
 
-    /// The `count` elites with the fewest games: digest and program, each program once.
+    /// The `count` elites with the fewest games, as digest and program. A program that is an elite of several styles
+    /// comes once.
     pub fn least_played(&self, count: usize, entry: &Entry) -> Vec<(String, Program)> {
         let mut known: Vec<(u64, &str, &str)> = self
             .members()
@@ -103,8 +104,8 @@ impl Elites {
         known.into_iter().take(count).filter_map(program).collect()
     }
 
-    /// `count` elites at random, among those that are better than what their style's prompt last gave: what the policy
-    /// does anyway needs no example.
+    /// Draws up to `count` elites at random, without replacement, from those whose mean reward is above the latest mean
+    /// of their style. The others are left out, because the policy already writes programs as good as these.
     pub fn draw(&self, seed: Seed, count: usize) -> Vec<Elite> {
         let better =
             |style: &str, tally: Tally| self.levels.get(style).is_none_or(|level| tally.mean_reward() > *level);
@@ -118,11 +119,11 @@ impl Elites {
         drawn
     }
 
-    /// Takes in what a step showed: the games of elites that played again, then its episodes, of which at most
-    /// `per_style` a style may stay.
+    /// Adds the results of a step: the games of elites that played again, then its episodes. Keeps at most `per_style`
+    /// elites of each style.
     pub fn take_in(&mut self, step: usize, replays: &[Replayed], sampled: StepEpisodes<'_>, per_style: usize) {
         self.levels.extend(sampled.levels());
-        // With the games of this step. Equal programs of one step played the same boards: that is one observation.
+        // Tallies that include this step. Equal programs of one step played the same boards, so they count once.
         let mut tallies: BTreeMap<String, Tally> = BTreeMap::new();
         let mut observe = |digest: &str, reward: f32, evaluation: &Evaluation| {
             let with = || self.tally(digest).with(sampled.games, reward, evaluation);
@@ -136,7 +137,7 @@ impl Elites {
             let Ok(program) = &episode.program else { continue };
             let digest = program.digest_text();
             let tally = observe(&digest, episode.reward.value, &episode.evaluation);
-            // A truncated completion would teach not to end.
+            // Imitating a truncated completion would teach the policy not to end.
             if episode.plays() && episode.completion.finish == FinishReason::Stop {
                 let (source, ids) = (program.source().to_owned(), episode.completion.ids.clone());
                 candidates.push((
@@ -155,7 +156,7 @@ impl Elites {
         self.rank(per_style);
     }
 
-    /// Lets a program in if its style has no better ones. The ranks of the others may be out of date.
+    /// Adds a program if its style has fewer than `per_style` elites that are at least as good. Does not sort.
     fn admit(&mut self, style: &str, elite: Elite, tally: Tally, per_style: usize) {
         let elites = self.styles.entry(style.to_owned()).or_default();
         if elites.iter().any(|known| known.program == elite.program) {
@@ -168,7 +169,7 @@ impl Elites {
         }
     }
 
-    /// Puts each style in order and lets the worst go. Earlier programs win ties.
+    /// Sorts each style, best first and earlier programs first among equals, and keeps the first `per_style`.
     fn rank(&mut self, per_style: usize) {
         let mean = |elite: &Elite| self.tallies.get(&elite.program).map_or(0.0, Tally::mean_reward);
         for elites in self.styles.values_mut() {
@@ -177,7 +178,7 @@ impl Elites {
         }
     }
 
-    /// All of them for a reader, as JSON.
+    /// The content of `elites.json`: an array with one object per elite.
     pub fn summary(&self) -> Vec<u8> {
         let line = |(style, elite, tally): (&str, &Elite, Tally)| {
             serde_json::json!({
@@ -199,14 +200,14 @@ impl Elites {
     }
 }
 
-/// The episodes of a step, as elites are chosen from them.
+/// The episodes of a step, from which elites are chosen.
 #[derive(Clone, Copy)]
 pub struct StepEpisodes<'a> {
-    /// One a group.
+    /// One prompt per group.
     pub prompts: &'a [Prompt],
-    /// What was sampled for them.
+    /// The groups of episodes.
     pub episodes: &'a Groups<Episode>,
-    /// Games of each.
+    /// Games that each episode played.
     pub games: usize,
 }
 
@@ -226,15 +227,15 @@ impl<'a> StepEpisodes<'a> {
 /// An elite that has played the boards of a step again.
 #[derive(Debug, Clone)]
 pub struct Replayed {
-    /// Digest of the program.
+    /// Digest of the program, in hexadecimal.
     pub program: String,
-    /// What its games were worth.
+    /// Reward of its games in this step.
     pub reward: f32,
-    /// How they went.
+    /// Outcomes of its games in this step.
     pub evaluation: Evaluation,
 }
 
-/// Elites at play while a step is sampled.
+/// Elites that play while a step is sampled.
 pub struct Replay {
     scoring: Scoring,
     programs: Vec<String>,
@@ -242,7 +243,7 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// Has programs play the boards of the step at hand, each with one of the peers.
+    /// Starts games of `elites` (digest and program) on the boards of a step, each program on one of the processes.
     pub fn begin(
         arena: &Arena,
         peers: &Peers,
@@ -257,11 +258,11 @@ impl Replay {
         Replay { scoring, programs, peers: peers.clone() }
     }
 
-    /// Waits for them. `worth` says what an evaluation is worth.
-    pub fn finish(self, worth: impl Fn(&Evaluation) -> f32) -> Result<Vec<Replayed>, TrainError> {
+    /// Waits for the games. `reward` computes the reward of an evaluation.
+    pub fn finish(self, reward: impl Fn(&Evaluation) -> f32) -> Result<Vec<Replayed>, TrainError> {
         let own = own_of(&self.peers, self.programs.len());
         let evaluations = in_order(&self.peers, own.zip(self.scoring.finish(&mut |_, _| ())?))?;
-        let replayed = |(program, evaluation)| Replayed { program, reward: worth(&evaluation), evaluation };
+        let replayed = |(program, evaluation)| Replayed { program, reward: reward(&evaluation), evaluation };
         Ok(self.programs.into_iter().zip(evaluations).map(replayed).collect())
     }
 }

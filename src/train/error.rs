@@ -1,4 +1,4 @@
-//! Why a run stopped before its end.
+//! The errors that end a run.
 
 use std::path::PathBuf;
 
@@ -11,34 +11,34 @@ use crate::policy::PolicyError;
 use crate::prompt::PromptError;
 use crate::rollout::RolloutError;
 
-/// Why a run stopped before its end.
+/// An error that ends a run.
 #[derive(Debug, thiserror::Error)]
 pub enum TrainError {
-    /// The output directory.
+    /// The output directory cannot be used.
     #[error(transparent)]
     RunDir(#[from] RunDirError),
-    /// Loading, running or saving the model.
+    /// Loading, running or saving the model failed.
     #[error(transparent)]
     Policy(#[from] PolicyError),
-    /// Building prompts.
+    /// Prompts cannot be built.
     #[error(transparent)]
     Prompt(#[from] PromptError),
-    /// Sampling.
+    /// Sampling failed.
     #[error(transparent)]
     Rollout(#[from] RolloutError),
-    /// Playing.
+    /// Playing failed.
     #[error(transparent)]
     Arena(#[from] ArenaError),
-    /// The update.
+    /// The update failed.
     #[error(transparent)]
     Learn(#[from] LearnError),
-    /// A limit on memory that nothing fits into.
+    /// The memory limit is below what the smallest division needs.
     #[error(transparent)]
     Memory(#[from] TooSmall),
-    /// More memory than the machine has.
+    /// Even the smallest division needs more memory than the machine has.
     #[error("{} is all the memory there is; {_0}", memory::megabytes(_0.limit))]
     Machine(TooSmall),
-    /// A checkpoint that cannot be read.
+    /// A file of a checkpoint cannot be read or does not belong there.
     #[error("{path}: {reason}")]
     Checkpoint {
         /// The file.
@@ -46,10 +46,10 @@ pub enum TrainError {
         /// What is wrong with it.
         reason: String,
     },
-    /// The processes that train together.
+    /// Processes cannot exchange messages, or disagree.
     #[error(transparent)]
     Parallel(#[from] ParallelError),
-    /// Metrics that cannot be recorded.
+    /// Metrics cannot be recorded.
     #[error(transparent)]
     Sink(#[from] crate::metrics::SinkError),
 }

@@ -1,4 +1,4 @@
-//! Held-out evaluation: fixed sampling seeds, fixed boards that no training step can draw, a budget of its own.
+//! Held-out evaluation: fixed sampling seeds, fixed boards that no training step can draw, and its own limits.
 
 use std::time::Instant;
 
@@ -14,21 +14,21 @@ use crate::seed::Seed;
 use super::TrainError;
 use super::scoring::{Draw, Episode, Stage};
 
-/// Completions that are sampled together, at least and at most: bounds memory, changes no result.
+/// Minimum and maximum number of completions that are sampled together. It bounds memory and changes no result.
 const BATCH: (usize, usize) = (16, 64);
-/// Tasks that a record names one by one, at most.
+/// With more tasks than this, a record has no figures of single tasks.
 const TASKS_NAMED: usize = 64;
 
-/// How much is sampled and tried.
+/// How many completions are sampled and on what they are tried.
 #[derive(Debug, Clone, Copy)]
 pub struct Protocol<'a> {
-    /// Completions.
+    /// Number of completions.
     pub samples: usize,
-    /// What each plays; a task is tried once, and needs one.
+    /// Boards that each program plays. A task is tried once, and needs one board as a place holder.
     pub boards: &'a [Seed],
 }
 
-/// Samples from the policy as it stands, plays on the boards, and sums up.
+/// Samples from the current policy, plays on the boards, and summarises the results.
 pub fn evaluate(
     stage: &Stage<'_>,
     prompts: &PromptSet,
@@ -47,8 +47,8 @@ pub fn evaluate(
     Ok(EvaluationRecord { step, samples, runtime, ..record })
 }
 
-/// Samples programs and plays them on the boards, a batch at a time. A program depends on the stream and its
-/// position alone.
+/// Samples programs and plays them on the boards, a batch at a time. A program depends only on `stream` and on its
+/// index, not on the size of batches.
 pub fn sample(
     stage: &Stage<'_>,
     prompts: &PromptSet,
@@ -57,7 +57,7 @@ pub fn sample(
     observer: &mut dyn FnMut(Event<'_>),
 ) -> Result<Vec<Sample>, TrainError> {
     let seed = chance(stream);
-    // Groups of one: evaluation compares with nobody.
+    // Groups of one, because evaluation computes no advantages.
     let rollout = RolloutConfig { num_generations: 1, ..stage.config.rollout.clone() };
     let prompts = prompts.draw_held_out(seed, protocol.samples);
     let batch = stage.config.completions_per_step().clamp(BATCH.0, BATCH.1);
@@ -68,7 +68,7 @@ pub fn sample(
         let streams = Streams::from_first(seed, first as u64);
         let before = Progress { completions: first, tokens, of: protocol.samples };
         let mut observer = |event: Event<'_>| before.tell(event, observer);
-        // Before the games of a step that was sampled ahead, which nobody waits for yet.
+        // With step 0 these games come before those of a step that was sampled ahead, which nothing waits for yet.
         let draw = Draw { streams, boards: protocol.boards, step: 0 };
         let (episodes, _) = stage.episodes(prompts, &rollout, draw, &mut observer)?;
         samples.extend(prompts.iter().zip(episodes.into_items()).map(|(prompt, episode)| of_episode(prompt, episode)));
@@ -77,7 +77,7 @@ pub fn sample(
     Ok(samples)
 }
 
-/// What earlier batches have done, for whoever watches the whole.
+/// Progress of earlier batches, which is added to the events of a batch.
 struct Progress {
     completions: usize,
     tokens: usize,

@@ -1,8 +1,8 @@
-//! What a run will take, before it starts: memory by its plan, time by a probe.
+//! Forecasts the memory and the time of a run before it starts: memory from its plan, time from a probe.
 //!
-//! Takes what [`Run::start`] takes and writes nothing. The probe samples from the real model on the real prompts, with
-//! completions cut short where they would take long, and makes an update on some of them; what it did not do is
-//! extrapolated, in proportion to tokens. The model has moved when it is over.
+//! Needs what [`Run::start`] needs and writes nothing. The probe samples from the real model with the real prompts,
+//! with shorter completions if full ones would take long, and makes an update on some of them. The rest is extrapolated
+//! in proportion to tokens. The probe changes the weights of the model slightly.
 
 use std::time::Instant;
 
@@ -17,65 +17,65 @@ use crate::seed::{Purpose, Seed};
 use super::memory::{self, MemoryPlan};
 use super::{Run, TrainError};
 
-/// Seconds after which a part of the probe has seen enough.
+/// A part of the probe that has taken so many seconds is not repeated with more tokens or completions.
 const ENOUGH_S: f64 = 2.0;
-/// Tokens of a completion that the probe begins with.
+/// Maximum number of tokens of a completion in the first round of the probe.
 const FIRST_TOKENS: usize = 16;
-/// Moves nothing that anybody keeps.
+/// Learning rate of the probe's update, small because the update is not wanted.
 const LEARNING_RATE: f64 = 1e-9;
 
-/// What would have begun.
+/// The forecast of a run.
 #[derive(Debug)]
 pub struct Rehearsal {
-    /// Its memory.
+    /// The plan of its memory.
     pub plan: MemoryPlan,
-    /// How updates are cut to fit, if they are.
+    /// How updates are divided so that they fit into memory, if they are.
     pub notice: Option<String>,
-    /// Its time.
+    /// The forecast of its time.
     pub forecast: Forecast,
 }
 
-/// Seconds that a run will take, as far as a probe can tell.
+/// The times of the parts of a run, extrapolated from a probe.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Forecast {
-    /// What the probe took.
+    /// Duration of the probe, in seconds.
     pub probe_s: f64,
-    /// Longest completion of the probe, in tokens.
+    /// Maximum length of the probe's completions, in tokens.
     pub tokens: usize,
-    /// Share of its completions that had ended by then.
+    /// Share of its completions that ended within this length, 0 to 1.
     pub ended: f64,
-    /// Completions that its update was made on.
+    /// Number of completions that its update was made on.
     pub rows: usize,
-    /// Sampling of a step.
+    /// Sampling the completions of one step.
     pub generate: Seconds,
-    /// Updates of a step.
+    /// The updates of one step.
     pub update: Seconds,
     /// One held-out evaluation.
     pub evaluate: Seconds,
 }
 
-/// Seconds of something whose length the model decides.
+/// A time in seconds, for two lengths of completions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Seconds {
-    /// With completions as long as they are now; those that the probe cut count with what it saw of them.
+    /// With completions as long as they are now; those that the probe truncated count with their truncated length.
     pub now: f64,
-    /// With every completion as long as it may become.
+    /// With all completions of the maximum length.
     pub most: f64,
 }
 
-/// Completions of the probe, and the time they took.
+/// The completions of the probe and the time of sampling them.
 struct Sampled {
     prompts: Vec<Prompt>,
     completions: Groups<Completion>,
     tokens: usize,
-    /// Share that had ended.
+    /// Share of completions that ended within `tokens`.
     ended: f64,
     seconds: Seconds,
 }
 
 impl Run<'_> {
-    /// Does everything that comes before the output directory is made, then a little of a step; alone, of a run that
-    /// `processes` train together.
+    /// Makes the checks of [`Run::start`] up to the creation of the output directory, then runs the probe. It runs in
+    /// one process, also for a run that `processes` will train together.
     pub fn rehearse(mut self, processes: usize, observer: &mut dyn FnMut(Event<'_>)) -> Result<Rehearsal, TrainError> {
         let plan = self.plan(None, processes, observer)?;
         self.compare_servers()?;
@@ -96,7 +96,7 @@ impl Run<'_> {
         Ok(Rehearsal { plan, notice, forecast })
     }
 
-    /// A step's completions, longer each time until writing them takes long enough to tell.
+    /// Samples the completions of a step, with a larger maximum length each time until sampling takes [`ENOUGH_S`].
     fn probe_sampling(&self) -> Result<Sampled, TrainError> {
         let seed = Seed::root(self.config.train.seed).child(Purpose::Sample, 0);
         let prompts = self.prompts.draw(seed, self.config.rollout.groups);
@@ -124,7 +124,8 @@ impl Run<'_> {
             let stopped = completions.items().iter().filter(|one| one.finish == FinishReason::Stop).count();
             let ended = stopped as f64 / completions.items().len() as f64;
             let cut = tokens < longest;
-            // What the probe cut would have gone on: it is no truncated completion, which an update may leave out.
+            // Completions that only the probe truncated must not count as truncated, because updates may leave those
+            // out.
             let completions = completions.map(|one| match cut {
                 true => Completion { finish: FinishReason::Stop, ..one },
                 false => one,
@@ -133,7 +134,8 @@ impl Run<'_> {
         }
     }
 
-    /// Seconds of the updates of a step, and how many completions one was made on: a group, or all if that is quick.
+    /// Seconds of the updates of a step, and the number of completions that the probe's update was made on: one group,
+    /// or all of them if that is quick.
     fn probe_update(&mut self, plan: &MemoryPlan, sampled: &Sampled) -> Result<(Seconds, usize), TrainError> {
         let (mut optimizer, reference) = (self.optimizer()?, self.reference()?);
         let size = sampled.completions.size();
@@ -153,7 +155,7 @@ impl Run<'_> {
         if groups < all && seconds * (all as f64) < 2.0 * ENOUGH_S {
             (groups, seconds) = (all, update(all)?);
         } else if seconds < ENOUGH_S {
-            // The first one asks for memory that the next one has.
+            // The first update also allocates memory, which the second reuses.
             seconds = update(1)?;
         }
         let rows = groups * size;
@@ -171,19 +173,19 @@ impl Run<'_> {
 }
 
 impl Seconds {
-    /// Both of several.
+    /// The sum of two times.
     pub fn plus(self, other: Seconds) -> Seconds {
         Seconds { now: self.now + other.now, most: self.most + other.most }
     }
 
-    /// The same so many times.
+    /// The time of `count` repetitions.
     pub fn times(self, count: f64) -> Seconds {
         Seconds { now: self.now * count, most: self.most * count }
     }
 }
 
 impl Forecast {
-    /// One step: sampling and its update.
+    /// One step: sampling and updates.
     pub fn step(&self) -> Seconds {
         self.generate.plus(self.update)
     }

@@ -1,8 +1,8 @@
-//! Watches a run for collapse: warns when a figure leaves its range, stops when nothing can be learnt any more.
+//! Watches a run for collapse: warns if a metric leaves its range, and stops the run when it can no longer learn.
 //!
-//! Takes step records, in order; gives what to say and when to end. Pure: the same records give the same verdicts, so
-//! a resumed run feeds it the records of before and goes on. Each figure is averaged over a window of steps, since one
-//! step is mostly chance. Does not know files or models.
+//! Takes the records of steps in order; returns warnings and the decision to stop. The decision is a function of the
+//! records alone, so a resumed run feeds it the earlier records and continues. Each metric is averaged over a window of
+//! steps, because single steps vary by chance. Does not know files or models.
 
 use std::collections::VecDeque;
 
@@ -15,32 +15,32 @@ const FALLEN: f64 = 0.8;
 /// Below this a share is nothing at all.
 const NOTHING: f64 = f64::MIN_POSITIVE;
 
-/// How bad it is. The numbers are those of the metric `guard/level`.
+/// How serious a symptom is. The numbers are those of the metric `guard/level`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AlarmLevel {
-    /// Nothing to say.
+    /// No symptom.
     Ok = 0,
-    /// Worth looking at.
+    /// The user should look at the run.
     Warning = 1,
-    /// Going on is pointless.
+    /// The run cannot learn any more.
     Stop = 2,
 }
 
-/// A figure that tells of collapse.
+/// A metric that indicates collapse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Symptom {
-    /// Share of groups without a signal.
+    /// Share of groups that are tied, 0 to 1.
     Tied,
-    /// Share of distinct programs among those that parse.
+    /// Share of distinct programs among those that parse, 0 to 1.
     Unique,
-    /// Entropy, as a share of the first step's.
+    /// Entropy relative to that of the first step.
     Entropy,
-    /// Share of completions that parse.
+    /// Share of completions that parse, 0 to 1.
     Parsed,
-    /// Share of completions cut at the longest length allowed.
+    /// Share of completions truncated at the maximum length, 0 to 1.
     Clipped,
-    /// Difference between log-probabilities of sampling and of scoring, in nats. Judged at once and by itself: it is
-    /// no matter of learning.
+    /// Mean absolute difference between the log-probabilities of sampling and of scoring, in nats per token. Judged by
+    /// single steps, because it indicates a mismatch of models or kernels and does not depend on what was learnt.
     Sampling,
 }
 
@@ -59,7 +59,7 @@ impl Symptom {
         }
     }
 
-    /// What a share of it means.
+    /// A value of the metric in words.
     fn words(self, share: &str) -> String {
         match self {
             Symptom::Tied => format!("{share} of the groups tied"),
@@ -71,7 +71,7 @@ impl Symptom {
         }
     }
 
-    /// Settings that work against it.
+    /// Settings that counteract the symptom.
     fn remedy(self) -> &'static str {
         match self {
             Symptom::Tied => "raise rollout.num_generations or rollout.temperature, or rollout.resample_tied",
@@ -87,7 +87,7 @@ impl Symptom {
         }
     }
 
-    /// Whether large values are the bad ones.
+    /// Whether large values are bad, and not small ones.
     fn grows(self) -> bool {
         matches!(self, Symptom::Tied | Symptom::Clipped | Symptom::Sampling)
     }
@@ -96,7 +96,7 @@ impl Symptom {
         if self.grows() { value > limit } else { value < limit }
     }
 
-    /// Of one step; none when the step cannot tell.
+    /// The metric of one step, or none if the step has no value for it.
     fn figure(self, record: &StepRecord, start_entropy: Option<f64>) -> Option<f64> {
         match self {
             Symptom::Tied => Some(record.frac_reward_zero_std),
@@ -104,13 +104,13 @@ impl Symptom {
             Symptom::Entropy => Some(record.entropy? / start_entropy?.max(f64::MIN_POSITIVE)),
             Symptom::Parsed => Some(record.frac_parsed),
             Symptom::Clipped => Some(record.clipped_ratio),
-            // Once the policy has moved since it was sampled, the difference says how far.
+            // After sampling ahead the difference also contains the change by an update.
             Symptom::Sampling if record.policy_lag.is_some_and(|lag| lag > 0.0) => None,
             Symptom::Sampling => record.logp_difference_mean,
         }
     }
 
-    /// Where warnings begin, and where the run ends.
+    /// The limit of warnings and the limit that ends the run.
     fn limits(self, config: &GuardConfig) -> (f64, f64) {
         match self {
             Symptom::Tied => (config.warn_tied, config.stop_tied),
@@ -123,55 +123,55 @@ impl Symptom {
     }
 }
 
-/// What one more step showed.
+/// The findings of the guard after a step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Watch {
-    /// The worst of all symptoms.
+    /// The level of the worst symptom.
     pub level: AlarmLevel,
-    /// Symptoms that stand.
+    /// The symptoms that are present, with their levels.
     pub standing: Vec<(Symptom, AlarmLevel)>,
-    /// What has not been said before, a line each.
+    /// New warnings, one line each.
     pub news: Vec<String>,
-    /// Why the run should end now.
+    /// Set if the run should end now.
     pub collapse: Option<Collapse>,
 }
 
-/// The end of a run that can no longer learn.
+/// Why a run can no longer learn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Collapse {
-    /// Step after which it was certain.
+    /// The step after which the guard stops the run.
     pub step: usize,
-    /// First step in which a figure was out of its range.
+    /// The first step in which a metric was out of its range.
     pub began: usize,
-    /// What collapsed, with figures, a line each.
+    /// What collapsed, with values, one line each.
     pub reasons: Vec<String>,
-    /// What to change.
+    /// The settings to change.
     pub remedy: &'static str,
 }
 
-/// What is known of one symptom.
+/// The history of one symptom.
 #[derive(Debug, Clone, Default)]
 struct Course {
-    /// Of the latest steps, with their numbers.
+    /// The latest steps, each with its number and metric.
     window: VecDeque<(usize, Option<f64>)>,
-    /// Best mean of a whole window so far.
+    /// The best mean of a full window so far.
     best: Option<f64>,
     level: Option<AlarmLevel>,
-    /// First step that was out of range, while the symptom stands.
+    /// The first step that was out of range, while the symptom is present.
     began: Option<usize>,
-    /// The worst that has been said, until it has been well for a whole window.
+    /// The worst level that was reported. It is forgotten after a full window without the symptom.
     said: Option<AlarmLevel>,
-    /// Steps since it stood last.
+    /// Number of steps since the symptom was last present.
     well: usize,
 }
 
-/// Watches one run.
+/// The guard of one run.
 #[derive(Debug, Clone)]
 pub struct Guard {
     config: GuardConfig,
     start_entropy: Option<f64>,
     courses: [Course; 5],
-    /// Whether a difference of sampling and scoring has been told, until a step without one.
+    /// Whether the latest step had [`Symptom::Sampling`], which is reported once until a step without it.
     told_of_sampling: bool,
 }
 
@@ -186,7 +186,7 @@ impl Guard {
         guard
     }
 
-    /// Takes in the next step.
+    /// Adds the next step.
     pub fn observe(&mut self, record: &StepRecord) -> Watch {
         self.start_entropy = self.start_entropy.or(record.entropy);
         let mut news = Vec::new();
@@ -216,7 +216,7 @@ impl Guard {
         Watch { level, standing, news, collapse }
     }
 
-    /// First step of what stands now. Checkpoints of before are worth keeping.
+    /// The first step of the symptoms that are present now. Checkpoints from before are worth keeping.
     pub fn trouble_began(&self) -> Option<usize> {
         self.courses.iter().filter_map(|course| course.began).min()
     }
@@ -251,7 +251,7 @@ impl Course {
         }
     }
 
-    /// Mean over the window. None before the window is full, or when less than half of its steps can tell.
+    /// The mean over the window, or none if the window is not full or fewer than half of its steps have a value.
     fn mean(&self, window: usize) -> Option<f64> {
         let known: Vec<f64> = self.window.iter().filter_map(|(_, figure)| *figure).collect();
         let enough = self.window.len() == window && 2 * known.len() >= window;
@@ -267,7 +267,8 @@ impl Course {
         let worse_than_before = match symptom {
             Symptom::Entropy => true,
             Symptom::Unique | Symptom::Parsed => mean < FALLEN * best,
-            // A whole window without any signal moves nothing, so waiting changes nothing.
+            // The policy does not change in a window in which all groups are tied, so the next window would be the
+            // same.
             Symptom::Tied if mean >= 1.0 => true,
             Symptom::Tied | Symptom::Clipped => !symptom.is_beyond(best, warn) || step > config.grace_steps,
             Symptom::Sampling => true,
@@ -285,7 +286,7 @@ impl Course {
         }
     }
 
-    /// The level, if it is worse than what was said.
+    /// The level, if it is worse than the level that was reported.
     fn unsaid(&mut self, window: usize) -> Option<AlarmLevel> {
         self.well = if self.level.is_some() { 0 } else { self.well + 1 };
         if self.well >= window {
@@ -324,7 +325,7 @@ impl Course {
 }
 
 impl Collapse {
-    /// The newest of the steps with a checkpoint that was saved before the trouble began.
+    /// The newest of the `saved` steps that is before the collapse began.
     pub fn last_good(&self, saved: impl IntoIterator<Item = usize>) -> Option<usize> {
         saved.into_iter().filter(|step| *step < self.began).max()
     }

@@ -1,5 +1,5 @@
-//! The best distinct programs of a run: ranked by what they scored in training, chosen on some held-out boards, and
-//! the best of them reported on others.
+//! The best distinct programs of a run: candidates are ranked by their scores in training, the best are chosen on some
+//! held-out boards, and the score of the first is estimated on others.
 
 use std::fs;
 use std::path::Path;
@@ -13,63 +13,63 @@ use crate::evaluation::{HeldOut, Single};
 use crate::program::Program;
 use crate::seed::Seed;
 
-/// Programs that the end of a run keeps.
+/// Number of programs that are kept at the end of a run.
 pub const SIZE: usize = 12;
-/// Candidates that are kept until then: what leads after its one game in training was lucky too, and the best may be some
-/// places behind.
+/// Number of candidates that are kept until then. It is larger, because ranks by a single training game depend on luck
+/// and the best program may have a low rank.
 const CANDIDATES: usize = 36;
-/// Held-out games that a program has played at the end of each round of the choice. What is known by several games
-/// already begins with the second.
+/// Held-out games that a program has played at the end of each round of successive halving. Programs with several
+/// training games enter in the second round.
 const ROUNDS: [usize; 3] = [2, 4, 8];
-/// Training games from which a mean says something of a program; fewer are luck.
+/// Number of training games from which their mean is trusted.
 const SEVERAL: u64 = 4;
 
-/// One program that played well.
+/// One program of the hall of fame.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Member {
-    /// Digest of the program, comments and spacing aside.
+    /// Digest of the program without comments and spacing.
     pub program: String,
-    /// Its text.
+    /// Its Python source.
     pub source: String,
-    /// Step that first wrote it; the first is 1.
+    /// The step that first sampled it, from 1.
     pub step: usize,
-    /// Style of the prompt it answered.
+    /// The style of the prompt that it answered.
     pub style: String,
     /// Mean score in training games.
     pub mean_score: f64,
-    /// How many those are.
+    /// Number of these games.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub games: Option<u64>,
-    /// Best tile in those games; on held-out boards once settled. Of 2048 only.
+    /// Largest tile in these games, or on held-out boards once it was chosen on them. For 2048 only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tile: Option<u32>,
-    /// Mean score on the held-out boards that it was chosen on, once settled.
+    /// Mean score on the held-out boards that it was chosen on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_out_mean_score: Option<f64>,
-    /// How many boards those are.
+    /// Number of these boards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_out_games: Option<usize>,
-    /// Mean score on held-out boards that nothing was chosen on; of the best program only.
+    /// Mean score on other held-out boards, an unbiased estimate. Only the best program has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report_mean_score: Option<f64>,
-    /// How many boards those are.
+    /// Number of these boards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report_games: Option<usize>,
-    /// Lower end of the 95 % bootstrap interval of that mean, over games.
+    /// Lower end of the 95 % bootstrap interval of this mean, over games.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report_mean_score_low: Option<f64>,
-    /// Upper end.
+    /// Upper end of the interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report_mean_score_high: Option<f64>,
 }
 
 impl Member {
-    /// Whether its mean score in training is one of several games.
+    /// Whether its mean score in training is that of several games.
     pub fn is_known(&self) -> bool {
         self.games.is_some_and(|games| games >= SEVERAL)
     }
 
-    /// The same with what it was chosen by.
+    /// The same with its results on the held-out boards that it was chosen on.
     fn settled(self, held_out: &Evaluation) -> Member {
         Member {
             held_out_mean_score: Some(held_out.mean_score()),
@@ -80,18 +80,19 @@ impl Member {
     }
 }
 
-/// The best so far, best first.
+/// The best programs so far, best first.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct HallOfFame {
     members: Vec<Member>,
 }
 
-/// Plays members on boards, and gives what came of each in their order.
+/// Plays members on boards and returns their evaluations in the order of the members.
 pub type Play<'a, E> = dyn FnMut(&[Member], &[Seed]) -> Result<Vec<Evaluation>, E> + 'a;
 
 impl HallOfFame {
-    /// Lets the program of a step's episode in if it is new and good enough. Earlier programs win ties.
+    /// Adds the program of an episode if it is new and among the best [`CANDIDATES`]. Earlier programs come first among
+    /// equals.
     pub fn consider(&mut self, step: usize, style: &str, program: &Program, evaluation: &Evaluation) {
         let mean_score = evaluation.mean_score();
         let digest = program.digest_text();
@@ -113,8 +114,7 @@ impl HallOfFame {
         self.members.truncate(CANDIDATES);
     }
 
-    /// Lets the best elites in as candidates: what scored well in many games, where a step's episode may have been
-    /// lucky.
+    /// Adds the best elites as candidates, because they scored well in many games and not only in those of one step.
     pub fn nominate(&mut self, elites: &Elites) {
         let mut elites: Vec<_> = elites.members().collect();
         elites.sort_by(|(_, _, a), (_, _, b)| b.mean_reward().total_cmp(&a.mean_reward()));
@@ -137,7 +137,8 @@ impl HallOfFame {
         }
     }
 
-    /// Ranks without playing: what was settled first, then what several training games say, then what one does.
+    /// Ranks without playing: first programs with held-out games, then those with several training games, then the
+    /// others.
     pub fn rank(&mut self) {
         let of = |member: &Member| (member.held_out_mean_score, member.is_known(), member.mean_score);
         self.members.sort_by(|a, b| {
@@ -148,8 +149,8 @@ impl HallOfFame {
         self.members.truncate(SIZE);
     }
 
-    /// Lets those in as candidates that an earlier end of the run in `run` had settled: what was chosen by many games stays
-    /// known, though the checkpoint that the run went on from knew it by one.
+    /// Adds the members of an earlier hall of fame of the directory `run` as candidates. They were chosen by many
+    /// games, which the checkpoint that the run continued from does not have.
     pub fn readmit(&mut self, run: &Path) {
         let settled = fs::read(run.join(HALL_OF_FAME)).ok();
         let settled = settled.and_then(|text| serde_json::from_slice::<Vec<Member>>(&text).ok());
@@ -161,8 +162,8 @@ impl HallOfFame {
         }
     }
 
-    /// Ranks by held-out games and keeps the best, by successive halving: many candidates play few games, and those who do
-    /// well in them more.
+    /// Ranks by held-out games and keeps the best [`SIZE`], by successive halving: many candidates play few games, and
+    /// only the best of them play more.
     ///
     /// Source: Karnin, Koren and Somekh 2013.
     pub fn settle<E>(&mut self, held_out: &HeldOut, play: &mut Play<'_, E>) -> Result<(), E> {
@@ -175,7 +176,7 @@ impl HallOfFame {
             let more = play(&members, &boards[so_far..])?;
             let joined = played.into_iter().zip(more).map(|(played, more)| joined(played, more));
             field = members.into_iter().zip(joined).collect();
-            // All come in by the second round.
+            // From the second round on, all candidates take part.
             let joins = |member: &Member| round > 0 || !(member.is_known() || member.held_out_games.is_some());
             let (joining, later): (Vec<_>, Vec<_>) = waiting.into_iter().partition(joins);
             waiting = later;
@@ -188,7 +189,7 @@ impl HallOfFame {
         Ok(())
     }
 
-    /// Records what the best program scores on boards that it was not chosen on.
+    /// Records the score of the best program on boards that it was not chosen on.
     pub fn report(&mut self, evaluation: &Evaluation) {
         if let Some(best) = self.members.first_mut() {
             let interval = Single::new("", &evaluation.games).mean_score.interval;
@@ -204,12 +205,12 @@ impl HallOfFame {
     }
 }
 
-/// Games of one program, and more of them.
+/// The evaluation of one program with more games.
 fn joined(played: Evaluation, more: Evaluation) -> Evaluation {
     Evaluation { games: [played.games, more.games].concat(), ..played }
 }
 
-/// Where games have tiles.
+/// The largest tile, if the games have tiles.
 fn best_tile(evaluation: &Evaluation) -> Option<u32> {
     evaluation.games.iter().any(|game| game.board().is_some()).then(|| evaluation.max_tile())
 }
@@ -238,7 +239,8 @@ mod tests {
         Evaluation { verdict: Verdict::Played, games: scores.iter().map(game).collect(), usage: Usage::default() }
     }
 
-    /// Settles with programs that score so much in every game; gives who played how many games in each round.
+    /// Settles with programs whose score in every game is `score`. Returns the number of members and games of each
+    /// round.
     fn settle(hall: &mut HallOfFame, score: impl Fn(&str) -> u64) -> Vec<(usize, usize)> {
         let mut rounds = Vec::new();
         let mut play = |members: &[Member], boards: &[Seed]| {
@@ -264,7 +266,7 @@ mod tests {
         hall.members.extend(known);
         let steady = hall.members()[30].program.clone();
         let rounds = settle(&mut hall, |name| if name == steady { 4000 } else { 1000 });
-        // As many games as 24 candidates of eight games each.
+        // The same number of games as 24 candidates with eight games each.
         assert_eq!(rounds, [(36, 2), (12, 2), (12, 4), (12, 4)]);
         assert_eq!(rounds.iter().map(|(members, games)| members * games).sum::<usize>(), 24 * 8);
         assert_eq!(hall.members().len(), SIZE);

@@ -1,7 +1,8 @@
-//! Completions whose games are on.
+//! Completions whose games are being played.
 //!
-//! Takes completions as they end, hands their programs to the arena, and tells of every evaluation when asked to; gives
-//! episodes once all have come. What is played, and when, does not depend on anybody looking.
+//! Takes completions as they end, submits their programs to the arena, and emits an event for every evaluation when
+//! asked to. Returns episodes when all games have ended. The order of play does not depend on when events are asked
+//! for.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -19,7 +20,7 @@ use super::TrainError;
 use super::divided::{dealt, in_order};
 use super::scoring::{Episode, Timing, tell_games};
 
-/// A batch of completions, all of them written, not all of them played.
+/// A batch of completions that are all sampled; some of their games may still be running.
 pub struct InPlay {
     completions: Groups<Completion>,
     games: Games,
@@ -27,27 +28,27 @@ pub struct InPlay {
 }
 
 impl InPlay {
-    /// `games` has been given every one of the completions, which took `generate` to sample.
+    /// `games` has been given every completion; sampling them took `generate`.
     pub(super) fn new(completions: Groups<Completion>, games: Games, generate: Duration) -> Self {
         InPlay { completions, games, generate }
     }
 
-    /// What was sampled.
+    /// The completions of the batch.
     pub fn completions(&self) -> &Groups<Completion> {
         &self.completions
     }
 
-    /// What sampling took.
+    /// Wall-clock time of sampling.
     pub fn generate(&self) -> Duration {
         self.generate
     }
 
-    /// Tells of what has been evaluated meanwhile, without waiting.
+    /// Emits events for the evaluations that have ended since the last call, without waiting for others.
     pub fn tell(&mut self, observer: &mut dyn FnMut(Event<'_>)) {
         self.games.tell(observer);
     }
 
-    /// Waits for the rest.
+    /// Waits for all games.
     pub fn finish(self, observer: &mut dyn FnMut(Event<'_>)) -> Result<(Groups<Episode>, Timing), TrainError> {
         let InPlay { completions, games: Games { scoring, mut ledger, peers, own }, generate } = self;
         let begin = Instant::now();
@@ -68,51 +69,51 @@ impl InPlay {
     }
 }
 
-/// The games of a batch that is being written.
+/// The games of a batch whose completions may still be sampled.
 pub(super) struct Games {
     scoring: Scoring,
     ledger: Ledger,
     peers: Peers,
-    /// Indices of the completions that play here; the others do with the peers.
+    /// Indices of the completions that this process plays; the peers play the others.
     own: BTreeSet<usize>,
 }
 
-/// What is known of each completion, by its index.
+/// The completions and rewards of a batch, by their index.
 struct Ledger {
     step: usize,
     total: usize,
     rule: Rule,
     written: BTreeMap<usize, Written>,
-    /// Of those that have been told of.
+    /// Rewards of the completions whose events have been emitted.
     rewards: BTreeMap<usize, Reward>,
 }
 
-/// A completion that has ended.
+/// A completion that has ended, ready to be played.
 pub(super) struct Written {
-    /// The text that a program was looked for in.
+    /// The text that was searched for a program.
     pub text: String,
-    /// What was found.
+    /// The program, or why there is none.
     pub program: Result<Program, Rejection>,
-    /// What it is tried on.
+    /// The cases that the program is tried on.
     pub cases: Vec<Case>,
-    /// Tokens of the completion, and the most that it could have.
+    /// Number of tokens of the completion, and its maximum.
     pub tokens: (usize, usize),
 }
 
 impl Games {
-    /// Of `total` completions of a step.
+    /// For `total` completions of a step, all played by this process.
     pub fn new(scoring: Scoring, step: usize, total: usize, rule: Rule) -> Self {
         let (written, rewards) = (BTreeMap::new(), BTreeMap::new());
         let ledger = Ledger { step, total, rule, written, rewards };
         Games { scoring, ledger, peers: Peers::alone(), own: (0..total).collect() }
     }
 
-    /// Has only those in `own` play here, and the others with the peers.
+    /// Leaves completions that are not in `own` to the peers.
     pub fn among(self, peers: &Peers, own: impl IntoIterator<Item = usize>) -> Self {
         Games { peers: peers.clone(), own: own.into_iter().collect(), ..self }
     }
 
-    /// Has completion `index` tried, here or elsewhere.
+    /// Records completion `index`, and submits it to the arena if this process plays it.
     pub fn submit(&mut self, index: usize, written: Written) {
         if self.own.contains(&index) {
             self.scoring.submit(index, written.program.clone(), &written.cases);
@@ -120,8 +121,9 @@ impl Games {
         self.ledger.written.insert(index, written);
     }
 
-    /// Deals out anew what none of the peers has begun to play: programs that one prompt asks for take about as long as
-    /// each other, and were all with one of them. All peers call it together, when all completions have been submitted.
+    /// Distributes the programs that no process has begun to play over all processes again. Without it the load is
+    /// uneven, because programs for one prompt take about equally long and are all with the process that sampled them.
+    /// All processes call this together, after all completions have been submitted.
     pub fn deal(&mut self) -> Result<(), TrainError> {
         let Games { scoring, ledger, peers, own } = self;
         if peers.size() == 1 {
@@ -143,7 +145,7 @@ impl Games {
         Ok(())
     }
 
-    /// See [`InPlay::tell`].
+    /// See [`InPlay::emit`].
     pub fn tell(&mut self, observer: &mut dyn FnMut(Event<'_>)) {
         let Games { scoring, ledger, .. } = self;
         scoring.tell(&mut |index, evaluation| ledger.tell(index, evaluation, observer));
@@ -163,7 +165,7 @@ impl Ledger {
         observer(Event::Scored { step, done: self.rewards.len(), total });
     }
 
-    /// A completion as a reader wants it.
+    /// The completion as an event shows it.
     fn shown(&self, index: usize, evaluation: &Evaluation, reward: &Reward) -> ScoredCompletion {
         let Written { text, program, .. } = &self.written[&index];
         let endings = evaluation.games.iter().map(Outcome::in_words).collect::<Vec<_>>().join(", ");

@@ -1,7 +1,7 @@
-//! What a run takes of memory, known before it starts, and how its updates are cut to fit.
+//! Computes the memory of a run before it starts, and divides its updates so that they fit.
 //!
-//! Takes the model's shape and the configuration; gives bytes by purpose. Pure arithmetic over the tensors that the
-//! decoder keeps; `tests/memory.rs` holds it to what an allocator counts. Does not know how much is free.
+//! Takes the model's shape and the configuration; returns bytes by purpose. The arithmetic adds up the tensors that the
+//! decoder keeps; `tests/memory.rs` compares it with what an allocator counts. Does not know how much memory is free.
 
 mod allowance;
 mod words;
@@ -14,93 +14,94 @@ use grpo_tensor::{Kernels, SCORE_BYTES, ScoreSettings};
 pub use allowance::Allowance;
 pub use words::{megabytes, notice};
 
-/// Bytes of a number in f32.
+/// Bytes of an f32.
 const F32: u64 = 4;
-/// Copies of a chunk of logits, and of a layer's attention weights, that kernels by tensors work with.
+/// Number of copies of a chunk of logits, and of a layer's attention weights, that [`Kernels::ByTensors`] hold.
 const COPIES: u64 = 4;
-/// Bytes of a number in blocks of 4 bits, scales included (Q4_K_M).
+/// Mean bytes of a weight in 4-bit blocks of Q4_K_M, including scales.
 const BYTES_OF_4_BITS: f64 = 0.61;
-/// What the program takes besides, before it does anything.
+/// Bytes of the program itself after its start.
 const PROGRAM: u64 = 60 << 20;
-/// What an interpreter takes while games are played.
+/// Bytes of one Python interpreter while it plays games.
 const INTERPRETER: u64 = 20 << 20;
-/// Most bytes of gradients that a process of several holds back, so that one exchange ends an update: what evens the load
-/// is worth some memory, and not that of a model. Far above what adapters and the built-in model take.
+/// Maximum bytes of gradients that each of several processes holds so that one exchange per update is enough. Gradients
+/// of adapters and of the built-in model are far below it; those of a larger model would cost more memory than the
+/// better balance is worth.
 const HELD: u64 = 1 << 30;
-/// What CUDA comes to keep on a GPU for itself once it works: kernels, and the workspaces of its libraries. An estimate.
+/// Bytes of GPU memory that CUDA uses for kernels and for the workspaces of its libraries. An estimate.
 const CONTEXT: u64 = 256 << 20;
 
-/// What NCCL takes of a GPU besides: its buffers are of 4 MiB a channel and neighbour. An estimate.
+/// Bytes of GPU memory that NCCL uses: its buffers have 4 MiB per channel and neighbour. An estimate.
 const NCCL: u64 = 256 << 20;
 
-/// What training will take, in bytes, by purpose.
+/// The memory of training, in bytes, by purpose.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemoryPlan {
-    /// How updates are cut.
+    /// How updates are divided.
     pub division: Division,
-    /// Format of frozen weights and of what layers compute.
+    /// Number format of frozen weights and activations.
     pub precision: Precision,
-    /// Whether frozen weights stay in the blocks of their file.
+    /// Whether frozen weights stay quantised as in their file.
     pub packed: bool,
     /// Whose memory is counted.
     pub place: Place,
-    /// The program and the interpreters that games are played in; on a GPU, what CUDA keeps for itself.
+    /// On the host, the program and its interpreters; on a GPU, CUDA's own memory.
     pub program: u64,
-    /// What programs may take besides, one a worker; in no sum, for few come near it.
+    /// The memory that programs may use in addition, one per worker. Not part of any sum, because few use much of it.
     pub programs: u64,
-    /// The model, and the copy of it that a KL penalty may refer to.
+    /// Weights of the model, and of its copy for the KL penalty if all weights are trained.
     pub weights: u64,
-    /// Adapters, where those are what is trained.
+    /// LoRA adapters, if they are trained.
     pub adapters: u64,
     /// Moments of the optimiser.
     pub optimiser: u64,
-    /// Weights as sampling reads them, adapters added in.
+    /// The weights in the form that sampling uses, with adapters merged.
     pub sampled: u64,
-    /// Keys and values of completions that are being sampled.
+    /// Cache of keys and values during sampling, with logits.
     pub cache: u64,
-    /// Gradients.
+    /// Gradients of trained weights.
     pub gradients: u64,
-    /// What layers compute, until the backward pass has used it.
+    /// Activations that are kept for the backward pass.
     pub activations: u64,
-    /// Logits, a chunk at a time.
+    /// One chunk of logits and its intermediate results.
     pub head: u64,
 }
 
-/// What a plan is made for.
+/// What a memory plan is computed from.
 #[derive(Debug, Clone, Copy)]
 pub struct Workload<'a> {
-    /// The model.
+    /// The shape of the model.
     pub shape: &'a DecoderConfig,
-    /// Numbers that are trained.
+    /// Number of trained weights.
     pub trained: usize,
-    /// Tokens of the longest prompt.
+    /// Number of tokens of the longest prompt.
     pub prompt: usize,
-    /// Everything else.
+    /// All settings.
     pub config: &'a Config,
     /// Whose memory is counted.
     pub place: Place,
-    /// Parts of an update that can be worked on at once.
+    /// Number of parts of an update that can be computed at the same time.
     pub cores: usize,
-    /// Processes that train together.
+    /// Number of processes that train together.
     pub processes: usize,
-    /// Format of frozen weights and of what layers compute.
+    /// Number format of frozen weights and activations.
     pub precision: Precision,
-    /// What computes it.
+    /// The implementation of the decoder's operations.
     pub kernels: Kernels,
-    /// Bytes of the model, where it stays in the blocks of its file; none where it is plain numbers.
+    /// Bytes of the model if its weights stay quantised as in their file; none otherwise.
     pub packed: Option<u64>,
 }
 
-/// Where tensors live.
+/// Where tensors are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// The processor's memory, which holds the program and its games as well.
+    /// In the processor's memory, with the program and its games.
     Host,
-    /// A GPU's.
+    /// In a GPU's memory.
     Gpu,
 }
 
-/// The limit is below what the least demanding division takes.
+/// The limit is below the memory of the smallest division.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "expected at least {} MiB of memory, which one completion at a time takes; lower rollout.max_completion_length, \
@@ -112,19 +113,20 @@ pub enum Place {
     )).unwrap_or_default()
 )]
 pub struct TooSmall {
-    /// Bytes allowed.
+    /// The limit, in bytes.
     pub limit: u64,
-    /// What takes least.
+    /// The plan with the smallest division.
     pub smallest: Box<MemoryPlan>,
-    /// Bytes of the same with frozen weights of 4 bits, if that is less.
+    /// Bytes of the smallest plan if frozen weights had 4 bits, if that is less.
     pub packed: Option<u64>,
 }
 
 impl MemoryPlan {
-    /// The largest division that fits into `limit` bytes, by the steps of [`Division::smaller`]. Cores share the update, and
-    /// gradients are held, as far as the rest of the limit allows, which changes no number.
+    /// The plan with the largest division that fits into `limit` bytes, by the steps of [`Division::smaller`]. As far
+    /// as the rest of the limit allows, cores compute parts at the same time and gradients are held; neither changes
+    /// any result.
     ///
-    /// A run that goes on begins with the division it `had`: with more memory it would be rounded in another way.
+    /// A resumed run starts with the division that it `had`, because another division would round differently.
     pub fn fitting(workload: &Workload<'_>, limit: Option<u64>, had: Option<Division>) -> Result<MemoryPlan, TooSmall> {
         let mut division = had.unwrap_or_else(|| largest(workload.config).for_kernels(workload.kernels));
         let cores = workload.cores;
@@ -153,11 +155,11 @@ impl MemoryPlan {
         }
     }
 
-    /// What `division` takes.
+    /// The plan with this division.
     pub fn of(workload: &Workload<'_>, division: Division) -> MemoryPlan {
         let Workload { shape, config, precision, .. } = *workload;
         let in_full = config.model.lora_r == 0 && config.model.adapter.is_empty();
-        // What is trained is f32 in every precision.
+        // Trained weights are f32 in every precision.
         let of_weights = if in_full { F32 } else { precision.bytes() as u64 };
         let all = workload.packed.unwrap_or(of_weights * shape.parameters() as u64);
         let trained = F32 * workload.trained as u64;
@@ -182,36 +184,36 @@ impl MemoryPlan {
             optimiser: 2 * trained,
             sampled,
             cache,
-            // The sum, and those of every part that is not added yet.
+            // The sum, and the gradients of every part that is not added to it yet.
             gradients: (1 + at_once.max(workload.held(&division))) * trained,
             activations: at_once * activations,
             head: at_once * head,
         }
     }
 
-    /// Most that is taken at any time: sampling and updates take turns.
+    /// The maximum of bytes at any time. Sampling and updates never run at the same time.
     pub fn total(&self) -> u64 {
         self.always() + (self.sampled + self.cache).max(self.update())
     }
 
-    /// What is taken all the time.
+    /// Bytes that are in use all the time.
     fn always(&self) -> u64 {
         self.program + self.weights + self.adapters + self.optimiser
     }
 
-    /// What an update takes besides.
+    /// Bytes that an update uses in addition.
     pub fn update(&self) -> u64 {
         self.gradients + self.activations + self.head
     }
 }
 
-/// As large as the configuration allows, one part after the other.
+/// The largest division that the configuration allows, with one part at a time.
 fn largest(config: &Config) -> Division {
     Division { at_once: 1, held: 1, ..Division::from(&config.grpo) }
 }
 
 impl<'a> Workload<'a> {
-    /// Training of this policy behind prompts of at most `prompt` tokens.
+    /// The workload of training this policy with prompts of at most `prompt` tokens, in one process.
     pub fn of(policy: &'a Policy, config: &'a Config, prompt: usize) -> Self {
         let decoder = policy.decoder();
         Workload {
@@ -228,37 +230,39 @@ impl<'a> Workload<'a> {
         }
     }
 
-    /// The same with frozen weights in blocks of 4 bits, where that can be.
+    /// The same with frozen weights of 4 bits, if this is possible.
     fn in_blocks(&self) -> Option<Self> {
         let frozen = self.config.model.lora_r > 0 || !self.config.model.adapter.is_empty();
         let can_be = frozen && self.packed.is_none() && self.place == Place::Host && self.precision == Precision::F32;
         can_be.then(|| Workload { packed: Some((self.shape.parameters() as f64 * BYTES_OF_4_BITS) as u64), ..*self })
     }
 
-    /// Tokens of the longest row of an update.
+    /// Number of tokens of the longest row of an update.
     fn width(&self) -> usize {
         self.prompt + self.config.rollout.max_completion_length
     }
 
+    /// Number of parts of an update.
     fn parts(&self, division: &Division) -> usize {
         let imitated = if self.config.grpo.elite_coef > 0.0 { self.config.grpo.elites_per_step } else { 0 };
         (self.config.completions_per_step() + imitated).div_ceil(division.micro_batch)
     }
 
-    /// Gradients of parts that a process holds; nothing is held back by one that trains alone, or adds its own up.
+    /// Number of parts whose gradients a process holds; none if it trains alone, or if `parallel.reduce = "fast"` has
+    /// it add them up itself.
     fn held(&self, division: &Division) -> u64 {
         let adds = self.processes == 1 || self.config.parallel.reduce == Reduce::Fast;
         if adds { 0 } else { division.held.min(self.parts(division)) as u64 }
     }
 
-    /// How many are worth holding: those of all parts that fall to a process, and of one more, since parts are dealt out
-    /// by what they take and not by their number; at most [`HELD`] bytes.
+    /// Number of parts whose gradients are worth holding: all parts of a process, and one more, because parts are
+    /// assigned by their cost and not by their number. At most [`HELD`] bytes.
     fn most_held(&self, division: &Division) -> usize {
         let all = self.parts(division).div_ceil(self.processes) + 1;
         all.min((HELD / (F32 * self.trained.max(1) as u64)) as usize).max(division.at_once)
     }
 
-    /// Activations and head of one part.
+    /// Bytes of activations and of the head for one part of an update.
     fn of_a_part(&self, division: &Division, in_full: bool) -> (u64, u64) {
         let DecoderConfig { hidden_size, vocab_size, num_hidden_layers, .. } = *self.shape;
         let (hidden, vocabulary, layers) = (hidden_size as u64, vocab_size as u64, num_hidden_layers as u64);
@@ -268,12 +272,12 @@ impl<'a> Workload<'a> {
         let layer = tokens * kept.0 + kept.1;
         let layers = match division.activations {
             Activations::Kept => layers * layer,
-            // The inputs of all layers, and one layer with its input as a variable of its own.
+            // The inputs of all layers, and one layer whose input is a separate variable.
             Activations::Recomputed => layers * tokens * hidden + layer + 3 * tokens * hidden,
         };
-        // The embedded tokens, the last norm, and gradients on their way between layers.
+        // The embedded tokens, the last norm, and the gradient that passes between layers.
         let activations = self.precision.bytes() as u64 * (layers + tokens * (4 * hidden + passing));
-        // One layer's, for a moment, in f32: weights of attention, and the widest of what is computed.
+        // Temporary f32 numbers of one layer: its attention weights, and its widest results converted to f32.
         let attention = (rows * self.shape.num_attention_heads * self.width() * self.width()) as u64;
         let widened = tokens * (4 * self.shape.intermediate_size as u64 + 2 * hidden);
         let by_tensors = !self.shape.has_plain_scores(self.width());
@@ -288,25 +292,25 @@ impl<'a> Workload<'a> {
         };
         let widens_head = self.kernels == Kernels::ByTensors && self.precision != Precision::F32;
         let head_weight = if widens_head || self.packed.is_some() { vocabulary * hidden } else { 0 };
-        // The numbers of one map at a time.
+        // One quantised matrix at a time is converted to f32.
         let passing = passing.max(if self.packed.is_some() { F32 * self.largest_map() } else { 0 });
         let scored = (rows * self.config.rollout.max_completion_length) as u64;
         let how = ScoreSettings { temperature: 1.0, logit_bytes: division.logit_bytes };
         let chunk = (how.rows(vocab_size) as u64 + 63).min(scored);
         let dweight = if in_full { 2 * vocabulary * hidden } else { 0 };
         let head = copies * chunk * vocabulary + 4 * scored * hidden + dweight + head_weight;
-        // What passes through a layer comes after the logits are gone.
+        // The temporary memory of layers is allocated after the logits have been freed.
         (activations + passing.saturating_sub(F32 * head), F32 * head)
     }
 
-    /// Numbers of the largest map of a layer.
+    /// Number of weights of the largest matrix of a layer.
     fn largest_map(&self) -> u64 {
         let heads = self.shape.num_attention_heads * self.shape.head_dim;
         (self.shape.hidden_size * heads.max(self.shape.intermediate_size)) as u64
     }
 
-    /// Numbers of f32 that a layer holds for a moment where a GPU's own kernels run: blocks of scores and their weights,
-    /// queries, keys and values by head with their gradients, or sums as wide as the model.
+    /// Number of temporary f32 numbers of a layer with [`Kernels::OnGpu`]: blocks of scores and their weights, with
+    /// queries, keys and values by head and their gradients; or sums as wide as the model.
     fn passing_on_gpu(&self, tokens: u64, attention: u64) -> u64 {
         let shape = self.shape;
         let heads = (shape.num_attention_heads + 2 * shape.num_key_value_heads) as u64;
@@ -314,7 +318,7 @@ impl<'a> Workload<'a> {
         (2 * scores + 2 * tokens * heads * shape.head_dim as u64).max(2 * tokens * shape.hidden_size as u64)
     }
 
-    /// What is widened on its way into an adapter, if some of it is dropped there.
+    /// Number of f32 numbers that dropout in front of an adapter needs.
     fn dropped(&self, widened: u64) -> u64 {
         if self.config.model.lora_dropout > 0.0 { widened } else { 0 }
     }
@@ -332,23 +336,24 @@ impl<'a> Workload<'a> {
             Some(experts) => {
                 let taken = experts.num_experts_per_tok as u64;
                 let inner = experts.moe_intermediate_size as u64;
-                // Frozen maps give gate and up apart, and then side by side.
+                // Frozen matrices compute gate and up separately and then join them.
                 let maps = if in_full { 3 } else { 5 };
-                // And what goes in, comes out, and is mixed; shares.
+                // In addition the inputs, outputs and mixed outputs of experts, and their shares.
                 let fed = taken * (maps * inner + 5 * hidden) + 4 * experts.num_experts as u64;
                 (fed, 2 * inner * experts.num_experts as u64, taken * inner)
             }
         };
         let bias = if shape.model_type.has_qkv_bias() && in_full { joined } else { 0 };
-        // Two norms or four, two products and two sums as wide as the model; attention; gate and up, and their product.
+        // Two or four norms, two products and two sums as wide as the model; attention; gate, up and their product.
         let wide = if shape.model_type.is_gemma() { 8 } else { 6 };
         let token = wide * hidden + joined + norms + bias + queries + fed;
-        // Trained weights are joined before the product.
+        // Trained matrices are concatenated before the product.
         let weights = if in_full { hidden * (joined + of_blocks) } else { 0 };
         ((token, weights), 4 * inner + 3 * hidden)
     }
 
-    /// Weights as sampling reads them, and the cache, for as many completions as are sampled together.
+    /// Bytes of the weights in the form that sampling uses, and of the cache with logits, for all completions that are
+    /// sampled together.
     fn of_sampling(&self, in_full: bool) -> (u64, u64) {
         let shape = self.shape;
         let rows = self.config.completions_per_step().max(self.config.train.eval_samples);
@@ -356,16 +361,16 @@ impl<'a> Workload<'a> {
         let embedding = (shape.vocab_size * shape.hidden_size) as u64;
         let matrices = shape.parameters() as u64 - if tied { 0 } else { embedding };
         let keys = (shape.num_key_value_heads * shape.head_dim * shape.num_hidden_layers) as u64;
-        // Logits, and the distribution that is drawn from.
+        // Logits and the distribution that tokens are drawn from.
         let logits = 3 * (rows * shape.vocab_size) as u64;
         let bytes = self.precision.bytes() as u64;
         let sampled = match (self.precision, in_full) {
-            // The model's own blocks, and adapters beside them.
+            // The quantised weights of the model are used, with separate adapters.
             _ if self.packed.is_some() => F32 * self.trained as u64,
             (Precision::F32, _) => F32 * matrices,
-            // Rounded, and the head in f32.
+            // Weights in the rounded format, with the head in f32.
             (_, true) => bytes * matrices + F32 * embedding,
-            // Adapters stay apart, and a GPU reads the model's own weights; elsewhere the head is widened.
+            // Adapters are not merged. A GPU uses the model's own weights; a processor converts the head to f32.
             (_, false) if self.place == Place::Gpu => 0,
             (_, false) => F32 * embedding,
         };

@@ -1,7 +1,8 @@
-//! The loop: prompts, completions, programs, games, rewards, advantages, update; then again.
+//! The training loop: prompts, completions, programs, games, rewards, advantages, update; then the next step.
 //!
-//! Owns the order of things, checkpoints, held-out evaluation and the hall of fame. What each step computes is a pure
-//! function of the configuration, the seed and the weights; clocks only feed the metrics.
+//! This module decides the order of these parts, and when to evaluate on held-out boards, to save a checkpoint and to
+//! stop. What a step computes is a pure function of the configuration, the seed and the weights; clocks are read for
+//! metrics only.
 
 pub mod advice;
 mod ahead;
@@ -52,70 +53,72 @@ use run_dir::{Reopened, Retention, RunDir, RunDirError};
 use scoring::Stage;
 pub use step::COMPLETIONS_VERSION;
 
-/// How a run ended.
+/// The results of a run.
 #[derive(Debug, Clone)]
 pub struct RunSummary {
-    /// Where everything is.
+    /// The directory of the run.
     pub output_dir: PathBuf,
-    /// One record a step, earlier sessions of a resumed run included.
+    /// One record per step, including the steps before a resumption.
     pub steps: Vec<StepRecord>,
     /// Held-out evaluations, in order.
     pub evaluations: Vec<EvaluationRecord>,
-    /// Best programs, best first.
+    /// The best programs, best first.
     pub hall_of_fame: Vec<Member>,
-    /// Newest checkpoint.
+    /// The newest checkpoint.
     pub checkpoint: PathBuf,
-    /// Whether the user stopped it.
+    /// Whether the user stopped the run before its last step.
     pub interrupted: bool,
-    /// Whether it was a control with shuffled rewards.
+    /// Whether the run was a control with shuffled rewards.
     pub control: bool,
-    /// What its figures are called.
+    /// How the environment names its figures.
     pub labels: Labels,
-    /// Why the guard stopped it, if it did.
+    /// Set if the guard stopped the run.
     pub stopped: Option<Stopped>,
 }
 
-/// The end of a run by its guard.
+/// Why the guard stopped a run, and the checkpoint to go back to.
 #[derive(Debug, Clone)]
 pub struct Stopped {
-    /// What collapsed.
+    /// The figures that collapsed.
     pub collapse: Collapse,
-    /// The newest checkpoint from before the trouble began, if one is left.
+    /// The newest checkpoint from before the collapse began, if one is left.
     pub last_good: Option<PathBuf>,
-    /// Whether checkpoints are adapters.
+    /// Whether checkpoints hold LoRA adapters and not whole models.
     pub adapters: bool,
 }
 
-/// What a run works with.
+/// Everything that a run needs, borrowed from the command that starts it.
 pub struct Run<'a> {
-    /// Every setting.
+    /// All settings.
     pub config: &'a Config,
-    /// Whose turn it is to write programs, and what is trained.
+    /// The model that is trained.
     pub policy: &'a mut Policy,
-    /// Who write programs in its place, if anybody does. Evaluations are its own.
+    /// vLLM servers that sample the completions of training steps; without them, and in evaluations, `policy` samples.
     pub servers: Option<Servers>,
-    /// Where programs play, under the rules of training games.
+    /// Plays programs, under the limits of training games.
     pub arena: &'a Arena,
-    /// What is asked of the policy.
+    /// The prompts for training and for evaluation.
     pub prompts: &'a PromptSet,
-    /// What may be taken of the memory that was free before the model was loaded; none where nobody says.
+    /// How much memory the run may use, found before the model was loaded; none if the machine does not tell.
     pub allowance: Option<Allowance>,
-    /// Set from outside to stop after the step at hand, in any of the processes.
+    /// Set by a signal handler to stop after the current step. One process that sets it stops all.
     pub stop: &'a AtomicBool,
-    /// Who trains with this process.
+    /// The processes that train this run together.
     pub peers: &'a Peers,
-    /// Adds what is measured beside the loop, such as what the GPU did, to the record of a step before anybody is told of it.
+    /// Adds measurements from outside the loop, such as the GPU's utilisation, to the record of a step before it is
+    /// reported.
     pub measure: &'a dyn Fn(&mut StepRecord),
 }
 
-/// What the KL penalty keeps the policy close to.
+/// The reference model of the KL penalty.
 enum Reference {
-    /// The policy without its adapters.
+    /// The policy with its adapters switched off.
     AdaptersOff,
-    /// A copy of the start.
+    /// A copy of the policy from before training, used when all weights are trained.
     Frozen(Box<Decoder>),
 }
 
+/// The state of a run that changes from step to step, apart from the weights.
 struct Progress {
     dir: RunDir,
     optimizer: Optimizer,
@@ -123,9 +126,10 @@ struct Progress {
     state: TrainerState,
     guard: Guard,
     plan: MemoryPlan,
-    /// The next step, where it was sampled before this one was learnt from.
+    /// The next step, if `train.steps_ahead` had it sampled before the update of the current one.
     ahead: Option<Begun>,
-    /// Plays held-out boards, which come again and again, under rules of their own.
+    /// Plays held-out boards under the limits of evaluation. It is kept for the whole run, because its cache of
+    /// verdicts pays where the same boards are played repeatedly.
     held_out: Arena,
 }
 
@@ -139,7 +143,7 @@ impl Run<'_> {
         let plan = self.plan(None, self.peers.size(), observer)?;
         let (optimizer, reference) = (self.optimizer()?, self.reference()?);
         self.compare_servers()?;
-        // Last: what cannot start leaves nothing behind.
+        // The directory is made last, so that a run that cannot start leaves nothing behind.
         let dir = self.dir(|| RunDir::create(self.config, about).map(|dir| (dir, None)))?.0;
         self.keep_adapters_in(dir.path());
         let state = TrainerState { max_steps: self.config.train.max_steps, ..TrainerState::default() };
@@ -148,7 +152,8 @@ impl Run<'_> {
         self.go(progress, None, observer)
     }
 
-    /// Goes on with a run from its newest checkpoint. The first process has opened it, the others have nothing to give.
+    /// Continues a run from its newest checkpoint. The first process passes the directory that it has opened, the
+    /// others pass none.
     pub fn resume(
         mut self,
         reopened: Option<Reopened>,
@@ -161,14 +166,15 @@ impl Run<'_> {
         self.compare_servers()?;
         self.keep_adapters_in(dir.path());
         let mut optimizer = self.optimizer()?;
-        // Before the trained weights are put back: the reference is what the run started from.
+        // The reference is made before the trained weights are restored, because it is the model that the run started
+        // from.
         let reference = self.reference()?;
         let mut state = checkpoint::load(&newest, self.policy, &mut optimizer, self.config.train.seed)?;
         state.max_steps = self.config.train.max_steps;
         let (guard, held_out) = (self.guard(&state.log_history), self.held_out());
         let plan = self.plan(state.division, self.peers.size(), observer)?;
         let ahead = self.restore_ahead(&newest, state.global_step)?;
-        // Last: what cannot go on leaves everything as it was.
+        // The configuration is recorded last, so that a run that cannot continue changes no file.
         dir.record(self.config)?;
         let progress = Progress { dir, optimizer, reference, state, guard, plan, ahead, held_out };
         self.go(progress, Some(newest), observer)
@@ -192,7 +198,7 @@ impl Run<'_> {
         })
     }
 
-    /// Trains from where `progress` is: from the start, or from the checkpoint `resumed`.
+    /// Trains from the state in `progress`: that of a new run, or of the checkpoint `resumed`.
     fn go(
         &mut self,
         mut progress: Progress,
@@ -236,20 +242,22 @@ impl Run<'_> {
         self.finish(progress, newest, stopped, stopping, observer)
     }
 
-    /// Whether held-out programs are played after this step, the first and the last aside.
+    /// Whether `train.eval_steps` asks for an evaluation after this step. The start and the last step have one anyway.
     fn is_evaluated(&self, step: usize) -> bool {
         let every = self.config.train.eval_steps;
         every > 0 && step.is_multiple_of(every)
     }
 
-    /// Whether the run was stopped before the evaluation that its newest checkpoint was due.
+    /// Whether the run was stopped before the evaluation that was due at its newest checkpoint.
     fn owes_evaluation(&self, state: &TrainerState) -> bool {
         let step = state.global_step;
         self.is_evaluated(step) && state.evaluations.last().is_none_or(|record| record.step < step)
     }
 
-    /// What the run will take of memory, if its completions have room in the model's context. A limit that the user set
-    /// is kept to; one that was found is only warned of, as long as the machine has more.
+    /// Plans the memory of the run, with updates divided so that they fit, and checks that prompts and completions fit
+    /// into the model's context. A limit set by the user is an error where even the smallest division exceeds it. A
+    /// limit that was derived from free memory causes a warning only, unless the plan exceeds all memory of the
+    /// machine.
     fn plan(
         &self,
         had: Option<Division>,
@@ -340,7 +348,7 @@ impl Run<'_> {
         Stopped { collapse, last_good, adapters: self.config.model.lora_r > 0 }
     }
 
-    /// Settles the hall of fame on held-out boards and says how it went.
+    /// Ranks the hall of fame by held-out games, writes it, and returns the summary of the run.
     fn finish(
         &self,
         progress: Progress,
@@ -351,7 +359,7 @@ impl Run<'_> {
     ) -> Result<RunSummary, TrainError> {
         let Progress { dir, mut state, held_out, ahead, .. } = progress;
         state.hall_of_fame.readmit(dir.path());
-        // Nobody waits for its games any more; the checkpoint has its completions.
+        // The games of a step that was sampled ahead are cancelled. Its completions are in the checkpoint.
         drop(ahead);
         match self.arena.environment().has_tests() {
             true => {}

@@ -1,4 +1,4 @@
-//! From the episodes and the update of one step to its line of metrics.
+//! Computes the metrics of one step from its episodes and its update.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use super::guard::Watch;
 use super::resample::Sampled;
 use super::scoring::{Episode, is_tied};
 
-/// Numbers of sampling and play. Those of the update are added by [`add_update`].
+/// The metrics of sampling and playing. [`add_update`] adds those of the update.
 pub fn of_episodes(step: usize, sampled: &Sampled, labels: Labels, scale: ScaleRewards) -> StepRecord {
     let (episodes, timing) = (&sampled.episodes, sampled.timing);
     let items = episodes.items();
@@ -69,12 +69,12 @@ pub fn of_episodes(step: usize, sampled: &Sampled, labels: Labels, scale: ScaleR
     record
 }
 
-/// What became of the completions.
+/// The counts of what became of the completions.
 pub fn fates(items: &[Episode]) -> Fates {
     Fates::of(items.iter().map(|episode| (&episode.evaluation, episode.completion.finish == FinishReason::Length)))
 }
 
-/// Adds the numbers of the update.
+/// Adds the metrics of the update.
 pub fn add_update(record: &mut StepRecord, stats: &UpdateStats) {
     record.loss = Some(stats.loss);
     record.grad_norm = Some(stats.grad_norm);
@@ -90,7 +90,7 @@ pub fn add_update(record: &mut StepRecord, stats: &UpdateStats) {
     record.elites_nll = stats.demonstration_nll;
 }
 
-/// Adds the numbers of the elites as they stand, of which `replayed` have played again.
+/// Adds the metrics of the elites after this step, in which `replayed` of them played again.
 pub fn add_elites(record: &mut StepRecord, elites: &Elites, replayed: usize) {
     let means: Vec<f64> = elites.members().map(|(_, _, tally)| tally.mean_reward()).collect();
     record.elites_count = means.len();
@@ -98,7 +98,7 @@ pub fn add_elites(record: &mut StepRecord, elites: &Elites, replayed: usize) {
     record.elites_replayed = replayed;
 }
 
-/// Adds what the guard says.
+/// Adds the findings of the guard.
 pub fn add_watch(record: &mut StepRecord, watch: &Watch) {
     record.guard_level = watch.level as u8;
     for (symptom, level) in &watch.standing {
@@ -106,7 +106,7 @@ pub fn add_watch(record: &mut StepRecord, watch: &Watch) {
     }
 }
 
-/// A second; 0 where it took no time, as of completions that a checkpoint held.
+/// Tokens per second; 0 if no time was spent, as for completions that were read from a checkpoint.
 fn rate(tokens: u64, time: Duration) -> f64 {
     if time.is_zero() { 0.0 } else { tokens as f64 / time.as_secs_f64() }
 }
@@ -125,6 +125,7 @@ fn count_kinds(record: &mut StepRecord, items: &[Episode]) {
     }
 }
 
+/// The value of a part of the reward, 0 if the reward has no such part.
 fn part(episode: &Episode, name: &str) -> f32 {
     episode.reward.parts.iter().find(|(known, _)| *known == name).map_or(0.0, |(_, value)| *value)
 }

@@ -1,8 +1,10 @@
-//! Samples groups anew whose rewards are all equal, since nothing can be learnt from them.
+//! Samples groups again whose rewards are all equal, because nothing can be learnt from them.
 //!
-//! The newest policy writes them: where the step was sampled ahead, they are on policy and the rest of it is not.
+//! The current policy samples them. If the step was sampled ahead, these groups are on policy and its other groups are
+//! not.
 //!
-//! Source: dynamic sampling in Yu et al. 2025, bounded: a group that stays tied stays in the step, and is counted.
+//! Source: dynamic sampling in Yu et al. 2025, with a bounded number of rounds. A group that stays tied remains in the
+//! step and is counted in its metrics.
 
 use crate::config::ScaleRewards;
 use crate::groups::Groups;
@@ -14,20 +16,20 @@ use super::TrainError;
 use super::ahead::{Asked, Begun};
 use super::scoring::{Draw, Episode, Stage, Timing, is_tied};
 
-/// The episodes of a step.
+/// The episodes of a step, and what sampling them took.
 #[derive(Debug, Clone)]
 pub struct Sampled {
-    /// One group a prompt.
+    /// One group per prompt.
     pub episodes: Groups<Episode>,
-    /// What it took, all rounds together.
+    /// Wall-clock time of all rounds together.
     pub timing: Timing,
-    /// Of each group, steps that the policy has learnt from since it wrote it.
+    /// Policy lag of each group: steps that the policy has learnt from since it sampled the group.
     pub lags: Vec<usize>,
-    /// Groups that were sampled anew, once for each round.
+    /// Number of groups that were sampled again; a group counts once for each round.
     pub resampled: usize,
-    /// Tokens of prompts, once for each completion, those that were replaced included.
+    /// Tokens of prompts, counted once per completion, including replaced completions.
     pub prompt_tokens: u64,
-    /// Tokens of completions, those that were replaced included.
+    /// Tokens of completions, including replaced ones.
     pub completion_tokens: u64,
 }
 
@@ -40,22 +42,23 @@ impl Sampled {
         Sampled { episodes, timing, lags, resampled: 0, prompt_tokens, completion_tokens }
     }
 
-    /// Whether the policy has moved since it wrote any of them.
+    /// Whether the policy has been updated since it sampled any of the groups.
     pub fn is_off_policy(&self) -> bool {
         self.lags.iter().any(|lag| *lag > 0)
     }
 
-    /// Mean over completions of the steps between the policy that wrote them and the one of now.
+    /// Mean policy lag over completions, in steps.
     pub fn policy_lag(&self) -> f64 {
         self.lags.iter().sum::<usize>() as f64 / self.lags.len().max(1) as f64
     }
 
+    /// Indices of the tied groups.
     fn tied(&self, scale: ScaleRewards) -> Vec<usize> {
         let groups = self.episodes.iter().enumerate();
         groups.filter(|(_, group)| is_tied(group, scale)).map(|(group, _)| group).collect()
     }
 
-    /// Puts `anew` in the place of the `groups`.
+    /// Replaces the groups with the indices `groups` by those of `anew`.
     fn replace(mut self, groups: &[usize], anew: Sampled) -> Self {
         for (group, lag) in groups.iter().zip(anew.lags) {
             self.lags[*group] = lag;
@@ -76,8 +79,8 @@ impl Sampled {
 }
 
 impl Stage<'_> {
-    /// Waits for the games of a step, and samples each group that is tied again, at most `rollout.resample_tied` times.
-    /// All play the boards of the step; each round has a stream of chance of its own below the step's seed.
+    /// Waits for the games of a step and samples its tied groups again, in at most `rollout.resample_tied` rounds. All
+    /// rounds play the boards of the step; each has its own seed, derived from the step's.
     pub fn step_episodes(
         &self,
         asked: &Asked,
@@ -94,7 +97,7 @@ impl Stage<'_> {
             }
             let again: Vec<Prompt> = tied.iter().map(|group| prompts[*group].clone()).collect();
             let streams = asked.seed.child(Purpose::Resample, round as u64).into();
-            // A completion is told of by its place in the step.
+            // Events name a completion by its index in the step, not in the round.
             let places = sampled.episodes.places(&tied);
             let mut in_step = |event: Event<'_>| match event {
                 Event::CompletionScored(completion) => {

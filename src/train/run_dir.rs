@@ -1,7 +1,7 @@
-//! The output directory of a run: who may write into it, what it records, and how files appear in it.
+//! The output directory of a run: its lock, its recorded configuration, and how files are written.
 //!
-//! Every file that must not be half there is written beside its place, synced, and renamed. A lock file keeps two
-//! processes apart. Knows nothing of models or games.
+//! A file that must be complete is written under a temporary name, synced and renamed. A lock file prevents two
+//! processes from writing to the same directory. This module does not know models or games.
 
 mod sums;
 
@@ -21,22 +21,22 @@ pub use checkpoints::{latest_checkpoint, newest_good, step_of, steps_done};
 pub use recorded::recorded_text;
 use recorded::{FREE_KEYS, config_text, config_text_over, differences, recorded};
 
-/// Where runs without `--output-dir` go, one numbered directory each.
+/// The directory for runs without `--output-dir`, each in its own numbered directory.
 pub const RUNS: &str = "runs";
 /// The best programs of a run, written when it ends.
 pub const HALL_OF_FAME: &str = "hall_of_fame.json";
-/// The best of them as a file of Python, which `play` and `score` take.
+/// The best of them as a Python file, which `play` and `score` take.
 pub const BEST: &str = "best.py";
-/// Keeps two processes apart.
+/// The lock file, which a process holds while it writes to the directory.
 const LOCK: &str = ".lock";
-/// The resolved configuration, with a `[run]` table of versions.
+/// The resolved configuration, with a table `[run]` of versions.
 const CONFIG: &str = "config.toml";
-/// Names the newest complete checkpoint, for people and scripts.
+/// A file with the name of the newest complete checkpoint, for people and scripts.
 const LATEST: &str = "checkpoint-latest";
 /// Why an output directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum RunDirError {
-    /// A run is there already and nobody asked to go on with it.
+    /// The directory holds a run and the user did not ask to continue it.
     #[error(
         "--output-dir {path}: holds a run {with}; add --resume to go on with it, or choose another directory",
         with = if differing.is_empty() { "with this configuration".into() } else { format!("with another configuration ({})", differing.join(", ")) }
@@ -47,19 +47,19 @@ pub enum RunDirError {
         /// Keys that differ, with both values.
         differing: Vec<String>,
     },
-    /// Something else lives there.
+    /// The directory holds something else.
     #[error("--output-dir {path}: is not empty and holds no run; choose an empty or new directory")]
     Foreign {
         /// The directory.
         path: PathBuf,
     },
-    /// A file.
+    /// The path is a file.
     #[error("--output-dir {path}: is no directory; choose an empty or new one")]
     NoDirectory {
         /// What is there.
         path: PathBuf,
     },
-    /// Nobody may write there.
+    /// The directory is not writable.
     #[error("--output-dir {path}: {source}; choose a directory that can be written to")]
     NotWritable {
         /// The directory.
@@ -67,13 +67,13 @@ pub enum RunDirError {
         /// What the system said.
         source: io::Error,
     },
-    /// Nothing to resume.
+    /// There is no checkpoint to resume from.
     #[error("--resume {path}: no complete checkpoint there; start without --resume")]
     NothingToResume {
         /// The directory.
         path: PathBuf,
     },
-    /// The recorded configuration and the one asked for disagree in something that matters.
+    /// The requested configuration differs from the recorded one in settings that may not change.
     #[error("--resume {path}: the run was started with other settings: {differing}; drop them, or start a new run", differing = differing.join(", "))]
     Differs {
         /// The directory.
@@ -81,7 +81,7 @@ pub enum RunDirError {
         /// Keys that differ, with both values.
         differing: Vec<String>,
     },
-    /// Checkpoints are there, and none is whole.
+    /// There are checkpoints, but all of them are damaged.
     #[error("--resume {path}: no checkpoint there is whole: {}; start a new run", damaged.join("; "))]
     Damaged {
         /// The directory.
@@ -89,19 +89,19 @@ pub enum RunDirError {
         /// What is wrong with each.
         damaged: Vec<String>,
     },
-    /// Somebody removed it, or put another in its place.
+    /// The directory was removed or replaced while the run was writing to it.
     #[error("--output-dir {path}: was removed or replaced while the run was writing there; what it held is lost")]
     Gone {
         /// The directory.
         path: PathBuf,
     },
-    /// Another process has it.
+    /// Another process holds the lock.
     #[error("--output-dir {path}: another process is training there")]
     Locked {
         /// The directory.
         path: PathBuf,
     },
-    /// A recorded configuration that cannot be read.
+    /// The recorded configuration cannot be read.
     #[error("{path}: the recorded configuration cannot be read: {source}")]
     Config {
         /// The file.
@@ -109,7 +109,7 @@ pub enum RunDirError {
         /// What is wrong with it.
         source: ConfigError,
     },
-    /// The machine's fault.
+    /// The file system refused an operation.
     #[error("{path}: {source}")]
     Io {
         /// The file or directory.
@@ -130,36 +130,36 @@ impl RunDirError {
     }
 }
 
-/// Which checkpoints stay.
+/// Which checkpoints are kept.
 #[derive(Debug, Clone, Copy)]
 pub struct Retention {
-    /// So many of the newest.
+    /// Number of newest checkpoints that are kept.
     pub limit: usize,
-    /// The newest of those before this step stays as well: what came later may be worth less.
+    /// The newest checkpoint before this step is kept as well, because the run may have collapsed since.
     pub before: Option<usize>,
 }
 
-/// A directory that one process alone writes to: this one, or another that trains with it.
+/// A directory that exactly one process writes to: this one, or another that trains with it.
 #[derive(Debug)]
 pub struct RunDir {
     path: PathBuf,
-    /// Held where this process writes; without it nothing is written.
+    /// The lock, if this process writes. Without it, every method that writes does nothing.
     lock: Option<File>,
 }
 
-/// A run that is gone on with.
+/// A run that is to be continued.
 #[derive(Debug)]
 pub struct Reopened {
-    /// Its directory.
+    /// The directory of the run.
     pub dir: RunDir,
-    /// The checkpoint that it goes on from.
+    /// The checkpoint to continue from.
     pub newest: PathBuf,
-    /// What the user must be told: newer checkpoints that are damaged, or that nothing says whether this one is.
+    /// Warnings for the user: newer checkpoints that are damaged, or that this one has no digests to check.
     pub notices: Vec<String>,
 }
 
 impl RunDir {
-    /// Refuses the place of a new run if it could not be written to, and makes nothing.
+    /// Refuses an output directory that a new run could not use. Leaves nothing behind.
     pub fn check(config: &Config) -> Result<(), RunDirError> {
         match config.train.output_dir.as_os_str().is_empty() {
             true => creatable(Path::new(RUNS)),
@@ -167,7 +167,7 @@ impl RunDir {
         }
     }
 
-    /// Refuses a place for a new run where something is already, or where nothing can be made.
+    /// Refuses a path for a new run that is in use, or where nothing can be created.
     fn vacant(path: &Path, config: &Config) -> Result<(), RunDirError> {
         creatable(path)?;
         let found = || path.to_owned();
@@ -196,8 +196,8 @@ impl RunDir {
         Ok(dir)
     }
 
-    /// The directory of a run that goes on, and its newest checkpoint that is as it was written. Newer ones are set
-    /// aside: `checkpoint-7` becomes `checkpoint-7.damaged`.
+    /// Locks the directory of a run that continues and finds its newest checkpoint that is not damaged. Newer ones are
+    /// renamed: `checkpoint-7` becomes `checkpoint-7.damaged`.
     pub fn reopen(path: &Path, config: &Config) -> Result<Reopened, RunDirError> {
         let differing = differences(&recorded(path)?, config, FREE_KEYS);
         if !differing.is_empty() {
@@ -230,7 +230,7 @@ impl RunDir {
         Ok(Reopened { dir, newest: good, notices })
     }
 
-    /// Records the settings that the run goes on with.
+    /// Records the settings that the run continues with.
     pub fn record(&self, config: &Config) -> Result<(), RunDirError> {
         self.write_whole(CONFIG, config_text_over(&self.path, config)?.as_bytes())
     }
@@ -246,7 +246,7 @@ impl RunDir {
         }
     }
 
-    /// The directory of a run that another process writes.
+    /// The directory of a run that another process writes to.
     pub fn of_another(path: PathBuf) -> RunDir {
         RunDir { path, lock: None }
     }
@@ -256,7 +256,8 @@ impl RunDir {
         &self.path
     }
 
-    /// Refuses a directory that is not the one that was locked any more: a run could not go on with what is left.
+    /// Refuses a directory that is no longer the one that was locked, because a run could not be continued from its
+    /// rest.
     fn check_there(&self, lock: &File) -> Result<(), RunDirError> {
         let same = |held: &fs::Metadata, found: &fs::Metadata| (held.dev(), held.ino()) == (found.dev(), found.ino());
         let held = lock.metadata().map_err(RunDirError::io(&self.path))?;
@@ -268,7 +269,7 @@ impl RunDir {
         }
     }
 
-    /// Puts a file in place whole or not at all.
+    /// Writes a file completely or not at all.
     pub fn write_whole(&self, name: &str, bytes: &[u8]) -> Result<(), RunDirError> {
         let Some(lock) = &self.lock else { return Ok(()) };
         self.check_there(lock)?;
@@ -278,8 +279,8 @@ impl RunDir {
         files::write_whole(&target, bytes).map_err(RunDirError::io(&target))
     }
 
-    /// Puts a directory in place whole or not at all: `fill` writes into a hidden one, which is synced and renamed, with
-    /// the digests of its files.
+    /// Writes a directory completely or not at all. `fill` writes into a hidden one, to which the digests of its files
+    /// are added; it is then synced and renamed.
     pub fn write_whole_dir<E: From<RunDirError>>(
         &self,
         name: &str,
@@ -302,7 +303,7 @@ impl RunDir {
         Ok(target)
     }
 
-    /// Names `checkpoint` as the newest, then removes those that need not stay.
+    /// Records `checkpoint` as the newest, then removes those that `retention` does not keep.
     pub fn advance(&self, checkpoint: &str, retention: Retention) -> Result<(), RunDirError> {
         if self.lock.is_none() {
             return Ok(());
@@ -317,12 +318,12 @@ impl RunDir {
         Ok(())
     }
 
-    /// Checkpoints that are there: step and directory, oldest first.
+    /// Step and directory of each checkpoint, oldest first.
     pub fn checkpoints(&self) -> Vec<(usize, PathBuf)> {
         checkpoints(&self.path)
     }
 
-    /// Removes what a killed process left half-written.
+    /// Removes files that a killed process left incomplete.
     fn sweep(&self) -> Result<(), RunDirError> {
         for entry in fs::read_dir(&self.path).map_err(RunDirError::io(&self.path))? {
             let path = entry.map_err(RunDirError::io(&self.path))?.path();
@@ -337,7 +338,7 @@ impl RunDir {
     }
 }
 
-/// The newest run below [`RUNS`] that has a checkpoint: what `--resume latest` means.
+/// The newest run below [`RUNS`] that has a checkpoint, which is what `--resume latest` stands for.
 pub fn latest_run() -> Option<PathBuf> {
     numbered(Path::new(RUNS), "train-")
         .into_iter()
@@ -346,7 +347,7 @@ pub fn latest_run() -> Option<PathBuf> {
         .find(|path| latest_checkpoint(path).is_some())
 }
 
-/// Whether a run has come to an end once, and chosen its best programs.
+/// Whether a run has ended once and has written its hall of fame.
 pub fn has_settled(run: &Path) -> bool {
     run.join(HALL_OF_FAME).is_file()
 }
@@ -364,8 +365,8 @@ fn next_free(runs: &Path) -> Result<PathBuf, RunDirError> {
     }
 }
 
-/// Refuses a path below something that is no directory, or in which nothing can be made. It is tried, since permissions
-/// say nothing of file systems that take no files, or are full.
+/// Refuses a path below something that is no directory, or where nothing can be created. It creates a directory to find
+/// out, because permissions do not tell whether a file system is full or read-only.
 fn creatable(path: &Path) -> Result<(), RunDirError> {
     let place = path.ancestors().find(|place| place.exists()).unwrap_or(Path::new("."));
     if !place.is_dir() {

@@ -1,6 +1,6 @@
-//! From prompts to scored completions: the one path by which training and evaluation sample and play.
+//! From prompts to scored completions: the path that training and evaluation share for sampling and playing.
 //!
-//! Completions go to the arena the moment they end, while the rest of the batch still decodes.
+//! A completion goes to the arena as soon as it ends, while the rest of the batch is still being sampled.
 
 use std::time::{Duration, Instant};
 
@@ -21,71 +21,75 @@ use super::TrainError;
 use super::divided::Own;
 use super::in_play::{Games, InPlay, Written};
 
-/// One completion with everything that became of it.
+/// One completion with its program, evaluation and reward.
 #[derive(Debug, Clone)]
 pub struct Episode {
-    /// What was sampled.
+    /// The sampled tokens and their text.
     pub completion: Completion,
-    /// The program in it, if there is one.
+    /// The program in the text, or why there is none.
     pub program: Result<Program, Rejection>,
-    /// How it played.
+    /// The verdict and outcomes of the program.
     pub evaluation: Evaluation,
-    /// What that is worth.
+    /// The reward for the evaluation.
     pub reward: Reward,
 }
 
 impl Episode {
-    /// Whether every game went on to an ending that is no fault of the program: no move left, or budget used up.
+    /// Whether every game ended without a fault of the program: no move was left, or the budget was used up.
     pub fn plays(&self) -> bool {
         self.evaluation.plays()
     }
 }
 
-/// Whether all rewards of a group count the same.
+/// Whether all rewards of a group count as equal, so that there is nothing to learn from it.
 pub fn is_tied(group: &[Episode], scale: ScaleRewards) -> bool {
     grpo::is_tied(&group.iter().map(|episode| episode.reward.value).collect::<Vec<_>>(), scale)
 }
 
-/// What sampling and scoring took, wall clock.
+/// Wall-clock time of sampling and scoring.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Timing {
-    /// Sampling, games that ran meanwhile included.
+    /// Time of sampling. Games run at the same time.
     pub generate: Duration,
-    /// What was waited for games after sampling had ended.
+    /// Time that was waited for games after sampling had ended.
     pub reward_wait: Duration,
 }
 
-/// Who samples and who plays.
+/// What samples completions and what plays their programs.
 pub struct Stage<'a> {
-    /// Writes the programs.
+    /// Samples the completions.
     pub policy: &'a Policy,
-    /// Write them in its place, if there are any.
+    /// Sample in place of the policy, if there are any.
     pub servers: Option<&'a Servers>,
-    /// Plays them.
+    /// Plays the programs.
     pub arena: &'a Arena,
     /// The run's settings.
     pub config: &'a Config,
-    /// Among whom completions are divided.
+    /// The processes that the completions are divided among.
     pub peers: &'a Peers,
 }
 
-/// What the completions of a batch draw from and play.
+/// The random streams and boards of a batch of completions.
 #[derive(Debug, Clone, Copy)]
 pub struct Draw<'a> {
-    /// Their chance.
+    /// The random streams that tokens are sampled with.
     pub streams: Streams,
-    /// Boards that each of them plays.
+    /// The boards that each completion plays.
     pub boards: &'a [Seed],
-    /// Number of the step, 0 in an evaluation. Games of a lower one are played first.
+    /// Number of the step, 0 in an evaluation. Workers play games of a lower number first.
     pub step: usize,
 }
 
-/// Boards that every completion of a step plays: common to the whole step, so that equal programs tie exactly.
+/// The boards of a step. All its completions play the same ones, so that equal programs get exactly equal rewards.
 pub fn boards(seed: Seed, purpose: Purpose, games: usize) -> Vec<Seed> {
     (0..games as u64).map(|game| seed.child(purpose, game)).collect()
 }
 
+<<<<<<< HEAD
 /// Tells of every game that this process played for an evaluation.
+=======
+/// Emits [`Event::GamePlayed`] for every game of an evaluation.
+>>>>>>> 499f95d (Say in plain English how a step trains, with units, and what a run's directory holds)
 pub fn tell_games(step: usize, player: Player<'_>, evaluation: &Evaluation, observer: &mut dyn FnMut(Event<'_>)) {
     for usage in &evaluation.usage.games {
         let Some(begin) = usage.begin else { continue };
@@ -109,7 +113,8 @@ pub fn tell_games(step: usize, player: Player<'_>, evaluation: &Evaluation, obse
 }
 
 impl Stage<'_> {
-    /// Samples `rollout.num_generations` completions for each prompt; the games of each begin when it ends.
+    /// Samples `rollout.num_generations` completions for each prompt and starts the games of each completion when it
+    /// ends. Returns when all are sampled; games may still be running.
     pub fn begin(
         &self,
         prompts: &[Prompt],
@@ -150,7 +155,7 @@ impl Stage<'_> {
         Ok(InPlay::new(completions, games, end - begin))
     }
 
-    /// Has completions play that were sampled earlier.
+    /// Starts the games of completions that were sampled earlier.
     pub fn play(
         &self,
         prompts: &[Prompt],
@@ -166,7 +171,7 @@ impl Stage<'_> {
         Ok(InPlay::new(completions, games, Duration::ZERO))
     }
 
-    /// [`begin`](Stage::begin), and waits for the games.
+    /// Like [`begin`](Stage::begin), but waits for the games.
     pub fn episodes(
         &self,
         prompts: &[Prompt],
@@ -182,12 +187,12 @@ impl Stage<'_> {
         Games::new(scoring, draw.step, total, self.rule()).among(self.peers, own.rows.iter().copied())
     }
 
-    /// How what programs do is rewarded.
+    /// The rule that turns evaluations into rewards.
     pub fn rule(&self) -> Rule {
         Rule::new(&self.config.reward, self.arena.environment())
     }
 
-    /// Has completion `index`, if it falls to this process, tried on the task it was asked to solve, or on these boards.
+    /// Finds the program of completion `index` and submits it to play its prompt's task, or these boards.
     fn submit(&self, games: &mut Games, index: usize, prompt: &Prompt, completion: &Completion, boards: &[Seed]) {
         let cases = self.arena.environment().cases(prompt.task, boards);
         let text = prompt.program_text(&completion.text);

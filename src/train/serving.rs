@@ -1,4 +1,4 @@
-//! What a run asks of servers besides completions: that they hold its model, before anything begins.
+//! Checks before a run starts that vLLM servers hold the same model as the trainer.
 
 use std::path::Path;
 
@@ -13,8 +13,9 @@ use crate::rollout::{Completion, RolloutError, ServerFault, Servers};
 use super::guard::Guard;
 use super::{Run, TrainError};
 
-/// Mean difference of log-probabilities, in nats a token, above which a server has another model. Formats and kernels
-/// make hundredths of one, other weights or another temperature tenths and more.
+/// Mean absolute difference of log-probabilities, in nats per token, from which a server is taken to hold another
+/// model. Different number formats and kernels cause some hundredths; other weights or another temperature cause tenths
+/// or more.
 const ANOTHER_MODEL: f32 = 0.2;
 
 impl Run<'_> {
@@ -24,8 +25,8 @@ impl Run<'_> {
         Ok(Servers::open(&config.rollout, longest)?)
     }
 
-    /// Has every server write a little without an adapter, and refuses one that finds it as likely as another model
-    /// would. The first process does it for all.
+    /// Has every server sample a short completion without an adapter, and refuses a server whose log-probabilities
+    /// differ by [`ANOTHER_MODEL`] or more from those of the trainer's model. Only the first process asks.
     pub(super) fn compare_servers(&self) -> Result<(), TrainError> {
         let (Some(servers), Some(prompt)) = (&self.servers, self.prompts.prompts().first()) else { return Ok(()) };
         if !self.peers.leads() {
@@ -35,7 +36,7 @@ impl Run<'_> {
             let ours = self.scored(prompt, &completion)?;
             let pairs = ours.iter().zip(&completion.logprobs);
             let difference = pairs.map(|(ours, theirs)| (ours - theirs).abs()).sum::<f32>() / ours.len() as f32;
-            // No number is another model, too.
+            // A difference that is not a number counts as another model too.
             if !matches!(difference.partial_cmp(&ANOTHER_MODEL), Some(std::cmp::Ordering::Less)) {
                 let found = format!(
                     "log-probabilities differ from those of {} by {difference:.3} nats a token, expected less than \
@@ -51,7 +52,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Log-probabilities of a completion under the model without its adapters.
+    /// Log-probabilities of the completion's tokens, in nats, under the trainer's model without its adapters.
     fn scored(&self, prompt: &Prompt, completion: &Completion) -> Result<Vec<f32>, TrainError> {
         let config = GrpoConfig { mask_truncated_completions: false, ..self.config.grpo.clone() };
         let (prompts, one) = ([prompt.clone()], Groups::new(1, vec![completion]));
@@ -59,14 +60,15 @@ impl Run<'_> {
         Ok(grpo::reference_logprobs(self.policy.decoder(), Adapters::Off, &batch)?.concat())
     }
 
-    /// Where adapters go that servers read.
+    /// Sets the directory where adapters for the servers are written.
     pub(super) fn keep_adapters_in(&mut self, run: &Path) {
         if let (Some(servers), true) = (&mut self.servers, self.peers.leads()) {
             servers.keep_adapters_in(run);
         }
     }
 
-    /// Who watches the run: a foreign sampler may be further from the trainer than the run's own.
+    /// The guard of the run, after `records`. With servers it tolerates a larger difference between the
+    /// log-probabilities of sampling and of scoring.
     pub(super) fn guard(&self, records: &[StepRecord]) -> Guard {
         let mut config: GuardConfig = self.config.guard.clone();
         if self.servers.is_some() {

@@ -1,4 +1,4 @@
-//! The end of a run: its best programs are chosen in held-out games, and the best of them is told by others.
+//! The end of a run: held-out games choose its best programs, and other held-out games estimate the score of the best.
 
 use crate::arena::{Arena, Evaluation};
 use crate::environment::counted;
@@ -11,11 +11,11 @@ use super::divided::{in_order, own_of};
 use super::hall_of_fame::Member;
 use super::{Run, TrainError};
 
-/// Held-out games that the best program is reported on.
+/// Held-out games that the score of the best program is estimated from.
 const REPORT_GAMES: usize = 32;
 
 impl Run<'_> {
-    /// Chooses the best programs of the run on some held-out boards and reports the best of them on others.
+    /// Ranks the best programs of the run on some held-out boards and measures the first of them on others.
     pub(super) fn settle(
         &self,
         arena: &Arena,
@@ -43,8 +43,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Games of programs on these boards, each with one of the processes; `played` hears of each program of this one whose
-    /// games are over.
+    /// Plays the programs on these boards, distributed over the processes. `played` is called for each program of this
+    /// process when its games have ended.
     fn play_members(
         &self,
         arena: &Arena,

@@ -1,4 +1,4 @@
-//! One step: prompts, completions, programs, games, rewards, advantages, update.
+//! One training step: prompts, completions, programs, games, rewards, advantages, update.
 
 use std::time::{Duration, Instant};
 
@@ -21,20 +21,20 @@ use super::run_dir::RunDir;
 use super::scoring::{Episode, tell_games};
 use super::{Progress, Reference, Run, TrainError, advice, control, memory, record};
 
-/// What a step learns from.
+/// What the update of a step learns from.
 struct Lesson<'a> {
     prompts: &'a [Prompt],
     episodes: &'a Groups<Episode>,
     advantages: &'a Groups<f32>,
     elites: Vec<Elite>,
-    /// Of the step.
+    /// The seed of the step.
     seed: Seed,
-    /// Whether the policy has moved since it wrote them.
+    /// Whether the policy has been updated since it sampled some of the episodes.
     off_policy: bool,
 }
 
 impl Run<'_> {
-    /// One turn of the loop. The state changes last, so that a failed step leaves it as it was.
+    /// One step of the loop. The trainer's state changes last, so that a step that fails leaves it unchanged.
     pub(super) fn step(
         &mut self,
         progress: &mut Progress,
@@ -44,7 +44,7 @@ impl Run<'_> {
         let step = progress.state.global_step + 1;
         observer(Event::StepStarted { step });
         let asked = self.asked(step);
-        // Elites play while the policy writes.
+        // Elites play while the policy samples.
         let replay = self.replay(&progress.state.elites, &asked);
         let (sampled, generate) = self.sampled(&asked, progress, observer)?;
         let (replays, waited) = self.replayed(step, replay, observer)?;
@@ -76,7 +76,7 @@ impl Run<'_> {
         let watch = progress.guard.observe(&record);
         record::add_watch(&mut record, &watch);
         (self.measure)(&mut record);
-        // What the next step has shown so far belongs in the picture of this one.
+        // Games of the next step that have ended by now are reported before the end of this one.
         if let Some(ahead) = &mut progress.ahead {
             ahead.in_play.tell(observer);
         }
@@ -88,7 +88,7 @@ impl Run<'_> {
         }
 
         let state = &mut progress.state;
-        // Solutions of different tasks do not compare.
+        // Solutions of different tasks cannot be ranked against each other.
         if !self.arena.environment().has_tests() {
             for (prompt, episode) in episodes.with(prompts) {
                 if let Ok(program) = &episode.program {
@@ -106,8 +106,9 @@ impl Run<'_> {
         Ok(watch.collapse)
     }
 
-    /// The episodes of the step, and the time of sampling that fell into it: of its own completions, unless they are
-    /// there already, and of the next step's, if those are written ahead.
+    /// The episodes of the step, and the time that was spent on sampling during it. The time excludes completions of
+    /// this step that were sampled ahead, during the step before, and includes those of the next step if they are
+    /// sampled now.
     fn sampled(
         &self,
         asked: &Asked,
@@ -126,10 +127,12 @@ impl Run<'_> {
         Ok((sampled, generate))
     }
 
-    /// Sets the elites with the fewest games to play the boards of this step, if they are ever to be imitated.
+    /// Starts games of the elites with the fewest games so far, on the boards of this step, if elites are imitated at
+    /// all.
     fn replay(&self, elites: &Elites, asked: &Asked) -> Replay {
         let again = self.imitates() && !self.arena.environment().has_tests();
-        // A task's outcome is the same every time; all games of an environment ask for the same function.
+        // A task is not played again, because its outcome would be the same. All games ask for the same function, so
+        // the entry of the first board serves for all.
         let players = match again {
             true => {
                 let entry = self.arena.environment().entry(asked.boards[0].into());
@@ -140,7 +143,7 @@ impl Run<'_> {
         Replay::begin(self.arena, self.peers, players, asked)
     }
 
-    /// Waits for the games of the elites; says how long.
+    /// Waits for the games of the elites. Returns their evaluations and the time that was waited.
     fn replayed(
         &self,
         step: usize,
@@ -157,18 +160,20 @@ impl Run<'_> {
         Ok((replays, end - begin))
     }
 
-    /// A control must learn from nothing that knows the rewards.
+    /// Whether the update imitates elites. A control run does not, because elites are chosen by the true rewards.
     fn imitates(&self) -> bool {
         self.config.grpo.elite_coef > 0.0 && !self.config.reward.shuffled
     }
 
+    /// The elites that the update of this step imitates.
     fn imitated(&self, elites: &Elites, step: usize, seed: Seed) -> Vec<Elite> {
         let settings = &self.config.grpo;
         let now = self.imitates() && step >= settings.elite_from_step;
         if now { elites.draw(seed, settings.elites_per_step) } else { Vec::new() }
     }
 
-    /// What is learnt from: the rewards, or in a control the same rewards in another order.
+    /// The rewards that advantages are computed from: those of the episodes, or the same in another order in a control
+    /// run.
     fn rewards(&self, seed: Seed, episodes: &Groups<Episode>, record: &mut StepRecord) -> Groups<f32> {
         let rewards = episodes.each_ref().map(|episode| episode.reward.value);
         if !self.config.reward.shuffled {
@@ -179,7 +184,7 @@ impl Run<'_> {
         shuffled
     }
 
-    /// Moves the policy. Returns the entropy that was found, when there was an update.
+    /// Updates the policy. Returns its entropy in nats per token, or none if the step had nothing to learn from.
     fn update(
         &self,
         progress: &mut Progress,
@@ -226,7 +231,7 @@ impl Run<'_> {
         Ok(stats.map(|stats| stats.entropy))
     }
 
-    /// What the update learns from, with the reference's log-probabilities where there is a KL penalty.
+    /// The batch of the update, with the reference's log-probabilities if there is a KL penalty.
     fn batch(
         &self,
         lesson: &Lesson<'_>,
@@ -252,7 +257,7 @@ impl Run<'_> {
         self.referred(if lesson.off_policy { batch.off_policy() } else { batch }, reference)
     }
 
-    /// The batch with the reference's log-probabilities, where there is one.
+    /// Adds the reference's log-probabilities to the batch, if there is a reference.
     pub(super) fn referred(&self, batch: Batch, reference: Option<&Reference>) -> Result<Batch, TrainError> {
         let Some(reference) = reference else { return Ok(batch) };
         let decoder = match reference {
@@ -264,11 +269,11 @@ impl Run<'_> {
     }
 }
 
-/// Version of the lines of `completions/` and `elites/`. In version 1, which lines do not name, verdict and games were below
-/// `evaluation`, a verdict with a reason was an object, and seeds were numbers.
+/// Version of the lines in the files of `completions/` and `elites/`. Lines of version 1 have no `version` key: verdict
+/// and games were inside `evaluation`, a verdict with a reason was an object, and seeds were numbers.
 pub const COMPLETIONS_VERSION: u64 = 2;
 
-/// Verdict, reason and games of an evaluation as keys of the line that `line` begins.
+/// Adds verdict, reason, games and digest of an evaluation to the JSON object `line`; returns the line of the file.
 fn with_evidence(line: serde_json::Value, evaluation: &Evaluation) -> String {
     let mut line = line;
     line["verdict"] = evaluation.verdict.name().into();
@@ -278,7 +283,7 @@ fn with_evidence(line: serde_json::Value, evaluation: &Evaluation) -> String {
     format!("{line}\n")
 }
 
-/// Writes `completions/step_00012.jsonl`: one line a completion, in order.
+/// Writes `completions/step_00012.jsonl`: one line per completion, in order of their index.
 fn log_completions(dir: &RunDir, step: usize, lesson: &Lesson<'_>) -> Result<(), TrainError> {
     let (episodes, advantages) = (lesson.episodes, lesson.advantages);
     let mut text = String::new();
@@ -306,7 +311,7 @@ fn log_completions(dir: &RunDir, step: usize, lesson: &Lesson<'_>) -> Result<(),
     Ok(dir.write_whole(&format!("completions/step_{step:05}.jsonl"), text.as_bytes())?)
 }
 
-/// Writes `elites/step_00012.jsonl`: one line an elite that played again.
+/// Writes `elites/step_00012.jsonl`: one line per elite that played again in this step; no file if none did.
 fn log_replays(dir: &RunDir, step: usize, replays: &[Replayed]) -> Result<(), TrainError> {
     if replays.is_empty() {
         return Ok(());

@@ -1,4 +1,5 @@
-//! What the processes of a run do in common: begin alike, cut updates alike, compare what they came to, and stop together.
+//! Agreement of the processes that train one run: they start from the same state, divide updates in the same way,
+//! compare their results after every step, and stop together.
 
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -16,7 +17,7 @@ use super::run_dir::{RunDir, RunDirError};
 use super::{Progress, Run, TrainError};
 
 impl Run<'_> {
-    /// Refuses to train with processes that begin elsewhere, or whose machine rounds in another way.
+    /// Refuses to train if processes start from different states, or if their machines round differently.
     pub(super) fn agree(&self, progress: &Progress) -> Result<(), TrainError> {
         if self.peers.size() == 1 {
             return Ok(());
@@ -36,7 +37,8 @@ impl Run<'_> {
         Ok(self.peers.agree(on)?)
     }
 
-    /// What the first process opens, and the others know of: the directory of the run, and the checkpoint to go on from.
+    /// Has the first process open the directory of the run. All processes get its path and the checkpoint to continue
+    /// from.
     pub(super) fn dir(
         &self,
         open: impl FnOnce() -> Result<(RunDir, Option<PathBuf>), RunDirError>,
@@ -50,14 +52,14 @@ impl Run<'_> {
         })
     }
 
-    /// Whether any of the processes was asked to stop. All of them ask together.
+    /// Whether any process was asked to stop. All processes call this together.
     pub(super) fn stopping(&self) -> Result<bool, TrainError> {
         let asked = u8::from(self.stop.load(Ordering::SeqCst));
         Ok(self.peers.gather(&[asked])?.iter().any(|asked| asked == &[1]))
     }
 
-    /// The plan with a division that suits every process. It is part of the result's last bits, so the one with the least
-    /// memory says it for all, and for how many gradients are held until all add them up.
+    /// The plan with the smallest division of all processes, since rounding depends on the division and must be the
+    /// same everywhere. The number of gradients that are held is agreed on in the same way.
     pub(super) fn in_common(&self, workload: &Workload<'_>, plan: MemoryPlan) -> Result<MemoryPlan, TrainError> {
         let Division { at_once, held, .. } = plan.division;
         let all = self.peers.gather_values((plan.division, held))?;
@@ -66,7 +68,7 @@ impl Run<'_> {
         Ok(if common == plan.division { plan } else { MemoryPlan::of(workload, common) })
     }
 
-    /// Adds what every process has waited for the others, and refuses to go on where they have come to other results.
+    /// Records how long each process has waited for the others, and fails if their results differ in any bit.
     pub(super) fn compare(&self, record: &mut StepRecord) -> Result<(), TrainError> {
         if self.peers.size() == 1 {
             return Ok(());
@@ -81,7 +83,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Digest of what the model makes of the first prompt: of all its weights, and of the rounding of this machine.
+    /// Digest of the decoder's output for the first prompt. It depends on all weights and on how this machine rounds.
     fn computes(&self) -> Result<String, TrainError> {
         let Some(prompt) = self.prompts.prompts().first() else { return Ok(String::new()) };
         let decoder = self.policy.decoder();
@@ -90,7 +92,7 @@ impl Run<'_> {
     }
 }
 
-/// Digest of the numbers of tensors, to the last bit, in 12 hexadecimal digits.
+/// Digest of all bits of the tensors, in 12 hexadecimal digits.
 fn digest(tensors: impl IntoIterator<Item = Tensor>) -> Result<String, TrainError> {
     let mut hasher = blake3::Hasher::new();
     for tensor in tensors {

@@ -14,7 +14,7 @@ fn evaluation(score: u64, ending: Ending) -> Evaluation {
     Evaluation { verdict: Verdict::Played, games: vec![game; GAMES], usage: Usage::default() }
 }
 
-/// A program that returns `word`, worth a thousandth of its score.
+/// A program that returns `word`, with a thousandth of its score as reward.
 fn episode(word: &str, score: u64) -> Episode {
     let text = format!("def strategy(board):\n    return {word:?}\n");
     let completion =
@@ -40,7 +40,7 @@ fn prompt(id: u32, style: &str) -> Prompt {
     }
 }
 
-/// One step of two prompts, `snake` and `corner`, with two completions each.
+/// A step with two prompts, `snake` and `corner`, and two completions of each.
 fn take_in(elites: &mut Elites, step: usize, replays: &[(&str, u64)], words: [(&str, u64); 4]) {
     let prompts = [prompt(0, "snake"), prompt(1, "corner")];
     let episodes = Groups::new(2, words.map(|(word, score)| episode(word, score)).to_vec());
@@ -89,11 +89,11 @@ fn what_was_lucky_falls_back_and_takes_its_games_along() {
     // Four games each: (2 * 9000 + 2 * 1000) / 4 and 4000.
     assert_eq!(of_style(&elites, "snake"), [found("lucky", 4, 5000.0), found("steady", 4, 4000.0)]);
     take_in(&mut elites, 3, &[("lucky", 1000)], [("y", 1), ("other", 3900), ("x", 1), ("x", 1)]);
-    // (2 * 9000 + 4 * 1000) / 6 is 3667, less than the newcomer's 3900: `other` was turned away in step 2, so these
+    // (2 * 9000 + 4 * 1000) / 6 is 3667, less than the 3900 of `other`. That one was not admitted in step 2, so these
     // are its first games.
     assert_eq!(of_style(&elites, "snake"), [found("steady", 4, 4000.0), found("other", 2, 3900.0)]);
     take_in(&mut elites, 4, &[], [("lucky", 8000), ("y", 1), ("x", 1), ("x", 1)]);
-    // Back with all its games: (18000 + 4000 + 16000) / 8.
+    // Its return counts all its games: (18000 + 4000 + 16000) / 8.
     assert_eq!(of_style(&elites, "snake"), [found("lucky", 8, 4750.0), found("steady", 4, 4000.0)]);
 }
 
@@ -118,7 +118,7 @@ fn the_truncated_and_the_broken_off_are_not_worth_imitating_but_their_games_coun
 fn only_what_is_better_than_the_policy_is_drawn_and_the_seed_decides() {
     let mut elites = Elites::default();
     take_in(&mut elites, 1, &[], [("a", 3000), ("b", 1000), ("c", 900), ("d", 800)]);
-    // The policy wrote 2000 in the mean for `snake` and 850 for `corner`.
+    // The mean score of the step is 2000 for `snake` and 850 for `corner`.
     let words = |seed: u64, count: usize| -> Vec<String> {
         elites.draw(Seed::root(seed), count).into_iter().map(|elite| elite.program).collect()
     };

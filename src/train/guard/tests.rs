@@ -9,7 +9,7 @@ fn healthy(step: usize) -> StepRecord {
     StepRecord { step, frac_parsed: 0.95, frac_unique: 0.98, entropy: Some(0.29), ..StepRecord::default() }
 }
 
-/// Goes from `from` at step 20 straight to `to` at step 50, and stays.
+/// `from` until step 20, `to` from step 50, linear in between.
 fn falling(step: usize, from: f64, to: f64) -> f64 {
     from + (to - from) * ((step as f64 - 20.0) / 30.0).clamp(0.0, 1.0)
 }
@@ -35,8 +35,9 @@ fn collapsing(step: usize) -> StepRecord {
 #[test]
 fn a_collapse_is_warned_of_then_stopped_and_names_the_checkpoint_of_before() {
     let watches = watch(&config(), 60, collapsing);
-    // Distinct programs fall by 2 of 64 a step: 31 at step 36 is the first below half. The mean of eight steps is
-    // 32 at step 39 and 30 at step 40; 6.75 at step 52 and 5.5 at step 53, where a tenth is 6.4.
+    // The number of distinct programs falls by 2 of 64 per step; 31 at step 36 is the first below half. The mean of
+    // eight steps is 32 at step 39 and 30 at step 40; it is 6.75 at step 52 and 5.5 at step 53, with a limit of 6.4, a
+    // tenth.
     let first = watches.iter().position(|watch| watch.level > AlarmLevel::Ok).unwrap() + 1;
     assert_eq!(first, 40);
     assert_eq!(watches[39].standing, [(Symptom::Unique, AlarmLevel::Warning)]);

@@ -1,33 +1,33 @@
-//! How much of the memory that is free a plan may come to.
+//! Decides how much of the free memory a plan may use.
 
 use std::fmt;
 
 use super::megabytes;
 use crate::policy::DeviceMemory;
 
-/// The share of the processor's free memory: other programs grow, and arithmetic forgets things.
+/// Share of the processor's free memory. The rest allows for other programs that grow and for errors of the plan.
 const OF_HOST: f64 = 0.7;
-/// The share of a GPU's free memory: nothing else grows there as a rule, but allocations leave gaps.
+/// Share of a GPU's free memory. Usually no other program grows there, but allocations leave gaps.
 const OF_GPU: f64 = 0.95;
 
-/// Memory that a plan may come to where the user set no limit.
+/// The memory that a plan may use if the user set no limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Allowance {
-    /// How much that is.
+    /// The limit, in bytes.
     pub bytes: u64,
-    /// All the memory there is, whoever has it now.
+    /// All memory of the machine or the GPU, in bytes, free or not.
     pub total: u64,
-    /// What it is a share of.
+    /// Words for what the limit is a share of.
     of: String,
 }
 
 impl Allowance {
-    /// Of the processor's memory: what is free of it, and all of it.
+    /// The limit for the processor's memory, with `free` of `total` bytes free.
     pub fn of_host(free: u64, total: u64) -> Allowance {
         Allowance { bytes: share(OF_HOST, free), total, of: format!("{OF_HOST} of the free memory") }
     }
 
-    /// Of a GPU's memory, as its driver tells it: at most `fraction` of all, and of what is free.
+    /// The limit for a GPU's memory: at most `fraction` of all of it, and at most [`OF_GPU`] of the free part.
     pub fn of_gpu(memory: DeviceMemory, fraction: f64) -> Allowance {
         let (capped, free) = (share(fraction, memory.total), share(OF_GPU, memory.free));
         let (bytes, of) = match capped <= free {

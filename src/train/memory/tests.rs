@@ -7,7 +7,7 @@ fn smollm2() -> DecoderConfig {
     found.expect("a known shape").config.clone()
 }
 
-/// With adapters of `lora_r`, or in full.
+/// A configuration with adapters of rank `lora_r`; 0 trains all weights.
 fn config(lora_r: usize) -> Config {
     let mut config = Config::preset("llm").unwrap();
     config.model.lora_r = lora_r;
@@ -24,7 +24,7 @@ fn workload<'a>(shape: &'a DecoderConfig, config: &'a Config, cores: usize) -> W
     Workload { shape, trained, prompt: 170, config, cores, processes, precision, kernels, place, packed }
 }
 
-/// Divisions under ever smaller limits, each once, and the limit below which nothing fits.
+/// The divisions for smaller and smaller limits, each once, and the limit below which nothing fits.
 fn ladder(config: &Config, cores: usize) -> (Vec<Division>, u64) {
     let (shape, mut divisions, mut limit) = (smollm2(), Vec::<Division>::new(), 10_u64 << 30);
     let workload = workload(&shape, config, cores);
@@ -58,7 +58,7 @@ fn less_memory_halves_the_micro_batch_then_recomputes_layers_then_shrinks_chunks
         (2, kept, 64),
         (1, kept, 64),
         (1, recomputed, 64),
-        // 128 and 64 rows of 49,152 logits; fewer are never held.
+        // 128 and 64 rows of 49,152 logits. Fewer are never held.
         (1, recomputed, 32),
         (1, recomputed, 16),
     ];
@@ -83,14 +83,15 @@ fn cores_share_an_update_without_changing_how_it_is_cut() {
     assert_eq!((at_once(12 << 30), at_once(64 << 30)), (1, 4));
 }
 
-/// Of 16 completions and four elites, one by one on four processes, each has five parts, or one more where those are short.
+/// 16 completions and four elites in parts of one, on four processes: each has five parts, or six if its parts are
+/// short.
 #[test]
 fn gradients_are_held_as_far_as_memory_allows_and_do_not_change_how_an_update_is_cut() {
     const TRAINED: usize = 40_000_000;
     let (shape, mut adapters, mut full) = (smollm2(), config(16), config(0));
     (adapters.grpo.micro_batch, full.grpo.micro_batch) = (1, 1);
     let of = |config, processes| Workload { processes, ..workload(&shape, config, 1) };
-    // Adapters so large that the update takes more than sampling.
+    // With adapters this large the update takes more than sampling.
     let large = |processes| Workload { trained: TRAINED, ..of(&adapters, processes) };
     let plan = |processes, limit| MemoryPlan::fitting(&large(processes), limit, None).unwrap();
     let roomy = plan(4, Some(64 << 30));
@@ -101,7 +102,7 @@ fn gradients_are_held_as_far_as_memory_allows_and_do_not_change_how_an_update_is
     assert_eq!(found.division.held, 4, "{found:?}");
     assert_eq!(found.division.micro_batch, alone.division.micro_batch);
     assert_eq!(alone.gradients, 2 * 4 * TRAINED as u64, "nothing is held by one process");
-    // 538 MB each.
+    // The gradients of all weights take 538 MB for each part that is held.
     assert_eq!(MemoryPlan::fitting(&of(&full, 4), Some(64 << 30), None).unwrap().division.held, 1);
 }
 
@@ -156,7 +157,7 @@ fn blocks_are_counted_once_with_the_numbers_of_one_map_and_of_the_head() {
     let of = |workload: &Workload<'_>| MemoryPlan::of(workload, division);
     let (dense, packed) = (of(&dense), of(&packed));
     assert_eq!((dense.weights, dense.sampled, packed.weights), (538_060_032, 538_060_032, 90_000_000));
-    // Copies of the adapters, and 49,152 x 576 numbers of the head.
+    // Copies of the adapters, and the head of 49,152 x 576 numbers.
     assert_eq!((packed.sampled, packed.head - dense.head), (4 * 4_884_480, 4 * 49_152 * 576));
     assert!(packed.to_string().contains(" at most: weights, packed 90 MB, adapters 20 MB"), "{packed}");
 }
@@ -186,7 +187,8 @@ fn a_gpu_holds_scores_a_block_at_a_time_and_logits_once() {
         MemoryPlan::of(&workload, Division::from(&config.grpo)).update()
     };
     let (by_tensors, on_gpu) = (plan(&config, Kernels::ByTensors), plan(&config, Kernels::OnGpu));
-    // Four copies of the scores of 12 sequences of 2,218 tokens and 9 heads, against a block and its weights.
+    // Four copies of the scores of 12 sequences of 2,218 tokens and 9 heads, compared with one block of scores and its
+    // weights.
     let scores = 4 * 12 * 9 * 2218_u64.pow(2);
     assert!(by_tensors - on_gpu > 3 * scores, "{by_tensors} {on_gpu}");
     let dropped = Config { model: crate::config::ModelConfig { lora_dropout: 0.1, ..config.model.clone() }, ..config };
@@ -234,7 +236,7 @@ fn a_preset_of_a_card_uses_most_of_it_and_no_more() {
     }
 }
 
-/// Numbers in the adapters of one layer.
+/// Number of weights in the adapters of one layer.
 fn adapter_numbers(shape: &DecoderConfig, rank: usize) -> usize {
     let (hidden, inner) = (shape.hidden_size, shape.intermediate_size);
     let [queries, keys] = [shape.num_attention_heads, shape.num_key_value_heads].map(|heads| heads * shape.head_dim);

@@ -1,4 +1,4 @@
-//! A plan in words.
+//! Says a memory plan in words.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use super::{MemoryPlan, Place, largest};
 use crate::config::Config;
 use crate::grpo::Division;
 
-/// How an update was cut, if it was.
+/// Says how updates are divided, if they are smaller than the configuration asks for.
 pub fn notice(config: &Config, found: Division) -> Option<String> {
     let wanted = largest(config);
     let mut cuts = Vec::new();
@@ -50,7 +50,7 @@ impl fmt::Display for MemoryPlan {
     }
 }
 
-/// `540 MB`, `1.9 GB`.
+/// Bytes in megabytes or gigabytes of powers of ten: `540 MB`, `1.9 GB`.
 pub fn megabytes(bytes: u64) -> String {
     let bytes = bytes as f64;
     if bytes < 0.95e9 { format!("{:.0} MB", bytes / 1e6) } else { format!("{:.1} GB", bytes / 1e9) }

@@ -1,5 +1,5 @@
-//! The configuration that a run records: what was asked for, by paths that mean the same everywhere, and the versions that
-//! ran it.
+//! The configuration that a run records: its settings, with absolute paths, and the versions of the program and its
+//! libraries.
 
 use std::fs;
 use std::io;
@@ -8,10 +8,10 @@ use std::path::Path;
 use super::{CONFIG, RunDirError};
 use crate::config::{Config, Layers};
 
-/// Sections that no step depends on: a run may go on with others.
+/// Sections whose settings may change when a run continues, because no step depends on them.
 const FREE_SECTIONS: &[&str] = &["guard", "parallel", "sft"];
-/// Settings that may change when a run goes on: they do not change what a step computes, but for `steps_ahead` and
-/// `servers`, which say when and where its completions are sampled and suit the machine.
+/// Settings that may change when a run continues, because they do not change what a step computes. The exceptions are
+/// `steps_ahead` and `servers`: they decide when and where completions are sampled and have to suit the machine.
 pub(super) const FREE_KEYS: &[&str] = &[
     "rollout.servers",
     "rollout.adapter_dir",
@@ -33,7 +33,7 @@ pub(super) const FREE_KEYS: &[&str] = &[
     "arena.parallel_rewards",
 ];
 
-/// The text of the configuration that a run recorded, to lay under the flags of a resumed run.
+/// The text of the configuration that a run recorded. The flags of a resumed run override it.
 pub fn recorded_text(run: &Path) -> Result<String, RunDirError> {
     let path = run.join(CONFIG);
     match fs::read_to_string(&path) {
@@ -52,14 +52,15 @@ pub(super) fn recorded(run: &Path) -> Result<Config, RunDirError> {
     layers.text(CONFIG, &text).and_then(|()| layers.resolve()).map_err(|source| RunDirError::Config { path, source })
 }
 
-/// The text to record. `about` is the `[run]` table: versions and the machine.
+/// The text to record. `about` is the table `[run]`: versions and the machine.
 pub(super) fn config_text(config: &Config, about: toml::Table) -> String {
     let run = toml::Table::from_iter([("run".to_owned(), toml::Value::Table(about))]);
     let body = toml::to_string(&anchored(config)).expect("a configuration is TOML");
     format!("# Written by grpo-2048; `--config` on this file repeats the run.\n\n{run}\n{body}")
 }
 
-/// The text of a run that goes on under `config`: the directory stays as it was named, and the versions that began it.
+/// The text for a run that continues with `config`. It keeps the recorded name of the directory, and the table `[run]`
+/// of the version that began the run.
 pub(super) fn config_text_over(run: &Path, config: &Config) -> Result<String, RunDirError> {
     let mut config = config.clone();
     config.train.output_dir = recorded(run)?.train.output_dir;
@@ -68,8 +69,8 @@ pub(super) fn config_text_over(run: &Path, config: &Config) -> Result<String, Ru
     Ok(config_text(&config, about))
 }
 
-/// The same settings, where files and directories that are there go by their whole path: a run is resumed and exported from
-/// other directories than it was started in. What is no path, such as the id of a model on the Hub, stays as it is.
+/// The same settings with absolute paths of files and directories that exist, because a run may be resumed or exported
+/// from another working directory. Values that are no paths, such as the id of a model on the Hub, stay as they are.
 fn anchored(config: &Config) -> Config {
     let mut config = config.clone();
     let Config { model, environment, .. } = &mut config;
@@ -82,7 +83,7 @@ fn anchored(config: &Config) -> Config {
     config
 }
 
-/// Dotted keys in which the two differ, `key: recorded -> wanted`, apart from `free`.
+/// The settings in which the two differ, as `section.key: recorded -> wanted`, except for keys in `free`.
 pub(super) fn differences(recorded: &Config, wanted: &Config, free: &[&str]) -> Vec<String> {
     let table = |config: &Config| toml::Table::try_from(anchored(config)).expect("a configuration is TOML");
     let (recorded, wanted) = (table(recorded), table(wanted));

@@ -1,14 +1,14 @@
-//! What the files of a checkpoint were when it was written, so that one that has changed since is not gone on from.
+//! Digests of the files of a checkpoint, so that no run continues from one that was damaged after it was written.
 //!
-//! The list has the form that `b3sum --check` reads.
+//! The list has the format of `b3sum --check`.
 
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-/// Names each file of a checkpoint with its digest.
+/// The file with the BLAKE3 digest of each other file of a checkpoint.
 const SUMS: &str = "BLAKE3SUMS";
-/// What every checkpoint has, those too that were written before there were digests.
+/// A file that every checkpoint has, including those that were written before there were digests.
 const STATE: &str = "trainer_state.json";
 
 /// Writes the digests of all files of `dir` beside them.
@@ -22,7 +22,7 @@ pub(super) fn write(dir: &Path) -> io::Result<()> {
     fs::write(dir.join(SUMS), lines.collect::<io::Result<String>>()?)
 }
 
-/// Why `dir` is no checkpoint to go on from, if it is none. One without digests counts if its state is there.
+/// Why the checkpoint `dir` is damaged, or none if it is not. One without digests passes if its state file exists.
 pub(super) fn damage(dir: &Path) -> Option<String> {
     let text = match fs::read_to_string(dir.join(SUMS)) {
         Ok(text) => text,
@@ -40,7 +40,7 @@ pub(super) fn damage(dir: &Path) -> Option<String> {
     })
 }
 
-/// Whether there is nothing that `dir` could be compared with.
+/// Whether `dir` has no digests.
 pub(super) fn are_missing(dir: &Path) -> bool {
     !dir.join(SUMS).exists()
 }

@@ -104,7 +104,7 @@ fn only_the_newest_checkpoints_stay_and_leftovers_are_swept() {
     assert!(!path.join(".partial-killed").exists());
 }
 
-/// A run with checkpoints of these steps, each of which holds a file, and nobody in it.
+/// A run that no process holds, with checkpoints of these steps; each has one file.
 fn with_checkpoints(root: &Path, steps: &[usize]) -> (PathBuf, Config) {
     let config = config(&root.join("run"));
     let dir = RunDir::create(&config, &[]).unwrap();
