@@ -1,27 +1,28 @@
-//! Rewards relative to their group.
+//! Advantages: rewards relative to their group.
 
 use crate::config::{GrpoConfig, ScaleRewards};
 use crate::groups::Groups;
 use crate::stats;
 
-/// Advantage of each completion: its reward less the mean of its group, divided by a standard deviation (of `n - 1`
-/// degrees of freedom, as in TRL) that counts as at least `advantage_std_floor`; or by that mean, of rewards that count as
-/// at least 0, which makes it -1 to `n - 1`.
+/// The advantage of each completion, `(reward - mean) / divisor` with the mean of its group. The divisor is by
+/// `scale_rewards` the standard deviation (with `n - 1` degrees of freedom, as in TRL) of the group or of the whole
+/// batch, but at least `advantage_std_floor`; 1; or the mean of the group, for which negative rewards count as 0, so
+/// that advantages are from -1 to `n - 1`.
 ///
-/// A tied group has advantages of exactly zero, whatever rounding would say.
+/// A tied group has advantages of exactly zero, independent of rounding.
 ///
-/// Source: Shao et al. 2024, section 4.1.2; Liu et al. 2025 for no scaling; MaxRL (2602.02710) for the mean.
+/// Source: Shao et al. 2024, section 4.1.2; Liu et al. 2025 for a divisor of 1; MaxRL (2602.02710) for the mean.
 pub fn advantages(rewards: &Groups<f32>, config: &GrpoConfig) -> Groups<f32> {
     let (scale, floor) = (config.scale_rewards, config.advantage_std_floor);
-    let of_batch = stats::deviation(exact(rewards.items()));
+    let of_batch = stats::deviation(as_f64(rewards.items()));
     rewards.map_groups(|group| {
         if is_tied(group, scale) {
             return vec![0.0; group.len()];
         }
-        let group: Vec<f32> = group.iter().map(|reward| counted(*reward, scale)).collect();
-        let centre = stats::mean(exact(&group));
+        let group: Vec<f32> = group.iter().map(|reward| effective(*reward, scale)).collect();
+        let centre = stats::mean(as_f64(&group));
         let divisor = match scale {
-            ScaleRewards::Group => stats::deviation(exact(&group)).max(floor),
+            ScaleRewards::Group => stats::deviation(as_f64(&group)).max(floor),
             ScaleRewards::Batch => of_batch.max(floor),
             ScaleRewards::Mean => centre,
             ScaleRewards::None => 1.0,
@@ -30,17 +31,18 @@ pub fn advantages(rewards: &Groups<f32>, config: &GrpoConfig) -> Groups<f32> {
     })
 }
 
-/// Whether all rewards of a group count the same, so that there is nothing to learn from it.
+/// Whether all rewards of a group count as equal, so that there is nothing to learn from it.
 pub fn is_tied(group: &[f32], scale: ScaleRewards) -> bool {
-    group.windows(2).all(|pair| counted(pair[0], scale) == counted(pair[1], scale))
+    group.windows(2).all(|pair| effective(pair[0], scale) == effective(pair[1], scale))
 }
 
-/// What a reward counts: a mean that others are divided by must not fall below 0.
-fn counted(reward: f32, scale: ScaleRewards) -> f32 {
+/// The reward as advantages use it. If the mean is the divisor, negative rewards count as 0, so that it is not
+/// negative.
+fn effective(reward: f32, scale: ScaleRewards) -> f32 {
     if scale == ScaleRewards::Mean { reward.max(0.0) } else { reward }
 }
 
-fn exact(values: &[f32]) -> impl Iterator<Item = f64> + Clone {
+fn as_f64(values: &[f32]) -> impl Iterator<Item = f64> + Clone {
     values.iter().map(|value| f64::from(*value))
 }
 
@@ -62,8 +64,9 @@ mod tests {
 
     #[test]
     fn advantages_are_those_calculated_by_hand() {
-        // Means 2 and 6; the squares of each group sum to 2 and 8, so n - 1 gives deviations of 1 and 2; over the
-        // batch of mean 4 they sum to 9 + 4 + 1 + 0 + 4 + 16 = 34, over 5.
+        // The means are 2 and 6. The squared deviations of the groups sum to 2 and 8, which gives standard deviations
+        // of 1 and 2 with n - 1. Over the batch, whose mean is 4, they sum to 9 + 4 + 1 + 0 + 4 + 16 = 34, which is
+        // divided by 5.
         let rewards = [1.0, 2.0, 3.0, 4.0, 6.0, 8.0];
         check(ScaleRewards::Group, 3, &rewards, &[-1.0, 0.0, 1.0, -1.0, 0.0, 1.0]);
         check(ScaleRewards::None, 3, &rewards, &[-1.0, 0.0, 1.0, -2.0, 0.0, 2.0]);
@@ -73,11 +76,11 @@ mod tests {
 
     #[test]
     fn divided_by_the_mean_a_rare_success_weighs_its_inverse_rate_and_failures_count_as_zero() {
-        // One of four succeeds: (1 - 1/4) / (1/4) = 3. Three of four: (1 - 3/4) / (3/4) = 1/3. A failure is always -1.
+        // One success of four: (1 - 1/4) / (1/4) = 3. Three of four: (1 - 3/4) / (3/4) = 1/3. A failure is always -1.
         let rewards = [1.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 1.0];
         let third = 1.0 / 3.0;
         check(ScaleRewards::Mean, 4, &rewards, &[3.0, -1.0, -1.0, -1.0, third, third, -1.0, third]);
-        // However bad a failure is, and the mean of what is left is 1/2.
+        // Negative rewards count as 0, so the mean of the first group is 1/2.
         check(ScaleRewards::Mean, 4, &[0.5, -0.1, 1.5, -0.07], &[0.0, -1.0, 2.0, -1.0]);
         check(ScaleRewards::Mean, 3, &[-0.1, 0.0, -0.06], &[0.0; 3]);
     }
@@ -104,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_small_spread_is_divided_by_the_floor() {
-        // Deviation sqrt(2) / 2 * 0.002 = 0.0014, below the floor of 0.02.
+        // The standard deviation is sqrt(2) / 2 * 0.002 = 0.0014, below the floor of 0.02.
         check(ScaleRewards::Group, 2, &[0.500, 0.502], &[-0.05, 0.05]);
     }
 }

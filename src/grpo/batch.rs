@@ -1,4 +1,4 @@
-//! What an update learns from: sampled ids with their advantages, cut into parts that fit through the model.
+//! The batch of an update: sampled token ids with their advantages, divided into parts that fit into memory.
 
 use std::cmp::Reverse;
 
@@ -12,18 +12,19 @@ use crate::prompt::Prompt;
 use crate::rollout::{Completion, FinishReason};
 use crate::seed::{Purpose, Seed};
 
-/// One completion behind its prompt.
+/// One completion with its prompt.
 #[derive(Debug, Clone)]
 struct Row {
-    /// Prompt and completion.
+    /// Token ids of prompt and completion.
     ids: Vec<u32>,
-    /// Tokens of the prompt.
+    /// Number of tokens of the prompt.
     prompt: usize,
+    /// Log-probability of each token of the completion when it was sampled, in nats.
     sampled: Vec<f32>,
     advantage: f32,
     /// Weight of each of its tokens in the loss; 0 for a demonstration.
     weight: f64,
-    /// Weight of the negative log-likelihood of each of its tokens; 0 for what was sampled in this step.
+    /// Weight of the negative log-likelihood of each of its tokens; 0 except for a demonstration.
     imitation: f64,
 }
 
@@ -41,72 +42,73 @@ impl Row {
     }
 }
 
-/// A completion from an earlier step that is worth imitating, behind its prompt.
+/// A completion from an earlier step that the update imitates, with its prompt.
 #[derive(Debug, Clone, Copy)]
 pub struct Demonstration<'a> {
     /// Token ids of the prompt.
     pub prompt: &'a [u32],
-    /// Token ids of the completion, the one that ends it included.
+    /// Token ids of the completion, including the one that ends it.
     pub completion: &'a [u32],
 }
 
-/// The completions of a step as an update sees them.
+/// The completions of a step, as token ids and numbers, with the settings of the update.
 #[derive(Debug, Clone)]
 pub struct Batch {
     pub(super) config: GrpoConfig,
     pub(super) temperature: f64,
     pub(super) division: Division,
-    /// Who works on its parts.
+    /// The processes that compute its parts.
     pub(super) peers: Peers,
-    /// In the order of the completions.
+    /// The completions in their order, then the demonstrations.
     rows: Vec<Row>,
-    /// Log-probabilities under the reference, in the order of the completions.
+    /// Log-probabilities under the reference, in nats, for each row.
     reference: Option<Vec<Vec<f32>>>,
-    /// Those under the policy before the first update, where they are not the sampler's.
+    /// Log-probabilities under the policy before the first update, in nats, for each row, if servers sampled.
     old: Option<Vec<Vec<f32>>>,
-    /// What makes up for a foreign sampler.
+    /// The correction for the difference between servers and trainer, if servers sampled.
     pub(super) correction: Option<ImportanceWeights>,
-    /// Rows of each part.
+    /// Indices of the rows of each part.
     parts: Vec<Vec<usize>>,
-    /// Whether rows of a part are read behind what their prompts begin with, once.
+    /// Whether the decoder reads a common beginning of the prompts of a part only once.
     shares_beginnings: bool,
-    /// Chance of dropout.
+    /// The seed of dropout, if there is dropout.
     dropout: Option<Seed>,
-    /// Whether the policy has moved since it was sampled.
+    /// Whether the policy has been updated since it sampled the batch.
     off_policy: bool,
 }
 
-/// Rows that pass through the model together. `N` is the number of completion tokens.
+/// Rows that pass through the model together. `N` is the number of their completion tokens.
 #[derive(Debug)]
 pub(super) struct Part {
-    /// Positions of the rows in the batch.
+    /// Indices of the rows in the batch.
     pub rows: Vec<usize>,
     pub tokens: TokenBatch,
-    /// `(N,)`: the tokens that are predicted.
+    /// `(N,)`: token ids of the completions, which the model predicts.
     pub targets: Vec<u32>,
-    /// `(N,)`: log-probabilities when they were sampled.
+    /// `(N,)`: log-probabilities when they were sampled, in nats.
     pub sampled: Vec<f32>,
-    /// `(N,)`: log-probabilities under the reference, if there is one.
+    /// `(N,)`: log-probabilities under the reference, in nats, if there is one.
     pub reference: Option<Vec<f32>>,
-    /// `(N,)`: those under the policy before the first update, where they are known and not the sampler's.
+    /// `(N,)`: log-probabilities under the policy before the first update, in nats, if servers sampled.
     pub old: Option<Vec<f32>>,
-    /// `(N,)`: the completion's advantage.
+    /// `(N,)`: advantage of the token's completion.
     pub advantage: Vec<f32>,
     /// `(N,)`: weight in the loss; 0 for tokens of a demonstration.
     pub weight: Vec<f32>,
     /// `(N,)`: weight of the negative log-likelihood; 0 for all other tokens.
     pub imitation: Vec<f32>,
-    /// `(N,)`: 1 where the surrogate counts, 0 where it does not; none where all count.
+    /// `(N,)`: 1 if the surrogate counts at this token, 0 if not; none if it counts at all tokens.
     pub kept: Option<Vec<f32>>,
-    /// Tokens of each completion.
+    /// Number of tokens of each completion.
     pub lengths: Vec<usize>,
 }
 
 impl Batch {
-    /// Puts together what was sampled and what it was worth. The ids that were sampled are the ids that are scored.
+    /// Combines completions with their advantages. The token ids that were sampled are scored as they are, without
+    /// decoding and tokenizing them again.
     ///
     /// # Panics
-    /// When there is not one prompt a group, or not one advantage a completion.
+    /// If there is not one prompt per group, or not one advantage per completion.
     pub fn new(
         prompts: &[Prompt],
         completions: Groups<&Completion>,
@@ -149,7 +151,7 @@ impl Batch {
         batch.arranged()
     }
 
-    /// Lays rows out as this decoder reads them best.
+    /// Arranges rows in the way that this decoder reads fastest.
     pub(super) fn for_decoder(mut self, decoder: &Decoder) -> Self {
         self.shares_beginnings = decoder.shares_beginnings();
         self.arranged()
@@ -160,61 +162,62 @@ impl Batch {
         self
     }
 
-    /// Says that the policy has moved since it was sampled: the ratio is then taken to the log-probabilities that the
-    /// sampler recorded, from the first update on.
+    /// Marks the batch as off policy: from the first update on, the ratio is relative to the log-probabilities that the
+    /// sampler recorded.
     pub fn off_policy(mut self) -> Self {
         self.off_policy = true;
         self
     }
 
-    /// Whether the ratio is taken to log-probabilities of before: the sampler's, or where its are corrected for, the
-    /// policy's own. Otherwise it is 1 by construction. What a correction weighs is how far the policy has moved as well.
+    /// Whether the ratio is relative to earlier log-probabilities: those of the sampler, or with a correction those of
+    /// the policy before the first update. Otherwise it is 1 by construction. In the first update of an off-policy
+    /// batch with a correction it is 1 too, because the correction already weighs how far the policy has moved.
     pub(super) fn has_ratio(&self) -> bool {
         self.off_policy && self.correction.is_none() || self.config.num_iterations > 1
     }
 
-    /// Whether the policy's own log-probabilities have to be taken before the first update.
+    /// Whether the policy's own log-probabilities have to be computed before the first update.
     pub(super) fn needs_old(&self) -> bool {
         self.correction.is_some() && self.config.num_iterations > 1
     }
 
-    /// Adds the policy's own log-probabilities before the first update, in the order of the completions.
+    /// Adds the policy's own log-probabilities before the first update, in nats, for each row.
     pub(super) fn with_old(mut self, old: Vec<Vec<f32>>) -> Self {
         self.old = Some(old);
         self
     }
 
-    /// Has the adapters thinned by dropout, which without this they are not.
+    /// Turns on dropout in front of the adapters, with masks from `seed`.
     pub fn with_dropout(mut self, seed: Seed) -> Self {
         self.dropout = Some(seed);
         self
     }
 
-    /// How a part is trained in the given update of the rollout. What is dropped of a row does not depend on the part
-    /// that it is in.
+    /// The adapters of a part in update number `iteration` of the rollout. The dropout masks of a row do not depend on
+    /// the part that it is in.
     pub(super) fn adapters(&self, part: &Part, iteration: usize) -> Adapters {
         let Some(seed) = self.dropout else { return Adapters::On };
         let update = seed.child(Purpose::Dropout, iteration as u64);
         Adapters::Thinned(Dropout::new(part.rows.iter().map(|row| update.child(Purpose::Dropout, *row as u64))))
     }
 
-    /// Has its parts worked on by these processes, all of which have the same batch. Changes no number.
+    /// Has its parts computed by these processes, which must all have the same batch. Does not change any result.
     pub fn among(mut self, peers: &Peers) -> Self {
         self.peers = peers.clone();
         self
     }
 
-    /// Cuts the batch in another way than the configuration asks for.
+    /// Divides the batch in another way than the configuration asks for.
     pub fn divided(mut self, division: Division) -> Self {
         self.division = division;
         self.arranged()
     }
 
-    /// Adds `weight` times the mean negative log-likelihood of the tokens of `demonstrations` to the loss. They take no
-    /// part in anything else: no advantage, no bonus, no penalty, no statistics but their own.
+    /// Adds `weight` times the mean negative log-likelihood of the tokens of `demonstrations` to the loss.
+    /// Demonstrations have no advantage, entropy bonus or KL penalty, and only their own statistics.
     ///
     /// # Panics
-    /// When the reference is there already: it has to be taken of all rows.
+    /// If the batch has log-probabilities of the reference already, because those must cover all rows.
     pub fn with_demonstrations(mut self, demonstrations: &[Demonstration<'_>], weight: f64) -> Self {
         assert!(self.reference.is_none(), "demonstrations come before the reference");
         let tokens: usize = demonstrations.iter().map(|demonstration| demonstration.completion.len()).sum();
@@ -229,10 +232,10 @@ impl Batch {
         self.arranged()
     }
 
-    /// Adds log-probabilities under the reference, in the order of the completions, then the demonstrations.
+    /// Adds log-probabilities under the reference, in nats, for each row.
     ///
     /// # Panics
-    /// When they are not one for each token of each completion that counts.
+    /// If there is not one for each token of each completion in the loss.
     pub fn with_reference(mut self, reference: Vec<Vec<f32>>) -> Self {
         assert_eq!(reference.len(), self.rows.len(), "one list a completion");
         for row in self.parts.iter().flatten() {
@@ -242,13 +245,13 @@ impl Batch {
         self
     }
 
-    /// Whether any completion is better or worse than its group. Without that there is nothing to learn, and bonuses
-    /// and penalties alone must not move the policy.
+    /// Whether any advantage is not zero. Otherwise there is nothing to learn, and bonuses and penalties alone must not
+    /// change the policy.
     pub fn has_signal(&self) -> bool {
         self.parts.iter().flatten().any(|row| self.rows[*row].advantage != 0.0)
     }
 
-    /// Completions, those that are left out of the loss included, and demonstrations.
+    /// Number of completions, including those that are left out of the loss, and of demonstrations.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
@@ -258,17 +261,17 @@ impl Batch {
         self.rows.is_empty()
     }
 
-    /// Tokens of one completion.
+    /// Number of tokens of one completion.
     pub(super) fn completion_length(&self, row: usize) -> usize {
         self.rows[row].completion().len()
     }
 
-    /// Whether log-probabilities under the reference are there.
+    /// Whether the batch has log-probabilities under the reference.
     pub(super) fn has_reference(&self) -> bool {
         self.reference.is_some()
     }
 
-    /// The parts, in the order in which their gradients are added up.
+    /// The parts with the indices of their rows, in the order in which their gradients are added.
     pub(super) fn parts(&self) -> impl ExactSizeIterator<Item = (&[usize], Part)> {
         self.parts.iter().map(|rows| (rows.as_slice(), self.part(rows)))
     }
@@ -305,18 +308,18 @@ impl Batch {
     }
 }
 
-/// Cuts the rows that are used into parts.
+/// Divides the rows that are in the loss into parts: the indices of the rows of each.
 fn arrange(rows: &[Row], micro_batch: usize, shares_beginnings: bool) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..rows.len()).filter(|row| rows[*row].is_used()).collect();
-    // Like lengths together waste little padding.
+    // Rows of similar length in one part need little padding.
     order.sort_by_key(|row| Reverse(rows[*row].ids.len()));
     if shares_beginnings {
-        // Like prompts together are read once.
+        // Rows with the same prompt in one part share its computation.
         order.sort_by_key(|row| &rows[*row].ids[..rows[*row].prompt]);
     }
     let mut parts: Vec<Vec<usize>> = order.chunks(micro_batch).map(<[usize]>::to_vec).collect();
-    // The largest part comes first, so that memory runs out at once or never, and parts that are worked on at once take
-    // equally long.
+    // The largest part comes first, so that memory runs out at once or never, and parts that are computed at the same
+    // time take about equally long.
     parts.sort_by_key(|part| Reverse(part.iter().map(|row| rows[*row].ids.len()).sum::<usize>()));
     parts
 }

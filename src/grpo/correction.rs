@@ -1,11 +1,11 @@
-//! Weights for tokens that a foreign sampler drew: servers calculate in other formats and with other kernels.
+//! Importance weights for tokens that servers sampled, whose number formats and kernels differ from the trainer's.
 //!
-//! Source: truncated importance sampling, Espeholt et al. 2018 after Munos et al. 2016 (1606.02647); masked, 2510.18855. As
-//! TRL's `vllm_importance_sampling_*`.
+//! Source: truncated importance sampling, Espeholt et al. 2018 after Munos et al. 2016 (1606.02647); masking,
+//! 2510.18855. The same as TRL's `vllm_importance_sampling_*`.
 
 use crate::config::{self, ImportanceSamplingLevel, RolloutConfig};
 
-/// How tokens are weighed by w, their probability to the trainer over that to the sampler.
+/// How tokens are weighted by their probability under the trainer's policy divided by that under the sampler's.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ImportanceWeights {
     masks: bool,
@@ -14,16 +14,16 @@ pub struct ImportanceWeights {
     cap: f32,
 }
 
-/// What a correction did to the tokens in the loss.
+/// Statistics of a correction, over the tokens in the loss.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Corrected {
-    /// Mean of the weights as they counted.
+pub struct CorrectionStats {
+    /// Mean of the weights after truncation or masking.
     pub weight_mean: f64,
-    /// Share of the tokens whose weight was out of bounds: truncated, or masked.
+    /// Share of tokens whose weight was truncated or masked, 0 to 1.
     pub share: f64,
 }
 
-/// The weight of a token.
+/// The weight of a token, and whether it was truncated or masked.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Weight {
     pub value: f32,
@@ -31,7 +31,7 @@ pub(super) struct Weight {
 }
 
 impl ImportanceWeights {
-    /// As the configuration says; none where the policy samples itself, or nothing is to be corrected.
+    /// The weights of the configuration; none without servers or without a correction.
     pub fn of(config: &RolloutConfig) -> Option<Self> {
         let masks = match config.correction {
             _ if config.servers.is_empty() => return None,
@@ -43,10 +43,12 @@ impl ImportanceWeights {
         Some(ImportanceWeights { masks, level: config.correction_level, floor, cap })
     }
 
-    /// Weights of tokens, those of one completion after those of another, without gradient.
+    /// The weights of tokens, with those of one completion after those of another.
     ///
-    /// * `old`, `sampled`: `(N,)`, log-probabilities by the trainer before the update, and by the sampler, in nats.
-    /// * `lengths`: tokens of each completion.
+    /// * `old`, `sampled`: `(N,)`, log-probabilities under the trainer's policy before the update and under the
+    ///   sampler's, in
+    ///   nats.
+    /// * `lengths`: number of tokens of each completion.
     pub(super) fn weights(&self, old: &[f32], sampled: &[f32], lengths: &[usize]) -> Vec<Weight> {
         let differences: Vec<f32> = old.iter().zip(sampled).map(|(old, sampled)| old - sampled).collect();
         let mut rest = differences.as_slice();
@@ -91,7 +93,7 @@ mod tests {
             correction_cap: bounds.1,
             ..rollout
         };
-        // Ratios 1, 4 and 1/2 of one completion, 2 and 8 of another.
+        // The ratios are 1, 4 and 1/2 in one completion, and 2 and 8 in another.
         let old = [1f32, 4.0, 0.5, 2.0, 8.0].map(|ratio| ratio.ln() - 3.0);
         let weights = ImportanceWeights::of(&config).unwrap().weights(&old, &[-3.0; 5], &[3, 2]);
         weights.iter().map(|weight| ((weight.value * 1e4).round() / 1e4, weight.is_bounded)).collect()
@@ -107,7 +109,7 @@ mod tests {
         assert_eq!(values(Truncate, Token, (0.75, 3.0)), both);
         let masked = [(1.0, false), (0.0, true), (0.0, true), (2.0, false), (0.0, true)];
         assert_eq!(values(Mask, Token, (0.75, 3.0)), masked);
-        // 1 * 4 / 2 = 2 and 2 * 8 = 16.
+        // The ratios of the sequences are 1 * 4 / 2 = 2 and 2 * 8 = 16.
         let sequences = [[(2.0, false); 3].as_slice(), &[(3.0, true); 2]].concat();
         assert_eq!(values(Truncate, Sequence, (0.0, 3.0)), sequences);
         let masked = [[(2.0, false); 3].as_slice(), &[(0.0, true); 2]].concat();

@@ -1,4 +1,4 @@
-//! How an update is cut so that it fits into memory.
+//! How an update is divided into parts so that it fits into memory.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,13 +7,13 @@ use crate::config::{Checkpointing, GrpoConfig};
 use crate::policy::Activations;
 use grpo_tensor::{Kernels, ScoreSettings};
 
-/// Logits held at once where memory allows it. Larger chunks are no faster on a processor.
+/// Bytes of logits that are computed at once if memory allows it. Larger chunks are not faster on a processor.
 const LOGIT_BYTES: usize = 64 << 20;
-/// The same on a GPU, which reads the head's weight anew for every chunk: with few rows that takes longer than the
-/// product.
+/// The same on a GPU. Chunks are larger there, because every chunk reads the head's weight again, which takes longer
+/// than the product itself if a chunk has few rows.
 const LOGIT_BYTES_ON_GPU: usize = 512 << 20;
 
-/// Logits that are best held at once where these kernels compute them.
+/// The best number of bytes of logits to compute at once with these kernels.
 pub fn logit_bytes(kernels: Kernels) -> usize {
     match kernels {
         Kernels::OnGpu => LOGIT_BYTES_ON_GPU,
@@ -21,19 +21,20 @@ pub fn logit_bytes(kernels: Kernels) -> usize {
     }
 }
 
-/// How an update is cut into parts. Changes memory and time, not the result beyond rounding.
+/// How an update is divided into parts. It affects memory and time, and the result only by rounding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Division {
-    /// Completions that pass through the model at once.
+    /// Number of completions that pass through the model together.
     pub micro_batch: usize,
-    /// What is kept of the forward pass.
+    /// Whether activations are kept or recomputed for the backward pass.
     pub activations: Activations,
-    /// Logits held at once, in bytes.
+    /// Bytes of logits that are computed at once.
     pub logit_bytes: usize,
-    /// Parts that are worked on at once, one core each, where there are more cores than one. Changes no number.
+    /// Number of parts that are computed at the same time, on one core each. Does not change the result.
     #[serde(skip, default = "one")]
     pub at_once: usize,
-    /// Parts whose gradients a process of several keeps until all add them up together. Changes no number.
+    /// Number of parts whose gradients each of several processes holds until all of them are added. Does not change the
+    /// result.
     #[serde(skip, default = "one")]
     pub held: usize,
 }
@@ -43,7 +44,7 @@ fn one() -> usize {
 }
 
 impl From<&GrpoConfig> for Division {
-    /// As large as the configuration allows, on all cores.
+    /// The largest division that the configuration allows, on all cores.
     fn from(config: &GrpoConfig) -> Self {
         let activations = match config.gradient_checkpointing {
             Checkpointing::On => Activations::Recomputed,
@@ -55,13 +56,13 @@ impl From<&GrpoConfig> for Division {
 }
 
 impl Division {
-    /// The same with as many logits at once as suit what computes them.
+    /// The same with the best size of chunks of logits for these kernels.
     pub fn for_kernels(self, kernels: Kernels) -> Division {
         Division { logit_bytes: logit_bytes(kernels), ..self }
     }
 
-    /// The next division that takes less, if there is one: the micro-batch is halved first; then layers are computed
-    /// again, unless the configuration forbids it; then chunks of logits over `vocabulary` shrink.
+    /// The next division that needs less memory, if there is one: first the micro-batch is halved; then activations are
+    /// recomputed, unless the configuration forbids it; then chunks of logits over `vocabulary` tokens shrink.
     pub fn smaller(self, config: &GrpoConfig, vocabulary: usize) -> Option<Division> {
         let Division { micro_batch, activations, logit_bytes, .. } = self;
         if micro_batch > 1 {
@@ -75,7 +76,7 @@ impl Division {
         (rows(halved) < rows(logit_bytes)).then_some(Division { logit_bytes: halved, ..self })
     }
 
-    /// What takes as little as either of two.
+    /// The division that needs at most the memory of either of the two.
     pub fn smaller_of(self, other: Division) -> Division {
         let kept = self.activations == Activations::Kept && other.activations == Activations::Kept;
         Division {
@@ -87,8 +88,8 @@ impl Division {
         }
     }
 
-    /// Runs `attempt`, and again with a smaller division each time the device has too little memory for it. Returns
-    /// what came of it and the division it came with.
+    /// Runs `attempt`, and repeats it with a smaller division each time the device runs out of memory. Returns its
+    /// result and the division that fitted.
     pub(super) fn until_it_fits<T>(
         mut self,
         smaller: impl Fn(Division) -> Option<Division>,

@@ -1,38 +1,40 @@
-//! The weight of the entropy bonus, moved so that the policy keeps a share of the entropy it started with.
+//! Adapts the weight of the entropy bonus so that the policy keeps a share of its initial entropy.
 
 use serde::{Deserialize, Serialize};
 
 use crate::config::GrpoConfig;
 
-/// Share of the target within which the weight moves by less than a full step, so that it comes to rest there.
+/// If the entropy differs from the target by less than this share of it, the weight changes by less than a full step,
+/// so that it converges.
 const NEAR: f64 = 0.1;
 
-/// Holds the policy's entropy at `entropy_target` times that of the first update.
+/// Keeps the policy's entropy at `entropy_target` times that of the first update.
 ///
-/// An integrator: below the target the weight of the bonus grows by `entropy_coef_step` a step, above it shrinks, and
-/// within a tenth of the target in proportion. It stays between 0 and `entropy_coef_max`.
+/// It is an integrating controller: in each step the weight of the bonus grows by `entropy_coef_step` if the entropy is
+/// below the target, and shrinks if it is above; within a tenth of the target the change is proportional. The weight
+/// stays between 0 and `entropy_coef_max`.
 ///
-/// After the adaptive coefficient of Skywork-OR1 (He et al. 2025), which moves by whole steps.
+/// Source: the adaptive coefficient of Skywork-OR1 (He et al. 2025), which changes by whole steps.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct EntropyController {
     /// Entropy of the first update, in nats; none before it.
     start: Option<f64>,
-    /// What has been added to `entropy_coef` so far.
+    /// The sum of all changes to `entropy_coef`.
     added: f64,
 }
 
 impl EntropyController {
-    /// Weight of the bonus in the next update, in reward per nat. Without a target it is `entropy_coef`, always.
+    /// The weight of the bonus in the next update, in advantage per nat. Without a target it is always `entropy_coef`.
     pub fn coefficient(&self, config: &GrpoConfig) -> f64 {
         config.entropy_coef + self.added
     }
 
-    /// The entropy that is held, in nats; none without a target or before the first update.
+    /// The target, in nats; none without `entropy_target` or before the first update.
     pub fn target(&self, config: &GrpoConfig) -> Option<f64> {
         self.start.filter(|_| config.entropy_target > 0.0).map(|start| config.entropy_target * start)
     }
 
-    /// Takes in the entropy that an update found, in nats.
+    /// Adapts the weight to the entropy of an update, in nats per token.
     pub fn observe(&mut self, entropy: f64, config: &GrpoConfig) {
         self.start.get_or_insert(entropy);
         let Some(target) = self.target(config).filter(|target| *target > 0.0) else { return };
@@ -57,8 +59,8 @@ mod tests {
         }
     }
 
-    /// A softmax over eight actions of which one is a little better, climbed by its exact policy gradient and that of
-    /// the bonus.
+    /// A softmax policy over eight actions, one of which is slightly better, trained by the exact gradients of the
+    /// expected reward and of the bonus.
     struct Bandit {
         logits: [f64; 8],
     }
@@ -85,7 +87,7 @@ mod tests {
         }
     }
 
-    fn course(config: &GrpoConfig, steps: usize) -> (f64, Vec<f64>, EntropyController) {
+    fn train_bandit(config: &GrpoConfig, steps: usize) -> (f64, Vec<f64>, EntropyController) {
         let mut bandit = Bandit { logits: [0.0; 8] };
         let mut controller = EntropyController::default();
         let mut entropies = Vec::new();
@@ -100,10 +102,10 @@ mod tests {
 
     #[test]
     fn a_policy_that_would_collapse_is_held_at_its_target() {
-        let (start, free, _) = course(&config(0.0), 800);
+        let (start, free, _) = train_bandit(&config(0.0), 800);
         assert!((start - 8f64.ln()).abs() < 1e-12);
         assert!(free[799] < 0.1 * start, "without a target it collapses: {}", free[799]);
-        let (start, held, controller) = course(&config(0.7), 800);
+        let (start, held, controller) = train_bandit(&config(0.7), 800);
         let target = 0.7 * start;
         for entropy in &held[400..] {
             assert!((entropy - target).abs() < 0.05 * target, "{entropy} is not {target}");
@@ -115,7 +117,7 @@ mod tests {
     #[test]
     fn the_coefficient_moves_as_calculated_by_hand() {
         let (config, mut controller) = (config(0.5), EntropyController::default());
-        // The first entropy is 2, so 1 is held; far above it a full step down, but not below 0.
+        // The first entropy is 2, so the target is 1. Far above it the weight falls by a full step, but not below 0.
         let cases = [(2.0, 0.006), (1.5, 0.002), (1.5, 0.0), (0.8, 0.004), (0.95, 0.006), (1.0, 0.006), (1.05, 0.004)];
         for (entropy, expected) in cases {
             controller.observe(entropy, &config);

@@ -1,4 +1,4 @@
-//! Gradients by name, and their sums over parts of a batch.
+//! Gradients by the names of their variables, and their sums over the parts of a batch.
 
 use std::collections::BTreeMap;
 use std::panic::resume_unwind;
@@ -11,20 +11,20 @@ use rayon::ThreadPool;
 use super::LearnError;
 use crate::policy::LayerInputs;
 
-/// Gradient of each trained variable.
+/// The gradient of each trained variable, by name.
 pub type Gradients = BTreeMap<String, Tensor>;
 
-/// Stack of a thread that runs backward passes: candle walks the graph recursively, to its full depth.
+/// Stack of a thread that runs backward passes, in bytes. Candle walks the graph by recursion, to its full depth.
 const STACK_BYTES: usize = 64 << 20;
 
-/// Gradients of `loss`, a scalar, one for every trained variable; a variable that it does not reach is an error.
+/// The gradients of `loss`, a scalar. A trained variable that it does not depend on is an error.
 pub fn gradients(loss: &Tensor, trainable: &BTreeMap<String, Var>) -> Result<Gradients, LearnError> {
     let mut found = Gradients::new();
-    collect(loss.backward()?, trainable, &mut found);
+    take_gradients(loss.backward()?, trainable, &mut found);
     complete(found, trainable)
 }
 
-/// The same, to the last bit, where `loss` was computed from [`LayerInputs`].
+/// The same gradients, bit for bit, of a loss that was computed from [`LayerInputs`].
 pub fn gradients_by_layer(
     loss: &Tensor,
     layers: LayerInputs<'_>,
@@ -32,14 +32,14 @@ pub fn gradients_by_layer(
 ) -> Result<Gradients, LearnError> {
     let mut found = Gradients::new();
     layers.backward(loss.backward()?, &mut |store| {
-        collect(store, trainable, &mut found);
+        take_gradients(store, trainable, &mut found);
         Ok(())
     })?;
     complete(found, trainable)
 }
 
-/// Takes what `store` has of the variables.
-fn collect(mut store: GradStore, trainable: &BTreeMap<String, Var>, found: &mut Gradients) {
+/// Moves the gradients of trained variables from `store` to `found`.
+fn take_gradients(mut store: GradStore, trainable: &BTreeMap<String, Var>, found: &mut Gradients) {
     for (name, var) in trainable {
         if let Some(gradient) = store.remove(var) {
             found.insert(name.clone(), gradient);
@@ -64,16 +64,16 @@ pub fn accumulate(sum: &mut Gradients, part: Gradients) -> candle_core::Result<(
     Ok(())
 }
 
-/// Parts that can be worked on at once.
+/// Number of parts that can be computed at the same time.
 pub fn cores(device: &Device) -> usize {
     if device.is_cpu() { rayon::current_num_threads() } else { 1 }
 }
 
-/// Works on the parts of a batch, at most `at_once` of them together and as many as there are cores when the model is on the
-/// CPU, and hands the results to `take` in the order of the parts, so that sums do not depend on who finished first.
+/// Computes the parts of a batch, at most `at_once` of them at the same time, and at most one per core if the model is
+/// on the CPU. `take` gets the results in the order of the parts, so that sums do not depend on timing.
 ///
-/// Each part then runs on one core from beginning to end: the operations of a small model are too short to be worth
-/// meeting after each. A single part, or one at a time, has all cores.
+/// Each part then runs on one core from beginning to end, because the operations of a small model are too short to be
+/// parallel themselves. A single part, or one at a time, uses all cores.
 pub fn parallel_parts<P: Sync, R: Send>(
     at_once: usize,
     device: &Device,
@@ -82,14 +82,14 @@ pub fn parallel_parts<P: Sync, R: Send>(
     mut take: impl FnMut(R) -> Result<(), LearnError>,
 ) -> Result<(), LearnError> {
     let (threads, work) = (Threads::get()?, &work);
-    let apart = &threads.apart[..at_once.clamp(1, threads.apart.len())];
-    if parts.len() < 2 || apart.len() < 2 || !device.is_cpu() {
-        return parts.iter().try_for_each(|part| take(threads.together.install(|| work(part))?));
+    let single = &threads.single[..at_once.clamp(1, threads.single.len())];
+    if parts.len() < 2 || single.len() < 2 || !device.is_cpu() {
+        return parts.iter().try_for_each(|part| take(threads.pool.install(|| work(part))?));
     }
-    for wave in parts.chunks(apart.len()) {
+    for wave in parts.chunks(single.len()) {
         let results: Vec<Result<R, LearnError>> = std::thread::scope(|scope| {
             let run = |(part, thread): (_, &'static ThreadPool)| scope.spawn(move || thread.install(|| work(part)));
-            let running: Vec<_> = wave.iter().zip(apart).map(run).collect();
+            let running: Vec<_> = wave.iter().zip(single).map(run).collect();
             running.into_iter().map(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
         });
         results.into_iter().try_for_each(|result| take(result?))?;
@@ -97,12 +97,12 @@ pub fn parallel_parts<P: Sync, R: Send>(
     Ok(())
 }
 
-/// Threads with a stack that is deep enough.
+/// Thread pools with a stack that is deep enough for backward passes.
 struct Threads {
-    /// All of them on one piece of work.
-    together: ThreadPool,
-    /// One thread each, and nested work stays on it.
-    apart: Vec<ThreadPool>,
+    /// One pool of all threads, for one part at a time.
+    pool: ThreadPool,
+    /// Pools of one thread each, for several parts at the same time. Nested parallel work stays on the thread.
+    single: Vec<ThreadPool>,
 }
 
 impl Threads {
@@ -116,8 +116,8 @@ impl Threads {
             builder.build().map_err(candle_core::Error::wrap)
         };
         let count = rayon::current_num_threads();
-        let apart = (0..count).map(|_| pool(1)).collect::<Result<_, _>>()?;
-        let built = Threads { together: pool(count)?, apart };
+        let single = (0..count).map(|_| pool(1)).collect::<Result<_, _>>()?;
+        let built = Threads { pool: pool(count)?, single };
         Ok(THREADS.get_or_init(|| built))
     }
 }

@@ -1,48 +1,49 @@
-//! The loss of an update: a surrogate, a KL penalty, an entropy bonus and imitation, and how they become one number.
+//! The loss of an update: the weighted sum of a surrogate, a KL penalty, an entropy bonus and imitation.
 //!
-//! Takes what a model says of the completion tokens of some rows, `N` in all; gives a scalar, and where the ratio was cut.
-//! Does not know models.
+//! Takes log-probabilities and entropies of the `N` completion tokens of some rows; returns a scalar, and at which
+//! tokens the ratio was clipped. Does not know models.
 
 use candle_core::{Result, Tensor};
 
 use crate::config::{GrpoConfig, ImportanceSamplingLevel, LossType};
 
-/// What a loss is made of: each `(N,)`, the tokens of one completion after those of another.
+/// The inputs of the loss. Each tensor is `(N,)`, with the tokens of one completion after those of another.
 #[derive(Debug)]
 pub struct Tokens {
     /// Log-probabilities of the tokens, in nats, with gradient.
     pub logp: Tensor,
-    /// Those that the ratio is taken to, without gradient.
+    /// Log-probabilities that the ratio is relative to, in nats, without gradient.
     pub old: Tensor,
-    /// Those under the reference, if there is one.
+    /// Log-probabilities under the reference, in nats, if there is one.
     pub reference: Option<Tensor>,
-    /// Entropies of the distributions they were drawn from, in nats, with gradient.
+    /// Entropies of the policy's distributions at these tokens, in nats, with gradient.
     pub entropy: Tensor,
     /// Advantage of each token's completion.
     pub advantage: Tensor,
     /// Weight of each token, see [`token_weight`]; 0 in a demonstration.
     pub weight: Tensor,
-    /// 1 where the surrogate counts and 0 where it does not, if it does not everywhere.
+    /// 1 if the surrogate counts at this token and 0 if not; none if it counts at all tokens.
     pub kept: Option<Tensor>,
-    /// Weights of the surrogate that correct for a foreign sampler, without gradient, if there is one.
+    /// Weights of the surrogate that correct for the difference between servers and trainer, without gradient, if
+    /// servers sampled.
     pub correction: Option<Tensor>,
     /// Weight of the negative log-likelihood of each token, if there are demonstrations.
     pub imitation: Option<Tensor>,
-    /// Tokens of each completion.
+    /// Number of tokens of each completion.
     pub lengths: Vec<usize>,
 }
 
-/// A surrogate of each token.
+/// The surrogate of each token.
 #[derive(Debug)]
 pub struct Surrogate {
-    /// `(N,)`, lower is better.
+    /// `(N,)`: lower is better.
     pub loss: Tensor,
-    /// `(N,)`, without gradient: above 0 where the loss has a larger ratio than the true one, clipped from below; below 0
-    /// where it has a smaller one, clipped from above; 0 elsewhere.
+    /// `(N,)`, without gradient: positive if the ratio was below the clipping range, negative if it was above, 0 if it
+    /// was not clipped.
     pub cut: Tensor,
 }
 
-/// The loss of these tokens, a scalar, and the [`cut`](Surrogate::cut) of each.
+/// The loss of these tokens, a scalar, and the [`cut`](Surrogate::cut) of each token.
 pub fn loss(tokens: &Tokens, config: &GrpoConfig) -> Result<(Tensor, Tensor)> {
     let Surrogate { mut loss, cut } = surrogate(tokens, config)?;
     for factor in [&tokens.kept, &tokens.correction].into_iter().flatten() {
@@ -61,8 +62,8 @@ pub fn loss(tokens: &Tokens, config: &GrpoConfig) -> Result<(Tensor, Tensor)> {
     Ok((loss.sum_all()?, cut))
 }
 
-/// Weight in the loss of each token of a completion, by the completion's length. `lengths`: of all completions of the step
-/// that are in the loss; `longest`: the most tokens that one may have.
+/// Returns the weight in the loss of each token of a completion, as a function of the completion's length in tokens.
+/// `lengths`: the lengths of all completions of the step that are in the loss; `longest`: the maximum length.
 ///
 /// Source: Yu et al. 2025, eq. 8; Shao et al. 2024, eq. 3; Liu et al. 2025, section 3.
 pub fn token_weight(loss_type: LossType, lengths: &[usize], longest: usize) -> impl Fn(usize) -> f64 {
@@ -74,9 +75,9 @@ pub fn token_weight(loss_type: LossType, lengths: &[usize], longest: usize) -> i
     }
 }
 
-/// The surrogate of each of these tokens.
+/// The surrogate of each token, by `loss_type`.
 ///
-/// Source of the ratio of a completion: GSPO, Zheng et al. 2025 (2507.18071).
+/// Source of the ratio of whole completions: GSPO, Zheng et al. 2025 (2507.18071).
 pub fn surrogate(tokens: &Tokens, config: &GrpoConfig) -> Result<Surrogate> {
     let log_ratio = (&tokens.logp - &tokens.old)?;
     let ratio = match config.importance_sampling_level {
@@ -91,7 +92,7 @@ pub fn surrogate(tokens: &Tokens, config: &GrpoConfig) -> Result<Surrogate> {
     }
 }
 
-/// Clipped on both sides, and for advantages below 0 at `delta` where there is one.
+/// The ratio clipped on both sides, with a second upper clip at `delta` for negative advantages if `delta` is not 0.
 ///
 /// Source: Schulman et al. 2017, eq. 7, negated so that lower is better; Yu et al. 2025 for two clips; INTELLECT-2
 /// (2505.07291) for `delta`.
@@ -107,7 +108,8 @@ fn clipped(ratio: &Tensor, advantage: &Tensor, config: &GrpoConfig) -> Result<Su
     Ok(Surrogate { loss: counted.neg()?, cut })
 }
 
-/// Log-probabilities weighed by ratios of at most `most`, which take no gradient: no token drops out.
+/// Log-probabilities weighted by the ratio, which is truncated at `most` and has no gradient. Every token keeps a
+/// gradient.
 ///
 /// Source: CISPO of MiniMax-M1 (2506.13585), without a lower bound; ScaleRL (2510.13786) for `most` in place of `1 + e`.
 fn truncated(ratio: &Tensor, Tokens { logp, advantage, .. }: &Tokens, most: f64) -> Result<Surrogate> {
@@ -117,7 +119,7 @@ fn truncated(ratio: &Tensor, Tokens { logp, advantage, .. }: &Tokens, most: f64)
     Ok(Surrogate { loss: (weight * logp)?.neg()?, cut })
 }
 
-/// A sigmoid of the ratio whose slope is 1 where the ratio is 1: nothing is cut, what is far away fades.
+/// A sigmoid of the ratio with slope 1 at ratio 1. Nothing is clipped; the gradient fades with the distance from 1.
 ///
 /// Source: SAPO (2511.20347).
 fn gated(ratio: &Tensor, advantage: &Tensor, config: &GrpoConfig) -> Result<Surrogate> {
@@ -129,7 +131,7 @@ fn gated(ratio: &Tensor, advantage: &Tensor, config: &GrpoConfig) -> Result<Surr
     Ok(Surrogate { loss, cut: advantage.zeros_like()? })
 }
 
-/// The mean over each completion, at each of its tokens.
+/// `(N,)`: the mean over each completion, repeated at each of its tokens.
 fn row_means(values: &Tensor, lengths: &[usize]) -> Result<Tensor> {
     let mut start = 0;
     let mean = |length: &usize| {
@@ -140,19 +142,19 @@ fn row_means(values: &Tensor, lengths: &[usize]) -> Result<Tensor> {
     Tensor::cat(&lengths.iter().map(mean).collect::<Result<Vec<_>>>()?, 0)
 }
 
-/// The entropy, in nats, that the tokens of the most uncertain `share` reach, at least one of `entropies`: the quantile
-/// `1 - share`, or the next entropy above it.
+/// The smallest entropy, in nats, of the `share` of tokens with the highest entropies: the quantile `1 - share` of
+/// `entropies`, rounded up to the next of them.
 ///
 /// Source: Wang et al. 2025, "Beyond the 80/20 rule" (2506.01939).
 pub fn entropy_threshold(mut entropies: Vec<f32>, share: f64) -> f32 {
     entropies.sort_by(f32::total_cmp);
     let last = entropies.len().saturating_sub(1);
-    // Rounding must not push a rank that is a whole number to the one above.
+    // The small term keeps rounding errors from raising a rank that is a whole number.
     let rank = ((1.0 - share) * last as f64 - 1e-9).ceil();
     entropies.get(rank as usize).copied().unwrap_or(0.0)
 }
 
-/// Estimate of the KL divergence from the reference, one value a token, never negative.
+/// Estimate of the KL divergence from the reference in nats, `(N,)`, never negative.
 ///
 /// * `logp`, `reference`: `(N,)`, log-probabilities of the sampled tokens, in nats.
 ///
@@ -162,7 +164,7 @@ pub fn k3(logp: &Tensor, reference: &Tensor) -> Result<Tensor> {
     (difference.exp()? - &difference)? - 1.0
 }
 
-/// [`k3`] of one token for reports, exact where the two are close: `difference` is `reference - logp`.
+/// [`k3`] of one token in f64, for metrics, which is accurate for small values. `difference` is `reference - logp`.
 pub fn k3_of(difference: f32) -> f64 {
     let difference = f64::from(difference);
     difference.exp() - difference - 1.0

@@ -1,18 +1,18 @@
-//! Gradients within the range of f16.
+//! The loss scale, which keeps gradients within the range of f16.
 
-/// What losses are multiplied by at first.
+/// Initial factor.
 const FIRST: f64 = 65_536.0;
-/// Updates in a row without an overflow after which the scale is doubled.
+/// Number of updates in a row without an overflow after which the factor is doubled.
 const GROWTH_UPDATES: u32 = 100;
 
-/// What losses are multiplied by before the backward pass, and gradients are divided by after it, so that small ones do
-/// not vanish in f16. A power of two, so that neither changes a digit.
+/// The factor that the loss is multiplied by before the backward pass, and gradients are divided by after it, so that
+/// small gradients do not underflow in f16. It is a power of two, so that neither operation rounds.
 ///
 /// Source: Micikevicius et al. 2018, section 3.2.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct LossScale {
     factor: f64,
-    /// Updates since the last overflow or change.
+    /// Number of updates since the last overflow or change.
     updates: u32,
 }
 
@@ -27,7 +27,7 @@ impl LossScale {
         self.factor
     }
 
-    /// After an update whose gradients were finite.
+    /// To be called after an update with finite gradients.
     pub fn grow(&mut self) {
         self.updates += 1;
         if self.updates == GROWTH_UPDATES {
@@ -35,18 +35,19 @@ impl LossScale {
         }
     }
 
-    /// After gradients that were not; false when it is not the scale that is to blame.
+    /// To be called after gradients that are not finite. False if the factor falls below 1, so that it cannot be the
+    /// cause.
     pub fn shrink(&mut self) -> bool {
         *self = LossScale { factor: self.factor / 2.0, updates: 0 };
         self.factor >= 1.0
     }
 
-    /// Both numbers, for a checkpoint.
+    /// Factor and number of updates, for a checkpoint.
     pub fn to_state(self) -> [f64; 2] {
         [self.factor, f64::from(self.updates)]
     }
 
-    /// From a checkpoint; none where the numbers are no scale.
+    /// From the numbers of a checkpoint; none if they are invalid.
     pub fn from_state(state: &[f64]) -> Option<Self> {
         let &[factor, updates] = state else { return None };
         let sound = factor.is_finite() && factor > 0.0 && (0.0..f64::from(GROWTH_UPDATES)).contains(&updates);

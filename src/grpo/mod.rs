@@ -1,7 +1,8 @@
-//! From rewards to better weights.
+//! The GRPO update: from rewards to new weights.
 //!
-//! Takes episodes as numbers (token ids, sampling log-probabilities, rewards); moves the trained variables of a policy
-//! and says what happened. Advantages, loss, gradients, optimiser: one file each. Does not know programs or games.
+//! Takes episodes as numbers (token ids, sampling log-probabilities, rewards), updates the trained variables of a
+//! policy and returns statistics. Advantages, loss, gradients and optimiser have one file each. Does not know programs
+//! or games.
 
 mod advantage;
 mod batch;
@@ -22,7 +23,7 @@ use std::path::PathBuf;
 
 pub use advantage::{advantages, is_tied};
 pub use batch::{Batch, Demonstration};
-pub use correction::{Corrected, ImportanceWeights};
+pub use correction::{CorrectionStats, ImportanceWeights};
 pub use division::{Division, logit_bytes};
 pub use entropy::EntropyController;
 pub use gradients::{Gradients, accumulate, cores, gradients, gradients_by_layer, parallel_parts};
@@ -30,7 +31,7 @@ pub use loss::{Surrogate, Tokens, entropy_threshold, k3, k3_of, loss, surrogate,
 pub use optimizer::{AdamW, Optimizer};
 pub use schedule::learning_rate;
 pub use scores::reference_logprobs;
-// What `grpo-2048-bench` times an update with.
+// `grpo-2048-bench` measures the parts of an update with these.
 #[doc(hidden)]
 pub use update::{Stopwatch, UpdateStage, UpdateWatch, update_watched};
 pub use update::{UpdateStats, update};
@@ -38,10 +39,10 @@ pub use update::{UpdateStats, update};
 use crate::parallel::ParallelError;
 use crate::policy::PolicyError;
 
-/// Why nothing was learnt. The variables are as they were before the update that was refused.
+/// Why an update was refused. The variables keep their values from before it.
 #[derive(Debug, thiserror::Error)]
 pub enum LearnError {
-    /// Variables that the loss does not reach.
+    /// The loss does not depend on some trained variables.
     #[error(
         "no gradient for {}; expected one for every trained variable: some operation records no backward",
         list(names)
@@ -50,13 +51,13 @@ pub enum LearnError {
         /// Names of the variables.
         names: Vec<String>,
     },
-    /// A loss that is no number.
+    /// The loss is infinite or NaN.
     #[error("the loss is {loss}; expected a finite number: lower grpo.learning_rate, or go back to a checkpoint")]
     NotFiniteLoss {
         /// Its value.
         loss: f64,
     },
-    /// Gradients that are no numbers.
+    /// Gradients are infinite or NaN.
     #[error(
         "the gradient is no finite number for {}; lower the learning rate, or go back to a checkpoint",
         list(names)
@@ -65,23 +66,23 @@ pub enum LearnError {
         /// Names of the variables.
         names: Vec<String>,
     },
-    /// A KL penalty without a reference.
+    /// There is a KL penalty but no reference.
     #[error("grpo.beta = {beta} needs log-probabilities of the reference; found none in the batch")]
     NoReference {
         /// Weight of the penalty.
         beta: f64,
     },
-    /// State of an optimiser that does not belong to these variables.
+    /// The state of the optimiser does not fit these variables.
     #[error("optimiser state: `{name}`: found {found}, expected {expected}")]
     State {
         /// Name of the tensor.
         name: String,
-        /// What is there.
+        /// What was found.
         found: String,
-        /// What must be there.
+        /// What was expected.
         expected: String,
     },
-    /// A file of optimiser state that cannot be read or written.
+    /// The file of the optimiser's state cannot be read or written.
     #[error("{path}: {message}")]
     File {
         /// The file.
@@ -89,18 +90,18 @@ pub enum LearnError {
         /// What went wrong.
         message: String,
     },
-    /// Another process that trains with this one had an error, and has told it.
+    /// Another process of the run reported an error.
     #[error("rank {rank} could not do its part of the update{}", if *out_of_memory { ": its device is out of memory" } else { "" })]
     Elsewhere {
-        /// Its number.
+        /// Its rank.
         rank: usize,
-        /// Whether its device had too little memory.
+        /// Whether its device ran out of memory.
         out_of_memory: bool,
     },
-    /// The others were not to be reached.
+    /// The other processes could not be reached.
     #[error(transparent)]
     Parallel(#[from] ParallelError),
-    /// The model refused.
+    /// The model failed.
     #[error(transparent)]
     Policy(#[from] PolicyError),
     /// A tensor operation failed.
@@ -109,20 +110,20 @@ pub enum LearnError {
 }
 
 impl LearnError {
-    /// Whether a device had too little memory. Nothing was moved then.
+    /// Whether a device ran out of memory. No variable has changed in that case.
     fn is_out_of_memory(&self) -> bool {
         let text = match self {
             LearnError::Elsewhere { out_of_memory, .. } => return *out_of_memory,
             LearnError::Tensor(error) | LearnError::Policy(PolicyError::Tensor(error)) => error.to_string(),
             _ => return false,
         };
-        // The driver's word, and those of cuBLAS and cuRAND.
+        // The messages of the CUDA driver, cuBLAS and cuRAND.
         let words = ["OUT_OF_MEMORY", "out of memory", "CUBLAS_STATUS_ALLOC_FAILED", "CURAND_STATUS_ALLOCATION_FAILED"];
         words.iter().any(|word| text.contains(word))
     }
 }
 
-/// The first names, and how many more there are.
+/// The first names, and the number of the others.
 fn list(names: &[String]) -> String {
     const SHOWN: usize = 8;
     let shown = names.iter().take(SHOWN).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");

@@ -1,4 +1,4 @@
-//! AdamW with f32 moments, clipping by the global norm, and a state that can be read.
+//! AdamW with f32 moments, gradient clipping by the global norm, and a state that can be saved.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,24 +13,25 @@ use crate::config::GrpoConfig;
 use crate::files;
 use crate::policy::{AdamWRates, Moved, Precision, device_adamw, device_square_sums};
 
-/// Numbers a thread works on at a time. Sums are made of such pieces in order, however many threads there are.
+/// Count of numbers that a thread works on at a time. Sums add such pieces in order, independent of the number of
+/// threads.
 const PIECE: usize = 1 << 15;
 
-/// Name of the scale of the loss in a state.
+/// Name of the loss scale in the saved state.
 const LOSS_SCALE: &str = "loss_scale";
 
 /// Settings of the optimiser.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AdamW {
-    /// Decay of the mean of gradients.
+    /// Decay rate of the mean of gradients.
     pub beta1: f64,
-    /// Decay of the mean of squared gradients.
+    /// Decay rate of the mean of squared gradients.
     pub beta2: f64,
-    /// Added to the root of the mean square.
+    /// Added to the root of the mean of squared gradients.
     pub epsilon: f64,
-    /// Decoupled decay of matrices; vectors (norms, biases) are not decayed, as in the Hugging Face trainer.
+    /// Decoupled weight decay of matrices. Vectors (norms, biases) are not decayed, as in the Hugging Face trainer.
     pub weight_decay: f64,
-    /// Gradients are scaled down to this global norm.
+    /// Gradients with a larger global norm are scaled down to it.
     pub max_grad_norm: f64,
 }
 
@@ -46,30 +47,30 @@ impl From<&GrpoConfig> for AdamW {
     }
 }
 
-/// First and second moment of one variable's gradient, in f32, where the variable lives.
+/// First and second moment of one variable's gradient, in f32, on the variable's device.
 #[derive(Debug)]
 struct Moments {
     mean: Tensor,
     square: Tensor,
 }
 
-/// Moves variables against their gradients.
+/// The optimiser of a policy's trained variables.
 ///
-/// Source: Loshchilov and Hutter 2019, algorithm 2, in the form PyTorch gives it.
+/// Source: Loshchilov and Hutter 2019, algorithm 2, in the form of PyTorch's `AdamW`.
 #[derive(Debug)]
 pub struct Optimizer {
     settings: AdamW,
-    /// Updates made.
+    /// Number of updates made.
     updates: u32,
     moments: BTreeMap<String, Moments>,
-    /// Where gradients pass through f16.
+    /// The scale of the loss, if gradients pass through f16.
     loss_scale: Option<LossScale>,
-    /// Whether kernels made for it do the work.
+    /// Whether fused kernels compute the step, and not tensor operations.
     fused: bool,
 }
 
 impl Optimizer {
-    /// An optimiser that has not moved anything yet.
+    /// An optimiser with zero moments.
     pub fn new(trainable: &BTreeMap<String, Var>, settings: impl Into<AdamW>) -> Result<Self, LearnError> {
         let zeros = |var: &Var| Tensor::zeros(var.shape(), DType::F32, var.device());
         let moments = trainable
@@ -79,29 +80,30 @@ impl Optimizer {
         Ok(Optimizer { settings: settings.into(), updates: 0, moments, loss_scale: None, fused: true })
     }
 
-    /// For gradients that pass through layers of this format: those of f16 are scaled, by a factor that follows them.
+    /// Sets the number format of the layers that gradients pass through. For f16 the loss is scaled by a dynamic
+    /// factor.
     pub fn in_precision(mut self, precision: Precision) -> Self {
         self.loss_scale = precision.scales_loss().then(LossScale::default);
         self
     }
 
-    /// Whether kernels made for it do the work: on a GPU one launch moves all variables. Otherwise each is moved by
-    /// tensor operations of its own, which gives the same beyond rounding.
+    /// Whether fused kernels compute the step: on a GPU one launch updates all variables. Otherwise each variable is
+    /// updated by tensor operations, with the same result up to rounding.
     pub fn fused(mut self, fused: bool) -> Self {
         self.fused = fused;
         self
     }
 
-    /// What losses are to be multiplied by before the backward pass.
+    /// The factor that the loss must be multiplied by before the backward pass.
     pub fn loss_scale(&self) -> f64 {
         self.loss_scale.map_or(1.0, |scale| scale.factor())
     }
 
-    /// One update by gradients of the loss times [`Optimizer::loss_scale`]. Returns the global norm of the gradient
-    /// before clipping, that of the loss itself; none when it left the range of f16: then nothing has moved but the
-    /// scale.
+    /// Makes one update with gradients of the loss times [`Optimizer::loss_scale`]. Returns the global norm of the
+    /// unscaled gradient before clipping, or none if the gradient left the range of f16; then only the loss scale has
+    /// changed.
     ///
-    /// Refused, with everything left as it was, when a variable has no gradient or a gradient is no finite number.
+    /// Returns an error and changes nothing if a variable has no gradient or a gradient is not finite.
     pub fn apply(
         &mut self,
         trainable: &BTreeMap<String, Var>,
@@ -192,8 +194,8 @@ impl Optimizer {
         }
     }
 
-    /// Everything but the settings, by name: `exp_avg.{variable}`, `exp_avg_sq.{variable}`, `step`, and `loss_scale`
-    /// where there is one. A copy.
+    /// A copy of the state without the settings, by name: `exp_avg.{variable}`, `exp_avg_sq.{variable}`, `step`, and
+    /// `loss_scale` if there is one.
     pub fn state(&self) -> Result<BTreeMap<String, Tensor>, LearnError> {
         let mut state = BTreeMap::new();
         for (name, Moments { mean, square }) in &self.moments {
@@ -207,7 +209,7 @@ impl Optimizer {
         Ok(state)
     }
 
-    /// Takes over a state that [`Optimizer::state`] gave for the same variables.
+    /// Restores a state that [`Optimizer::state`] returned for the same variables.
     pub fn load_state(&mut self, state: &BTreeMap<String, Tensor>) -> Result<(), LearnError> {
         let take = |name: String, like: &Tensor| {
             let expected = format!("a tensor of shape {:?}", like.dims());
@@ -226,7 +228,7 @@ impl Optimizer {
             let square = take(format!("exp_avg_sq.{name}"), square)?;
             moments.insert(name.clone(), Moments { mean, square });
         }
-        // A run that goes on in another precision begins with a scale of its own, or needs none.
+        // A run that is resumed in another precision starts with a new loss scale, or needs none.
         if let (Some(scale), Some(saved)) = (&mut self.loss_scale, state.get(LOSS_SCALE)) {
             let saved = saved.to_vec1::<f64>()?;
             *scale = LossScale::from_state(&saved).ok_or_else(|| LearnError::State {
@@ -256,10 +258,10 @@ impl Optimizer {
     }
 }
 
-/// Refuses moments that would make every weight they touch a NaN.
+/// Refuses moments that are not finite, because one update would turn the weights into NaN.
 fn check_finite(state: &BTreeMap<String, Tensor>) -> Result<(), LearnError> {
     for (name, tensor) in state {
-        // A product with 0 is 0 where a number is finite, and NaN elsewhere.
+        // The product with 0 is 0 for a finite number and NaN otherwise.
         if (tensor.to_dtype(DType::F32)? * 0.0)?.sum_all()?.to_scalar::<f32>()? != 0.0 {
             return Err(LearnError::State {
                 name: name.clone(),
@@ -275,7 +277,7 @@ fn file_error<E: std::fmt::Display>(path: &Path) -> impl FnOnce(E) -> LearnError
     move |error| LearnError::File { path: path.to_owned(), message: error.to_string() }
 }
 
-/// Root of the sum of squares over all gradients, summed in f64.
+/// Sum of the squares of a gradient. In f64 on the CPU for f32 gradients.
 fn sum_of_squares(gradient: &Tensor) -> candle_core::Result<f64> {
     let (storage, layout) = gradient.storage_and_layout();
     if let (Storage::Cpu(CpuStorage::F32(values)), Some((from, to))) = (&*storage, layout.contiguous_offsets()) {
@@ -354,7 +356,7 @@ impl InplaceOp3 for Step {
     }
 }
 
-/// The same by tensor operations, for variables that are not f32 on the CPU.
+/// The step of one variable by tensor operations, for variables that are not f32 on the CPU.
 fn step_by_tensors(var: &Var, moved: &Moved<'_>, step: &Step) -> candle_core::Result<()> {
     let AdamWRates { scale, beta1, beta2, rate, root_correction, epsilon } = step.rates;
     let gradient = (moved.gradient * scale)?;

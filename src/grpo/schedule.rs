@@ -1,13 +1,13 @@
-//! Course of the learning rate.
+//! The schedule of the learning rate.
 
 use std::f64::consts::PI;
 
 use crate::config::{GrpoConfig, LrScheduler};
 
-/// Learning rate of the update after `step` finished ones, of `max_steps` in all.
+/// The learning rate of the step after `step` finished steps, of `max_steps` in total.
 ///
-/// Warm-up is linear and reaches the peak at its last step; the first step already moves. Linear and cosine fall to
-/// zero at `max_steps`, one step after the last.
+/// Warm-up is linear, with a positive rate at the first step and the peak at its last. The linear and cosine schedules
+/// would reach zero at `max_steps`, one step after the last.
 pub fn learning_rate(config: &GrpoConfig, step: usize, max_steps: usize) -> f64 {
     if step < config.warmup_steps {
         return config.learning_rate * (step + 1) as f64 / config.warmup_steps as f64;

@@ -1,4 +1,4 @@
-//! What a model says of the completion tokens of a batch: log-probabilities and entropies.
+//! Log-probabilities and entropies of the completion tokens of a batch, in nats.
 
 use candle_core::{Device, Tensor, WithDType};
 
@@ -8,8 +8,9 @@ use super::{Batch, LearnError, entropy_threshold};
 use crate::policy::{Adapters, Decoder};
 use grpo_tensor::ScoreSettings;
 
-/// Log-probabilities of every completion under a reference, in the order of the completions: `decoder` is a kept copy
-/// of the start, or the policy's own with its adapters off. Completions left out of the loss get an empty list.
+/// Log-probabilities of every completion under a reference, in nats, in the order of the completions. `decoder` is a
+/// copy of the initial policy, or the policy's own with `adapters` off. Completions that are not in the loss get an
+/// empty list.
 pub fn reference_logprobs(decoder: &Decoder, adapters: Adapters, batch: &Batch) -> Result<Vec<Vec<f32>>, LearnError> {
     let batch = &batch.clone().for_decoder(decoder);
     let mut all = vec![Vec::new(); batch.len()];
@@ -28,8 +29,10 @@ pub fn reference_logprobs(decoder: &Decoder, adapters: Adapters, batch: &Batch) 
     Ok(all)
 }
 
-/// Has the surrogate count only at the most uncertain tokens of the whole batch, where the configuration asks for that.
-/// They are known once all parts have been scored: a forward pass ahead of that of the update with number `iteration`.
+/// Restricts the surrogate to the tokens of the whole batch with the highest entropies, if `top_entropy_quantile` is
+/// below
+/// 1. This needs the entropies of all parts, so it makes an additional forward pass, with the dropout of update number
+/// `iteration`.
 pub(super) fn keep_uncertain(
     decoder: &Decoder,
     batch: &Batch,
@@ -51,7 +54,7 @@ pub(super) fn keep_uncertain(
     Ok(())
 }
 
-/// Log-probabilities and entropies of a part, without gradients.
+/// Log-probabilities and entropies of a part in nats, both `(N,)`, without gradients.
 pub(super) fn scores(
     decoder: &Decoder,
     batch: &Batch,
@@ -64,8 +67,8 @@ pub(super) fn scores(
     Ok((logp.detach().to_vec1()?, entropy.detach().to_vec1()?))
 }
 
-/// Log-probabilities and entropies at completion tokens, both `(N,)`, at the sampling temperature. Prompt positions
-/// never reach the head.
+/// Log-probabilities and entropies of a part in nats, both `(N,)`, at the sampling temperature. The head is computed at
+/// completion tokens only.
 pub(super) fn score(
     decoder: &Decoder,
     batch: &Batch,

@@ -1,5 +1,5 @@
-//! The parts of a batch, worked on by several processes: each has parts that together take about as long, all get every
-//! result, in the order of the parts.
+//! Distributes the parts of a batch over several processes, so that each takes about equally long. All processes get
+//! all results, in the order of the parts.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -11,10 +11,10 @@ use super::gradients::{Gradients, accumulate, parallel_parts};
 use super::{Batch, LearnError};
 use crate::parallel::{ParallelError, Peers, VectorSum, assigned, share};
 
-/// Numbers of its parts' gradients that a process gives to the others at once, 16 MB.
+/// Count of f32 numbers of its gradients that a process sends at once, 16 MiB.
 const BUCKET: usize = 4 << 20;
 
-/// Parts of a batch, and where its model computes.
+/// The parts of a batch, and the device of its model.
 pub(super) struct Shared<'a> {
     pub batch: &'a Batch,
     pub parts: &'a [Part],
@@ -22,9 +22,10 @@ pub(super) struct Shared<'a> {
 }
 
 impl Shared<'_> {
-    /// Works on the parts in rounds, in each of which a process has at most `held` of them. What comes of its own goes to
-    /// `keep`, with the number of parts that are done since, and at the end of the round to `take`, with the parts and
-    /// whose each was. An error of any process is one of all.
+    /// Computes the parts in rounds, in each of which a process has at most `held` parts. `work` computes a part;
+    /// `keep` adds its result to the results of this process and gets the number of parts that all processes have about
+    /// done since the last call; `take` gets the parts of the round, the rank that computed each, and this process's
+    /// results. An error of any process is returned by all.
     fn in_rounds<R: Send, K: Default>(
         &self,
         held: usize,
@@ -49,13 +50,13 @@ impl Shared<'_> {
                     keep(&mut kept, result, share(round.len(), done - 1, own.len()).len())
                 },
             );
-            well_everywhere(peers, worked)?;
+            agree_on_success(peers, worked)?;
             take(round, &owners, kept)?;
         }
         Ok(())
     }
 
-    /// A list of numbers of each part, one for each of its completion tokens.
+    /// Computes a list of numbers for each part, one per completion token.
     pub fn lists(
         &self,
         work: impl Fn(&Part) -> Result<Vec<f32>, LearnError> + Sync,
@@ -67,15 +68,15 @@ impl Shared<'_> {
         };
         self.in_rounds(self.parts.len(), work, keep, |parts, owners, own| {
             let lengths = parts.iter().map(|part| part.targets.len());
-            let lists = of_parts(&self.batch.peers, owners, &own, lengths)?;
+            let lists = gather_by_part(&self.batch.peers, owners, &own, lengths)?;
             all.extend(lists.iter().map(|list| list.iter().map(|number| *number as f32).collect()));
             Ok(())
         })?;
         Ok(all)
     }
 
-    /// Gradients of all parts, added in the order of the parts, in which the figures of each are handed to `take`; `done` is
-    /// told how many parts are done since it was told last.
+    /// The gradients of all parts, added in the order of the parts. `take` gets the figures of each part in the same
+    /// order; `done` gets the number of parts that are done since the last call.
     pub fn sums<const FIGURES: usize>(
         &self,
         trainable: &BTreeMap<String, Var>,
@@ -84,7 +85,7 @@ impl Shared<'_> {
         mut done: impl FnMut(usize),
     ) -> Result<Gradients, LearnError> {
         let Batch { peers, division, .. } = self.batch;
-        // One process adds its gradients as they come, and so do several that add up sums.
+        // A single process adds its gradients immediately. So do several if the order of addition does not matter.
         let in_order = peers.adds_in_order();
         let held = if in_order { division.held.min(self.parts.len()) } else { self.parts.len() };
         let buckets = buckets(trainable, if in_order { BUCKET.div_ceil(held.max(1)) } else { BUCKET });
@@ -102,7 +103,7 @@ impl Shared<'_> {
                 Ok(())
             };
         self.in_rounds(held, work, keep, |parts, owners, (figures, mut own)| {
-            let figures = of_parts(peers, owners, &figures, parts.iter().map(|_| FIGURES))?.concat();
+            let figures = gather_by_part(peers, owners, &figures, parts.iter().map(|_| FIGURES))?.concat();
             figures.as_chunks::<FIGURES>().0.iter().for_each(|figures| take(*figures));
             let Some(sum) = &mut sum else {
                 whole = own.pop().unwrap_or_default();
@@ -124,7 +125,8 @@ impl Shared<'_> {
             }
         }
         let whole = all.into_iter().map(|(name, pieces)| {
-            // In memory of its own: a view would keep its whole bucket, and `copy` would copy all of it.
+            // The gradient is copied, because a view would keep its whole bucket in memory, and `copy` would copy the
+            // bucket.
             let numbers = match pieces.as_slice() {
                 [piece] => piece.force_contiguous()?,
                 pieces => Tensor::cat(pieces, 0)?,
@@ -135,14 +137,15 @@ impl Shared<'_> {
     }
 }
 
-/// The error of this process, or that of another: memory runs out for all or for none, so that all try again.
-fn well_everywhere(peers: &Peers, own: Result<(), LearnError>) -> Result<(), LearnError> {
-    let told = match &own {
+/// Returns the error of this process, or else that of another. If one process runs out of memory, all return this
+/// error, so that all try again.
+fn agree_on_success(peers: &Peers, own: Result<(), LearnError>) -> Result<(), LearnError> {
+    let outcome = match &own {
         Ok(()) => 0.0,
         Err(error) if error.is_out_of_memory() => 1.0,
         Err(_) => 2.0,
     };
-    let all = peers.gather_numbers(&[told])?;
+    let all = peers.gather_numbers(&[outcome])?;
     own?;
     let worst = (0..all.len()).max_by(|a, b| all[*a][0].total_cmp(&all[*b][0])).unwrap_or(0);
     if all[worst][0] == 0.0 {
@@ -151,9 +154,9 @@ fn well_everywhere(peers: &Peers, own: Result<(), LearnError>) -> Result<(), Lea
     Err(LearnError::Elsewhere { rank: worst, out_of_memory: all[worst][0] == 1.0 })
 }
 
-/// The numbers that processes tell of their `own` parts, in the order of the parts, of which number p has the p-th of
-/// `lengths` and was worked on by rank `owners[p]`.
-fn of_parts(
+/// Gathers the numbers of all parts, in the order of the parts. `own` has the numbers of this process's parts, one
+/// after the other; part p was computed by rank `owners[p]` and has as many numbers as the p-th of `lengths` says.
+fn gather_by_part(
     peers: &Peers,
     owners: &[usize],
     own: &[f64],
@@ -163,13 +166,13 @@ fn of_parts(
     Ok(owners.iter().zip(lengths).map(|(owner, length)| by_rank[*owner].by_ref().take(length).collect()).collect())
 }
 
-/// Numbers of a variable, as they lie.
+/// A range of the flattened numbers of a variable.
 struct Piece {
     name: String,
     range: Range<usize>,
 }
 
-/// All variables, cut into pieces that together are at most `most` numbers.
+/// Divides all variables into buckets of at most `most` numbers.
 fn buckets(trainable: &BTreeMap<String, Var>, most: usize) -> Vec<Vec<Piece>> {
     let (mut buckets, mut left) = (Vec::<Vec<Piece>>::new(), 0);
     for (name, var) in trainable {

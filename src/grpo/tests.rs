@@ -18,7 +18,7 @@ fn config() -> GrpoConfig {
     GrpoConfig { entropy_coef: 0.0, ..Config::preset("builtin").unwrap().grpo }
 }
 
-/// A rollout of two groups and made-up advantages of both signs.
+/// A rollout of two groups with arbitrary advantages of both signs.
 struct Sampled {
     prompts: Vec<Prompt>,
     completions: Groups<Completion>,
@@ -40,7 +40,7 @@ impl Sampled {
     }
 }
 
-/// Loss statistics and gradients, as the optimiser would get them.
+/// Loss and gradients of the first update.
 fn loss_and_gradients(policy: &Policy, batch: &Batch) -> (f64, BTreeMap<String, Vec<f32>>) {
     let (loss, gradients) = update::pass_for_tests(policy, batch).unwrap();
     (loss, gradients.iter().map(|(name, gradient)| (name.clone(), flat(gradient))).collect())
@@ -81,7 +81,7 @@ fn i7_sampling_and_scoring_agree_on_log_probabilities() {
 fn i8_one_update_a_rollout_is_the_policy_gradient() {
     let policy = tiny_policy();
     let sampled = Sampled::new(&policy, rollout_config(4, 12));
-    // Mean over tokens of -A * logp, one completion at a time and without any of the machinery.
+    // The mean of -A * logp over tokens, computed for one completion at a time without `update`.
     let tokens: usize = sampled.completions.items().iter().map(|completion| completion.ids.len()).sum();
     let mut loss = Tensor::new(0f32, &Device::Cpu).unwrap();
     for (index, completion) in sampled.completions.items().iter().enumerate() {
@@ -96,7 +96,8 @@ fn i8_one_update_a_rollout_is_the_policy_gradient() {
     assert_close(&found, &expected, 1e-4);
 }
 
-/// What was sampled as a server would tell it: log-probabilities that are half a nat off in turns.
+/// Completions as a server would return them, with log-probabilities that are off by half a nat in alternating
+/// directions.
 fn served(policy: &Policy) -> Sampled {
     let servers = vec!["http://localhost".into()];
     let mut sampled = Sampled::new(policy, RolloutConfig { correction_cap: 1.5, servers, ..rollout_config(4, 12) });
@@ -114,7 +115,7 @@ fn a_foreign_sampler_weighs_each_token_of_the_policy_gradient_by_what_it_got_wro
     let (mut loss, mut weights, mut cut) = (Tensor::new(0f32, &Device::Cpu).unwrap(), Vec::new(), 0);
     for (index, completion) in sampled.completions.items().iter().enumerate() {
         let logp = score_for_tests(&policy, &sampled.prompts[index / 4].ids, &completion.ids).unwrap();
-        // exp(-1/2), exp(1/2) above the cap, and 1.
+        // The ratios are exp(-1/2), exp(1/2), which is above the cap, and 1.
         let own: Vec<f32> = (0..completion.ids.len()).map(|at| [(-0.5f32).exp(), 1.5, 1.0][at % 3]).collect();
         cut += (0..own.len()).filter(|at| at % 3 == 1).count();
         let weight = Tensor::new(own.as_slice(), &Device::Cpu).unwrap();
@@ -128,7 +129,7 @@ fn a_foreign_sampler_weighs_each_token_of_the_policy_gradient_by_what_it_got_wro
     let (_, found) = loss_and_gradients(&policy, &sampled.batch(&config()));
     assert_close(&found, &expected, 1e-4);
 
-    // In each update the ratio is that to the trainer's own start, and never clipped for what the sampler got wrong.
+    // In each update the ratio is relative to the trainer's initial policy; the sampler's error does not clip it.
     for num_iterations in [1, 2] {
         let config = GrpoConfig { num_iterations, ..config() };
         let batch = sampled.batch(&config).off_policy();
@@ -184,7 +185,8 @@ fn what_is_kept_and_who_works_on_it_changes_no_bit() {
 
 #[test]
 fn the_loss_is_averaged_as_its_type_says() {
-    // At ratio 1 a token's loss is -A. Two completions of 1 and 3 tokens, advantages 1 and -2, at most 4 tokens.
+    // At ratio 1 the loss of a token is -A. Two completions have 1 and 3 tokens and advantages 1 and -2; the maximum is
+    // 4.
     let prompts = &prompts()[..1];
     let completion = |ids: &[u32]| Completion {
         ids: ids.to_vec(),
@@ -292,7 +294,7 @@ fn demonstrations_add_their_mean_negative_log_likelihood_and_nothing_else() {
     let sampled = Sampled::new(&policy, rollout_config(4, 12));
     let (prompt, examples) = (&sampled.prompts[1].ids, [&[5u32, 6, 1][..], &[9, 9, 9, 9, 1]]);
     let demonstrations = examples.map(|completion| Demonstration { prompt, completion });
-    // The mean over their eight tokens, one completion at a time and without any of the machinery.
+    // The mean over their eight tokens, computed for one completion at a time without `update`.
     let mut nll = Tensor::new(0f32, &Device::Cpu).unwrap();
     for completion in examples {
         let logp = score_for_tests(&policy, prompt, completion).unwrap();
@@ -357,10 +359,10 @@ fn off_policy_the_ratio_is_that_to_the_sampler_clipped_and_reported() {
     let policy = tiny_policy();
     let sampled = Sampled::new(&policy, rollout_config(8, 12));
     let mut optimizer = Optimizer::new(policy.trainable(), &config()).unwrap();
-    // The policy moves on between sampling and learning.
+    // The policy is updated between sampling and learning.
     update(&policy, &mut optimizer, &sampled.batch(&config()), 2e-2, &mut |_, _| ()).unwrap();
 
-    // By hand, a token at a time: where the clip does not hold, the gradient is that of -ratio * A * logp / tokens.
+    // By hand for each token: if the ratio is not clipped, the gradient is that of -ratio * A * logp / tokens.
     let tokens: usize = sampled.completions.items().iter().map(|completion| completion.ids.len()).sum();
     let (mut low, mut high, mut kl) = (0.0, 0.0, 0.0);
     let mut loss = Tensor::new(0f32, &Device::Cpu).unwrap();

@@ -1,4 +1,4 @@
-//! One rollout's worth of learning.
+//! The updates of one rollout.
 
 use candle_core::Tensor;
 
@@ -11,83 +11,87 @@ use super::gradients::{Gradients, gradients, gradients_by_layer};
 use super::scores::{keep_uncertain, reference_logprobs, score, scores, vector};
 use super::shared::Shared;
 use super::sums::Sums;
-use super::{Batch, Corrected, Division, LearnError, Optimizer, Tokens, k3_of, loss};
+use super::{Batch, CorrectionStats, Division, LearnError, Optimizer, Tokens, k3_of, loss};
 
-/// What an update did. Means are over the sampled tokens in the loss, and over the updates of the rollout.
+/// Statistics of the updates of a rollout. Means are over the sampled tokens in the loss and over the updates.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct UpdateStats {
-    /// Value of the loss.
+    /// Mean value of the loss.
     pub loss: f64,
-    /// Global norm of the gradient before clipping, of the updates that moved something.
+    /// Mean global norm of the gradient before clipping, of the updates whose gradient was finite.
     pub grad_norm: f64,
-    /// Mean entropy of the policy, in nats.
+    /// Mean entropy of the policy, in nats per token.
     pub entropy: f64,
-    /// Mean KL divergence from the reference (k3), in nats; when there is a reference.
+    /// Mean KL divergence from the reference (k3), in nats per token; none without a reference.
     pub kl: Option<f64>,
-    /// Share of tokens whose ratio was clipped from below.
+    /// Share of tokens whose ratio was below the clipping range, 0 to 1.
     pub clip_ratio_low: f64,
-    /// Share of tokens whose ratio was clipped from above, whatever their advantage.
+    /// Share of tokens whose ratio was above the clipping range, 0 to 1, for advantages of both signs.
     pub clip_ratio_high: f64,
-    /// Mean absolute difference of sampling and scoring log-probabilities before the first update, in nats.
+    /// Mean absolute difference between the log-probabilities of sampling and of scoring before the first update, in
+    /// nats per token.
     pub logp_difference_mean: f64,
-    /// Largest such difference.
+    /// The largest such difference of a token, in nats.
     pub logp_difference_max: f64,
-    /// Mean KL divergence of the policy that sampled from this one (k3), before the first update, in nats.
+    /// Mean KL divergence between the policy that sampled and this one (k3), before the first update, in nats per
+    /// token.
     pub sampling_kl: f64,
-    /// What was done about a foreign sampler, before the first update; when there is one.
-    pub correction: Option<Corrected>,
-    /// Mean negative log-likelihood of the tokens of demonstrations, in nats; when there are any.
+    /// Statistics of the correction for servers, before the first update; none if the policy sampled.
+    pub correction: Option<CorrectionStats>,
+    /// Mean negative log-likelihood of demonstrations, in nats per token; none without demonstrations.
     pub demonstration_nll: Option<f64>,
-    /// Updates that moved nothing because the gradient left the range of f16.
+    /// Number of updates that were skipped because the gradient left the range of f16.
     pub overflowed: usize,
-    /// How the batch was cut in the end; smaller than it was if the device ran out of memory.
+    /// The division that was used in the end. It is smaller than the batch's if the device ran out of memory.
     pub division: Division,
 }
 
-/// What an update is made of.
+/// The stages of an update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UpdateStage {
-    /// The loss.
+    /// The forward pass and the loss.
     Forward,
-    /// Its gradients; with them what the forward pass did not keep.
+    /// The gradients, including activations that are recomputed for them.
     Backward,
-    /// The step itself.
+    /// The step of the optimiser.
     Optimiser,
 }
 
-/// Runs a piece of an update of the named stage; pieces may run side by side.
+/// Runs the given work, which belongs to a stage of an update. Several threads may call it at the same time.
 pub type Stopwatch<'a> = &'a (dyn Fn(UpdateStage, &mut dyn FnMut()) + Sync);
 
-/// Who follows an update.
+/// Observers of an update.
 pub struct UpdateWatch<'a> {
-    /// Told parts done and parts in all.
+    /// Called with the number of parts that are done and the number of all parts.
     pub progress: &'a mut dyn FnMut(usize, usize),
-    /// Runs every piece.
+    /// Runs every piece of work, to measure it.
     pub stopwatch: Stopwatch<'a>,
 }
 
-/// What `work` gives when `stopwatch` runs it.
+/// The result of `work`, run by `stopwatch`.
 fn timed<T>(stopwatch: Stopwatch<'_>, stage: UpdateStage, work: impl FnOnce() -> T) -> T {
     let (mut work, mut done) = (Some(work), None);
     stopwatch(stage, &mut || done = work.take().map(|work| work()));
     done.expect("a stopwatch runs what it is given")
 }
 
-/// How one pass over a batch differs from another.
+/// One update of a rollout, which is one pass over the batch.
 #[derive(Debug, Clone, Copy)]
 struct Round {
-    /// Which update of the rollout it is for.
+    /// The number of the update, from 0.
     iteration: usize,
-    /// What the loss is multiplied by before the backward pass.
+    /// The factor of the loss in the backward pass.
     loss_scale: f64,
 }
 
-/// Learns from `batch`: `num_iterations` updates at `learning_rate`. `progress` is told parts done and parts in all.
+/// Makes `num_iterations` updates with `batch` at `learning_rate`. `progress` is called with the number of parts that
+/// are done and the number of all parts.
 ///
-/// A batch in which no completion is better or worse than its group moves nothing and gives no statistics.
+/// A batch whose advantages are all zero changes nothing and returns no statistics.
 ///
-/// With one update a rollout the ratio is taken to the policy's own log-probabilities, so it is 1 and the gradient is
-/// the policy gradient; with more, and where the batch is off policy, to those the tokens were sampled with.
+/// With one update per rollout the ratio is relative to the policy's own log-probabilities, so it is 1 and the gradient
+/// is the policy gradient. With more updates, and if the batch is off policy, it is relative to the log-probabilities
+/// of sampling.
 pub fn update(
     policy: &Policy,
     optimizer: &mut Optimizer,
@@ -99,7 +103,7 @@ pub fn update(
     update_watched(policy, optimizer, batch, learning_rate, watch)
 }
 
-/// [`update`], and every piece of it by a stopwatch.
+/// Like [`update`], but runs every piece of work by a stopwatch.
 pub fn update_watched(
     policy: &Policy,
     optimizer: &mut Optimizer,
@@ -157,16 +161,17 @@ pub fn update_watched(
         logp_difference_mean: first.difference / first.tokens,
         logp_difference_max: first.difference_max,
         sampling_kl: first.sampling_kl / first.tokens,
-        correction: batch
-            .correction
-            .map(|_| Corrected { weight_mean: first.correction / first.tokens, share: first.corrected / first.tokens }),
+        correction: batch.correction.map(|_| CorrectionStats {
+            weight_mean: first.correction / first.tokens,
+            share: first.corrected / first.tokens,
+        }),
         demonstration_nll: (all.demonstrated > 0.0).then(|| all.nll / all.demonstrated),
         overflowed: iterations - norms.len(),
         division,
     }))
 }
 
-/// Loss and gradients of the whole batch.
+/// The sums and gradients of the whole batch.
 fn pass(
     policy: &Policy,
     batch: &Batch,
@@ -189,7 +194,7 @@ fn pass(
     Ok((sums, sum))
 }
 
-/// What to report of a part, and its share of the gradients.
+/// The sums and gradients of one part.
 fn part_pass(
     policy: &Policy,
     batch: &Batch,
@@ -200,7 +205,7 @@ fn part_pass(
     let ids = vector(&part.tokens.ids, decoder.device())?;
     let adapters = batch.adapters(part, round.iteration);
     let whole = match (&adapters, round.iteration) {
-        // How the tokens were sampled: without dropout.
+        // Tokens were sampled without dropout, so the comparison with sampling needs log-probabilities without dropout.
         (Adapters::Thinned(_), 0) => Some(scores(decoder, batch, part, Adapters::On)?.0),
         _ => None,
     };
@@ -225,8 +230,8 @@ fn part_pass(
     }
 }
 
-/// A part's share of the loss, differentiable, and what to report of it. `whole`: log-probabilities without dropout,
-/// where there is some.
+/// The loss of a part, differentiable, and its sums. `whole`: log-probabilities without dropout in nats, `(N,)`, if
+/// dropout is on.
 fn part_loss(
     decoder: &Decoder,
     batch: &Batch,
@@ -255,7 +260,7 @@ fn part_loss(
     Ok((loss, sums))
 }
 
-/// What the loss of a part is made of. Without a ratio it is taken to the policy's own log-probabilities, and is 1.
+/// The inputs of the loss of a part. With `has_ratio` false the ratio is relative to `logp` itself, so it is 1.
 fn tokens(part: &Part, (logp, entropy): (Tensor, Tensor), has_ratio: bool) -> Result<Tokens, LearnError> {
     let device = logp.device().clone();
     let imitates = part.imitation.iter().any(|weight| *weight != 0.0);
@@ -273,7 +278,8 @@ fn tokens(part: &Part, (logp, entropy): (Tensor, Tensor), has_ratio: bool) -> Re
     })
 }
 
-/// Statistics of a part's tokens.
+/// Sums over the tokens of a part. `now`: log-probabilities in nats, `(N,)`; `cut`: see
+/// [`Surrogate::cut`](super::Surrogate).
 fn observe(part: &Part, now: &[f32], cut: &[f32]) -> Sums {
     let mut sums = Sums::default();
     for (token, (now, cut)) in now.iter().zip(cut).enumerate() {
@@ -290,7 +296,7 @@ fn observe(part: &Part, now: &[f32], cut: &[f32]) -> Sums {
     sums
 }
 
-/// How far apart sampling and scoring are.
+/// Adds the differences between the log-probabilities of sampling and of scoring.
 fn compare(sums: &mut Sums, part: &Part, scored: &[f32]) {
     for (token, scored) in scored.iter().enumerate().filter(|(token, _)| part.weight[*token] != 0.0) {
         let difference = f64::from((scored - part.sampled[token]).abs());
@@ -300,7 +306,7 @@ fn compare(sums: &mut Sums, part: &Part, scored: &[f32]) {
     }
 }
 
-/// What corrects for a foreign sampler, if anything does.
+/// Adds the weights that correct for servers, if there are any.
 fn count(sums: &mut Sums, part: &Part, weights: &[Weight]) {
     for (weight, _) in weights.iter().zip(&part.weight).filter(|(_, in_loss)| **in_loss != 0.0) {
         sums.correction += f64::from(weight.value);
@@ -308,7 +314,7 @@ fn count(sums: &mut Sums, part: &Part, weights: &[Weight]) {
     }
 }
 
-/// Loss and gradients as an update sees them.
+/// Loss and gradients of the first update of a batch.
 #[cfg(test)]
 pub(super) fn pass_for_tests(policy: &Policy, batch: &Batch) -> Result<(f64, Gradients), LearnError> {
     let batch = &batch.clone().for_decoder(policy.decoder());
@@ -320,7 +326,7 @@ pub(super) fn pass_for_tests(policy: &Policy, batch: &Batch) -> Result<(f64, Gra
     Ok((sums.loss, sum))
 }
 
-/// Log-probabilities of one completion, by the decoder alone.
+/// Log-probabilities of one completion in nats, computed directly from the decoder's logits.
 #[cfg(test)]
 pub(super) fn score_for_tests(policy: &Policy, prompt: &[u32], completion: &[u32]) -> Result<Tensor, LearnError> {
     let ids = [prompt, completion].concat();

@@ -6,7 +6,7 @@ use super::*;
 use crate::config::Config;
 use crate::grpo::ImportanceWeights;
 
-/// What TRL said; written by tests/goldens/losses.py.
+/// The results of TRL, written by tests/goldens/losses.py.
 const GOLDENS: &str = include_str!("../../../tests/goldens/losses.json");
 
 fn vector(values: &[f64]) -> Tensor {
@@ -17,7 +17,7 @@ fn values(tensor: &Tensor) -> Vec<f64> {
     tensor.to_vec1().unwrap()
 }
 
-/// A surrogate alone: no penalty, no bonus.
+/// A configuration without KL penalty and entropy bonus.
 fn config(loss_type: LossType) -> GrpoConfig {
     GrpoConfig {
         loss_type,
@@ -28,7 +28,7 @@ fn config(loss_type: LossType) -> GrpoConfig {
     }
 }
 
-/// Completions of these lengths, all tokens of equal weight.
+/// Tokens of completions of these lengths, with equal weights.
 fn tokens(logp: &Var, old: &[f64], advantage: &[f64], lengths: &[usize]) -> Tokens {
     let ones = vec![1.0; old.len()];
     Tokens {
@@ -45,7 +45,7 @@ fn tokens(logp: &Var, old: &[f64], advantage: &[f64], lengths: &[usize]) -> Toke
     }
 }
 
-/// Loss, derivative by `logp` and sign of the cut of one token whose log-probability is -1 and whose ratio is `ratio`.
+/// Loss, derivative by `logp` and sign of the cut of one token with log-probability -1 and the given ratio.
 fn at(ratio: f64, advantage: f64, config: &GrpoConfig) -> (f64, f64, f64) {
     let logp = Var::from_tensor(&vector(&[-1.0])).unwrap();
     let tokens = tokens(&logp, &[-1.0 - ratio.ln()], &[advantage], &[1]);
@@ -55,7 +55,7 @@ fn at(ratio: f64, advantage: f64, config: &GrpoConfig) -> (f64, f64, f64) {
     (loss.to_scalar().unwrap(), values(store.get(&logp).unwrap())[0], if cut == 0.0 { 0.0 } else { cut.signum() })
 }
 
-/// Holds `at` to (ratio, advantage, loss, d loss / d logp, cut).
+/// Compares `at` with tuples of (ratio, advantage, loss, d loss / d logp, cut).
 fn check(config: &GrpoConfig, cases: &[(f64, f64, f64, f64, f64)]) {
     for (ratio, advantage, loss, gradient, cut) in cases {
         let found = at(*ratio, *advantage, config);
@@ -66,7 +66,7 @@ fn check(config: &GrpoConfig, cases: &[(f64, f64, f64, f64, f64)]) {
 
 #[test]
 fn the_clipped_surrogate_and_its_gradient_are_those_calculated_by_hand() {
-    // The gradient is -ratio * advantage where the ratio is not clipped.
+    // The gradient is -ratio * advantage if the ratio is not clipped.
     let cases = [
         (1.0, 2.0, -2.0, -2.0, 0.0),
         (1.2, 2.0, -2.4, -2.4, 0.0),
@@ -141,8 +141,8 @@ fn sapo_fades_what_is_far_away() {
 
 #[test]
 fn the_ratio_of_a_sequence_is_its_geometric_mean_at_every_token() {
-    // Ratios 2 and 1/2 have the mean 1; ratios 1.1, 1.1 and 1.331 have 1.1 ^ (5/3). Gradients are -s A over the length,
-    // for each of the tokens whose loss it is.
+    // Ratios 2 and 1/2 have the geometric mean 1; ratios 1.1, 1.1 and 1.331 have 1.1 ^ (5/3). The gradient of each
+    // token is -s A divided by the length, where s is this mean.
     let logs = [2f64.ln(), -(2f64.ln()), 1.1f64.ln(), 1.1f64.ln(), 1.331f64.ln()];
     let logp = Var::from_tensor(&vector(&[-1.0; 5])).unwrap();
     let tokens = tokens(&logp, &logs.map(|log| -1.0 - log), &[1.0, 1.0, -2.0, -2.0, -2.0], &[2, 3]);
@@ -174,7 +174,7 @@ fn tokens_that_are_not_kept_have_penalty_and_bonus_alone() {
 fn the_entropy_threshold_is_a_quantile() {
     let entropies = [0.5, 0.1, 0.4, 0.2, 0.3, 0.6].map(f64::from);
     let threshold = |share| f64::from(entropy_threshold(entropies.map(|entropy| entropy as f32).to_vec(), share));
-    // torch.quantile(1 - share) is 0.1 + 0.5 (1 - share); what is at least that high begins here.
+    // torch.quantile(1 - share) is 0.1 + 0.5 (1 - share); the smallest entropy that is not below it is expected.
     for (share, first) in
         [(1.0, 0.1), (0.9, 0.2), (0.8, 0.2), (0.5, 0.4), (0.3, 0.5), (0.2, 0.5), (0.1, 0.6), (1e-6, 0.6)]
     {
@@ -188,7 +188,7 @@ fn the_entropy_threshold_is_a_quantile() {
 fn k3_is_zero_at_the_reference_and_positive_elsewhere() {
     let logp = vector(&[-1.0, -1.0, -1.0]);
     let found = k3(&logp, &vector(&[-1.0, -1.0 + 2f64.ln(), -1.0 - 2f64.ln()])).unwrap();
-    // 2 - ln 2 - 1 and 1/2 + ln 2 - 1.
+    // The expected values are 2 - ln 2 - 1 and 1/2 + ln 2 - 1.
     let expected = [0.0, 0.306_852_819_440_054_7, 0.193_147_180_559_945_3];
     for (found, expected) in values(&found).iter().zip(expected) {
         assert!((found - expected).abs() < 1e-12);
@@ -219,12 +219,12 @@ struct Golden {
 }
 
 impl Goldens {
-    /// One value a completion, at each of its tokens.
+    /// One value per completion, repeated at each of its tokens.
     fn spread(&self, of: impl Fn(usize) -> f64) -> Vec<f64> {
         self.lengths.iter().enumerate().flat_map(|(row, length)| vec![of(row); *length]).collect()
     }
 
-    /// Weights that correct for the sampler, as our settings for theirs have them.
+    /// The weights that correct for the sampler, with settings that correspond to TRL's.
     fn correction(&self, settings: &Map<String, Value>) -> Option<Vec<f64>> {
         let (level, kind) = settings.get("vllm_importance_sampling_mode")?.as_str()?.split_once('_')?;
         let bound = |end: &str| settings.get(&format!("vllm_importance_sampling_clip_{end}")).and_then(Value::as_f64);
@@ -257,7 +257,7 @@ impl Goldens {
         }
     }
 
-    /// Share of the tokens, or with one ratio a completion of those, for which `holds`, as TRL counts.
+    /// Share of the tokens for which `holds` is true, or of the completions if the ratio is per completion, as in TRL.
     fn share(&self, cut: &[f64], config: &GrpoConfig, holds: impl Fn(f64, f64) -> bool) -> f64 {
         let weight = self.spread(|row| match config.importance_sampling_level {
             ImportanceSamplingLevel::Token => 1.0 / self.old.len() as f64,
@@ -269,7 +269,7 @@ impl Goldens {
     }
 }
 
-/// TRL's settings laid over its defaults, by its names.
+/// TRL's settings over its defaults, by TRL's names.
 fn of_trl(settings: &Map<String, Value>) -> GrpoConfig {
     let mut table = serde_json::to_value(config(LossType::Dapo)).unwrap();
     table["epsilon_high"] = settings.get("epsilon").cloned().unwrap_or(0.2.into());
@@ -285,7 +285,7 @@ fn losses_gradients_and_clip_figures_are_those_of_trl() {
         let (name, config) = (&golden.name, of_trl(&golden.settings));
         let logp = Var::from_tensor(&vector(&goldens.logp)).unwrap();
         let weights = goldens.correction(&golden.settings);
-        // Weights are numbers of 24 bits.
+        // Weights are f32 numbers with 24 bits of precision.
         let tolerance = if weights.is_some() { 1e-7 } else { 1e-12 };
         let correction = weights.as_deref().map(vector);
         let tokens = Tokens { correction, ..goldens.tokens(&logp, &config) };
@@ -296,7 +296,7 @@ fn losses_gradients_and_clip_figures_are_those_of_trl() {
         for (found, expected) in gradient.iter().zip(&golden.gradient) {
             assert!((found - expected).abs() < tolerance, "{name}: {found} is not {expected} in the gradient");
         }
-        // From above TRL counts advantages above 0 alone.
+        // For the upper limit TRL counts positive advantages only.
         let low = goldens.share(&values(&cut), &config, |cut, _| cut > 0.0);
         let high = goldens.share(&values(&cut), &config, |cut, advantage| cut < 0.0 && advantage > 0.0);
         let pairs = goldens.logp.iter().zip(&goldens.reference);

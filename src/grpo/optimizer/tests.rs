@@ -20,7 +20,8 @@ fn values(trainable: &BTreeMap<String, Var>) -> Vec<f64> {
 
 #[test]
 fn three_steps_agree_with_the_rule_worked_out_in_double_precision() {
-    // PyTorch's order of operations (decay, moments, bias correction) in Python floats; both paths.
+    // The expected values follow PyTorch's order of operations (decay, moments, bias correction), computed with Python
+    // floats. Fused and tensor operations are both compared with them.
     let expected = [
         [0.899000009999999, -1.8980000049999997, 0.39950000333333324, 2.997],
         [0.9534411855511393, -1.869265061897143, 0.30159263041280204, 2.920507020295947],
@@ -57,7 +58,7 @@ fn without_kernels_made_for_it_the_same_moves_beyond_rounding() {
 
 #[test]
 fn a_long_gradient_is_cut_to_the_norm_and_reported_uncut() {
-    // (3, 4, 0, 0) has norm 5; with moments that forget at once the mean is the clipped gradient itself.
+    // (3, 4, 0, 0) has norm 5. With decay rates of 0 the mean is the clipped gradient itself.
     let trainable = one(&[0.0; 4], DType::F32);
     let settings = AdamW { beta1: 0.0, beta2: 0.0, epsilon: 1.0, weight_decay: 0.0, max_grad_norm: 1.0 };
     let mut optimizer = Optimizer::new(&trainable, settings).unwrap();

@@ -1,9 +1,9 @@
-//! The losses through a whole update; their formulas are tested where they are.
+//! Tests of the losses in a whole update. The formulas are tested in `loss/tests.rs`.
 
 use super::*;
 use crate::config::ImportanceSamplingLevel;
 
-/// Every loss, and what else changes how tokens count.
+/// Configurations with every loss and every setting that changes how tokens count.
 fn losses() -> Vec<GrpoConfig> {
     let clipped = |loss_type| GrpoConfig { loss_type, ..config() };
     let of_sequences = GrpoConfig {
@@ -24,7 +24,7 @@ fn losses() -> Vec<GrpoConfig> {
     ]
 }
 
-/// A policy, and what it sampled before it moved on.
+/// A policy, and completions that it sampled before an update.
 fn moved_on() -> (Policy, Sampled) {
     let policy = tiny_policy();
     let sampled = Sampled::new(&policy, rollout_config(8, 24));
@@ -63,7 +63,7 @@ fn i8_on_policy_only_the_averaging_tells_losses_apart() {
         match config.loss_type {
             LossType::Dapo | LossType::Cispo => assert_close(&gradients(config), &by_tokens, 1e-5),
             LossType::Grpo | LossType::Sapo => assert_close(&gradients(config), &by_completions, 1e-5),
-            // Divided by lengths that no completion has.
+            // Dr. GRPO divides by a maximum length that no completion reaches.
             _ => {}
         }
     }
@@ -103,7 +103,7 @@ fn cispo_cuts_nothing_in_the_first_of_several_updates_and_learns_on_in_the_other
 fn only_the_most_uncertain_tokens_of_all_completions_move_the_policy() {
     let policy = tiny_policy();
     let sampled = Sampled::new(&policy, rollout_config(4, 12));
-    // (entropy, advantage * logp) of every token, one completion at a time and without any of the machinery.
+    // (entropy, advantage * logp) of every token, computed for one completion at a time without `update`.
     let mut terms = Vec::new();
     for (index, completion) in sampled.completions.items().iter().enumerate() {
         let prompt = &sampled.prompts[index / 4].ids;
@@ -119,7 +119,7 @@ fn only_the_most_uncertain_tokens_of_all_completions_move_the_policy() {
     }
     let tokens = terms.len();
     terms.sort_by(|(one, _), (other, _)| other.total_cmp(one));
-    // The quantile of 0.7 lies at 0.7 (n - 1), and what is above or at it counts.
+    // The 0.7 quantile is at rank 0.7 (n - 1), and tokens at or above it count.
     let kept = tokens - (0.7 * (tokens - 1) as f64).ceil() as usize;
     let mut loss = Tensor::new(0f32, &Device::Cpu).unwrap();
     for (_, term) in &terms[..kept] {

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// An optimiser for f16, and what it has to work with: the gradient of the loss, times the scale.
+/// An optimiser for f16 with its variable and gradient: that of the loss times the scale.
 fn scaled(values: &[f32], scale: f64) -> Gradients {
     gradient(&values.iter().map(|value| value * scale as f32).collect::<Vec<_>>())
 }
@@ -49,7 +49,7 @@ fn a_gradient_beyond_f16_moves_nothing_and_halves_the_scale_which_a_checkpoint_k
         assert_eq!(optimizer.loss_scale(), 65_536.0);
     }
     assert_eq!(values(&trainable), values(&resumed));
-    // In f32 the same file is read, and nothing is scaled.
+    // With f32 the same file can be read, and the loss is not scaled.
     let mut in_f32 = Optimizer::new(&resumed, SETTINGS).unwrap();
     in_f32.restore(&path).unwrap();
     assert_eq!(in_f32.loss_scale(), 1.0);
