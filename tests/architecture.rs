@@ -82,6 +82,14 @@ const USES: &[(&str, &[&str])] = &[
     ),
 ];
 
+/// Room of the command line, and the rooms that it may use.
+const ROOMS: &[(&str, &[&str])] = &[
+    ("said", &[]),
+    ("arguments", &["said"]),
+    ("opened", &["arguments", "said"]),
+    ("commands", &["arguments", "opened", "said"]),
+];
+
 /// Library, and the modules that may name it.
 const HOMES: &[(&str, &[&str])] = &[
     ("candle_core", &["policy", "grpo", "parallel", "rollout", "sft", "train"]),
@@ -149,6 +157,22 @@ fn modules_use_only_what_the_table_allows() {
             let is_known = start == "crate" && USES.iter().any(|(known, _)| known == used);
             if is_known && used != row && !allowed.contains(&used.as_str()) {
                 wrong.push(format!("{}: {row} may not use {used}", module.file.display()));
+            }
+        }
+    }
+    assert_none(wrong);
+}
+
+#[test]
+fn rooms_of_the_command_line_use_only_those_below() {
+    let mut wrong = Vec::new();
+    for module in modules() {
+        let [top, room, ..] = &module.path[..] else { continue };
+        let Some((_, allowed)) = ROOMS.iter().find(|(name, _)| top == "cli" && name == room) else { continue };
+        for name in names(&module) {
+            let [start, top, used, ..] = &name[..] else { continue };
+            if start == "crate" && top == "cli" && used != room && !allowed.contains(&used.as_str()) {
+                wrong.push(format!("{}: {room} may not use {used}", module.file.display()));
             }
         }
     }

@@ -4,24 +4,24 @@ use std::process::ExitCode;
 
 use clap::{Command, FromArgMatches};
 
-pub use super::gpu_watch::visible_gpus;
-pub use super::options::{Flags, SourceArgs};
-pub use super::terminal::TerminalArgs;
-use super::{CliError, Console};
+use super::CliError;
+pub use super::arguments::{Flags, SourceArgs, TerminalArgs};
+pub use super::opened::gpu_watch::visible_gpus;
+use crate::metrics::Console;
 
 /// The model, loaded as every command loads it.
 pub mod loading {
-    pub use super::super::loading::{device, policy_shown};
+    pub use super::super::opened::loading::{device, policy_shown};
 }
 
 /// Results, on standard output.
 pub mod output {
-    pub use super::super::output::{columns, print};
+    pub use super::super::said::output::{columns, print};
 }
 
 /// The sandbox, opened as every command opens it.
 pub mod playing {
-    pub use super::super::playing::{in_tiers, open_sandbox};
+    pub use super::super::opened::playing::{in_tiers, open_sandbox};
 }
 
 /// Runs a program whose command is `command` on the arguments of the process, from what was typed to the exit code.
@@ -32,12 +32,5 @@ pub fn run<T: FromArgMatches>(
     terminal: fn(&T) -> &TerminalArgs,
     work: fn(T, &Console) -> Result<(), CliError>,
 ) -> ExitCode {
-    let arguments: T = match super::parsed(command, commit) {
-        Ok(arguments) => arguments,
-        Err(answered) => return answered,
-    };
-    let terminal = terminal(&arguments);
-    let console = terminal.console();
-    super::start_logging(&console, terminal.verbose);
-    super::ended(work(arguments, &console), &console)
+    super::start(command, commit, terminal, |arguments, console| work(arguments, console).map(|()| ExitCode::SUCCESS))
 }

@@ -1,0 +1,80 @@
+//! Chance from the operating system, for what nobody may know beforehand. What is drawn is told, and repeats from there.
+
+use crate::cli::said::CliError;
+use crate::config::Layers;
+use crate::metrics::Console;
+
+/// Who names one of these says which boards are played; otherwise they are drawn anew.
+pub const BOARD_KEYS: [&str; 2] = ["train.seed", "train.board_salt"];
+/// Where a salt comes from that nobody has named.
+pub const DRAWN: &str = "drawn for this run";
+
+/// Says that the boards of a run were drawn, if they were.
+pub fn tell(layers: &Layers, console: &Console) {
+    if layers.origin("train.board_salt") == Some(DRAWN) {
+        let words = "boards that nobody knows: --config on the config.toml of this run plays them again";
+        console.print(&format!("{words}, --seed 0 known ones"));
+    }
+}
+
+/// A salt for the boards of a run: 128 bits in hexadecimal digits.
+pub fn board_salt() -> Result<String, CliError> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(CliError::run)?;
+    Ok(format!("{:032x}", u128::from_le_bytes(bytes)))
+}
+
+/// Which boards programs are measured on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Boards {
+    /// Those that everybody is compared on.
+    Published,
+    /// Ones that nobody knows.
+    Drawn,
+    /// Ones that were drawn before, by their salt.
+    Again(String),
+}
+
+impl Boards {
+    /// The value of an argument.
+    pub fn parse(text: &str) -> Result<Boards, String> {
+        match text {
+            "published" => Ok(Boards::Published),
+            "drawn" => Ok(Boards::Drawn),
+            salt if salt.len() == 32 && salt.bytes().all(|digit| digit.is_ascii_hexdigit()) => {
+                Ok(Boards::Again(salt.to_ascii_lowercase()))
+            }
+            _ => {
+                Err("expected \"published\", \"drawn\", or the 32 hexadecimal digits of boards that were drawn".into())
+            }
+        }
+    }
+
+    /// Their salt, empty for published ones. Drawn ones are told.
+    pub fn salt(self, console: &Console) -> Result<String, CliError> {
+        match self {
+            Boards::Published => Ok(String::new()),
+            Boards::Again(salt) => Ok(salt),
+            Boards::Drawn => {
+                let salt = board_salt()?;
+                console.print(&format!("boards that nobody knows: --boards {salt} plays them again"));
+                Ok(salt)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn boards_are_named_by_a_word_or_by_all_their_digits() {
+        let salt = board_salt().unwrap();
+        assert_eq!(Boards::parse(&salt), Ok(Boards::Again(salt)));
+        assert_eq!(["published", "drawn"].map(Boards::parse), [Ok(Boards::Published), Ok(Boards::Drawn)]);
+        for wrong in ["", "known", "0123", &"g".repeat(32), &"0".repeat(33)] {
+            assert!(Boards::parse(wrong).unwrap_err().contains("32 hexadecimal digits"), "{wrong}");
+        }
+    }
+}

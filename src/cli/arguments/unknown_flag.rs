@@ -1,0 +1,107 @@
+//! Flags that do not exist but name a setting, in the words of this program or of TRL.
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Command, Error};
+
+use super::options::argument_of;
+use crate::cli::said::CliError;
+use crate::config::{ConfigError, keys, known_as, nearest, trl};
+
+/// What an unknown flag was meant to be, where a command that takes `--set` was given one that is called as a setting
+/// is. None leaves the parser's own words.
+pub fn meant(error: &Error, command: &Command, typed: &[String]) -> Option<CliError> {
+    if error.kind() != ErrorKind::UnknownArgument {
+        return None;
+    }
+    let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else { return None };
+    // Of a number with an exponent below zero the parser names the first digits.
+    let is_it = |word: &String| word.split('=').next() == Some(flag) || (flag.len() == 2 && word.starts_with(flag));
+    let place = typed.iter().position(is_it)?;
+    let command = subcommand(command, &typed[1..place]);
+    if flag.strip_prefix('-').is_some_and(|rest| rest.starts_with(|letter: char| letter.is_ascii_digit())) {
+        let before = typed[place - 1].as_str();
+        return Some(CliError::user_hint(
+            format!("{before} {}: is below zero", typed[place]),
+            "expected a number above 0",
+        ));
+    }
+    let has = |long: &str| command.get_arguments().any(|argument| argument.get_long() == Some(long));
+    let name = flag.strip_prefix("--")?.replace('-', "_");
+    if !has("set") {
+        return None;
+    }
+    let following = typed.get(place + 1).filter(|word| !word.starts_with("--")).map(String::as_str);
+    let value = typed[place].split_once('=').map(|(_, value)| value).or(following);
+    let say = |key: &str, value: &str| match argument_of(key).map(|name| name.replace('_', "-")) {
+        Some(long) if has(&long) => format!("--{long} {value}"),
+        _ => format!("--set {key}={value}"),
+    };
+    let hint = hint(command, &name, value, &say)?;
+    Some(CliError::user_hint(format!("{flag}: `{}` has no such flag", command.get_name()), hint))
+}
+
+/// The subcommand that these words lead to.
+fn subcommand<'a>(command: &'a Command, words: &[String]) -> &'a Command {
+    words.iter().fold(command, |command, word| command.find_subcommand(word).unwrap_or(command))
+}
+
+fn hint(command: &Command, name: &str, value: Option<&str>, say: &dyn Fn(&str, &str) -> String) -> Option<String> {
+    let flags: Vec<String> =
+        command.get_arguments().filter_map(|argument| argument.get_long()).map(underscored).collect();
+    if flags.iter().any(|flag| flag == name) {
+        return Some(format!("say --{}", name.replace('_', "-")));
+    }
+    let ours = of_command(command.get_name(), known_as(name));
+    // One name may take other values in TRL.
+    let answer = value.and_then(|value| trl::answer(name, value)).and_then(Result::ok);
+    if let Some(answer) = answer.filter(|answer| answer.settings.first().is_some_and(|(key, _)| is_in(&ours, key))) {
+        return Some(of_trl(Ok(answer), true, say));
+    }
+    if !ours.is_empty() {
+        let said: Vec<String> = ours.iter().map(|key| say(key, value.unwrap_or("VALUE"))).collect();
+        return Some(format!("say {}", said.join(" or ")));
+    }
+    if let Some(answer) = trl::answer(name, value.unwrap_or("true")) {
+        return Some(of_trl(answer, value.is_some(), say));
+    }
+    let keys = keys();
+    let mut names: Vec<&str> = keys.iter().filter_map(|key| Some(key.split_once('.')?.1)).collect();
+    trl::names().for_each(|name| names.push(name));
+    // Of two that are equally near the flag is meant.
+    names.extend(flags.iter().map(String::as_str));
+    let near = nearest(name, names)?;
+    if flags.iter().any(|flag| flag == near) {
+        return None;
+    }
+    let near = near.to_owned();
+    hint(command, &near, value, say).map(|hint| format!("did you mean `{near}`? {hint}"))
+}
+
+fn is_in(keys: &[String], key: &str) -> bool {
+    keys.iter().any(|known| known == key)
+}
+
+fn underscored(long: &str) -> String {
+    long.replace('-', "_")
+}
+
+/// Of keys with one name, those that the command reads: `sft` has settings of its own.
+fn of_command(command: &str, keys: Vec<String>) -> Vec<String> {
+    let (of_sft, others): (Vec<_>, Vec<_>) = keys.into_iter().partition(|key| key.starts_with("sft."));
+    if others.is_empty() || (command == "sft" && !of_sft.is_empty()) { of_sft } else { others }
+}
+
+fn of_trl(answer: Result<trl::TrlAnswer, ConfigError>, has_value: bool, say: &dyn Fn(&str, &str) -> String) -> String {
+    match answer {
+        Ok(answer) if answer.settings.is_empty() => format!("TRL's {}: {}; leave it away", answer.key, answer.note),
+        Ok(answer) => {
+            let plain = |value: &toml::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let value = |value: &toml::Value| if has_value { plain(value) } else { "VALUE".into() };
+            let said: Vec<String> = answer.settings.iter().map(|(key, found)| say(key, &value(found))).collect();
+            let note = if answer.note.is_empty() { String::new() } else { format!(" ({})", answer.note) };
+            format!("say {}{note}", said.join(" "))
+        }
+        Err(ConfigError::Foreign { refused, .. }) => format!("TRL's {}", refused.join("; ")),
+        Err(error) => error.to_string(),
+    }
+}

@@ -1,0 +1,151 @@
+//! `grpo-2048 check`: can this environment be learnt, and can its reward be cheated?
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::Args;
+use serde::Serialize;
+
+use crate::arena::Rules;
+use crate::cli::arguments::{Flags, SourceArgs, WorkerArgs};
+use crate::cli::opened::{playing, reward_check};
+use crate::cli::said::{CliError, findings, output};
+use crate::config::Config;
+use crate::environment::tasks::{Kind, Split, Task, Tasks};
+use crate::environment::{Environment, counted};
+use crate::metrics::{Console, Stream};
+use crate::preflight::{Level, Report};
+
+/// Exit code where something has to be mended.
+const PROBLEMS: u8 = 2;
+
+/// Check tasks or a game before training: do references earn all, and cheats nothing?
+///
+/// Runs the references of the environment, programs that do nothing, and programs that cheat, the way a run would judge
+/// them. Each finding names the task, its line, and what can be done. `train` does the same before its first step.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  grpo-2048 check --env tasks.jsonl   tasks of your own
+  grpo-2048 check --env game.py       a game of your own
+  grpo-2048 check --env tasks.jsonl --json | jq '.findings[].level'
+
+Exit codes:
+  0  in order, warnings aside
+  1  the check itself failed
+  2  something has to be mended, or wrong input")]
+pub struct CheckArgs {
+    #[command(flatten)]
+    flags: Flags,
+    /// What to check: "2048", a .jsonl file of tasks, a .py file with a game, or a directory with env.toml
+    #[arg(long, value_name = "E", help_heading = "What to check")]
+    env: Option<String>,
+    /// One JSON object with all findings instead of text
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+    #[command(flatten)]
+    workers: WorkerArgs,
+    #[command(flatten)]
+    source: SourceArgs,
+}
+
+/// The object of `--json`.
+#[derive(Serialize)]
+struct Checked<'a> {
+    env: &'a str,
+    level: Level,
+    #[serde(flatten)]
+    report: &'a Report,
+}
+
+impl CheckArgs {
+    /// Checks and prints.
+    pub fn run(self, console: &Console) -> Result<ExitCode, CliError> {
+        let started = Instant::now();
+        let (config, environment) = self.opened(console)?;
+        // References that give no answers are found again, with the rest.
+        let opened = playing::open_unchecked(&config, environment, console)?;
+        let arena = opened.arena.under(Rules::training(&config));
+        let report = reward_check::examine(&config, &arena, console).map_err(CliError::run)?;
+        let (env, level) = (config.environment.env.as_str(), report.level());
+        output::print(&match self.json {
+            true => {
+                let object = Checked { env, level, report: &report };
+                format!("{}\n", serde_json::to_string(&object).map_err(CliError::run)?)
+            }
+            false => {
+                let seconds = started.elapsed().as_secs_f64();
+                text(env, arena.environment(), &report, seconds)
+            }
+        })?;
+        Ok(if level == Level::Problem { ExitCode::from(PROBLEMS) } else { ExitCode::SUCCESS })
+    }
+
+    /// The environment under the settings that a run in it has: where the built-in model cannot write its programs, those
+    /// of a language model.
+    fn opened(&self, console: &Console) -> Result<(Config, Environment), CliError> {
+        let config = self.source.resolve(&self.flags, console)?;
+        let environment = playing::environment(&config)?;
+        if self.source.preset.is_some() || environment.suits_builtin_model() {
+            return Ok((config, environment));
+        }
+        let source = SourceArgs { preset: Some("llm".to_owned()), ..self.source.clone() };
+        Ok((source.resolve(&self.flags, console)?, environment))
+    }
+}
+
+fn text(env: &str, environment: &Environment, report: &Report, seconds: f64) -> String {
+    let mut text = format!("{}\n\n", Stream::Stdout.style().bold().apply_to(title(env, environment)));
+    text.push_str(&findings::text(&findings::of_report(report, ""), output::columns()));
+    if !report.players.is_empty() {
+        text.push_str(&format!("\n{}", findings::chart(report)));
+    }
+    text.push_str(&format!("\n{} ({seconds:.1} s)\n", verdict(report)));
+    text
+}
+
+/// What was checked.
+fn title(env: &str, environment: &Environment) -> String {
+    match environment {
+        Environment::Tasks(tasks) => format!("{env}: {}", contents(tasks)),
+        Environment::Script(game) => {
+            format!("{env}: the game {}, reference players: {}", game.name(), game.references().len())
+        }
+        Environment::Game2048 => "2048: the game, played natively".to_owned(),
+    }
+}
+
+fn contents(tasks: &Tasks) -> String {
+    let of = |is: fn(&Task) -> bool| tasks.tasks().iter().filter(|task| is(task)).count();
+    let tests: usize = tasks.tasks().iter().map(|task| task.tests.len()).sum();
+    let kinds = [
+        (of(|task| matches!(task.kind, Kind::Function(_))), "function", "functions"),
+        (of(|task| task.kind == Kind::Script), "whole program", "whole programs"),
+        (of(|task| task.has_checker()), "with a checker", "with a checker"),
+        (of(|task| task.split == Split::HeldOut), "held out", "held out"),
+    ];
+    let kinds = kinds.iter().filter(|(count, ..)| *count > 0);
+    let kinds: Vec<String> =
+        kinds.map(|&(count, one, many)| format!("{count} {}", if count == 1 { one } else { many })).collect();
+    format!("{} ({}), {}", counted(tasks.tasks().len(), "task"), kinds.join(", "), counted(tests, "test"))
+}
+
+/// The last line.
+fn verdict(report: &Report) -> String {
+    let count = |level| report.of_level(level).count();
+    let (problems, warnings) = (count(Level::Problem), count(Level::Warning));
+    let warnings = if warnings > 0 { format!("; warnings: {warnings}") } else { String::new() };
+    let (words, style) = match (problems, report.tasks) {
+        (0, Some(tasks)) => {
+            (format!("{} in order{warnings}", counted(tasks.tasks, "task")), Stream::Stdout.style().green())
+        }
+        (0, None) => (format!("the reward is in order{warnings}"), Stream::Stdout.style().green()),
+        (_, Some(tasks)) if tasks.to_mend > 0 => {
+            let in_order = tasks.tasks - tasks.to_mend;
+            let words =
+                format!("{}: {in_order} in order, {} to mend{warnings}", counted(tasks.tasks, "task"), tasks.to_mend);
+            (words, Stream::Stdout.style().red().bold())
+        }
+        (problems, _) => (format!("problems: {problems}{warnings}"), Stream::Stdout.style().red().bold()),
+    };
+    style.apply_to(words).to_string()
+}

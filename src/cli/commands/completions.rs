@@ -1,0 +1,118 @@
+//! `grpo-2048 completions`: the shell finishes commands, flags, presets, styles and configuration keys.
+
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, Args, ValueHint};
+use clap_complete::Shell;
+
+use super::NAME;
+use crate::cli::said::{CliError, output};
+use crate::config;
+
+/// Arguments whose values are no paths of this machine alone, and what the shell offers for them.
+const OFFERED: &[(&str, Offer)] = &[
+    ("model", Offer::Hint(ValueHint::AnyPath)),
+    ("against", Offer::Hint(ValueHint::AnyPath)),
+    ("device", Offer::Values(&["auto", "cpu", "cuda", "cuda:0"])),
+    ("adapter", Offer::Hint(ValueHint::DirPath)),
+    ("output_dir", Offer::Hint(ValueHint::DirPath)),
+    ("resume", Offer::Hint(ValueHint::DirPath)),
+    ("run", Offer::Hint(ValueHint::DirPath)),
+    ("runs", Offer::Hint(ValueHint::DirPath)),
+    ("config", Offer::Hint(ValueHint::FilePath)),
+];
+
+enum Offer {
+    Hint(ValueHint),
+    Values(&'static [&'static str]),
+}
+
+/// Print a completion script for a shell
+///
+/// It knows every command and flag, presets, styles, baselines, and the keys of --set.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  source <(grpo-2048 completions bash)      this shell only; a line for ~/.bashrc
+  grpo-2048 completions zsh > ~/.zfunc/_grpo-2048
+  grpo-2048 completions fish > ~/.config/fish/completions/grpo-2048.fish
+  make install-completions                  for the shells of this user")]
+pub struct CompletionsArgs {
+    /// Shell to write it for
+    #[arg(value_name = "SHELL")]
+    shell: Shell,
+}
+
+impl CompletionsArgs {
+    /// Prints the script.
+    pub fn run(self) -> Result<(), CliError> {
+        output::print(&script(self.shell)?)
+    }
+}
+
+fn script(shell: Shell) -> Result<String, CliError> {
+    let mut command = super::command().mut_subcommands(|command| command.mut_args(offering));
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut command, NAME, &mut script);
+    let script = String::from_utf8(script).map_err(CliError::run)?;
+    // For bash the generator spells a program with a hyphen in two ways, and no command would ever be recognised.
+    Ok(match shell {
+        Shell::Bash => script.replace(&NAME.replace('-', "__subcmd__"), &NAME.replace('-', "__")),
+        _ => script,
+    })
+}
+
+/// The argument with what a shell should offer for it. Only the script sees it: what is accepted does not change.
+fn offering(arg: Arg) -> Arg {
+    let id = arg.get_id().as_str().to_owned();
+    if id == "set" {
+        // No blank after it: the value follows.
+        return arg.value_parser(PossibleValuesParser::new(assignments())).value_hint(ValueHint::Other);
+    }
+    if let Some((_, offer)) = OFFERED.iter().find(|(name, _)| *name == id) {
+        return match offer {
+            Offer::Hint(hint) => arg.value_hint(*hint),
+            Offer::Values(values) => arg.value_parser(PossibleValuesParser::new(*values)),
+        };
+    }
+    let numbers = arg.get_value_hint() == ValueHint::Unknown && arg.get_possible_values().is_empty();
+    // A shell that knows nothing of a value offers files.
+    if numbers && arg.get_action().takes_values() { arg.value_hint(ValueHint::Other) } else { arg }
+}
+
+/// `section.key=` of every key.
+fn assignments() -> Vec<String> {
+    config::keys().into_iter().map(|key| format!("{key}=")).collect()
+}
+
+/// Names of the commands, for the tests of scripts and pages.
+#[cfg(test)]
+pub(super) fn command_names() -> Vec<String> {
+    super::command().get_subcommands().map(|command| command.get_name().to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::ValueEnum;
+
+    use super::*;
+    use crate::config::PRESETS;
+    use crate::environment::game2048::corpus::Style;
+
+    #[test]
+    fn every_script_knows_the_commands_and_what_their_values_may_be() {
+        for shell in Shell::value_variants() {
+            let script = script(*shell).unwrap();
+            let presets = PRESETS.iter().map(|preset| preset.name.to_owned());
+            let styles = Style::ALL.map(|style| style.name().to_owned());
+            let mut words: Vec<String> = command_names();
+            words.push("parallel-rewards".into());
+            // Neither shell is told the values of an option by the generator.
+            if !matches!(shell, Shell::Elvish | Shell::PowerShell) {
+                words.extend(presets.chain(styles).chain(["greedy".into(), "cuda".into()]));
+                words.extend(config::keys());
+            }
+            for word in words {
+                assert!(script.contains(&word), "{shell}: no {word}");
+            }
+        }
+    }
+}

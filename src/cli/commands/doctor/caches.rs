@@ -1,0 +1,72 @@
+//! Disk: where runs go, and what lies in the caches.
+
+use std::fs;
+use std::path::Path;
+
+use crate::cli::said::findings::Finding;
+use crate::environment::counted;
+use crate::policy;
+use crate::train::run_dir;
+
+/// Free space below which a run is likely to die while saving.
+const DISK_LOW_BYTES: u64 = 1 << 30;
+
+/// Space where a run would write.
+pub fn disk(output_dir: &Path) -> Finding {
+    let wanted = if output_dir.as_os_str().is_empty() { Path::new(run_dir::RUNS) } else { output_dir };
+    let absolute = std::path::absolute(wanted).unwrap_or_else(|_| wanted.to_owned());
+    let advice = "give --output-dir a directory on a disk with room";
+    let Some(existing) = absolute.ancestors().find(|path| path.exists()) else {
+        return Finding::problem("disk", format!("{}: no such place", wanted.display()), advice);
+    };
+    match rustix::fs::statvfs(existing) {
+        Ok(status) => {
+            let free = status.f_bavail * status.f_frsize;
+            let line = format!("{:.1} GB free for {}", free as f64 / 1e9, wanted.display());
+            if free < DISK_LOW_BYTES { Finding::warning("disk", line, advice) } else { Finding::ok("disk", line) }
+        }
+        Err(error) => Finding::warning("disk", format!("{}: {error}", existing.display()), advice),
+    }
+}
+
+/// Where models by their Hugging Face id are kept.
+pub fn models() -> Finding {
+    let cache = policy::hub_cache_dir();
+    let entries = fs::read_dir(&cache).into_iter().flatten().flatten();
+    let models = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("models--")).count();
+    let line = match models {
+        0 => format!("{} (no models; `--model owner/name` fetches one there)", cache.display()),
+        _ => {
+            let gigabytes = directory_bytes(&cache) as f64 / 1e9;
+            format!("{} ({}, {gigabytes:.1} GB)", cache.display(), counted(models, "model"))
+        }
+    };
+    Finding::ok("model cache", line)
+}
+
+/// Bytes of the files in a directory and all below it. Links are not followed: their targets count where they are.
+pub fn directory_bytes(path: &Path) -> u64 {
+    let entries = fs::read_dir(path).into_iter().flatten().flatten();
+    let sizes = entries.filter_map(|entry| {
+        let about = entry.metadata().ok()?;
+        Some(if about.is_dir() { directory_bytes(&entry.path()) } else { u64::from(about.is_file()) * about.len() })
+    });
+    sizes.sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_is_as_large_as_the_files_below_it() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join("a/b")).unwrap();
+        fs::write(dir.path().join("a/b/file"), [0; 300]).unwrap();
+        fs::write(dir.path().join("file"), [0; 41]).unwrap();
+        #[cfg(unix)]
+        std::os::unix::fs::symlink(dir.path().join("file"), dir.path().join("a/link")).unwrap();
+        assert_eq!(directory_bytes(dir.path()), 341);
+        assert_eq!(directory_bytes(&dir.path().join("nowhere")), 0);
+    }
+}

@@ -1,0 +1,179 @@
+//! `grpo-2048 doctor`: is this machine ready, and what do the budgets mean on it?
+
+mod caches;
+mod machine;
+mod sandbox;
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::Args;
+use grpo_sandbox::Sandbox;
+use serde::Serialize;
+
+use crate::arena::Rules;
+use crate::cli::arguments::{Flags, SourceArgs, text_path};
+use crate::cli::opened::{loading, playing, reward_check};
+use crate::cli::said::findings::{self, Finding};
+use crate::cli::said::{CliError, near, output};
+use crate::config::Config;
+use crate::metrics::Console;
+use crate::policy::{self, Device, Location};
+use crate::preflight::{Level, Report};
+
+/// Check the machine and the reward: device, model, disk, sandbox, budgets, reference players
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  grpo-2048 doctor                        this machine, and the built-in model
+  grpo-2048 doctor --model smollm2.gguf   would this model load?
+  grpo-2048 doctor --json | jq '.findings[] | select(.level != \"ok\")'
+
+Exit codes:
+  0  ready
+  1  something would stop a run
+  2  wrong input")]
+pub struct DoctorArgs {
+    #[command(flatten)]
+    flags: Flags,
+    /// Model to look for: "builtin", a Hugging Face id, a directory or a .gguf file
+    #[arg(long, value_name = "M", help_heading = "What to check")]
+    model: Option<String>,
+    /// Branch, tag or commit of a Hugging Face model
+    #[arg(long, value_name = "R", help_heading = "What to check")]
+    revision: Option<String>,
+    /// "auto", "cpu", "cuda" or "cuda:N"
+    #[arg(long, value_name = "D", help_heading = "What to check")]
+    device: Option<String>,
+    /// Where a run would write
+    #[arg(long, value_name = "DIR", value_parser = text_path(), help_heading = "What to check")]
+    output_dir: Option<PathBuf>,
+    /// One JSON object instead of text
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+    #[command(flatten)]
+    source: SourceArgs,
+}
+
+/// The object of `--json`.
+#[derive(Serialize)]
+struct Examined<'a> {
+    version: &'static str,
+    commit: Option<&'static str>,
+    findings: &'a [Finding],
+    /// The reference players and what their rewards show; null when nothing could be played.
+    reward: Option<&'a Report>,
+}
+
+/// A finding that stops a run; the findings themselves have been printed.
+#[derive(Debug, thiserror::Error)]
+#[error("not ready to train: {0}")]
+struct NotReady(String);
+
+impl DoctorArgs {
+    /// Examines and prints. `commit` is what the program was built from.
+    pub fn run(self, console: &Console, commit: Option<&'static str>) -> Result<(), CliError> {
+        let config = self.source.resolve(&self.flags, console)?;
+        let mut findings = vec![machine::program(commit), machine::processor(), machine::memory(), machine::gpu()];
+        findings.extend(machine::cuda());
+        findings.push(machine::mpi());
+        findings.extend(device_and_model(&config));
+        findings.extend([caches::models(), caches::disk(&config.train.output_dir)]);
+        let sandbox = sandbox::examine(&config, console, &mut findings);
+        let reward = sandbox.and_then(|sandbox| reward(sandbox, &config, console, &mut findings));
+        output::print(&match self.json {
+            true => {
+                let version = env!("CARGO_PKG_VERSION");
+                let object = Examined { version, commit, findings: &findings, reward: reward.as_ref() };
+                format!("{}\n", serde_json::to_string(&object).map_err(CliError::run)?)
+            }
+            false => text(&findings, reward.as_ref()),
+        })?;
+        let problems = findings.iter().filter(|finding| finding.level == Level::Problem);
+        let problems: Vec<&str> = problems.map(|finding| &*finding.subject).collect();
+        if problems.is_empty() { Ok(()) } else { Err(CliError::run(NotReady(problems.join(", ")))) }
+    }
+}
+
+fn device_and_model(config: &Config) -> Vec<Finding> {
+    let name = &config.model.device;
+    let (device, fallback) = match policy::open_device(name) {
+        Ok(opened) => opened,
+        Err(error) => return vec![Finding::problem("device", error, "--device cpu always works")],
+    };
+    let chosen = if name == "auto" { " (auto)" } else { "" };
+    let why = if fallback.is_some() { ": no GPU can be used" } else { "" };
+    vec![
+        Finding::ok("device", format!("{}{chosen}{why}", policy::device_name(&device))),
+        machine::precision(config.model.precision, &device),
+        model(config, &device),
+    ]
+}
+
+fn model(config: &Config, device: &Device) -> Finding {
+    let started = Instant::now();
+    let name = &config.model.model;
+    match loading::policy(config, device) {
+        Ok(policy) => {
+            let seconds = started.elapsed().as_secs_f64();
+            let millions = policy.decoder().config().parameters() as f64 / 1e6;
+            let line = format!("{name}: {millions:.1} M weights, {}, loaded in {seconds:.1} s", whereabouts(config));
+            let prompts =
+                playing::environment(config).and_then(|environment| loading::prompts(config, &policy, &environment));
+            match prompts {
+                Ok(_) => Finding::ok("model", line),
+                Err(CliError::User { message, hint }) => {
+                    Finding::warning("model", format!("{line}; {message}"), hint.unwrap_or_default())
+                }
+                Err(error) => Finding::problem("model", error, "its prompts cannot be made"),
+            }
+        }
+        Err(error) => {
+            let advice = near::model_hint(name).unwrap_or_else(|| {
+                "name `builtin`, a directory in Hugging Face layout, a .gguf file, or owner/name".to_owned()
+            });
+            Finding::problem("model", error, advice)
+        }
+    }
+}
+
+/// Where a model that loaded was found.
+fn whereabouts(config: &Config) -> String {
+    Location::of(&config.model).map(|location| location.to_string()).unwrap_or_default()
+}
+
+/// Whether the reward of this configuration pays for playing well.
+fn reward(sandbox: Sandbox, config: &Config, console: &Console, findings: &mut Vec<Finding>) -> Option<Report> {
+    let environment = match playing::environment(config) {
+        Ok(environment) => environment,
+        Err(error) => {
+            findings.push(Finding::problem("reward", error.to_string(), "name another with --set environment.env=..."));
+            return None;
+        }
+    };
+    let examined = playing::unchecked_in(sandbox, config, environment, console)
+        .and_then(|opened| reward_check::examine(config, &opened.arena.under(Rules::training(config)), console));
+    match examined {
+        Ok(report) => {
+            findings.extend(findings::of_report(&report, "reward "));
+            Some(report)
+        }
+        Err(error) => {
+            findings.push(Finding::problem("reward", error, "the sandbox could not play; see the lines above"));
+            None
+        }
+    }
+}
+
+fn text(findings: &[Finding], reward: Option<&Report>) -> String {
+    let mut text = findings::text(findings, output::columns());
+    if let Some(report) = reward.filter(|report| !report.players.is_empty()) {
+        text.push_str(&format!("\n{}", findings::chart(report)));
+    }
+    let count = |level: Level| findings.iter().filter(|finding| finding.level == level).count();
+    text.push_str(&match (count(Level::Problem), count(Level::Warning)) {
+        (0, 0) => "\nready to train\n".to_owned(),
+        (0, warnings) => format!("\nready to train; warnings: {warnings}\n"),
+        (problems, warnings) => format!("\nproblems: {problems}; warnings: {warnings}\n"),
+    });
+    text
+}

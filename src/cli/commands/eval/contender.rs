@@ -1,0 +1,134 @@
+//! One model on the held-out boards or tasks, with its progress on the screen.
+
+use super::fates::ToldFates;
+use super::report::{BestOf, Games, Model, named};
+use super::tasks::Solver;
+use crate::arena::Arena;
+use crate::cli::opened::loading;
+use crate::cli::said::CliError;
+use crate::config::Config;
+use crate::environment::counted;
+use crate::environment::tasks::Tasks;
+use crate::evaluation::{self, ChanceStream, Fates, HeldOut, Sample, Single};
+use crate::metrics::{Console, Event, Progress};
+use crate::parallel::Peers;
+use crate::policy::Policy;
+use crate::prompt::PromptSet;
+use crate::train::advice;
+use crate::train::evaluation::{Protocol, sample};
+use crate::train::scoring::Stage;
+
+/// What programs are tried with.
+#[derive(Clone, Copy)]
+pub struct Testbed<'a> {
+    pub arena: &'a Arena,
+    pub held_out: &'a HeldOut,
+}
+
+/// A model and all that evaluating it takes.
+pub struct Contender<'a> {
+    pub config: &'a Config,
+    pub policy: &'a Policy,
+    pub prompts: &'a PromptSet,
+    pub arena: &'a Arena,
+    pub held_out: &'a HeldOut,
+    pub console: &'a Console,
+}
+
+impl Contender<'_> {
+    /// Loads the model of `config` and has it do something.
+    pub fn with<T>(
+        config: &Config,
+        testbed: Testbed<'_>,
+        console: &Console,
+        act: impl FnOnce(Contender<'_>) -> Result<T, CliError>,
+    ) -> Result<T, CliError> {
+        let device = loading::device(&config.model.device, console)?;
+        let policy = loading::policy_shown(config, &device, console)?;
+        let Testbed { arena, held_out } = testbed;
+        let prompts = loading::prompts(config, &policy, arena.environment())?;
+        act(Contender { config, policy: &policy, prompts: &prompts, arena, held_out, console })
+    }
+
+    /// Samples `count` programs for each task that is to be evaluated, and tests them.
+    pub fn solve(&self, tasks: &Tasks, count: usize) -> Result<Solver, CliError> {
+        let samples = count * self.prompts.held_out().len();
+        let samples = self.sample(Protocol { samples, boards: self.held_out.selection(1) }, ChanceStream::Sampling)?;
+        let (name, fates) = (named(self.config), self.fates(&samples));
+        Ok(Solver { name, summary: evaluation::summarise_tasks(tasks, &samples), samples, fates })
+    }
+
+    /// Samples programs, plays them on the selection boards, and the best of them on the report boards.
+    pub fn evaluate(&self, count: usize, games: Games) -> Result<Model, CliError> {
+        let boards = self.held_out.selection(games.selection);
+        let mut samples = self.sample(Protocol { samples: count, boards }, ChanceStream::Sampling)?;
+        let sizes = if games.report > 0 { evaluation::sizes_up_to(count) } else { vec![1] };
+        let scores: Vec<f64> = samples.iter().map(Sample::score).collect();
+        let report = evaluation::report_games(&scores, &sizes, games.report);
+        self.play_report(&mut samples, &report)?;
+        let labels = self.arena.environment().labels();
+        let (name, fates) = (named(self.config), self.fates(&samples));
+        Ok(Model { name, summary: evaluation::summarise(&samples, &sizes, labels), samples, fates })
+    }
+
+    fn fates(&self, samples: &[Sample]) -> ToldFates {
+        let fates = Fates::of(samples.iter().map(|sample| (&sample.selection, sample.cut)));
+        ToldFates { told: advice::told(&fates, self.config, self.arena.environment().labels()), fates }
+    }
+
+    /// The best of `count` programs.
+    pub fn best_of(&self, count: usize, games: Games) -> Result<BestOf, CliError> {
+        let boards = self.held_out.selection(1);
+        let mut samples = self.sample(Protocol { samples: count, boards }, ChanceStream::BestOf)?;
+        let bar = self.progress(count, "programs", "choosing the best of them");
+        let chosen = evaluation::choose_best(self.arena, self.held_out, &mut samples, &mut |done, total| {
+            bar.show_of(done, total, "played more games");
+        });
+        drop(bar);
+        let chosen = chosen.map_err(CliError::run)?;
+        let name = format!("best of {count} of {}", named(self.config));
+        let Some(halving) = chosen else { return Ok(BestOf { name, samples: count, winner: None }) };
+        let mut report = vec![0; samples.len()];
+        report[halving.winner] = games.report;
+        self.play_report(&mut samples, &report)?;
+        let best = samples.swap_remove(halving.winner);
+        let single = Single::new(&name, &best.report);
+        Ok(BestOf { name, samples: count, winner: Some((halving, best, single)) })
+    }
+
+    fn sample(&self, protocol: Protocol<'_>, stream: ChanceStream) -> Result<Vec<Sample>, CliError> {
+        let (policy, servers, peers) = (self.policy, None, &Peers::alone());
+        let stage = Stage { policy, servers, arena: self.arena, config: self.config, peers };
+        let message = format!("sampling {} from {}", counted(protocol.samples, "program"), named(self.config));
+        let bar = self.progress(protocol.samples, "programs", &message);
+        let tried = self.arena.environment().labels().tried();
+        let (mut written, mut done, mut tokens_so_far) = (0, 0, 0);
+        let mut observer = |event: Event<'_>| {
+            match event {
+                Event::Decoding { tokens, finished, .. } => (written, tokens_so_far) = (finished, tokens),
+                Event::Scored { done: scored, .. } => done = scored,
+                _ => return,
+            }
+            bar.show(done, &format!("{tried}, {written} written, {tokens_so_far} tokens"));
+        };
+        sample(&stage, self.prompts, protocol, stream, &mut observer).map_err(CliError::run)
+    }
+
+    fn play_report(&self, samples: &mut [Sample], games: &[usize]) -> Result<(), CliError> {
+        let total = games.iter().filter(|&&games| games > 0).count();
+        if total == 0 {
+            return Ok(());
+        }
+        let bar = self.progress(total, "programs", "playing the best ones on other boards");
+        let told = &mut |done, total| bar.show_of(done, total, "played on other boards");
+        evaluation::play_report(self.arena, self.held_out, samples, games, told).map_err(CliError::run)
+    }
+
+    /// A bar on a terminal, one line elsewhere.
+    fn progress(&self, total: usize, what: &str, message: &str) -> crate::metrics::Count {
+        if self.console.progress() == Progress::Plain {
+            self.console.print(message);
+        }
+        self.console.count(total, what)
+    }
+}

@@ -1,0 +1,269 @@
+//! `grpo-2048 eval`: how good are the programs of this model, on boards or tasks it never trained on, and beside what?
+
+mod columns;
+mod contender;
+mod fates;
+mod report;
+mod table;
+mod tasks;
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use crate::arena::Rules;
+use crate::cli::arguments::{Boards, Flags, SourceArgs, WorkerArgs, text_path};
+use crate::cli::opened::runs::{self, Trained};
+use crate::cli::opened::{loading, playing};
+use crate::cli::said::{CliError, output};
+use crate::config::Config;
+use crate::environment::game2048::Baseline;
+use crate::environment::tasks::Tasks;
+use crate::environment::{Environment, Labels};
+use crate::evaluation::{self, HeldOut, REPORT, SELECTION, Single};
+use crate::metrics::Console;
+
+use contender::{Contender, Testbed};
+use report::{EvalReport, Games};
+use tasks::TasksReport;
+
+/// Programs of each model; of tasks, for each of them.
+const SAMPLES: (u32, u32) = (256, 8);
+/// EvalReport games of the best programs.
+const REPORT_GAMES: u32 = 32;
+/// Native strategies that are played.
+const BASELINES: &str = "random,cycle,greedy";
+/// Word that asks for no baseline.
+const NO_BASELINE: &str = "none";
+
+/// Sample programs from a model and play them on held-out boards, beside other models and native strategies
+///
+/// Boards, sampling seeds and the budget of a game are fixed: two models, or one before and after training, are
+/// compared alike. best@n is the expected score of the best of n programs, chosen on some boards and measured on
+/// others. Numbers in brackets are 95 % bootstrap intervals over programs; over games, for a single program.
+///
+/// The list of boards is published, and a program that was written for it can carry their moves; what a model samples
+/// does not. For programs of unknown origin there is --boards drawn.
+///
+/// Tasks (--env tasks.jsonl): programs are written for the held-out ones, or for all where none is held out. pass@k is
+/// the expected share of tasks that one of k programs passes, by the unbiased estimator; intervals are over tasks.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  grpo-2048 eval                                        the built-in model
+  grpo-2048 eval --model runs/train-001 --against builtin
+  grpo-2048 eval --model runs/train-001/checkpoint-40 --against builtin \\
+                 --best-of 2560                         as many programs as 40
+                                                        steps of 64 have drawn
+  grpo-2048 eval --samples 64 --report-games 0 --json   quick, every program
+  grpo-2048 eval --env tasks.jsonl --model M --samples 16    pass@1 to pass@16")]
+pub struct EvalArgs {
+    #[command(flatten)]
+    flags: Flags,
+    /// "builtin", a Hugging Face id, a local directory, a .gguf file, or a run ("latest": the newest), for its checkpoint
+    #[arg(long, value_name = "M", help_heading = "Models")]
+    model: Option<String>,
+    /// Branch, tag or commit of a Hugging Face model
+    #[arg(long, value_name = "R", help_heading = "Models")]
+    revision: Option<String>,
+    /// Send prompts as plain text, without the model's chat template
+    #[arg(long, help_heading = "Models")]
+    raw_prompt: bool,
+    /// PEFT adapter to put on the model, or the run that trained it
+    #[arg(long, value_name = "DIR", help_heading = "Models", value_parser = text_path())]
+    adapter: Option<PathBuf>,
+    /// Another model to evaluate alike, or a PEFT adapter on the same model; may be repeated
+    #[arg(long, value_name = "M", help_heading = "Models")]
+    against: Vec<String>,
+    /// "auto", "cpu", "cuda" or "cuda:N"
+    #[arg(long, value_name = "D", help_heading = "Models")]
+    device: Option<String>,
+    /// What programs are written for: "2048", a .jsonl file of tasks, a .py file with a game, or a directory with env.toml
+    #[arg(long, value_name = "E", help_heading = "Programs")]
+    env: Option<String>,
+    /// Programs sampled from each model; of tasks, for each of them [default: 256; tasks: 8]
+    #[arg(long, value_name = "N", help_heading = "Programs", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    samples: Option<u32>,
+    /// Selection games each of them plays [default: 8]
+    #[arg(id = "selection_games", long = "games", value_name = "K", help_heading = "Games", value_parser = clap::value_parser!(u32).range(1..=SELECTION as i64))]
+    games: Option<u32>,
+    /// Games on other boards that the best ones play, for best@n; 0: no best@n [default: 32]
+    #[arg(long, value_name = "K", help_heading = "Games", value_parser = clap::value_parser!(u32).range(0..=REPORT as i64))]
+    report_games: Option<u32>,
+    /// "published": the list that figures are compared on; "drawn": boards that nobody knows, told and in the JSON; or the
+    /// digits of drawn ones, to play them again [default: published]
+    #[arg(long, value_name = "B", help_heading = "Games", value_parser = Boards::parse)]
+    boards: Option<Boards>,
+    /// Also the best of N programs of each --against model (of the model itself without one), found by halving
+    #[arg(long, value_name = "N", help_heading = "Programs", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    best_of: Option<u32>,
+    /// Native strategies on the same boards, parted by commas; of 2048 only [default: random,cycle,greedy]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = "Games", value_parser = baseline_names())]
+    baselines: Option<Vec<String>>,
+    /// One JSON object with every program and its scores, instead of tables
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+    #[command(flatten)]
+    workers: WorkerArgs,
+    #[command(flatten)]
+    source: SourceArgs,
+}
+
+fn baseline_names() -> clap::builder::PossibleValuesParser {
+    Baseline::ALL.map(Baseline::name).into_iter().chain([NO_BASELINE]).collect::<Vec<_>>().into()
+}
+
+impl EvalArgs {
+    /// Samples, plays and prints.
+    pub fn run(self, console: &Console) -> Result<(), CliError> {
+        let config = self.configuration(None, console)?;
+        let rivals: Vec<Config> =
+            self.against.iter().map(|name| self.configuration(Some(name), console)).collect::<Result<_, _>>()?;
+        let rules = Rules::new(&config.sandbox, &config.arena);
+        let arena = playing::open_arena(&config, console)?.under(rules);
+        self.suits(arena.environment())?;
+        for rival in &rivals {
+            // A mistake in a name should not show after half an hour.
+            loading::policy_of("--against", rival, &loading::device(&rival.model.device, console)?)?;
+        }
+        let models: Vec<&Config> = [&config].into_iter().chain(&rivals).collect();
+        let held_out = self.held_out(console)?;
+        let testbed = Testbed { arena: &arena, held_out: &held_out };
+        output::print(&match arena.environment().tasks() {
+            Some(tasks) => self.on_tasks(tasks, &models, testbed, console)?,
+            None => self.on_games(&models, testbed, console)?,
+        })
+    }
+
+    /// The boards that were asked for; says which, where they are drawn.
+    fn held_out(&self, console: &Console) -> Result<HeldOut, CliError> {
+        let boards = self.boards.clone().unwrap_or(Boards::Published);
+        Ok(HeldOut::salted(&boards.salt(console)?))
+    }
+
+    /// Refuses what this kind of environment does not have.
+    fn suits(&self, environment: &Environment) -> Result<(), CliError> {
+        let labels = environment.labels();
+        let native = self.baselines.iter().flatten().any(|name| name != NO_BASELINE);
+        let given = [
+            ("--best-of", self.best_of.is_some()),
+            ("--games", self.games.is_some()),
+            ("--report-games", self.report_games.is_some()),
+            ("--boards", self.boards.is_some()),
+        ];
+        let refusal = match labels {
+            _ if self.best_of.is_some() && self.report_games == Some(0) => {
+                let hint = "what was chosen is reported on other boards; give --report-games 1 or more";
+                Some(("--best-of with --report-games 0".to_owned(), hint))
+            }
+            Labels::Board => None,
+            Labels::Game | Labels::Tests if native => {
+                let hint = "native strategies play 2048 and nothing else; leave it away";
+                Some((format!("--baselines with --env {}", environment.name()), hint))
+            }
+            Labels::Game => None,
+            Labels::Tests => given.iter().find(|(_, given)| *given).map(|(flag, _)| {
+                let hint = "a task is no game: it is tried once by each program, and pass@k tells of the best of k";
+                (format!("{flag} with --env {}", environment.name()), hint)
+            }),
+        };
+        refusal.map_or(Ok(()), |(message, hint)| Err(CliError::user_hint(message, hint)))
+    }
+
+    fn on_games(
+        &self,
+        models: &[&Config],
+        testbed @ Testbed { arena, held_out }: Testbed<'_>,
+        console: &Console,
+    ) -> Result<String, CliError> {
+        let config = models[0];
+        let games = Games {
+            selection: self.games.map_or(SELECTION, |games| games as usize),
+            report: self.report_games.unwrap_or(REPORT_GAMES) as usize,
+            game_seconds: config.sandbox.game_seconds,
+        };
+        let labels = arena.environment().labels();
+        let salt = held_out.salt().to_owned();
+        let mut report =
+            EvalReport { games, salt, labels, models: Vec::new(), best_of: Vec::new(), baselines: Vec::new() };
+        let samples = self.samples.unwrap_or(SAMPLES.0) as usize;
+        let chosen_from = if models.len() > 1 { 1 } else { 0 };
+        for (number, config) in models.iter().enumerate() {
+            let best_of = self.best_of.filter(|_| number >= chosen_from).map(|count| count as usize);
+            Contender::with(config, testbed, console, |contender| {
+                report.models.push(contender.evaluate(samples, games)?);
+                report.best_of.extend(best_of.map(|count| contender.best_of(count, games)).transpose()?);
+                Ok(())
+            })?;
+        }
+        if labels.has_tiles() {
+            report.baselines = self.native(&Rules::new(&config.sandbox, &config.arena), held_out, games);
+        }
+        if self.json { report.json() } else { Ok(table::text(&report)) }
+    }
+
+    /// Native strategies on the boards of everybody.
+    fn native(&self, rules: &Rules, held_out: &HeldOut, games: Games) -> Vec<Single> {
+        let boards = [held_out.selection(games.selection), held_out.report(games.report)].concat();
+        let asked = |baseline: &Baseline| match &self.baselines {
+            Some(names) => names.iter().any(|name| name == baseline.name()),
+            None => BASELINES.split(',').any(|name| name == baseline.name()),
+        };
+        let play = |baseline| evaluation::play_baseline(baseline, &boards, &rules.game);
+        Baseline::ALL.into_iter().filter(asked).map(play).collect()
+    }
+
+    fn on_tasks(
+        &self,
+        tasks: &Tasks,
+        models: &[&Config],
+        testbed: Testbed<'_>,
+        console: &Console,
+    ) -> Result<String, CliError> {
+        let samples = self.samples.unwrap_or(SAMPLES.1) as usize;
+        let held_out = tasks.holds_out();
+        if !held_out {
+            let all = tasks.tasks().len();
+            console.print(&format!("{}: no task is held out; asking for all {all}", tasks.path().display()));
+        }
+        let (game_seconds, models_so_far) = (models[0].sandbox.game_seconds, Vec::new());
+        let mut report = TasksReport { held_out, game_seconds, models: models_so_far };
+        for config in models {
+            Contender::with(config, testbed, console, |contender| {
+                report.models.push(contender.solve(tasks, samples)?);
+                Ok(())
+            })?;
+        }
+        if self.json { report.json() } else { Ok(report.text()) }
+    }
+
+    /// The configuration of the model, or of the one it is held against: each has the preset that suits it.
+    fn configuration(&self, against: Option<&str>, console: &Console) -> Result<Config, CliError> {
+        let mut flags = self.flags.clone();
+        let (flag, asked) = against.map_or(("--model", self.model.as_deref()), |name| ("--against", Some(name)));
+        if let Some(run) = asked.map(Path::new).filter(|path| runs::is_run(path) || runs::is_latest(path)) {
+            let trained = Trained::of(flag, &runs::named(flag, run)?)?;
+            flags = flags.without(&["revision", "adapter"]);
+            let (model, checkpoint) = (&trained.recorded.model, trained.checkpoint.display().to_string());
+            match trained.is_adapter() {
+                true => flags
+                    .add("model", Some(model.model.clone()))
+                    .add("revision", Some(model.revision.clone()))
+                    .add("adapter", Some(checkpoint)),
+                false => flags.add("model", Some(checkpoint)).add("adapter", Some("")),
+            };
+            flags.add("raw_prompt", model.raw_prompt.then_some(true));
+            return self.source.resolve(&flags, console);
+        }
+        match against {
+            None => flags = runs::with_trained_adapter(&flags, console)?,
+            Some(name) if PathBuf::from(name).join("adapter_config.json").is_file() => {
+                flags.add("adapter", Some(name));
+            }
+            Some(name) => {
+                flags = flags.without(&["revision"]);
+                flags.add("model", Some(name)).add("adapter", Some(""));
+            }
+        }
+        self.source.resolve(&flags, console)
+    }
+}

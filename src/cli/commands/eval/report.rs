@@ -1,0 +1,137 @@
+//! What an evaluation found, and its JSON.
+
+use serde_json::{Value, json};
+
+use super::fates::ToldFates;
+use crate::cli::said::CliError;
+use crate::config::Config;
+use crate::environment::{Labels, Outcome};
+use crate::evaluation::{Halving, Sample, Single, Summary};
+
+/// What is played.
+#[derive(Debug, Clone, Copy)]
+pub struct Games {
+    /// Selection games of each program.
+    pub selection: usize,
+    /// EvalReport games of the best ones.
+    pub report: usize,
+    /// Budget of a game, in seconds of a reference core.
+    pub game_seconds: f64,
+}
+
+/// Everything, in the order of the command line.
+pub struct EvalReport {
+    pub games: Games,
+    /// What its boards are behind, in hexadecimal digits; empty where they are published.
+    pub salt: String,
+    /// What its figures are called.
+    pub labels: Labels,
+    pub models: Vec<Model>,
+    pub best_of: Vec<BestOf>,
+    pub baselines: Vec<Single>,
+}
+
+/// One model.
+pub struct Model {
+    pub name: String,
+    pub summary: Summary,
+    pub samples: Vec<Sample>,
+    pub fates: ToldFates,
+}
+
+/// The best of many programs of one model.
+pub struct BestOf {
+    pub name: String,
+    /// Programs it was chosen from.
+    pub samples: usize,
+    /// How it was found, itself, and what it comes to on the report boards; none when there was no program.
+    pub winner: Option<(Halving, Sample, Single)>,
+}
+
+/// What the user calls the model of `config`.
+pub fn named(config: &Config) -> String {
+    match (config.model.adapter.as_str(), config.model.model.as_str()) {
+        ("", model) => model.to_owned(),
+        (adapter, model) => format!("{model} + {adapter}"),
+    }
+}
+
+impl EvalReport {
+    /// One object.
+    pub fn json(&self) -> Result<String, CliError> {
+        let models = self.models.iter().map(|model| model.json(self.labels)).collect::<Result<Vec<_>, _>>();
+        let best_of = self.best_of.iter().map(|best| best.json(self.labels)).collect::<Result<Vec<_>, _>>();
+        let object = json!({
+            "games": self.games.selection,
+            "report_games": self.games.report,
+            "boards": if self.salt.is_empty() { "published" } else { &self.salt },
+            "game_seconds": self.games.game_seconds,
+            "models": models.map_err(CliError::run)?,
+            "best_of": best_of.map_err(CliError::run)?,
+            "baselines": serde_json::to_value(&self.baselines).map_err(CliError::run)?,
+        });
+        Ok(format!("{object}\n"))
+    }
+}
+
+impl Model {
+    fn json(&self, labels: Labels) -> serde_json::Result<Value> {
+        let mut object = json!({ "name": self.name });
+        if let (Some(object), Value::Object(summary)) = (object.as_object_mut(), serde_json::to_value(&self.summary)?) {
+            object.extend(summary);
+            object.insert("became".into(), serde_json::to_value(self.fates.fates.by_name())?);
+            object.insert("programs".into(), self.samples.iter().map(|sample| program(sample, labels)).collect());
+        }
+        Ok(object)
+    }
+}
+
+impl BestOf {
+    fn json(&self, labels: Labels) -> serde_json::Result<Value> {
+        let Some((halving, sample, single)) = &self.winner else {
+            return Ok(json!({ "name": self.name, "samples": self.samples, "program": null }));
+        };
+        Ok(with_tile(
+            json!({
+                "name": self.name,
+                "samples": self.samples,
+                "mean_score": serde_json::to_value(single.mean_score)?,
+                "median_score": serde_json::to_value(single.median_score)?,
+                "max_tile": single.max_tile,
+                "rungs": serde_json::to_value(&halving.rungs)?,
+                "program": program(sample, labels),
+            }),
+            labels,
+        ))
+    }
+}
+
+fn program(sample: &Sample, labels: Labels) -> Value {
+    let scores = |games: &[Outcome]| games.iter().map(|game| game.score).collect::<Vec<_>>();
+    with_tile(
+        json!({
+            "style": sample.style,
+            "verdict": sample.selection.verdict.name(),
+            "reason": sample.selection.verdict.reason(),
+            "plays": sample.selection.plays(),
+            "mean_score": sample.score(),
+            "report_score": sample.report_score(),
+            "scores": scores(&sample.selection.games),
+            "report_scores": scores(&sample.report),
+            "endings": sample.selection.games.iter().map(|game| game.ending.name()).collect::<Vec<_>>(),
+            "max_tile": sample.selection.max_tile(),
+            "tokens": sample.tokens,
+            "reward": sample.reward,
+            "source": sample.program.as_ref().ok().map(|program| program.source()),
+        }),
+        labels,
+    )
+}
+
+/// The object, its tile only where there are tiles.
+fn with_tile(mut object: Value, labels: Labels) -> Value {
+    if let Some(object) = object.as_object_mut().filter(|_| !labels.has_tiles()) {
+        object.remove("max_tile");
+    }
+    object
+}

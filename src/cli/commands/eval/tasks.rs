@@ -1,0 +1,190 @@
+//! What an evaluation on tasks found, as tables for people and as JSON.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+
+use super::columns::{NOTHING, aligned, percent};
+use super::fates::{self, ToldFates};
+use crate::cli::said::CliError;
+use crate::environment::Outcome;
+use crate::evaluation::{Estimate, Sample, TaskSummary, TasksSummary};
+use crate::metrics::remarked;
+
+/// Tasks that a table has room for.
+const TASKS_SHOWN: usize = 20;
+/// Characters of a name in a table.
+const NAME_WIDTH: usize = 32;
+
+/// Everything, in the order of the command line.
+pub struct TasksReport {
+    /// Whether what was asked is never trained on.
+    pub held_out: bool,
+    /// Budget of a task that says nothing else, in seconds of a reference core.
+    pub game_seconds: f64,
+    pub models: Vec<Solver>,
+}
+
+/// One model.
+pub struct Solver {
+    pub name: String,
+    pub summary: TasksSummary,
+    pub samples: Vec<Sample>,
+    pub fates: ToldFates,
+}
+
+impl TasksReport {
+    /// All tables.
+    pub fn text(&self) -> String {
+        let mut text = self.heading();
+        text.push_str(&self.models());
+        text.push_str(&self.groups());
+        text.push_str(&self.tasks());
+        text.push_str(&fates::text(self.models.iter().map(|model| (model.name.as_str(), &model.fates))));
+        text
+    }
+
+    /// One object.
+    pub fn json(&self) -> Result<String, CliError> {
+        let models = self.models.iter().map(Solver::json).collect::<serde_json::Result<Vec<_>>>();
+        let object = json!({
+            "held_out": self.held_out,
+            "game_seconds": self.game_seconds,
+            "models": models.map_err(CliError::run)?,
+        });
+        Ok(format!("{object}\n"))
+    }
+
+    fn heading(&self) -> String {
+        let (tasks, samples) =
+            self.models.first().map_or((0, 0), |model| (model.summary.tasks.len(), model.summary.samples_per_task));
+        let held_out = if self.held_out { "held-out tasks" } else { "tasks, all there are" };
+        let seconds = self.game_seconds;
+        format!(
+            "{tasks} {held_out}; {samples} programs for each, {seconds} s of a reference core a program\n\
+             pass@k: tasks that one of k programs passes, unbiased; in brackets 95 % over tasks\n\n"
+        )
+    }
+
+    fn models(&self) -> String {
+        let sizes: BTreeSet<usize> =
+            self.models.iter().flat_map(|model| model.summary.pass_at.keys().copied()).collect();
+        let mut head = vec![String::new()];
+        head.extend(sizes.iter().map(|k| format!("pass@{k}")));
+        head.extend(["tests passed", "parses", "unique"].map(String::from));
+        let mut rows = vec![head];
+        for Solver { name, summary, .. } in &self.models {
+            let mut row = vec![name.clone()];
+            row.extend(sizes.iter().map(|k| summary.pass_at.get(k).map_or_else(|| NOTHING.into(), share)));
+            row.extend([share(&summary.tests), percent(summary.parses.value), percent(summary.unique)]);
+            rows.push(row);
+        }
+        aligned(&rows)
+    }
+
+    /// A row for each group, where there are any.
+    fn groups(&self) -> String {
+        let names: BTreeSet<&String> = self.models.iter().flat_map(|model| model.summary.groups.keys()).collect();
+        if names.is_empty() {
+            return String::new();
+        }
+        let head = ["pass@1 and tests passed by group".to_owned(), "tasks".into()];
+        let mut rows = vec![head.into_iter().chain(self.names()).collect::<Vec<_>>()];
+        for name in names {
+            let groups = || self.models.iter().map(|model| model.summary.groups.get(name));
+            let tasks = groups().flatten().next().map_or(0, |group| group.tasks);
+            let mut row = vec![if name.is_empty() { "without a group".into() } else { cut(name) }, tasks.to_string()];
+            row.extend(groups().map(|group| {
+                group.map_or_else(|| NOTHING.into(), |group| both(percent(group.pass_at_1), group.tests))
+            }));
+            rows.push(row);
+        }
+        format!("\n{}", aligned(&rows))
+    }
+
+    /// The tasks that the first model is worst at; where it is the only one, with how its programs ended.
+    fn tasks(&self) -> String {
+        let Some(first) = self.models.first() else { return String::new() };
+        let only = self.models.len() == 1;
+        let head = ["passed, and tests passed, by task".to_owned()].into_iter().chain(self.names());
+        let mut rows = vec![head.chain(only.then(String::new)).collect::<Vec<_>>()];
+        let found: Vec<BTreeMap<&str, &TaskSummary>> = self
+            .models
+            .iter()
+            .map(|model| model.summary.tasks.iter().map(|task| (task.task.as_str(), task)).collect())
+            .collect();
+        for task in first.summary.tasks.iter().take(TASKS_SHOWN) {
+            let cells = found.iter().map(|tasks| match tasks.get(task.task.as_str()) {
+                Some(task) => both(format!("{} of {}", task.passed, task.samples), task.tests),
+                None => NOTHING.into(),
+            });
+            let ended = only.then(|| endings(task));
+            rows.push(std::iter::once(cut(&task.task)).chain(cells).chain(ended).collect());
+        }
+        let more = match first.summary.tasks.len().saturating_sub(TASKS_SHOWN) {
+            0 => String::new(),
+            more => format!("and {more} that go better; --json has all\n"),
+        };
+        let lines = if only { remarked(&rows, 1) } else { aligned(&rows) };
+        format!("\n{lines}{more}")
+    }
+
+    fn names(&self) -> impl Iterator<Item = String> {
+        self.models.iter().map(|model| model.name.clone())
+    }
+}
+
+impl Solver {
+    fn json(&self) -> serde_json::Result<Value> {
+        let mut object = json!({ "name": self.name });
+        if let (Some(object), Value::Object(summary)) = (object.as_object_mut(), serde_json::to_value(&self.summary)?) {
+            object.extend(summary);
+            object.insert("programs".into(), self.samples.iter().map(program).collect());
+        }
+        Ok(object)
+    }
+}
+
+fn program(sample: &Sample) -> Value {
+    let outcome = sample.selection.games.first();
+    let tests = outcome.and_then(Outcome::tests);
+    let failed = tests.and_then(|tests| tests.failed.as_ref());
+    json!({
+        "task": sample.style,
+        "verdict": sample.selection.verdict.name(),
+        "reason": sample.selection.verdict.reason(),
+        "passed": tests.map(|tests| tests.passed),
+        "tests": tests.map(|tests| tests.tests),
+        "failed": failed,
+        "ending": outcome.map(|outcome| outcome.ending.name()),
+        "fuel": outcome.map(|outcome| outcome.fuel),
+        "tokens": sample.tokens,
+        "reward": sample.reward,
+        "source": sample.program.as_ref().ok().map(|program| program.source()),
+    })
+}
+
+/// `25% (12% to 40%)`.
+fn share(estimate: &Estimate) -> String {
+    let [low, high] = [estimate.interval.low, estimate.interval.high].map(percent);
+    format!("{} ({low} to {high})", percent(estimate.value))
+}
+
+/// What passes all tests, and how many tests are passed.
+fn both(passed: String, tests: f64) -> String {
+    format!("{passed}  {:>4}", percent(tests))
+}
+
+/// `wrong_answer 5, raised 1`, the commonest first.
+fn endings(task: &TaskSummary) -> String {
+    let mut endings: Vec<(&str, usize)> = task.endings.iter().map(|(ending, count)| (*ending, *count)).collect();
+    endings.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    endings.iter().map(|(ending, count)| format!("{ending} {count}")).collect::<Vec<_>>().join(", ")
+}
+
+fn cut(name: &str) -> String {
+    match name.char_indices().nth(NAME_WIDTH) {
+        Some((at, _)) => format!("{}...", &name[..at]),
+        None => name.to_owned(),
+    }
+}

@@ -1,0 +1,259 @@
+//! `grpo-2048 export`: what was trained, as files for other programs.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+
+use crate::cli::arguments::{Flags, SourceArgs, text_path};
+use crate::cli::opened::loading;
+use crate::cli::opened::runs::{self, Trained, report_error};
+use crate::cli::said::{CliError, output};
+use crate::config::{Config, ModelConfig};
+use crate::environment::counted;
+use crate::files;
+use crate::metrics::Console;
+use crate::policy::{self, Exported, HubRepo, Origin, PushError, Visibility, WeightFormat};
+use crate::report::{CardSubject, Training, card};
+use crate::train::run_dir;
+
+/// The model card, which the Hugging Face Hub shows.
+const CARD: &str = "README.md";
+
+/// Write a trained model as files that transformers, PEFT and vLLM load
+///
+/// With --merge the adapter is added into the weights of its model, and the whole model is written in Hugging Face
+/// layout: weights, config.json, tokenizer, chat template. Without it only the adapter is written, as PEFT reads it. A
+/// .gguf file or the built-in model becomes a Hugging Face directory in the same way. A model card (README.md) says what it
+/// was trained from, how well it does and how it is loaded. With --push all of it goes to the Hugging Face Hub.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  grpo-2048 export --run latest --merge --output-dir player
+  grpo-2048 export --run runs/train-001 --output-dir player-adapter
+  grpo-2048 export --model Qwen/Qwen2.5-Coder-0.5B-Instruct --dtype bf16 \\
+      --adapter runs/train-001/checkpoint-200 --merge --output-dir player
+  grpo-2048 export --model smollm2.gguf --merge --output-dir smollm2
+  grpo-2048 export --run latest --merge --output-dir player --push me/player
+
+In Python:
+  AutoModelForCausalLM.from_pretrained(\"player\")
+  PeftModel.from_pretrained(base, \"player-adapter\")")]
+pub struct ExportArgs {
+    #[command(flatten)]
+    flags: Flags,
+    /// Newest checkpoint of the run in DIR, or of the newest run ("latest")
+    #[arg(long, value_name = "DIR", value_parser = text_path(), conflicts_with_all = ["model", "adapter"], help_heading = "What")]
+    run: Option<PathBuf>,
+    /// "builtin", a Hugging Face id, a local directory in its layout, or a .gguf file
+    #[arg(long, value_name = "M", help_heading = "What")]
+    model: Option<String>,
+    /// Branch, tag or commit of a Hugging Face model
+    #[arg(long, value_name = "R", help_heading = "What")]
+    revision: Option<String>,
+    /// PEFT adapter on the model, or the run that trained it
+    #[arg(long, value_name = "DIR", help_heading = "What", value_parser = text_path())]
+    adapter: Option<PathBuf>,
+    /// Add the adapter into the weights and write the whole model
+    #[arg(long, help_heading = "As what")]
+    merge: bool,
+    /// Number format of the weights; auto: as the model's own files have them, else f32
+    #[arg(long, value_name = "D", default_value = "auto", requires = "merge", help_heading = "As what")]
+    dtype: Dtype,
+    /// A directory that is not there yet, or empty
+    #[arg(id = "written_to", long = "output-dir", value_name = "DIR", help_heading = "As what")]
+    output_dir: PathBuf,
+    /// Push the directory to this model repository of the Hugging Face Hub, made where it is not there yet; the token is
+    /// HF_TOKEN or that of `hf auth login`
+    #[arg(long, value_name = "OWNER/NAME", value_parser = hub_repo, help_heading = "To where")]
+    push: Option<HubRepo>,
+    /// A repository that --push makes is its owner's alone
+    #[arg(long, requires = "push", help_heading = "To where")]
+    private: bool,
+    #[command(flatten)]
+    source: SourceArgs,
+}
+
+fn hub_repo(text: &str) -> Result<HubRepo, String> {
+    HubRepo::parse(text).ok_or_else(|| "expected OWNER/NAME, as in me/player".to_owned())
+}
+
+/// What is exported: the settings that name it, and the run it is from.
+struct Source {
+    config: Config,
+    /// The run and the steps of its checkpoint.
+    run: Option<(PathBuf, usize)>,
+    /// What its model was when the run began.
+    base: ModelConfig,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Dtype {
+    Auto,
+    F32,
+    F16,
+    Bf16,
+}
+
+impl Dtype {
+    fn format(self) -> Option<WeightFormat> {
+        match self {
+            Dtype::Auto => None,
+            Dtype::F32 => Some(WeightFormat::F32),
+            Dtype::F16 => Some(WeightFormat::F16),
+            Dtype::Bf16 => Some(WeightFormat::Bf16),
+        }
+    }
+}
+
+impl ExportArgs {
+    /// Writes the directory, whole or not at all.
+    pub fn run(self, console: &Console) -> Result<(), CliError> {
+        check_vacant(&self.output_dir)?;
+        let Source { config, run, base } = self.source(console)?;
+        let origin = Origin::of(&base);
+        if let Some(repo) = &self.push {
+            policy::check_push(repo).map_err(push_error)?;
+            self.check_loadable(&base)?;
+        }
+        let (model, adapter) = (&config.model.model, &config.model.adapter);
+        if adapter.is_empty() && !self.merge {
+            return Err(CliError::user_hint(
+                format!("{model} has no adapter, so there is nothing to write without its weights"),
+                "give --merge to write the whole model, or --adapter DIR",
+            ));
+        }
+        let parent = files::directory_of(&self.output_dir);
+        std::fs::create_dir_all(parent).map_err(CliError::run)?;
+        let partial = tempfile::Builder::new().prefix(files::PARTIAL).tempdir_in(parent).map_err(CliError::run)?;
+        let wait = console.wait(&format!("exporting {model}"));
+        let exported = match self.merge {
+            true => policy::export_merged(&config.model, self.dtype.format(), partial.path()),
+            false => policy::export_adapter(&config.model, partial.path()),
+        };
+        let exported = exported.map_err(|error| loading::model_error("--model", &config, error))?;
+        drop(wait);
+        let training = run.map(|(run, steps)| Training::read(&run, steps)).transpose().map_err(report_error)?;
+        let text = card(&self.subject(origin), training.as_ref());
+        std::fs::write(partial.path().join(CARD), text).map_err(CliError::run)?;
+        let names = names(partial.path()).map_err(CliError::run)?;
+        if self.output_dir.is_dir() {
+            std::fs::remove_dir(&self.output_dir).map_err(CliError::run)?;
+        }
+        files::publish_dir(partial.path(), &self.output_dir).map_err(CliError::run)?;
+        output::print(&self.summary(&config, &exported))?;
+        let Some(repo) = &self.push else { return Ok(()) };
+        let wait = console.wait(&format!("pushing to {repo}"));
+        let visibility = if self.private { Visibility::Private } else { Visibility::Default };
+        let pushed =
+            policy::push(&self.output_dir, &names, repo, visibility).map_err(|error| match push_error(error) {
+                CliError::User { message, hint } => {
+                    let kept = format!("what was exported stays in {}", self.output_dir.display());
+                    CliError::User { message, hint: hint.map(|hint| format!("{hint}; {kept}")) }
+                }
+                other => other,
+            })?;
+        drop(wait);
+        output::print(&format!("pushed {}  ({})\n", pushed.url, pushed.commit_url))
+    }
+
+    /// Refuses to push an adapter that names files of this machine as its model: nobody else could load it.
+    fn check_loadable(&self, base: &ModelConfig) -> Result<(), CliError> {
+        let elsewhere = !Path::new(&base.model).exists() && base.model != "builtin";
+        match self.merge || elsewhere {
+            true => Ok(()),
+            false => Err(CliError::user_hint(
+                format!("--push: the adapter's model is {}, which is no model of the Hub", base.model),
+                "add --merge to push the whole model, or train from a model of the Hub",
+            )),
+        }
+    }
+
+    fn subject(&self, origin: Origin) -> CardSubject {
+        let directory = || self.output_dir.file_name().map(|name| name.to_string_lossy().into_owned());
+        CardSubject {
+            name: self.push.as_ref().map(HubRepo::to_string).or_else(directory).unwrap_or_default(),
+            base: origin.name,
+            base_id: origin.hub_id,
+            license: origin.license,
+            is_adapter: !self.merge,
+        }
+    }
+
+    /// What is to be exported: named by the flags, or by a run.
+    fn source(&self, console: &Console) -> Result<Source, CliError> {
+        let Some(run) = &self.run else {
+            let flags = runs::with_trained_adapter(&self.flags, console)?;
+            let config = self.source.resolve(&flags, console)?;
+            let base = config.model.clone();
+            return Ok(Source { config, run: None, base });
+        };
+        let run = runs::named("--run", run)?;
+        let trained = Trained::of("--run", &run)?;
+        trained.warnings.iter().for_each(|warning| console.print(warning));
+        let recorded = run_dir::recorded_text(&run).map_err(|error| CliError::user_path(error, &run))?;
+        let mut flags = Flags::default();
+        let name = Some(trained.checkpoint.display().to_string());
+        match trained.is_adapter() {
+            true => flags.add("adapter", name),
+            false => flags.add("model", name).add("adapter", Some("")),
+        };
+        let base = self.source.resolve_over(&recorded, &run, &Flags::default(), console)?.model;
+        let config = self.source.resolve_over(&recorded, &run, &flags, console)?;
+        let steps = run_dir::steps_done(&run);
+        Ok(Source { config, run: Some((run, steps)), base })
+    }
+
+    fn summary(&self, config: &Config, exported: &Exported) -> String {
+        let dir = self.output_dir.display();
+        let millions = exported.parameters as f64 / 1e6;
+        let format = exported.format.name();
+        let template = if exported.chat_template { "with" } else { "without" };
+        if !self.merge {
+            return format!(
+                "{dir}  ({millions:.2} M adapter weights on {} of {})\nload   \
+                 PeftModel.from_pretrained(base, \"{dir}\")\n",
+                counted(exported.adapted, "layer"),
+                config.model.model
+            );
+        }
+        let merged = match exported.adapted {
+            0 => String::new(),
+            count => format!(", an adapter on {} added in", counted(count, "layer")),
+        };
+        format!(
+            "{dir}  ({millions:.1} M weights, {format}{merged}, {template} a chat template)\nload   \
+             AutoModelForCausalLM.from_pretrained(\"{dir}\")\n"
+        )
+    }
+}
+
+/// The files in a directory, which is what is pushed of it.
+fn names(dir: &Path) -> std::io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(dir)? {
+        names.push(entry?.file_name().to_string_lossy().into_owned());
+    }
+    names.sort();
+    Ok(names)
+}
+
+fn push_error(error: PushError) -> CliError {
+    match &error {
+        PushError::Hub { advice, .. } => {
+            let advice = advice.clone();
+            CliError::user_hint(format!("--push {error}"), advice)
+        }
+        PushError::Io { .. } => CliError::run(error),
+    }
+}
+
+fn check_vacant(dir: &Path) -> Result<(), CliError> {
+    let taken = |what: &str| {
+        let hint = "name a directory that is not there yet";
+        Err(CliError::user_hint(format!("--output-dir {}: {what}", dir.display()), hint))
+    };
+    match std::fs::read_dir(dir).map(|mut entries| entries.next().is_some()) {
+        Ok(true) => taken("is not empty"),
+        Err(_) if dir.exists() => taken("is not a directory"),
+        _ => Ok(()),
+    }
+}

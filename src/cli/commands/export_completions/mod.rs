@@ -1,0 +1,211 @@
+//! `grpo-2048 export-completions`: the log of a run as one table.
+
+mod parquet_table;
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::{Map, Value};
+
+use crate::cli::opened::runs::report_error;
+use crate::cli::said::{CliError, output};
+use crate::environment::counted;
+use crate::report::{LoggedCompletion, RunReader, completion_files, read_completions};
+
+use parquet_table::ParquetTable;
+
+/// Put the completions of a run into one table
+///
+/// Columns as in the completions tables of TRL, in its order: step, prompt, completion, one column for each part of the
+/// reward, advantage; then reward, style, verdict, mean_score and max_tile. Of tasks, style is the name of the task,
+/// mean_score the share of its tests that were passed, and max_tile empty. The ending of the file chooses the format:
+/// .parquet, .csv or .jsonl.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  grpo-2048 export-completions runs/train-001 --output t.parquet
+  grpo-2048 export-completions runs/train-001 --output t.csv
+
+In Python:
+  pandas.read_parquet(\"t.parquet\")
+  polars.read_parquet(\"t.parquet\")")]
+pub struct ExportCompletionsArgs {
+    /// Directory that the run writes to
+    #[arg(value_name = "RUN")]
+    run: PathBuf,
+    /// Where to write; .parquet, .csv or .jsonl
+    #[arg(long, short, value_name = "FILE")]
+    output: PathBuf,
+}
+
+#[derive(Clone, Copy)]
+enum Format {
+    Text(TextFormat),
+    Parquet,
+}
+
+#[derive(Clone, Copy)]
+enum TextFormat {
+    Csv,
+    Jsonl,
+}
+
+impl ExportCompletionsArgs {
+    /// Writes the table.
+    pub fn run(self) -> Result<(), CliError> {
+        let format = format_of(&self.output)?;
+        RunReader::open(&self.run).map_err(report_error)?;
+        let files = completion_files(&self.run);
+        if files.is_empty() {
+            let words = format!("{}: no completions were logged", self.run.display());
+            return Err(CliError::user_hint(words, "a run writes completions/step_00001.jsonl after its first step"));
+        }
+        // Columns first: a later version of a run may have had other parts in its reward.
+        let mut parts = BTreeSet::new();
+        for (_, path) in &files {
+            let (logged, _) = read_completions(path).map_err(report_error)?;
+            parts.extend(logged.iter().flat_map(|one| one.reward_parts.keys().cloned()));
+        }
+        let parts: Vec<String> = parts.into_iter().collect();
+        let file = File::create(&self.output).map_err(|error| {
+            CliError::user_hint(
+                format!("--output {}: {error}", self.output.display()),
+                "name a file that can be written",
+            )
+        })?;
+        let rows = match format {
+            Format::Parquet => {
+                let mut table = ParquetTable::new(BufWriter::new(file), &parts).map_err(CliError::run)?;
+                each_row(&files, &parts, |row| table.row(row))?;
+                table.finish().map_err(CliError::run)?
+            }
+            Format::Text(format) => {
+                let mut table = Table { writer: BufWriter::new(file), format, rows: 0 };
+                each_row(&files, &parts, |row| table.row(&row))?;
+                table.writer.flush().map_err(CliError::run)?;
+                table.rows
+            }
+        };
+        output::print(&format!(
+            "{}  ({} of {})\n",
+            self.output.display(),
+            counted(rows, "completion"),
+            counted(files.len(), "step")
+        ))
+    }
+}
+
+/// Hands every completion to `take`, in their order.
+fn each_row<E: std::error::Error + Send + Sync + 'static>(
+    files: &[(usize, PathBuf)],
+    parts: &[String],
+    mut take: impl FnMut(Map<String, Value>) -> Result<(), E>,
+) -> Result<(), CliError> {
+    for (_, path) in files {
+        for logged in read_completions(path).map_err(report_error)?.0 {
+            take(row(&logged, parts)).map_err(CliError::run)?;
+        }
+    }
+    Ok(())
+}
+
+fn format_of(path: &Path) -> Result<Format, CliError> {
+    match path.extension().and_then(|extension| extension.to_str()) {
+        Some("csv") => Ok(Format::Text(TextFormat::Csv)),
+        Some("jsonl" | "ndjson") => Ok(Format::Text(TextFormat::Jsonl)),
+        Some("parquet") => Ok(Format::Parquet),
+        _ => Err(CliError::user_hint(
+            format!("--output {}: unknown format", path.display()),
+            "end it in .parquet, .csv or .jsonl",
+        )),
+    }
+}
+
+/// One line of the table; a part that this completion lacks is empty.
+fn row(logged: &LoggedCompletion, parts: &[String]) -> Map<String, Value> {
+    let mut row = Map::new();
+    row.insert("step".into(), logged.step.into());
+    row.insert("prompt".into(), logged.prompt.clone().into());
+    row.insert("completion".into(), logged.completion.clone().into());
+    for part in parts {
+        row.insert(part.clone(), logged.reward_parts.get(part).cloned().unwrap_or(Value::Null));
+    }
+    row.insert("advantage".into(), logged.advantage.into());
+    row.insert("reward".into(), logged.reward.into());
+    row.insert("style".into(), logged.style.clone().into());
+    row.insert("verdict".into(), logged.evaluation.verdict.clone().into());
+    row.insert("mean_score".into(), logged.evaluation.mean_score().into());
+    row.insert("max_tile".into(), logged.evaluation.games.iter().filter_map(|game| game.max_tile).max().into());
+    row
+}
+
+struct Table<W> {
+    writer: W,
+    format: TextFormat,
+    rows: usize,
+}
+
+impl<W: Write> Table<W> {
+    fn row(&mut self, row: &Map<String, Value>) -> io::Result<()> {
+        if matches!(self.format, TextFormat::Csv) && self.rows == 0 {
+            let names: Vec<String> = row.keys().map(|name| quoted(name)).collect();
+            writeln!(self.writer, "{}", names.join(","))?;
+        }
+        self.rows += 1;
+        match self.format {
+            TextFormat::Csv => {
+                let fields: Vec<String> = row.values().map(field).collect();
+                writeln!(self.writer, "{}", fields.join(","))
+            }
+            TextFormat::Jsonl => {
+                serde_json::to_writer(&mut self.writer, row)?;
+                self.writer.write_all(b"\n")
+            }
+        }
+    }
+}
+
+fn field(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => quoted(text),
+        number => number.to_string(),
+    }
+}
+
+/// As RFC 4180 has it: quotes around what needs them, and quotes inside doubled.
+fn quoted(text: &str) -> String {
+    match text.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_has_the_columns_of_trl_in_its_order_and_quotes_programs() {
+        let line = r#"{"step":3,"style":"snake","prompt":"<|x|>","completion":"if a:\n  \"b\", c","reward":0.5,
+            "reward_parts":{"game":0.7,"failure":-0.2},"advantage":-1.5,
+            "evaluation":{"verdict":{"faulted":{"ending":"raised","reason":"boom"}},"games":[{"score":12,"max_tile":8}]}}"#;
+        let logged: LoggedCompletion = serde_json::from_str(line).unwrap();
+        let parts = ["failure", "game", "later"].map(String::from);
+        let mut table = Table { writer: Vec::new(), format: TextFormat::Csv, rows: 0 };
+        table.row(&row(&logged, &parts)).unwrap();
+        let expected = "step,prompt,completion,failure,game,later,advantage,reward,style,verdict,mean_score,max_tile\n\
+                        3,<|x|>,\"if a:\n  \"\"b\"\", c\",-0.2,0.7,,-1.5,0.5,snake,faulted,12.0,8\n";
+        assert_eq!(String::from_utf8(table.writer).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_task_has_a_share_of_tests_and_no_tile() {
+        let line = r#"{"step":1,"style":"add","evaluation":{"verdict":"played","games":[
+            {"task":0,"score":0.25,"ending":"wrong_answer","fuel":1,"tests":{"tests":4,"passed":1,"answered":4,"constant":1}}]}}"#;
+        let row = row(&serde_json::from_str(line).unwrap(), &[]);
+        assert_eq!((&row["mean_score"], &row["max_tile"], &row["style"]), (&0.25.into(), &Value::Null, &"add".into()));
+    }
+}

@@ -1,0 +1,164 @@
+//! `grpo-2048 judge`: rewards for the completions of anybody's trainer.
+
+use std::fs::File;
+use std::io::{self, IsTerminal, Read, Write};
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+use grpo_sandbox::SESSIONS_MAX;
+
+use crate::arena::{Arena, Rules};
+use crate::cli::arguments::{Flags, SourceArgs, WorkerArgs};
+use crate::cli::opened::{interrupt, playing};
+use crate::cli::said::CliError;
+use crate::config::{Config, Workers};
+use crate::judge::server::{Bounds, Server, runner};
+use crate::judge::{Judge, Judgement, LinesError, judge_lines};
+use crate::metrics::Console;
+use crate::seed::Seed;
+
+/// What stands for standard input.
+const STDIN: &str = "-";
+/// What a server says to the first Ctrl-C.
+const AFTER_REQUESTS: &str = "stopping after the requests at hand; Ctrl-C again ends at once";
+
+/// Judge completions of another trainer: JSON lines in, rewards out
+///
+/// Each line is {"id": "...", "completion": "..."}: the task (in a game, any name) and what a policy wrote. Each line out is
+/// {"id", "reward", "verdict", "passed", "tests", "score", "fuel", "parts", "reason"}, in the order of the input, as soon
+/// as it and all before it are judged; input may be endless. A line that is no item ends it with exit code 2; it never
+/// earns a reward. Rewards depend on the completion, the environment and the settings alone.
+///
+/// With --serve the same is answered over HTTP: POST /judge takes an item or a list of them. POST /run_code takes the
+/// requests of SandboxFusion, such as verl's, and runs Python on a standard input. Programs run in the sandbox, but the
+/// requests of others cost time: a server is for this machine, unless --allow-remote is given.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  grpo-2048 judge completions.jsonl > rewards.jsonl
+  grpo-2048 judge --env tasks.jsonl --parallel-rewards 16 < completions.jsonl
+  grpo-2048 judge --env tasks.jsonl --set reward.tests=all -
+  grpo-2048 judge --env tasks.jsonl --serve 127.0.0.1:8080")]
+pub struct JudgeArgs {
+    #[command(flatten)]
+    flags: Flags,
+    /// JSON lines; - is standard input
+    #[arg(value_name = "FILE", default_value = STDIN)]
+    file: PathBuf,
+    /// What completions were written for: "2048", a file of tasks, a game, or a directory
+    #[arg(long, value_name = "E", help_heading = "Judging")]
+    env: Option<String>,
+    /// Games each program plays, where there are no tasks [default: 10]
+    #[arg(long, value_name = "K", help_heading = "Judging", value_parser = clap::value_parser!(u32).range(1..))]
+    games: Option<u32>,
+    /// Root of the games [default: 0]
+    #[arg(id = "games_root", long = "seed", value_name = "S", help_heading = "Judging")]
+    seed: Option<u64>,
+    /// Answer over HTTP at this address instead, until Ctrl-C; port 0 is any that is free
+    #[arg(long, value_name = "HOST:PORT", conflicts_with = "file", help_heading = "Serving")]
+    serve: Option<String>,
+    /// Let other machines ask as well
+    #[arg(long, requires = "serve", help_heading = "Serving")]
+    allow_remote: bool,
+    #[command(flatten)]
+    workers: WorkerArgs,
+    #[command(flatten)]
+    source: SourceArgs,
+}
+
+impl JudgeArgs {
+    /// Judges and prints.
+    pub fn run(self, console: &Console) -> Result<(), CliError> {
+        let mut flags = self.flags.clone();
+        flags.add("games", Some(self.games.unwrap_or(playing::GAMES)));
+        let config = self.source.resolve(&flags, console)?;
+        if let Some(address) = &self.serve {
+            return self.serve(&address_of(address, self.allow_remote)?, config, console);
+        }
+        let (input, name) = open(&self.file, console)?;
+        let arena = playing::open_arena(&config, console)?;
+        let judge = Arc::new(self.judge(arena, &config)?);
+
+        let mut stdout = io::stdout().lock();
+        let judged = judge_lines(&judge, input, &name, &mut |judgement| print(&mut stdout, judgement));
+        match judged {
+            // A reader that has seen enough ends nothing badly.
+            Err(LinesError::System { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            Err(error @ LinesError::Line { .. }) => Err(CliError::user(error)),
+            judged => judged.map_err(CliError::run),
+        }
+    }
+
+    fn judge(&self, arena: Arena, config: &Config) -> Result<Judge, CliError> {
+        let flag = [("--games", self.games.is_some()), ("--seed", self.seed.is_some())].into_iter().find(|flag| flag.1);
+        if let Some((flag, _)) = flag.filter(|_| arena.environment().has_tests()) {
+            let message = format!("{flag} with --env {}", config.environment.env);
+            return Err(CliError::user_hint(message, "a task is no game: its tests are always the same"));
+        }
+        let games = Seed::root(self.seed.unwrap_or(0)).games(config.arena.games);
+        Ok(Judge::new(arena, &config.reward, games))
+    }
+
+    fn serve(&self, addresses: &[SocketAddr], mut config: Config, console: &Console) -> Result<(), CliError> {
+        // Half of the sandbox's sessions are for programs that `/run_code` runs.
+        let (asked, most) = (config.arena.parallel_rewards.threads(), SESSIONS_MAX / 2);
+        if asked > most {
+            config.arena.parallel_rewards = Workers::new(most);
+            console.print(&format!("warning: arena.parallel_rewards = {asked}: a server plays {most} games at once"));
+        }
+        let (arena, sandbox) = playing::open_arena_and_sandbox(&config, console)?;
+        let environment = arena.environment().name().to_owned();
+        let judge = self.judge(arena, &config)?;
+        let runner = runner(sandbox, Rules::new(&config.sandbox, &config.arena).limits);
+        let bounds = Bounds::new(config.arena.parallel_rewards.threads());
+        let server = Server::bind(addresses, judge, runner, bounds)
+            .map_err(|error| CliError::user(format!("--serve {}: {error}", addresses[0])))?;
+        let stop = interrupt::stop_flag(console, AFTER_REQUESTS)?;
+        let address = server.address().map_err(CliError::run)?;
+        console.print(&format!(
+            "judging {environment} at http://{address}: POST /judge, POST /run_code, GET /health; Ctrl-C ends it"
+        ));
+        server.run(&stop).map_err(CliError::run)
+    }
+}
+
+/// What an address stands for, if those may ask who can reach it.
+fn address_of(address: &str, allow_remote: bool) -> Result<Vec<SocketAddr>, CliError> {
+    let found: Vec<SocketAddr> = address
+        .to_socket_addrs()
+        .map_err(|error| {
+            CliError::user_hint(format!("--serve {address}: {error}"), "expected HOST:PORT, such as 127.0.0.1:8080")
+        })?
+        .collect();
+    match found.iter().find(|address| !address.ip().is_loopback()) {
+        Some(remote) if !allow_remote => Err(CliError::user_hint(
+            format!("--serve {address}: other machines reach {}, and anybody there could use this one", remote.ip()),
+            "serve at 127.0.0.1, or say --allow-remote where only machines that you trust reach it",
+        )),
+        _ => Ok(found),
+    }
+}
+
+fn open(file: &Path, console: &Console) -> Result<(Box<dyn Read + Send>, String), CliError> {
+    if file == Path::new(STDIN) {
+        if io::stdin().is_terminal() {
+            console.print("reading JSON lines from the terminal; Ctrl-D ends them");
+        }
+        return Ok((Box::new(io::stdin()), "stdin".to_owned()));
+    }
+    let name = file.display().to_string();
+    if file.is_dir() {
+        return Err(CliError::user_hint(format!("{name}: is a directory"), "expected a file of JSON lines"));
+    }
+    let opened = File::open(file).map_err(|error| CliError::user_path(format!("{name}: {error}"), file))?;
+    Ok((Box::new(opened), name))
+}
+
+/// One line, at once: a trainer may wait for it before it sends the next.
+fn print(output: &mut impl Write, judgement: &Judgement) -> io::Result<()> {
+    let mut line = serde_json::to_vec(judgement)?;
+    line.push(b'\n');
+    output.write_all(&line)?;
+    output.flush()
+}

@@ -1,0 +1,132 @@
+//! `grpo-2048 man`: the help as manual pages.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Command};
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, roman};
+
+use super::NAME;
+use crate::cli::said::{CliError, output};
+use crate::environment::counted;
+
+/// Print the manual page, or write the pages of all commands
+///
+/// With a directory: one page for the program and one for each command. Without: the program's own page.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  grpo-2048 man | man -l -
+  grpo-2048 man ~/.local/share/man/man1 && man grpo-2048-train")]
+pub struct ManArgs {
+    /// Directory to write all pages to; made where it is missing
+    #[arg(value_name = "DIR")]
+    dir: Option<PathBuf>,
+}
+
+impl ManArgs {
+    /// Prints or writes.
+    pub fn run(self) -> Result<(), CliError> {
+        let pages = pages().map_err(CliError::run)?;
+        let Some(dir) = self.dir else {
+            let own = pages.iter().find(|(name, _)| *name == format!("{NAME}.1")).expect("the program has a page");
+            return output::print(&own.1);
+        };
+        write(&dir, &pages).map_err(|error| {
+            CliError::user_hint(format!("{}: {error}", dir.display()), "name a directory that can be written")
+        })?;
+        output::print(&format!("{}  ({})\n", dir.display(), counted(pages.len(), "page")))
+    }
+}
+
+fn write(dir: &Path, pages: &[(String, String)]) -> io::Result<()> {
+    fs::create_dir_all(dir)?;
+    pages.iter().try_for_each(|(name, page)| fs::write(dir.join(name), page))
+}
+
+/// File name and text of every page: the program's, and one a command.
+fn pages() -> io::Result<Vec<(String, String)>> {
+    // `help` is no command that anybody looks up.
+    let mut program = super::command().disable_help_subcommand(true);
+    program.build();
+    let commands = program.get_subcommands().filter(|command| !command.is_hide_set()).cloned();
+    [program.clone()].into_iter().chain(commands).map(page).collect()
+}
+
+fn page(command: Command) -> io::Result<(String, String)> {
+    let closing = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let subcommands = command.has_subcommands();
+    let man = Man::new(command).source(format!("{NAME} {}", env!("CARGO_PKG_VERSION"))).manual("User Commands");
+    let mut text = Vec::new();
+    man.render_title(&mut text)?;
+    man.render_name_section(&mut text)?;
+    man.render_synopsis_section(&mut text)?;
+    man.render_description_section(&mut text)?;
+    man.render_options_section(&mut text)?;
+    if subcommands {
+        man.render_subcommands_section(&mut text)?;
+    }
+    // The library would fill lines that are columns.
+    closing_sections(&closing).to_writer(&mut text)?;
+    let text = String::from_utf8(text).map_err(io::Error::other)?;
+    Ok((man.get_filename(), text))
+}
+
+/// What follows the options in the help: each line that ends in a colon opens a section, its lines stay as they are.
+fn closing_sections(text: &str) -> Roff {
+    let mut roff = Roff::new();
+    let mut open = false;
+    for line in text.lines() {
+        let heading = line.strip_suffix(':').filter(|heading| !heading.starts_with(' '));
+        match heading {
+            Some(heading) => {
+                if open {
+                    roff.control("fi", []);
+                }
+                roff.control("SH", [heading.to_uppercase().as_str()]);
+                roff.control("nf", []);
+                open = true;
+            }
+            None if line.is_empty() => {}
+            None => {
+                if !open {
+                    roff.control("SH", ["NOTES"]);
+                    roff.control("nf", []);
+                    open = true;
+                }
+                roff.text([roman(line.strip_prefix("  ").unwrap_or(line))]);
+            }
+        }
+    }
+    if open {
+        roff.control("fi", []);
+    }
+    roff
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_a_page_for_the_program_and_for_every_command() {
+        let pages = pages().unwrap();
+        let names: Vec<&str> = pages.iter().map(|(name, _)| name.as_str()).collect();
+        let commands = crate::cli::commands::completions::command_names();
+        let expected = commands.iter().map(|command| format!("{NAME}-{command}.1"));
+        assert_eq!(names, [format!("{NAME}.1")].into_iter().chain(expected).collect::<Vec<_>>());
+        for (name, page) in &pages {
+            for section in [".SH NAME", ".SH SYNOPSIS", ".SH DESCRIPTION", ".SH OPTIONS", ".SH EXAMPLES"] {
+                assert!(page.contains(section), "{name}: no {section}");
+            }
+        }
+    }
+
+    #[test]
+    fn examples_keep_their_lines() {
+        let text = closing_sections("Examples:\n  a  first\n  b  second\n\nExit codes:\n  0  done").to_roff();
+        let expected = ".SH EXAMPLES\n.nf\na  first\nb  second\n.fi\n.SH \"EXIT CODES\"\n.nf\n0  done\n.fi\n";
+        assert!(text.ends_with(expected), "{text}");
+    }
+}

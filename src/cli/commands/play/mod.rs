@@ -1,0 +1,182 @@
+//! `grpo-2048 play`: watch a game, or two programs on the same board.
+//!
+//! The games are played first, in the sandbox, and then shown: the moves on record replayed on the host's own board.
+
+mod keys;
+mod panel;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::arena::Evaluation;
+use crate::cli::arguments::{Flags, SourceArgs};
+use crate::cli::opened::{playing, programs};
+use crate::cli::said::{CliError, output};
+use crate::environment::{Outcome, counted};
+use crate::metrics::{Console, visible};
+use crate::seed::Seed;
+
+use keys::{Keys, Wish};
+use panel::{Layout, Panel, frame};
+
+/// Watch a program play one game on a coloured board, or two programs beside each other
+///
+/// Two programs start on the same board and get the same chance. A blank holds the games, q ends them. Without a terminal the last boards alone are printed.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  grpo-2048 play mine.py --seed 7 --delay-ms 20
+  grpo-2048 play mine.py theirs.py
+  grpo-2048 play runs/train-001               the best program of a run
+  grpo-2048 play mine.py theirs.py | cat      how it ended, without watching")]
+pub struct PlayArgs {
+    /// Python files with a function strategy(board), one or two; the directory of a run for its best.py
+    #[arg(value_name = "FILE.py", required = true, num_args = 1..=2)]
+    files: Vec<PathBuf>,
+    /// Root of the board; `score` with this seed plays it as its first game
+    #[arg(id = "games_root", long = "seed", value_name = "S", default_value_t = 0, help_heading = "Game")]
+    seed: u64,
+    /// Milliseconds between moves
+    #[arg(long, visible_alias = "delay", value_name = "D", default_value_t = 60, help_heading = "Game")]
+    delay_ms: u64,
+    #[command(flatten)]
+    source: SourceArgs,
+}
+
+/// A program and the game it played.
+struct Contestant {
+    /// The file, as it was named.
+    name: String,
+    /// The game; why there is none otherwise.
+    played: Result<Outcome, String>,
+    /// Fuel that the game could have used.
+    budget_fuel: f64,
+}
+
+impl PlayArgs {
+    /// Plays, then shows.
+    pub fn run(self, console: &Console) -> Result<(), CliError> {
+        let files = self.files.iter().map(|path| programs::file(path)).collect::<Result<Vec<_>, _>>()?;
+        let texts: Vec<String> = files.iter().map(|path| programs::read(path)).collect::<Result<_, _>>()?;
+        let mut flags = Flags::default();
+        flags.add("games", Some(1_u32)).add("parallel_rewards", Some(0_u32));
+        let config = self.source.resolve(&flags, console)?;
+        let arena = playing::open_arena(&config, console)?;
+        if !arena.environment().labels().has_tiles() {
+            let name = &config.environment.env;
+            return Err(CliError::user_hint(
+                format!(
+                    "environment.env = {name}: `play` shows boards of 2048, and {} has none",
+                    arena.environment().name()
+                ),
+                format!("grpo-2048 score --env {name} says how programs do there"),
+            ));
+        }
+        let wait = console.wait("playing");
+        let seeds = Seed::root(self.seed).games(1);
+        let programs = texts.iter().map(|text| (arena.program(text, seeds[0].into()), seeds.as_slice()));
+        let evaluations = arena.evaluate_all(programs, &mut |_, _| ()).map_err(CliError::run)?;
+        drop(wait);
+        let budget_fuel = config.sandbox.game_seconds * grpo_sandbox::FUEL_PER_SECOND as f64;
+        let played = files.iter().zip(&evaluations);
+        let contestants: Vec<Contestant> =
+            played.map(|(path, evaluation)| Contestant::new(path, evaluation, budget_fuel)).collect();
+        show(&contestants, Duration::from_millis(self.delay_ms))?;
+        output::print(&result(&contestants))
+    }
+}
+
+impl Contestant {
+    fn new(path: &Path, evaluation: &Evaluation, budget_fuel: f64) -> Contestant {
+        let played = match evaluation.verdict.reason() {
+            Some(reason) => Err(format!("{}: {reason}", evaluation.verdict.name())),
+            None => Ok(evaluation.games[0].clone()),
+        };
+        Contestant { name: visible(&path.display().to_string()), played, budget_fuel }
+    }
+
+    /// How it ended, short enough for a panel.
+    fn closing(&self) -> String {
+        match &self.played {
+            Ok(outcome) => format!("{}, {}", outcome.ending.name(), self.fuel(outcome)),
+            Err(reason) => reason.clone(),
+        }
+    }
+
+    fn fuel(&self, outcome: &Outcome) -> String {
+        format!("{:.1}% of the fuel", 100.0 * outcome.fuel as f64 / self.budget_fuel)
+    }
+
+    /// All figures of the game.
+    fn result(&self) -> String {
+        match &self.played {
+            Ok(outcome) => format!(
+                "{}: score {}, best tile {}, {}, {:.2} Gfuel ({:.0}% of the budget)",
+                outcome.ending.name(),
+                outcome.score,
+                outcome.max_tile(),
+                counted(outcome.moves() as usize, "move"),
+                outcome.fuel as f64 / 1e9,
+                100.0 * outcome.fuel as f64 / self.budget_fuel
+            ),
+            Err(reason) => reason.clone(),
+        }
+    }
+}
+
+/// Shows every move on a terminal with room for it, and the last boards elsewhere.
+fn show(contestants: &[Contestant], delay: Duration) -> Result<(), CliError> {
+    let mut panels: Vec<Panel<'_>> = contestants.iter().map(Panel::new).collect();
+    let terminal = console::Term::stdout();
+    let (rows, columns) = terminal.size();
+    let layout = Layout::fit(panels.len(), columns.into(), rows.into()).filter(|_| terminal.is_term());
+    let Some(layout) = layout else {
+        for panel in &mut panels {
+            while panel.step() {}
+        }
+        return output::print(&frame(&panels, Layout::PLAIN));
+    };
+    let mut keys = Keys::open();
+    if keys.are_there() {
+        output::print("space: hold and go on, q: end\n")?;
+    }
+    let mut text = frame(&panels, layout);
+    output::print(&text)?;
+    loop {
+        let moved = panels.iter_mut().fold(false, |moved, panel| panel.step() | moved);
+        if !moved {
+            return Ok(());
+        }
+        match keys.wait(delay) {
+            Wish::GoOn => {}
+            Wish::Leave => return Ok(()),
+            Wish::Interrupt => return Err(CliError::Interrupted),
+        }
+        // What is on the screen is written over, not cleared: nothing flickers.
+        terminal.move_cursor_up(text.lines().count()).map_err(CliError::run)?;
+        text = frame(&panels, layout);
+        output::print(&text)?;
+    }
+}
+
+/// The figures of each game, and of two the difference.
+fn result(contestants: &[Contestant]) -> String {
+    let [first, second] = contestants else {
+        return contestants.iter().map(|only| format!("{}: {}\n", only.name, only.result())).collect();
+    };
+    let width = first.name.chars().count().max(second.name.chars().count());
+    let line = |contestant: &Contestant| format!("{:<width$}  {}\n", contestant.name, contestant.result());
+    let mut text = format!("\n{}{}", line(first), line(second));
+    if let (Ok(left), Ok(right)) = (&first.played, &second.played) {
+        let (ahead, more, less) = match left.score >= right.score {
+            true => (first, left.score, right.score),
+            false => (second, right.score, left.score),
+        };
+        text.push_str(&match more - less {
+            0.0 => "equal scores\n".to_owned(),
+            difference => format!("{} is ahead by {difference}\n", ahead.name),
+        });
+    }
+    text
+}

@@ -1,0 +1,52 @@
+//! Which programs are compiled, and what keeps the others in the interpreter.
+
+use std::path::Path;
+
+use grpo_sandbox::{HostError, Sandbox, TierChoice};
+
+use crate::arena::{Arena, ArenaError, Rules, Workers};
+use crate::cli::opened::playing;
+use crate::cli::said::CliError;
+use crate::config::Config;
+use crate::environment::Case;
+use crate::program::{Program, Rejection};
+
+/// A program, and what it is tried on.
+pub(super) struct Subject<'a> {
+    pub path: &'a Path,
+    pub program: Result<Program, Rejection>,
+    pub cases: Vec<Case>,
+    /// Whether it is called, and not run as a whole.
+    pub is_function: bool,
+}
+
+/// One line for each program. One that is compiled is played too.
+pub(super) fn lines(sandbox: &Sandbox, config: &Config, subjects: &[Subject<'_>]) -> Result<String, CliError> {
+    let compiled = sandbox.with_tiers(TierChoice::Compiled, 0);
+    let rules = Rules::new(&config.sandbox, &config.arena);
+    let arena = Arena::new(compiled, playing::environment(config)?, rules, Workers::Inline).map_err(CliError::run)?;
+    let mut lines = String::new();
+    for Subject { path, program, cases, is_function } in subjects {
+        let said = match program {
+            Err(rejection) => rejection.to_string(),
+            Ok(_) if !is_function => "interpreted: a program that reads and prints".into(),
+            Ok(program) => match sandbox.outside(program.source()).map_err(CliError::run)? {
+                Some(outside) => format!("interpreted: {outside}"),
+                None => played(&arena, program, cases)?,
+            },
+        };
+        lines.push_str(&format!("{}: {said}\n", path.display()));
+    }
+    Ok(lines)
+}
+
+/// What a program that is compiled does when it is played.
+fn played(arena: &Arena, program: &Program, cases: &Vec<Case>) -> Result<String, CliError> {
+    match arena.evaluate_all([(Ok(program.clone()), cases.as_slice())], &mut |_, _| ()) {
+        Ok(_) => Ok("compiled".into()),
+        Err(ArenaError::Host { source: HostError::LeftTier(reason), .. }) => {
+            Ok(format!("compiled, but given up for the interpreter while it runs: {reason}"))
+        }
+        Err(error) => Err(CliError::run(error)),
+    }
+}

@@ -1,0 +1,319 @@
+//! `grpo-2048 score`: how well do these programs play, or which tests do they pass?
+
+mod explain;
+mod tasks;
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde::Serialize;
+
+use crate::arena::{Arena, Evaluation};
+use crate::cli::arguments::{Boards, Flags, SourceArgs, WorkerArgs};
+use crate::cli::opened::{playing, programs};
+use crate::cli::said::{CliError, output};
+use crate::config::Config;
+use crate::environment::{Case, Labels, Outcome, Points};
+use crate::metrics::{Console, Stream, is_hidden, remarked, visible};
+use crate::program::{Program, Rejection};
+use crate::reward::Rule;
+use crate::seed::Seed;
+use crate::stats;
+use explain::Subject;
+use tasks::Attempt;
+
+/// Room for a reason in the table.
+const REASON_WIDTH: usize = 60;
+
+/// Play programs in the sandbox and print their scores
+///
+/// Each file holds a Python function `strategy(board)` that returns "W", "A", "S" or "D". All files play the same
+/// boards. Scores depend on the file, the seed and the budget alone, never on the machine or the number of workers.
+///
+/// Another game (--env game.py) asks for its own function. Of tasks (--env tasks.jsonl) a file is tried on the one that
+/// --task names, or on every one whose function it defines.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  grpo-2048 score mine.py theirs.py --games 50
+  grpo-2048 score *.py --json | jq -s 'sort_by(.mean_score)'
+  grpo-2048 score runs/train-001 mine.py                   the best of a run
+  grpo-2048 score mine.py --explain                        why is it not compiled?
+  grpo-2048 score mine.py --env tasks.jsonl --task add     which tests does it pass?")]
+pub struct ScoreArgs {
+    #[command(flatten)]
+    flags: Flags,
+    /// Python files, - for standard input, or directories of runs, for their best.py
+    #[arg(value_name = "FILE.py", required = true)]
+    files: Vec<PathBuf>,
+    /// What the programs are for: "2048", a .jsonl file of tasks, a .py file with a game, or a directory with env.toml
+    #[arg(long, value_name = "E", help_heading = "Games")]
+    env: Option<String>,
+    /// The task that the programs solve, by its id
+    #[arg(long, value_name = "ID", help_heading = "Games")]
+    task: Option<String>,
+    /// Games each program plays [default: 10]
+    #[arg(long, value_name = "K", help_heading = "Games", value_parser = clap::value_parser!(u32).range(1..))]
+    games: Option<u32>,
+    /// Root of the boards; 0 for the figures of the documents [default: drawn anew, and told]
+    #[arg(id = "games_root", long = "seed", value_name = "S", help_heading = "Games")]
+    seed: Option<u64>,
+    /// "drawn": boards that nobody knows; "published": those of --seed 0; or the digits of drawn ones, to play them again
+    /// [default: drawn]
+    #[arg(long, value_name = "B", help_heading = "Games", conflicts_with = "games_root", value_parser = Boards::parse)]
+    boards: Option<Boards>,
+    /// What runs the programs: compiled code where that is certain to do what CPython does (auto), that alone (compiled),
+    /// or CPython (interpreter) [default: auto]
+    #[arg(long, value_name = "T", help_heading = "Games", value_parser = ["auto", "compiled", "interpreter"])]
+    tier: Option<String>,
+    /// Say instead which programs are compiled, and which line or what at play keeps the others in the interpreter
+    #[arg(long, conflicts_with_all = ["json", "tier"], help_heading = "Output")]
+    explain: bool,
+    /// One JSON object a line, in the order of the files, instead of a table
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+    #[command(flatten)]
+    workers: WorkerArgs,
+    #[command(flatten)]
+    source: SourceArgs,
+}
+
+impl ScoreArgs {
+    /// Plays and prints.
+    pub fn run(self, console: &Console) -> Result<(), CliError> {
+        let files = self.files.iter().map(|path| programs::file(path)).collect::<Result<Vec<_>, _>>()?;
+        let texts: Vec<String> = files.iter().map(|path| programs::read(path)).collect::<Result<_, _>>()?;
+        let mut flags = self.flags.clone();
+        flags.add("games", Some(self.games.unwrap_or(playing::GAMES)));
+        let config = self.source.resolve(&flags, console)?;
+        let (arena, sandbox) = playing::open_arena_and_sandbox(&config, console)?;
+        let bench = Bench { arena: &arena, config: &config, console };
+        let named = |flag: &str, given: bool| given.then(|| format!("{flag} with --env {}", config.environment.env));
+        match arena.environment().tasks() {
+            Some(tasks) => {
+                let given = [("--games", self.games.is_some()), ("--seed", self.seed.is_some())];
+                let given = given.into_iter().chain([("--boards", self.boards.is_some())]);
+                if let Some(message) = given.filter_map(|(flag, given)| named(flag, given)).next() {
+                    return Err(CliError::user_hint(message, "a task is no game: its tests are always the same"));
+                }
+                let attempts = tasks::attempts(tasks, &files, &texts, self.task.as_deref())?;
+                if self.explain {
+                    let subjects: Vec<Subject> = attempts.into_iter().map(Attempt::subject).collect();
+                    return output::print(&explain::lines(&sandbox, &config, &subjects)?);
+                }
+                let tried = tasks::tried(&bench, &attempts)?;
+                if self.json { print_lines(&tried) } else { output::print(&tasks::table(&tried)) }
+            }
+            None => {
+                if let Some(message) = named("--task", self.task.is_some()) {
+                    return Err(CliError::user_hint(message, "name a .jsonl file of tasks with --env"));
+                }
+                if self.explain {
+                    let subjects = bench.subjects(&files, &texts, Seed::root(self.seed.unwrap_or(0)));
+                    return output::print(&explain::lines(&sandbox, &config, &subjects)?);
+                }
+                let boards = match (self.seed, self.boards) {
+                    (Some(seed), _) => Seed::root(seed),
+                    (None, boards) => Seed::root(0).salted(&boards.unwrap_or(Boards::Drawn).salt(console)?),
+                };
+                let scored = bench.played(&files, &texts, boards)?;
+                if self.json {
+                    print_lines(&scored)
+                } else {
+                    output::print(&table(&scored, arena.environment().labels()))
+                }
+            }
+        }
+    }
+}
+
+/// Where programs are tried.
+struct Bench<'a> {
+    arena: &'a Arena,
+    config: &'a Config,
+    console: &'a Console,
+}
+
+impl Bench<'_> {
+    /// What came of every program, each on its cases.
+    fn evaluations<C: Copy + Into<Case>>(
+        &self,
+        programs: &[(Result<Program, Rejection>, &[C])],
+    ) -> Result<Vec<Evaluation>, CliError> {
+        let count = self.console.count(programs.len(), "programs");
+        let mut done = 0;
+        let mut on_evaluated = |_, _: &Evaluation| {
+            done += 1;
+            count.show(done, "");
+        };
+        self.arena.evaluate_all(programs.iter().cloned(), &mut on_evaluated).map_err(CliError::run)
+    }
+
+    /// The programs on their boards, to be told of whether they are compiled.
+    fn subjects<'a>(&self, files: &'a [PathBuf], texts: &[String], boards: Seed) -> Vec<Subject<'a>> {
+        let seeds = boards.games(self.config.arena.games);
+        let cases: Vec<Case> = seeds.iter().map(|&seed| seed.into()).collect();
+        let subject = |(path, text): (&'a PathBuf, &String)| {
+            let program = self.arena.program(text, cases[0]);
+            Subject { path, program, cases: cases.clone(), is_function: true }
+        };
+        files.iter().zip(texts).map(subject).collect()
+    }
+
+    /// All files on the same boards.
+    fn played(&self, files: &[PathBuf], texts: &[String], boards: Seed) -> Result<Vec<Scored>, CliError> {
+        let seeds = boards.games(self.config.arena.games);
+        let program = |text: &String| (self.arena.program(text, seeds[0].into()), seeds.as_slice());
+        let evaluations = self.evaluations(&texts.iter().map(program).collect::<Vec<_>>())?;
+        let rule = Rule::new(&self.config.reward, self.arena.environment());
+        let labels = self.arena.environment().labels();
+        let scored = |(path, evaluation): (&PathBuf, _)| Scored::new(path, evaluation, &rule, labels);
+        Ok(files.iter().zip(&evaluations).map(scored).collect())
+    }
+}
+
+/// One line of `--json`.
+#[derive(Serialize)]
+struct Scored {
+    file: String,
+    verdict: &'static str,
+    reason: Option<String>,
+    reward: f32,
+    mean_score: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tile: Option<u32>,
+    games: Vec<Game>,
+    /// Of everything above that must not depend on the machine.
+    digest: String,
+}
+
+/// One game of a line of `--json`.
+#[derive(Serialize)]
+struct Game {
+    seed: String,
+    score: Points,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tile: Option<u32>,
+    moves: u32,
+    ending: &'static str,
+    fuel: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    moves_text: Option<String>,
+}
+
+impl Scored {
+    fn new(path: &Path, evaluation: &Evaluation, rule: &Rule, labels: Labels) -> Scored {
+        Scored {
+            file: visible(&path.display().to_string()),
+            verdict: evaluation.verdict.name(),
+            reason: evaluation.verdict.reason(),
+            reward: rule.score(evaluation).value,
+            mean_score: evaluation.mean_score(),
+            max_tile: labels.has_tiles().then(|| evaluation.max_tile()),
+            games: evaluation.games.iter().map(Game::new).collect(),
+            digest: evaluation.digest(),
+        }
+    }
+}
+
+impl Game {
+    fn new(outcome: &Outcome) -> Game {
+        Game {
+            seed: outcome.seed().map(|seed| seed.to_string()).unwrap_or_default(),
+            score: Points(outcome.score),
+            max_tile: outcome.board().map(|board| board.max_tile),
+            moves: outcome.moves(),
+            ending: outcome.ending.name(),
+            fuel: outcome.fuel,
+            moves_text: outcome.board().map(|board| board.moves_text.clone()),
+        }
+    }
+}
+
+fn print_lines(scored: &[impl Serialize]) -> Result<(), CliError> {
+    for line in scored {
+        let text = serde_json::to_string(line).map_err(CliError::run)?;
+        output::print(&format!("{text}\n"))?;
+    }
+    Ok(())
+}
+
+fn table(scored: &[Scored], labels: Labels) -> String {
+    let row = |line: &Scored| {
+        let moves = line.games.iter().map(|game| u64::from(game.moves)).sum::<u64>() as f64;
+        let moves = moves / line.games.len().max(1) as f64;
+        let mut row = vec![line.file.clone(), coloured(line.verdict).apply_to(line.verdict).to_string()];
+        row.extend([line.mean_score, standard_error(&line.games)].map(|score| labels.written(score)));
+        row.extend(labels.has_tiles().then(|| line.max_tile.unwrap_or(0).to_string()));
+        row.extend([format!("{moves:.0}"), format!("{:.3}", line.reward)]);
+        row.push(line.reason.as_deref().map_or_else(|| endings(&line.games), |reason| cut(reason, REASON_WIDTH)));
+        row
+    };
+    let head = ["file", "verdict", "score", "+/-", "tile", "moves", "reward", "how games ended"];
+    let head = head.into_iter().filter(|name| labels.has_tiles() || *name != "tile").map(str::to_owned).collect();
+    let rows: Vec<Vec<String>> = [head].into_iter().chain(scored.iter().map(row)).collect();
+    remarked(&rows, 2)
+}
+
+/// Green for what is well, yellow for what is no program, red for the rest.
+fn coloured(verdict: &str) -> console::Style {
+    match verdict {
+        "played" | "passed" => Stream::Stdout.style().green(),
+        "rejected" => Stream::Stdout.style().yellow(),
+        _ => Stream::Stdout.style().red(),
+    }
+}
+
+/// `game_over 9, out_of_fuel 1`.
+fn endings(games: &[Game]) -> String {
+    let mut counts = std::collections::BTreeMap::<&str, usize>::new();
+    games.iter().for_each(|game| *counts.entry(game.ending).or_default() += 1);
+    let words: Vec<String> = counts.iter().map(|(ending, count)| format!("{ending} {count}")).collect();
+    words.join(", ")
+}
+
+/// Standard error of the mean score; 0 for a single game.
+fn standard_error(games: &[Game]) -> f64 {
+    let variance = stats::variance(games.iter().map(|game| game.score.0));
+    (variance / games.len().max(1) as f64).sqrt()
+}
+
+/// One line of at most `width` characters that cannot steer the terminal.
+fn cut(text: &str, width: usize) -> String {
+    let clean: String = text.chars().map(|letter| if is_hidden(letter) { ' ' } else { letter }).collect();
+    if clean.chars().count() <= width {
+        return clean;
+    }
+    clean.chars().take(width - 3).chain("...".chars()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn game(score: u32) -> Game {
+        Game {
+            seed: String::new(),
+            score: Points(f64::from(score)),
+            max_tile: Some(4),
+            moves: 2,
+            ending: "game_over",
+            fuel: 1,
+            moves_text: Some("WA".into()),
+        }
+    }
+
+    #[test]
+    fn the_standard_error_is_that_of_the_mean() {
+        // 2, 4, 4, 4, 5, 5, 7, 9: sample variance 32/7, so the error of the mean is sqrt(32/7/8).
+        let games: Vec<Game> = [2, 4, 4, 4, 5, 5, 7, 9].map(game).into();
+        assert!((standard_error(&games) - (32.0_f64 / 56.0).sqrt()).abs() < 1e-12);
+        assert_eq!(standard_error(&games[..1]), 0.0);
+    }
+
+    #[test]
+    fn a_long_reason_is_cut_to_one_line() {
+        assert_eq!(cut("line one\nline two", 60), "line one line two");
+        assert_eq!(cut("abcdefgh", 6), "abc...");
+        assert_eq!(cut("a\u{202e}b\u{200b}\u{2066}c\u{feff}", 60), "a b  c ");
+    }
+}

@@ -1,0 +1,181 @@
+//! `grpo-2048 sft`: how the built-in model is made, and how any other one is warmed up.
+
+mod probe;
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+
+use clap::Args;
+
+use crate::cli::arguments::{Flags, SourceArgs, text_path};
+use crate::cli::opened::{interrupt, loading, machine, runs};
+use crate::cli::said::{CliError, output};
+use crate::config::{Config, Precision};
+use crate::environment::{Environment, counted, game2048};
+use crate::metrics::{Console, Progress, duration};
+use crate::policy::Device;
+use crate::seed::Seed;
+use crate::sft::{self, Learner, SftError, SftOptions, SftProgress, SftSummary};
+
+use probe::{Probe, played};
+
+/// Without a terminal, progress is a line every so many steps of the built-in model, and one a step of others.
+const LINE_STEPS: usize = 50;
+
+/// Train a model on generated programs, before any reward
+///
+/// Without --model the built-in model is trained from nothing, and a model directory in Hugging Face layout is written,
+/// which `train --model DIR` takes. With --model that model reads the programs in its own chat format, as answers to the
+/// prompts that training will give it; by default low-rank adapters learn, and a PEFT directory is written, which
+/// `train --model M --adapter DIR` goes on from. A run that was stopped goes on where it was when the same command is
+/// given again.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  grpo-2048 sft
+  grpo-2048 sft --output-dir runs/small --total-tokens 2000000
+  grpo-2048 train --model runs/sft
+  grpo-2048 sft --model smollm2.gguf --output-dir runs/warm
+  grpo-2048 train --model smollm2.gguf --adapter runs/warm")]
+pub struct SftArgs {
+    #[command(flatten)]
+    flags: Flags,
+    /// "builtin" (from nothing), a Hugging Face id, a local directory in its layout, or a .gguf file
+    #[arg(long, value_name = "M", help_heading = "Model")]
+    model: Option<String>,
+    /// Branch, tag or commit of a Hugging Face model
+    #[arg(long, value_name = "R", help_heading = "Model")]
+    revision: Option<String>,
+    /// PEFT adapter to go on from, or the run that trained it
+    #[arg(long, value_name = "DIR", value_parser = text_path(), help_heading = "Model")]
+    adapter: Option<PathBuf>,
+    /// Rank of the LoRA adapters; 0 trains every weight
+    #[arg(long, value_name = "R", help_heading = "Model")]
+    lora_r: Option<u32>,
+    /// Send prompts as plain text, without the model's chat template
+    #[arg(long, help_heading = "Model")]
+    raw_prompt: bool,
+    /// Where to write the model and its checkpoints
+    #[arg(
+        id = "written_to",
+        long = "output-dir",
+        value_name = "DIR",
+        default_value = "runs/sft",
+        help_heading = "Run"
+    )]
+    output_dir: PathBuf,
+    /// Root of all chance
+    #[arg(long, value_name = "S", help_heading = "Run")]
+    seed: Option<u32>,
+    /// Tokens seen in all
+    #[arg(long, value_name = "N", help_heading = "Run")]
+    total_tokens: Option<u32>,
+    /// Peak learning rate
+    #[arg(long, value_name = "F", help_heading = "Run")]
+    sft_learning_rate: Option<f64>,
+    /// "auto", "cpu", "cuda" or "cuda:N"
+    #[arg(long, value_name = "D", help_heading = "Run")]
+    device: Option<String>,
+    #[command(flatten)]
+    source: SourceArgs,
+}
+
+impl SftArgs {
+    /// Trains until the end or Ctrl-C.
+    pub fn run(self, console: &Console) -> Result<(), CliError> {
+        let flags = runs::with_trained_adapter(&self.flags, console)?;
+        let config = self.source.resolve(&flags, console)?;
+        if config.environment.env != game2048::NAME {
+            let message = format!("environment.env = {}: expected \"{}\"", config.environment.env, game2048::NAME);
+            return Err(CliError::user_hint(
+                message,
+                "the corpus of a warm-up has players of 2048 alone; train without one",
+            ));
+        }
+        let stop = interrupt::stop_flag(console, interrupt::AFTER_THIS_STEP)?;
+        let device = loading::device(&config.model.device, console)?;
+        let allowance = machine::allowance(&device, &config, 1)?;
+        let learner = learner(&config, &device, console)?;
+        let at_once = match (&learner, allowance) {
+            (Some(learner), Some(allowance)) => sft::parts_at_once(&learner.policy, &config, allowance.bytes),
+            _ => usize::MAX,
+        };
+        let options = SftOptions {
+            seed: Seed::root(config.train.seed),
+            output_dir: self.output_dir.clone(),
+            device,
+            config: config.sft.clone(),
+            at_once,
+        };
+        let line_steps = if learner.is_some() { 1 } else { LINE_STEPS };
+        let probe = Probe::of(&config, learner.as_ref(), console)?;
+        let before = probe.as_ref().zip(learner.as_ref()).map(|(probe, learner)| probe.plays(&learner.policy));
+        let before = before.transpose()?;
+        let mut bar = None;
+        let mut observe = |progress: &SftProgress| {
+            let line = progress_line(progress);
+            if bar.is_none() {
+                let left = duration(progress.remaining.as_secs_f64());
+                console.print(&format!("step {} of {}; about {left} to go", progress.step, progress.steps));
+            }
+            let bar = bar.get_or_insert_with(|| console.count(progress.steps, "steps"));
+            bar.show(progress.step, &line);
+            let due = progress.step == progress.steps || progress.step.is_multiple_of(line_steps);
+            if let Some(loss) = progress.held_out_loss {
+                console.print(&format!("step {}/{}  held-out loss {loss:.4}", progress.step, progress.steps));
+            } else if due && console.progress() == Progress::Plain {
+                console.print(&format!("step {}/{}  {line}", progress.step, progress.steps));
+            }
+            if stop.load(Ordering::SeqCst) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let (summary, policy) = sft::run(&options, learner, &mut observe).map_err(|error| match error {
+            SftError::OtherRun { .. } | SftError::NothingFits { .. } | SftError::NoEnd => CliError::user(error),
+            other => CliError::run(other),
+        })?;
+        drop(bar);
+        if summary.interrupted {
+            console.print(&format!("stopped at step {}; the same command goes on from there", summary.steps));
+            return Err(CliError::Interrupted);
+        }
+        let after = probe.as_ref().map(|probe| probe.plays(&policy)).transpose()?;
+        let played = before.zip(after).map(|(before, after)| played(&before, &after)).unwrap_or_default();
+        output::print(&self.result(&config, &summary, &played))
+    }
+
+    /// What came of it, and the way on.
+    fn result(&self, config: &Config, summary: &SftSummary, played: &str) -> String {
+        let dir = self.output_dir.display();
+        let result = match self.output_dir.join("adapter_config.json").exists() {
+            true => format!("adapter  {dir}\ntry      grpo-2048 train --model {} --adapter {dir}", config.model.model),
+            false => format!("model  {dir}\ntry    grpo-2048 eval --model {dir}"),
+        };
+        let SftSummary { steps, tokens, first_loss, held_out_loss, .. } = summary;
+        let loss = format!("held-out loss: {first_loss:.4} -> {held_out_loss:.4} nats a token");
+        format!("{}, {tokens} tokens\n{loss}\n{played}{result}\n", counted(*steps, "step"))
+    }
+}
+
+/// The model that was named; none where the built-in one is to be made from nothing.
+fn learner(config: &Config, device: &Device, console: &Console) -> Result<Option<Learner>, CliError> {
+    if config.model.model == "builtin" {
+        if !matches!(config.model.precision, Precision::Auto | Precision::F32) {
+            let message =
+                "model.precision: found a half format, expected auto or f32: the built-in model is made in f32";
+            return Err(CliError::user_hint(message, "name another model with --model, or leave the key away"));
+        }
+        return Ok(None);
+    }
+    let policy = loading::policy_shown(config, device, console)?;
+    let prompts = loading::prompts(config, &policy, &Environment::Game2048)?;
+    Ok(Some(Learner { policy, prompts, name: format!("{:?}", config.model) }))
+}
+
+fn progress_line(progress: &SftProgress) -> String {
+    format!(
+        "loss {:.4}  norm {:.2}  {:.0} tok/s  {} left",
+        progress.loss,
+        progress.grad_norm,
+        progress.tokens_per_second,
+        duration(progress.remaining.as_secs_f64())
+    )
+}

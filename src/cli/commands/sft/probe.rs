@@ -1,0 +1,66 @@
+//! What a language model's programs come to, before a warm-up and after.
+
+use crate::arena::{Arena, Rules};
+use crate::cli::opened::playing;
+use crate::cli::said::CliError;
+use crate::config::Config;
+use crate::environment::{Environment, counted};
+use crate::evaluation::HeldOut;
+use crate::metrics::{Console, EvaluationRecord, Event, Progress};
+use crate::parallel::Peers;
+use crate::policy::Policy;
+use crate::prompt::PromptSet;
+use crate::sft::Learner;
+use crate::train::evaluation::{Protocol, evaluate};
+use crate::train::scoring::Stage;
+
+/// Programs of a language model on held-out boards, before and after.
+pub struct Probe<'a> {
+    config: &'a Config,
+    arena: Arena,
+    prompts: PromptSet,
+    console: &'a Console,
+}
+
+impl<'a> Probe<'a> {
+    /// None for the built-in model, which `eval` looks at, or where none is wanted.
+    pub fn of(config: &'a Config, learner: Option<&Learner>, console: &'a Console) -> Result<Option<Self>, CliError> {
+        let Some(learner) = learner.filter(|_| config.sft.eval_samples > 0) else { return Ok(None) };
+        let arena = playing::open_arena(config, console)?.under(Rules::new(&config.sandbox, &config.arena));
+        Ok(Some(Probe { config, arena, prompts: learner.prompts.clone(), console }))
+    }
+
+    /// What the policy writes comes to.
+    pub fn plays(&self, policy: &Policy) -> Result<EvaluationRecord, CliError> {
+        let samples = self.config.sft.eval_samples;
+        let bar = self.console.count(samples, "programs");
+        if self.console.progress() == Progress::Plain {
+            self.console.print(&format!("writing and playing {}", counted(samples, "program")));
+        }
+        let mut observer = |event: Event<'_>| {
+            if let Event::Decoding { tokens, finished, .. } = event {
+                bar.show(finished, &format!("written, {tokens} tokens"));
+            }
+        };
+        let peers = &Peers::alone();
+        let stage = Stage { policy, servers: None, arena: &self.arena, config: self.config, peers };
+        let held_out = HeldOut::published();
+        let protocol = Protocol { samples, boards: held_out.selection(1) };
+        evaluate(&stage, &self.prompts, protocol, 0, &mut observer).map_err(CliError::run)
+    }
+}
+
+/// What a warm-up came to, in games, as lines.
+pub fn played(before: &EvaluationRecord, after: &EvaluationRecord) -> String {
+    let labels = Environment::Game2048.labels();
+    let percent = |record: &EvaluationRecord| format!("{:.0}%", 100.0 * record.succeeded());
+    let score = |record: &EvaluationRecord| labels.written(record.score());
+    format!(
+        "programs that play: {} -> {} of {}\nmean score: {} -> {}\n",
+        percent(before),
+        percent(after),
+        after.samples,
+        score(before),
+        score(after)
+    )
+}

@@ -1,0 +1,125 @@
+//! A run, and everybody who is told of it: files, TensorBoard, a trace, the terminal, and the user at its end.
+
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Instant, SystemTime};
+
+use super::trace::Traced;
+use super::{launch, summary, train_error};
+use crate::cli::opened::gpu_watch::GpuWatch;
+use crate::cli::said::{CliError, output};
+use crate::config::Workers;
+use crate::metrics::{
+    Console, Event, JsonlSink, LaunchSink, Show, Sink, SinkError, Sinks, StepRecord, TensorBoardSink, TerminalSink,
+};
+use crate::policy::{self, Device};
+use crate::train::Run;
+use crate::train::run_dir::Reopened;
+
+/// A run that is about to begin, as it was asked for.
+pub(super) struct Launched<'a> {
+    pub resumed: bool,
+    /// The run that goes on, where this process has opened it.
+    pub reopened: Option<Reopened>,
+    pub traced: Option<Traced>,
+    pub commit: Option<&'a str>,
+    pub started: Instant,
+}
+
+impl Launched<'_> {
+    /// Trains, tells everybody who is to know, and says how it ended.
+    pub fn train(self, run: Run<'_>, console: &Console) -> Result<(), CliError> {
+        let (config, peers, device) = (run.config, run.peers, run.policy.decoder().device().clone());
+        let show = if config.arena.parallel_rewards == Workers::Inline { Show::Completions } else { Show::Steps };
+        let mut terminal = TerminalSink::new(console.clone(), show);
+        let mut launches = LaunchSink::new(launch::process(self.commit, &device), &unix_seconds);
+        let mut file = JsonlSink::default();
+        let mut tensorboard = TensorBoardSink::new(&unix_seconds);
+        let mut trace = self.traced.as_ref().map(|traced| traced.sink(&Instant::now));
+        let mut sinks = Sinks::default();
+        if let (Some(trace), true) = (&mut trace, peers.leads()) {
+            sinks.push(trace);
+        }
+        if peers.leads() {
+            sinks.push(&mut launches);
+            sinks.push(&mut file);
+        }
+        if config.train.tensorboard && peers.leads() {
+            sinks.push(&mut tensorboard);
+        }
+        sinks.push(&mut terminal);
+        let gpu = RefCell::new(GpuWatch::new(&device, console));
+        let measure = |record: &mut StepRecord| gpu.borrow_mut().add(record);
+        let mut recorder = Recorder { sinks, stop: run.stop, failure: None };
+        let log = format!("rank-{}.log", peers.rank());
+        let mut observer = |event: Event<'_>| {
+            if let Event::RunStarted(header) = event {
+                let _ = console.log_to(&header.output_dir.join(&log));
+                gpu.borrow_mut().begin(header);
+            }
+            recorder.note(&event);
+        };
+        let run = Run { measure: &measure, ..run };
+        let ended = if self.resumed {
+            run.resume(self.reopened, &mut observer)
+        } else {
+            run.start(&about(&device), &mut observer)
+        };
+        let (failure, busy) = (recorder.failure.take(), gpu.borrow().verdict());
+        drop(terminal);
+        if let (Some(traced), Some(trace)) = (&self.traced, &trace) {
+            traced.report(trace, console);
+        }
+        let noted = launches.ended(launch::end(&ended));
+        let summary = ended.map_err(train_error)?;
+        noted.map_err(CliError::run)?;
+        if let Some(failure) = failure {
+            return Err(CliError::run(failure));
+        }
+        if !peers.leads() {
+            return Ok(());
+        }
+        output::print(&summary::text(&summary, self.started.elapsed()))?;
+        output::print(&busy)?;
+        match &summary.stopped {
+            Some(stopped) => Err(summary::stopped(stopped, &summary.output_dir)),
+            None if summary.interrupted => Err(CliError::Interrupted),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Hands events to the sinks. When one cannot record any more, the run is asked to stop, with a checkpoint.
+struct Recorder<'a> {
+    sinks: Sinks<'a>,
+    stop: &'a AtomicBool,
+    failure: Option<SinkError>,
+}
+
+impl Recorder<'_> {
+    fn note(&mut self, event: &Event<'_>) {
+        if let Err(error) = self.sinks.note(event) {
+            self.stop.store(true, Ordering::SeqCst);
+            self.failure.get_or_insert(error);
+        }
+    }
+}
+
+/// The time that TensorBoard shows beside a number.
+fn unix_seconds() -> f64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
+}
+
+/// What the recorded configuration says about the program and the machine.
+fn about(device: &Device) -> Vec<(&'static str, String)> {
+    let features: Vec<&str> = [("cuda", cfg!(feature = "cuda")), ("mkl", cfg!(feature = "mkl"))]
+        .into_iter()
+        .filter_map(|(name, on)| on.then_some(name))
+        .collect();
+    vec![
+        ("version", env!("CARGO_PKG_VERSION").to_owned()),
+        ("target", format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS)),
+        ("features", features.join(",")),
+        ("device", policy::device_name(device)),
+    ]
+}

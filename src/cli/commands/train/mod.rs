@@ -1,0 +1,271 @@
+//! `grpo-2048 train`: the loop.
+
+mod dry_run;
+mod launch;
+mod launched;
+mod summary;
+mod trace;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use clap::Args;
+
+use super::EXIT_CODES;
+use crate::arena::Rules;
+use crate::cli::arguments::{Flags, SourceArgs, WorkerArgs, boards, settled, text_path};
+use crate::cli::opened::machine::allowance;
+use crate::cli::opened::peers::{agree, device_of, first_of, with_peers};
+use crate::cli::opened::reward_check::RewardCheck;
+use crate::cli::opened::{interrupt, loading, playing, runs};
+use crate::cli::said::CliError;
+use crate::config::{Config, Layers};
+use crate::metrics::Console;
+use crate::parallel::Peers;
+use crate::train::run_dir::{self, Reopened, RunDir};
+use crate::train::{Run, TrainError};
+
+use launched::Launched;
+use trace::TraceArgs;
+
+/// Train a model by GRPO on the games its programs play
+///
+/// A step samples groups x num-generations programs, plays each in the same games, and moves the model towards the
+/// better ones of each group. Without arguments it trains the built-in model.
+#[derive(Debug, Args)]
+#[command(after_help = format!("Examples:
+  grpo-2048 train                                 the built-in model, about
+                                                  half an hour on two cores
+  grpo-2048 train --sequential --steps 2          look at every program
+  grpo-2048 train --model smollm2.gguf --steps 3  a language model, with LoRA
+  grpo-2048 train --model Qwen/Qwen2.5-Coder-0.5B-Instruct --device cuda
+  grpo-2048 train --config grpo.yaml --dry-run    a configuration of TRL: what
+                                                  it means here, memory, time
+  grpo-2048 train --resume latest --steps 200     go on with the newest run
+  grpo-2048 train --steps 2 --trace step.json     see who did what when, in Perfetto
+
+{EXIT_CODES}"))]
+pub struct TrainArgs {
+    #[command(flatten)]
+    flags: Flags,
+    #[command(flatten)]
+    model: ModelArgs,
+    #[command(flatten)]
+    run: RunArgs,
+    #[command(flatten)]
+    trace: TraceArgs,
+    #[command(flatten)]
+    step: StepArgs,
+    /// What programs are written for: "2048", a .jsonl file of tasks, a .py file with a game, or a directory with env.toml
+    #[arg(long, value_name = "E", help_heading = "Games")]
+    env: Option<String>,
+    /// Games each program plays; all completions of a group play the same boards
+    #[arg(long, value_name = "K", help_heading = "Games")]
+    games: Option<u32>,
+    #[command(flatten)]
+    workers: WorkerArgs,
+    #[command(flatten)]
+    source: SourceArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Model")]
+struct ModelArgs {
+    /// "builtin", a Hugging Face id, a local directory in its layout, or a .gguf file
+    #[arg(long, value_name = "M")]
+    model: Option<String>,
+    /// Branch, tag or commit of a Hugging Face model
+    #[arg(long, value_name = "R")]
+    revision: Option<String>,
+    /// PEFT adapter to go on from, as `sft` and checkpoints are, or the run that trained it
+    #[arg(long, value_name = "DIR", value_parser = text_path())]
+    adapter: Option<PathBuf>,
+    /// Rank of the LoRA adapters; 0 trains every weight
+    #[arg(long, value_name = "R")]
+    lora_r: Option<u32>,
+    /// Send prompts as plain text, without the model's chat template
+    #[arg(long)]
+    raw_prompt: bool,
+    /// "auto", "cpu", "cuda" or "cuda:N"
+    #[arg(long, value_name = "D")]
+    device: Option<String>,
+    /// Most of a GPU's memory that training may take, as a share of it
+    #[arg(long, value_name = "F")]
+    gpu_memory_fraction: Option<f64>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Run")]
+struct RunArgs {
+    /// Last step of the run
+    #[arg(long, value_name = "N")]
+    steps: Option<u32>,
+    /// Root of all chance; the same seed gives the same run. Without it boards are drawn that nobody knows
+    #[arg(long, value_name = "S")]
+    seed: Option<u32>,
+    /// Where to write; without it the next of runs/train-001, -002, ...
+    #[arg(long, value_name = "DIR", value_parser = text_path())]
+    output_dir: Option<PathBuf>,
+    /// Checkpoint every N steps, and at the end
+    #[arg(long, value_name = "N")]
+    save_steps: Option<u32>,
+    /// Held-out evaluation every N steps; 0: only first and last
+    #[arg(long, value_name = "N")]
+    eval_steps: Option<u32>,
+    /// Go on with the run in DIR, or with the newest one ("latest")
+    #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = "latest", conflicts_with = "preset", value_parser = text_path())]
+    resume: Option<PathBuf>,
+    /// Check everything, print configuration, memory and time as they would be, and write nothing
+    #[arg(long, conflicts_with_all = ["resume", "trace"])]
+    dry_run: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Step")]
+struct StepArgs {
+    /// Prompts a step (P)
+    #[arg(long, value_name = "P")]
+    groups: Option<u32>,
+    /// Completions for each prompt (G); at least 2
+    #[arg(long, value_name = "G")]
+    num_generations: Option<u32>,
+    /// Longest completion, in tokens
+    #[arg(long, value_name = "T")]
+    max_completion_length: Option<u32>,
+    /// Softmax temperature of sampling
+    #[arg(long, value_name = "F")]
+    temperature: Option<f64>,
+    /// Peak learning rate of AdamW
+    #[arg(long, value_name = "F")]
+    learning_rate: Option<f64>,
+    /// Servers of vLLM that write the completions, such as http://localhost:8000; several: commas between them
+    #[arg(long, value_name = "URL", value_delimiter = ',')]
+    rollouts: Option<Vec<String>>,
+    /// 1: write the next step while the games of this one are played, before its update
+    #[arg(long, value_name = "N")]
+    steps_ahead: Option<u32>,
+}
+
+impl TrainArgs {
+    /// Trains until the end, an error or Ctrl-C, with all processes that were started together. `commit` is what the
+    /// program was built from, where the build knows.
+    pub fn run(self, console: &Console, commit: Option<&str>) -> Result<(), CliError> {
+        with_peers(console, |peers, console| self.train(peers, console, commit))
+    }
+
+    fn train(self, peers: &Peers, console: &Console, commit: Option<&str>) -> Result<(), CliError> {
+        let started = Instant::now();
+        let resumed = self.resumed()?;
+        let layers = playing::count_epochs(self.layers(resumed.as_deref(), peers, console)?)?;
+        let config = settled(layers.clone(), console)?;
+        agree(peers, &config)?;
+        let reopened = self.check(resumed.as_deref(), &config, peers, console)?;
+        let done = match (&reopened, &resumed) {
+            (Some(reopened), _) => run_dir::step_of(&reopened.newest).unwrap_or(0),
+            (None, Some(run)) => run_dir::steps_done(run),
+            (None, None) => 0,
+        };
+        boards::tell(&layers, console);
+        if let Some(run) = resumed.as_deref().filter(|run| done >= config.train.max_steps && run_dir::has_settled(run))
+        {
+            let run = run.display();
+            console.print(&format!("{run} is at step {done} already; --steps N with a larger N goes on"));
+            return Ok(());
+        }
+        if self.run.dry_run && !peers.leads() {
+            return Ok(());
+        }
+        let traced = self.trace.chosen(done, config.train.max_steps)?;
+        let stop = interrupt::stop_flag(console, interrupt::AFTER_THIS_STEP)?;
+        let device = loading::device(&device_of(&config.model.device, peers), console)?;
+        let allowance = allowance(&device, &config, peers.on_this_machine())?;
+        let arena = playing::open_arena(&config, console)?;
+        // Beside each other: a language model takes as long to load as the reward to check.
+        let check = if peers.leads() { Some(RewardCheck::start(&config, &arena, console)?) } else { None };
+        let mut policy = loading::policy_shown(&config, &device, console)?;
+        let prompts = loading::prompts(&config, &policy, arena.environment())?;
+        let arena = check.map_or_else(|| Ok(arena.under(Rules::training(&config))), RewardCheck::finish)?;
+        let servers = Run::servers(&config, &prompts).map_err(train_error)?;
+        if stop.load(Ordering::SeqCst) {
+            // Nothing has been trained yet that a checkpoint could keep.
+            return Err(CliError::Interrupted);
+        }
+        let alone = Peers::alone();
+        let run = Run {
+            config: &config,
+            policy: &mut policy,
+            servers,
+            arena: &arena,
+            prompts: &prompts,
+            allowance,
+            stop: &stop,
+            peers: if self.run.dry_run { &alone } else { peers },
+            measure: &|_| (),
+        };
+        if self.run.dry_run {
+            return dry_run::report(run, peers, &layers, console);
+        }
+        let resumed = resumed.is_some();
+        Launched { resumed, reopened, traced, commit, started }.train(run, console)
+    }
+
+    /// Says what is wrong with the directory of the run before a model is loaded and the reward is checked, not after. The
+    /// first process opens a run that is gone on with.
+    fn check(
+        &self,
+        resumed: Option<&Path>,
+        config: &Config,
+        peers: &Peers,
+        console: &Console,
+    ) -> Result<Option<Reopened>, CliError> {
+        let checked = match resumed {
+            _ if !peers.leads() => Ok(None),
+            Some(run) => RunDir::reopen(run, config).map(Some),
+            None => RunDir::check(config).map(|()| None),
+        };
+        let checked = checked.map_err(|error| train_error(TrainError::RunDir(error)))?;
+        checked.iter().flat_map(|reopened| &reopened.notices).for_each(|notice| console.print(notice));
+        Ok(checked)
+    }
+
+    /// The run to go on with, if one was asked for.
+    fn resumed(&self) -> Result<Option<PathBuf>, CliError> {
+        let Some(asked) = &self.run.resume else { return Ok(None) };
+        let path = match (runs::is_latest(asked), &self.run.output_dir) {
+            (true, Some(output_dir)) => output_dir.clone(),
+            (true, None) => runs::named("--resume", asked)?,
+            (false, Some(output_dir)) if output_dir != asked => {
+                return Err(CliError::user_hint(
+                    format!("--output-dir {} with --resume {}", output_dir.display(), asked.display()),
+                    "a resumed run goes on where it was; leave --output-dir away",
+                ));
+            }
+            (false, _) => asked.clone(),
+        };
+        Ok(Some(path))
+    }
+
+    fn layers(&self, resumed: Option<&Path>, peers: &Peers, console: &Console) -> Result<Layers, CliError> {
+        let mut flags = runs::with_trained_adapter(&self.flags, console)?;
+        let Some(path) = resumed else {
+            let mut layers = self.source.layers(&flags)?;
+            if !self.run.dry_run && boards::BOARD_KEYS.iter().all(|key| layers.origin(key).is_none()) {
+                layers.value(boards::DRAWN, "train.board_salt", first_of(peers, boards::board_salt()?)?)?;
+            }
+            return Ok(layers);
+        };
+        let recorded = run_dir::recorded_text(path).map_err(|error| CliError::user_path(error, path))?;
+        flags.add("output_dir", Some(path.display().to_string()));
+        self.source.layers_over(&recorded, path, &flags)
+    }
+}
+
+/// What the user can mend: the output directory, lengths and memory. Everything else that stops a run is not.
+fn train_error(error: TrainError) -> CliError {
+    match error {
+        TrainError::Memory(error) => CliError::user(format!("train.memory_mib = {}: {error}", error.limit >> 20)),
+        error if error.is_user() => CliError::user(error),
+        other => CliError::run(other),
+    }
+}

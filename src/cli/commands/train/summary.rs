@@ -1,0 +1,292 @@
+//! What came of a run: the first steps against the last, held-out scores before and after, and the best program.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::cli::said::CliError;
+use crate::environment::{Labels, counted};
+use crate::metrics::{EvaluationRecord, METRICS_FILE, StepRecord, Stream, duration, numbered, sparkline};
+use crate::stats;
+use crate::train::hall_of_fame::Member;
+use crate::train::run_dir::BEST;
+use crate::train::{RunSummary, Stopped};
+
+/// Steps averaged at either end; one step alone is mostly chance.
+const WINDOW: usize = 5;
+/// Characters of the curve of a run, so that it ends where the columns above it do.
+const CURVE: usize = 34;
+/// Below a mean that has one.
+const INTERVAL: &str = "  95% interval";
+/// Characters of a style or task beside its figures.
+const NAME: usize = 17;
+/// Styles that a summary has room for.
+const STYLES_SHOWN: usize = 12;
+
+/// The summary of a run as text. `elapsed` is what this process took.
+pub fn text(summary: &RunSummary, elapsed: Duration) -> String {
+    let mut text = String::new();
+    if let Some(last) = summary.steps.last() {
+        let how = match (&summary.stopped, summary.interrupted) {
+            (Some(_), _) => "stopped by the guard after",
+            (None, true) => "interrupted after",
+            (None, false) => "done:",
+        };
+        text.push_str(&format!("\n{how} step {}, {}\n\n", last.step, duration(elapsed.as_secs_f64())));
+    }
+    if summary.control {
+        text.push_str("CONTROL: rewards were shuffled inside each step; a difference below is chance\n\n");
+    }
+    text.push_str(&steps_table(&summary.steps, summary.labels));
+    text.push_str(&held_out_table(&summary.evaluations, summary.labels));
+    if let Some(best) = summary.hall_of_fame.first() {
+        text.push_str(&best_text(best, summary.labels));
+    }
+    let dir = summary.output_dir.display();
+    text.push_str(&format!("\nmetrics     {}\n", summary.output_dir.join(METRICS_FILE).display()));
+    let programs = if summary.hall_of_fame.is_empty() { "elites.json" } else { "hall_of_fame.json" };
+    text.push_str(&format!("programs    {}\n", summary.output_dir.join(programs).display()));
+    if !summary.hall_of_fame.is_empty() {
+        text.push_str(&format!("best        {}\n", summary.output_dir.join(BEST).display()));
+    }
+    text.push_str(&format!("checkpoint  {}\n", summary.checkpoint.display()));
+    text.push_str(&format!("report      grpo-2048 report {dir}\n"));
+    if summary.stopped.is_none() {
+        text.push_str(&format!("go on       grpo-2048 train --resume {dir} --steps N\n"));
+    }
+    text
+}
+
+/// Why the guard stopped a run, the last good checkpoint, and how to go on from there.
+pub fn stopped(stopped: &Stopped, run: &Path) -> CliError {
+    let Stopped { collapse, last_good, adapters } = stopped;
+    let mut message = format!("the run can no longer learn, after step {}", collapse.step);
+    for reason in &collapse.reasons {
+        message.push_str(&format!("\n  {reason}"));
+    }
+    let Some(good) = last_good else {
+        message.push_str(&format!("\nno checkpoint is left from before it began, at step {}", collapse.began));
+        return CliError::Stopped { message, hint: format!("{}, and start again", collapse.remedy) };
+    };
+    message.push_str(&format!("\nlast good checkpoint: {}; it began at step {}", good.display(), collapse.began));
+    let start = match adapters {
+        true => format!("--set model.adapter={}", good.display()),
+        false => format!("--model {}", good.display()),
+    };
+    // The recorded configuration, since a directory alone would be taken for a language model.
+    let start = format!("--config {} {start} --output-dir DIR", run.join("config.toml").display());
+    CliError::Stopped {
+        message,
+        hint: format!("{}; start from there with\n  grpo-2048 train {start}", collapse.remedy),
+    }
+}
+
+fn steps_table(steps: &[StepRecord], labels: Labels) -> String {
+    if steps.len() < 2 {
+        return String::new();
+    }
+    let window = WINDOW.min(steps.len() / 2);
+    let (first, last) = (&steps[..window], &steps[steps.len() - window..]);
+    let mut text = row("", &span(first), &span(last), "");
+    let mut compare = |name: &str, number: fn(&StepRecord) -> f64, show: &dyn Fn(f64) -> String| {
+        let mean = |steps: &[StepRecord]| show(stats::mean(steps.iter().map(number)));
+        text.push_str(&row(name, &mean(first), &mean(last), ""));
+    };
+    let score = labels.mean_score();
+    compare("mean reward", |step| step.reward, &|value| format!("{value:.3}"));
+    compare(&format!("programs that {}", labels.succeed()), StepRecord::succeeded, &percent);
+    compare(score, StepRecord::score, &|value| labels.written(value));
+    if labels.has_tiles() {
+        let best =
+            |steps: &[StepRecord]| steps.iter().map(|step| step.max_tile).max().flatten().unwrap_or(0).to_string();
+        text.push_str(&row("best tile", &best(first), &best(last), ""));
+    }
+    let scores: Vec<f64> = steps.iter().map(StepRecord::score).collect();
+    text.push_str(&format!("{:<20}{}\n", format!("{score}, curve "), sparkline(&scores, CURVE)));
+    text
+}
+
+fn held_out_table(evaluations: &[EvaluationRecord], labels: Labels) -> String {
+    let [before, .., after] = evaluations else {
+        return String::new();
+    };
+    let mut text = String::from("\n");
+    text.push_str(&row(
+        &format!("held-out {}", labels.cases()),
+        &format!("step {}", before.step),
+        &format!("step {}", after.step),
+        "",
+    ));
+    let ratio = match before.score() > 0.0 {
+        true => format!("  x {:.2}", after.score() / before.score()),
+        false => String::new(),
+    };
+    let scores = [before, after].map(|record| labels.written(record.score()));
+    text.push_str(&row(labels.mean_score(), &scores[0], &scores[1], &ratio));
+    let mut compare = |name: &str, show: &dyn Fn(&EvaluationRecord) -> Option<String>| {
+        if let (Some(left), Some(right)) = (show(before), show(after)) {
+            text.push_str(&row(name, &left, &right, ""));
+        }
+    };
+    let interval = |(low, high)| format!("{} to {}", labels.written(low), labels.written(high));
+    compare(INTERVAL, &|record| record.score_interval().map(interval));
+    compare(&format!("median {}", labels.score()), &|record| record.median_score.map(|score| labels.written(score)));
+    compare(&format!("programs that {}", labels.succeed()), &|record| Some(percent(record.succeeded())));
+    compare(INTERVAL, &|record| Some(interval((record.frac_passed_low?, record.frac_passed_high?))));
+    compare("distinct programs", &|record| record.frac_unique.map(percent));
+    if labels.has_tiles() {
+        let best = |record: &EvaluationRecord| record.max_tile.unwrap_or(0).to_string();
+        text.push_str(&row("best tile", &best(before), &best(after), ""));
+    }
+    text.push_str(&styles_table(before, after, labels));
+    text
+}
+
+/// Mean scores by style of the prompt, when there are few enough for a summary.
+fn styles_table(before: &EvaluationRecord, after: &EvaluationRecord, labels: Labels) -> String {
+    let earlier: BTreeMap<&str, f64> = before.styles().collect();
+    let both: Vec<(&str, f64, f64)> =
+        after.styles().filter_map(|(style, score)| Some((style, *earlier.get(style)?, score))).collect();
+    if both.is_empty() || both.len() > STYLES_SHOWN {
+        return String::new();
+    }
+    let rows = both.into_iter().map(|(style, left, right)| {
+        row(&format!("  {style:.NAME$}"), &labels.written(left), &labels.written(right), "")
+    });
+    std::iter::once(format!("{} by {}\n", labels.mean_score(), labels.group())).chain(rows).collect()
+}
+
+fn best_text(best: &Member, labels: Labels) -> String {
+    let tile = best.max_tile.map(|tile| format!(", best tile {tile}")).unwrap_or_default();
+    let mean = |score: f64| format!("mean score {}", labels.written(score));
+    let of = |games: Option<usize>, kind| match games {
+        Some(games) => counted(games, kind),
+        None => format!("{kind}s"),
+    };
+    let (figure, games) = match (best.report_mean_score, best.held_out_mean_score) {
+        (Some(score), _) => {
+            let ends = best.report_mean_score_low.zip(best.report_mean_score_high);
+            let sure = if ends.is_some() { "; 95% interval" } else { "" };
+            let interval = ends.map(|(low, high)| format!(" ({} to {})", labels.written(low), labels.written(high)));
+            let figure = format!("{}{}{tile}", mean(score), interval.unwrap_or_default());
+            (figure, format!("{} that it was not chosen on{sure}", of(best.report_games, "held-out game")))
+        }
+        (None, Some(score)) => (
+            format!("{}{tile}", mean(score)),
+            format!("{}, among which it was chosen", of(best.held_out_games, "held-out game")),
+        ),
+        (None, None) if best.is_known() => {
+            let games = of(best.games.map(|games| games as usize), "training game");
+            (mean(best.mean_score), format!("{games}; not settled on held-out ones"))
+        }
+        (None, None) => (
+            "not settled".to_owned(),
+            "few training games, which say little; held-out ones are played at the end of a run".into(),
+        ),
+    };
+    let source = numbered(&best.source, Stream::Stdout);
+    format!("\nbest program, written at step {}: {figure}\n({games})\n{source}", best.step)
+}
+
+/// `step 7` or `steps 56-60`.
+fn span(steps: &[StepRecord]) -> String {
+    match steps {
+        [] => String::new(),
+        [only] => format!("step {}", only.step),
+        [first, .., last] => format!("steps {}-{}", first.step, last.step),
+    }
+}
+
+fn row(name: &str, left: &str, right: &str, note: &str) -> String {
+    format!("{name:<20}{left:>16}{right:>18}{note}\n")
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0}%", 100.0 * share)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::train::guard::Collapse;
+
+    #[test]
+    fn a_summary_compares_the_ends_and_shows_the_best_program() {
+        let step = |step: usize| StepRecord { step, mean_score: Some(100.0 * step as f64), ..StepRecord::default() };
+        let evaluation = |(step, mean_score): (usize, f64)| {
+            let mut record = EvaluationRecord { step, mean_score: Some(mean_score), ..EvaluationRecord::default() };
+            (record.mean_score_low, record.mean_score_high) = (Some(mean_score - 90.0), Some(mean_score + 110.0));
+            record.style("snake", 2.0 * mean_score);
+            record
+        };
+        let best = Member {
+            program: String::new(),
+            source: "def strategy(board):\n    return 'W'".into(),
+            step: 9,
+            style: "plain".into(),
+            mean_score: 39412.0,
+            max_tile: Some(256),
+            held_out_mean_score: Some(1500.0),
+            report_mean_score: Some(1400.0),
+            report_games: Some(32),
+            report_mean_score_low: Some(1310.0),
+            report_mean_score_high: Some(1490.0),
+            ..Member::default()
+        };
+        let lucky = Member { games: Some(1), mean_score: 39412.0, ..Member::default() };
+        assert!(!best_text(&lucky, Labels::Board).contains("39412"));
+        let steady = best_text(&Member { games: Some(6), ..lucky }, Labels::Board);
+        assert!(steady.contains("mean score 39412\n(6 training games;"), "{steady}");
+        let summary = RunSummary {
+            output_dir: "runs/train-001".into(),
+            steps: (1..=12).map(step).collect(),
+            evaluations: [(0, 500.0), (12, 1250.0)].map(evaluation).to_vec(),
+            hall_of_fame: vec![best],
+            checkpoint: "runs/train-001/checkpoint-12".into(),
+            interrupted: false,
+            control: false,
+            labels: Labels::Board,
+            stopped: None,
+        };
+        let text = text(&summary, Duration::from_secs(75));
+        let expected = [
+            "done: step 12, 1:15",
+            "steps 1-5",
+            "steps 8-12",
+            "300",
+            "1000",
+            "mean score, curve   ▁▂▂▃▄▄▅▅▆▇▇█\n",
+            "x 2.50",
+            "410 to 610      1160 to 1360",
+            "  snake                         1000              2500",
+            "return 'W'",
+            "written at step 9: mean score 1400 (1310 to 1490), best tile 256\n(32 held-out games that it was not chosen on; 95% interval)",
+            "runs/train-001/metrics.jsonl",
+        ];
+        for words in expected {
+            assert!(text.contains(words), "{words} in {text}");
+        }
+    }
+
+    #[test]
+    fn a_stop_names_what_collapsed_the_checkpoint_of_before_and_the_way_on() {
+        let reason = "8.6% of the programs distinct over steps 46-53, 98% at best (stops below 10%)";
+        let collapse = Collapse { step: 53, began: 36, reasons: vec![reason.into()], remedy: "set grpo.beta=0.02" };
+        let message = |last_good: Option<&str>, adapters| {
+            let stop = Stopped { collapse: collapse.clone(), last_good: last_good.map(Into::into), adapters };
+            let CliError::Stopped { message, hint } = stopped(&stop, Path::new("run")) else { panic!("a stop") };
+            format!("{message}\nhint: {hint}")
+        };
+        let full = message(Some("runs/train-001/checkpoint-30"), false);
+        for words in
+            ["after step 53", reason, "last good checkpoint: runs/train-001/checkpoint-30; it began at step 36"]
+        {
+            assert!(full.contains(words), "{words} in {full}");
+        }
+        assert!(full.contains("hint: set grpo.beta=0.02; start from there with\n"), "{full}");
+        assert!(full.ends_with("train --config run/config.toml --model runs/train-001/checkpoint-30 --output-dir DIR"));
+        let adapters = message(Some("c-30"), true);
+        assert!(adapters.contains("--config run/config.toml --set model.adapter=c-30"), "{adapters}");
+        assert!(message(None, false).contains("no checkpoint is left"));
+    }
+}

@@ -1,0 +1,146 @@
+//! The model and the prompts, loaded the way every command wants them.
+
+use std::path::Path;
+use std::sync::Once;
+
+use crate::cli::said::{CliError, near};
+use crate::config::Config;
+use crate::environment::Environment;
+use crate::metrics::Console;
+use crate::policy::{self, Device, Location, Policy, PolicyError, Precision};
+use crate::preflight::{self, Finding};
+use crate::prompt::{PromptError, PromptKind, PromptSet};
+use crate::seed::{Purpose, Seed};
+use crate::train::memory::megabytes;
+use crate::train::{self, run_dir};
+
+/// The device that `--device` names. That no GPU can be used where one would be is said once.
+pub fn device(name: &str, console: &Console) -> Result<Device, CliError> {
+    static SAID: Once = Once::new();
+    let refused = |error: PolicyError| match error {
+        PolicyError::Device { reason, .. } => CliError::user(format!("--device {name}: {reason}")),
+        other => CliError::run(other),
+    };
+    let (device, fallback) = policy::open_device(name).map_err(refused)?;
+    if let Some(unusable) = fallback {
+        SAID.call_once(|| console.print(&format!("device: cpu, since no GPU can be used: {unusable}")));
+    }
+    Ok(device)
+}
+
+/// The model of `config`. Almost everything that can be wrong with one is a file the user named.
+pub fn policy(config: &Config, device: &Device) -> Result<Policy, CliError> {
+    policy_of("--model", config, device)
+}
+
+/// The model of `config`, which the user named with `flag`.
+pub fn policy_of(flag: &str, config: &Config, device: &Device) -> Result<Policy, CliError> {
+    let seed = Seed::root(config.train.seed).child(Purpose::Init, 0);
+    Policy::load(&config.model, seed, device).map_err(|error| model_error(flag, config, error))
+}
+
+/// What is wrong with the model of `config`, which the user named with `flag`.
+pub fn model_error(flag: &str, config: &Config, error: PolicyError) -> CliError {
+    match error {
+        PolicyError::Tensor(_) => CliError::run(error),
+        other => {
+            let adapter = Path::new(&config.model.adapter);
+            let hint = near::model_hint(&config.model.model).or_else(|| near::path_hint(adapter));
+            let hint = hint.or_else(|| adapter_hint(adapter));
+            let message = match &other {
+                PolicyError::File { path, .. } if !adapter.as_os_str().is_empty() && path.starts_with(adapter) => {
+                    format!("--adapter {}: {other}", adapter.display())
+                }
+                _ => format!("{flag} {}: {other}", config.model.model),
+            };
+            CliError::User { message, hint }
+        }
+    }
+}
+
+/// What a directory without an adapter in it should have been.
+fn adapter_hint(dir: &Path) -> Option<String> {
+    let is_adapter = !dir.is_dir() || dir.join("adapter_config.json").exists();
+    (!is_adapter).then(|| match run_dir::latest_checkpoint(dir) {
+        Some(checkpoint) => format!("did you mean `{}`?", checkpoint.display()),
+        None => "expected a PEFT adapter, as `sft` and the checkpoints of runs with LoRA are: adapter_config.json and \
+                 adapter_model.safetensors"
+            .into(),
+    })
+}
+
+/// The same, saying so while it takes a while.
+pub fn policy_shown(config: &Config, device: &Device, console: &Console) -> Result<Policy, CliError> {
+    let name = &config.model.model;
+    if name == "builtin" {
+        return policy(config, device);
+    }
+    let wait = console.wait(&format!("loading {name}"));
+    let loaded = policy(config, device)?;
+    drop(wait);
+    let adapter = match config.model.adapter.as_str() {
+        "" => String::new(),
+        adapter => match loaded.dropout() {
+            0.0 => format!(", with the adapter {adapter}"),
+            dropout => format!(", with the adapter {adapter} (lora_dropout {dropout})"),
+        },
+    };
+    let format = match (loaded.packed_bytes(), loaded.decoder().precision()) {
+        (Some(bytes), _) => format!(" in {}", megabytes(bytes)),
+        (None, Precision::F32) => String::new(),
+        (None, half) => format!(" in {half}"),
+    };
+    let place = Location::of(&config.model).map(|place| place.to_string()).unwrap_or_default();
+    let millions = loaded.decoder().config().parameters() as f64 / 1e6;
+    console.print(&format!("model: {name}, {millions:.1} M weights{format}, from {place}{adapter}"));
+    Ok(loaded)
+}
+
+/// The prompts that suit the model.
+pub fn prompts(config: &Config, policy: &Policy, environment: &Environment) -> Result<PromptSet, CliError> {
+    let kind = PromptKind::of(policy.tokenizer(), config.model.raw_prompt);
+    if kind == PromptKind::Builtin && !environment.suits_builtin_model() {
+        return Err(CliError::user_hint(
+            format!(
+                "--env {}: the built-in model writes players of a 4x4 board, and nothing else",
+                config.environment.env
+            ),
+            "name a language model with --model, such as Qwen/Qwen2.5-Coder-0.5B-Instruct or a .gguf file",
+        ));
+    }
+    let prompts = PromptSet::load(kind, policy.tokenizer(), &environment.briefing())
+        .map_err(|error| prompt_error(config, error))?;
+    fit(config, policy, environment, &prompts)?;
+    for prompts in [prompts.prompts(), prompts.held_out()] {
+        train::check_length(policy, prompts, &config.rollout).map_err(CliError::user)?;
+    }
+    Ok(prompts)
+}
+
+/// Refuses tasks whose prompts leave no room for a completion; the first one is named.
+fn fit(config: &Config, policy: &Policy, environment: &Environment, prompts: &PromptSet) -> Result<(), CliError> {
+    let Environment::Tasks(tasks) = environment else { return Ok(()) };
+    let mut tokens = vec![0; tasks.tasks().len()];
+    for prompt in prompts.prompts().iter().chain(prompts.held_out()) {
+        prompt.task.into_iter().for_each(|task| tokens[task as usize] = prompt.ids.len());
+    }
+    let positions = policy.decoder().config().max_position_embeddings;
+    let most = positions.saturating_sub(config.rollout.max_completion_length);
+    let long = preflight::long_prompts(tasks, &tokens, most);
+    let Some(Finding { place: Some(place), text, remedy, .. }) = long.first() else { return Ok(()) };
+    let others = match long.len() - 1 {
+        0 => String::new(),
+        others => format!("; {others} more are too long"),
+    };
+    Err(CliError::User { message: format!("--env {place}: {text}{others}"), hint: remedy.clone() })
+}
+
+fn prompt_error(config: &Config, error: PromptError) -> CliError {
+    let message = format!("--model {}: {error}", config.model.model);
+    let plain = "--raw-prompt sends the words as plain text, without a template";
+    match error {
+        PromptError::NoChatTemplate => CliError::user_hint(message, format!("name an instruct model; or {plain}")),
+        PromptError::Template { .. } => CliError::user_hint(message, plain),
+        other => CliError::run(other),
+    }
+}

@@ -1,0 +1,46 @@
+//! Programs by the files or runs that users name.
+
+use std::path::{Path, PathBuf};
+
+use super::runs;
+use crate::cli::said::CliError;
+use crate::train::run_dir::BEST;
+
+/// Stands for standard input among files.
+const STDIN: &str = "-";
+
+/// The file of Python that a path means: of a run its best program, otherwise itself.
+pub fn file(asked: &Path) -> Result<PathBuf, CliError> {
+    let dir = match runs::is_latest(asked) && !asked.exists() {
+        true => runs::named("FILE.py", asked)?,
+        false => asked.to_owned(),
+    };
+    match (runs::is_run(&dir), dir.join(BEST)) {
+        (false, _) => Ok(dir),
+        (true, best) if best.is_file() => Ok(best),
+        (true, _) => Err(CliError::user_hint(
+            format!("{}: the run has no {BEST} yet", dir.display()),
+            "it is written when a run of games ends; `grpo-2048 report` shows the programs until then",
+        )),
+    }
+}
+
+/// The text of a file that should hold a program.
+pub fn read(path: &Path) -> Result<String, CliError> {
+    if path.is_dir() {
+        let hint = "expected a Python file, or the directory of a run";
+        return Err(CliError::user_hint(format!("{}: is a directory", path.display()), hint));
+    }
+    let read = match path.as_os_str() == STDIN {
+        true => std::io::read_to_string(std::io::stdin()).map(String::into_bytes),
+        false => std::fs::read(path),
+    };
+    let bytes = read.map_err(|error| CliError::user_path(format!("{}: {error}", path.display()), path))?;
+    String::from_utf8(bytes).map_err(|error| {
+        let offset = error.utf8_error().valid_up_to();
+        CliError::user_hint(
+            format!("{}: not UTF-8 text, at byte {offset}", path.display()),
+            "expected a Python file saved as UTF-8",
+        )
+    })
+}

@@ -1,0 +1,23 @@
+//! A configuration as TOML, with where its settings come from.
+
+use crate::config::{Config, DEFAULT_TOML, Layers, keys};
+
+/// Every setting, and beside those that differ from the defaults where they come from.
+pub fn effective(config: &Config, layers: &Layers) -> String {
+    let defaults: toml::Table = DEFAULT_TOML.parse().expect("default.toml is TOML");
+    let found = toml::Table::try_from(config).expect("a configuration is TOML");
+    let (mut text, mut last) =
+        (String::from("# what differs from the defaults says where it comes from\n"), String::new());
+    for dotted in keys() {
+        let (section, key) = dotted.split_once('.').expect("keys are dotted");
+        if last != section {
+            text.push_str(&format!("\n[{section}]\n"));
+            last = section.to_owned();
+        }
+        let value = &found[section][key];
+        let origin = layers.origin(&dotted).filter(|_| *value != defaults[section][key]);
+        let origin = origin.map(|origin| format!("  # {origin}")).unwrap_or_default();
+        text.push_str(&format!("{key} = {value}{origin}\n"));
+    }
+    text
+}

@@ -1,0 +1,153 @@
+//! The one place where errors become messages and exit codes.
+
+use std::error::Error;
+use std::fmt::Display;
+use std::path::Path;
+use std::process::ExitCode;
+
+use super::near;
+use crate::config::ConfigError;
+use crate::metrics::visible;
+
+/// Exit code of a run that its guard stopped.
+const STOPPED: u8 = 3;
+/// Exit code of a program that was interrupted: 128 + SIGINT.
+pub const INTERRUPTED: u8 = 130;
+
+/// Why a command ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum CliError {
+    /// The user's input was wrong: exit code 2.
+    #[error("{message}")]
+    User {
+        /// The flag, key or file, what was found, what is allowed.
+        message: String,
+        /// What to do about it.
+        hint: Option<String>,
+    },
+    /// The run failed: exit code 1.
+    #[error(transparent)]
+    Run(Box<dyn Error + Send + Sync>),
+    /// The guard stopped the run: exit code 3. Everything worth keeping is saved.
+    #[error("{message}")]
+    Stopped {
+        /// What collapsed, with figures, and what is left.
+        message: String,
+        /// What to do about it.
+        hint: String,
+    },
+    /// Ctrl-C: exit code 130. Everything worth keeping is saved.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl CliError {
+    /// The user's mistake, in the words of the error that found it.
+    pub fn user(error: impl Display) -> CliError {
+        CliError::User { message: error.to_string(), hint: None }
+    }
+
+    /// The user's mistake, with a way out.
+    pub fn user_hint(error: impl Display, hint: impl Into<String>) -> CliError {
+        CliError::User { message: error.to_string(), hint: Some(hint.into()) }
+    }
+
+    /// The user's mistake with a path: where nothing is there, what nearly has its name.
+    pub fn user_path(error: impl Display, path: &Path) -> CliError {
+        CliError::User { message: error.to_string(), hint: near::path_hint(path) }
+    }
+
+    /// The machine's or the program's fault.
+    pub fn run(error: impl Error + Send + Sync + 'static) -> CliError {
+        CliError::Run(Box::new(error))
+    }
+
+    /// What the program exits with.
+    pub fn code(&self) -> u8 {
+        match self {
+            CliError::User { .. } => 2,
+            CliError::Run(_) => 1,
+            CliError::Stopped { .. } => STOPPED,
+            CliError::Interrupted => INTERRUPTED,
+        }
+    }
+
+    /// Tells the user and gives the exit code.
+    pub fn report(&self) -> ExitCode {
+        let red = console::Style::new().for_stderr().red().bold();
+        match self {
+            CliError::User { message, hint } => {
+                eprintln!("{} {}", red.apply_to("error:"), shown(message));
+                if let Some(hint) = hint {
+                    eprintln!("hint: {}", shown(hint));
+                }
+            }
+            CliError::Run(error) => {
+                eprintln!("{} {}", red.apply_to("error:"), shown(&chain(error.as_ref())));
+            }
+            CliError::Stopped { message, hint } => {
+                eprintln!("{} {message}\nhint: {hint}", red.apply_to("stopped:"));
+            }
+            CliError::Interrupted => (),
+        }
+        ExitCode::from(self.code())
+    }
+}
+
+impl From<ConfigError> for CliError {
+    fn from(error: ConfigError) -> Self {
+        match error {
+            ConfigError::UnknownKey { origin, key, hint } => {
+                CliError::user_hint(format!("{origin}: unknown key `{key}`"), hint.trim_start_matches("; "))
+            }
+            ConfigError::Value { key, found, expected } => CliError::user_hint(format!("{key} = {found}"), expected),
+            ConfigError::Foreign { origin, refused, hint } => {
+                CliError::user_hint(ConfigError::listed(&origin, &refused), hint)
+            }
+            ConfigError::UnknownPreset { found, known } => {
+                CliError::user_hint(format!("--preset {found}: unknown preset"), format!("there are: {known}"))
+            }
+            other => CliError::user(other),
+        }
+    }
+}
+
+/// What is told, with names of files and words of others in it. Messages of ours have lines.
+fn shown(message: &str) -> String {
+    message.split('\n').map(visible).collect::<Vec<_>>().join("\n")
+}
+
+/// An error with its causes; a cause that the message names already is not told twice.
+fn chain(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let words = error.to_string();
+        if !text.contains(&words) {
+            text.push_str(&format!("\n  because: {words}"));
+        }
+        cause = error.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Layers;
+
+    #[test]
+    fn a_misspelt_key_becomes_a_hint() {
+        let error = Layers::default().assignment("rollout.num_generation=4").unwrap_err();
+        let CliError::User { message, hint } = error.into() else { panic!("the user's mistake") };
+        assert!(message.contains("unknown key `rollout.num_generation`"), "{message}");
+        assert_eq!(hint.as_deref(), Some("did you mean `num_generations`?"));
+    }
+
+    #[test]
+    fn a_cause_is_told_once() {
+        let source = std::io::Error::other("disk on fire");
+        let error = crate::metrics::SinkError::File { path: "metrics.jsonl".into(), source };
+        assert_eq!(chain(&error), "metrics.jsonl: disk on fire");
+    }
+}
