@@ -1,11 +1,13 @@
 //! Arguments that several commands share, and the configuration that they come to.
 
 pub mod boards;
-mod options;
+mod flags;
+mod source;
 mod terminal;
 mod unknown_flag;
 
 pub use boards::Boards;
-pub use options::{Flags, SourceArgs, WorkerArgs, settled, text_path, with_defaults};
+pub use flags::{Flags, WorkerArgs, text_path, with_defaults};
+pub use source::{SourceArgs, settled};
 pub use terminal::{TerminalArgs, color};
 pub use unknown_flag::meant;

@@ -3,7 +3,7 @@
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, Error};
 
-use super::options::argument_of;
+use super::flags::argument_of;
 use crate::cli::said::CliError;
 use crate::config::{ConfigError, keys, known_as, nearest, trl};
 

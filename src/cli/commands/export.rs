@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use crate::cli::arguments::{Flags, SourceArgs, text_path};
+use crate::cli::arguments::{Flags, SourceArgs, settled, text_path};
 use crate::cli::opened::loading;
 use crate::cli::opened::runs::{self, Trained, report_error};
 use crate::cli::said::{CliError, output};
@@ -186,18 +186,14 @@ impl ExportArgs {
             let base = config.model.clone();
             return Ok(Source { config, run: None, base });
         };
-        let run = runs::named("--run", run)?;
-        let trained = Trained::of("--run", &run)?;
-        trained.warnings.iter().for_each(|warning| console.print(warning));
-        let recorded = run_dir::recorded_text(&run).map_err(|error| CliError::user_path(error, &run))?;
+        let trained = Trained::open("--run", run, console)?;
+        let run = trained.dir.clone();
+        let recorded = runs::recorded_text(&run)?;
+        let over = |flags: &Flags| settled(self.source.layers_over(&recorded, &run, flags)?, console);
+        let base = over(&Flags::default())?.model;
         let mut flags = Flags::default();
-        let name = Some(trained.checkpoint.display().to_string());
-        match trained.is_adapter() {
-            true => flags.add("adapter", name),
-            false => flags.add("model", name).add("adapter", Some("")),
-        };
-        let base = self.source.resolve_over(&recorded, &run, &Flags::default(), console)?.model;
-        let config = self.source.resolve_over(&recorded, &run, &flags, console)?;
+        trained.name_in(&mut flags);
+        let config = over(&flags)?;
         let steps = run_dir::steps_done(&run);
         Ok(Source { config, run: Some((run, steps)), base })
     }

@@ -31,20 +31,26 @@ pub fn named(flag: &str, asked: &Path) -> Result<PathBuf, CliError> {
     })
 }
 
+/// The configuration that the run in `dir` recorded, as TOML.
+pub fn recorded_text(dir: &Path) -> Result<String, CliError> {
+    run_dir::recorded_text(dir).map_err(|error| CliError::user_path(error, dir))
+}
+
 /// What a run has trained so far.
 pub struct Trained {
+    /// The directory of the run.
+    pub dir: PathBuf,
     /// What the run recorded.
     pub recorded: Config,
     /// Its newest checkpoint that is whole.
     pub checkpoint: PathBuf,
-    /// What is to be said of newer ones that are not.
-    pub warnings: Vec<String>,
 }
 
 impl Trained {
-    /// What the run in `dir`, named with `flag`, has trained.
-    pub fn of(flag: &str, dir: &Path) -> Result<Trained, CliError> {
-        let (good, damaged) = run_dir::newest_good(dir);
+    /// What the run that the user named with `flag` has trained; says which newer checkpoints are not whole.
+    pub fn open(flag: &str, asked: &Path, console: &Console) -> Result<Trained, CliError> {
+        let dir = named(flag, asked)?;
+        let (good, damaged) = run_dir::newest_good(&dir);
         let checkpoint = good.ok_or_else(|| match damaged.first() {
             None => CliError::user_hint(
                 format!("{flag} {}: no run with a checkpoint there", dir.display()),
@@ -55,47 +61,46 @@ impl Trained {
                 "train writes new ones",
             ),
         })?;
-        let warning = |(path, reason): &(PathBuf, String)| {
-            format!("warning: {}: {reason}; taking {}", path.display(), checkpoint.display())
-        };
-        let warnings = damaged.iter().map(warning).collect();
-        let recorded = run_dir::recorded_text(dir).map_err(|error| CliError::user_path(error, dir))?;
+        for (path, reason) in damaged {
+            console.print(&format!("warning: {}: {reason}; taking {}", path.display(), checkpoint.display()));
+        }
         let mut layers = Layers::default();
-        layers.text(&dir.display().to_string(), &recorded)?;
-        Ok(Trained { recorded: layers.resolve()?, checkpoint, warnings })
+        layers.text(&dir.display().to_string(), &recorded_text(&dir)?)?;
+        Ok(Trained { recorded: layers.resolve()?, dir, checkpoint })
     }
 
     /// Whether the checkpoint is an adapter on the recorded model, and not a model itself.
     pub fn is_adapter(&self) -> bool {
         self.checkpoint.join("adapter_config.json").exists()
     }
+
+    /// Names the checkpoint in `flags`, over the configuration of the run.
+    pub fn name_in(&self, flags: &mut Flags) {
+        let checkpoint = Some(self.checkpoint.display().to_string());
+        match self.is_adapter() {
+            true => flags.add("adapter", checkpoint),
+            false => flags.add("model", checkpoint).add("adapter", Some("")),
+        };
+    }
 }
 
 /// `flags` with the newest adapter of the run where `--adapter` names a run.
 pub fn with_trained_adapter(flags: &Flags, console: &Console) -> Result<Flags, CliError> {
     let mut flags = flags.clone();
-    if let Some(checkpoint) = flags.text("adapter").map(|asked| adapter(asked, console)).transpose()?.flatten() {
-        flags.add("adapter", Some(checkpoint));
-    }
-    Ok(flags)
-}
-
-/// The newest adapter that a run has trained, where `--adapter` names a run.
-fn adapter(asked: &str, console: &Console) -> Result<Option<String>, CliError> {
+    let Some(asked) = flags.text("adapter") else { return Ok(flags) };
     let path = Path::new(asked);
     if !is_run(path) && (!is_latest(path) || path.exists()) {
-        return Ok(None);
+        return Ok(flags);
     }
-    let trained = Trained::of("--adapter", &named("--adapter", path)?)?;
-    let checkpoint = trained.checkpoint.display().to_string();
+    let trained = Trained::open("--adapter", path, console)?;
     if !trained.is_adapter() {
         return Err(CliError::user_hint(
             format!("--adapter {asked}: the run trained every weight, so its checkpoints are whole models"),
-            format!("say --model {checkpoint}"),
+            format!("say --model {}", trained.checkpoint.display()),
         ));
     }
-    trained.warnings.iter().for_each(|warning| console.print(warning));
-    Ok(Some(checkpoint))
+    trained.name_in(&mut flags);
+    Ok(flags)
 }
 
 /// Whether a directory is that of a run.

@@ -241,16 +241,13 @@ impl EvalArgs {
         let mut flags = self.flags.clone();
         let (flag, asked) = against.map_or(("--model", self.model.as_deref()), |name| ("--against", Some(name)));
         if let Some(run) = asked.map(Path::new).filter(|path| runs::is_run(path) || runs::is_latest(path)) {
-            let trained = Trained::of(flag, &runs::named(flag, run)?)?;
+            let trained = Trained::open(flag, run, console)?;
             flags = flags.without(&["revision", "adapter"]);
-            let (model, checkpoint) = (&trained.recorded.model, trained.checkpoint.display().to_string());
-            match trained.is_adapter() {
-                true => flags
-                    .add("model", Some(model.model.clone()))
-                    .add("revision", Some(model.revision.clone()))
-                    .add("adapter", Some(checkpoint)),
-                false => flags.add("model", Some(checkpoint)).add("adapter", Some("")),
-            };
+            let model = &trained.recorded.model;
+            if trained.is_adapter() {
+                flags.add("model", Some(model.model.clone())).add("revision", Some(model.revision.clone()));
+            }
+            trained.name_in(&mut flags);
             flags.add("raw_prompt", model.raw_prompt.then_some(true));
             return self.source.resolve(&flags, console);
         }

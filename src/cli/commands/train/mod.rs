@@ -255,7 +255,7 @@ impl TrainArgs {
             }
             return Ok(layers);
         };
-        let recorded = run_dir::recorded_text(path).map_err(|error| CliError::user_path(error, path))?;
+        let recorded = runs::recorded_text(path)?;
         flags.add("output_dir", Some(path.display().to_string()));
         self.source.layers_over(&recorded, path, &flags)
     }

@@ -1,16 +1,12 @@
-//! Arguments that set configuration keys, and how the layers of a configuration are collected.
+//! Flags that set configuration keys, and their defaults in the help.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use clap::builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser};
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
-use crate::cli::said::CliError;
-use crate::config::{Config, ConfigError, DEFAULT_TOML, Layers, PRESETS};
-use crate::metrics::Console;
-use crate::policy::Tokenizer;
-use crate::prompt::PromptKind;
+use crate::config::{Config, ConfigError, DEFAULT_TOML, Layers};
 
 /// Arguments that stand for one configuration key each: id of the argument, key. An argument with such an id sets the key
 /// in every command that has [`Flags`] before its arguments; this table and the argument are all that a new flag needs.
@@ -44,34 +40,6 @@ const KEYS: &[(&str, &str)] = &[
     ("sft_learning_rate", "sft.learning_rate"),
 ];
 
-/// Where settings come from besides the flags.
-#[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Configuration (defaults < preset < file < --set < flags)")]
-pub struct SourceArgs {
-    /// TOML file with any part of what `grpo-2048 config` prints, or a .yaml file of TRL's GRPOConfig
-    #[arg(long, value_name = "FILE")]
-    pub config: Option<PathBuf>,
-    /// One setting, such as grpo.beta=0.04; may be repeated
-    #[arg(long, value_name = "SECTION.KEY=VALUE")]
-    pub set: Vec<String>,
-    /// Settings to start from, see `config --help`; without it the model decides between builtin and llm
-    #[arg(long, value_name = "NAME", value_parser = preset_names())]
-    pub preset: Option<String>,
-}
-
-/// A path that the configuration can hold: what is no text there would name another place.
-pub fn text_path() -> impl TypedValueParser<Value = PathBuf> {
-    OsStringValueParser::new().try_map(|path| match path.into_string() {
-        Ok(path) => Ok(PathBuf::from(path)),
-        Err(_) => Err("a path that config.toml records must be UTF-8; rename it, or name it by a link"),
-    })
-}
-
-/// Names of the presets, for an argument.
-pub fn preset_names() -> PossibleValuesParser {
-    PRESETS.iter().map(|preset| preset.name).collect::<Vec<_>>().into()
-}
-
 /// How many games run at once. The numbers are the same whatever is chosen.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Games")]
@@ -91,6 +59,14 @@ fn workers(text: &str) -> Result<u32, String> {
         Ok(count) => Ok(count),
         Err(_) => Err("expected a whole number, at least 1".into()),
     }
+}
+
+/// A path that the configuration can hold: what is no text there would name another place.
+pub fn text_path() -> impl TypedValueParser<Value = PathBuf> {
+    OsStringValueParser::new().try_map(|path| match path.into_string() {
+        Ok(path) => Ok(PathBuf::from(path)),
+        Err(_) => Err("a path that config.toml records must be UTF-8; rename it, or name it by a link"),
+    })
 }
 
 /// Flags that were given, ready to be laid over the other layers.
@@ -124,9 +100,8 @@ impl FromArgMatches for Flags {
             has && matches.value_source(name) == Some(ValueSource::CommandLine)
         };
         for &(name, key) in KEYS.iter().filter(|(name, _)| is_given(name)) {
-            let (section, field) = key.split_once('.').expect("keys are dotted");
             let raw = matches.get_raw(name).into_iter().flatten().map(|raw| raw.to_string_lossy().into_owned());
-            self.given.push((name, value_like(&defaults[section][field], raw.collect())));
+            self.given.push((name, value_like(value_of(&defaults, key), raw.collect())));
         }
         Ok(())
     }
@@ -152,7 +127,7 @@ impl Flags {
     /// # Panics
     /// When no key belongs to `name`: the table above is wrong then, whatever the user typed.
     pub fn add(&mut self, name: &str, value: Option<impl Into<toml::Value>>) -> &mut Self {
-        let (name, _) = KEYS.iter().find(|(known, _)| *known == name).expect("an argument with a key");
+        let (name, _) = with_key(name).expect("an argument with a key");
         if let Some(value) = value {
             self.given.push((name, value.into()));
         }
@@ -170,126 +145,15 @@ impl Flags {
         self.given.iter().find(|(given, _)| *given == name).and_then(|(_, value)| value.as_str())
     }
 
-    fn lay(&self, layers: &mut Layers) -> Result<(), ConfigError> {
+    /// Lays the flags over `layers`.
+    pub fn lay(&self, layers: &mut Layers) -> Result<(), ConfigError> {
         for (name, value) in &self.given {
             let origin = format!("--{}", name.replace('_', "-"));
-            layers.value(&origin, key_of(name), value.clone())?;
+            let (_, key) = with_key(name).expect("an argument with a key");
+            layers.value(&origin, key, value.clone())?;
         }
         Ok(())
     }
-}
-
-impl SourceArgs {
-    /// The configuration of a new run.
-    pub fn resolve(&self, flags: &Flags, console: &Console) -> Result<Config, CliError> {
-        settled(self.layers(flags)?, console)
-    }
-
-    /// What the configuration of a new run is made of.
-    pub fn layers(&self, flags: &Flags) -> Result<Layers, CliError> {
-        let preset = match &self.preset {
-            Some(name) => name.clone(),
-            None => self.preset_of_model(flags)?.to_owned(),
-        };
-        let mut layers = Layers::default();
-        layers.preset(&preset)?;
-        self.lay(&mut layers, flags)?;
-        Ok(layers)
-    }
-
-    /// The configuration that a run recorded, with this command's settings over it.
-    pub fn resolve_over(
-        &self,
-        recorded: &str,
-        path: &Path,
-        flags: &Flags,
-        console: &Console,
-    ) -> Result<Config, CliError> {
-        settled(self.layers_over(recorded, path, flags)?, console)
-    }
-
-    /// What that is made of.
-    pub fn layers_over(&self, recorded: &str, path: &Path, flags: &Flags) -> Result<Layers, CliError> {
-        let mut layers = Layers::default();
-        layers.text(&path.display().to_string(), recorded)?;
-        self.lay(&mut layers, flags)?;
-        Ok(layers)
-    }
-
-    fn lay(&self, layers: &mut Layers, flags: &Flags) -> Result<(), CliError> {
-        if let Some(path) = &self.config {
-            let text = std::fs::read_to_string(path)
-                .map_err(|error| CliError::user_path(format!("--config {}: {error}", path.display()), path))?;
-            let origin = path.display().to_string();
-            match path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml") {
-                true => layers.trl(&origin, &text)?,
-                false => layers.text(&origin, &text).map_err(|error| yaml_hint(error, path, &text))?,
-            }
-        }
-        for assignment in &self.set {
-            layers.assignment(assignment).map_err(|error| flag_hint(error, assignment))?;
-        }
-        Ok(flags.lay(layers)?)
-    }
-
-    /// The built-in model has a preset of its own, and what was trained from it too; everything else is a language
-    /// model.
-    fn preset_of_model(&self, flags: &Flags) -> Result<&'static str, CliError> {
-        let mut layers = Layers::default();
-        self.lay(&mut layers, flags)?;
-        let model = layers.resolve()?.model.model;
-        Ok(if model == "builtin" || is_builtin_dir(Path::new(&model)) { "builtin" } else { "llm" })
-    }
-}
-
-/// Words for YAML under another name; nothing in TOML begins with a word and a colon.
-fn yaml_hint(error: ConfigError, path: &Path, text: &str) -> CliError {
-    let is_key =
-        |line: &str| line.split_once(':').is_some_and(|(key, _)| !key.is_empty() && key.chars().all(is_of_word));
-    match error {
-        ConfigError::Syntax { origin, .. } if text.lines().any(is_key) => CliError::user_hint(
-            format!("--config {origin}: is no TOML but looks like YAML"),
-            format!("a YAML file of TRL's GRPOConfig is called {}", path.with_extension("yaml").display()),
-        ),
-        other => other.into(),
-    }
-}
-
-fn is_of_word(letter: char) -> bool {
-    letter.is_ascii_alphanumeric() || letter == '_'
-}
-
-/// A key without its section may be the name of a flag.
-fn flag_hint(error: ConfigError, assignment: &str) -> CliError {
-    let (name, value) = assignment.split_once('=').unwrap_or((assignment, ""));
-    let name = name.trim().replace('-', "_");
-    match (error, KEYS.iter().find(|(known, _)| *known == name)) {
-        (ConfigError::UnknownKey { origin, key, .. }, Some((flag, full))) if !key.contains('.') => CliError::user_hint(
-            format!("{origin}: unknown key `{key}`"),
-            format!("say --{} {value} or --set {full}={value}", flag.replace('_', "-")),
-        ),
-        (error, _) => error.into(),
-    }
-}
-
-/// The configuration of all layers; tells what became of the keys of a file of TRL.
-pub fn settled(layers: Layers, console: &Console) -> Result<Config, CliError> {
-    let answers: Vec<String> = layers.answers().iter().map(|answer| format!("  {answer}\n")).collect();
-    let config = layers.resolve()?;
-    if !answers.is_empty() {
-        console.print(&format!(
-            "TRL's keys; what the file leaves out has the defaults of this program:\n{}",
-            answers.concat().trim_end()
-        ));
-    }
-    Ok(config)
-}
-
-/// Whether a directory holds a model that is spoken to as the built-in one is. One that cannot be read is reported
-/// where it is loaded.
-fn is_builtin_dir(dir: &Path) -> bool {
-    let tokenizer = dir.is_dir().then(|| Tokenizer::from_dir(dir).ok()).flatten();
-    tokenizer.is_some_and(|tokenizer| PromptKind::of(&tokenizer, true) == PromptKind::Builtin)
 }
 
 /// Ends the help of every argument in its default and its possible values, on the same line. The default of an argument
@@ -321,9 +185,8 @@ fn default_note(arg: &Arg, builtin: &toml::Table, llm: &toml::Table) -> Option<S
     if !own.is_empty() {
         return arg.get_action().takes_values().then(|| own.join(","));
     }
-    let (_, key) = KEYS.iter().find(|(name, _)| arg.get_id().as_str() == *name && arg.get_action().takes_values())?;
-    let (section, name) = key.split_once('.').expect("keys are dotted");
-    let (ours, theirs) = (plain(&builtin[section][name]), plain(&llm[section][name]));
+    let (_, key) = with_key(arg.get_id().as_str()).filter(|_| arg.get_action().takes_values())?;
+    let (ours, theirs) = (plain(value_of(builtin, key)), plain(value_of(llm, key)));
     match (ours.as_str(), ours == theirs) {
         ("" | "[]", _) => None,
         (_, true) => Some(ours),
@@ -335,13 +198,20 @@ fn plain(value: &toml::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
+/// The value of a dotted key.
+fn value_of<'a>(table: &'a toml::Table, key: &str) -> &'a toml::Value {
+    let (section, name) = key.split_once('.').expect("keys are dotted");
+    &table[section][name]
+}
+
+/// The argument `name` with its key, if it has one.
+pub fn with_key(name: &str) -> Option<(&'static str, &'static str)> {
+    KEYS.iter().copied().find(|(known, _)| *known == name)
+}
+
 /// The name of the argument that stands for a key, if one does.
 pub fn argument_of(key: &str) -> Option<&'static str> {
     KEYS.iter().find(|(_, known)| *known == key).map(|(name, _)| *name)
-}
-
-fn key_of(name: &str) -> &'static str {
-    KEYS.iter().find(|(known, _)| *known == name).map(|(_, key)| *key).expect("an argument with a key")
 }
 
 #[cfg(test)]
@@ -382,25 +252,5 @@ mod tests {
             }
         }
         assert!(found >= KEYS.len(), "{found}");
-    }
-
-    #[test]
-    fn flags_win_over_set_and_the_model_chooses_the_preset() {
-        let source = SourceArgs { set: vec!["rollout.groups=3".into(), "train.seed=9".into()], ..Default::default() };
-        let mut flags = Flags::default();
-        flags.add("model", Some("some/model")).add("groups", Some(5_i64));
-        let config = source.resolve(&flags, &Console::for_log()).unwrap();
-        assert_eq!((config.rollout.groups, config.train.seed, config.model.lora_r), (5, 9, 64));
-    }
-
-    #[test]
-    fn a_checkpoint_of_the_built_in_model_has_its_preset() {
-        let longest = |model: &str| {
-            let mut flags = Flags::default();
-            flags.add("model", Some(model));
-            SourceArgs::default().resolve(&flags, &Console::for_log()).unwrap().rollout.max_completion_length
-        };
-        let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/models/builtin");
-        assert_eq!([longest("builtin"), longest(dir), longest("some/model")], [256, 256, 640]);
     }
 }

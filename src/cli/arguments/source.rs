@@ -1,0 +1,160 @@
+//! Where a configuration comes from: defaults, a preset, a file, `--set` and flags, laid over each other.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+
+use super::flags::{Flags, with_key};
+use crate::cli::said::CliError;
+use crate::config::{Config, ConfigError, Layers, PRESETS};
+use crate::metrics::Console;
+use crate::policy::Tokenizer;
+use crate::prompt::PromptKind;
+
+/// Where settings come from besides the flags.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Configuration (defaults < preset < file < --set < flags)")]
+pub struct SourceArgs {
+    /// TOML file with any part of what `grpo-2048 config` prints, or a .yaml file of TRL's GRPOConfig
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// One setting, such as grpo.beta=0.04; may be repeated
+    #[arg(long, value_name = "SECTION.KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Settings to start from, see `config --help`; without it the model decides between builtin and llm
+    #[arg(long, value_name = "NAME", value_parser = preset_names())]
+    pub preset: Option<String>,
+}
+
+/// Names of the presets, for an argument.
+fn preset_names() -> PossibleValuesParser {
+    PRESETS.iter().map(|preset| preset.name).collect::<Vec<_>>().into()
+}
+
+impl SourceArgs {
+    /// The configuration of a new run.
+    pub fn resolve(&self, flags: &Flags, console: &Console) -> Result<Config, CliError> {
+        settled(self.layers(flags)?, console)
+    }
+
+    /// What the configuration of a new run is made of.
+    pub fn layers(&self, flags: &Flags) -> Result<Layers, CliError> {
+        let preset = match &self.preset {
+            Some(name) => name.clone(),
+            None => self.preset_of_model(flags)?.to_owned(),
+        };
+        let mut layers = Layers::default();
+        layers.preset(&preset)?;
+        self.lay(&mut layers, flags)?;
+        Ok(layers)
+    }
+
+    /// The configuration that the run in `path` recorded, with this command's settings over it.
+    pub fn layers_over(&self, recorded: &str, path: &Path, flags: &Flags) -> Result<Layers, CliError> {
+        let mut layers = Layers::default();
+        layers.text(&path.display().to_string(), recorded)?;
+        self.lay(&mut layers, flags)?;
+        Ok(layers)
+    }
+
+    fn lay(&self, layers: &mut Layers, flags: &Flags) -> Result<(), CliError> {
+        if let Some(path) = &self.config {
+            let text = std::fs::read_to_string(path)
+                .map_err(|error| CliError::user_path(format!("--config {}: {error}", path.display()), path))?;
+            let origin = path.display().to_string();
+            match path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml") {
+                true => layers.trl(&origin, &text)?,
+                false => layers.text(&origin, &text).map_err(|error| yaml_hint(error, path, &text))?,
+            }
+        }
+        for assignment in &self.set {
+            layers.assignment(assignment).map_err(|error| flag_hint(error, assignment))?;
+        }
+        Ok(flags.lay(layers)?)
+    }
+
+    /// The built-in model has a preset of its own, and what was trained from it too; everything else is a language
+    /// model.
+    fn preset_of_model(&self, flags: &Flags) -> Result<&'static str, CliError> {
+        let mut layers = Layers::default();
+        self.lay(&mut layers, flags)?;
+        let model = layers.resolve()?.model.model;
+        Ok(if model == "builtin" || is_builtin_dir(Path::new(&model)) { "builtin" } else { "llm" })
+    }
+}
+
+/// Words for YAML under another name; nothing in TOML begins with a word and a colon.
+fn yaml_hint(error: ConfigError, path: &Path, text: &str) -> CliError {
+    let is_key =
+        |line: &str| line.split_once(':').is_some_and(|(key, _)| !key.is_empty() && key.chars().all(is_of_word));
+    match error {
+        ConfigError::Syntax { origin, .. } if text.lines().any(is_key) => CliError::user_hint(
+            format!("--config {origin}: is no TOML but looks like YAML"),
+            format!("a YAML file of TRL's GRPOConfig is called {}", path.with_extension("yaml").display()),
+        ),
+        other => other.into(),
+    }
+}
+
+fn is_of_word(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || letter == '_'
+}
+
+/// A key without its section may be the name of a flag.
+fn flag_hint(error: ConfigError, assignment: &str) -> CliError {
+    let (name, value) = assignment.split_once('=').unwrap_or((assignment, ""));
+    let name = name.trim().replace('-', "_");
+    match (error, with_key(&name)) {
+        (ConfigError::UnknownKey { origin, key, .. }, Some((flag, full))) if !key.contains('.') => CliError::user_hint(
+            format!("{origin}: unknown key `{key}`"),
+            format!("say --{} {value} or --set {full}={value}", flag.replace('_', "-")),
+        ),
+        (error, _) => error.into(),
+    }
+}
+
+/// The configuration of all layers; tells what became of the keys of a file of TRL.
+pub fn settled(layers: Layers, console: &Console) -> Result<Config, CliError> {
+    let answers: Vec<String> = layers.answers().iter().map(|answer| format!("  {answer}\n")).collect();
+    let config = layers.resolve()?;
+    if !answers.is_empty() {
+        console.print(&format!(
+            "TRL's keys; what the file leaves out has the defaults of this program:\n{}",
+            answers.concat().trim_end()
+        ));
+    }
+    Ok(config)
+}
+
+/// Whether a directory holds a model that is spoken to as the built-in one is. One that cannot be read is reported
+/// where it is loaded.
+fn is_builtin_dir(dir: &Path) -> bool {
+    let tokenizer = dir.is_dir().then(|| Tokenizer::from_dir(dir).ok()).flatten();
+    tokenizer.is_some_and(|tokenizer| PromptKind::of(&tokenizer, true) == PromptKind::Builtin)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_win_over_set_and_the_model_chooses_the_preset() {
+        let source = SourceArgs { set: vec!["rollout.groups=3".into(), "train.seed=9".into()], ..Default::default() };
+        let mut flags = Flags::default();
+        flags.add("model", Some("some/model")).add("groups", Some(5_i64));
+        let config = source.resolve(&flags, &Console::for_log()).unwrap();
+        assert_eq!((config.rollout.groups, config.train.seed, config.model.lora_r), (5, 9, 64));
+    }
+
+    #[test]
+    fn a_checkpoint_of_the_built_in_model_has_its_preset() {
+        let longest = |model: &str| {
+            let mut flags = Flags::default();
+            flags.add("model", Some(model));
+            SourceArgs::default().resolve(&flags, &Console::for_log()).unwrap().rollout.max_completion_length
+        };
+        let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/models/builtin");
+        assert_eq!([longest("builtin"), longest(dir), longest("some/model")], [256, 256, 640]);
+    }
+}
