@@ -40,6 +40,10 @@ fn wrong_input_is_named_with_what_is_allowed() {
         (&["train", "--resume"], &["--resume", "no run with a checkpoint"]),
         (&["train", "--resume", "nowhere"], &["nowhere"]),
         (&["train", "--model", "nowhere.gguf"], &["nowhere.gguf"]),
+        (
+            &["train", "--adapter", "nowhere"],
+            &["error: --adapter nowhere: nowhere/adapter_config.json: No such file", "hint: expected a PEFT adapter"],
+        ),
         (&["train", "--device", "abacus"], &["abacus"]),
         (&["train", "--trace", "nowhere/step.json"], &["--trace nowhere/step.json", "no such directory: nowhere"]),
         (&["train", "--trace", "."], &["--trace .", "is a directory", "trace.json"]),

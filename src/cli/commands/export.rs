@@ -109,6 +109,7 @@ impl ExportArgs {
     pub fn run(self, console: &Console) -> Result<(), CliError> {
         check_vacant(&self.output_dir)?;
         let Source { config, run, base } = self.source(console)?;
+        loading::check_files("--model", &config)?;
         let origin = Origin::of(&base);
         if let Some(repo) = &self.push {
             policy::check_push(repo).map_err(push_error)?;

@@ -1,10 +1,10 @@
 //! The model and the prompts, loaded the way every command wants them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Once;
 
 use crate::cli::said::{CliError, near};
-use crate::config::Config;
+use crate::config::{Config, ModelConfig};
 use crate::environment::Environment;
 use crate::metrics::Console;
 use crate::policy::{self, Device, Location, Policy, PolicyError, Precision};
@@ -13,6 +13,9 @@ use crate::prompt::{PromptError, PromptKind, PromptSet};
 use crate::seed::{Purpose, Seed};
 use crate::train::memory::megabytes;
 use crate::train::{self, run_dir};
+
+/// The file that a PEFT adapter is known by.
+pub const ADAPTER_CONFIG: &str = "adapter_config.json";
 
 /// The device that `--device` names. That no GPU can be used where one would be is said once.
 pub fn device(name: &str, console: &Console) -> Result<Device, CliError> {
@@ -26,6 +29,18 @@ pub fn device(name: &str, console: &Console) -> Result<Device, CliError> {
         SAID.call_once(|| console.print(&format!("device: cpu, since no GPU can be used: {unusable}")));
     }
     Ok(device)
+}
+
+/// Refuses a `.gguf` file or an adapter that is not there, before anything takes its time. `flag` named the model.
+pub fn check_files(flag: &str, config: &Config) -> Result<(), CliError> {
+    let ModelConfig { model, adapter, .. } = &config.model;
+    let gguf = model.ends_with(".gguf").then(|| PathBuf::from(model));
+    let adapter = (!adapter.is_empty()).then(|| Path::new(adapter).join(ADAPTER_CONFIG));
+    for path in gguf.into_iter().chain(adapter) {
+        std::fs::metadata(&path)
+            .map_err(|source| model_error(flag, config, PolicyError::File { path: path.clone(), source }))?;
+    }
+    Ok(())
 }
 
 /// The model of `config`. Almost everything that can be wrong with one is a file the user named.
@@ -58,9 +73,9 @@ pub fn model_error(flag: &str, config: &Config, error: PolicyError) -> CliError 
     }
 }
 
-/// What a directory without an adapter in it should have been.
+/// What should have been named where there is no adapter in `dir`.
 fn adapter_hint(dir: &Path) -> Option<String> {
-    let is_adapter = !dir.is_dir() || dir.join("adapter_config.json").exists();
+    let is_adapter = dir.as_os_str().is_empty() || dir.join(ADAPTER_CONFIG).exists();
     (!is_adapter).then(|| match run_dir::latest_checkpoint(dir) {
         Some(checkpoint) => format!("did you mean `{}`?", checkpoint.display()),
         None => "expected a PEFT adapter, as `sft` and the checkpoints of runs with LoRA are: adapter_config.json and \

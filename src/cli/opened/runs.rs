@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::loading::ADAPTER_CONFIG;
 use crate::cli::arguments::Flags;
 use crate::cli::said::{CliError, near};
 use crate::config::{Config, Layers};
@@ -71,7 +72,7 @@ impl Trained {
 
     /// Whether the checkpoint is an adapter on the recorded model, and not a model itself.
     pub fn is_adapter(&self) -> bool {
-        self.checkpoint.join("adapter_config.json").exists()
+        self.checkpoint.join(ADAPTER_CONFIG).exists()
     }
 
     /// Names the checkpoint in `flags`, over the configuration of the run.

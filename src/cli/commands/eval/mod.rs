@@ -118,6 +118,8 @@ impl EvalArgs {
         let config = self.configuration(None, console)?;
         let rivals: Vec<Config> =
             self.against.iter().map(|name| self.configuration(Some(name), console)).collect::<Result<_, _>>()?;
+        loading::check_files("--model", &config)?;
+        rivals.iter().try_for_each(|rival| loading::check_files("--against", rival))?;
         let rules = Rules::new(&config.sandbox, &config.arena);
         let arena = playing::open_arena(&config, console)?.under(rules);
         self.suits(arena.environment())?;
@@ -253,7 +255,7 @@ impl EvalArgs {
         }
         match against {
             None => flags = runs::with_trained_adapter(&flags, console)?,
-            Some(name) if PathBuf::from(name).join("adapter_config.json").is_file() => {
+            Some(name) if PathBuf::from(name).join(loading::ADAPTER_CONFIG).is_file() => {
                 flags.add("adapter", Some(name));
             }
             Some(name) => {

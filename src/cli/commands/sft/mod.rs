@@ -85,6 +85,7 @@ impl SftArgs {
     pub fn run(self, console: &Console) -> Result<(), CliError> {
         let flags = runs::with_trained_adapter(&self.flags, console)?;
         let config = self.source.resolve(&flags, console)?;
+        loading::check_files("--model", &config)?;
         if config.environment.env != game2048::NAME {
             let message = format!("environment.env = {}: expected \"{}\"", config.environment.env, game2048::NAME);
             return Err(CliError::user_hint(
@@ -145,7 +146,7 @@ impl SftArgs {
     /// What came of it, and the way on.
     fn result(&self, config: &Config, summary: &SftSummary, played: &str) -> String {
         let dir = self.output_dir.display();
-        let result = match self.output_dir.join("adapter_config.json").exists() {
+        let result = match self.output_dir.join(loading::ADAPTER_CONFIG).exists() {
             true => format!("adapter  {dir}\ntry      grpo-2048 train --model {} --adapter {dir}", config.model.model),
             false => format!("model  {dir}\ntry    grpo-2048 eval --model {dir}"),
         };

@@ -161,6 +161,7 @@ impl TrainArgs {
         let config = settled(layers.clone(), console)?;
         agree(peers, &config)?;
         let reopened = self.check(resumed.as_deref(), &config, peers, console)?;
+        loading::check_files("--model", &config)?;
         let done = match (&reopened, &resumed) {
             (Some(reopened), _) => run_dir::step_of(&reopened.newest).unwrap_or(0),
             (None, Some(run)) => run_dir::steps_done(run),
