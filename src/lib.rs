@@ -117,6 +117,7 @@ pub mod hardware;
 pub mod judge;
 pub mod metrics;
 pub mod parallel;
+pub mod plural;
 pub mod policy;
 pub mod preflight;
 pub mod program;

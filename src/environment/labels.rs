@@ -1,10 +1,5 @@
 //! Names of an environment's figures, and the format of its scores.
 
-/// `1 game`, `2 games`: so many of what one is called `what`.
-pub fn counted(number: usize, what: &str) -> String {
-    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
-}
-
 /// The kind of environment, for wording.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Labels {

@@ -14,7 +14,7 @@ mod trace;
 mod value;
 
 pub use briefing::{Briefing, Example, Request};
-pub use labels::{Labels, counted};
+pub use labels::Labels;
 pub use outcome::{Case, Ending, Outcome, Points, points};
 pub use script::{Reference, ScriptError, ScriptGame};
 pub use trace::{BoardTrace, FailedTest, TestsTrace, Trace, Transcript};

@@ -1,7 +1,8 @@
 //! What a run is, in words, and numbers as people write them.
 
 use super::event::RunHeader;
-use crate::environment::{Labels, counted};
+use crate::environment::Labels;
+use crate::plural::counted;
 
 /// Nobody must mistake it for a run that learns.
 const CONTROL: &str =

@@ -8,7 +8,8 @@ use super::event::{EvaluationRecord, RunHeader, ScoredCompletion};
 use super::headline::{duration, headline};
 use super::phase::Phase;
 use super::{Console, Event, Progress, Sink, SinkError, StepRecord};
-use crate::environment::{Labels, counted};
+use crate::environment::Labels;
+use crate::plural::counted;
 
 /// How much of a step is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

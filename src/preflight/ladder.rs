@@ -7,7 +7,8 @@ use super::finding::{Check, Finding, Level};
 use crate::arena::Verdict;
 use crate::config::Config;
 use crate::environment::game2048::ladder::BROKEN;
-use crate::environment::{Labels, Outcome, counted};
+use crate::environment::{Labels, Outcome};
+use crate::plural::counted;
 use crate::stats;
 
 /// Expected share of the range of rewards above the simplest player. Below it, climbing is hardly worth the risk of

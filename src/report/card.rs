@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use toml::Table;
 
 use super::{ReportError, completion_files, read_completions};
-use crate::environment::counted;
 use crate::metrics::{EvaluationRecord, METRICS_FILE};
+use crate::plural::counted;
 
 /// What a card is about.
 #[derive(Debug, Clone, Default)]

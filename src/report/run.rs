@@ -13,8 +13,9 @@ use super::frames::Frames;
 use super::log::{self, Failures, LogEntry, PackedLog};
 use super::metrics::{self, Columns};
 use super::{ReportError, configuration};
-use crate::environment::{Labels, counted};
+use crate::environment::Labels;
 use crate::metrics::{LAUNCHES_FILE, LaunchRecord, METRICS_FILE};
+use crate::plural::counted;
 use crate::train::hall_of_fame::{Member, SIZE};
 use crate::train::{advice, run_dir};
 

@@ -1,8 +1,9 @@
 //! Advice on what to change when few completions succeed.
 
 use crate::config::Config;
-use crate::environment::{Labels, counted};
+use crate::environment::Labels;
 use crate::evaluation::{Fate, Fates};
+use crate::plural::counted;
 
 /// Advice is given below this share of completions that succeed.
 const FEW: f64 = 0.5;

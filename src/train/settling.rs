@@ -1,9 +1,9 @@
 //! The end of a run: held-out games choose its best programs, and other held-out games estimate the score of the best.
 
 use crate::arena::{Arena, Evaluation};
-use crate::environment::counted;
 use crate::evaluation::{HeldOut, SELECTION};
 use crate::metrics::Event;
+use crate::plural::counted;
 use crate::seed::Seed;
 
 use super::checkpoint::TrainerState;

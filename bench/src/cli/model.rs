@@ -14,8 +14,8 @@ use crate::{Clocks, Python};
 use grpo_2048::cli::CliError;
 use grpo_2048::cli::for_bench::{Flags, SourceArgs, loading, output};
 use grpo_2048::config::{Config, Layers};
-use grpo_2048::environment::counted;
 use grpo_2048::metrics::{Console, aligned};
+use grpo_2048::plural::counted;
 use grpo_2048::policy::{Device, KNOWN_SHAPES, KnownShape, Policy};
 use grpo_2048::seed::{Purpose, Seed};
 

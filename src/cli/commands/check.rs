@@ -11,9 +11,10 @@ use crate::cli::arguments::{Flags, SourceArgs, WorkerArgs};
 use crate::cli::opened::{playing, reward_check};
 use crate::cli::said::{CliError, findings, output};
 use crate::config::Config;
+use crate::environment::Environment;
 use crate::environment::tasks::{Kind, Split, Task, Tasks};
-use crate::environment::{Environment, counted};
 use crate::metrics::{Console, Stream};
+use crate::plural::counted;
 use crate::preflight::{Level, Report};
 
 /// Exit code where something has to be mended.

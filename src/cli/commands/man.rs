@@ -10,7 +10,7 @@ use clap_mangen::roff::{Roff, roman};
 
 use super::NAME;
 use crate::cli::said::{CliError, output};
-use crate::environment::counted;
+use crate::plural::counted;
 
 /// Print the manual page, or write the pages of all commands
 ///

@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::cli::said::CliError;
 use crate::config::Config;
-use crate::environment::counted;
+use crate::plural::counted;
 use crate::policy::{self, Device};
 use crate::train::memory::Allowance;
 

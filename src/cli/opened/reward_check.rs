@@ -9,8 +9,8 @@ use crate::arena::{Arena, ArenaError, Rules};
 use crate::cli::said::CliError;
 use crate::cli::said::findings::{self, placed};
 use crate::config::Config;
-use crate::environment::counted;
 use crate::metrics::Console;
+use crate::plural::counted;
 use crate::preflight::{self, Check, Finding, Level, Report, TrainingPath};
 
 /// Problems that are told before a refusal.

@@ -11,7 +11,8 @@ use super::{JudgedTrial, Report, Standing, Told, Trial, TrialJudge, seeds};
 use crate::arena::{ArenaError, FUEL_PER_SECOND, Rules};
 use crate::config::Config;
 use crate::environment::game2048::ladder::BROKEN;
-use crate::environment::{Ending, Labels, Outcome, Reference, ScriptGame, counted};
+use crate::environment::{Ending, Labels, Outcome, Reference, ScriptGame};
+use crate::plural::counted;
 
 /// Games of each reference player; its cheats play the same games.
 const GAMES: usize = 12;

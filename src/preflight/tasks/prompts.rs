@@ -1,8 +1,8 @@
 //! Prompts that are too long.
 
 use super::place;
-use crate::environment::counted;
 use crate::environment::tasks::Tasks;
+use crate::plural::counted;
 use crate::preflight::finding::{Check, Finding};
 
 /// Findings for prompts of more than `most` tokens; `tokens` are the lengths of all tasks' prompts, in their order, as

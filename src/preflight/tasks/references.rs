@@ -3,7 +3,8 @@
 use super::Examination;
 use crate::arena::{ArenaError, FUEL_PER_SECOND, Rules};
 use crate::config::TestsReward;
-use crate::environment::{Ending, Outcome, counted};
+use crate::environment::{Ending, Outcome};
+use crate::plural::counted;
 use crate::preflight::finding::{Check, Finding};
 use crate::preflight::{JudgedTrial, Told, percent};
 

@@ -8,8 +8,8 @@ use rayon::prelude::*;
 
 use super::Examination;
 use crate::config::TestsReward;
-use crate::environment::counted;
 use crate::environment::tasks::{Answer, Task};
+use crate::plural::counted;
 use crate::preflight::finding::{Check, Finding, Level};
 use crate::stats;
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::cli::said::findings::Finding;
-use crate::environment::counted;
+use crate::plural::counted;
 use crate::policy;
 use crate::train::run_dir;
 

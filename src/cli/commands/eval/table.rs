@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use super::columns::{NOTHING, aligned, percent};
 use super::fates;
 use super::report::{EvalReport, Games};
-use crate::environment::{Labels, counted};
+use crate::environment::Labels;
 use crate::evaluation::{Estimate, Single, StyleSummary, THRESHOLDS};
+use crate::plural::counted;
 
 /// Samples for one of n, from which a best of n is shown with its interval.
 const SURE_SHARE: usize = 4;

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::cli::opened::runs::report_error;
 use crate::cli::said::{CliError, output};
-use crate::environment::counted;
+use crate::plural::counted;
 use crate::report::{LoggedCompletion, RunReader, completion_files, read_completions};
 
 use parquet_table::ParquetTable;

@@ -14,8 +14,9 @@ use crate::arena::Evaluation;
 use crate::cli::arguments::{Flags, SourceArgs};
 use crate::cli::opened::{playing, programs};
 use crate::cli::said::{CliError, output};
-use crate::environment::{Outcome, counted};
+use crate::environment::Outcome;
 use crate::metrics::{Console, visible};
+use crate::plural::counted;
 use crate::seed::Seed;
 
 use keys::{Keys, Wish};

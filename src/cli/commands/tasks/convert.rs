@@ -7,9 +7,9 @@ use clap::Args;
 
 use super::rows;
 use crate::cli::said::{CliError, output};
-use crate::environment::counted;
 use crate::environment::tasks::convert::{Converter, Dropped, Line};
 use crate::files;
+use crate::plural::counted;
 
 /// Names of dropped rows that are told of one reason.
 const NAMED_MAX: usize = 5;

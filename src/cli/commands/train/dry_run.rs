@@ -3,9 +3,9 @@
 use super::train_error;
 use crate::cli::said::{CliError, effective, output};
 use crate::config::{Config, Layers};
-use crate::environment::counted;
 use crate::metrics::{Console, Event, duration};
 use crate::parallel::Peers;
+use crate::plural::counted;
 use crate::train::{Forecast, Rehearsal, Run, Seconds, divided};
 
 /// Checks what a run would begin with, measures a little of it, and prints what it would be.

@@ -5,8 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::cli::said::CliError;
-use crate::environment::{Labels, counted};
+use crate::environment::Labels;
 use crate::metrics::{EvaluationRecord, METRICS_FILE, StepRecord, Stream, duration, numbered, sparkline};
+use crate::plural::counted;
 use crate::stats;
 use crate::train::hall_of_fame::Member;
 use crate::train::run_dir::BEST;
