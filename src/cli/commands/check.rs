@@ -68,16 +68,12 @@ impl CheckArgs {
         let arena = opened.arena.under(Rules::training(&config));
         let report = reward_check::examine(&config, &arena, console).map_err(CliError::run)?;
         let (env, level) = (config.environment.env.as_str(), report.level());
-        output::print(&match self.json {
-            true => {
-                let object = Checked { env, level, report: &report };
-                format!("{}\n", serde_json::to_string(&object).map_err(CliError::run)?)
-            }
+        match self.json {
+            true => output::json(&Checked { env, level, report: &report })?,
             false => {
-                let seconds = started.elapsed().as_secs_f64();
-                text(env, arena.environment(), &report, seconds)
+                output::print(&text(env, arena.environment(), &report, started.elapsed().as_secs_f64()))?;
             }
-        })?;
+        }
         Ok(if level == Level::Problem { ExitCode::from(PROBLEMS) } else { ExitCode::SUCCESS })
     }
 

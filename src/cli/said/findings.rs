@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use serde::Serialize;
+use textwrap::WordSplitter;
 
 use crate::metrics::{Stream, remarked};
 use crate::preflight::{self, Level, Report, Standing};
@@ -81,6 +82,8 @@ pub fn text(findings: &[Finding], columns: Option<usize>) -> String {
     let width = findings.iter().map(|finding| finding.subject.len()).max().unwrap_or(0);
     let indent = LEVEL_WIDTH + 2 + width + 2;
     let room = columns.map_or(usize::MAX, |columns| columns.saturating_sub(indent).max(20));
+    let options = textwrap::Options::new(room).break_words(false).word_splitter(WordSplitter::NoHyphenation);
+    let wrapped = |text: &str| textwrap::wrap(text, &options).into_iter().map(Cow::into_owned).collect::<Vec<_>>();
     let mut text = String::new();
     for (at, finding) in findings.iter().enumerate() {
         let (word, style) = match finding.level {
@@ -88,11 +91,11 @@ pub fn text(findings: &[Finding], columns: Option<usize>) -> String {
             Level::Warning => ("warning", Stream::Stdout.style().yellow()),
             Level::Problem => ("problem", Stream::Stdout.style().red().bold()),
         };
-        let mut lines: Vec<String> = finding.finding.lines().flat_map(|line| wrapped(line, room)).collect();
+        let mut lines: Vec<String> = finding.finding.lines().flat_map(wrapped).collect();
         // Said once, below the last that it is true of.
         let is_said = |next: &Finding| next.subject == finding.subject && next.advice == finding.advice;
         if let Some(advice) = finding.advice.as_ref().filter(|_| !findings.get(at + 1).is_some_and(is_said)) {
-            lines.extend(wrapped(&format!("-> {advice}"), room));
+            lines.extend(wrapped(&format!("-> {advice}")));
         }
         for (number, line) in lines.iter().enumerate() {
             text.push_str(&match number {
@@ -106,23 +109,6 @@ pub fn text(findings: &[Finding], columns: Option<usize>) -> String {
         }
     }
     text
-}
-
-/// Lines of at most `room` characters, broken at blanks.
-fn wrapped(text: &str, room: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
-        let line = lines.last_mut().expect("never empty");
-        if line.is_empty() {
-            line.push_str(word);
-        } else if line.chars().count() + 1 + word.chars().count() <= room {
-            line.push(' ');
-            line.push_str(word);
-        } else {
-            lines.push(word.to_owned());
-        }
-    }
-    lines
 }
 
 /// The reference players with a bar as long as their reward; their best tile where there are tiles.

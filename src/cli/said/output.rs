@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use serde::Serialize;
+
 use super::CliError;
 
 /// Prints a result as it is.
@@ -11,6 +13,11 @@ pub fn print(text: &str) -> Result<(), CliError> {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(CliError::run(error)),
         _ => Ok(()),
     }
+}
+
+/// Prints a result as JSON in one line.
+pub fn json(result: &impl Serialize) -> Result<(), CliError> {
+    print(&format!("{}\n", serde_json::to_string(result).map_err(CliError::run)?))
 }
 
 /// Columns of the terminal that results go to; none where it is a file or another program.

@@ -80,14 +80,13 @@ impl DoctorArgs {
         findings.extend([caches::models(), caches::disk(&config.train.output_dir)]);
         let sandbox = sandbox::examine(&config, console, &mut findings);
         let reward = sandbox.and_then(|sandbox| reward(sandbox, &config, console, &mut findings));
-        output::print(&match self.json {
+        match self.json {
             true => {
                 let version = env!("CARGO_PKG_VERSION");
-                let object = Examined { version, commit, findings: &findings, reward: reward.as_ref() };
-                format!("{}\n", serde_json::to_string(&object).map_err(CliError::run)?)
+                output::json(&Examined { version, commit, findings: &findings, reward: reward.as_ref() })?;
             }
-            false => text(&findings, reward.as_ref()),
-        })?;
+            false => output::print(&text(&findings, reward.as_ref()))?,
+        }
         let problems = findings.iter().filter(|finding| finding.level == Level::Problem);
         let problems: Vec<&str> = problems.map(|finding| &*finding.subject).collect();
         if problems.is_empty() { Ok(()) } else { Err(CliError::run(NotReady(problems.join(", ")))) }

@@ -101,7 +101,7 @@ impl ScoreArgs {
                     return output::print(&explain::lines(&sandbox, &config, &subjects)?);
                 }
                 let tried = tasks::tried(&bench, &attempts)?;
-                if self.json { print_lines(&tried) } else { output::print(&tasks::table(&tried)) }
+                if self.json { tried.iter().try_for_each(output::json) } else { output::print(&tasks::table(&tried)) }
             }
             None => {
                 if let Some(message) = named("--task", self.task.is_some()) {
@@ -117,7 +117,7 @@ impl ScoreArgs {
                 };
                 let scored = bench.played(&files, &texts, boards)?;
                 if self.json {
-                    print_lines(&scored)
+                    scored.iter().try_for_each(output::json)
                 } else {
                     output::print(&table(&scored, arena.environment().labels()))
                 }
@@ -227,14 +227,6 @@ impl Game {
             moves_text: outcome.board().map(|board| board.moves_text.clone()),
         }
     }
-}
-
-fn print_lines(scored: &[impl Serialize]) -> Result<(), CliError> {
-    for line in scored {
-        let text = serde_json::to_string(line).map_err(CliError::run)?;
-        output::print(&format!("{text}\n"))?;
-    }
-    Ok(())
 }
 
 fn table(scored: &[Scored], labels: Labels) -> String {
