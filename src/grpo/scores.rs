@@ -29,9 +29,8 @@ pub fn reference_logprobs(decoder: &Decoder, adapters: Adapters, batch: &Batch) 
     Ok(all)
 }
 
-/// Restricts the surrogate to the tokens of the whole batch with the highest entropies, if `top_entropy_quantile` is
-/// below
-/// 1. This needs the entropies of all parts, so it makes an additional forward pass, with the dropout of update number
+/// Restricts the surrogate to the tokens of the whole batch with the highest entropies, if `top_entropy_quantile < 1`.
+/// This needs the entropies of all parts, so it makes an additional forward pass, with the dropout of update number
 /// `iteration`.
 pub(super) fn keep_uncertain(
     decoder: &Decoder,

@@ -85,11 +85,7 @@ pub fn boards(seed: Seed, purpose: Purpose, games: usize) -> Vec<Seed> {
     (0..games as u64).map(|game| seed.child(purpose, game)).collect()
 }
 
-<<<<<<< HEAD
-/// Tells of every game that this process played for an evaluation.
-=======
-/// Emits [`Event::GamePlayed`] for every game of an evaluation.
->>>>>>> 499f95d (Say in plain English how a step trains, with units, and what a run's directory holds)
+/// Emits [`Event::GamePlayed`] for every game of an evaluation that this process played.
 pub fn tell_games(step: usize, player: Player<'_>, evaluation: &Evaluation, observer: &mut dyn FnMut(Event<'_>)) {
     for usage in &evaluation.usage.games {
         let Some(begin) = usage.begin else { continue };
