@@ -1,18 +1,18 @@
-//! Boards in tile colours, and source with line numbers, as text for a terminal.
+//! Text for a terminal: boards in tile colours, and source with line numbers.
 
 use console::Style;
 
-/// Where a text will be shown, which decides whether it may carry colour (`NO_COLOR` and pipes are respected).
+/// The stream that a text is written to, which decides whether it has colours (`NO_COLOR` and pipes are respected).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream {
-    /// Standard output: results.
+    /// Standard output, for results.
     Stdout,
-    /// Standard error: narration.
+    /// Standard error, for messages.
     Stderr,
 }
 
 impl Stream {
-    /// A style that paints only when this stream shows colour.
+    /// A style that has an effect only if this stream shows colours.
     pub fn style(self) -> Style {
         match self {
             Stream::Stdout => Style::new().for_stdout(),
@@ -21,7 +21,7 @@ impl Stream {
     }
 }
 
-/// How large a tile is drawn.
+/// The size of a tile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TileSize {
     /// One line.
@@ -31,12 +31,12 @@ pub enum TileSize {
 }
 
 impl TileSize {
-    /// Columns of a board.
+    /// Width of a board, in characters.
     pub fn board_columns(self) -> usize {
         4 * self.columns()
     }
 
-    /// Lines of a board.
+    /// Height of a board, in lines.
     pub fn board_lines(self) -> usize {
         4 * self.lines()
     }
@@ -56,7 +56,7 @@ impl TileSize {
     }
 }
 
-/// The rows of the board, each line ending in a newline.
+/// The rows of the board. Each line ends with a newline.
 pub fn board_lines(board: &[[u32; 4]; 4], stream: Stream, size: TileSize) -> String {
     let mut text = String::new();
     for row in board {
@@ -77,7 +77,7 @@ pub fn board_lines(board: &[[u32; 4]; 4], stream: Stream, size: TileSize) -> Str
     text
 }
 
-/// `source` with a line number before each line, each ending in a newline.
+/// `source` with a line number before each line. Each line ends with a newline.
 pub fn numbered(source: &str, stream: Stream) -> String {
     let dim = stream.style().dim();
     source
@@ -87,13 +87,13 @@ pub fn numbered(source: &str, stream: Stream) -> String {
         .collect()
 }
 
-/// Text of a model must not steer the terminal.
+/// A line of a model's text without characters that control the terminal.
 fn printable(line: &str) -> String {
     visible(&line.replace('\t', "    "))
 }
 
-/// Text of others, in which nothing steers a terminal or makes it look like another text: what is [hidden](is_hidden) is
-/// shown as an escape.
+/// Text from outside with [hidden](is_hidden) characters as escapes, so that it cannot control the terminal or look
+/// like another text.
 pub fn visible(text: &str) -> String {
     let shown = text.chars().map(|letter| match is_hidden(letter) {
         true => letter.escape_default().to_string(),
@@ -102,8 +102,8 @@ pub fn visible(text: &str) -> String {
     shown.collect()
 }
 
-/// Whether a character has no place of its own on a line: control characters, those of no width, and those that turn the
-/// direction of the characters around them (Boucher and Anderson 2021, Trojan Source).
+/// Whether a character is a control character, has no width, or changes the direction of text (Boucher and Anderson
+/// 2021, Trojan Source).
 pub fn is_hidden(letter: char) -> bool {
     let formats = matches!(letter,
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
@@ -111,7 +111,7 @@ pub fn is_hidden(letter: char) -> bool {
     letter.is_control() || formats
 }
 
-/// Background and foreground in the 256-colour palette: pale to red to gold, as on the board people know.
+/// Background and foreground in the 256-colour palette, similar to the colours of the original game.
 fn tile_colours(tile: u32) -> (u8, u8) {
     match tile {
         0 => (237, 242),

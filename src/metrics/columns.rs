@@ -1,19 +1,20 @@
-//! Tables of figures, as wide as there is room for.
+//! Text tables that fit the width of the terminal.
 
 use console::{Alignment, measure_text_width, pad_str};
 
 use super::Stream;
 
-/// Blank characters between columns.
+/// Number of blanks between columns.
 const GAP: usize = 2;
 
-/// The first row in bold; the first `words` columns to the left, the others, numbers, to the right. Where `most` characters
-/// do not hold a line, its columns go on in further tables below, which begin with the same words. Cells may be coloured.
+/// Aligns the cells of a table, with the first row in bold, the first `words` columns left-aligned and the others,
+/// which hold numbers, right-aligned. If a line is longer than `most` characters, the remaining columns follow in
+/// further tables below, which repeat the first `words` columns. Cells may have colours.
 pub fn aligned(rows: &[Vec<String>], words: usize, most: Option<usize>) -> String {
     table(rows, |column| if column < words { Alignment::Left } else { Alignment::Right }, words, most)
 }
 
-/// The same in lines as long as they are, the last column to the left as well: what is to be said of a row.
+/// The same for lines of any length, with the last column, which holds remarks, left-aligned too.
 pub fn remarked(rows: &[Vec<String>], words: usize) -> String {
     let last = rows.first().map_or(0, Vec::len).saturating_sub(1);
     let align = |column: usize| if column < words || column == last { Alignment::Left } else { Alignment::Right };

@@ -1,4 +1,4 @@
-//! Standard error as the program's narrator: progress bars, and lines that scroll above them.
+//! Messages and progress bars on standard error.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -10,22 +10,22 @@ use std::time::Duration;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tracing_subscriber::fmt::MakeWriter;
 
-/// How often what moves on the screen moves.
+/// Time between redraws of progress bars.
 pub(super) const TICK: Duration = Duration::from_millis(120);
 
 /// How progress is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// Bars that are drawn again and again, at the bottom of a terminal.
+    /// Progress bars at the bottom of a terminal.
     Bar,
-    /// A line at a time.
+    /// Lines of text.
     Plain,
-    /// Not at all; what happened is told all the same.
+    /// Not at all. Messages are still shown.
     None,
 }
 
 impl Progress {
-    /// Bars on a terminal that can draw them, lines elsewhere.
+    /// Bars on a terminal that can draw them, lines otherwise.
     pub fn suiting() -> Progress {
         match console::Term::stderr().is_term() && std::env::var("TERM").is_ok_and(|name| name != "dumb") {
             true => Progress::Bar,
@@ -34,17 +34,16 @@ impl Progress {
     }
 }
 
-/// How much is told.
+/// Which messages are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Narration {
-    /// What happens.
+    /// All messages.
     Full,
-    /// Warnings alone.
+    /// Warnings only.
     Warnings,
 }
 
-/// A handle on standard error, or on the log of a process that has no terminal of its own; all clones share the same
-/// bars.
+/// A handle on standard error, or on the log file of a process without a terminal. All clones share the same bars.
 #[derive(Clone)]
 pub struct Console {
     bars: MultiProgress,
@@ -54,9 +53,9 @@ pub struct Console {
     log: Option<Arc<Mutex<Log>>>,
 }
 
-/// Where the lines of a process go that has no terminal.
+/// The log of a process without a terminal.
 enum Log {
-    /// Kept until there is a file.
+    /// Lines that are kept until there is a file.
     Kept(Vec<u8>),
     File(File),
 }
@@ -71,14 +70,15 @@ impl Log {
 }
 
 impl Console {
-    /// Keeps lines for a log, and shows nothing.
+    /// A console that keeps lines for a log file and shows nothing.
     pub fn for_log() -> Console {
         let bars = MultiProgress::with_draw_target(ProgressDrawTarget::hidden());
         let log = Some(Arc::new(Mutex::new(Log::Kept(Vec::new()))));
         Console { bars, progress: Progress::None, narration: Narration::Full, terminal: false, log }
     }
 
-    /// Adds the lines of the log to the file `path`, those that were kept first. Does nothing where there is none.
+    /// Appends all lines of the log to the file `path` from now on, starting with those that were kept. Does nothing
+    /// for a console without a log.
     pub fn log_to(&self, path: &Path) -> io::Result<()> {
         let Some(log) = &self.log else { return Ok(()) };
         let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
@@ -90,7 +90,7 @@ impl Console {
         Ok(())
     }
 
-    /// Shows what was asked for; bars become lines where there is no terminal.
+    /// A console on standard error. Bars become lines if there is no terminal.
     pub fn showing(progress: Progress, narration: Narration) -> Console {
         let terminal = console::Term::stderr().is_term();
         let progress = if progress == Progress::Bar && !terminal { Progress::Plain } else { progress };
@@ -106,14 +106,14 @@ impl Console {
         self.progress
     }
 
-    /// Tells what happens, above the bars, unless warnings alone are told.
+    /// Shows a message above the bars, unless only warnings are shown and it is none.
     pub fn print(&self, text: &str) {
         if self.narration == Narration::Full || text.starts_with("warning") {
             self.warn(text);
         }
     }
 
-    /// Writes words above the bars, whatever is told; on a terminal, lines that are too long go on in the next one.
+    /// Shows a message above the bars in any case. On a terminal, long lines are wrapped.
     pub fn warn(&self, text: &str) {
         match self.terminal {
             true => self.write(&wrapped(text, usize::from(console::Term::stderr().size().1))),
@@ -121,14 +121,14 @@ impl Console {
         }
     }
 
-    /// Tells the same without breaking lines: source and boards.
+    /// Shows text without wrapping lines, for source and boards.
     pub fn print_as_is(&self, text: &str) {
         if self.narration == Narration::Full {
             self.write(text);
         }
     }
 
-    /// Writes lines above the bars. A closed standard error is nobody's loss.
+    /// Writes lines above the bars. Errors are ignored, because a closed standard error must not stop the program.
     fn write(&self, text: &str) {
         if let Some(log) = &self.log {
             let line = if text.ends_with('\n') { text.to_owned() } else { format!("{text}\n") };
@@ -144,8 +144,8 @@ impl Console {
         });
     }
 
-    /// Something that takes a while and has no measure: a spinner on a terminal, one line elsewhere. It is gone when
-    /// dropped.
+    /// Shows that something of unknown duration takes place: a spinner on a terminal, a line otherwise. Dropping the
+    /// result removes the spinner.
     pub fn wait(&self, message: &str) -> Wait {
         if self.progress == Progress::Plain {
             self.print(message);
@@ -159,18 +159,18 @@ impl Console {
         Wait { spinner: Some(spinner) }
     }
 
-    /// Takes the bars away; what they would show from now on is not shown.
+    /// Removes the bars and shows none from now on.
     pub fn close(&self) {
         let _ = self.bars.clear();
         self.bars.set_draw_target(ProgressDrawTarget::hidden());
     }
 
-    /// Adds a bar below those that are there.
+    /// Adds a bar below the others.
     pub(super) fn add(&self, bar: ProgressBar) -> ProgressBar {
         self.bars.add(bar)
     }
 
-    /// A bar that counts to `total`, shown on a terminal only. It is gone when dropped.
+    /// A bar that counts to `total`, shown on a terminal only. Dropping it removes it.
     pub fn count(&self, total: usize, what: &str) -> Count {
         let template = format!("{{spinner}} {{bar:16.cyan/white.dim}} {{pos}}/{{len}} {what}  {{wide_msg}}");
         let style = ProgressStyle::with_template(&template).expect("a fixed template").progress_chars("━╸─");
@@ -180,19 +180,19 @@ impl Console {
     }
 }
 
-/// The same lines, none wider than `columns`; what goes on from the line before is indented.
+/// Wraps lines at `columns` characters and indents continuation lines.
 fn wrapped(text: &str, columns: usize) -> String {
     let options = textwrap::Options::new(columns.max(20)).subsequent_indent("  ").break_words(false);
     text.lines().map(|line| textwrap::fill(line, &options)).collect::<Vec<_>>().join("\n")
 }
 
-/// A wait that is shown; see [`Console::wait`].
+/// A spinner; see [`Console::wait`].
 pub struct Wait {
     spinner: Option<ProgressBar>,
 }
 
 impl Wait {
-    /// Says something else from now on; without a terminal, nothing.
+    /// Changes the message of the spinner.
     pub fn say(&self, message: String) {
         if let Some(spinner) = &self.spinner {
             spinner.set_message(message);
@@ -208,19 +208,19 @@ impl Drop for Wait {
     }
 }
 
-/// A count that is shown; see [`Console::count`].
+/// A counting bar; see [`Console::count`].
 pub struct Count {
     bar: ProgressBar,
 }
 
 impl Count {
-    /// `done` are done; `words` stand beside the bar.
+    /// Sets the position, and the `words` beside the bar.
     pub fn show(&self, done: usize, words: &str) {
         self.bar.set_position(done as u64);
         self.bar.set_message(words.to_owned());
     }
 
-    /// The same where the total is another one by now.
+    /// The same with a new total.
     pub fn show_of(&self, done: usize, total: usize, words: &str) {
         self.bar.set_length(total as u64);
         self.show(done, words);
@@ -241,7 +241,7 @@ impl<'a> MakeWriter<'a> for Console {
     }
 }
 
-/// One log message on its way above the bars.
+/// One log message, which is written above the bars when it is dropped.
 pub struct LogLine {
     console: Console,
     text: Vec<u8>,

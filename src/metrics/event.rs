@@ -1,4 +1,4 @@
-//! What the loop tells while it runs.
+//! The events of a run.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,89 +9,90 @@ use serde::{Deserialize, Serialize};
 use super::StepRecord;
 use crate::environment::Labels;
 
-/// One thing that happened in a run, in the order of happening.
+/// An event of a run.
 ///
-/// What sampling and games tell carries the step it belongs to: 0 in an evaluation, and the one after the step at hand
-/// where that is written ahead.
+/// Events of sampling and of games have the number of the step that they belong to. It is 0 in an evaluation, and the
+/// number of the next step if that is sampled ahead.
 #[derive(Debug, Clone, Copy)]
 pub enum Event<'a> {
-    /// The run begins, or goes on from a checkpoint.
+    /// The run starts, or continues from a checkpoint.
     RunStarted(&'a RunHeader),
-    /// Step `step` begins; the first one is 1.
+    /// Step `step` starts; the first one is 1.
     StepStarted {
         /// Number of the step.
         step: usize,
     },
-    /// Sampling goes on.
+    /// More tokens have been sampled.
     Decoding {
         /// Number of the step.
         step: usize,
         /// Completion tokens sampled so far in this step.
         tokens: usize,
-        /// Completions that have ended.
+        /// Number of completions that have ended.
         finished: usize,
-        /// Completions of the step.
+        /// Number of completions of the step.
         total: usize,
     },
-    /// A completion has ended and is handed to those who play.
+    /// A completion has ended and is submitted to the arena.
     Written {
         /// Number of the step.
         step: usize,
-        /// Its position in the step, group after group.
+        /// Its index in the step, group after group.
         index: usize,
-        /// Its length.
+        /// Its length in tokens.
         tokens: usize,
     },
-    /// A game of a completion or of an elite was played. Told with the evaluation that it belongs to.
+    /// A game of a completion or of an elite was played. The event comes with the evaluation that the game belongs to.
     GamePlayed(&'a GamePlayed<'a>),
-    /// Something that takes its time is over.
+    /// An activity of the loop has ended.
     ActivityDone {
         /// Number of the step.
         step: usize,
-        /// What took it.
+        /// The activity.
         activity: Activity,
-        /// From when to when.
+        /// When it began and ended.
         period: Period,
     },
     /// One more completion has its reward.
     Scored {
         /// Number of the step.
         step: usize,
-        /// Completions scored so far in this step.
+        /// Number of completions of this step that have been scored.
         done: usize,
-        /// Completions of the step.
+        /// Number of completions of the step.
         total: usize,
     },
-    /// What one completion turned out to be.
+    /// A completion was scored, with its verdict and reward.
     CompletionScored(&'a ScoredCompletion),
-    /// The update goes on.
+    /// More parts of the update are done.
     Updating {
-        /// Micro-batches done.
+        /// Number of micro-batches that are done.
         done: usize,
-        /// Micro-batches in all.
+        /// Number of all micro-batches.
         total: usize,
     },
-    /// The best programs of the run play held-out games, to be chosen from; when all have, the best plays others.
+    /// The best programs of the run play held-out games, by which they are ranked. When all have played, the best of
+    /// them plays other games.
     Settling {
-        /// Programs that have played.
+        /// Number of programs that have played.
         done: usize,
-        /// Programs that are chosen from.
+        /// Number of programs that are ranked.
         total: usize,
     },
     /// A step is complete.
     StepDone(&'a StepRecord),
     /// A held-out evaluation is complete.
     Evaluated(&'a EvaluationRecord),
-    /// A checkpoint is on disk, whole.
+    /// A checkpoint was written completely.
     Saved {
         /// Its directory.
         path: &'a Path,
     },
-    /// Something worth a line.
+    /// A message for the user.
     Message(&'a str),
 }
 
-/// From when to when, on the machine's monotonic clock.
+/// A period of time on the machine's monotonic clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Period {
     /// When it began.
@@ -100,162 +101,162 @@ pub struct Period {
     pub end: Instant,
 }
 
-/// What the loop itself spends time on.
+/// An activity of the loop that takes time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Activity {
     /// Sampling a batch, from the first token to the last.
     Decoding,
-    /// One of the parts that a batch is decoded in, side by side.
+    /// Sampling one of the parts of a batch, which are sampled in parallel.
     DecodingPart(usize),
-    /// Waiting for games after sampling had ended.
+    /// Waiting for games after sampling has ended.
     RewardWait,
     /// The update of the policy.
     Update,
 }
 
-/// Whose game it is.
+/// The program that played a game.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Player<'a> {
     /// A program of this step.
     Completion {
-        /// Its position in the step, group after group.
+        /// The index of its completion in the step, group after group.
         index: usize,
         /// Digest of its syntax tree.
         digest: &'a [u8; 32],
     },
-    /// A program of an earlier one, that plays again.
+    /// A program of an earlier step, which plays again.
     Elite {
-        /// Its position among those that do.
+        /// Its index among the elites that play again in this step.
         index: usize,
-        /// Digest of its syntax tree, in hex.
+        /// Digest of its syntax tree, in hexadecimal.
         digest: &'a str,
     },
 }
 
-/// One game: who played it when, and how it went.
+/// One game: its player, time and outcome.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GamePlayed<'a> {
     /// Number of the step.
     pub step: usize,
-    /// Whose it is.
+    /// The program that played it.
     pub player: Player<'a>,
-    /// Its place among the games of the program.
+    /// Its index among the games of the program.
     pub game: usize,
-    /// The worker thread that played it; none when it was the loop's own.
+    /// The index of the worker thread that played it; none if the thread of the loop did.
     pub worker: Option<usize>,
-    /// From when to when.
+    /// When it began and ended.
     pub period: Period,
     /// Its score.
     pub score: f64,
-    /// How it ended, or that the program was rejected or the sandbox failed.
+    /// The name of its ending, or that the program was rejected or the sandbox failed.
     pub ending: &'static str,
-    /// Instructions spent.
+    /// Instructions that the program executed.
     pub fuel: u64,
 }
 
-/// What is fixed for a whole run.
+/// The properties of a run that do not change.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RunHeader {
-    /// What programs are written for.
+    /// Name of the environment.
     pub environment: String,
-    /// What its figures are called.
+    /// How the environment names its figures.
     pub labels: Labels,
-    /// The model, as the user named it.
+    /// The model, by the name that the user gave.
     pub model: String,
-    /// Weights of the model.
+    /// Number of weights of the model.
     pub parameters: usize,
-    /// Weights that are trained.
+    /// Number of trained weights.
     pub trainable: usize,
-    /// Where tensors live, in words.
+    /// Description of the device that holds tensors.
     pub device: String,
     /// Last step of the run.
     pub max_steps: usize,
-    /// Steps that were done before, when resumed; otherwise 0.
+    /// Number of steps before the resumption; 0 in a new run.
     pub resumed_from: usize,
-    /// Prompts a step.
+    /// Prompts per step.
     pub groups: usize,
-    /// Completions a prompt.
+    /// Completions per prompt.
     pub num_generations: usize,
-    /// Worker threads that play; 0 is sequential.
+    /// Number of worker threads that play; 0 if games are played by the loop itself.
     pub parallel_rewards: usize,
-    /// Steps whose completions are sampled before the update of the step at hand.
+    /// Number of steps that are sampled before the update of the current one.
     pub steps_ahead: usize,
-    /// Games a program.
+    /// Games per program.
     pub games: usize,
-    /// Where the run writes.
+    /// The directory of the run.
     pub output_dir: PathBuf,
-    /// Root of all chance.
+    /// The root seed.
     pub seed: u64,
-    /// Whether this is a control with shuffled rewards.
+    /// Whether this is a control run with shuffled rewards.
     pub control: bool,
 }
 
-/// One completion with its verdict, as a reader wants it.
+/// One completion with its verdict and reward, for display.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ScoredCompletion {
-    /// Step it belongs to; 0 in an evaluation.
+    /// The step that it belongs to; 0 in an evaluation.
     pub step: usize,
-    /// Position in the step, group after group.
+    /// Its index in the step, group after group.
     pub index: usize,
-    /// Text of the program, or of the whole completion when no program was found in it.
+    /// Source of the program, or the text of the whole completion if no program was found in it.
     pub source: String,
     /// One of `played`, `rejected`, `faulted`.
     pub verdict: String,
-    /// Why it was rejected, faulted, or how its games ended; may be empty.
+    /// Why it was rejected or faulted, or how its games ended. May be empty.
     pub reason: String,
     /// The reward.
     pub reward: f64,
-    /// What the reward is made of.
+    /// Name and value of each part of the reward.
     pub parts: Vec<(String, f64)>,
-    /// Mean score over the games played; 0 when none was.
+    /// Mean score over its games; 0 without games.
     pub mean_score: f64,
-    /// Best tile over its games; 0 when none was played.
+    /// Largest tile of its games; 0 without games.
     pub max_tile: u32,
-    /// Games played.
+    /// Number of games that it played.
     pub games: usize,
-    /// Last board of the first game.
+    /// The last board of its first game.
     pub final_board: Option<[[u32; 4]; 4]>,
 }
 
 /// A held-out evaluation of the policy.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct EvaluationRecord {
-    /// Steps done when it was made; 0 is the untrained model.
+    /// Number of steps before it; 0 for the untrained model.
     pub step: usize,
-    /// Completions sampled.
+    /// Number of completions.
     #[serde(rename = "eval_samples")]
     pub samples: usize,
-    /// Games each of them played. Of games only, as are the next ones.
+    /// Games per completion. This and the next fields are for games only.
     #[serde(rename = "eval_games", default, skip_serializing_if = "Option::is_none")]
     pub games: Option<usize>,
     /// Mean reward.
     #[serde(rename = "eval_reward")]
     pub reward: f64,
-    /// Mean over completions of the mean score of their games; 0 for one that does not play.
+    /// Mean over completions of the mean score of their games; a completion that does not play counts as 0.
     #[serde(rename = "eval_game/mean_score", default, skip_serializing_if = "Option::is_none")]
     pub mean_score: Option<f64>,
-    /// Lower end of its 95 % interval; absent, like the next ones, from records of earlier versions.
+    /// Lower end of its 95 % interval. Records of earlier versions do not have this and the next fields.
     #[serde(rename = "eval_game/mean_score_low", default, skip_serializing_if = "Option::is_none")]
     pub mean_score_low: Option<f64>,
-    /// Upper end.
+    /// Upper end of this interval.
     #[serde(rename = "eval_game/mean_score_high", default, skip_serializing_if = "Option::is_none")]
     pub mean_score_high: Option<f64>,
     /// Median over completions of the mean score of their games.
     #[serde(rename = "eval_game/median_score", default, skip_serializing_if = "Option::is_none")]
     pub median_score: Option<f64>,
-    /// Distinct programs over completions, layout and names aside.
+    /// Number of distinct programs divided by the number of completions, 0 to 1. Layout and names do not count.
     #[serde(rename = "eval_game/frac_unique", default, skip_serializing_if = "Option::is_none")]
     pub frac_unique: Option<f64>,
-    /// Mean negative log-probability of a token, in nats. Of all environments.
+    /// Mean negative log-probability of the sampled tokens, in nats per token. For all environments.
     #[serde(rename = "eval_entropy", default, skip_serializing_if = "Option::is_none")]
     pub entropy: Option<f64>,
-    /// Best tile of any game. Of 2048 only.
+    /// Largest tile of any game. For 2048 only.
     #[serde(rename = "eval_game/max_tile", default, skip_serializing_if = "Option::is_none")]
     pub max_tile: Option<u32>,
-    /// Share of completions that play.
+    /// Share of completions that play, 0 to 1.
     #[serde(rename = "eval_game/frac_played", default, skip_serializing_if = "Option::is_none")]
     pub frac_played: Option<f64>,
-    /// Tasks that were asked. Of tasks only, as are the next ones.
+    /// Number of tasks. This and the next fields are for tasks only.
     #[serde(rename = "eval_tasks/count", default, skip_serializing_if = "Option::is_none")]
     pub tasks: Option<usize>,
     /// Mean over tasks of the share of completions that pass all tests: pass@1.
@@ -264,7 +265,7 @@ pub struct EvaluationRecord {
     /// Lower end of its 95 % interval, over tasks.
     #[serde(rename = "eval_tasks/frac_passed_low", default, skip_serializing_if = "Option::is_none")]
     pub frac_passed_low: Option<f64>,
-    /// Upper end.
+    /// Upper end of this interval.
     #[serde(rename = "eval_tasks/frac_passed_high", default, skip_serializing_if = "Option::is_none")]
     pub frac_passed_high: Option<f64>,
     /// Mean over tasks of the share of tests that completions pass.
@@ -273,14 +274,14 @@ pub struct EvaluationRecord {
     /// Lower end of its 95 % interval, over tasks.
     #[serde(rename = "eval_tasks/frac_tests_low", default, skip_serializing_if = "Option::is_none")]
     pub frac_tests_low: Option<f64>,
-    /// Upper end.
+    /// Upper end of this interval.
     #[serde(rename = "eval_tasks/frac_tests_high", default, skip_serializing_if = "Option::is_none")]
     pub frac_tests_high: Option<f64>,
-    /// Seconds it took.
+    /// Duration, in seconds.
     #[serde(rename = "eval_runtime")]
     pub runtime: f64,
-    /// The open family `eval_style/{style}`: mean score of the answers to one style of prompt; of tasks, share of tests by
-    /// name of the task, where they are few.
+    /// Keys `eval_style/{style}`: mean score of the completions for one style of prompt; with tasks, the share of tests
+    /// by the name of the task, if there are few.
     #[serde(flatten)]
     pub families: BTreeMap<String, f64>,
 }
@@ -293,22 +294,22 @@ impl EvaluationRecord {
         self.families.insert(format!("{STYLE}{style}"), mean_score);
     }
 
-    /// The mean score; of tasks, the mean share of tests.
+    /// The mean score; with tasks, the mean share of tests.
     pub fn score(&self) -> f64 {
         self.mean_score.or(self.frac_tests).unwrap_or(0.0)
     }
 
-    /// Its 95 % interval.
+    /// Lower and upper end of its 95 % interval.
     pub fn score_interval(&self) -> Option<(f64, f64)> {
         Some((self.mean_score_low.or(self.frac_tests_low)?, self.mean_score_high.or(self.frac_tests_high)?))
     }
 
-    /// Share of programs that play; of tasks, that pass all tests.
+    /// Share of programs that play; with tasks, that pass all tests.
     pub fn succeeded(&self) -> f64 {
         self.frac_played.or(self.frac_passed).unwrap_or(0.0)
     }
 
-    /// Mean scores by style, in the order of their names.
+    /// Style and mean score, in the order of the styles' names.
     pub fn styles(&self) -> impl Iterator<Item = (&str, f64)> {
         self.families.iter().filter_map(|(key, &score)| Some((key.strip_prefix(STYLE)?, score)))
     }

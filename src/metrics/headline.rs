@@ -1,14 +1,14 @@
-//! What a run is, in words, and numbers as people write them.
+//! Describes a run in words, and formats numbers for people.
 
 use super::event::RunHeader;
 use crate::environment::Labels;
 use crate::plural::counted;
 
-/// Nobody must mistake it for a run that learns.
+/// Precedes the description of a control run.
 const CONTROL: &str =
     "CONTROL: rewards are shuffled inside each step (reward.shuffled = true); nothing can be learnt here\n";
 
-/// What the run is, in two lines; a control says so first.
+/// Describes the run in two lines, after a line for a control run.
 pub(super) fn headline(header: &RunHeader) -> String {
     let trained = if header.trainable == header.parameters {
         "all trained".to_owned()
@@ -41,7 +41,7 @@ pub(super) fn headline(header: &RunHeader) -> String {
     )
 }
 
-/// `950`, `12.3 k`, `1.4 M`, `135 M`.
+/// A number with a unit prefix: `950`, `12.3 k`, `1.4 M`, `135 M`.
 fn count(number: usize) -> String {
     let number = number as f64;
     match number {
@@ -52,7 +52,7 @@ fn count(number: usize) -> String {
     }
 }
 
-/// `8 s`, `2:05`, `1:02:05`.
+/// Seconds as `8 s`, `2:05` (minutes) or `1:02:05` (hours).
 pub fn duration(seconds: f64) -> String {
     let whole = seconds.max(0.0).round() as u64;
     match (whole / 3600, whole / 60 % 60, whole % 60) {

@@ -1,45 +1,45 @@
-//! `metrics.jsonl`: one line a step and one an evaluation, on disk as soon as written.
+//! `metrics.jsonl`: one line per step and one per evaluation, written immediately.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::{Event, Sink, SinkError};
+use crate::files;
 
 /// Name of the file in the output directory.
 pub const METRICS_FILE: &str = "metrics.jsonl";
 
-/// Appends [`StepRecord`](super::StepRecord)s and evaluations to a file of the output directory, a line each.
+/// Appends [`StepRecord`](super::StepRecord)s and evaluations to a file of the output directory, one line each.
 #[derive(Default)]
 pub struct JsonlSink {
     open: Option<(PathBuf, File)>,
 }
 
 impl JsonlSink {
-    /// Goes on with `path` after `step` steps: later lines, and one that was half written when the run died, are cut.
-    /// A file that does not exist begins empty.
+    /// Continues the file `path` after `step` steps. Lines of later steps and an incomplete last line are removed. A
+    /// file that does not exist is created.
     pub fn open(path: &Path, step: usize) -> Result<JsonlSink, SinkError> {
         let text = match fs::read(path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-            Err(error) => return Err(at(path)(error)),
+            Err(error) => return Err(SinkError::at(path)(error)),
         };
         let kept = lines_up_to(&text, step);
         if kept.len() != text.len() {
-            let beside = path.with_extension("jsonl.partial");
-            fs::write(&beside, &kept).map_err(at(&beside))?;
-            fs::rename(&beside, path).map_err(at(path))?;
+            files::write_whole(path, &kept).map_err(SinkError::at(path))?;
         }
-        let file = OpenOptions::new().append(true).create(true).open(path).map_err(at(path))?;
+        let file = OpenOptions::new().append(true).create(true).open(path).map_err(SinkError::at(path))?;
         Ok(JsonlSink { open: Some((path.to_owned(), file)) })
     }
 
     fn line(&mut self, record: &impl serde::Serialize) -> Result<(), SinkError> {
         let Some((path, file)) = &mut self.open else { return Ok(()) };
-        let mut line = serde_json::to_vec(record).map_err(|error| at(path)(error.into()))?;
+        let mut line = serde_json::to_vec(record).map_err(|error| SinkError::at(path)(error.into()))?;
         line.push(b'\n');
-        // One write a line, no buffer: what a reader or a kill -9 leaves is whole lines and at most one torn end.
-        file.write_all(&line).map_err(at(path))
+        // Each line is one unbuffered write, so that readers and a kill -9 find complete lines and at most one
+        // incomplete at the end.
+        file.write_all(&line).map_err(SinkError::at(path))
     }
 }
 
@@ -57,7 +57,7 @@ impl Sink for JsonlSink {
     }
 }
 
-/// The leading whole lines that belong to steps up to `step`.
+/// The complete lines that belong to steps up to `step`.
 fn lines_up_to(text: &[u8], step: usize) -> Vec<u8> {
     let mut kept = Vec::with_capacity(text.len());
     for line in text.split_inclusive(|&byte| byte == b'\n') {
@@ -67,11 +67,6 @@ fn lines_up_to(text: &[u8], step: usize) -> Vec<u8> {
         }
     }
     kept
-}
-
-fn at(path: &Path) -> impl FnOnce(io::Error) -> SinkError {
-    let path = path.to_owned();
-    move |source| SinkError::File { path, source }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
-//! `launches.jsonl`: each time a process took up the run, and how it ended.
+//! `launches.jsonl`: when each process began to work on the run, and how it ended.
 //!
-//! A line when it begins and one when it ends; a launch without its second line goes on still, or was killed.
+//! A launch writes a line when it begins and one when it ends. Without the second line it is still running or was
+//! killed.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -13,19 +14,19 @@ use super::{Event, Sink, SinkError};
 /// Name of the file in the output directory.
 pub const LAUNCHES_FILE: &str = "launches.jsonl";
 
-/// What a process is, in words for people.
+/// Description of a process, for people.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Process {
-    /// The arguments it was given, its own name first.
+    /// Its arguments, with the name of the program first.
     pub command: Vec<String>,
     /// Version of the program.
     pub version: String,
-    /// What it was built from, where the build knew.
+    /// The commit that it was built from, if the build knew it.
     pub commit: Option<String>,
-    /// Processor, cores and memory.
+    /// The machine: processor, cores and memory.
     pub machine: String,
-    /// Where tensors live.
+    /// The device that holds tensors.
     pub device: String,
 }
 
@@ -35,7 +36,7 @@ pub struct Process {
 pub enum LaunchEnd {
     /// All steps are done.
     Finished,
-    /// The user, or a scheduler, stopped it.
+    /// The user or a scheduler stopped it.
     Interrupted,
     /// The guard stopped it.
     Guard,
@@ -47,28 +48,28 @@ pub enum LaunchEnd {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum LaunchRecord {
-    /// A process took up the run.
+    /// A process began to work on the run.
     Begun {
         /// Seconds since 1970.
         at: f64,
-        /// Steps that were done before.
+        /// Number of steps done before.
         step: usize,
-        /// What it is.
+        /// The process.
         #[serde(flatten)]
         process: Process,
     },
-    /// It let go of it.
+    /// The process ended.
     Ended {
         /// Seconds since 1970.
         at: f64,
-        /// Steps that are done.
+        /// Number of steps done.
         step: usize,
-        /// How.
+        /// How it ended.
         how: LaunchEnd,
     },
 }
 
-/// Notes when a process takes up a run, and keeps count of its steps.
+/// Records the begin and end of a launch, and counts its steps.
 pub struct LaunchSink<'a> {
     process: Process,
     /// Seconds since 1970.
@@ -78,12 +79,12 @@ pub struct LaunchSink<'a> {
 }
 
 impl<'a> LaunchSink<'a> {
-    /// A sink that tells of `process`.
+    /// A sink for the launches of `process`.
     pub fn new(process: Process, clock: &'a dyn Fn() -> f64) -> LaunchSink<'a> {
         LaunchSink { process, clock, file: None, step: 0 }
     }
 
-    /// Notes the end of the launch; of one that never began, nothing.
+    /// Records the end of the launch, if it has begun.
     pub fn ended(&self, how: LaunchEnd) -> Result<(), SinkError> {
         match &self.file {
             Some(file) => append(file, &LaunchRecord::Ended { at: (self.clock)(), step: self.step, how }),
@@ -112,11 +113,11 @@ impl Sink for LaunchSink<'_> {
 fn append(path: &Path, record: &LaunchRecord) -> Result<(), SinkError> {
     let line = serde_json::to_string(record).expect("string keys and finite numbers");
     let opened = OpenOptions::new().append(true).create(true).open(path);
-    // A launch that was killed while it wrote leaves half a line: the next begins one of its own.
+    // A launch that was killed while writing leaves an incomplete line, so the next one starts a new line.
     let torn = std::fs::read(path).is_ok_and(|text| text.last().is_some_and(|&last| last != b'\n'));
     let begin = if torn { "\n" } else { "" };
     let written = opened.and_then(|mut file| file.write_all(format!("{begin}{line}\n").as_bytes()));
-    written.map_err(|source| SinkError::File { path: path.to_owned(), source })
+    written.map_err(SinkError::at(path))
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
-//! What a run says about itself: names, units, and where they go.
+//! The metrics of a run: their names and units, and the sinks that record and show them.
 //!
-//! The loop tells [`Event`]s to every [`Sink`]: a JSONL file, TensorBoard's, a trace, and the terminal. Takes plain numbers and texts; knows no tensor and no sandbox, and changes nothing of what it watches.
+//! The loop passes [`Event`]s to every [`Sink`]: a JSONL file, TensorBoard's file, a trace, and the terminal. Sinks
+//! take plain numbers and texts, know neither tensors nor the sandbox, and do not influence the run.
 
 mod board;
 mod columns;
 mod console;
-mod crc32c;
 mod event;
 mod headline;
 mod jsonl;
@@ -30,33 +30,43 @@ pub use tensorboard::{TENSORBOARD_DIR, TensorBoardSink};
 pub use terminal::{Show, TerminalSink};
 pub use trace::TraceSink;
 
-/// Why something could not be recorded.
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// An event could not be recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum SinkError {
-    /// A file that cannot be written or read back.
+    /// A file cannot be written or read back.
     #[error("{path}: {source}")]
     File {
         /// The file.
-        path: std::path::PathBuf,
+        path: PathBuf,
         /// What the system said.
-        source: std::io::Error,
+        source: io::Error,
     },
 }
 
-/// Something that is told what happens, as it happens.
+impl SinkError {
+    fn at(path: &Path) -> impl FnOnce(io::Error) -> SinkError {
+        let path = path.to_owned();
+        move |source| SinkError::File { path, source }
+    }
+}
+
+/// A receiver of events, in the order in which they happen.
 pub trait Sink {
-    /// Takes note of one event. An error stops the run: a record that silently ends is worse than none.
+    /// Handles one event. An error stops the run, because metrics that silently end are worse than none.
     fn note(&mut self, event: &Event<'_>) -> Result<(), SinkError>;
 }
 
-/// Tells several sinks, in order.
+/// Passes each event to several sinks, in order.
 #[derive(Default)]
 pub struct Sinks<'a> {
     sinks: Vec<&'a mut dyn Sink>,
 }
 
 impl<'a> Sinks<'a> {
-    /// Adds one more.
+    /// Adds a sink.
     pub fn push(&mut self, sink: &'a mut dyn Sink) {
         self.sinks.push(sink);
     }

@@ -1,41 +1,45 @@
-//! How far a step has come, in the words of the bar.
+//! The progress of a step, in words for the progress bar.
 
 use std::time::Instant;
 
-/// How far a step has come, or an evaluation, which is of step 0.
+/// The progress of a step, or of an evaluation, whose step is 0.
 #[derive(Default)]
 pub(super) struct Phase {
     pub step: usize,
     pub started: Option<Instant>,
+    /// Number of tokens sampled so far.
     pub tokens: usize,
-    /// Completions that have ended.
+    /// Number of completions that have ended.
     pub finished: usize,
+    /// Number of completions that have a reward.
     pub scored: usize,
+    /// Number of all completions.
     pub total: usize,
 }
 
 impl Phase {
-    /// One that begins now.
+    /// A phase that starts now.
     pub fn begin(step: usize) -> Phase {
         Phase { step, started: Some(Instant::now()), ..Phase::default() }
     }
 
-    /// Seconds since it began.
+    /// Seconds since it started.
     pub fn seconds(&self) -> f64 {
         self.started.map_or(0.0, |started| started.elapsed().as_secs_f64())
     }
 
-    /// What goes on, `seconds` after it began, while `next` may be written ahead.
+    /// What happens `seconds` after the start of the phase, while `next` may be sampled ahead.
     pub fn words(&self, seconds: f64, next: &Phase) -> String {
         let Phase { tokens, finished, scored, .. } = *self;
         let of = if self.step == 0 { "held out, " } else { "" };
         if next.finished < next.total {
-            // Steps are alike: of one that a checkpoint held, nothing may have been told yet.
+            // The total of the next step is shown for both, because all steps have the same and a step from a
+            // checkpoint may not have reported its own yet.
             let (written, total) = (next.finished, next.total);
             return format!("rewards: {scored}/{total} scored; meanwhile {written}/{total} of the next step written");
         }
         let total = self.total;
-        // A step that a checkpoint held has no tokens to show.
+        // A step from a checkpoint has no tokens to show.
         if total > 0 && (finished == total || (tokens == 0 && scored > 0)) {
             return format!("{of}rewards: {scored}/{total} scored");
         }

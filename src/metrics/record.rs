@@ -1,4 +1,4 @@
-//! The numbers of one step, under the names that users of TRL already plot.
+//! The metrics of one step, under the names that TRL uses where it has the same metric.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 use crate::environment::Labels;
 use crate::stats;
 
-/// One line of `metrics.jsonl`: a flat object, its keys always in this order, then the open families
-/// (`rewards/`, `became/`, `ending/`, `guard/`, `gpu/`, `parallel/`) by name.
+/// One line of `metrics.jsonl`: a flat object with its keys in this order, then the families of keys (`rewards/`,
+/// `became/`, `ending/`, `guard/`, `gpu/`, `parallel/`) by name. Shares are from 0 to 1.
 ///
-/// Numbers of the update are absent from a step that made none because no group had a signal.
+/// The metrics of the update are absent if the step made none because all groups were tied.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct StepRecord {
-    /// Steps done, this one included.
+    /// Number of steps done, including this one.
     pub step: usize,
-    /// Value of the loss.
+    /// Mean value of the loss.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub loss: Option<f64>,
     /// Global norm of the gradient before clipping.
@@ -23,9 +23,9 @@ pub struct StepRecord {
     pub grad_norm: Option<f64>,
     /// Learning rate of this step.
     pub learning_rate: f64,
-    /// Tokens seen since the run began, prompts and completions.
+    /// Tokens of prompts and completions since the run began.
     pub num_tokens: u64,
-    /// Seconds the step took.
+    /// Duration of the step, in seconds.
     pub step_time: f64,
     /// Mean completion length, in tokens.
     #[serde(rename = "completions/mean_length")]
@@ -36,165 +36,167 @@ pub struct StepRecord {
     /// Longest completion, in tokens.
     #[serde(rename = "completions/max_length")]
     pub max_length: usize,
-    /// Share of completions cut at the longest length allowed.
+    /// Share of completions that were truncated at the maximum length.
     #[serde(rename = "completions/clipped_ratio")]
     pub clipped_ratio: f64,
     /// Mean reward.
     pub reward: f64,
     /// Standard deviation of the rewards over the batch.
     pub reward_std: f64,
-    /// Share of groups whose rewards all count the same.
+    /// Share of groups that are tied.
     pub frac_reward_zero_std: f64,
-    /// Mean entropy of the sampling distribution at completion tokens, in nats.
+    /// Mean entropy of the policy's distributions at completion tokens, in nats per token.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub entropy: Option<f64>,
-    /// Weight of the entropy bonus in this step.
+    /// Weight of the entropy bonus in this step, in advantage per nat.
     #[serde(default)]
     pub entropy_coef: f64,
-    /// Entropy that the bonus is moved to hold, in nats; only with `entropy_target`, after the first update.
+    /// Target of the entropy controller, in nats per token; only with `entropy_target`, after the first update.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub entropy_target: Option<f64>,
-    /// Estimated KL divergence from the reference, in nats; only when `beta` is not 0.
+    /// Estimated KL divergence from the reference (k3), in nats per token; only if `beta` is not 0.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub kl: Option<f64>,
-    /// Share of tokens whose ratio was clipped from below.
+    /// Share of tokens whose ratio was below the clipping range.
     #[serde(rename = "clip_ratio/low_mean", skip_serializing_if = "Option::is_none", default)]
     pub clip_ratio_low: Option<f64>,
-    /// Share of tokens whose ratio was clipped from above, by `epsilon_high` or `delta`, whatever their advantage.
+    /// Share of tokens whose ratio was above the limit of `epsilon_high` or `delta`, for advantages of both signs.
     #[serde(rename = "clip_ratio/high_mean", skip_serializing_if = "Option::is_none", default)]
     pub clip_ratio_high: Option<f64>,
-    /// Mean absolute difference of sampling and scoring log-probabilities, in nats.
+    /// Mean absolute difference between the log-probabilities of sampling and of scoring, in nats per token.
     #[serde(rename = "sampling/sampling_logp_difference/mean", skip_serializing_if = "Option::is_none", default)]
     pub logp_difference_mean: Option<f64>,
-    /// Largest such difference.
+    /// The largest such difference, in nats.
     #[serde(rename = "sampling/sampling_logp_difference/max", skip_serializing_if = "Option::is_none", default)]
     pub logp_difference_max: Option<f64>,
-    /// Mean of the weights that correct for it, as they count in the loss; only with servers.
+    /// Mean of the importance weights that correct for this difference, after truncation or masking; only with servers.
     #[serde(rename = "sampling/importance_sampling_ratio/mean", skip_serializing_if = "Option::is_none", default)]
     pub importance_ratio: Option<f64>,
-    /// Share of tokens whose weight was truncated, or who were masked; only with servers.
+    /// Share of tokens whose importance weight was truncated or masked; only with servers.
     #[serde(rename = "sampling/frac_corrected", skip_serializing_if = "Option::is_none", default)]
     pub frac_corrected: Option<f64>,
-    /// Mean over completions of the steps between the policy that sampled them and the one that is updated; only with
-    /// `steps_ahead`.
+    /// Mean policy lag of the completions, in steps; only with `steps_ahead`.
     #[serde(rename = "sampling/policy_lag", skip_serializing_if = "Option::is_none", default)]
     pub policy_lag: Option<f64>,
-    /// Estimated KL divergence of the policy that sampled from the one that is updated (k3), before the update, in nats;
-    /// only with `steps_ahead`.
+    /// Estimated KL divergence between the policy that sampled and the one that is updated (k3), before the update, in
+    /// nats per token; only with `steps_ahead`.
     #[serde(rename = "sampling/kl", skip_serializing_if = "Option::is_none", default)]
     pub sampling_kl: Option<f64>,
-    /// Mean over completions of the mean score of their games; 0 for one that does not play. Of games only.
+    /// Mean over completions of the mean score of their games; a completion that does not play counts as 0. For games
+    /// only.
     #[serde(rename = "game/mean_score", skip_serializing_if = "Option::is_none", default)]
     pub mean_score: Option<f64>,
-    /// Best tile of any game. Of 2048 only.
+    /// Largest tile of any game. For 2048 only.
     #[serde(rename = "game/max_tile", skip_serializing_if = "Option::is_none", default)]
     pub max_tile: Option<u32>,
-    /// Share of completions that play: every game to its end, or until its budget is used up. `became/succeeded` counts
-    /// them. Of games only.
+    /// Share of completions that play: all their games go on to their end, or until the budget is used up.
+    /// `became/succeeded` counts them. For games only.
     #[serde(rename = "game/frac_played", skip_serializing_if = "Option::is_none", default)]
     pub frac_played: Option<f64>,
-    /// Mean over completions of the share of its task's tests that each passes. Of tasks only.
+    /// Mean over completions of the share of tests that each passes. For tasks only.
     #[serde(rename = "tasks/frac_tests", skip_serializing_if = "Option::is_none", default)]
     pub frac_tests: Option<f64>,
-    /// Share of completions that pass all tests. Of tasks only.
+    /// Share of completions that pass all tests. For tasks only.
     #[serde(rename = "tasks/frac_passed", skip_serializing_if = "Option::is_none", default)]
     pub frac_passed: Option<f64>,
-    /// Distinct programs by their syntax trees: layout and comments aside.
+    /// Number of distinct programs, compared by their syntax trees, without layout and comments.
     #[serde(rename = "programs/unique")]
     pub programs_unique: usize,
-    /// Share of distinct programs among those that parse; 0 when none does.
+    /// Share of distinct programs among those that parse; 0 if none does.
     #[serde(rename = "programs/frac_unique", default)]
     pub frac_unique: f64,
-    /// Share of completions that hold a program that parses.
+    /// Share of completions with a program that parses.
     #[serde(rename = "programs/frac_parsed", default)]
     pub frac_parsed: f64,
-    /// Completions whose evaluation was known already.
+    /// Number of completions whose evaluation was taken from the cache.
     #[serde(rename = "programs/cache_hits")]
     pub cache_hits: usize,
-    /// Groups with a signal.
+    /// Number of groups that are not tied.
     #[serde(rename = "groups/trainable")]
     pub groups_trainable: usize,
-    /// Groups that are tied, after resampling.
+    /// Number of groups that are tied after resampling.
     #[serde(rename = "groups/tied", default)]
     pub groups_tied: usize,
-    /// Groups that were sampled anew because they were tied, once for each round.
+    /// Number of groups that were sampled again because they were tied; a group counts once for each round.
     #[serde(rename = "groups/resampled", default)]
     pub groups_resampled: usize,
-    /// Elites that are kept.
+    /// Number of elites.
     #[serde(rename = "elites/count", default)]
     pub elites_count: usize,
-    /// Their mean reward, each over all its games.
+    /// Mean over elites of their mean reward over all their games.
     #[serde(rename = "elites/reward", skip_serializing_if = "Option::is_none", default)]
     pub elites_reward: Option<f64>,
-    /// Elites that played the games of this step again.
+    /// Number of elites that played the boards of this step.
     #[serde(rename = "elites/replayed", default)]
     pub elites_replayed: usize,
-    /// Elites that the update imitated.
+    /// Number of elites that the update imitated.
     #[serde(rename = "elites/imitated", default)]
     pub elites_imitated: usize,
-    /// Mean negative log-likelihood of their tokens, in nats.
+    /// Mean negative log-likelihood of their tokens, in nats per token.
     #[serde(rename = "elites/nll", skip_serializing_if = "Option::is_none", default)]
     pub elites_nll: Option<f64>,
-    /// Correlation of the rewards with those that were learnt from; only in a control with shuffled rewards.
+    /// Correlation of the rewards with the shuffled rewards, -1 to 1; only in a control run.
     #[serde(rename = "control/reward_correlation", skip_serializing_if = "Option::is_none", default)]
     pub control_correlation: Option<f64>,
-    /// What the guard says: 0 nothing, 1 a warning, 2 that nothing can be learnt any more. By symptom in `guard/{symptom}`.
+    /// Level of the guard: 0 no symptom, 1 a warning, 2 the run cannot learn any more. `guard/{symptom}` has the level
+    /// of each symptom.
     #[serde(rename = "guard/level", default)]
     pub guard_level: u8,
-    /// Share of the games played that ran compiled from the first call to the last; the others were interpreted.
+    /// Share of games whose program ran compiled from the first call to the last; the others were interpreted.
     #[serde(rename = "sandbox/compiled", default)]
     pub compiled: f64,
-    /// Mean fuel of a game.
+    /// Mean fuel per game, in instructions.
     #[serde(rename = "sandbox/fuel_mean")]
     pub fuel_mean: f64,
-    /// Median time of an evaluation, in milliseconds.
+    /// Median time of a game, in milliseconds.
     #[serde(rename = "sandbox/p50_ms")]
     pub p50_ms: f64,
-    /// 99th percentile of the time of an evaluation, in milliseconds.
+    /// 99th percentile of the time of a game, in milliseconds.
     #[serde(rename = "sandbox/p99_ms")]
     pub p99_ms: f64,
-    /// Faults of the machine, not of a program; each was tried again.
+    /// Number of failures of the machine and not of a program; each was tried again.
     #[serde(rename = "sandbox/infra_faults")]
     pub infra_faults: usize,
-    /// Seconds of sampling in this step; with `steps_ahead`, of the next step's completions.
+    /// Time of sampling in this step, in seconds; with `steps_ahead`, that of the next step's completions.
     #[serde(rename = "time/generate")]
     pub time_generate: f64,
-    /// Seconds of that for bringing adapters to servers; only with servers.
+    /// Part of it for loading adapters on servers, in seconds; only with servers.
     #[serde(rename = "time/adapter", skip_serializing_if = "Option::is_none", default)]
     pub time_adapter: Option<f64>,
-    /// Seconds the trainer waited for rewards after sampling had ended.
+    /// Time that was waited for rewards after sampling had ended, in seconds.
     #[serde(rename = "time/reward_wait")]
     pub time_reward_wait: f64,
-    /// Seconds of the update.
+    /// Time of the update, in seconds.
     #[serde(rename = "time/update")]
     pub time_update: f64,
-    /// Completion tokens sampled a second, while those of this step were; 0 where a checkpoint held them.
+    /// Completion tokens per second while those of this step were sampled; 0 if they were read from a checkpoint.
     #[serde(rename = "generate/tokens_per_s")]
     pub tokens_per_s: f64,
-    /// The open families: `rewards/{name}/mean`, `rewards/{name}/std`, `became/{fate}`, `ending/{kind}`,
-    /// `guard/{symptom}`, and `gpu/{quantity}` where one is watched.
+    /// Families of keys: `rewards/{name}/mean`, `rewards/{name}/std`, `became/{fate}` (completions), `ending/{kind}`
+    /// (games), `guard/{symptom}`, `parallel/wait` and `parallel/slowest` with several processes, and `gpu/{quantity}`
+    /// with a GPU.
     #[serde(flatten)]
     pub families: BTreeMap<String, f64>,
 }
 
 impl StepRecord {
-    /// Sets what programs came to, under the names of their kind of environment: the mean of their scores (of tasks, of
-    /// the shares of tests they pass), the share of them that succeed, and the best tile.
+    /// Sets the results of programs under the names of their environment: the mean of their scores (with tasks, of
+    /// their shares of tests), the share that succeeds, and the largest tile.
     pub fn came_to(&mut self, labels: Labels, score: f64, succeeded: f64, max_tile: u32) {
         match labels {
             Labels::Board | Labels::Game => (self.mean_score, self.frac_played) = (Some(score), Some(succeeded)),
-            // Zero has a sign, and sums of nothing are negative.
+            // Adding 0 turns the -0 of an empty sum into 0.
             Labels::Tests => (self.frac_tests, self.frac_passed) = (Some(score + 0.0), Some(succeeded)),
         }
         self.max_tile = labels.has_tiles().then_some(max_tile);
     }
 
-    /// Mean of the scores; of tasks, of the shares of tests.
+    /// Mean of the scores; with tasks, of the shares of tests.
     pub fn score(&self) -> f64 {
         self.mean_score.or(self.frac_tests).unwrap_or(0.0)
     }
 
-    /// Share of programs that play; of tasks, that pass all tests.
+    /// Share of programs that play; with tasks, that pass all tests.
     pub fn succeeded(&self) -> f64 {
         self.frac_played.or(self.frac_passed).unwrap_or(0.0)
     }
@@ -206,14 +208,15 @@ impl StepRecord {
         self.families.insert(format!("rewards/{name}/std"), stats::deviation(values));
     }
 
-    /// Sets `reward` and `reward_std` (over the batch, with n - 1 as in TRL).
+    /// Sets `reward` and `reward_std` (over the batch, with n - 1 degrees of freedom as in TRL).
     pub fn rewards(&mut self, values: &[f32]) {
         let values = values.iter().copied().map(shortest);
         (self.reward, self.reward_std) = (stats::mean(values.clone()), stats::deviation(values));
     }
 
-    /// Sets the seconds that each process waited for the others in this step: `parallel/wait` is their mean, and
-    /// `parallel/slowest` who was waited for most. Of up to 64 processes, also `parallel/wait/{rank}`.
+    /// Sets the seconds that each process waited for the others in this step. `parallel/wait` is their mean,
+    /// `parallel/slowest` the rank that the others waited for most, which waited least itself. With up to 64 processes,
+    /// `parallel/wait/{rank}` has the seconds of each.
     pub fn waited(&mut self, by_rank: &[f64]) {
         let least = (0..by_rank.len()).min_by(|a, b| by_rank[*a].total_cmp(&by_rank[*b])).unwrap_or(0);
         self.families.insert("parallel/slowest".into(), least as f64);
@@ -223,29 +226,28 @@ impl StepRecord {
         }
     }
 
-    /// Counts completions of which this became.
+    /// Sets the number of completions with this fate.
     pub fn count_fate(&mut self, fate: &str, count: usize) {
         self.families.insert(format!("became/{fate}"), count as f64);
     }
 
-    /// Sets `guard/{symptom}`, 1 for a warning and 2 for the end.
+    /// Sets `guard/{symptom}`: 1 is a warning, 2 ends the run.
     pub fn symptom(&mut self, name: &str, level: u8) {
         self.families.insert(format!("guard/{name}"), f64::from(level));
     }
 
-    /// Names of the symptoms that stand.
+    /// Names of the symptoms that are present.
     pub fn symptoms(&self) -> Vec<&str> {
         self.families.keys().filter_map(|key| key.strip_prefix("guard/")).collect()
     }
 
-    /// Counts games that ended this way.
+    /// Counts a game with this kind of ending.
     pub fn count_ending(&mut self, kind: &str) {
         *self.families.entry(format!("ending/{kind}")).or_default() += 1.0;
     }
 }
 
-/// The number that an f32 stands for in print: the f64 with its shortest digits, 0.1 where a cast gives
-/// 0.10000000149011612.
+/// The f64 with the shortest decimal digits of an f32, for printing: 0.1, while a cast gives 0.10000000149011612.
 pub fn shortest(value: f32) -> f64 {
     value.to_string().parse().unwrap_or_else(|_| f64::from(value))
 }

@@ -1,12 +1,12 @@
-//! A curve in one line of text.
+//! A curve of block characters in one line of text.
 
 use crate::stats;
 
-/// From low to high.
+/// The levels, from low to high.
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// `values` from their least to their largest, in at most `width` characters; each stands for the mean of as many
-/// neighbours as it takes. Empty where there is nothing to draw.
+/// Draws `values`, scaled from their minimum to their maximum, in at most `width` characters. Each character shows the
+/// mean of its share of neighbouring values. Empty without values.
 pub fn sparkline(values: &[f64], width: usize) -> String {
     let count = values.len().min(width);
     let means: Vec<f64> = (0..count)

@@ -1,44 +1,43 @@
-//! `tensorboard/events.out.tfevents...`: the numbers of `metrics.jsonl`, where TensorBoard looks for them.
+//! `tensorboard/events.out.tfevents...`: the metrics of `metrics.jsonl` in TensorBoard's format.
 //!
-//! A file of TFRecords, each an `Event` of TensorBoard's protocol, written by hand: five kinds of field are used. Tags
-//! are those of Hugging Face's callback: `train/reward`, and `eval/game/mean_score` for `eval_game/mean_score`.
+//! The file consists of TFRecords, each with an `Event` of TensorBoard's protocol. They are encoded here, because only
+//! five kinds of field are used. Tags are those of Hugging Face's callback: `train/reward`, and `eval/game/mean_score`
+//! for `eval_game/mean_score`.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use crc::{CRC_32_ISCSI, Crc};
 use serde::Serialize;
 
-use super::crc32c;
 use super::{Event, Sink, SinkError};
 
 /// Name of the directory in the output directory.
 pub const TENSORBOARD_DIR: &str = "tensorboard";
 
-/// What time it is, in seconds since 1970.
-pub type Clock<'a> = &'a dyn Fn() -> f64;
-
-/// Appends steps and evaluations to an event file of the output directory. A resumed run begins another file, which
-/// tells TensorBoard from which step on it stands for the earlier ones.
+/// Appends steps and evaluations to an event file of the output directory. A resumed run starts another file, which
+/// tells TensorBoard from which step on it replaces the earlier ones.
 pub struct TensorBoardSink<'a> {
-    clock: Clock<'a>,
+    /// Returns the time, in seconds since 1970.
+    clock: &'a dyn Fn() -> f64,
     open: Option<(PathBuf, File)>,
 }
 
 impl<'a> TensorBoardSink<'a> {
     /// A sink that stamps events with the time of `clock`.
-    pub fn new(clock: Clock<'a>) -> TensorBoardSink<'a> {
+    pub fn new(clock: &'a dyn Fn() -> f64) -> TensorBoardSink<'a> {
         TensorBoardSink { clock, open: None }
     }
 
     fn start(&mut self, output_dir: &Path, resumed_from: usize) -> Result<(), SinkError> {
         let directory = output_dir.join(TENSORBOARD_DIR);
-        fs::create_dir_all(&directory).map_err(at(&directory))?;
+        fs::create_dir_all(&directory).map_err(SinkError::at(&directory))?;
         let begun = (self.clock)();
-        // Newer files have greater names: that is the order in which they are read.
+        // TensorBoard reads files in the order of their names, so a newer file needs a greater name.
         let name = format!("events.out.tfevents.{:010}.grpo-2048.{resumed_from:06}", begun as u64);
         let path = directory.join(name);
-        let file = File::create(&path).map_err(at(&path))?;
+        let file = File::create(&path).map_err(SinkError::at(&path))?;
         self.open = Some((path, file));
         let mut version = Message::default();
         version.double(1, begun).text(3, "brain.Event:2");
@@ -50,10 +49,10 @@ impl<'a> TensorBoardSink<'a> {
         if resumed_from > 0 { self.record(&restart) } else { Ok(()) }
     }
 
-    /// One event with a scalar for each number of the record.
+    /// Writes one event with a scalar for each number of the record.
     fn scalars(&mut self, step: usize, record: &impl Serialize) -> Result<(), SinkError> {
         let Some((path, _)) = &self.open else { return Ok(()) };
-        let fields = serde_json::to_value(record).map_err(|error| at(path)(error.into()))?;
+        let fields = serde_json::to_value(record).map_err(|error| SinkError::at(path)(error.into()))?;
         let mut summary = Message::default();
         for (key, value) in fields.as_object().into_iter().flatten() {
             let Some(value) = value.as_f64().filter(|_| key != "step") else { continue };
@@ -68,8 +67,9 @@ impl<'a> TensorBoardSink<'a> {
 
     fn record(&mut self, event: &Message) -> Result<(), SinkError> {
         let Some((path, file)) = &mut self.open else { return Ok(()) };
-        // One write a record: a run that is killed leaves whole records and at most one torn end.
-        file.write_all(&framed(&event.bytes)).map_err(at(path))
+        // Each record is one write, so that a run that is killed leaves complete records and at most one incomplete at
+        // the end.
+        file.write_all(&framed(&event.bytes)).map_err(SinkError::at(path))
     }
 }
 
@@ -95,18 +95,26 @@ fn tag(key: &str) -> String {
     }
 }
 
-/// A TFRecord: length, its checksum, the bytes, their checksum; numbers in little-endian order.
+/// A TFRecord: the length, its checksum, the bytes, their checksum. Numbers are little-endian.
 fn framed(bytes: &[u8]) -> Vec<u8> {
     let length = (bytes.len() as u64).to_le_bytes();
     let mut record = Vec::with_capacity(bytes.len() + 16);
     record.extend_from_slice(&length);
-    record.extend_from_slice(&crc32c::masked(&length).to_le_bytes());
+    record.extend_from_slice(&masked(&length).to_le_bytes());
     record.extend_from_slice(bytes);
-    record.extend_from_slice(&crc32c::masked(bytes).to_le_bytes());
+    record.extend_from_slice(&masked(bytes).to_le_bytes());
     record
 }
 
-/// A message of protocol buffers under construction.
+/// CRC-32C (Castagnoli), which its catalogue names after iSCSI.
+const CASTAGNOLI: Crc<u32> = Crc::<u32>::new(&CRC_32_ISCSI);
+
+/// The masked CRC-32C of TFRecord files. The mask keeps the checksum of bytes that contain checksums meaningful.
+fn masked(bytes: &[u8]) -> u32 {
+    CASTAGNOLI.checksum(bytes).rotate_right(15).wrapping_add(0xa282_ead8)
+}
+
+/// A protocol buffer message under construction.
 #[derive(Default)]
 struct Message {
     bytes: Vec<u8>,
@@ -156,11 +164,6 @@ impl Message {
         self.bytes.extend_from_slice(&value.bytes);
         self
     }
-}
-
-fn at(path: &Path) -> impl FnOnce(io::Error) -> SinkError {
-    let path = path.to_owned();
-    move |source| SinkError::File { path, source }
 }
 
 #[cfg(test)]

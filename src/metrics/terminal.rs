@@ -1,4 +1,4 @@
-//! The run as its user watches it: a bar and what the step is doing, or a line a step where there is no terminal.
+//! Shows a run to its user: bars with the progress of run and step, or one line per step without a terminal.
 
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -11,16 +11,16 @@ use super::{Console, Event, Progress, Sink, SinkError, StepRecord};
 use crate::environment::Labels;
 use crate::plural::counted;
 
-/// How much of a step is shown.
+/// What is shown of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Show {
-    /// The numbers of each step.
+    /// Its metrics.
     Steps,
-    /// Also every completion as it is scored: source, verdict, reward, final board (`--sequential`).
+    /// Its metrics, and every scored completion: source, verdict, reward, final board (`--sequential`).
     Completions,
 }
 
-/// Tells a run on standard error.
+/// Shows a run on standard error.
 pub struct TerminalSink {
     console: Console,
     show: Show,
@@ -28,25 +28,25 @@ pub struct TerminalSink {
     labels: Labels,
     max_steps: usize,
     best_tile: u32,
-    /// Smoothed seconds a step.
+    /// Exponential moving average of the seconds per step.
     pace: Option<f64>,
-    /// Number of the step at hand.
+    /// Number of the current step.
     step: usize,
     phase: Phase,
-    /// The step after it, where that is written meanwhile.
+    /// The next step, if it is sampled ahead.
     next: Phase,
-    /// Its completions, to be shown when its turn comes.
+    /// Completions of the next step, which are shown when that step starts.
     early: Vec<ScoredCompletion>,
 }
 
-/// Line of the run, line of the step.
+/// The bar of the run and the spinner of the step.
 struct Bars {
     run: ProgressBar,
     step: ProgressBar,
 }
 
 impl TerminalSink {
-    /// Tells on `console`; bars appear when the run starts.
+    /// A sink that shows a run on `console`. Bars appear when the run starts.
     pub fn new(console: Console, show: Show) -> TerminalSink {
         let (phase, next, early) = (Phase::default(), Phase::default(), Vec::new());
         let labels = Labels::default();
@@ -97,7 +97,7 @@ impl TerminalSink {
         std::mem::take(&mut self.early).iter().for_each(|completion| self.completion(completion));
     }
 
-    /// The step with this number, the one at hand or the next; an evaluation is at hand.
+    /// The phase of this step: the current or the next one. An evaluation has the current one.
     fn phase(&mut self, step: usize) -> &mut Phase {
         if step > self.step { &mut self.next } else { &mut self.phase }
     }
@@ -110,7 +110,7 @@ impl TerminalSink {
 
     fn step_done(&mut self, record: &StepRecord) {
         self.best_tile = self.best_tile.max(record.max_tile.unwrap_or(0));
-        // The latest steps tell more about the next ones than the first did.
+        // The average gives recent steps more weight, because they predict the next ones better.
         let pace = self.pace.map_or(record.step_time, |pace| 0.8 * pace + 0.2 * record.step_time);
         self.pace = Some(pace);
         let left = match self.max_steps.saturating_sub(record.step) {
@@ -132,7 +132,7 @@ impl TerminalSink {
         match &self.bars {
             Some(bars) => {
                 bars.run.set_position(record.step as u64);
-                // A narrow terminal cuts the end.
+                // A narrow terminal truncates the end of the line, so the most important words come first.
                 bars.run.set_message(format!("{left} left{mark}  {numbers}  {speed}"));
                 if record.step.is_multiple_of(lines_every(self.max_steps)) {
                     self.console.print(&step);
@@ -161,7 +161,7 @@ impl TerminalSink {
         ));
     }
 
-    /// The words and the tile, where there are tiles.
+    /// The words and the tile, if the environment has tiles.
     fn tile(&self, words: &str, tile: u32) -> String {
         if self.labels.has_tiles() { format!("{words}{tile}") } else { String::new() }
     }
@@ -182,7 +182,7 @@ impl Sink for TerminalSink {
             Event::StepStarted { step } => self.step_started(step),
             Event::Decoding { step, tokens, finished, total } => {
                 let phase = self.phase(step);
-                // Evaluations, and groups that are sampled anew, count from the beginning.
+                // Evaluations and groups that are sampled again count from 0.
                 if phase.started.is_none() || phase.step != step || tokens < phase.tokens {
                     *phase = Phase::begin(step);
                 }
@@ -219,13 +219,13 @@ impl Drop for TerminalSink {
     fn drop(&mut self) {
         if let Some(bars) = &self.bars {
             bars.step.finish_and_clear();
-            // The last numbers stay on the screen.
+            // The bar of the run stays on the screen with its last numbers.
             bars.run.abandon();
         }
     }
 }
 
-/// Steps from one line above the bar to the next: some twenty lines a run.
+/// Number of steps between two lines above the bar, which makes about twenty lines per run.
 fn lines_every(steps: usize) -> usize {
     steps.div_ceil(20).max(1)
 }
@@ -237,7 +237,7 @@ fn settling(done: usize, total: usize) -> String {
     }
 }
 
-/// What the guard sees, as a mark beside the numbers.
+/// The symptoms that the guard found, to be shown beside the metrics.
 fn mark(record: &StepRecord) -> String {
     match record.symptoms().as_slice() {
         [] => String::new(),
@@ -245,7 +245,7 @@ fn mark(record: &StepRecord) -> String {
     }
 }
 
-/// What the GPU did in the step, where one was watched.
+/// Utilisation and power of the GPU in the step, if they were measured.
 fn gpu(record: &StepRecord) -> String {
     let told = |name: &str| record.families.get(name);
     match (told("gpu/util"), told("gpu/power_w")) {
@@ -255,7 +255,7 @@ fn gpu(record: &StepRecord) -> String {
     }
 }
 
-/// Everything about one completion, for `--sequential`.
+/// The text about one completion for `--sequential`.
 fn completion_text(completion: &ScoredCompletion, labels: Labels) -> String {
     let stream = Stream::Stderr;
     let verdict = match completion.verdict.as_str() {

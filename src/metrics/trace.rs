@@ -1,7 +1,12 @@
-//! One step as a picture in time: who did what when, for Perfetto (<https://ui.perfetto.dev>) and chrome://tracing.
+//! The trace of one step on a time axis, for Perfetto (<https://ui.perfetto.dev>) and chrome://tracing.
 //!
-//! The picture is that of a while: with `steps_ahead` it shows the games of the step beside the completions of the next
-//! one, which carry its number.
+//! The trace covers the time of the step. With `steps_ahead` it also shows the sampling and games of the next step
+//! during this time; their names begin with its number.
+//!
+//! The spans are not those of `tracing`, because a game is reported after it ended, with its completion, score and
+//! ending, which its worker thread does not know, and a `tracing` span can begin only now and on its own thread.
+//! `tracing-chrome` would also trace all steps, one track per OS thread in an order that varies, into a file that is
+//! incomplete until the end.
 //!
 //! Source: "Trace Event Format", Google: complete events (`X`), instants (`i`) and names of tracks (`M`); times in
 //! microseconds.
@@ -17,13 +22,13 @@ use super::{Event, Sink, SinkError, StepRecord};
 use crate::environment::Points;
 use crate::files;
 
-/// The one process of a trace.
+/// The process id of all events.
 const PROCESS: u32 = 1;
-/// Digits of a program's digest that tell it from the others of a step.
+/// Number of digits of a program's digest, enough to distinguish the programs of a step.
 const DIGEST_DIGITS: usize = 12;
 
-/// Writes a file with the trace of one step, whole, as soon as the step is done. Before and after that it does
-/// nothing, not even look at the clock.
+/// Writes the trace of one step to a file when the step is done. In other steps it does nothing and does not read the
+/// clock.
 pub struct TraceSink<'a> {
     path: PathBuf,
     step: usize,
@@ -32,13 +37,13 @@ pub struct TraceSink<'a> {
     written: bool,
 }
 
-/// One line of the picture, from top to bottom. Nothing on a track overlaps anything it is not part of.
+/// The tracks of a trace, from top to bottom. Spans of one track do not overlap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Track {
     Step,
     Decoding,
     DecodingPart(usize),
-    /// Games on the loop's own thread.
+    /// Games on the thread of the loop.
     Inline,
     Worker(usize),
     RewardWait,
@@ -46,12 +51,12 @@ enum Track {
 }
 
 impl<'a> TraceSink<'a> {
-    /// A sink that waits for `step`. `clock` is the one that games and activities are timed by.
+    /// A sink that records `step`. `clock` must be the clock that the periods of events are measured by.
     pub fn new(path: PathBuf, step: usize, clock: &'a dyn Fn() -> Instant) -> Self {
         TraceSink { path, step, clock, recording: None, written: false }
     }
 
-    /// Whether the step came, and its trace is on disk.
+    /// Whether the trace was written.
     pub fn written(&self) -> bool {
         self.written
     }
@@ -73,8 +78,7 @@ impl Sink for TraceSink<'_> {
             Event::StepDone(record) => {
                 let text = recording.end(record, (self.clock)()).to_string();
                 self.recording = None;
-                files::write_whole(&self.path, text.as_bytes())
-                    .map_err(|source| SinkError::File { path: self.path.clone(), source })?;
+                files::write_whole(&self.path, text.as_bytes()).map_err(SinkError::at(&self.path))?;
                 self.written = true;
             }
             _ => (),
@@ -83,7 +87,7 @@ impl Sink for TraceSink<'_> {
     }
 }
 
-/// What is known of a step that goes on.
+/// The events of the step so far.
 struct Recording {
     begin: Instant,
     tracks: BTreeMap<Track, Vec<Value>>,
@@ -126,7 +130,8 @@ impl Recording {
         self.span(track, format!("{whose}{who} {index} game {}", game.game), game.period, args);
     }
 
-    /// What lies in the step; games of completions that were sampled ahead may begin, or even end, before it.
+    /// Adds the part of a span that is within the step. Games of completions that were sampled ahead may begin, or even
+    /// end, before it.
     fn span(&mut self, track: Track, name: String, period: Period, args: Value) {
         let period = Period { begin: period.begin.max(self.begin), ..period };
         if period.end < period.begin {
@@ -139,7 +144,7 @@ impl Recording {
         self.tracks.entry(track).or_default().push(span);
     }
 
-    /// The whole trace.
+    /// Returns the whole trace as JSON.
     fn end(&mut self, record: &StepRecord, end: Instant) -> Value {
         let args = json!({"reward": record.reward, "groups_tied": record.groups_tied});
         let period = Period { begin: self.begin, end };

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use super::super::{EvaluationRecord, RunHeader, StepRecord};
 use super::*;
 
-/// The fields of a message: number and bytes, a varint as eight little-endian bytes.
+/// The fields of a message: number and bytes. A varint is returned as eight little-endian bytes.
 fn fields(mut bytes: &[u8]) -> Vec<(u64, Vec<u8>)> {
     let varint = |bytes: &mut &[u8]| {
         let (mut value, mut shift) = (0, 0);
@@ -36,16 +36,16 @@ fn fields(mut bytes: &[u8]) -> Vec<(u64, Vec<u8>)> {
     found
 }
 
-/// The records of a file, their framing checked.
+/// The records of a file. Checks lengths and checksums.
 fn records(path: &Path) -> Vec<Vec<u8>> {
     let file = fs::read(path).unwrap();
     let mut bytes = file.as_slice();
     let mut records = Vec::new();
     while !bytes.is_empty() {
         let length = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
-        assert_eq!(bytes[8..12], crc32c::masked(&bytes[..8]).to_le_bytes());
+        assert_eq!(bytes[8..12], masked(&bytes[..8]).to_le_bytes());
         let body = &bytes[12..12 + length];
-        assert_eq!(bytes[12 + length..16 + length], crc32c::masked(body).to_le_bytes());
+        assert_eq!(bytes[12 + length..16 + length], masked(body).to_le_bytes());
         records.push(body.to_vec());
         bytes = &bytes[16 + length..];
     }
