@@ -1,5 +1,4 @@
-//! The model card of an export: what was trained on what, how well it does, and how to load it, as the Hugging Face Hub
-//! shows it.
+//! The model card of an export for the Hugging Face Hub: base model, training, results, and how to load the model.
 
 use std::path::Path;
 
@@ -10,35 +9,35 @@ use super::{ReportError, completion_files, read_completions};
 use crate::metrics::{EvaluationRecord, METRICS_FILE};
 use crate::plural::counted;
 
-/// What a card is about.
+/// The model that a card describes.
 #[derive(Debug, Clone, Default)]
 pub struct CardSubject {
-    /// What it is called: owner and name on the Hub, or a directory.
+    /// Its name: owner and name on the Hub, or a directory.
     pub name: String,
-    /// What it was trained from, for readers.
+    /// The name of the base model, for readers.
     pub base: String,
-    /// The same by its id on the Hub.
+    /// The id of the base model on the Hub.
     pub base_id: Option<String>,
-    /// The licence of that.
+    /// The licence of the base model.
     pub license: Option<String>,
-    /// Whether it is an adapter, which needs its base.
+    /// Whether it is an adapter, which needs its base model.
     pub is_adapter: bool,
 }
 
-/// What a run knows of the model that it trained.
+/// The records of the run that trained the model.
 #[derive(Debug, Default)]
 pub struct Training {
-    /// Steps that it was trained for.
+    /// Number of steps of training.
     steps: usize,
     settings: Table,
     first: Option<EvaluationRecord>,
     last: Option<EvaluationRecord>,
-    /// The text that the policy was given last.
+    /// A prompt of the last step.
     prompt: Option<String>,
 }
 
 impl Training {
-    /// Reads the run in `dir` as it was after `steps` steps.
+    /// Reads the records of the run in `dir` up to step `steps`.
     pub fn read(dir: &Path, steps: usize) -> Result<Training, ReportError> {
         let text = |name: &str| match std::fs::read_to_string(dir.join(name)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(ReportError::io(&dir.join(name))(error)),
@@ -70,13 +69,13 @@ impl Training {
         self.settings.get(section)?.get(key)?.as_integer()
     }
 
-    /// What programs are written for, without directories of this machine.
+    /// The name of the environment without directories of this machine.
     fn environment(&self) -> String {
         let named = self.setting("environment", "env").unwrap_or_else(|| "2048".into());
         Path::new(&named).file_name().map_or(named.clone(), |name| name.to_string_lossy().into_owned())
     }
 
-    /// What the model does, in words.
+    /// The purpose of the model, in words.
     fn purpose(&self) -> String {
         match (self.environment().as_str(), self.first.as_ref().or(self.last.as_ref())) {
             ("2048", _) => "write Python functions that play 2048".into(),
@@ -86,7 +85,7 @@ impl Training {
     }
 }
 
-/// The whole card: YAML for the Hub, then text for readers.
+/// The whole card: YAML for the Hub and text for readers.
 pub fn card(subject: &CardSubject, training: Option<&Training>) -> String {
     let mut text = format!("---\n{}---\n\n", head(subject, training));
     let title = subject.name.rsplit('/').next().unwrap_or(&subject.name);
@@ -113,7 +112,7 @@ pub fn card(subject: &CardSubject, training: Option<&Training>) -> String {
     text
 }
 
-/// The part for the Hub. Strings are written as JSON, which YAML reads.
+/// The YAML for the Hub. Strings are written as JSON, which is valid YAML.
 fn head(subject: &CardSubject, training: Option<&Training>) -> String {
     let mut lines = Vec::new();
     let mut line = |key: &str, value: Value| lines.push(format!("{key}: {value}\n"));
@@ -154,7 +153,7 @@ struct Figure {
     id: &'static str,
     name: &'static str,
     value: f64,
-    /// As a reader wants it, with its interval where there is one.
+    /// The value in words, with its interval if it has one.
     text: String,
 }
 

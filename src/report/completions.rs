@@ -1,6 +1,6 @@
-//! `completions/step_*.jsonl`: what was written, what it played, and which few are worth a look.
+//! Reads `completions/step_*.jsonl` and selects the completions that are shown.
 //!
-//! The files are plain JSON lines and need no program of ours to be read. With pandas or polars:
+//! The files are JSON lines, which other programs can read, too. With pandas or polars:
 //!
 //! ```python
 //! df = pandas.concat(pandas.read_json(f, lines=True) for f in sorted(glob.glob("RUN/completions/*.jsonl")))
@@ -21,38 +21,38 @@ use crate::seed::Seed;
 use crate::stats;
 use crate::train::COMPLETIONS_VERSION;
 
-/// Characters of a program that are shown.
+/// Maximum number of characters of a program that are shown.
 const SOURCE_MAX: usize = 8_000;
-/// Completions of a step that are shown, where all are.
+/// Maximum number of completions of a step that are shown, with tasks.
 const EACH_MAX: usize = 64;
-/// What a prompt opens the program with, where it is a chat.
+/// The text with which the prompt of a chat model opens the program.
 const FENCE: &str = "```python\n";
-/// Shares of a step's programs that scored no more: what a band of the distribution is drawn from.
+/// The quantiles of a step's scores, from which the page draws bands.
 const QUANTILES: [f64; 5] = [0.1, 0.25, 0.5, 0.75, 0.9];
 
-/// One line of the log; keys of later versions are passed over, those that are lacking are empty.
+/// One line of the log. Keys of later versions are ignored, missing keys are empty.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct LoggedCompletion {
-    /// Step it belongs to.
+    /// The step that it belongs to.
     pub step: usize,
-    /// Its position in the step, group after group.
+    /// Its index in the step, group after group.
     pub index: usize,
     /// Style of the prompt.
     pub style: String,
-    /// Text given to the policy.
+    /// The text of the prompt.
     pub prompt: String,
-    /// Text it wrote.
+    /// The text of the completion.
     pub completion: String,
-    /// Why it ended: `stop`, or `length` where it was cut.
+    /// Why it ended: `stop`, or `length` if it was truncated.
     pub finish: String,
     /// The reward.
     pub reward: f64,
-    /// What the reward is made of.
+    /// The parts of the reward.
     pub reward_parts: serde_json::Map<String, Value>,
-    /// Relative to its group; absent where nothing was learnt from it.
+    /// The advantage; absent in logs without one.
     pub advantage: Option<f64>,
-    /// Digest of the program, when there is one.
+    /// Digest of the program, if there is one.
     pub program: Option<String>,
     /// Verdict and games.
     #[serde(flatten)]
@@ -60,7 +60,8 @@ pub struct LoggedCompletion {
 }
 
 impl LoggedCompletion {
-    /// The completion after what the prompt began of the program: the line after the fence that it opened, or a function.
+    /// The program's source: the beginning of the program in the prompt, if it is at most one line after the opening
+    /// fence or a `def`, and the completion.
     pub fn source(&self) -> String {
         let fenced = self.prompt.rfind(FENCE).map(|start| &self.prompt[start + FENCE.len()..]);
         let completion = without_fences(&self.completion);
@@ -78,15 +79,16 @@ impl LoggedCompletion {
 pub struct LoggedEvaluation {
     /// `played`, `rejected` or `faulted`.
     pub verdict: String,
-    /// Why it did not play, in the words of the log; empty when it did.
+    /// Why it did not play, as in the log; empty if it did.
     pub reason: String,
-    /// What became of it; before version 2 of what did not play alone, by the names of endings.
+    /// The fate of the completion. Before version 2 the ending of a program that did not play, otherwise empty.
     pub became: String,
     /// The games.
     pub games: Vec<LoggedGame>,
 }
 
-/// Keys of a line of version 2; before, verdict and games were an object of their own, and a verdict with a reason too.
+/// The keys of a line of version 2. Before, verdict and games were inside `evaluation`, and a verdict with a reason was
+/// an object.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct WrittenEvaluation {
@@ -118,35 +120,35 @@ impl From<WrittenEvaluation> for LoggedEvaluation {
     }
 }
 
-/// One logged game, or a task that was tried.
+/// One logged game or task.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct LoggedGame {
-    /// What fixed the chance of a game; a task has none.
+    /// The seed of a game; a task has none.
     pub seed: Option<Seed>,
-    /// Points; of a task, the share of its tests that were passed.
+    /// Score of a game; share of passed tests of a task, 0 to 1.
     pub score: f64,
-    /// Largest tile; of 2048 only.
+    /// Largest tile, for 2048 only.
     pub max_tile: Option<u32>,
-    /// Why it stopped.
+    /// The name of its ending.
     pub ending: String,
-    /// Letters the strategy chose.
+    /// The letters that the strategy chose.
     pub moves_text: String,
-    /// Tiles at the end.
+    /// The last board.
     pub final_board: [[u32; 4]; 4],
-    /// How the tests of a task went.
+    /// The results of a task's tests.
     pub tests: Option<TestsTrace>,
-    /// What a game written in Python told.
+    /// The transcript of a game written in Python.
     pub transcript: Option<Transcript>,
 }
 
 impl LoggedEvaluation {
-    /// What became of it, or how far it came where the log does not say.
-    pub fn told(&self) -> &str {
+    /// The fate of the completion, or its verdict if the log has none.
+    pub fn fate(&self) -> &str {
         if self.became.is_empty() { &self.verdict } else { &self.became }
     }
 
-    /// How the tests of its task went; none of a game, and of what is no program.
+    /// The results of its task's tests; none for games, and without a program.
     pub fn tests(&self) -> Option<&TestsTrace> {
         self.games.first()?.tests.as_ref()
     }
@@ -157,62 +159,62 @@ impl LoggedEvaluation {
     }
 }
 
-/// The completions of one step in figures, and some of them in full.
+/// Statistics of the completions of one step, and some of the completions.
 #[derive(Debug, Clone, Serialize)]
 pub struct StepSummary {
     /// The step.
     pub step: usize,
-    /// Mean scores of the completions at the tenth, quarter, half, three quarters and nine tenths.
+    /// The 0.1, 0.25, 0.5, 0.75 and 0.9 quantiles of the completions' mean scores.
     pub quantiles: [f64; 5],
-    /// Best mean score.
+    /// The best mean score.
     pub best: f64,
-    /// Best, median and worst; of tasks, all of them.
+    /// The best, median and worst completion; with tasks, all of them.
     #[serde(skip)]
     pub samples: Vec<ShownSample>,
 }
 
-/// A completion to be shown, with its games.
+/// A completion that is shown, with its games.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ShownSample {
     /// The step.
     pub step: usize,
-    /// `best`, `median` or `worst` of its step; of tasks, which do not compare, `each`.
+    /// `best`, `median` or `worst` of its step; with tasks, which cannot be ranked, `each`.
     pub place: &'static str,
     /// Style of the prompt.
     pub style: String,
-    /// What became of it.
+    /// The fate of the completion.
     pub verdict: String,
-    /// Why no more.
+    /// Why it failed; empty if it did not.
     pub reason: String,
     /// The reward.
     pub reward: f64,
-    /// What was learnt from it.
+    /// The advantage.
     pub advantage: Option<f64>,
     /// Mean score.
     pub score: f64,
-    /// The program, from its `def` when the prompt began it.
+    /// The program's source, including the part in the prompt.
     pub source: String,
-    /// Its games, where there are boards to show.
+    /// Its games of 2048.
     pub games: Vec<Frames>,
-    /// How the tests of its task went.
+    /// The results of its task's tests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tests: Option<TestsTrace>,
-    /// Its games, where they are those of a file of Python.
+    /// Its games of an environment in Python.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub transcripts: Vec<ToldGame>,
 }
 
-/// A game of a file of Python.
+/// A game of an environment in Python.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ToldGame {
-    /// The seed, in the digits of the log.
+    /// The seed, as in the log.
     pub seed: String,
-    /// Score on record.
+    /// The logged score.
     #[serde(serialize_with = "points")]
     pub score: f64,
-    /// Why it stopped.
+    /// The name of its ending.
     pub ending: String,
-    /// What it told.
+    /// Its transcript.
     #[serde(flatten)]
     pub transcript: Transcript,
 }
@@ -230,7 +232,7 @@ impl ShownSample {
             step: logged.step,
             place,
             style: logged.style.clone(),
-            verdict: logged.evaluation.told().to_owned(),
+            verdict: logged.evaluation.fate().to_owned(),
             reason: logged.evaluation.reason.clone(),
             reward: rounded(logged.reward),
             advantage: logged.advantage.map(rounded),
@@ -243,7 +245,7 @@ impl ShownSample {
     }
 }
 
-/// The files of a run's log, by step.
+/// Step and path of each file of a run's log, in the order of the steps.
 pub fn completion_files(run: &Path) -> Vec<(usize, PathBuf)> {
     let entries = fs::read_dir(run.join("completions")).into_iter().flatten().flatten();
     let mut files: Vec<(usize, PathBuf)> = entries
@@ -257,7 +259,7 @@ pub fn completion_files(run: &Path) -> Vec<(usize, PathBuf)> {
     files
 }
 
-/// The lines of one file, and how many of them were none.
+/// The lines of one file, and the number of unreadable lines.
 pub fn read_completions(path: &Path) -> Result<(Vec<LoggedCompletion>, usize), ReportError> {
     let text = fs::read(path).map_err(ReportError::io(path))?;
     let found = text.split(|&byte| byte == b'\n').next().and_then(|line| serde_json::from_slice::<Value>(line).ok());
@@ -270,23 +272,23 @@ pub fn read_completions(path: &Path) -> Result<(Vec<LoggedCompletion>, usize), R
     Ok((parsed.into_iter().flatten().collect(), unreadable))
 }
 
-/// Figures and samples of a step; `None` of nothing.
+/// Summarises a step; none if it has no completions.
 pub fn summarise(step: usize, mut logged: Vec<LoggedCompletion>) -> Option<StepSummary> {
     let is_tasks = logged.iter().any(|logged| logged.evaluation.tests().is_some());
-    // In the order of the log, which is task after task.
+    // Samples keep the order of the log, which is by task.
     let each =
         logged.iter().filter(|_| is_tasks).take(EACH_MAX).map(|logged| ShownSample::of(logged, "each")).collect();
     let key = |logged: &LoggedCompletion| (logged.evaluation.mean_score(), logged.reward);
     logged.sort_by(|a, b| key(b).partial_cmp(&key(a)).unwrap_or(std::cmp::Ordering::Equal));
     let last = logged.len().checked_sub(1)?;
-    // Best first, so the quantile of a share lies at its complement.
+    // The completions are sorted best first, so the quantile of a share is at the position of its complement.
     let at = |share: f64| logged[((1.0 - share) * last as f64).round() as usize].evaluation.mean_score();
     let quantiles = QUANTILES.map(|share| rounded(at(share)));
     let samples = if is_tasks { each } else { chosen(&logged) };
     Some(StepSummary { step, quantiles, best: rounded(logged[0].evaluation.mean_score()), samples })
 }
 
-/// The best, the median and the worst of completions that are ranked, each program once.
+/// The best, the median and the worst of ranked completions, without repeated programs.
 fn chosen(ranked: &[LoggedCompletion]) -> Vec<ShownSample> {
     let last = ranked.len() - 1;
     let places = [(0, "best"), (last / 2, "median"), (last, "worst")];
@@ -298,7 +300,7 @@ fn chosen(ranked: &[LoggedCompletion]) -> Vec<ShownSample> {
     samples
 }
 
-/// A completion without the fences that it opens and closes: the model does not mean them as lines of the program.
+/// A completion without its opening and closing Markdown fences, which are not part of the program.
 fn without_fences(completion: &str) -> &str {
     let opened = completion.trim_start();
     let mut inner = match opened.strip_prefix("```").and_then(|rest| rest.split_once('\n')) {
@@ -311,7 +313,7 @@ fn without_fences(completion: &str) -> &str {
     inner
 }
 
-/// As much of a program as is shown.
+/// The part of a program that is shown.
 pub(super) fn cut(source: &str) -> String {
     match source.char_indices().nth(SOURCE_MAX) {
         Some((end, _)) => format!("{}\n# ... cut here by the report", &source[..end]),

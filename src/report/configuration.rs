@@ -1,10 +1,10 @@
-//! `config.toml` of a run as flat keys, whichever version wrote it.
+//! The settings of a run's `config.toml` of any version as flat keys.
 
 use std::collections::BTreeMap;
 
 use toml::{Table, Value};
 
-/// `section.key` and its value as TOML writes it.
+/// Each `section.key` with its value in TOML's notation; none if `text` is not TOML.
 pub fn flat(text: &str) -> Option<BTreeMap<String, String>> {
     let table: Table = text.parse().ok()?;
     let mut settings = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! The page over HTTP, on this machine only, renewed while a run writes.
+//! Serves the page over HTTP on this machine only, with the runs as they are written.
 
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -7,22 +7,22 @@ use std::time::{Duration, Instant};
 
 use super::{Refresh, ReportError, RunReader, RunView, html, json};
 
-/// Where the page asks for the runs as they are now.
+/// The path of the current runs as JSON.
 const RUNS: &str = "/runs.json";
-/// Where it asks for all completions of a run, by its place among them.
+/// The beginning of the path of all completions of a run, which is followed by its index and `.json`.
 const COMPLETIONS: &str = "/completions/";
-/// Bytes of a request that are read; a browser sends less.
+/// Maximum number of bytes of a request that are read. A browser sends fewer.
 const REQUEST_BYTES: u64 = 16 << 10;
-/// How often somebody's wish to stop is looked for.
+/// Time between checks whether the server should stop.
 const POLL: Duration = Duration::from_millis(100);
-/// In which a client must have asked, and in which it must have taken the answer: the next one waits meanwhile.
+/// Time limit for receiving a request, and for sending the answer, because the next client waits meanwhile.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Serves the page of some runs.
 pub struct Follower {
     listener: TcpListener,
     readers: Vec<RunReader>,
-    /// The runs as last read, with how far they had been written.
+    /// The runs as they were last read, with the lengths of their files at that time.
     held: Option<(Vec<[u64; 3]>, Vec<RunView>)>,
 }
 
@@ -39,11 +39,11 @@ impl Follower {
         Ok(self.listener.local_addr()?.port())
     }
 
-    /// Answers until `stop`. One client after another: a page of one reader needs no more.
+    /// Answers requests, one after the other, until `stop` is set. The page has usually one reader.
     pub fn serve(&mut self, stop: &AtomicBool) -> Result<(), ReportError> {
         while !stop.load(Ordering::SeqCst) {
             match self.listener.accept() {
-                // A client that hangs up is its own affair; a run that cannot be read ends the service.
+                // A run that cannot be read ends the service. A client that closes its connection does not.
                 Ok((stream, _)) => self.answer(&stream, stop)?,
                 Err(_) => std::thread::sleep(POLL),
             }
@@ -70,13 +70,13 @@ impl Follower {
         Ok(())
     }
 
-    /// All completions of the run that a path names, as they were read last.
+    /// All completions of the run that a path names, as they were last read.
     fn completions(&self, path: &str) -> Option<String> {
         let run = path.strip_prefix(COMPLETIONS)?.strip_suffix(".json")?;
         Some(self.readers.get(run.parse::<usize>().ok()?)?.completions_json())
     }
 
-    /// The runs as they are, read again only when one has been written to.
+    /// The current runs. They are read again only if the length of a file has changed.
     fn runs(&mut self) -> Result<&[RunView], ReportError> {
         let extents: Vec<[u64; 3]> = self.readers.iter().map(RunReader::extent).collect();
         if self.held.as_ref().is_none_or(|(known, _)| *known != extents) {
@@ -87,7 +87,7 @@ impl Follower {
     }
 }
 
-/// A client, for as long as there is patience with it and nobody wishes to stop.
+/// A connection whose operations fail after [`PATIENCE`], or when the server should stop.
 struct Bounded<'a> {
     stream: &'a TcpStream,
     stop: &'a AtomicBool,
@@ -99,7 +99,7 @@ impl<'a> Bounded<'a> {
         Bounded { stream, stop, deadline: Instant::now() + PATIENCE }
     }
 
-    /// Tries again whenever the system has waited for [`POLL`].
+    /// Repeats an operation that timed out after [`POLL`] until it succeeds or the limit is reached.
     fn in_time<T>(&self, mut attempt: impl FnMut(&TcpStream) -> io::Result<T>) -> io::Result<T> {
         while Instant::now() < self.deadline && !self.stop.load(Ordering::SeqCst) {
             match attempt(self.stream) {
@@ -107,7 +107,7 @@ impl<'a> Bounded<'a> {
                 done => return done,
             }
         }
-        // Not `TimedOut` or `Interrupted`, which readers and writers may try again.
+        // The kind is not `TimedOut` or `Interrupted`, because readers and writers may repeat those.
         Err(io::Error::other("the client is too slow, or nobody waits for it"))
     }
 }
@@ -153,7 +153,8 @@ impl Request {
         Ok(Request { path, host })
     }
 
-    /// Whether the browser believes it talks to this machine: another site's name that resolves here must not read it.
+    /// Whether the request is for a name of this machine. Another site could let its name resolve to this machine to
+    /// read the page (DNS rebinding).
     fn is_local(&self) -> bool {
         let name = self.host.rsplit_once(':').map_or(self.host.as_str(), |(name, _)| name);
         ["127.0.0.1", "localhost"].contains(&name)
@@ -171,7 +172,7 @@ mod tests {
         let connect = || TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
         let drip = || {
             let mut slow = connect();
-            // Until it is let go, or the test is over.
+            // Sends bytes until the connection is closed or the test ends.
             while !done.load(Ordering::SeqCst) && slow.write_all(b"G").is_ok() {
                 std::thread::sleep(POLL);
             }

@@ -1,6 +1,6 @@
-//! A logged game in the few letters from which a page can show every board.
+//! A logged game in compact form, from which the page can show every board.
 //!
-//! The page knows how to push tiles; where new ones drop is recomputed here, from the seed, with the engine.
+//! The page can move tiles itself. Where new tiles appear is computed here, from the seed with the engine.
 
 use serde::Serialize;
 
@@ -8,32 +8,32 @@ use super::completions::LoggedGame;
 use crate::environment::game2048::{Board, Game, Move};
 use crate::environment::points;
 
-/// Longer games are told by their figures alone.
+/// Boards are shown of games with at most this number of moves.
 const MOVES_MAX: usize = 20_000;
 
 /// One game, ready to be shown.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Frames {
-    /// The seed, in the digits of the log.
+    /// The seed, as in the log.
     pub seed: String,
-    /// Score on record.
+    /// The logged score.
     #[serde(serialize_with = "points")]
     pub score: f64,
-    /// Best tile on record.
+    /// The logged largest tile.
     pub max_tile: u32,
-    /// Why it stopped.
+    /// The name of its ending.
     pub ending: String,
-    /// Letters the strategy chose.
+    /// The letters that the strategy chose.
     pub moves: String,
-    /// Tiles that dropped: two at the start, then one for each move that changed the board. `a` to `p` is a 2 in the
-    /// first to the last cell, row after row; `A` to `P` is a 4.
+    /// New tiles: two at the start, then one for each move that changed the board. `a` to `p` is a 2 in the first to
+    /// the last cell, row after row; `A` to `P` is a 4.
     pub drops: String,
-    /// Whether score and last board are those on record.
+    /// Whether the replay has the logged score and last board.
     pub verified: bool,
 }
 
 impl Frames {
-    /// Plays the game again. `None` for one without tiles, or whose moves are no moves, or too many to show.
+    /// Plays the game again. None for a game without tiles, with invalid moves, or with too many.
     pub fn of(game: &LoggedGame) -> Option<Frames> {
         let max_tile = game.max_tile?;
         if game.moves_text.len() > MOVES_MAX {
@@ -62,6 +62,7 @@ impl Frames {
     }
 }
 
+/// The letters of the tiles that are in `after` and not in `before`.
 fn drops_between(before: Board, after: Board) -> String {
     let (before, after) = (before.cells(), after.cells());
     let cells = before.as_flattened().iter().zip(after.as_flattened());

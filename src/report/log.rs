@@ -1,4 +1,4 @@
-//! All completions of a run, packed for the page to search, and the reasons why programs failed.
+//! All completions of a run, compressed for the page, and the reasons why programs failed.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -13,28 +13,28 @@ use super::completions::{LoggedCompletion, cut};
 use super::metrics::rounded;
 use crate::environment::Ending;
 
-/// Bytes that the packed completions of one run may put on the page, before they are written in letters. The default
-/// run of 64 completions in 200 steps takes a fifth.
+/// Maximum number of bytes of the compressed completions of one run, before base64. The default run of 64 completions
+/// in 200 steps takes a fifth of it.
 pub const PACKED_BYTES: usize = 4 << 20;
-/// Reasons that are told apart.
+/// Maximum number of reasons that are listed.
 const REASONS_MAX: usize = 40;
-/// Programs that are shown for a reason.
+/// Number of programs that are shown for a reason.
 const EXAMPLES: usize = 2;
-/// Steps at the end of which failures are counted apart: what still goes wrong.
+/// Number of last steps whose failures are also counted separately.
 const LATE_STEPS: usize = 10;
 
-/// One completion, as the page lists it.
+/// One completion of the page's list.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LogEntry {
     /// The step.
     pub step: usize,
-    /// Its position in the step.
+    /// Its index in the step.
     pub index: usize,
     /// Style of the prompt.
     pub style: String,
-    /// How it failed; empty of one that did not.
+    /// The kind of its failure; empty if it did not fail.
     pub failure: String,
-    /// Why, in the words of the log.
+    /// The reason of the failure, as in the log.
     pub reason: String,
     /// The reward.
     pub reward: f64,
@@ -45,7 +45,7 @@ pub struct LogEntry {
 }
 
 impl LogEntry {
-    /// What the page says of a logged completion.
+    /// The entry of a logged completion.
     pub fn of(logged: &LoggedCompletion) -> LogEntry {
         let (failure, reason) = failure(logged).unwrap_or_default();
         LogEntry {
@@ -61,7 +61,7 @@ impl LogEntry {
     }
 }
 
-/// How a completion failed and why; none of one that played every game, or passed every test.
+/// The kind and reason of a failure; none if the completion played every game or passed every test.
 fn failure(logged: &LoggedCompletion) -> Option<(String, String)> {
     let evaluation = &logged.evaluation;
     let is_well = |name: &str| Ending::ALL.iter().any(|ending| ending.name() == name && ending.is_well());
@@ -71,8 +71,8 @@ fn failure(logged: &LoggedCompletion) -> Option<(String, String)> {
         let reason = failed.map_or_else(|| "after its first move".to_owned(), |failed| failed.reason.clone());
         return Some((game.ending.clone(), reason));
     }
-    let kind = if logged.finish == "length" { "cut" } else { evaluation.told() };
-    // Where in a program a mistake is does not tell mistakes apart.
+    let kind = if logged.finish == "length" { "cut" } else { evaluation.fate() };
+    // The line number is left out, so that the same mistake in different lines is counted once.
     let placed = evaluation.reason.strip_prefix("line ").and_then(|placed| placed.split_once(": "));
     let reason = placed.map_or(evaluation.reason.as_str(), |(_, reason)| reason);
     Some((kind.to_owned(), if kind == "no_function" { String::new() } else { reason.to_owned() }))
@@ -81,39 +81,39 @@ fn failure(logged: &LoggedCompletion) -> Option<(String, String)> {
 /// A reason why programs failed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Reason {
-    /// How they failed.
+    /// The kind of failure.
     pub failure: String,
-    /// Why, without the names that differ from program to program.
+    /// The reason, without names that differ from program to program.
     pub reason: String,
-    /// How many.
+    /// Number of failures.
     pub count: usize,
-    /// How many of them in the last steps.
+    /// Number of failures in the last steps.
     pub late: usize,
-    /// Some of them, the newest first.
+    /// Examples, the newest first.
     pub examples: Vec<LogEntry>,
 }
 
-/// Reasons of failures, the most frequent first.
+/// The failures of a run by their reasons.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Failures {
-    /// Completions in all.
+    /// Number of completions.
     pub completions: usize,
-    /// Those that failed.
+    /// Number of completions that failed.
     pub failed: usize,
-    /// Completions of the last steps.
+    /// Number of completions of the last steps.
     pub late: usize,
-    /// Those of them that failed.
+    /// Number of completions of the last steps that failed.
     pub late_failed: usize,
-    /// How many those steps are.
+    /// Number of last steps.
     pub late_steps: usize,
-    /// The reasons.
+    /// The reasons, the most frequent first.
     pub reasons: Vec<Reason>,
-    /// Failures for rarer reasons.
+    /// Number of failures for other reasons.
     pub rarer: usize,
 }
 
 impl Failures {
-    /// Counts `steps`, each with its completions, in their order.
+    /// Counts the failures of `steps`, each with its completions, in the order of the steps.
     pub fn of(steps: &[&[LogEntry]]) -> Failures {
         let late_from = steps.len().saturating_sub(LATE_STEPS);
         let mut found: BTreeMap<(String, String), Reason> = BTreeMap::new();
@@ -154,8 +154,7 @@ impl Failures {
     }
 }
 
-/// A reason with its names left out, so that one kind of mistake is counted once. What stands between backticks is
-/// grammar and stays.
+/// A reason with `…` for names in quotes, so that the same mistake is counted once. Grammar in backticks stays.
 fn without_names(reason: &str) -> String {
     let mut kept = String::new();
     let mut rest = reason;
@@ -169,22 +168,23 @@ fn without_names(reason: &str) -> String {
     kept
 }
 
-/// Completions as the page unpacks them.
+/// Compressed completions, which the page decompresses.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PackedLog {
-    /// How many there are in it.
+    /// Number of completions.
     pub count: usize,
-    /// One step of so many is in it: 1 is all.
+    /// One of so many steps is included: 1 is all.
     pub every: usize,
     /// JSON, compressed (gzip), in base64.
     pub gzip: String,
 }
 
-/// Packs the completions of all steps, or of every second, every fourth and so on, as far as `limit` bytes go.
+/// Compresses the completions of all steps, or of every second, fourth and so on, so that they take at most `limit`
+/// bytes.
 pub fn packed(steps: &[&[LogEntry]], limit: usize) -> io::Result<PackedLog> {
     let mut every = 1;
     loop {
-        // Counted from the last step, which is always there.
+        // Steps are counted from the last one, which is always included.
         let chosen: Vec<&LogEntry> = steps.iter().rev().step_by(every).flat_map(|step| step.iter()).collect();
         let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
         gzip.write_all(listed(&chosen).as_bytes())?;
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn what_is_packed_is_bounded_and_holds_the_last_step() {
-        // Digests, which do not compress.
+        // Digests cannot be compressed.
         let noise = |step: usize| (0..40).map(|at| blake3::hash(&[step as u8, at]).to_string()).collect::<String>();
         let steps: Vec<Vec<LogEntry>> =
             (1..=32).map(|step| vec![LogEntry { source: noise(step), ..raised(step, "x") }]).collect();

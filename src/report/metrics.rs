@@ -1,4 +1,4 @@
-//! `metrics.jsonl` as columns, whatever keys it has: records of earlier versions lack some.
+//! `metrics.jsonl` as columns, with any keys, because records of earlier versions lack some.
 
 use std::collections::BTreeMap;
 
@@ -7,17 +7,17 @@ use serde_json::Value;
 /// Prefix of every key of a held-out evaluation.
 const EVALUATION: &str = "eval_";
 
-/// Numbers by key, a row a record; `None` where a record lacks the key.
+/// Numbers by key, one per record, `None` if the record lacks the key.
 pub type Columns = BTreeMap<String, Vec<Option<f64>>>;
 
 /// The records of a run.
 #[derive(Debug, Default, PartialEq)]
 pub struct Records {
-    /// One row a step.
+    /// One row per step.
     pub steps: Columns,
-    /// One row a held-out evaluation.
+    /// One row per held-out evaluation.
     pub evaluations: Columns,
-    /// Lines before the last that are no records. The last may be half written: a run is going on.
+    /// Number of lines that are no records. An incomplete last line does not count, because the run may be writing it.
     pub unreadable: usize,
 }
 
@@ -49,11 +49,12 @@ pub fn read(text: &str) -> Records {
     records
 }
 
+/// Extends all columns to `rows` rows.
 fn pad(columns: &mut Columns, rows: usize) {
     columns.values_mut().for_each(|column| column.resize(rows, None));
 }
 
-/// Seven digits: as many as a curve can show, and half the bytes. Whole numbers stay exact.
+/// Rounds to seven digits, which is enough for a curve and halves the size. Whole numbers stay exact.
 pub fn rounded(number: f64) -> f64 {
     match number == number.trunc() && number.abs() < 1e15 {
         true => number,
@@ -74,7 +75,7 @@ mod tests {
         assert_eq!(records.steps["reward"], [Some(0.1234568), Some(1.0)]);
         assert_eq!(records.steps["entropy"], [None, Some(0.5)]);
         assert_eq!(records.evaluations["eval_reward"], [Some(0.5)]);
-        // The last line is being written; the third is damage.
+        // The last line is incomplete; the third is damaged.
         assert_eq!(records.unreadable, 1);
     }
 }

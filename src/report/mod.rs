@@ -1,9 +1,9 @@
-//! A run directory as one page to look at: curves, verdicts, programs, games and tests, with nothing fetched from
-//! anywhere.
+//! Shows a run directory as one HTML page: curves, verdicts, programs, games and tests. The page fetches nothing from
+//! other sites.
 //!
-//! Takes directories that a run wrote or is writing, of this version or an earlier one; gives HTML. Reads files only:
-//! knows no model and no sandbox. Text of programs reaches the page as JSON that cannot end its script element, and the
-//! page shows it as text, never as markup.
+//! Takes directories that a run of this or an earlier version wrote or is writing; returns HTML. Reads files only, and
+//! knows neither models nor the sandbox. Text of programs is part of the page as JSON that cannot end its script
+//! element, and the page shows it as text, never as markup.
 
 mod card;
 mod completions;
@@ -25,28 +25,28 @@ use std::path::PathBuf;
 
 use crate::train::COMPLETIONS_VERSION;
 
-/// Why a directory cannot be shown.
+/// A directory cannot be shown.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
     /// There is no such directory.
     #[error("{path}: no such directory")]
     Missing {
-        /// What was named.
+        /// The path.
         path: PathBuf,
     },
-    /// A file was named.
+    /// The path is a file.
     #[error("{path}: is a file; name the directory that a run writes to, as given to --output-dir")]
     File {
-        /// What was named.
+        /// The path.
         path: PathBuf,
     },
-    /// A directory of something else.
+    /// The directory holds something else.
     #[error("{path}: holds no run: neither metrics.jsonl nor config.toml is there")]
     NoRun {
         /// The directory.
         path: PathBuf,
     },
-    /// A log in a form that is not known yet.
+    /// A log has a format of a later version.
     #[error("{path}: lines of version {found}; this program reads up to {COMPLETIONS_VERSION}, a later one reads them")]
     Later {
         /// The file.
@@ -54,7 +54,7 @@ pub enum ReportError {
         /// The version that its first line names.
         found: u64,
     },
-    /// The machine's fault.
+    /// The file system refused an operation.
     #[error("{path}: {source}")]
     Io {
         /// The file.
@@ -65,7 +65,7 @@ pub enum ReportError {
 }
 
 impl ReportError {
-    /// Whether the user named the wrong thing.
+    /// Whether the user's input is at fault, and not the machine.
     pub fn is_user(&self) -> bool {
         !matches!(self, ReportError::Io { .. })
     }

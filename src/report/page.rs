@@ -1,4 +1,4 @@
-//! The page: a fixed document with the runs as JSON inside.
+//! The page: a fixed document that contains the runs as JSON.
 
 use serde::Serialize;
 
@@ -17,12 +17,12 @@ const SCRIPTS: [&str; 7] = [
     include_str!("page.js"),
 ];
 
-/// Whether the page asks for more while it is open.
+/// Whether the page reloads its runs while it is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refresh {
-    /// A file: what it holds is all there is.
+    /// Never, in a file.
     Never,
-    /// Served: asks `runs.json` beside it every few seconds.
+    /// Every few seconds, from `runs.json` of the server.
     Follow,
 }
 
@@ -37,7 +37,7 @@ struct Contents<'a> {
 /// The whole page.
 pub fn html(runs: &[RunView], refresh: Refresh) -> String {
     let names: Vec<&str> = runs.iter().map(|run| run.name.as_str()).collect();
-    // One pass over the document: what is put in is never searched for places again.
+    // Only the fixed document is searched for place holders, and not the text that is inserted.
     let mut page = String::new();
     for part in DOCUMENT.split("@@") {
         match part {
@@ -51,8 +51,8 @@ pub fn html(runs: &[RunView], refresh: Refresh) -> String {
     page
 }
 
-/// The runs as JSON that may stand inside a script element: `<`, `>` and `&` are written as escapes, so no text of a
-/// program can end the element or begin another.
+/// The runs as JSON for a script element: `<`, `>` and `&` are escaped, so no text of a program can end the element or
+/// begin another.
 pub fn json(runs: &[RunView], refresh: Refresh) -> String {
     let contents = Contents { format: 1, version: env!("CARGO_PKG_VERSION"), follow: refresh == Refresh::Follow, runs };
     let text = serde_json::to_string(&contents).expect("string keys and finite numbers");
@@ -62,7 +62,8 @@ pub fn json(runs: &[RunView], refresh: Refresh) -> String {
             '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
                 escaped.push_str(&format!("\\u{:04x}", u32::from(letter)));
             }
-            // What would make a program look like another one is shown; serde_json has escaped the rest.
+            // Invisible characters that could disguise a program are shown as escapes; serde_json has escaped control
+            // characters.
             letter if is_hidden(letter) => escaped.push_str(&format!("\\{}", letter.escape_default())),
             letter => escaped.push(letter),
         }

@@ -1,4 +1,4 @@
-//! One run directory, read as far as it has been written.
+//! Reads a run directory, which may still be written to.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,12 +19,12 @@ use crate::plural::counted;
 use crate::train::hall_of_fame::{Member, SIZE};
 use crate::train::{advice, run_dir};
 
-/// Steps of which programs are shown in full.
+/// Maximum number of steps whose programs are shown.
 const SAMPLED_STEPS: usize = 24;
-/// Bytes of programs and games that one run may put on the page.
+/// Maximum number of bytes of programs and games of one run on the page.
 const SAMPLE_BYTES: usize = 1_500_000;
 
-/// What became of the completions of the last step and what to change, where few of them succeed.
+/// Says what became of the completions of the last step and what to change, if few of them succeed.
 fn what_to_change(steps: &Columns, settings: &str) -> Option<String> {
     let last = |key: &str| steps.get(key)?.last().copied().flatten();
     let labels = if last("tasks/frac_tests").is_some() { Labels::Tests } else { Labels::Board };
@@ -32,37 +32,37 @@ fn what_to_change(steps: &Columns, settings: &str) -> Option<String> {
     Some(format!("In the last step, {}.", advice::of_recorded(settings, count, labels)?))
 }
 
-/// What the page knows of one run.
+/// The content of the page for one run.
 #[derive(Debug, Serialize)]
 pub struct RunView {
     /// Name of the directory.
     pub name: String,
-    /// The directory as it was named.
+    /// The directory as the user named it.
     pub path: String,
-    /// Numbers of the steps.
+    /// Metrics of the steps.
     pub steps: Columns,
-    /// Numbers of the held-out evaluations.
+    /// Metrics of the held-out evaluations.
     pub evaluations: Columns,
-    /// Distribution of scores by step.
+    /// The distribution of scores of each step.
     pub scores: Vec<StepSummary>,
-    /// Best programs.
+    /// The best programs.
     pub hall_of_fame: Vec<Famous>,
-    /// Best, median and worst programs of some steps; of tasks, all.
+    /// The best, median and worst programs of some steps; with tasks, all programs of these steps.
     pub samples: Vec<ShownSample>,
-    /// Reasons why programs failed.
+    /// The reasons why programs failed.
     pub failures: Failures,
-    /// All completions, where the page has them in itself.
+    /// All completions, if the page contains them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub completions: Option<PackedLog>,
-    /// When processes took up the run, and how they ended.
+    /// When processes worked on the run, and how they ended.
     pub launches: Vec<LaunchRecord>,
     /// The recorded configuration.
     pub configuration: BTreeMap<String, String>,
-    /// What is lacking, and why, for the reader.
+    /// Notes for the reader about missing information.
     pub notes: Vec<String>,
 }
 
-/// A member of the hall of fame with the games it was seen in.
+/// A member of the hall of fame with the games of the step that sampled it.
 #[derive(Debug, Serialize)]
 pub struct Famous {
     #[serde(flatten)]
@@ -70,16 +70,16 @@ pub struct Famous {
     games: Vec<Frames>,
 }
 
-/// Reads one run again and again without reading again what cannot have changed.
+/// Reads one run repeatedly, but files of completions again only if their length has changed.
 pub struct RunReader {
     path: PathBuf,
-    /// What was read of the completions of each step.
+    /// The completions of each step that have been read.
     seen: BTreeMap<usize, StepRead>,
 }
 
-/// The completions of one step, as far as the page wants them.
+/// The completions of one step in the form that the page needs.
 struct StepRead {
-    /// Length of the file they were read from.
+    /// Length of their file when it was read, in bytes.
     length: u64,
     summary: Option<StepSummary>,
     entries: Vec<LogEntry>,
@@ -103,13 +103,13 @@ impl RunReader {
         }
     }
 
-    /// Something that differs whenever there is more to read.
+    /// Lengths of the files that grow with the run, in bytes, which differ whenever there is more to read.
     pub fn extent(&self) -> [u64; 3] {
         [METRICS_FILE, "hall_of_fame.json", LAUNCHES_FILE]
             .map(|name| fs::metadata(self.path.join(name)).map_or(0, |found| found.len()))
     }
 
-    /// The run as it is now.
+    /// The current state of the run.
     pub fn read(&mut self) -> Result<RunView, ReportError> {
         let mut notes = Vec::new();
         let text = self.text(METRICS_FILE)?.unwrap_or_default();
@@ -152,7 +152,7 @@ impl RunReader {
         })
     }
 
-    /// The run as it is now, with all its completions in it, as far as a page may hold them.
+    /// The current state of the run with all its completions, as far as they fit on a page.
     pub fn read_whole(&mut self) -> Result<RunView, ReportError> {
         let mut view = self.read()?;
         let packed = log::packed(&self.entries(), log::PACKED_BYTES).map_err(ReportError::io(&self.path))?;
@@ -160,7 +160,7 @@ impl RunReader {
         Ok(view)
     }
 
-    /// All completions as they were read last, as JSON.
+    /// All completions as they were last read, as JSON, the newest step first.
     pub fn completions_json(&self) -> String {
         log::listed(&self.entries().into_iter().rev().flatten().collect::<Vec<_>>())
     }
@@ -171,7 +171,7 @@ impl RunReader {
 
     fn launches(&self) -> Result<Vec<LaunchRecord>, ReportError> {
         let text = self.text(LAUNCHES_FILE)?.unwrap_or_default();
-        // A line of a later version, or one that was cut off, is passed over.
+        // Lines of a later version and incomplete lines are skipped.
         Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
     }
 
@@ -189,7 +189,7 @@ impl RunReader {
         }
     }
 
-    /// Brings the summaries up to date; gives the lines that could not be read.
+    /// Reads the files of completions that are new or have changed. Returns the number of unreadable lines.
     fn summarise(&mut self) -> Result<usize, ReportError> {
         let files = completions::completion_files(&self.path);
         self.seen.retain(|step, _| files.iter().any(|(present, _)| present == step));
@@ -207,7 +207,8 @@ impl RunReader {
         Ok(damaged)
     }
 
-    /// The hall of fame: its own file at the end of a run, the newest checkpoint before.
+    /// The members of the hall of fame, from its file at the end of a run, or else from the newest checkpoint; and a
+    /// note for the reader if there are none.
     fn members(&self) -> Result<(Vec<Member>, Option<String>), ReportError> {
         let unreadable = |name: &str| Some(format!("{name}: the hall of fame cannot be read and is left out."));
         if let Some(text) = self.text("hall_of_fame.json")? {
@@ -219,11 +220,11 @@ impl RunReader {
         let Some(state) = run_dir::latest_checkpoint(&self.path).map(|path| path.join("trainer_state.json")) else {
             return Ok((Vec::new(), Some("The hall of fame appears with the first checkpoint.".to_owned())));
         };
-        // A checkpoint may go while it is read: that of a run that goes on.
+        // A run that is still training may remove the checkpoint while it is read.
         let state: Value =
             fs::read(&state).ok().and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
         Ok(match Vec::<Member>::deserialize(&state["hall_of_fame"]) {
-            // More are candidates.
+            // The others are candidates.
             Ok(members) => (members.into_iter().take(SIZE).collect(), None),
             Err(_) => (Vec::new(), unreadable("trainer_state.json")),
         })
@@ -238,14 +239,14 @@ impl RunReader {
     }
 }
 
-/// The samples of steps spread evenly over the run, the first and the last among them, as far as the bytes go.
+/// The samples of steps at equal distances over the run, including the first and the last, up to [`SAMPLE_BYTES`].
 fn samples(summaries: &[&StepSummary]) -> Vec<ShownSample> {
     let count = summaries.len().min(SAMPLED_STEPS);
     let place = |index: usize| index * (summaries.len() - 1) / (count - 1).max(1);
     let chosen: Vec<usize> = (0..count).map(place).collect();
     let mut bytes = 0;
     let mut kept = Vec::new();
-    // From the last backwards: what a run has come to matters most.
+    // The samples are chosen from the last step backwards, because the newest are the most interesting.
     for sample in chosen.iter().rev().flat_map(|&index| summaries[index].samples.iter()) {
         let failed = sample.tests.as_ref().and_then(|tests| tests.failed.as_ref());
         let transcripts = sample.transcripts.iter().map(|told| &told.transcript);

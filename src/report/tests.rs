@@ -10,7 +10,7 @@ use super::*;
 use crate::environment::game2048::{Board, Choice, GameLimits, Move, Strategy, play};
 use crate::seed::Seed;
 
-/// Chooses moves in turn, sense or not.
+/// A player that chooses the four moves in turn.
 struct Cycle(usize);
 
 impl Strategy for Cycle {
@@ -33,7 +33,7 @@ fn completion(step: usize, text: &str, seed: u64) -> Value {
         "version": 2, "verdict": "played", "reason": null, "became": "succeeded", "games": [logged_game(seed)]})
 }
 
-/// A run of two steps with one evaluation, one completion of `text` a step.
+/// A run of two steps with one evaluation and one completion `text` per step.
 fn write_run(parent: &Path, name: &str, text: &str) -> PathBuf {
     let run = parent.join(name);
     fs::create_dir_all(run.join("completions")).unwrap();
@@ -55,7 +55,7 @@ fn view(run: &Path) -> RunView {
     RunReader::open(run).unwrap().read().unwrap()
 }
 
-/// What stands between the tags of the page's JSON.
+/// The JSON of the page, without its tags.
 fn embedded(page: &str) -> &str {
     let (_, rest) = page.split_once(r#"<script type="application/json" id="runs">"#).unwrap();
     rest.split_once("</script>").unwrap().0
@@ -67,7 +67,7 @@ fn hostile_text_of_a_program_stays_text() {
     let hostile =
         "):\n    return '</script><script>alert(1)</script><!-- <img src=x onerror=alert(2)>&lt; \u{2028} @@RUNS@@'";
     let page = html(&[view(&write_run(dir.path(), "<b>run&", hostile))], Refresh::Never);
-    // The program's own opening tags are nowhere; the page's two scripts are all there are.
+    // The page has its own two scripts only; the program's tags are escaped.
     assert_eq!(page.matches("<script").count(), 2);
     assert_eq!(page.matches("</script").count(), 2);
     assert!(!page.contains("<img") && !page.contains("alert(1)</") && !page.contains("<b>"));
@@ -93,12 +93,12 @@ fn the_page_never_turns_text_into_markup_and_asks_nobody_for_anything() {
         assert!(!page.contains(way), "{way}");
     }
     let addresses: BTreeSet<&str> = page.match_indices("http").map(|(at, _)| &page[at..at + 26]).collect();
-    // The name space of SVG and the policy's own header.
+    // The only matches are the name space of SVG and the attribute `http-equiv`.
     assert!(addresses.iter().all(|one| one.starts_with("http://www.w3.org/2000/svg") || one.starts_with("http-equiv")));
     assert!(page.contains("default-src 'none'"));
 }
 
-/// Plays the drops of a game as the page does, and gives its last board and score.
+/// Replays a game from its drops as the page does. Returns the last board and the score.
 fn shown(frames: &Frames) -> ([[u32; 4]; 4], u64) {
     let mut letters = frames.drops.bytes();
     let mut drop = |board: Board| {
@@ -224,7 +224,7 @@ fn members_of_the_hall_of_fame_bring_their_games() {
     let run = write_run(dir.path(), "run", ")");
     let member = json!([{"program": "digest-2", "source": "def strategy(board):\n    return 'W'", "step": 2,
         "style": "snake", "mean_score": 10.0, "max_tile": 8, "held_out_mean_score": 9.0}]);
-    // Before the end of a run the newest checkpoint knows them.
+    // Before the end of a run they are read from the newest checkpoint.
     fs::create_dir(run.join("checkpoint-2")).unwrap();
     fs::write(run.join("checkpoint-2/trainer_state.json"), json!({"hall_of_fame": member}).to_string()).unwrap();
     let shown = |view: &RunView| serde_json::to_value(&view.hall_of_fame).unwrap();
@@ -298,7 +298,7 @@ fn a_followed_page_grows_with_its_run_and_speaks_to_this_machine_only() {
     });
 }
 
-/// One line of a run on tasks: a program that passes so many of five tests, or none at all.
+/// A line of a run on tasks: a program that passes this number of five tests, or a completion without a program.
 fn attempt(task: &str, passed: Option<u32>) -> Value {
     let evaluation = match passed {
         None => json!({"verdict": {"rejected": {"why": "no_function"}}, "games": []}),
@@ -320,13 +320,13 @@ fn of_tasks_every_program_is_shown_with_its_tests_and_no_board() {
     let view = view(&run);
     let shown: Vec<_> = view.samples.iter().map(|sample| (sample.style.as_str(), sample.tests.as_ref())).collect();
     let passed: Vec<_> = shown.iter().map(|(task, tests)| (*task, tests.map(|tests| tests.passed))).collect();
-    // In the order of the log: what was written for one task stays together.
+    // Samples are in the order of the log, so those of one task stay together.
     assert_eq!(passed, [("add", Some(1)), ("add", None), ("twice", Some(4)), ("twice", Some(0))]);
     let failed = shown[0].1.unwrap().failed.as_ref().unwrap();
     assert_eq!((failed.test, failed.reason.as_str()), (2, "add(1, 2) gave 4, expected 3"));
     assert_eq!(view.samples[0].source, "def add(a, b):\n    return 4\n");
     assert!(view.samples.iter().all(|sample| sample.games.is_empty()));
-    // Shares of 0.8, 0.2, 0 and of no program, 0: the median is one of the last two.
+    // The shares are 0.8, 0.2, 0, and 0 without a program, so the median is one of the last two.
     assert_eq!((view.scores[0].best, view.scores[0].quantiles[2]), (0.8, 0.0));
 }
 
@@ -348,7 +348,7 @@ fn of_a_game_in_python_what_it_told_is_shown() {
     );
 }
 
-/// Contrast of two colours, 1 to 21 (WCAG 2.2, relative luminance).
+/// Contrast ratio of two colours, 1 to 21 (WCAG 2.2, relative luminance).
 fn contrast(one: &str, other: &str) -> f64 {
     let luminance = |colour: &str| {
         let linear = |at: usize| {
@@ -378,7 +378,7 @@ fn text_of_every_colour_can_be_read_in_light_and_dark() {
             }
         }
     }
-    // Text that is thinned out has less contrast than its colour.
+    // Partly transparent text has less contrast than its colour.
     let thinned: Vec<&str> = style.lines().filter(|line| line.contains("opacity:")).collect();
     assert!(thinned.is_empty(), "{thinned:?}");
 }
