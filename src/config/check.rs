@@ -1,4 +1,4 @@
-//! Rules that no type can say: ranges, and what one value asks of another.
+//! Checks that types cannot express: ranges, and dependencies between values.
 
 use std::fmt::Display;
 
@@ -7,7 +7,7 @@ use super::{
     RewardConfig, RolloutConfig, SandboxConfig, SftConfig, TrainConfig,
 };
 
-/// What may carry adapters; the first stands for all others.
+/// The modules that may have adapters; the first name means all others.
 const LORA_TARGETS: [&str; 10] = [
     "all-linear",
     "q_proj",
@@ -22,7 +22,7 @@ const LORA_TARGETS: [&str; 10] = [
 ];
 
 impl Config {
-    /// Refuses a value out of its range, by the name of its key.
+    /// Refuses a value that is out of its range, with the name of its key.
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         model(&self.model)?;
         rollout(&self.rollout)?;
@@ -60,7 +60,7 @@ fn rollout(rollout: &RolloutConfig) -> Result<(), ConfigError> {
     require(rollout.resample_tied <= 8, "rollout.resample_tied", rollout.resample_tied, rule)
 }
 
-/// What only servers ask for: addresses, and what they can do.
+/// The settings of servers, and those that must suit servers.
 fn servers(config: &Config) -> Result<(), ConfigError> {
     let rollout = &config.rollout;
     let is_address = |url: &String| {
@@ -94,7 +94,7 @@ fn sandbox(sandbox: &SandboxConfig) -> Result<(), ConfigError> {
     require((32..=1024).contains(&sandbox.memory_mib), "sandbox.memory_mib", sandbox.memory_mib, rule)
 }
 
-/// A game that takes longer than this is a slip of the decimal point, and one batch of such games takes hours.
+/// Seconds of a game. More than 60 is a misplaced decimal point, since one batch of such games would take hours.
 fn game_seconds(key: &'static str, seconds: f64) -> Result<(), ConfigError> {
     require(seconds > 0.0 && seconds <= 60.0, key, seconds, "expected above 0, at most 60; 1 is usual")
 }
@@ -143,7 +143,7 @@ fn grpo(grpo: &GrpoConfig) -> Result<(), ConfigError> {
     at_least("grpo.micro_batch", grpo.micro_batch, 1)
 }
 
-/// The clips of the loss, and which of them goes with which loss.
+/// The clipping limits of the loss, and which loss uses which.
 fn loss(grpo: &GrpoConfig) -> Result<(), ConfigError> {
     let GrpoConfig { loss_type, epsilon, epsilon_high, delta, .. } = *grpo;
     require((0.0..=1.0).contains(&epsilon), "grpo.epsilon", epsilon, "expected 0 to 1; 1 clips nothing from below")?;

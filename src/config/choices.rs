@@ -1,32 +1,32 @@
-//! Values of the configuration that are one of a few words.
+//! Settings with a fixed set of values.
 
 use std::num::NonZeroUsize;
 
 use serde::{Deserialize, Serialize};
 
-/// Who plays games; in the configuration a number of threads, 0 for none.
+/// The threads that play games; in the configuration a number, 0 for inline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "usize", into = "usize")]
 pub enum Workers {
-    /// The caller's thread, each program as it is submitted. Fast where its stack holds what the sandbox asks of a thread,
-    /// as that of this program's main thread does.
+    /// The caller's thread plays each program when it is submitted. This is fast if its stack is as large as the
+    /// sandbox requires, as that of this program's main thread is.
     Inline,
-    /// So many threads, though never more than the sandbox has sessions: the rest would have nothing to do.
+    /// A pool of this number of threads, but at most the number of sessions of the sandbox, because more would be idle.
     Pool(NonZeroUsize),
 }
 
 impl Workers {
-    /// That many threads; 0 is inline.
+    /// A pool of `count` threads; 0 is inline.
     pub fn new(count: usize) -> Workers {
         NonZeroUsize::new(count).map_or(Workers::Inline, Workers::Pool)
     }
 
-    /// Threads that play besides the caller's.
+    /// Number of threads of the pool, 0 if inline.
     pub fn threads(self) -> usize {
         self.into()
     }
 
-    /// Games that are played at once.
+    /// Number of games that are played at the same time.
     pub fn at_once(self) -> usize {
         self.threads().max(1)
     }
@@ -49,13 +49,13 @@ impl TryFrom<usize> for Workers {
     }
 }
 
-/// Whether the next step is written while the games of the step at hand are played; in the configuration 0 or 1.
+/// Whether the next step is sampled while the games of the current step are played; in the configuration 0 or 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "u32", into = "u32")]
 pub enum StepsAhead {
-    /// Every step is written by the newest policy.
+    /// Every step is sampled after the update of the step before.
     None,
-    /// The next one is, before the update of the one at hand.
+    /// The next step is sampled before the update of the current one.
     One,
 }
 
@@ -82,53 +82,54 @@ impl TryFrom<u32> for StepsAhead {
     }
 }
 
-/// Format of weights and of the products of the layers.
+/// Number format of weights and of matrix products.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Precision {
-    /// What suits the device.
+    /// The best format for the device.
     Auto,
     /// 32 bits.
     F32,
-    /// 16 bits with the range of f32.
+    /// 16 bits with the range of f32 and 8 bits of precision.
     Bf16,
-    /// 16 bits with a small range.
+    /// 16 bits with a maximum of 65,504 and 11 bits of precision.
     F16,
 }
 
-/// Whether a GPU may take f32 products of factors rounded to TF32, 11 bits each.
+/// Whether a GPU may round the factors of f32 products to TF32, with 11 bits of precision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tf32 {
-    /// Where the layers round more than that.
+    /// If the layers round more than TF32 does.
     Auto,
-    /// Whatever the layers do.
+    /// Always.
     On,
     /// Never.
     Off,
 }
 
-/// How the matrices of a model are kept while adapters on them are trained.
+/// How the frozen matrices of a model are stored while adapters are trained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FrozenWeights {
-    /// In the few bits of their file where they come in some.
+    /// Quantised if they are quantised in their file.
     Auto,
-    /// As plain numbers.
+    /// As dense tensors.
     Dense,
-    /// In the few bits of their file, or not at all.
+    /// Quantised; a file without quantised matrices is an error.
     Packed,
 }
 
-/// What is done about servers that sample by other numbers than those that are trained.
+/// The correction for the difference between the probabilities of servers and of the trainer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Correction {
-    /// The loss is weighed by how much likelier tokens are to the trainer, within bounds.
+    /// The loss of a token is weighted by its probability under the trainer's policy divided by that under the
+    /// server's, truncated to bounds.
     Truncate,
-    /// The same, and what is out of bounds does not count.
+    /// The same, but tokens out of bounds do not count.
     Mask,
-    /// Nothing.
+    /// No correction.
     None,
 }
 
@@ -144,33 +145,33 @@ pub enum Tier {
     Interpreter,
 }
 
-/// What passing tests of a task is worth.
+/// The reward for passing tests of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TestsReward {
-    /// The share passed, less what the best constant answer passes; 1 only when all are passed.
+    /// The share of tests passed, reduced by the share that the best constant answer passes; 1 only if all are passed.
     AboveConstant,
-    /// 1 when all are passed, 0 otherwise.
+    /// 1 if all tests are passed, 0 otherwise.
     All,
-    /// The share passed.
+    /// The share of tests passed, 0 to 1.
     Share,
 }
 
-/// What advantages are divided by.
+/// The divisor of advantages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ScaleRewards {
-    /// The group's own standard deviation.
+    /// The standard deviation of the group's rewards.
     Group,
     /// The standard deviation of all rewards of the step.
     Batch,
-    /// The mean of the group's rewards, none of which counts as less than 0.
+    /// The mean of the group's rewards, in which negative rewards count as 0.
     Mean,
-    /// Nothing: centred rewards.
+    /// 1.
     None,
 }
 
-/// The loss of a token, and how token losses become one number.
+/// The surrogate of a token, and how the losses of tokens are averaged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LossType {
@@ -178,9 +179,9 @@ pub enum LossType {
     Dapo,
     /// Clipped; mean over a completion's tokens, then over completions.
     Grpo,
-    /// Clipped; sum over tokens divided by completions times the longest length allowed.
+    /// Clipped; sum over tokens divided by the number of completions times the maximum length.
     DrGrpo,
-    /// Log-probabilities weighed by truncated ratios; mean over all completion tokens of the step.
+    /// Log-probabilities weighted by truncated ratios; mean over all completion tokens of the step.
     Cispo,
     /// Softly gated; mean over a completion's tokens, then over completions.
     Sapo,
@@ -193,33 +194,33 @@ impl LossType {
     }
 }
 
-/// What the ratio of the loss is taken of.
+/// The unit for which the ratio of the loss is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ImportanceSamplingLevel {
     /// Each token.
     Token,
-    /// A completion: the geometric mean over its tokens, the same for all of them.
+    /// Each completion: the geometric mean of its tokens' ratios.
     Sequence,
 }
 
-/// Course of the learning rate after warm-up.
+/// The schedule of the learning rate after warm-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LrScheduler {
-    /// Stays at the peak.
+    /// Constant at the peak.
     Constant,
-    /// Straight to zero at the last step.
+    /// Linear to zero.
     Linear,
-    /// Half a cosine to zero at the last step.
+    /// Half a cosine to zero.
     Cosine,
 }
 
-/// Whether the backward pass computes layers again instead of keeping what they computed.
+/// Whether the backward pass recomputes activations, so that they need not be kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Checkpointing {
-    /// Where memory asks for it.
+    /// If memory is short.
     Auto,
     /// Always.
     On,
@@ -227,12 +228,12 @@ pub enum Checkpointing {
     Off,
 }
 
-/// How the gradients of several processes become one sum.
+/// How the gradients of several processes are added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reduce {
-    /// Added in the order of the parts, whoever worked on them.
+    /// In the order of the parts, independent of the number of processes.
     Exact,
-    /// Added by each process, then in an order that the library of MPI or NCCL chooses.
+    /// First within each process, then in an order that the library of MPI or NCCL chooses.
     Fast,
 }

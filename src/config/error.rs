@@ -1,11 +1,11 @@
-//! Why a configuration is refused: with the key, what was found, and what is allowed.
+//! Errors about a configuration, with the key, the value that was found and the values that are allowed.
 
 use std::path::PathBuf;
 
-/// Why a configuration was refused. All of it is the user's to mend.
+/// An error about a configuration. All of them are for the user to correct.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// A file that cannot be read.
+    /// A file cannot be read.
     #[error("{path}: {source}")]
     Read {
         /// The file.
@@ -13,56 +13,56 @@ pub enum ConfigError {
         /// What the system said.
         source: std::io::Error,
     },
-    /// Text that is not TOML.
+    /// A text is not valid TOML.
     #[error("{origin}: {message}")]
     Syntax {
         /// File or flag.
         origin: String,
-        /// The parser's words, with the place.
+        /// The message of the parser, with the place.
         message: String,
     },
-    /// A key that does not exist.
+    /// A key does not exist.
     #[error("{origin}: unknown key `{key}`{hint}")]
     UnknownKey {
         /// File or flag.
         origin: String,
         /// Dotted key.
         key: String,
-        /// Nearest known key, as words.
+        /// A suggestion in words.
         hint: String,
     },
-    /// A value that is not allowed.
+    /// A value is not allowed.
     #[error("{key} = {found}: {expected}")]
     Value {
         /// Dotted key.
         key: String,
-        /// What was given.
+        /// The value that was given.
         found: String,
-        /// What is allowed.
+        /// The values that are allowed.
         expected: String,
     },
-    /// A file in the words of another program that cannot be taken as it is.
+    /// A configuration of another program has keys that cannot be imported.
     #[error("{}; {hint}", ConfigError::listed(origin, refused))]
     Foreign {
-        /// File, and the key where it is one alone.
+        /// The file, with the key if there is only one.
         origin: String,
-        /// Keys that are refused, each with its value and why.
+        /// The refused keys, each with its value and the reason.
         refused: Vec<String>,
-        /// What to do.
+        /// What the user can do.
         hint: String,
     },
-    /// A preset that does not exist.
+    /// A preset does not exist.
     #[error("unknown preset `{found}`; there are: {known}")]
     UnknownPreset {
-        /// What was asked for.
+        /// The name that was given.
         found: String,
-        /// What exists.
+        /// The names of all presets.
         known: String,
     },
 }
 
 impl ConfigError {
-    /// What of a file is refused: in one line, or a line for each of several keys.
+    /// Says which keys of a file are refused: in one line, or with a line for each of several keys.
     pub fn listed(origin: &str, refused: &[String]) -> String {
         match refused {
             [] => origin.into(),

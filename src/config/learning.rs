@@ -145,7 +145,7 @@ pub struct TrainConfig {
     pub eval_games: usize,
 }
 
-/// Processes that train together.
+/// Training with several processes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ParallelConfig {
@@ -161,7 +161,7 @@ pub struct ParallelConfig {
     pub allow_other_processors: bool,
 }
 
-/// When a run is told that it collapses, and when it stops.
+/// When the guard warns of a collapse, and when it stops the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GuardConfig {

@@ -1,9 +1,9 @@
-//! Every knob, its default, unit and check.
+//! All settings, with their defaults, units and checks.
 //!
-//! `default.toml` beside this file is where defaults and their explanations live; the structs here say the types, with
-//! the same explanations. Layers are merged as TOML tables, defaults < preset < file < `--set` < flags, and only the merged table
-//! is turned into a [`Config`], so an unknown key or a wrong type is found whichever layer it came from. Where a value
-//! comes from is kept beside it.
+//! `default.toml` beside this file has the defaults and their explanations; the structs here give the types, with the
+//! same explanations. Layers are merged as TOML tables, defaults < preset < file < `--set` < flags, and only the merged
+//! table is turned into a [`Config`], so an unknown key or a wrong type is found in every layer. The origin of each
+//! value is recorded.
 
 mod check;
 mod choices;
@@ -24,24 +24,24 @@ pub use learning::*;
 pub use nearest::nearest;
 pub use sections::*;
 
-/// The commented defaults, as `grpo-2048 config` prints them.
+/// The defaults with comments, as `grpo-2048 config` prints them.
 pub const DEFAULT_TOML: &str = include_str!("default.toml");
 
-/// What differs when a real language model is trained instead of the built-in one.
+/// The settings that differ for pretrained language models.
 const LLM: &str = include_str!("presets/llm.toml");
 
-/// A named starting point: layers of commented TOML over the defaults.
+/// A named set of settings: layers of TOML with comments over the defaults.
 #[derive(Debug, Clone, Copy)]
 pub struct Preset {
-    /// What `--preset` takes.
+    /// The name for `--preset`.
     pub name: &'static str,
-    /// What it is for.
+    /// Its purpose.
     pub about: &'static str,
-    /// Later ones win.
+    /// Its layers, of which later ones take precedence.
     pub layers: &'static [&'static str],
 }
 
-/// All presets. Those for a machine lie over the one for language models.
+/// All presets. Those for a machine extend the one for language models.
 pub const PRESETS: &[Preset] = &[
     Preset { name: "builtin", about: "the built-in model, in about ten minutes on two cores", layers: &[] },
     Preset {
@@ -88,25 +88,25 @@ pub const PRESETS: &[Preset] = &[
     Preset { name: "h200", about: "Qwen2.5-Coder-1.5B on one H200", layers: &[LLM, include_str!("presets/h200.toml")] },
 ];
 
-/// Dotted names of all keys, in the order of `default.toml`.
+/// The dotted names of all keys (`section.key`), in the order of `default.toml`.
 pub fn keys() -> Vec<String> {
     let defaults: Table = DEFAULT_TOML.parse().expect("default.toml is TOML");
     let sections = defaults.iter().filter_map(|(section, value)| Some((section, value.as_table()?)));
     sections.flat_map(|(section, keys)| keys.keys().map(move |key| format!("{section}.{key}"))).collect()
 }
 
-/// Dotted names of the keys that are called `name` in their section.
+/// The dotted names of the keys with the name `name` in any section.
 pub fn known_as(name: &str) -> Vec<String> {
     keys().into_iter().filter(|key| key.rsplit_once('.').is_some_and(|(_, last)| last == name)).collect()
 }
 
-/// Dotted names of the keys that a bare `name` may mean, as they are called here or by TRL.
+/// The dotted names of the keys that `name` without a section may mean, by their own or by TRL's name.
 pub fn places(name: &str) -> Vec<String> {
     let ours = known_as(name);
     if ours.is_empty() { trl::of_trl(name).map(str::to_owned).into_iter().collect() } else { ours }
 }
 
-/// What the origin of a preset's values begins with.
+/// The beginning of the origin of a preset's values.
 const PRESET: &str = "preset ";
 
 /// Collects layers and turns them into a checked [`Config`].
@@ -117,12 +117,12 @@ pub struct Layers {
     imported: Imported,
 }
 
-/// What files of TRL left besides settings.
+/// The results of importing files of TRL, besides the settings.
 #[derive(Debug, Clone, Default)]
 struct Imported {
     answers: Vec<trl::TrlAnswer>,
     needs: Vec<trl::Need>,
-    /// Keys of ours that were set, and by what.
+    /// The keys that were set, with their origins.
     settings: BTreeMap<String, String>,
 }
 
@@ -134,7 +134,7 @@ impl Default for Layers {
 }
 
 impl Layers {
-    /// Lays a preset over what is there.
+    /// Adds the layers of a preset.
     pub fn preset(&mut self, name: &str) -> Result<(), ConfigError> {
         let Some(preset) = PRESETS.iter().find(|preset| preset.name == name) else {
             let known: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
@@ -143,14 +143,14 @@ impl Layers {
         preset.layers.iter().try_for_each(|text| self.text(&format!("{PRESET}{name}"), text))
     }
 
-    /// Lays a TOML file over what is there.
+    /// Adds a TOML file as a layer.
     pub fn file(&mut self, path: &Path) -> Result<(), ConfigError> {
         let text =
             std::fs::read_to_string(path).map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
         self.text(&path.display().to_string(), &text)
     }
 
-    /// Lays TOML text over what is there. A `[run]` table, which recorded configurations carry, is left out.
+    /// Adds TOML text as a layer, without the table `[run]` of recorded configurations.
     pub fn text(&mut self, origin: &str, text: &str) -> Result<(), ConfigError> {
         let mut layer: Table = text.parse().map_err(|error: toml::de::Error| ConfigError::Syntax {
             origin: origin.into(),
@@ -160,7 +160,7 @@ impl Layers {
         self.lay(layer, origin)
     }
 
-    /// Lays a YAML file of TRL, called `origin`, over what is there.
+    /// Adds the text of a YAML file of TRL, whose name is `origin`, as a layer.
     pub fn trl(&mut self, origin: &str, text: &str) -> Result<(), ConfigError> {
         let trl::Import { settings, answers, needs } = trl::import(origin, text, &Layers::default().merged)?;
         for ((key, value), from) in settings {
@@ -172,22 +172,22 @@ impl Layers {
         Ok(())
     }
 
-    /// What became of every key of the files of TRL.
+    /// How each key of the files of TRL was imported.
     pub fn answers(&self) -> &[trl::TrlAnswer] {
         &self.imported.answers
     }
 
-    /// The layer that set a dotted key: a file, a preset, or a flag with its value; none where it has its default.
+    /// The layer that set a dotted key: a file, a preset, or a flag with its value; none if it has its default.
     pub fn origin(&self, key: &str) -> Option<&str> {
         self.origins.get(key).map(String::as_str)
     }
 
-    /// Lays one `section.key=value` over what is there; a bare word counts as a string.
+    /// Adds one `section.key=value` as a layer. A word without quotes is a string.
     pub fn assignment(&mut self, assignment: &str) -> Result<(), ConfigError> {
         self.assignment_of("--set", assignment)
     }
 
-    /// The same of a value that was given with `flag`.
+    /// The same for a value of `flag`.
     pub fn assignment_of(&mut self, flag: &str, assignment: &str) -> Result<(), ConfigError> {
         let origin = format!("{flag} {assignment}");
         let Some((key, value)) = assignment.split_once('=') else {
@@ -217,13 +217,15 @@ impl Layers {
         merge(&mut self.merged, layer, origin, "")
     }
 
-    /// What a file of TRL needs from elsewhere and has not got; a preset does not know the file.
+    /// The settings that files of TRL need and that nothing has set. Values of presets do not count, because a preset
+    /// does not know the file.
     fn lacking(&self) -> impl Iterator<Item = &trl::Need> {
         let is_chosen = |key| self.origin(key).is_some_and(|origin| !origin.starts_with(PRESET));
         self.imported.needs.iter().filter(move |need| !is_chosen(need.key))
     }
 
-    /// Passes over the tasks that a file of TRL asks for where nothing says how many steps there are, and its key.
+    /// The number of epochs (passes over the tasks) of a file of TRL and the origin of its key, if nothing sets the
+    /// number of steps.
     pub fn epochs(&self) -> Option<(f64, &str)> {
         self.lacking().find_map(|need| match need.lacking {
             trl::Lacking::Epochs(epochs) => Some((epochs, need.origin.as_str())),
@@ -231,7 +233,7 @@ impl Layers {
         })
     }
 
-    /// Says how many steps those are, and why.
+    /// Sets the number of steps of these epochs, with an explanation.
     pub fn count_epochs(&mut self, steps: usize, why: String) -> Result<(), ConfigError> {
         let Some((_, origin)) = self.epochs() else { return Ok(()) };
         let (origin, steps) = (origin.to_owned(), Value::Integer(steps as i64));
@@ -260,7 +262,7 @@ impl Layers {
         let config = config.map_err(|error| refused(&error, &merged));
         let checked = config.and_then(|config| config.check().map(|()| config));
         checked.map_err(|error| match error {
-            // Whoever wrote another word must be told which one it was.
+            // The user set the value with a flag or a key of TRL, so the message has to name this.
             ConfigError::Value { key, found, expected } => {
                 let foreign = imported.settings.get(&key).filter(|from| origins.get(&key) == Some(*from));
                 let flag = origins.get(&key).filter(|from| from.starts_with("--") && !from.contains(' '));
@@ -277,7 +279,7 @@ impl Layers {
     }
 }
 
-/// Lays `layer` over `base`; only keys that `base` has are known, and a whole number may stand for a float.
+/// Merges `layer` into `base`. Keys that `base` does not have are unknown. A whole number may stand for a float.
 fn merge(base: &mut Table, layer: Table, origin: &str, path: &str) -> Result<(), ConfigError> {
     for (key, value) in layer {
         let dotted = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
@@ -299,7 +301,7 @@ fn merge(base: &mut Table, layer: Table, origin: &str, path: &str) -> Result<(),
     Ok(())
 }
 
-/// A value that its key may not have: in the words of its type, or with all that it may be.
+/// The error about an invalid value, with the message of its type or with the list of valid values.
 fn refused(error: &serde_path_to_error::Error<toml::de::Error>, merged: &Table) -> ConfigError {
     let (key, message) = (error.path().to_string(), error.inner().message());
     let found = key.split_once('.').and_then(|(section, name)| merged.get(section)?.get(name));
@@ -315,7 +317,7 @@ fn refused(error: &serde_path_to_error::Error<toml::de::Error>, merged: &Table) 
     ConfigError::Value { key, found: found.map(Value::to_string).unwrap_or_default(), expected }
 }
 
-/// A key that lacks its section, or has another one's, is told where it belongs.
+/// The error about an unknown key, with a hint to its section or to the nearest known key.
 fn unknown(known: &Table, origin: &str, dotted: &str, key: &str) -> ConfigError {
     let hint = match (places(key).as_slice(), nearest(key, known.keys().map(String::as_str))) {
         (places @ [_, ..], _) => format!("; say {}", places.join(" or ")),

@@ -1,9 +1,9 @@
-//! What a misspelt name was meant to be.
+//! Suggestions for misspelt names.
 
-/// Likeness, by Jaro and Winkler, from which one name is taken for a slip of the other.
+/// The Jaro-Winkler similarity (0 to 1) above which one name is suggested for the other.
 const ALIKE: f64 = 0.8;
 
-/// The candidate most like `word`, if it is like enough to be what was meant.
+/// The candidate that is most similar to `word`, if it is similar enough.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let likeness = candidates.into_iter().map(|candidate| (strsim::jaro_winkler(candidate, word), candidate));
     let best = likeness.max_by(|a, b| a.0.total_cmp(&b.0));

@@ -38,7 +38,7 @@ pub struct Config {
     pub sft: SftConfig,
 }
 
-/// What programs are written for.
+/// The environment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EnvironmentConfig {
@@ -47,7 +47,7 @@ pub struct EnvironmentConfig {
     pub env: String,
 }
 
-/// Which model, and what of it is trained.
+/// The model, and which of its weights are trained.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelConfig {
@@ -93,7 +93,7 @@ pub struct ModelConfig {
     pub raw_prompt: bool,
 }
 
-/// How completions are sampled.
+/// Sampling of completions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RolloutConfig {
@@ -141,7 +141,7 @@ pub struct RolloutConfig {
     pub correction_floor: f64,
 }
 
-/// What a strategy may use.
+/// Limits of a program in the sandbox.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SandboxConfig {
@@ -161,7 +161,7 @@ pub struct SandboxConfig {
     pub memory_mib: u64,
 }
 
-/// How programs are played.
+/// Playing of programs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ArenaConfig {
@@ -176,7 +176,7 @@ pub struct ArenaConfig {
     pub moves_max: usize,
 }
 
-/// Shape of the reward.
+/// The reward.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RewardConfig {

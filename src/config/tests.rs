@@ -144,13 +144,13 @@ fn no_more_than_one_step_is_written_ahead() {
     }
 }
 
-/// The words of a comment or of documentation, in one line.
+/// The text of a comment, in one line.
 fn joined(lines: impl IntoIterator<Item = String>) -> String {
     let lines: Vec<String> = lines.into_iter().collect();
     lines.join(" ").split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What `default.toml` says above each key.
+/// The comment above each key of `default.toml`.
 fn explanations() -> BTreeMap<String, String> {
     let (mut section, mut comment, mut found) = ("", Vec::new(), BTreeMap::new());
     for line in DEFAULT_TOML.lines() {
@@ -167,7 +167,7 @@ fn explanations() -> BTreeMap<String, String> {
     found
 }
 
-/// Documentation of the fields of every struct.
+/// The documentation of the fields of every struct.
 fn documented() -> BTreeMap<String, Vec<(String, String, String)>> {
     let files = [include_str!("sections.rs"), include_str!("learning.rs")].map(|text| syn::parse_file(text).unwrap());
     let structs = files.into_iter().flat_map(|file| file.items).filter_map(|item| match item {

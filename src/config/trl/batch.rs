@@ -1,18 +1,19 @@
-//! How many prompts a step has.
+//! The number of prompts per step.
 //!
-//! TRL counts completions on a device at a time and lets the prompts follow; here the prompts are counted.
+//! TRL sets the number of completions on a device, from which the number of prompts follows. This program sets the
+//! number of prompts.
 
 use super::coerce::whole;
 use super::{Given, Meaning};
 
-/// What TRL has where a file does not say.
+/// TRL's default batch size and number of generations.
 const TRL_BATCH: usize = 8;
 
-/// `rollout.groups`, from what a step samples and updates on.
+/// Computes `rollout.groups` from TRL's batch sizes.
 ///
-/// TRL samples a generation batch of `per_device_train_batch_size x steps_per_generation` completions on each device, and
-/// moves the model after `gradient_accumulation_steps` of its parts. Here one update is made on all that was sampled, so
-/// the two must agree; TRL's default is that they do.
+/// TRL samples `per_device_train_batch_size x steps_per_generation` completions on each device and updates the model
+/// after `gradient_accumulation_steps` parts of them. This program makes one update with all completions, so the two
+/// numbers must agree, as they do by TRL's defaults.
 pub(super) fn completions(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
     if key == "num_iterations" {
         return given.is(key, "grpo.num_iterations");
@@ -27,7 +28,7 @@ pub(super) fn completions(given: &Given<'_>, key: &str) -> Result<Meaning, Strin
     };
     let updated = at_once * parts;
     let more_than_once = count(given, "num_iterations")?.is_some_and(|times| times > 1);
-    // Several batches sampled by one policy and learnt from at once are one batch.
+    // Several batches that are sampled by one policy and used in one update are equivalent to one batch.
     let together = !more_than_once && updated.is_multiple_of(sampled);
     if sampled != updated && !together {
         return Err(format!(

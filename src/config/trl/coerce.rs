@@ -1,13 +1,13 @@
-//! Values of YAML as the types that settings have, with the liberties that TRL's own parser takes.
+//! Converts values of YAML to the types of settings, as tolerantly as TRL's own parser.
 
 use serde_json::Value;
 use toml::Value as Toml;
 
-/// `found` in the type of `slot`.
+/// Converts `found` to the type of `slot`.
 pub(super) fn as_of(slot: &Toml, found: &Value) -> Result<Toml, String> {
     Ok(match slot {
         Toml::Boolean(_) => truth(found)?.into(),
-        // All of ours count something.
+        // All integer settings are counts.
         Toml::Integer(_) => match whole(number(found)?)? {
             count @ 0.. => count.into(),
             _ => return Err("expected a whole number, 0 or more".into()),
@@ -24,7 +24,7 @@ pub(super) fn as_of(slot: &Toml, found: &Value) -> Result<Toml, String> {
     })
 }
 
-/// A number; words such as `1e-6`, which YAML 1.1 reads as text, count.
+/// A finite number. Text such as `1e-6`, which YAML 1.1 does not read as a number, is accepted.
 pub(super) fn number(found: &Value) -> Result<f64, String> {
     let number = match found {
         Value::Number(number) => number.as_f64(),
@@ -36,12 +36,12 @@ pub(super) fn number(found: &Value) -> Result<f64, String> {
 
 /// A number without a fraction.
 pub(super) fn whole(number: f64) -> Result<i64, String> {
-    // Beyond 2^53 a float skips whole numbers.
+    // Above 2^53 not every whole number has a float.
     let fits = number.fract() == 0.0 && number.abs() <= 9e15;
     if fits { Ok(number as i64) } else { Err("expected a whole number".into()) }
 }
 
-/// Yes or no, in the words of YAML 1.1 and of argparse.
+/// A boolean, in the notations of YAML 1.1 and of argparse.
 pub(super) fn truth(found: &Value) -> Result<bool, String> {
     match text(found).to_lowercase().as_str() {
         "true" | "yes" | "on" | "t" | "y" | "1" => Ok(true),
@@ -50,12 +50,12 @@ pub(super) fn truth(found: &Value) -> Result<bool, String> {
     }
 }
 
-/// As it would be typed.
+/// The value without quotes.
 pub(super) fn text(found: &Value) -> String {
     found.as_str().map_or_else(|| found.to_string(), str::to_owned)
 }
 
-/// Whether `found` is the value that is written `expected`.
+/// Whether `found` is equal to the value with the notation `expected`.
 pub(super) fn says(found: &Value, expected: &str) -> bool {
     match (found, expected.parse::<f64>()) {
         (_, Ok(expected)) => number(found) == Ok(expected),

@@ -1,8 +1,8 @@
-//! Configurations of TRL's GRPOTrainer, as `trl grpo --config` reads them, in the words of this program.
+//! Imports configurations of TRL's GRPOTrainer, as `trl grpo --config` reads them.
 //!
-//! Takes the text of a YAML file; gives settings of ours and an answer for every key of it. What the file leaves out
-//! stays as it is: the defaults are ours, not TRL's. A key that asks for something else than what is done here is
-//! refused, and one that nothing depends on is said to be so.
+//! Takes the text of a YAML file; returns settings of this program and an answer for every key of the file. Settings
+//! that the file does not have keep their value; defaults are this program's, not TRL's. A key that asks for a
+//! different behaviour than this program's is refused. A key without effect is answered with the reason.
 
 mod batch;
 mod coerce;
@@ -16,35 +16,35 @@ use serde_json::{Map, Value};
 use toml::Table;
 
 use super::{ConfigError, Layers, known_as, nearest};
-use table::Fate;
+use table::Handling;
 
-/// Where all of this is explained.
+/// The hint to the manual.
 const MANUAL: &str = "docs/trl.md says what becomes of every key of TRL";
 
-/// What a file of TRL comes to.
+/// The result of importing a file of TRL.
 #[derive(Debug)]
 pub(super) struct Import {
-    /// Settings of ours, each with the key of TRL that it comes from.
+    /// The settings of this program, each with the file and key of TRL that it comes from.
     pub settings: Vec<(TrlSetting, String)>,
-    /// What became of every key, in the order of the file.
+    /// How each key was imported, in the order of the file.
     pub answers: Vec<TrlAnswer>,
-    /// Keys of ours that something else has to set.
+    /// Settings that another layer has to set.
     pub needs: Vec<Need>,
 }
 
-/// A dotted key of ours and its value.
+/// A dotted key of this program and its value.
 pub type TrlSetting = (&'static str, toml::Value);
 
-/// What became of a key.
+/// How a key of TRL was imported.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrlAnswer {
-    /// TRL's name of it.
+    /// The name of the key in TRL.
     pub key: String,
-    /// Its value, as YAML's subset JSON has it.
+    /// Its value, as JSON.
     pub found: String,
-    /// What it was taken as; empty where nothing depends on it.
+    /// The settings that it stands for; empty if it has no effect.
     pub settings: Vec<TrlSetting>,
-    /// Why so.
+    /// An explanation; may be empty.
     pub note: String,
 }
 
@@ -60,37 +60,37 @@ impl Display for TrlAnswer {
     }
 }
 
-/// A key of ours without which a key of TRL cannot be taken.
+/// A setting without which a key of TRL cannot be imported.
 #[derive(Debug, Clone)]
 pub struct Need {
-    /// Ours, dotted.
+    /// The dotted key of this program.
     pub key: &'static str,
-    /// The file and its key that needs it.
+    /// The file and the key of TRL that need it.
     pub origin: String,
-    /// What is missing where nothing sets it.
+    /// What is missing if no layer sets it.
     pub lacking: Lacking,
 }
 
-/// What a key of TRL lacks.
+/// The information that a key of TRL lacks.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Lacking {
-    /// Something that only the user can say.
+    /// Information that only the user has.
     Said {
-        /// Value of the key.
+        /// The value of TRL's key.
         found: String,
-        /// What to say.
+        /// What the user has to set.
         hint: String,
     },
-    /// Steps of so many passes over the tasks, which can be counted where there are tasks.
+    /// The number of steps of this number of epochs, which can be computed if the environment has tasks.
     Epochs(f64),
 }
 
-/// What the value of a key says.
+/// The meaning of a key's value.
 #[derive(Default)]
 struct Meaning {
     settings: Vec<TrlSetting>,
     note: String,
-    /// A key of ours that something else has to set.
+    /// A setting that another layer has to set.
     need: Option<(&'static str, Lacking)>,
 }
 
@@ -113,10 +113,10 @@ impl Meaning {
     }
 }
 
-/// Reads a key by its value and the rest of the file. An error is why it is refused.
+/// Interprets a key by its value and the rest of the file. An error is the reason why it is refused.
 type Word = fn(&Given<'_>, &str) -> Result<Meaning, String>;
 
-/// The keys of a file. One that is null counts as absent.
+/// The keys of a file. A key with the value null counts as absent.
 struct Given<'a> {
     keys: &'a Map<String, Value>,
     defaults: &'a Table,
@@ -139,25 +139,25 @@ impl Given<'_> {
         self.get(key).map(coerce::text)
     }
 
-    /// Value of `key` as `ours` has it.
+    /// Takes the value of `key` for the setting `ours`, in the type of `ours`.
     fn is(&self, key: &str, ours: &'static str) -> Result<Meaning, String> {
         let (section, name) = ours.split_once('.').expect("keys are dotted");
         let found = self.get(key).expect("a key that is given");
         Ok(Meaning::set(ours, coerce::as_of(&self.defaults[section][name], found)?))
     }
 
-    fn meaning(&self, key: &str, fate: Fate) -> Result<Meaning, String> {
+    fn meaning(&self, key: &str, handling: Handling) -> Result<Meaning, String> {
         let Some(found) = self.get(key) else { return Ok(Meaning::nothing("null leaves things as they are")) };
-        match fate {
-            Fate::Is(ours) => self.is(key, ours),
-            Fate::Says(word) => word(self, key),
-            Fate::Idle(why) => Ok(Meaning::nothing(why)),
-            Fate::Only(values, why) => match values.iter().any(|value| coerce::says(found, value)) {
+        match handling {
+            Handling::Is(ours) => self.is(key, ours),
+            Handling::Says(word) => word(self, key),
+            Handling::Idle(why) => Ok(Meaning::nothing(why)),
+            Handling::Only(values, why) => match values.iter().any(|value| coerce::says(found, value)) {
                 true => Ok(Meaning::nothing("that is what is done here")),
                 false => Err(why.into()),
             },
-            Fate::Task(_) if found.as_array().is_some_and(Vec::is_empty) => Ok(Meaning::nothing("it names none")),
-            Fate::Task(way) => {
+            Handling::Task(_) if found.as_array().is_some_and(Vec::is_empty) => Ok(Meaning::nothing("it names none")),
+            Handling::Task(way) => {
                 let hint =
                     format!("what is to be learnt is said with --env, a file of tasks or a game; {way}; docs/tasks.md");
                 let lacking = Lacking::Said { found: found.to_string(), hint };
@@ -168,7 +168,8 @@ impl Given<'_> {
     }
 }
 
-/// Reads a file of TRL called `origin`. `defaults` has a value of the right type for every key of ours.
+/// Imports the text of a file of TRL whose name is `origin`. `defaults` has a value of the right type for every
+/// setting.
 pub(super) fn import(origin: &str, text: &str, defaults: &Table) -> Result<Import, ConfigError> {
     let syntax = |message: String| ConfigError::Syntax { origin: origin.into(), message };
     let read: Value = serde_saphyr::from_str(text).map_err(|error| syntax(error.without_snippet().to_string()))?;
@@ -177,19 +178,19 @@ pub(super) fn import(origin: &str, text: &str, defaults: &Table) -> Result<Impor
     };
     let given = Given { keys: &keys, defaults };
     let mut import = Import { settings: Vec::new(), answers: Vec::new(), needs: Vec::new() };
-    // Keys that are refused, by the reason; several may share one.
+    // The refused keys by reason, since several may have the same.
     let mut refused: Vec<(String, String)> = Vec::new();
     let mut refuse = |key: String, why: String| match refused.iter_mut().find(|(_, known)| *known == why) {
         Some((keys, _)) => *keys = format!("{keys}, {key}"),
         None => refused.push((key, why)),
     };
     for (key, found) in &keys {
-        let Some(fate) = table::fate(key) else {
+        let Some(handling) = table::handling(key) else {
             refuse(key.clone(), unknown(key, found));
             continue;
         };
         let found = found.to_string();
-        match given.meaning(key, fate) {
+        match given.meaning(key, handling) {
             Err(why) => refuse(format!("{key} = {found}"), why),
             Ok(Meaning { settings, note, need }) => {
                 import.settings.extend(settings.iter().map(|setting| (setting.clone(), format!("{origin}: {key}"))));
@@ -206,22 +207,22 @@ pub(super) fn import(origin: &str, text: &str, defaults: &Table) -> Result<Impor
     Err(ConfigError::Foreign { origin: origin.into(), refused, hint: MANUAL.into() })
 }
 
-/// What becomes of `key` with a value as it is typed, such as `0.04`; none when TRL has no such key.
+/// How `key` with a value such as `0.04` is imported; none if TRL has no such key.
 pub fn answer(key: &str, value: &str) -> Option<Result<TrlAnswer, ConfigError>> {
-    table::fate(key)?;
+    table::handling(key)?;
     let read = import("TRL", &format!("{key}: {value}"), &Layers::default().merged);
     Some(read.map(|mut import| import.answers.remove(0)))
 }
 
-/// Key of ours that means what `key` of TRL says, if it is called otherwise.
+/// The setting with the meaning of TRL's `key`, if it has another name.
 pub fn of_trl(key: &str) -> Option<&'static str> {
-    match table::fate(key)? {
-        Fate::Is(ours) => Some(ours),
+    match table::handling(key)? {
+        Handling::Is(ours) => Some(ours),
         _ => None,
     }
 }
 
-/// Every name of TRL's that has an answer.
+/// All keys of TRL that are known.
 pub fn names() -> impl Iterator<Item = &'static str> {
     table::keys()
 }

@@ -1,12 +1,12 @@
-//! Counts of steps.
+//! Numbers of steps.
 //!
-//! TRL counts updates; here a step is sampled once and updated on `num_iterations` times. Below 1 TRL's numbers are shares
-//! of the run.
+//! TRL counts updates; a step of this program has one sampling and `num_iterations` updates. TRL's numbers below 1 are
+//! shares of the run.
 
 use super::coerce::whole;
 use super::{Given, Lacking, Meaning};
 
-/// A key that counts steps, as ours.
+/// Interprets a key that counts steps.
 pub(super) fn of(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
     let number = given.number(key)?.expect("a key that is given");
     let most = given.number("max_steps")?.filter(|steps| *steps > 0.0);
@@ -39,7 +39,7 @@ fn share(given: &Given<'_>, ours: &'static str, number: f64, most: Option<f64>) 
     }
 }
 
-/// So many updates, in steps.
+/// Converts a number of updates to steps.
 fn counted(ours: &'static str, given: &Given<'_>, updates: f64) -> Result<Meaning, String> {
     let updates = whole(updates)?;
     let each = given.number("num_iterations")?.map_or(Ok(1), whole)?.max(1);

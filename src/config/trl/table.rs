@@ -1,27 +1,27 @@
-//! What becomes of every key of a TRL configuration: GRPOConfig with TrainingArguments, ModelConfig, ScriptArguments.
+//! How each key of a TRL configuration is imported: GRPOConfig with TrainingArguments, ModelConfig, ScriptArguments.
 //!
-//! A line a key, or a line for keys that have one answer. `tests/goldens/trl_keys.py` lists the keys of a version of TRL, and
-//! a test asks that each has a line here.
+//! There is a line per key, or a line for several keys with the same answer. `tests/goldens/trl_keys.py` lists the keys
+//! of a version of TRL, and a test requires that each has a line here.
 
 use super::{Word, batch, steps, words};
 
-/// What becomes of a key.
+/// How a key is imported.
 #[derive(Clone, Copy)]
-pub(super) enum Fate {
-    /// Is this key of ours, with the same values.
+pub(super) enum Handling {
+    /// It is this setting, with the same values.
     Is(&'static str),
-    /// Becomes settings of ours by what its value says.
+    /// A function of its value gives the settings.
     Says(Word),
-    /// Nothing depends on it here, for this reason.
+    /// It has no effect, for this reason.
     Idle(&'static str),
-    /// Asks for what is done here anyway when it has one of these values (or none); anything else is refused for this
-    /// reason.
+    /// It has no effect with one of these values (or none), because they are this program's behaviour. Other values are
+    /// refused for this reason.
     Only(&'static [&'static str], &'static str),
-    /// Says what is to be learnt, which `--env` says here.
+    /// It sets the task, which `--env` sets here.
     Task(&'static str),
 }
 
-use Fate::{Idle, Is, Only, Says, Task};
+use Handling::{Idle, Is, Only, Says, Task};
 
 const OWN_DECODER: &str =
     "completions come from this program's own decoder, or from servers that --rollouts names (docs/vllm.md)";
@@ -34,8 +34,8 @@ const NO_QUANTISED: &str = "weights are f32, bf16 or f16 here; leave it away, or
 const HUB: &str = "only push_to_hub reads it";
 const MEMORY: &str = "the memory plan cuts updates to fit";
 
-/// Keys and what becomes of them, in the order of TRL's documentation.
-pub(super) const FATES: &[(&[&str], Fate)] = &[
+/// The keys, in the order of TRL's documentation.
+pub(super) const KEYS: &[(&[&str], Handling)] = &[
     // The model.
     (&["model_name_or_path"], Is("model.model")),
     (&["model_revision"], Is("model.revision")),
@@ -274,7 +274,7 @@ pub(super) const FATES: &[(&[&str], Fate)] = &[
         ],
         Idle(EVALUATES),
     ),
-    // What is told of it.
+    // Reporting.
     (&["report_to"], Says(words::report_to)),
     (
         &[
@@ -356,12 +356,12 @@ pub(super) const FATES: &[(&[&str], Fate)] = &[
     ),
 ];
 
-/// What becomes of `key`; none when TRL has no such key.
-pub(super) fn fate(key: &str) -> Option<Fate> {
-    FATES.iter().find(|(keys, _)| keys.contains(&key)).map(|(_, fate)| *fate)
+/// How `key` is imported; none if TRL has no such key.
+pub(super) fn handling(key: &str) -> Option<Handling> {
+    KEYS.iter().find(|(keys, _)| keys.contains(&key)).map(|(_, handling)| *handling)
 }
 
-/// All keys that have an answer.
+/// All keys of the table.
 pub(super) fn keys() -> impl Iterator<Item = &'static str> {
-    FATES.iter().flat_map(|(keys, _)| keys.iter().copied())
+    KEYS.iter().flat_map(|(keys, _)| keys.iter().copied())
 }

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::config::{Config, Layers, keys};
 
-/// What TRL itself says: `tests/goldens/trl_keys.py`.
+/// The keys and defaults of TRL, written by `tests/goldens/trl_keys.py`.
 fn golden() -> Value {
     serde_json::from_str(include_str!("../../../tests/goldens/trl_keys.json")).unwrap()
 }
@@ -12,7 +12,7 @@ fn read(text: &str) -> Result<Import, ConfigError> {
     import("run.yaml", text, &Layers::default().merged)
 }
 
-/// Settings of ours, the later of two.
+/// The imported settings; a later value of a key replaces an earlier one.
 fn settings(text: &str) -> BTreeMap<&'static str, String> {
     let import = read(text).unwrap_or_else(|error| panic!("{text}: {error}"));
     import.settings.into_iter().map(|((key, value), _)| (key, value.to_string())).collect()
@@ -55,7 +55,7 @@ fn the_defaults_of_trl_are_a_file_that_is_taken() {
     let golden = golden();
     let mut file = Map::new();
     golden["keys"].as_object().unwrap().values().for_each(|keys| file.extend(keys.as_object().unwrap().clone()));
-    // JSON is YAML.
+    // JSON is also YAML.
     let text = Value::Object(file.clone()).to_string();
     let mut import = read(&text).unwrap();
     assert_eq!(import.answers.len(), file.len());
@@ -94,7 +94,7 @@ fn steps_are_updates_by_their_number_in_a_step() {
     let text =
         "max_steps: 100\nnum_iterations: 4\nsave_steps: 0.25\nwarmup_ratio: 0.1\neval_steps: 10\neval_strategy: steps";
     let found = settings(text);
-    // 100 updates are 25 steps of 4; a quarter of them 7; a tenth, 10 updates, 3.
+    // 100 updates are 25 steps of 4. A quarter of them, 25 updates, are 7 steps; a tenth, 10 updates, are 3.
     let expected = [
         ("grpo.num_iterations", "4"),
         ("grpo.warmup_steps", "3"),
@@ -111,7 +111,7 @@ fn steps_are_updates_by_their_number_in_a_step() {
 #[test]
 fn values_are_taken_with_trls_spellings() {
     let cases = [
-        // PyYAML reads 1e-6 as text, which TRL's parser turns into a number; so does this one with the quotes.
+        // PyYAML reads 1e-6 as text, which TRL's parser converts to a number. The quotes have the same effect here.
         ("learning_rate: 1e-6", "grpo.learning_rate", "0.000001"),
         ("learning_rate: '2.0e-5'", "grpo.learning_rate", "0.00002"),
         ("beta: 0", "grpo.beta", "0.0"),

@@ -1,8 +1,8 @@
-//! Keys whose values are said otherwise, or that decide together with others.
+//! Keys whose values have another notation here, or that depend on other keys.
 
 use super::{Given, Meaning, coerce};
 
-/// `dtype`, `bf16` and `fp16`: mixed precision of torch wins over the format that weights are loaded in.
+/// `dtype`, `bf16` and `fp16`: the setting of mixed precision takes precedence over the format of loaded weights.
 pub(super) fn precision(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
     let ours = |format: &str| Ok(Meaning::set("model.precision", format));
     let (bf16, fp16) = (given.truth("bf16")?, given.truth("fp16")?);
@@ -23,18 +23,18 @@ pub(super) fn precision(given: &Given<'_>, key: &str) -> Result<Meaning, String>
     }
 }
 
-/// Whether f32 products may be rounded.
+/// Whether the factors of f32 products may be rounded to TF32.
 pub(super) fn tf32(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
     Ok(Meaning::set("model.tf32", if given.truth(key)? == Some(true) { "on" } else { "off" }))
 }
 
-/// Whether layers are computed again.
+/// Whether activations are recomputed in the backward pass.
 pub(super) fn checkpointing(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
     let word = if given.truth(key)? == Some(true) { "on" } else { "off" };
     Ok(Meaning::set("grpo.gradient_checkpointing", word))
 }
 
-/// The processor, where it is asked for.
+/// The processor, if it is requested.
 pub(super) fn device(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
     Ok(match given.truth(key)? {
         Some(true) => Meaning::set("model.device", "cpu"),
@@ -54,13 +54,13 @@ pub(super) fn lora(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
     })
 }
 
-/// No cut is -1 in TRL's older versions.
+/// Older versions of TRL have -1 for no limit.
 pub(super) fn top_k(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
     let count = coerce::whole(given.number(key)?.unwrap_or(0.0))?;
     Ok(Meaning::set("rollout.top_k", count.max(0)))
 }
 
-/// `epsilon` and `epsilon_high`, which is the same in TRL unless it is said.
+/// `epsilon` and `epsilon_high`; in TRL the second is equal to the first by default.
 pub(super) fn clips(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
     let meaning = given.is(key, if key == "epsilon" { "grpo.epsilon" } else { "grpo.epsilon_high" })?;
     let Some(epsilon) = given.number("epsilon")? else { return Ok(meaning) };
@@ -70,7 +70,7 @@ pub(super) fn clips(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
     }
 }
 
-/// Whether the KL penalty is weighed by the ratio, where there is one.
+/// Whether the KL penalty is weighted by the ratio.
 pub(super) fn kl(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
     match (given.truth(key)?, given.number("beta")?) {
         (Some(true), Some(beta)) if beta > 0.0 => {
@@ -81,7 +81,7 @@ pub(super) fn kl(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
     }
 }
 
-/// How the loss makes up for a foreign sampler; its own decoder needs nothing of it.
+/// The correction for servers. The program's own decoder needs none.
 pub(super) fn correction(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
     const WITH_SERVERS: &str = "counts with --rollouts";
     let off = given.truth("vllm_importance_sampling_correction")? == Some(false);
@@ -103,7 +103,7 @@ pub(super) fn correction(given: &Given<'_>, key: &str) -> Result<Meaning, String
     Ok(if meaning.settings.is_empty() { meaning } else { meaning.because(WITH_SERVERS) })
 }
 
-/// What advantages are divided by; older versions say true or false.
+/// The divisor of advantages. Older versions of TRL have true or false.
 pub(super) fn scale_rewards(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
     match given.truth(key) {
         Ok(Some(true)) => Ok(Meaning::set("grpo.scale_rewards", "group")),
@@ -112,7 +112,7 @@ pub(super) fn scale_rewards(given: &Given<'_>, key: &str) -> Result<Meaning, Str
     }
 }
 
-/// `entropy_coef` stays as it is unless TRL adapts it, by another rule than ours.
+/// `entropy_coef`, which is constant. TRL's adaptive rule differs from this program's and is refused.
 pub(super) fn entropy(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
     if given.truth("use_adaptive_entropy")? == Some(true) {
         return Err("TRL holds entropy to nats; grpo.entropy_target holds it to a share of the first step's: say \
@@ -127,7 +127,7 @@ pub(super) fn entropy(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
     })
 }
 
-/// Course of the learning rate.
+/// The schedule of the learning rate.
 pub(super) fn scheduler(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
     match given.word(key).as_deref() {
         Some("constant_with_warmup") => Ok(Meaning::set("grpo.lr_scheduler_type", "constant")),
@@ -144,7 +144,7 @@ pub(super) fn save_strategy(given: &Given<'_>, key: &str) -> Result<Meaning, Str
     }
 }
 
-/// When held-out programs are evaluated, besides first and last.
+/// When held-out evaluations are made, in addition to the first and the last.
 pub(super) fn eval_strategy(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
     match given.word(key).as_deref() {
         Some("steps") => Ok(Meaning::nothing("eval_steps says how often")),
@@ -154,7 +154,7 @@ pub(super) fn eval_strategy(given: &Given<'_>, key: &str) -> Result<Meaning, Str
     }
 }
 
-/// Which trackers hear of it.
+/// The trackers that get the metrics.
 pub(super) fn report_to(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
     let words: Vec<String> = match given.get(key) {
         Some(serde_json::Value::Array(items)) => items.iter().map(coerce::text).collect(),
