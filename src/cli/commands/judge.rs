@@ -91,11 +91,8 @@ impl JudgeArgs {
     }
 
     fn judge(&self, arena: Arena, config: &Config) -> Result<Judge, CliError> {
-        let flag = [("--games", self.games.is_some()), ("--seed", self.seed.is_some())].into_iter().find(|flag| flag.1);
-        if let Some((flag, _)) = flag.filter(|_| arena.environment().has_tests()) {
-            let message = format!("{flag} with --env {}", config.environment.env);
-            return Err(CliError::user_hint(message, "a task is no game: its tests are always the same"));
-        }
+        let of_games = [("--games", self.games.is_some()), ("--seed", self.seed.is_some())];
+        playing::refuse_on_tasks(&arena, config, &of_games)?;
         let games = Seed::root(self.seed.unwrap_or(0)).games(config.arena.games);
         Ok(Judge::new(arena, &config.reward, games))
     }

@@ -43,6 +43,12 @@ impl MachineMemory {
     }
 }
 
+/// Features of the build, such as `cuda`.
+pub fn build_features() -> Vec<&'static str> {
+    let known = [("cuda", cfg!(feature = "cuda")), ("mkl", cfg!(feature = "mkl"))];
+    known.into_iter().filter_map(|(name, on)| on.then_some(name)).collect()
+}
+
 /// How many cores of which processor, where the system names it.
 pub fn cores_and_model() -> String {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);

@@ -88,6 +88,17 @@ pub fn open_arena_and_sandbox(config: &Config, console: &Console) -> Result<(Are
     }
 }
 
+/// Refuses flags that are about games where programs are tried on tasks: each flag, and whether it was given.
+pub fn refuse_on_tasks(arena: &Arena, config: &Config, flags: &[(&str, bool)]) -> Result<(), CliError> {
+    match flags.iter().find(|(_, is_given)| *is_given).filter(|_| arena.environment().has_tests()) {
+        None => Ok(()),
+        Some((flag, _)) => Err(CliError::user_hint(
+            format!("{flag} with --env {}", config.environment.env),
+            "a task is no game: its tests are always the same",
+        )),
+    }
+}
+
 /// An arena for an environment that may be out of order.
 pub struct Unchecked {
     pub arena: Arena,

@@ -9,8 +9,22 @@ use crate::train::run_dir::BEST;
 /// Stands for standard input among files.
 const STDIN: &str = "-";
 
+/// The text of a file that should hold a program.
+pub struct ProgramFile {
+    /// Where it was read from: of a run that was named, its best program.
+    pub path: PathBuf,
+    pub text: String,
+}
+
+/// Reads the files or runs that the user named, in their order.
+pub fn read_all(asked: &[PathBuf]) -> Result<Vec<ProgramFile>, CliError> {
+    // All of the names come before the first text: a wrong one should not show after standard input was read.
+    let paths = asked.iter().map(|asked| file(asked)).collect::<Result<Vec<_>, _>>()?;
+    paths.into_iter().map(|path| Ok(ProgramFile { text: read(&path)?, path })).collect()
+}
+
 /// The file of Python that a path means: of a run its best program, otherwise itself.
-pub fn file(asked: &Path) -> Result<PathBuf, CliError> {
+fn file(asked: &Path) -> Result<PathBuf, CliError> {
     let dir = match runs::is_latest(asked) && !asked.exists() {
         true => runs::named("FILE.py", asked)?,
         false => asked.to_owned(),
@@ -25,8 +39,7 @@ pub fn file(asked: &Path) -> Result<PathBuf, CliError> {
     }
 }
 
-/// The text of a file that should hold a program.
-pub fn read(path: &Path) -> Result<String, CliError> {
+fn read(path: &Path) -> Result<String, CliError> {
     if path.is_dir() {
         let hint = "expected a Python file, or the directory of a run";
         return Err(CliError::user_hint(format!("{}: is a directory", path.display()), hint));

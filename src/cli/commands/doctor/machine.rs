@@ -1,7 +1,7 @@
 //! The machine: program, processor, memory, precision, GPU.
 
 use crate::cli::opened::gpu_watch::visible_gpus;
-use crate::cli::opened::machine::{MachineMemory, cores_and_model, processor_features};
+use crate::cli::opened::machine::{MachineMemory, build_features, cores_and_model, processor_features};
 use crate::cli::opened::peers::environment;
 use crate::cli::said::findings::Finding;
 use crate::config;
@@ -14,10 +14,7 @@ const MEMORY_LOW_BYTES: u64 = 2 << 30;
 
 /// Version and commit, and whether the build is one to train with.
 pub fn program(commit: Option<&str>) -> Finding {
-    let features: Vec<&str> = [("cuda", cfg!(feature = "cuda")), ("mkl", cfg!(feature = "mkl"))]
-        .into_iter()
-        .filter_map(|(name, on)| on.then_some(name))
-        .collect();
+    let features = build_features();
     let line = format!(
         "grpo-2048 {}, commit {}, {}-{}, features: {}",
         env!("CARGO_PKG_VERSION"),

@@ -1,6 +1,5 @@
 //! `grpo-2048 eval`: how good are the programs of this model, on boards or tasks it never trained on, and beside what?
 
-mod columns;
 mod contender;
 mod fates;
 mod report;

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::columns::{NOTHING, aligned, percent};
 use super::fates;
 use super::report::{EvalReport, Games};
+use crate::cli::said::table::{NOTHING, aligned, percent};
 use crate::environment::Labels;
 use crate::evaluation::{Estimate, Single, StyleSummary, THRESHOLDS};
 use crate::plural::counted;

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::columns::{NOTHING, aligned, percent};
 use super::fates::{self, ToldFates};
 use crate::cli::said::CliError;
+use crate::cli::said::table::{NOTHING, aligned, percent};
 use crate::environment::Outcome;
 use crate::evaluation::{Estimate, Sample, TaskSummary, TasksSummary};
 use crate::metrics::remarked;

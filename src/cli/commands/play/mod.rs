@@ -58,8 +58,7 @@ struct Contestant {
 impl PlayArgs {
     /// Plays, then shows.
     pub fn run(self, console: &Console) -> Result<(), CliError> {
-        let files = self.files.iter().map(|path| programs::file(path)).collect::<Result<Vec<_>, _>>()?;
-        let texts: Vec<String> = files.iter().map(|path| programs::read(path)).collect::<Result<_, _>>()?;
+        let files = programs::read_all(&self.files)?;
         let mut flags = Flags::default();
         flags.add("games", Some(1_u32)).add("parallel_rewards", Some(0_u32));
         let config = self.source.resolve(&flags, console)?;
@@ -76,13 +75,13 @@ impl PlayArgs {
         }
         let wait = console.wait("playing");
         let seeds = Seed::root(self.seed).games(1);
-        let programs = texts.iter().map(|text| (arena.program(text, seeds[0].into()), seeds.as_slice()));
+        let programs = files.iter().map(|file| (arena.program(&file.text, seeds[0].into()), seeds.as_slice()));
         let evaluations = arena.evaluate_all(programs, &mut |_, _| ()).map_err(CliError::run)?;
         drop(wait);
         let budget_fuel = config.sandbox.game_seconds * grpo_sandbox::FUEL_PER_SECOND as f64;
         let played = files.iter().zip(&evaluations);
         let contestants: Vec<Contestant> =
-            played.map(|(path, evaluation)| Contestant::new(path, evaluation, budget_fuel)).collect();
+            played.map(|(file, evaluation)| Contestant::new(&file.path, evaluation, budget_fuel)).collect();
         show(&contestants, Duration::from_millis(self.delay_ms))?;
         output::print(&result(&contestants))
     }

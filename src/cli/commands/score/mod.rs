@@ -6,13 +6,16 @@ mod tasks;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use grpo_sandbox::Sandbox;
 use serde::Serialize;
 
 use crate::arena::{Arena, Evaluation};
 use crate::cli::arguments::{Boards, Flags, SourceArgs, WorkerArgs};
-use crate::cli::opened::{playing, programs};
+use crate::cli::opened::playing;
+use crate::cli::opened::programs::{self, ProgramFile};
 use crate::cli::said::{CliError, output};
 use crate::config::Config;
+use crate::environment::tasks::Tasks;
 use crate::environment::{Case, Labels, Outcome, Points};
 use crate::metrics::{Console, Stream, is_hidden, remarked, visible};
 use crate::program::{Program, Rejection};
@@ -80,55 +83,52 @@ pub struct ScoreArgs {
 impl ScoreArgs {
     /// Plays and prints.
     pub fn run(self, console: &Console) -> Result<(), CliError> {
-        let files = self.files.iter().map(|path| programs::file(path)).collect::<Result<Vec<_>, _>>()?;
-        let texts: Vec<String> = files.iter().map(|path| programs::read(path)).collect::<Result<_, _>>()?;
+        let files = programs::read_all(&self.files)?;
         let mut flags = self.flags.clone();
         flags.add("games", Some(self.games.unwrap_or(playing::GAMES)));
         let config = self.source.resolve(&flags, console)?;
         let (arena, sandbox) = playing::open_arena_and_sandbox(&config, console)?;
-        let bench = Bench { arena: &arena, config: &config, console };
-        let named = |flag: &str, given: bool| given.then(|| format!("{flag} with --env {}", config.environment.env));
+        let of_games = [("--games", self.games.is_some()), ("--seed", self.seed.is_some())];
+        playing::refuse_on_tasks(&arena, &config, &[&of_games[..], &[("--boards", self.boards.is_some())]].concat())?;
+        let bench = Bench { arena: &arena, sandbox: &sandbox, config: &config, console };
         match arena.environment().tasks() {
-            Some(tasks) => {
-                let given = [("--games", self.games.is_some()), ("--seed", self.seed.is_some())];
-                let given = given.into_iter().chain([("--boards", self.boards.is_some())]);
-                if let Some(message) = given.filter_map(|(flag, given)| named(flag, given)).next() {
-                    return Err(CliError::user_hint(message, "a task is no game: its tests are always the same"));
-                }
-                let attempts = tasks::attempts(tasks, &files, &texts, self.task.as_deref())?;
-                if self.explain {
-                    let subjects: Vec<Subject> = attempts.into_iter().map(Attempt::subject).collect();
-                    return output::print(&explain::lines(&sandbox, &config, &subjects)?);
-                }
-                let tried = tasks::tried(&bench, &attempts)?;
-                if self.json { tried.iter().try_for_each(output::json) } else { output::print(&tasks::table(&tried)) }
-            }
-            None => {
-                if let Some(message) = named("--task", self.task.is_some()) {
-                    return Err(CliError::user_hint(message, "name a .jsonl file of tasks with --env"));
-                }
-                if self.explain {
-                    let subjects = bench.subjects(&files, &texts, Seed::root(self.seed.unwrap_or(0)));
-                    return output::print(&explain::lines(&sandbox, &config, &subjects)?);
-                }
-                let boards = match (self.seed, self.boards) {
-                    (Some(seed), _) => Seed::root(seed),
-                    (None, boards) => Seed::root(0).salted(&boards.unwrap_or(Boards::Drawn).salt(console)?),
-                };
-                let scored = bench.played(&files, &texts, boards)?;
-                if self.json {
-                    scored.iter().try_for_each(output::json)
-                } else {
-                    output::print(&table(&scored, arena.environment().labels()))
-                }
-            }
+            Some(tasks) => self.on_tasks(tasks, &files, &bench),
+            None => self.on_games(&files, &bench),
         }
+    }
+
+    fn on_tasks(&self, tasks: &Tasks, files: &[ProgramFile], bench: &Bench<'_>) -> Result<(), CliError> {
+        let attempts = tasks::attempts(tasks, files, self.task.as_deref())?;
+        if self.explain {
+            return bench.explain(&attempts.into_iter().map(Attempt::subject).collect::<Vec<_>>());
+        }
+        let tried = tasks::tried(bench, &attempts)?;
+        if self.json { tried.iter().try_for_each(output::json) } else { output::print(&tasks::table(&tried)) }
+    }
+
+    fn on_games(self, files: &[ProgramFile], bench: &Bench<'_>) -> Result<(), CliError> {
+        if self.task.is_some() {
+            let message = format!("--task with --env {}", bench.config.environment.env);
+            return Err(CliError::user_hint(message, "name a .jsonl file of tasks with --env"));
+        }
+        if self.explain {
+            return bench.explain(&bench.subjects(files, Seed::root(self.seed.unwrap_or(0))));
+        }
+        let boards = match (self.seed, self.boards) {
+            (Some(seed), _) => Seed::root(seed),
+            (None, boards) => Seed::root(0).salted(&boards.unwrap_or(Boards::Drawn).salt(bench.console)?),
+        };
+        let scored = bench.played(files, boards)?;
+        let labels = bench.arena.environment().labels();
+        if self.json { scored.iter().try_for_each(output::json) } else { output::print(&table(&scored, labels)) }
     }
 }
 
 /// Where programs are tried.
 struct Bench<'a> {
     arena: &'a Arena,
+    /// The one in the arena.
+    sandbox: &'a Sandbox,
     config: &'a Config,
     console: &'a Console,
 }
@@ -149,24 +149,28 @@ impl Bench<'_> {
     }
 
     /// The programs on their boards, to be told of whether they are compiled.
-    fn subjects<'a>(&self, files: &'a [PathBuf], texts: &[String], boards: Seed) -> Vec<Subject<'a>> {
+    fn subjects<'a>(&self, files: &'a [ProgramFile], boards: Seed) -> Vec<Subject<'a>> {
         let seeds = boards.games(self.config.arena.games);
         let cases: Vec<Case> = seeds.iter().map(|&seed| seed.into()).collect();
-        let subject = |(path, text): (&'a PathBuf, &String)| {
-            let program = self.arena.program(text, cases[0]);
-            Subject { path, program, cases: cases.clone(), is_function: true }
+        let subject = |file: &'a ProgramFile| {
+            let program = self.arena.program(&file.text, cases[0]);
+            Subject { path: &file.path, program, cases: cases.clone(), is_function: true }
         };
-        files.iter().zip(texts).map(subject).collect()
+        files.iter().map(subject).collect()
+    }
+
+    fn explain(&self, subjects: &[Subject<'_>]) -> Result<(), CliError> {
+        output::print(&explain::lines(self.sandbox, self.config, subjects)?)
     }
 
     /// All files on the same boards.
-    fn played(&self, files: &[PathBuf], texts: &[String], boards: Seed) -> Result<Vec<Scored>, CliError> {
+    fn played(&self, files: &[ProgramFile], boards: Seed) -> Result<Vec<Scored>, CliError> {
         let seeds = boards.games(self.config.arena.games);
-        let program = |text: &String| (self.arena.program(text, seeds[0].into()), seeds.as_slice());
-        let evaluations = self.evaluations(&texts.iter().map(program).collect::<Vec<_>>())?;
+        let program = |file: &ProgramFile| (self.arena.program(&file.text, seeds[0].into()), seeds.as_slice());
+        let evaluations = self.evaluations(&files.iter().map(program).collect::<Vec<_>>())?;
         let rule = Rule::new(&self.config.reward, self.arena.environment());
         let labels = self.arena.environment().labels();
-        let scored = |(path, evaluation): (&PathBuf, _)| Scored::new(path, evaluation, &rule, labels);
+        let scored = |(file, evaluation): (&ProgramFile, _)| Scored::new(&file.path, evaluation, &rule, labels);
         Ok(files.iter().zip(&evaluations).map(scored).collect())
     }
 }

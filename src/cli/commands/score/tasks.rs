@@ -1,12 +1,13 @@
 //! Programs on the tests of tasks.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::Serialize;
 
 use super::explain::Subject;
 use super::{Bench, REASON_WIDTH, coloured, cut};
 use crate::arena::Evaluation;
+use crate::cli::opened::programs::ProgramFile;
 use crate::cli::said::CliError;
 use crate::config::nearest;
 use crate::environment::tasks::{Kind, Task, Tasks};
@@ -48,13 +49,12 @@ pub(super) struct Attempt<'a> {
 /// Every file with the task that was asked for, or with those whose function it defines.
 pub(super) fn attempts<'a>(
     tasks: &'a Tasks,
-    files: &'a [PathBuf],
-    texts: &[String],
+    files: &'a [ProgramFile],
     asked: Option<&str>,
 ) -> Result<Vec<Attempt<'a>>, CliError> {
     let asked = asked.map(|id| named(tasks, id)).transpose()?;
     let mut attempts = Vec::new();
-    for (path, text) in files.iter().zip(texts) {
+    for ProgramFile { path, text } in files {
         let found = attempts_of(tasks, path, text, asked);
         if found.is_empty() {
             let (path, name) = (path.display(), tasks.name());

@@ -3,6 +3,7 @@
 use crate::arena::{Arena, Rules};
 use crate::cli::opened::playing;
 use crate::cli::said::CliError;
+use crate::cli::said::table::percent;
 use crate::config::Config;
 use crate::environment::Environment;
 use crate::evaluation::HeldOut;
@@ -54,12 +55,11 @@ impl<'a> Probe<'a> {
 /// What a warm-up came to, in games, as lines.
 pub fn played(before: &EvaluationRecord, after: &EvaluationRecord) -> String {
     let labels = Environment::Game2048.labels();
-    let percent = |record: &EvaluationRecord| format!("{:.0}%", 100.0 * record.succeeded());
     let score = |record: &EvaluationRecord| labels.written(record.score());
     format!(
         "programs that play: {} -> {} of {}\nmean score: {} -> {}\n",
-        percent(before),
-        percent(after),
+        percent(before.succeeded()),
+        percent(after.succeeded()),
         after.samples,
         score(before),
         score(after)

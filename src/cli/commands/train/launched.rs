@@ -7,6 +7,7 @@ use std::time::{Instant, SystemTime};
 use super::trace::Traced;
 use super::{launch, summary, train_error};
 use crate::cli::opened::gpu_watch::GpuWatch;
+use crate::cli::opened::machine::build_features;
 use crate::cli::said::{CliError, output};
 use crate::config::Workers;
 use crate::metrics::{
@@ -112,14 +113,10 @@ fn unix_seconds() -> f64 {
 
 /// What the recorded configuration says about the program and the machine.
 fn about(device: &Device) -> Vec<(&'static str, String)> {
-    let features: Vec<&str> = [("cuda", cfg!(feature = "cuda")), ("mkl", cfg!(feature = "mkl"))]
-        .into_iter()
-        .filter_map(|(name, on)| on.then_some(name))
-        .collect();
     vec![
         ("version", env!("CARGO_PKG_VERSION").to_owned()),
         ("target", format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS)),
-        ("features", features.join(",")),
+        ("features", build_features().join(",")),
         ("device", policy::device_name(device)),
     ]
 }

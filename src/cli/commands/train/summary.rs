@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::cli::said::CliError;
+use crate::cli::said::table::percent;
 use crate::environment::Labels;
 use crate::metrics::{EvaluationRecord, METRICS_FILE, StepRecord, Stream, duration, numbered, sparkline};
 use crate::plural::counted;
@@ -200,10 +201,6 @@ fn span(steps: &[StepRecord]) -> String {
 
 fn row(name: &str, left: &str, right: &str, note: &str) -> String {
     format!("{name:<20}{left:>16}{right:>18}{note}\n")
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.0}%", 100.0 * share)
 }
 
 #[cfg(test)]

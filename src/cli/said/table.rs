@@ -1,11 +1,12 @@
-//! Tables on standard output.
+//! Cells and rows of tables on standard output.
 
-use crate::cli::said::output;
+use super::output;
 use crate::metrics;
 
 /// Stands where a number would mean nothing.
 pub const NOTHING: &str = "-";
 
+/// A share from 0 to 1 as whole percent.
 pub fn percent(share: f64) -> String {
     format!("{:.0}%", 100.0 * share)
 }
