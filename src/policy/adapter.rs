@@ -94,8 +94,8 @@ impl AdapterSet {
         let factor = |side: &str| self.tensors.get(&format!("{PREFIX}{module}.lora_{side}.weight"));
         let (a, b) = (factor("A")?.clone(), factor("B")?.clone());
         // The random stream of a layer must not depend on which other layers carry adapters.
-        let layer = module.bytes().fold(0, |hash: u64, byte| hash.wrapping_mul(31).wrapping_add(u64::from(byte)));
-        Some(Lora { a, b, scale: self.scale(), dropout: (self.dropout, layer) })
+        let number = module.bytes().fold(0, |hash: u64, byte| hash.wrapping_mul(31).wrapping_add(u64::from(byte)));
+        Some(Lora { a, b, scale: self.scale(), dropout: self.dropout, number })
     }
 
     /// Fresh adapters on the linear layers that `settings` name. `A` has the variance that PEFT draws it with and `B`

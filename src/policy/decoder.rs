@@ -91,7 +91,7 @@ impl Decoder {
     pub fn shares_beginnings(&self) -> bool {
         // A dropout mask depends on the place in the row, and a shared beginning is in no single row.
         let maps = self.layers.first().map_or(&[][..], |layer| &layer.query_key_value);
-        let dropout = maps.iter().any(|map| map.lora.as_ref().is_some_and(|lora| lora.dropout.0 > 0.0));
+        let dropout = maps.iter().any(|map| map.lora.as_ref().is_some_and(|lora| lora.dropout > 0.0));
         let fused = self.config.has_plain_scores(self.config.max_position_embeddings);
         self.kernels() == Kernels::Fused && fused && !dropout
     }

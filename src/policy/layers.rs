@@ -9,9 +9,9 @@ use candle_core::{Result as TensorResult, Tensor};
 
 use super::decoder::Sequences;
 use super::experts::Router;
-use super::linear::{Adapters, Linear, residual, side_by_side};
+use super::linear::{Adapters, Linear, joined, side_by_side};
 use super::{AdapterSet, DecoderConfig, PolicyError};
-use grpo_tensor::{self as kernels, Activation, Heads, Middle, Weight};
+use grpo_tensor::{self as kernels, Activation, Heads, Middle, Residual, Weight};
 
 #[derive(Debug, Clone)]
 pub(super) struct Layer {
@@ -65,6 +65,30 @@ impl Norm {
     /// `x`: `(..., width)`, like the result.
     pub fn forward(&self, x: &Tensor) -> TensorResult<Tensor> {
         kernels::rms_norm(x, &self.factors()?, self.epsilon)
+    }
+}
+
+/// The parameters of half a layer, `x + last(middle(first(norm(x))))`.
+struct HalfLayer<'a> {
+    norm: &'a Norm,
+    first: &'a [&'a Linear],
+    last: &'a Linear,
+}
+
+impl HalfLayer<'_> {
+    /// Half a layer as one operation; `None` if no GPU can compute it so.
+    fn on_gpu(
+        &self,
+        x: &Tensor,
+        middle: impl FnOnce() -> TensorResult<Middle>,
+        adapters: &Adapters,
+    ) -> TensorResult<Option<Tensor>> {
+        if !kernels::on_gpu(x) {
+            return Ok(None);
+        }
+        let (first, last) = (joined(self.first, adapters)?, joined(&[self.last], adapters)?);
+        let (Some(first), Some(last)) = (first, last) else { return Ok(None) };
+        Residual { norm: self.norm.factors()?, epsilon: self.norm.epsilon, first, middle: middle()?, last }.apply(x)
     }
 }
 
@@ -169,22 +193,17 @@ impl Layer {
         let maps: Vec<&Linear> = self.query_key_value.iter().collect();
         let middle = || Ok(Middle::Attention { rows: spans.rows()?, heads, rope: rope.clone() });
         let plain = heads.scores.are_plain(spans.longest()) && rope.turns_all(heads.width);
+        let half = HalfLayer { norm: &self.input_norm, first: &maps, last: &self.output };
         if plain
             && self.head_norms.is_none()
             && self.attended_norm.is_none()
-            && let Some(x) = residual(
-                x,
-                (&self.input_norm.factors()?, self.input_norm.epsilon),
-                (&maps, &self.output),
-                middle,
-                adapters,
-            )?
+            && let Some(x) = half.on_gpu(x, middle, adapters)?
         {
             return Ok(x);
         }
         let mut qkv = side_by_side(&maps, &self.input_norm.forward(x)?, adapters)?;
         if let Some((query, key)) = &self.head_norms {
-            qkv = norm_heads(&qkv, (&query.factors()?, &key.factors()?), heads, query.epsilon)?;
+            qkv = norm_heads(&qkv, &query.factors()?, &key.factors()?, heads, query.epsilon)?;
         }
         let mixed = kernels::causal_attention(&qkv, spans, heads, rope)?;
         x + normed(self.attended_norm.as_ref(), self.output.forward(&mixed, adapters)?)?
@@ -197,8 +216,8 @@ impl Layer {
             && self.router.is_none()
             && self.fed_norm.is_none()
         {
-            let (norm, maps) = ((&self.inner_norm.factors()?, self.inner_norm.epsilon), Vec::from_iter(gate_up));
-            if let Some(x) = residual(x, norm, (&maps, down), || Ok(Middle::Gate), adapters)? {
+            let half = HalfLayer { norm: &self.inner_norm, first: &Vec::from_iter(gate_up), last: down };
+            if let Some(x) = half.on_gpu(x, || Ok(Middle::Gate), adapters)? {
                 return Ok(x);
             }
         }
@@ -219,7 +238,8 @@ fn normed(norm: Option<&Norm>, x: Tensor) -> TensorResult<Tensor> {
 /// Norms each query and key head (Qwen3, Gemma 3). `qkv`: `(N, (queries + 2 keys) * width)`.
 pub(super) fn norm_heads(
     qkv: &Tensor,
-    (query_norm, key_norm): (&Tensor, &Tensor),
+    query_norm: &Tensor,
+    key_norm: &Tensor,
     heads: Heads,
     epsilon: f64,
 ) -> TensorResult<Tensor> {

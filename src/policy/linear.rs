@@ -2,7 +2,7 @@
 
 use candle_core::{DType, Result, Tensor};
 
-use grpo_tensor::{self as kernels, Adapted, Frozen, Middle, Residual, Weight};
+use grpo_tensor::{self as kernels, Adapted, Frozen, Weight};
 
 use super::Dropout;
 
@@ -27,8 +27,10 @@ pub(super) struct Lora {
     pub b: Tensor,
     /// Factor of the term, [`AdapterSet::scale`](super::adapter::AdapterSet::scale).
     pub scale: f64,
-    /// Probability of dropout, and the number of the layer from which its seeds derive.
-    pub dropout: (f64, u64),
+    /// Probability of dropout on `x`.
+    pub dropout: f64,
+    /// Number of the map, from which the seeds of its dropout derive.
+    pub number: u64,
 }
 
 /// `x W^T + bias`, plus the term of the adapter.
@@ -83,29 +85,13 @@ pub(super) fn side_by_side(parts: &[&Linear], x: &Tensor, adapters: &Adapters) -
     Linear { weight: Tensor::cat(&weights, 0)?.into(), bias, lora: None }.forward(x, adapters)
 }
 
-/// Half a layer as one operation, `x + last(middle(first(norm(x))))`; `None` if no GPU can compute it so.
-pub(super) fn residual(
-    x: &Tensor,
-    norm: (&Tensor, f64),
-    (first, last): (&[&Linear], &Linear),
-    middle: impl FnOnce() -> Result<Middle>,
-    adapters: &Adapters,
-) -> Result<Option<Tensor>> {
-    if !kernels::on_gpu(x) {
-        return Ok(None);
-    }
-    let (Some(first), Some(last)) = (joined(first, adapters)?, joined(&[last], adapters)?) else { return Ok(None) };
-    Residual { norm: (norm.0.clone(), norm.1), first, middle: middle()?, last }.apply(x)
-}
-
 /// The outputs of frozen maps with adapters of one rank and scale, as one operation; `None` for other maps.
 fn adapted(parts: &[&Linear], x: &Tensor, adapters: &Adapters) -> Result<Option<Tensor>> {
-    let Some(Adapted { a, b, scale, maps }) = joined(parts, adapters)? else { return Ok(None) };
-    kernels::adapted_linear(x, (&a, &b), scale, &maps).map(Some)
+    joined(parts, adapters)?.map(|adapted| kernels::adapted_linear(x, &adapted)).transpose()
 }
 
 /// Frozen maps with their adapters joined; `None` unless all adapters have one rank and scale.
-fn joined(parts: &[&Linear], adapters: &Adapters) -> Result<Option<Adapted>> {
+pub(super) fn joined(parts: &[&Linear], adapters: &Adapters) -> Result<Option<Adapted>> {
     let Some(lora) = parts.iter().map(|part| part.lora.as_ref()).collect::<Option<Vec<&Lora>>>() else {
         return Ok(None);
     };
@@ -118,10 +104,8 @@ fn joined(parts: &[&Linear], adapters: &Adapters) -> Result<Option<Adapted>> {
         [] => Ok(factor(first).clone()),
         _ => Tensor::cat(&lora.iter().map(|lora| factor(lora)).collect::<Vec<_>>(), 0),
     };
-    let masks = |lora: &Lora| match (adapters, lora.dropout) {
-        (Adapters::Thinned(dropout), (probability, layer)) if probability > 0.0 => {
-            Some(dropout.masks(layer, probability))
-        }
+    let masks = |lora: &Lora| match adapters {
+        Adapters::Thinned(dropout) if lora.dropout > 0.0 => Some(dropout.masks(lora.number, lora.dropout)),
         _ => None,
     };
     let frozen = |(part, lora): (&&Linear, &&Lora)| Frozen {

@@ -235,10 +235,8 @@ impl Decoder {
     pub fn new_cache_over(&self, weights: Arc<Snapshot>, rows: usize, capacity: usize) -> Result<Cache, PolicyError> {
         self.check_length(capacity)?;
         let window = Window::new(rows, capacity);
-        let layers = self
-            .layers
-            .iter()
-            .map(|_| KeyValues::new(&window, self.config.heads(), (self.device(), self.precision.format())));
+        let format = self.precision.format();
+        let layers = self.layers.iter().map(|_| KeyValues::new(&window, self.config.heads(), self.device(), format));
         Ok(Cache {
             weights,
             rotations: self.config.rotations(capacity, self.device())?,
@@ -254,7 +252,7 @@ impl Decoder {
         let mut cache = self.new_cache_over(weights, prompts.len(), width)?;
         let dtype = cache.weights.embedding.dtype();
         for layer in &mut cache.layers {
-            *layer = KeyValues::tensors(&cache.window, self.config.heads(), (self.device(), dtype))?;
+            *layer = KeyValues::tensors(&cache.window, self.config.heads(), self.device(), dtype)?;
         }
         let logits = self.prefill(prompts, &mut cache)?;
         let keys_values = cache.layers.into_iter().map(KeyValues::into_tensors);
@@ -323,7 +321,7 @@ impl Decoder {
         let normed = kernels::rms_norm(x, &layer.input_norm, epsilon)?;
         let mut qkv = layer.query_key_value.forward(&normed)?;
         if let Some((query, key)) = &layer.head_norms {
-            qkv = norm_heads(&qkv, (query, key), heads, epsilon)?;
+            qkv = norm_heads(&qkv, query, key, heads, epsilon)?;
         }
         let rope = cache.rotations.of(&heads);
         let mixed = kernels::cached_attention(&qkv, &mut cache.layers[index], &cache.window, heads, rope)?;

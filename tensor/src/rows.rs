@@ -231,6 +231,11 @@ impl<'a> Matrix<'a> {
             ..self
         }
     }
+
+    /// The product with `b`, to be computed on this thread.
+    pub fn times(self, b: Matrix<'a>) -> MatrixProduct<'a> {
+        MatrixProduct { a: self, b, scale: 1.0, threads: gemm::Parallelism::None }
+    }
 }
 
 /// Multiplications from which a product is worth several threads.
@@ -239,63 +244,71 @@ const PRODUCT_WORTH_THREADS: usize = 1 << 24;
 /// `a b`, on this thread or, if the product is large, on several; the numbers are the same.
 pub(super) fn matmul(a: Matrix<'_>, b: Matrix<'_>) -> Vec<f32> {
     let mut out = vec![0.0; a.rows * b.columns];
-    large_product(&mut out, b.columns, (a, b), (1.0, Into::Overwrite));
+    a.times(b).on_threads().write(&mut out, b.columns);
     out
 }
 
-/// Like [`product`], on this thread or, if the product is large, on several; the numbers are the same.
-pub(super) fn large_product(out: &mut [f32], out_stride: usize, (a, b): (Matrix<'_>, Matrix<'_>), how: (f32, Into)) {
-    let large = a.rows * b.columns * a.columns >= PRODUCT_WORTH_THREADS;
-    let threads = if large { gemm::Parallelism::Rayon(0) } else { gemm::Parallelism::None };
-    product_on(threads, out, out_stride, (a, b), how);
-}
-
-/// Whether a product overwrites `out` or is added to it.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Into {
-    Overwrite,
-    Add,
-}
-
-/// `out = scale * a b` or `out += scale * a b`, on this thread. `out` has rows of `out_stride` numbers.
-pub(super) fn product(out: &mut [f32], out_stride: usize, a: Matrix<'_>, b: Matrix<'_>, how: (f32, Into)) {
-    product_on(gemm::Parallelism::None, out, out_stride, (a, b), how);
-}
-
-fn product_on(
+/// `scale * a b`, before it is computed.
+#[derive(Clone, Copy)]
+pub(super) struct MatrixProduct<'a> {
+    a: Matrix<'a>,
+    b: Matrix<'a>,
+    scale: f32,
     threads: gemm::Parallelism,
-    out: &mut [f32],
-    out_stride: usize,
-    (a, b): (Matrix<'_>, Matrix<'_>),
-    (scale, into): (f32, Into),
-) {
-    assert_eq!(a.columns, b.rows, "matrix product");
-    let (m, n, k) = (a.rows, b.columns, a.columns);
-    assert!(m == 0 || (m - 1) * out_stride + n <= out.len(), "product out of bounds");
-    let stride = |stride: usize| stride as isize;
-    // Safety: the assertions here and in `Matrix::new` keep every access of the three views within their slices, and
-    // `out` cannot overlap the others because it is borrowed mutably.
-    unsafe {
-        gemm::gemm(
-            m,
-            n,
-            k,
-            out.as_mut_ptr(),
-            1,
-            stride(out_stride),
-            into == Into::Add,
-            a.values.as_ptr(),
-            stride(a.column_stride),
-            stride(a.row_stride),
-            b.values.as_ptr(),
-            stride(b.column_stride),
-            stride(b.row_stride),
-            1.0,
-            scale,
-            false,
-            false,
-            false,
-            threads,
-        );
+}
+
+impl MatrixProduct<'_> {
+    pub fn scaled(self, scale: f32) -> Self {
+        MatrixProduct { scale, ..self }
+    }
+
+    /// Computed on several threads if the product is large; the numbers are the same.
+    pub fn on_threads(self) -> Self {
+        let is_large = self.a.rows * self.b.columns * self.a.columns >= PRODUCT_WORTH_THREADS;
+        let threads = if is_large { gemm::Parallelism::Rayon(0) } else { gemm::Parallelism::None };
+        MatrixProduct { threads, ..self }
+    }
+
+    /// Overwrites `out`, whose rows begin `stride` numbers apart.
+    pub fn write(self, out: &mut [f32], stride: usize) {
+        self.compute(out, stride, false);
+    }
+
+    /// Adds the product to `out`, whose rows begin `stride` numbers apart.
+    pub fn add_to(self, out: &mut [f32], stride: usize) {
+        self.compute(out, stride, true);
+    }
+
+    fn compute(self, out: &mut [f32], out_stride: usize, adds: bool) {
+        let MatrixProduct { a, b, scale, threads } = self;
+        assert_eq!(a.columns, b.rows, "matrix product");
+        let (m, n, k) = (a.rows, b.columns, a.columns);
+        assert!(m == 0 || (m - 1) * out_stride + n <= out.len(), "product out of bounds");
+        let stride = |stride: usize| stride as isize;
+        // Safety: the assertions here and in `Matrix::new` keep every access of the three views within their slices,
+        // and `out` cannot overlap the others because it is borrowed mutably.
+        unsafe {
+            gemm::gemm(
+                m,
+                n,
+                k,
+                out.as_mut_ptr(),
+                1,
+                stride(out_stride),
+                adds,
+                a.values.as_ptr(),
+                stride(a.column_stride),
+                stride(a.row_stride),
+                b.values.as_ptr(),
+                stride(b.column_stride),
+                stride(b.row_stride),
+                1.0,
+                scale,
+                false,
+                false,
+                false,
+                threads,
+            );
+        }
     }
 }

@@ -192,6 +192,11 @@ fn a_frozen_head_gets_no_gradient() {
     }
 }
 
+/// Maps with low-rank terms whose factors are trained.
+fn adapted(a: &Var, b: &Var, maps: &[lora::Frozen]) -> lora::Adapted {
+    lora::Adapted { a: a.as_tensor().clone(), b: b.as_tensor().clone(), scale: 0.7, maps: maps.to_vec() }
+}
+
 #[test]
 fn adapted_maps_are_products_and_low_rank_terms() {
     const RANK: usize = 3;
@@ -208,12 +213,9 @@ fn adapted_maps_are_products_and_low_rank_terms() {
             })
             .collect();
         let (a, b) = (random(&[count * RANK, 12], 2), random(&[outputs.iter().sum(), RANK], 3));
-        check(
-            &[&x, &a, &b],
-            || lora::adapted_linear(&x, (&a, &b), 0.7, &maps),
-            || lora::plain(&x, (&a, &b), 0.7, &maps),
-        );
-        check(&[&x, &a, &b], || lora::by_tensors(&x, (&a, &b), 0.7, &maps), || lora::plain(&x, (&a, &b), 0.7, &maps));
+        let adapted = adapted(&a, &b, &maps);
+        check(&[&x, &a, &b], || lora::adapted_linear(&x, &adapted), || lora::plain(&x, &adapted));
+        check(&[&x, &a, &b], || lora::by_tensors(&x, &adapted), || lora::plain(&x, &adapted));
     }
 }
 
@@ -331,7 +333,7 @@ fn caches_agree(heads: Heads) {
     let rope = rope(heads.width, 64);
     let mut window = cached::Window::new(3, 40);
     window.first = vec![0, 2, 17];
-    let mut blocks = cached::KeyValues::new(&window, heads, (&Device::Cpu, DType::F32)).unwrap();
+    let mut blocks = cached::KeyValues::new(&window, heads, &Device::Cpu, DType::F32).unwrap();
     let shape = (3, heads.keys, window.capacity, heads.width);
     let empty = || Tensor::zeros(shape, DType::F32, &Device::Cpu).unwrap();
     let mut tensors = cached::KeyValues::Tensors { keys: empty(), values: empty() };

@@ -41,9 +41,8 @@ fn masks(policy: &Policy) -> BTreeMap<String, Tensor> {
         set.tensors.keys().filter_map(|name| name.strip_prefix(adapter::PREFIX)?.strip_suffix(".lora_A.weight"));
     let factors = modules.map(|module| {
         let lora = set.on(module).unwrap();
-        let (probability, layer) = lora.dropout;
-        let shape = (20, lora.a.dims()[1]);
-        (module.to_owned(), dropout(2).masks(layer, probability).factors(shape, &Device::Cpu).unwrap())
+        let masks = dropout(2).masks(lora.number, lora.dropout);
+        (module.to_owned(), masks.factors([20, lora.a.dims()[1]], &Device::Cpu).unwrap())
     });
     factors.collect()
 }

@@ -115,7 +115,13 @@ fn adapters_of_unlike_rank_run_apart() {
     let linear = |outputs: usize, rank: usize| linear::Linear {
         weight: zeros((outputs, 4)).into(),
         bias: None,
-        lora: Some(linear::Lora { a: zeros((rank, 4)), b: zeros((outputs, rank)), scale: 0.5, dropout: (0.0, 0) }),
+        lora: Some(linear::Lora {
+            a: zeros((rank, 4)),
+            b: zeros((outputs, rank)),
+            scale: 0.5,
+            dropout: 0.0,
+            number: 0,
+        }),
     };
     let (first, second) = (linear(3, 2), linear(2, 1));
     let together = linear::side_by_side(&[&first, &second], &x, &Adapters::On).unwrap();

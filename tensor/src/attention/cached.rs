@@ -5,8 +5,9 @@ use std::array;
 use candle_core::{DType, Device, Result, Tensor};
 use rayon::prelude::*;
 
+use crate::attention::fused::softmax;
 use crate::attention::rope::{RopeTable, Turn};
-use crate::attention::{self, Heads, Scores, softmax};
+use crate::attention::{self, Heads, Scores};
 use crate::rows::{add_product, soon, wide_fused, with_slice};
 
 /// Cache slots that are scored at once; the capacity of the cache is a multiple of it.
@@ -85,17 +86,17 @@ impl Window {
 
 impl KeyValues {
     /// Room for every slot of `window`, in the format that queries, keys and values have.
-    pub fn new(window: &Window, heads: Heads, (device, format): (&Device, DType)) -> Result<Self> {
+    pub fn new(window: &Window, heads: Heads, device: &Device, format: DType) -> Result<Self> {
         let shape = (window.first.len(), heads.keys, window.capacity, heads.width);
         if device.is_cpu() && format == DType::F32 {
             let count = shape.0 * shape.1 * shape.2 * shape.3;
             return Ok(KeyValues::Blocks { keys: vec![0.0; count], values: vec![0.0; count] });
         }
-        Self::tensors(window, heads, (device, format))
+        Self::tensors(window, heads, device, format)
     }
 
     /// Like [`KeyValues::new`], but always as tensors, for callers that use tensor operations.
-    pub fn tensors(window: &Window, heads: Heads, (device, format): (&Device, DType)) -> Result<Self> {
+    pub fn tensors(window: &Window, heads: Heads, device: &Device, format: DType) -> Result<Self> {
         let shape = (window.first.len(), heads.keys, window.capacity, heads.width);
         let empty = || Tensor::zeros(shape, format, device);
         Ok(KeyValues::Tensors { keys: empty()?, values: empty()? })
@@ -190,6 +191,15 @@ pub fn cached_attention(
     }
 }
 
+/// Where queries stand that share a key head.
+#[derive(Clone, Copy)]
+struct QueryPlace {
+    /// Their key head.
+    head: usize,
+    /// Their token's slot, the last that they see.
+    slot: usize,
+}
+
 /// One sequence of the cache.
 struct Row<'a> {
     keys: &'a mut [f32],
@@ -225,11 +235,11 @@ impl Row<'_> {
                     for (query, turned) in queries.chunks_exact(width).zip(turned.chunks_exact_mut(width)) {
                         self.rope.turn(turned, query, slot - self.first, Turn::Forward);
                     }
-                    let (work, place) = ((&turned[..], &mut scores[..]), (head, slot, fused));
+                    let at = QueryPlace { head, slot };
                     match queries.len() / width {
-                        1 => self.attend::<1, 2>(out, work, place),
-                        2 => self.attend::<2, 4>(out, work, place),
-                        _ => self.attend::<TOGETHER, { 2 * TOGETHER }>(out, work, place),
+                        1 => self.attend::<1, 2>(out, &turned, &mut scores, at, fused),
+                        2 => self.attend::<2, 4>(out, &turned, &mut scores, at, fused),
+                        _ => self.attend::<TOGETHER, { 2 * TOGETHER }>(out, &turned, &mut scores, at, fused),
                     }
                 }
             }
@@ -250,14 +260,15 @@ impl Row<'_> {
         }
     }
 
-    /// Attention of `COUNT` queries of one key head over the slots up to `slot` that they see; `SUMS` is twice
-    /// `COUNT`.
+    /// Attention of `COUNT` queries over the slots that they see; `SUMS` is twice `COUNT`.
     #[inline(always)]
     fn attend<const COUNT: usize, const SUMS: usize>(
         &self,
         out: &mut [f32],
-        (queries, scores): (&[f32], &mut [f32]),
-        (head, slot, fused): (usize, usize, bool),
+        queries: &[f32],
+        scores: &mut [f32],
+        QueryPlace { head, slot }: QueryPlace,
+        fused: bool,
     ) {
         let (width, scale, capacity) = (self.heads.width, self.heads.scale(), self.capacity);
         let first = self.heads.scores.first_seen(self.first, slot);

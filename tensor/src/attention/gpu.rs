@@ -68,7 +68,7 @@ struct Apart {
 }
 
 /// Sizes of one pass.
-struct Attention<'a> {
+pub(crate) struct Attention<'a> {
     gpu: Gpu,
     heads: Heads,
     sequences: usize,
@@ -76,7 +76,7 @@ struct Attention<'a> {
     dtype: DType,
     /// Cosines and sines, `(positions, width / 2)` each, f32.
     angles: [&'a Tensor; 2],
-    limits: Limits,
+    pub limits: Limits,
 }
 
 /// Causal self-attention.
@@ -84,7 +84,7 @@ struct Attention<'a> {
 /// * `qkv`: `(sequences * tokens, total)`, contiguous; `angles`: cosines and sines by position, f32.
 /// * Returns `(sequences * tokens, queries * width)`.
 pub(crate) fn causal_attention(qkv: &Tensor, sequences: usize, heads: Heads, angles: [&Tensor; 2]) -> Result<Tensor> {
-    Attention::new(qkv, (sequences, heads), angles, LIMITS)?.forward(qkv)
+    Attention::new(qkv, sequences, heads, angles)?.forward(qkv)
 }
 
 /// Gradient by `qkv`; `slope` is the gradient of the output, contiguous.
@@ -95,24 +95,13 @@ pub(crate) fn causal_attention_slope(
     angles: [&Tensor; 2],
     slope: &Tensor,
 ) -> Result<Tensor> {
-    Attention::new(qkv, (sequences, heads), angles, LIMITS)?.backward(qkv, slope)
-}
-
-#[cfg(test)]
-pub(crate) fn both_with(
-    (qkv, slope): (&Tensor, &Tensor),
-    of: (usize, Heads),
-    angles: [&Tensor; 2],
-    limits: Limits,
-) -> Result<[Tensor; 2]> {
-    let attention = Attention::new(qkv, of, angles, limits)?;
-    Ok([attention.forward(qkv)?, attention.backward(qkv, slope)?])
+    Attention::new(qkv, sequences, heads, angles)?.backward(qkv, slope)
 }
 
 impl<'a> Attention<'a> {
-    fn new(qkv: &Tensor, (sequences, heads): (usize, Heads), angles: [&'a Tensor; 2], limits: Limits) -> Result<Self> {
+    pub fn new(qkv: &Tensor, sequences: usize, heads: Heads, angles: [&'a Tensor; 2]) -> Result<Self> {
         let tokens = qkv.dim(0)? / sequences;
-        Ok(Attention { gpu: Gpu::of(qkv)?, heads, sequences, tokens, dtype: qkv.dtype(), angles, limits })
+        Ok(Attention { gpu: Gpu::of(qkv)?, heads, sequences, tokens, dtype: qkv.dtype(), angles, limits: LIMITS })
     }
 
     /// Query heads that share a key head.
@@ -120,44 +109,42 @@ impl<'a> Attention<'a> {
         self.heads.queries / self.heads.keys
     }
 
-    fn forward(&self, qkv: &Tensor) -> Result<Tensor> {
+    pub fn forward(&self, qkv: &Tensor) -> Result<Tensor> {
         let Heads { queries, width, .. } = self.heads;
-        let Apart { query, key, value } = self.split(qkv)?;
-        let mixed = self.gpu.empty(query.shape(), self.dtype)?;
+        let apart = self.split(qkv)?;
+        let mixed = self.gpu.empty(apart.query.shape(), self.dtype)?;
         let (scores, weights) = self.scratch()?;
         for block in self.blocks() {
-            self.weigh(&block, (&query, &key), &scores, &weights)?;
-            let weights = self.of_scores(&block, &weights)?;
-            let out = self.of_queries(&block, &mixed)?;
-            self.product(&block, (weights, self.of_keys(&block, &value)?), (out, &mixed), Shape::BySeen)?;
+            self.weigh(&block, &apart, &scores, &weights)?;
+            let (weights, values) = (self.of_scores(&block, &weights)?, self.of_keys(&block, &apart.value)?);
+            self.product(&block, Shape::BySeen, self.of_queries(&block, &mixed)?, weights, values)?;
         }
         let out = self.gpu.empty((self.sequences * self.tokens, queries * width), self.dtype)?;
         self.move_heads(&mixed, &out, 1)?;
         Ok(out)
     }
 
-    fn backward(&self, qkv: &Tensor, slope: &Tensor) -> Result<Tensor> {
-        let Apart { query, key, value } = self.split(qkv)?;
+    pub fn backward(&self, qkv: &Tensor, slope: &Tensor) -> Result<Tensor> {
+        let apart = self.split(qkv)?;
+        let Apart { query, key, value } = &apart;
         let mixed = self.gpu.empty(query.shape(), self.dtype)?;
         self.move_heads(&mixed, slope, 0)?;
         let wide = |like: &Tensor| self.gpu.empty(like.shape(), DType::F32);
-        let slopes = Apart { query: wide(&query)?, key: wide(&key)?, value: wide(&value)? };
+        let slopes = Apart { query: wide(query)?, key: wide(key)?, value: wide(value)? };
         let (scores, weights) = self.scratch()?;
         for block in self.blocks() {
-            self.weigh(&block, (&query, &key), &scores, &weights)?;
+            self.weigh(&block, &apart, &scores, &weights)?;
             let (of_weights, of_scores) = (self.of_scores(&block, &weights)?, self.of_scores(&block, &scores)?);
-            let [of_query, of_mixed] = [&query, &mixed].map(|tensor| self.of_queries(&block, tensor));
+            let [of_query, of_mixed] = [query, &mixed].map(|tensor| self.of_queries(&block, tensor));
             let (of_query, of_mixed) = (of_query?, of_mixed?);
-            let out = self.of_keys(&block, &slopes.value)?;
-            self.product(&block, (of_weights.t(), of_mixed), (out, &slopes.value), Shape::ToKeys)?;
-            let seen = self.of_keys(&block, &value)?.t();
-            self.product(&block, (of_mixed, seen), (of_scores, &scores), Shape::Scores)?;
+            let to_values = self.of_keys(&block, &slopes.value)?;
+            self.product(&block, Shape::ToKeys, to_values, of_weights.t(), of_mixed)?;
+            self.product(&block, Shape::Scores, of_scores, of_mixed, self.of_keys(&block, value)?.t())?;
             self.softmax(&block, "causal_softmax_slope", &scores, &weights)?;
-            let out = self.of_queries(&block, &slopes.query)?;
-            let seen = self.of_keys(&block, &key)?;
-            self.product(&block, (of_weights, seen), (out, &slopes.query), Shape::BySeen)?;
-            let out = self.of_keys(&block, &slopes.key)?;
-            self.product(&block, (of_weights.t(), of_query), (out, &slopes.key), Shape::ToKeys)?;
+            let to_queries = self.of_queries(&block, &slopes.query)?;
+            self.product(&block, Shape::BySeen, to_queries, of_weights, self.of_keys(&block, key)?)?;
+            let to_keys = self.of_keys(&block, &slopes.key)?;
+            self.product(&block, Shape::ToKeys, to_keys, of_weights.t(), of_query)?;
         }
         let out = self.gpu.empty(qkv.shape(), self.dtype)?;
         self.heads_kernel("merge_heads", &slopes, &out)?;
@@ -189,9 +176,9 @@ impl<'a> Attention<'a> {
     }
 
     /// Fills `weights` with the weights of attention of a block's tokens.
-    fn weigh(&self, block: &Block, of: (&Tensor, &Tensor), scores: &Tensor, weights: &Tensor) -> Result<()> {
-        let (query, key) = (self.of_queries(block, of.0)?, self.of_keys(block, of.1)?.t());
-        self.product(block, (query, key), (self.of_scores(block, scores)?, scores), Shape::Scores)?;
+    fn weigh(&self, block: &Block, of: &Apart, scores: &Tensor, weights: &Tensor) -> Result<()> {
+        let (query, key) = (self.of_queries(block, &of.query)?, self.of_keys(block, &of.key)?.t());
+        self.product(block, Shape::Scores, self.of_scores(block, scores)?, query, key)?;
         self.softmax(block, "causal_softmax", scores, weights)
     }
 
@@ -210,37 +197,32 @@ impl<'a> Attention<'a> {
             scale: self.heads.scale(),
         };
         // Safety: both tensors have room for the largest block.
-        unsafe { self.gpu.typed((kernel, self.dtype), rows.div_ceil(WARPS), &params) }
+        unsafe { self.gpu.typed(kernel, self.dtype, rows.div_ceil(WARPS), &params) }
     }
 
     /// A block's rows of a tensor that is shaped as the queries are.
     fn of_queries(&self, block: &Block, tensor: &Tensor) -> Result<Matrices> {
         let (width, row) = (self.heads.width, self.group() * self.heads.width);
         let first = (block.sequences.start * self.heads.keys * self.tokens + block.tokens.start) * row;
-        let address = self.gpu.address(tensor)?;
-        let whole = Matrices { address, stride: width, step: self.tokens * row, transposed: false };
-        Ok(whole.after(first, tensor.dtype()))
+        Ok(self.matrices(tensor, width, self.tokens * row)?.after(first))
     }
 
     /// The rows that a block sees of a tensor that is shaped as the keys are.
     fn of_keys(&self, block: &Block, tensor: &Tensor) -> Result<Matrices> {
         let (stride, step) = (self.heads.width, self.tokens * self.heads.width);
-        let whole = Matrices { address: self.gpu.address(tensor)?, stride, step, transposed: false };
-        Ok(whole.after(block.sequences.start * self.heads.keys * step, tensor.dtype()))
+        Ok(self.matrices(tensor, stride, step)?.after(block.sequences.start * self.heads.keys * step))
     }
 
     fn of_scores(&self, block: &Block, tensor: &Tensor) -> Result<Matrices> {
-        let (address, stride) = (self.gpu.address(tensor)?, block.stride());
-        Ok(Matrices { address, stride, step: block.tokens.len() * self.group() * stride, transposed: false })
+        self.matrices(tensor, block.stride(), block.tokens.len() * self.group() * block.stride())
     }
 
-    fn product(
-        &self,
-        block: &Block,
-        (left, right): (Matrices, Matrices),
-        (out, tensor): (Matrices, &Tensor),
-        shape: Shape,
-    ) -> Result<()> {
+    /// `step` numbers from one matrix to the next, `stride` from one of its rows to the next.
+    fn matrices(&self, tensor: &Tensor, stride: usize, step: usize) -> Result<Matrices> {
+        Ok(Matrices { stride, step, ..self.gpu.matrices(tensor)? })
+    }
+
+    fn product(&self, block: &Block, shape: Shape, out: Matrices, left: Matrices, right: Matrices) -> Result<()> {
         let (rows, seen, width) = (block.tokens.len() * self.group(), block.tokens.end, self.heads.width);
         let (rows, inner, columns, adds) = match shape {
             Shape::Scores => (rows, width, seen, false),
@@ -248,8 +230,7 @@ impl<'a> Attention<'a> {
             Shape::ToKeys => (seen, rows, width, block.tokens.end < self.tokens),
         };
         let count = block.sequences.len() * self.heads.keys;
-        let (dtype, out_dtype) = (self.dtype, tensor.dtype());
-        let products = Products { out, left, right, count, rows, inner, columns, dtype, out_dtype, adds };
+        let products = Products { out, left, right, count, rows, inner, columns, adds };
         // Safety: blocks lie within the tensors of their matrices.
         unsafe { self.gpu.products(&products) }
     }
@@ -279,7 +260,7 @@ impl<'a> Attention<'a> {
             head: self.heads.width as u32,
         };
         // Safety: the tensors hold every head of every token, and the angles hold every position.
-        unsafe { self.gpu.typed((kernel, self.dtype), self.sequences * self.tokens, &params) }
+        unsafe { self.gpu.typed(kernel, self.dtype, self.sequences * self.tokens, &params) }
     }
 
     fn move_heads(&self, apart: &Tensor, together: &Tensor, apart_is_read: u32) -> Result<()> {
@@ -294,7 +275,7 @@ impl<'a> Attention<'a> {
             padding: 0,
         };
         // Safety: both tensors hold all query heads of every token.
-        unsafe { self.gpu.typed(("move_heads", self.dtype), self.sequences * self.tokens, &params) }
+        unsafe { self.gpu.typed("move_heads", self.dtype, self.sequences * self.tokens, &params) }
     }
 }
 

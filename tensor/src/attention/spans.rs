@@ -30,6 +30,11 @@ impl Span {
     pub fn seen(&self) -> usize {
         self.shared + self.own
     }
+
+    /// The shared tokens that it sees.
+    pub fn beginning(&self) -> Span {
+        Span { shared: 0, start: 0, own: self.shared }
+    }
 }
 
 impl Spans {

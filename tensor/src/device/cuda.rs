@@ -23,8 +23,22 @@ const CURAND: u32 = 10;
 /// The version in the name of NCCL's file.
 const NCCL: u32 = 2;
 
-/// A function of the loader: where a library was found, or why it was not.
-type Where = unsafe extern "C" fn() -> *const c_char;
+/// A function of the loader, which returns text or null.
+type LoaderText = unsafe extern "C" fn() -> *const c_char;
+
+/// What the loader says of one library.
+#[derive(Clone, Copy)]
+struct Loading {
+    /// The file that it was loaded from.
+    found: LoaderText,
+    /// Why no file was loaded.
+    failure: LoaderText,
+}
+
+const CUDA_LOADING: Loading = Loading { found: lazy_cuda_found, failure: lazy_cuda_failure };
+const CUBLAS_LOADING: Loading = Loading { found: lazy_cublas_found, failure: lazy_cublas_failure };
+const CURAND_LOADING: Loading = Loading { found: lazy_curand_found, failure: lazy_curand_failure };
+const NCCL_LOADING: Loading = Loading { found: lazy_nccl_found, failure: lazy_nccl_failure };
 
 unsafe extern "C" {
     fn lazy_cuda_found() -> *const c_char;
@@ -45,10 +59,10 @@ pub fn examine() -> CudaExamination {
         kernels: Target::of_ptx(kernels::FILL.ptx()),
         driver: driver(),
         libraries: vec![
-            library("cuBLAS", built_with.major, (lazy_cublas_found, lazy_cublas_failure), cublas_number),
-            library("cuRAND", CURAND, (lazy_curand_found, lazy_curand_failure), curand_number),
+            library("cuBLAS", built_with.major, CUBLAS_LOADING, cublas_number),
+            library("cuRAND", CURAND, CURAND_LOADING, curand_number),
         ],
-        nccl: library("NCCL", NCCL, (lazy_nccl_found, lazy_nccl_failure), nccl_number),
+        nccl: library("NCCL", NCCL, NCCL_LOADING, nccl_number),
     }
 }
 
@@ -94,7 +108,7 @@ pub fn memory(device: &CudaDevice) -> Result<DeviceMemory, Error> {
 }
 
 fn driver() -> Result<DriverFound, String> {
-    located((lazy_cuda_found, lazy_cuda_failure))?;
+    located(CUDA_LOADING)?;
     let fails = |what: &str, error: DriverError| format!("{what}: {error}");
     let mut number: c_int = 0;
     // SAFETY: the call writes one number to the given place.
@@ -122,14 +136,9 @@ fn gpu(index: c_int) -> Result<(String, Version), DriverError> {
     Ok((device::get_name(gpu)?, Version { major, minor }))
 }
 
-fn library(
-    name: &'static str,
-    expected: u32,
-    whereabouts: (Where, Where),
-    number: fn(Part) -> Option<u32>,
-) -> LibraryFound {
+fn library(name: &'static str, expected: u32, loading: Loading, number: fn(Part) -> Option<u32>) -> LibraryFound {
     let version = || Some(Version { major: number(Part::Major)?, minor: number(Part::Minor)? });
-    let found = located(whereabouts).and_then(|path| match version() {
+    let found = located(loading).and_then(|path| match version() {
         Some(version) => Ok((path, version)),
         None => Err(format!("{} names no version", path.display())),
     });
@@ -168,7 +177,7 @@ fn nccl_number(part: Part) -> Option<u32> {
 }
 
 /// The file that a library was loaded from, or why none was.
-fn located((found, failure): (Where, Where)) -> Result<PathBuf, String> {
+fn located(Loading { found, failure }: Loading) -> Result<PathBuf, String> {
     // SAFETY: both functions return null, or text that does not change afterwards.
     let text = |pointer: *const c_char| {
         (!pointer.is_null()).then(|| unsafe { CStr::from_ptr(pointer) }.to_string_lossy().into_owned())

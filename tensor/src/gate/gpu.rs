@@ -22,7 +22,7 @@ pub(crate) fn silu_mul(gate_up: &Tensor) -> Result<Tensor> {
         padding: 0,
     };
     // Safety: `out` is half as wide as `gate_up`.
-    unsafe { gpu.typed(("gate", gate_up.dtype()), rows, &params)? };
+    unsafe { gpu.typed("gate", gate_up.dtype(), rows, &params)? };
     Ok(out)
 }
 
@@ -38,6 +38,6 @@ pub(crate) fn silu_mul_slope(gate_up: &Tensor, slope: &Tensor) -> Result<Tensor>
         padding: 0,
     };
     // Safety: `out` is as wide as `gate_up`, and `slope` is half as wide.
-    unsafe { gpu.typed(("gate_slope", gate_up.dtype()), rows, &params)? };
+    unsafe { gpu.typed("gate_slope", gate_up.dtype(), rows, &params)? };
     Ok(out)
 }

@@ -2,10 +2,10 @@
 
 use candle_core::{DType, Result, Tensor};
 
-use super::Drawn;
 use super::kernels::{FillCache, MoveRows, NOT_FINITE, THREADS};
 use super::machine::{Machine, Memory};
 use super::step::{Buffers, Shapes, Step};
+use super::{Drawing, Drawn};
 
 /// Prompts that tensor operations have fed to the model.
 pub struct Prefilled {
@@ -43,12 +43,11 @@ pub(super) struct Batch<M: Machine> {
 }
 
 impl<M: Machine> Batch<M> {
-    /// Starts with each prompt repeated `copies` times, the copies next to each other. `records`: whether steps are
-    /// recorded.
-    pub fn begin(step: Step<M>, prompts: &Prefilled, (copies, records): (usize, bool)) -> Result<Self> {
+    /// Starts with copies of each prompt, next to each other.
+    pub fn begin(step: Step<M>, prompts: &Prefilled, drawing: Drawing) -> Result<Self> {
         let Shapes { rows, capacity, dtype, ref model, .. } = step.shapes;
         let heads = model.heads;
-        let of: Vec<u32> = (0..rows).map(|row| (row / copies) as u32).collect();
+        let of: Vec<u32> = (0..rows).map(|row| (row / drawing.copies) as u32).collect();
         let first: Vec<u32> = of.iter().map(|prompt| prompts.first[*prompt as usize] as u32).collect();
         let machine = &step.machine;
         let of_prompt = machine.zeros(rows * 4)?;
@@ -77,7 +76,7 @@ impl<M: Machine> Batch<M> {
         machine.write(&step.buffers.first, &words(&first))?;
         machine.write(&step.buffers.slot, &words(&[prompts.slots as u32]))?;
         let slots = prompts.slots;
-        Ok(Batch { step, rows, slots, recording: None, warm: false, records, first })
+        Ok(Batch { step, rows, slots, recording: None, warm: false, records: drawing.record, first })
     }
 
     pub fn rows(&self) -> usize {

@@ -215,16 +215,16 @@ impl Machine for Cuda {
     }
 
     unsafe fn products(&self, products: &Products) -> Result<()> {
-        let Products { out, left, right, count, rows, inner, columns, dtype, out_dtype, adds } = *products;
+        let Products { out, left, right, count, rows, inner, columns, adds } = *products;
         let operation = |matrices: Matrices| match matrices.transposed {
             true => blas::cublasOperation_t::CUBLAS_OP_T,
             false => blas::cublasOperation_t::CUBLAS_OP_N,
         };
-        let compute = match dtype == DType::F32 && candle_core::cuda::gemm_reduced_precision_f32() {
+        let compute = match left.dtype == DType::F32 && candle_core::cuda::gemm_reduced_precision_f32() {
             true => blas::cublasComputeType_t::CUBLAS_COMPUTE_32F_FAST_TF32,
             false => blas::cublasComputeType_t::CUBLAS_COMPUTE_32F,
         };
-        let (of_inputs, of_output) = (data_type(dtype)?, data_type(out_dtype)?);
+        let (of_inputs, of_output) = (data_type(left.dtype)?, data_type(out.dtype)?);
         let (one, kept) = (1.0_f32, f32::from(u8::from(adds)));
         // cuBLAS is column-major: it sees all three matrices transposed, so it computes out^T = right^T left^T.
         // Safety: the caller's promise; the factors are read before the call returns.

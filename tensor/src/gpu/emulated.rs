@@ -195,21 +195,21 @@ impl Machine for Emulated {
     }
 
     unsafe fn products(&self, products: &Products) -> Result<()> {
-        let Products { out, left, right, count, rows, inner, columns, dtype, out_dtype, adds } = *products;
+        let Products { out, left, right, count, rows, inner, columns, adds } = *products;
         let place = |of: Matrices, batch: usize, row: usize, column: usize| {
             let (row, column) = if of.transposed { (column, row) } else { (row, column) };
             batch * of.step + row * of.stride + column
         };
         for (batch, row) in (0..count).flat_map(|batch| (0..rows).map(move |row| (batch, row))) {
             // Safety, here and below: the caller's promise.
-            let left = |i: usize| unsafe { number(left.address, place(left, batch, row, i), dtype) };
+            let left = |i: usize| unsafe { number(left.address, place(left, batch, row, i), left.dtype) };
             let left: Vec<f32> = (0..inner).map(left).collect();
             for column in 0..columns {
-                let right = |i: usize| unsafe { number(right.address, place(right, batch, i, column), dtype) };
+                let right = |i: usize| unsafe { number(right.address, place(right, batch, i, column), right.dtype) };
                 let sum: f32 = left.iter().enumerate().map(|(i, left)| left * right(i)).sum();
                 let at = place(out, batch, row, column);
-                let before = if adds { unsafe { number(out.address, at, out_dtype) } } else { 0.0 };
-                unsafe { put(out.address, at, before + sum, out_dtype) };
+                let before = if adds { unsafe { number(out.address, at, out.dtype) } } else { 0.0 };
+                unsafe { put(out.address, at, before + sum, out.dtype) };
             }
         }
         Ok(())

@@ -72,15 +72,15 @@ impl Gpu {
             bail!("expected a matrix, found a number");
         };
         let rows = tensor.dims().iter().rev().nth(1).copied().unwrap_or(1);
-        Ok(Matrices { address, stride, step: rows * stride, transposed: false })
+        Ok(Matrices { address, stride, step: rows * stride, transposed: false, dtype: tensor.dtype() })
     }
 
-    /// Runs a kernel on blocks of [`THREADS`].
+    /// Runs a kernel on a grid of blocks of [`THREADS`].
     ///
     /// # Safety
     ///
     /// The addresses in `params` must belong to live tensors that are large enough for the sizes in `params`.
-    pub(crate) unsafe fn launch<P: Params>(&self, kernel: &str, (x, y): (usize, usize), params: &P) -> Result<()> {
+    pub(crate) unsafe fn launch<P: Params>(&self, kernel: &str, [x, y]: [usize; 2], params: &P) -> Result<()> {
         match self.on {
             #[cfg(feature = "cuda")]
             // Safety: the caller's promise.
@@ -95,14 +95,9 @@ impl Gpu {
     /// # Safety
     ///
     /// As for [`Gpu::launch`].
-    pub(crate) unsafe fn typed<P: Params>(
-        &self,
-        (kernel, dtype): (&str, DType),
-        blocks: usize,
-        params: &P,
-    ) -> Result<()> {
+    pub(crate) unsafe fn typed<P: Params>(&self, kernel: &str, dtype: DType, blocks: usize, params: &P) -> Result<()> {
         // Safety: the caller's promise.
-        unsafe { self.launch(&name(kernel, dtype)?, (blocks, 1), params) }
+        unsafe { self.launch(&name(kernel, dtype)?, [blocks, 1], params) }
     }
 
     /// Runs a batch of matrix products.

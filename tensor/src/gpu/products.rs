@@ -2,7 +2,7 @@
 
 use candle_core::DType;
 
-/// A batch of matrices in memory.
+/// A batch of matrices in memory, all of one type.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Matrices {
     /// Address of the first matrix.
@@ -13,6 +13,7 @@ pub(crate) struct Matrices {
     pub step: usize,
     /// Whether each matrix is read transposed.
     pub transposed: bool,
+    pub dtype: DType,
 }
 
 impl Matrices {
@@ -21,13 +22,14 @@ impl Matrices {
         Matrices { transposed: !self.transposed, ..self }
     }
 
-    /// The matrices that begin `numbers` numbers of this type further on.
-    pub fn after(self, numbers: usize, dtype: DType) -> Self {
-        Matrices { address: self.address + (numbers * dtype.size_in_bytes()) as u64, ..self }
+    /// The matrices that begin `numbers` numbers further on.
+    pub fn after(self, numbers: usize) -> Self {
+        Matrices { address: self.address + (numbers * self.dtype.size_in_bytes()) as u64, ..self }
     }
 }
 
 /// `out = left right`, or `out += left right`, for each matrix of a batch: `(rows, inner)` times `(inner, columns)`.
+/// `left` and `right` are of one type; sums are computed in f32.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Products {
     pub out: Matrices,
@@ -37,21 +39,18 @@ pub(crate) struct Products {
     pub rows: usize,
     pub inner: usize,
     pub columns: usize,
-    /// Type of `left` and `right`; sums are computed in f32.
-    pub dtype: DType,
-    pub out_dtype: DType,
     /// Whether the product is added to `out` rather than written over it.
     pub adds: bool,
 }
 
 impl Products {
-    /// A single product of matrices of type `dtype`, which overwrites `out`.
-    pub fn one(
-        (out, out_dtype): (Matrices, DType),
-        (left, right): (Matrices, Matrices),
-        [rows, inner, columns]: [usize; 3],
-        dtype: DType,
-    ) -> Self {
-        Products { out, left, right, count: 1, rows, inner, columns, dtype, out_dtype, adds: false }
+    /// A single product, which overwrites `out`.
+    pub fn one(out: Matrices, left: Matrices, right: Matrices, [rows, inner, columns]: [usize; 3]) -> Self {
+        Products { out, left, right, count: 1, rows, inner, columns, adds: false }
+    }
+
+    /// The same products, added to `out`.
+    pub fn added(self) -> Self {
+        Products { adds: true, ..self }
     }
 }

@@ -59,6 +59,6 @@ pub(super) fn start<M: Machine + 'static>(
     let rope = RopeTable::new(&view.sizes.angles, capacity, &Device::Cpu)?;
     let weights = Weights::adopt(&machine, view, dtype)?;
     let buffers = Buffers::new(&machine, &shapes, rope.rows(), weights.low_width())?;
-    let batch = Batch::begin(Step { machine, weights, buffers, shapes }, prompts, (drawing.copies, drawing.record))?;
+    let batch = Batch::begin(Step { machine, weights, buffers, shapes }, prompts, drawing)?;
     Ok(DeviceBatch { rows: Box::new(Queue { batch, flights: VecDeque::new() }) })
 }

@@ -116,6 +116,13 @@ struct Out {
     dtype: DType,
 }
 
+/// What a product maps: `(rows, inputs)`, contiguous, in the type of the model.
+struct Input<'a, M: Machine> {
+    memory: &'a M::Memory,
+    rows: usize,
+    inputs: usize,
+}
+
 pub(super) struct Step<M: Machine> {
     pub machine: M,
     pub weights: Weights<M>,
@@ -138,7 +145,8 @@ impl<M: Machine> Step<M> {
         let Buffers { delta, normed, logits, .. } = &self.buffers;
         self.add_norm(&self.weights.norm, delta.address(), rows)?;
         let out = Out { address: logits.address(), stride: self.shapes.model.vocab_size, dtype: DType::F32 };
-        self.product(out, normed, &self.weights.head, (rows, self.shapes.model.hidden_size))?;
+        let normed = Input { memory: normed, rows, inputs: self.shapes.model.hidden_size };
+        self.product(out, &normed, &self.weights.head)?;
         let params = Advance { slot: self.buffers.slot.address(), step: self.buffers.place.address() };
         self.run("advance", [1, 1, 1], 1, &params)
     }
@@ -177,24 +185,25 @@ impl<M: Machine> Step<M> {
         let heads = self.shapes.model.heads;
         let Buffers { normed, qkv, mixed, delta: out, .. } = &self.buffers;
         self.add_norm(&layer.input_norm, delta, rows)?;
-        self.map(qkv, normed, &layer.query_key_value, (rows, self.shapes.model.hidden_size))?;
+        let normed = Input { memory: normed, rows, inputs: self.shapes.model.hidden_size };
+        self.map(qkv, &normed, &layer.query_key_value)?;
         self.rotate(index, layer, rows)?;
         let params = self.attend_params(index);
         let groups = (heads.queries / heads.keys).div_ceil(GROUP);
         self.typed("attend", [rows * heads.keys, self.shapes.splits(), groups], ATTEND_THREADS, &params)?;
         self.typed("combine", [rows * heads.queries, 1, 1], ATTEND_THREADS, &params)?;
-        self.map(out, mixed, &layer.output, (rows, heads.queries * heads.width))
+        self.map(out, &Input { memory: mixed, rows, inputs: heads.queries * heads.width }, &layer.output)
     }
 
     fn feed_forward(&self, layer: &LayerWeights<M>, rows: usize) -> Result<()> {
         let (hidden, inner_width) = (self.shapes.model.hidden_size, self.shapes.model.intermediate_size);
         let Buffers { normed, delta, gate_up, inner, .. } = &self.buffers;
         self.add_norm(&layer.inner_norm, delta.address(), rows)?;
-        self.map(gate_up, normed, &layer.gate_up, (rows, hidden))?;
+        self.map(gate_up, &Input { memory: normed, rows, inputs: hidden }, &layer.gate_up)?;
         let params =
             SiluMul { inner: inner.address(), gate_up: gate_up.address(), width: inner_width as u32, padding: 0 };
         self.typed("silu_mul", [rows, inner_width.div_ceil(THREADS), 1], THREADS, &params)?;
-        self.map(delta, inner, &layer.down, (rows, inner_width))
+        self.map(delta, &Input { memory: inner, rows, inputs: inner_width }, &layer.down)
     }
 
     fn add_norm(&self, weight: &M::Memory, delta: u64, rows: usize) -> Result<()> {
@@ -254,28 +263,26 @@ impl<M: Machine> Step<M> {
         }
     }
 
-    /// Maps `x` of `inputs` numbers a row and adds the adapter's term. The kernel that follows adds the bias.
-    fn map(&self, out: &M::Memory, x: &M::Memory, maps: &Maps<M>, (rows, inputs): (usize, usize)) -> Result<()> {
+    /// Maps `x` and adds the adapter's term. The kernel that follows adds the bias.
+    fn map(&self, out: &M::Memory, x: &Input<'_, M>, maps: &Maps<M>) -> Result<()> {
         let (dtype, stride) = (self.shapes.dtype, maps.outputs());
         let mut columns = vec![0];
         for matrix in &maps.matrices {
             let column = columns[columns.len() - 1];
             let address = out.address() + (column * dtype.size_in_bytes()) as u64;
-            self.product(Out { address, stride, dtype }, x, matrix, (rows, inputs))?;
+            self.product(Out { address, stride, dtype }, x, matrix)?;
             columns.push(column + matrix.outputs);
         }
         let Some(adapter) = &maps.adapter else { return Ok(()) };
         let low = &self.buffers.low;
         let parts = maps.matrices.len();
         let begin = |part: usize| columns.get(part).map_or(u32::MAX, |column| *column as u32);
-        let width = parts * adapter.rank;
-        let first = Out { address: low.address(), stride: width, dtype: DType::F32 };
-        self.product_at(first, x, (adapter.a.address(), true, width), (rows, inputs))?;
+        self.product(Out { address: low.address(), stride: adapter.a.outputs, dtype: DType::F32 }, x, &adapter.a)?;
         let params = Adapt {
             out: out.address(),
             low: low.address(),
             b: adapter.b.address(),
-            rows: rows as u32,
+            rows: x.rows as u32,
             outputs: stride as u32,
             rank: adapter.rank as u32,
             parts: parts as u32,
@@ -284,29 +291,19 @@ impl<M: Machine> Step<M> {
             scale: adapter.scale as f32,
             padding: 0,
         };
-        self.typed("adapt", [stride.div_ceil(THREADS), rows.div_ceil(ADAPT_ROWS), 1], THREADS, &params)
+        self.typed("adapt", [stride.div_ceil(THREADS), x.rows.div_ceil(ADAPT_ROWS), 1], THREADS, &params)
     }
 
-    fn product(&self, out: Out, x: &M::Memory, matrix: &Matrix<M>, size: (usize, usize)) -> Result<()> {
-        self.product_at(out, x, (matrix.memory.address(), matrix.transposed, matrix.outputs), size)
-    }
-
-    fn product_at(
-        &self,
-        out: Out,
-        x: &M::Memory,
-        (weight, transposed, outputs): (u64, bool, usize),
-        (rows, inputs): (usize, usize),
-    ) -> Result<()> {
+    fn product(&self, out: Out, x: &Input<'_, M>, matrix: &Matrix<M>) -> Result<()> {
         let product = Product {
             out: out.address,
             out_stride: out.stride,
-            x: x.address(),
-            weight,
-            transposed,
-            rows,
-            inputs,
-            outputs,
+            x: x.memory.address(),
+            weight: matrix.memory.address(),
+            transposed: matrix.transposed,
+            rows: x.rows,
+            inputs: x.inputs,
+            outputs: matrix.outputs,
             dtype: self.shapes.dtype,
             out_dtype: out.dtype,
         };

@@ -5,6 +5,7 @@ use candle_core::{DType, Result, Tensor};
 use super::machine::{Machine, Memory};
 use super::view::{AdapterView, DecoderView, LayerView, MapsView, MatrixView};
 
+/// A matrix in the type of the model.
 pub(super) struct Matrix<M: Machine> {
     pub memory: M::Memory,
     /// Whether it is stored as `(outputs, inputs)`.
@@ -14,8 +15,8 @@ pub(super) struct Matrix<M: Machine> {
 
 /// Low-rank terms of maps with the same input.
 pub(super) struct Adapter<M: Machine> {
-    /// `(maps * rank, inputs)`, in the type of the model.
-    pub a: M::Memory,
+    /// `(maps * rank, inputs)`.
+    pub a: Matrix<M>,
     /// f32 `(outputs, rank)`.
     pub b: M::Memory,
     pub rank: usize,
@@ -97,7 +98,7 @@ impl<M: Machine> Maps<M> {
             let AdapterView { a, b, scale } = adapter;
             let rank = b.dim(1)?;
             Ok::<_, candle_core::Error>(Adapter {
-                a: adopt(machine, a, dtype)?,
+                a: Matrix { memory: adopt(machine, a, dtype)?, transposed: true, outputs: a.dim(0)? },
                 b: adopt(machine, b, DType::F32)?,
                 rank,
                 scale: *scale,
@@ -112,7 +113,7 @@ impl<M: Machine> Maps<M> {
     }
 
     fn low_width(&self) -> usize {
-        self.adapter.as_ref().map_or(0, |adapter| adapter.rank * self.matrices.len())
+        self.adapter.as_ref().map_or(0, |adapter| adapter.a.outputs)
     }
 }
 

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use candle_core::{DType, Result, Tensor};
 
+use super::Wanted;
 use crate::gpu::launch::Gpu;
 use crate::gpu::params::params;
 use crate::gpu::products::{Matrices, Products};
@@ -60,7 +61,7 @@ pub(crate) fn score(head: &Head) -> Result<(Tensor, Tensor)> {
             padding: 0,
         };
         // Safety: the chunk's logits, scores, sums and targets have an entry for each of its rows.
-        unsafe { pass.gpu.launch("score_logits", (rows.len(), 1), &params)? };
+        unsafe { pass.gpu.launch("score_logits", [rows.len(), 1], &params)? };
     }
     Ok((scores, sums))
 }
@@ -71,14 +72,14 @@ pub(crate) fn score_slopes(
     head: &Head,
     sums: &Tensor,
     slope: &Tensor,
-    wanted: (bool, bool),
+    wanted: Wanted,
 ) -> Result<(Option<Tensor>, Option<Tensor>)> {
     let pass = Pass::new(head)?;
     // Gradients by single logits are small, and about half of them underflow in f16.
     let format = if pass.weight.dtype() == DType::BF16 { DType::BF16 } else { DType::F32 };
     let (hidden, weight) = (pass.hidden.to_dtype(format)?, pass.weight.to_dtype(format)?);
-    let dhidden = wanted.0.then(|| pass.gpu.empty(hidden.shape(), format)).transpose()?;
-    let dweight = wanted.1.then(|| pass.gpu.empty(weight.shape(), DType::F32)).transpose()?;
+    let dhidden = wanted.by_hidden.then(|| pass.gpu.empty(hidden.shape(), format)).transpose()?;
+    let dweight = wanted.by_weight.then(|| pass.gpu.empty(weight.shape(), DType::F32)).transpose()?;
     for rows in &head.chunks {
         pass.project(rows)?;
         let params = LogitSlopes {
@@ -92,19 +93,17 @@ pub(crate) fn score_slopes(
             padding: 0,
         };
         // Safety: as in `score`.
-        unsafe { pass.gpu.typed(("logit_slopes", format), rows.len(), &params)? };
+        unsafe { pass.gpu.typed("logit_slopes", format, rows.len(), &params)? };
         let slopes = pass.slopes(format)?;
         let of_chunk = |tensor: &Tensor| part(&pass.gpu, tensor, rows);
         if let Some(dhidden) = &dhidden {
-            let factors = (slopes, pass.gpu.matrices(&weight)?);
             let sizes = [rows.len(), pass.vocabulary(), weight.dim(1)?];
-            pass.product((of_chunk(dhidden)?, format), factors, sizes, (format, false))?;
+            pass.run(Products::one(of_chunk(dhidden)?, slopes, pass.gpu.matrices(&weight)?, sizes))?;
         }
         if let Some(dweight) = &dweight {
-            let factors = (slopes.t(), of_chunk(&hidden)?);
             let sizes = [pass.vocabulary(), rows.len(), weight.dim(1)?];
-            let out = (pass.gpu.matrices(dweight)?, DType::F32);
-            pass.product(out, factors, sizes, (format, rows.start > 0))?;
+            let product = Products::one(pass.gpu.matrices(dweight)?, slopes.t(), of_chunk(&hidden)?, sizes);
+            pass.run(Products { adds: rows.start > 0, ..product })?;
         }
     }
     let dhidden = dhidden.map(|dhidden| dhidden.to_dtype(head.hidden.dtype())).transpose()?;
@@ -134,27 +133,19 @@ impl Pass {
 
     /// Computes the logits of a chunk.
     fn project(&self, rows: &Range<usize>) -> Result<()> {
-        let factors = (part(&self.gpu, &self.hidden, rows)?, self.gpu.matrices(&self.weight)?.t());
+        let (hidden, weight) = (part(&self.gpu, &self.hidden, rows)?, self.gpu.matrices(&self.weight)?.t());
         let sizes = [rows.len(), self.hidden.dim(1)?, self.vocabulary()];
-        let out = (self.gpu.matrices(&self.logits)?, DType::F32);
-        self.product(out, factors, sizes, (self.hidden.dtype(), false))
+        self.run(Products::one(self.gpu.matrices(&self.logits)?, hidden, weight, sizes))
     }
 
     /// The gradients by logits, which have overwritten the logits in `format`.
     fn slopes(&self, format: DType) -> Result<Matrices> {
         let logits = self.gpu.matrices(&self.logits)?;
         let narrower = DType::F32.size_in_bytes() / format.size_in_bytes();
-        Ok(Matrices { stride: logits.stride * narrower, step: logits.step * narrower, ..logits })
+        Ok(Matrices { stride: logits.stride * narrower, step: logits.step * narrower, dtype: format, ..logits })
     }
 
-    fn product(
-        &self,
-        out: (Matrices, DType),
-        factors: (Matrices, Matrices),
-        sizes: [usize; 3],
-        (dtype, adds): (DType, bool),
-    ) -> Result<()> {
-        let products = Products { adds, ..Products::one(out, factors, sizes, dtype) };
+    fn run(&self, products: Products) -> Result<()> {
         // Safety: chunks lie within the tensors of their matrices.
         unsafe { self.gpu.products(&products) }
     }
@@ -163,7 +154,7 @@ impl Pass {
 /// Some rows of a matrix.
 fn part(gpu: &Gpu, tensor: &Tensor, rows: &Range<usize>) -> Result<Matrices> {
     let whole = gpu.matrices(tensor)?;
-    Ok(whole.after(rows.start * whole.stride, tensor.dtype()))
+    Ok(whole.after(rows.start * whole.stride))
 }
 
 /// The address of some rows of a matrix.

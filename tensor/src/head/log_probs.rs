@@ -61,7 +61,7 @@ pub(crate) fn score(logits: &[f32], target: usize) -> (f32, f32) {
 
 /// Replaces the logits of one distribution by the gradients by them, given the gradients by its log-probability and by
 /// its entropy.
-pub(crate) fn logit_gradients(logits: &mut [f32], target: usize, (chosen, spread): (f32, f32)) {
+pub(crate) fn logit_gradients(logits: &mut [f32], target: usize, by_log_prob: f32, by_entropy: f32) {
     let mut weights = vec![0.0; logits.len()];
     wide(
         #[inline(always)]
@@ -70,9 +70,9 @@ pub(crate) fn logit_gradients(logits: &mut [f32], target: usize, (chosen, spread
             let offset = entropy - top - total.ln();
             // d logp / d logit = onehot - p; d entropy / d logit = -p (log p + entropy).
             for (logit, weight) in logits.iter_mut().zip(&weights) {
-                *logit = weight * ((-chosen - spread * (*logit + offset)) / total);
+                *logit = weight * ((-by_log_prob - by_entropy * (*logit + offset)) / total);
             }
-            logits[target] += chosen;
+            logits[target] += by_log_prob;
         },
     );
 }
@@ -100,7 +100,7 @@ impl CustomOp1 for TokenLogProbs {
             with_slice(grad, |grad| {
                 out.copy_from_slice(logits);
                 for_rows(&mut out, vocabulary, |row, out| {
-                    logit_gradients(out, self.targets[row] as usize, (grad[2 * row], grad[2 * row + 1]));
+                    logit_gradients(out, self.targets[row] as usize, grad[2 * row], grad[2 * row + 1]);
                 });
                 Ok(())
             })

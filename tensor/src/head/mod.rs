@@ -1,16 +1,16 @@
 //! The output projection and the softmax over the vocabulary as one operation, some rows at a time.
 
+mod fused;
 mod gpu;
 pub(crate) mod log_probs;
 
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
-use candle_core::{CpuStorage, CustomOp1, CustomOp2, D, DType, Layout, Result, Shape, Tensor, bail};
+use candle_core::{D, DType, Result, Tensor, bail};
 
 use crate::attached::attached;
-use crate::head::log_probs::{logit_gradients, score};
-use crate::rows::{Into, Matrix, for_rows, large_product, matmul, slice, with_slice};
+use crate::head::fused::{ScoreByBlocks, ScoreTokens};
 use crate::{Weight, can_fuse, on_gpu};
 
 /// Rows whose share of the weight's gradient is summed at once. This fixes the order of that sum: every chunk is a
@@ -72,7 +72,7 @@ pub fn score_capped_tokens(
     how: ScoreSettings,
     cap: f64,
 ) -> Result<(Tensor, Tensor)> {
-    scored(hidden, &weight.tensor()?, targets, (how, Some(cap)))
+    scored(hidden, &weight.tensor()?, targets, how, Some(cap))
 }
 
 #[cfg(test)]
@@ -87,14 +87,15 @@ pub(crate) fn by_tensors(
     targets: &Tensor,
     how: ScoreSettings,
 ) -> Result<(Tensor, Tensor)> {
-    scored(hidden, weight, targets, (how, None))
+    scored(hidden, weight, targets, how, None)
 }
 
 fn scored(
     hidden: &Tensor,
     weight: &Tensor,
     targets: &Tensor,
-    (how, cap): (ScoreSettings, Option<f64>),
+    how: ScoreSettings,
+    cap: Option<f64>,
 ) -> Result<(Tensor, Tensor)> {
     if cap.is_none() && on_gpu(hidden) {
         let head = gpu::Head {
@@ -105,7 +106,7 @@ fn scored(
             chunks: chunks(hidden.dim(0)?, how.rows(weight.dim(0)?)).collect(),
         };
         let (scores, sums) = gpu::score(&head)?;
-        let wanted = (hidden.track_op(), weight.track_op());
+        let wanted = Wanted::of(hidden, weight);
         let both = attached(scores, &[hidden, weight], move |grad| {
             let (dhidden, dweight) = gpu::score_slopes(&head, &sums, grad, wanted)?;
             Ok([dhidden, dweight, None])
@@ -119,7 +120,7 @@ fn scored(
         scale: 1.0 / how.temperature,
         cap,
         rows: how.rows(weight.dim(0)?),
-        wanted: (hidden.track_op(), weight.track_op()),
+        wanted: Wanted::of(hidden, weight),
     };
     let both = attached(op.forward()?, &[hidden, weight], move |grad| op.backward(grad))?;
     Ok((both.narrow(1, 0, 1)?.squeeze(1)?, both.narrow(1, 1, 1)?.squeeze(1)?))
@@ -137,8 +138,20 @@ struct ByTensors {
     cap: Option<f64>,
     /// Rows per chunk.
     rows: usize,
-    /// Whether gradients by hidden states and by the weight are needed.
-    wanted: (bool, bool),
+    wanted: Wanted,
+}
+
+/// Which gradients are needed.
+#[derive(Debug, Clone, Copy)]
+struct Wanted {
+    by_hidden: bool,
+    by_weight: bool,
+}
+
+impl Wanted {
+    fn of(hidden: &Tensor, weight: &Tensor) -> Self {
+        Wanted { by_hidden: hidden.track_op(), by_weight: weight.track_op() }
+    }
 }
 
 /// The distributions of a chunk of rows, in f32.
@@ -205,10 +218,10 @@ impl ByTensors {
             if let Some(bend) = bend {
                 slopes = (slopes * bend)?;
             }
-            if self.wanted.0 {
+            if self.wanted.by_hidden {
                 dhidden.push(slopes.matmul(&weight)?.to_dtype(self.hidden.dtype())?);
             }
-            if self.wanted.1 {
+            if self.wanted.by_weight {
                 let term = slopes.t()?.matmul(&hidden)?;
                 dweight = Some(match dweight {
                     Some(dweight) => (dweight + term)?,
@@ -216,7 +229,7 @@ impl ByTensors {
                 });
             }
         }
-        let dhidden = self.wanted.0.then(|| Tensor::cat(&dhidden, 0)).transpose()?;
+        let dhidden = self.wanted.by_hidden.then(|| Tensor::cat(&dhidden, 0)).transpose()?;
         let dweight = dweight.map(|dweight: Tensor| dweight.to_dtype(self.weight.dtype())).transpose()?;
         Ok([dhidden, dweight, None])
     }
@@ -231,173 +244,4 @@ fn chunks(count: usize, rows: usize) -> impl Iterator<Item = Range<usize>> {
         from = if start + rows + BLOCK > count { count } else { start + rows };
         (start < count).then_some(start..from)
     })
-}
-
-/// Turns `(N, H)` and `(V, H)` into `(N, 2)`: log-probability and entropy.
-struct ScoreTokens {
-    targets: Vec<u32>,
-    /// Inverse temperature.
-    scale: f32,
-    /// Rows per chunk.
-    rows: usize,
-    /// Logits of the forward pass's last chunk, which the backward pass need not compute again.
-    last: Mutex<Option<Vec<f32>>>,
-}
-
-#[derive(Clone, Copy)]
-struct Operands<'a> {
-    hidden: &'a [f32],
-    weight: &'a [f32],
-    width: usize,
-}
-
-impl<'a> Operands<'a> {
-    fn vocabulary(&self) -> usize {
-        self.weight.len() / self.width
-    }
-
-    fn hidden(&self, rows: Range<usize>) -> Matrix<'a> {
-        Matrix::new(&self.hidden[rows.start * self.width..], rows.len(), self.width, self.width)
-    }
-
-    fn weight(&self) -> Matrix<'a> {
-        Matrix::new(self.weight, self.vocabulary(), self.width, self.width)
-    }
-}
-
-impl ScoreTokens {
-    fn chunks(&self) -> impl Iterator<Item = Range<usize>> + use<> {
-        chunks(self.targets.len(), self.rows)
-    }
-
-    fn logits(&self, operands: Operands<'_>, rows: Range<usize>) -> Vec<f32> {
-        let mut logits = matmul(operands.hidden(rows), operands.weight().t());
-        if self.scale != 1.0 {
-            for_rows(&mut logits, operands.vocabulary(), |_, row| {
-                row.iter_mut().for_each(|logit| *logit *= self.scale)
-            });
-        }
-        logits
-    }
-
-    fn forward(&self, operands: Operands<'_>) -> Vec<f32> {
-        let (count, vocabulary) = (self.targets.len(), operands.vocabulary());
-        let mut out = vec![0.0; count * 2];
-        for chunk in self.chunks() {
-            let logits = self.logits(operands, chunk.clone());
-            for_rows(&mut out[2 * chunk.start..2 * chunk.end], 2, |row, out| {
-                let target = self.targets[chunk.start + row] as usize;
-                (out[0], out[1]) = score(&logits[row * vocabulary..][..vocabulary], target);
-            });
-            if chunk.end == count {
-                *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(logits);
-            }
-        }
-        out
-    }
-
-    /// Accumulates the gradients by hidden states and by the weight, if they are needed.
-    fn backward(
-        &self,
-        operands: Operands<'_>,
-        grad: &[f32],
-        (dhidden, dweight): (&mut Option<Vec<f32>>, &mut Option<Vec<f32>>),
-    ) {
-        let (width, vocabulary) = (operands.width, operands.vocabulary());
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner).take();
-        for chunk in self.chunks() {
-            let kept = if chunk.end == self.targets.len() { last.take() } else { None };
-            let mut slopes = kept.unwrap_or_else(|| self.logits(operands, chunk.clone()));
-            for_rows(&mut slopes, vocabulary, |row, logits| {
-                let row = chunk.start + row;
-                logit_gradients(logits, self.targets[row] as usize, (grad[2 * row], grad[2 * row + 1]));
-            });
-            if let Some(dhidden) = dhidden {
-                let slopes = Matrix::new(&slopes, chunk.len(), vocabulary, vocabulary);
-                let out = &mut dhidden[chunk.start * width..];
-                large_product(out, width, (slopes, operands.weight()), (self.scale, Into::Overwrite));
-            }
-            let Some(dweight) = dweight else { continue };
-            for from in chunk.clone().step_by(BLOCK) {
-                let rows = from..(from + BLOCK).min(chunk.end);
-                let slopes = &slopes[(from - chunk.start) * vocabulary..];
-                let slopes = Matrix::new(slopes, rows.len(), vocabulary, vocabulary);
-                large_product(dweight, width, (slopes.t(), operands.hidden(rows)), (self.scale, Into::Add));
-            }
-        }
-    }
-}
-
-impl CustomOp2 for ScoreTokens {
-    fn name(&self) -> &'static str {
-        "score_tokens"
-    }
-
-    fn cpu_fwd(
-        &self,
-        hidden: &CpuStorage,
-        hidden_layout: &Layout,
-        weight: &CpuStorage,
-        weight_layout: &Layout,
-    ) -> Result<(CpuStorage, Shape)> {
-        let (count, width) = hidden_layout.shape().dims2()?;
-        let operands = Operands { hidden: slice(hidden, hidden_layout)?, weight: slice(weight, weight_layout)?, width };
-        Ok((CpuStorage::F32(self.forward(operands)), (count, 2).into()))
-    }
-
-    fn bwd(
-        &self,
-        hidden: &Tensor,
-        weight: &Tensor,
-        _: &Tensor,
-        grad: &Tensor,
-    ) -> Result<(Option<Tensor>, Option<Tensor>)> {
-        let width = hidden.dim(1)?;
-        let zeros = |of: &Tensor| of.track_op().then(|| vec![0.0; of.elem_count()]);
-        let (mut dhidden, mut dweight) = (zeros(hidden), zeros(weight));
-        with_slice(hidden, |hidden| {
-            with_slice(weight, |weight| {
-                let operands = Operands { hidden, weight, width };
-                with_slice(grad, |grad| {
-                    self.backward(operands, grad, (&mut dhidden, &mut dweight));
-                    Ok(())
-                })
-            })
-        })?;
-        let tensor = |values: Option<Vec<f32>>, of: &Tensor| {
-            values.map(|values| Tensor::from_vec(values, of.shape(), of.device())).transpose()
-        };
-        Ok((tensor(dhidden, hidden)?, tensor(dweight, weight)?))
-    }
-}
-
-/// [`ScoreTokens`] with a weight in blocks. Each pass expands the blocks and frees the numbers afterwards.
-struct ScoreByBlocks {
-    weight: Weight,
-    op: ScoreTokens,
-}
-
-impl CustomOp1 for ScoreByBlocks {
-    fn name(&self) -> &'static str {
-        "score_by_blocks"
-    }
-
-    fn cpu_fwd(&self, hidden: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
-        let ((count, width), hidden) = (layout.shape().dims2()?, slice(hidden, layout)?);
-        let scores = self.weight.with_numbers(|weight| Ok(self.op.forward(Operands { hidden, weight, width })))?;
-        Ok((CpuStorage::F32(scores), (count, 2).into()))
-    }
-
-    fn bwd(&self, hidden: &Tensor, _: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
-        let (width, mut dhidden) = (hidden.dim(1)?, Some(vec![0.0; hidden.elem_count()]));
-        with_slice(hidden, |hidden| {
-            self.weight.with_numbers(|weight| {
-                with_slice(grad, |grad| {
-                    self.op.backward(Operands { hidden, weight, width }, grad, (&mut dhidden, &mut None));
-                    Ok(())
-                })
-            })
-        })?;
-        dhidden.map(|values| Tensor::from_vec(values, hidden.shape(), hidden.device())).transpose()
-    }
 }

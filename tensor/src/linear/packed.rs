@@ -174,7 +174,8 @@ impl Packed {
                     let mut expanded = vec![0.0; ABREAST * PANEL * SLICE.min(self.inputs)];
                     for from in panels.clone().step_by(ABREAST) {
                         let together = from..panels.end.min(from + ABREAST);
-                        expand_and_multiply(blocks, (together.clone(), chunk.clone()), tiles(&together), &mut expanded);
+                        let some = tiles(&together);
+                        expand_and_multiply(blocks, together, chunk.clone(), some, &mut expanded);
                     }
                 }
             }
@@ -198,7 +199,8 @@ impl Part {
 /// Multiplies rows with panels that are expanded a slice at a time; each slice accumulates into the result.
 fn expand_and_multiply(
     blocks: &Blocks,
-    (panels, rows): (Range<usize>, Range<usize>),
+    panels: Range<usize>,
+    rows: Range<usize>,
     tiles: Tiles<'_>,
     expanded: &mut [f32],
 ) {

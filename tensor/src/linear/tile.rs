@@ -192,19 +192,19 @@ impl Tiles<'_> {
         let mut row = rows.start;
         while row < rows.end {
             let left = rows.end - row;
-            let place = (panel, row, row == rows.start && self.distance == Distance::Far);
+            let ahead = row == rows.start && self.distance == Distance::Far;
             let height = left.div_ceil(left.div_ceil(MOST)).min(MOST);
             match height {
-                1 => self.tile::<L, 1, ABREAST>(place),
-                2 => self.tile::<L, 2, ABREAST>(place),
-                3 => self.tile::<L, 3, ABREAST>(place),
-                4 => self.tile::<L, 4, ABREAST>(place),
-                5 => self.tile::<L, 5, ABREAST>(place),
-                6 => self.tile::<L, 6, ABREAST>(place),
-                7 => self.tile::<L, 7, ABREAST>(place),
-                8 => self.tile::<L, 8, ABREAST>(place),
-                9 => self.tile::<L, 9, ABREAST>(place),
-                _ => self.tile::<L, 10, ABREAST>(place),
+                1 => self.tile::<L, 1, ABREAST>(panel, row, ahead),
+                2 => self.tile::<L, 2, ABREAST>(panel, row, ahead),
+                3 => self.tile::<L, 3, ABREAST>(panel, row, ahead),
+                4 => self.tile::<L, 4, ABREAST>(panel, row, ahead),
+                5 => self.tile::<L, 5, ABREAST>(panel, row, ahead),
+                6 => self.tile::<L, 6, ABREAST>(panel, row, ahead),
+                7 => self.tile::<L, 7, ABREAST>(panel, row, ahead),
+                8 => self.tile::<L, 8, ABREAST>(panel, row, ahead),
+                9 => self.tile::<L, 9, ABREAST>(panel, row, ahead),
+                _ => self.tile::<L, 10, ABREAST>(panel, row, ahead),
             }
             row += height;
         }
@@ -212,7 +212,7 @@ impl Tiles<'_> {
 
     /// Multiplies `HEIGHT` rows from `row` on. `ahead`: whether the following panels are prefetched.
     #[inline(always)]
-    fn tile<L: Lanes, const HEIGHT: usize, const ABREAST: usize>(&self, (panel, row, ahead): (usize, usize, bool)) {
+    fn tile<L: Lanes, const HEIGHT: usize, const ABREAST: usize>(&self, panel: usize, row: usize, ahead: bool) {
         let size = self.panels.len() / self.count;
         let inputs = size / PANEL;
         let x: [&[f32]; HEIGHT] = std::array::from_fn(|index| &self.x[(row + index) * self.stride..][..inputs]);

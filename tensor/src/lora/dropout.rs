@@ -32,11 +32,11 @@ impl Masks {
     /// Source: Srivastava et al. 2014, in the form of PyTorch.
     pub(crate) fn apply(&self, x: &Tensor) -> Result<Tensor> {
         let (count, width) = x.dims2()?;
-        x * self.factors((count, width), x.device())?
+        x * self.factors([count, width], x.device())?
     }
 
     /// The factor of each number, `(B * T, in)`: 0 or the enlargement.
-    pub fn factors(&self, (count, width): (usize, usize), device: &Device) -> Result<Tensor> {
+    pub fn factors(&self, [count, width]: [usize; 2], device: &Device) -> Result<Tensor> {
         let rows = self.rows.len();
         if rows == 0 || !count.is_multiple_of(rows) {
             bail!("dropout: {rows} rows of chance for {count} rows of activations");

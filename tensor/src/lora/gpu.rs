@@ -7,7 +7,8 @@
 
 use candle_core::{DType, Result, Tensor};
 
-use crate::Frozen;
+use super::{Adapted, Frozen};
+use crate::attached::Slopes;
 use crate::gpu::launch::Gpu;
 use crate::gpu::params::params;
 use crate::gpu::products::{Matrices, Products};
@@ -37,35 +38,29 @@ struct Terms<'a> {
     has_bias: bool,
 }
 
-/// `x W^T + bias + scale (x A^T) B^T` for several maps, side by side; `x` is contiguous.
-pub(crate) fn adapted_linear(x: &Tensor, factors: (&Tensor, &Tensor), scale: f64, maps: &[Frozen]) -> Result<Tensor> {
-    let terms = Terms::new(x, factors, scale, maps)?;
+/// [`adapted_linear`](super::adapted_linear) without a graph; `x` and the factors are contiguous, the factors in f32.
+pub(crate) fn adapted_linear(x: &Tensor, adapted: &Adapted) -> Result<Tensor> {
+    let terms = Terms::new(x, adapted)?;
     let out = terms.gpu.empty((x.dim(0)?, terms.b.dim(0)?), x.dtype())?;
     let low = terms.low()?;
     let mut column = 0;
-    for (index, map) in maps.iter().enumerate() {
+    for (index, map) in adapted.maps.iter().enumerate() {
         let weight = terms.weight(map)?;
         let (outputs, inputs) = weight.dims2()?;
-        let to = (terms.gpu.matrices(&out)?.after(column, out.dtype()), out.dtype());
-        let factors = (terms.gpu.matrices(x)?, terms.gpu.matrices(&weight)?.t());
-        terms.product(to, factors, [x.dim(0)?, inputs, outputs], Into::Overwrite)?;
-        let factors = (terms.of_map(&low, index)?, terms.second(column)?.t());
+        let to = terms.gpu.matrices(&out)?.after(column);
+        let (left, right) = (terms.gpu.matrices(x)?, terms.gpu.matrices(&weight)?.t());
+        terms.run(Products::one(to, left, right, [x.dim(0)?, inputs, outputs]))?;
+        let (left, right) = (terms.of_map(&low, index)?, terms.second(column)?.t());
         let inner = 3 * terms.rank + if terms.has_bias { 2 } else { 0 };
-        terms.product(to, factors, [x.dim(0)?, inner, outputs], Into::Add)?;
+        terms.run(Products::one(to, left, right, [x.dim(0)?, inner, outputs]).added())?;
         column += outputs;
     }
     Ok(out)
 }
 
-/// Gradients by `x`, if it is wanted, and by both factors; `slope` is the gradient of the output, contiguous.
-pub(crate) fn adapted_linear_slopes(
-    (x, wanted): (&Tensor, bool),
-    factors: (&Tensor, &Tensor),
-    scale: f64,
-    maps: &[Frozen],
-    slope: &Tensor,
-) -> Result<[Option<Tensor>; 3]> {
-    let terms = Terms::new(x, factors, scale, maps)?;
+/// Gradients by `x`, if `of_x`, and by both factors; `slope` is the gradient of the output, contiguous.
+pub(crate) fn adapted_linear_slopes(x: &Tensor, adapted: &Adapted, slope: &Tensor, of_x: bool) -> Result<Slopes> {
+    let (terms, maps) = (Terms::new(x, adapted)?, &adapted.maps);
     let ((count, total), rank) = (slope.dims2()?, terms.rank);
     let ranks = rank * maps.len();
     let low = terms.low()?;
@@ -74,21 +69,20 @@ pub(crate) fn adapted_linear_slopes(
     let mut column = 0;
     for (index, map) in maps.iter().enumerate() {
         let outputs = map.weight.dim(0)?;
-        let slope = terms.gpu.matrices(slope)?.after(column, slope.dtype());
-        let to = terms.gpu.matrices(&dlow)?.after(2 * rank * index, DType::F32);
+        let slope = terms.gpu.matrices(slope)?.after(column);
+        let to = terms.gpu.matrices(&dlow)?.after(2 * rank * index);
         // The last two of a factor's three parts are its rounded values and their rounding errors.
-        let second = terms.second(column)?.after(rank, x.dtype());
-        terms.product((to, DType::F32), (slope, second), [count, outputs, 2 * rank], Into::Overwrite)?;
-        let to = terms.gpu.matrices(&db)?.after(2 * rank * column, DType::F32);
-        let factors = (slope.t(), terms.of_map(&low, index)?);
-        terms.product((to, DType::F32), factors, [outputs, count, 2 * rank], Into::Overwrite)?;
+        let second = terms.second(column)?.after(rank);
+        terms.run(Products::one(to, slope, second, [count, outputs, 2 * rank]))?;
+        let to = terms.gpu.matrices(&db)?.after(2 * rank * column);
+        terms.run(Products::one(to, slope.t(), terms.of_map(&low, index)?, [outputs, count, 2 * rank]))?;
         column += outputs;
     }
     let dlow = terms.split_slopes(&dlow)?;
     let da = terms.gpu.empty((2 * ranks, x.dim(1)?), DType::F32)?;
-    let (to, factors) = (terms.gpu.matrices(&da)?, (terms.gpu.matrices(&dlow)?.t(), terms.gpu.matrices(x)?));
-    terms.product((to, DType::F32), factors, [2 * ranks, count, x.dim(1)?], Into::Overwrite)?;
-    let dx = wanted.then(|| terms.by_inputs(slope, &dlow)).transpose()?;
+    let (to, left) = (terms.gpu.matrices(&da)?, terms.gpu.matrices(&dlow)?.t());
+    terms.run(Products::one(to, left, terms.gpu.matrices(x)?, [2 * ranks, count, x.dim(1)?]))?;
+    let dx = of_x.then(|| terms.by_inputs(slope, &dlow)).transpose()?;
     Ok([dx, Some(joined(&da, 0)?), Some(joined(&db, 1)?)])
 }
 
@@ -98,14 +92,8 @@ fn joined(halves: &Tensor, dim: usize) -> Result<Tensor> {
     halves.narrow(dim, 0, half)? + halves.narrow(dim, half, half)?
 }
 
-#[derive(Clone, Copy, PartialEq)]
-enum Into {
-    Overwrite,
-    Add,
-}
-
 impl<'a> Terms<'a> {
-    fn new(x: &'a Tensor, (a, b): (&Tensor, &Tensor), scale: f64, maps: &'a [Frozen]) -> Result<Self> {
+    fn new(x: &'a Tensor, Adapted { a, b, scale, maps }: &'a Adapted) -> Result<Self> {
         let (gpu, dtype) = (Gpu::of(x)?, x.dtype());
         let ((ranks, inputs), (total, rank)) = (a.dims2()?, b.dims2()?);
         let has_bias = maps.iter().any(|map| map.bias.is_some());
@@ -129,7 +117,7 @@ impl<'a> Terms<'a> {
             padding: 0,
         };
         // Safety: `split_a` is three times as long as `a`.
-        unsafe { gpu.typed(("split_factors", dtype), ranks, &plain)? };
+        unsafe { gpu.typed("split_factors", dtype, ranks, &plain)? };
         let bias = if has_bias { Some(biases(maps)?) } else { None };
         let with_tail = SplitFactors {
             out: gpu.address(&split_b)?,
@@ -144,8 +132,8 @@ impl<'a> Terms<'a> {
             ..plain
         };
         // Safety: a row of `split_b` has room for three rows of `b` and for two more numbers.
-        unsafe { gpu.typed(("split_factors", dtype), total, &with_tail)? };
-        Ok(Terms { gpu, maps, x, rank, scale: scale as f32, deep, a: split_a, b: split_b, has_bias })
+        unsafe { gpu.typed("split_factors", dtype, total, &with_tail)? };
+        Ok(Terms { gpu, maps, x, rank, scale: *scale as f32, deep, a: split_a, b: split_b, has_bias })
     }
 
     /// A map's weight, contiguous and in the format of `x`.
@@ -159,9 +147,9 @@ impl<'a> Terms<'a> {
         let ((count, inputs), (rank, maps)) = (self.x.dims2()?, (self.rank, self.maps.len()));
         let (ranks, dtype) = (rank * maps, self.x.dtype());
         let wide = self.gpu.empty((count, 2 * ranks), DType::F32)?;
-        let first = self.gpu.matrices(&self.a)?.after(ranks * inputs, dtype);
-        let (to, factors) = (self.gpu.matrices(&wide)?, (self.gpu.matrices(self.x)?, first.t()));
-        self.product((to, DType::F32), factors, [count, inputs, 2 * ranks], Into::Overwrite)?;
+        let first = self.gpu.matrices(&self.a)?.after(ranks * inputs);
+        let (to, x) = (self.gpu.matrices(&wide)?, self.gpu.matrices(self.x)?);
+        self.run(Products::one(to, x, first.t(), [count, inputs, 2 * ranks]))?;
         let low = self.gpu.empty((count, maps * self.deep), dtype)?;
         let params = SplitFactors {
             out: self.gpu.address(&low)?,
@@ -181,7 +169,7 @@ impl<'a> Terms<'a> {
             padding: 0,
         };
         // Safety: a row of `low` has a block of `deep` numbers for each map.
-        unsafe { self.gpu.typed(("split_factors", dtype), count, &params)? };
+        unsafe { self.gpu.typed("split_factors", dtype, count, &params)? };
         Ok(low)
     }
 
@@ -210,7 +198,7 @@ impl<'a> Terms<'a> {
             padding: 0,
         };
         // Safety: a row of `out` has room for three numbers of each rank of each map.
-        unsafe { self.gpu.typed(("split_factors", self.x.dtype()), count, &params)? };
+        unsafe { self.gpu.typed("split_factors", self.x.dtype(), count, &params)? };
         Ok(out)
     }
 
@@ -219,39 +207,32 @@ impl<'a> Terms<'a> {
         // The gradients of several maps are accumulated in f32, because the format of the layers would round each sum.
         let format = if self.maps.len() == 1 { dtype } else { DType::F32 };
         let dx = self.gpu.empty((count, inputs), format)?;
-        let to = (self.gpu.matrices(&dx)?, format);
+        let to = self.gpu.matrices(&dx)?;
         let mut column = 0;
         for map in self.maps {
             let weight = self.weight(map)?;
             let outputs = weight.dim(0)?;
-            let slope = self.gpu.matrices(slope)?.after(column, dtype);
-            let into = if column == 0 { Into::Overwrite } else { Into::Add };
-            self.product(to, (slope, self.gpu.matrices(&weight)?), [count, outputs, inputs], into)?;
+            let (slope, weight) = (self.gpu.matrices(slope)?.after(column), self.gpu.matrices(&weight)?);
+            let adds = column > 0;
+            self.run(Products { adds, ..Products::one(to, slope, weight, [count, outputs, inputs]) })?;
             column += outputs;
         }
-        let factors = (self.gpu.matrices(dlow)?, self.gpu.matrices(&self.a)?);
-        self.product(to, factors, [count, 3 * self.rank * self.maps.len(), inputs], Into::Add)?;
+        let (dlow, a) = (self.gpu.matrices(dlow)?, self.gpu.matrices(&self.a)?);
+        self.run(Products::one(to, dlow, a, [count, 3 * self.rank * self.maps.len(), inputs]).added())?;
         dx.to_dtype(dtype)
     }
 
     /// A map's part of the result of [`Terms::low`].
     fn of_map(&self, low: &Tensor, index: usize) -> Result<Matrices> {
-        Ok(self.gpu.matrices(low)?.after(index * self.deep, low.dtype()))
+        Ok(self.gpu.matrices(low)?.after(index * self.deep))
     }
 
     /// The second factor of the map whose outputs begin at `column`.
     fn second(&self, column: usize) -> Result<Matrices> {
-        Ok(self.gpu.matrices(&self.b)?.after(column * self.deep, self.b.dtype()))
+        Ok(self.gpu.matrices(&self.b)?.after(column * self.deep))
     }
 
-    fn product(
-        &self,
-        out: (Matrices, DType),
-        factors: (Matrices, Matrices),
-        sizes: [usize; 3],
-        into: Into,
-    ) -> Result<()> {
-        let products = Products { adds: into == Into::Add, ..Products::one(out, factors, sizes, self.x.dtype()) };
+    fn run(&self, products: Products) -> Result<()> {
         // Safety: what is read and written lies within the tensors of the matrices.
         unsafe { self.gpu.products(&products) }
     }

@@ -6,9 +6,9 @@ pub(crate) mod residual;
 
 use candle_core::{CpuStorage, CustomOp1, CustomOp3, DType, Layout, Result, Shape, Tensor};
 
-use crate::attached::{Slopes, attached};
+use crate::attached::attached;
 use crate::lora::dropout::Masks;
-use crate::rows::{Into, Matrix, for_rows, large_product, matmul, slice, with_slice};
+use crate::rows::{Matrix, for_rows, matmul, slice, with_slice};
 use crate::{Weight, can_fuse, on_gpu};
 
 /// A frozen linear map, `x W^T + bias`.
@@ -51,14 +51,10 @@ impl Adapted {
         on_gpu(x) && x.dtype() != DType::F16 && self.maps.iter().all(|map| map.dropout.is_none())
     }
 
-    /// [`adapted_linear`] without a graph. `x` and the factors are contiguous, the factors in f32.
-    pub(crate) fn on_gpu(&self, x: &Tensor) -> Result<Tensor> {
-        gpu::adapted_linear(x, (&self.a, &self.b), self.scale, &self.maps)
-    }
-
-    /// Gradients by `x`, if it is wanted, and by both factors.
-    pub(crate) fn slopes_on_gpu(&self, (x, wanted): (&Tensor, bool), grad: &Tensor) -> Result<Slopes> {
-        gpu::adapted_linear_slopes((x, wanted), (&self.a, &self.b), self.scale, &self.maps, grad)
+    /// The same without a graph, the factors contiguous and in f32, as the kernels of a GPU read them.
+    fn detached(&self) -> Result<Self> {
+        let wide = |factor: &Tensor| factor.detach().to_dtype(DType::F32)?.contiguous();
+        Ok(Adapted { a: wide(&self.a)?, b: wide(&self.b)?, ..self.clone() })
     }
 }
 
@@ -67,21 +63,21 @@ impl Adapted {
 /// Only the arguments and the result are kept for the backward pass, and no gradient is computed by weights and
 /// biases. Products with weights are in the format of `x`; low-rank terms, their factors and the sums are in f32.
 ///
-/// * `x`: `(N, in)`; `a`: `(maps * r, in)` and `b`: `(sum of outs, r)`, the factors of the maps, stacked.
-/// * Returns `(N, sum of outs)`.
+/// * `x`: `(N, in)`. Returns `(N, sum of outs)`.
 ///
 /// Source: Hu et al. 2021, eq. 3.
-pub fn adapted_linear(x: &Tensor, (a, b): (&Tensor, &Tensor), scale: f64, maps: &[Frozen]) -> Result<Tensor> {
+pub fn adapted_linear(x: &Tensor, adapted: &Adapted) -> Result<Tensor> {
+    let Adapted { a, b, scale, maps } = adapted;
     if !can_fuse([x, a, b].into_iter().chain(maps.iter().filter_map(|map| map.weight.dense())))
         || maps.iter().any(|map| map.dropout.is_some())
     {
-        return by_tensors(x, (a, b), scale, maps);
+        return by_tensors(x, adapted);
     }
-    let op = AdaptedLinear { maps: maps.to_vec(), scale: scale as f32 };
+    let op = AdaptedLinear { maps: maps.clone(), scale: *scale as f32 };
     x.contiguous()?.apply_op3(&a.contiguous()?, &b.contiguous()?, op)
 }
 
-pub(crate) fn plain(x: &Tensor, (a, b): (&Tensor, &Tensor), scale: f64, maps: &[Frozen]) -> Result<Tensor> {
+pub(crate) fn plain(x: &Tensor, Adapted { a, b, scale, maps }: &Adapted) -> Result<Tensor> {
     let (rank, mut column) = (b.dim(1)?, 0);
     let mut outputs = Vec::new();
     for (index, map) in maps.iter().enumerate() {
@@ -89,7 +85,7 @@ pub(crate) fn plain(x: &Tensor, (a, b): (&Tensor, &Tensor), scale: f64, maps: &[
         let (a, b) = (a.narrow(0, index * rank, rank)?, b.narrow(0, column, count)?);
         let low = map.dropped(x.to_dtype(DType::F32)?)?.matmul(&a.t()?)?.matmul(&b.t()?)?;
         let y = x.matmul(&map.weight.to_dtype(x.dtype())?.t()?)?.to_dtype(DType::F32)?;
-        let mut y = (y + (low * scale)?)?;
+        let mut y = (y + (low * *scale)?)?;
         if let Some(bias) = &map.bias {
             y = y.broadcast_add(&bias.to_dtype(DType::F32)?)?;
         }
@@ -99,48 +95,39 @@ pub(crate) fn plain(x: &Tensor, (a, b): (&Tensor, &Tensor), scale: f64, maps: &[
     Tensor::cat(&outputs, 1)
 }
 
-pub(crate) fn by_tensors(x: &Tensor, (a, b): (&Tensor, &Tensor), scale: f64, maps: &[Frozen]) -> Result<Tensor> {
-    let wide = |factor: &Tensor| factor.detach().to_dtype(DType::F32)?.contiguous();
-    let terms = Adapted { a: wide(a)?, b: wide(b)?, scale, maps: maps.to_vec() };
-    if terms.is_served(x) {
-        let (inputs, wanted) = (x.detach().contiguous()?, x.track_op());
-        let value = terms.on_gpu(&inputs)?;
-        return attached(value, &[x, a, b], move |grad| terms.slopes_on_gpu((&inputs, wanted), grad));
+pub(crate) fn by_tensors(x: &Tensor, adapted: &Adapted) -> Result<Tensor> {
+    let (arguments, of_x) = ([x, &adapted.a, &adapted.b], x.track_op());
+    if adapted.is_served(x) {
+        let (adapted, inputs) = (adapted.detached()?, x.detach().contiguous()?);
+        let value = gpu::adapted_linear(&inputs, &adapted)?;
+        return attached(value, &arguments, move |grad| gpu::adapted_linear_slopes(&inputs, &adapted, grad, of_x));
     }
-    let op = ByTensors {
-        x: x.contiguous()?.detach(),
-        a: a.detach(),
-        b: b.detach(),
-        scale,
-        maps: maps.to_vec(),
-        of_x: x.track_op(),
-    };
-    let value = plain(&op.x, (&op.a, &op.b), scale, maps)?;
-    attached(value, &[x, a, b], move |grad| op.backward(grad))
+    let adapted = Adapted { a: adapted.a.detach(), b: adapted.b.detach(), ..adapted.clone() };
+    let op = ByTensors { x: x.contiguous()?.detach(), adapted, of_x };
+    let value = plain(&op.x, &op.adapted)?;
+    attached(value, &arguments, move |grad| op.backward(grad))
 }
 
 /// Operands of the backward pass, without a graph.
 struct ByTensors {
     x: Tensor,
-    a: Tensor,
-    b: Tensor,
-    scale: f64,
-    maps: Vec<Frozen>,
+    adapted: Adapted,
     /// Whether a gradient by `x` is needed.
     of_x: bool,
 }
 
 impl ByTensors {
     fn backward(&self, grad: &Tensor) -> Result<[Option<Tensor>; 3]> {
-        let (x, rank, mut column) = (self.x.to_dtype(DType::F32)?, self.b.dim(1)?, 0);
+        let Adapted { a, b, scale, maps } = &self.adapted;
+        let (x, rank, mut column) = (self.x.to_dtype(DType::F32)?, b.dim(1)?, 0);
         let (mut dx, mut da, mut db) = (None, Vec::new(), Vec::new());
-        for (index, map) in self.maps.iter().enumerate() {
+        for (index, map) in maps.iter().enumerate() {
             let count = map.weight.dim(0)?;
-            let (a, b) = (self.a.narrow(0, index * rank, rank)?, self.b.narrow(0, column, count)?);
+            let (a, b) = (a.narrow(0, index * rank, rank)?, b.narrow(0, column, count)?);
             let narrow = grad.narrow(1, column, count)?.contiguous()?;
             let (grad, dropped) = (narrow.to_dtype(DType::F32)?, map.dropped(x.clone())?);
-            let dlow = (grad.matmul(&b)? * self.scale)?;
-            db.push((grad.t()?.matmul(&dropped.matmul(&a.t()?)?)? * self.scale)?);
+            let dlow = (grad.matmul(&b)? * *scale)?;
+            db.push((grad.t()?.matmul(&dropped.matmul(&a.t()?)?)? * *scale)?);
             da.push(dlow.t()?.matmul(&dropped)?);
             column += count;
             if !self.of_x {
@@ -169,25 +156,27 @@ struct Operands<'a> {
     x: &'a [f32],
     a: &'a [f32],
     b: &'a [f32],
-    /// Rows of `x`.
-    count: usize,
     inputs: usize,
     rank: usize,
-    /// Rank times the number of maps.
-    ranks: usize,
 }
 
 impl<'a> Operands<'a> {
-    fn new((x, a, b): (&'a [f32], &'a [f32], &'a [f32]), inputs: usize, rank: usize) -> Self {
-        Operands { x, a, b, count: x.len() / inputs, inputs, rank, ranks: a.len() / inputs }
+    /// Rows of `x`.
+    fn count(&self) -> usize {
+        self.x.len() / self.inputs
+    }
+
+    /// Rank times the number of maps.
+    fn ranks(&self) -> usize {
+        self.a.len() / self.inputs
     }
 
     fn x(&self) -> Matrix<'a> {
-        Matrix::new(self.x, self.count, self.inputs, self.inputs)
+        Matrix::new(self.x, self.count(), self.inputs, self.inputs)
     }
 
     fn a(&self) -> Matrix<'a> {
-        Matrix::new(self.a, self.ranks, self.inputs, self.inputs)
+        Matrix::new(self.a, self.ranks(), self.inputs, self.inputs)
     }
 
     /// The second factor of the map whose outputs begin at `column`.
@@ -197,7 +186,7 @@ impl<'a> Operands<'a> {
 
     /// A map's columns of low-rank products, whose rows have `ranks` numbers.
     fn low<'l>(&self, low: &'l [f32], index: usize) -> Matrix<'l> {
-        Matrix::new(&low[index * self.rank..], self.count, self.rank, self.ranks)
+        Matrix::new(&low[index * self.rank..], self.count(), self.rank, self.ranks())
     }
 }
 
@@ -219,12 +208,12 @@ impl AdaptedLinear {
     fn forward(&self, operands: Operands<'_>) -> Result<Vec<f32>> {
         let total = operands.b.len() / operands.rank;
         let low = matmul(operands.x(), operands.a().t());
-        let mut out = vec![0.0; operands.count * total];
+        let mut out = vec![0.0; operands.count() * total];
         self.each_map(|index, column, outputs, weight| {
             let out = &mut out[column..];
-            large_product(out, total, (operands.x(), weight.t()), (1.0, Into::Overwrite));
-            let term = (operands.low(&low, index), operands.b(column, outputs).t());
-            large_product(out, total, term, (self.scale, Into::Add));
+            operands.x().times(weight.t()).on_threads().write(out, total);
+            let term = operands.low(&low, index).times(operands.b(column, outputs).t());
+            term.scaled(self.scale).on_threads().add_to(out, total);
         })?;
         if self.maps.iter().any(|map| map.bias.is_some()) {
             let bias = self.bias(total)?;
@@ -255,24 +244,27 @@ impl AdaptedLinear {
         grad: &[f32],
         dx: &mut Option<Vec<f32>>,
     ) -> Result<(Vec<f32>, Vec<f32>)> {
-        let Operands { count, inputs, rank, ranks, .. } = operands;
+        let Operands { inputs, rank, .. } = operands;
+        let (count, ranks) = (operands.count(), operands.ranks());
         let total = operands.b.len() / rank;
         let low = matmul(operands.x(), operands.a().t());
         let (mut dlow, mut db) = (vec![0.0; count * ranks], vec![0.0; operands.b.len()]);
         self.each_map(|index, column, outputs, weight| {
             let grad = Matrix::new(&grad[column..], count, outputs, total);
-            let dlow = &mut dlow[index * rank..];
-            large_product(dlow, ranks, (grad, operands.b(column, outputs)), (self.scale, Into::Overwrite));
-            let db = &mut db[column * rank..][..outputs * rank];
-            large_product(db, rank, (grad.t(), operands.low(&low, index)), (self.scale, Into::Overwrite));
-            if let Some(dx) = dx {
-                let into = if index == 0 { Into::Overwrite } else { Into::Add };
-                large_product(dx, inputs, (grad, weight), (1.0, into));
+            let of_low = grad.times(operands.b(column, outputs)).scaled(self.scale).on_threads();
+            of_low.write(&mut dlow[index * rank..], ranks);
+            let of_b = grad.t().times(operands.low(&low, index)).scaled(self.scale).on_threads();
+            of_b.write(&mut db[column * rank..][..outputs * rank], rank);
+            let of_x = grad.times(weight).on_threads();
+            match dx {
+                Some(dx) if index == 0 => of_x.write(dx, inputs),
+                Some(dx) => of_x.add_to(dx, inputs),
+                None => {}
             }
         })?;
         let dlow = Matrix::new(&dlow, count, ranks, ranks);
         if let Some(dx) = dx {
-            large_product(dx, inputs, (dlow, operands.a()), (1.0, Into::Add));
+            dlow.times(operands.a()).on_threads().add_to(dx, inputs);
         }
         Ok((matmul(dlow.t(), operands.x()), db))
     }
@@ -293,8 +285,8 @@ impl CustomOp3 for AdaptedLinear {
         b_layout: &Layout,
     ) -> Result<(CpuStorage, Shape)> {
         let ((count, inputs), (total, rank)) = (x_layout.shape().dims2()?, b_layout.shape().dims2()?);
-        let numbers = (slice(x, x_layout)?, slice(a, a_layout)?, slice(b, b_layout)?);
-        let out = self.forward(Operands::new(numbers, inputs, rank))?;
+        let (x, a, b) = (slice(x, x_layout)?, slice(a, a_layout)?, slice(b, b_layout)?);
+        let out = self.forward(Operands { x, a, b, inputs, rank })?;
         Ok((CpuStorage::F32(out), (count, total).into()))
     }
 
@@ -311,7 +303,7 @@ impl CustomOp3 for AdaptedLinear {
         let (da, db) = with_slice(x, |x| {
             with_slice(a, |a| {
                 with_slice(b, |b| {
-                    with_slice(grad, |grad| self.backward(Operands::new((x, a, b), inputs, rank), grad, &mut dx))
+                    with_slice(grad, |grad| self.backward(Operands { x, a, b, inputs, rank }, grad, &mut dx))
                 })
             })
         })?;

@@ -3,7 +3,7 @@
 use candle_core::{DType, Result, Tensor};
 
 use crate::attached::attached;
-use crate::lora::Adapted;
+use crate::lora::{Adapted, gpu};
 use crate::{Heads, RopeTable, attention, gate, norm};
 
 /// The operation between the maps.
@@ -23,8 +23,10 @@ pub enum Middle {
 /// `x + last(middle(first(norm(x))))`, whose operands are in no graph.
 #[derive(Debug, Clone)]
 pub struct Residual {
-    /// Weight of the norm, `(H,)`, not trained, and its epsilon.
-    pub norm: (Tensor, f64),
+    /// Weight of the norm, `(H,)`, not trained.
+    pub norm: Tensor,
+    /// Added to the mean square inside the norm's square root.
+    pub epsilon: f64,
     /// Maps of the norm's output.
     pub first: Adapted,
     pub middle: Middle,
@@ -49,17 +51,17 @@ impl Residual {
     ///
     /// * `x`: `(N, H)`, like the result.
     pub fn apply(&self, x: &Tensor) -> Result<Option<Tensor>> {
-        if !self.first.is_served(x) || !self.last.is_served(x) || self.norm.0.track_op() {
+        if !self.first.is_served(x) || !self.last.is_served(x) || self.norm.track_op() {
             return Ok(None);
         }
         // A node has at most three arguments, so all factors are passed as one.
         let factors = [&self.first.a, &self.first.b, &self.last.a, &self.last.b];
         let flat = factors.iter().map(|factor| factor.to_dtype(DType::F32)?.flatten_all());
         let flat = Tensor::cat(&flat.collect::<Result<Vec<_>>>()?, 0)?;
-        let (op, inputs, wanted) = (self.over(&flat.detach())?, x.detach().contiguous()?, x.track_op());
+        let (op, inputs, of_x) = (self.over(&flat.detach())?, x.detach().contiguous()?, x.track_op());
         let (value, between) = op.forward(&inputs)?;
         let value = attached(value, &[x, &flat], move |grad| {
-            let (dx, dfactors) = op.backward((&inputs, wanted), &between, grad)?;
+            let (dx, dfactors) = op.backward(&inputs, &between, grad, of_x)?;
             Ok([dx, Some(dfactors), None])
         });
         value.map(Some)
@@ -79,7 +81,7 @@ impl Residual {
     }
 
     fn normed(&self, x: &Tensor) -> Result<Tensor> {
-        norm::gpu::rms_norm(x, &self.norm.0, self.norm.1)
+        norm::gpu::rms_norm(x, &self.norm, self.epsilon)
     }
 
     fn mix(&self, mapped: &Tensor) -> Result<Tensor> {
@@ -101,30 +103,31 @@ impl Residual {
     }
 
     fn forward(&self, x: &Tensor) -> Result<(Tensor, Between)> {
-        let mapped = self.first.on_gpu(&self.normed(x)?)?;
+        let mapped = gpu::adapted_linear(&self.normed(x)?, &self.first)?;
         let mixed = self.mix(&mapped)?;
-        let value = (x + self.last.on_gpu(&mixed)?)?;
+        let value = (x + gpu::adapted_linear(&mixed, &self.last)?)?;
         // A gate is cheap to compute again: one pass over memory.
         let mixed = matches!(self.middle, Middle::Attention { .. }).then_some(mixed);
         Ok((value, Between { mapped, mixed }))
     }
 
-    /// Gradients by `x`, if it is wanted, and by the factors, concatenated.
+    /// Gradients by `x`, if `of_x`, and by the factors, concatenated.
     fn backward(
         &self,
-        (x, wanted): (&Tensor, bool),
+        x: &Tensor,
         Between { mapped, mixed }: &Between,
         grad: &Tensor,
+        of_x: bool,
     ) -> Result<(Option<Tensor>, Tensor)> {
         let mixed = mixed.as_ref().map_or_else(|| self.mix(mapped), |mixed| Ok(mixed.clone()))?;
-        let [dmixed, da_last, db_last] = self.last.slopes_on_gpu((&mixed, true), grad)?;
+        let [dmixed, da_last, db_last] = gpu::adapted_linear_slopes(&mixed, &self.last, grad, true)?;
         drop(mixed);
         let Some(dmixed) = dmixed else { candle_core::bail!("no gradient reaches what lies between the maps") };
         let dmapped = self.mix_slope(mapped, &dmixed)?;
         drop(dmixed);
-        let [dnormed, da, db] = self.first.slopes_on_gpu((&self.normed(x)?, wanted), &dmapped)?;
+        let [dnormed, da, db] = gpu::adapted_linear_slopes(&self.normed(x)?, &self.first, &dmapped, of_x)?;
         let through_norm = |dnormed: Tensor| {
-            let (dx, _) = norm::gpu::rms_norm_slopes(x, (&self.norm.0, false), self.norm.1, &dnormed)?;
+            let (dx, _) = norm::gpu::rms_norm_slopes(x, &self.norm, self.epsilon, &dnormed, false)?;
             dx + grad
         };
         let factors = [da, db, da_last, db_last].into_iter().flatten().map(|factor| factor.flatten_all());

@@ -36,21 +36,22 @@ pub(crate) fn rms_norm(x: &Tensor, weight: &Tensor, epsilon: f64) -> Result<Tens
         epsilon: epsilon as f32,
     };
     // Safety: `out` is as large as `x`, which has `rows` rows as wide as `weight`.
-    unsafe { gpu.typed(("rms_norm", x.dtype()), rows.div_ceil(WARPS), &params)? };
+    unsafe { gpu.typed("rms_norm", x.dtype(), rows.div_ceil(WARPS), &params)? };
     Ok(out)
 }
 
-/// Gradients by `x` and, if it is wanted, by `weight`; `slope` is the gradient of the output, contiguous.
+/// Gradients by `x` and, if `of_weight`, by `weight`; `slope` is the gradient of the output, contiguous.
 pub(crate) fn rms_norm_slopes(
     x: &Tensor,
-    (weight, wanted): (&Tensor, bool),
+    weight: &Tensor,
     epsilon: f64,
     slope: &Tensor,
+    of_weight: bool,
 ) -> Result<(Tensor, Option<Tensor>)> {
     let (gpu, width) = (Gpu::of(x)?, weight.elem_count());
     let factors = weight.to_dtype(DType::F32)?.contiguous()?;
     let (dx, rows) = (gpu.empty(x.shape(), x.dtype())?, x.elem_count() / width);
-    let inverses = wanted.then(|| gpu.empty(rows, DType::F32)).transpose()?;
+    let inverses = of_weight.then(|| gpu.empty(rows, DType::F32)).transpose()?;
     let params = RmsNormSlope {
         dx: gpu.address(&dx)?,
         inverses: inverses.as_ref().map_or(Ok(0), |inverses| gpu.address(inverses))?,
@@ -62,13 +63,13 @@ pub(crate) fn rms_norm_slopes(
         epsilon: epsilon as f32,
     };
     // Safety: `dx`, `x` and `slope` have `rows` rows as wide as the weight.
-    unsafe { gpu.typed(("rms_norm_slope", x.dtype()), rows.div_ceil(WARPS), &params)? };
+    unsafe { gpu.typed("rms_norm_slope", x.dtype(), rows.div_ceil(WARPS), &params)? };
     let Some(inverses) = inverses else { return Ok((dx, None)) };
-    let dweight = of_weight(&gpu, [x, slope, &inverses], width)?.reshape(weight.shape())?;
+    let dweight = weight_slope(&gpu, [x, slope, &inverses], width)?.reshape(weight.shape())?;
     Ok((dx, Some(dweight.to_dtype(weight.dtype())?)))
 }
 
-fn of_weight(gpu: &Gpu, [x, slope, inverses]: [&Tensor; 3], width: usize) -> Result<Tensor> {
+fn weight_slope(gpu: &Gpu, [x, slope, inverses]: [&Tensor; 3], width: usize) -> Result<Tensor> {
     let rows = inverses.elem_count();
     let blocks = rows.div_ceil(BLOCK);
     let (partial, dweight) = (gpu.empty((blocks, width), DType::F32)?, gpu.empty(width, DType::F32)?);
@@ -85,8 +86,8 @@ fn of_weight(gpu: &Gpu, [x, slope, inverses]: [&Tensor; 3], width: usize) -> Res
     let columns = width.div_ceil(THREADS);
     let kernel = crate::gpu::params::name("rms_norm_weight", x.dtype())?;
     // Safety: `partial` has a row for each block of rows.
-    unsafe { gpu.launch(&kernel, (blocks, columns), &params)? };
+    unsafe { gpu.launch(&kernel, [blocks, columns], &params)? };
     // Safety: the kernel reads as many rows as were written.
-    unsafe { gpu.launch("sum_rows", (columns, 1), &sums)? };
+    unsafe { gpu.launch("sum_rows", [columns, 1], &sums)? };
     Ok(dweight)
 }

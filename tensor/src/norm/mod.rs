@@ -38,7 +38,7 @@ pub(crate) fn by_tensors(x: &Tensor, weight: &Tensor, epsilon: f64) -> Result<Te
         let inputs = inputs.contiguous()?;
         let value = gpu::rms_norm(&inputs, &factors, epsilon)?;
         return attached(value, &[x, weight], move |grad| {
-            let (dx, dweight) = gpu::rms_norm_slopes(&inputs, (&factors, wanted), epsilon, grad)?;
+            let (dx, dweight) = gpu::rms_norm_slopes(&inputs, &factors, epsilon, grad, wanted)?;
             Ok([Some(dx), dweight, None])
         });
     }
@@ -121,7 +121,7 @@ impl RmsNorm {
                 || {
                     let rows = dx.chunks_exact_mut(width).zip(x.chunks_exact(width)).zip(grad.chunks_exact(width));
                     for ((dx, x), grad) in rows {
-                        self.row_gradient((dx, &mut *dweight), x, weight, grad);
+                        self.row_gradient(dx, dweight, x, weight, grad);
                     }
                 },
             );
@@ -136,7 +136,7 @@ impl RmsNorm {
     }
 
     #[inline(always)]
-    fn row_gradient(&self, (dx, dweight): (&mut [f32], &mut [f32]), x: &[f32], weight: &[f32], grad: &[f32]) {
+    fn row_gradient(&self, dx: &mut [f32], dweight: &mut [f32], x: &[f32], weight: &[f32], grad: &[f32]) {
         let inverse = self.inverse(x);
         for ((dx, grad), weight) in dx.iter_mut().zip(grad).zip(weight) {
             *dx = grad * weight;

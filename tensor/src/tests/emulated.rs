@@ -3,7 +3,7 @@
 
 use super::formats::{check_formats, largest, rounded, unit, wide};
 use super::*;
-use crate::attention::gpu::Limits;
+use crate::attention::gpu::{Attention, Limits};
 use crate::gpu::{emulated, in_both_orders};
 use crate::{Masks, Middle, Residual};
 
@@ -73,8 +73,9 @@ fn attention_of_a_gpu_does_not_depend_on_the_size_of_its_blocks() {
     let rope = rope(heads.width, steps);
     let (qkv, slope) = (random(&[rows * steps, heads.total()], 1), random(&[rows * steps, 48], 2));
     let both = |score_bytes: usize, tokens: usize| {
-        let limits = Limits { score_bytes, tokens };
-        attention::gpu::both_with((&qkv, &slope), (rows, heads), rope.angles(), limits).unwrap()
+        let mut attention = Attention::new(&qkv, rows, heads, rope.angles()).unwrap();
+        attention.limits = Limits { score_bytes, tokens };
+        [attention.forward(&qkv).unwrap(), attention.backward(&qkv, &slope).unwrap()]
     };
     emulated(|| {
         let whole = both(1 << 30, 1000);
@@ -165,11 +166,8 @@ fn adapted_maps_of_a_gpu_are_products_and_low_rank_terms() {
         let (x, maps) = (random(&[rows, 12], 1), maps(outputs, DType::F32));
         let (a, b) = (random(&[outputs.len() * rank, 12], 2), random(&[outputs.iter().sum(), rank], 3));
         emulated(|| {
-            check(
-                &[&x, &a, &b],
-                || lora::adapted_linear(&x, (&a, &b), 0.7, &maps),
-                || lora::plain(&x, (&a, &b), 0.7, &maps),
-            );
+            let adapted = adapted(&a, &b, &maps);
+            check(&[&x, &a, &b], || lora::adapted_linear(&x, &adapted), || lora::plain(&x, &adapted));
         });
     }
 }
@@ -192,32 +190,22 @@ fn half_a_layer_of_a_gpu_is_its_norm_its_maps_and_what_lies_between() {
         let var = |shape: &[usize], seed: u64| Var::from_tensor(&small(shape, seed)).unwrap();
         let (a, b) = (var(&[outputs.len() * RANK, 12], 6), var(&[outputs.iter().sum(), RANK], 7));
         let (a_last, b_last) = (var(&[RANK, inner], 8), var(&[12, RANK], 9));
-        let maps = |a: &Var, b: &Var, maps: &[lora::Frozen]| lora::Adapted {
-            a: a.as_tensor().clone(),
-            b: b.as_tensor().clone(),
-            scale: 0.7,
-            maps: maps.to_vec(),
-        };
-        let half = Residual {
-            norm: (weight.clone(), 1e-5),
-            first: maps(&a, &b, &of_first),
-            middle: middle.clone(),
-            last: maps(&a_last, &b_last, &of_last),
-        };
+        let (first, last) = (adapted(&a, &b, &of_first), adapted(&a_last, &b_last, &of_last));
+        let half = Residual { norm: weight.clone(), epsilon: 1e-5, first, middle: middle.clone(), last };
         assert!(half.apply(&x).unwrap().is_none(), "the processor has kernels of its own");
         let plain = || {
-            let mapped = lora::plain(&norm::plain(&x, &weight, 1e-5)?, (&a, &b), 0.7, &of_first)?;
+            let mapped = lora::plain(&norm::plain(&x, &weight, 1e-5)?, &half.first)?;
             let mixed = match middle {
                 Middle::Attention { .. } => attention::plain_causal(&mapped, 2, heads, &rope)?,
                 Middle::Gate => gate::plain(&mapped, Activation::Silu)?,
             };
-            x.as_tensor() + lora::plain(&mixed, (&a_last, &b_last), 0.7, &of_last)?
+            x.as_tensor() + lora::plain(&mixed, &half.last)?
         };
         emulated(|| {
             let inputs = [&x, &a, &b, &a_last, &b_last];
             check(&inputs, || Ok(half.apply(&x)?.expect("on a GPU")), plain);
             let dropped = lora::Frozen { dropout: Some(Masks::new(Vec::new(), 0.5)), ..of_last[0].clone() };
-            let thinned = Residual { last: maps(&a_last, &b_last, &[dropped]), ..half.clone() };
+            let thinned = Residual { last: adapted(&a_last, &b_last, &[dropped]), ..half.clone() };
             assert!(thinned.apply(&x).unwrap().is_none());
         });
     }
@@ -237,7 +225,7 @@ fn low_rank_terms_of_a_gpu_keep_nearly_all_of_f32_in_every_format() {
         let exact: Vec<lora::Frozen> = exact.collect();
         let uneven = rounded(&random(&[37, 25], 99), format);
         let run = |x: &Var, maps: &[lora::Frozen]| {
-            let y = lora::adapted_linear(x, (&a, &b), 0.7, maps).unwrap();
+            let y = lora::adapted_linear(x, &adapted(&a, &b, maps)).unwrap();
             let store = (wide(&y) * wide(&uneven)).unwrap().sum_all().unwrap().backward().unwrap();
             (y.detach(), [x, &a, &b].map(|var| wide(store.get(var).unwrap())))
         };
@@ -281,7 +269,7 @@ fn numbers_of_a_gpu_do_not_depend_on_the_order_of_blocks_and_threads() {
         let (a, b, maps) = (random(&[2 * 3, 12], 5), random(&[128, 3], 6), maps(&[64, 64], format));
         let run = || -> Result<Vec<Vec<f32>>> {
             let normed = norm::rms_norm(&x, &weight, 1e-5)?;
-            let qkv = lora::adapted_linear(&normed, (&a, &b), 0.5, &maps)?;
+            let qkv = lora::adapted_linear(&normed, &adapted(&a, &b, &maps))?;
             let mixed = attention::causal_attention(&qkv, &Spans::equal(2, 37), heads, &rope)?;
             let gated = gate::gated(&Tensor::cat(&[&mixed, &mixed], 1)?, Activation::Silu)?;
             let how = head::ScoreSettings { temperature: 0.9, logit_bytes: 0 };

@@ -97,7 +97,7 @@ fn low_rank_terms_keep_f32_factors_and_gradients_in_every_format() {
         }];
         let uneven = random(&[37, 20], 99);
         let run = |x: &Tensor, maps: &[lora::Frozen]| {
-            let y = lora::adapted_linear(x, (&a, &b), 0.7, maps).unwrap();
+            let y = lora::adapted_linear(x, &adapted(&a, &b, maps)).unwrap();
             let store = (wide(&y) * uneven.as_tensor()).unwrap().sum_all().unwrap().backward().unwrap();
             let of = |var: &Var| store.get(var).unwrap().clone();
             (y.detach(), [of(&a), of(&b)], maps.iter().all(|map| store.get(map.weight.dense().unwrap()).is_none()))
@@ -150,7 +150,7 @@ fn dropout_is_the_low_rank_term_of_what_a_mask_leaves() {
     let by_hand = || -> Result<Tensor> {
         let mut column = 0;
         let parts = maps.iter().enumerate().map(|(index, map)| {
-            let factors = map.dropout.as_ref().unwrap().factors((6, 4), &Device::Cpu)?;
+            let factors = map.dropout.as_ref().unwrap().factors([6, 4], &Device::Cpu)?;
             let kept = factors.flatten_all()?.to_vec1::<f32>()?;
             assert!(kept.iter().all(|factor| *factor == 0.0 || (factor - 1.0 / 0.6).abs() < 1e-4), "{kept:?}");
             assert!(kept.contains(&0.0) && kept.iter().any(|factor| *factor > 1.0), "{kept:?}");
@@ -162,13 +162,13 @@ fn dropout_is_the_low_rank_term_of_what_a_mask_leaves() {
         });
         Tensor::cat(&parts.collect::<Result<Vec<_>>>()?, 1)
     };
-    check(&[&x, &a, &b], || lora::adapted_linear(&x, (&a, &b), 0.7, &maps), by_hand);
+    check(&[&x, &a, &b], || lora::adapted_linear(&x, &adapted(&a, &b, &maps)), by_hand);
 }
 
 #[test]
 fn dropout_keeps_the_mean_and_drops_the_share_that_is_asked_for() {
     for probability in [0.1, 0.5] {
-        let factors = masks(probability, 0, 50).factors((50 * 20, 40), &Device::Cpu).unwrap();
+        let factors = masks(probability, 0, 50).factors([50 * 20, 40], &Device::Cpu).unwrap();
         let factors = factors.flatten_all().unwrap().to_vec1::<f32>().unwrap();
         let count = factors.len() as f64;
         let dropped = factors.iter().filter(|factor| **factor == 0.0).count() as f64 / count;
@@ -182,20 +182,20 @@ fn dropout_keeps_the_mean_and_drops_the_share_that_is_asked_for() {
 
 #[test]
 fn masks_depend_on_the_chance_of_a_row_and_the_place_alone() {
-    let numbers = |masks: &Masks, shape: (usize, usize)| {
+    let numbers = |masks: &Masks, shape: [usize; 2]| {
         masks.factors(shape, &Device::Cpu).unwrap().flatten_all().unwrap().to_vec1::<f32>().unwrap()
     };
-    let together = numbers(&masks(0.3, 0, 3), (3 * 5, 8));
+    let together = numbers(&masks(0.3, 0, 3), [3 * 5, 8]);
     // A row alone, and one that is padded to a greater length.
-    assert_eq!(numbers(&masks(0.3, 1, 1), (5, 8)), together[5 * 8..10 * 8]);
-    assert_eq!(numbers(&masks(0.3, 2, 1), (9, 8))[..5 * 8], together[10 * 8..]);
+    assert_eq!(numbers(&masks(0.3, 1, 1), [5, 8]), together[5 * 8..10 * 8]);
+    assert_eq!(numbers(&masks(0.3, 2, 1), [9, 8])[..5 * 8], together[10 * 8..]);
     let other = masks(0.3, 7, 1);
-    assert_ne!(numbers(&other, (5, 8)), together[5 * 8..10 * 8]);
+    assert_ne!(numbers(&other, [5, 8]), together[5 * 8..10 * 8]);
     let with_threads = |count: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(count).build().unwrap();
-        pool.install(|| numbers(&masks(0.3, 0, 3), (3 * 5, 8)))
+        pool.install(|| numbers(&masks(0.3, 0, 3), [3 * 5, 8]))
     };
     assert!(with_threads(1) == together && with_threads(3) == together);
     // Rows of activations that do not divide among the rows of chance are refused.
-    assert!(masks(0.3, 0, 3).factors((7, 8), &Device::Cpu).is_err());
+    assert!(masks(0.3, 0, 3).factors([7, 8], &Device::Cpu).is_err());
 }

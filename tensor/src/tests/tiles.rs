@@ -5,7 +5,7 @@ use std::time::Duration;
 use cpu_time::ThreadTime;
 
 use crate::linear::tile::{self, Distance, Multiply, Out, PANEL, Tiles};
-use crate::rows::{Into, Matrix, product};
+use crate::rows::Matrix;
 
 const INPUTS: usize = 256;
 const OUTPUTS: usize = 256;
@@ -76,7 +76,7 @@ fn no_number_of_rows_is_multiplied_without_vectors() {
     let of_many = fastest(&|| {
         let mut out = vec![0.0; MANY * OUTPUTS];
         let (x, weight) = (Matrix::new(&x, MANY, INPUTS, INPUTS), Matrix::new(&weight, INPUTS, OUTPUTS, OUTPUTS));
-        product(&mut out, OUTPUTS, x, weight, (1.0, Into::Overwrite));
+        x.times(weight).write(&mut out, OUTPUTS);
         out
     });
     for (name, way) in tile::ways().filter(|(name, _)| *name != "plain") {

@@ -110,9 +110,9 @@ fn in_format<L: Widen>(format: &Format, blocks: &[u8], out: &mut [[f32; PANEL]])
             for (eight, out) in out.as_chunks_mut::<8>().0.iter_mut().enumerate() {
                 let first = run * format.run + 8 * eight;
                 for (place, out) in out.iter_mut().enumerate() {
-                    let mut code = bits::<L>(low, format.low.width, (first, place));
+                    let mut code = bits::<L>(low, format.low.width, first, place);
                     if format.high.width > 0 {
-                        let high = bits::<L>(high, format.high.width, (first, place));
+                        let high = bits::<L>(high, format.high.width, first, place);
                         code = L::above(code, high, format.low.width as u32);
                     }
                     *out = offset.plus_product(scale, L::number(code)).numbers();
@@ -124,7 +124,7 @@ fn in_format<L: Widen>(format: &Format, blocks: &[u8], out: &mut [[f32; PANEL]])
 
 /// A plane's bits of one input: the input at `place` among the eight from `first` on.
 #[inline(always)]
-fn bits<L: Widen>(plane: &[[u8; PANEL]], width: usize, (first, place): (usize, usize)) -> L::Codes {
+fn bits<L: Widen>(plane: &[[u8; PANEL]], width: usize, first: usize, place: usize) -> L::Codes {
     L::field(&plane[first * width / 8 + place * width / 8], (place * width % 8) as u32, 0xff >> (8 - width))
 }
 
