@@ -75,9 +75,12 @@ fn timed<T>(stopwatch: Stopwatch<'_>, stage: UpdateStage, work: impl FnOnce() ->
     done.expect("a stopwatch runs what it is given")
 }
 
-/// One update of a rollout, which is one pass over the batch.
-#[derive(Debug, Clone, Copy)]
-struct Round {
+/// One pass over a batch, for one update of a rollout.
+#[derive(Clone, Copy)]
+struct Round<'a> {
+    policy: &'a Policy,
+    batch: &'a Batch,
+    stopwatch: Stopwatch<'a>,
     /// The number of the update, from 0.
     iteration: usize,
     /// The factor of the loss in the backward pass.
@@ -125,7 +128,7 @@ pub fn update_watched(
     let batch = scored.as_ref().unwrap_or(batch);
     let (mut all, mut first, mut norms) = (Sums::default(), None, Vec::new());
     for iteration in 0..iterations {
-        let round = Round { iteration, loss_scale: optimizer.loss_scale() };
+        let loss_scale = optimizer.loss_scale();
         let mut attempt = |division| {
             let batch = batch.clone().divided(division).for_decoder(policy.decoder());
             let mut parts: Vec<Part> = batch.parts().map(|(_, part)| part).collect();
@@ -136,7 +139,7 @@ pub fn update_watched(
                 done += 1;
                 progress(done, parts.len() * iterations);
             };
-            pass(policy, &batch, (&parts, round), UpdateWatch { progress: &mut took, stopwatch })
+            pass(Round { policy, batch: &batch, stopwatch, iteration, loss_scale }, &parts, &mut took)
         };
         let vocabulary = policy.decoder().config().vocab_size;
         let smaller = |division: Division| division.smaller(&batch.config, vocabulary);
@@ -173,14 +176,13 @@ pub fn update_watched(
 
 /// The sums and gradients of the whole batch.
 fn pass(
-    policy: &Policy,
-    batch: &Batch,
-    (parts, round): (&[Part], Round),
-    UpdateWatch { progress, stopwatch }: UpdateWatch<'_>,
+    round: Round<'_>,
+    parts: &[Part],
+    progress: &mut dyn FnMut(usize, usize),
 ) -> Result<(Sums, Gradients), LearnError> {
-    let (mut sums, mut done) = (Sums::default(), 0);
+    let (Round { policy, batch, .. }, mut sums, mut done) = (round, Sums::default(), 0);
     let work = |part: &Part| {
-        let (sums, gradients) = part_pass(policy, batch, part, (round, stopwatch))?;
+        let (sums, gradients) = part_pass(round, part)?;
         Ok((sums.numbers(), gradients))
     };
     let worked = |count| {
@@ -195,22 +197,18 @@ fn pass(
 }
 
 /// The sums and gradients of one part.
-fn part_pass(
-    policy: &Policy,
-    batch: &Batch,
-    part: &Part,
-    (round, stopwatch): (Round, Stopwatch<'_>),
-) -> Result<(Sums, Gradients), LearnError> {
+fn part_pass(round: Round<'_>, part: &Part) -> Result<(Sums, Gradients), LearnError> {
+    let Round { policy, batch, stopwatch, iteration, loss_scale } = round;
     let (decoder, trainable) = (policy.decoder(), policy.trainable());
     let ids = vector(&part.tokens.ids, decoder.device())?;
-    let adapters = batch.adapters(part, round.iteration);
-    let whole = match (&adapters, round.iteration) {
+    let adapters = batch.adapters(part, iteration);
+    let whole = match (&adapters, iteration) {
         // Tokens were sampled without dropout, so the comparison with sampling needs log-probabilities without dropout.
         (Adapters::Thinned(_), 0) => Some(scores(decoder, batch, part, Adapters::On)?.0),
         _ => None,
     };
-    let scaled = |loss: Tensor| if round.loss_scale == 1.0 { Ok(loss) } else { loss * round.loss_scale };
-    let loss = |hidden| part_loss(decoder, batch, part, (hidden, whole));
+    let scaled = |loss: Tensor| if loss_scale == 1.0 { Ok(loss) } else { loss * loss_scale };
+    let loss = |hidden| part_loss(decoder, batch, part, hidden, whole);
     match batch.division.activations {
         Activations::Kept => {
             let forward = || loss(decoder.hidden_of(&ids, &part.tokens.spans, adapters)?);
@@ -236,11 +234,12 @@ fn part_loss(
     decoder: &Decoder,
     batch: &Batch,
     part: &Part,
-    (hidden, whole): (Tensor, Option<Vec<f32>>),
+    hidden: Tensor,
+    whole: Option<Vec<f32>>,
 ) -> Result<(Tensor, Sums), LearnError> {
     let (logp, entropy) = score(decoder, batch, part, hidden)?;
     let now = logp.detach();
-    let mut tokens = tokens(part, (logp, entropy), batch.has_ratio())?;
+    let mut tokens = tokens(part, logp, entropy, batch.has_ratio())?;
     let now = now.to_vec1::<f32>()?;
     let scored = whole.as_ref().unwrap_or(&now);
     let old = part.old.as_ref().unwrap_or(scored);
@@ -261,7 +260,7 @@ fn part_loss(
 }
 
 /// The inputs of the loss of a part. With `has_ratio` false the ratio is relative to `logp` itself, so it is 1.
-fn tokens(part: &Part, (logp, entropy): (Tensor, Tensor), has_ratio: bool) -> Result<Tokens, LearnError> {
+fn tokens(part: &Part, logp: Tensor, entropy: Tensor, has_ratio: bool) -> Result<Tokens, LearnError> {
     let device = logp.device().clone();
     let imitates = part.imitation.iter().any(|weight| *weight != 0.0);
     Ok(Tokens {
@@ -319,10 +318,9 @@ fn count(sums: &mut Sums, part: &Part, weights: &[Weight]) {
 pub(super) fn pass_for_tests(policy: &Policy, batch: &Batch) -> Result<(f64, Gradients), LearnError> {
     let batch = &batch.clone().for_decoder(policy.decoder());
     let mut parts: Vec<Part> = batch.parts().map(|(_, part)| part).collect();
-    let watch = UpdateWatch { progress: &mut |_, _| (), stopwatch: &|_, work| work() };
-    let round = Round { iteration: 0, loss_scale: 1.0 };
+    let round = Round { policy, batch, stopwatch: &|_, work| work(), iteration: 0, loss_scale: 1.0 };
     keep_uncertain(policy.decoder(), batch, &mut parts, 0)?;
-    let (sums, sum) = pass(policy, batch, (&parts, round), watch)?;
+    let (sums, sum) = pass(round, &parts, &mut |_, _| ())?;
     Ok((sums.loss, sum))
 }
 

@@ -62,7 +62,7 @@ impl Row {
     }
 
     /// Takes in a token.
-    pub fn push(&mut self, (token, logp): (u32, f32), tokenizer: &Tokenizer, longest: usize) {
+    pub fn push(&mut self, token: u32, logp: f32, tokenizer: &Tokenizer, longest: usize) {
         self.ids.push(token);
         self.logprobs.push(logp);
         let tail = &self.ids[self.ids.len().saturating_sub(STOP_TOKENS)..];
@@ -76,7 +76,8 @@ impl Row {
 pub(super) fn release(
     rows: &mut [Row],
     finished: &mut [Option<Completion>],
-    (tokenizer, tokens): (&Tokenizer, usize),
+    tokenizer: &Tokenizer,
+    tokens: usize,
     observer: &mut dyn FnMut(RolloutEvent<'_>),
 ) {
     for row in rows {
@@ -149,7 +150,7 @@ impl<'a> Decoding<'a> {
         while !self.rows.is_empty() {
             observer(RolloutEvent::Predicted);
             self.sample()?;
-            release(&mut self.rows, &mut self.finished, (self.policy.tokenizer(), self.tokens), observer);
+            release(&mut self.rows, &mut self.finished, self.policy.tokenizer(), self.tokens, observer);
             let ended = self.rows.iter().filter(|row| row.ended).count();
             if ended == self.rows.len() {
                 break;
@@ -176,10 +177,10 @@ impl<'a> Decoding<'a> {
             if row.ended {
                 return Ok(0);
             }
-            let Some(drawn) = sampler.draw(logits, row.rng.random(), &mut row.weights) else {
+            let Some((token, logp)) = sampler.draw(logits, row.rng.random(), &mut row.weights) else {
                 return Err(RolloutError::NotFinite { index: row.index, token: row.ids.len() });
             };
-            row.push(drawn, tokenizer, longest);
+            row.push(token, logp, tokenizer, longest);
             Ok(1)
         };
         let rows = self.rows.par_iter_mut().zip(logits.par_chunks_exact(vocabulary));

@@ -65,7 +65,7 @@ impl<'a> DeviceDecoding<'a> {
             }
             let Some(drawn) = self.batch.collect()? else { break };
             self.take(&drawn)?;
-            release(&mut self.rows, &mut self.finished, (self.tokenizer, self.tokens), observer);
+            release(&mut self.rows, &mut self.finished, self.tokenizer, self.tokens, observer);
             if self.rows.iter().all(|row| row.ended) {
                 break;
             }
@@ -102,7 +102,7 @@ impl<'a> DeviceDecoding<'a> {
                 let Some(token) = *token else {
                     return Err(RolloutError::NotFinite { index: row.index, token: row.ids.len() });
                 };
-                row.push((token, *logp), self.tokenizer, self.longest);
+                row.push(token, *logp, self.tokenizer, self.longest);
                 self.tokens += 1;
             }
         }

@@ -34,7 +34,7 @@ pub struct Sampled {
 }
 
 impl Sampled {
-    fn new(prompts: &[Prompt], (episodes, timing): (Groups<Episode>, Timing), lag: usize) -> Self {
+    fn new(prompts: &[Prompt], episodes: Groups<Episode>, timing: Timing, lag: usize) -> Self {
         let completion = episodes.items().iter().map(|episode| episode.completion.ids.len()).sum::<usize>();
         let prompt = prompts.iter().map(|prompt| prompt.ids.len() * episodes.size()).sum::<usize>();
         let (prompt_tokens, completion_tokens) = (prompt as u64, completion as u64);
@@ -89,7 +89,8 @@ impl Stage<'_> {
     ) -> Result<Sampled, TrainError> {
         let (rollout, prompts) = (&self.config.rollout, &asked.prompts);
         let lag = asked.step - 1 - begun.after;
-        let mut sampled = Sampled::new(prompts, begun.in_play.finish(observer)?, lag);
+        let (episodes, timing) = begun.in_play.finish(observer)?;
+        let mut sampled = Sampled::new(prompts, episodes, timing, lag);
         for round in 0..rollout.resample_tied {
             let tied = sampled.tied(self.config.grpo.scale_rewards);
             if tied.is_empty() {
@@ -113,8 +114,8 @@ impl Stage<'_> {
                 }
                 other => observer(other),
             };
-            let episodes = self.episodes(&again, rollout, Draw { streams, ..asked.draw() }, &mut in_step)?;
-            sampled = sampled.replace(&tied, Sampled::new(&again, episodes, 0));
+            let (episodes, timing) = self.episodes(&again, rollout, Draw { streams, ..asked.draw() }, &mut in_step)?;
+            sampled = sampled.replace(&tied, Sampled::new(&again, episodes, timing, 0));
         }
         Ok(sampled)
     }
@@ -142,7 +143,7 @@ mod tests {
 
     fn sampled(rewards: &[f32], tokens: usize) -> Sampled {
         let episodes = Groups::new(2, rewards.iter().map(|reward| episode(*reward, tokens)).collect());
-        Sampled::new(&[], (episodes, Timing::default()), 1)
+        Sampled::new(&[], episodes, Timing::default(), 1)
     }
 
     #[test]

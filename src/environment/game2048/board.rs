@@ -95,8 +95,8 @@ impl Board {
             let (low, gain) = match direction {
                 Move::A => slide_rows(self.low, &tables.to_first),
                 Move::D => slide_rows(self.low, &tables.to_last),
-                Move::W => transposed(slide_rows(transpose(self.low), &tables.to_first)),
-                Move::S => transposed(slide_rows(transpose(self.low), &tables.to_last)),
+                Move::W => slide_columns(self.low, &tables.to_first),
+                Move::S => slide_columns(self.low, &tables.to_last),
             };
             if gain < FIFTH_BIT_GAIN {
                 return (Board { low, fifth: 0 }, gain);
@@ -225,16 +225,17 @@ fn transpose(low: u64) -> u64 {
     within & 0xff00_ff00_00ff_00ff | (within & 0x0000_0000_ff00_ff00) << 24 | (within & 0x00ff_00ff_0000_0000) >> 24
 }
 
-fn transposed((low, gain): (u64, u32)) -> (u64, u32) {
-    (transpose(low), gain)
-}
-
 /// Looks each row up. The sum of the gains is right even if the moved line does not fit into four bits per cell.
 fn slide_rows(low: u64, lines: &[Line; 1 << 16]) -> (u64, u32) {
     let row = |shift: u32| lines[usize::from((low >> shift) as u16)];
     let rows = [row(0), row(16), row(32), row(48)];
     let pushed = rows.iter().rev().fold(0, |pushed, line| pushed << 16 | u64::from(line.pushed));
     (pushed, 4 * rows.iter().map(|line| u32::from(line.gain_in_fours)).sum::<u32>())
+}
+
+fn slide_columns(low: u64, lines: &[Line; 1 << 16]) -> (u64, u32) {
+    let (low, gain) = slide_rows(transpose(low), lines);
+    (transpose(low), gain)
 }
 
 /// The result of moving one line.

@@ -31,6 +31,13 @@ enum Real<'a> {
     Float(f64),
 }
 
+/// Any number, its parts as in Python's `complex`.
+#[derive(Clone, Copy)]
+struct Number<'a> {
+    re: Real<'a>,
+    im: f64,
+}
+
 const FALSE: &Int = &Int::ZERO;
 const TRUE: &Int = &Int::ONE;
 
@@ -71,7 +78,9 @@ impl Value {
                 orders.find(|order| order.is_ne()).unwrap_or_else(|| a.0.len().cmp(&b.0.len()))
             }
             _ => match (self.number(), other.number()) {
-                (Some(a), Some(b)) => order_real(a.0, b.0).then_with(|| order_real(Real::Float(a.1), Real::Float(b.1))),
+                (Some(a), Some(b)) => {
+                    order_real(a.re, b.re).then_with(|| order_real(Real::Float(a.im), Real::Float(b.im)))
+                }
                 _ => self.rank().cmp(&other.rank()),
             },
         }
@@ -90,15 +99,15 @@ impl Value {
         }
     }
 
-    /// Real and imaginary part of a number.
-    fn number(&self) -> Option<(Real<'_>, f64)> {
-        match self {
-            Value::Bool(truth) => Some((Real::Int(if *truth { TRUE } else { FALSE }), 0.0)),
-            Value::Int(int) => Some((Real::Int(int), 0.0)),
-            Value::Float(float) => Some((Real::Float(*float), 0.0)),
-            Value::Complex { re, im } => Some((Real::Float(*re), *im)),
-            _ => None,
-        }
+    fn number(&self) -> Option<Number<'_>> {
+        let (re, im) = match self {
+            Value::Bool(truth) => (Real::Int(if *truth { TRUE } else { FALSE }), 0.0),
+            Value::Int(int) => (Real::Int(int), 0.0),
+            Value::Float(float) => (Real::Float(*float), 0.0),
+            Value::Complex { re, im } => (Real::Float(*re), *im),
+            _ => return None,
+        };
+        Some(Number { re, im })
     }
 }
 
@@ -129,19 +138,19 @@ fn is_nan(number: Real) -> bool {
     matches!(number, Real::Float(float) if float.is_nan())
 }
 
-fn numbers_equal(a: (Real, f64), b: (Real, f64), tolerance: f64) -> bool {
-    let nan = [a.0, b.0, Real::Float(a.1), Real::Float(b.1)].into_iter().any(is_nan);
-    if nan || (order_real(a.0, b.0).is_eq() && a.1 == b.1) {
+fn numbers_equal(a: Number<'_>, b: Number<'_>, tolerance: f64) -> bool {
+    let nan = [a.re, b.re, Real::Float(a.im), Real::Float(b.im)].into_iter().any(is_nan);
+    if nan || (order_real(a.re, b.re).is_eq() && a.im == b.im) {
         return !nan;
     }
-    if tolerance == 0.0 || matches!((a.0, b.0), (Real::Int(_), Real::Int(_))) {
+    if tolerance == 0.0 || matches!((a.re, b.re), (Real::Int(_), Real::Int(_))) {
         return false;
     }
     let float = |real| match real {
         Real::Int(int) => int.to_f64(),
         Real::Float(float) => float,
     };
-    let distance = (float(a.0) - float(b.0)).hypot(a.1 - b.1);
-    let size = float(b.0).hypot(b.1);
+    let distance = (float(a.re) - float(b.re)).hypot(a.im - b.im);
+    let size = float(b.re).hypot(b.im);
     distance.is_finite() && size.is_finite() && distance <= tolerance * size.max(1.0)
 }

@@ -95,7 +95,7 @@ pub(super) fn completion(
             return Err(Fault::rubbish(format!("token {place} has the log-probability {logprob}")));
         }
         if !row.ended {
-            row.push((id, logprob.min(0.0)), policy.tokenizer(), longest);
+            row.push(id, logprob.min(0.0), policy.tokenizer(), longest);
         }
     }
     if !row.ended || token_ids.len() > longest {

@@ -39,6 +39,13 @@ enum Kind {
     Bends,
 }
 
+/// A corner of the board; its row and its column are 0 or 3.
+#[derive(Clone, Copy)]
+struct Corner {
+    row: usize,
+    column: usize,
+}
+
 /// Draws terms: one that is typical of `style`, then up to two more.
 pub(super) fn draw(rng: &mut ChaCha8Rng, style: Style) -> Terms {
     let mut kinds = vec![weighted(rng, leading(style))];
@@ -48,7 +55,7 @@ pub(super) fn draw(rng: &mut ChaCha8Rng, style: Style) -> Terms {
             kinds.push(kind);
         }
     }
-    let corner = (pick(rng, &[0, 3]), pick(rng, &[0, 3]));
+    let corner = Corner { row: pick(rng, &[0, 3]), column: pick(rng, &[0, 3]) };
     let terms = kinds.iter().map(|kind| term(rng, *kind, corner)).collect();
     let table = kinds.iter().any(|kind| matches!(kind, Kind::Table | Kind::PowerTable)).then(|| table(rng));
     Terms { terms, table }
@@ -93,7 +100,7 @@ fn leading(style: Style) -> &'static [(u32, Kind)] {
     }
 }
 
-fn term(rng: &mut ChaCha8Rng, kind: Kind, corner: (usize, usize)) -> Term {
+fn term(rng: &mut ChaCha8Rng, kind: Kind, corner: Corner) -> Term {
     let factor = pick(rng, &[1, 2, 5, 10, 20, 50, 100, 200]);
     let cells = "for i in range(4) for j in range(4)";
     let lines = "for r in b + list(zip(*b))";
@@ -106,11 +113,11 @@ fn term(rng: &mut ChaCha8Rng, kind: Kind, corner: (usize, usize)) -> Term {
         Kind::Largest => "max(map(max, b))".into(),
         Kind::Corner => {
             let factor = pick(rng, &[10, 100, 500, 1000]);
-            format!("{factor} * (b[{}][{}] == max(map(max, b)))", corner.0, corner.1)
+            format!("{factor} * (b[{}][{}] == max(map(max, b)))", corner.row, corner.column)
         }
         Kind::Gradient => {
-            let row = if corner.0 == 3 { "i" } else { "3 - i" };
-            let column = if corner.1 == 3 { "j" } else { "3 - j" };
+            let row = if corner.row == 3 { "i" } else { "3 - i" };
+            let column = if corner.column == 3 { "j" } else { "3 - j" };
             let power = pick(rng, &["", " ** 2", " ** 3"]);
             format!("sum(b[i][j] * ({row} + {column}){power} {cells})")
         }
