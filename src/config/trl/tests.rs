@@ -31,7 +31,7 @@ fn every_key_of_trl_has_one_answer() {
     let golden = golden();
     for (class, keys) in golden["keys"].as_object().unwrap() {
         for key in keys.as_object().unwrap().keys() {
-            assert!(table::fate(key).is_some(), "{class}.{key}: no line in table.rs");
+            assert!(table::handling(key).is_some(), "{class}.{key}: no line in table.rs");
         }
     }
     let mut seen = BTreeMap::new();
@@ -43,8 +43,8 @@ fn every_key_of_trl_has_one_answer() {
 #[test]
 fn what_a_key_becomes_is_a_key_of_ours() {
     let ours = keys();
-    for (names, fate) in table::FATES {
-        if let Fate::Is(key) = fate {
+    for (names, fate) in table::KEYS {
+        if let Handling::Is(key) = fate {
             assert!(ours.iter().any(|known| known == key), "{names:?}: {key}");
         }
     }
