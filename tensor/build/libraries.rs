@@ -5,6 +5,10 @@
 //! function that the bindings declare. The jump leads to the real function after its first call, or to a substitute
 //! that returns the library's own error code if there is no real one. `loader.c` loads the libraries. CUDA's runtime
 //! is available as an archive anyway.
+//!
+//! `cudarc` has a feature for this, `dynamic-loading`. Its build script refuses it together with `dynamic-linking`, which
+//! `candle-core` turns on, so it would take a patched copy of `candle-core` in this repository; and where a library is
+//! missing it panics, while a run on `--device auto` goes on without a GPU.
 
 use std::env;
 use std::fmt::Write as _;
