@@ -83,7 +83,7 @@ pub enum ParallelError {
     /// Processes that cannot tell whether the others are still there.
     #[error(
         "the processes cannot watch each other: {reason}; every machine must reach the one of rank 0 by TCP, by its host \
-         name"
+         name or one of its addresses"
     )]
     Unwatched {
         /// What the system said.

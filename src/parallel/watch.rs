@@ -4,11 +4,12 @@
 //! machine that is lost, heartbeats stay away. When the first process ends, all others see that.
 
 use std::io::{self, Read, Write};
-use std::net::{TcpListener, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use nix::ifaddrs::getifaddrs;
 use serde::{Deserialize, Serialize};
 
 use super::{ParallelError, Peers};
@@ -19,6 +20,8 @@ const HEARTBEAT: Duration = Duration::from_secs(5);
 const SILENCE: Duration = Duration::from_secs(120);
 /// How long processes that have found each other by MPI may take to connect.
 const CONNECTING: Duration = Duration::from_secs(60);
+/// How long one of several addresses may take to answer.
+const ANSWERING: Duration = Duration::from_secs(5);
 const ALIVE: u8 = 1;
 const BYE: u8 = 0;
 
@@ -28,6 +31,8 @@ pub(super) struct Place {
     /// The machine, by its name.
     pub host: String,
     pub process: u32,
+    /// The addresses of the machine, but for those that only itself reaches.
+    addresses: Vec<IpAddr>,
     /// Of the first process, where it listens.
     port: u16,
     /// Of the first process, what the others show, so that nobody else is taken for one of them.
@@ -37,7 +42,10 @@ pub(super) struct Place {
 impl Place {
     fn here(port: u16, token: u64) -> Place {
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned();
-        Place { host, process: std::process::id(), port, token }
+        let interfaces = getifaddrs().into_iter().flatten().filter_map(|interface| interface.address);
+        let addresses = interfaces.filter_map(|address| Some(IpAddr::V4(address.as_sockaddr_in()?.ip())));
+        let addresses = addresses.filter(|address| !address.is_loopback()).collect();
+        Place { host, process: std::process::id(), addresses, port, token }
     }
 }
 
@@ -113,17 +121,24 @@ fn introduced(mut stream: TcpStream, token: u64) -> Option<(usize, TcpStream)> {
     (shown == token.to_le_bytes()).then_some((rank as usize, stream))
 }
 
+/// Connects with the first process, by the name of its machine or, where nobody knows that name, as in a container, by the
+/// first of its addresses that answers.
 fn connected(places: &[Place], rank: usize) -> io::Result<TcpStream> {
     let (first, here) = (&places[0], &places[rank]);
-    let host = if first.host == here.host { "127.0.0.1" } else { &first.host };
-    let mut refused = io::Error::other(format!("{host} has no address"));
-    for address in (host, first.port).to_socket_addrs()? {
-        match TcpStream::connect_timeout(&address, CONNECTING) {
+    let named = match first.host == here.host {
+        true => Ok(vec![SocketAddr::from(([127, 0, 0, 1], first.port))]),
+        false => (first.host.as_str(), first.port).to_socket_addrs().map(Iterator::collect),
+    };
+    let named = named.unwrap_or_default().into_iter();
+    let numbered = first.addresses.iter().map(|address| SocketAddr::new(*address, first.port));
+    let mut refused = io::Error::other(format!("{} has no address", first.host));
+    for address in named.chain(numbered) {
+        match TcpStream::connect_timeout(&address, ANSWERING) {
             Ok(mut stream) => {
                 stream.write_all(&[&first.token.to_le_bytes()[..], &(rank as u32).to_le_bytes()].concat())?;
                 return Ok(stream);
             }
-            Err(error) => refused = error,
+            Err(error) => refused = io::Error::new(error.kind(), format!("{address}: {error}")),
         }
     }
     Err(refused)
@@ -153,5 +168,38 @@ fn follow(mut stream: TcpStream) -> Result<(), String> {
             }
             Err(error) => return Err(error.to_string()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_whose_name_nobody_knows_is_reached_by_its_addresses() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let place = |host: &str, addresses: &[[u8; 4]]| Place {
+            host: host.to_owned(),
+            process: 1,
+            addresses: addresses.iter().map(|address| IpAddr::from(*address)).collect(),
+            port,
+            token: 5,
+        };
+        // Nothing listens at the first of its addresses.
+        let places = [place("pod-0.invalid", &[[127, 0, 0, 2], [127, 0, 0, 1]]), place("pod-1", &[])];
+        let stream = connected(&places, 1).unwrap();
+        let (accepted, _) = listener.accept().unwrap();
+        assert_eq!(introduced(accepted, 5).unwrap().0, 1);
+        drop(stream);
+        let refused = connected(&[place("pod-0.invalid", &[[127, 0, 0, 2]]), place("pod-1", &[])], 1).unwrap_err();
+        assert!(refused.to_string().starts_with(&format!("127.0.0.2:{port}: ")), "{refused}");
+    }
+
+    #[test]
+    fn a_process_tells_the_addresses_at_which_others_reach_it() {
+        let here = Place::here(7, 9);
+        assert!(here.addresses.iter().all(|address| !address.is_loopback()), "{here:?}");
+        assert_eq!(here.process, std::process::id());
     }
 }
