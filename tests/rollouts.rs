@@ -1,4 +1,4 @@
-//! Completions by servers: runs repeat and resume as others do, and nothing that a server does wrong becomes a reward.
+//! Tests of completions by servers: runs are reproducible and resumable, and errors of a server never become a reward.
 
 mod runs;
 mod served;
@@ -50,13 +50,14 @@ fn two_runs_with_a_server_and_one_with_two_servers_are_the_same_byte_for_byte() 
     assert_same(&first, &second);
     assert_same(&first, &both);
 
-    // Two policies wrote: the fresh one and that of one update; the newest is what is left, there and on disk.
+    // Two policies sampled: the initial one and that after one update. Only the newest adapter remains, loaded and on
+    // disk.
     let loaded = served[1].loaded();
     assert_eq!(loaded.len(), 2, "{loaded:?}");
     assert_eq!(served[1].adapters(), loaded[1..]);
     let kept: Vec<_> = fs::read_dir(both.join("adapters")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(kept, [loaded[1].as_str()]);
-    // The server's numbers are the trainer's own here.
+    // This server computes the same numbers as the trainer.
     for record in steps(&first) {
         assert!(record["sampling/sampling_logp_difference/max"].as_f64().unwrap() < 1e-4, "{record}");
         assert!((record["sampling/importance_sampling_ratio/mean"].as_f64().unwrap() - 1.0).abs() < 1e-4, "{record}");
@@ -65,7 +66,7 @@ fn two_runs_with_a_server_and_one_with_two_servers_are_the_same_byte_for_byte() 
     }
 }
 
-/// A server whose numbers are others than the trainer's, in one direction.
+/// A server whose log-probabilities are 0.1 nats below the trainer's.
 fn foreign(_: usize, mut answer: Value) -> Answer {
     for token in answer["choices"][0]["logprobs"]["content"].as_array_mut().unwrap() {
         token["logprob"] = json!(token["logprob"].as_f64().unwrap() - 0.1);
@@ -98,7 +99,7 @@ fn what_a_foreign_sampler_gets_wrong_is_weighed_counted_and_warned_of() {
     assert!(none.get("sampling/frac_corrected").is_none());
 }
 
-/// Prompts, settings, and what they give.
+/// Prompts and settings for completions by servers.
 struct Asked {
     policy: Policy,
     prompts: Vec<Prompt>,
@@ -152,12 +153,12 @@ impl Asked {
         observer: &mut dyn FnMut(RolloutEvent<'_>),
     ) -> Result<Vec<Completion>, RolloutError> {
         let (policy, prompts, streams) = (&self.policy, &self.prompts[..], Seed::root(7).into());
-        let brought = servers.bring(policy, observer)?;
-        let completions = servers.generate(&brought, Assignment { policy, config, prompts, streams }, observer)?;
+        let loaded = servers.load_adapter(policy, observer)?;
+        let completions = servers.generate(&loaded, Assignment { policy, config, prompts, streams }, observer)?;
         Ok(completions.into_items())
     }
 
-    /// What is told of trouble in two batches, one after the other.
+    /// The warnings of two successive batches.
     fn troubles(&self, servers: &[&Served]) -> Vec<Vec<String>> {
         let urls = servers.iter().map(|served| served.url.clone()).collect();
         let config = RolloutConfig { servers: urls, server_seconds: 60.0, ..self.config.clone() };
@@ -182,7 +183,7 @@ fn a_server_that_fails_is_warned_of_once_a_batch_with_a_count_and_one_that_is_le
     let (asked, good) = (Asked::new(), Served::start(honest));
     let bad = Served::start(|_, _| (500, "out of memory".into()));
     for troubles in asked.troubles(&[&bad, &good]) {
-        // Three of the six completions are asked of it first.
+        // Three of the six completions are requested from it first.
         let [first, count] = &troubles[..] else { panic!("{troubles:?}") };
         assert!(first.starts_with("completion ") && first.contains("answered 500: out of memory"), "{first}");
         assert_eq!(*count, format!("{}: failed 3 times in this batch", bad.url));
@@ -199,7 +200,7 @@ fn changed(answer: Value, change: impl FnOnce(&mut Value)) -> Answer {
     (200, answer.to_string())
 }
 
-/// Each way of misbehaving, and what is said of it.
+/// Errors of a server, each with a part of the expected message.
 const MISCHIEF: &[(Mischief, &str)] = &[
     (|_, _| (500, json!({ "error": { "message": "out of memory" } }).to_string()), "answered 500: out of memory"),
     (|_, _| (200, "<html>".into()), "an answer that is no JSON"),
@@ -254,7 +255,7 @@ const MISCHIEF: &[(Mischief, &str)] = &[
     (
         |_, answer| {
             changed(answer, |answer| {
-                // As if it had ended, and it was only cut off.
+                // The answer claims that the completion has ended, but it was truncated.
                 answer["choices"][0]["finish_reason"] = json!("stop");
                 answer["choices"][0]["token_ids"].as_array_mut().unwrap().truncate(1);
                 answer["choices"][0]["logprobs"]["content"].as_array_mut().unwrap().truncate(1);
@@ -311,7 +312,7 @@ fn a_server_that_fails_stops_the_run_and_a_resumed_one_equals_an_unbroken_one() 
     let good = Served::start(honest);
     let more = ["--steps", "3", "--set", "rollout.resample_tied=0"];
     run(&unbroken, &with(&good.url, &more));
-    // The probe, a step of eight, and two completions of the next one.
+    // It answers the probe, a step of eight completions, and two completions of the next step.
     let fails = Served::start(
         |before, answer| if before < 11 { honest(before, answer) } else { (500, "out of memory".into()) },
     );

@@ -1,10 +1,10 @@
-//! The library of MPI, looked for when the program runs: one binary with and without it. What is
-//! unsafe about it stays in this package.
+//! The MPI library, loaded at run time, so that the same binary works with and without it. The package contains all
+//! unsafe code for it.
 //!
-//! Of MPI 3.0 three collectives are used, the non-blocking ones, since a process that waits in a blocking one burns its
-//! core. What differs between implementations is what they call the communicator of all processes, types and sums:
-//! Open MPI's are addresses of symbols, MPICH's numbers of its header `mpi.h`, and those of the standard ABI the
-//! small numbers of MPI 5.0, chapter 20.
+//! Three collectives of MPI 3.0 are used, in their non-blocking forms, because a process that waits in a blocking one
+//! keeps its core busy. Implementations differ in their handles of the communicator of all processes, of types and of
+//! the sum: they are addresses of symbols in Open MPI, numbers of the header `mpi.h` in MPICH, and the small numbers of
+//! MPI 5.0, chapter 20, in the standard ABI.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::Mutex;
@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 
-/// Why the library is of no use.
+/// The library cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum MpiError {
-    /// A library without a function that is needed.
+    /// The library lacks a function.
     #[error("{file}: is no usable library of MPI: {reason}")]
     Unusable {
         /// The file.
@@ -29,20 +29,20 @@ pub enum MpiError {
     Failed {
         /// Its name.
         call: &'static str,
-        /// What it gave.
+        /// The error code that it returned.
         code: i32,
     },
-    /// More than a collective can take.
+    /// There are more elements than a collective can send.
     #[error(
         "{bytes} bytes are more than processes can exchange at once; expected at most 2 GiB: lower grpo.micro_batch"
     )]
     TooLong {
-        /// How many.
+        /// Their number.
         bytes: usize,
     },
 }
 
-/// A communicator, a datatype, an operation or a request: a pointer or an `int`, either of which fits.
+/// A communicator, datatype, operation or request. It is a pointer or an `int`, depending on the implementation.
 type Handle = usize;
 
 type Init = unsafe extern "C" fn(*mut c_int, *mut c_void, c_int, *mut c_int) -> c_int;
@@ -74,22 +74,22 @@ type Exchange = unsafe extern "C" fn(
 ) -> c_int;
 type Reduce = unsafe extern "C" fn(*const c_void, *mut c_void, c_int, Handle, Handle, Handle, *mut Handle) -> c_int;
 
-/// Longest text that `MPI_Get_library_version` gives, in any implementation.
+/// The maximum length of the text of `MPI_Get_library_version`, in any implementation, in bytes.
 const LONGEST_VERSION: usize = 8192;
-/// What is sent where there is nothing to send.
+/// The address of empty buffers.
 static NOTHING: u8 = 0;
-/// How long a process that waits looks again and again, giving its core to others in between.
+/// For this time a process that waits yields its core between checks of a request.
 const YIELDS: Duration = Duration::from_micros(200);
-/// How long it then sleeps at most between two looks.
+/// The maximum time that it then sleeps between two checks.
 const LONGEST_SLEEP: Duration = Duration::from_millis(1);
 
-/// What an implementation calls things.
+/// The handles and constants of an implementation.
 struct Names {
     world: Handle,
     byte: Handle,
     float: Handle,
     sum: Handle,
-    /// That one thread at a time calls the library.
+    /// `MPI_THREAD_SERIALIZED`: only one thread at a time calls the library.
     serialized: c_int,
 }
 
@@ -104,22 +104,22 @@ pub struct Mpi {
     finalize: unsafe extern "C" fn() -> c_int,
     rank: usize,
     size: usize,
-    /// Held while a collective is on: the library was promised that calls do not overlap.
+    /// Locked during a collective, because calls of the library must not overlap.
     turn: Mutex<()>,
-    /// Holds the functions above.
+    /// Keeps the functions above loaded.
     _library: Library,
 }
 
-/// A library that was found, and not started.
+/// A library that was found and is not started yet.
 pub struct Found {
     library: Library,
-    /// As the loader knows it.
+    /// The name that the loader found it by.
     pub file: String,
-    /// In its own words, the first line.
+    /// The first line of its own description.
     pub version: String,
 }
 
-/// The first of `files` that the loader finds; otherwise what it said of each.
+/// The first of `files` that the loader finds, or its message for each of them.
 pub fn find(files: &[String]) -> Result<Found, Vec<String>> {
     let mut refusals = Vec::new();
     for file in files {
@@ -154,7 +154,7 @@ fn version(library: &Library) -> Result<String, String> {
 }
 
 impl Names {
-    /// Names of the library called `file`.
+    /// The handles of the library `file`.
     fn of(library: &Library, file: &str) -> Result<Names, String> {
         if let Ok(world) = symbol::<Handle>(library, "ompi_mpi_comm_world") {
             let [byte, float] = [symbol(library, "ompi_mpi_byte")?, symbol(library, "ompi_mpi_float")?];
@@ -171,7 +171,7 @@ impl Names {
 }
 
 impl Mpi {
-    /// Starts a library that was found. Waits until all processes of the job have come this far.
+    /// Starts a library. Waits until all processes of the job do so.
     pub fn start(Found { library, file, .. }: Found) -> Result<Mpi, MpiError> {
         let unusable = |reason: String| MpiError::Unusable { file: file.clone(), reason };
         let names = Names::of(&library, &file).map_err(unusable)?;
@@ -207,17 +207,17 @@ impl Mpi {
         Ok(mpi)
     }
 
-    /// Number of this process.
+    /// The rank of this process.
     pub fn rank(&self) -> usize {
         self.rank
     }
 
-    /// How many there are.
+    /// The number of processes.
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// What every process says, in the order of the ranks; of rank r that is `lengths[r]` bytes.
+    /// Gathers the bytes of all processes, in the order of the ranks. Rank r has `lengths[r]` bytes.
     pub fn gather(&self, mine: &[u8], lengths: &[usize]) -> Result<Vec<u8>, MpiError> {
         let (counts, starts) = places(lengths)?;
         let own = count(mine.len())?;
@@ -235,8 +235,8 @@ impl Mpi {
         Ok(all)
     }
 
-    /// Gives `mine` to the others, `given[r]` bytes to rank r, and what they give to this one, `taken[r]` bytes from
-    /// rank r, both in the order of the ranks.
+    /// Sends `given[r]` bytes of `mine` to rank r, and returns the bytes that this process receives, `taken[r]` from
+    /// rank r; both in the order of the ranks.
     pub fn exchange(&self, mine: &[u8], given: &[usize], taken: &[usize]) -> Result<Vec<u8>, MpiError> {
         let ((send, send_from), (receive, receive_at)) = (places(given)?, places(taken)?);
         assert_eq!(mine.len(), given.iter().sum::<usize>(), "a count of bytes that is none");
@@ -255,8 +255,8 @@ impl Mpi {
         Ok(all)
     }
 
-    /// The sum of what all processes have, as many numbers from each, added in an order that the library chooses. The
-    /// standard has all processes receive identical results (MPI 3.0, section 5.9.6).
+    /// The sum of the vectors of all processes, of equal length, added in an order that the library chooses. By the
+    /// standard all processes receive identical results (MPI 3.0, section 5.9.6).
     pub fn sum(&self, mine: &[f32]) -> Result<Vec<f32>, MpiError> {
         let own = count(mine.len())?;
         let mut all = vec![0.0_f32; mine.len()];
@@ -273,12 +273,13 @@ impl Mpi {
         Ok(all)
     }
 
-    /// Waits for a request without keeping the core busy: what is there soon is not slept for.
+    /// Waits for a request. It first yields and then sleeps between checks, so that short waits are fast and long ones
+    /// do not keep the core busy.
     fn complete(&self, mut request: Handle) -> Result<(), MpiError> {
         let (begin, mut sleep) = (Instant::now(), Duration::from_micros(20));
         loop {
             let mut done = 0;
-            // As large as the status of any implementation.
+            // The buffer is at least as large as the status of any implementation.
             let mut status = [0_u64; 16];
             // SAFETY: the request is that of a collective that has begun, and its buffers are alive.
             let code = unsafe { (self.test)(&raw mut request, &raw mut done, status.as_mut_ptr().cast()) };
@@ -296,7 +297,7 @@ impl Mpi {
         }
     }
 
-    /// Takes leave of the others, all of which do the same.
+    /// Ends the use of MPI. All processes call this together.
     pub fn finalize(&self) {
         let _turn = self.turn.lock();
         // SAFETY: no request is open, and nothing of the library is called afterwards.
@@ -310,18 +311,19 @@ impl Mpi {
     }
 }
 
-/// An error where a function of the library gave another code than that of success. In general it ends the process
-/// itself then.
+/// An error if a function of the library returned another code than success. By default the library ends the process
+/// itself in this case.
 fn checked(call: &'static str, code: c_int) -> Result<(), MpiError> {
     if code == 0 { Ok(()) } else { Err(MpiError::Failed { call, code }) }
 }
 
-/// Where bytes lie. Those of an empty vector are at address 1, which is what Open MPI calls `MPI_IN_PLACE`.
+/// The address of a buffer. It is [`NOTHING`] for an empty vector, whose own address may be 1, which is Open MPI's
+/// `MPI_IN_PLACE`.
 fn start(bytes: &[u8]) -> *const c_void {
     if bytes.is_empty() { (&raw const NOTHING).cast() } else { bytes.as_ptr().cast() }
 }
 
-/// Room for so many bytes, at an address of its own even where there are none.
+/// A buffer of this number of bytes with a valid address even if it is empty.
 fn room(lengths: &[usize]) -> Vec<u8> {
     let length = lengths.iter().sum();
     let mut room = Vec::with_capacity(1.max(length));
@@ -329,7 +331,7 @@ fn room(lengths: &[usize]) -> Vec<u8> {
     room
 }
 
-/// Counts of bytes and where each begins.
+/// Byte counts as the library takes them, and the offset of each.
 fn places(lengths: &[usize]) -> Result<(Vec<c_int>, Vec<c_int>), MpiError> {
     let mut at = 0;
     let mut starts = Vec::with_capacity(lengths.len());

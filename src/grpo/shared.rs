@@ -9,7 +9,7 @@ use candle_core::{Device, Tensor, Var};
 use super::batch::Part;
 use super::gradients::{Gradients, accumulate, parallel_parts};
 use super::{Batch, LearnError};
-use crate::parallel::{ParallelError, Peers, VectorSum, assigned, share};
+use crate::parallel::{ParallelError, Peers, VectorSum, assign, share};
 
 /// Count of f32 numbers of its gradients that a process sends at once, 16 MiB.
 const BUCKET: usize = 4 << 20;
@@ -36,7 +36,7 @@ impl Shared<'_> {
         let Batch { peers, division, .. } = self.batch;
         for round in self.parts.chunks(held.saturating_mul(peers.size()).max(1)) {
             let costs: Vec<usize> = round.iter().map(|part| part.tokens.ids.len()).collect();
-            let owners = assigned(&costs, peers.size(), held);
+            let owners = assign(&costs, peers.size(), held);
             let mine = round.iter().zip(&owners).filter(|(_, owner)| **owner == peers.rank());
             let own: Vec<&Part> = mine.map(|(part, _)| part).collect();
             let (mut kept, mut done) = (K::default(), 0);

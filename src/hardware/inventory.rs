@@ -1,15 +1,15 @@
-//! Which GPUs there are and what drives them.
+//! The GPUs of a machine and their driver.
 
 use std::fmt;
 
-/// One GPU. What its driver does not tell is absent.
+/// One GPU. Values that the driver does not provide are absent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GpuModel {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Its compute capability, major and minor.
     pub capability: Option<(i32, i32)>,
-    /// Bytes that are free, and all.
+    /// Free and total memory, in bytes.
     pub memory: Option<(u64, u64)>,
 }
 
@@ -18,9 +18,9 @@ pub struct GpuModel {
 pub struct Inventory {
     /// Version of the driver.
     pub driver: Option<String>,
-    /// Newest CUDA that it runs, major and minor.
+    /// The newest version of CUDA that it supports, major and minor.
     pub cuda: Option<(i32, i32)>,
-    /// The GPUs, in the order in which CUDA counts them.
+    /// The GPUs, in the order of CUDA.
     pub gpus: Vec<GpuModel>,
 }
 

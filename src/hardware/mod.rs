@@ -1,8 +1,8 @@
-//! What the GPUs did meanwhile: utilisation, memory, power, clocks, and a verdict on it in words.
+//! Monitors GPUs during a run: utilisation, memory, power and clocks, with a verdict in words.
 //!
-//! A [`GpuSource`] is read at a fixed pace by a thread of its own ([`GpuSampler`]); readings go to a file under the names
-//! that Weights & Biases gives its system metrics, and into a [`GpuUsage`]. Nothing here can stop a run: a driver that
-//! fails is named once, and the watching ends.
+//! A thread ([`GpuSampler`]) reads a [`GpuSource`] at fixed intervals. Readings are written to a file under the names
+//! of Weights & Biases' system metrics, and summarised in a [`GpuUsage`]. Nothing here can stop a run: if the driver
+//! fails, the error is reported once and monitoring ends.
 
 mod inventory;
 mod nvml;
@@ -21,33 +21,33 @@ pub use table::{GPU_FILE, header, row};
 pub use usage::GpuUsage;
 pub use verdict::{StepShares, verdict};
 
-/// Why GPUs cannot be watched, or no longer.
+/// GPUs cannot be monitored, or no longer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GpuError {
-    /// No driver, or one that does not answer.
+    /// There is no driver, or it does not answer.
     #[error("no NVIDIA GPU can be watched: {0}")]
     NoDriver(String),
-    /// A driver without a GPU.
+    /// The driver has no GPU.
     #[error("no NVIDIA GPU can be watched: the driver knows of none")]
     NoGpu,
-    /// A GPU that stopped answering.
+    /// A GPU stopped answering.
     #[error("GPU {index} no longer answers: {reason}")]
     Lost {
-        /// Its number.
+        /// Its index.
         index: usize,
         /// What the driver said.
         reason: String,
     },
 }
 
-/// Why a GPU runs below its clock though it has work.
+/// Why a GPU with work runs below its maximum clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Slowdown {
-    /// It may not draw more power.
+    /// It has reached its power limit.
     Power,
     /// It is too hot.
     Heat,
-    /// Its board or power supply asks for it.
+    /// Its board or power supply requires it.
     Hardware,
 }
 
@@ -62,36 +62,36 @@ impl Slowdown {
     }
 }
 
-/// One GPU at one moment. What its driver does not tell is absent.
+/// A reading of one GPU. Values that the driver does not provide are absent.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct GpuReading {
-    /// Percent of the last interval in which a kernel ran.
+    /// Share of the last interval in which a kernel ran, in percent.
     pub utilisation: Option<f64>,
-    /// Percent of the last interval in which memory was read or written.
+    /// Share of the last interval in which memory was read or written, in percent.
     pub memory_activity: Option<f64>,
-    /// Bytes in use.
+    /// Memory in use, in bytes.
     pub memory_used: Option<u64>,
-    /// Bytes in all.
+    /// All memory, in bytes.
     pub memory_total: Option<u64>,
-    /// Watts.
+    /// Power, in watts.
     pub power: Option<f64>,
-    /// Watts it may draw.
+    /// Power limit, in watts.
     pub power_limit: Option<f64>,
     /// Clock of the multiprocessors, in MHz.
     pub sm_clock: Option<u32>,
     /// Clock of the memory, in MHz.
     pub memory_clock: Option<u32>,
-    /// Degrees Celsius.
+    /// Temperature, in degrees Celsius.
     pub temperature: Option<u32>,
-    /// What slows it down.
+    /// The reasons for a lower clock.
     pub slowed: Vec<Slowdown>,
 }
 
-/// Something that reads GPUs.
+/// A source of readings of GPUs.
 pub trait GpuSource: Send {
-    /// What the GPUs are called, in the order of their readings.
+    /// The names of the GPUs, in the order of their readings.
     fn names(&self) -> &[String];
 
-    /// One reading of each.
+    /// One reading of each GPU.
     fn read(&mut self) -> Result<Vec<GpuReading>, GpuError>;
 }

@@ -1,4 +1,4 @@
-//! GPUs by NVIDIA's management library, which is looked for when the program runs.
+//! Reads GPUs by NVIDIA's management library (NVML), which is loaded at run time.
 
 use nvml_wrapper::Nvml;
 use nvml_wrapper::bitmasks::device::ThrottleReasons;
@@ -7,7 +7,7 @@ use nvml_wrapper::error::NvmlError;
 
 use super::{GpuError, GpuModel, GpuReading, GpuSource, Inventory, Slowdown};
 
-/// What lowers clocks, and what that is called here. An idle GPU and clocks that somebody set are no slowdown.
+/// NVML's reasons for lower clocks. Idle GPUs and clocks set by a user are not slowdowns.
 const SLOWDOWNS: [(ThrottleReasons, Slowdown); 5] = [
     (ThrottleReasons::SW_POWER_CAP, Slowdown::Power),
     (ThrottleReasons::SW_THERMAL_SLOWDOWN, Slowdown::Heat),
@@ -16,17 +16,17 @@ const SLOWDOWNS: [(ThrottleReasons, Slowdown); 5] = [
     (ThrottleReasons::HW_SLOWDOWN, Slowdown::Hardware),
 ];
 
-/// All GPUs of this machine, or those that CUDA may see.
+/// All GPUs of this machine, or those that are visible to CUDA.
 pub struct NvmlSource {
     library: Nvml,
-    /// Numbers of the driver, in the order of [`GpuSource::names`].
+    /// The driver's indices, in the order of [`GpuSource::names`].
     indices: Vec<u32>,
     names: Vec<String>,
 }
 
 impl NvmlSource {
-    /// Opens the driver's library. `visible` is what `CUDA_VISIBLE_DEVICES` says, where it is set: the GPUs are then
-    /// counted as a CUDA program counts them.
+    /// Opens the driver's library. `visible` is the value of `CUDA_VISIBLE_DEVICES`, if it is set; the GPUs then have
+    /// the order of CUDA.
     pub fn open(visible: Option<&str>) -> Result<NvmlSource, GpuError> {
         let no_driver = |error: NvmlError| GpuError::NoDriver(error.to_string());
         let library = Nvml::init().map_err(no_driver)?;
@@ -45,7 +45,7 @@ impl NvmlSource {
         Ok(NvmlSource { library, indices, names })
     }
 
-    /// What is there.
+    /// The GPUs and their driver.
     pub fn inventory(&self) -> Inventory {
         let version = self.library.sys_cuda_driver_version().ok();
         let model = |(&index, name): (&u32, &String)| {
@@ -102,7 +102,7 @@ fn reading(library: &Nvml, number: u32) -> Result<GpuReading, NvmlError> {
     })
 }
 
-/// What one GPU or driver does not support is absent; a GPU that is gone is an error.
+/// None for a value that the GPU or driver does not support; an error for a GPU that is lost.
 fn told<T>(answer: Result<T, NvmlError>) -> Result<Option<T>, NvmlError> {
     match answer {
         Ok(value) => Ok(Some(value)),
@@ -111,8 +111,8 @@ fn told<T>(answer: Result<T, NvmlError>) -> Result<Option<T>, NvmlError> {
     }
 }
 
-/// Numbers of the driver that a list such as `2,0` or `GPU-8932f937` names, up to the first that it cannot; an empty
-/// list hides all.
+/// The driver's indices of the GPUs in a list such as `2,0` or `GPU-8932f937`, up to the first unknown one. An empty
+/// list hides all GPUs.
 pub(super) fn chosen(list: &str, uuids: &[String]) -> Vec<u32> {
     let number = |entry: &str| {
         let by_number = entry.parse().ok().filter(|&number: &usize| number < uuids.len());

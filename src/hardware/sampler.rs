@@ -1,4 +1,4 @@
-//! A thread that reads GPUs at a fixed pace.
+//! A thread that reads GPUs at fixed intervals.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -10,18 +10,18 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::{GpuError, GpuReading, GpuSource, GpuUsage, header, row};
 
-/// How often a run is watched. Drivers average utilisation over something like it.
+/// The interval of readings during a run, similar to the time over which drivers average utilisation.
 pub const SAMPLE_EVERY: Duration = Duration::from_secs(1);
 
-/// What the thread and its owner share.
+/// The data that the thread and its owner share.
 #[derive(Debug, Default)]
 struct Shared {
     latest: Vec<GpuReading>,
-    /// Of each GPU, since the sampler began.
+    /// The usage of each GPU since the sampler started.
     whole: Vec<GpuUsage>,
-    /// Of each GPU, since somebody took it.
+    /// The usage of each GPU since it was last taken.
     lately: Vec<GpuUsage>,
-    /// Why there are no more readings.
+    /// The error that ended the readings.
     ended: Option<String>,
 }
 
@@ -45,7 +45,7 @@ pub struct GpuSampler {
 }
 
 impl GpuSampler {
-    /// Reads `source` every so often, and appends each reading to `file` where there is one.
+    /// Reads `source` at intervals of `every`, and appends each reading to `file`, if there is one.
     pub fn start(
         mut source: Box<dyn GpuSource>,
         every: Duration,
@@ -73,22 +73,22 @@ impl GpuSampler {
         Ok(GpuSampler { names, shared, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// What the GPUs are called.
+    /// The names of the GPUs.
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// The newest reading of each GPU; none before the first.
+    /// The newest reading of each GPU; empty before the first.
     pub fn latest(&self) -> Vec<GpuReading> {
         lock(&self.shared).latest.clone()
     }
 
-    /// What each GPU did since the sampler began.
+    /// The usage of each GPU since the sampler started.
     pub fn whole(&self) -> Vec<GpuUsage> {
         lock(&self.shared).whole.clone()
     }
 
-    /// What each GPU did since this was last asked. An interval without a reading gives the newest one.
+    /// Takes the usage of each GPU since the last call. Without a reading since then it is that of the newest reading.
     pub fn take_lately(&self) -> Vec<GpuUsage> {
         let mut shared = lock(&self.shared);
         let mut taken = std::mem::take(&mut shared.lately);
@@ -99,7 +99,7 @@ impl GpuSampler {
         taken
     }
 
-    /// Why there are no more readings, told once.
+    /// Takes the error that ended the readings.
     pub fn take_ended(&self) -> Option<String> {
         lock(&self.shared).ended.take()
     }
@@ -109,13 +109,13 @@ impl Drop for GpuSampler {
     fn drop(&mut self) {
         self.stop = None;
         if let Some(thread) = self.thread.take() {
-            // A thread that panicked has nothing left to say that matters to a run.
+            // A panic of the thread must not stop the run.
             let _ = thread.join();
         }
     }
 }
 
-/// One reading, in the file as well.
+/// Takes one reading and writes it to the file.
 fn sample(source: &mut dyn GpuSource, began: Instant, file: Option<&Path>) -> Result<Vec<GpuReading>, String> {
     let readings = source.read().map_err(|error: GpuError| error.to_string())?;
     if let Some(path) = file {
@@ -124,7 +124,8 @@ fn sample(source: &mut dyn GpuSource, began: Instant, file: Option<&Path>) -> Re
     Ok(readings)
 }
 
-/// One write a line, so that a reader or a kill leaves whole lines; a new file begins with the names of its columns.
+/// Appends a line in one write, so that readers and a kill find complete lines. A new file begins with the names of its
+/// columns.
 fn append(path: &Path, began: Instant, readings: &[GpuReading]) -> std::io::Result<()> {
     let mut file = OpenOptions::new().append(true).create(true).open(path)?;
     if file.metadata()?.len() == 0 {
@@ -134,7 +135,7 @@ fn append(path: &Path, began: Instant, readings: &[GpuReading]) -> std::io::Resu
     file.write_all(row(now.as_secs_f64(), began.elapsed().as_secs_f64(), readings).as_bytes())
 }
 
-/// Numbers for people: what a panicked thread left is as good as any.
+/// Locks the shared readings, also after a panic of the thread, because readings are independent of each other.
 fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

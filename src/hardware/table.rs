@@ -1,11 +1,11 @@
-//! Readings as lines of a table, under the names that Weights & Biases gives its system metrics.
+//! Writes readings as CSV, under the names of Weights & Biases' system metrics.
 
 use super::GpuReading;
 
 /// Name of the file in the output directory.
 pub const GPU_FILE: &str = "gpu.csv";
 
-/// Columns of one GPU, without the `gpu.N.` before each.
+/// The columns of one GPU, without their prefix `gpu.N.`.
 const COLUMNS: [&str; 11] = [
     "gpu",
     "memory",
@@ -20,13 +20,13 @@ const COLUMNS: [&str; 11] = [
     "slowedBy",
 ];
 
-/// The first line: seconds since 1970, seconds since the watching began, then the columns of each GPU.
+/// The first line: seconds since 1970, seconds since monitoring began, then the columns of each GPU.
 pub fn header(gpus: usize) -> String {
     let columns = (0..gpus).flat_map(|gpu| COLUMNS.map(|column| format!(",gpu.{gpu}.{column}")));
     format!("_timestamp,_runtime{}\n", columns.collect::<String>())
 }
 
-/// One line. What a GPU does not tell is an empty field.
+/// One line. Missing values are empty fields.
 pub fn row(timestamp: f64, runtime: f64, readings: &[GpuReading]) -> String {
     let fields = readings.iter().flat_map(fields).map(|field| format!(",{field}"));
     format!("{timestamp:.3},{runtime:.3}{}\n", fields.collect::<String>())

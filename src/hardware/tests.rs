@@ -24,7 +24,7 @@ fn usage(readings: &[GpuReading]) -> GpuUsage {
     usage
 }
 
-/// Gives the readings it was made with, then fails.
+/// Returns the given readings, then fails.
 struct Scripted(Vec<String>, std::vec::IntoIter<Vec<GpuReading>>);
 
 impl GpuSource for Scripted {
@@ -42,7 +42,7 @@ fn sampler(readings: Vec<Vec<GpuReading>>, file: Option<std::path::PathBuf>) -> 
     GpuSampler::start(Box::new(source), Duration::from_millis(1), file).unwrap()
 }
 
-/// Waits until the script is at its end, and gives the reason.
+/// Waits until the readings have ended, and returns the reason.
 fn ended(sampler: &GpuSampler) -> String {
     loop {
         if let Some(reason) = sampler.take_ended() {

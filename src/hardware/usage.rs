@@ -1,10 +1,10 @@
-//! Many readings of one GPU as a few numbers.
+//! Summarises the readings of one GPU.
 
 use std::collections::BTreeMap;
 
 use super::{GpuReading, Slowdown};
 
-/// A mean of what was told.
+/// The mean of the values that are present.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Mean {
     sum: f64,
@@ -24,7 +24,7 @@ impl Mean {
     }
 }
 
-/// What one GPU did over some time.
+/// A summary of readings of one GPU.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct GpuUsage {
     readings: usize,
@@ -38,7 +38,7 @@ pub struct GpuUsage {
 }
 
 impl GpuUsage {
-    /// Takes in one reading.
+    /// Adds one reading.
     pub fn add(&mut self, reading: &GpuReading) {
         self.readings += 1;
         self.utilisation.add(reading.utilisation);
@@ -57,17 +57,17 @@ impl GpuUsage {
         self.readings
     }
 
-    /// Mean percent of the time in which a kernel ran.
+    /// Mean utilisation, in percent.
     pub fn utilisation(&self) -> Option<f64> {
         self.utilisation.value()
     }
 
-    /// Mean watts.
+    /// Mean power, in watts.
     pub fn power(&self) -> Option<f64> {
         self.power.value()
     }
 
-    /// Watts it may draw.
+    /// Power limit, in watts.
     pub fn power_limit(&self) -> Option<f64> {
         self.power_limit
     }
@@ -77,22 +77,22 @@ impl GpuUsage {
         self.sm_clock.value()
     }
 
-    /// Most bytes in use at any reading.
+    /// Maximum of the memory in use, in bytes.
     pub fn memory_peak(&self) -> Option<u64> {
         self.memory_peak
     }
 
-    /// Bytes in all.
+    /// All memory, in bytes.
     pub fn memory_total(&self) -> Option<u64> {
         self.memory_total
     }
 
-    /// Share of the readings in which this slowed it down.
+    /// Share of the readings with this slowdown, 0 to 1.
     pub fn slowed(&self, slowdown: Slowdown) -> f64 {
         self.slowed.get(&slowdown).map_or(0.0, |&count| count as f64 / self.readings.max(1) as f64)
     }
 
-    /// The numbers of a step, under the names of `metrics.jsonl`.
+    /// The metrics of a step, under the names of `metrics.jsonl`.
     pub fn metrics(&self) -> impl Iterator<Item = (&'static str, f64)> {
         let gigabytes = self.memory_peak.map(|bytes| bytes as f64 / 1e9);
         let all = [

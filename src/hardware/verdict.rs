@@ -1,32 +1,32 @@
-//! How busy a GPU was, what limited it, and what to change: in words, each with the figure behind it.
+//! Says in words how busy a GPU was, what limited it, and what to change.
 
 use super::{GpuUsage, Slowdown};
 
-/// Utilisation, in percent, above which nothing is to be gained by giving a GPU more to do at a time.
+/// From this utilisation on, in percent, a GPU counts as busy.
 const BUSY: f64 = 90.0;
-/// Share of the readings from which a slowdown is worth a word.
+/// A slowdown is reported from this share of the readings on.
 const SLOWED: f64 = 0.2;
-/// Share of a step from which waiting for rewards is what holds a GPU back.
+/// From this share of a step on, waiting for rewards counts as the limit.
 const WAITING: f64 = 0.02;
-/// Share of the memory below which a batch could be twice as large.
+/// Below this share of the memory a batch could be twice as large.
 const ROOMY: f64 = 0.45;
 
-/// Where the steps of a run spent their seconds.
+/// The times of a run's steps.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct StepShares {
-    /// Steps.
+    /// Number of steps.
     pub steps: usize,
-    /// Seconds of all steps.
+    /// Duration of all steps, in seconds.
     pub total: f64,
-    /// Of those, seconds of sampling.
+    /// Time of sampling, in seconds.
     pub generate: f64,
-    /// Of those, seconds of waiting for rewards after sampling had ended.
+    /// Time of waiting for rewards after sampling had ended, in seconds.
     pub reward_wait: f64,
-    /// Steps whose completions are sampled before the update of the step at hand.
+    /// Number of steps that are sampled before the update of the current one.
     pub steps_ahead: usize,
 }
 
-/// The verdict on GPU `index`, a line for each thing to say. `steps` is what a run knows of its own time.
+/// The verdict on GPU `index`, in lines. `steps`: the times of the run's steps, if there was a run.
 pub fn verdict(index: usize, name: &str, usage: &GpuUsage, steps: Option<&StepShares>) -> String {
     let Some(busy) = usage.utilisation() else {
         return format!("GPU {index} ({name}): its driver does not tell how busy it is\n");
@@ -61,7 +61,7 @@ fn slowdowns(usage: &GpuUsage) -> Vec<String> {
     .collect()
 }
 
-/// What kept it from being busy.
+/// Says what limits the GPU, if anything is known.
 fn limit(busy: f64, usage: &GpuUsage, steps: Option<&StepShares>) -> Option<String> {
     if busy >= BUSY {
         return Some("as busy as it gets: only less work makes a step faster".to_owned());
@@ -85,7 +85,7 @@ fn limit(busy: f64, usage: &GpuUsage, steps: Option<&StepShares>) -> Option<Stri
     }
 }
 
-/// What waiting for rewards costs, and what works against it. Sampling ahead hides at most what sampling takes.
+/// Says what waiting for rewards costs and how to avoid it. Sampling ahead hides at most the time of sampling.
 fn waiting(steps: &StepShares) -> String {
     let mean = |seconds: f64| seconds / steps.steps.max(1) as f64;
     let [wait, total, generate] = [steps.reward_wait, steps.total, steps.generate].map(mean);

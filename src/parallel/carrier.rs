@@ -1,4 +1,4 @@
-//! How gradients cross between processes: from GPU to GPU by NCCL, or by MPI through the host.
+//! Exchanges gradients between processes: from GPU to GPU by NCCL, or through the host by MPI.
 
 use candle_core::{Device, Tensor};
 use grpo_tensor::Nccl;
@@ -7,14 +7,15 @@ use grpo_tensor::device::gpu_identity;
 use super::{Joined, ParallelError, Peers};
 use crate::config::Reduce;
 
-/// Collectives on `(n,)` tensors of f32, which all processes call together. What comes back is where the carrier has it.
+/// Collective operations on `(n,)` tensors of f32, which all processes call together. Results are on the GPU for NCCL
+/// and on the host for MPI.
 pub trait Carrier {
-    /// Gives `mine` to the others, `given[r]` numbers to rank r, and what they give to this one, `taken[r]` numbers from
-    /// rank r, both in the order of the ranks.
+    /// Sends `given[r]` numbers of `mine` to rank r, and returns the numbers that this process receives, `taken[r]`
+    /// from rank r; both in the order of the ranks.
     fn exchange(&self, mine: &Tensor, given: &[usize], taken: &[usize]) -> Result<Tensor, ParallelError>;
-    /// What all have, as many numbers each, in the order of the ranks.
+    /// The tensors of all processes, of equal length, in the order of the ranks.
     fn gather(&self, mine: &Tensor) -> Result<Tensor, ParallelError>;
-    /// The sum of what all have, in any order, and the same for all.
+    /// The sum of the tensors of all processes, in any order, with the same bits for all.
     fn sum(&self, mine: &Tensor) -> Result<Tensor, ParallelError>;
 }
 
@@ -32,7 +33,7 @@ impl Carrier for Nccl {
     }
 }
 
-/// Through the host.
+/// The collectives of MPI, through the host.
 impl Carrier for Joined {
     fn exchange(&self, mine: &Tensor, given: &[usize], taken: &[usize]) -> Result<Tensor, ParallelError> {
         let bytes = |counts: &[usize]| counts.iter().map(|count| count * size_of::<f32>()).collect::<Vec<_>>();
@@ -60,18 +61,18 @@ fn numbers(bytes: &[u8]) -> Result<Tensor, ParallelError> {
     Ok(Tensor::from_vec(numbers, count, &Device::Cpu)?)
 }
 
-/// How gradients cross, once that is settled.
+/// The way in which gradients are exchanged.
 pub(super) struct Route {
     pub reduce: Reduce,
     pub nccl: Option<Nccl>,
 }
 
-/// A GPU that NCCL could reach: which one it is, and the version of NCCL; or why there is none.
+/// Identity of the GPU and version of NCCL, or why a process cannot use NCCL.
 type Reachable = Result<(String, String), String>;
 
 impl Peers {
-    /// Settles how gradients of models on `device` cross from now on: by NCCL where each process has a GPU of its own and
-    /// the same NCCL, otherwise through the host. What is worth saying of it, in lines.
+    /// Decides how gradients of models on `device` are exchanged: by NCCL if each process has its own GPU and all have
+    /// the same version of NCCL, otherwise through the host. Returns lines for the user.
     pub fn connect(&self, device: &Device, reduce: Reduce) -> Result<Vec<String>, ParallelError> {
         let Some(joined) = &self.joined else { return Ok(Vec::new()) };
         let mut lines = Vec::new();
@@ -105,12 +106,13 @@ impl Peers {
         Ok(lines)
     }
 
-    /// Whether vectors of several processes are added in the order of the parts, so that each has to be kept until then.
+    /// Whether vectors of several processes are added in the order of the parts, so that each has to be held until
+    /// then.
     pub fn adds_in_order(&self) -> bool {
         self.route().is_some_and(|(reduce, _)| reduce == Reduce::Exact)
     }
 
-    /// How gradients cross; none where a process is alone.
+    /// How gradients are added and exchanged; none for a single process.
     pub(super) fn route(&self) -> Option<(Reduce, &dyn Carrier)> {
         let joined = self.joined.as_deref()?;
         Some(match joined.route.get() {

@@ -1,17 +1,17 @@
-//! What started this process, by the variables that launchers set.
+//! Recognises the launcher of this process by its environment variables.
 
-/// Looks a variable of the environment up.
+/// Looks up an environment variable.
 pub type Variables<'a> = dyn Fn(&str) -> Option<String> + 'a;
 
-/// Names the library of MPI, where the loader does not find it or another one should be taken.
+/// The variable with the path of the MPI library, in case the loader does not find it or finds another one.
 const LIBRARY: &str = "GRPO_2048_MPI";
-/// Libraries by implementation, as the loader knows them.
+/// The names of the libraries of an implementation.
 const OPEN_MPI: &[&str] = &["libmpi.so.40", "libmpi.so"];
 const MPICH: &[&str] = &["libmpich.so.12", "libmpi.so.12", "libmpi_abi.so.0"];
 const ANY: &[&str] = &["libmpi.so.40", "libmpich.so.12", "libmpi.so.12", "libmpi_abi.so.0", "libmpi.so"];
 
-/// How a launcher tells: its name, the variable that only its processes have, that of their number, and the libraries
-/// that speak with it.
+/// The known launchers: name, a variable that only their processes have, the variable with the number of processes, and
+/// the libraries that belong to them.
 const LAUNCHERS: &[(&str, &str, Option<&str>, &[&str])] = &[
     ("mpirun of Open MPI", "OMPI_COMM_WORLD_SIZE", Some("OMPI_COMM_WORLD_SIZE"), OPEN_MPI),
     ("mpiexec of MPICH", "PMI_RANK", Some("PMI_SIZE"), MPICH),
@@ -19,30 +19,30 @@ const LAUNCHERS: &[(&str, &str, Option<&str>, &[&str])] = &[
     ("a launcher with PMIx", "PMIX_RANK", None, ANY),
 ];
 
-/// Which of the processes of one machine this one is, by launcher.
+/// The variables of launchers with the index of a process on its machine.
 const LOCAL_RANKS: &[&str] = &["OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "PALS_LOCAL_RANKID", "SLURM_LOCALID"];
 
 /// A start by a launcher, of more than one process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Launched {
-    /// What started it.
+    /// The launcher.
     pub launcher: &'static str,
-    /// How many processes it started, if it says so.
+    /// The number of processes, if the launcher sets it.
     pub size: Option<usize>,
     libraries: &'static [&'static str],
 }
 
 impl Launched {
-    /// By what; none where nothing did, or it started one process.
+    /// The launcher of this process; none if there is none or if it started one process.
     pub fn by(environment: &Variables<'_>) -> Option<Launched> {
         let (launcher, _, size, libraries) = LAUNCHERS.iter().find(|(_, own, ..)| environment(own).is_some())?;
         let size = size.and_then(environment).and_then(|size| size.parse().ok());
-        // A step of Slurm that does not say how many it has was not started by srun.
+        // Without the number of tasks a Slurm process was not started by srun.
         let several = size.map_or(*launcher != "srun of Slurm", |size: usize| size > 1);
         several.then_some(Launched { launcher, size, libraries })
     }
 
-    /// Files to look for, in this order.
+    /// The names of the libraries to try, in this order.
     pub(super) fn libraries(&self, environment: &Variables<'_>) -> Vec<String> {
         named(environment, self.libraries)
     }
@@ -55,12 +55,12 @@ fn named(environment: &Variables<'_>, otherwise: &[&str]) -> Vec<String> {
     }
 }
 
-/// Number of this process among those of its machine; none where no launcher says so.
+/// The index of this process on its machine; none without a launcher that sets it.
 pub fn local_rank(environment: &Variables<'_>) -> Option<usize> {
     LOCAL_RANKS.iter().find_map(|name| environment(name)?.parse().ok())
 }
 
-/// The libraries of MPI that are there, file and version, whatever started this process; or why there is none.
+/// File and version of the MPI library that is found, with or without a launcher; or why there is none.
 pub fn library(environment: &Variables<'_>) -> Result<(String, String), Vec<String>> {
     grpo_mpi::find(&named(environment, ANY)).map(|found| (found.file, found.version))
 }

@@ -1,8 +1,8 @@
-//! Who trains together: processes that a launcher of MPI has started, and what they tell each other.
+//! The processes that train one run together, started by an MPI launcher, and the messages that they exchange.
 //!
-//! Every process holds the same weights and takes the same decisions. So nothing is sent but what each has computed of
-//! a step, and that is put together in an order that does not depend on how many processes there are: what N of them
-//! compute is what one computes. A run of one process needs no MPI, and looks for none.
+//! Every process has the same weights and makes the same decisions. They exchange only the results of each step, which
+//! are combined in an order that does not depend on the number of processes, so N processes compute the same as one. A
+//! run of one process does not need MPI and does not load it.
 
 mod assignment;
 mod carrier;
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-pub use assignment::assigned;
+pub use assignment::assign;
 use carrier::Route;
 use grpo_mpi::{Mpi, MpiError};
 pub use launcher::{Launched, Variables, library, local_rank};
@@ -27,52 +27,52 @@ pub use sum::VectorSum;
 pub use watch::OnLost;
 use watch::Watch;
 
-/// Why processes do not train together.
+/// Processes cannot train together.
 #[derive(Debug, thiserror::Error)]
 pub enum ParallelError {
-    /// A launcher started several processes, and no library lets them talk.
+    /// A launcher started several processes, but there is no MPI library.
     #[error(
         "{launcher} started {size} processes, and no library of MPI was found to join them ({}); expected the one that \
          belongs to the launcher, where the loader finds it, or its path in GRPO_2048_MPI", refusals.join("; ")
     )]
     NoLibrary {
-        /// What started them.
+        /// The launcher.
         launcher: &'static str,
-        /// How many.
+        /// The number of processes.
         size: String,
-        /// What the loader said of each name that was tried.
+        /// The loader's message for each library that was tried.
         refusals: Vec<String>,
     },
-    /// The library and the launcher are of different implementations.
+    /// Library and launcher are of different MPI implementations.
     #[error(
         "{launcher} started {started} processes, and {library} ({version}) knows of {found}; expected the library of MPI \
          that belongs to the launcher: name it in GRPO_2048_MPI, or start with the launcher that belongs to it"
     )]
     Mixed {
-        /// What started them.
+        /// The launcher.
         launcher: &'static str,
-        /// Processes by its word.
+        /// Number of processes according to the launcher.
         started: usize,
         /// The file of the library.
         library: String,
         /// Its version.
         version: String,
-        /// Processes by its word.
+        /// Number of processes according to the library.
         found: usize,
     },
-    /// The library.
+    /// The MPI library failed.
     #[error(transparent)]
     Mpi(#[from] MpiError),
-    /// NCCL.
+    /// NCCL failed.
     #[error("NCCL: {reason}")]
     Nccl {
-        /// What it said.
+        /// The message of NCCL.
         reason: String,
     },
-    /// A tensor that crosses between processes.
+    /// A tensor operation failed.
     #[error(transparent)]
     Tensor(#[from] candle_core::Error),
-    /// What came from another process is not what was expected of it.
+    /// A message of another process cannot be read.
     #[error("rank {rank}: said something that cannot be read: {reason}")]
     Unreadable {
         /// The process.
@@ -80,7 +80,7 @@ pub enum ParallelError {
         /// What is wrong with it.
         reason: String,
     },
-    /// Processes that cannot tell whether the others are still there.
+    /// Processes cannot be connected to detect that one of them ends.
     #[error(
         "the processes cannot watch each other: {reason}; every machine must reach the one of rank 0 by TCP, by its host \
          name or one of its addresses"
@@ -89,23 +89,23 @@ pub enum ParallelError {
         /// What the system said.
         reason: std::io::Error,
     },
-    /// Processes that have computed different things in a step that they should have computed alike.
+    /// Processes have different results of a step.
     #[error(
         "step {step}: rank {rank} has come to other results than rank 0, which is a fault of its machine or a bug; \
          --resume goes on from the newest checkpoint"
     )]
     Apart {
-        /// The first of them that differs.
+        /// The first process that differs from rank 0.
         rank: usize,
         /// The step.
         step: usize,
     },
-    /// Processes that must not train together.
+    /// Processes differ in something that must be equal.
     #[error("rank {rank} differs from rank 0: {}; all processes of a run must be alike", differing.join("; "))]
     Differs {
-        /// The first of them that differs.
+        /// The first process that differs from rank 0.
         rank: usize,
-        /// What differs: of rank 0 -> of that one.
+        /// The differences, as `name: value of rank 0 -> value of this rank`.
         differing: Vec<String>,
     },
 }
@@ -117,7 +117,7 @@ impl ParallelError {
     }
 }
 
-/// The processes of a run, as one of them sees them. Clones are the same.
+/// The processes of a run, from the view of one of them. Clones share their state.
 #[derive(Clone, Default)]
 pub struct Peers {
     joined: Option<Arc<Joined>>,
@@ -125,12 +125,12 @@ pub struct Peers {
 
 struct Joined {
     mpi: Mpi,
-    /// What was waited for others since it was last asked for.
+    /// Time that was waited for other processes since it was last taken.
     waited: Mutex<Duration>,
-    /// How gradients cross.
+    /// How gradients are exchanged.
     route: OnceLock<Route>,
     watch: OnceLock<Watch>,
-    /// Whether all of them know that they must end.
+    /// Whether the processes have found that they differ, so that all of them end by themselves.
     apart: AtomicBool,
 }
 
@@ -146,8 +146,8 @@ impl Peers {
         Peers::default()
     }
 
-    /// Joins the processes that a launcher has started with this one, by its word in the `environment`; alone where
-    /// there is no launcher, or it has started one.
+    /// Joins the processes that a launcher has started, according to its variables in the `environment`. Without a
+    /// launcher, or if it has started one process, the run has one process.
     pub fn join(environment: &Variables<'_>) -> Result<Peers, ParallelError> {
         let Some(launched) = Launched::by(environment) else { return Ok(Peers::alone()) };
         let size = || launched.size.map_or_else(|| "several".to_owned(), |size| size.to_string());
@@ -178,22 +178,22 @@ impl Peers {
         self.joined.as_ref().map_or(0, |joined| joined.mpi.rank())
     }
 
-    /// How many there are.
+    /// Number of processes.
     pub fn size(&self) -> usize {
         self.joined.as_ref().map_or(1, |joined| joined.mpi.size())
     }
 
-    /// Whether this one owns the terminal and the files of the run.
+    /// Whether this process has rank 0, which writes to the terminal and to the files of the run.
     pub fn leads(&self) -> bool {
         self.rank() == 0
     }
 
-    /// Waits for all processes; gives what each says, in the order of the ranks.
+    /// Waits for all processes; returns the bytes of each, in the order of the ranks.
     pub fn gather(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, ParallelError> {
         let Some(Joined { mpi, waited, .. }) = self.joined.as_deref() else { return Ok(vec![mine.to_vec()]) };
         let begin = Instant::now();
         let lengths = mpi.gather(&(mine.len() as u64).to_le_bytes(), &vec![8; mpi.size()])?;
-        // The lengths are nothing to send: what took time is that others were not there yet.
+        // Sending the lengths takes almost no time itself, so the time is that of waiting for other processes.
         *waited.lock().unwrap_or_else(PoisonError::into_inner) += begin.elapsed();
         let length = |bytes: &[u8]| bytes.iter().rev().fold(0, |number, byte| number << 8 | usize::from(*byte));
         let lengths: Vec<usize> = lengths.chunks_exact(8).map(length).collect();
@@ -202,7 +202,7 @@ impl Peers {
         Ok(lengths.iter().map(|length| rest.split_off(..*length).unwrap_or_default().to_vec()).collect())
     }
 
-    /// [`gather`](Peers::gather) of numbers, to the last bit.
+    /// Like [`gather`](Peers::gather), for numbers, with all their bits.
     pub fn gather_numbers(&self, mine: &[f64]) -> Result<Vec<Vec<f64>>, ParallelError> {
         let Some(_) = &self.joined else { return Ok(vec![mine.to_vec()]) };
         let bytes: Vec<u8> = mine.iter().flat_map(|number| number.to_le_bytes()).collect();
@@ -210,7 +210,7 @@ impl Peers {
         Ok(self.gather(&bytes)?.iter().map(|bytes| bytes.chunks_exact(8).map(number).collect()).collect())
     }
 
-    /// [`gather`](Peers::gather) of values.
+    /// Like [`gather`](Peers::gather), for values, as JSON.
     pub fn gather_values<T: Serialize + DeserializeOwned>(&self, mine: T) -> Result<Vec<T>, ParallelError> {
         if self.joined.is_none() {
             return Ok(vec![mine]);
@@ -223,12 +223,12 @@ impl Peers {
         said.into_iter().enumerate().map(read).collect()
     }
 
-    /// [`gather`](Peers::gather) of lists, one behind the other.
+    /// Like [`gather`](Peers::gather), for lists, which are concatenated.
     pub fn gather_lists<T: Serialize + DeserializeOwned>(&self, mine: Vec<T>) -> Result<Vec<T>, ParallelError> {
         Ok(self.gather_values(mine)?.into_iter().flatten().collect())
     }
 
-    /// Refuses to go on where processes differ in any of these things: name and value.
+    /// Returns an error if processes differ in any of these properties, each with its name and value.
     pub fn agree(&self, on: Vec<(String, String)>) -> Result<(), ParallelError> {
         let all = self.gather_values(on)?;
         for (rank, other) in all.iter().enumerate() {
@@ -246,7 +246,7 @@ impl Peers {
         Ok(())
     }
 
-    /// Has `lost` called when another process is gone, until all [`leave`](Peers::leave).
+    /// Has `lost` called when another process ends, until all [`leave`](Peers::leave).
     pub fn watch(&self, lost: &OnLost) -> Result<(), ParallelError> {
         if let Some(joined) = &self.joined {
             let watch = Watch::begin(self, lost)?;
@@ -255,25 +255,25 @@ impl Peers {
         Ok(())
     }
 
-    /// How many of them share this machine. Known once they are watched.
+    /// Number of processes on this machine. Known after [`watch`](Peers::watch), otherwise 1.
     pub fn on_this_machine(&self) -> usize {
         let places = self.joined.as_ref().and_then(|joined| Some(&joined.watch.get()?.places));
         places.map_or(1, |places| places.iter().filter(|place| place.host == places[self.rank()].host).count())
     }
 
-    /// Whether all of them have been told that they [do not agree](Peers::agree), so that nobody need be ended.
+    /// Whether all processes know that they [do not agree](Peers::agree), so that each ends by itself.
     pub fn all_know(&self) -> bool {
         self.joined.as_ref().is_none_or(|joined| joined.apart.load(Ordering::SeqCst))
     }
 
-    /// What this process has waited for others since it was last asked.
+    /// Takes the time that this process has waited for others since the last call.
     pub fn waited(&self) -> Duration {
         let taken =
             |joined: &Arc<Joined>| std::mem::take(&mut *joined.waited.lock().unwrap_or_else(PoisonError::into_inner));
         self.joined.as_ref().map(taken).unwrap_or_default()
     }
 
-    /// Takes leave, when all of them do.
+    /// Ends the exchange of messages. All processes call this together.
     pub fn leave(&self) {
         if let Some(joined) = &self.joined {
             joined.watch.get().into_iter().for_each(Watch::bye);
@@ -289,7 +289,7 @@ impl Peers {
     }
 }
 
-/// The part of `0..count` that falls to `rank` of `size`; together they are all of it, in the order of the ranks.
+/// The range of `0..count` that belongs to `rank` of `size`. The ranges of all ranks are contiguous, in their order.
 pub fn share(count: usize, rank: usize, size: usize) -> Range<usize> {
     count * rank / size..count * (rank + 1) / size
 }

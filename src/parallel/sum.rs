@@ -1,10 +1,10 @@
-//! Sums of vectors of many processes, by default in an order that does not depend on how many there are.
+//! Sums of the vectors of several processes, by default in an order that does not depend on the number of processes.
 //!
-//! Every process adds a segment of its own: the others give it that segment of all their vectors, it adds them in the
-//! order of the parts, and in the end the segments are gathered. Of a vector of L bytes a process thereby sends and
-//! receives L for each of its parts and L for the sum, whatever the number of processes, where gathering all vectors
-//! everywhere would take L for every part of everybody. A reduction of the library is not promised to keep an order;
-//! [`Reduce::Fast`] takes it nevertheless.
+//! Each process adds one segment of all vectors: the others send it their parts of this segment, it adds them in the
+//! order of the parts, and at the end all segments are gathered. With vectors of L bytes a process sends and receives L
+//! for each of its parts and L for the sum, independent of the number of processes, while gathering all vectors
+//! everywhere would take L for every part of every process. A reduction of the MPI library does not guarantee an order;
+//! [`Reduce::Fast`] uses it nevertheless.
 
 use candle_core::{DType, Device, Tensor};
 
@@ -12,20 +12,20 @@ use super::carrier::Carrier;
 use super::{ParallelError, Peers};
 use crate::config::Reduce;
 
-/// A sum of vectors of f32, each of which belongs to a part.
+/// A sum of f32 vectors, one for each part of the work.
 pub struct VectorSum<'a> {
     carrier: &'a dyn Carrier,
     reduce: Reduce,
     rank: usize,
     size: usize,
-    /// Length of each bucket, that of a vector in pieces.
+    /// The number of elements of each bucket. Vectors are given in these pieces.
     lengths: Vec<usize>,
-    /// Of each bucket, the sum so far: of this process's segment where it is added in order, of all of it otherwise.
+    /// The sum of each bucket so far: of this process's segment if the order matters, of the whole bucket otherwise.
     sums: Vec<Option<Tensor>>,
 }
 
 impl<'a> VectorSum<'a> {
-    /// Of vectors that are given in buckets of these lengths, one after the other; none of a process that is alone.
+    /// A sum of vectors that are given in buckets of these lengths; none for a single process.
     pub fn new(peers: &'a Peers, lengths: Vec<usize>) -> Option<VectorSum<'a>> {
         let (reduce, carrier) = peers.route()?;
         Some(VectorSum::by(carrier, reduce, peers.rank(), peers.size(), lengths))
@@ -36,13 +36,13 @@ impl<'a> VectorSum<'a> {
         VectorSum { carrier, reduce, rank, size, lengths, sums }
     }
 
-    /// Whether each process adds up its own vectors, and gives one.
+    /// Whether each process adds its own vectors itself and contributes one vector.
     pub fn is_of_sums(&self) -> bool {
         self.reduce == Reduce::Fast
     }
 
-    /// Adds bucket number `bucket` of some parts, of which number p was worked on by rank `owners[p]`; `own` are those of
-    /// this process, on `device`. Where each process [gives one](VectorSum::is_of_sums), that is it.
+    /// Adds bucket number `bucket` of some parts. Part p was computed by rank `owners[p]`; `own` has the vectors of
+    /// this process, on `device`, or its one vector if each process [contributes one](VectorSum::is_of_sums).
     pub fn add(
         &mut self,
         bucket: usize,
@@ -57,7 +57,7 @@ impl<'a> VectorSum<'a> {
             self.sums[bucket] = Some(self.carrier.sum(&own)?);
             return Ok(());
         }
-        // Segments are equally long; the last ones end in zeros that are left out in the end.
+        // All segments have the same length. The last ones are padded with zeros, which `total` removes.
         let whole = |vector: &Tensor| vector.pad_with_zeros(0, 0, size * segment - self.lengths[bucket]);
         let own = own.iter().map(whole).collect::<Result<Vec<_>, _>>()?;
         let pieces = (0..size).flat_map(|to| own.iter().map(move |vector| vector.narrow(0, to * segment, segment)));
@@ -74,7 +74,7 @@ impl<'a> VectorSum<'a> {
             next[*owner] += segment;
             self.sums[bucket] = Some(match &self.sums[bucket] {
                 Some(sum) => (sum + numbers)?,
-                // Not added to zero, which would take the sign of a zero away.
+                // The first vector is not added to zero, because this would change -0 to 0.
                 None => numbers,
             });
         }
@@ -84,7 +84,7 @@ impl<'a> VectorSum<'a> {
     /// The sum of bucket number `bucket`, on every process.
     ///
     /// # Panics
-    /// When nothing was added.
+    /// If nothing was added.
     pub fn total(&mut self, bucket: usize) -> Result<Tensor, ParallelError> {
         let sum = self.sums[bucket].take().expect("some part was added");
         match self.is_of_sums() {
@@ -100,7 +100,7 @@ mod tests {
 
     use super::*;
 
-    /// Threads in the place of processes: what each has given to whom.
+    /// Threads that stand for processes: the numbers that each sends to each other.
     struct Threads {
         given: Mutex<Vec<Vec<Vec<f32>>>>,
         meet: Barrier,
@@ -133,7 +133,7 @@ mod tests {
         }
     }
 
-    /// Numbers whose sum depends on the order that they are added in.
+    /// Numbers whose sum depends on the order of addition.
     fn vectors(parts: usize, length: usize) -> Vec<Vec<f32>> {
         let number = |part: usize, at: usize| match (part * 31 + at * 17) % 7 {
             0 => -0.0,
@@ -148,7 +148,7 @@ mod tests {
         numbers.iter().map(|number| number.to_bits()).collect()
     }
 
-    /// What each of `size` ranks has of the sum when the parts come in rounds, each with its owners.
+    /// The sum on each of `size` ranks, of parts that come in rounds, each with the owners of its parts.
     fn summed(reduce: Reduce, vectors: &[Vec<f32>], rounds: &[&[usize]], size: usize) -> Vec<Vec<f32>> {
         let threads = Threads { given: Mutex::new(vec![Vec::new(); size]), meet: Barrier::new(size) };
         let work = |rank: usize| {
@@ -201,7 +201,7 @@ mod tests {
         let fast = summed(Reduce::Fast, &vectors, &[&[0, 1, 2, 2, 1, 0, 0]], 4);
         assert!(fast.iter().all(|sum| bits(sum) == bits(&fast[0])));
         assert_ne!(bits(&exact), bits(&fast[0]), "these numbers show another order");
-        // Seven numbers of at most 1e7, each sum of which is rounded by at most half a unit of the last place.
+        // The sums of seven numbers up to 1e7 are each rounded by at most half a unit of the last place.
         assert!(exact.iter().zip(&fast[0]).all(|(exact, fast)| (exact - fast).abs() <= 7.0));
         assert_eq!(bits(&summed(Reduce::Fast, &vectors, &[&[0; 7]], 1)[0]), bits(&exact));
     }

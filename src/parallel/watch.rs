@@ -1,7 +1,7 @@
-//! Finds out that a process is gone where the launcher does not end the others.
+//! Detects that a process has ended, because not every launcher then ends the others.
 //!
-//! Every process holds a connection to the first one. The kernel closes it when a process ends, however it ends; of a
-//! machine that is lost, heartbeats stay away. When the first process ends, all others see that.
+//! Every process has a TCP connection to the first one. The kernel closes it when a process ends for any reason. If a
+//! machine is lost, its heartbeats are missing. When the first process ends, all others notice it.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
@@ -14,28 +14,29 @@ use serde::{Deserialize, Serialize};
 
 use super::{ParallelError, Peers};
 
-/// How often each side says that it is there.
+/// Time between the heartbeats of each side.
 const HEARTBEAT: Duration = Duration::from_secs(5);
-/// Silence after which a machine counts as lost; a process that only stands still for a while comes back earlier.
+/// Time without heartbeats after which a machine counts as lost. Longer than a process is usually suspended.
 const SILENCE: Duration = Duration::from_secs(120);
-/// How long processes that have found each other by MPI may take to connect.
+/// Time limit for connecting processes that have already found each other by MPI.
 const CONNECTING: Duration = Duration::from_secs(60);
 /// How long one of several addresses may take to answer.
 const ANSWERING: Duration = Duration::from_secs(5);
 const ALIVE: u8 = 1;
 const BYE: u8 = 0;
 
-/// Where a process runs.
+/// The machine and process id of a process, and how to connect to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Place {
-    /// The machine, by its name.
+    /// The host name of the machine.
     pub host: String,
+    /// The process id.
     pub process: u32,
-    /// The addresses of the machine, but for those that only itself reaches.
+    /// The addresses of the machine, without those that only the machine itself can reach.
     addresses: Vec<IpAddr>,
-    /// Of the first process, where it listens.
+    /// The TCP port on which the first process listens; 0 for the others.
     port: u16,
-    /// Of the first process, what the others show, so that nobody else is taken for one of them.
+    /// The token of the first process, which the others send, so that no other program is accepted as one of them.
     token: u64,
 }
 
@@ -52,15 +53,15 @@ impl Place {
 /// Connections that are watched until [`bye`](Watch::bye).
 pub(super) struct Watch {
     connections: Vec<TcpStream>,
-    /// Of all processes, in the order of the ranks.
+    /// The places of all processes, in the order of the ranks.
     pub places: Vec<Place>,
 }
 
-/// Called with the rank of a process that is gone, and what is known of it.
+/// Called with the rank of a process that has ended, and a description.
 pub type OnLost = Arc<dyn Fn(usize, &str) + Send + Sync>;
 
 impl Watch {
-    /// Connects all processes with the first one; `lost` is called when one of them is gone.
+    /// Connects all processes with the first one. `lost` is called when one of them ends.
     pub fn begin(peers: &Peers, lost: &OnLost) -> Result<Watch, ParallelError> {
         let unwatched = |reason: io::Error| ParallelError::Unwatched { reason };
         let listener = if peers.leads() { Some(TcpListener::bind(("0.0.0.0", 0)).map_err(unwatched)?) } else { None };
@@ -68,8 +69,8 @@ impl Watch {
         let token = getrandom::u64().map_err(|error| unwatched(io::Error::other(error.to_string())))?;
         let places = peers.gather_values(Place::here(port.map_err(unwatched)?, token))?;
         let connections = match &listener {
-            Some(listener) => accepted(listener, &places),
-            None => connected(&places, peers.rank()).map(|stream| vec![(0, stream)]),
+            Some(listener) => accept_all(listener, &places),
+            None => connect(&places, peers.rank()).map(|stream| vec![(0, stream)]),
         };
         let mut watch = Watch { connections: Vec::new(), places };
         for (rank, stream) in connections.map_err(unwatched)? {
@@ -85,22 +86,22 @@ impl Watch {
         Ok(watch)
     }
 
-    /// Says that this process ends in order.
+    /// Announces that this process ends normally.
     pub fn bye(&self) {
         for mut stream in &self.connections {
-            // Who is gone already has been told of.
+            // An error means that the other process has ended already, which was reported.
             let _ = stream.write_all(&[BYE]);
         }
     }
 }
 
 /// The connections of all other processes, by rank.
-fn accepted(listener: &TcpListener, places: &[Place]) -> io::Result<Vec<(usize, TcpStream)>> {
+fn accept_all(listener: &TcpListener, places: &[Place]) -> io::Result<Vec<(usize, TcpStream)>> {
     let (begin, mut found) = (Instant::now(), Vec::new());
     listener.set_nonblocking(true)?;
     while found.len() + 1 < places.len() {
         match listener.accept() {
-            Ok((stream, _)) => found.extend(introduced(stream, places[0].token)),
+            Ok((stream, _)) => found.extend(read_rank(stream, places[0].token)),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock && begin.elapsed() < CONNECTING => {
                 thread::sleep(Duration::from_millis(2));
             }
@@ -110,8 +111,8 @@ fn accepted(listener: &TcpListener, places: &[Place]) -> io::Result<Vec<(usize, 
     Ok(found)
 }
 
-/// The rank at the other end, where it has shown the token.
-fn introduced(mut stream: TcpStream, token: u64) -> Option<(usize, TcpStream)> {
+/// The rank of the process at the other end, if it has sent the token.
+fn read_rank(mut stream: TcpStream, token: u64) -> Option<(usize, TcpStream)> {
     let mut words = [0; 12];
     stream.set_nonblocking(false).ok()?;
     stream.set_read_timeout(Some(HEARTBEAT)).ok()?;
@@ -121,9 +122,9 @@ fn introduced(mut stream: TcpStream, token: u64) -> Option<(usize, TcpStream)> {
     (shown == token.to_le_bytes()).then_some((rank as usize, stream))
 }
 
-/// Connects with the first process, by the name of its machine or, where nobody knows that name, as in a container, by the
-/// first of its addresses that answers.
-fn connected(places: &[Place], rank: usize) -> io::Result<TcpStream> {
+/// Connects to the first process, by its host name or, if that name cannot be resolved, as in a container, by the first of
+/// its addresses that answers.
+fn connect(places: &[Place], rank: usize) -> io::Result<TcpStream> {
     let (first, here) = (&places[0], &places[rank]);
     let named = match first.host == here.host {
         true => Ok(vec![SocketAddr::from(([127, 0, 0, 1], first.port))]),
@@ -144,14 +145,14 @@ fn connected(places: &[Place], rank: usize) -> io::Result<TcpStream> {
     Err(refused)
 }
 
-/// Listens to a process until it says that it ends; an error is that it is gone.
+/// Reads the messages of a process until it announces its end. An error means that it has ended otherwise.
 fn follow(mut stream: TcpStream) -> Result<(), String> {
     let text = |error: io::Error| error.to_string();
     stream.set_read_timeout(Some(HEARTBEAT)).map_err(text)?;
     let (mut said, mut heard, mut words) = (None::<Instant>, Instant::now(), [0; 64]);
     loop {
         if said.is_none_or(|said| said.elapsed() >= HEARTBEAT) {
-            // That nobody listens shows below.
+            // A closed connection is noticed when reading.
             let _ = stream.write_all(&[ALIVE]);
             said = Some(Instant::now());
         }
@@ -159,7 +160,7 @@ fn follow(mut stream: TcpStream) -> Result<(), String> {
             Ok(0) => return Err("it has ended".into()),
             Ok(count) if words[..count].contains(&BYE) => return Ok(()),
             Ok(_) => heard = Instant::now(),
-            // A process that was stopped and goes on.
+            // This process was stopped by a signal and continues.
             Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
                 if heard.elapsed() > SILENCE {
@@ -188,11 +189,11 @@ mod tests {
         };
         // Nothing listens at the first of its addresses.
         let places = [place("pod-0.invalid", &[[127, 0, 0, 2], [127, 0, 0, 1]]), place("pod-1", &[])];
-        let stream = connected(&places, 1).unwrap();
+        let stream = connect(&places, 1).unwrap();
         let (accepted, _) = listener.accept().unwrap();
         assert_eq!(introduced(accepted, 5).unwrap().0, 1);
         drop(stream);
-        let refused = connected(&[place("pod-0.invalid", &[[127, 0, 0, 2]]), place("pod-1", &[])], 1).unwrap_err();
+        let refused = connect(&[place("pod-0.invalid", &[[127, 0, 0, 2]]), place("pod-1", &[])], 1).unwrap_err();
         assert!(refused.to_string().starts_with(&format!("127.0.0.2:{port}: ")), "{refused}");
     }
 

@@ -1,4 +1,4 @@
-//! The loop over tokens: one batch, from prompts to the last completion.
+//! Samples one batch token by token, from the prompts to the end of the last completion.
 
 use std::sync::Arc;
 
@@ -13,35 +13,35 @@ use crate::prompt::Prompt;
 
 use super::{Completion, FinishReason, RolloutError, RolloutEvent, Sampler, Streams};
 
-/// Share of a batch that may have ended before the rest is moved together. Moving copies the cache, so it must not
-/// happen for every row that ends.
+/// Rows that have ended are removed once they are this share of the batch. Not earlier, because removing rows copies
+/// the cache.
 pub(super) const IDLE_SHARE: f64 = 0.25;
-/// Newest tokens in which a stop text is looked for; no stop text is longer.
+/// Number of newest tokens that are searched for a stop text. No stop text has more tokens.
 const STOP_TOKENS: usize = 4;
-/// Logits that are worth a thread.
+/// Minimum number of logits for a parallel task.
 const LOGITS_PER_TASK: usize = 16_384;
 
-/// One sequence that still decodes, or has ended and was not yet removed from the batch.
+/// One sequence of the batch. It may have ended and not been removed yet.
 pub(super) struct Row {
     pub index: usize,
     pub rng: ChaCha8Rng,
     pub ids: Vec<u32>,
     logprobs: Vec<f32>,
     weights: Vec<f32>,
-    /// Text that ends it.
+    /// The text that ends it, if there is one besides stop tokens.
     stop: Option<&'static str>,
-    /// Whether a stop token or text has ended it, and not its length.
+    /// Whether a stop token or stop text has ended it.
     stopped: bool,
     pub ended: bool,
 }
 
 impl Row {
-    /// `copies` empty rows for each prompt.
+    /// Empty rows, `copies` for each prompt.
     pub fn all(prompts: &[Prompt], copies: usize, streams: Streams) -> Vec<Self> {
         (0..prompts.len() * copies).map(|index| Row::one(prompts, copies, streams, index)).collect()
     }
 
-    /// The one of them at `index`.
+    /// The empty row with this index.
     pub fn one(prompts: &[Prompt], copies: usize, streams: Streams, index: usize) -> Self {
         Row {
             index,
@@ -55,13 +55,13 @@ impl Row {
         }
     }
 
-    /// What a row that has ended has become. Its log-probabilities move there.
+    /// The completion of a row that has ended. Takes the row's log-probabilities.
     pub fn completion(&mut self, tokenizer: &Tokenizer) -> Completion {
         let finish = if self.stopped { FinishReason::Stop } else { FinishReason::Length };
         Completion::new(self.ids.clone(), std::mem::take(&mut self.logprobs), finish, tokenizer)
     }
 
-    /// Takes in a token.
+    /// Adds a token.
     pub fn push(&mut self, token: u32, logp: f32, tokenizer: &Tokenizer, longest: usize) {
         self.ids.push(token);
         self.logprobs.push(logp);
@@ -72,7 +72,7 @@ impl Row {
     }
 }
 
-/// Hands out the completions that have just ended, and tells how far the batch is: tokens so far, completions ended.
+/// Emits the completions that have just ended, then the numbers of tokens and of completions so far.
 pub(super) fn release(
     rows: &mut [Row],
     finished: &mut [Option<Completion>],
@@ -92,36 +92,36 @@ pub(super) fn release(
     observer(RolloutEvent::Tokens { tokens, finished });
 }
 
-/// Who writes: a policy, and its weights as all parts of a batch read them.
+/// A policy, with the snapshot of its weights that all parts of a batch use.
 #[derive(Clone)]
-pub(super) struct Writer<'a> {
+pub(super) struct SampledPolicy<'a> {
     pub policy: &'a Policy,
     pub weights: Arc<Snapshot>,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> SampledPolicy<'a> {
     pub fn new(policy: &'a Policy) -> Result<Self, RolloutError> {
-        Ok(Writer { policy, weights: policy.decoder().snapshot()? })
+        Ok(SampledPolicy { policy, weights: policy.decoder().snapshot()? })
     }
 }
 
-/// A batch of sequences in the order of the cache.
+/// A batch of sequences. Its rows have the order of the cache.
 pub(super) struct Decoding<'a> {
     policy: &'a Policy,
     sampler: Sampler,
     longest: usize,
     cache: Cache,
     rows: Vec<Row>,
-    /// Of the next token, `(rows, vocab_size)`.
+    /// Logits of the next token, `(rows, vocab_size)`.
     logits: Tensor,
     finished: Vec<Option<Completion>>,
     tokens: usize,
 }
 
 impl<'a> Decoding<'a> {
-    /// Feeds each prompt once and repeats it for its group.
+    /// Computes each prompt once and repeats its cache and logits for its group.
     pub fn begin(
-        Writer { policy, weights }: Writer<'a>,
+        SampledPolicy { policy, weights }: SampledPolicy<'a>,
         prompts: &[Prompt],
         config: &RolloutConfig,
         streams: Streams,
@@ -141,7 +141,7 @@ impl<'a> Decoding<'a> {
         Ok(Decoding { policy, sampler, longest, cache, rows, logits, finished: vec![None; count], tokens: 0 })
     }
 
-    /// Decodes until every row has ended. Rows that have ended are removed once they are `idle_share` of the batch.
+    /// Samples until every row has ended. Rows that have ended are removed once they are `idle_share` of the batch.
     pub fn run(
         mut self,
         idle_share: f64,
@@ -159,7 +159,7 @@ impl<'a> Decoding<'a> {
                 self.compact()?;
             }
             let decoder = self.policy.decoder();
-            // A row that has ended repeats its last token until it is removed; nobody looks at what follows.
+            // A row that has ended repeats its last token until it is removed; the results are ignored.
             let ids: Vec<u32> = self.rows.iter().map(|row| row.ids.last().copied().unwrap_or(0)).collect();
             let ids = Tensor::from_vec(ids, self.rows.len(), decoder.device())?;
             let cache = &mut self.cache;
@@ -201,8 +201,8 @@ impl<'a> Decoding<'a> {
     }
 }
 
-/// Runs it on one of the threads that share the work of a step: there, sharing costs microseconds instead of waking
-/// this thread each time.
+/// Runs `work` on a thread of rayon's pool. From there parallel operations start within microseconds, while from
+/// another thread each would have to wait for this thread to wake up.
 fn among_threads<R: Send>(work: impl FnOnce() -> R + Send) -> R {
     if rayon::current_num_threads() == 1 { work() } else { rayon::scope(|_| work()) }
 }

@@ -1,5 +1,4 @@
-//! The loop over chunks: one batch on a GPU, from prompts to the last completion. The GPU works on a chunk of tokens
-//! while the host looks at the one before it.
+//! Samples one batch on a GPU in chunks of tokens. The GPU computes a chunk while the host processes the one before.
 
 use rand::Rng;
 
@@ -10,10 +9,10 @@ use crate::prompt::Prompt;
 use super::decoding::{Row, release};
 use super::{Completion, RolloutError, RolloutEvent, Streams};
 
-/// Rows are dropped in such numbers, so that few different batch sizes are recorded.
+/// The number of rows is a multiple of this after removing some, so that CUDA graphs are recorded for few batch sizes.
 const ROWS_STEP: usize = 8;
 
-/// How a batch of this kind is drawn; none if it needs the logits on the host.
+/// The settings for drawing tokens on the GPU; none if the configuration needs the logits on the host.
 pub(super) fn drawing(config: &RolloutConfig) -> Option<Drawing> {
     let whole = config.top_k == 0 && config.top_p >= 1.0 && config.min_p == 0.0;
     whole.then_some(Drawing {
@@ -24,7 +23,7 @@ pub(super) fn drawing(config: &RolloutConfig) -> Option<Drawing> {
     })
 }
 
-/// A batch of sequences in the order of the GPU.
+/// A batch of sequences. Its rows have the order of the GPU's.
 pub(super) struct DeviceDecoding<'a> {
     tokenizer: &'a Tokenizer,
     batch: DeviceBatch,
@@ -32,12 +31,12 @@ pub(super) struct DeviceDecoding<'a> {
     rows: Vec<Row>,
     finished: Vec<Option<Completion>>,
     tokens: usize,
-    /// Places of each row that were asked for.
+    /// Number of tokens per row that the GPU has been asked for.
     asked: usize,
 }
 
 impl<'a> DeviceDecoding<'a> {
-    /// `batch` holds a row for each completion, in their order.
+    /// `batch` has a row for each completion, in the order of the completions.
     pub fn begin(
         policy: &'a Policy,
         batch: DeviceBatch,
@@ -51,7 +50,7 @@ impl<'a> DeviceDecoding<'a> {
         DeviceDecoding { tokenizer: policy.tokenizer(), batch, longest, rows, finished, tokens: 0, asked: 0 }
     }
 
-    /// Decodes until every row has ended. Rows that have ended are dropped once they are `idle_share` of the batch.
+    /// Samples until every row has ended. Rows that have ended are removed once they are `idle_share` of the batch.
     pub fn run(
         mut self,
         idle_share: f64,
@@ -77,7 +76,7 @@ impl<'a> DeviceDecoding<'a> {
         Ok(self.finished.into_iter().flatten().collect())
     }
 
-    /// Sets the GPU to work on one more chunk, if rows may still grow.
+    /// Enqueues one more chunk, unless rows have reached their maximum length.
     fn ask(&mut self) -> Result<(), RolloutError> {
         let count = CHUNK.min(self.longest - self.asked);
         if count == 0 {
@@ -92,7 +91,7 @@ impl<'a> DeviceDecoding<'a> {
         Ok(())
     }
 
-    /// Takes in a chunk; what follows the end of a row is dropped.
+    /// Adds the tokens of a chunk to the rows, up to the end of each.
     fn take(&mut self, drawn: &Drawn) -> Result<(), RolloutError> {
         for ((row, tokens), logprobs) in self.rows.iter_mut().zip(&drawn.tokens).zip(&drawn.logprobs) {
             for (token, logp) in tokens.iter().zip(logprobs) {
@@ -109,7 +108,7 @@ impl<'a> DeviceDecoding<'a> {
         Ok(())
     }
 
-    /// Rows that would be left, in whole steps.
+    /// Number of rows that would remain, a multiple of [`ROWS_STEP`].
     fn kept(&self) -> usize {
         let live = self.rows.iter().filter(|row| !row.ended).count();
         live.next_multiple_of(ROWS_STEP).min(self.rows.len())
@@ -120,7 +119,7 @@ impl<'a> DeviceDecoding<'a> {
         idle > 0 && idle as f64 >= idle_share * self.rows.len() as f64
     }
 
-    /// Drops rows that have ended; some stay to fill a step.
+    /// Removes rows that have ended. Some of them remain so that the number of rows is a multiple of [`ROWS_STEP`].
     fn thin(&mut self) -> Result<(), RolloutError> {
         let kept = self.kept();
         let mut spare = kept - self.rows.iter().filter(|row| !row.ended).count();

@@ -1,4 +1,4 @@
-//! A tiny policy over made-up words, for tests of sampling and learning.
+//! A tiny policy over an artificial vocabulary, for tests of sampling and learning.
 
 use candle_core::Device;
 
@@ -7,7 +7,7 @@ use crate::policy::{DecoderConfig, Policy, Tokenizer};
 use crate::prompt::Prompt;
 use crate::seed::Seed;
 
-/// Words there are; word `i` is written `w{i}` and has the id `i`.
+/// Number of words. Word `i` is `w{i}` and has the id `i`.
 pub(crate) const WORDS: usize = 16;
 /// The word that ends a completion.
 pub(crate) const END: u32 = 1;
@@ -73,7 +73,7 @@ pub(crate) fn prompts() -> Vec<Prompt> {
     [(0, [2u32, 3, 4].as_slice()), (1, &[5, 6, 7, 8, 9, 10])].map(prompt).to_vec()
 }
 
-/// Whole distribution, up to `longest` tokens, groups of `size`.
+/// Settings for sampling from the whole distribution, up to `longest` tokens, in groups of `size`.
 pub(crate) fn rollout_config(size: usize, longest: usize) -> RolloutConfig {
     let rollout = Config::preset("builtin").unwrap().rollout;
     RolloutConfig { num_generations: size, max_completion_length: longest, ..rollout }

@@ -1,8 +1,9 @@
-//! Samples completions.
+//! Samples completions from the policy.
 //!
-//! Takes prompts; gives a group of completions for each, and hands every one of them out the moment it ends, so that
-//! it can be played while the rest still decodes. Each completion draws from a stream of chance of its own, one number
-//! a token, so it does not matter which others share its batch. Does not know programs, games or rewards.
+//! Takes prompts; returns a group of completions for each. An event passes on each completion as soon as it ends, so
+//! that its program can be played while the others are still sampled. Each completion has its own random stream, of
+//! which every token takes one number, so it does not depend on the other completions of its batch. Does not know
+//! programs, games or rewards.
 
 mod decoding;
 mod device;
@@ -22,40 +23,40 @@ use crate::prompt::Prompt;
 use crate::seed::{Purpose, Seed};
 
 pub use parts::check_length;
-pub use remote::{Assignment, Brought, ServerFault, Servers};
+pub use remote::{Assignment, LoadedAdapter, ServerFault, Servers};
 pub use sampler::Sampler;
 
-/// Why no completions came.
+/// Sampling failed.
 #[derive(Debug, thiserror::Error)]
 pub enum RolloutError {
-    /// Prompt and completion are longer than the model's context.
+    /// Prompt and completion exceed the model's context.
     #[error(
         "rollout.max_completion_length = {completion}: with a prompt of {prompt} tokens that is more than the {limit} \
          positions of the model; expected at most {}", limit.saturating_sub(*prompt)
     )]
     TooLong {
-        /// Longest prompt, in tokens.
+        /// Length of the longest prompt, in tokens.
         prompt: usize,
-        /// Longest completion asked for.
+        /// Maximum length of a completion, in tokens.
         completion: usize,
-        /// Positions of the model.
+        /// Length of the model's context, in tokens.
         limit: usize,
     },
-    /// The model gave no distribution to sample from.
+    /// The model's logits are infinite or NaN.
     #[error("completion {index}, token {token}: found a logit that is no finite number; the weights have diverged")]
     NotFinite {
-        /// Position of the completion.
+        /// Index of the completion.
         index: usize,
-        /// Position of the token in it.
+        /// Index of the token in it.
         token: usize,
     },
-    /// A server that cannot serve this run, found before work began.
+    /// A server cannot serve this run. Found before the run starts.
     #[error("--rollouts {_0}")]
     Unfit(ServerFault),
-    /// A server that did not do what it was asked for, time and again.
+    /// Requests to servers failed repeatedly.
     #[error("--rollouts {_0}; --resume goes on from the newest checkpoint")]
     Server(ServerFault),
-    /// An adapter that could not be written for servers.
+    /// An adapter for servers cannot be written.
     #[error("rollout.adapter_dir {path}: {source}")]
     Adapter {
         /// The directory.
@@ -63,7 +64,7 @@ pub enum RolloutError {
         /// What the system said.
         source: std::io::Error,
     },
-    /// The model refused.
+    /// The model failed.
     #[error(transparent)]
     Policy(#[from] PolicyError),
     /// A tensor operation failed.
@@ -75,27 +76,27 @@ pub enum RolloutError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FinishReason {
-    /// The policy ended it.
+    /// A stop token or stop text ended it.
     Stop,
-    /// It reached the longest length allowed.
+    /// It was truncated at the maximum length.
     Length,
 }
 
-/// What the policy wrote after a prompt.
+/// A completion of a prompt.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Completion {
-    /// Sampled token ids, the one that ended it included.
+    /// Sampled token ids, including the one that ended it.
     pub ids: Vec<u32>,
-    /// Log-probability of each under the policy at the sampling temperature, in nats.
+    /// Log-probability of each token under the policy at the sampling temperature, in nats.
     pub logprobs: Vec<f32>,
-    /// Its text, without the token that ended it.
+    /// The text, without the token that ended it.
     pub text: String,
     /// Why it ended.
     pub finish: FinishReason,
 }
 
 impl Completion {
-    /// What the policy wrote, token by token. Its text follows from the ids.
+    /// A completion from its tokens. The tokenizer decodes its text.
     pub fn new(ids: Vec<u32>, logprobs: Vec<f32>, finish: FinishReason, tokenizer: &Tokenizer) -> Self {
         let by_token = ids.last().is_some_and(|last| tokenizer.stop_ids().contains(last));
         let written = if by_token { &ids[..ids.len() - 1] } else { &ids[..] };
@@ -103,72 +104,72 @@ impl Completion {
     }
 }
 
-/// What happens while completions are sampled.
+/// The events of sampling.
 #[derive(Debug)]
 pub enum RolloutEvent<'a> {
-    /// A completion has ended. Told once for each, in the order they end.
+    /// A completion has ended. There is one event for each, in the order in which they end.
     Finished {
-        /// Its position: prompt times group size, plus its place in the group.
+        /// Its index: index of the prompt times the group size, plus the index in the group.
         index: usize,
-        /// All of it.
+        /// The completion.
         completion: &'a Completion,
     },
-    /// The model has said how likely every next token is; one is drawn for every row now. Not told of parts, nor where
-    /// both happen in one.
+    /// The model has computed the logits, and the next token of every row is drawn now. Not emitted for batches in
+    /// parts, nor on a GPU that draws tokens itself.
     Predicted,
-    /// One more token has been sampled for every row that still decodes.
+    /// One more token has been sampled for every row that has not ended.
     Tokens {
-        /// Tokens sampled so far.
+        /// Number of tokens sampled so far.
         tokens: usize,
-        /// Completions ended so far.
+        /// Number of completions that have ended.
         finished: usize,
     },
-    /// A server failed and is asked again, or is left out.
+    /// A warning about a server that failed and is asked again or left out.
     Trouble(&'a str),
-    /// One of the parts that a batch is decoded in, side by side, is over; told after all the above. A batch in one
-    /// piece has none.
+    /// One of the parts of a batch, which are sampled in parallel, has ended. These events come after all others; a
+    /// batch in one piece has none.
     PartDone {
-        /// Which one.
+        /// Index of the part.
         part: usize,
         /// When it began.
         begin: Instant,
-        /// When its last completion had ended.
+        /// When its last completion ended.
         end: Instant,
     },
 }
 
-/// Where completions draw their chance: each from a stream of its own below `seed`, numbered as in the whole that a batch
-/// is part of. What a long row of completions is, is then the same however it is cut into batches.
+/// The random streams of a batch's completions, which are derived from `seed` and the number of each completion in the
+/// whole that the batch is part of. So completions do not depend on how the whole is divided into batches.
 #[derive(Debug, Clone, Copy)]
 pub struct Streams {
-    /// Above all streams.
+    /// The seed that all streams are derived from.
     pub seed: Seed,
-    /// Stream of the batch's first completion.
+    /// Number of the stream of the batch's first completion.
     pub first: u64,
-    /// So many completions have streams that follow each other ...
+    /// Number of completions in a row whose streams have consecutive numbers.
     pub together: u64,
-    /// ... and the next so many have the streams that lie this much further.
+    /// Difference between the first numbers of two such rows.
     pub stride: u64,
 }
 
 impl Streams {
-    /// One stream after the other.
+    /// Streams with consecutive numbers, from `first` on.
     pub fn from_first(seed: Seed, first: u64) -> Streams {
         Streams { seed, first, together: 1, stride: 1 }
     }
 
-    /// Number of the stream of the completion at `index` of the batch.
+    /// The number of the stream of completion `index` of the batch.
     pub fn number(&self, index: usize) -> u64 {
         let index = index as u64;
         self.first + index / self.together * self.stride + index % self.together
     }
 
-    /// Chance of that completion.
+    /// The seed of completion `index` of the batch.
     pub fn of(&self, index: usize) -> Seed {
         self.seed.child(Purpose::Sample, self.number(index))
     }
 
-    /// Those of the batch without its first `count` completions, a multiple of `together`.
+    /// The streams of the batch without its first `count` completions, which must be a multiple of `together`.
     pub fn after(self, count: usize) -> Streams {
         Streams { first: self.number(count), ..self }
     }
@@ -182,9 +183,9 @@ impl From<Seed> for Streams {
 
 /// Samples `config.num_generations` completions for each prompt.
 ///
-/// The policy at temperature T is softmax(logits / T); that is also what is trained, so log-probabilities are taken
-/// from it. `top_k`, `top_p` and `min_p` only restrict what is drawn: log-probabilities stay those of the whole
-/// distribution, as in TRL, and the update is then that of a slightly different policy.
+/// The policy at temperature T is softmax(logits / T). Log-probabilities are those of this distribution, because it is
+/// also the one that is trained. `top_k`, `top_p` and `min_p` restrict which tokens are drawn but do not change the
+/// log-probabilities, as in TRL, so with them the update is that of a slightly different policy.
 pub fn generate(
     policy: &Policy,
     prompts: &[Prompt],

@@ -1,5 +1,5 @@
-//! A batch of a small model is decoded in parts, side by side: one token is too little work for several cores, a part
-//! each is enough, and what few rows remember stays near their core.
+//! Samples a batch of a small model in parallel parts of a few rows, each on one core. The work for one token is too
+//! small to be divided among cores, and the cache of few rows fits into a core's cache.
 
 use std::panic::resume_unwind;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -12,32 +12,33 @@ use crate::config::RolloutConfig;
 use crate::policy::Policy;
 use crate::prompt::Prompt;
 
-use super::decoding::{Decoding, IDLE_SHARE, Writer};
+use super::decoding::{Decoding, IDLE_SHARE, SampledPolicy};
 use super::device::{self, DeviceDecoding};
 use super::{Completion, RolloutError, RolloutEvent, Streams};
 
-/// Rows of a part on a CPU. Fixed, and no share of the cores: what happens must not depend on how many there are.
+/// Number of rows of a part on a CPU. It does not depend on the number of cores, so that results do not either.
 const PART_ROWS: usize = 8;
-/// With more, parts have more rows.
+/// Maximum number of parts. Larger batches have more rows per part.
 const MOST_PARTS: usize = 32;
-/// Parameters of a model that every core's caches hold. Larger ones come from memory, once for all rows and all cores.
+/// Maximum number of parameters of a model that fits into every core's caches. Weights of larger models are read from
+/// memory, which is best done once for all rows and cores.
 const SMALL: usize = 4 << 20;
 
-/// What a part tells.
-enum News {
+/// The messages of a part's thread.
+enum PartMessage {
     Finished { index: usize, completion: Completion },
     Tokens { tokens: usize, finished: usize },
 }
 
-/// What a part gives.
+/// The results of a part.
 struct Decoded {
     completions: Vec<Completion>,
     begin: Instant,
     end: Instant,
 }
 
-/// Samples all parts. Events come in an order of their own that does not depend on how fast a part is: every part
-/// tells of one more token, then the first again.
+/// Samples all parts. The order of events does not depend on the speed of the parts: each part in turn reports one more
+/// token.
 pub(super) fn decode(
     policy: &Policy,
     prompts: &[Prompt],
@@ -46,7 +47,7 @@ pub(super) fn decode(
     observer: &mut dyn FnMut(RolloutEvent<'_>),
 ) -> Result<Vec<Completion>, RolloutError> {
     check_length(policy, prompts, config)?;
-    let writer = Writer::new(policy)?;
+    let writer = SampledPolicy::new(policy)?;
     if let Some(drawing) = device::drawing(config) {
         let ids: Vec<&[u32]> = prompts.iter().map(|prompt| prompt.ids.as_slice()).collect();
         if let Some(batch) = policy.decoder().device_batch(&writer.weights, &ids, drawing)? {
@@ -79,7 +80,7 @@ pub(super) fn decode(
     })
 }
 
-/// Refuses what does not fit the model's context.
+/// Refuses prompts and completions that exceed the model's context.
 pub fn check_length(policy: &Policy, prompts: &[Prompt], config: &RolloutConfig) -> Result<(), RolloutError> {
     let prompt = prompts.iter().map(|prompt| prompt.ids.len()).max().unwrap_or(0);
     let (completion, limit) = (config.max_completion_length, policy.decoder().config().max_position_embeddings);
@@ -89,27 +90,29 @@ pub fn check_length(policy: &Policy, prompts: &[Prompt], config: &RolloutConfig)
     Ok(())
 }
 
-/// Prompts that are decoded together.
+/// Number of prompts of a part.
 fn prompts_of_part(policy: &Policy, num_generations: usize, prompts: usize) -> usize {
     let decoder = policy.decoder();
     let in_parts = decoder.device().is_cpu() && decoder.config().parameters() <= SMALL;
     if in_parts { (PART_ROWS / num_generations).max(prompts.div_ceil(MOST_PARTS)).max(1) } else { prompts }
 }
 
-/// One part, on a thread of its own from beginning to end.
+/// Samples one part on one thread.
 fn decode_part(
-    writer: Writer<'_>,
+    writer: SampledPolicy<'_>,
     prompts: &[Prompt],
     config: &RolloutConfig,
     streams: Streams,
-    sender: &Sender<News>,
+    sender: &Sender<PartMessage>,
 ) -> Result<Decoded, RolloutError> {
     let begin = Instant::now();
     let mut tell = |event: RolloutEvent<'_>| {
-        // Nobody listens any more when another part has failed; the result says enough.
+        // The receiver is gone if another part has failed. The error is in the result of that part.
         let _ = sender.send(match event {
-            RolloutEvent::Finished { index, completion } => News::Finished { index, completion: completion.clone() },
-            RolloutEvent::Tokens { tokens, finished } => News::Tokens { tokens, finished },
+            RolloutEvent::Finished { index, completion } => {
+                PartMessage::Finished { index, completion: completion.clone() }
+            }
+            RolloutEvent::Tokens { tokens, finished } => PartMessage::Tokens { tokens, finished },
             RolloutEvent::Predicted | RolloutEvent::PartDone { .. } | RolloutEvent::Trouble(_) => return,
         });
     };
@@ -120,7 +123,7 @@ fn decode_part(
 }
 
 /// Hands on what the parts tell until all have ended. Each comes with the index of its first completion.
-fn relay(mut parts: Vec<(usize, &Receiver<News>)>, observer: &mut dyn FnMut(RolloutEvent<'_>)) {
+fn relay(mut parts: Vec<(usize, &Receiver<PartMessage>)>, observer: &mut dyn FnMut(RolloutEvent<'_>)) {
     let mut counts = vec![(0, 0); parts.len()];
     let mut places: Vec<usize> = (0..parts.len()).collect();
     while !parts.is_empty() {
@@ -128,10 +131,10 @@ fn relay(mut parts: Vec<(usize, &Receiver<News>)>, observer: &mut dyn FnMut(Roll
         for (slot, (first, news)) in parts.iter().enumerate() {
             loop {
                 match news.recv() {
-                    Ok(News::Finished { index, completion }) => {
+                    Ok(PartMessage::Finished { index, completion }) => {
                         observer(RolloutEvent::Finished { index: first + index, completion: &completion });
                     }
-                    Ok(News::Tokens { tokens, finished }) => {
+                    Ok(PartMessage::Tokens { tokens, finished }) => {
                         counts[places[slot]] = (tokens, finished);
                         live.push(slot);
                         break;

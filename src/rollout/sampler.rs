@@ -1,8 +1,8 @@
-//! One token from one row of logits.
+//! Draws one token from one row of logits.
 
 use crate::config::RolloutConfig;
 
-/// How a distribution is sharpened and cut before a token is drawn from it.
+/// The temperature of the distribution that a token is drawn from, and its restriction to likely tokens.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sampler {
     temperature: f32,
@@ -12,7 +12,7 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// As the configuration says.
+    /// The sampler of the configuration.
     pub fn new(config: &RolloutConfig) -> Self {
         Sampler {
             temperature: config.temperature as f32,
@@ -24,9 +24,10 @@ impl Sampler {
 
     /// Draws a token by inverting the cumulative distribution at `uniform`, in the order of token ids.
     ///
-    /// * `logits`: `(V,)`; `uniform`: in `0..1`; `weights`: room to work in, its content is lost.
-    /// * Returns the token and its log-probability at this temperature, in nats, nothing cut; none when a logit is no
-    ///   number.
+    /// * `logits`: `(V,)`; `uniform`: in `0..1`; `weights`: a buffer, which is overwritten.
+    /// * Returns the token and its log-probability at this temperature in the unrestricted distribution, in nats; none
+    ///   if a
+    ///   logit is not finite.
     pub fn draw(&self, logits: &[f32], uniform: f64, weights: &mut Vec<f32>) -> Option<(u32, f32)> {
         let top = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         let inverse = self.temperature.recip();
@@ -45,8 +46,8 @@ impl Sampler {
         self.top_k > 0 || self.top_p < 1.0 || self.min_p > 0.0
     }
 
-    /// Sets the weight of every token that may not be drawn to zero; returns the sum of the others. Ties are kept in
-    /// the order of ids. The likeliest token always stays.
+    /// Sets the weights of tokens that may not be drawn to zero and returns the sum of the others. Among equal weights,
+    /// lower ids are kept first. The likeliest token is always kept.
     fn cut(&self, weights: &mut [f32]) -> f64 {
         let mut order: Vec<usize> = (0..weights.len()).collect();
         order.sort_by(|a, b| weights[*b].total_cmp(&weights[*a]));
@@ -68,7 +69,7 @@ impl Sampler {
     }
 }
 
-/// First token whose cumulative weight exceeds `target`.
+/// The first token whose cumulative weight exceeds `target`, or the last with a positive weight.
 fn invert(weights: &[f32], target: f64) -> usize {
     let mut cumulative = 0.0;
     let mut last = 0;
@@ -106,7 +107,7 @@ mod tests {
 
     #[test]
     fn tokens_are_drawn_as_often_as_softmax_says() {
-        // Probabilities 1/2, 1/4, 1/8, 1/8 at T = 1; proportional to 4, 2, sqrt 2 ... squared-rooted at T = 2.
+        // The probabilities are 1/2, 1/4, 1/8, 1/8 at T = 1, and proportional to the roots of 8, 4, 2, 2 at T = 2.
         let logits = [8f32.ln(), 4f32.ln(), 2f32.ln(), 2f32.ln()];
         let roots: [f64; 4] = [8f64.sqrt(), 2.0, 2f64.sqrt(), 2f64.sqrt()];
         let total: f64 = roots.iter().sum();
@@ -139,7 +140,7 @@ mod tests {
 
     #[test]
     fn cuts_leave_the_likeliest() {
-        // 8/15, 4/15, 2/15, 1/15.
+        // The probabilities are 2/15, 8/15, 1/15, 4/15.
         let logits = [2f32.ln(), 8f32.ln(), 1f32.ln(), 4f32.ln()];
         let drawn = |sampler| counts(sampler, &logits, 500).iter().map(|count| *count > 0).collect::<Vec<_>>();
         assert_eq!(drawn(Sampler { top_k: 2, ..sampler(1.0) }), [false, true, false, true]);

@@ -1,4 +1,4 @@
-use super::decoding::{Decoding, Writer};
+use super::decoding::{Decoding, SampledPolicy};
 use super::device::DeviceDecoding;
 use super::fixture::{END, builtin_sized_policy, prompts, rollout_config, tiny_policy};
 use super::*;
@@ -68,7 +68,7 @@ fn every_completion_is_handed_out_once_as_soon_as_it_ends() {
 fn company_and_compaction_do_not_change_a_completion() {
     let (policy, config, seed) = (tiny_policy(), rollout_config(8, 24), Seed::root(5));
     let run = |prompts: &[Prompt], idle_share| {
-        Decoding::begin(Writer::new(&policy).unwrap(), prompts, &config, seed.into())
+        Decoding::begin(SampledPolicy::new(&policy).unwrap(), prompts, &config, seed.into())
             .unwrap()
             .run(idle_share, &mut |_| ())
             .unwrap()
@@ -157,7 +157,7 @@ fn parts_give_what_the_whole_batch_gives_and_tell_it_in_one_order() {
         (completions.unwrap().into_items(), events)
     };
     let (completions, events) = told();
-    let whole = Decoding::begin(Writer::new(&policy).unwrap(), &prompts, &config, seed.into()).unwrap();
+    let whole = Decoding::begin(SampledPolicy::new(&policy).unwrap(), &prompts, &config, seed.into()).unwrap();
     let whole = whole.run(decoding::IDLE_SHARE, &mut |_| ()).unwrap();
     let ids = |completions: &[Completion]| completions.iter().map(|it| it.ids.clone()).collect::<Vec<_>>();
     assert_eq!(ids(&completions), ids(&whole));
@@ -168,7 +168,8 @@ fn parts_give_what_the_whole_batch_gives_and_tell_it_in_one_order() {
     }
 }
 
-/// What the GPU's kernels, on this processor, make of the same prompts and chance; none without a C++ compiler.
+/// The completions of the GPU's kernels, emulated on the processor, for the same prompts and seeds; none without a C++
+/// compiler.
 fn on_device(policy: &Policy, config: &RolloutConfig, idle_share: f64) -> Option<(Vec<Completion>, Vec<usize>)> {
     let prompts = prompts();
     let ids: Vec<&[u32]> = prompts.iter().map(|prompt| prompt.ids.as_slice()).collect();

@@ -1,4 +1,4 @@
-//! Programs of the corpus as rows of token ids, a fresh batch for every step.
+//! Batches of corpus programs as rows of token ids, with new programs for every step.
 
 use std::cmp::Reverse;
 
@@ -13,11 +13,12 @@ use grpo_tensor::ScoreSettings;
 
 use super::SftError;
 
-/// Tokens that pass through the model at once, about. Few enough that activations stay near the core, and enough programs
-/// that a prompt they share costs little. A step is split into as many of these as it needs, which threads then share.
+/// Approximate number of tokens of a part, which pass through the model together. It is small enough for the
+/// activations to fit into a core's cache, and large enough that a prompt shared by its programs costs little. A step
+/// has as many parts as it needs, which threads compute in parallel.
 pub(super) const MICRO_BATCH_TOKENS: usize = 1600;
 
-/// Prompt and program as ids, and where the program begins.
+/// Token ids of prompt and program, and the number of tokens of the prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Example {
     ids: Vec<u32>,
@@ -25,12 +26,12 @@ pub(super) struct Example {
 }
 
 impl Example {
-    /// All tokens, prompt and end included.
+    /// Number of all tokens, including prompt and end.
     pub(super) fn tokens(&self) -> usize {
         self.ids.len()
     }
 
-    /// The prompt, and what the model is to write.
+    /// The token ids of the prompt and of the target.
     #[cfg(test)]
     pub(super) fn parts(&self) -> (&[u32], &[u32]) {
         self.ids.split_at(self.prompt)
@@ -40,16 +41,16 @@ impl Example {
         TokenRow { ids: &self.ids, prompt: self.prompt }
     }
 
-    /// Tokens the model is to predict.
+    /// Number of tokens that the model has to predict.
     pub(super) fn targets(&self) -> usize {
         self.ids.len() - self.prompt
     }
 }
 
-/// Programs in a row that may be left out because the model cannot be shown them; more means that it never can.
+/// Maximum number of consecutive programs that may be left out because they do not fit. More means that none will fit.
 const REFUSED_MOST: usize = 1000;
 
-/// Writes examples: the prompt of the style that was asked for, then the rest of the program, then the end.
+/// Makes examples: the prompt of a style, the rest of a program, and the end token.
 pub(super) struct Writer<'a> {
     policy: &'a Policy,
     prompts: &'a [Prompt],
@@ -75,7 +76,8 @@ impl<'a> Writer<'a> {
                     let prompt = self.prompts.iter().map(|prompt| prompt.ids.len()).max().unwrap_or(0);
                     return Err(SftError::NothingFits { longest, prompt });
                 }
-                // Another one of what was asked for: the styles keep their shares, however often one is refused.
+                // The next program is of the same style, so that styles keep their shares even if some programs are
+                // left out.
                 mix.weights = vec![(sample.asked, 1.0)];
                 continue;
             };
@@ -87,11 +89,12 @@ impl<'a> Writer<'a> {
         Ok(examples)
     }
 
-    /// None for a program that the prompt does not open, or that does not fit the model.
+    /// None if the program does not begin like the prompt's prefill, or if it does not fit into the model's context.
     fn example(&self, sample: &CorpusProgram) -> Result<Option<Example>, SftError> {
         let prompt = self.prompt(sample.asked);
         let tokenizer = self.policy.tokenizer();
-        // The header of the corpus leaves the list of arguments open; the prompt of a chat model closes it.
+        // The header of the corpus ends inside the list of parameters, so every program begins with it. The prefill of
+        // a chat model's prompt has the whole list, which has to be that of the program.
         let opened = prompt.prefill == corpus::HEADER || sample.source.starts_with(&prompt.prefill);
         if !opened {
             return Ok(None);
@@ -99,7 +102,7 @@ impl<'a> Writer<'a> {
         let mut text = sample.source[prompt.prefill.len()..].to_owned();
         text.push_str(prompt.stop.unwrap_or_default());
         let mut ids = prompt.ids.clone();
-        // Encoded apart from the prompt, as sampling will see it: no token may straddle the two.
+        // The program is encoded separately from the prompt, as in sampling, so that no token contains parts of both.
         ids.extend(tokenizer.encode_further(&text));
         ids.push(tokenizer.end_id().ok_or(SftError::NoEnd)?);
         let fits = ids.len() <= self.policy.decoder().config().max_position_embeddings;
@@ -112,8 +115,8 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Cuts a batch into parts of about as many tokens: rows of similar length where they are padded, of similar prompts where
-/// those are read once.
+/// Divides a batch into parts with about the same number of tokens. A part has rows of similar length, or rows with
+/// similar prompts if the decoder reads a common beginning only once.
 pub(super) fn micro_batches(mut examples: Vec<Example>, shares_beginnings: bool) -> Vec<Vec<Example>> {
     examples.sort_by_key(|example| Reverse(example.ids.len()));
     if shares_beginnings {
@@ -126,7 +129,7 @@ pub(super) fn micro_batches(mut examples: Vec<Example>, shares_beginnings: bool)
     let count = total.div_ceil(MICRO_BATCH_TOKENS.saturating_sub(shared).max(1)).max(1);
     let (mut parts, mut before) = (vec![Vec::new(); count], 0);
     for example in examples {
-        // The part in which the middle of the example lies, were all of them of one length.
+        // The example goes to the part that contains its middle, if all parts had the same number of tokens.
         let middle = before + own(&example) / 2;
         before += own(&example);
         parts[middle * count / total.max(1)].push(example);
@@ -135,7 +138,7 @@ pub(super) fn micro_batches(mut examples: Vec<Example>, shares_beginnings: bool)
     parts
 }
 
-/// Summed negative log-probability, in nats, of everything the rows are to predict; differentiable.
+/// The sum of the negative log-probabilities of all target tokens, in nats, differentiable.
 pub(super) fn loss(policy: &Policy, rows: &[Example], adapters: Adapters) -> Result<Tensor, PolicyError> {
     let decoder = policy.decoder();
     let device = decoder.device();

@@ -1,4 +1,4 @@
-//! The built-in model before it has learnt anything: its shape, its vocabulary, how it is asked.
+//! The built-in model before training: its shape, vocabulary and prompts.
 
 use super::{Learner, SftError, SftOptions};
 use crate::environment::game2048::corpus::{self, Mix, vocabulary};
@@ -7,14 +7,15 @@ use crate::policy::{DecoderConfig, Policy, Tokenizer};
 use crate::prompt::{self, PromptError, PromptKind, PromptSet};
 use crate::seed::{Purpose, Seed};
 
-/// Tokens of the built-in vocabulary.
+/// Number of tokens of the vocabulary.
 const VOCABULARY: usize = 1024;
-/// Longest token, in characters.
+/// Maximum length of a token, in characters.
 const TOKEN_CHARS: usize = 12;
-/// Programs the vocabulary is learnt from.
+/// Number of programs that the vocabulary is learnt from.
 const VOCABULARY_PROGRAMS: usize = 4000;
 
-/// Shape of the built-in model: small enough to train on two cores, large enough to copy names and count brackets.
+/// The shape of the built-in model. It is small enough to train on two cores, and large enough to copy names and to
+/// match brackets.
 pub fn builtin_shape() -> DecoderConfig {
     DecoderConfig {
         vocab_size: VOCABULARY,
@@ -32,7 +33,7 @@ pub fn builtin_shape() -> DecoderConfig {
     }
 }
 
-/// The built-in model before it has learnt anything.
+/// The built-in model with random weights, and its prompts.
 pub(super) fn learner(options: &SftOptions) -> Result<Learner, SftError> {
     let tokenizer = tokenizer(options.seed)?;
     let policy = Policy::initialise(builtin_shape(), tokenizer, options.seed, &options.device)?;
@@ -40,7 +41,7 @@ pub(super) fn learner(options: &SftOptions) -> Result<Learner, SftError> {
     Ok(Learner { policy, prompts, name: String::new() })
 }
 
-/// A tokenizer for the built-in model, learnt from programs without mistakes.
+/// The tokenizer of the built-in model, learnt from programs without errors.
 pub(super) fn tokenizer(seed: Seed) -> Result<Tokenizer, SftError> {
     let mut rng = seed.child(Purpose::Corpus, 0).rng();
     let mix = Mix { error_rate: 0.0, ..Mix::default() };

@@ -1,4 +1,4 @@
-//! How many parts of a step are worked on at once.
+//! The number of parts of a step that are computed at the same time.
 
 use super::batches::MICRO_BATCH_TOKENS;
 use crate::config::Config;
@@ -6,9 +6,9 @@ use crate::grpo::Division;
 use crate::policy::Policy;
 use crate::train::memory::{MemoryPlan, Workload};
 
-/// As many as there are cores, fewer where `bytes` of memory do not hold them, and one at least. Changes no number.
+/// One part per core, or fewer if they do not fit into `bytes` of memory, but at least one. Does not change any result.
 pub fn parts_at_once(policy: &Policy, config: &Config, bytes: u64) -> usize {
-    // A part is as long as one completion of that many tokens.
+    // A part takes the memory of one completion of this length.
     let mut config = config.clone();
     (config.rollout.groups, config.rollout.num_generations) = (1, 2);
     config.rollout.max_completion_length = MICRO_BATCH_TOKENS;

@@ -1,9 +1,9 @@
-//! Supervised warm start: a model learns to write programs of the corpus before any is rewarded.
+//! Supervised warm start: a model learns to write programs of the corpus before it is trained with rewards.
 //!
-//! Takes settings, a seed and, unless the built-in model is to be made from nothing, a model with its prompts; leaves a
-//! model directory in Hugging Face layout or a PEFT adapter. Every step reads programs it has never seen; a step depends
-//! on the seed and its number alone, so a run that was killed goes on from its last checkpoint as if nothing had
-//! happened. Does not know rewards or games.
+//! Takes settings, a seed and a model with its prompts, or no model to create the built-in one; writes a model
+//! directory in Hugging Face layout or a PEFT adapter. Every step reads new programs. A step depends only on the seed
+//! and its number, so a run that was killed continues from its last checkpoint with the same results. Does not know
+//! rewards or games.
 
 mod batches;
 mod builtin;
@@ -29,26 +29,26 @@ pub use builtin::builtin_shape;
 pub use memory::parts_at_once;
 use saving::Saved;
 
-/// How a run is watched and what it leaves, by what is trained.
+/// How often a run measures its loss and saves, and the format of its result.
 #[derive(Debug, Clone, Copy)]
 struct Pace {
-    /// Tokens of held-out programs that the loss is watched on.
+    /// Number of tokens of held-out programs on which the loss is measured.
     held_out_tokens: usize,
-    /// Steps between checkpoints; the held-out loss is measured then.
+    /// Number of steps between checkpoints, at which the held-out loss is also measured.
     save_steps: usize,
-    /// Format of the weights of a whole model; adapters are always written as they are.
+    /// Number format of the weights of a whole model. Adapters keep their format.
     format: DType,
 }
 
-/// The built-in model is small: its steps are short, and half of the digits of its weights are enough to go on from.
+/// For the built-in model, whose steps are short. F16 is precise enough as the start of further training.
 const BUILTIN_PACE: Pace = Pace { held_out_tokens: 32_000, save_steps: 100, format: DType::F16 };
-/// A language model reads tens of tokens in the time that the other reads thousands.
+/// For language models, which are about a hundred times slower per token.
 const MODEL_PACE: Pace = Pace { held_out_tokens: 8_000, save_steps: 20, format: DType::F32 };
 
-/// Why supervised training stopped.
+/// An error that ends supervised training.
 #[derive(Debug, thiserror::Error)]
 pub enum SftError {
-    /// A file that cannot be read or written.
+    /// A file cannot be read or written.
     #[error("{path}: {source}")]
     File {
         /// The file.
@@ -56,7 +56,7 @@ pub enum SftError {
         /// What the system said.
         source: std::io::Error,
     },
-    /// The directory belongs to other settings.
+    /// The directory has a run with other settings.
     #[error("{path}: holds a run with other settings ({found}); choose another --output-dir or delete it")]
     OtherRun {
         /// The checkpoint.
@@ -67,32 +67,32 @@ pub enum SftError {
     /// The vocabulary could not be learnt.
     #[error("vocabulary: {0}")]
     Vocabulary(#[from] tokenizers::Error),
-    /// The loss is no number any more.
+    /// The loss is infinite or NaN.
     #[error("step {step}: the loss is {loss}; lower sft.learning_rate")]
     Diverged {
-        /// Where.
+        /// The step.
         step: usize,
-        /// What it is.
+        /// Its value.
         loss: f64,
     },
-    /// No program can be shown to the model.
+    /// No program fits into the model's context.
     #[error("no program fits: the model reads {longest} tokens at most, and the prompt alone has {prompt}")]
     NothingFits {
         /// `max_position_embeddings` of the model.
         longest: usize,
-        /// Tokens of the longest prompt.
+        /// Number of tokens of the longest prompt.
         prompt: usize,
     },
-    /// The tokenizer names no token that ends a text.
+    /// The tokenizer has no token that ends a text.
     #[error("the tokenizer names no end: expected eos_token in tokenizer_config.json or eos_token_id in config.json")]
     NoEnd,
     /// The update was refused.
     #[error(transparent)]
     Learn(#[from] LearnError),
-    /// The model refused.
+    /// The model failed.
     #[error(transparent)]
     Policy(#[from] PolicyError),
-    /// The prompts could not be made.
+    /// The prompts cannot be built.
     #[error(transparent)]
     Prompt(#[from] PromptError),
     /// A tensor operation failed.
@@ -100,72 +100,72 @@ pub enum SftError {
     Tensor(#[from] candle_core::Error),
 }
 
-/// What to train and where to leave it.
+/// The settings of a supervised run.
 #[derive(Debug, Clone)]
 pub struct SftOptions {
-    /// How long, how fast.
+    /// The settings of training.
     pub config: SftConfig,
-    /// Root of all chance.
+    /// The root seed.
     pub seed: Seed,
-    /// Where model and checkpoints go; a run found there with the same settings is carried on.
+    /// The directory for model and checkpoints. A run with the same settings that is found there is continued.
     pub output_dir: PathBuf,
-    /// Where tensors live.
+    /// The device of tensors.
     pub device: Device,
-    /// Parts of a step that are worked on at once, at most. Changes no number.
+    /// Maximum number of parts of a step that are computed at the same time. Does not change any result.
     pub at_once: usize,
 }
 
-/// Where training stands, after every step.
+/// The progress after a step.
 #[derive(Debug, Clone)]
 pub struct SftProgress {
-    /// Steps done.
+    /// Number of steps done.
     pub step: usize,
-    /// Steps in all.
+    /// Number of all steps.
     pub steps: usize,
-    /// Tokens read so far, prompts included.
+    /// Number of tokens so far, including prompts.
     pub tokens: usize,
-    /// Mean negative log-probability of this step's tokens, in nats.
+    /// Mean negative log-probability of this step's target tokens, in nats per token.
     pub loss: f64,
-    /// The same on held-out programs, when it was measured after this step.
+    /// The same on held-out programs, if it was measured after this step.
     pub held_out_loss: Option<f64>,
-    /// Of this step.
+    /// The learning rate of this step.
     pub learning_rate: f64,
-    /// Of the gradient, before clipping; infinite when it left the range of f16 and moved nothing.
+    /// Global norm of the gradient before clipping; infinite if it left the range of f16 and the update was skipped.
     pub grad_norm: f64,
-    /// Since training began or was resumed.
+    /// Mean number of tokens per second since training began or was resumed.
     pub tokens_per_second: f64,
-    /// Until the last step, at this pace.
+    /// Estimated time until the last step.
     pub remaining: Duration,
 }
 
-/// How training ended.
+/// The results of training.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SftSummary {
-    /// Steps done.
+    /// Number of steps done.
     pub steps: usize,
-    /// Tokens read.
+    /// Number of tokens, including prompts.
     pub tokens: usize,
     /// [`held_out_loss`](SftSummary::held_out_loss) before the first step.
     pub first_loss: f64,
-    /// Mean negative log-probability of held-out tokens, in nats.
+    /// Mean negative log-probability of the target tokens of held-out programs, in nats per token.
     pub held_out_loss: f64,
-    /// Whether the observer stopped it; a checkpoint is there to go on from.
+    /// Whether the observer stopped it. There is a checkpoint to continue from.
     pub interrupted: bool,
 }
 
-/// A model to train, instead of the built-in one from nothing.
+/// A model to train.
 #[derive(Debug)]
 pub struct Learner {
-    /// The model: its adapters are trained where it has some, all of its weights otherwise.
+    /// The model. Its adapters are trained if it has some, all of its weights otherwise.
     pub policy: Policy,
-    /// How it is asked for each style.
+    /// The prompts of all styles.
     pub prompts: PromptSet,
-    /// The model in words; a run is only carried on with the same.
+    /// The name of the model. A run is continued only with the same.
     pub name: String,
 }
 
-/// Trains `learner`, or the built-in model from nothing, saves it, and returns it as it stands. `observe` is called after
-/// every step and may stop the run.
+/// Trains `learner`, or a new built-in model, saves it, and returns it. `observe` is called after every step and may
+/// stop the run.
 pub fn run(
     options: &SftOptions,
     learner: Option<Learner>,
@@ -209,12 +209,12 @@ pub fn run(
     Ok((training.summary(false, held_out_loss)?, training.policy))
 }
 
-/// Everything that changes from step to step.
+/// The state of training.
 struct Training<'a> {
     options: &'a SftOptions,
     policy: Policy,
     prompts: Vec<Prompt>,
-    /// What is trained, in words; empty for the built-in model.
+    /// The name of the model; empty for the built-in model.
     name: String,
     pace: Pace,
     mix: Mix,
@@ -223,7 +223,7 @@ struct Training<'a> {
     step: usize,
     steps: usize,
     tokens: usize,
-    /// On held-out programs, before the first step.
+    /// The loss on held-out programs before the first step, in nats per token.
     first_loss: f64,
 }
 
@@ -264,7 +264,7 @@ impl<'a> Training<'a> {
         Ok(training)
     }
 
-    /// One update. Returns its loss, gradient norm and learning rate.
+    /// Makes one update. Returns its loss in nats per token, gradient norm and learning rate.
     fn advance(&mut self) -> Result<(f64, f64, f64), SftError> {
         let config = &self.options.config;
         let writer = Writer::new(&self.policy, &self.prompts, &self.mix);
@@ -283,7 +283,7 @@ impl<'a> Training<'a> {
         Ok((loss, grad_norm, learning_rate))
     }
 
-    /// Mean loss of a batch and its gradients.
+    /// The mean loss of a batch and its gradients.
     fn gradients(&self, examples: Vec<Example>, seed: Seed) -> Result<(f64, Gradients), SftError> {
         let targets: usize = examples.iter().map(Example::targets).sum();
         let (trainable, scale) = (self.policy.trainable(), self.optimizer.loss_scale());
@@ -321,14 +321,14 @@ impl<'a> Training<'a> {
         Ok(loss / targets as f64)
     }
 
-    /// `measured`: the loss on held-out programs after the last step, where it is known.
+    /// `measured`: the loss on held-out programs after the last step, if it is known.
     fn summary(&self, interrupted: bool, measured: Option<f64>) -> Result<SftSummary, SftError> {
         let held_out_loss = measured.map_or_else(|| self.held_out_loss(), Ok)?;
         let (steps, tokens, first_loss) = (self.step, self.tokens, self.first_loss);
         Ok(SftSummary { steps, tokens, first_loss, held_out_loss, interrupted })
     }
 
-    /// What must be equal for a checkpoint to be carried on.
+    /// The settings that must be equal to continue from a checkpoint.
     fn settings(&self) -> String {
         let config = serde_json::to_string(&self.options.config).unwrap_or_default();
         match self.name.as_str() {
@@ -361,7 +361,7 @@ fn optimizer_settings(config: &SftConfig) -> AdamW {
     AdamW { beta1: 0.9, beta2: 0.95, epsilon: 1e-8, weight_decay, max_grad_norm }
 }
 
-/// Linear warm-up, then half a cosine down to a tenth of the peak.
+/// The learning rate after `step` of `steps` steps: linear warm-up, then half a cosine down to a tenth of the peak.
 fn learning_rate(config: &SftConfig, step: usize, steps: usize) -> f64 {
     if step < config.warmup_steps {
         return config.learning_rate * (step + 1) as f64 / config.warmup_steps as f64;

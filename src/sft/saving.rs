@@ -1,4 +1,4 @@
-//! Checkpoints of a supervised run, and the model it ends with. Each appears by rename, whole or not at all.
+//! Checkpoints of a supervised run, and its final model. Each is written completely and then renamed.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,7 +16,7 @@ const WEIGHTS: &str = "weights.safetensors";
 const OPTIMIZER: &str = "optimizer.safetensors";
 const STATE: &str = "state.json";
 
-/// Everything a run needs to go on.
+/// The content of a checkpoint.
 pub(super) struct Saved {
     pub settings: String,
     pub step: usize,
@@ -33,7 +33,7 @@ struct State {
 }
 
 impl Saved {
-    /// Writes a checkpoint below `dir` and removes those before it.
+    /// Writes a checkpoint below `dir` and removes the earlier ones.
     pub(super) fn write(&self, dir: &Path) -> Result<(), SftError> {
         let whole = dir.join(format!("{PREFIX}{}", self.step));
         let partial = dir.join(format!("{PREFIX}{}.partial", self.step));
@@ -77,7 +77,8 @@ pub(super) fn clear(dir: &Path) -> Result<(), SftError> {
     Ok(())
 }
 
-/// Writes what was trained, file by file into place: an adapter, or a model. `format` is that of the weights.
+/// Writes the trained model or adapter, then moves its files to `dir`. `format` is the number format of a model's
+/// weights.
 pub(super) fn write_model(policy: &Policy, format: DType, dir: &Path) -> Result<(), SftError> {
     let partial = dir.join("model.partial");
     fs::create_dir_all(&partial).map_err(|source| file(&partial, source))?;
@@ -95,7 +96,7 @@ pub(super) fn write_model(policy: &Policy, format: DType, dir: &Path) -> Result<
     fs::remove_dir(&partial).map_err(|source| file(&partial, source))
 }
 
-/// Checkpoints below `dir` with their steps; none for one that was left half written.
+/// The checkpoints below `dir` with their steps. An incomplete one has no step.
 fn checkpoints(dir: &Path) -> Result<Vec<(Option<usize>, PathBuf)>, SftError> {
     if !dir.exists() {
         return Ok(Vec::new());

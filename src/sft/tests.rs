@@ -117,10 +117,10 @@ fn the_learning_rate_rises_then_falls_to_a_tenth() {
     assert!((learning_rate(&config, 100, 100) - peak / 10.0).abs() < 1e-12);
 }
 
-/// SmolLM2's, without its own words.
+/// A chat template like SmolLM2's, without its default system message.
 const CHATML: &str = "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
 
-/// Writes a small chat model that has learnt nothing, with a vocabulary that prompts and programs are short in.
+/// Writes a small chat model with random weights and a vocabulary in which prompts and programs have few tokens.
 fn chat_model(dir: &Path, positions: usize) {
     let plain = builtin::tokenizer(Seed::root(0)).unwrap();
     let words = PromptSet::load(PromptKind::Raw, &plain, &briefing().unwrap()).unwrap();
@@ -171,7 +171,7 @@ fn a_chat_model_learns_the_corpus_in_its_own_format_by_adapter_and_in_full() {
             ControlFlow::Continue(())
         });
         assert!(losses[7] < losses[0] - 0.1, "{losses:?}");
-        // What is left is what was trained: it goes on where this ended.
+        // The saved model or adapter can be loaded again and has the same held-out loss.
         let trained = match lora_r {
             0 => crate::config::ModelConfig { model: out.path().display().to_string(), ..model },
             _ => crate::config::ModelConfig { adapter: out.path().display().to_string(), ..model },

@@ -26,7 +26,7 @@ use super::{Run, TrainError};
 const FILE: &str = "sampled_ahead.safetensors";
 
 /// The prompts, boards and seed of a step, which follow from its number.
-pub struct Asked {
+pub struct StepInputs {
     /// Number of the step, from 1.
     pub step: usize,
     /// All random numbers of the step are derived from this seed.
@@ -37,7 +37,7 @@ pub struct Asked {
     pub boards: Vec<Seed>,
 }
 
-impl Asked {
+impl StepInputs {
     /// The random streams and boards of the first round of sampling.
     pub fn draw(&self) -> Draw<'_> {
         Draw { streams: self.seed.into(), boards: &self.boards, step: self.step }
@@ -45,26 +45,30 @@ impl Asked {
 }
 
 /// A step whose completions are sampled and whose games are being played.
-pub struct Begun {
+pub struct StepInPlay {
     /// The completions and their games.
     pub in_play: InPlay,
     /// Steps that the policy had learnt from when it sampled the completions.
-    pub after: usize,
+    pub policy_step: usize,
 }
 
 impl Run<'_> {
     /// The inputs of step number `step`.
-    pub(super) fn asked(&self, step: usize) -> Asked {
+    pub(super) fn step_inputs(&self, step: usize) -> StepInputs {
         let seed = Seed::root(self.config.train.seed).child(Purpose::Step, step as u64 - 1);
         let prompts = self.prompts.draw(seed, self.config.rollout.groups);
         let boards = boards(seed.salted(&self.config.train.board_salt), Purpose::Game, self.config.arena.games);
-        Asked { step, seed, prompts, boards }
+        StepInputs { step, seed, prompts, boards }
     }
 
     /// Samples the current step, when the policy has learnt from all earlier ones.
-    pub(super) fn begin(&self, asked: &Asked, observer: &mut dyn FnMut(Event<'_>)) -> Result<Begun, TrainError> {
-        let in_play = self.stage().begin(&asked.prompts, &self.config.rollout, asked.draw(), observer)?;
-        Ok(Begun { in_play, after: asked.step - 1 })
+    pub(super) fn begin(
+        &self,
+        inputs: &StepInputs,
+        observer: &mut dyn FnMut(Event<'_>),
+    ) -> Result<StepInPlay, TrainError> {
+        let in_play = self.stage().begin(&inputs.prompts, &self.config.rollout, inputs.draw(), observer)?;
+        Ok(StepInPlay { in_play, policy_step: inputs.step - 1 })
     }
 
     /// Samples the step after `step` while the games of `step`, `now`, are played, if `train.steps_ahead` asks for it
@@ -73,37 +77,37 @@ impl Run<'_> {
     pub(super) fn begin_ahead(
         &self,
         step: usize,
-        now: &mut Begun,
+        now: &mut StepInPlay,
         observer: &mut dyn FnMut(Event<'_>),
-    ) -> Result<Option<Begun>, TrainError> {
+    ) -> Result<Option<StepInPlay>, TrainError> {
         if self.config.train.steps_ahead == StepsAhead::None || step >= self.config.train.max_steps {
             return Ok(None);
         }
-        let asked = self.asked(step + 1);
-        let in_play = self.stage().begin(&asked.prompts, &self.config.rollout, asked.draw(), &mut |event| {
+        let inputs = self.step_inputs(step + 1);
+        let in_play = self.stage().begin(&inputs.prompts, &self.config.rollout, inputs.draw(), &mut |event| {
             // Games of the current step that end meanwhile are reported in between.
-            now.in_play.tell(observer);
+            now.in_play.emit(observer);
             observer(event);
         })?;
-        Ok(Some(Begun { in_play, after: step - 1 }))
+        Ok(Some(StepInPlay { in_play, policy_step: step - 1 }))
     }
 
     /// Starts the games of the step after `done`, if the checkpoint `path` holds completions that were sampled ahead
     /// for it.
-    pub(super) fn restore_ahead(&self, path: &Path, done: usize) -> Result<Option<Begun>, TrainError> {
+    pub(super) fn restore_ahead(&self, path: &Path, done: usize) -> Result<Option<StepInPlay>, TrainError> {
         if self.config.train.steps_ahead == StepsAhead::None || done >= self.config.train.max_steps {
             return Ok(None);
         }
         let Some(completions) = load(path, self.policy.tokenizer(), self.config.rollout.num_generations)? else {
             return Ok(None);
         };
-        let asked = self.asked(done + 1);
-        if completions.count() != asked.prompts.len() {
-            let (found, expected) = (completions.count(), asked.prompts.len());
+        let inputs = self.step_inputs(done + 1);
+        if completions.count() != inputs.prompts.len() {
+            let (found, expected) = (completions.count(), inputs.prompts.len());
             return Err(unreadable(path, format!("holds {found} groups, expected {expected}")));
         }
-        let in_play = self.stage().play(&asked.prompts, completions, asked.draw())?;
-        Ok(Some(Begun { in_play, after: done - 1 }))
+        let in_play = self.stage().play(&inputs.prompts, completions, inputs.draw())?;
+        Ok(Some(StepInPlay { in_play, policy_step: done - 1 }))
     }
 }
 

@@ -12,7 +12,7 @@ use crate::config::{Config, Reduce, RolloutConfig};
 use crate::grpo::Division;
 use crate::parallel::{ParallelError, Peers};
 use crate::prompt::Prompt;
-use crate::rollout::{self, Assignment, Brought, Completion, FinishReason, RolloutEvent, Streams};
+use crate::rollout::{self, Assignment, Completion, FinishReason, LoadedAdapter, RolloutEvent, Streams};
 
 use super::TrainError;
 use super::scoring::Stage;
@@ -24,33 +24,33 @@ const READ_ONE_IN: usize = 16;
 
 /// The completions of a batch that one process samples.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Own {
+pub struct OwnRows {
     /// Their indices in the batch, ascending.
     pub rows: Vec<usize>,
     /// Number of completions of one prompt that are sampled together. The prompt is read once for each such unit.
     together: usize,
 }
 
-impl Own {
+impl OwnRows {
     /// The share of this process of a batch with `size` completions for each prompt, of at most `longest` tokens each.
-    pub fn of(peers: &Peers, prompts: &[Prompt], size: usize, longest: usize) -> Own {
+    pub fn of(peers: &Peers, prompts: &[Prompt], size: usize, longest: usize) -> OwnRows {
         let (rank, processes, groups) = (peers.rank(), peers.size(), prompts.len());
         let read: usize = prompts.iter().map(|prompt| prompt.ids.len()).sum();
         let reads_all = READ_ONE_IN * read * (processes - 1) <= groups * size * longest;
-        Own::of_rank(rank, processes, groups, size, reads_all)
+        OwnRows::of_rank(rank, processes, groups, size, reads_all)
     }
 
     /// Units are assigned to processes in turn. A unit is as large as possible without giving the busiest process more
     /// rows than units of one would. If every process reads all prompts (`reads_all`), groups are also divided over all
     /// processes as far as their size allows, because completions of one prompt take about equally long to sample and
     /// to play.
-    fn of_rank(rank: usize, processes: usize, groups: usize, size: usize, reads_all: bool) -> Own {
+    fn of_rank(rank: usize, processes: usize, groups: usize, size: usize, reads_all: bool) -> OwnRows {
         let longest = |together: usize| (groups * size / together).div_ceil(processes) * together;
         let divisors = (1..=size).rev().filter(|together| size.is_multiple_of(*together));
         let cost = |together: &usize| (longest(*together), reads_all && size / together < processes);
         let together = divisors.min_by_key(cost).unwrap_or(1);
         let units = (rank * together..groups * size).step_by(processes * together);
-        Own { rows: units.flat_map(|unit| unit..unit + together).collect(), together }
+        OwnRows { rows: units.flat_map(|unit| unit..unit + together).collect(), together }
     }
 
     /// Whether this process samples completion `index`.
@@ -61,7 +61,7 @@ impl Own {
 
 /// The indices of the programs that each of `size` processes plays. Distinct programs are assigned in turn; equal
 /// programs go to the same process.
-pub(super) fn dealt<P: Ord>(programs: impl IntoIterator<Item = (usize, P)>, size: usize) -> Vec<Vec<usize>> {
+pub(super) fn distribute<P: Ord>(programs: impl IntoIterator<Item = (usize, P)>, size: usize) -> Vec<Vec<usize>> {
     let (mut of_each, mut known) = (vec![Vec::new(); size], BTreeMap::new());
     for (index, program) in programs {
         let next = known.len() % size;
@@ -71,13 +71,13 @@ pub(super) fn dealt<P: Ord>(programs: impl IntoIterator<Item = (usize, P)>, size
 }
 
 /// The indices of the programs that this process plays of `count` that are all known from the start.
-pub(super) fn own_of(peers: &Peers, count: usize) -> impl Iterator<Item = usize> + use<> {
+pub(super) fn own_indices(peers: &Peers, count: usize) -> impl Iterator<Item = usize> + use<> {
     (peers.rank()..count).step_by(peers.size())
 }
 
 /// Gathers the evaluations of all processes, in the order of their indices. `own` has the index and evaluation of those
 /// of this process.
-pub(super) fn in_order(
+pub(super) fn gather_evaluations(
     peers: &Peers,
     own: impl IntoIterator<Item = (usize, Evaluation)>,
 ) -> Result<Vec<Evaluation>, ParallelError> {
@@ -99,7 +99,8 @@ pub fn forecast(config: &Config, division: Division, trained: usize, peers: &Pee
         return String::new();
     }
     let all = config.completions_per_step();
-    let own = (0..processes).map(|rank| Own::of_rank(rank, processes, rollout.groups, rollout.num_generations, true));
+    let own =
+        (0..processes).map(|rank| OwnRows::of_rank(rank, processes, rollout.groups, rollout.num_generations, true));
     let most = own.map(|own| own.rows.len()).max().unwrap_or(0);
     let parts = all.div_ceil(division.micro_batch);
     let of_one = parts.div_ceil(processes);
@@ -123,7 +124,7 @@ impl Stage<'_> {
     /// Events are about its own completions, by their index in the batch.
     pub(super) fn written(
         &self,
-        own: &Own,
+        own: &OwnRows,
         prompts: &[Prompt],
         rollout: &RolloutConfig,
         streams: Streams,
@@ -142,12 +143,12 @@ impl Stage<'_> {
             }
             other => observer(other),
         };
-        let brought = self.brought(&mut in_batch)?;
-        let written = match (servers, &brought) {
+        let loaded = self.loaded_adapter(&mut in_batch)?;
+        let written = match (servers, &loaded) {
             _ if asked.is_empty() => Vec::new(),
-            (Some(servers), Some(brought)) => {
+            (Some(servers), Some(loaded)) => {
                 let request = Assignment { policy, config: &rollout, prompts: &asked, streams };
-                servers.generate(brought, request, &mut in_batch)?.into_items()
+                servers.generate(loaded, request, &mut in_batch)?.into_items()
             }
             _ => rollout::generate(policy, &asked, &rollout, streams, &mut in_batch)?.into_items(),
         };
@@ -164,10 +165,10 @@ impl Stage<'_> {
 
 impl Stage<'_> {
     /// Has the first process load the current adapter on the servers, if there are servers, while the others wait.
-    fn brought(&self, observer: &mut dyn FnMut(RolloutEvent<'_>)) -> Result<Option<Brought>, TrainError> {
+    fn loaded_adapter(&self, observer: &mut dyn FnMut(RolloutEvent<'_>)) -> Result<Option<LoadedAdapter>, TrainError> {
         let Stage { policy, servers: Some(servers), peers, .. } = *self else { return Ok(None) };
-        let brought = if peers.leads() { Some(servers.bring(policy, observer)?) } else { None };
-        Ok(peers.gather_values(brought)?.into_iter().next().flatten())
+        let loaded = if peers.leads() { Some(servers.load_adapter(policy, observer)?) } else { None };
+        Ok(peers.gather_values(loaded)?.into_iter().next().flatten())
     }
 }
 
@@ -180,7 +181,8 @@ mod tests {
     fn every_completion_falls_to_one_process_and_every_process_has_a_part_of_each_group() {
         for (groups, size, processes) in [(8, 8, 4), (3, 8, 2), (3, 4, 8), (2, 4, 3), (5, 6, 7), (1, 2, 4), (16, 1, 3)]
         {
-            let owns: Vec<Own> = (0..processes).map(|rank| Own::of_rank(rank, processes, groups, size, true)).collect();
+            let owns: Vec<OwnRows> =
+                (0..processes).map(|rank| OwnRows::of_rank(rank, processes, groups, size, true)).collect();
             let mut rows: Vec<usize> = owns.iter().flat_map(|own| own.rows.clone()).collect();
             rows.sort_unstable();
             assert_eq!(rows, (0..groups * size).collect::<Vec<_>>(), "{groups} x {size} on {processes}");
@@ -197,7 +199,7 @@ mod tests {
                 assert_eq!(numbers, own.rows);
             }
         }
-        let rows = |rank, groups, size, processes| Own::of_rank(rank, processes, groups, size, true).rows;
+        let rows = |rank, groups, size, processes| OwnRows::of_rank(rank, processes, groups, size, true).rows;
         assert_eq!(rows(1, 2, 8, 4), [2, 3, 10, 11], "a quarter of each group");
         assert_eq!(rows(2, 2, 4, 3), [2, 5], "one of each group and two of one");
         assert_eq!(rows(2, 1, 2, 4), [0; 0], "somebody has nothing");
@@ -205,7 +207,7 @@ mod tests {
 
     #[test]
     fn where_prompts_are_long_every_process_has_whole_groups_if_that_is_even() {
-        let rows = |rank, groups, size, processes| Own::of_rank(rank, processes, groups, size, false).rows;
+        let rows = |rank, groups, size, processes| OwnRows::of_rank(rank, processes, groups, size, false).rows;
         assert_eq!(rows(1, 4, 2, 2), [2, 3, 6, 7]);
         assert_eq!(rows(1, 3, 4, 2), [2, 3, 6, 7, 10, 11], "three groups are not even for two");
     }
@@ -213,12 +215,12 @@ mod tests {
     #[test]
     fn programs_that_wait_are_dealt_out_one_by_one_and_equal_ones_to_one_process() {
         let waiting = [(1, "a"), (2, "b"), (5, "a"), (8, "c"), (9, "d"), (12, "e"), (13, "c")];
-        assert_eq!(dealt(waiting, 3), [vec![1, 5, 9], vec![2, 12], vec![8, 13]]);
-        assert_eq!(dealt(waiting, 1), [vec![1, 2, 5, 8, 9, 12, 13]]);
-        assert_eq!(dealt::<&str>([], 2), vec![Vec::<usize>::new(); 2], "all have begun");
+        assert_eq!(distribute(waiting, 3), [vec![1, 5, 9], vec![2, 12], vec![8, 13]]);
+        assert_eq!(distribute(waiting, 1), [vec![1, 2, 5, 8, 9, 12, 13]]);
+        assert_eq!(distribute::<&str>([], 2), vec![Vec::<usize>::new(); 2], "all have begun");
         // Programs of one prompt are about equally slow; they must not all go to one process.
         let slow = |index: usize| usize::from(index < 16);
-        let of_each = dealt((0..64).map(|index| (index, index)), 4);
+        let of_each = distribute((0..64).map(|index| (index, index)), 4);
         let seconds = of_each.iter().map(|own| own.iter().map(|index| slow(*index)).sum::<usize>());
         assert_eq!(seconds.collect::<Vec<_>>(), [4; 4]);
     }

@@ -18,8 +18,8 @@ use crate::rollout::FinishReason;
 use crate::seed::{Purpose, Seed};
 
 use super::TrainError;
-use super::ahead::Asked;
-use super::divided::{in_order, own_of};
+use super::ahead::StepInputs;
+use super::divided::{gather_evaluations, own_indices};
 use super::scoring::Episode;
 
 /// The games that one program has played in the whole run.
@@ -77,7 +77,7 @@ pub struct Elites {
     styles: BTreeMap<String, Vec<Elite>>,
     /// Games of every program that is or was an elite, by digest.
     tallies: BTreeMap<String, Tally>,
-    /// For each style, the mean reward of its episodes in the latest step that asked for it.
+    /// For each style, the mean reward of its episodes in the latest step that inputs for it.
     levels: BTreeMap<String, f64>,
 }
 
@@ -248,10 +248,10 @@ impl Replay {
         arena: &Arena,
         peers: &Peers,
         elites: Vec<(String, Program)>,
-        Asked { step, boards, .. }: &Asked,
+        StepInputs { step, boards, .. }: &StepInputs,
     ) -> Self {
         let mut scoring = arena.begin(*step);
-        for index in own_of(peers, elites.len()) {
+        for index in own_indices(peers, elites.len()) {
             scoring.submit(index, Ok(elites[index].1.clone()), boards);
         }
         let programs = elites.into_iter().map(|(digest, _)| digest).collect();
@@ -260,8 +260,8 @@ impl Replay {
 
     /// Waits for the games. `reward` computes the reward of an evaluation.
     pub fn finish(self, reward: impl Fn(&Evaluation) -> f32) -> Result<Vec<Replayed>, TrainError> {
-        let own = own_of(&self.peers, self.programs.len());
-        let evaluations = in_order(&self.peers, own.zip(self.scoring.finish(&mut |_, _| ())?))?;
+        let own = own_indices(&self.peers, self.programs.len());
+        let evaluations = gather_evaluations(&self.peers, own.zip(self.scoring.finish(&mut |_, _| ())?))?;
         let replayed = |(program, evaluation)| Replayed { program, reward: reward(&evaluation), evaluation };
         Ok(self.programs.into_iter().zip(evaluations).map(replayed).collect())
     }

@@ -125,7 +125,7 @@ impl Symptom {
 
 /// The findings of the guard after a step.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Watch {
+pub struct GuardReport {
     /// The level of the worst symptom.
     pub level: AlarmLevel,
     /// The symptoms that are present, with their levels.
@@ -151,7 +151,7 @@ pub struct Collapse {
 
 /// The history of one symptom.
 #[derive(Debug, Clone, Default)]
-struct Course {
+struct SymptomHistory {
     /// The latest steps, each with its number and metric.
     window: VecDeque<(usize, Option<f64>)>,
     /// The best mean of a full window so far.
@@ -160,9 +160,9 @@ struct Course {
     /// The first step that was out of range, while the symptom is present.
     began: Option<usize>,
     /// The worst level that was reported. It is forgotten after a full window without the symptom.
-    said: Option<AlarmLevel>,
+    reported: Option<AlarmLevel>,
     /// Number of steps since the symptom was last present.
-    well: usize,
+    absent_steps: usize,
 }
 
 /// The guard of one run.
@@ -170,16 +170,20 @@ struct Course {
 pub struct Guard {
     config: GuardConfig,
     start_entropy: Option<f64>,
-    courses: [Course; 5],
+    histories: [SymptomHistory; 5],
     /// Whether the latest step had [`Symptom::Sampling`], which is reported once until a step without it.
-    told_of_sampling: bool,
+    sampling_reported: bool,
 }
 
 impl Guard {
     /// A guard that has seen `records` already.
     pub fn new(config: &GuardConfig, records: &[StepRecord]) -> Self {
-        let mut guard =
-            Guard { config: config.clone(), start_entropy: None, courses: Default::default(), told_of_sampling: false };
+        let mut guard = Guard {
+            config: config.clone(),
+            start_entropy: None,
+            histories: Default::default(),
+            sampling_reported: false,
+        };
         for record in records {
             guard.observe(record);
         }
@@ -187,38 +191,38 @@ impl Guard {
     }
 
     /// Adds the next step.
-    pub fn observe(&mut self, record: &StepRecord) -> Watch {
+    pub fn observe(&mut self, record: &StepRecord) -> GuardReport {
         self.start_entropy = self.start_entropy.or(record.entropy);
         let mut news = Vec::new();
-        for (symptom, course) in Symptom::ALL.into_iter().zip(&mut self.courses) {
+        for (symptom, history) in Symptom::ALL.into_iter().zip(&mut self.histories) {
             let figure = symptom.figure(record, self.start_entropy);
-            course.take(record.step, figure, self.config.window);
-            course.judge(symptom, &self.config);
-            if let Some(level) = course.unsaid(self.config.window) {
-                let line = course.line(symptom, &self.config);
+            history.push(record.step, figure, self.config.window);
+            history.judge(symptom, &self.config);
+            if let Some(level) = history.new_level(self.config.window) {
+                let line = history.line(symptom, &self.config);
                 let going_on =
                     if level == AlarmLevel::Stop && !self.config.stop { "; guard.stop = false, going on" } else { "" };
                 news.push(format!("warning, step {}: {line}{going_on}", record.step));
             }
         }
         let mut standing: Vec<(Symptom, AlarmLevel)> =
-            self.each().filter_map(|(symptom, course)| Some((symptom, course.level?))).collect();
+            self.each().filter_map(|(symptom, history)| Some((symptom, history.level?))).collect();
         let differs = Symptom::Sampling.figure(record, None).filter(|found| *found > self.config.warn_logp_difference);
         if let Some(found) = differs {
             standing.push((Symptom::Sampling, AlarmLevel::Warning));
-            if !self.told_of_sampling {
+            if !self.sampling_reported {
                 news.push(self.sampling_line(record.step, found));
             }
         }
-        self.told_of_sampling = differs.is_some();
+        self.sampling_reported = differs.is_some();
         let level = standing.iter().map(|(_, level)| *level).max().unwrap_or(AlarmLevel::Ok);
         let collapse = (level == AlarmLevel::Stop && self.config.stop).then(|| self.collapse(record.step));
-        Watch { level, standing, news, collapse }
+        GuardReport { level, standing, news, collapse }
     }
 
     /// The first step of the symptoms that are present now. Checkpoints from before are worth keeping.
     pub fn trouble_began(&self) -> Option<usize> {
-        self.courses.iter().filter_map(|course| course.began).min()
+        self.histories.iter().filter_map(|history| history.began).min()
     }
 
     fn sampling_line(&self, step: usize, found: f64) -> String {
@@ -227,24 +231,25 @@ impl Guard {
         format!("warning, step {step}: {words} (warns above {limit}); {remedy}")
     }
 
-    fn each(&self) -> impl Iterator<Item = (Symptom, &Course)> {
-        Symptom::ALL.into_iter().zip(&self.courses)
+    fn each(&self) -> impl Iterator<Item = (Symptom, &SymptomHistory)> {
+        Symptom::ALL.into_iter().zip(&self.histories)
     }
 
     fn collapse(&self, step: usize) -> Collapse {
-        let mut standing: Vec<(Symptom, &Course)> = self.each().filter(|(_, course)| course.level.is_some()).collect();
-        standing.sort_by_key(|(_, course)| std::cmp::Reverse(course.level));
+        let mut standing: Vec<(Symptom, &SymptomHistory)> =
+            self.each().filter(|(_, history)| history.level.is_some()).collect();
+        standing.sort_by_key(|(_, history)| std::cmp::Reverse(history.level));
         Collapse {
             step,
             began: self.trouble_began().unwrap_or(step),
-            reasons: standing.iter().map(|(symptom, course)| course.line(*symptom, &self.config)).collect(),
+            reasons: standing.iter().map(|(symptom, history)| history.line(*symptom, &self.config)).collect(),
             remedy: standing.first().map_or("", |(symptom, _)| symptom.remedy()),
         }
     }
 }
 
-impl Course {
-    fn take(&mut self, step: usize, figure: Option<f64>, window: usize) {
+impl SymptomHistory {
+    fn push(&mut self, step: usize, figure: Option<f64>, window: usize) {
         self.window.push_back((step, figure));
         if self.window.len() > window {
             self.window.pop_front();
@@ -287,13 +292,13 @@ impl Course {
     }
 
     /// The level, if it is worse than the level that was reported.
-    fn unsaid(&mut self, window: usize) -> Option<AlarmLevel> {
-        self.well = if self.level.is_some() { 0 } else { self.well + 1 };
-        if self.well >= window {
-            self.said = None;
+    fn new_level(&mut self, window: usize) -> Option<AlarmLevel> {
+        self.absent_steps = if self.level.is_some() { 0 } else { self.absent_steps + 1 };
+        if self.absent_steps >= window {
+            self.reported = None;
         }
-        let level = self.level.filter(|level| self.said.is_none_or(|said| *level > said))?;
-        self.said = Some(level);
+        let level = self.level.filter(|level| self.reported.is_none_or(|reported| *level > reported))?;
+        self.reported = Some(level);
         Some(level)
     }
 

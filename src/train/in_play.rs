@@ -17,8 +17,8 @@ use crate::reward::{Judged, Reward, Rule};
 use crate::rollout::Completion;
 
 use super::TrainError;
-use super::divided::{dealt, in_order};
-use super::scoring::{Episode, Timing, tell_games};
+use super::divided::{distribute, gather_evaluations};
+use super::scoring::{Episode, Timing, emit_games};
 
 /// A batch of completions that are all sampled; some of their games may still be running.
 pub struct InPlay {
@@ -44,18 +44,18 @@ impl InPlay {
     }
 
     /// Emits events for the evaluations that have ended since the last call, without waiting for others.
-    pub fn tell(&mut self, observer: &mut dyn FnMut(Event<'_>)) {
-        self.games.tell(observer);
+    pub fn emit(&mut self, observer: &mut dyn FnMut(Event<'_>)) {
+        self.games.emit(observer);
     }
 
     /// Waits for all games.
     pub fn finish(self, observer: &mut dyn FnMut(Event<'_>)) -> Result<(Groups<Episode>, Timing), TrainError> {
         let InPlay { completions, games: Games { scoring, mut ledger, peers, own }, generate } = self;
         let begin = Instant::now();
-        let evaluations = scoring.finish(&mut |index, evaluation| ledger.tell(index, evaluation, observer))?;
-        let evaluations = in_order(&peers, own.iter().copied().zip(evaluations))?;
+        let evaluations = scoring.finish(&mut |index, evaluation| ledger.emit(index, evaluation, observer))?;
+        let evaluations = gather_evaluations(&peers, own.iter().copied().zip(evaluations))?;
         for (index, evaluation) in evaluations.iter().enumerate().filter(|(index, _)| !own.contains(index)) {
-            ledger.tell(index, evaluation, observer);
+            ledger.emit(index, evaluation, observer);
         }
         let end = Instant::now();
         let (step, activity, period) = (ledger.step, Activity::RewardWait, Period { begin, end });
@@ -124,7 +124,7 @@ impl Games {
     /// Distributes the programs that no process has begun to play over all processes again. Without it the load is
     /// uneven, because programs for one prompt take about equally long and are all with the process that sampled them.
     /// All processes call this together, after all completions have been submitted.
-    pub fn deal(&mut self) -> Result<(), TrainError> {
+    pub fn redistribute(&mut self) -> Result<(), TrainError> {
         let Games { scoring, ledger, peers, own } = self;
         if peers.size() == 1 {
             return Ok(());
@@ -137,7 +137,7 @@ impl Games {
             let Written { program, cases, .. } = &ledger.written[&index];
             (index, (program.as_ref().ok().map(Program::source), cases))
         });
-        for index in dealt(programs, peers.size()).swap_remove(peers.rank()) {
+        for index in distribute(programs, peers.size()).swap_remove(peers.rank()) {
             let Written { program, cases, .. } = &ledger.written[&index];
             scoring.submit(index, program.clone(), cases);
             own.insert(index);
@@ -146,19 +146,19 @@ impl Games {
     }
 
     /// See [`InPlay::emit`].
-    pub fn tell(&mut self, observer: &mut dyn FnMut(Event<'_>)) {
+    pub fn emit(&mut self, observer: &mut dyn FnMut(Event<'_>)) {
         let Games { scoring, ledger, .. } = self;
-        scoring.tell(&mut |index, evaluation| ledger.tell(index, evaluation, observer));
+        scoring.tell(&mut |index, evaluation| ledger.emit(index, evaluation, observer));
     }
 }
 
 impl Ledger {
-    fn tell(&mut self, index: usize, evaluation: &Evaluation, observer: &mut dyn FnMut(Event<'_>)) {
+    fn emit(&mut self, index: usize, evaluation: &Evaluation, observer: &mut dyn FnMut(Event<'_>)) {
         let (step, total) = (self.step, self.total);
         let Written { program, tokens, .. } = &self.written[&index];
         let reward = self.rule.score(Judged { evaluation, tokens: Some(*tokens) });
         if let Ok(program) = program {
-            tell_games(step, Player::Completion { index, digest: &program.digest() }, evaluation, observer);
+            emit_games(step, Player::Completion { index, digest: &program.digest() }, evaluation, observer);
         }
         observer(Event::CompletionScored(&self.shown(index, evaluation, &reward)));
         self.rewards.insert(index, reward);

@@ -147,7 +147,7 @@ impl MemoryPlan {
             match division.smaller(&workload.config.grpo, workload.shape.vocab_size) {
                 Some(next) => division = next,
                 None => {
-                    let packed = workload.in_blocks().map(|packed| MemoryPlan::of(&packed, division).total());
+                    let packed = workload.with_4_bit_weights().map(|packed| MemoryPlan::of(&packed, division).total());
                     let packed = packed.filter(|bytes| *bytes < plan.total());
                     return Err(TooSmall { limit, smallest: Box::new(plan), packed });
                 }
@@ -165,9 +165,9 @@ impl MemoryPlan {
         let trained = F32 * workload.trained as u64;
         let (copies, workers) =
             (if config.grpo.beta > 0.0 && in_full { 2 } else { 1 }, config.arena.parallel_rewards.at_once() as u64);
-        let (activations, head) = workload.of_a_part(&division, in_full);
+        let (activations, head) = workload.part_bytes(&division, in_full);
         let at_once = division.at_once.min(workload.parts(&division)) as u64;
-        let (sampled, cache) = workload.of_sampling(in_full);
+        let (sampled, cache) = workload.sampling_bytes(in_full);
         MemoryPlan {
             division,
             precision,
@@ -207,6 +207,16 @@ impl MemoryPlan {
     }
 }
 
+/// How many numbers a layer keeps for the backward pass.
+struct LayerNumbers {
+    /// Kept for each token of a part.
+    per_token: u64,
+    /// Kept in addition, independent of the number of tokens.
+    fixed: u64,
+    /// Temporary numbers of the backward pass for each token.
+    backward_per_token: u64,
+}
+
 /// The largest division that the configuration allows, with one part at a time.
 fn largest(config: &Config) -> Division {
     Division { at_once: 1, held: 1, ..Division::from(&config.grpo) }
@@ -231,7 +241,7 @@ impl<'a> Workload<'a> {
     }
 
     /// The same with frozen weights of 4 bits, if this is possible.
-    fn in_blocks(&self) -> Option<Self> {
+    fn with_4_bit_weights(&self) -> Option<Self> {
         let frozen = self.config.model.lora_r > 0 || !self.config.model.adapter.is_empty();
         let can_be = frozen && self.packed.is_none() && self.place == Place::Host && self.precision == Precision::F32;
         can_be.then(|| Workload { packed: Some((self.shape.parameters() as f64 * BYTES_OF_4_BITS) as u64), ..*self })
@@ -263,20 +273,20 @@ impl<'a> Workload<'a> {
     }
 
     /// Bytes of activations and of the head for one part of an update.
-    fn of_a_part(&self, division: &Division, in_full: bool) -> (u64, u64) {
+    fn part_bytes(&self, division: &Division, in_full: bool) -> (u64, u64) {
         let DecoderConfig { hidden_size, vocab_size, num_hidden_layers, .. } = *self.shape;
         let (hidden, vocabulary, layers) = (hidden_size as u64, vocab_size as u64, num_hidden_layers as u64);
         let rows = division.micro_batch.min(self.config.completions_per_step());
         let tokens = (rows * self.width()) as u64;
-        let (kept, passing) = self.of_a_layer(in_full);
-        let layer = tokens * kept.0 + kept.1;
+        let LayerNumbers { per_token, fixed, backward_per_token } = self.layer_numbers(in_full);
+        let layer = tokens * per_token + fixed;
         let layers = match division.activations {
             Activations::Kept => layers * layer,
             // The inputs of all layers, and one layer whose input is a separate variable.
             Activations::Recomputed => layers * tokens * hidden + layer + 3 * tokens * hidden,
         };
         // The embedded tokens, the last norm, and the gradient that passes between layers.
-        let activations = self.precision.bytes() as u64 * (layers + tokens * (4 * hidden + passing));
+        let activations = self.precision.bytes() as u64 * (layers + tokens * (4 * hidden + backward_per_token));
         // Temporary f32 numbers of one layer: its attention weights, and its widest results converted to f32.
         let attention = (rows * self.shape.num_attention_heads * self.width() * self.width()) as u64;
         let widened = tokens * (4 * self.shape.intermediate_size as u64 + 2 * hidden);
@@ -323,8 +333,7 @@ impl<'a> Workload<'a> {
         if self.config.model.lora_dropout > 0.0 { widened } else { 0 }
     }
 
-    /// Numbers that a layer keeps, a token and besides; and what passes through it backwards, a token.
-    fn of_a_layer(&self, in_full: bool) -> ((u64, u64), u64) {
+    fn layer_numbers(&self, in_full: bool) -> LayerNumbers {
         let shape = self.shape;
         let (hidden, inner) = (shape.hidden_size as u64, shape.intermediate_size as u64);
         let queries = (shape.num_attention_heads * shape.head_dim) as u64;
@@ -346,15 +355,15 @@ impl<'a> Workload<'a> {
         let bias = if shape.model_type.has_qkv_bias() && in_full { joined } else { 0 };
         // Two or four norms, two products and two sums as wide as the model; attention; gate, up and their product.
         let wide = if shape.model_type.is_gemma() { 8 } else { 6 };
-        let token = wide * hidden + joined + norms + bias + queries + fed;
+        let per_token = wide * hidden + joined + norms + bias + queries + fed;
         // Trained matrices are concatenated before the product.
-        let weights = if in_full { hidden * (joined + of_blocks) } else { 0 };
-        ((token, weights), 4 * inner + 3 * hidden)
+        let fixed = if in_full { hidden * (joined + of_blocks) } else { 0 };
+        LayerNumbers { per_token, fixed, backward_per_token: 4 * inner + 3 * hidden }
     }
 
     /// Bytes of the weights in the form that sampling uses, and of the cache with logits, for all completions that are
     /// sampled together.
-    fn of_sampling(&self, in_full: bool) -> (u64, u64) {
+    fn sampling_bytes(&self, in_full: bool) -> (u64, u64) {
         let shape = self.shape;
         let rows = self.config.completions_per_step().max(self.config.train.eval_samples);
         let tied = shape.tie_word_embeddings;

@@ -5,6 +5,7 @@
 //! metrics only.
 
 pub mod advice;
+mod agreement;
 mod ahead;
 pub mod checkpoint;
 mod control;
@@ -24,7 +25,6 @@ pub mod scoring;
 mod serving;
 mod settling;
 mod step;
-mod together;
 
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -41,7 +41,7 @@ use crate::prompt::PromptSet;
 use crate::rollout::Servers;
 pub use crate::rollout::check_length;
 
-use ahead::Begun;
+use ahead::StepInPlay;
 use checkpoint::{Contents, TrainerState};
 pub use error::TrainError;
 use evaluation::Protocol;
@@ -127,7 +127,7 @@ struct Progress {
     guard: Guard,
     plan: MemoryPlan,
     /// The next step, if `train.steps_ahead` had it sampled before the update of the current one.
-    ahead: Option<Begun>,
+    ahead: Option<StepInPlay>,
     /// Plays held-out boards under the limits of evaluation. It is kept for the whole run, because its cache of
     /// verdicts pays where the same boards are played repeatedly.
     held_out: Arena,

@@ -13,7 +13,7 @@ use crate::rollout::FinishReason;
 use crate::stats;
 
 use super::elites::Elites;
-use super::guard::Watch;
+use super::guard::GuardReport;
 use super::resample::Sampled;
 use super::scoring::{Episode, is_tied};
 
@@ -99,7 +99,7 @@ pub fn add_elites(record: &mut StepRecord, elites: &Elites, replayed: usize) {
 }
 
 /// Adds the findings of the guard.
-pub fn add_watch(record: &mut StepRecord, watch: &Watch) {
+pub fn add_watch(record: &mut StepRecord, watch: &GuardReport) {
     record.guard_level = watch.level as u8;
     for (symptom, level) in &watch.standing {
         record.symptom(symptom.name(), *level as u8);

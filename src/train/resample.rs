@@ -13,7 +13,7 @@ use crate::prompt::Prompt;
 use crate::seed::Purpose;
 
 use super::TrainError;
-use super::ahead::{Asked, Begun};
+use super::ahead::{StepInPlay, StepInputs};
 use super::scoring::{Draw, Episode, Stage, Timing, is_tied};
 
 /// The episodes of a step, and what sampling them took.
@@ -83,12 +83,12 @@ impl Stage<'_> {
     /// rounds play the boards of the step; each has its own seed, derived from the step's.
     pub fn step_episodes(
         &self,
-        asked: &Asked,
-        begun: Begun,
+        inputs: &StepInputs,
+        begun: StepInPlay,
         observer: &mut dyn FnMut(Event<'_>),
     ) -> Result<Sampled, TrainError> {
-        let (rollout, prompts) = (&self.config.rollout, &asked.prompts);
-        let lag = asked.step - 1 - begun.after;
+        let (rollout, prompts) = (&self.config.rollout, &inputs.prompts);
+        let lag = inputs.step - 1 - begun.policy_step;
         let (episodes, timing) = begun.in_play.finish(observer)?;
         let mut sampled = Sampled::new(prompts, episodes, timing, lag);
         for round in 0..rollout.resample_tied {
@@ -97,7 +97,7 @@ impl Stage<'_> {
                 break;
             }
             let again: Vec<Prompt> = tied.iter().map(|group| prompts[*group].clone()).collect();
-            let streams = asked.seed.child(Purpose::Resample, round as u64).into();
+            let streams = inputs.seed.child(Purpose::Resample, round as u64).into();
             // Events name a completion by its index in the step, not in the round.
             let places = sampled.episodes.places(&tied);
             let mut in_step = |event: Event<'_>| match event {
@@ -114,7 +114,7 @@ impl Stage<'_> {
                 }
                 other => observer(other),
             };
-            let (episodes, timing) = self.episodes(&again, rollout, Draw { streams, ..asked.draw() }, &mut in_step)?;
+            let (episodes, timing) = self.episodes(&again, rollout, Draw { streams, ..inputs.draw() }, &mut in_step)?;
             sampled = sampled.replace(&tied, Sampled::new(&again, episodes, timing, 0));
         }
         Ok(sampled)

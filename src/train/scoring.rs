@@ -18,7 +18,7 @@ use crate::rollout::{Completion, RolloutEvent, Servers, Streams};
 use crate::seed::{Purpose, Seed};
 
 use super::TrainError;
-use super::divided::Own;
+use super::divided::OwnRows;
 use super::in_play::{Games, InPlay, Written};
 
 /// One completion with its program, evaluation and reward.
@@ -86,7 +86,7 @@ pub fn boards(seed: Seed, purpose: Purpose, games: usize) -> Vec<Seed> {
 }
 
 /// Emits [`Event::GamePlayed`] for every game of an evaluation that this process played.
-pub fn tell_games(step: usize, player: Player<'_>, evaluation: &Evaluation, observer: &mut dyn FnMut(Event<'_>)) {
+pub fn emit_games(step: usize, player: Player<'_>, evaluation: &Evaluation, observer: &mut dyn FnMut(Event<'_>)) {
     for usage in &evaluation.usage.games {
         let Some(begin) = usage.begin else { continue };
         let outcome = evaluation.games.get(usage.game).filter(|_| !usage.failed);
@@ -120,18 +120,18 @@ impl Stage<'_> {
     ) -> Result<InPlay, TrainError> {
         let asked = Groups::repeat(rollout.num_generations, prompts).into_items();
         let (step, total) = (draw.step, asked.len());
-        let own = Own::of(self.peers, prompts, rollout.num_generations, rollout.max_completion_length);
+        let own = OwnRows::of(self.peers, prompts, rollout.num_generations, rollout.max_completion_length);
         let mut games = self.games(total, &own, draw);
         let begin = Instant::now();
         let mut hear = |event: RolloutEvent<'_>| match event {
             RolloutEvent::Finished { index, completion } => {
                 observer(Event::Written { step, index, tokens: completion.ids.len() });
                 self.submit(&mut games, index, asked[index], completion, draw.boards);
-                games.tell(observer);
+                games.emit(observer);
             }
             RolloutEvent::Predicted => {}
             RolloutEvent::Tokens { tokens, finished } => {
-                games.tell(observer);
+                games.emit(observer);
                 observer(Event::Decoding { step, tokens, finished, total });
             }
             RolloutEvent::PartDone { part, begin, end } => {
@@ -145,7 +145,7 @@ impl Stage<'_> {
         for (index, completion) in completions.iter().enumerate().filter(|(index, _)| !own.has(*index)) {
             self.submit(&mut games, index, asked[index], completion, draw.boards);
         }
-        games.deal()?;
+        games.redistribute()?;
         let completions = Groups::new(rollout.num_generations, completions);
         observer(Event::ActivityDone { step, activity: Activity::Decoding, period: Period { begin, end } });
         Ok(InPlay::new(completions, games, end - begin))
@@ -158,12 +158,12 @@ impl Stage<'_> {
         completions: Groups<Completion>,
         draw: Draw<'_>,
     ) -> Result<InPlay, TrainError> {
-        let own = Own::of(self.peers, prompts, completions.size(), self.config.rollout.max_completion_length);
+        let own = OwnRows::of(self.peers, prompts, completions.size(), self.config.rollout.max_completion_length);
         let mut games = self.games(completions.items().len(), &own, draw);
         for (index, (prompt, completion)) in completions.with(prompts).enumerate() {
             self.submit(&mut games, index, prompt, completion, draw.boards);
         }
-        games.deal()?;
+        games.redistribute()?;
         Ok(InPlay::new(completions, games, Duration::ZERO))
     }
 
@@ -178,7 +178,7 @@ impl Stage<'_> {
         self.begin(prompts, rollout, draw, observer)?.finish(observer)
     }
 
-    fn games(&self, total: usize, own: &Own, draw: Draw<'_>) -> Games {
+    fn games(&self, total: usize, own: &OwnRows, draw: Draw<'_>) -> Games {
         let scoring = self.arena.begin(draw.step);
         Games::new(scoring, draw.step, total, self.rule()).among(self.peers, own.rows.iter().copied())
     }

@@ -7,7 +7,7 @@ use crate::plural::counted;
 use crate::seed::Seed;
 
 use super::checkpoint::TrainerState;
-use super::divided::{in_order, own_of};
+use super::divided::{gather_evaluations, own_indices};
 use super::hall_of_fame::Member;
 use super::{Run, TrainError};
 
@@ -28,7 +28,7 @@ impl Run<'_> {
         observer(Event::Message(&format!("settling the best of {programs}: up to {SELECTION} held-out games each")));
         let held_out = HeldOut::salted(&self.config.train.board_salt);
         hall.settle(&held_out, &mut |members, boards| {
-            let (mut done, total) = (0, own_of(self.peers, members.len()).count());
+            let (mut done, total) = (0, own_indices(self.peers, members.len()).count());
             let mut played = || {
                 done += 1;
                 observer(Event::Settling { done, total });
@@ -52,9 +52,9 @@ impl Run<'_> {
         boards: &[Seed],
         played: &mut dyn FnMut(),
     ) -> Result<Vec<Evaluation>, TrainError> {
-        let own = || own_of(self.peers, members.len());
+        let own = || own_indices(self.peers, members.len());
         let programs = own().map(|index| (arena.program(&members[index].source, boards[0].into()), boards));
         let evaluations = arena.evaluate_all(programs, &mut |_, _| played())?;
-        Ok(in_order(self.peers, own().zip(evaluations))?)
+        Ok(gather_evaluations(self.peers, own().zip(evaluations))?)
     }
 }

@@ -13,12 +13,12 @@ use crate::prompt::Prompt;
 use crate::rollout::FinishReason;
 use crate::seed::{Purpose, Seed};
 
-use super::ahead::Asked;
+use super::ahead::StepInputs;
 use super::elites::{self, Elite, Elites, Replay, Replayed};
 use super::guard::Collapse;
 use super::resample::Sampled;
 use super::run_dir::RunDir;
-use super::scoring::{Episode, tell_games};
+use super::scoring::{Episode, emit_games};
 use super::{Progress, Reference, Run, TrainError, advice, control, memory, record};
 
 /// What the update of a step learns from.
@@ -43,10 +43,10 @@ impl Run<'_> {
         let start = Instant::now();
         let step = progress.state.global_step + 1;
         observer(Event::StepStarted { step });
-        let asked = self.asked(step);
+        let inputs = self.step_inputs(step);
         // Elites play while the policy samples.
-        let replay = self.replay(&progress.state.elites, &asked);
-        let (sampled, generate) = self.sampled(&asked, progress, observer)?;
+        let replay = self.replay(&progress.state.elites, &inputs);
+        let (sampled, generate) = self.sampled(&inputs, progress, observer)?;
         let (replays, waited) = self.replayed(step, replay, observer)?;
         let (labels, scale) = (self.arena.environment().labels(), self.config.grpo.scale_rewards);
         let mut record = record::of_episodes(step, &sampled, labels, scale);
@@ -56,7 +56,7 @@ impl Run<'_> {
         record.policy_lag = (self.config.train.steps_ahead == StepsAhead::One).then(|| sampled.policy_lag());
 
         let episodes = &sampled.episodes;
-        let Asked { seed, prompts, boards, .. } = &asked;
+        let StepInputs { seed, prompts, boards, .. } = &inputs;
         let rewards = self.rewards(*seed, episodes, &mut record);
         let advantages = grpo::advantages(&rewards, &self.config.grpo);
         let elites = self.imitated(&progress.state.elites, step, *seed);
@@ -78,7 +78,7 @@ impl Run<'_> {
         (self.measure)(&mut record);
         // Games of the next step that have ended by now are reported before the end of this one.
         if let Some(ahead) = &mut progress.ahead {
-            ahead.in_play.tell(observer);
+            ahead.in_play.emit(observer);
         }
         observer(Event::StepDone(&record));
         watch.news.iter().for_each(|line| observer(Event::Message(line)));
@@ -111,36 +111,36 @@ impl Run<'_> {
     /// sampled now.
     fn sampled(
         &self,
-        asked: &Asked,
+        inputs: &StepInputs,
         progress: &mut Progress,
         observer: &mut dyn FnMut(Event<'_>),
     ) -> Result<(Sampled, Duration), TrainError> {
         let (mut begun, earlier) = match progress.ahead.take() {
             Some(begun) => (begun, true),
-            None => (self.begin(asked, observer)?, false),
+            None => (self.begin(inputs, observer)?, false),
         };
         let before = if earlier { begun.in_play.generate() } else { Duration::ZERO };
-        progress.ahead = self.begin_ahead(asked.step, &mut begun, observer)?;
+        progress.ahead = self.begin_ahead(inputs.step, &mut begun, observer)?;
         let ahead = progress.ahead.as_ref().map_or(Duration::ZERO, |ahead| ahead.in_play.generate());
-        let sampled = self.stage().step_episodes(asked, begun, observer)?;
+        let sampled = self.stage().step_episodes(inputs, begun, observer)?;
         let generate = sampled.timing.generate - before + ahead;
         Ok((sampled, generate))
     }
 
     /// Starts games of the elites with the fewest games so far, on the boards of this step, if elites are imitated at
     /// all.
-    fn replay(&self, elites: &Elites, asked: &Asked) -> Replay {
+    fn replay(&self, elites: &Elites, inputs: &StepInputs) -> Replay {
         let again = self.imitates() && !self.arena.environment().has_tests();
         // A task is not played again, because its outcome would be the same. All games ask for the same function, so
         // the entry of the first board serves for all.
         let players = match again {
             true => {
-                let entry = self.arena.environment().entry(asked.boards[0].into());
+                let entry = self.arena.environment().entry(inputs.boards[0].into());
                 elites.least_played(self.config.grpo.elite_replays, &entry)
             }
             false => Vec::new(),
         };
-        Replay::begin(self.arena, self.peers, players, asked)
+        Replay::begin(self.arena, self.peers, players, inputs)
     }
 
     /// Waits for the games of the elites. Returns their evaluations and the time that was waited.
@@ -155,7 +155,7 @@ impl Run<'_> {
         let end = Instant::now();
         observer(Event::ActivityDone { step, activity: Activity::RewardWait, period: Period { begin, end } });
         for (index, replayed) in replays.iter().enumerate() {
-            tell_games(step, Player::Elite { index, digest: &replayed.program }, &replayed.evaluation, observer);
+            emit_games(step, Player::Elite { index, digest: &replayed.program }, &replayed.evaluation, observer);
         }
         Ok((replays, end - begin))
     }
@@ -241,11 +241,11 @@ impl Run<'_> {
     ) -> Result<Batch, TrainError> {
         let completions = lesson.episodes.each_ref().map(|episode| &episode.completion);
         let prompts = self.prompts.prompts();
-        let asked = lesson.elites.iter().filter_map(|elite| {
+        let demonstrations = lesson.elites.iter().filter_map(|elite| {
             let prompt = prompts.iter().find(|prompt| prompt.id == elite.prompt)?;
             Some(Demonstration { prompt: &prompt.ids, completion: &elite.ids })
         });
-        let demonstrations: Vec<Demonstration<'_>> = asked.collect();
+        let demonstrations: Vec<Demonstration<'_>> = demonstrations.collect();
         let batch = Batch::new(lesson.prompts, completions, lesson.advantages.clone(), &self.config.rollout, config)
             .with_demonstrations(&demonstrations, config.elite_coef)
             .divided(division)

@@ -1,4 +1,5 @@
-//! Adapters as servers read them: one directory each, named by what is in it, there whole or not at all.
+//! Adapters on disk for servers: each in its own directory, which is named after its content and written completely or
+//! not at all.
 
 use std::fs;
 use std::io;
@@ -9,20 +10,20 @@ use crate::policy::Policy;
 
 use super::super::RolloutError;
 
-/// What names of adapters begin with.
+/// The beginning of the names of adapters.
 const PREFIX: &str = "grpo-2048-";
 
 /// An adapter on disk.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Adapter {
-    /// With a digest of its files: another adapter has another name.
+    /// Its name with a digest of its files, so that different adapters have different names.
     pub name: String,
-    /// Absolute.
+    /// Its directory, an absolute path.
     pub path: PathBuf,
 }
 
 impl Adapter {
-    /// Writes what `policy` trains into `dir`, unless it is there already.
+    /// Writes the adapter of `policy` below `dir`, unless it is there already.
     pub fn write(policy: &Policy, dir: &Path) -> Result<Adapter, RolloutError> {
         let io = |source| RolloutError::Adapter { path: dir.to_owned(), source };
         fs::create_dir_all(dir).map_err(io)?;
@@ -37,13 +38,13 @@ impl Adapter {
         Ok(Adapter { name, path })
     }
 
-    /// Removes it. One that stays takes room and harms nothing.
+    /// Removes its directory. An error is ignored, because the directory only takes space.
     pub fn remove(&self) {
         let _ = fs::remove_dir_all(&self.path);
     }
 }
 
-/// Removes what a killed run has left in a directory of its own.
+/// Removes the adapters that a killed run has left in its directory.
 pub(super) fn sweep(dir: &Path) {
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
@@ -53,7 +54,7 @@ pub(super) fn sweep(dir: &Path) {
     }
 }
 
-/// As open to others as the user's mask allows: a server may be another user.
+/// A temporary directory with the permissions that the umask allows, because a server may run as another user.
 fn new_dir(dir: &Path) -> io::Result<tempfile::TempDir> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(PARTIAL);
@@ -62,7 +63,7 @@ fn new_dir(dir: &Path) -> io::Result<tempfile::TempDir> {
     builder.tempdir_in(dir)
 }
 
-/// BLAKE3 of all files by their names, 32 hexadecimal digits of it.
+/// The BLAKE3 digest of all files in the order of their names, in 32 hexadecimal digits.
 fn digest(dir: &Path) -> io::Result<String> {
     let mut paths: Vec<PathBuf> = fs::read_dir(dir)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
     paths.sort();

@@ -1,4 +1,4 @@
-//! From a server's answer to a completion: nothing in it is believed before it has been checked.
+//! Requests for completions, and checks of a server's answers.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -12,9 +12,9 @@ use super::super::Completion;
 use super::super::decoding::Row;
 use super::http::Fault;
 
-/// How far above 0 rounding in f32 may lift the logarithm of a probability of 1.
+/// How far rounding in f32 may raise the logarithm of a probability of 1 above 0.
 const ROUNDING: f32 = 1e-4;
-/// What vLLM writes for the logarithm of 0, which no sampled token has.
+/// The value of vLLM for the logarithm of 0, which no sampled token has.
 const IMPOSSIBLE: f32 = -9999.0;
 
 #[derive(Deserialize)]
@@ -41,8 +41,8 @@ struct Token {
     logprob: f32,
 }
 
-/// What is asked for one completion by `model`, a server's name for the weights. With one completion a request, each has
-/// a stream of chance of its own there too. Only ids that end a completion here end one there.
+/// The request for one completion by `model`, a server's name of weights. Each completion is a request, so that each
+/// has its own seed. The same token ids end a completion as with the program's own decoder.
 pub(super) fn question(model: &str, prompt: &Prompt, config: &RolloutConfig, stop_ids: &[u32], seed: Seed) -> Value {
     let mut sampling = json!({
         "n": 1,
@@ -51,7 +51,7 @@ pub(super) fn question(model: &str, prompt: &Prompt, config: &RolloutConfig, sto
         "top_p": config.top_p,
         "top_k": config.top_k,
         "min_p": config.min_p,
-        // Signed, there.
+        // vLLM's seeds are signed.
         "seed": seed.get() >> 1,
         "logprobs": 0,
         "stop_token_ids": stop_ids,
@@ -64,7 +64,7 @@ pub(super) fn question(model: &str, prompt: &Prompt, config: &RolloutConfig, sto
     json!({ "model": model, "token_ids": prompt.ids, "sampling_params": sampling })
 }
 
-/// The completion in the answer to [`question`], for the empty `row`. Where it ends is decided here, by its tokens.
+/// The completion of the answer to [`question`], for the empty `row`. Its tokens decide where it ends, not the server.
 pub(super) fn completion(
     answer: Value,
     model: &str,

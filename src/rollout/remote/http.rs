@@ -1,4 +1,4 @@
-//! Requests to one server, within bounds: what comes back is JSON, or a fault with a hint.
+//! HTTP requests to one server, with limits on time and size. The result is JSON, or a fault with a hint.
 
 use std::time::Duration;
 
@@ -6,16 +6,16 @@ use serde_json::Value;
 use ureq::Agent;
 use ureq::config::AutoHeaderValue;
 
-/// Longest wait for a machine to take a call.
+/// Time limit for connecting.
 const CONNECT: Duration = Duration::from_secs(10);
-/// Longest wait for what a server says of itself: one that hangs must not hold up those that do not.
+/// Time limit for requests that need no computation, so that a server that hangs does not delay the others.
 const GLANCE: Duration = Duration::from_secs(60);
-/// Bytes of the longest answer: a token takes about 150 with its log-probability.
+/// Maximum number of bytes of an answer. A token with its log-probability takes about 150.
 const ANSWER_BYTES_MAX: u64 = 64 << 20;
-/// Characters of a server's words that are repeated.
+/// Maximum number of characters of a server's message that are shown.
 const WORDS_MAX: usize = 300;
 
-/// What is wrong with an answer, or that there is none.
+/// What is wrong with an answer, or that there is none, with a hint.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Fault {
     pub found: String,
@@ -23,13 +23,13 @@ pub(super) struct Fault {
 }
 
 impl Fault {
-    /// An answer that vLLM would not give.
+    /// An answer that vLLM would not return.
     pub fn rubbish(found: impl Into<String>) -> Fault {
         Fault { found: found.into(), hint: "is that vLLM, 0.32 or newer?" }
     }
 }
 
-/// Speaks HTTP.
+/// An HTTP client.
 #[derive(Debug)]
 pub(super) struct Client {
     agent: Agent,
@@ -37,7 +37,8 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// Whose requests take at most so long. No proxy of the environment is asked: servers are machines nearby.
+    /// A client with a time limit for requests. It ignores proxies of the environment, because servers are in the same
+    /// network.
     pub fn new(longest: Duration) -> Client {
         let config = Agent::config_builder()
             .timeout_global(Some(longest))
@@ -49,18 +50,18 @@ impl Client {
         Client { agent: config.new_agent(), longest }
     }
 
-    /// The JSON at `url`, which takes nothing to know.
+    /// Gets the JSON at `url`, with a short time limit.
     pub fn get(&self, url: &str) -> Result<Value, Fault> {
         let request = self.agent.get(url).config().timeout_global(Some(GLANCE.min(self.longest))).build();
         json(&text(request.call())?)
     }
 
-    /// The JSON that is answered to this JSON.
+    /// Posts JSON and returns the answer as JSON.
     pub fn ask(&self, url: &str, body: &Value) -> Result<Value, Fault> {
         json(&self.tell(url, body)?)
     }
 
-    /// The text that is answered to this JSON.
+    /// Posts JSON and returns the answer as text.
     pub fn tell(&self, url: &str, body: &Value) -> Result<String, Fault> {
         text(self.agent.post(url).header("content-type", "application/json").send(body.to_string()))
     }
@@ -70,7 +71,7 @@ fn json(text: &str) -> Result<Value, Fault> {
     serde_json::from_str(text).map_err(|error| Fault::rubbish(format!("an answer that is no JSON ({error})")))
 }
 
-/// The body of a good answer.
+/// The body of an answer with status 200.
 fn text(answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Result<String, Fault> {
     let mut answer = answer.map_err(|error| missing(&error))?;
     let body = answer.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_string();
@@ -90,7 +91,7 @@ fn missing(error: &ureq::Error) -> Fault {
     Fault { found: format!("no answer ({error})"), hint }
 }
 
-/// What a status other than 200 says, with the server's own words.
+/// The fault of an answer with another status, with the server's message.
 fn refused(status: u16, body: &str) -> Fault {
     let said: Option<Value> = serde_json::from_str(body).ok();
     let said = said.as_ref().and_then(|said| said.pointer("/error/message").or(said.get("detail")));

@@ -1,8 +1,8 @@
-//! Completions by servers of vLLM.
+//! Samples completions by vLLM servers.
 //!
-//! Takes the policy, whose adapters it brings to every server when they have changed, and prompts; gives what
-//! [`generate`](super::generate) gives, each completion the moment it arrives. A server that fails is asked again, others
-//! first; what none of them gives is an error, never a completion.
+//! Takes the policy, whose adapter is loaded on every server when it has changed, and prompts; returns the same as
+//! [`generate`](super::generate), with each completion as soon as it arrives. A request that fails is repeated, with
+//! other servers first. If no server answers, the result is an error.
 
 mod adapter;
 mod answer;
@@ -31,22 +31,22 @@ use adapter::Adapter;
 use http::{Client, Fault};
 use outage::Outage;
 
-/// How often something is asked for before it is given up.
+/// Maximum number of attempts of a request.
 const ATTEMPTS: usize = 3;
-/// Wait before the second time, and twice that before the third.
+/// Time before the second attempt; twice as long before the third.
 const PAUSE: Duration = Duration::from_millis(500);
-/// Tokens of the completion by which a server's weights are compared with ours.
+/// Number of tokens of the completion by which a server's weights are compared with the trainer's.
 const PROBE_TOKENS: usize = 32;
 
-/// What is wrong with a server.
+/// A server's failure.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{server}: {found}; {hint}")]
 pub struct ServerFault {
-    /// Its address.
+    /// The address of the server.
     pub server: String,
-    /// What it did, or did not do.
+    /// What was found.
     pub found: String,
-    /// What may help.
+    /// What the user can do.
     pub hint: String,
 }
 
@@ -54,9 +54,9 @@ pub struct ServerFault {
 #[derive(Debug)]
 struct Server {
     url: String,
-    /// Its name for the model without adapters.
+    /// The server's name of the model without adapters.
     model: String,
-    /// Adapters that were brought to it and are there still, oldest first.
+    /// The adapters that are loaded on it, oldest first.
     adapters: Mutex<Vec<Adapter>>,
     outage: Mutex<Outage>,
 }
@@ -68,44 +68,44 @@ pub struct Servers {
     client: Client,
     at_once: usize,
     dir: PathBuf,
-    /// Spent on bringing adapters, since it was last asked for.
+    /// Time spent on loading adapters since it was last taken.
     loading: Mutex<Duration>,
 }
 
-/// An adapter, and the servers that have it: what processes that train together tell each other.
+/// An adapter and the servers that have loaded it, in the form that processes exchange.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Brought {
-    /// Name of the adapter.
+pub struct LoadedAdapter {
+    /// The name of the adapter.
     adapter: String,
-    /// Addresses of the servers.
+    /// The addresses of the servers.
     live: Vec<String>,
 }
 
-/// What a thread tells of its requests.
-enum News {
+/// The messages of a thread that makes requests.
+enum RequestMessage {
     Completion(usize, Result<Completion, RolloutError>),
     Trouble(String),
 }
 
-/// What is asked of servers, and what all threads of a batch work on.
+/// A batch of completions to be sampled by servers.
 #[derive(Debug, Clone, Copy)]
 pub struct Assignment<'a> {
-    /// Whose tokens they are.
+    /// The policy, whose tokenizer decodes the completions.
     pub policy: &'a Policy,
-    /// How it is sampled.
+    /// The settings of sampling.
     pub config: &'a RolloutConfig,
-    /// Each is asked `num_generations` times.
+    /// The prompts, each with `num_generations` completions.
     pub prompts: &'a [Prompt],
-    /// Chance of the completions.
+    /// The random streams of the completions.
     pub streams: Streams,
 }
 
 impl Servers {
-    /// The servers that the configuration names, asked for their models; none where it names none. `longest`: tokens of
-    /// the longest prompt.
+    /// Connects to the servers of the configuration and asks for their models; none if it names no servers. `longest`:
+    /// number of tokens of the longest prompt.
     ///
     /// # Errors
-    /// [`RolloutError::Unfit`] for one that does not answer, or that has too little room.
+    /// [`RolloutError::Unfit`] if a server does not answer or its maximum length is too short.
     pub fn open(config: &RolloutConfig, longest: usize) -> Result<Option<Servers>, RolloutError> {
         if config.servers.is_empty() {
             return Ok(None);
@@ -123,8 +123,8 @@ impl Servers {
         Ok(Some(Servers { servers, client, at_once: config.server_requests, dir, loading: Mutex::default() }))
     }
 
-    /// Names the run's own directory, where adapters go unless the configuration names another. For the one process that
-    /// [brings](Servers::bring) them.
+    /// Has adapters written below the directory of the run, unless the configuration names another. For the process
+    /// that [loads](Servers::load_adapter) them.
     pub fn keep_adapters_in(&mut self, run: &Path) {
         if self.dir.as_os_str().is_empty() {
             self.dir = run.join("adapters");
@@ -132,10 +132,11 @@ impl Servers {
         }
     }
 
-    /// What each server's model writes after `prompt` without an adapter, a few tokens, with the server's address.
+    /// Has each server sample a short completion of `prompt` without an adapter. Returns the server's address and the
+    /// completion.
     ///
     /// # Errors
-    /// [`RolloutError::Unfit`] for one whose answer is none.
+    /// [`RolloutError::Unfit`] if a server does not answer with a completion.
     pub fn probe(
         &self,
         policy: &Policy,
@@ -143,7 +144,7 @@ impl Servers {
         config: &RolloutConfig,
     ) -> Result<Vec<(String, Completion)>, RolloutError> {
         let longest = PROBE_TOKENS.min(config.max_completion_length);
-        // Nothing is cut off the distribution that is compared.
+        // The completion is sampled from the whole distribution.
         let whole = RolloutConfig { top_p: 1.0, top_k: 0, min_p: 0.0, ..config.clone() };
         let config = RolloutConfig { max_completion_length: longest, num_generations: 1, ..whole };
         let prompts = [prompt.clone()];
@@ -155,25 +156,29 @@ impl Servers {
         self.servers.iter().map(probe).collect()
     }
 
-    /// Has every server know the policy's adapter as it is now. Of processes that train together one does it, before the
-    /// others ask for completions.
+    /// Loads the policy's current adapter on every server. Of several processes one does it, before the others request
+    /// completions.
     ///
     /// # Errors
-    /// [`RolloutError::Server`] when no server takes it, after some attempts.
-    pub fn bring(&self, policy: &Policy, observer: &mut dyn FnMut(RolloutEvent<'_>)) -> Result<Brought, RolloutError> {
+    /// [`RolloutError::Server`] if no server loads it after [`ATTEMPTS`].
+    pub fn load_adapter(
+        &self,
+        policy: &Policy,
+        observer: &mut dyn FnMut(RolloutEvent<'_>),
+    ) -> Result<LoadedAdapter, RolloutError> {
         let begin = Instant::now();
-        let brought = self.brought(policy, observer);
+        let loaded = self.load_on_all(policy, observer);
         *held(&self.loading) += begin.elapsed();
-        brought
+        loaded
     }
 
-    /// What [`generate`](super::generate) gives, by the servers that were brought the adapter.
+    /// Returns the same as [`generate`](super::generate), sampled by the servers that have loaded the adapter.
     ///
     /// # Errors
-    /// [`RolloutError::Server`] when no server does what it is asked for, after some attempts.
+    /// [`RolloutError::Server`] if a completion fails [`ATTEMPTS`] times.
     pub fn generate(
         &self,
-        brought: &Brought,
+        loaded: &LoadedAdapter,
         batch: Assignment<'_>,
         observer: &mut dyn FnMut(RolloutEvent<'_>),
     ) -> Result<Groups<Completion>, RolloutError> {
@@ -181,16 +186,16 @@ impl Servers {
         check_length(policy, prompts, config)?;
         let total = prompts.len() * config.num_generations;
         let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
-        let work = |sender: Sender<News>| {
+        let work = |sender: Sender<RequestMessage>| {
             while !failed.load(Ordering::Relaxed) {
                 let index = next.fetch_add(1, Ordering::Relaxed);
                 if index >= total {
                     break;
                 }
-                let completion = self.complete(&batch, index, brought, &sender);
+                let completion = self.complete(&batch, index, loaded, &sender);
                 failed.fetch_or(completion.is_err(), Ordering::Relaxed);
-                // Somebody listens until all threads have ended.
-                let _ = sender.send(News::Completion(index, completion));
+                // The receiver exists until all threads have ended.
+                let _ = sender.send(RequestMessage::Completion(index, completion));
             }
         };
         let completions = thread::scope(|scope| {
@@ -207,22 +212,22 @@ impl Servers {
         Ok(Groups::new(config.num_generations, completions?))
     }
 
-    /// Time that was spent on bringing adapters since this was last asked.
+    /// Takes the time that was spent on loading adapters since the last call.
     pub fn take_loading(&self) -> Duration {
         std::mem::take(&mut *held(&self.loading))
     }
 
-    /// One completion, asked for until a server gives it.
+    /// Requests one completion until a server returns it, at most [`ATTEMPTS`] times.
     fn complete(
         &self,
         batch: &Assignment<'_>,
         index: usize,
-        brought: &Brought,
-        sender: &Sender<News>,
+        loaded: &LoadedAdapter,
+        sender: &Sender<RequestMessage>,
     ) -> Result<Completion, RolloutError> {
-        let Brought { adapter, live } = brought;
+        let LoadedAdapter { adapter, live } = loaded;
         let live: Vec<&Server> = self.servers.iter().filter(|server| live.contains(&server.url)).collect();
-        // Processes that train together begin with different ones.
+        // Completions start with different servers, also those of different processes.
         let (first, mut attempt) = (batch.streams.number(index) as usize, 0);
         loop {
             let server = live[(first + attempt) % live.len()];
@@ -235,13 +240,13 @@ impl Servers {
                 return Err(RolloutError::Server(fault));
             }
             if let Some(text) = held(&server.outage).failed(&format!("completion {index}"), &fault) {
-                let _ = sender.send(News::Trouble(text));
+                let _ = sender.send(RequestMessage::Trouble(text));
             }
             thread::sleep(PAUSE * attempt as u32);
         }
     }
 
-    /// One completion by what `server` calls `model`.
+    /// Requests one completion by the model that `server` names `model`.
     fn ask(&self, server: &Server, model: &str, batch: &Assignment<'_>, index: usize) -> Result<Completion, Fault> {
         let Assignment { policy, config, prompts, streams } = *batch;
         let prompt = &prompts[index / config.num_generations];
@@ -251,19 +256,23 @@ impl Servers {
         answer::completion(answer, model, row, policy, config.max_completion_length)
     }
 
-    fn brought(&self, policy: &Policy, observer: &mut dyn FnMut(RolloutEvent<'_>)) -> Result<Brought, RolloutError> {
+    fn load_on_all(
+        &self,
+        policy: &Policy,
+        observer: &mut dyn FnMut(RolloutEvent<'_>),
+    ) -> Result<LoadedAdapter, RolloutError> {
         let adapter = Adapter::write(policy, &self.dir)?;
         let mut attempt = 0;
         loop {
             let (mut live, mut last) = (Vec::new(), None);
             for server in &self.servers {
-                let brought = self.bring_to(server, &adapter).map_err(|fault| fault.of(&server.url));
-                let told = match &brought {
+                let loaded = self.load_on(server, &adapter).map_err(|fault| fault.of(&server.url));
+                let told = match &loaded {
                     Ok(()) => held(&server.outage).is_back(&server.url),
                     Err(fault) => held(&server.outage).left_out(&adapter.name, fault),
                 };
                 told.iter().for_each(|text| observer(RolloutEvent::Trouble(text)));
-                match brought {
+                match loaded {
                     Ok(()) => live.push(server),
                     Err(fault) => last = Some(fault),
                 }
@@ -275,14 +284,15 @@ impl Servers {
                 _ => {
                     self.forget_older(&adapter, &live, observer);
                     let live = live.into_iter().map(|server| server.url.clone()).collect();
-                    return Ok(Brought { adapter: adapter.name, live });
+                    return Ok(LoadedAdapter { adapter: adapter.name, live });
                 }
             }
         }
     }
 
-    /// Loads the adapter there, unless it is there. What a server says of itself counts, not that it agreed.
-    fn bring_to(&self, server: &Server, adapter: &Adapter) -> Result<(), Fault> {
+    /// Loads the adapter on `server`, unless it is loaded already. It counts as loaded if the server lists it among its
+    /// models, whatever the answer to the request was.
+    fn load_on(&self, server: &Server, adapter: &Adapter) -> Result<(), Fault> {
         let (client, url) = (&self.client, &server.url);
         if !knows(client, url, &adapter.name)? {
             let body = json!({ "lora_name": adapter.name, "lora_path": adapter.path });
@@ -298,7 +308,7 @@ impl Servers {
         Ok(())
     }
 
-    /// Unloads what was brought before `adapter`, and removes the files that no server may still read.
+    /// Unloads the adapters before `adapter`, and removes the files of those that are loaded on no server.
     fn forget_older(&self, adapter: &Adapter, live: &[&Server], observer: &mut dyn FnMut(RolloutEvent<'_>)) {
         let mut old = Vec::new();
         for server in live {
@@ -324,9 +334,9 @@ impl Fault {
     }
 }
 
-/// Hands on what the threads tell until all have ended; then the completions in their order, or the first error.
+/// Passes on the messages of the threads until all have ended. Returns the completions in order, or the first error.
 fn collect(
-    news: Receiver<News>,
+    news: Receiver<RequestMessage>,
     total: usize,
     observer: &mut dyn FnMut(RolloutEvent<'_>),
 ) -> Result<Vec<Completion>, RolloutError> {
@@ -334,14 +344,14 @@ fn collect(
     let (mut tokens, mut finished, mut error) = (0, 0, None);
     for news in news {
         match news {
-            News::Completion(index, Ok(completion)) => {
+            RequestMessage::Completion(index, Ok(completion)) => {
                 observer(RolloutEvent::Finished { index, completion: &completion });
                 (tokens, finished) = (tokens + completion.ids.len(), finished + 1);
                 observer(RolloutEvent::Tokens { tokens, finished });
                 completions[index] = Some(completion);
             }
-            News::Completion(_, Err(found)) => error = error.or(Some(found)),
-            News::Trouble(text) => observer(RolloutEvent::Trouble(&text)),
+            RequestMessage::Completion(_, Err(found)) => error = error.or(Some(found)),
+            RequestMessage::Trouble(text) => observer(RolloutEvent::Trouble(&text)),
         }
     }
     match error {
@@ -350,7 +360,7 @@ fn collect(
     }
 }
 
-/// The server's name for the model itself, if it has room for so many tokens.
+/// The server's name of the model without adapters, if its maximum length is at least `tokens`.
 fn base_model(client: &Client, url: &str, tokens: usize) -> Result<String, Fault> {
     let models = models(client, url)?;
     let base = models.iter().find(|model| model.get("parent").is_none_or(Value::is_null));
@@ -378,7 +388,7 @@ fn models(client: &Client, url: &str) -> Result<Vec<Value>, Fault> {
     }
 }
 
-/// What a mutex holds; nothing here leaves it half changed.
+/// Locks a mutex. A poisoned one is used as well, because no thread leaves its value in an inconsistent state.
 fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,25 +1,25 @@
-//! What is told of a server that fails: once when that begins, and how often it was in the end of a batch, instead of a line
-//! for each of a batch's completions.
+//! Warnings about a server that fails: one at its first failure, and one with the number of failures at the end of a
+//! batch, instead of one for each completion.
 
 use super::ServerFault;
 
-/// How a server fails.
+/// The failures of a server.
 #[derive(Debug, Default)]
 pub(super) struct Outage {
-    /// In this batch.
+    /// Number of failures in this batch.
     failures: usize,
-    /// It could not be given the newest adapter, and is asked for nothing.
+    /// Whether the newest adapter could not be loaded on it, so that it gets no requests.
     left_out: bool,
 }
 
 impl Outage {
-    /// Takes in that `what` failed by `fault`; gives what is to be told of it now.
+    /// Records that the request for `what` failed. Returns a warning for the first failure of a batch.
     pub fn failed(&mut self, what: &str, fault: &ServerFault) -> Option<String> {
         self.failures += 1;
         (self.failures == 1).then(|| format!("{what}: {fault}; asking again"))
     }
 
-    /// Takes in that the server could not be given an adapter.
+    /// Records that an adapter could not be loaded on the server. Returns a warning for the first time.
     pub fn left_out(&mut self, adapter: &str, fault: &ServerFault) -> Option<String> {
         if std::mem::replace(&mut self.left_out, true) {
             return None;
@@ -27,12 +27,12 @@ impl Outage {
         Some(format!("adapter {adapter}: {fault}; nothing is asked of it until it takes one"))
     }
 
-    /// Takes in that it has the newest adapter.
+    /// Records that the newest adapter was loaded on the server. Returns a message if it was left out before.
     pub fn is_back(&mut self, server: &str) -> Option<String> {
         std::mem::take(&mut self.left_out).then(|| format!("{server}: is back"))
     }
 
-    /// Ends a batch; gives how often the server failed in it, if that is more than has been told.
+    /// Ends a batch. Returns a warning with the number of failures in it, if there was more than one.
     pub fn counted(&mut self, server: &str) -> Option<String> {
         let failures = std::mem::take(&mut self.failures);
         (failures > 1).then(|| format!("{server}: failed {failures} times in this batch"))

@@ -14,12 +14,12 @@ fn falling(step: usize, from: f64, to: f64) -> f64 {
     from + (to - from) * ((step as f64 - 20.0) / 30.0).clamp(0.0, 1.0)
 }
 
-fn watch(config: &GuardConfig, steps: usize, record: impl Fn(usize) -> StepRecord) -> Vec<Watch> {
+fn watch(config: &GuardConfig, steps: usize, record: impl Fn(usize) -> StepRecord) -> Vec<GuardReport> {
     let mut guard = Guard::new(config, &[]);
     (1..=steps).map(|step| guard.observe(&record(step))).collect()
 }
 
-fn news(watches: &[Watch]) -> Vec<(usize, &str)> {
+fn news(watches: &[GuardReport]) -> Vec<(usize, &str)> {
     let mut all = Vec::new();
     for (index, watch) in watches.iter().enumerate() {
         all.extend(watch.news.iter().map(|line| (index + 1, line.as_str())));
@@ -114,7 +114,7 @@ fn a_resumed_guard_goes_on_as_if_it_had_never_stopped() {
     for cut in [1, 30, 41, 52] {
         let records: Vec<StepRecord> = (1..=cut).map(collapsing).collect();
         let mut resumed = Guard::new(&config(), &records);
-        let rest: Vec<Watch> = (cut + 1..=53).map(|step| resumed.observe(&collapsing(step))).collect();
+        let rest: Vec<GuardReport> = (cut + 1..=53).map(|step| resumed.observe(&collapsing(step))).collect();
         assert_eq!(rest, watches[cut..]);
     }
 }
