@@ -1,4 +1,4 @@
-//! Tokens a second of the built-in model: decoding a batch, and the forward and backward pass of an update.
+//! Tokens per second of the built-in model: decoding a batch, and the forward and backward pass of an update.
 
 use candle_core::{D, Device, Tensor};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};

@@ -1,4 +1,4 @@
-//! Moves a second of the engine alone, and of whole games by the native baselines.
+//! Moves per second of the game engine, and of whole games by the native baselines.
 
 use std::hint::black_box;
 

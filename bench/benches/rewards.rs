@@ -1,9 +1,10 @@
-//! Games a second of the ladder programs in the sandbox, where their time goes, and the same calls in plain CPython.
+//! Games per second of the ladder programs in the sandbox, the times of their parts, and the same calls in plain
+//! CPython.
 //!
-//! The comparison is of equal work: the boards that a program saw in the sandbox are shown, in the same order, to the
-//! same function in `python3`, loaded afresh for each game as here. The sandbox's time is that of whole games:
-//! instance, loading, calls and engine; the time of `python3` has no engine in it. Without a `python3` the last two
-//! columns stay empty.
+//! Both sides do the same work: the function in `python3`, loaded again for each game as in the sandbox, gets the
+//! boards that the program saw in the sandbox, in the same order. The sandbox's time is that of whole games (instance,
+//! loading, calls and engine); the time of `python3` does not include an engine. Without a `python3` the last two
+//! columns are empty.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -27,7 +28,7 @@ const LADDER: [(&str, &str, u64); 7] = [
     ("two_ply", include_str!("../../src/environment/game2048/ladder/two_ply.py"), 8),
 ];
 
-/// Seconds that the parts of some games took.
+/// Seconds of the parts of some games.
 #[derive(Default)]
 struct Split {
     load: f64,
@@ -86,7 +87,7 @@ fn evaluate(
     (evaluation.games, begin.elapsed())
 }
 
-/// Plays the same games once more with a watch at each part.
+/// Plays the same games again and measures each part.
 fn split(sandbox: &Sandbox, rules: &Rules, program: &Program, games: &[Outcome]) -> Split {
     let mut split = Split::default();
     for outcome in games {
@@ -115,7 +116,7 @@ fn moves(outcome: &Outcome) -> impl Iterator<Item = Move> {
     outcome.moves_text().chars().filter_map(|letter| Move::from_text(letter.encode_utf8(&mut [0; 4])))
 }
 
-/// Seconds that `python3` needs for the same calls on the same boards, if there is one.
+/// Seconds that `python3` takes for the same calls with the same boards, if there is one.
 fn native_seconds(source: &str, games: &[Outcome]) -> Option<f64> {
     let boards = games.iter().map(|outcome| {
         let mut game = Game::new(outcome.seed().expect("a game has a seed"));

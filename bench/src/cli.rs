@@ -32,12 +32,12 @@ enum What {
     Train(model::TrainBenchArgs),
 }
 
-/// The program's command, as its help describes it.
+/// The command-line interface.
 pub fn command() -> Command {
     Cli::command()
 }
 
-/// Measures and prints what the arguments of the process ask for.
+/// Runs the program with the arguments of the process.
 pub fn run(commit: Option<&'static str>) -> ExitCode {
     for_bench::run(command(), commit, |cli: &Cli| &cli.terminal, Cli::measure)
 }

@@ -1,8 +1,8 @@
-//! What rewards cost: a batch of programs through the arena, and beside it the plain-Python way, in one run. What a
-//! model costs is in [`model`].
+//! Measures the cost of rewards: a batch of programs in the arena, and the same batch in plain Python processes, in one
+//! run. The cost of a model is measured in [`model`].
 //!
-//! Takes an open sandbox, the rules, clocks and perhaps a `python3`; gives a [`Table`]. Rounds are interleaved, every
-//! way once a round, so that a busy machine is busy for all of them. Prints nothing.
+//! Takes an open sandbox, the rules, clocks and optionally a `python3`; returns a [`Table`]. Every round measures every
+//! way once, so that load of the machine affects all of them equally. Prints nothing.
 
 pub mod cli;
 pub mod model;
@@ -31,58 +31,59 @@ pub use table::{Innocents, Played, Row, Spread, Table, WORDS, WayRun};
 
 use table::Reference;
 
-/// Processes of the plain-Python way that run at once.
+/// Number of Python processes that run at the same time.
 const POOL: usize = 8;
-/// Ways of the arena: worker counts, 0 being inline, and what runs the programs, where it is not what was asked for.
+/// The ways of the arena: number of workers, 0 for inline, and the tier of the sandbox, if it is not the configured
+/// one.
 const ARENAS: [(usize, Option<TierChoice>); 5] =
     [(0, Some(TierChoice::Interpreter)), (0, None), (1, None), (2, None), (8, None)];
-/// Seconds of a game in which nobody is to be stopped.
+/// Budget of a game in seconds that no healthy program exceeds.
 const AMPLE: f64 = 60.0;
-/// Of these, one in so many spins in the second piece of work.
+/// In [`Work::Spinning`] one of so many programs loops forever.
 const SPINNING_SHARE: usize = 4;
-/// Starts in a round, of an instance and of an interpreter. An instance is over in a millisecond.
+/// Number of starts in a round, of an instance and of an interpreter. An instance takes about a millisecond.
 const STARTS: (usize, usize) = (100, 10);
-/// The program of a fresh instance.
+/// The program of [`Work::Start`].
 const SMALLEST: &str = "def strategy(board):\n    return 'W'\n";
 
-/// Why there is no table.
+/// A measurement failed.
 #[derive(Debug, thiserror::Error)]
 pub enum BenchError {
-    /// The arena.
+    /// The arena failed.
     #[error(transparent)]
     Arena(#[from] ArenaError),
     /// The sandbox could not start an instance.
     #[error(transparent)]
     Sandbox(#[from] HostError),
-    /// `python3` did not do what it was asked to.
+    /// A script in `python3` failed.
     #[error("{python}: {message}")]
     Python {
         /// The interpreter.
         python: PathBuf,
-        /// What it said.
+        /// Its message.
         message: String,
     },
-    /// Completions did not have the length that was asked for.
+    /// Completions did not have the requested length.
     #[error("found {found} tokens in all completions, expected {expected}: one ended early")]
     Tokens {
-        /// Tokens sampled.
+        /// Number of sampled tokens.
         found: usize,
-        /// Completions times their length.
+        /// Number of completions times their length.
         expected: usize,
     },
-    /// The synthetic episodes taught nothing, which is a bug.
+    /// The synthetic episodes had no advantages, which is a bug.
     #[error("the update had nothing to learn from")]
     NoSignal,
-    /// The rollout.
+    /// Sampling failed.
     #[error(transparent)]
     Rollout(#[from] RolloutError),
-    /// The update.
+    /// The update failed.
     #[error(transparent)]
     Learn(#[from] LearnError),
     /// A tensor operation failed.
     #[error(transparent)]
     Tensor(#[from] candle_core::Error),
-    /// The scripts for it could not be written.
+    /// The scripts for Python could not be written.
     #[error("cannot write the scripts for python3: {0}")]
     Scripts(#[source] std::io::Error),
 }
@@ -90,26 +91,26 @@ pub enum BenchError {
 /// Reads a clock.
 pub type ReadClock<'a> = &'a (dyn Fn() -> Duration + Sync);
 
-/// What measures.
+/// The clocks of a measurement.
 #[derive(Clone, Copy)]
 pub struct Clocks<'a> {
     /// A monotonic clock.
     pub wall: ReadClock<'a>,
-    /// What this process has used of processors, all threads together.
+    /// The processor time of this process, of all its threads.
     pub cpu: ReadClock<'a>,
 }
 
-/// Seconds that something took.
+/// The time of some work, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Deserialize)]
 pub struct Cost {
-    /// On the wall.
+    /// Wall-clock time.
     pub wall_s: f64,
-    /// Of processors, processes it started included.
+    /// Processor time, including that of child processes.
     pub cpu_s: f64,
 }
 
 impl Clocks<'_> {
-    /// Runs `work` and says what it cost.
+    /// Runs `work` and measures its cost.
     fn time<T>(&self, work: impl FnOnce() -> T) -> (T, Cost) {
         let (wall, cpu) = ((self.wall)(), (self.cpu)());
         let done = work();
@@ -118,34 +119,34 @@ impl Clocks<'_> {
     }
 }
 
-/// What is measured, and with what.
+/// A measurement of rewards.
 pub struct Rewards<'a> {
-    /// Where programs play.
+    /// The sandbox that programs play in.
     pub sandbox: &'a Sandbox,
-    /// Budget of a game where programs spin; otherwise nobody is stopped.
+    /// The rules of games. Their budget counts in [`Work::Spinning`]; otherwise it is [`AMPLE`].
     pub rules: &'a Rules,
-    /// Budget of a process of the plain-Python way where programs spin, seconds on the wall.
+    /// Wall-clock budget of a Python process in [`Work::Spinning`], in seconds.
     pub timeout_s: f64,
     /// An interpreter to compare with, if there is one.
     pub python: Option<&'a Python>,
-    /// What measures.
+    /// The clocks.
     pub clocks: Clocks<'a>,
-    /// The batch.
+    /// The sources of the batch's programs.
     pub programs: &'a [String],
-    /// How often everything is done.
+    /// Number of rounds.
     pub rounds: usize,
-    /// Above the boards.
+    /// The seed that boards are derived from.
     pub seed: Seed,
 }
 
-/// A batch, or what comes before any batch.
+/// A piece of work that is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Work {
-    /// Programs such as a training step gives.
+    /// Programs like those of a training step.
     Healthy,
-    /// The same, but some never return from a call.
+    /// The same, but some programs loop forever.
     Spinning,
-    /// An interpreter ready for one program, and its end.
+    /// The start and end of an interpreter for one program.
     Start,
 }
 
@@ -159,7 +160,7 @@ impl Work {
     }
 }
 
-/// How work is done.
+/// A way of doing the work.
 enum Way<'a> {
     Arena { name: String, sandbox: Sandbox, workers: Workers, choice: Option<TierChoice> },
     Processes { python: &'a Python, start: StartMethod },
@@ -179,7 +180,7 @@ impl Way<'_> {
     }
 }
 
-/// A way of doing a piece of work, and what came of it so far.
+/// A way of doing a piece of work, with its results so far.
 struct Contender<'a> {
     work: Work,
     way: Way<'a>,
@@ -187,14 +188,15 @@ struct Contender<'a> {
 }
 
 impl Rewards<'_> {
-    /// Measures. `told` hears how many of how many runs are done, and which one comes next.
+    /// Measures. `told` is called with the number of runs that are done, the number of all runs, and the name of the
+    /// next.
     pub fn measure(&self, told: &mut dyn FnMut(usize, usize, &str)) -> Result<Table, BenchError> {
         let spinning = programs::with_spinning(self.programs, SPINNING_SHARE);
         let mut contenders = self.contenders();
         let count = contenders.len();
         for round in 0..self.rounds {
             for place in 0..count {
-                // Nobody is always the one after the heaviest.
+                // The order rotates, so that no way always follows the most demanding one.
                 let contender = &mut contenders[(place + round) % count];
                 let words = format!("{}, {}", contender.work.name(), contender.way.name());
                 told(round * count + place, self.rounds * count, &words);
@@ -206,13 +208,13 @@ impl Rewards<'_> {
         Ok(self.table(&contenders))
     }
 
-    /// Everybody, the one that others are compared with first of its work.
+    /// All contenders. The first of each piece of work is the one that others are compared with.
     fn contenders(&self) -> Vec<Contender<'_>> {
         let mut contenders = Vec::new();
         let mut add = |work, way| contenders.push(Contender { work, way, runs: Vec::new() });
         for work in [Work::Healthy, Work::Spinning] {
             for start in StartMethod::ALL {
-                // Who spins would never end.
+                // With `Calls` a program that loops forever would not be stopped.
                 if let Some(python) = self.python.filter(|_| work == Work::Healthy || start != StartMethod::Calls) {
                     add(work, Way::Processes { python, start });
                 }
@@ -239,7 +241,7 @@ impl Rewards<'_> {
         let board = self.seed.child(Purpose::Game, 0);
         match way {
             Way::Arena { sandbox, workers, .. } => {
-                // Nothing is remembered: every round is compiled and played.
+                // Caches are empty, so that every round compiles and plays all programs.
                 let arena = Arena::new(sandbox.emptied()?, Environment::Game2048, self.rules(work), *workers)?;
                 let (evaluations, cost) = self.clocks.time(|| evaluate(&arena, programs, board));
                 Ok(WayRun { cost, played: evaluations?.iter().map(played).collect() })
@@ -264,7 +266,8 @@ impl Rewards<'_> {
         }
     }
 
-    /// Budgets: ample where all sides are to do the same work to its end.
+    /// The rules for a piece of work. Healthy programs have an ample budget, so that all ways do the same work to its
+    /// end.
     fn rules(&self, work: Work) -> Rules {
         let ample = (AMPLE * FUEL_PER_SECOND as f64) as u64;
         match work {
@@ -276,7 +279,8 @@ impl Rewards<'_> {
         }
     }
 
-    /// Of the interpreter: a compiled program that is known costs next to nothing.
+    /// Starts instances of the interpreter. Compiled programs are not measured, because a cached one costs almost
+    /// nothing.
     fn start_instances(&self) -> Result<(), HostError> {
         let sandbox = self.sandbox.with_tiers(TierChoice::Interpreter, 0);
         for _ in 0..STARTS.0 {
@@ -288,14 +292,15 @@ impl Rewards<'_> {
         Ok(())
     }
 
-    /// Each row is compared with the first of its work, when that is Python. A program's result is what it was in the
-    /// first run of its way, in good company; in the arena what it was inline.
+    /// Computes the table. Ratios are relative to the first contender of the same work, if that is Python. The expected
+    /// result of a program is that of the first run of the same way with healthy programs; for all ways of the arena
+    /// with the same tier it is that of the inline one.
     fn table(&self, contenders: &[Contender<'_>]) -> Table {
         let first = |holds: &dyn Fn(&Contender<'_>) -> bool| contenders.iter().find(|other| holds(other));
         let row = |contender: &Contender<'_>| {
             let peer = first(&|other| other.work == contender.work && self.python.is_some());
             let own = first(&|other| match (&contender.way, &other.way) {
-                // A budget that is cut is another in the other tier.
+                // Tiers stop a program that exceeds its budget at different places, so they are not compared.
                 (Way::Arena { choice, .. }, Way::Arena { choice: others, .. }) => {
                     contender.work == other.work && choice == others
                 }
@@ -318,7 +323,7 @@ fn evaluate(arena: &Arena, programs: &[String], board: Seed) -> Result<Vec<Evalu
     arena.evaluate_all(programs, &mut |_, _| ())
 }
 
-/// All that has to be the same in every run and in both tiers, which is all but the fuel.
+/// The text of everything that must be equal in every run and in both tiers, which is everything except fuel.
 fn result(evaluation: &Evaluation) -> String {
     let verdict = format!("{:?}", evaluation.verdict);
     let game = |game: &Outcome| format!("{} {} {:?}", game.score, game.ending.name(), game.trace);

@@ -1,4 +1,4 @@
-//! The plain-Python way, done by an interpreter of this machine with scripts that the program carries along.
+//! The same rewards in plain Python, by an interpreter of this machine with scripts that are part of the program.
 
 use std::ffi::OsStr;
 use std::io::{self, Write};
@@ -15,16 +15,16 @@ use super::{BenchError, Cost};
 const POOL_SCRIPT: (&str, &str) = ("process_pool.py", include_str!("../peers/process_pool.py"));
 const START_SCRIPT: (&str, &str) = ("interpreter_start.py", include_str!("../peers/interpreter_start.py"));
 
-/// How a process for a strategy starts.
+/// How a process for a program starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StartMethod {
-    /// As a copy of an interpreter that runs: cheapest, and what a trainer that holds a GPU must not do.
+    /// As a copy of a running interpreter. It is the fastest, but not safe in a trainer that uses a GPU.
     Fork,
-    /// As an interpreter of its own.
+    /// As a new interpreter.
     Spawn,
-    /// Not at all: programs play in turn in one process, and only what they do themselves is counted. Nothing holds them
-    /// in, not even to their time.
+    /// Not at all: programs play one after the other in one process, and only the time of their calls counts. They are
+    /// not isolated and have no time limit.
     Calls,
 }
 
@@ -42,13 +42,13 @@ impl StartMethod {
     }
 }
 
-/// An interpreter, and the scripts for it.
+/// An interpreter and its scripts.
 pub struct Python {
     interpreter: PathBuf,
     scripts: TempDir,
 }
 
-/// What the pool is to do; the script says what each field means.
+/// The input of the pool's script, which explains the fields.
 #[derive(Serialize)]
 pub(super) struct Batch<'a> {
     pub programs: &'a [String],
@@ -60,7 +60,7 @@ pub(super) struct Batch<'a> {
     pub seed: u64,
 }
 
-/// What the pool says.
+/// The output of the pool's script.
 #[derive(Deserialize)]
 struct Answer {
     #[serde(flatten)]
@@ -76,13 +76,13 @@ struct Game {
 }
 
 impl Python {
-    /// The interpreter of that name or path, if it runs and can do what the scripts for rewards ask for.
+    /// The interpreter with this name or path, if it runs and has the modules for the scripts of rewards.
     pub fn find(interpreter: &OsStr) -> Result<Option<Python>, BenchError> {
         let needed = "import multiprocessing.connection, resource; multiprocessing.get_context('fork')";
         Self::with_scripts(interpreter, needed, &[POOL_SCRIPT, START_SCRIPT])
     }
 
-    /// The same, if it can do what the scripts for models ask for.
+    /// The same, if it has the modules for the scripts of models.
     pub fn with_torch(interpreter: &OsStr) -> Result<Option<Python>, BenchError> {
         let needed = "import importlib.util as u; assert all(map(u.find_spec, ['torch', 'transformers', 'peft']))";
         Self::with_scripts(interpreter, needed, SCRIPTS)
@@ -102,7 +102,7 @@ impl Python {
         Ok(Some(Python { interpreter: interpreter.into(), scripts }))
     }
 
-    /// Plays a batch, a process each.
+    /// Plays a batch, with a process for each program.
     pub(super) fn pool(&self, batch: &Batch<'_>) -> Result<WayRun, BenchError> {
         let work = serde_json::to_string(batch).expect("a batch is JSON");
         let answer: Answer = self.ask(POOL_SCRIPT.0, None, &work)?;
@@ -118,12 +118,12 @@ impl Python {
         Ok(WayRun { cost: answer.cost, played: played.collect() })
     }
 
-    /// What one start of an interpreter costs, on average over `count`.
+    /// The mean cost of one start of an interpreter, over `count` starts.
     pub(super) fn start(&self, count: usize) -> Result<Cost, BenchError> {
         self.ask(START_SCRIPT.0, Some(count), "")
     }
 
-    /// Runs a script with a text to read; it answers in JSON.
+    /// Runs a script with `text` as its input; returns its output, which is JSON.
     pub(super) fn ask<T: serde::de::DeserializeOwned>(
         &self,
         script: &str,
@@ -141,12 +141,12 @@ impl Python {
 
     fn output(&self, script: &Path, argument: Option<usize>, text: &str) -> io::Result<std::process::Output> {
         let mut command = Command::new(&self.interpreter);
-        // Sets come in one order, as they do in the sandbox: what differs between runs is then the machine's doing.
+        // A fixed hash seed gives sets a fixed order, as in the sandbox, so that runs differ only by their timing.
         command.arg(script).args(argument.map(|count| count.to_string())).env("PYTHONHASHSEED", "0");
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         let sent = child.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(text.as_bytes()));
         let output = child.wait_with_output()?;
-        // One that died before it had read everything says why itself.
+        // If the script failed before it had read its input, its own message is more useful than the error of writing.
         if output.status.success() { sent.map(|()| output) } else { Ok(output) }
     }
 

@@ -1,4 +1,4 @@
-//! The figures, and how they are shown: medians over rounds, their spread, and ratios taken within each round.
+//! The table of rewards: medians over rounds, their spread, and ratios that are computed within each round.
 
 use grpo_2048::stats;
 use serde::Serialize;
@@ -6,35 +6,35 @@ use serde::Serialize;
 use super::Cost;
 use super::programs::is_spinning;
 
-/// Stands where a number would mean nothing.
+/// The text of a cell without a value.
 const NOTHING: &str = "-";
-/// Columns that hold words, the first ones.
+/// Number of columns with words, which come first.
 pub const WORDS: usize = 2;
 
-/// What one program came to in one run.
+/// The result of one program in one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Played {
-    /// All that must be the same in every run of a way.
+    /// The text of everything that must be equal in every run of a way.
     pub result: String,
-    /// Whether its time or its budget was up.
+    /// Whether it exceeded its time or budget.
     pub stopped: bool,
-    /// Moves it made.
+    /// Number of its moves.
     pub moves: u64,
 }
 
 /// One round of one way.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WayRun {
-    /// What it took.
+    /// The cost of the round.
     pub cost: Cost,
-    /// What each program came to; empty when none plays.
+    /// The results of the programs; empty if none plays.
     pub played: Vec<Played>,
 }
 
-/// A number over all rounds.
+/// The distribution of a number over all rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Spread {
-    /// Half of the rounds are below.
+    /// The median.
     pub median: f64,
     /// The lowest.
     pub low: f64,
@@ -43,7 +43,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of at least one value.
+    /// The distribution of `values`; none if there are none.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Spread> {
         let mut values: Vec<f64> = values.into_iter().collect();
         values.sort_by(f64::total_cmp);
@@ -52,27 +52,27 @@ impl Spread {
     }
 }
 
-/// Programs that do not spin, and what became of them.
+/// The results of programs that do not loop forever.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Innocents {
-    /// How many there are.
+    /// Number of these programs.
     pub count: usize,
-    /// Of these, how many had another verdict or score in any round than in the first healthy one of their way.
+    /// Number of them that had another result in any round than in the first run with healthy programs.
     pub changed: usize,
-    /// Of these, how many were stopped for time or budget in any round.
+    /// Number of them that exceeded time or budget in any round.
     pub stopped: usize,
-    /// Moves they made together, in the median round.
+    /// Number of all their moves, in the median round.
     pub moves: u64,
 }
 
-/// What a row is held against.
+/// What a row is compared with.
 #[derive(Clone, Copy)]
 pub(super) struct Reference<'a> {
-    /// Rounds of the way that ratios are taken to.
+    /// The rounds of the way that ratios are relative to.
     pub peer: Option<&'a [WayRun]>,
-    /// What each program comes to, left alone.
+    /// The expected result of each program.
     pub results: &'a [Played],
-    /// One in so many spins.
+    /// One of so many programs loops forever; none if no program does.
     pub spinning_share: Option<usize>,
 }
 
@@ -83,21 +83,21 @@ pub struct Row {
     pub work: &'static str,
     /// The way.
     pub way: String,
-    /// Seconds on the wall.
+    /// Wall-clock seconds.
     pub wall_s: Spread,
-    /// Seconds of processors.
+    /// Processor seconds.
     pub cpu_s: Spread,
-    /// How many times as long, on the wall, the peer takes; taken in each round. None without a peer.
+    /// Wall-clock time of the peer divided by that of this way, computed in each round. None without a peer.
     pub wall_ratio: Option<Spread>,
-    /// The same of processors.
+    /// The same for processor time.
     pub cpu_ratio: Option<Spread>,
-    /// None where no program plays.
+    /// None if no program plays.
     pub innocents: Option<Innocents>,
 }
 
 impl Row {
     /// # Panics
-    /// Without a round, which is a bug of the caller.
+    /// If there is no round.
     pub(super) fn new(work: &'static str, way: String, runs: &[WayRun], reference: Reference<'_>) -> Row {
         let spread = |seconds: fn(&Cost) -> f64| {
             Spread::of(runs.iter().map(|run| seconds(&run.cost))).expect("at least one round")
@@ -135,19 +135,19 @@ impl Innocents {
     }
 }
 
-/// All of it.
+/// The whole table.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Table {
-    /// Programs of a batch.
+    /// Number of programs of the batch.
     pub completions: usize,
-    /// How often everything was done.
+    /// Number of rounds.
     pub rounds: usize,
-    /// In the order of the work.
+    /// The rows, ordered by work.
     pub rows: Vec<Row>,
 }
 
 impl Table {
-    /// Cells for people, below their names; the work's name at its first row only.
+    /// The cells for people, with a row of names. The name of the work is in its first row only.
     pub fn cells(&self) -> Vec<Vec<String>> {
         let head = ["work", "way", "wall", "CPU", "wall ratio", "CPU ratio", "innocent", "changed", "stopped", "moves"];
         let mut rows = vec![head.map(str::to_owned).to_vec()];
@@ -168,7 +168,7 @@ impl Table {
         rows
     }
 
-    /// One line a row below a line of names. Names of work and ways hold no comma and no quote.
+    /// The table as CSV. Names of work and ways contain neither commas nor quotes.
     pub fn csv(&self) -> String {
         let mut text = String::from(
             "work,way,rounds,wall_s,wall_s_low,wall_s_high,cpu_s,cpu_s_low,cpu_s_high,wall_ratio,cpu_ratio,\
@@ -187,7 +187,7 @@ impl Table {
     }
 }
 
-/// `2.31 s (2.20 to 2.50)`, or in milliseconds when that is below a tenth of a second.
+/// `2.31 s (2.20 to 2.50)`, or in milliseconds if the median is below a tenth of a second.
 fn seconds(spread: Spread) -> String {
     let (scale, unit) = if spread.median < 0.1 { (1000.0, "ms") } else { (1.0, "s") };
     let [median, low, high] = [spread.median, spread.low, spread.high].map(|value| value * scale);

@@ -18,7 +18,7 @@ fn a_median_lies_in_the_middle_and_between_two_when_there_is_none() {
 
 #[test]
 fn ratios_are_taken_round_by_round() {
-    // 8/2, 9/1 and 20/10: the median of the ratios is 4, the ratio of the medians would be 4.5.
+    // The ratios are 8/2, 9/1 and 20/10, with the median 4. The ratio of the medians would be 4.5.
     let peer = [run(8.0, 6.0, &[]), run(9.0, 6.0, &[]), run(20.0, 6.0, &[])];
     let own = [run(2.0, 2.0, &[]), run(1.0, 3.0, &[]), run(10.0, 4.0, &[])];
     let reference = Reference { peer: Some(&peer), results: &[], spinning_share: None };
@@ -40,7 +40,7 @@ fn an_innocent_has_changed_when_any_round_differs_and_who_spins_is_not_counted()
     ];
     let reference = Reference { peer: None, results: &alone.played, spinning_share: Some(4) };
     let row = Row::new("1/4 spinning", "own".into(), &runs, reference);
-    // Moves of a, b and c: 11, 14 and 18.
+    // The rounds have 11, 14 and 18 moves of a, b and c together.
     assert_eq!(row.innocents, Some(Innocents { count: 3, changed: 2, stopped: 1, moves: 14 }));
     let healthy = Row::new("healthy", "own".into(), &runs[..1], Reference { spinning_share: None, ..reference });
     assert_eq!(healthy.innocents, Some(Innocents { count: 4, changed: 2, stopped: 2, moves: 11 }));

@@ -1,4 +1,4 @@
-//! The program as its users meet it: what it measures, what it refuses, its help, and the commands that documents give.
+//! Tests of the program: what it measures, what it refuses, its help, and the commands in documents.
 
 #[path = "../../tests/docs/markdown.rs"]
 #[expect(dead_code, reason = "links and anchors are looked at by tests/docs")]
@@ -18,7 +18,7 @@ fn run(directory: &Path, arguments: &[&str]) -> Output {
     program.current_dir(directory).env("NO_COLOR", "1").env_remove("RUST_LOG").args(arguments).output().unwrap()
 }
 
-/// What a command printed that has to succeed.
+/// The output of a command that must succeed.
 fn program(directory: &Path, arguments: &[&str]) -> String {
     let output = run(directory, arguments);
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -55,7 +55,7 @@ fn wrong_input_is_named_with_what_is_allowed() {
     }
 }
 
-/// `INSTA_UPDATE=always cargo test --release -p grpo-2048-bench --test bench help` writes the files anew.
+/// `INSTA_UPDATE=always cargo test --release -p grpo-2048-bench --test bench help` writes the files again.
 #[test]
 fn help_is_as_it_was_reviewed() {
     let mut command = grpo_2048_bench::cli::command().term_width(100);
@@ -72,7 +72,7 @@ fn help_is_as_it_was_reviewed() {
     });
 }
 
-/// Every command of this program in the documents, and every row of the GPU's table, would be taken.
+/// The program accepts every command of it in the documents, and every row of the GPU's table.
 #[test]
 fn commands_of_the_documents_are_taken() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
@@ -95,7 +95,7 @@ fn commands_of_the_documents_are_taken() {
     typed.extend(of_rows.map(|command| ("rows.txt".to_owned(), command.to_owned())));
     assert!(typed.len() > 20, "the documents are no longer read: {typed:?}");
     for (path, line) in typed {
-        // In outline, a number is N.
+        // Numbers are replaced by N.
         let words = shlex::split(line.split(" #").next().unwrap()).expect("quotes match");
         let words = words.into_iter().map(|word| if word == "N" { "4".to_owned() } else { word });
         let words = std::iter::once("grpo-2048-bench".to_owned()).chain(words);

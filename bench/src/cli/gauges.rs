@@ -1,4 +1,4 @@
-//! Memory and GPU, as a measurement reads them.
+//! Gauges of memory and GPU.
 
 use std::fs;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use grpo_2048::hardware::GpuSampler;
 use grpo_2048::metrics::Console;
 use grpo_2048::policy::{Device, device_name};
 
-/// How often a GPU is read. Runs may be short.
+/// The interval of readings of a GPU, short because runs may be short.
 const SAMPLE_EVERY: Duration = Duration::from_millis(100);
 
-/// What there is to read where `device` is. A GPU that cannot be watched is worth a line.
+/// The gauges for `device`, with a warning if a GPU cannot be monitored.
 pub fn open(device: &Device, console: &Console) -> Box<dyn Gauges> {
     let name = device_name(device);
     let Some(index) = name.strip_prefix("cuda:").and_then(|index| index.parse().ok()) else {
@@ -30,12 +30,12 @@ pub fn open(device: &Device, console: &Console) -> Box<dyn Gauges> {
     }
 }
 
-/// The memory of this process, by Linux's own highest mark.
+/// The memory of this process, by Linux's peak value.
 struct ProcessMemory;
 
 impl Gauges for ProcessMemory {
     fn begin(&self) {
-        // A system that will not lower the mark has it count from the program's start.
+        // If the system does not reset the peak, it counts from the start of the program.
         let _ = fs::write("/proc/self/clear_refs", "5");
     }
 
@@ -45,7 +45,7 @@ impl Gauges for ProcessMemory {
     }
 }
 
-/// The highest mark in the text of `/proc/self/status`.
+/// The peak memory in bytes, from the text of `/proc/self/status`.
 fn highest(status: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     Some(1024 * line.split_whitespace().next()?.parse::<u64>().ok()?)
@@ -72,7 +72,7 @@ impl Gauges for Gpu {
     }
 }
 
-/// A GPU that nobody answers for.
+/// Gauges of a GPU that cannot be monitored.
 struct Blind;
 
 impl Gauges for Blind {

@@ -1,4 +1,4 @@
-//! `grpo-2048-bench generate` and `bench train`: what a model costs on this machine, beside the same in PyTorch.
+//! `grpo-2048-bench generate` and `train`: the cost of a model on this machine, compared with PyTorch.
 
 use std::ffi::OsStr;
 use std::rc::Rc;
@@ -19,9 +19,9 @@ use grpo_2048::plural::counted;
 use grpo_2048::policy::{Device, KNOWN_SHAPES, KnownShape, Policy};
 use grpo_2048::seed::{Purpose, Seed};
 
-/// The shape that is measured when nothing is named: the one that suits every machine.
+/// The default shape, which is suitable for every machine.
 const SMALLEST: &str = "smollm2-135m";
-/// Number formats of PyTorch.
+/// PyTorch's names of number formats.
 const DTYPES: [&str; 3] = ["float32", "bfloat16", "float16"];
 
 /// Time the completions of one training step
@@ -133,7 +133,7 @@ struct SharedArgs {
     source: SourceArgs,
 }
 
-/// A number from 1 to `most`.
+/// A parser for numbers from 1 to `most`.
 fn count(most: i64) -> clap::builder::RangedI64ValueParser<u32> {
     clap::value_parser!(u32).range(1..=most)
 }
@@ -162,7 +162,7 @@ impl TrainBenchArgs {
     }
 }
 
-/// What is worked on at once.
+/// The size of a batch.
 #[derive(Clone, Copy)]
 struct Batch {
     completions: u32,
@@ -202,14 +202,15 @@ impl SharedArgs {
         self.print(&sheet.map_err(CliError::run)?, work, &ways[0].config, !peers.is_empty())
     }
 
-    /// The configuration as the flags say, then with each change.
+    /// The configuration of the flags, then with each change: the change and the configuration.
     fn configs(&self, batch: Batch, console: &Console) -> Result<Vec<(String, Config)>, CliError> {
         let Batch { completions, groups, micro_batch } = batch;
         if !completions.is_multiple_of(groups) {
             let message = format!("--batch {completions}: expected a multiple of --groups {groups}");
             return Err(CliError::user_hint(message, "every prompt has the same number of completions"));
         }
-        // One completion a prompt is nothing to learn from and so no configuration, but it can be sampled.
+        // A configuration with one completion per prompt is not valid, because it cannot be learnt from, but it can be
+        // sampled.
         let alone = completions == groups;
         let size = if alone { 2 } else { completions / groups };
         let mut flags = Flags::default();
@@ -243,7 +244,7 @@ impl SharedArgs {
         Ok(all)
     }
 
-    /// The shape to draw weights for, if no model is named, and the model as PyTorch's side gets it.
+    /// The shape for random weights, if no model is named, and the model for PyTorch.
     fn model(&self, config: &Config) -> (Option<&'static KnownShape>, PeerModel) {
         if self.model.is_some() {
             return (None, PeerModel::Model(config.model.model.clone()));
@@ -255,7 +256,7 @@ impl SharedArgs {
         (Some(shape), PeerModel::Config(json))
     }
 
-    /// An interpreter that was named must be there.
+    /// The interpreter of the peer, which must exist if it is named.
     fn python(&self) -> Result<Option<Python>, CliError> {
         let Some(name) = &self.peer else { return Ok(None) };
         match Python::with_torch(OsStr::new(name)).map_err(CliError::run)? {
@@ -330,7 +331,7 @@ impl SharedArgs {
     }
 }
 
-/// The model of each configuration; where they agree about the model they share it.
+/// The model of each configuration. Configurations with equal model settings share it.
 fn ways(
     configs: Vec<(String, Config)>,
     shape: Option<&KnownShape>,

@@ -1,4 +1,4 @@
-//! `grpo-2048-bench rewards`: a batch of rewards beside the plain-Python way.
+//! `grpo-2048-bench rewards`: the cost of a batch of rewards, compared with plain Python.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -21,7 +21,7 @@ use grpo_2048::program::Program;
 use grpo_2048::report::{LoggedCompletion, completion_files, read_completions};
 use grpo_2048::seed::Seed;
 
-/// The interpreter to compare with when none is named.
+/// The default interpreter to compare with.
 const PYTHON: &str = "python3";
 
 /// Time the rewards of one training step, beside the plain-Python way
@@ -94,7 +94,7 @@ impl RewardsArgs {
         self.print(&table.map_err(CliError::run)?, &config, python.is_some())
     }
 
-    /// An interpreter that was named must be there; another one need not.
+    /// The interpreter to compare with. An interpreter that the user named must exist; the default need not.
     fn python(&self, console: &Console) -> Result<Option<Python>, CliError> {
         let name = self.python.as_deref().unwrap_or(PYTHON);
         let found = Python::find(OsStr::new(name)).map_err(CliError::run)?;
@@ -136,14 +136,14 @@ impl RewardsArgs {
     }
 }
 
-/// The different programs of a run's completions, as many as `most`: the latest step's first.
+/// The distinct programs of a run's completions, at most `most`, from the latest step backwards.
 fn programs_of(run: &Path, most: usize) -> Result<Vec<String>, CliError> {
     let mut programs = Vec::new();
     let mut known = BTreeSet::new();
     for (_, path) in completion_files(run).iter().rev() {
         let (logged, _) = read_completions(path).map_err(CliError::run)?;
         let sources = logged.iter().map(LoggedCompletion::source);
-        // What does not hold the function is no work for anybody.
+        // Completions without the function are left out.
         let programs_here = sources.filter_map(|source| Program::from_text(&source, &entry()).ok());
         programs.extend(programs_here.map(|program| program.source().to_owned()).filter(|it| known.insert(it.clone())));
         if programs.len() >= most {

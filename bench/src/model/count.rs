@@ -1,17 +1,17 @@
-//! Bytes and operations that a shape asks for, counted and not measured.
+//! Counts the bytes and operations that a model of a shape needs.
 
 use grpo_2048::policy::DecoderConfig;
 
-/// Bytes of a number of a model.
+/// Bytes per number of a model.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct NumberBytes {
-    /// Of a weight, on average.
+    /// Mean bytes of a weight.
     pub weight: f64,
-    /// Of a key or a value in the cache.
+    /// Bytes of a number in the cache of keys and values.
     pub cache: usize,
 }
 
-/// Bytes that decoding has to read: every weight once a token, and the cache as far as it is filled.
+/// Number of bytes that decoding has to read: every weight once per token, and the filled part of the cache.
 ///
 /// The first token comes from the prompt; each of the other `tokens - 1` reads `prompt + 1`, `prompt + 2`, ... slots.
 pub(super) fn decoded_bytes(
@@ -29,25 +29,25 @@ pub(super) fn decoded_bytes(
     steps as f64 * weights + (rows * slots) as f64 * slot
 }
 
-/// What of a model is trained.
+/// The trained weights of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trained {
     /// Every weight.
     All,
-    /// Adapters of so many numbers over frozen weights.
+    /// Adapters with this number of weights, over frozen weights.
     Adapters(usize),
 }
 
-/// Operations of one update: two for every multiplication of a forward pass, as many again for the gradients of inputs
-/// and, where a weight is trained, as many for its own. Attention counts the keys a query may see. What is computed a
-/// second time counts once; norms, gates and the optimiser do not count.
+/// Number of operations of one update: two for every multiplication of the forward pass, the same number for the
+/// gradients of inputs and, for trained weights, the same number for their gradients. Attention counts the keys that a
+/// query may see. Recomputed activations count once; norms, gates and the optimiser do not count.
 ///
-/// * `prompt`, `tokens`: of each of `rows` completions, of which the last token is only ever predicted. The head sees
-///   those positions alone that predict a token of the completion.
+/// * `prompt`, `tokens`: number of tokens of the prompt and of the completion, for each of `rows` completions. The last
+///   token is predicted only. The head is computed at the positions that predict a token of the completion.
 pub(super) fn update_flops(shape: &DecoderConfig, trained: Trained, rows: usize, prompt: usize, tokens: usize) -> f64 {
     let queries = shape.num_attention_heads * shape.head_dim;
     let keys = shape.num_key_value_heads * shape.head_dim;
-    // Of experts count those that a token goes through, in every layer.
+    // Only the experts that a token passes through count.
     let inner = shape
         .experts
         .as_ref()

@@ -1,4 +1,4 @@
-//! Completions, sampled by the rollout that training uses.
+//! Measures sampling, with the same code as training.
 
 use std::time::Duration;
 
@@ -20,15 +20,15 @@ pub(super) const COLUMNS: &[Column] = &[
     Column::own("GPU busy", "gpu_percent", Show::Percent),
 ];
 
-/// Where the time went, by what the rollout told.
+/// The times of the phases of sampling, from the events of the rollout.
 #[derive(Debug, Default)]
 pub(super) struct Phases {
     begin: Duration,
-    /// When the first token could be drawn.
+    /// When the logits of the first token were there.
     prefilled: Option<Duration>,
     predicted: Option<Duration>,
     sampling: Option<Duration>,
-    /// Parts side by side have no phases of their own.
+    /// Whether the batch was sampled in parallel parts, whose phases cannot be distinguished.
     is_divided: bool,
 }
 
@@ -37,7 +37,7 @@ impl Phases {
         Phases { begin, ..Phases::default() }
     }
 
-    /// Takes in an event that came at `now`.
+    /// Adds an event that came at `now`.
     pub fn hear(&mut self, event: &RolloutEvent<'_>, now: Duration) {
         match event {
             RolloutEvent::Predicted => {
@@ -45,7 +45,7 @@ impl Phases {
                 self.predicted = Some(now);
             }
             RolloutEvent::Tokens { .. } => {
-                // Where drawing cannot be told from predicting, the first token ends what comes before decoding.
+                // Without separate events for logits, the prefill ends with the first token.
                 self.prefilled.get_or_insert(now);
                 if let Some(predicted) = self.predicted.take() {
                     *self.sampling.get_or_insert_default() += now - predicted;
@@ -56,7 +56,7 @@ impl Phases {
         }
     }
 
-    /// Seconds of prefill, decoding and sampling, of a rollout that was over at `end`.
+    /// Seconds of prefill, decoding and drawing of tokens, of a rollout that ended at `end`.
     pub fn seconds(&self, end: Duration) -> [Option<f64>; 3] {
         let Some(prefilled) = self.prefilled.filter(|_| !self.is_divided) else { return [None; 3] };
         let decode = (end - prefilled).saturating_sub(self.sampling.unwrap_or_default());
@@ -64,7 +64,7 @@ impl Phases {
     }
 }
 
-/// One batch of completions.
+/// Measures one batch of completions.
 pub(super) fn round(measurement: &Measurement<'_>, way: &Way, rates: Option<&Rates>) -> Result<Round, BenchError> {
     let (policy, rollout, device) = (&way.policy, &way.config.rollout, way.policy.decoder().device());
     let prompts = measurement.prompts(way);

@@ -1,9 +1,8 @@
-//! What a model costs: completions and updates, beside the same in PyTorch, in one run.
+//! Measures the cost of a model: completions and updates, and the same in PyTorch, in one run.
 //!
-//! Takes policies with the configuration each works under, clocks and gauges, and perhaps a `python3` with PyTorch;
-//! gives a [`Sheet`]. Everything is measured: bytes and operations are counted from shapes, what the device can do of
-//! them in a second is measured in every round, and what cannot be measured is left out by name. Prompts are made of
-//! random tokens, and no completion ends early.
+//! Takes policies with their configurations, clocks, gauges, and optionally a `python3` with PyTorch; returns a
+//! [`Sheet`]. Bytes and operations are counted from shapes, and the device's rates of both are measured in every round.
+//! A figure that cannot be measured is marked as such. Prompts consist of random tokens, and no completion ends early.
 
 mod count;
 mod generation;
@@ -30,14 +29,14 @@ use grpo_2048::policy::{Policy, device_name};
 use grpo_2048::prompt::Prompt;
 use grpo_2048::seed::{Purpose, Seed};
 
-/// What was measured in one round of one way, by the key of the column. What is missing could not be measured.
+/// The figures of one round of one way, by the key of the column. Missing figures could not be measured.
 type Round = BTreeMap<&'static str, f64>;
 
-/// A model and how it is worked with.
+/// A model with its configuration.
 pub struct Way {
-    /// What is changed against the first way, as a user writes it; empty in the first.
+    /// The setting in which it differs from the first way, as the user wrote it; empty for the first.
     pub change: String,
-    /// Everything else: groups, completions of each, their length, how an update is cut.
+    /// The configuration: groups, completions per group, their length, the division of updates.
     pub config: Config,
     /// The model.
     pub policy: Rc<Policy>,
@@ -49,48 +48,48 @@ impl Way {
     }
 }
 
-/// What is read besides clocks.
+/// Gauges of memory and GPU.
 pub trait Gauges {
-    /// Forgets what was there before.
+    /// Starts a new reading.
     fn begin(&self);
 
-    /// What there was since then.
+    /// The reading since [`begin`](Gauges::begin).
     fn read(&self) -> Reading;
 }
 
-/// What gauges say of a while. What they cannot tell is absent.
+/// A reading of gauges. Values that cannot be measured are absent.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Reading {
-    /// Most bytes in use, of the device's memory.
+    /// Maximum of the device's memory in use, in bytes.
     pub peak_bytes: Option<u64>,
-    /// Mean percent of the time in which a kernel ran on the GPU.
+    /// Mean utilisation of the GPU, in percent.
     pub gpu_percent: Option<f64>,
 }
 
-/// What is measured, and with what.
+/// A measurement of models.
 pub struct Measurement<'a> {
-    /// The model as it is, then with each change; on one device.
+    /// The model without a change, then with each change; all on one device.
     pub ways: &'a [Way],
-    /// Tokens of each prompt.
+    /// Number of tokens of each prompt.
     pub prompt_tokens: usize,
-    /// Who else does the same.
+    /// Other programs that do the same work.
     pub peers: &'a [Peer<'a>],
-    /// What measures.
+    /// The clocks.
     pub clocks: Clocks<'a>,
-    /// What else is read.
+    /// The gauges.
     pub gauges: &'a dyn Gauges,
-    /// How often everything is measured.
+    /// Number of rounds.
     pub rounds: usize,
-    /// Of prompts and of sampling.
+    /// The seed of prompts and sampling.
     pub seed: Seed,
 }
 
-/// What is done to the model.
+/// The work that is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModelWork {
-    /// Completions are sampled.
+    /// Sampling of completions.
     Generate,
-    /// One GRPO update is made on synthetic episodes.
+    /// One GRPO update on synthetic episodes.
     Update,
 }
 
@@ -103,18 +102,18 @@ impl ModelWork {
     }
 }
 
-/// Which clock times are taken from.
+/// The clock of times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Basis {
-    /// The processor's own seconds, which other programs do not change: on the CPU with one thread.
+    /// Processor time, which does not depend on other programs; for one thread on the CPU.
     Processor,
-    /// Seconds on the wall.
+    /// Wall-clock time.
     Wall,
 }
 
 impl Basis {
-    /// In words.
+    /// The clock in words.
     pub fn words(self) -> &'static str {
         match self {
             Basis::Processor => "processor seconds",
@@ -124,13 +123,14 @@ impl Basis {
 }
 
 impl Measurement<'_> {
-    /// Measures. `told` hears how many of how many runs are done, and which one comes next.
+    /// Measures. `told` is called with the number of runs that are done, the number of all runs, and the name of the
+    /// next.
     pub fn measure(&self, work: ModelWork, told: &mut dyn FnMut(usize, usize, &str)) -> Result<Sheet, BenchError> {
         let decoder = self.ways[0].policy.decoder();
         let mut probe = rates::Probe::new(decoder.device(), decoder.dtype())?;
         let mut updates: Vec<_> = self.ways.iter().map(|_| update::Updates::default()).collect();
         if !decoder.device().is_cpu() {
-            // The first kernels are compiled and the first memory is asked for: nobody's time.
+            // A first run compiles kernels and allocates memory, which is not measured.
             for way in 0..self.ways.len() {
                 self.own(work, way, &mut updates, None)?;
             }
@@ -142,14 +142,14 @@ impl Measurement<'_> {
             told(round * (contenders + 1), self.rounds * (contenders + 1), "the device alone");
             let measured = probe.measure(self.clock())?;
             for place in 0..contenders {
-                // Nobody is always the one after the heaviest.
+                // The order rotates, so that no way always follows the most demanding one.
                 let contender = (place + round) % contenders;
                 let name = self.name(contender);
                 told(round * (contenders + 1) + place + 1, self.rounds * (contenders + 1), &name);
                 let found = match contender.checked_sub(self.ways.len()) {
                     None => {
                         let mut found = self.own(work, contender, &mut updates, Some(&measured))?;
-                        // What measures the device is no part of the work.
+                        // The memory of the probe is not part of the work.
                         found.entry("peak_bytes").and_modify(|bytes| *bytes -= probe.held_bytes() as f64);
                         found
                     }
@@ -203,7 +203,7 @@ impl Measurement<'_> {
         Ok(round)
     }
 
-    /// Tokens that are counted: sampled ones, or all that pass through the model.
+    /// Number of tokens that rates count: sampled ones, or for updates all that pass through the model.
     fn tokens(&self, work: ModelWork, way: &Way) -> usize {
         let new = way.config.rollout.max_completion_length;
         let each = if work == ModelWork::Generate { new } else { self.prompt_tokens + new };
@@ -226,7 +226,7 @@ impl Measurement<'_> {
         if alone { Basis::Processor } else { Basis::Wall }
     }
 
-    /// The clock that times are taken from.
+    /// The clock of times.
     fn clock(&self) -> ReadClock<'_> {
         match self.basis() {
             Basis::Processor => self.clocks.cpu,
@@ -234,7 +234,7 @@ impl Measurement<'_> {
         }
     }
 
-    /// A prompt a group, of random tokens.
+    /// A prompt of random tokens for each group.
     fn prompts(&self, way: &Way) -> Vec<Prompt> {
         let vocabulary = way.policy.decoder().config().vocab_size as u32;
         let prompt = |id: u32| {
@@ -281,7 +281,7 @@ impl Measurement<'_> {
     }
 }
 
-/// What every way is measured by.
+/// The rates of `tokens` at this cost.
 fn rated(tokens: usize, cost: Cost) -> Round {
     let tokens = tokens as f64;
     Round::from([("tokens_per_s", tokens / cost.wall_s), ("tokens_per_cpu_s", tokens / cost.cpu_s)])

@@ -1,4 +1,4 @@
-//! The same work in PyTorch, by an interpreter of this machine with scripts that the program carries along.
+//! The same work in PyTorch, by a Python interpreter of this machine with scripts that are part of the program.
 
 use std::collections::BTreeMap;
 
@@ -8,40 +8,40 @@ use serde_json::Value;
 use super::BenchError;
 use crate::{Cost, Python};
 
-/// What a script is for, and what it shares with the other.
+/// The scripts, and the module that they share: file name and text.
 pub(crate) const SCRIPTS: &[(&str, &str)] = &[
     ("generate.py", include_str!("../../peers/generate.py")),
     ("update.py", include_str!("../../peers/update.py")),
     ("measuring.py", include_str!("../../peers/measuring.py")),
 ];
 
-/// A model as PyTorch's side gets it.
+/// The model for PyTorch.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PeerModel {
-    /// Settings as `config.json` has them, and the standard deviation of its weights.
+    /// The settings of a `config.json`, with the standard deviation of random weights.
     Config(Value),
     /// A directory or a .gguf file.
     Model(String),
 }
 
-/// Somebody else who does the work.
+/// Another program that does the work.
 pub struct Peer<'a> {
-    /// What it is called in the table.
+    /// Its name in the table.
     pub name: String,
-    /// Runs the script.
+    /// The interpreter.
     pub python: &'a Python,
     /// `generate.py` or `update.py`.
     pub script: &'static str,
     /// The model.
     pub model: &'a PeerModel,
-    /// Its numbers, as PyTorch names them.
+    /// PyTorch's name of the number format.
     pub dtype: &'static str,
-    /// Whether an update computes layers again.
+    /// Whether an update recomputes activations.
     pub checkpointing: bool,
 }
 
-/// What a script is to do; the scripts say what each field means.
+/// The input of a script. The scripts explain the fields.
 #[derive(Serialize)]
 pub(super) struct Request<'a> {
     #[serde(flatten)]
@@ -59,7 +59,7 @@ pub(super) struct Request<'a> {
     pub lora_alpha: f64,
 }
 
-/// What a script found.
+/// The output of a script.
 #[derive(Deserialize)]
 pub(super) struct Answer {
     #[serde(flatten)]
@@ -70,7 +70,7 @@ pub(super) struct Answer {
     pub stages: Option<BTreeMap<UpdateStage, f64>>,
 }
 
-/// A key of the columns of an update.
+/// The stages of an update, by the keys of their columns.
 #[derive(Deserialize, PartialEq, Eq, PartialOrd, Ord)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum UpdateStage {

@@ -1,4 +1,4 @@
-//! What a device does in a second when it is asked for nothing else.
+//! Measures how fast a device copies memory and multiplies matrices.
 
 use std::time::Duration;
 
@@ -9,24 +9,24 @@ use serde::Serialize;
 use super::{BenchError, ReadClock};
 use crate::Spread;
 
-/// Numbers of the array that is copied: far more than any cache holds.
+/// Number of elements of the array that is copied, on a processor (f32) and on a GPU (bytes): more than caches hold.
 const COPIED: (usize, usize) = (16 << 20, 512 << 20);
-/// Side of the square matrices that are multiplied. The first of each pair is for processors.
+/// Side of the square matrices that are multiplied, on a processor and on a GPU.
 const SIDE: (usize, usize) = (1024, 8192);
-/// How long each is repeated.
+/// For this time each measurement is repeated.
 const REPEATED: Duration = Duration::from_millis(500);
 
-/// Of one round.
+/// The rates of one round.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rates {
-    /// Bytes read and written by a large copy, in a second.
+    /// Bytes per second that a large copy reads and writes.
     pub copied_bytes_per_s: f64,
-    /// Operations of a large square product, in a second, two for every multiplication.
+    /// Operations per second of a large square product, two for every multiplication.
     pub matmul_flops_per_s: f64,
 }
 
 impl Rates {
-    /// Over all rounds.
+    /// The rates of all rounds.
     pub(super) fn spreads(rates: &[Rates]) -> RateSpreads {
         let spread = |rate: fn(&Rates) -> f64| Spread::of(rates.iter().map(rate)).expect("at least one round");
         RateSpreads {
@@ -36,7 +36,7 @@ impl Rates {
     }
 }
 
-/// Of all rounds.
+/// The distributions of the rates over all rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct RateSpreads {
     /// See [`Rates`].
@@ -45,14 +45,14 @@ pub struct RateSpreads {
     pub matmul_flops_per_s: Spread,
 }
 
-/// Arrays to copy and matrices to multiply. Held between rounds, so that nothing waits for memory.
+/// The arrays to copy and matrices to multiply. They are kept between rounds, so that no round allocates them.
 pub(super) struct Probe {
     copied: Copied,
     factor: Tensor,
 }
 
 enum Copied {
-    /// By all threads, as kernels share work.
+    /// Copied by all threads, as kernels would.
     OnCpu {
         from: Vec<f32>,
         to: Vec<f32>,
@@ -64,14 +64,14 @@ enum Copied {
 }
 
 impl Probe {
-    /// Products are of numbers of this kind.
+    /// A probe that multiplies matrices of this number format.
     pub fn new(device: &Device, dtype: DType) -> Result<Probe, BenchError> {
         let on_cpu = device.is_cpu();
         let pick = |(cpu, gpu): (usize, usize)| if on_cpu { cpu } else { gpu };
         let (side, count) = (pick(SIDE), pick(COPIED));
         let factor = Tensor::rand(-1f32, 1.0, (side, side), device)?.to_dtype(dtype)?;
         let copied = match on_cpu {
-            // Written once, so that the system has given the memory.
+            // The arrays are written once, so that the system has allocated their memory.
             true => Copied::OnCpu { from: vec![1.0; count], to: vec![2.0; count] },
             false => {
                 let zeros = || Tensor::zeros(count, DType::U8, device);
@@ -81,7 +81,7 @@ impl Probe {
         Ok(Probe { copied, factor })
     }
 
-    /// Bytes of the device's memory that are held.
+    /// Number of bytes of the device's memory that the probe holds.
     pub fn held_bytes(&self) -> usize {
         let copied = match &self.copied {
             Copied::OnCpu { from, to } => size_of_val(from.as_slice()) + size_of_val(to.as_slice()),
@@ -90,7 +90,7 @@ impl Probe {
         copied + self.factor.elem_count() * self.factor.dtype().size_in_bytes()
     }
 
-    /// By the clock that `now` reads.
+    /// Measures by the clock `now`.
     pub fn measure(&mut self, now: ReadClock<'_>) -> Result<Rates, BenchError> {
         let device = self.factor.device().clone();
         let (mut bytes, mut operations) = (0.0, 0.0);
@@ -104,14 +104,14 @@ impl Probe {
             operations += 2.0 * side * side * side;
             Ok(())
         })?;
-        // What is done once beforehand is counted but not timed.
+        // The first repetition is counted in `all` but not timed.
         let timed = |all: f64, (seconds, times): (f64, f64)| all * times / (times + 1.0) / seconds;
         Ok(Rates { copied_bytes_per_s: timed(bytes, copy), matmul_flops_per_s: timed(operations, product) })
     }
 }
 
 impl Copied {
-    /// Bytes read and written.
+    /// Copies once. Returns the number of bytes read and written.
     fn copy(&mut self) -> Result<f64, BenchError> {
         match self {
             Copied::OnCpu { from, to } => {
@@ -127,7 +127,7 @@ impl Copied {
     }
 }
 
-/// Seconds, and how many times `work` was done in them, after one that is not timed.
+/// Repeats `work`, after one repetition that is not timed. Returns the seconds and the number of repetitions.
 fn repeat(
     device: &Device,
     now: ReadClock<'_>,

@@ -1,4 +1,4 @@
-//! The figures of models and how they are shown: one column of the text a way, one line of the CSV a way.
+//! The sheet of models: one column per way in the text, one line per way in the CSV.
 
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
@@ -7,37 +7,37 @@ use super::rates::RateSpreads;
 use super::{Basis, Round};
 use crate::Spread;
 
-/// Stands where a figure could not be measured.
+/// The text of a figure that could not be measured.
 const UNMEASURED: &str = "unmeasured";
-/// Stands where there is nothing to measure.
+/// The text of a figure without a meaning.
 const NOTHING: &str = "-";
 
-/// How a figure is written for people.
+/// The notation of a figure for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Show {
-    /// Of a second.
+    /// Per second.
     Rate,
     /// Seconds, or milliseconds.
     Seconds,
     /// MiB.
     Bytes,
-    /// Percent of a share.
+    /// A share (0 to 1) in percent.
     Share,
-    /// Percent as it is.
+    /// A percentage.
     Percent,
-    /// Times as fast.
+    /// A ratio of rates.
     Ratio,
 }
 
 /// A kind of figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Column {
-    /// For people.
+    /// Its name for people.
     pub head: &'static str,
-    /// For programs; says the unit.
+    /// Its name for programs, with the unit.
     pub key: &'static str,
     pub(super) show: Show,
-    /// Whether a peer does not say it.
+    /// Whether only this program has it, and not peers.
     pub(super) is_own: bool,
 }
 
@@ -54,11 +54,11 @@ impl Column {
 /// One figure of one way.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Figure {
-    /// Over all rounds.
+    /// Its distribution over all rounds.
     Measured(Spread),
-    /// Asked for, and not to be had.
+    /// It could not be measured.
     Unmeasured,
-    /// Without meaning here.
+    /// It has no meaning here.
     Nothing,
 }
 
@@ -68,7 +68,7 @@ impl Figure {
         values.and_then(Spread::of).map_or(Figure::Unmeasured, Figure::Measured)
     }
 
-    /// What only we say of ourselves, unless a peer says it too.
+    /// The figure of a peer in a column of this program only: without a meaning, unless the peer has it too.
     pub(super) fn of_peer(rounds: &[Round], key: &str) -> Figure {
         match Figure::of(rounds, key) {
             Figure::Unmeasured => Figure::Nothing,
@@ -76,7 +76,7 @@ impl Figure {
         }
     }
 
-    /// How many times as fast as the other, taken in each round; nothing where there is no other.
+    /// The rate divided by that of `other`, computed in each round; without a meaning if there is no other.
     pub(super) fn ratio(own: &[Round], other: Option<&[Round]>, rate: &str) -> Figure {
         let Some(other) = other else { return Figure::Nothing };
         let pairs = own.iter().zip(other);
@@ -120,29 +120,29 @@ pub struct SheetRow {
     pub figures: Vec<Figure>,
 }
 
-/// All of it.
+/// The whole sheet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sheet {
-    /// Kinds of figures.
+    /// The columns.
     pub columns: &'static [Column],
-    /// The model as it is, its changes, the peers.
+    /// The model without a change, its changes, the peers.
     pub rows: Vec<SheetRow>,
-    /// Where the model lived.
+    /// The device of the model.
     pub device: String,
-    /// What kind of number its weights are.
+    /// The number format of its weights.
     pub dtype: &'static str,
-    /// Threads of the processor.
+    /// Number of threads of the processor.
     pub threads: usize,
-    /// Which clock.
+    /// The clock of times.
     pub basis: Basis,
-    /// How often everything was measured.
+    /// Number of rounds.
     pub rounds: usize,
-    /// What the device does alone.
+    /// The rates of the device.
     pub rates: RateSpreads,
 }
 
 impl Sheet {
-    /// Cells for people: a column a way, below its name, and a row a figure.
+    /// The cells for people: a column per way, with its name, and a row per figure.
     pub fn cells(&self) -> Vec<Vec<String>> {
         let mut lines = vec![[String::new()].into_iter().chain(self.rows.iter().map(|row| row.way.clone())).collect()];
         for (place, column) in self.columns.iter().enumerate() {
@@ -152,7 +152,7 @@ impl Sheet {
         lines
     }
 
-    /// What the device did alone, in words.
+    /// The rates of the device, in words.
     pub fn rates_text(&self) -> String {
         let RateSpreads { copied_bytes_per_s: copied, matmul_flops_per_s: product } = self.rates;
         let scaled = |Spread { median, low, high }: Spread| {
@@ -161,13 +161,13 @@ impl Sheet {
         format!("a large copy {} GB/s, a large square product {} GFLOP/s", scaled(copied), scaled(product))
     }
 
-    /// One line a way below a line of names; median, lowest and highest of every figure.
+    /// The sheet as CSV, with median, lowest and highest value of every figure.
     pub fn csv(&self) -> String {
         let names = self.columns.iter().map(|Column { key, .. }| format!("{key},{key}_low,{key}_high"));
         let mut text = format!("way,device,threads,rounds,{}\n", names.collect::<Vec<_>>().join(","));
         for row in &self.rows {
             let figures: Vec<String> = row.figures.iter().map(Figure::csv).collect();
-            // A change may hold a comma, as in a list.
+            // The value of a change may contain commas.
             let way = row.way.replace(',', ";");
             let (device, threads, rounds) = (&self.device, self.threads, self.rounds);
             text.push_str(&format!("{way},{device},{threads},{rounds},{}\n", figures.join(",")));

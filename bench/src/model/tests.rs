@@ -18,7 +18,7 @@ fn decoding_reads_every_weight_and_the_cache_once_a_token() {
     let weights = 4.0 * 134_515_008.0;
     assert_eq!(decoded_bytes(shape, F32, 32, 168, 2), weights + 32.0 * 169.0 * 4.0 * 11_520.0);
     assert_eq!(decoded_bytes(shape, F32, 1, 2, 4), 3.0 * weights + f64::from(3 + 4 + 5) * 4.0 * 11_520.0);
-    // An embedding that is not the head is not read as a whole.
+    // An embedding that is not tied to the head is not read as a whole.
     let untied = &KNOWN_SHAPES[3].config;
     let bytes = NumberBytes { weight: 2.0, cache: 2 };
     let head = 2.0 * 152_064.0 * 3584.0;
@@ -30,13 +30,13 @@ fn an_update_costs_six_operations_a_trained_weight_and_four_a_frozen_one() {
     let shape = &KNOWN_SHAPES[0].config;
     let body = 30.0 * 576.0 * (2.0 * 576.0 + 2.0 * 192.0 + 3.0 * 1536.0);
     let head = 49_152.0 * 576.0;
-    // Norms aside, those are all weights there are.
+    // These are all weights except norms.
     assert_eq!(body + head + 576.0 * 61.0, 134_515_008.0);
-    // One token behind a prompt of one: a single position that sees itself in 9 heads of 64.
+    // With a prompt and a completion of one token each, one position sees itself in 9 heads of 64.
     let attention = 3.0 * 4.0 * 576.0 * 30.0;
     assert_eq!(update_flops(shape, Trained::All, 1, 1, 1), 6.0 * (body + head) + attention);
     assert_eq!(update_flops(shape, Trained::Adapters(1000), 1, 1, 1), 4.0 * (body + head) + 6000.0 + attention);
-    // Three positions see 1 + 2 + 3 keys, and two of them predict a token of the completion.
+    // Three positions see 1 + 2 + 3 keys; two of them predict a token of the completion.
     let three = 3.0 * 6.0 * body + 2.0 * 6.0 * head + 6.0 * attention;
     assert_eq!(update_flops(shape, Trained::All, 5, 2, 2), 5.0 * three);
 }
@@ -54,7 +54,7 @@ fn phases_add_up_to_the_whole_and_are_not_made_up() {
     let tokens = |tokens| RolloutEvent::Tokens { tokens, finished: 0 };
     let drawn = [(RolloutEvent::Predicted, 30), (tokens(8), 31), (RolloutEvent::Predicted, 80), (tokens(16), 84)];
     assert_eq!(heard(&drawn), [Some(20.0), Some(65.0), Some(5.0)]);
-    // Where drawing is part of predicting.
+    // Without separate events for logits.
     assert_eq!(heard(&[(tokens(8), 31), (tokens(16), 84)]), [Some(21.0), Some(69.0), None]);
     let now = std::time::Instant::now();
     let part = RolloutEvent::PartDone { part: 0, begin: now, end: now };
@@ -67,7 +67,7 @@ fn a_figure_that_one_round_lacks_is_unmeasured() {
     let (own, other) = ([round(8.0), round(9.0)], [round(2.0), round(1.0)]);
     assert_eq!(Figure::of(&own, "tokens_per_s"), Figure::Measured(Spread { median: 8.5, low: 8.0, high: 9.0 }));
     assert_eq!(Figure::of(&[round(8.0), Round::new()], "tokens_per_s"), Figure::Unmeasured);
-    // 8 / 2 and 9 / 1, and not 8.5 / 1.5.
+    // The ratios are 8 / 2 and 9 / 1; the ratio of the medians would be 8.5 / 1.5.
     let ratio = Figure::ratio(&own, Some(&other), "tokens_per_s");
     assert_eq!(ratio, Figure::Measured(Spread { median: 6.5, low: 4.0, high: 9.0 }));
     assert_eq!(Figure::ratio(&own, None, "tokens_per_s"), Figure::Nothing);

@@ -1,4 +1,4 @@
-//! One GRPO update on synthetic episodes, by the update that training uses.
+//! Measures one GRPO update on synthetic episodes, with the same code as training.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -26,20 +26,20 @@ pub(super) const COLUMNS: &[Column] = &[
     Column::own("GPU busy", "gpu_percent", Show::Percent),
 ];
 
-/// Small, so that weights stay where they are over any number of rounds.
+/// Small, so that the weights hardly change over any number of rounds.
 const LEARNING_RATE: f64 = 1e-6;
-/// Log-probability with which every token is said to have been sampled. One update a rollout does not look at it.
+/// The sampling log-probability of every token, in nats. With one update per rollout the loss does not depend on it.
 const SAMPLED: f32 = -10.0;
 
 /// The updates of one way.
 #[derive(Default)]
 pub(super) struct Updates {
-    /// Made when it is first needed: its state is as large as what is trained.
+    /// Created when it is first needed, because its state is twice as large as the trained weights.
     optimizer: Option<Optimizer>,
 }
 
 impl Updates {
-    /// One update.
+    /// Measures one update.
     pub fn round(
         &mut self,
         measurement: &Measurement<'_>,
@@ -55,7 +55,7 @@ impl Updates {
                 none.insert(Optimizer::new(trainable, settings)?.fused(settings.fused_adamw))
             }
         };
-        // Parts may run side by side: their times are added up.
+        // Parts may run in parallel; their times are added.
         let stages = Mutex::new([Duration::ZERO; 3]);
         let failed = Mutex::new(None);
         let clock = measurement.clock();
@@ -91,6 +91,7 @@ fn place(stage: UpdateStage) -> usize {
     }
 }
 
+/// Number of operations of the updates of a rollout.
 fn flops(measurement: &Measurement<'_>, way: &Way) -> f64 {
     let (model, rollout) = (&way.config.model, &way.config.rollout);
     let trained = match model.lora_r == 0 && model.adapter.is_empty() {
@@ -103,7 +104,7 @@ fn flops(measurement: &Measurement<'_>, way: &Way) -> f64 {
     updates * update_flops(shape, trained, rows, measurement.prompt_tokens, rollout.max_completion_length)
 }
 
-/// Completions of random tokens, those of a group with advantages that differ.
+/// A batch of completions of random tokens, with different advantages within each group.
 fn episodes(measurement: &Measurement<'_>, way: &Way) -> Batch {
     let (rollout, grpo) = (&way.config.rollout, &way.config.grpo);
     let vocabulary = way.policy.decoder().config().vocab_size as u32;
