@@ -1,6 +1,6 @@
-//! The picture of the program stays true: which module may use which, which library lives where, and how large things are.
+//! Rules of the program's structure: which module may use which, which module may use a library, and limits of size.
 //!
-//! What is older than a rule is listed in `architecture/baseline.toml`, which can only shrink.
+//! Violations that are older than a rule are listed in `architecture/baseline.toml`, which can only shrink.
 
 #[path = "architecture/sources.rs"]
 mod sources;
@@ -11,7 +11,7 @@ use std::path::Path;
 
 use sources::{Module, functions, modules, names};
 
-/// Module, and the modules it may use. What is not in a row is forbidden to it.
+/// Each module and the modules that it may use. It may not use others.
 const USES: &[(&str, &[&str])] = &[
     ("start", &[]),
     ("seed", &[]),
@@ -85,7 +85,7 @@ const USES: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Room of the command line, and the rooms that it may use.
+/// Rooms of the command line, each with the rooms that it may use.
 const ROOMS: &[(&str, &[&str])] = &[
     ("said", &[]),
     ("arguments", &["said"]),
@@ -93,7 +93,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("commands", &["arguments", "opened", "said"]),
 ];
 
-/// Library, and the modules that may name it.
+/// Libraries, each with the modules that may use it.
 const HOMES: &[(&str, &[&str])] = &[
     ("candle_core", &["policy", "grpo", "parallel", "rollout", "sft", "train"]),
     ("candle_nn", &["policy", "grpo"]),
@@ -114,8 +114,8 @@ const HOMES: &[(&str, &[&str])] = &[
     ("ruff_python_parser", &["environment", "program"]),
 ];
 
-/// What makes one run differ from another, and the modules that may ask for it. Clocks measure; nothing is decided by them
-/// but how long somebody waits.
+/// Functions whose results differ from run to run, each with the modules that may call it. Clocks are for measurements
+/// and time limits only.
 const ASKS: &[(&str, &[&str])] = &[
     (
         "Instant::now",
@@ -129,17 +129,17 @@ const ASKS: &[(&str, &[&str])] = &[
     ("thread::current", &[]),
 ];
 
-/// Where what the compiler does not check may be done: kernels and drivers, the one place where machine code is loaded, and
-/// the start of the program.
+/// The places that may contain unsafe code: kernels and drivers, the place that loads machine code, and the start of
+/// the program.
 const UNSAFE: &[&str] = &["mpi", "tensor", "sandbox/src/engine.rs", "src/start.rs"];
 
-/// Lines of a file, tests aside, and of a function.
+/// Maximum number of lines of a file, without tests, and of a function.
 const LONGEST_FILE: usize = 400;
 const LONGEST_FUNCTION: usize = 70;
-/// A recorded length may be this much above what is found, so that not every edit touches the record.
+/// A recorded length may exceed the length by this number of lines, so that not every edit changes the record.
 const SLACK: usize = 20;
 
-/// Those of the program itself that are in a row of the table, with its name.
+/// The modules of the main package that have a row in the table: name, allowed modules, module.
 fn with_rows(modules: &[Module]) -> impl Iterator<Item = (&str, &[&str], &Module)> {
     modules.iter().filter(|module| module.package.is_empty()).filter_map(|module| {
         let (row, allowed) = USES.iter().find(|(row, _)| module.path.first().is_some_and(|first| first == row))?;
@@ -219,7 +219,7 @@ fn what_is_unsafe_has_its_places() {
     assert_none(wrong.map(|module| format!("{}: unsafe", module.file.display())).collect());
 }
 
-/// The lints of the workspace hold for every member.
+/// The lints of the workspace apply to every member.
 #[test]
 fn every_package_has_the_workspace_s_lints() {
     let packages: BTreeSet<String> = modules().into_iter().map(|module| module.package).collect();
@@ -239,8 +239,8 @@ fn every_module_is_in_the_table() {
     assert_none(missing.map(|module| format!("{} has no row", module.path[0])).collect());
 }
 
-/// What is found, by name, against a table of `architecture/baseline.toml`: nothing may be above its record, and no record
-/// above what is found.
+/// Compares the counts in `found`, by name, with a table of `architecture/baseline.toml`. A count may not exceed its
+/// record, and a record may not exceed its count by more than `slack`.
 fn assert_recorded(table: &str, found: &BTreeMap<String, (usize, String)>, slack: usize) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/architecture/baseline.toml");
     let baseline: toml::Table = fs::read_to_string(path).unwrap().parse().unwrap();
@@ -264,7 +264,7 @@ fn assert_recorded(table: &str, found: &BTreeMap<String, (usize, String)>, slack
     assert_none(wrong);
 }
 
-/// Counts what has a name, with the files it is in.
+/// Counts how often each name occurs, with its files.
 fn counted<'a>(named: impl Iterator<Item = (String, &'a Module)>) -> BTreeMap<String, (usize, String)> {
     let mut counts: BTreeMap<String, (usize, String)> = BTreeMap::new();
     for (name, module) in named {
@@ -275,7 +275,7 @@ fn counted<'a>(named: impl Iterator<Item = (String, &'a Module)>) -> BTreeMap<St
     counts
 }
 
-/// A file by its last two names, which it keeps when its folder moves.
+/// The last two components of a path, which stay the same when the folder moves.
 fn short_name(file: &Path) -> String {
     let parts: Vec<_> = file.iter().map(|part| part.to_string_lossy()).collect();
     parts[parts.len().saturating_sub(2)..].join("/")
@@ -305,7 +305,7 @@ fn functions_are_short() {
     assert_recorded("long_functions", &found, SLACK);
 }
 
-/// A tuple as a parameter hides how many there are, and what each one is.
+/// A parameter with a tuple type hides the number of parameters and their names.
 #[test]
 fn parameters_are_no_tuples() {
     let modules = modules();
@@ -328,7 +328,7 @@ fn is_tuple(input: &syn::FnArg) -> bool {
     matches!(kind, syn::Type::Tuple(tuple) if !tuple.elems.is_empty())
 }
 
-/// One name, one thing: a reader who searches for a type finds it.
+/// Every public type has its own name, so that a search finds it.
 #[test]
 fn public_types_have_names_of_their_own() {
     let modules = modules();
@@ -350,7 +350,7 @@ fn public_type(item: &syn::Item) -> Option<String> {
     matches!(visibility, syn::Visibility::Public(_)).then(|| name.to_string())
 }
 
-/// What stands behind a file's first test is read too, and so is what macros and `super` name.
+/// Items after a file's first test are read as well, and so are names in macros and with `super`.
 #[test]
 fn sources_are_read_whole() {
     let text = "#[cfg(test)] mod tests { use crate::cli; } \

@@ -1,4 +1,4 @@
-//! From the text of a completion to its reward, through the real sandbox.
+//! Tests from the text of a completion to its reward, with the real sandbox.
 
 use std::sync::LazyLock;
 
@@ -52,7 +52,7 @@ const GREEDY: &str = include_str!("../src/environment/game2048/ladder/greedy.py"
 const MONOTONE: &str = include_str!("../src/environment/game2048/ladder/monotone.py");
 const TWO_PLY: &str = include_str!("../src/environment/game2048/ladder/two_ply.py");
 
-/// Each rung with as many games as it takes to tell it from the next.
+/// The programs of the ladder, each with enough games to distinguish it from the next.
 #[test]
 fn a_stronger_program_earns_more() {
     let ladder: [(_, _, usize); 10] = [
@@ -230,7 +230,7 @@ fn a_slow_program_plays_until_its_budget_is_used_up() {
     assert!(game.score > 0.0);
 }
 
-/// Rounds of an empty loop that it takes for a call to be dear, and what it then costs in this tier.
+/// Number of rounds of an empty loop that make a call expensive, and its fuel in this tier.
 fn dear(sandbox: &Sandbox) -> (u64, u64) {
     const ROUNDS: u64 = 20_000;
     let source = format!("def strategy(board):\n    for _ in range({ROUNDS}):\n        pass\n    return 'W'\n");
@@ -247,7 +247,7 @@ fn a_loop_without_end_breaks_off_however_much_was_burnt_before_and_a_slow_search
         let (rounds, cost) = dear(&sandbox);
         let ended = |body: &str, calls: u64| {
             let mut rules = Rules::new(&CONFIG.sandbox, &CONFIG.arena);
-            // The last call has less than a call may have: what ends is the budget of the game.
+            // The last call gets less fuel than the limit of a call, because the budget of the game ends.
             (rules.limits.game_fuel, rules.limits.call_fuel) = (calls * cost, cost * 3 / 2);
             let arena = Arena::new(sandbox.clone(), Environment::Game2048, rules, Workers::Inline).unwrap();
             let burn = format!("for _ in range({rounds}):\n            pass");
@@ -263,7 +263,7 @@ fn a_loop_without_end_breaks_off_however_much_was_burnt_before_and_a_slow_search
         assert_eq!(honest, Ending::OutOfFuel, "{tier:?}: every call is as dear as the last");
         let (adaptive, _) = ended("    if turn[0] > 20:\n        BURN\n", 25);
         assert_eq!(adaptive, Ending::OutOfFuel, "{tier:?}: a search that gets dear late");
-        // Freezing at the fifth move is worth less than nothing, and no budget may hide it.
+        // Freezing at the fifth move has a negative reward, which a budget must not hide.
         let (burnt, worth) = ended("    if turn[0] <= 4:\n        BURN\n    else:\n        LOOP\n", 5);
         assert!((burnt, worth < 0.0) == (Ending::Hung, true), "{tier:?}: {burnt} {worth}");
         let late = "    if turn[0] <= 4:\n        BURN\n    elif turn[0] > 60:\n        LOOP\n";
@@ -274,7 +274,7 @@ fn a_loop_without_end_breaks_off_however_much_was_burnt_before_and_a_slow_search
 #[test]
 fn a_program_remembers_within_a_game_and_never_beyond() {
     let once = "def strategy(board, calls=[0]):\n    calls[0] += 1\n    if calls[0] == 1:\n        return 'WASD'[hash(str(board)) % 4]\n    return 'WASD'[calls[0] % 4]\n";
-    // Fuel aside: a game's number seeds its `random`, which costs a little more or less.
+    // Fuel is not compared, because the number of a game seeds its `random`, which changes the cost slightly.
     let played = |game: Outcome| (game.case, game.score, game.ending, game.moves_text().to_owned());
     let alone: Vec<_> = seeds(4)
         .into_iter()

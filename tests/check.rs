@@ -1,4 +1,5 @@
-//! What somebody sees who brings tasks: what is wrong with them, where, and that it is gone once it is mended.
+//! Tests of `check` for a file of tasks: errors are reported with their place, and not any more when they are
+//! corrected.
 
 use std::fs;
 use std::path::Path;

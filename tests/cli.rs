@@ -1,4 +1,4 @@
-//! The program as its users meet it: messages, exit codes, and what `score` prints.
+//! Tests of the command line: messages, exit codes, and the output of `score`.
 
 use std::fs;
 use std::path::Path;
@@ -136,7 +136,7 @@ fn a_directory_of_something_else_is_left_alone() {
     fs::create_dir(dir.path().join("thesis")).unwrap();
     fs::write(dir.path().join("thesis/chapter.tex"), "mine").unwrap();
     fs::write(dir.path().join("notes"), "mine").unwrap();
-    // Before the model is looked for, so before anything that takes long.
+    // The error comes before the model is loaded, and so before anything that takes long.
     let train = |place| refused(dir.path(), &["train", "--output-dir", place, "--model", "nowhere.gguf"]);
     let words = train("thesis");
     assert!(words.contains("--output-dir thesis: is not empty and holds no run"), "{words}");
@@ -154,7 +154,7 @@ fn the_printed_configuration_is_one_that_can_be_given_back() {
         fs::write(dir.path().join("run.toml"), printed.stdout).unwrap();
         let text = fs::read_to_string(dir.path().join("run.toml")).unwrap();
         assert_eq!(text.contains("HuggingFaceTB/SmolLM2-135M-Instruct"), preset == "laptop");
-        // The file passes; what is refused is the setting after it.
+        // The file is accepted; the setting after it is refused.
         let words = refused(dir.path(), &["train", "--config", "run.toml", "--set", "train.nonsense=1"]);
         assert!(words.contains("--set train.nonsense=1: unknown key"), "{words}");
     }
@@ -262,7 +262,7 @@ fn two_programs_are_played_on_one_board_and_a_pipe_gets_the_last_boards() {
     let text = printed(dir.path(), &["play", "cycle.py", "constant.py", "--seed", "3"]);
     assert!(!text.contains('\u{1b}'), "{text}");
     let (boards, figures) = text.split_once("\n\n").unwrap();
-    // Each: file, move and score, four rows, ending.
+    // Each game has a line with its file, a line with move and score, four rows, and its ending.
     let lines: Vec<&str> = boards.lines().map(str::trim_end).collect();
     assert_eq!((lines.len(), lines[0], lines[7]), (14, "cycle.py", "constant.py"), "{text}");
     assert!(lines[1].ends_with(&format!("score {left:>6}")), "{text}");
@@ -285,7 +285,7 @@ fn help_teaches_the_defaults_and_the_two_modes() {
     }
 }
 
-/// What a command prints that goes well.
+/// The output of a command that succeeds.
 fn printed(directory: &Path, arguments: &[&str]) -> String {
     let output = program(directory).args(arguments).output().unwrap();
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -313,7 +313,7 @@ fn every_help_has_groups_and_an_example_that_is_a_command_of_its_own() {
         let options = help.split("\nOptions:\n").nth(1).unwrap().split("\n\n").next().unwrap();
         let ungrouped = options.lines().filter(|line| line.trim_start().starts_with("--")).count();
         assert!(ungrouped <= 1, "{name}: flags without a heading in {help}");
-        // Examples are columns; a terminal of 80 must not break them.
+        // Examples are aligned in columns, which a terminal of 80 characters must not break.
         let wide = examples.lines().find(|line| line.chars().count() > 84);
         assert_eq!(wide, None, "{name}");
     }
@@ -328,7 +328,7 @@ fn completions_know_every_command_and_shells_accept_them() {
         for name in &names {
             assert!(script.contains(name.as_str()), "{shell}: no {name}");
         }
-        // Shells that are not on this machine check nothing.
+        // Scripts for shells that are not installed are not checked.
         if ["bash", "fish", "zsh"].contains(&shell) {
             fs::write(dir.path().join(shell), &script).unwrap();
             let checked = std::process::Command::new(shell).arg("-n").arg(dir.path().join(shell)).output();

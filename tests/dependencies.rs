@@ -1,4 +1,4 @@
-//! What the program is made of: licences, sources and bans of `deny.toml`, which cargo-deny reads as well.
+//! Tests of dependencies: licences, sources and bans of `deny.toml`, which cargo-deny reads as well.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,7 +21,7 @@ fn assert_none(wrong: Vec<String>) {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
-/// Packages that are built on this platform, as cargo tells them; nothing is fetched.
+/// The packages that are built on this platform, according to cargo, without access to the network.
 fn packages() -> Vec<Value> {
     let cargo = |arguments: &[&str]| {
         let output =
@@ -71,7 +71,7 @@ fn licences_are_those_that_are_allowed() {
     assert_none(wrong);
 }
 
-/// In all lock files: what is not ours comes from the registry, whole, and nothing is there that is banned.
+/// In all lock files, packages of others come from the registry with a checksum, and none is banned.
 #[test]
 fn packages_come_from_the_registry_and_none_is_banned() {
     let deny = table("deny.toml");

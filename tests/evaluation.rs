@@ -1,4 +1,4 @@
-//! The best of many programs, found in the real sandbox.
+//! Tests of the choice of the best of many programs, with the real sandbox.
 
 use grpo_2048::arena::{Arena, Rules, Workers};
 use grpo_2048::config::Config;
@@ -14,7 +14,7 @@ fn arena() -> Arena {
     Arena::new(sandbox, Environment::Game2048, Rules::new(&config.sandbox, &config.arena), Workers::new(2)).unwrap()
 }
 
-/// Programs that all play, one for each order of the four moves, and two that do not.
+/// Programs that play, one for each order of the four moves, and two that do not play.
 fn sources() -> Vec<String> {
     let mut sources = vec!["def strategy(board):\n    return board[9]\n".to_owned(), "no program".to_owned()];
     for first in 0..4 {
@@ -56,7 +56,7 @@ fn halving_plays_the_promising_ones_more_and_the_winner_as_if_it_had_played_all_
     let mut tried = samples(&arena, &sources, 1);
     let halving = choose_best(&arena, &HeldOut::published(), &mut tried, &mut |_, _| ()).unwrap().unwrap();
     let rungs: Vec<(usize, usize)> = halving.rungs.iter().map(|rung| (rung.programs, rung.games)).collect();
-    // 30 samples: one is no program, four are copies. A quarter of 25 is 7, and 8 always go on.
+    // Of 30 samples one is no program and four are copies. A quarter of the 25 others is 7, but at least 8 remain.
     assert_eq!(rungs, [(25, 1), (8, 2), (8, 4), (8, 8)]);
 
     let whole = samples(&arena, &sources, 8);

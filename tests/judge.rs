@@ -1,4 +1,4 @@
-//! `grpo-2048 judge` as another trainer meets it: lines in, rewards out, whoever plays.
+//! Tests of `grpo-2048 judge` in the way that another trainer uses it: lines as input, rewards as output.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -20,7 +20,7 @@ fn judge(directory: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// What `judge` answers to a file of these items.
+/// The output of `judge` for a file with these items.
 fn answers(directory: &Path, items: &[(&str, &str)], arguments: &[&str]) -> Output {
     let lines = items.iter().map(|(id, completion)| format!("{}\n", json!({ "id": id, "completion": completion })));
     fs::write(directory.join("items.jsonl"), lines.collect::<String>()).unwrap();
@@ -38,7 +38,7 @@ fn tasks() -> tempfile::TempDir {
     directory
 }
 
-/// Verdict, tests passed, tests, reward.
+/// Verdict, number of tests passed, number of tests, reward.
 type Expected = (&'static str, u32, u32, f32);
 
 #[test]
@@ -47,8 +47,9 @@ fn right_programs_earn_1_and_wrong_ones_nothing_in_the_order_of_the_lines_whoeve
     let right_runs = "```python\nfrom itertools import groupby\ndef runs(xs):\n    return [len(list(g)) for _, g in groupby(xs)]\n```";
     let half = "def add(a, b):\n    return 3 if a == 1 else a + b if a == 2 else None";
     let (loops, raises) = ("def add(a, b):\n    while True: pass", "def add(a, b):\n    return a / 0");
-    // What is expected: verdict, tests passed, tests, reward. A constant passes 1 of the 4 tests of `add`, and failures
-    // are worth a quarter of those of a game that pays the square root: -0.40, -0.24 for nothing found, nothing answered.
+    // Expected are verdict, tests passed, tests, and reward. A constant passes 1 of the 4 tests of `add`. Failures have
+    // a quarter of the reward of those of a game whose reward is the square root of its score: -0.40, or -0.24 if no
+    // function was found or no answer was given.
     let items: [(&str, &str, Expected); 9] = [
         ("add", "```python\ndef add(a, b):\n    return a + b\n```", ("passed", 4, 4, 1.0)),
         ("runs", right_runs, ("passed", 4, 4, 1.0)),
@@ -136,7 +137,7 @@ fn a_trainer_that_waits_for_each_answer_gets_it() {
         output.read_line(&mut line).unwrap();
         assert_eq!(serde_json::from_str::<Value>(&line).unwrap()["reward"], reward, "{line}");
     }
-    // Nobody reads any more: it ends quietly, though its input goes on.
+    // When nothing reads its output, it ends without an error although its input continues.
     drop(output);
     for _ in 0..3 {
         let _ = writeln!(input, "{}", json!({ "id": "add", "completion": "" }));
@@ -172,7 +173,7 @@ fn what_is_no_item_ends_it_with_its_place_and_exit_code_2() {
     }
 }
 
-/// `judge --serve`, and its address, which it says when it is ready.
+/// Starts `judge --serve`. Returns the process and its address, which it prints when it is ready.
 fn server(directory: &Path, arguments: &[&str]) -> (Child, String) {
     let mut command = judge(directory, &[&["--serve", "127.0.0.1:0"], arguments].concat());
     let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
@@ -201,7 +202,7 @@ fn a_server_answers_as_lines_are_answered_and_runs_what_verl_posts_until_ctrl_c(
     assert_eq!(post(&address, "/judge", &json!(list)), json!(lines));
     assert_eq!(post(&address, "/judge", &list[0]), lines[0]);
 
-    // A function in a program that reads its arguments as JSON, a line each, after every star import that verl makes.
+    // A function in a program that reads its arguments as JSON lines, after all star imports that verl adds.
     let modules = "string re datetime collections heapq bisect copy math random statistics itertools functools operator \
                    io sys json builtins typing";
     let imports: String = modules.split_whitespace().map(|name| format!("from {name} import *\n")).collect();

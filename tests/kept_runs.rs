@@ -1,4 +1,4 @@
-//! Runs as their users meet them again: gone on with from elsewhere, played, scored, exported; and refused before they begin.
+//! Tests of finished and interrupted runs: resumed from other directories, played, scored, exported, and refused.
 
 use std::fs;
 use std::path::Path;
@@ -93,7 +93,7 @@ fn what_cannot_work_is_said_before_any_work_is_done() {
     let dir = tempfile::tempdir().unwrap();
     let words = refused(dir.path(), &["train", "--output-dir", "/proc/x"]);
     assert!(words.contains("--output-dir /proc: ") && !words.contains("checking"), "{words}");
-    // A reward that would be refused, if it were waited for.
+    // A reward that the reward check would refuse, if it took place.
     let flat = ["train", "--max-completion-length", "100000", "--set", "reward.scale=1e12"];
     let words = refused(dir.path(), &flat);
     assert!(words.contains("max_completion_length = 100000") && words.contains("at most 502"), "{words}");
@@ -208,7 +208,8 @@ fn make_alone_says_what_there_is_to_make() {
     assert!(make(&["-n", "train"]).is_some_and(|said| said.contains("train --parallel-rewards 8")));
 }
 
-/// What a terminal of `columns` shows of a command: `script` gives it one. None where there is no such program.
+/// The output of a command on a terminal of `columns` characters, which the program `script` provides. None if it is
+/// not installed.
 fn on_a_terminal(directory: &Path, columns: usize, command: &str) -> Option<String> {
     let program = env!("CARGO_BIN_EXE_grpo-2048");
     let line = format!("stty cols {columns} rows 24; {program} {command}");

@@ -1,5 +1,5 @@
-//! NVIDIA's libraries are looked for when they are first called: a missing one gives its own error code, one in a folder
-//! that was named is called with all its arguments. The libraries here are made by the test.
+//! Tests that NVIDIA's libraries are loaded at their first call. A missing library returns its own error code; a
+//! library in a named folder gets all arguments of a call. The libraries here are built by the test.
 
 #![cfg(feature = "cuda")]
 
@@ -13,10 +13,11 @@ use candle_core::cuda::cudarc::cublas::sys::{
 use candle_core::cuda::cudarc::curand::sys::{curandGenerateNormal, curandStatus_t};
 use candle_core::cuda::cudarc::nvrtc::sys::{nvrtcGetErrorString, nvrtcResult};
 
-/// Set in a process that was started to call libraries; what it finds in its environment differs.
+/// A variable that is set in the processes that this test starts, with different environments.
 const CHILD: &str = "LAZY_LIBRARIES_CHILD";
 
-/// Succeed for these arguments alone: more than fit into registers, numbers of both kinds, and some wider than 32 bits.
+/// Functions that succeed only for these arguments: more than fit into registers, integers and floats, and some wider
+/// than 32 bits.
 const CUBLAS: &str = r"
 int cublasSgemmStridedBatched(void *handle, int transa, int transb, int m, int n, int k, const float *alpha,
     const float *a, int lda, long long stridea, const float *b, int ldb, long long strideb, const float *beta, float *c,
@@ -44,7 +45,7 @@ unsafe extern "C" {
 
 fn product() -> cublasStatus_t {
     let (no, yes) = (cublasOperation_t::CUBLAS_OP_N, cublasOperation_t::CUBLAS_OP_T);
-    // SAFETY: the library of this test, and the code that stands in for a missing one, look at no pointer.
+    // SAFETY: neither the library of this test nor the code in place of a missing one reads a pointer.
     unsafe {
         cublasSgemmStridedBatched(
             1 as _,
@@ -75,11 +76,11 @@ fn normal() -> curandStatus_t {
 }
 
 fn text(pointer: *const c_char) -> Option<String> {
-    // SAFETY: the loader gives null or text that stays.
+    // SAFETY: the loader returns null or text that stays valid.
     (!pointer.is_null()).then(|| unsafe { CStr::from_ptr(pointer) }.to_string_lossy().into_owned())
 }
 
-/// Runs the test `name` again in a process of its own, which looks for libraries in `folder` first.
+/// Runs the test `name` again in a new process, which searches libraries in `folder` first.
 fn in_child(name: &str, folder: &Path) {
     let status = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", name, "--nocapture"])
@@ -106,7 +107,7 @@ fn compile(source: &str, library: &Path) {
 fn a_library_in_a_named_folder_is_called_with_all_its_arguments() {
     if !is_child() {
         let root = tempfile::tempdir().unwrap();
-        // As the packages of a Python hold them, of whatever CUDA this build was made for.
+        // The folders are those of Python packages, for the version of CUDA of this build.
         for major in [11, 12, 13, 14] {
             let folder = root.path().join(format!("nvidia/cu{major}/lib"));
             compile(CUBLAS, &folder.join(format!("libcublas.so.{major}")));
@@ -114,7 +115,7 @@ fn a_library_in_a_named_folder_is_called_with_all_its_arguments() {
         }
         return in_child("a_library_in_a_named_folder_is_called_with_all_its_arguments", root.path());
     }
-    // All at once: every thread may be the first.
+    // The calls are simultaneous, because any thread may be the first.
     std::thread::scope(|scope| {
         let calls: Vec<_> = (0..8).map(|_| scope.spawn(|| (product(), normal(), product(), normal()))).collect();
         for call in calls {
@@ -122,7 +123,7 @@ fn a_library_in_a_named_folder_is_called_with_all_its_arguments() {
             assert_eq!(call.join().unwrap(), (product, normal, product, normal));
         }
     });
-    // SAFETY: functions without arguments; and one that the library of this test does not have.
+    // SAFETY: these functions have no arguments; one of them is not in the library of this test.
     let (found, unknown) = unsafe {
         let null = std::ptr::null_mut();
         (text(lazy_cublas_found()), cublasZdotc_v2(null, 0, null.cast(), 0, null.cast(), 0, null.cast()))
@@ -138,13 +139,13 @@ fn a_library_that_cannot_be_loaded_gives_its_error_code_and_says_why() {
         std::fs::write(root.path().join("libcurand.so.10"), "no library").unwrap();
         return in_child("a_library_that_cannot_be_loaded_gives_its_error_code_and_says_why", root.path());
     }
-    // SAFETY: functions without arguments, and one that gives text of its own.
+    // SAFETY: these functions have no arguments; one of them returns its own text.
     let (found, failure, words) = unsafe {
         let words = nvrtcGetErrorString(nvrtcResult::NVRTC_ERROR_INTERNAL_ERROR);
         (text(lazy_curand_found()), text(lazy_curand_failure()), text(words))
     };
     assert!(words.is_some(), "text is never null");
-    // On a machine with CUDA the loader goes on and finds the real one, which must not see these arguments.
+    // On a machine with CUDA the loader would find the real library, which must not get these arguments.
     if found.is_none() {
         let failure = failure.unwrap();
         assert!(failure.contains("libcurand.so.10") && !failure.contains("No such file"), "{failure}");

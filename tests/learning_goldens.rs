@@ -1,4 +1,4 @@
-//! Learning against torch, transformers and PEFT. `tests/goldens/learning.py` wrote the numbers.
+//! Compares learning with torch, transformers and PEFT. `tests/goldens/learning.py` wrote the expected numbers.
 
 mod tiny;
 
@@ -15,17 +15,17 @@ use grpo_tensor as kernels;
 
 use tiny::{device, goldens, tiny};
 
-/// What the script sets; see there.
+/// The settings of the script.
 const ADAMW: AdamW = AdamW { beta1: 0.9, beta2: 0.95, epsilon: 1e-8, weight_decay: 0.1, max_grad_norm: 0.5 };
 const LEARNING_RATE: f64 = 5e-3;
 const PROMPTS: [&[u32]; 2] = [&[3, 17, 5], &[9, 2, 30, 11, 4]];
 const COMPLETIONS: [&[u32]; 4] = [&[7, 7, 1, 19, 28, 6], &[12, 0, 31, 8], &[21, 15, 7, 3, 3, 26, 10], &[5, 29]];
 const GRPO_STEPS: usize = 5;
 
-/// A tiny model trained in full, and the same model under an adapter that PEFT wrote.
+/// A tiny model whose weights are all trained, and the same model with an adapter that PEFT wrote.
 const KINDS: [(&str, bool); 2] = [("learning.safetensors", false), ("learning_lora.safetensors", true)];
 
-/// Runs `check` on every family, trained in full and under adapters.
+/// Runs `check` for every model family, with all weights trained and with adapters.
 fn everywhere(check: impl Fn(&str, &Policy, &BTreeMap<String, Tensor>)) {
     for family in ["llama", "qwen2", "qwen3"] {
         for (file, adapted) in KINDS {
@@ -37,7 +37,7 @@ fn everywhere(check: impl Fn(&str, &Policy, &BTreeMap<String, Tensor>)) {
     }
 }
 
-/// Largest difference as a share of the largest value.
+/// The largest difference relative to the largest value.
 fn relative(found: &Tensor, expected: &Tensor) -> f32 {
     assert_eq!(found.dims(), expected.dims());
     largest(&(found - expected).unwrap()) / largest(expected).max(f32::MIN_POSITIVE)
@@ -51,7 +51,7 @@ fn values(tensor: &Tensor) -> Vec<f32> {
     tensor.flatten_all().unwrap().to_vec1().unwrap()
 }
 
-/// Log-probabilities of every token after the first, `(B, T - 1)`, differentiable.
+/// Log-probabilities of every token after the first, in nats, `(B, T - 1)`, differentiable.
 fn log_probs(policy: &Policy, ids: &Tensor) -> Tensor {
     let (rows, steps) = ids.dims2().unwrap();
     let logits = policy.decoder().logits(&policy.decoder().hidden(ids, Adapters::On).unwrap()).unwrap();
@@ -69,7 +69,7 @@ fn ids(expected: &BTreeMap<String, Tensor>) -> Tensor {
     expected["ids"].to_dtype(DType::U32).unwrap()
 }
 
-/// Trained variables are what the golden run ended with, within a share of how far it moved each of them.
+/// Compares trained variables with the final ones of the golden run. The tolerance is relative to the change of each.
 fn assert_moved_alike(
     name: &str,
     policy: &Policy,
@@ -144,7 +144,7 @@ fn settings() -> (RolloutConfig, GrpoConfig) {
     (rollout, grpo)
 }
 
-/// What was sampled in one step: `sampled` holds a log-probability for each token of each completion in turn.
+/// The completions of one step. `sampled` has the log-probabilities of all tokens, one completion after the other.
 fn sampled(advantages: &Tensor, sampled: &Tensor) -> (Groups<Completion>, Groups<f32>) {
     let mut logprobs = values(sampled).into_iter();
     let completions = COMPLETIONS.map(|ids| Completion {

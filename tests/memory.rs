@@ -1,4 +1,4 @@
-//! What an update takes of memory, as an allocator counts it, against the plan that is made before a run.
+//! Compares the memory of an update, counted by an allocator, with the plan that is made before a run.
 
 mod synthetic;
 
@@ -14,13 +14,13 @@ use grpo_tensor::Kernels;
 
 use synthetic::{PROMPT, batch, config, policy, shape};
 
-/// Counts what is in use, and the most there ever was.
+/// An allocator that counts the bytes in use and their maximum.
 struct Counting;
 
 static IN_USE: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: everything is passed on to the system's allocator.
+// SAFETY: all calls are passed on to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let now = IN_USE.fetch_add(layout.size(), Ordering::SeqCst) + layout.size();
@@ -37,7 +37,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Bytes that an update takes at most, over what was there before.
+/// The maximum of bytes that an update takes in addition to those in use before.
 fn measured(policy: &Policy, config: &Config, division: Division) -> u64 {
     let mut optimizer = Optimizer::new(policy.trainable(), &config.grpo).unwrap();
     let batch = batch(config).divided(division);
@@ -47,7 +47,7 @@ fn measured(policy: &Policy, config: &Config, division: Division) -> u64 {
     (PEAK.load(Ordering::SeqCst) - before) as u64
 }
 
-// One test: the allocator counts for the whole process.
+// There is only one test, because the allocator counts the memory of the whole process.
 #[test]
 fn an_update_takes_what_the_plan_says() {
     let sliding_window = Some(SlidingWindow { tokens: 50, full_every: 0, rope_theta: None });
@@ -116,12 +116,12 @@ fn an_update_takes_what_the_plan_says() {
         ] {
             let division = Division { micro_batch, activations, logit_bytes, at_once: 1, held: 1 };
             if shares.is_empty() {
-                // For what is built at first use, such as threads.
+                // The first update also allocates what is built at first use, such as threads.
                 measured(&policy, config, Division { micro_batch: 1, ..division });
             }
             let planned = MemoryPlan::of(&workload, division).update();
             let found = measured(&policy, config, division);
-            // By tensors much is transient, and not all of it at the same time.
+            // Operations by tensors have many temporary results, not all of them at the same time.
             let fused = kernels == Kernels::Fused && shape.experts.is_none();
             let least = if fused { 0.5 } else { 0.4 };
             shares.push((found as f64 / planned as f64, least, format!("{name}, {division:?}: {found} bytes")));

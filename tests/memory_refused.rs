@@ -1,4 +1,4 @@
-//! Where the system refuses memory the program ends by itself, and says what was refused: never a hang, never a bug of ours.
+//! Tests that the program ends with a message if the system refuses memory, and does not hang or report a bug.
 
 #![cfg(target_os = "linux")]
 
@@ -6,14 +6,14 @@ use std::fs;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long a run that has no memory may take to say so. It needs a few seconds.
+/// Time limit of a run without memory. It needs a few seconds.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Takes eight megabytes more with every move.
+/// A program that allocates eight more megabytes with every move.
 const HOG: &str = "import json\nkeep = []\ndef strategy(board):\n    keep.append(bytearray(8 << 20))\n    \
                    return 'WASD'[len(keep) % 4]\n";
 
-/// Scores twelve programs that take all memory they may have, under a limit of `ulimit`.
+/// Scores twelve programs that use all of their memory, with a limit of `ulimit`.
 fn score_under(limit: &str) -> Output {
     let dir = tempfile::tempdir().unwrap();
     let files: Vec<String> = (0..12).map(|number| format!("hog{number}.py")).collect();
@@ -39,7 +39,7 @@ fn score_under(limit: &str) -> Output {
 
 #[test]
 fn memory_that_the_system_refuses_ends_the_program_and_is_told() {
-    // From too little to open the sandbox to enough for all but the hogs.
+    // The limits go from too little for the sandbox to enough for everything except these programs.
     for kibibytes in [400_000, 500_000, 600_000, 700_000] {
         let limit = format!("-d {kibibytes}");
         let output = score_under(&limit);
@@ -47,7 +47,7 @@ fn memory_that_the_system_refuses_ends_the_program_and_is_told() {
         assert!(!output.status.success(), "ulimit {limit}: {told}");
         let said = ["the system refused memory", "memory allocation of", "cannot start"];
         assert!(said.iter().any(|words| told.contains(words)), "ulimit {limit}: {told}");
-        // An allocation that fails while a backtrace is told must not wait for it.
+        // An allocation that fails while a backtrace is printed must not deadlock.
         assert!(!told.contains("backtrace printing") && !told.contains("bug"), "ulimit {limit}: {told}");
     }
 }

@@ -1,4 +1,4 @@
-//! Models of other people, as users meet them: warmed up, trained, exported, and refused when something is missing.
+//! Tests with models of others: warmed up, trained, exported, and refused if something is missing.
 
 use std::fs;
 use std::path::Path;
@@ -14,10 +14,10 @@ use grpo_2048::seed::{Purpose, Seed};
 use grpo_2048::sft;
 use serde_json::Value;
 
-/// SmolLM2's, without its own words.
+/// A chat template like SmolLM2's, without its default system message.
 const CHATML: &str = "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
 
-/// One step of two completions, with nothing around it that takes time.
+/// Settings for one step of two completions without anything else that takes time.
 const SHORT: &[&str] = &[
     "--groups",
     "1",
@@ -47,7 +47,7 @@ fn run(directory: &Path, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap() + &words
 }
 
-/// What a command says that the user got wrong.
+/// The message of a command that the user got wrong.
 fn refused(directory: &Path, arguments: &[&str]) -> String {
     let output = program(directory, arguments).output().unwrap();
     let words = String::from_utf8(output.stderr).unwrap();
@@ -55,7 +55,7 @@ fn refused(directory: &Path, arguments: &[&str]) -> String {
     words
 }
 
-/// A small model that has learnt nothing, with a vocabulary that prompts and programs are short in.
+/// Writes a small model with random weights and a vocabulary in which prompts and programs have few tokens.
 fn write_model(dir: &Path, template: Option<&str>) {
     let plain = Tokenizer::from_dir(&Path::new(env!("CARGO_MANIFEST_DIR")).join("models/builtin")).unwrap();
     let words = PromptSet::load(PromptKind::Raw, &plain, &briefing().unwrap()).unwrap();
@@ -116,7 +116,7 @@ fn a_model_is_warmed_up_trained_from_there_and_exported() {
         assert!(card.contains(&format!("library_name: \"{library}\"")) && card.contains(load), "{card}");
         assert!(card.contains("- 1 step of") && !card.contains(&dir.display().to_string()), "{card}");
     }
-    // What was exported is a model like any other.
+    // An exported model can be used like any other.
     let again = [&["train", "--model", "out/merged", "--lora-r", "0", "--output-dir", "full"][..], SHORT].concat();
     run(dir, &again);
     run(dir, &["export", "--run", "full", "--merge", "--output-dir", "out/full"]);
@@ -162,7 +162,7 @@ fn a_model_that_cannot_be_used_is_refused_before_anything_is_written() {
     check(train(&["--model", "chat/model.safetensors"]), &["name the directory"]);
 }
 
-/// Three tasks, the last of which is never trained on.
+/// Three tasks, of which the last is held out.
 const TASKS: &str = r#"{"id": "add", "group": "numbers", "prompt": "Add.", "entry_point": "add", "tests": [{"args": "(1, 2)", "expected": "3"}]}
 {"id": "twice", "group": "numbers", "prompt": "Double.", "entry_point": "twice", "tests": [{"args": "(4,)", "expected": "8"}]}
 {"id": "half", "prompt": "Halve.", "entry_point": "half", "tests": [{"args": "(4,)", "expected": "2"}], "split": "held_out"}
@@ -185,7 +185,7 @@ fn what_is_said_of_tasks_is_in_the_words_of_tasks() {
         assert!(records[record][key].is_number(), "{key}: {metrics}");
     }
     assert!(!metrics.contains("game/") && !metrics.contains("eval_games"), "{metrics}");
-    // Records of tasks are read back.
+    // Records of tasks can be read.
     run(dir, &["train", "--resume", "run", "--steps", "2", "--sequential"]);
     run(dir, &["report", "run"]);
     assert!(fs::read_to_string(dir.join("run/report.html")).unwrap().contains("eval_tasks/frac_passed"));

@@ -1,5 +1,5 @@
-//! Files that somebody has changed, a byte or a number at a time: whatever is read is taken or refused in words. No panic,
-//! no request for more memory than the machine has, no end of waiting.
+//! Tests that files with changed bytes or numbers are accepted or refused with a message, without a panic, a request
+//! for more memory than the machine has, or an endless loop.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fs;
@@ -20,16 +20,16 @@ use grpo_2048::train::checkpoint;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-/// Gives no more than this at once, as a machine that has no more: then the process ends, and the test with it.
+/// The maximum size of an allocation, as on a machine with little memory. A larger one ends the process and the test.
 const BYTES_AT_ONCE: usize = 1 << 30;
 
-/// Within which everything must have been read, on a machine that has other things to do.
+/// Time limit for reading a file, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 struct Small;
 
 #[allow(unsafe_code, reason = "an allocator that counts is no safe trait")]
-// SAFETY: everything that is not refused is passed on to the system's allocator.
+// SAFETY: all calls that are not refused are passed on to the system's allocator.
 unsafe impl GlobalAlloc for Small {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if layout.size() > BYTES_AT_ONCE {
@@ -46,13 +46,13 @@ unsafe impl GlobalAlloc for Small {
 #[global_allocator]
 static ALLOCATOR: Small = Small;
 
-/// What is read at the moment.
+/// The name of the file that is being read.
 static READING: Mutex<String> = Mutex::new(String::new());
 
-/// Numbers that headers claim.
+/// Numbers that are put into headers.
 const CLAIMS: &[u64] = &[0, 1, 0x7FFF_FFFF, 0x8000_0000, 0xFFFF_FFFF, 1 << 33, 1 << 62, 1 << 63, u64::MAX];
 
-/// What stands in a text in place of a number or a word.
+/// Words that replace a number or a word of a text.
 const WORDS: &[&str] =
     &["-1", "0", "1e308", "4294967299", "9223372036854775808", "null", "[]", "{}", "\"\"", "\"x\"", "true", "nan"];
 
@@ -60,13 +60,13 @@ fn golden(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/goldens").join(path)
 }
 
-/// A change of a few bytes.
+/// Changes a few bytes.
 fn mutated(original: &[u8], rng: &mut ChaCha8Rng) -> Vec<u8> {
     let mut bytes = original.to_vec();
     if bytes.is_empty() {
         return vec![rng.random()];
     }
-    // Headers are where most can go wrong.
+    // Most errors are possible in headers.
     let end = if rng.random_bool(0.8) { bytes.len().min(4096) } else { bytes.len() };
     let at = rng.random_range(0..end);
     match rng.random_range(0..6) {
@@ -84,7 +84,7 @@ fn mutated(original: &[u8], rng: &mut ChaCha8Rng) -> Vec<u8> {
     bytes
 }
 
-/// Puts `word` where the next number or word of a text stands.
+/// Replaces the next number or word of a text by `word`.
 fn replace_word(bytes: &mut Vec<u8>, at: usize, word: &str) {
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
     let from = at + bytes[at..].iter().position(is_part).unwrap_or(0);
@@ -92,7 +92,7 @@ fn replace_word(bytes: &mut Vec<u8>, at: usize, word: &str) {
     bytes.splice(from..to, word.bytes());
 }
 
-/// Reads `times` variants of one of these files each, all else as it is; gives those that were met with a panic.
+/// Reads `times` variants of the files, each with one of them changed. Returns those that caused a panic.
 fn study(files: &[PathBuf], times: usize, seed: u64, read: &dyn Fn()) -> Vec<String> {
     let mut rng = Seed::root(seed).rng();
     let originals: Vec<Vec<u8>> = files.iter().map(|file| fs::read(file).unwrap()).collect();
@@ -111,7 +111,7 @@ fn study(files: &[PathBuf], times: usize, seed: u64, read: &dyn Fn()) -> Vec<Str
     panics
 }
 
-/// Loads a model and asks it something, if it is taken.
+/// Loads a model and computes logits, if it is accepted.
 fn ask(model: &Path, adapter: &str) {
     let model = model.display().to_string();
     let settings = ModelConfig { model, adapter: adapter.into(), ..Config::preset("builtin").unwrap().model };
@@ -124,7 +124,7 @@ fn ask(model: &Path, adapter: &str) {
     drop(hidden.map(|hidden| hidden.and_then(|hidden| policy.decoder().logits(&hidden))));
 }
 
-/// Ends the process when something is read without end.
+/// Ends the process if reading takes longer than the limit.
 fn watch() {
     let begun = Instant::now();
     std::thread::spawn(move || {
@@ -202,7 +202,7 @@ fn no_changed_file_of_a_run_ends_the_program() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 
     let at = run.join("checkpoint-1");
-    // Read as a checkpoint without digests is; with them none of these would be read at all.
+    // The files are read without digests, because with digests all changed files would be refused before.
     let names = ["model.safetensors", "optimizer.safetensors", "trainer_state.json", "rng_state.json"];
     let files = names.map(|name| at.join(name));
     let config = Config::preset("builtin").unwrap();

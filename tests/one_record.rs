@@ -1,4 +1,4 @@
-//! A step has one record: what sinks are told is what the checkpoint keeps, whatever was measured beside the loop.
+//! Tests that sinks and checkpoint have the same record of a step, including measurements from outside the loop.
 
 use std::sync::atomic::AtomicBool;
 

@@ -1,7 +1,8 @@
-//! The report in a browser: its JavaScript runs without an exception, builds every section, and finds, plays and unpacks.
+//! Tests of the report in a browser: its JavaScript runs without an exception, builds every section, searches, plays
+//! games and decompresses completions.
 //!
-//! Chromium runs the page without a window and prints what became of it; a script at the end of a copy of the page does what a
-//! reader would. `make page` looks for a Chromium and runs this.
+//! Chromium runs the page without a window and prints the resulting document. A script at the end of a copy of the page
+//! does what a reader would. `make page` looks for a Chromium and runs this.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -12,7 +13,8 @@ fn program(directory: &Path, arguments: &[&str]) {
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Runs before the page does: exceptions, refusals of the policy and broken promises end up in the document.
+/// A script that runs before those of the page and writes exceptions, violations of the content security policy and
+/// unhandled rejections into the document.
 const WATCH: &str = "<script>
 const broken = [];
 addEventListener('error', (event) => broken.push(event.message));
@@ -20,7 +22,7 @@ addEventListener('unhandledrejection', (event) => broken.push(String(event.reaso
 addEventListener('securitypolicyviolation', (event) => broken.push('policy: ' + event.violatedDirective));
 </script>";
 
-/// The copy of `page` with `script` at its end, run by Chromium; what `say` was given, line by line.
+/// Runs a copy of `page` with `script` at its end in Chromium. Returns the lines that were passed to `say`.
 fn in_browser(page: &Path, script: &str) -> Vec<String> {
     let chromium = std::env::var("CHROMIUM").expect("CHROMIUM names the browser's program; use `make page`");
     let text = std::fs::read_to_string(page).unwrap();
@@ -117,7 +119,7 @@ fn a_run_that_has_only_begun_and_runs_beside_each_other_are_built_too() {
     trained(scratch.path());
     std::fs::create_dir(scratch.path().join("begun")).unwrap();
     std::fs::copy(scratch.path().join("run/config.toml"), scratch.path().join("begun/config.toml")).unwrap();
-    // An evaluation alone, of which the first steps are not there yet.
+    // A run with an evaluation and without steps.
     let metrics = std::fs::read_to_string(scratch.path().join("run/metrics.jsonl")).unwrap();
     std::fs::write(scratch.path().join("begun/metrics.jsonl"), format!("{}\n", metrics.lines().next().unwrap()))
         .unwrap();

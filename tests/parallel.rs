@@ -1,7 +1,7 @@
-//! Processes that train together by MPI: what they compute is what one computes, to the last bit.
+//! Tests that processes that train together by MPI compute the same as one process, bit for bit.
 //!
-//! Runs under every implementation of MPI that is installed; without any, each test says that it was skipped, or fails
-//! where `GRPO_2048_REQUIRE_MPI` is set.
+//! The tests run with every installed implementation of MPI. Without one they print that they were skipped, or fail if
+//! `GRPO_2048_REQUIRE_MPI` is set.
 
 mod runs;
 #[expect(dead_code, reason = "its mischief is for tests/rollouts.rs")]
@@ -15,20 +15,20 @@ use std::time::{Duration, Instant};
 use runs::{SMALL, essence, run, wait_for};
 use served::{Served, honest};
 
-/// Longer than anything here takes on a crowded machine.
+/// A time limit that no correct run exceeds, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(240);
-/// From the death of a process to the end of all.
+/// Time limit from the death of a process to the end of all.
 const END_OF_ALL: Duration = Duration::from_secs(30);
-/// Figures of the machine, of which there are several.
+/// Keys of metrics that depend on the machine.
 const OF_THE_MACHINE: &[&str] = &["sandbox/", "programs/cache_hits", "parallel/"];
 
-/// A launcher: the program, and what it wants to start several processes on any machine.
+/// A launcher: the program, and the arguments that it needs to start several processes on any machine.
 struct Launcher(&'static str, &'static [&'static str]);
 
-/// Names of programs that may be launchers; the last one is one of the others on Debian.
+/// Names of launchers. The last one is an alias of one of the others on Debian.
 const PROGRAMS: &[&str] = &["mpirun.openmpi", "mpirun.mpich", "mpirun"];
 
-/// The launchers that are there.
+/// The installed launchers.
 fn launchers(test: &str) -> Vec<Launcher> {
     let mut found = Vec::<Launcher>::new();
     for &program in PROGRAMS {
@@ -46,7 +46,7 @@ fn launchers(test: &str) -> Vec<Launcher> {
 }
 
 impl Launcher {
-    /// Several starts, each of so many processes that train with these arguments.
+    /// A command that starts several groups of processes, each with its number of processes and arguments of `train`.
     fn starts(&self, starts: &[(usize, &[&str])]) -> Command {
         let mut command = Command::new(self.0);
         command.args(self.1).env("RAYON_NUM_THREADS", "1");
@@ -87,11 +87,11 @@ fn ended(mut child: Child, within: Duration) -> Output {
     child.wait_with_output().unwrap()
 }
 
-/// Files and metrics of two runs are the same, but for figures of the machine.
+/// Asserts that files and metrics of two runs are equal, except metrics that depend on the machine.
 fn assert_alike(alone: &Path, together: &Path) {
     let (left, right) = (essence(alone), essence(together));
     assert_eq!(left.keys().collect::<Vec<_>>(), right.keys().collect::<Vec<_>>());
-    // When a process took up the run is no part of what it computes.
+    // The times of launches are not compared.
     for (path, bytes) in left.iter().filter(|(path, _)| !path.ends_with("launches.jsonl")) {
         let [left, right] = [bytes, &right[path]].map(|bytes| match path.ends_with("metrics.jsonl") {
             true => without_machine(bytes),
@@ -110,7 +110,7 @@ fn without_machine(lines: &[u8]) -> Vec<u8> {
     String::from_utf8_lossy(lines).lines().map(line).collect::<String>().into_bytes()
 }
 
-/// Processes of this machine whose command line has `text`, launchers left out.
+/// Process ids of the program on this machine whose command line contains `text`, without launchers.
 fn processes_with(text: &str) -> Vec<u32> {
     let ours = |pid: &u32| {
         let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -121,7 +121,7 @@ fn processes_with(text: &str) -> Vec<u32> {
     names.filter(ours).collect()
 }
 
-/// The rank of a process, by the word of its launcher.
+/// The rank of a process, from the environment variables of its launcher.
 fn rank_of(pid: u32) -> Option<usize> {
     let variables = fs::read(format!("/proc/{pid}/environ")).ok()?;
     let variables = String::from_utf8_lossy(&variables).into_owned();
@@ -161,7 +161,7 @@ fn one_two_and_three_processes_train_byte_for_byte_alike_in_full_and_with_adapte
     }
 }
 
-/// Weights that were trained by the end of a step, in a row.
+/// All trained weights of a checkpoint, one variable after the other.
 fn weights(run: &Path, step: usize) -> Vec<f32> {
     let file = run.join(format!("checkpoint-{step}/model.safetensors"));
     let tensors = candle_core::safetensors::load(file, &candle_core::Device::Cpu).unwrap();
@@ -169,13 +169,13 @@ fn weights(run: &Path, step: usize) -> Vec<f32> {
     tensors.values().flat_map(|tensor| tensor.flatten_all().unwrap().to_vec1::<f32>().unwrap()).collect()
 }
 
-/// The Euclidean distance of two runs' weights.
+/// The Euclidean distance between the weights of two runs.
 fn distance(left: &[f32], right: &[f32]) -> f64 {
     assert_eq!(left.len(), right.len());
     left.iter().zip(right).map(|(left, right)| f64::from(left - right).powi(2)).sum::<f64>().sqrt()
 }
 
-/// A figure of the first step.
+/// A metric of the first step.
 fn of_first_step(run: &Path, key: &str) -> f64 {
     let lines = fs::read_to_string(run.join("metrics.jsonl")).unwrap();
     let records = lines.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
@@ -197,7 +197,7 @@ fn a_fast_sum_is_exact_for_one_process_and_near_that_for_several() {
     assert!(weights(&alone, 2) == weights(&alone_fast, 2), "one process adds in order anyway");
     for launcher in &launchers {
         let together = root.path().join(launcher.0);
-        // Two steps: after the second, processes with other weights after the first would have come to other results.
+        // Two steps, because different weights after the first step would show in the results of the second.
         let output = launcher.train(2, &together, &fast).output().unwrap();
         assert!(output.status.success(), "{}: {}", launcher.0, told(&output));
         assert!(told(&output).contains("parallel.reduce = \"fast\": the last bits"), "{}", told(&output));
@@ -224,14 +224,14 @@ fn processes_ask_the_servers_for_their_own_completions_and_one_brings_the_adapte
         launcher.run(3, &together, &more);
         assert_alike(&alone, &together);
         for served in &served {
-            // Two by the first run, whose second one the server still has in the other run.
+            // The first run loads two adapters; the second run uses the last of them, which the server still has.
             let loaded = served.loaded();
             assert!(loaded.len() == 3 && loaded[0] == loaded[2], "{loaded:?}");
         }
     }
 }
 
-/// On GPUs in software (scripts/gpu-emulated.sh), of which every process has one of its own.
+/// With emulated GPUs (scripts/gpu-emulated.sh), one for each process.
 #[cfg(feature = "cuda")]
 #[test]
 fn gradients_that_cross_by_nccl_are_those_that_cross_through_the_host() {
@@ -253,7 +253,7 @@ fn gradients_that_cross_by_nccl_are_those_that_cross_through_the_host() {
         };
         let (by_nccl, words) = trained("nccl", "exact", ("GPU_CHECK", "1"));
         assert!(words.contains("gradients cross from GPU to GPU by NCCL"), "{words}");
-        // Processes that name the same GPU.
+        // Both processes have the same GPU.
         let (through_host, words) = trained("host", "exact", ("GPU_EMULATOR_UUID", "7"));
         assert!(words.contains("gradients cross through the host, not by NCCL: ranks 0 and 1 share a GPU"), "{words}");
         assert!(by_nccl == through_host, "the same bits");
@@ -262,7 +262,8 @@ fn gradients_that_cross_by_nccl_are_those_that_cross_through_the_host() {
     }
 }
 
-/// Goes on in `dir`, if a run is there. The learning rate follows the last step, so all runs are asked for the same ones.
+/// Trains in `dir`, or resumes the run that is there. The learning rate depends on the number of steps, so all runs
+/// have the same.
 fn up_to<'a>(steps: &'a str, dir: &'a Path) -> Vec<&'a str> {
     let resume: &[&str] = if dir.exists() { &["--resume", dir.to_str().unwrap()] } else { &[] };
     [SHORT, &["--steps-ahead", "1", "--steps", steps], resume].concat()
@@ -296,7 +297,7 @@ fn a_run_goes_on_with_another_number_of_processes_as_it_does_with_one() {
 fn a_killed_process_ends_all_of_them_and_leaves_a_whole_checkpoint() {
     let root = tempfile::tempdir().unwrap();
     for launcher in launchers("a_killed_process_ends_all_of_them_and_leaves_a_whole_checkpoint") {
-        // The second does not end the others itself: they have to find out.
+        // The second launcher does not end the other processes, so that they have to detect it themselves.
         let lets_live: &[&str] = if launcher.1.is_empty() { &["", "-disable-auto-cleanup"] } else { &[""] };
         for option in lets_live {
             let dir = root.path().join(format!("{}{option}", launcher.0));

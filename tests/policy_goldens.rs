@@ -1,4 +1,4 @@
-//! The decoder against transformers and torch. `tests/goldens` has the scripts that wrote the numbers.
+//! Compares the decoder with transformers and torch. The scripts in `tests/goldens` wrote the expected numbers.
 
 mod tiny;
 

@@ -1,4 +1,4 @@
-//! The tiny models of `tests/goldens` in half formats, beside themselves in f32.
+//! Compares the tiny models of `tests/goldens` in bf16 and f16 with themselves in f32.
 
 mod tiny;
 
@@ -16,12 +16,13 @@ use tiny::{device, tiny, tiny_in};
 
 const FAMILIES: [&str; 3] = ["llama", "qwen2", "qwen3"];
 
-/// Half a unit in the last place, relative.
+/// The relative rounding error of a format, half a unit in the last place.
 fn unit(precision: Precision) -> f32 {
     if precision == Precision::Bf16 { 1.0 / 256.0 } else { 1.0 / 2048.0 }
 }
 
-/// Every family, trained in full and under adapters, in both half formats, beside itself in f32.
+/// Runs `check` for every model family, with all weights trained and with adapters, in bf16 and f16, with the model in
+/// f32.
 fn everywhere(check: impl Fn(&str, f32, &Policy, &Policy)) {
     for family in FAMILIES {
         for adapted in [false, true] {
@@ -47,7 +48,7 @@ fn root_mean_square(values: impl ExactSizeIterator<Item = f32>) -> f32 {
     (values.map(|value| value * value).sum::<f32>() / count).sqrt()
 }
 
-/// Root mean square of the difference as a share of that of what is expected.
+/// Root mean square of the difference relative to that of the expected values.
 fn relative(found: &Tensor, expected: &Tensor) -> f32 {
     assert_eq!(found.dims(), expected.dims());
     let (found, expected) = (values(found), values(expected));
@@ -55,8 +56,9 @@ fn relative(found: &Tensor, expected: &Tensor) -> f32 {
     off / root_mean_square(expected.into_iter()).max(f32::MIN_POSITIVE)
 }
 
-// How far half formats may be off is measured in roundings, and held to what PyTorch and PEFT are off by in the same
-// formats, with the same models and tokens: logits 2.3 to 5.2, all gradients together 4.0 to 17.8, one of them up to 28.4.
+// The errors are measured in relative rounding errors. The limits are about the errors of PyTorch and PEFT in the same
+// formats with the same models and tokens: logits 2.3 to 5.2, all gradients together 4.0 to 17.8, one gradient up to
+// 28.4.
 
 fn logits(policy: &Policy) -> Tensor {
     policy.decoder().logits(&policy.decoder().hidden(&ids(), Adapters::On).unwrap()).unwrap()
@@ -81,7 +83,7 @@ fn gradients(policy: &Policy, adapters: Adapters) -> Gradients {
     let hidden = hidden.reshape((rows * (steps - 1), ())).unwrap();
     let targets = ids.narrow(1, 1, steps - 1).unwrap().flatten_all().unwrap();
     let (logp, _) = decoder.score(&hidden, &targets, ScoreSettings { temperature: 1.0, logit_bytes: 0 }).unwrap();
-    // Scaled as f16 asks for.
+    // The loss is scaled, as f16 requires.
     let loss = (logp.mean(D::Minus1).unwrap().neg().unwrap() * 65_536.0).unwrap();
     grpo::gradients(&loss, policy.trainable()).unwrap()
 }
@@ -105,7 +107,7 @@ fn gradients_of_what_is_trained_are_f32_and_off_by_a_few_roundings() {
     });
 }
 
-/// Log-probabilities of each next token: by the cache, a token at a time, and as an update scores them.
+/// Log-probabilities of each next token in nats: with the cache, one token at a time, and as in an update.
 fn sampled_and_scored(policy: &Policy, ids: &Tensor) -> (Vec<f32>, Vec<f32>) {
     const PROMPT: usize = 3;
     let decoder = policy.decoder();
@@ -134,7 +136,7 @@ fn what_is_sampled_is_what_is_scored() {
     everywhere(|name, _, narrow, _| check_sampling(name, narrow, &ids()));
 }
 
-/// The built-in model under adapters that have moved, in each format.
+/// The built-in model with adapters that are not zero, in each format.
 #[test]
 fn what_a_trained_model_samples_is_what_is_scored() {
     let ids: Vec<u32> = (0..3 * 60).map(|place| (place * 7 + place * place) % 1000).collect();
@@ -161,7 +163,7 @@ fn check_sampling(name: &str, policy: &Policy, ids: &Tensor) {
     assert!(mean < alarm / 2.0, "{name}: {mean} in the mean, {largest} at most");
 }
 
-/// A batch of one group over the tiny vocabulary.
+/// A batch of one group with the tokens of the tiny vocabulary.
 fn batch(policy: &Policy, config: &GrpoConfig) -> Batch {
     let rollout = RolloutConfig { num_generations: 2, temperature: 1.0, ..Config::preset("llm").unwrap().rollout };
     let prompt = Prompt {

@@ -1,5 +1,4 @@
-//! The files of a run, opened with the packages that people read them with: TensorBoard, pandas, polars; and the examples
-//! of other trainers.
+//! Opens the files of a run with TensorBoard, pandas and polars, and runs the examples for other trainers.
 //!
 //! `make readers` installs the packages and runs this.
 

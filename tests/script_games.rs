@@ -1,4 +1,4 @@
-//! Games whose rules are a file of Python, through the real sandbox.
+//! Tests of games whose rules are a Python file, with the real sandbox.
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -16,7 +16,7 @@ static SANDBOX: LazyLock<Sandbox> = LazyLock::new(|| {
 });
 static FOLDER: LazyLock<tempfile::TempDir> = LazyLock::new(|| tempfile::tempdir().unwrap());
 
-/// A tenth of a second for a program, and so a second for a call of its game.
+/// Limits of a tenth of a second for a program, and therefore of a second for a call of its game.
 fn rules() -> Rules {
     let config = Config::preset("builtin").unwrap();
     let limits = Limits {
@@ -43,7 +43,7 @@ fn evaluate(
     arena.evaluate_all(programs, &mut |_, _| ())
 }
 
-/// The first game of a program.
+/// The outcome of a program's first game.
 fn play(game: &ScriptGame, text: &str) -> Result<(Verdict, Outcome), String> {
     let evaluation = evaluate(game, &[text], (rules(), 1), 1).map_err(|error| error.to_string())?.remove(0);
     Ok((evaluation.verdict, evaluation.games[0].clone()))
@@ -58,7 +58,7 @@ fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("examples")
 }
 
-/// A game of this file, which lacks the words and the constants.
+/// A game with this source, to which the texts and constants are added.
 fn game(name: &str, rules: &str) -> ScriptGame {
     let path = FOLDER.path().join(format!("{name}.py"));
     let source = format!("'''Rules.'''\nENTRY, SCALE = 'strategy(seen)', 10\n{rules}");
@@ -68,7 +68,7 @@ fn game(name: &str, rules: &str) -> ScriptGame {
 
 const RESET: &str = "def reset():\n    return 0\n";
 
-/// A game with this body of `step`.
+/// A game whose function `step` has this body.
 fn stepping(name: &str, step: &str) -> ScriptGame {
     game(name, &format!("{RESET}def step(action):\n    {}\n", step.replace('\n', "\n    ")))
 }
@@ -77,7 +77,7 @@ fn returning(expression: &str) -> String {
     format!("def strategy(seen):\n    return {expression}\n")
 }
 
-/// What reference players score, weakest first, and how the strongest did.
+/// The scores of the reference players, weakest first, and the outcome of the strongest.
 fn means(game: &ScriptGame) -> (Vec<f64>, Evaluation) {
     let config = Config::preset("builtin").unwrap();
     let texts: Vec<&str> = game.references().iter().map(|player| player.source.as_str()).collect();
@@ -106,7 +106,7 @@ fn the_game_of_the_documentation_is_one() {
     assert!(means.is_sorted_by(|a, b| a < b) && strongest.plays(), "{means:?}");
 }
 
-/// A tile that appears: where, and which.
+/// A new tile: its cell and value.
 type Drop = ((usize, usize), u32);
 
 fn drops(before: [[u32; 4]; 4], after: [[u32; 4]; 4]) -> impl Iterator<Item = Drop> {
@@ -256,7 +256,7 @@ fn inline_and_any_number_of_workers_give_the_same_bytes() {
     }
 }
 
-/// What is said of a game that fails, played by a program that does nothing wrong.
+/// The message about a game that fails, played by a program without errors.
 fn mistake(game: &ScriptGame) -> String {
     let said = play(game, &returning("0")).unwrap_err();
     let path = game.path().display().to_string();
@@ -317,7 +317,7 @@ fn a_game_may_print() {
     assert_eq!(play(&game, &returning("0")).unwrap().1.score, 1.0);
 }
 
-/// A game that checks no move, with a player that goes W and D.
+/// A game that does not check moves, and a player that alternates W and D.
 fn careless(name: &str) -> ScriptGame {
     let rules = "WAYS = {'W': 1, 'D': 2}\nlast = 'W'\n\
                  REFERENCES = {1: 'def strategy(seen): return \"WD\"[seen % 2]'}\nMOVES = 4\n\

@@ -1,4 +1,4 @@
-//! Runs that write the next step while the games of this one are played: as repeatable and resumable as others.
+//! Tests that runs with steps sampled ahead are reproducible and resumable.
 
 mod runs;
 
@@ -8,9 +8,9 @@ use std::path::Path;
 use runs::{assert_same, essence, run, train, wait_for};
 use serde_json::Value;
 
-/// One step ahead, and two games a program: the second follows from the first.
+/// Settings with one step ahead and two games per program.
 const AHEAD: &[&str] = &["--steps-ahead", "1", "--set", "arena.games=2", "--set", "train.eval_samples=0"];
-/// What a checkpoint has of the step after it.
+/// The completions of the next step in a checkpoint.
 const SAMPLED_AHEAD: &str = "sampled_ahead.safetensors";
 
 fn ahead<'a>(more: &[&'a str]) -> Vec<&'a str> {
@@ -40,7 +40,7 @@ fn one_step_ahead_sequential_and_any_number_of_workers_train_byte_for_byte_alike
 fn one_step_ahead_a_run_that_was_killed_or_interrupted_goes_on_as_an_unbroken_one() {
     let root = tempfile::tempdir().unwrap();
     let [unbroken, killed, interrupted] = ["unbroken", "killed", "interrupted"].map(|name| root.path().join(name));
-    // An evaluation plays while games of the next step wait.
+    // An evaluation plays its games before those of the next step.
     let more = [
         &["--steps", "4", "--save-steps", "1", "--set", "train.save_total_limit=9"][..],
         &["--eval-steps", "2", "--set", "train.eval_samples=2"],

@@ -1,5 +1,4 @@
-//! What commands say beside their results: nothing when asked to be quiet, in colour where colour was asked for, and of one
-//! thing as of one.
+//! Tests of the messages of commands: none with --quiet, colours if requested, and no plural after a 1.
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +16,7 @@ fn program(directory: &Path) -> Command {
     command
 }
 
-/// Commands in an order in which each finds what it needs, with as little of everything as there can be.
+/// Commands in an order in which each finds the files that it needs, with minimal amounts of work.
 const COMMANDS: &[&str] = &[
     "train --config trl.yaml --output-dir run --groups 1 --games 1 --set train.eval_samples=1 --set train.eval_games=1 \
      --set rollout.max_completion_length=250 --set sandbox.game_seconds=0.05",
@@ -62,10 +61,10 @@ fn ran(directory: &Path, command: &str, more: &[&str]) -> Output {
     output
 }
 
-/// Words after a 1 that are no plural.
+/// Words ending in s that may follow a 1.
 const SINGULAR: &[&str] = &["s", "is", "has", "was", "plays", "replays", "earns", "of"];
 
-/// `1 games`: a one with a plural behind it, or behind an adjective.
+/// Finds a 1 that is followed by a plural, directly or after an adjective: `1 games`.
 fn plural_of_one(text: &str) -> Option<String> {
     text.lines().find_map(plural_in)
 }

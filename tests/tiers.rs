@@ -1,4 +1,4 @@
-//! What a user sees of the two tiers: the same games in both, and why a program is not compiled.
+//! Tests of the two tiers: both play the same games, and the reason why a program is not compiled is shown.
 
 use std::fs;
 use std::path::Path;
@@ -22,7 +22,7 @@ fn both_tiers_play_the_same_games() {
         let output = String::from_utf8(score(dir.path(), &arguments).stdout).unwrap();
         let mut lines: Vec<Value> = output.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         for line in &mut lines {
-            // What each counts is its own.
+            // The tiers count fuel differently.
             line["digest"].take();
             line["games"].as_array_mut().unwrap().iter_mut().for_each(|game| drop(game["fuel"].take()));
         }

@@ -1,4 +1,4 @@
-//! The trace of a training step: figures of a whole run, as a reader of the files meets them.
+//! Tests of the trace of a training step, in whole runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -17,7 +17,7 @@ fn program(directory: &Path, arguments: &[&str]) -> Output {
     output
 }
 
-/// A tiny run into `run` below `directory`, two games a program.
+/// Trains a tiny run in `run` below `directory`, with two games per program.
 fn train(directory: &Path, more: &[&str]) -> Output {
     let small = [
         &["train", "--output-dir", "run", "--groups", "2", "--games", "2", "--seed", "11"][..],
@@ -27,7 +27,7 @@ fn train(directory: &Path, more: &[&str]) -> Output {
     program(directory, &[&small.concat(), more].concat())
 }
 
-/// A trace, by the names of its tracks.
+/// The events of a trace by the names of their tracks.
 struct Trace {
     tracks: BTreeMap<String, Vec<Value>>,
 }
@@ -49,7 +49,7 @@ impl Trace {
         Trace { tracks }
     }
 
-    /// Begin and end of the spans of a track, in order.
+    /// Begin and end of the spans of a track in microseconds, in order.
     fn spans(&self, track: &str) -> Vec<(f64, f64)> {
         let spans = self.tracks[track].iter().filter(|event| event["ph"] == "X");
         let mut spans: Vec<(f64, f64)> = spans
@@ -62,12 +62,12 @@ impl Trace {
         spans
     }
 
-    /// Tracks on which games are played.
+    /// The tracks of games.
     fn arena(&self) -> BTreeSet<&str> {
         self.tracks.keys().map(String::as_str).filter(|name| name.starts_with("arena")).collect()
     }
 
-    /// Every game: its name, and score, ending and program.
+    /// Every game: its name, with score, ending and program.
     fn games(&self) -> BTreeMap<String, (u64, String, String)> {
         let events = self.arena().into_iter().flat_map(|track| &self.tracks[track]);
         let text = |value: &Value| value.as_str().unwrap().to_owned();
@@ -80,8 +80,8 @@ impl Trace {
             .collect()
     }
 
-    /// Whatever the machine did: all is within the step, no track does two things at once, and everything comes after
-    /// what it needs.
+    /// Asserts what holds for any timing: all spans are within the step, spans of a track do not overlap, and
+    /// everything comes after what it depends on.
     fn check(&self, step: &str) {
         self.check_tracks(step);
         let [decode] = self.spans("decoding")[..] else { panic!("one batch") };
@@ -95,20 +95,20 @@ impl Trace {
         assert!(waits[0].0 >= decode.1 - 5e-4 && waits.last().unwrap().1 <= update.0, "{waits:?}");
     }
 
-    /// All is within the step, and no track does two things at once.
+    /// Asserts that all spans are within the step and that spans of a track do not overlap.
     fn check_tracks(&self, step: &str) {
         let [whole] = self.spans("step")[..] else { panic!("one step") };
         assert_eq!((whole.0, &self.tracks["step"][0]["name"]), (0.0, &Value::from(step)));
         for track in self.tracks.keys() {
             let spans = self.spans(track);
-            // A nanosecond is 0.001 here.
+            // The unit is a microsecond; the tolerance is half a nanosecond.
             assert!(spans.iter().all(|&(begin, end)| begin >= 0.0 && end <= whole.1 + 5e-4), "{track}: {spans:?}");
             assert!(spans.windows(2).all(|pair| pair[0].1 <= pair[1].0 + 5e-4), "{track}: {spans:?}");
         }
     }
 }
 
-/// The games of the completions of a step that were played for themselves, as the run's own log has them.
+/// The games of a step's completions, from the log of the run.
 fn logged(directory: &Path, step: &str) -> BTreeMap<String, (u64, String, String)> {
     let text = std::fs::read_to_string(directory.join("run/completions").join(step)).unwrap();
     let mut games = BTreeMap::new();
@@ -126,7 +126,7 @@ fn logged(directory: &Path, step: &str) -> BTreeMap<String, (u64, String, String
 #[test]
 fn a_trace_shows_every_worker_and_part_of_the_step_that_was_asked_for() {
     let dir = tempfile::tempdir().unwrap();
-    // Groups of 17 are a part each; elites play again from the second step on.
+    // A group of 17 completions is a part. Elites play again from the second step on.
     let more = ["--steps", "2", "--num-generations", "17", "--parallel-rewards", "2"];
     let output = train(dir.path(), &[&more[..], &["--set", "grpo.elite_from_step=2"]].concat());
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -144,7 +144,7 @@ fn a_trace_shows_every_worker_and_part_of_the_step_that_was_asked_for() {
     let of = |who: &str| games.iter().filter(|(name, _)| name.starts_with(who)).count();
     assert!(of("completion") > 10 && of("elite") > 0, "{games:?}");
     for (name, game) in games.iter().filter(|(name, _)| name.starts_with("completion")) {
-        // What the interpreter rejects has a span and no outcome.
+        // A program that the interpreter rejects has a span but no outcome.
         assert!(logged.get(name).is_some_and(|known| known == game) || game.1 == "rejected", "{name}: {game:?}");
     }
     assert!(trace.tracks.values().flatten().all(|event| event["args"].is_object()));
@@ -176,7 +176,7 @@ fn a_trace_of_a_step_that_was_written_ahead_shows_its_games_beside_the_writing_o
     let written = trace.tracks["decoding"].iter().filter(|event| event["ph"] == "i");
     assert!(written.clone().all(|event| event["name"].as_str().unwrap().starts_with("step 3 completion ")));
     assert_eq!(written.count(), 16);
-    // Of this step what was still to be played when it began, of the next what could already be.
+    // The trace has games of this step that had not ended before it, and games of the next step that have begun.
     let logged = logged(dir.path(), "step_00002.jsonl");
     for (name, game) in trace.games().iter().filter(|(name, _)| name.starts_with("completion")) {
         assert!(logged.get(name).is_some_and(|known| known == game) || game.1 == "rejected", "{name}: {game:?}");

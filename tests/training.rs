@@ -1,4 +1,4 @@
-//! Whole runs of the program on the built-in model: repeatable, resumable, the same with any number of workers.
+//! Tests with whole runs of the built-in model: reproducible, resumable, and the same with any number of workers.
 
 mod runs;
 
@@ -65,7 +65,8 @@ fn a_run_at_its_end_says_so_and_one_that_goes_on_keeps_the_best_it_had() {
     let said = String::from_utf8_lossy(&again.stderr).into_owned();
     assert!(again.status.success() && said.contains("is at step 2 already"), "{said}");
     assert_eq!(before, essence(&dir));
-    // What the checkpoint no longer knows: a program that was settled, and is better than what the next step writes.
+    // The file has a program that the checkpoint does not have, which has held-out games and is better than those of
+    // the next step.
     let mut known = hall();
     let source = include_str!("../src/environment/game2048/ladder/monotone.py");
     known[0]["source"] = source.into();
@@ -115,7 +116,7 @@ fn f16_with_dropout_resumes_to_the_last_bit_on_any_number_of_threads() {
     assert!(scale >= 1024.0 && scale.log2().fract() == 0.0, "{scale}");
 }
 
-/// What the first step of a run found: loss, norm of the gradient, entropy.
+/// Loss, gradient norm and entropy of a run's first update.
 fn first_update(run: &Path) -> [f64; 3] {
     let text = fs::read_to_string(run.join("metrics.jsonl")).unwrap();
     let records = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -173,7 +174,7 @@ fn ctrl_c_and_what_schedulers_send_write_a_checkpoint_and_exit_130() {
 fn the_reward_check_says_its_line_and_leaves_the_run_as_it_is() {
     let root = tempfile::tempdir().unwrap();
     let (checked, unchecked) = (root.path().join("checked"), root.path().join("unchecked"));
-    // The reference players need more of a budget than these runs.
+    // The reference players need a larger budget than these runs have.
     let budget = ["--set", "train.game_seconds=0.2"];
     let words = |dir: &Path, more: &[&str]| {
         let output = train(dir, &[&budget, more].concat()).stderr(Stdio::piped()).output().unwrap();
@@ -229,7 +230,7 @@ fn lines(dir: &Path) -> Vec<Value> {
         .collect()
 }
 
-/// Step, and the seeds of the games, of each line.
+/// The step and the seeds of the games of each line.
 fn seeds(lines: &[Value]) -> BTreeSet<(u64, String)> {
     let of = |line: &Value| {
         let step = line["step"].as_u64().unwrap();

@@ -1,4 +1,4 @@
-//! TRL's words: configurations, flags that are settings, and what a run would be.
+//! Tests of TRL's configurations, of flags that are settings, and of dry runs.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -25,7 +25,7 @@ fn refused(directory: &Path, arguments: &[&str]) -> String {
     words
 }
 
-/// The line of an error, and its hint.
+/// The line with the error and the line with its hint.
 fn error_of(words: &str) -> String {
     words.lines().skip_while(|line| !line.starts_with("error: ")).collect::<Vec<_>>().join("\n")
 }
@@ -65,7 +65,7 @@ fn a_setting_given_as_a_flag_is_answered_with_what_to_say() {
         let words = refused(dir.path(), arguments);
         assert!(words.contains(expected), "{arguments:?}: no {expected:?} in {words}");
     }
-    // What is nearer to a flag, or given to a command without settings, is the parser's to answer.
+    // A word that is closer to a flag, or that is given to a command without settings, is answered by the parser.
     for (arguments, expected) in [(["train", "--step"], "'--steps'"), (["corpus", "--beta"], "'--beta'")] {
         let words = refused(dir.path(), &arguments);
         assert!(words.contains(expected) && !words.contains("hint: "), "{arguments:?}: {words}");
@@ -112,7 +112,8 @@ fn epochs_are_steps_where_there_are_tasks() {
     fs::write(dir.path().join("run.yaml"), "num_train_epochs: 3\nper_device_train_batch_size: 16\n").unwrap();
     let words = refused(dir.path(), &["train", "--config", "run.yaml"]);
     assert!(words.starts_with("error: run.yaml: num_train_epochs = 3: 2048 has no tasks"), "{words}");
-    // Five tasks, two a step: two steps a pass, three passes. The step beyond the last is what is refused.
+    // Five tasks with two per step need two steps per epoch, and there are three epochs. The step after the last is
+    // refused.
     let asked = ["train", "--config", "run.yaml", "--env", "tasks.jsonl", "--trace", "t.json", "--trace-step", "7"];
     let words = refused(dir.path(), &asked);
     assert!(words.contains("expected 1 to 6"), "{words}");
@@ -150,7 +151,7 @@ fn what_cannot_start_is_refused_before_anything_is_written_dry_or_not() {
         let said = refused(dir.path(), &arguments);
         assert!(said.contains(expected), "{arguments:?}: no {expected:?} in {said}");
         let dry = refused(dir.path(), &[&arguments[..], &["--dry-run"]].concat());
-        // Free memory is never twice the same; the machine's is.
+        // Free memory changes all the time; the memory of the machine does not.
         assert_eq!(error_of(&dry), error_of(&said));
         let left: BTreeSet<_> = fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(left, ["endless", "file"].map(Into::into).into(), "{arguments:?}");
@@ -197,7 +198,7 @@ fn a_dry_run_of_the_example_says_what_it_would_be_and_writes_nothing() {
     ] {
         assert!(printed.contains(words), "no {words:?} in {printed}");
     }
-    // What was printed is a configuration, and the one that was printed.
+    // The output is a configuration, and printing it again gives the same.
     let mut layers = Layers::default();
     layers.text("printed", &printed).unwrap();
     let config = layers.resolve().unwrap();

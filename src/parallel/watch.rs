@@ -191,7 +191,7 @@ mod tests {
         let places = [place("pod-0.invalid", &[[127, 0, 0, 2], [127, 0, 0, 1]]), place("pod-1", &[])];
         let stream = connect(&places, 1).unwrap();
         let (accepted, _) = listener.accept().unwrap();
-        assert_eq!(introduced(accepted, 5).unwrap().0, 1);
+        assert_eq!(read_rank(accepted, 5).unwrap().0, 1);
         drop(stream);
         let refused = connect(&[place("pod-0.invalid", &[[127, 0, 0, 2]]), place("pod-1", &[])], 1).unwrap_err();
         assert!(refused.to_string().starts_with(&format!("127.0.0.2:{port}: ")), "{refused}");

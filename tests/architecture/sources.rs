@@ -1,4 +1,4 @@
-//! The sources of all packages as items, without what is compiled for tests alone.
+//! The sources of all packages as syntax trees, without items that are compiled for tests only.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,20 +8,20 @@ use proc_macro2::{TokenStream, TokenTree};
 use syn::spanned::Spanned;
 use syn::visit::Visit;
 
-/// One file, or one module written inside of one.
+/// A file, or an inline module of one.
 pub struct Module {
-    /// Of the package, from the root of the repository.
+    /// The folder of the package, relative to the root of the repository.
     pub package: String,
     pub file: PathBuf,
-    /// Names from the package's root on; empty for the root itself.
+    /// The path of the module in its package; empty for the root.
     pub path: Vec<String>,
-    /// Those that are not for tests; modules inside are modules of their own.
+    /// Its items except tests and inline modules, which are separate modules.
     pub items: Vec<syn::Item>,
-    /// Lines of the file outside of tests; none of a module inside of a file.
+    /// Number of lines of the file without tests; none for an inline module.
     pub lines: Option<usize>,
 }
 
-/// Every module of the workspace that is not for tests.
+/// All modules of the workspace except tests.
 pub fn modules() -> Vec<Module> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let manifest: toml::Table = fs::read_to_string(root.join("Cargo.toml")).unwrap().parse().unwrap();
@@ -47,7 +47,7 @@ fn read_file(package: &str, file: &Path, path: Vec<String>, modules: &mut Vec<Mo
     modules[first].lines = Some(text.lines().count() - of_tests);
 }
 
-/// Adds a module, then those that it declares; what is for tests stays out.
+/// Adds a module and the modules that it declares, without tests.
 pub fn add(package: &str, file: &Path, path: Vec<String>, items: Vec<syn::Item>, modules: &mut Vec<Module>) {
     let (inside, items): (Vec<_>, Vec<_>) =
         items.into_iter().filter(|item| !is_test(attributes(item))).partition(|item| matches!(item, syn::Item::Mod(_)));
@@ -58,7 +58,7 @@ pub fn add(package: &str, file: &Path, path: Vec<String>, items: Vec<syn::Item>,
         let path = [path.clone(), vec![module.ident.to_string()]].concat();
         match (module.content, elsewhere(&module.attrs)) {
             (Some((_, items)), _) => add(package, file, path, items, modules),
-            // A file of another package, which is read there.
+            // The file belongs to another package and is read there.
             (None, true) => {}
             (None, false) => read_file(package, &file_of(package, &path), path, modules),
         }
@@ -71,12 +71,12 @@ fn file_of(package: &str, path: &[String]) -> PathBuf {
     if plain.is_file() { plain } else { stem.join("mod.rs") }
 }
 
-/// Whether a module names its own file: `#[path = ...]`.
+/// Whether a module has an attribute `#[path = ...]`.
 fn elsewhere(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().any(|attribute| attribute.path().is_ident("path"))
 }
 
-/// Whether something is there for tests alone: `#[cfg(test)]`, `#[test]`.
+/// Whether an item is compiled for tests only: `#[cfg(test)]`, `#[test]`.
 pub fn is_test(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().any(|attribute| match &attribute.meta {
         syn::Meta::List(list) => list.path.is_ident("cfg") && list.tokens.to_string() == "test",
@@ -105,20 +105,20 @@ fn attributes(item: &syn::Item) -> &[syn::Attribute] {
     }
 }
 
-/// Lines from the first to the last of something, both counted.
+/// Number of lines of an item, including the first and the last.
 pub fn lines_of(what: &impl Spanned) -> usize {
     let span = what.span();
     span.end().line - span.start().line + 1
 }
 
-/// A function with a body, called by its type and name.
+/// A function with a body, named after its type and itself.
 pub struct Function<'a> {
     pub name: String,
     pub signature: &'a syn::Signature,
     pub lines: usize,
 }
 
-/// All functions of a module, those inside of functions too.
+/// All functions of a module, including nested ones.
 pub fn functions(module: &Module) -> Vec<Function<'_>> {
     let mut found = Functions::default();
     module.items.iter().for_each(|item| found.visit_item(item));
@@ -180,15 +180,15 @@ impl<'a> Visit<'a> for Functions<'a> {
     }
 }
 
-/// All paths that a module names: `["crate", "seed", "Seed"]`, `["candle_core", "Tensor"]`. What begins with `super` is told
-/// from the package's root, as if it began with `crate`.
+/// All paths in a module: `["crate", "seed", "Seed"]`, `["candle_core", "Tensor"]`. Paths with `super` are converted to
+/// paths from `crate`.
 pub fn names(module: &Module) -> BTreeSet<Vec<String>> {
     let mut named = Named { module: &module.path, found: BTreeSet::new(), is_unsafe: false };
     module.items.iter().for_each(|item| named.visit_item(item));
     named.found
 }
 
-/// Whether a module does what the compiler does not check.
+/// Whether a module contains unsafe code.
 pub fn is_unsafe(module: &Module) -> bool {
     let mut named = Named { module: &module.path, found: BTreeSet::new(), is_unsafe: false };
     module.items.iter().for_each(|item| named.visit_item(item));
@@ -225,7 +225,7 @@ impl Named<'_> {
         }
     }
 
-    /// Paths in what a macro is given, which is not parsed: names with `::` between.
+    /// Paths in the arguments of a macro, which are not parsed: names separated by `::`.
     fn tokens(&mut self, tokens: TokenStream) {
         let (mut path, mut colons): (Vec<String>, usize) = (Vec::new(), 0);
         for token in tokens {

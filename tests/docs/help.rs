@@ -1,10 +1,10 @@
-//! What `--help` says of every command, as files that a review sees change.
+//! The help of every command as files, so that changes are visible in reviews.
 //!
-//! `INSTA_UPDATE=always cargo test --release --test docs help` writes them anew.
+//! `INSTA_UPDATE=always cargo test --release --test docs help` writes them again.
 
 use clap::Command;
 
-/// Columns of the terminal that it is written for.
+/// Width of the terminal for which help is written, in characters.
 const WIDTH: usize = 100;
 
 #[test]

@@ -1,5 +1,5 @@
-//! What the documents name exists: files, settings, flags, commands, metrics, functions, and the places they point to; and
-//! what they say to type does something.
+//! Tests that everything named in the documents exists: files, settings, flags, commands, metrics, functions and the
+//! targets of links; and that the commands in them work.
 
 mod help;
 mod markdown;
@@ -16,14 +16,14 @@ use markdown::Document;
 use names::Names;
 use tree::Tree;
 
-/// Documents that describe the program as it is. The changelog speaks of what was; prompts are texts for models.
+/// The documents that describe the present program. The changelog describes the past, and prompts are texts for models.
 fn documents(tree: &Tree) -> Vec<Document> {
     let all = tree.files().filter(|path| path.ends_with(".md"));
     let ours = all.filter(|path| *path != "CHANGELOG.md" && !path.starts_with("prompts/"));
     ours.map(|path| Document::read(tree.root(), path)).collect()
 }
 
-/// Fails with all that is wrong, a line each.
+/// Fails with a line for each error.
 fn assert_none(wrong: Vec<String>) {
     assert!(wrong.is_empty(), "{} wrong in the documents:\n{}\n", wrong.len(), wrong.join("\n"));
 }
@@ -58,7 +58,7 @@ fn commands_in_blocks_are_taken() {
     assert_none(wrong);
 }
 
-/// `key = value` in docs/algorithm.md is a default, and none of the sections that are the algorithm is left out.
+/// Every `key = value` in docs/algorithm.md is a default, and all sections about the algorithm are documented.
 #[test]
 fn the_algorithm_has_every_default() {
     let defaults: Table = DEFAULT_TOML.parse().unwrap();
@@ -95,7 +95,7 @@ fn links_lead_somewhere() {
     assert_none(wrong);
 }
 
-/// Follows a link to a file of the tree and to a heading in it.
+/// Checks a link to a file of the repository and to a heading in it.
 fn follow(link: &str, from: &Document, tree: &Tree) -> Result<(), String> {
     if link.starts_with("https://") {
         return Ok(());
@@ -110,7 +110,7 @@ fn follow(link: &str, from: &Document, tree: &Tree) -> Result<(), String> {
     if headings.iter().any(|heading| heading == anchor) { Ok(()) } else { Err(format!("{path} has only {headings:?}")) }
 }
 
-/// The tests above say something only if their look-ups can fail.
+/// The tests above are meaningful only if their look-ups can fail.
 #[test]
 fn what_does_not_exist_is_found() {
     let tree = Tree::read();
@@ -138,7 +138,7 @@ fn what_does_not_exist_is_found() {
     }
     let page = Document::parse("docs/faq.md", "# One thing\n\n[a](#one-thing) [b](#another) [c](nowhere.md)\n");
     let followed: Vec<bool> = page.links.iter().map(|link| follow(&link.text, &page, &tree).is_ok()).collect();
-    // The first is looked for in the file, which has no such heading.
+    // The first heading is searched in the file, which does not have it.
     assert_eq!(followed, [false, false, false]);
     assert_eq!(page.anchors, ["one-thing"]);
 }

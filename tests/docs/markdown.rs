@@ -1,24 +1,24 @@
-//! A document as GitHub reads it.
+//! Reads a document as GitHub does.
 
 use std::fs;
 use std::path::Path;
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
-/// A piece of a document, and the line it begins on.
+/// A piece of a document, with its first line.
 pub struct Piece {
     pub line: usize,
     pub text: String,
 }
 
-/// What can be checked of a document.
+/// The parts of a document that can be checked.
 pub struct Document {
-    /// From the root of the tree.
+    /// Its path relative to the root of the repository.
     pub path: String,
     pub spans: Vec<Piece>,
-    /// Destinations of links and images.
+    /// The targets of links and images.
     pub links: Vec<Piece>,
-    /// Of headings, as GitHub makes them.
+    /// The anchors of headings, as GitHub makes them.
     pub anchors: Vec<String>,
     pub blocks: Vec<Block>,
 }
@@ -54,7 +54,7 @@ impl Document {
                         CodeBlockKind::Fenced(language) => language.to_string(),
                         CodeBlockKind::Indented => String::new(),
                     };
-                    // The text begins on the line after the fence.
+                    // The text begins in the line after the fence.
                     block = Some(Block { line: line + 1, language, text: String::new() });
                 }
                 Event::End(TagEnd::CodeBlock) => document.blocks.extend(block.take()),
@@ -63,7 +63,7 @@ impl Document {
                 }
                 Event::Code(code) => {
                     heading.iter_mut().for_each(|heading| heading.push_str(&code));
-                    // A span may be broken over lines; in a table a bar is escaped.
+                    // A span may continue on the next line. In a table a bar is escaped.
                     let text = code.split_whitespace().collect::<Vec<_>>().join(" ").replace("\\|", "|");
                     document.spans.push(Piece { line, text });
                 }
@@ -77,7 +77,7 @@ impl Document {
         document
     }
 
-    /// Lines of blocks that somebody would type: those of `sh` blocks, and those after a `$` elsewhere.
+    /// The commands of blocks: lines of `sh` blocks, and lines after a `$` in other blocks.
     pub fn commands(&self) -> Vec<(usize, String)> {
         let mut commands = Vec::new();
         for block in &self.blocks {

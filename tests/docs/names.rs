@@ -1,4 +1,4 @@
-//! What the program calls things: settings, flags, metrics, make's targets, items of its sources.
+//! The names of the program: settings, flags, metrics, make's targets, items of its sources.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,7 +11,7 @@ use syn::visit::Visit;
 
 use crate::tree::Tree;
 
-/// What a name ends in that is a file's.
+/// The endings of file names.
 const EXTENSIONS: &[&str] = &[
     "c",
     "cpp",
@@ -37,23 +37,23 @@ const EXTENSIONS: &[&str] = &[
     "zst",
 ];
 
-/// Files that a reader brings, in examples.
+/// Files of the reader in examples.
 const BROUGHT: &[&str] =
     &["game.py", "tasks.jsonl", "step.json", "run.yaml", "mbpp.jsonl", "my_player.py", "config.json"];
 
-/// Flags of other programs, beside those of TRL, which are answered.
+/// Flags of other programs, except those of TRL, which this program knows.
 const FOREIGN_FLAGS: &[&str] = &[
     "--stub-wasi",
     "--logdir",
     "--sync-tensorboard",
-    // Of launchers of MPI.
+    // Flags of MPI launchers.
     "--allow-run-as-root",
     "--bind-to",
     "--kill-on-bad-exit",
     "--mca",
     "--mpi",
     "--oversubscribe",
-    // Of vllm serve.
+    // Flags of `vllm serve`.
     "--api-server-count",
     "--enable-scale-out",
     "--logprobs-mode",
@@ -65,7 +65,7 @@ const FOREIGN_FLAGS: &[&str] = &[
 /// Paths of items in libraries.
 const FOREIGN_ITEMS: &[&str] = &["Inlining::Yes"];
 
-/// Tables of `env.toml`, and of files that other programs read.
+/// Tables of `env.toml` and of files of other programs.
 const FOREIGN_TABLES: &[&str] = &["example", "run", "workspace.lints"];
 
 pub struct Names<'a> {
@@ -76,11 +76,11 @@ pub struct Names<'a> {
     flags: BTreeSet<String>,
     metrics: BTreeSet<String>,
     targets: BTreeSet<String>,
-    /// Items and the files that define them.
+    /// The items, each with the files that define it.
     items: BTreeMap<String, Vec<String>>,
-    /// All that is written in quotes in the program's sources.
+    /// All string literals of the program's sources.
     literals: String,
-    /// Variables of the environment.
+    /// Environment variables.
     variables: BTreeSet<String>,
 }
 
@@ -112,7 +112,8 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Says what a code span of `document` names that does not exist. What has the shape of no name of ours passes.
+    /// Returns the name in a code span of `document` that does not exist. Text that does not look like a name of the
+    /// program passes.
     pub fn look_up(&self, span: &str, document: &str) -> Result<(), String> {
         let words: Vec<&str> = span.split(' ').collect();
         if words[0] == "grpo-2048" || words[0] == "make" {
@@ -155,12 +156,12 @@ impl<'a> Names<'a> {
         Ok(())
     }
 
-    /// Says what a line that somebody would type would be refused for.
+    /// Returns the reason why a command would be refused.
     pub fn command_line(&self, line: &str) -> Result<(), String> {
         self.command(line, false)
     }
 
-    /// The same of a line that may be in outline: without what has to be given, and with `S` for a value.
+    /// The same for a line that may be an outline: without required arguments, and with `S` for a value.
     fn command(&self, line: &str, outline: bool) -> Result<(), String> {
         let typed = shlex::split(line.split(" #").next().unwrap()).ok_or("quotes do not match")?;
         let ends = |word: &String| ["|", "<", ">", "&&"].contains(&word.as_str());
@@ -178,7 +179,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Flags of the command that the words begin with, or of any.
+    /// The flags of the command at the beginning of the words, or of all commands.
     fn flags_of_words(&self, words: &[&str]) -> Result<(), String> {
         let mut command = &self.program;
         for word in words {
@@ -219,7 +220,7 @@ impl<'a> Names<'a> {
         let Some(value) = value else { return Ok(()) };
         let mut layers = Layers::default();
         layers.assignment(&format!("{key}={value}")).map_err(|error| error.to_string())?;
-        // Values that only go with others are refused by themselves, with what is allowed.
+        // A value that is valid only together with others is refused by itself, with the allowed values.
         match layers.resolve() {
             Err(error) if error.to_string().contains("invalid type") => Err(error.to_string()),
             _ => Ok(()),
@@ -248,13 +249,13 @@ impl<'a> Names<'a> {
 
     fn metric(&self, name: &str) -> Result<(), String> {
         let (start, is_family) = name.split_once(['*', '{']).map_or((name, false), |(start, _)| (start, true));
-        // Open families end with a slash; their members come from what is counted.
+        // Families of keys end with a slash; their members depend on what is counted.
         let family = |known: &String| known.ends_with('/') && name.starts_with(known.as_str());
         let known = |known: &String| known == name || is_family && known.starts_with(start) || family(known);
         if self.metrics.iter().any(known) { Ok(()) } else { Err("no such metric".into()) }
     }
 
-    /// A file of the tree, or one that the program's sources name, or one that examples bring.
+    /// A file of the repository, a file that the sources name, or a file of the examples.
     fn file(&self, path: &str, document: &str) -> Result<(), String> {
         if braces(path).iter().all(|path| self.tree.resolves(path, document)) {
             return Ok(());
@@ -268,7 +269,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// Whether a command is refused only for what an outline leaves open.
+/// Whether a command is refused only because it is an outline.
 fn is_outlined(error: &clap::Error) -> bool {
     match error.kind() {
         ErrorKind::MissingRequiredArgument => true,
@@ -280,7 +281,7 @@ fn is_outlined(error: &clap::Error) -> bool {
     }
 }
 
-/// `a/{b,c}.py` is `a/b.py` and `a/c.py`.
+/// Expands `a/{b,c}.py` to `a/b.py` and `a/c.py`.
 fn braces(path: &str) -> Vec<String> {
     let parts = path.split_once('{').and_then(|(start, rest)| Some((start, rest.split_once('}')?)));
     let Some((start, (choices, end))) = parts else { return vec![path.to_owned()] };
@@ -291,7 +292,7 @@ fn has_extension(name: &str) -> bool {
     name.rsplit_once('.').is_some_and(|(_, extension)| EXTENSIONS.contains(&extension))
 }
 
-/// `section.key`, with a value where one is given.
+/// `section.key`, with a value if there is one.
 fn setting(span: &str) -> Option<(&str, Option<&str>)> {
     let (key, value) = span.split_once('=').map_or((span, None), |(key, value)| (key.trim(), Some(value.trim())));
     let is_name = |part: &str| {
@@ -301,7 +302,7 @@ fn setting(span: &str) -> Option<(&str, Option<&str>)> {
     (is_name(section) && is_name(name)).then_some((key, value))
 }
 
-/// Words in lower case with slashes between them and no dot.
+/// Words in lower case that are separated by slashes, without a dot.
 fn is_metric(span: &str) -> bool {
     let part = |part: &str| part.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "_*{}".contains(c));
     span.contains('/') && !span.starts_with('/') && !span.ends_with('/') && span.split('/').all(part)
@@ -314,7 +315,7 @@ fn is_path(span: &str, tree: &Tree) -> bool {
     span.chars().all(part) && (has_extension(span) || in_tree || span.ends_with('/'))
 }
 
-/// Flags of `grpo-2048-bench`, whose package has its help in files, and tests that commands in documents are taken.
+/// The flags of `grpo-2048-bench`, from the help files of its package, whose tests check its commands in documents.
 fn flags_of_bench(tree: &Tree) -> Vec<String> {
     let helps = tree.files().filter(|path| path.starts_with("bench/tests/snapshots/"));
     let texts: String = helps.map(|path| fs::read_to_string(tree.root().join(path)).unwrap()).collect();
@@ -326,7 +327,7 @@ fn flags_of(command: &Command) -> BTreeSet<String> {
     own.chain(command.get_subcommands().flat_map(flags_of)).collect()
 }
 
-/// Collects what sources define.
+/// Collects the definitions of sources.
 #[derive(Default)]
 struct Sources {
     file: String,
@@ -341,7 +342,7 @@ impl Sources {
         self.items.entry(ident.to_string()).or_default().push(self.file.clone());
     }
 
-    /// What a macro is given, which is not parsed: tests of properties are written inside of one, and so are texts.
+    /// Reads the arguments of a macro, which are not parsed. They may contain property tests and strings.
     fn tokens(&mut self, tokens: TokenStream) {
         let mut after_fn = false;
         for token in tokens {
@@ -364,7 +365,7 @@ impl Sources {
     }
 
     fn literal(&mut self, text: &str) {
-        // What a format makes a name of, such as `rewards/{name}/mean`, is an open family.
+        // A format string with a name in it, such as `rewards/{name}/mean`, is a family of keys.
         if let Some((family, _)) = text.split_once("/{")
             && self.is_of_metrics()
         {
@@ -386,7 +387,7 @@ impl Sources {
         }
     }
 
-    /// The keys of a record: the names of fields, or what serde calls them.
+    /// The keys of a record: the names of its fields, or those that serde uses.
     fn record(&mut self, record: &syn::ItemStruct) {
         for field in &record.fields {
             let mut name = field.ident.as_ref().unwrap().to_string();

@@ -1,4 +1,4 @@
-//! Commands of the documents that take seconds, typed as they stand there.
+//! Runs the commands of the documents that take only seconds, exactly as they are written.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use assert_cmd::cargo::cargo_bin_cmd;
 use crate::documents;
 use crate::tree::Tree;
 
-/// In the order in which they are typed, in a directory that has what the documents speak of.
+/// The commands in their order, in a directory with the files that the documents mention.
 const TYPED: &[&str] = &[
     "grpo-2048 config",
     "grpo-2048 corpus --style chance",
@@ -44,7 +44,7 @@ fn commands_that_take_seconds_do_what_they_should() {
     assert_eq!(lines, 10, "`tasks new` writes ten tasks");
 }
 
-/// What a reader has: the repository's examples, and files of the reader's own.
+/// The files of a reader: the examples of the repository and the reader's own.
 fn furnish(place: &Path, root: &Path) {
     let write = |name: &str, text: &str| fs::write(place.join(name), text).unwrap();
     fs::create_dir_all(place.join("examples/tasks")).unwrap();

@@ -6,7 +6,7 @@ use std::path::Path;
 use glob::Pattern;
 use walkdir::WalkDir;
 
-/// What building and running leave behind, or git keeps for itself.
+/// Folders of git, of builds and of runs.
 const NOT_OURS: &[&str] = &[".git", "target", "runs", "fuzz/target", "fuzz/corpus", "fuzz/artifacts", "python/target"];
 
 pub struct Tree {
@@ -21,7 +21,7 @@ impl Tree {
         let relative = |path: &Path| path.strip_prefix(root).unwrap().to_string_lossy().into_owned();
         let ours = WalkDir::new(root).min_depth(1).into_iter().filter_entry(|entry| {
             let path = relative(entry.path());
-            // Of models, one is built in; others are brought.
+            // One model is built in; other folders of models are downloads.
             !NOT_OURS.contains(&path.as_str()) && (!path.starts_with("models/") || path.starts_with("models/builtin"))
         });
         for entry in ours {
@@ -44,8 +44,8 @@ impl Tree {
         self.files.contains(path) || self.directories.contains(path)
     }
 
-    /// Whether `path`, which may have `*`, names something when it is read from `document`: from the root, from beside the
-    /// document, or, where it does not begin at the root, by its last parts. Python programs may leave out `.py`.
+    /// Whether `path`, which may contain `*`, names a file when it is used in `document`: relative to the root or the
+    /// document, or by its last components if it does not begin at the root. Python files may be named without `.py`.
     pub fn resolves(&self, path: &str, document: &str) -> bool {
         let path = path.trim_end_matches('/');
         let beside = join(document, path);
@@ -63,7 +63,7 @@ impl Tree {
     }
 }
 
-/// `file` as seen from the directory of `document`.
+/// `file` relative to the directory of `document`.
 pub fn join(document: &str, file: &str) -> String {
     let mut parts: Vec<&str> = document.split('/').collect();
     parts.pop();

@@ -1,5 +1,5 @@
-//! A GPU gives the numbers that the processor gives. Without a GPU each test says so and passes; where GPU_CHECK=1 says
-//! that there must be one, it fails.
+//! Tests that a GPU computes the same numbers as the processor. Without a GPU each test prints so and passes, or fails
+//! if GPU_CHECK=1 is set.
 
 #![cfg(feature = "cuda")]
 
@@ -19,10 +19,10 @@ use grpo_tensor::ScoreSettings;
 
 use synthetic::{COMPLETION, ROWS, batch, config, ids, policy, shape};
 
-/// They differ by biases and norms of the queries.
+/// The model families, which differ by biases and norms of the queries.
 const FAMILIES: [ModelType; 3] = [ModelType::Llama, ModelType::Qwen2, ModelType::Qwen3];
 
-/// Small enough for a GPU in software.
+/// Small enough for an emulated GPU.
 fn small(family: ModelType) -> DecoderConfig {
     DecoderConfig { vocab_size: 1_000, num_hidden_layers: 3, ..shape(family) }
 }
@@ -43,7 +43,7 @@ fn numbers(tensor: &Tensor) -> Vec<f32> {
     tensor.to_dtype(DType::F32).unwrap().flatten_all().unwrap().to_vec1().unwrap()
 }
 
-/// Largest difference, as a share of the largest number.
+/// The largest difference relative to the largest number.
 fn difference(here: &Tensor, there: &Tensor) -> f32 {
     assert_eq!(here.dims(), there.dims());
     let (here, there) = (numbers(here), numbers(there));
@@ -73,7 +73,7 @@ fn logits_are_those_of_the_processor() {
     }
 }
 
-/// Roundings of bf16 fall elsewhere where sums are taken in another order.
+/// Tolerance of bf16, which rounds differently if sums have another order.
 #[test]
 fn logits_in_bf16_are_those_of_the_processor_but_for_a_few_roundings() {
     let Some(gpu) = gpu() else { return };
@@ -117,7 +117,7 @@ fn log_probabilities_and_entropies_are_those_of_the_processor() {
 fn decoding_with_a_cache_is_that_of_the_processor() {
     let Some(gpu) = gpu() else { return };
     for family in FAMILIES {
-        // Prompts of different lengths, so that padding matters.
+        // The prompts have different lengths, so that padding matters.
         let decoded = |device: &Device| {
             let policy = policy(&small(family), &config(8), device);
             let decoder = policy.decoder();
@@ -148,7 +148,7 @@ fn tokens_drawn_on_the_gpu_are_those_that_their_numbers_fall_on() {
         let logits = here.decoder().prefill(&prompts, &mut cache).unwrap();
         cache.expand(3).unwrap();
         let mut logits = logits.index_select(&Tensor::new(&[0u32, 0, 0, 1, 1, 1], &Device::Cpu).unwrap(), 0).unwrap();
-        // The first token runs as it comes, the others from a recording; then again with fewer rows.
+        // The first token runs without a CUDA graph, the others with one; then the same with fewer rows.
         for (number, count) in [CHUNK, CHUNK, 4].into_iter().enumerate() {
             if number == 2 {
                 let order = batch.keep(&[1, 4, 5]).unwrap();
@@ -180,10 +180,10 @@ fn tokens_drawn_on_the_gpu_are_those_that_their_numbers_fall_on() {
     }
 }
 
-/// What is trained, by name.
+/// The trained variables, by name.
 type Trained = Vec<(String, Vec<f32>)>;
 
-/// How far an update moved it.
+/// The change of each variable by an update.
 fn moved(policy: &Policy, before: &Trained) -> Trained {
     let after = weights(policy);
     let moved = before.iter().zip(after).map(|((_, before), (name, after))| {
@@ -206,7 +206,7 @@ fn an_update_is_that_of_the_processor() {
                 let policy = policy(&small(family), &config, device);
                 let before = weights(&policy);
                 let mut optimizer = Optimizer::new(policy.trainable(), &config.grpo).unwrap();
-                // Twice: where B is zero, the first update moves no A.
+                // Two updates, because B is zero at first, so that the first update does not change A.
                 let mut update = || grpo::update(&policy, &mut optimizer, &batch(&config), 1e-3, &mut |_, _| ());
                 let stats = [update().unwrap().unwrap(), update().unwrap().unwrap()];
                 (stats, moved(&policy, &before))
@@ -223,7 +223,8 @@ fn an_update_is_that_of_the_processor() {
                 }
             }
             for ((name, here), (_, there)) in here.1.iter().zip(&there.1) {
-                // Adam divides by the gradient's size, so single weights with next to none may go either way.
+                // Adam divides by the size of the gradient, so single weights with very small gradients may change in
+                // either direction.
                 let sum = |numbers: &mut dyn Iterator<Item = f32>| numbers.map(f32::abs).sum::<f32>();
                 let apart = sum(&mut here.iter().zip(there).map(|(a, b)| a - b)) / sum(&mut here.iter().copied());
                 assert!(apart < 0.02, "{family}, rank {lora_r}: {name} moved elsewhere by {apart}");
@@ -233,17 +234,17 @@ fn an_update_is_that_of_the_processor() {
     assert_eq!(ROWS * COMPLETION, 960, "as many tokens as the tolerances were chosen for");
 }
 
-/// Root of the mean square of the difference, as a share of that of the numbers.
+/// Root mean square of the difference relative to that of the numbers.
 fn apart(here: &[f32], there: &[f32]) -> f64 {
     let square = |numbers: &mut dyn Iterator<Item = f32>| numbers.map(|x| f64::from(x).powi(2)).sum::<f64>();
     assert!(here.len() == there.len() && there.iter().all(|number| number.is_finite()));
     (square(&mut here.iter().zip(there).map(|(a, b)| a - b)) / square(&mut here.iter().copied())).sqrt()
 }
 
-/// Sequences and their tokens that no kernel likes: of one block of attention, and of two.
+/// Numbers of sequences and tokens that are unfavourable for kernels: with one block of attention, and with two.
 const LENGTHS: [(usize, usize); 2] = [(3, 37), (1, 261)];
 
-/// Log-probabilities of so many sequences of so many tokens, and gradients of what is trained, by name.
+/// The log-probabilities, in nats, of this number of sequences and tokens, and the gradients of the trained variables.
 fn scored(
     device: &Device,
     config: &Config,
@@ -252,7 +253,7 @@ fn scored(
 ) -> BTreeMap<String, Vec<f32>> {
     let policy = policy(&small(family), config, device);
     let (decoder, ids) = (policy.decoder(), tokens(rows, count, device));
-    // Where B is zero, A has no gradient.
+    // A has no gradient if B is zero.
     for (name, var) in policy.trainable().iter().filter(|(name, _)| name.contains("lora_B")) {
         let values = (0..var.elem_count()).map(|i| ((i * 37 + name.len()) % 101) as f32 / 5_000.0 - 0.01);
         let values = Tensor::from_vec(values.collect::<Vec<f32>>(), var.shape(), device).unwrap();
@@ -284,7 +285,7 @@ fn every_gradient_is_that_of_the_processor() {
     }
 }
 
-/// A GPU in bf16 is about as far from f32 as the processor is in bf16.
+/// The error of bf16 relative to f32 is about the same on a GPU as on the processor.
 #[test]
 fn gradients_in_bf16_are_as_near_to_f32_as_those_of_the_processor() {
     let Some(gpu) = gpu() else { return };
@@ -360,7 +361,7 @@ fn what_is_missing_is_an_error_and_no_end_of_the_program() {
     let opened = open_device("cuda");
     assert_eq!(opened.is_ok(), examination.check(0).is_ok());
     if let Err(error) = opened {
-        // What asks the libraries without looking first must get their error codes.
+        // Code that calls the libraries without checking that they exist must get their error codes.
         let refused = Device::new_cuda(0).map(drop).unwrap_err().to_string();
         assert!(!refused.is_empty() && !error.to_string().is_empty());
         let (device, fallback) = open_device("auto").unwrap();

@@ -1,4 +1,4 @@
-//! Memory of a GPU: what happens when there is too little, and that none is lost from step to step.
+//! Tests of a GPU's memory: updates with too little of it, and that steps do not leak memory.
 
 use candle_core::{DType, Device, Tensor};
 use grpo_2048::config::Config;
@@ -9,10 +9,10 @@ use super::synthetic::{ROWS, batch, config, ids, policy};
 use super::{gpu, small};
 
 const PIECE: usize = 4 << 20;
-/// Not enough for eight sequences at once, enough for fewer.
+/// Bytes that are too few for eight sequences together, but enough for fewer.
 const ROOM: usize = 20 << 20;
 
-/// Takes all memory but for `room` bytes.
+/// Allocates all memory except `room` bytes.
 fn all_but(room: usize, gpu: &Device) -> Vec<Tensor> {
     let mut taken = Vec::new();
     let fill = |taken: &mut Vec<Tensor>, bytes: usize| {
@@ -21,7 +21,7 @@ fn all_but(room: usize, gpu: &Device) -> Vec<Tensor> {
         }
     };
     fill(&mut taken, 256 << 20);
-    // The rest in pieces, at least as many as are given back.
+    // The rest is allocated in pieces, so that some can be freed.
     taken.pop();
     fill(&mut taken, PIECE);
     taken.truncate(taken.len() - room / PIECE);
@@ -35,7 +35,7 @@ fn an_update_that_finds_no_memory_is_divided() {
     config.grpo.micro_batch = ROWS;
     let policy = policy(&small(ModelType::Qwen2), &config, &gpu);
     let mut optimizer = Optimizer::new(policy.trainable(), &config.grpo).unwrap();
-    // A rate of zero: every update begins where the first did.
+    // With a learning rate of zero every update has the same weights.
     let mut update = || -> UpdateStats {
         grpo::update(&policy, &mut optimizer, &batch(&config), 0.0, &mut |_, _| ()).unwrap().unwrap()
     };
@@ -50,7 +50,7 @@ fn an_update_that_finds_no_memory_is_divided() {
     assert_eq!(update().division.micro_batch, ROWS, "memory that was given back is used again");
 }
 
-/// Writes a few tokens and learns.
+/// Samples a few tokens and makes an update.
 fn turn(policy: &Policy, optimizer: &mut Optimizer, config: &Config) {
     let prompts = [ids(0, 20), ids(7, 11)];
     let prompts: Vec<&[u32]> = prompts.iter().map(Vec::as_slice).collect();
@@ -73,6 +73,6 @@ fn memory_is_the_same_after_every_step() {
         turn(&policy, &mut optimizer, &config);
         free.push(device_memory(&gpu).unwrap().unwrap().free);
     }
-    // The first steps load code and make room.
+    // The first steps also load code and allocate buffers.
     assert!(free[2..].windows(2).all(|pair| pair[0] == pair[1]), "{free:?}");
 }

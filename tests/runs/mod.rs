@@ -1,4 +1,4 @@
-//! Small runs of the program, and what of them must repeat.
+//! Small runs of the program, and the comparison of their files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// Small enough for a test, large enough that every part has something to do.
+/// Settings of a run that is small enough for a test and large enough to use every part of the program.
 pub const SMALL: &[&str] = &[
     "--groups",
     "2",
@@ -30,14 +30,14 @@ pub const SMALL: &[&str] = &[
     "train.preflight=false",
     "--set",
     "train.game_seconds=0.05",
-    // Everything that carries state from step to step, from the second step on.
+    // Elites and the reference, so that all state is used from the second step on.
     "--set",
     "grpo.elite_from_step=2",
     "--set",
     "grpo.beta=0.01",
 ];
 
-/// A small run into `dir`, with more arguments.
+/// The command of a small run in `dir`, with more arguments.
 pub fn train(dir: &Path, more: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_grpo-2048"));
     command.arg("train").args(["--output-dir".as_ref(), dir.as_os_str()]).args(SMALL).args(more);
@@ -45,13 +45,13 @@ pub fn train(dir: &Path, more: &[&str]) -> Command {
     command
 }
 
-/// The same, to its end.
+/// Trains a small run to its end.
 pub fn run(dir: &Path, more: &[&str]) {
     let output = train(dir, more).stderr(Stdio::piped()).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Every file of a run that must repeat, without what clocks and the number of workers put into it.
+/// The files of a run that must be reproducible, without the values of clocks.
 pub fn essence(run: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut files = BTreeMap::new();
     collect(run, run, &mut files);
@@ -81,7 +81,7 @@ fn without_clocks(mut record: Value) -> String {
     record.to_string()
 }
 
-/// All of two runs that must repeat is the same.
+/// Asserts that the reproducible files of two runs are equal.
 #[allow(dead_code, reason = "some of the tests that share this file compare checkpoints alone")]
 pub fn assert_same(left: &Path, right: &Path) {
     let (left, right) = (essence(left), essence(right));

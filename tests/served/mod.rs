@@ -1,4 +1,4 @@
-//! A server that speaks as vLLM does, and writes what this program's own decoder writes.
+//! A server with vLLM's protocol that samples by this program's decoder.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -13,21 +13,21 @@ use grpo_2048::rollout::{FinishReason, Streams, generate};
 use grpo_2048::seed::Seed;
 use serde_json::{Value, json};
 
-/// What the model is called there.
+/// The server's name of the model.
 const BASE: &str = "served";
 
-/// How a server misbehaves: by what it makes of an answer to a request for tokens. Told how many it has had before.
+/// How a server changes its answer to a request for tokens. The first argument is the number of earlier requests.
 pub type Mischief = fn(usize, Value) -> Answer;
 
 /// Status and body.
 pub type Answer = (u16, String);
 
-/// As it should be.
+/// A correct answer.
 pub fn honest(_: usize, answer: Value) -> Answer {
     (200, answer.to_string())
 }
 
-/// The model that all tests are about, under the adapter in `adapter`, or a fresh one.
+/// The model of all tests, with the adapter in the directory `adapter`, or a new one.
 pub fn policy(adapter: &str) -> Policy {
     let config = Config::preset("builtin").unwrap().model;
     let config = ModelConfig { adapter: adapter.into(), lora_r: 4, ..config };
@@ -42,23 +42,23 @@ pub struct Served {
 
 struct State {
     mischief: Mischief,
-    /// Says that it loads adapters, and does not.
+    /// Whether it answers that it has loaded an adapter without loading it.
     forgets: bool,
-    /// By name, those that are loaded; the model itself under its own.
+    /// The loaded adapters by name, and the model without an adapter.
     models: Mutex<BTreeMap<String, Arc<Policy>>>,
-    /// Requests for tokens.
+    /// Number of requests for tokens.
     asked: Mutex<usize>,
-    /// Adapters that were ever loaded.
+    /// Names of all adapters that were loaded at some time.
     loaded: Mutex<Vec<String>>,
 }
 
 impl Served {
-    /// Serves until the test is over.
+    /// Starts a server, which runs until the test ends.
     pub fn start(mischief: Mischief) -> Served {
         Served::with(mischief, false)
     }
 
-    /// One that keeps the adapters it has.
+    /// A server that does not load adapters.
     pub fn forgetful() -> Served {
         Served::with(honest, true)
     }
@@ -79,12 +79,12 @@ impl Served {
         Served { url, state }
     }
 
-    /// Names of the adapters that are loaded.
+    /// Names of the loaded adapters.
     pub fn adapters(&self) -> Vec<String> {
         self.state.models.lock().unwrap().keys().filter(|name| *name != BASE).cloned().collect()
     }
 
-    /// Names of those that ever were.
+    /// Names of all adapters that were loaded at some time, in order.
     pub fn loaded(&self) -> Vec<String> {
         self.state.loaded.lock().unwrap().clone()
     }
@@ -138,7 +138,7 @@ impl State {
     }
 }
 
-/// A completion as vLLM tells it; its chance hangs on the seed of the request alone.
+/// A completion in vLLM's format, sampled with the seed of the request.
 fn written(policy: &Policy, body: &Value) -> Value {
     let sampling = &body["sampling_params"];
     assert_eq!((&sampling["n"], &sampling["logprobs"]), (&json!(1), &json!(0)));
@@ -174,7 +174,7 @@ fn written(policy: &Policy, body: &Value) -> Value {
     })
 }
 
-/// Path and JSON of a request.
+/// Reads the path and the JSON of a request.
 fn read(stream: &mut TcpStream) -> Option<(String, Value)> {
     let (mut bytes, mut chunk) = (Vec::new(), [0; 4096]);
     loop {

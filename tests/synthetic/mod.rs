@@ -9,14 +9,14 @@ use grpo_2048::prompt::Prompt;
 use grpo_2048::rollout::{Completion, FinishReason};
 use grpo_2048::seed::Seed;
 
-/// Tokens of each prompt of the batch.
+/// Number of tokens of each prompt.
 pub const PROMPT: usize = 30;
-/// Tokens of each completion.
+/// Number of tokens of each completion.
 pub const COMPLETION: usize = 120;
-/// Completions, in two groups.
+/// Number of completions, in two groups.
 pub const ROWS: usize = 8;
 
-/// Shaped like a language model: the vocabulary is the largest thing in it.
+/// A shape like that of a language model, with most of its weights in the vocabulary.
 pub fn shape(model_type: ModelType) -> DecoderConfig {
     DecoderConfig {
         model_type,
@@ -35,8 +35,8 @@ pub fn shape(model_type: ModelType) -> DecoderConfig {
     }
 }
 
-/// A model of such a shape, the same on every device, with a tokenizer that nobody asks. One that is to be packed is
-/// rounded to 16 bits.
+/// A model of this shape, with the same weights on every device and an unused tokenizer. The weights of a packed model
+/// are rounded to 16 bits.
 pub fn policy(shape: &DecoderConfig, config: &Config, device: &Device) -> Policy {
     let tokenizer = serde_json::json!({
         "version": "1.0", "added_tokens": [], "normalizer": null, "pre_tokenizer": null, "post_processor": null,
@@ -60,11 +60,11 @@ pub fn policy(shape: &DecoderConfig, config: &Config, device: &Device) -> Policy
     Policy::load(&settings, Seed::root(1), device).unwrap()
 }
 
-/// Settings of a step as large as the batch.
+/// Settings of a step with the size of the batch.
 pub fn config(lora_r: usize) -> Config {
     let mut config = Config::preset("llm").unwrap();
     config.model.lora_r = lora_r;
-    // Whatever the device: what is compared is arithmetic, not rounding.
+    // F32 on every device, because the tests compare the arithmetic and not the rounding of formats.
     config.model.precision = Precision::F32;
     config.rollout.groups = 2;
     config.rollout.num_generations = ROWS / 2;
@@ -74,12 +74,12 @@ pub fn config(lora_r: usize) -> Config {
     config
 }
 
-/// Tokens without meaning, of the first thousand.
+/// Arbitrary tokens with ids below 1000.
 pub fn ids(from: usize, count: usize) -> Vec<u32> {
     (from..from + count).map(|id| (id * 37 % 1_000) as u32).collect()
 }
 
-/// Completions of which some were better.
+/// Completions with different advantages.
 pub fn batch(config: &Config) -> Batch {
     let prompt = |id: u32| Prompt {
         id,

@@ -8,7 +8,7 @@ use grpo_2048::config::{Config, ModelConfig, Precision};
 use grpo_2048::policy::{Policy, open_device};
 use grpo_2048::seed::Seed;
 
-/// What they run on: the processor, or what `GRPO_2048_TEST_DEVICE` names.
+/// Their device: the processor, or the device in `GRPO_2048_TEST_DEVICE`.
 pub fn device() -> &'static Device {
     static DEVICE: OnceLock<Device> = OnceLock::new();
     DEVICE.get_or_init(|| {
@@ -17,17 +17,17 @@ pub fn device() -> &'static Device {
     })
 }
 
-/// Where they are.
+/// The directory of the models.
 pub fn goldens() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/goldens")
 }
 
-/// One of them, in f32, under the adapter that PEFT wrote for it or trained in full, with a tokenizer that nobody asks.
+/// A tiny model in f32, with the adapter that PEFT wrote or with all weights trained, and with an unused tokenizer.
 pub fn tiny(family: &str, adapted: bool) -> Policy {
     tiny_in(family, adapted, Precision::F32)
 }
 
-/// The same with layers that compute in another format.
+/// The same in another precision.
 pub fn tiny_in(family: &str, adapted: bool, precision: Precision) -> Policy {
     let dir = tempfile::tempdir().unwrap();
     for file in ["config.json", "model.safetensors"] {
