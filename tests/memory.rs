@@ -6,7 +6,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use candle_core::Device;
-use grpo_2048::config::{Config, FrozenWeights, Precision};
+use grpo_2048::config::{Config, FrozenWeights, PrecisionChoice};
 use grpo_2048::grpo::{self, Division, Optimizer};
 use grpo_2048::policy::{Activations, DecoderConfig, Experts, ModelType, Policy, SlidingWindow};
 use grpo_2048::train::memory::{MemoryPlan, Place, Workload};
@@ -71,20 +71,20 @@ fn an_update_takes_what_the_plan_says() {
     let moe = DecoderConfig { experts: Some(experts), ..shape(ModelType::Qwen3Moe) };
     let mut shares = Vec::new();
     for (name, shape, lora_r, precision) in [
-        ("llama with LoRA", shape(ModelType::Llama), 8, Precision::F32),
-        ("qwen2 with LoRA", shape(ModelType::Qwen2), 8, Precision::F32),
-        ("qwen3 with LoRA", shape(ModelType::Qwen3), 8, Precision::F32),
-        ("mistral with LoRA", mistral, 8, Precision::F32),
-        ("phi3 with LoRA", shape(ModelType::Phi3), 8, Precision::F32),
-        ("phi3 in full", shape(ModelType::Phi3), 0, Precision::F32),
-        ("gemma2 with LoRA", gemma2.clone(), 8, Precision::F32),
-        ("gemma2 in full", gemma2, 0, Precision::F32),
-        ("gemma3 with LoRA", gemma3, 8, Precision::F32),
-        ("qwen3_moe with LoRA", moe.clone(), 8, Precision::F32),
-        ("qwen3_moe in full", moe, 0, Precision::F32),
-        ("llama with LoRA, packed", shape(ModelType::Llama), 8, Precision::F32),
-        ("llama in full", shape(ModelType::Llama), 0, Precision::F32),
-        ("llama with LoRA in bf16", shape(ModelType::Llama), 8, Precision::Bf16),
+        ("llama with LoRA", shape(ModelType::Llama), 8, PrecisionChoice::F32),
+        ("qwen2 with LoRA", shape(ModelType::Qwen2), 8, PrecisionChoice::F32),
+        ("qwen3 with LoRA", shape(ModelType::Qwen3), 8, PrecisionChoice::F32),
+        ("mistral with LoRA", mistral, 8, PrecisionChoice::F32),
+        ("phi3 with LoRA", shape(ModelType::Phi3), 8, PrecisionChoice::F32),
+        ("phi3 in full", shape(ModelType::Phi3), 0, PrecisionChoice::F32),
+        ("gemma2 with LoRA", gemma2.clone(), 8, PrecisionChoice::F32),
+        ("gemma2 in full", gemma2, 0, PrecisionChoice::F32),
+        ("gemma3 with LoRA", gemma3, 8, PrecisionChoice::F32),
+        ("qwen3_moe with LoRA", moe.clone(), 8, PrecisionChoice::F32),
+        ("qwen3_moe in full", moe, 0, PrecisionChoice::F32),
+        ("llama with LoRA, packed", shape(ModelType::Llama), 8, PrecisionChoice::F32),
+        ("llama in full", shape(ModelType::Llama), 0, PrecisionChoice::F32),
+        ("llama with LoRA in bf16", shape(ModelType::Llama), 8, PrecisionChoice::Bf16),
     ] {
         let mut config = config(lora_r);
         config.model.precision = precision;

@@ -3,7 +3,7 @@
 mod tiny;
 
 use candle_core::{D, DType, Tensor};
-use grpo_2048::config::{Config, GrpoConfig, ModelConfig, Precision, RolloutConfig};
+use grpo_2048::config::{Config, GrpoConfig, ModelConfig, PrecisionChoice, RolloutConfig};
 use grpo_2048::groups::Groups;
 use grpo_2048::grpo::{self, Batch, Gradients, Optimizer};
 use grpo_2048::policy::{Adapters, Policy};
@@ -17,8 +17,8 @@ use tiny::{device, tiny, tiny_in};
 const FAMILIES: [&str; 3] = ["llama", "qwen2", "qwen3"];
 
 /// The relative rounding error of a format, half a unit in the last place.
-fn unit(precision: Precision) -> f32 {
-    if precision == Precision::Bf16 { 1.0 / 256.0 } else { 1.0 / 2048.0 }
+fn unit(precision: PrecisionChoice) -> f32 {
+    if precision == PrecisionChoice::Bf16 { 1.0 / 256.0 } else { 1.0 / 2048.0 }
 }
 
 /// Runs `check` for every model family, with all weights trained and with adapters, in bf16 and f16, with the model in
@@ -26,7 +26,7 @@ fn unit(precision: Precision) -> f32 {
 fn everywhere(check: impl Fn(&str, f32, &Policy, &Policy)) {
     for family in FAMILIES {
         for adapted in [false, true] {
-            for precision in [Precision::Bf16, Precision::F16] {
+            for precision in [PrecisionChoice::Bf16, PrecisionChoice::F16] {
                 let name = format!("{family}{} in {precision:?}", if adapted { " with LoRA" } else { "" });
                 check(&name, unit(precision), &tiny_in(family, adapted, precision), &tiny(family, adapted));
             }
@@ -141,7 +141,7 @@ fn what_is_sampled_is_what_is_scored() {
 fn what_a_trained_model_samples_is_what_is_scored() {
     let ids: Vec<u32> = (0..3 * 60).map(|place| (place * 7 + place * place) % 1000).collect();
     let ids = Tensor::from_vec(ids, (3, 60), device()).unwrap();
-    for precision in [Precision::F32, Precision::Bf16, Precision::F16] {
+    for precision in [PrecisionChoice::F32, PrecisionChoice::Bf16, PrecisionChoice::F16] {
         let settings = ModelConfig { lora_r: 8, precision, ..Config::preset("builtin").unwrap().model };
         let policy = Policy::load(&settings, Seed::root(0), device()).unwrap();
         for var in policy.trainable().values() {

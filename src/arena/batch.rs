@@ -13,7 +13,7 @@ use std::time::Instant;
 use grpo_sandbox::HostError;
 
 use super::crew::{Crew, Job, Queue};
-use super::evaluation::{Evaluation, Fault, GameUsage, Usage, Verdict};
+use super::evaluation::{Evaluation, FirstCallFault, GameUsage, Usage, Verdict};
 use super::player::{GameError, Numbered, Play, PlayGame};
 use super::verdicts::{Key, Verdicts};
 use super::{ArenaError, Rules};
@@ -255,7 +255,7 @@ impl State {
                 return 0..0;
             }
             Play::Game { outcome, reason: Some(reason), .. } if is_first && !outcome.has_begun() => {
-                let fault = Fault { ending: outcome.ending, reason };
+                let fault = FirstCallFault { ending: outcome.ending, reason };
                 let others = entry.cases[1..].iter().map(|&case| self.environment.unplayed(case, fault.ending));
                 let games = std::iter::once(outcome).chain(others).collect();
                 self.evaluated(task.entry, Verdict::Faulted(fault), games);

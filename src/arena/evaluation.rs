@@ -11,7 +11,7 @@ use crate::stats;
 /// The failure of a program that never chose a move.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{reason}")]
-pub struct Fault {
+pub struct FirstCallFault {
     /// Its kind.
     pub ending: Ending,
     /// In words.
@@ -27,7 +27,7 @@ pub enum Verdict {
     /// It is no program.
     Rejected(Rejection),
     /// Its first call raised, hung, exhausted memory or returned no move. No further game was played.
-    Faulted(Fault),
+    Faulted(FirstCallFault),
 }
 
 impl Verdict {

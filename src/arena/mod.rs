@@ -27,7 +27,7 @@ use grpo_sandbox::{HostError, Limits, Sandbox};
 pub use self::answers::{Unanswering, complete};
 use self::crew::Crew;
 pub use self::crew::workers_max;
-pub use self::evaluation::{Evaluation, Fault, GameUsage, Usage, Verdict};
+pub use self::evaluation::{Evaluation, FirstCallFault, GameUsage, Usage, Verdict};
 use self::player::PlayGame;
 pub use self::scoring::{OnEvaluated, Scoring};
 use self::verdicts::Verdicts;

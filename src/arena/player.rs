@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use grpo_sandbox::{Failure, Fault as SandboxFault, FuelScope, HostError, Sandbox, Session, Unloaded};
+use grpo_sandbox::{Failure, Fault, FuelScope, HostError, Sandbox, Session, Unloaded};
 
 use super::script::play_script;
 use super::{Rules, task};
@@ -105,7 +105,7 @@ pub(super) enum Unplayed {
     /// The interpreter does not take the program.
     Rejected(Rejection),
     /// It failed while it was loaded, having spent so much fuel.
-    Faulted { fault: SandboxFault, fuel: u64 },
+    Faulted { fault: Fault, fuel: u64 },
     /// Not its doing.
     Broken(GameError),
 }
@@ -126,7 +126,7 @@ fn load(sandbox: &Sandbox, rules: &Rules, program: &Program, number: usize) -> R
 /// What the sandbox said of a program that it could not load.
 pub(super) fn unplayed(Unloaded { failure, fuel }: Unloaded, program: &Program) -> Unplayed {
     match failure {
-        Failure::Program(SandboxFault::NotCompiled { line, message }) => {
+        Failure::Program(Fault::NotCompiled { line, message }) => {
             let lines = program.lines();
             Unplayed::Rejected(Rejection::NotCompiled { line: line.clamp(1, lines), lines, message })
         }
@@ -145,14 +145,14 @@ fn play_2048(session: Session, rules: &Rules, seed: Seed) -> Result<Play, Unplay
 }
 
 /// How a case ends for a program with this fault.
-pub(super) fn ending(fault: &SandboxFault) -> Ending {
+pub(super) fn ending(fault: &Fault) -> Ending {
     match fault {
-        SandboxFault::OutOfFuel { scope: FuelScope::Call } => Ending::Hung,
-        SandboxFault::OutOfFuel { scope: FuelScope::Game } => Ending::OutOfFuel,
-        SandboxFault::OutOfMemory => Ending::OutOfMemory,
-        SandboxFault::StackOverflow => Ending::StackOverflow,
-        SandboxFault::BadValue { .. } => Ending::BadMove,
-        SandboxFault::Raised { .. } | SandboxFault::NotCompiled { .. } => Ending::Raised,
+        Fault::OutOfFuel { scope: FuelScope::Call } => Ending::Hung,
+        Fault::OutOfFuel { scope: FuelScope::Game } => Ending::OutOfFuel,
+        Fault::OutOfMemory => Ending::OutOfMemory,
+        Fault::StackOverflow => Ending::StackOverflow,
+        Fault::BadValue { .. } => Ending::BadMove,
+        Fault::Raised { .. } | Fault::NotCompiled { .. } => Ending::Raised,
     }
 }
 
@@ -160,7 +160,7 @@ pub(super) fn ending(fault: &SandboxFault) -> Ending {
 ///
 /// A budget that is used up ends a game well, and slowness costs moves already. But a loop without end uses up any budget:
 /// it is told apart by the calls before, of which enough must have been like it.
-pub(super) fn ended(fault: &SandboxFault, session: &Session) -> (Ending, String) {
+pub(super) fn ended(fault: &Fault, session: &Session) -> (Ending, String) {
     let ending = ending(fault);
     let like_last = session.calls_like_last(HALVINGS);
     if ending == Ending::OutOfFuel && like_last < LIKE_LAST {

@@ -107,7 +107,10 @@ fn evaluations_go_by_index_however_they_were_submitted() {
 fn a_first_call_that_fails_is_not_paid_for_again() {
     for workers in EVERY_WAY {
         let evaluation = evaluate(workers, &["raise"]).remove(0);
-        assert_eq!(evaluation.verdict, Verdict::Faulted(Fault { ending: Ending::Raised, reason: "raise".into() }));
+        assert_eq!(
+            evaluation.verdict,
+            Verdict::Faulted(FirstCallFault { ending: Ending::Raised, reason: "raise".into() })
+        );
         assert_eq!(evaluation.usage.games.len(), 1, "{workers} workers");
         let seeds_played: Vec<Seed> = evaluation.games.iter().map(|game| game.seed().unwrap()).collect();
         assert_eq!(seeds_played, seeds(0, 3));

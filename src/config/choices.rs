@@ -85,7 +85,7 @@ impl TryFrom<u32> for StepsAhead {
 /// Number format of weights and of matrix products.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Precision {
+pub enum PrecisionChoice {
     /// The best format for the device.
     Auto,
     /// 32 bits.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     ConfigError, Correction, FrozenWeights, GrpoConfig, GuardConfig, ImportanceSamplingLevel, Layers, ParallelConfig,
-    Precision, SftConfig, TestsReward, Tf32, Tier, TrainConfig, Workers,
+    PrecisionChoice, SftConfig, TestsReward, Tf32, Tier, TrainConfig, Workers,
 };
 
 /// The whole configuration.
@@ -64,7 +64,7 @@ pub struct ModelConfig {
     /// gradients. Logits, softmax, norms, rotations, adapters, gradients of what is trained and its moments are f32 in
     /// all of them, and so are the weights of a model that is trained in full; its layers round them. On the CPU half
     /// formats are for tests: slower.
-    pub precision: Precision,
+    pub precision: PrecisionChoice,
     /// Whether a GPU takes products of f32 numbers with 11 bits of each factor (TF32), several times as fast: "on",
     /// "off", or "auto": on with layers in bf16 or f16, which round more than that themselves, off with layers in f32.
     /// With adapters next to nothing is left that it speeds up; in a model that is trained in full it is the head.

@@ -164,7 +164,7 @@ impl Fates {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arena::Fault;
+    use crate::arena::FirstCallFault;
     use crate::environment::{Case, Environment};
     use crate::seed::Seed;
 
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn a_completion_becomes_what_its_verdict_its_first_failure_and_its_length_say() {
-        let faulted = |ending| Verdict::Faulted(Fault { ending, reason: "NameError: x".into() });
+        let faulted = |ending| Verdict::Faulted(FirstCallFault { ending, reason: "NameError: x".into() });
         let cases = [
             (evaluation(Verdict::Played, &[Ending::GameOver, Ending::OutOfFuel]), false, Fate::Succeeded),
             (evaluation(Verdict::Played, &[Ending::GameOver]), true, Fate::Succeeded),

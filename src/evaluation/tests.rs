@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::boards::{FILE, ROOT};
 use super::estimators::{best_of_weights, bootstrap, expected_best, pass_at};
 use super::*;
-use crate::arena::{Fault, Usage};
+use crate::arena::{FirstCallFault, Usage};
 use crate::environment::game2048::{Baseline, GameLimits, entry, play, replay, scored};
 use crate::environment::tasks::Tasks;
 use crate::environment::{Case, Ending, Labels, Outcome, TestsTrace, Trace};
@@ -143,7 +143,7 @@ fn sample(style: &str, source: &str, verdict: Verdict, games: &[(u64, Ending)]) 
 fn five() -> Vec<Sample> {
     let code = "def strategy(board):\n    return 'W'\n";
     let over = Ending::GameOver;
-    let fault = Verdict::Faulted(Fault { ending: Ending::Raised, reason: "no".into() });
+    let fault = Verdict::Faulted(FirstCallFault { ending: Ending::Raised, reason: "no".into() });
     let rejected = Verdict::Rejected(Rejection::NoFunction { wanted: String::new() });
     vec![
         sample("snake", code, Verdict::Played, &[(6000, over), (5000, Ending::OutOfFuel)]),

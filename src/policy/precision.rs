@@ -26,18 +26,18 @@ pub enum Precision {
 impl Precision {
     /// The format that a setting names, on this device: "auto" is f32 on the CPU, bf16 on a GPU that multiplies it in
     /// hardware, and f16 on an older one.
-    pub fn of(asked: config::Precision, device: &Device) -> Result<Self, PolicyError> {
+    pub fn of(asked: config::PrecisionChoice, device: &Device) -> Result<Self, PolicyError> {
         let capability = compute_capability(device)?;
         match (asked, capability) {
-            (config::Precision::Auto, capability) => Ok(Precision::automatic(device.is_cpu(), capability)),
-            (config::Precision::Bf16, Some(found)) if found < BF16_FROM => Err(PolicyError::Argument {
+            (config::PrecisionChoice::Auto, capability) => Ok(Precision::automatic(device.is_cpu(), capability)),
+            (config::PrecisionChoice::Bf16, Some(found)) if found < BF16_FROM => Err(PolicyError::Argument {
                 what: "model.precision",
                 found: format!("bf16 on a GPU of compute capability {}.{}", found.0, found.1),
                 expected: "f16 or f32, or a GPU of compute capability 8.0 or above".into(),
             }),
-            (config::Precision::F32, _) => Ok(Precision::F32),
-            (config::Precision::Bf16, _) => Ok(Precision::Bf16),
-            (config::Precision::F16, _) => Ok(Precision::F16),
+            (config::PrecisionChoice::F32, _) => Ok(Precision::F32),
+            (config::PrecisionChoice::Bf16, _) => Ok(Precision::Bf16),
+            (config::PrecisionChoice::F16, _) => Ok(Precision::F16),
         }
     }
 
@@ -110,9 +110,9 @@ mod tests {
         assert_eq!(Precision::automatic(false, Some((8, 0))), Precision::Bf16);
         assert_eq!(Precision::automatic(false, Some((7, 5))), Precision::F16);
         let of = |asked| Precision::of(asked, &Device::Cpu).unwrap();
-        assert_eq!(of(config::Precision::Auto), Precision::F32);
-        assert_eq!(of(config::Precision::Bf16), Precision::Bf16);
-        assert_eq!(of(config::Precision::F16), Precision::F16);
+        assert_eq!(of(config::PrecisionChoice::Auto), Precision::F32);
+        assert_eq!(of(config::PrecisionChoice::Bf16), Precision::Bf16);
+        assert_eq!(of(config::PrecisionChoice::F16), Precision::F16);
     }
 
     #[test]

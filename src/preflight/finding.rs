@@ -116,7 +116,7 @@ impl fmt::Display for TaskPlace {
 
 /// One finding of a check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Finding {
+pub struct CheckFinding {
     /// The check.
     pub check: Check,
     /// How serious it is.
@@ -134,32 +134,32 @@ pub struct Finding {
     pub remedy: Option<String>,
 }
 
-impl Finding {
-    pub(super) fn ok(check: Check, text: impl Into<String>) -> Finding {
-        Finding { check, level: Level::Ok, place: None, text: text.into(), setting: None, remedy: None }
+impl CheckFinding {
+    pub(super) fn ok(check: Check, text: impl Into<String>) -> CheckFinding {
+        CheckFinding { check, level: Level::Ok, place: None, text: text.into(), setting: None, remedy: None }
     }
 
-    pub(super) fn warning(check: Check, text: impl Into<String>) -> Finding {
-        Finding { level: Level::Warning, ..Finding::ok(check, text) }
+    pub(super) fn warning(check: Check, text: impl Into<String>) -> CheckFinding {
+        CheckFinding { level: Level::Warning, ..CheckFinding::ok(check, text) }
     }
 
-    pub(super) fn problem(check: Check, text: impl Into<String>) -> Finding {
-        Finding { level: Level::Problem, ..Finding::ok(check, text) }
+    pub(super) fn problem(check: Check, text: impl Into<String>) -> CheckFinding {
+        CheckFinding { level: Level::Problem, ..CheckFinding::ok(check, text) }
     }
 
     /// The same finding about this task.
-    pub(super) fn at(self, place: TaskPlace) -> Finding {
-        Finding { place: Some(place), ..self }
+    pub(super) fn at(self, place: TaskPlace) -> CheckFinding {
+        CheckFinding { place: Some(place), ..self }
     }
 
     /// The same finding with a remedy for the author of the environment.
-    pub(super) fn mend(self, remedy: impl Into<String>) -> Finding {
-        Finding { remedy: Some(remedy.into()), ..self }
+    pub(super) fn mend(self, remedy: impl Into<String>) -> CheckFinding {
+        CheckFinding { remedy: Some(remedy.into()), ..self }
     }
 
     /// The same finding, blamed on the first of `keys` that is not at its default in `config`.
-    pub(super) fn blame(self, config: &Config, keys: &[&'static str]) -> Finding {
-        Finding { setting: keys.iter().find_map(|key| changed(config, key)), ..self }
+    pub(super) fn blame(self, config: &Config, keys: &[&'static str]) -> CheckFinding {
+        CheckFinding { setting: keys.iter().find_map(|key| changed(config, key)), ..self }
     }
 }
 

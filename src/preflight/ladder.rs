@@ -3,7 +3,7 @@
 //! Rewards are only compared with each other; no check knows how a reward is computed.
 
 use super::JudgedTrial;
-use super::finding::{Check, Finding, Level};
+use super::finding::{Check, CheckFinding, Level};
 use crate::arena::Verdict;
 use crate::config::Config;
 use crate::environment::game2048::ladder::BROKEN;
@@ -52,36 +52,38 @@ pub struct Ladder<'a> {
 
 impl Ladder<'_> {
     /// Checks that broken players do not play, all others do, and not playing earns least.
-    pub fn failures(&self) -> Finding {
+    pub fn failures(&self) -> CheckFinding {
         for player in &self.players {
             let verdict = &player.judged.evaluation.verdict;
             let plays = matches!(verdict, Verdict::Played);
             if plays == (player.rank == BROKEN) {
                 let reason = verdict.reason().map(|reason| format!(" ({reason})")).unwrap_or_default();
                 let text = format!("{} counts as {}{reason}", player.name, verdict.name());
-                return Finding::problem(Check::Failures, text).blame(self.config, self.limits);
+                return CheckFinding::problem(Check::Failures, text).blame(self.config, self.limits);
             }
         }
         let highest = self.extreme(|player| player.rank == BROKEN, |a, b| a > b);
         let lowest = self.extreme(|player| player.rank > BROKEN, |a, b| a < b);
         let text = format!("{} against {}", self.earns(highest), self.earns(lowest));
         match self.reward(highest) < self.reward(lowest) {
-            true => Finding::ok(Check::Failures, format!("broken programs earn least: {text}")),
-            false => Finding::problem(Check::Failures, format!("a broken program outranks one that plays: {text}"))
-                .blame(self.config, SHAPE),
+            true => CheckFinding::ok(Check::Failures, format!("broken programs earn least: {text}")),
+            false => {
+                CheckFinding::problem(Check::Failures, format!("a broken program outranks one that plays: {text}"))
+                    .blame(self.config, SHAPE)
+            }
         }
     }
 
     /// Checks that a higher rank earns more. A player whose games a limit cut short shows only part of its strength.
     /// The message for a correct order begins with rank `from`.
-    pub fn order(&self, from: u8) -> Finding {
+    pub fn order(&self, from: u8) -> CheckFinding {
         let playing = || (0..self.players.len()).filter(|&at| self.players[at].rank > BROKEN);
         let pairs = playing().flat_map(|weak| playing().map(move |strong| (weak, strong)));
         let wrong: Vec<(usize, usize)> = pairs
             .filter(|&(weak, strong)| self.players[weak].rank < self.players[strong].rank && !self.is_limited(strong))
             .filter(|&(weak, strong)| !rises(self.reward(weak), self.reward(strong)))
             .collect();
-        let Some(&(weak, strong)) = wrong.first() else { return Finding::ok(Check::Order, self.chain(from)) };
+        let Some(&(weak, strong)) = wrong.first() else { return CheckFinding::ok(Check::Order, self.chain(from)) };
         let text = format!(
             "{} of players {} out of order: {} for {} points, {} for {}",
             counted(wrong.len(), "pair"),
@@ -91,12 +93,12 @@ impl Ladder<'_> {
             self.earns(weak),
             self.score(weak)
         );
-        let finding = Finding::problem(Check::Order, text).blame(self.config, &[SHAPE, self.limits].concat());
+        let finding = CheckFinding::problem(Check::Order, text).blame(self.config, &[SHAPE, self.limits].concat());
         if wrong.iter().any(|&(weak, strong)| self.differ(weak, strong)) {
             return finding;
         }
         let remedy = "their scores are within the noise of so few games: references further apart tell more";
-        Finding { level: Level::Warning, ..finding }.mend(remedy)
+        CheckFinding { level: Level::Warning, ..finding }.mend(remedy)
     }
 
     /// Whether the scores of two players on the same games differ by more than chance, or not at all.
@@ -129,7 +131,7 @@ impl Ladder<'_> {
     }
 
     /// Checks that the step from the player `simplest` to the best one is a good part of the whole range of rewards.
-    pub fn spread(&self, simplest: usize) -> Finding {
+    pub fn spread(&self, simplest: usize) -> CheckFinding {
         let best = self.extreme(|player| player.rank > BROKEN, |a, b| a > b);
         let worst = self.extreme(|_| true, |a, b| a < b);
         let climb = self.reward(best) - self.reward(simplest);
@@ -144,21 +146,21 @@ impl Ladder<'_> {
             100.0 * share
         );
         match share {
-            share if share >= CLIMB_EXPECTED => Finding::ok(Check::Spread, text),
+            share if share >= CLIMB_EXPECTED => CheckFinding::ok(Check::Spread, text),
             share if share >= CLIMB_LEAST => {
                 let text =
                     format!("{text}; expected at least {:.0}%: playing well barely pays", 100.0 * CLIMB_EXPECTED);
-                Finding::warning(Check::Spread, text).blame(self.config, SHAPE)
+                CheckFinding::warning(Check::Spread, text).blame(self.config, SHAPE)
             }
             _ => {
                 let text = format!("the reward is flat: {text}; expected at least {:.0}%", 100.0 * CLIMB_LEAST);
-                Finding::problem(Check::Spread, text).blame(self.config, &[SHAPE, self.limits].concat())
+                CheckFinding::problem(Check::Spread, text).blame(self.config, &[SHAPE, self.limits].concat())
             }
         }
     }
 
     /// Checks that a cheat earns no more than the player that it copies.
-    pub fn cheats(&self) -> Finding {
+    pub fn cheats(&self) -> CheckFinding {
         // If a limit stops the honest player at another call than its copy, the two do not compare.
         let cheats = self.cheats.iter().filter(|cheat| !self.is_limited(cheat.honest));
         let paid: Vec<String> = cheats
@@ -170,8 +172,8 @@ impl Ladder<'_> {
             .collect();
         let all = counted(self.cheats.len(), "cheat");
         match paid.first() {
-            None => Finding::ok(Check::Cheats, format!("{all} earn nothing")),
-            Some(first) => Finding::problem(Check::Cheats, format!("{} of {all} pay: {first}", paid.len())),
+            None => CheckFinding::ok(Check::Cheats, format!("{all} earn nothing")),
+            Some(first) => CheckFinding::problem(Check::Cheats, format!("{} of {all} pay: {first}", paid.len())),
         }
     }
 

@@ -14,7 +14,7 @@ mod trial;
 
 use serde::Serialize;
 
-pub use self::finding::{Check, Finding, Level, Setting, TaskPlace};
+pub use self::finding::{Check, CheckFinding, Level, Setting, TaskPlace};
 pub use self::tasks::{TaskCount, long_prompts};
 pub use self::trial::{JudgedTrial, TrainingPath, Trial, TrialJudge};
 use crate::arena::ArenaError;
@@ -62,7 +62,7 @@ pub struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tasks: Option<TaskCount>,
     /// The findings, in the order of the checks.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<CheckFinding>,
     /// Names of the environment's figures.
     #[serde(skip)]
     pub labels: Labels,
@@ -75,12 +75,12 @@ impl Report {
     }
 
     /// Findings of this level.
-    pub fn of_level(&self, level: Level) -> impl Iterator<Item = &Finding> {
+    pub fn of_level(&self, level: Level) -> impl Iterator<Item = &CheckFinding> {
         self.findings.iter().filter(move |finding| finding.level == level)
     }
 
     /// The first finding of `check`.
-    pub fn finding(&self, check: Check) -> Option<&Finding> {
+    pub fn finding(&self, check: Check) -> Option<&CheckFinding> {
         self.findings.iter().find(|finding| finding.check == check)
     }
 }

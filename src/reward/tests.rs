@@ -2,7 +2,7 @@ use proptest::prelude::{Just, any, prop, prop_assert, prop_oneof, proptest};
 use proptest::strategy::Strategy;
 
 use super::*;
-use crate::arena::{Fault, Usage};
+use crate::arena::{FirstCallFault, Usage};
 use crate::environment::Ending;
 use crate::environment::game2048::scored;
 
@@ -30,7 +30,7 @@ fn played(games: &[(u64, Ending)]) -> Evaluation {
 }
 
 fn faulted(ending: Ending) -> Evaluation {
-    evaluation(Verdict::Faulted(Fault { ending, reason: String::new() }), vec![scored(0, 2, ending); 2])
+    evaluation(Verdict::Faulted(FirstCallFault { ending, reason: String::new() }), vec![scored(0, 2, ending); 2])
 }
 
 fn not_compiled(line: u32, lines: u32) -> Evaluation {

@@ -10,7 +10,7 @@ mod synthetic;
 use std::collections::BTreeMap;
 
 use candle_core::{DType, Device, Tensor, Var};
-use grpo_2048::config::{Config, Precision};
+use grpo_2048::config::{Config, PrecisionChoice};
 use grpo_2048::grpo::{self, Optimizer};
 use grpo_2048::policy::{
     Adapters, CHUNK, DecoderConfig, Drawing, ModelType, Policy, device_memory, examine_cuda, open_device,
@@ -80,7 +80,7 @@ fn logits_in_bf16_are_those_of_the_processor_but_for_a_few_roundings() {
     for family in FAMILIES {
         let logits = |device: &Device| {
             let mut config = config(8);
-            config.model.precision = Precision::Bf16;
+            config.model.precision = PrecisionChoice::Bf16;
             let policy = policy(&small(family), &config, device);
             let hidden = policy.decoder().hidden(&tokens(3, 40, device), Adapters::On).unwrap();
             assert_eq!(hidden.dtype(), DType::BF16);
@@ -292,7 +292,7 @@ fn gradients_in_bf16_are_as_near_to_f32_as_those_of_the_processor() {
     for family in FAMILIES {
         for lengths in LENGTHS {
             let mut half = config(8);
-            half.model.precision = Precision::Bf16;
+            half.model.precision = PrecisionChoice::Bf16;
             let exact = scored(&Device::Cpu, &config(8), family, lengths);
             let [here, there] = [&Device::Cpu, &gpu].map(|device| scored(device, &half, family, lengths));
             for (name, exact) in &exact {
@@ -309,7 +309,7 @@ fn gradients_in_bf16_are_as_near_to_f32_as_those_of_the_processor() {
 #[test]
 fn an_update_repeats_bit_for_bit() {
     let Some(gpu) = gpu() else { return };
-    for precision in [Precision::F32, Precision::Bf16] {
+    for precision in [PrecisionChoice::F32, PrecisionChoice::Bf16] {
         let mut config = config(8);
         config.model.precision = precision;
         let run = || scored(&gpu, &config, ModelType::Qwen2, LENGTHS[1]);
@@ -322,7 +322,7 @@ fn an_update_in_bf16_is_that_of_the_processor_but_for_roundings() {
     let Some(gpu) = gpu() else { return };
     for family in FAMILIES {
         let mut config = config(8);
-        config.model.precision = Precision::Bf16;
+        config.model.precision = PrecisionChoice::Bf16;
         let updated = |device: &Device| {
             let policy = policy(&small(family), &config, device);
             let mut optimizer = Optimizer::new(policy.trainable(), &config.grpo).unwrap();

@@ -1,7 +1,7 @@
 //! A model with random weights, and a batch that it could have sampled.
 
 use candle_core::{DType, Device, safetensors};
-use grpo_2048::config::{Config, FrozenWeights, ModelConfig, Precision};
+use grpo_2048::config::{Config, FrozenWeights, ModelConfig, PrecisionChoice};
 use grpo_2048::groups::Groups;
 use grpo_2048::grpo::Batch;
 use grpo_2048::policy::{DecoderConfig, ModelType, Policy, Tokenizer};
@@ -65,7 +65,7 @@ pub fn config(lora_r: usize) -> Config {
     let mut config = Config::preset("llm").unwrap();
     config.model.lora_r = lora_r;
     // F32 on every device, because the tests compare the arithmetic and not the rounding of formats.
-    config.model.precision = Precision::F32;
+    config.model.precision = PrecisionChoice::F32;
     config.rollout.groups = 2;
     config.rollout.num_generations = ROWS / 2;
     config.rollout.max_completion_length = COMPLETION;

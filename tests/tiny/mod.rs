@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use candle_core::Device;
-use grpo_2048::config::{Config, ModelConfig, Precision};
+use grpo_2048::config::{Config, ModelConfig, PrecisionChoice};
 use grpo_2048::policy::{Policy, open_device};
 use grpo_2048::seed::Seed;
 
@@ -24,11 +24,11 @@ pub fn goldens() -> PathBuf {
 
 /// A tiny model in f32, with the adapter that PEFT wrote or with all weights trained, and with an unused tokenizer.
 pub fn tiny(family: &str, adapted: bool) -> Policy {
-    tiny_in(family, adapted, Precision::F32)
+    tiny_in(family, adapted, PrecisionChoice::F32)
 }
 
 /// The same in another precision.
-pub fn tiny_in(family: &str, adapted: bool, precision: Precision) -> Policy {
+pub fn tiny_in(family: &str, adapted: bool, precision: PrecisionChoice) -> Policy {
     let dir = tempfile::tempdir().unwrap();
     for file in ["config.json", "model.safetensors"] {
         std::fs::copy(goldens().join(family).join(file), dir.path().join(file)).unwrap();

@@ -8,7 +8,7 @@ use crate::config::{Config, ModelConfig};
 use crate::environment::Environment;
 use crate::metrics::Console;
 use crate::policy::{self, Device, Location, Policy, PolicyError, Precision};
-use crate::preflight::{self, Finding};
+use crate::preflight::{self, CheckFinding};
 use crate::prompt::{PromptError, PromptKind, PromptSet};
 use crate::seed::{Purpose, Seed};
 use crate::train::memory::megabytes;
@@ -142,7 +142,7 @@ fn fit(config: &Config, policy: &Policy, environment: &Environment, prompts: &Pr
     let positions = policy.decoder().config().max_position_embeddings;
     let most = positions.saturating_sub(config.rollout.max_completion_length);
     let long = preflight::long_prompts(tasks, &tokens, most);
-    let Some(Finding { place: Some(place), text, remedy, .. }) = long.first() else { return Ok(()) };
+    let Some(CheckFinding { place: Some(place), text, remedy, .. }) = long.first() else { return Ok(()) };
     let others = match long.len() - 1 {
         0 => String::new(),
         others => format!("; {others} more are too long"),

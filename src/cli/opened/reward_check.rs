@@ -11,7 +11,7 @@ use crate::cli::said::findings::{self, placed};
 use crate::config::Config;
 use crate::metrics::Console;
 use crate::plural::counted;
-use crate::preflight::{self, Check, Finding, Level, Report, TrainingPath};
+use crate::preflight::{self, Check, CheckFinding, Level, Report, TrainingPath};
 
 /// Problems that are told before a refusal.
 const TOLD_MAX: usize = 8;
@@ -39,9 +39,9 @@ pub fn require(config: &Config, arena: &Arena, console: &Console) -> Result<(), 
     for finding in findings::of_report(&report, "reward ").iter().filter(|finding| finding.level == Level::Warning) {
         console.print(&format!("warning: {}: {}", finding.subject, finding.finding));
     }
-    let problems: Vec<&Finding> = report.of_level(Level::Problem).collect();
+    let problems: Vec<&CheckFinding> = report.of_level(Level::Problem).collect();
     // What a setting or the environment's author can mend comes first, whatever else follows from it.
-    let is_mendable = |finding: &&&Finding| finding.setting.is_some() || finding.remedy.is_some();
+    let is_mendable = |finding: &&&CheckFinding| finding.setting.is_some() || finding.remedy.is_some();
     let Some(worst) = problems.iter().find(is_mendable).or(problems.first()) else {
         console.print(&line(&report, started.elapsed().as_secs_f64()));
         if let Some(boards) = report.finding(Check::Boards).filter(|_| config.train.board_salt.is_empty()) {
@@ -79,7 +79,7 @@ impl RewardCheck {
     }
 }
 
-fn refusal(finding: &Finding) -> CliError {
+fn refusal(finding: &CheckFinding) -> CliError {
     let text = format!("{}: {}", finding.check.name(), placed(finding));
     match (&finding.setting, &finding.remedy) {
         (Some(setting), _) => CliError::user_hint(
@@ -119,9 +119,9 @@ mod tests {
         Standing { name: name.into(), rank: 3, games: 2, mean_score, max_tile: Some(256), reward }
     }
 
-    fn finding(check: Check, level: Level, setting: Option<Setting>) -> Finding {
+    fn finding(check: Check, level: Level, setting: Option<Setting>) -> CheckFinding {
         let text = "cycle 0.20 < greedy 0.40".into();
-        Finding { check, level, place: None, text, setting, remedy: None }
+        CheckFinding { check, level, place: None, text, setting, remedy: None }
     }
 
     #[test]
@@ -141,12 +141,14 @@ mod tests {
         let place = Some(TaskPlace { file: "tasks.jsonl".into(), line: 7, task: "gcd".into() });
         let text = "the reference fails".to_owned();
         let remedy = Some("correct it".to_owned());
-        let found = Finding { text, place, remedy, ..finding(Check::References, Level::Problem, None) };
+        let found = CheckFinding { text, place, remedy, ..finding(Check::References, Level::Problem, None) };
         let CliError::User { message, hint } = refusal(&found) else { panic!("the user's mistake") };
         assert!(message.ends_with("references: tasks.jsonl:7 (gcd): the reference fails"), "{message}");
         assert!(hint.is_some_and(|hint| hint.starts_with("correct it; train.preflight=false")));
-        let cheats =
-            Finding { text: "22 cheats earn nothing on 9 tasks".into(), ..finding(Check::Cheats, Level::Ok, None) };
+        let cheats = CheckFinding {
+            text: "22 cheats earn nothing on 9 tasks".into(),
+            ..finding(Check::Cheats, Level::Ok, None)
+        };
         let tasks = Some(TaskCount { tasks: 9, tests: 90, to_mend: 0 });
         let report = Report { players: Vec::new(), tasks, findings: vec![cheats], labels: Labels::Tests };
         let expected = "reward check: 9 tasks with 90 tests in order, 22 cheats earn nothing on 9 tasks (0.5 s)";

@@ -57,7 +57,7 @@ pub fn of_report(report: &Report, prefix: &str) -> Vec<Finding> {
 }
 
 /// What to do about a finding: its remedy, or the setting that explains it.
-fn advice(finding: &preflight::Finding) -> Option<String> {
+fn advice(finding: &preflight::CheckFinding) -> Option<String> {
     match (&finding.remedy, &finding.setting, finding.level) {
         (_, _, Level::Ok) => None,
         (Some(remedy), _, _) => Some(remedy.clone()),
@@ -70,7 +70,7 @@ fn advice(finding: &preflight::Finding) -> Option<String> {
 }
 
 /// What was found, and where.
-pub fn placed(finding: &preflight::Finding) -> String {
+pub fn placed(finding: &preflight::CheckFinding) -> String {
     match &finding.place {
         Some(place) => format!("{place}: {}", finding.text),
         None => finding.text.clone(),
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn many_findings_of_a_check_are_counted_and_their_advice_is_said_once() {
-        let finding = |line| preflight::Finding {
+        let finding = |line| preflight::CheckFinding {
             check: Check::Constants,
             level: Level::Problem,
             place: Some(TaskPlace { file: "tasks.jsonl".into(), line, task: format!("t{line}") }),

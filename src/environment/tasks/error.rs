@@ -63,11 +63,11 @@ fn told(path: &std::path::Path, problems: &[Problem], more: usize) -> String {
 
 /// A problem within a line whose number is not known yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Fault(pub String);
+pub(super) struct RowFault(pub String);
 
-impl Fault {
+impl RowFault {
     /// A problem of `field`.
-    pub fn at(field: &str, message: impl fmt::Display) -> Fault {
-        Fault(format!("{field}: {message}"))
+    pub fn at(field: &str, message: impl fmt::Display) -> RowFault {
+        RowFault(format!("{field}: {message}"))
     }
 }

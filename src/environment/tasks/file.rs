@@ -7,7 +7,7 @@ use std::path::Path;
 
 use rayon::prelude::*;
 
-use super::error::{Fault, TOLD_MAX};
+use super::error::{RowFault, TOLD_MAX};
 use super::{Problem, Task, TasksError, convert, row};
 use crate::environment::value::Value;
 
@@ -54,12 +54,12 @@ struct Found {
 impl Found {
     fn add(&mut self, task: Task) {
         if let Some(first) = self.lines.insert(task.id.clone(), task.line) {
-            self.refuse(task.line, Fault::at("id", format!("`{}` is the id of line {first} already", task.id)));
+            self.refuse(task.line, RowFault::at("id", format!("`{}` is the id of line {first} already", task.id)));
         }
         self.tasks.push(task);
     }
 
-    fn refuse(&mut self, line: usize, Fault(message): Fault) {
+    fn refuse(&mut self, line: usize, RowFault(message): RowFault) {
         if self.problems.len() < TOLD_MAX {
             self.problems.push(Problem { line, message });
         } else {
@@ -69,21 +69,21 @@ impl Found {
 }
 
 /// Parses a line; `None` if it is blank.
-fn task(line: &[u8]) -> Result<Option<Task>, Vec<Fault>> {
+fn task(line: &[u8]) -> Result<Option<Task>, Vec<RowFault>> {
     if line.len() > LINE_MAX {
         let message = format!("{} MiB in one line; at most {}", line.len() >> 20, LINE_MAX >> 20);
-        return Err(vec![Fault(message)]);
+        return Err(vec![RowFault(message)]);
     }
     let text = std::str::from_utf8(line).map_err(|error| {
-        vec![Fault(format!("byte {} of the line is not UTF-8; save the file as UTF-8", error.valid_up_to() + 1))]
+        vec![RowFault(format!("byte {} of the line is not UTF-8; save the file as UTF-8", error.valid_up_to() + 1))]
     })?;
     if text.trim().is_empty() {
         return Ok(None);
     }
-    let value = Value::from_json(text).map_err(|error| vec![Fault(format!("not JSON: {error}"))])?;
+    let value = Value::from_json(text).map_err(|error| vec![RowFault(format!("not JSON: {error}"))])?;
     row::task(&value).map(Some).map_err(|faults| match convert::format_of(&value) {
         Some(format) => {
-            vec![Fault(format!("a row of {format}; `grpo-2048 tasks convert` makes a file of tasks of such rows"))]
+            vec![RowFault(format!("a row of {format}; `grpo-2048 tasks convert` makes a file of tasks of such rows"))]
         }
         None => faults,
     })

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use super::error::Fault;
+use super::error::RowFault;
 use super::{Answer, Function, Kind, SECONDS_MAX, SHOWN, Split, TESTS_MAX, Task, Test, source};
 use crate::config::nearest;
 use crate::environment::value::{Dict, Equality, Value};
@@ -31,9 +31,9 @@ const ID_MAX: usize = 100;
 const SHOWN_CHARACTERS: usize = 40;
 
 /// The task of a line, or all its errors.
-pub(super) fn task(value: &Value) -> Result<Task, Vec<Fault>> {
+pub(super) fn task(value: &Value) -> Result<Task, Vec<RowFault>> {
     let Value::Dict(dict) = value else {
-        return Err(vec![Fault(format!("found {}; expected a JSON object", named(value)))]);
+        return Err(vec![RowFault(format!("found {}; expected a JSON object", named(value)))]);
     };
     let mut row = Row { dict, fewest: None, faults: Vec::new() };
     row.know(dict, &KEYS, "");
@@ -63,12 +63,12 @@ struct Row<'a> {
     dict: &'a Dict,
     /// Fewest arguments of a test.
     fewest: Option<usize>,
-    faults: Vec<Fault>,
+    faults: Vec<RowFault>,
 }
 
 impl Row<'_> {
     fn fault(&mut self, field: &str, message: impl std::fmt::Display) {
-        self.faults.push(Fault::at(field, message));
+        self.faults.push(RowFault::at(field, message));
     }
 
     /// Refuses keys of `dict` that are not among `known`.
@@ -80,7 +80,7 @@ impl Row<'_> {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => format!("there are: {}", known.join(", ")),
                 };
-                self.faults.push(Fault(format!("{place}unknown key `{key}`; {meant}")));
+                self.faults.push(RowFault(format!("{place}unknown key `{key}`; {meant}")));
             }
         }
     }

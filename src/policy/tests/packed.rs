@@ -128,7 +128,7 @@ fn what_cannot_stay_packed_is_refused_with_what_can() {
     let expected = "model.frozen_weights: found \"packed\" with all weights trained, expected adapters: set model.lora_r \
                     or model.adapter; or \"auto\"";
     assert_eq!(error, expected);
-    let error = refusal(&ModelConfig { precision: crate::config::Precision::Bf16, ..packed.clone() });
+    let error = refusal(&ModelConfig { precision: crate::config::PrecisionChoice::Bf16, ..packed.clone() });
     assert!(error.contains("in a half format, expected model.precision = \"f32\""), "{error}");
     let error = refusal(&ModelConfig { model: "builtin".into(), ..packed });
     assert!(error.contains("with weights of 32 bits, expected a .gguf file of fewer"), "{error}");

@@ -7,7 +7,7 @@
 use crate::config::Config;
 use crate::environment::game2048::ladder::KNOWS_BOARDS;
 use crate::environment::game2048::{Game, Move};
-use crate::preflight::finding::{Check, Finding};
+use crate::preflight::finding::{Check, CheckFinding};
 use crate::preflight::{JudgedTrial, Trial};
 use crate::seed::{Purpose, Seed};
 
@@ -28,25 +28,26 @@ pub fn trials(config: &Config) -> [Trial; 2] {
 }
 
 /// What became of both.
-pub fn finding(config: &Config, [honest, cheat]: &[JudgedTrial; 2]) -> Finding {
+pub fn finding(config: &Config, [honest, cheat]: &[JudgedTrial; 2]) -> CheckFinding {
     let plans = boards_known(config).map(|board| planned(board).iter().map(|step| step.letter()).collect::<String>());
     let follows = |plan: String| cheat.evaluation.games.iter().any(|game| game.moves_text().starts_with(&plan));
     let known = plans.filter(|plan| follows(plan.clone())).count();
     let earns = format!("{:.3}, {:.3} without", cheat.reward.value, honest.reward.value);
     let published = config.train.board_salt.is_empty();
     match (known, published) {
-        (0, _) => {
-            Finding::ok(Check::Boards, format!("a program that carries moves for published boards earns {earns} them"))
-        }
+        (0, _) => CheckFinding::ok(
+            Check::Boards,
+            format!("a program that carries moves for published boards earns {earns} them"),
+        ),
         (_, true) => {
             let text = "boards are published, since they follow from train.seed alone: figures compare, and a program that \
                         was written for them can carry their moves";
-            Finding::ok(Check::Boards, format!("{text} (here {earns}); without --seed nobody knows them"))
+            CheckFinding::ok(Check::Boards, format!("{text} (here {earns}); without --seed nobody knows them"))
         }
         (_, false) => {
             let text =
                 format!("{known} of {STEPS} boards are known in spite of train.board_salt: a program earns {earns}");
-            Finding::problem(Check::Boards, format!("{text} its knowledge"))
+            CheckFinding::problem(Check::Boards, format!("{text} its knowledge"))
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::environment::game2048::ladder::{BLIND, CHEATS, CONSTANT, CYCLE, RUNGS
 use crate::environment::game2048::{Board, Game, Move};
 use crate::environment::{Case, Ending, Labels, Outcome};
 use crate::plural::counted;
-use crate::preflight::finding::{Check, Finding, Level};
+use crate::preflight::finding::{Check, CheckFinding, Level};
 use crate::preflight::ladder::{JudgedCheat, Ladder, ReferencePlayer, SHAPE, rises};
 use crate::preflight::{JudgedTrial, Trial};
 use crate::seed::Seed;
@@ -19,7 +19,7 @@ const LIMITS: &[&str] =
     &["train.game_seconds", "sandbox.call_share", "sandbox.memory_mib", "arena.moves_max", "arena.freeze_after"];
 
 /// The findings of all checks.
-pub(super) fn findings(config: &Config, trials: &[Trial], judged: &[JudgedTrial]) -> Vec<Finding> {
+pub(super) fn findings(config: &Config, trials: &[Trial], judged: &[JudgedTrial]) -> Vec<CheckFinding> {
     let (rungs, others) = judged.split_at(RUNGS.len());
     let players =
         RUNGS.iter().zip(rungs).map(|(rung, judged)| ReferencePlayer { name: rung.name, rank: rung.rank, judged });
@@ -55,7 +55,7 @@ struct Evidence<'a> {
 
 impl Evidence<'_> {
     /// Checks that every outcome follows from its moves, on the requested board.
-    fn replay(&self) -> Finding {
+    fn replay(&self) -> CheckFinding {
         let (mut games, mut wrong) = (0, Vec::new());
         for (at, (trial, judged)) in self.trials.iter().zip(self.judged).enumerate() {
             if matches!(judged.evaluation.verdict, Verdict::Rejected(_)) {
@@ -71,9 +71,13 @@ impl Evidence<'_> {
             }
         }
         match wrong.first() {
-            None if games == 1 => Finding::ok(Check::Replay, "1 game replays to the score, tile and board reported"),
-            None => Finding::ok(Check::Replay, format!("{games} games replay to the score, tile and board reported")),
-            Some(first) => Finding::problem(
+            None if games == 1 => {
+                CheckFinding::ok(Check::Replay, "1 game replays to the score, tile and board reported")
+            }
+            None => {
+                CheckFinding::ok(Check::Replay, format!("{games} games replay to the score, tile and board reported"))
+            }
+            Some(first) => CheckFinding::problem(
                 Check::Replay,
                 format!("{} of {} are not what was played; {first}", wrong.len(), counted(games, "game")),
             ),
@@ -82,7 +86,7 @@ impl Evidence<'_> {
 
     /// Checks that of two games of one player the better one earns more, so that the reward depends on the game and
     /// not on the program.
-    fn single_games(&self) -> Finding {
+    fn single_games(&self) -> CheckFinding {
         let singles = &self.judged[RUNGS.len() + CHEATS.len()..][..SINGLE_GAMES];
         let full = |judged: &&JudgedTrial| judged.evaluation.games.iter().all(|game| game.ending == Ending::GameOver);
         let games: Vec<(u64, f32)> =
@@ -91,7 +95,7 @@ impl Evidence<'_> {
         let pairs: Vec<_> = better.filter(|(low, high)| low.0 < high.0).collect();
         let wrong: Vec<_> = pairs.iter().filter(|(low, high)| !rises(low.1, high.1)).collect();
         match wrong.first() {
-            None => Finding::ok(
+            None => CheckFinding::ok(
                 Check::Games,
                 format!("the better of two games earns more, in {}", counted(pairs.len(), "pair")),
             ),
@@ -105,13 +109,13 @@ impl Evidence<'_> {
                     high.0,
                     high.1
                 );
-                Finding::problem(Check::Games, text).blame(self.config, SHAPE)
+                CheckFinding::problem(Check::Games, text).blame(self.config, SHAPE)
             }
         }
     }
 
     /// Checks that the strong players reach the target tile, and that no limit stops them before.
-    fn target(&self) -> Finding {
+    fn target(&self) -> CheckFinding {
         let strong = || (0..RUNGS.len()).filter(|&at| RUNGS[at].rank >= STRONG);
         let games: Vec<&Outcome> = strong().flat_map(|at| &self.judged[at].evaluation.games).collect();
         let reached = games.iter().filter(|game| game.max_tile() >= TARGET_TILE).count();
@@ -122,7 +126,7 @@ impl Evidence<'_> {
                 "no reference player reaches {TARGET_TILE} in {}, {cut} of them cut by a limit; the best tile is {best}",
                 counted(games.len(), "game")
             );
-            return Finding::problem(Check::Target, text).blame(self.config, &[key]);
+            return CheckFinding::problem(Check::Target, text).blame(self.config, &[key]);
         }
         let text = format!("{TARGET_TILE} is reached in {reached} of {}", counted(games.len(), "game"));
         let of_player = |at: usize| {
@@ -135,13 +139,13 @@ impl Evidence<'_> {
         };
         let cuts: Vec<String> = strong().filter_map(of_player).collect();
         if cuts.is_empty() {
-            return Finding::ok(Check::Target, format!("{text}; {}", self.spending()));
+            return CheckFinding::ok(Check::Target, format!("{text}; {}", self.spending()));
         }
-        let finding = Finding::warning(Check::Target, format!("{text}; before that {}", cuts.join("; ")));
+        let finding = CheckFinding::warning(Check::Target, format!("{text}; before that {}", cuts.join("; ")));
         let finding = finding.blame(self.config, &[key]);
         // It is known, and needs no warning, that the default limits cut some games.
         match finding.setting {
-            None => Finding { level: Level::Ok, ..finding },
+            None => CheckFinding { level: Level::Ok, ..finding },
             Some(_) => finding,
         }
     }
@@ -156,14 +160,14 @@ impl Evidence<'_> {
     }
 
     /// Nobody knows the boards of a run that has a salt.
-    fn boards(&self) -> Finding {
+    fn boards(&self) -> CheckFinding {
         let (_, both) = self.judged.split_last_chunk().expect("trials end with who knows boards");
         boards::finding(self.config, both)
     }
 
     /// Checks that a player that always pushes in one direction freezes, and earns less than one that cycles.
-    fn no_op(&self) -> Finding {
-        let problem = |text| Finding::problem(Check::NoOp, text).blame(self.config, &["arena.freeze_after"]);
+    fn no_op(&self) -> CheckFinding {
+        let problem = |text| CheckFinding::problem(Check::NoOp, text).blame(self.config, &["arena.freeze_after"]);
         let judged = &self.judged[CONSTANT];
         let games = &judged.evaluation.games;
         let frozen = games.iter().filter(|game| game.ending == Ending::Freeze).count();
@@ -177,7 +181,7 @@ impl Evidence<'_> {
         }
         let text = format!("{} against {}", self.ladder.earns(CONSTANT), self.ladder.earns(CYCLE));
         match rises(self.ladder.reward(CONSTANT), self.ladder.reward(CYCLE)) {
-            true => Finding::ok(Check::NoOp, format!("pushing one way only freezes: {text}")),
+            true => CheckFinding::ok(Check::NoOp, format!("pushing one way only freezes: {text}")),
             false => problem(format!("freezing pays: {text}")),
         }
     }

@@ -5,7 +5,7 @@ mod cheats;
 mod tests;
 
 use self::cheats::{BROKEN_PLAYERS, CHEATS, NO_ACTION};
-use super::finding::{Check, Finding, Level};
+use super::finding::{Check, CheckFinding, Level};
 use super::ladder::{JudgedCheat, Ladder, ReferencePlayer};
 use super::{JudgedTrial, Report, Standing, Told, Trial, TrialJudge, seeds};
 use crate::arena::{ArenaError, FUEL_PER_SECOND, Rules};
@@ -37,7 +37,7 @@ pub(super) fn examine(
     let judged = match super::judged(judge, &trials) {
         Ok(judged) => judged,
         Err(ArenaError::Environment { message, .. }) => {
-            let finding = Finding::problem(Check::Rules, format!("{}: {message}", game.path().display()));
+            let finding = CheckFinding::problem(Check::Rules, format!("{}: {message}", game.path().display()));
             let findings = vec![finding.mend("correct the game: no program is to blame for this")];
             return Ok(Report { players: Vec::new(), tasks: None, findings, labels: Labels::Game });
         }
@@ -89,7 +89,7 @@ impl Evidence<'_> {
         self.players().iter().map(|player| Standing::new(player.name, player.rank, player.judged)).collect()
     }
 
-    fn findings(&self) -> Vec<Finding> {
+    fn findings(&self) -> Vec<CheckFinding> {
         let players = self.players();
         let simplest = BROKEN_PLAYERS.len();
         let remedy =
@@ -97,7 +97,7 @@ impl Evidence<'_> {
         let ranks: Vec<u8> = self.game.references().iter().map(|reference| reference.rank).collect();
         let (Some(weakest), Some(strongest)) = (ranks.first(), ranks.last()) else {
             let text = "no reference players: nobody has shown that playing well earns more";
-            return vec![Finding::warning(Check::References, text).mend(remedy)];
+            return vec![CheckFinding::warning(Check::References, text).mend(remedy)];
         };
         let others = &self.judged[players.len()..];
         let cheats = CHEATS.iter().zip(others).map(|(cheat, judged)| {
@@ -117,7 +117,7 @@ impl Evidence<'_> {
         match weakest == strongest {
             true => {
                 let text = "all reference players have one rank: nobody has shown that playing well earns more";
-                findings.push(Finding::warning(Check::References, text).mend(remedy));
+                findings.push(CheckFinding::warning(Check::References, text).mend(remedy));
             }
             false => findings.extend([ladder.order(*weakest), ladder.spread(simplest)]),
         }
@@ -126,7 +126,7 @@ impl Evidence<'_> {
     }
 
     /// Compares the strongest player's first games with their repetition.
-    fn repeats(&self) -> Finding {
+    fn repeats(&self) -> CheckFinding {
         let first = &self.judged[BROKEN_PLAYERS.len() + self.game.references().len() - 1].evaluation;
         let again = self.judged.last().map_or(&[][..], |judged| &judged.evaluation.games);
         let differ = first
@@ -135,17 +135,17 @@ impl Evidence<'_> {
             .zip(again)
             .find(|(a, b)| limit(a).is_none() && limit(b).is_none() && (a.score, &a.trace) != (b.score, &b.trace));
         match differ {
-            None => Finding::ok(Check::Repeats, "the same player on the same seed does the same again"),
+            None => CheckFinding::ok(Check::Repeats, "the same player on the same seed does the same again"),
             Some((a, b)) => {
                 let text = format!("the same player on the same seed scores {} and then {}", a.score, b.score);
-                Finding::problem(Check::Repeats, text)
+                CheckFinding::problem(Check::Repeats, text)
                     .mend("draw chance from `random` alone, which is seeded; no time, no `id()`, no order of a set")
             }
         }
     }
 
     /// Checks that the players have enough time.
-    fn budget(&self) -> Finding {
+    fn budget(&self) -> CheckFinding {
         let limits = Rules::training(self.config).limits;
         let seconds = limits.game_fuel as f64 / FUEL_PER_SECOND as f64;
         let cut = self.references().map(|(reference, judged)| {
@@ -155,7 +155,7 @@ impl Evidence<'_> {
         if let Some((cut, games, reference)) = cut.max_by_key(|(cut, ..)| *cut).filter(|(cut, ..)| *cut > 0) {
             let games = counted(games, "game");
             let text = format!("limits cut {} short in {cut} of {games}; a game has {seconds} s", reference.name);
-            return Finding::warning(Check::Budget, text).mend("a larger train.game_seconds, or a faster player");
+            return CheckFinding::warning(Check::Budget, text).mend("a larger train.game_seconds, or a faster player");
         }
         let shares = self.references().map(|(reference, judged)| {
             let most = judged.evaluation.games.iter().map(|game| game.fuel).max().unwrap_or(0);
@@ -164,14 +164,14 @@ impl Evidence<'_> {
         let (share, reference) = shares.max_by(|a, b| a.0.total_cmp(&b.0)).expect("there are references");
         let text = format!("{} uses at most {} of its budget of {seconds} s", reference.name, super::percent(share));
         match share > BUDGET_EXPECTED {
-            true => Finding::warning(Check::Budget, text).mend("a larger train.game_seconds, or a faster player"),
-            false => Finding::ok(Check::Budget, text),
+            true => CheckFinding::warning(Check::Budget, text).mend("a larger train.game_seconds, or a faster player"),
+            false => CheckFinding::ok(Check::Budget, text),
         }
     }
 }
 
 /// Adds what the author of the game can do, if no setting explains a problem.
-fn with_remedy(finding: Finding) -> Finding {
+fn with_remedy(finding: CheckFinding) -> CheckFinding {
     if finding.level < Level::Problem || finding.setting.is_some() || finding.remedy.is_some() {
         return finding;
     }

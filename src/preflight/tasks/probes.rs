@@ -10,7 +10,7 @@ use crate::config::TestsReward;
 use crate::environment::tasks::Kind;
 use crate::plural::counted;
 use crate::preflight::Told;
-use crate::preflight::finding::{Check, Finding};
+use crate::preflight::finding::{Check, CheckFinding};
 use crate::preflight::ladder::{exceeds, rises};
 
 /// Most that a stub may earn, because a task in which doing nothing is half the work is still a task.
@@ -36,7 +36,7 @@ struct Probe {
 
 impl Examination<'_> {
     /// Judges the probes. `constant`: mean share of a task's tests that the best constant passes.
-    pub(super) fn probes(&self, constant: f64, told: Told<'_>) -> Result<Vec<Finding>, ArenaError> {
+    pub(super) fn probes(&self, constant: f64, told: Told<'_>) -> Result<Vec<CheckFinding>, ArenaError> {
         let sample = self.sample();
         let (mut probes, mut programs) = (Vec::new(), Vec::new());
         let mut kinds = BTreeSet::new();
@@ -71,7 +71,7 @@ impl Examination<'_> {
         constant.map(|constant| (Role::Constant, CONSTANT, constant)).into_iter().chain(attempts).collect()
     }
 
-    fn constants(&self, probes: &[Probe], passed: f64, tasks: &str) -> Finding {
+    fn constants(&self, probes: &[Probe], passed: f64, tasks: &str) -> CheckFinding {
         let earned = || probes.iter().filter(|probe| probe.role == Role::Constant).map(|probe| probe.reward);
         let count = earned().count().max(1);
         let (mean, most) = (earned().sum::<f32>() / count as f32, earned().fold(f32::NEG_INFINITY, f32::max));
@@ -79,19 +79,19 @@ impl Examination<'_> {
         let passes = format!("the best constant passes {:.0}% of a task's tests on average and earns", 100.0 * passed);
         let text = format!("{passes} {mean:.2} on {tasks}");
         match (is_paid, self.config.reward.tests) {
-            (false, _) => Finding::ok(Check::Constants, format!("{passes} nothing on {tasks}")),
+            (false, _) => CheckFinding::ok(Check::Constants, format!("{passes} nothing on {tasks}")),
             // Tasks in which the constant passes every test are reported one by one elsewhere.
-            (true, TestsReward::All) => Finding::ok(Check::Constants, format!("{text}, {most:.2} at most")),
+            (true, TestsReward::All) => CheckFinding::ok(Check::Constants, format!("{text}, {most:.2} at most")),
             (true, TestsReward::Share) => {
-                Finding::warning(Check::Constants, format!("{text}: a run may learn `return 0`"))
+                CheckFinding::warning(Check::Constants, format!("{text}: a run may learn `return 0`"))
                     .blame(self.config, &["reward.tests"])
             }
-            (true, TestsReward::AboveConstant) => Finding::problem(Check::Constants, text),
+            (true, TestsReward::AboveConstant) => CheckFinding::problem(Check::Constants, text),
         }
     }
 
     /// Reports the best stub of each task.
-    fn stubs(&self, probes: &[Probe], tasks: &str) -> Vec<Finding> {
+    fn stubs(&self, probes: &[Probe], tasks: &str) -> Vec<CheckFinding> {
         let mut best: BTreeMap<usize, &Probe> = BTreeMap::new();
         for probe in probes.iter().filter(|probe| probe.role == Role::Stub) {
             let best = best.entry(probe.task).or_insert(probe);
@@ -100,10 +100,10 @@ impl Examination<'_> {
             }
         }
         let paid = best.values().filter(|probe| probe.reward >= STUB_EXPECTED);
-        let findings: Vec<Finding> = paid
+        let findings: Vec<CheckFinding> = paid
             .map(|probe| {
                 let text = format!("{} earns {:.2}", probe.name, probe.reward);
-                let finding = Finding::warning(Check::Stubs, text).at(self.place(probe.task));
+                let finding = CheckFinding::warning(Check::Stubs, text).at(self.place(probe.task));
                 finding.mend("add tests that this does not pass, unless it is what the task asks for")
             })
             .collect();
@@ -118,11 +118,11 @@ impl Examination<'_> {
                 format!("stubs earn at most {:.2} on {tasks}: {} ({})", most.reward, most.name, self.task(most.task).id)
             }
         };
-        vec![Finding::ok(Check::Stubs, text)]
+        vec![CheckFinding::ok(Check::Stubs, text)]
     }
 
     /// Checks that a cheat earns no more than the best program that does nothing.
-    fn cheats(&self, probes: &[Probe], tasks: &str) -> Finding {
+    fn cheats(&self, probes: &[Probe], tasks: &str) -> CheckFinding {
         let mut honest: BTreeMap<usize, f32> = BTreeMap::new();
         for probe in probes.iter().filter(|probe| probe.role != Role::Cheat) {
             let most = honest.entry(probe.task).or_insert(0.0);
@@ -135,7 +135,10 @@ impl Examination<'_> {
         names.sort_unstable();
         names.dedup();
         let Some(first) = paid.first() else {
-            return Finding::ok(Check::Cheats, format!("{} earn nothing on {tasks}", counted(names.len(), "cheat")));
+            return CheckFinding::ok(
+                Check::Cheats,
+                format!("{} earn nothing on {tasks}", counted(names.len(), "cheat")),
+            );
         };
         let text = format!(
             "{} earns {:.2}, doing nothing {:.2}, as in {} of {}",
@@ -145,6 +148,6 @@ impl Examination<'_> {
             paid.len(),
             counted(cheats().count(), "attempt")
         );
-        Finding::problem(Check::Cheats, text).at(self.place(first.task))
+        CheckFinding::problem(Check::Cheats, text).at(self.place(first.task))
     }
 }

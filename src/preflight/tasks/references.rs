@@ -5,7 +5,7 @@ use crate::arena::{ArenaError, FUEL_PER_SECOND, Rules};
 use crate::config::TestsReward;
 use crate::environment::{Ending, Outcome};
 use crate::plural::counted;
-use crate::preflight::finding::{Check, Finding};
+use crate::preflight::finding::{Check, CheckFinding};
 use crate::preflight::{JudgedTrial, Told, percent};
 
 /// Share of the budget that a reference may use, because a model's first programs are slower.
@@ -33,7 +33,7 @@ impl Run {
 
 impl Examination<'_> {
     /// Runs all references, and those that use `random` once more.
-    pub(super) fn references(&self, told: Told<'_>) -> Result<Vec<Finding>, ArenaError> {
+    pub(super) fn references(&self, told: Told<'_>) -> Result<Vec<CheckFinding>, ArenaError> {
         let tasks = self.tasks.tasks().iter().enumerate();
         let programs: Vec<(usize, String)> =
             tasks.filter_map(|(number, task)| Some((number, task.reference.clone()?))).collect();
@@ -48,17 +48,20 @@ impl Examination<'_> {
     }
 
     /// References that fail a test, or do not earn the full reward.
-    fn failing(&self, runs: &[Run]) -> Vec<Finding> {
-        let mut findings: Vec<Finding> = runs.iter().filter_map(|run| self.failure(run)).collect();
+    fn failing(&self, runs: &[Run]) -> Vec<CheckFinding> {
+        let mut findings: Vec<CheckFinding> = runs.iter().filter_map(|run| self.failure(run)).collect();
         if findings.is_empty() && !runs.is_empty() {
             let all = counted(runs.len(), "reference");
-            findings.push(Finding::ok(Check::References, format!("{all}, each of which passes all tests of its task")));
+            findings.push(CheckFinding::ok(
+                Check::References,
+                format!("{all}, each of which passes all tests of its task"),
+            ));
         }
         findings
     }
 
-    fn failure(&self, run: &Run) -> Option<Finding> {
-        let problem = |text| Finding::problem(Check::References, text).at(self.place(run.task));
+    fn failure(&self, run: &Run) -> Option<CheckFinding> {
+        let problem = |text| CheckFinding::problem(Check::References, text).at(self.place(run.task));
         if run.passes() {
             let reward = run.judged.reward.value;
             let is_paid = reward > 1.0 - ROUNDING || self.is_constant(run);
@@ -91,7 +94,7 @@ impl Examination<'_> {
             && self.config.reward.tests == TestsReward::AboveConstant
     }
 
-    fn missing(&self) -> Option<Finding> {
+    fn missing(&self) -> Option<CheckFinding> {
         let all = self.tasks.tasks();
         let without: Vec<usize> = (0..all.len()).filter(|&number| all[number].reference.is_none()).collect();
         let first = *without.first()?;
@@ -102,12 +105,12 @@ impl Examination<'_> {
                 all.len()
             ),
         };
-        let finding = Finding::warning(Check::References, text).at(self.place(first));
+        let finding = CheckFinding::warning(Check::References, text).at(self.place(first));
         Some(finding.mend("add \"reference\": a program that solves the task"))
     }
 
     /// Finds references whose answers depend on random numbers, which no other program can reproduce.
-    fn repeats(&self, runs: &[Run], told: Told<'_>) -> Result<Vec<Finding>, ArenaError> {
+    fn repeats(&self, runs: &[Run], told: Told<'_>) -> Result<Vec<CheckFinding>, ArenaError> {
         let draws = |run: &&Run| {
             let source = self.task(run.task).reference.as_deref().unwrap_or_default();
             // An import from `__future__` must stay the first statement.
@@ -127,7 +130,7 @@ impl Examination<'_> {
                 "the reference answers otherwise when `random` is seeded otherwise{}",
                 failed.map(|failed| format!(": {}", failed.reason)).unwrap_or_default()
             );
-            let finding = Finding::problem(Check::Repeats, text).at(self.place(*task));
+            let finding = CheckFinding::problem(Check::Repeats, text).at(self.place(*task));
             finding.mend("ask for what does not depend on chance, or give the task a \"checker\"")
         });
         Ok(findings.collect())
@@ -138,7 +141,7 @@ impl Examination<'_> {
     }
 
     /// Checks the fuel of the references that pass.
-    fn budget(&self, runs: &[Run]) -> Vec<Finding> {
+    fn budget(&self, runs: &[Run]) -> Vec<CheckFinding> {
         let passing = runs.iter().filter(|run| run.passes());
         let mut shares: Vec<(f64, usize)> = passing
             .filter_map(|run| Some((run.outcome()?.fuel as f64 / self.budget_of(run.task).max(1.0), run.task)))
@@ -148,10 +151,10 @@ impl Examination<'_> {
         let findings = shares.iter().rev().take_while(|(share, _)| *share > BUDGET_EXPECTED).map(|&(share, task)| {
             let seconds = self.budget_of(task) / FUEL_PER_SECOND as f64;
             let text = format!("the reference uses {} of its budget of {seconds} s", percent(share));
-            let finding = Finding::warning(Check::Budget, text).at(self.place(task));
+            let finding = CheckFinding::warning(Check::Budget, text).at(self.place(task));
             finding.mend("give the task more \"seconds\", all tasks a larger train.game_seconds, or smaller tests")
         });
-        let mut findings: Vec<Finding> = findings.collect();
+        let mut findings: Vec<CheckFinding> = findings.collect();
         if findings.is_empty() {
             let most_of_all = shares[(shares.len() * 99).div_ceil(100) - 1].0;
             let few =
@@ -159,7 +162,7 @@ impl Examination<'_> {
             let costliest = &self.task(costliest).id;
             let text =
                 format!("references use little of their budget: {few}the costliest {} ({costliest})", percent(most));
-            findings.push(Finding::ok(Check::Budget, text));
+            findings.push(CheckFinding::ok(Check::Budget, text));
         }
         findings
     }

@@ -10,7 +10,7 @@ use super::Examination;
 use crate::config::TestsReward;
 use crate::environment::tasks::{Answer, Task};
 use crate::plural::counted;
-use crate::preflight::finding::{Check, Finding, Level};
+use crate::preflight::finding::{Check, CheckFinding, Level};
 use crate::stats;
 
 /// Share of the tests above the best constant that repeating the shown answers may pass.
@@ -22,17 +22,17 @@ const ANSWER_MAX: usize = 40;
 #[derive(Default)]
 struct Suite {
     constant: f64,
-    findings: Vec<Finding>,
+    findings: Vec<CheckFinding>,
 }
 
 impl Examination<'_> {
     /// Problems of the tests, and the mean share of a task's tests that its best constant passes.
-    pub(super) fn suites(&self) -> (Vec<Finding>, f64) {
+    pub(super) fn suites(&self) -> (Vec<CheckFinding>, f64) {
         let kind = self.config.reward.tests;
         let suites: Vec<Suite> = self.tasks.tasks().par_iter().map(|task| suite(task, kind)).collect();
         let count = suites.len();
         let constant = stats::mean(suites.iter().map(|suite| suite.constant));
-        let found: Vec<Finding> = suites
+        let found: Vec<CheckFinding> = suites
             .into_iter()
             .enumerate()
             .flat_map(|(task, suite)| suite.findings.into_iter().map(move |finding| finding.at(self.place(task))))
@@ -42,7 +42,7 @@ impl Examination<'_> {
             (Check::Tests, format!("no test is asked twice in {}", counted(count, "task"))),
         ];
         let in_order = in_order.into_iter().filter(|(check, _)| found.iter().all(|finding| finding.check != *check));
-        let in_order: Vec<Finding> = in_order.map(|(check, text)| Finding::ok(check, text)).collect();
+        let in_order: Vec<CheckFinding> = in_order.map(|(check, text)| CheckFinding::ok(check, text)).collect();
         (found.into_iter().chain(in_order).collect(), constant)
     }
 }
@@ -61,7 +61,7 @@ fn suite(task: &Task, kind: TestsReward) -> Suite {
 }
 
 /// A finding if one answer passes every test.
-fn constant(task: &Task, kind: TestsReward, commonest: Option<(&Answer, usize)>) -> Option<Finding> {
+fn constant(task: &Task, kind: TestsReward, commonest: Option<(&Answer, usize)>) -> Option<CheckFinding> {
     let (answer, passed) = commonest?;
     if passed < task.tests_and_checker() as usize {
         return None;
@@ -75,12 +75,12 @@ fn constant(task: &Task, kind: TestsReward, commonest: Option<(&Answer, usize)>)
         TestsReward::AboveConstant => (Level::Problem, format!("{text}: nothing can be learnt")),
         TestsReward::All | TestsReward::Share => (Level::Warning, text),
     };
-    let finding = Finding { level, ..Finding::ok(Check::Constants, text) };
+    let finding = CheckFinding { level, ..CheckFinding::ok(Check::Constants, text) };
     Some(finding.mend("add tests with other answers"))
 }
 
 /// A finding if repeating the answers in the prompt passes many tests.
-fn given_away(task: &Task, commonest: Option<(&Answer, usize)>) -> Option<Finding> {
+fn given_away(task: &Task, commonest: Option<(&Answer, usize)>) -> Option<CheckFinding> {
     let (all, constant) = (task.tests_and_checker() as usize, commonest?.1);
     let (hidden, shown) = (task.hidden(), task.tests.len() - task.hidden().len());
     if hidden.is_empty() && !task.has_checker() {
@@ -89,7 +89,7 @@ fn given_away(task: &Task, commonest: Option<(&Answer, usize)>) -> Option<Findin
             _ => format!("the prompt shows all {all} tests: copying their answers passes"),
         };
         let remedy = format!("add tests, or hide some with \"shown\": {}", all / 2);
-        return Some(Finding::problem(Check::Shown, text).mend(remedy));
+        return Some(CheckFinding::problem(Check::Shown, text).mend(remedy));
     }
     let of_shown = &task.tests[..shown];
     let passed = |answer: &Answer| {
@@ -107,13 +107,13 @@ fn given_away(task: &Task, commonest: Option<(&Answer, usize)>) -> Option<Findin
             counted(all, "test")
         );
         let level = if repeated == all { Level::Problem } else { Level::Warning };
-        let finding = Finding { level, ..Finding::ok(Check::Shown, text) };
+        let finding = CheckFinding { level, ..CheckFinding::ok(Check::Shown, text) };
         finding.mend("add tests with answers that the prompt does not show")
     })
 }
 
 /// A finding for the first test that occurs twice, which says whether any program can pass both.
-fn asked_twice(task: &Task) -> Option<Finding> {
+fn asked_twice(task: &Task) -> Option<CheckFinding> {
     let mut first: HashMap<&str, usize> = HashMap::new();
     let mut twice = None;
     for (test, asked) in task.tests.iter().enumerate() {
@@ -126,7 +126,7 @@ fn asked_twice(task: &Task) -> Option<Finding> {
         if differs && task.tests[before].expected.is_some() {
             let text =
                 format!("tests {there} and {here} ask the same and expect different answers: nothing passes both");
-            return Some(Finding::problem(Check::Tests, text).mend("correct one of them"));
+            return Some(CheckFinding::problem(Check::Tests, text).mend("correct one of them"));
         }
         twice.get_or_insert((there, here));
     }
@@ -134,7 +134,7 @@ fn asked_twice(task: &Task) -> Option<Finding> {
     let more = task.tests.len() - first.len() - 1;
     let more = if more > 0 { format!(", and {more} more are asked again") } else { String::new() };
     let text = format!("tests {there} and {here} ask the same{more}");
-    Some(Finding::warning(Check::Tests, text).mend("ask for something else in one of them"))
+    Some(CheckFinding::warning(Check::Tests, text).mend("ask for something else in one of them"))
 }
 
 fn shown(answer: &Answer) -> String {

@@ -10,7 +10,7 @@ use super::*;
 use crate::arena::{self, Arena, Rules, Workers};
 use crate::config::TestsReward;
 use crate::environment::Environment;
-use crate::preflight::{Check, Finding, TrainingPath};
+use crate::preflight::{Check, CheckFinding, TrainingPath};
 
 static CONFIG: LazyLock<Config> = LazyLock::new(|| {
     let mut config = Config::preset("llm").unwrap();
@@ -81,7 +81,7 @@ fn rewarded(tests: TestsReward, lines: &[&str]) -> Report {
 
 /// Where and what `check` found that is not as it should be: level, line, text, remedy.
 fn found(report: &Report, check: Check) -> (Level, usize, String, String) {
-    let found: Vec<&Finding> =
+    let found: Vec<&CheckFinding> =
         report.findings.iter().filter(|finding| finding.check == check && finding.level > Level::Ok).collect();
     let [finding] = found.as_slice() else { panic!("{check:?}: {:#?}", report.findings) };
     let line = finding.place.as_ref().map_or(0, |place| place.line);

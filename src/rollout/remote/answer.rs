@@ -10,7 +10,7 @@ use crate::seed::Seed;
 
 use super::super::Completion;
 use super::super::decoding::Row;
-use super::http::Fault;
+use super::http::AnswerFault;
 
 /// How far rounding in f32 may raise the logarithm of a probability of 1 above 0.
 const ROUNDING: f32 = 1e-4;
@@ -71,28 +71,30 @@ pub(super) fn completion(
     mut row: Row,
     policy: &Policy,
     longest: usize,
-) -> Result<Completion, Fault> {
-    let Answer { model: by, choices } =
-        serde_json::from_value(answer).map_err(|error| Fault::rubbish(format!("an answer out of shape: {error}")))?;
+) -> Result<Completion, AnswerFault> {
+    let Answer { model: by, choices } = serde_json::from_value(answer)
+        .map_err(|error| AnswerFault::rubbish(format!("an answer out of shape: {error}")))?;
     if let Some(other) = by.filter(|by| by != model) {
-        return Err(Fault::rubbish(format!("an answer by {other}, expected one by {model}")));
+        return Err(AnswerFault::rubbish(format!("an answer by {other}, expected one by {model}")));
     }
     let [Choice { token_ids, logprobs: Logprobs { content }, finish_reason }] = &choices[..] else {
-        return Err(Fault::rubbish(format!("{} completions, expected 1", choices.len())));
+        return Err(AnswerFault::rubbish(format!("{} completions, expected 1", choices.len())));
     };
     if token_ids.len() != content.len() || token_ids.iter().zip(content).any(|(id, token)| *id != token.token_id) {
         let (tokens, logprobs) = (token_ids.len(), content.len());
-        return Err(Fault::rubbish(format!("{tokens} tokens and log-probabilities of {logprobs} that are not theirs")));
+        return Err(AnswerFault::rubbish(format!(
+            "{tokens} tokens and log-probabilities of {logprobs} that are not theirs"
+        )));
     }
     let vocabulary = policy.decoder().config().vocab_size;
     for (place, token) in content.iter().enumerate() {
         let (id, logprob) = (token.token_id, token.logprob);
         if id as usize >= vocabulary {
             let found = format!("token {place} has the id {id}, the model {vocabulary} of them");
-            return Err(Fault { found, hint: "serve the model that is trained" });
+            return Err(AnswerFault { found, hint: "serve the model that is trained" });
         }
         if !(logprob > IMPOSSIBLE && logprob <= ROUNDING) {
-            return Err(Fault::rubbish(format!("token {place} has the log-probability {logprob}")));
+            return Err(AnswerFault::rubbish(format!("token {place} has the log-probability {logprob}")));
         }
         if !row.ended {
             row.push(id, logprob.min(0.0), policy.tokenizer(), longest);
@@ -101,7 +103,7 @@ pub(super) fn completion(
     if !row.ended || token_ids.len() > longest {
         let (tokens, reason) = (token_ids.len(), finish_reason.as_deref().unwrap_or("none"));
         let found = format!("{tokens} tokens that no stop ends (finish_reason {reason}), asked for {longest}");
-        return Err(Fault { found, hint: "raise --max-model-len there" });
+        return Err(AnswerFault { found, hint: "raise --max-model-len there" });
     }
     Ok(row.completion(policy.tokenizer()))
 }

@@ -17,15 +17,15 @@ const WORDS_MAX: usize = 300;
 
 /// What is wrong with an answer, or that there is none, with a hint.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Fault {
+pub(super) struct AnswerFault {
     pub found: String,
     pub hint: &'static str,
 }
 
-impl Fault {
+impl AnswerFault {
     /// An answer that vLLM would not return.
-    pub fn rubbish(found: impl Into<String>) -> Fault {
-        Fault { found: found.into(), hint: "is that vLLM, 0.32 or newer?" }
+    pub fn rubbish(found: impl Into<String>) -> AnswerFault {
+        AnswerFault { found: found.into(), hint: "is that vLLM, 0.32 or newer?" }
     }
 }
 
@@ -51,28 +51,28 @@ impl Client {
     }
 
     /// Gets the JSON at `url`, with a short time limit.
-    pub fn get(&self, url: &str) -> Result<Value, Fault> {
+    pub fn get(&self, url: &str) -> Result<Value, AnswerFault> {
         let request = self.agent.get(url).config().timeout_global(Some(GLANCE.min(self.longest))).build();
         json(&text(request.call())?)
     }
 
     /// Posts JSON and returns the answer as JSON.
-    pub fn ask(&self, url: &str, body: &Value) -> Result<Value, Fault> {
+    pub fn ask(&self, url: &str, body: &Value) -> Result<Value, AnswerFault> {
         json(&self.tell(url, body)?)
     }
 
     /// Posts JSON and returns the answer as text.
-    pub fn tell(&self, url: &str, body: &Value) -> Result<String, Fault> {
+    pub fn tell(&self, url: &str, body: &Value) -> Result<String, AnswerFault> {
         text(self.agent.post(url).header("content-type", "application/json").send(body.to_string()))
     }
 }
 
-fn json(text: &str) -> Result<Value, Fault> {
-    serde_json::from_str(text).map_err(|error| Fault::rubbish(format!("an answer that is no JSON ({error})")))
+fn json(text: &str) -> Result<Value, AnswerFault> {
+    serde_json::from_str(text).map_err(|error| AnswerFault::rubbish(format!("an answer that is no JSON ({error})")))
 }
 
 /// The body of an answer with status 200.
-fn text(answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Result<String, Fault> {
+fn text(answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Result<String, AnswerFault> {
     let mut answer = answer.map_err(|error| missing(&error))?;
     let body = answer.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_string();
     let body = body.map_err(|error| missing(&error))?;
@@ -82,17 +82,17 @@ fn text(answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Result
     }
 }
 
-fn missing(error: &ureq::Error) -> Fault {
+fn missing(error: &ureq::Error) -> AnswerFault {
     let hint = match error {
         ureq::Error::Timeout(_) => "raise rollout.server_seconds, or lower rollout.server_requests",
-        ureq::Error::BodyExceedsLimit(_) | ureq::Error::Protocol(_) => Fault::rubbish("").hint,
+        ureq::Error::BodyExceedsLimit(_) | ureq::Error::Protocol(_) => AnswerFault::rubbish("").hint,
         _ => "is it up, and is that its address?",
     };
-    Fault { found: format!("no answer ({error})"), hint }
+    AnswerFault { found: format!("no answer ({error})"), hint }
 }
 
 /// The fault of an answer with another status, with the server's message.
-fn refused(status: u16, body: &str) -> Fault {
+fn refused(status: u16, body: &str) -> AnswerFault {
     let said: Option<Value> = serde_json::from_str(body).ok();
     let said = said.as_ref().and_then(|said| said.pointer("/error/message").or(said.get("detail")));
     let words = said.map_or(body.to_owned(), |said| said.as_str().map_or(said.to_string(), str::to_owned));
@@ -109,5 +109,5 @@ fn refused(status: u16, body: &str) -> Fault {
         }
         _ => "its log says more",
     };
-    Fault { found: format!("answered {status}: {words}"), hint }
+    AnswerFault { found: format!("answered {status}: {words}"), hint }
 }

@@ -28,7 +28,7 @@ use crate::seed::Seed;
 use super::decoding::Row;
 use super::{Completion, RolloutError, RolloutEvent, Streams, check_length};
 use adapter::Adapter;
-use http::{Client, Fault};
+use http::{AnswerFault, Client};
 use outage::Outage;
 
 /// Maximum number of attempts of a request.
@@ -247,7 +247,13 @@ impl Servers {
     }
 
     /// Requests one completion by the model that `server` names `model`.
-    fn ask(&self, server: &Server, model: &str, batch: &Assignment<'_>, index: usize) -> Result<Completion, Fault> {
+    fn ask(
+        &self,
+        server: &Server,
+        model: &str,
+        batch: &Assignment<'_>,
+        index: usize,
+    ) -> Result<Completion, AnswerFault> {
         let Assignment { policy, config, prompts, streams } = *batch;
         let prompt = &prompts[index / config.num_generations];
         let question = answer::question(model, prompt, config, policy.tokenizer().stop_ids(), streams.of(index));
@@ -292,14 +298,14 @@ impl Servers {
 
     /// Loads the adapter on `server`, unless it is loaded already. It counts as loaded if the server lists it among its
     /// models, whatever the answer to the request was.
-    fn load_on(&self, server: &Server, adapter: &Adapter) -> Result<(), Fault> {
+    fn load_on(&self, server: &Server, adapter: &Adapter) -> Result<(), AnswerFault> {
         let (client, url) = (&self.client, &server.url);
         if !knows(client, url, &adapter.name)? {
             let body = json!({ "lora_name": adapter.name, "lora_path": adapter.path });
             client.tell(&format!("{url}/v1/load_lora_adapter"), &body)?;
             if !knows(client, url, &adapter.name)? {
                 let found = format!("its models are without {}, which it said that it loaded", adapter.name);
-                return Err(Fault { found, hint: "serve with one API server: --api-server-count 1" });
+                return Err(AnswerFault { found, hint: "serve with one API server: --api-server-count 1" });
             }
         }
         let mut adapters = held(&server.adapters);
@@ -328,7 +334,7 @@ impl Servers {
     }
 }
 
-impl Fault {
+impl AnswerFault {
     fn of(self, server: &str) -> ServerFault {
         ServerFault { server: server.to_owned(), found: self.found, hint: self.hint.to_owned() }
     }
@@ -361,14 +367,14 @@ fn collect(
 }
 
 /// The server's name of the model without adapters, if its maximum length is at least `tokens`.
-fn base_model(client: &Client, url: &str, tokens: usize) -> Result<String, Fault> {
+fn base_model(client: &Client, url: &str, tokens: usize) -> Result<String, AnswerFault> {
     let models = models(client, url)?;
     let base = models.iter().find(|model| model.get("parent").is_none_or(Value::is_null));
     let Some(name) = base.and_then(|base| base["id"].as_str()) else {
-        return Err(Fault::rubbish("no model in /v1/models"));
+        return Err(AnswerFault::rubbish("no model in /v1/models"));
     };
     match base.and_then(|base| base["max_model_len"].as_u64()) {
-        Some(room) if room < tokens as u64 => Err(Fault {
+        Some(room) if room < tokens as u64 => Err(AnswerFault {
             found: format!("room for {room} tokens, a prompt and rollout.max_completion_length take {tokens}"),
             hint: "raise --max-model-len there, or lower --max-completion-length here",
         }),
@@ -377,14 +383,14 @@ fn base_model(client: &Client, url: &str, tokens: usize) -> Result<String, Fault
 }
 
 /// Whether the server lists a model of this name.
-fn knows(client: &Client, url: &str, name: &str) -> Result<bool, Fault> {
+fn knows(client: &Client, url: &str, name: &str) -> Result<bool, AnswerFault> {
     Ok(models(client, url)?.iter().any(|model| model["id"] == name))
 }
 
-fn models(client: &Client, url: &str) -> Result<Vec<Value>, Fault> {
+fn models(client: &Client, url: &str) -> Result<Vec<Value>, AnswerFault> {
     match client.get(&format!("{url}/v1/models"))?.get_mut("data").map(Value::take) {
         Some(Value::Array(models)) => Ok(models),
-        _ => Err(Fault::rubbish("no list in /v1/models")),
+        _ => Err(AnswerFault::rubbish("no list in /v1/models")),
     }
 }
 

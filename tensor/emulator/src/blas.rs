@@ -7,7 +7,7 @@ use half::{bf16, f16};
 use crate::driver::state;
 use crate::memory::Memory;
 use crate::queue::Work;
-use crate::{Fault, fault};
+use crate::{DeviceFault, fault};
 
 const SUCCESS: u32 = 0;
 const NOT_INITIALIZED: u32 = 1;
@@ -68,7 +68,7 @@ pub struct Product {
 
 impl Matrix {
     /// Where the numbers of matrix `index` are, checked for `rows` and `columns` as they lie.
-    fn at(&self, memory: &Memory, index: usize, [rows, columns]: [usize; 2]) -> Result<*mut u8, Fault> {
+    fn at(&self, memory: &Memory, index: usize, [rows, columns]: [usize; 2]) -> Result<*mut u8, DeviceFault> {
         if self.leading < rows {
             return Err(fault!("columns of {rows} numbers lie {} apart", self.leading));
         }
@@ -79,7 +79,7 @@ impl Matrix {
     }
 
     /// The numbers of matrix `index`, the rows of the operation one after another.
-    fn read(&self, memory: &Memory, index: usize, [rows, columns]: [usize; 2]) -> Result<Vec<f32>, Fault> {
+    fn read(&self, memory: &Memory, index: usize, [rows, columns]: [usize; 2]) -> Result<Vec<f32>, DeviceFault> {
         let lies = if self.transposed { [columns, rows] } else { [rows, columns] };
         let from = self.at(memory, index, lies)?;
         let mut all = Vec::with_capacity(rows * columns);
@@ -111,11 +111,13 @@ impl Product {
         Product { sizes: [size; 3], count: 1, factors: [1.0, beta], a, b, c }
     }
 
-    pub fn run(&self, memory: &Memory) -> Result<(), Fault> {
-        (0..self.count).try_for_each(|index| self.one(memory, index)).map_err(|Fault(why)| fault!("cuBLAS: {why}"))
+    pub fn run(&self, memory: &Memory) -> Result<(), DeviceFault> {
+        (0..self.count)
+            .try_for_each(|index| self.one(memory, index))
+            .map_err(|DeviceFault(why)| fault!("cuBLAS: {why}"))
     }
 
-    fn one(&self, memory: &Memory, index: usize) -> Result<(), Fault> {
+    fn one(&self, memory: &Memory, index: usize) -> Result<(), DeviceFault> {
         let [m, n, k] = self.sizes;
         let a = self.a.read(memory, index, [m, k])?;
         let b = self.b.read(memory, index, [k, n])?;

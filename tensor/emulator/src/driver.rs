@@ -5,7 +5,7 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::queue::{Queues, Work};
-use crate::{Fault, exports, fault};
+use crate::{DeviceFault, exports, fault};
 
 pub const SUCCESS: u32 = 0;
 pub const INVALID_VALUE: u32 = 1;
@@ -38,7 +38,7 @@ pub fn state() -> MutexGuard<'static, Queues> {
 }
 
 /// Does something with the GPU, unless it has failed or the thread has no context. A fault is the last.
-pub fn with(action: impl FnOnce(&mut Queues) -> Result<u32, Fault>) -> u32 {
+pub fn with(action: impl FnOnce(&mut Queues) -> Result<u32, DeviceFault>) -> u32 {
     if CURRENT.get() == 0 {
         return INVALID_CONTEXT;
     }
@@ -61,7 +61,7 @@ fn ask(stream: u64, work: Work) -> u32 {
 }
 
 /// What no thread may do while a graph is recorded.
-fn unrecorded(action: impl FnOnce(&mut Queues) -> Result<u32, Fault>) -> u32 {
+fn unrecorded(action: impl FnOnce(&mut Queues) -> Result<u32, DeviceFault>) -> u32 {
     with(|queues| if queues.any_records() { Ok(CAPTURE_UNSUPPORTED) } else { action(queues) })
 }
 

@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_char, c_uint, c_void};
 use std::sync::Arc;
 
-use crate::Fault;
+use crate::DeviceFault;
 use crate::driver::{INVALID_IMAGE, INVALID_VALUE, NOT_FOUND, SUCCESS, with};
 use crate::machine::Launch;
 use crate::ptx::{Kernel, Module};
@@ -21,7 +21,7 @@ unsafe extern "C" fn cuModuleLoadData(module: &mut *mut c_void, image: *const c_
             *module = Arc::into_raw(Arc::new(read)).cast_mut().cast();
             SUCCESS
         }
-        Err(Fault(why)) => {
+        Err(DeviceFault(why)) => {
             eprintln!("emulated GPU: {why}");
             INVALID_IMAGE
         }
@@ -45,7 +45,7 @@ unsafe extern "C" fn cuModuleGetFunction(
             *function = Arc::as_ptr(&kernel);
             SUCCESS
         }
-        Some(Err(Fault(why))) => {
+        Some(Err(DeviceFault(why))) => {
             eprintln!("emulated GPU: {why}");
             INVALID_IMAGE
         }
@@ -90,7 +90,7 @@ unsafe extern "C" fn cuLaunchKernel(
     with(|queues| match launch.check() {
         Ok(()) => queues.ask(stream, Work::Launch(Arc::new(launch))).map(|()| SUCCESS),
         // The program's fault, and the GPU goes on.
-        Err(Fault(why)) => {
+        Err(DeviceFault(why)) => {
             eprintln!("emulated GPU: {}: {why}", launch.kernel.name);
             Ok(INVALID_VALUE)
         }

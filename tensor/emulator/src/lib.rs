@@ -28,10 +28,10 @@ mod tests;
 
 /// What a program did that a GPU would not have survived, or could not have been asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault(pub String);
+pub struct DeviceFault(pub String);
 
 macro_rules! fault {
-    ($($arg:tt)*) => { crate::Fault(format!($($arg)*)) };
+    ($($arg:tt)*) => { crate::DeviceFault(format!($($arg)*)) };
 }
 pub(crate) use fault;
 

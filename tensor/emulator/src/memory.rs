@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Fault, fault};
+use crate::{DeviceFault, fault};
 
 /// Bytes of a GPU that nobody sized.
 const DEFAULT_MIB: u64 = 2048;
@@ -42,7 +42,7 @@ impl Memory {
     }
 
     /// Says that memory will be given back once the work before has been done: from then on there is room for other.
-    pub fn release(&mut self, address: u64) -> Result<(), Fault> {
+    pub fn release(&mut self, address: u64) -> Result<(), DeviceFault> {
         let found =
             self.allocations.get(&address).ok_or_else(|| fault!("{address:#x} is given back and was not given"))?;
         self.used -= found.bytes;
@@ -59,7 +59,7 @@ impl Memory {
     }
 
     /// The memory around `bytes` bytes at an address: where it begins and ends.
-    pub fn around(&self, address: u64, bytes: u64) -> Result<(u64, u64), Fault> {
+    pub fn around(&self, address: u64, bytes: u64) -> Result<(u64, u64), DeviceFault> {
         match self.allocations.range(..=address).next_back() {
             Some((begin, allocation)) if address + bytes <= begin + allocation.bytes => {
                 Ok((*begin, begin + allocation.bytes))
@@ -72,7 +72,7 @@ impl Memory {
     }
 
     /// Bytes to read or write, checked.
-    pub fn bytes(&self, address: u64, bytes: u64) -> Result<*mut u8, Fault> {
+    pub fn bytes(&self, address: u64, bytes: u64) -> Result<*mut u8, DeviceFault> {
         self.around(address, bytes).map(|_| address as *mut u8)
     }
 }

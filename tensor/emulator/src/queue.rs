@@ -9,7 +9,7 @@ use std::time::Instant;
 use crate::blas::Product;
 use crate::machine::Launch;
 use crate::memory::Memory;
-use crate::{Fault, census, fault};
+use crate::{DeviceFault, census, fault};
 
 /// A piece of work.
 #[derive(Clone)]
@@ -82,7 +82,7 @@ pub struct Queues {
     /// Pinned memory of the host: where it begins, and its bytes.
     pub pinned: BTreeMap<u64, u64>,
     /// The first fault; after it nothing works.
-    pub fault: Option<Fault>,
+    pub fault: Option<DeviceFault>,
 }
 
 impl Queues {
@@ -97,15 +97,15 @@ impl Queues {
     }
 
     /// Notes the first fault, and says it.
-    pub fn fail(&mut self, Fault(why): Fault) {
+    pub fn fail(&mut self, DeviceFault(why): DeviceFault) {
         if self.fault.is_none() {
             eprintln!("emulated GPU: {why}");
-            self.fault = Some(Fault(why));
+            self.fault = Some(DeviceFault(why));
         }
     }
 
     /// Asks for work. An error where it may not be asked for while a graph is recorded.
-    pub fn ask(&mut self, stream: u64, work: Work) -> Result<(), Fault> {
+    pub fn ask(&mut self, stream: u64, work: Work) -> Result<(), DeviceFault> {
         let stream = self.streams.entry(stream).or_default();
         match &mut stream.recorded {
             Some(_) if !work.recordable() => Err(fault!("a graph is being recorded, which cannot hold this work")),
@@ -129,7 +129,7 @@ impl Queues {
         self.streams.values().any(|stream| stream.recorded.is_some())
     }
 
-    pub fn begin_recording(&mut self, stream: u64) -> Result<(), Fault> {
+    pub fn begin_recording(&mut self, stream: u64) -> Result<(), DeviceFault> {
         let stream = self.streams.entry(stream).or_default();
         match stream.recorded.replace(Vec::new()) {
             Some(_) => Err(fault!("a graph is being recorded already")),
@@ -145,14 +145,14 @@ impl Queues {
         self.events.insert(event, (0, 0, 0));
     }
 
-    pub fn record_event(&mut self, event: u64, stream: u64) -> Result<(), Fault> {
+    pub fn record_event(&mut self, event: u64, stream: u64) -> Result<(), DeviceFault> {
         let (asked, at, _) = self.events.get_mut(&event).ok_or_else(|| fault!("no such event"))?;
         (*asked, *at) = (*asked + 1, stream);
         let count = *asked;
         self.ask(stream, Work::Record { event, count })
     }
 
-    pub fn await_event(&mut self, event: u64, stream: u64) -> Result<(), Fault> {
+    pub fn await_event(&mut self, event: u64, stream: u64) -> Result<(), DeviceFault> {
         let (count, ..) = *self.events.get(&event).ok_or_else(|| fault!("no such event"))?;
         self.ask(stream, Work::Await { event, count })
     }
@@ -163,7 +163,7 @@ impl Queues {
     }
 
     /// Works until an event has come about.
-    pub fn finish_event(&mut self, event: u64) -> Result<(), Fault> {
+    pub fn finish_event(&mut self, event: u64) -> Result<(), DeviceFault> {
         match self.events.get(&event) {
             Some((asked, stream, done)) if done < asked => {
                 let (asked, stream) = (*asked, *stream);
@@ -173,7 +173,7 @@ impl Queues {
         }
     }
 
-    fn work_until(&mut self, stream: u64, event: u64, count: u64) -> Result<(), Fault> {
+    fn work_until(&mut self, stream: u64, event: u64, count: u64) -> Result<(), DeviceFault> {
         while self.events.get(&event).is_some_and(|(_, _, done)| *done < count) {
             let Some(work) = self.take(stream) else { return Ok(()) };
             self.work(work)?;
@@ -186,19 +186,19 @@ impl Queues {
     }
 
     /// Does all work of a stream.
-    pub fn finish(&mut self, stream: u64) -> Result<(), Fault> {
+    pub fn finish(&mut self, stream: u64) -> Result<(), DeviceFault> {
         while let Some(work) = self.take(stream) {
             self.work(work)?;
         }
         Ok(())
     }
 
-    pub fn finish_all(&mut self) -> Result<(), Fault> {
+    pub fn finish_all(&mut self) -> Result<(), DeviceFault> {
         let streams: Vec<u64> = self.streams.keys().copied().collect();
         streams.into_iter().try_for_each(|stream| self.finish(stream))
     }
 
-    fn work(&mut self, work: Work) -> Result<(), Fault> {
+    fn work(&mut self, work: Work) -> Result<(), DeviceFault> {
         match work {
             Work::Launch(launch) => {
                 let begin = Instant::now();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::machine::Launch;
 use crate::memory::Memory;
 use crate::ptx::Module;
-use crate::{Fault, fault};
+use crate::{DeviceFault, fault};
 
 const HEAD: &str = ".version 8.0\n.target sm_80\n.address_size 64\n";
 
@@ -32,7 +32,7 @@ fn launch(module: &Module, parameters: &[u64], blocks: u32, threads: u32) -> Lau
 }
 
 /// What a kernel leaves of `words`.
-fn run(body: &str, words: &[u32], threads: u32) -> Result<Vec<u32>, Fault> {
+fn run(body: &str, words: &[u32], threads: u32) -> Result<Vec<u32>, DeviceFault> {
     let mut memory = Memory::new();
     let address = memory.allocate(4 * words.len() as u64).ok_or_else(|| fault!("no room"))?;
     let launch = launch(&kernel(body), &[address], 1, threads);
@@ -46,7 +46,7 @@ fn run(body: &str, words: &[u32], threads: u32) -> Result<Vec<u32>, Fault> {
 }
 
 fn refused(body: &str, threads: u32) -> String {
-    let Fault(why) = run(body, &[0; 64], threads).unwrap_err();
+    let DeviceFault(why) = run(body, &[0; 64], threads).unwrap_err();
     why
 }
 

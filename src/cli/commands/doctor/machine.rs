@@ -44,14 +44,14 @@ pub fn processor() -> Finding {
 }
 
 /// The number format that layers compute in on this device, and what computes it.
-pub fn precision(asked: config::Precision, device: &Device) -> Finding {
+pub fn precision(asked: config::PrecisionChoice, device: &Device) -> Finding {
     let found = match Precision::of(asked, device) {
         Ok(found) => found,
         Err(error) => {
             return Finding::problem("precision", error, "--set model.precision=auto takes what suits the device");
         }
     };
-    let chosen = if asked == config::Precision::Auto { " (auto)" } else { "" };
+    let chosen = if asked == config::PrecisionChoice::Auto { " (auto)" } else { "" };
     let why = match found {
         Precision::F32 => "weights, gradients and sampling alike",
         _ => "weights and products; logits, norms, adapters and all that is trained in f32",

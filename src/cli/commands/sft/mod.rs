@@ -11,7 +11,7 @@ use clap::Args;
 use crate::cli::arguments::{Flags, SourceArgs, text_path};
 use crate::cli::opened::{interrupt, loading, machine, runs};
 use crate::cli::said::{CliError, output};
-use crate::config::{Config, Precision};
+use crate::config::{Config, PrecisionChoice};
 use crate::environment::{Environment, game2048};
 use crate::metrics::{Console, Progress, duration};
 use crate::plural::counted;
@@ -160,7 +160,7 @@ impl SftArgs {
 /// The model that was named; none where the built-in one is to be made from nothing.
 fn learner(config: &Config, device: &Device, console: &Console) -> Result<Option<Learner>, CliError> {
     if config.model.model == "builtin" {
-        if !matches!(config.model.precision, Precision::Auto | Precision::F32) {
+        if !matches!(config.model.precision, PrecisionChoice::Auto | PrecisionChoice::F32) {
             let message =
                 "model.precision: found a half format, expected auto or f32: the built-in model is made in f32";
             return Err(CliError::user_hint(message, "name another model with --model, or leave the key away"));

@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::warp::{Surroundings, Warp, lanes};
 use crate::ptx::instruction::{Atomic, LANES, LOCAL_WINDOW, Operation, SHARED_WINDOW, Space, Type};
-use crate::{Fault, fault};
+use crate::{DeviceFault, fault};
 
 /// One atomic operation at a time, whichever block asks.
 static ATOMIC: Mutex<()> = Mutex::new(());
@@ -23,7 +23,7 @@ impl Warp {
         operation: &Operation,
         active: u32,
         around: &mut Surroundings<'_>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), DeviceFault> {
         match operation {
             Operation::Load { space, kind, into, address } => {
                 let (addresses, bytes) = (self.addresses(address, around), kind.bytes());
@@ -77,7 +77,7 @@ impl Warp {
         Ok(())
     }
 
-    fn read(&mut self, place: &Place, around: &mut Surroundings<'_>) -> Result<u64, Fault> {
+    fn read(&mut self, place: &Place, around: &mut Surroundings<'_>) -> Result<u64, DeviceFault> {
         let Place { bytes, lane, .. } = *place;
         match resolved(place) {
             (Space::Shared, at) => around.shared.read(at, bytes, self.moment(lane, around)),
@@ -104,7 +104,7 @@ impl Warp {
         }
     }
 
-    fn write(&mut self, place: &Place, number: u64, around: &mut Surroundings<'_>) -> Result<(), Fault> {
+    fn write(&mut self, place: &Place, number: u64, around: &mut Surroundings<'_>) -> Result<(), DeviceFault> {
         let Place { bytes, lane, .. } = *place;
         match resolved(place) {
             (Space::Shared, at) => around.shared.write(at, bytes, number, self.moment(lane, around)),
@@ -130,7 +130,7 @@ impl Warp {
         }
     }
 
-    fn own(&self, at: u64, bytes: usize, lane: usize) -> Result<std::ops::Range<usize>, Fault> {
+    fn own(&self, at: u64, bytes: usize, lane: usize) -> Result<std::ops::Range<usize>, DeviceFault> {
         let each = self.local.len() / LANES;
         match usize::try_from(at).ok().filter(|at| at + bytes <= each) {
             Some(at) => Ok(lane * each + at..lane * each + at + bytes),
@@ -138,7 +138,7 @@ impl Warp {
         }
     }
 
-    fn global(&mut self, at: u64, bytes: usize, around: &Surroundings<'_>) -> Result<*mut u8, Fault> {
+    fn global(&mut self, at: u64, bytes: usize, around: &Surroundings<'_>) -> Result<*mut u8, DeviceFault> {
         let (begin, end) = self.touched;
         if at < begin || at + bytes as u64 > end {
             let constants = || around.launch.kernel.constants.around(at);
@@ -157,7 +157,7 @@ fn resolved(place: &Place) -> (Space, u64) {
     }
 }
 
-fn aligned(address: u64, bytes: usize) -> Result<(), Fault> {
+fn aligned(address: u64, bytes: usize) -> Result<(), DeviceFault> {
     match address.is_multiple_of(bytes as u64) {
         true => Ok(()),
         false => Err(fault!("{bytes} bytes at {address:#x}, which is no multiple of it")),

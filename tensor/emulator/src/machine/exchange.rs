@@ -2,7 +2,7 @@
 
 use super::warp::{Surroundings, Warp, lanes};
 use crate::ptx::instruction::{LANES, Operand, Operation, Shuffle, Vote};
-use crate::{Fault, fault};
+use crate::{DeviceFault, fault};
 
 impl Warp {
     pub(super) fn exchange(
@@ -10,7 +10,7 @@ impl Warp {
         operation: &Operation,
         active: u32,
         around: &Surroundings<'_>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), DeviceFault> {
         match operation {
             Operation::WarpBarrier(None) => return Ok(()),
             Operation::WarpBarrier(Some(mask)) => {
@@ -49,7 +49,7 @@ impl Warp {
     }
 
     /// Lanes that take part; all of them are here.
-    fn named(&self, mask: Operand, active: u32, around: &Surroundings<'_>) -> Result<u32, Fault> {
+    fn named(&self, mask: Operand, active: u32, around: &Surroundings<'_>) -> Result<u32, DeviceFault> {
         let masks = self.fetch(mask, around);
         let named = lanes(active).next().map_or(0, |lane| masks[lane] as u32);
         if lanes(active).any(|lane| masks[lane] as u32 != named) {

@@ -9,7 +9,7 @@ use super::shared::Shared;
 use super::warp::{Surroundings, Warp, WarpStop};
 use crate::memory::Memory;
 use crate::ptx::Kernel;
-use crate::{Fault, fault};
+use crate::{DeviceFault, fault};
 
 /// Limits of every GPU that the program is built for.
 const MOST_THREADS: u64 = 1024;
@@ -35,7 +35,7 @@ pub struct Launch {
 
 impl Launch {
     /// Whether a GPU would take it.
-    pub fn check(&self) -> Result<(), Fault> {
+    pub fn check(&self) -> Result<(), DeviceFault> {
         let threads: u64 = self.threads.iter().map(|count| u64::from(*count)).product();
         let most = self.kernel.most_threads.unwrap_or(MOST_THREADS).min(MOST_THREADS);
         let shared = self.kernel.shared_bytes + self.shared_bytes;
@@ -52,7 +52,7 @@ impl Launch {
     }
 
     /// Runs all blocks, in any order, several at a time.
-    pub fn run(&self, memory: &Memory) -> Result<(), Fault> {
+    pub fn run(&self, memory: &Memory) -> Result<(), DeviceFault> {
         let count: u64 = self.blocks.iter().map(|blocks| u64::from(*blocks)).product();
         let (next, broken) = (AtomicU64::new(0), Mutex::new(None));
         let work = || {
@@ -79,12 +79,18 @@ impl Launch {
             work();
         });
         match broken.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            Some(Fault(why)) => Err(fault!("{}: {why}", self.kernel.name)),
+            Some(DeviceFault(why)) => Err(fault!("{}: {why}", self.kernel.name)),
             None => Ok(()),
         }
     }
 
-    fn block(&self, block: u64, memory: &Memory, shared: &mut Shared, warps: &mut Vec<Warp>) -> Result<(), Fault> {
+    fn block(
+        &self,
+        block: u64,
+        memory: &Memory,
+        shared: &mut Shared,
+        warps: &mut Vec<Warp>,
+    ) -> Result<(), DeviceFault> {
         let [x, y, _] = self.blocks.map(u64::from);
         let index = [(block % x) as u32, (block / x % y) as u32, (block / x / y) as u32];
         let threads: u32 = self.threads.iter().product();
@@ -97,7 +103,7 @@ impl Launch {
         loop {
             let mut waiting = false;
             for warp in warps.iter_mut() {
-                let stop = warp.run(&mut around).map_err(|Fault(why)| fault!("block {index:?}, {why}"))?;
+                let stop = warp.run(&mut around).map_err(|DeviceFault(why)| fault!("block {index:?}, {why}"))?;
                 waiting |= stop == WarpStop::Barrier;
             }
             if !waiting {

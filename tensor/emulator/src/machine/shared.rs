@@ -1,6 +1,6 @@
 //! Memory that a block shares, and who touched it when.
 
-use crate::{Fault, fault};
+use crate::{DeviceFault, fault};
 
 /// A thread at a time: between two barriers of its block, between two of its warp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -43,14 +43,14 @@ impl Shared {
         self.touched.resize(bytes, Touched::default());
     }
 
-    fn range(&self, place: u64, bytes: usize) -> Result<std::ops::Range<usize>, Fault> {
+    fn range(&self, place: u64, bytes: usize) -> Result<std::ops::Range<usize>, DeviceFault> {
         let end = place.checked_add(bytes as u64).filter(|end| *end <= self.bytes.len() as u64);
         let end =
             end.ok_or_else(|| fault!("{bytes} bytes at {place} of {} bytes of shared memory", self.bytes.len()))?;
         Ok(place as usize..end as usize)
     }
 
-    pub fn read(&mut self, place: u64, bytes: usize, now: Moment) -> Result<u64, Fault> {
+    pub fn read(&mut self, place: u64, bytes: usize, now: Moment) -> Result<u64, DeviceFault> {
         let range = self.range(place, bytes)?;
         let mut number = [0; 8];
         number[..bytes].copy_from_slice(&self.bytes[range.clone()]);
@@ -73,7 +73,7 @@ impl Shared {
         Ok(u64::from_le_bytes(number))
     }
 
-    pub fn write(&mut self, place: u64, bytes: usize, number: u64, now: Moment) -> Result<(), Fault> {
+    pub fn write(&mut self, place: u64, bytes: usize, number: u64, now: Moment) -> Result<(), DeviceFault> {
         let range = self.range(place, bytes)?;
         for (byte, new) in range.zip(number.to_le_bytes()) {
             let touched = &mut self.touched[byte];

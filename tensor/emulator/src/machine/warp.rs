@@ -7,7 +7,7 @@ use super::launch::Launch;
 use super::shared::{Moment, Shared};
 use crate::memory::Memory;
 use crate::ptx::instruction::{Address, Instruction, Join, LANES, Numbers, Operand, Operation, Register, Special};
-use crate::{Fault, fault};
+use crate::{DeviceFault, fault};
 
 /// Why a warp stands still.
 #[derive(Debug, PartialEq, Eq)]
@@ -68,7 +68,7 @@ impl Warp {
     }
 
     /// Runs until a barrier of the block, or to the end.
-    pub fn run(&mut self, around: &mut Surroundings<'_>) -> Result<WarpStop, Fault> {
+    pub fn run(&mut self, around: &mut Surroundings<'_>) -> Result<WarpStop, DeviceFault> {
         while self.alive != 0 {
             let Some(behind) = lanes(self.alive & !self.waiting).map(|lane| self.next[lane]).min() else {
                 let at: Vec<u32> = lanes(self.alive).map(|lane| self.line(lane, around)).collect();
@@ -85,7 +85,12 @@ impl Warp {
     }
 
     /// Runs lanes that are at the same instruction, until they part, leave, wait or meet others.
-    fn stretch(&mut self, mask: u32, mut at: usize, around: &mut Surroundings<'_>) -> Result<Option<WarpStop>, Fault> {
+    fn stretch(
+        &mut self,
+        mask: u32,
+        mut at: usize,
+        around: &mut Surroundings<'_>,
+    ) -> Result<Option<WarpStop>, DeviceFault> {
         let kernel = around.launch.kernel.clone();
         let others = lanes(self.alive & !mask).map(|lane| self.next[lane]).min().unwrap_or(u64::MAX);
         loop {
@@ -119,7 +124,8 @@ impl Warp {
                 }
                 operation => {
                     if active != 0 && !matches!(operation, Operation::Branch(_) | Operation::Exit) {
-                        self.execute(operation, active, around).map_err(|Fault(why)| fault!("line {line}: {why}"))?;
+                        self.execute(operation, active, around)
+                            .map_err(|DeviceFault(why)| fault!("line {line}: {why}"))?;
                     }
                     at += 1;
                 }
@@ -196,7 +202,12 @@ impl Warp {
         }
     }
 
-    fn execute(&mut self, operation: &Operation, active: u32, around: &mut Surroundings<'_>) -> Result<(), Fault> {
+    fn execute(
+        &mut self,
+        operation: &Operation,
+        active: u32,
+        around: &mut Surroundings<'_>,
+    ) -> Result<(), DeviceFault> {
         match operation {
             Operation::Unary(function, into, a) => {
                 let results = self.with(*a, around, function);

@@ -9,7 +9,7 @@ use super::instruction::{
 use super::lexer::Token;
 use super::module::Constants;
 use super::{names, opcode};
-use crate::{Fault, fault};
+use crate::{DeviceFault, fault};
 
 /// What names stand for.
 #[derive(Debug, Clone, Copy)]
@@ -58,7 +58,7 @@ impl Body {
         reader: &mut Reader<'_, '_>,
         parameters: &[Parameter<'_>],
         constants: &Constants,
-    ) -> Result<Body, Fault> {
+    ) -> Result<Body, DeviceFault> {
         let names = parameters.iter().map(|it| (it.name.to_owned(), Symbol::Place(it.offset as u64))).collect();
         let (body, scopes, labels) = (Body::default(), vec![names], HashMap::new());
         let mut parser = Parser { reader, constants, body, scopes, labels, jumps: Vec::new() };
@@ -66,7 +66,7 @@ impl Body {
         parser.scopes.push(HashMap::new());
         while parser.scopes.len() > 1 {
             let line = parser.reader.line();
-            parser.statement().map_err(|Fault(why)| fault!("line {line}: {why}"))?;
+            parser.statement().map_err(|DeviceFault(why)| fault!("line {line}: {why}"))?;
         }
         let Parser { mut body, labels, jumps, .. } = parser;
         for (place, label) in jumps {
@@ -80,7 +80,7 @@ impl Body {
 }
 
 impl<'a> Parser<'_, '_, 'a> {
-    fn statement(&mut self) -> Result<(), Fault> {
+    fn statement(&mut self) -> Result<(), DeviceFault> {
         if self.reader.take('{') {
             self.scopes.push(HashMap::new());
             return Ok(());
@@ -109,7 +109,7 @@ impl<'a> Parser<'_, '_, 'a> {
         }
     }
 
-    fn directive(&mut self, directive: &str) -> Result<(), Fault> {
+    fn directive(&mut self, directive: &str) -> Result<(), DeviceFault> {
         match directive {
             "reg" => self.registers(),
             "shared" | "local" | "param" => {
@@ -130,7 +130,7 @@ impl<'a> Parser<'_, '_, 'a> {
     }
 
     /// `.loc 1 25 5`, and perhaps `, function_name $L__info_string0, inlined_at 1 49 3`.
-    fn skip_location(&mut self) -> Result<(), Fault> {
+    fn skip_location(&mut self) -> Result<(), DeviceFault> {
         for _ in 0..3 {
             self.reader.number()?;
         }
@@ -149,7 +149,7 @@ impl<'a> Parser<'_, '_, 'a> {
     }
 
     /// `.reg .b32 %r<18>;` or `.reg .b16 low, high;`
-    fn registers(&mut self) -> Result<(), Fault> {
+    fn registers(&mut self) -> Result<(), DeviceFault> {
         let kind = self.reader.word()?;
         names::kind(kind.trim_start_matches('.')).ok_or_else(|| fault!("no kind of register: {kind}"))?;
         loop {
@@ -180,7 +180,7 @@ impl<'a> Parser<'_, '_, 'a> {
         }
     }
 
-    fn instruction(&mut self, name: &'a str, guard: Option<(Register, bool)>) -> Result<(), Fault> {
+    fn instruction(&mut self, name: &'a str, guard: Option<(Register, bool)>) -> Result<(), DeviceFault> {
         let line = self.reader.line();
         if name == "bra" || name == "bra.uni" {
             self.jumps.push((self.body.instructions.len(), self.reader.word()?));
@@ -206,7 +206,7 @@ impl<'a> Parser<'_, '_, 'a> {
     }
 
     /// The one function that is called rather than inlined: what an assertion does when it does not hold.
-    fn call(&mut self, guard: Option<(Register, bool)>) -> Result<(), Fault> {
+    fn call(&mut self, guard: Option<(Register, bool)>) -> Result<(), DeviceFault> {
         let (line, name) = (self.reader.line(), self.reader.word()?);
         if name != "__assertfail" {
             return Err(fault!("a call of {name}, which the emulator does not know"));
@@ -218,7 +218,7 @@ impl<'a> Parser<'_, '_, 'a> {
         Ok(())
     }
 
-    fn argument(&mut self) -> Result<Argument, Fault> {
+    fn argument(&mut self) -> Result<Argument, DeviceFault> {
         if self.reader.take('{') {
             let mut list = Vec::new();
             while !self.reader.take('}') {
@@ -252,7 +252,7 @@ impl<'a> Parser<'_, '_, 'a> {
         }
     }
 
-    fn value(&mut self) -> Result<Operand, Fault> {
+    fn value(&mut self) -> Result<Operand, DeviceFault> {
         if self.reader.take('-') {
             return Ok(Operand::Bits(self.reader.number()?.wrapping_neg()));
         }
@@ -271,7 +271,7 @@ impl<'a> Parser<'_, '_, 'a> {
         }
     }
 
-    fn register(&mut self) -> Result<Register, Fault> {
+    fn register(&mut self) -> Result<Register, DeviceFault> {
         match self.value()? {
             Operand::Register(register) => Ok(register),
             other => Err(fault!("found {other:?}, expected a register")),

@@ -7,7 +7,7 @@ use super::instruction::Instruction;
 use super::lexer::{Token, tokens};
 use super::module::Constants;
 use super::names::kind;
-use crate::{Fault, fault};
+use crate::{DeviceFault, fault};
 
 /// A kernel, ready to be run.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ impl<'t, 'a> Reader<'t, 'a> {
         self.tokens.first().map_or(0, |(_, line)| *line)
     }
 
-    pub fn next(&mut self) -> Result<&'t Token<'a>, Fault> {
+    pub fn next(&mut self) -> Result<&'t Token<'a>, DeviceFault> {
         let ((token, _), rest) = self.tokens.split_first().ok_or_else(|| fault!("ends too early"))?;
         self.tokens = rest;
         Ok(token)
@@ -68,7 +68,7 @@ impl<'t, 'a> Reader<'t, 'a> {
         found
     }
 
-    pub fn expect(&mut self, mark: char) -> Result<(), Fault> {
+    pub fn expect(&mut self, mark: char) -> Result<(), DeviceFault> {
         let line = self.line();
         match self.next()? {
             Token::Mark(found) if *found == mark => Ok(()),
@@ -76,7 +76,7 @@ impl<'t, 'a> Reader<'t, 'a> {
         }
     }
 
-    pub fn word(&mut self) -> Result<&'a str, Fault> {
+    pub fn word(&mut self) -> Result<&'a str, DeviceFault> {
         let line = self.line();
         match self.next()? {
             Token::Word(word) => Ok(word),
@@ -84,7 +84,7 @@ impl<'t, 'a> Reader<'t, 'a> {
         }
     }
 
-    pub fn number(&mut self) -> Result<u64, Fault> {
+    pub fn number(&mut self) -> Result<u64, DeviceFault> {
         let line = self.line();
         match self.next()? {
             Token::Number(number) => Ok(*number),
@@ -94,7 +94,7 @@ impl<'t, 'a> Reader<'t, 'a> {
 }
 
 /// Reads `.entry name(parameters) { ... }`, the first line of which is `line`.
-pub fn read(name: &str, text: &str, line: u32, constants: &Arc<Constants>) -> Result<Kernel, Fault> {
+pub fn read(name: &str, text: &str, line: u32, constants: &Arc<Constants>) -> Result<Kernel, DeviceFault> {
     let mut tokens = tokens(text)?;
     tokens.iter_mut().for_each(|(_, at)| *at += line - 1);
     let mut reader = Reader::new(&tokens);
@@ -105,7 +105,7 @@ pub fn read(name: &str, text: &str, line: u32, constants: &Arc<Constants>) -> Re
     let mut most_threads = None;
     while reader.peek() != Some(&Token::Mark('{')) {
         if let (".maxntid" | ".reqntid", line) = (reader.word().unwrap_or_default(), reader.line()) {
-            let mut threads = reader.number().map_err(|Fault(why)| fault!("line {line}: {why}"))?;
+            let mut threads = reader.number().map_err(|DeviceFault(why)| fault!("line {line}: {why}"))?;
             while reader.take(',') {
                 threads *= reader.number()?;
             }
@@ -128,7 +128,7 @@ pub fn read(name: &str, text: &str, line: u32, constants: &Arc<Constants>) -> Re
 }
 
 /// `.param .u64 a, .param .align 8 .b8 b[16])`
-fn parameters<'a>(reader: &mut Reader<'_, 'a>) -> Result<Vec<Parameter<'a>>, Fault> {
+fn parameters<'a>(reader: &mut Reader<'_, 'a>) -> Result<Vec<Parameter<'a>>, DeviceFault> {
     let mut parameters: Vec<Parameter<'a>> = Vec::new();
     while !reader.take(')') {
         let Variable { name, align, bytes } = Variable::read(reader)?;
@@ -148,7 +148,7 @@ pub struct Variable<'a> {
 
 impl<'a> Variable<'a> {
     /// `.param .align 8 .b8 name[16]`, up to what follows it.
-    pub fn read(reader: &mut Reader<'_, 'a>) -> Result<Self, Fault> {
+    pub fn read(reader: &mut Reader<'_, 'a>) -> Result<Self, DeviceFault> {
         let (mut align, mut each, line) = (None, None, reader.line());
         let name = loop {
             let word = reader.word()?;

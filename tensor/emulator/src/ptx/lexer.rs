@@ -1,6 +1,6 @@
 //! PTX text as tokens.
 
-use crate::{Fault, fault};
+use crate::{DeviceFault, fault};
 
 /// A piece of PTX.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,7 +14,7 @@ pub enum Token<'a> {
 }
 
 /// Tokens of `text`, each with its line. Strings in quotation marks are left out: only debugging speaks in them.
-pub fn tokens(text: &str) -> Result<Vec<(Token<'_>, u32)>, Fault> {
+pub fn tokens(text: &str) -> Result<Vec<(Token<'_>, u32)>, DeviceFault> {
     let mut tokens = Vec::new();
     let (mut rest, mut line) = (text, 1);
     while let Some(first) = rest.chars().next() {
@@ -56,7 +56,7 @@ fn is_word(c: char) -> bool {
 }
 
 /// `7`, `0x1F`, `0f3F800000` (the bits of an f32), `0d3FF0000000000000` (of an f64); a `U` at the end says nothing new.
-fn number(text: &str, line: u32) -> Result<u64, Fault> {
+fn number(text: &str, line: u32) -> Result<u64, DeviceFault> {
     let plain = text.trim_end_matches('U');
     let parsed = match plain.get(..2) {
         Some("0x" | "0X" | "0f" | "0F" | "0d" | "0D") => u64::from_str_radix(&plain[2..], 16).ok(),

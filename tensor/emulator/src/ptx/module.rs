@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::function::{Kernel, read};
 use super::lexer::{Token, tokens};
-use crate::{Fault, fault};
+use crate::{DeviceFault, fault};
 
 /// PTX that was loaded. Kernels are read when they are asked for.
 pub struct Module {
@@ -37,7 +37,7 @@ impl Constants {
 }
 
 impl Module {
-    pub fn read(text: String) -> Result<Module, Fault> {
+    pub fn read(text: String) -> Result<Module, DeviceFault> {
         let mut module = Module { kernels: BTreeMap::new(), constants: Arc::default(), read: Mutex::default(), text };
         let mut from = 0;
         while let Some(found) = module.text[from..].find(".entry") {
@@ -58,7 +58,7 @@ impl Module {
     }
 
     /// None where the module has no kernel of this name.
-    pub fn function(&self, name: &str) -> Option<Result<Arc<Kernel>, Fault>> {
+    pub fn function(&self, name: &str) -> Option<Result<Arc<Kernel>, DeviceFault>> {
         let mut kept = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(kernel) = kept.get(name) {
             return Some(Ok(kernel.clone()));
@@ -70,15 +70,15 @@ impl Module {
         Some(kernel)
     }
 
-    fn kernel(&self, name: &str) -> Option<Result<Kernel, Fault>> {
+    fn kernel(&self, name: &str) -> Option<Result<Kernel, DeviceFault>> {
         let (range, line) = self.kernels.get(name)?;
         let read = read(name, &self.text[range.clone()], *line, &self.constants);
-        Some(read.map_err(|Fault(why)| fault!("{name}: {why}")))
+        Some(read.map_err(|DeviceFault(why)| fault!("{name}: {why}")))
     }
 }
 
 /// Where the braces that open first close again.
-fn end_of_body(text: &str) -> Result<usize, Fault> {
+fn end_of_body(text: &str) -> Result<usize, DeviceFault> {
     let mut depth = 0;
     for (place, c) in text.char_indices() {
         match c {
@@ -92,7 +92,7 @@ fn end_of_body(text: &str) -> Result<usize, Fault> {
 }
 
 /// `.global .align 4 .b8 name[24] = {1, 2, ...};`
-fn constant(declaration: &str) -> Result<(String, Box<[u64]>), Fault> {
+fn constant(declaration: &str) -> Result<(String, Box<[u64]>), DeviceFault> {
     let tokens = tokens(declaration)?;
     let mut words = tokens.iter().filter_map(|(token, _)| match token {
         Token::Word(word) if !word.starts_with('.') => Some(*word),

@@ -7,10 +7,10 @@ use super::instruction::{
     Address, Atomic, Conversion, Join, Operand, Operation, Register, Rounding, Shuffle, Space, Type, Vote,
 };
 use super::names;
-use crate::{Fault, fault};
+use crate::{DeviceFault, fault};
 
 /// An instruction without its guard.
-pub fn operation(name: &str, arguments: &[Argument]) -> Result<Operation, Fault> {
+pub fn operation(name: &str, arguments: &[Argument]) -> Result<Operation, DeviceFault> {
     let parts: Vec<&str> = name.split('.').collect();
     let given = Given { name, parts: &parts, arguments };
     let done = match parts[0] {
@@ -43,29 +43,29 @@ struct Given<'g> {
 }
 
 impl Given<'_> {
-    fn wrong(&self) -> Fault {
+    fn wrong(&self) -> DeviceFault {
         fault!("operands that the emulator does not know: {} {:?}", self.name, self.arguments)
     }
 
-    fn argument(&self, index: usize) -> Result<&Argument, Fault> {
+    fn argument(&self, index: usize) -> Result<&Argument, DeviceFault> {
         self.arguments.get(index).ok_or_else(|| self.wrong())
     }
 
-    fn value(&self, index: usize) -> Result<Operand, Fault> {
+    fn value(&self, index: usize) -> Result<Operand, DeviceFault> {
         match self.argument(index)? {
             Argument::Value(operand) => Ok(*operand),
             _ => Err(self.wrong()),
         }
     }
 
-    fn register(&self, index: usize) -> Result<Register, Fault> {
+    fn register(&self, index: usize) -> Result<Register, DeviceFault> {
         match self.argument(index)? {
             Argument::Value(Operand::Register(register)) => Ok(*register),
             _ => Err(self.wrong()),
         }
     }
 
-    fn address(&self, index: usize) -> Result<Address, Fault> {
+    fn address(&self, index: usize) -> Result<Address, DeviceFault> {
         match self.argument(index)? {
             Argument::Address(address) => Ok(*address),
             _ => Err(self.wrong()),
@@ -73,7 +73,7 @@ impl Given<'_> {
     }
 
     /// The last kind of number in the name.
-    fn kind(&self) -> Result<Type, Fault> {
+    fn kind(&self) -> Result<Type, DeviceFault> {
         self.parts.iter().rev().find_map(|part| names::kind(part)).ok_or_else(|| self.wrong())
     }
 
@@ -81,8 +81,8 @@ impl Given<'_> {
         self.parts.iter().find_map(|part| names::space(part)).unwrap_or(Space::Generic)
     }
 
-    fn mov(&self) -> Result<Operation, Fault> {
-        let width = |list: &[Argument]| Ok::<_, Fault>((8 * self.kind()?.bytes() / list.len().max(1)) as u8);
+    fn mov(&self) -> Result<Operation, DeviceFault> {
+        let width = |list: &[Argument]| Ok::<_, DeviceFault>((8 * self.kind()?.bytes() / list.len().max(1)) as u8);
         match self.arguments {
             [Argument::List(list), Argument::Value(from)] => {
                 let into = list.iter().map(|argument| match argument {
@@ -104,14 +104,14 @@ impl Given<'_> {
     }
 
     /// Between places of one memory and addresses of any.
-    fn cvta(&self) -> Result<Operation, Fault> {
+    fn cvta(&self) -> Result<Operation, DeviceFault> {
         let distance = window(self.space());
         let distance = if self.parts.contains(&"to") { distance.wrapping_neg() } else { distance };
         let add = arithmetic::binary(&["add", "u64"]).ok_or_else(|| self.wrong())?;
         Ok(Operation::Binary(add, self.register(0)?, [self.value(1)?, Operand::Bits(distance)]))
     }
 
-    fn cvt(&self) -> Result<Operation, Fault> {
+    fn cvt(&self) -> Result<Operation, DeviceFault> {
         let mut kinds = self.parts.iter().filter_map(|part| names::kind(part));
         let (Some(to), Some(from)) = (kinds.next(), kinds.next()) else { return Err(self.wrong()) };
         let (into, value) = (self.register(0)?, self.value(1)?);
@@ -124,7 +124,7 @@ impl Given<'_> {
         Ok(Operation::Convert(Conversion { to, from, rounding, whole, saturate }, into, value))
     }
 
-    fn load(&self) -> Result<Operation, Fault> {
+    fn load(&self) -> Result<Operation, DeviceFault> {
         let into = match self.argument(0)? {
             Argument::Value(Operand::Register(register)) => vec![*register],
             Argument::List(list) => list
@@ -139,7 +139,7 @@ impl Given<'_> {
         Ok(Operation::Load { space: self.space(), kind: self.kind()?, into, address: self.address(1)? })
     }
 
-    fn store(&self) -> Result<Operation, Fault> {
+    fn store(&self) -> Result<Operation, DeviceFault> {
         let from = match self.argument(1)? {
             Argument::Value(operand) => vec![*operand],
             Argument::List(list) => list
@@ -156,7 +156,7 @@ impl Given<'_> {
         Ok(Operation::Store { space, kind: self.kind()?, from, address: self.address(0)? })
     }
 
-    fn atomic(&self) -> Result<Operation, Fault> {
+    fn atomic(&self) -> Result<Operation, DeviceFault> {
         let kind = self.kind()?;
         let (old, rest) = match self.parts[0] {
             "red" => (None, 0),
@@ -176,7 +176,7 @@ impl Given<'_> {
         Ok(Operation::Atomic { space: self.space(), kind, what, old, address: self.address(rest)?, operands })
     }
 
-    fn compare(&self) -> Result<Operation, Fault> {
+    fn compare(&self) -> Result<Operation, DeviceFault> {
         let of = self.kind()?;
         let compare = comparison(self.parts[1], of).ok_or_else(|| self.wrong())?;
         let (into, operands) = (self.register(0)?, [self.value(1)?, self.value(2)?]);
@@ -200,7 +200,7 @@ impl Given<'_> {
         Ok(Operation::Compare(compare, into, operands, join))
     }
 
-    fn shuffle(&self) -> Result<Operation, Fault> {
+    fn shuffle(&self) -> Result<Operation, DeviceFault> {
         let how = match self.parts.get(2) {
             Some(&"up") => Shuffle::Up,
             Some(&"down") => Shuffle::Down,
@@ -217,7 +217,7 @@ impl Given<'_> {
         Ok(Operation::Shuffle { how, into, inside, operands, mask: self.value(4)? })
     }
 
-    fn vote(&self) -> Result<Operation, Fault> {
+    fn vote(&self) -> Result<Operation, DeviceFault> {
         let what = match self.parts.get(2) {
             Some(&"ballot") => Vote::Ballot,
             Some(&"any") => Vote::Any,
@@ -232,7 +232,7 @@ impl Given<'_> {
         Ok(Operation::Vote { what, into: self.register(0)?, of, mask: self.value(2)? })
     }
 
-    fn arithmetic(&self) -> Result<Option<Operation>, Fault> {
+    fn arithmetic(&self) -> Result<Option<Operation>, DeviceFault> {
         Ok(match self.arguments.len() {
             2 => match arithmetic::unary(self.parts) {
                 Some(function) => Some(Operation::Unary(function, self.register(0)?, self.value(1)?)),
