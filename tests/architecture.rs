@@ -1,6 +1,4 @@
 //! Rules of the program's structure: which module may use which, which module may use a library, and limits of size.
-//!
-//! Violations that are older than a rule are listed in `architecture/baseline.toml`, which can only shrink.
 
 #[path = "architecture/sources.rs"]
 mod sources;
@@ -9,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use sources::{Module, functions, modules, names};
+use sources::{Function, Module, functions, modules, names};
 
 /// Each module and the modules that it may use. It may not use others.
 const USES: &[(&str, &[&str])] = &[
@@ -136,8 +134,6 @@ const UNSAFE: &[&str] = &["mpi", "tensor", "sandbox/src/engine.rs", "src/start.r
 /// Maximum number of lines of a file, without tests, and of a function.
 const LONGEST_FILE: usize = 400;
 const LONGEST_FUNCTION: usize = 70;
-/// A recorded length may exceed the length by this number of lines, so that not every edit changes the record.
-const SLACK: usize = 20;
 
 /// The modules of the main package that have a row in the table: name, allowed modules, module.
 fn with_rows(modules: &[Module]) -> impl Iterator<Item = (&str, &[&str], &Module)> {
@@ -239,84 +235,37 @@ fn every_module_is_in_the_table() {
     assert_none(missing.map(|module| format!("{} has no row", module.path[0])).collect());
 }
 
-/// Compares the counts in `found`, by name, with a table of `architecture/baseline.toml`. A count may not exceed its
-/// record, and a record may not exceed its count by more than `slack`.
-fn assert_recorded(table: &str, found: &BTreeMap<String, (usize, String)>, slack: usize) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/architecture/baseline.toml");
-    let baseline: toml::Table = fs::read_to_string(path).unwrap().parse().unwrap();
-    let records: BTreeMap<&String, usize> = baseline[table]
-        .as_table()
-        .unwrap()
-        .iter()
-        .map(|(name, count)| (name, count.as_integer().unwrap() as usize))
-        .collect();
-    let mut wrong = Vec::new();
-    for (name, (count, places)) in found {
-        let record = records.get(name).copied().unwrap_or(0);
-        if *count > record {
-            wrong.push(format!("{table}: {name}: {count}, recorded {record} ({places})"));
-        } else if count + slack < record {
-            wrong.push(format!("{table}: {name}: the record can shrink from {record} to {count}"));
-        }
-    }
-    let over = records.keys().filter(|name| !found.contains_key(**name));
-    wrong.extend(over.map(|name| format!("{table}: {name}: the record is no longer needed, take it out")));
-    assert_none(wrong);
-}
-
-/// Counts how often each name occurs, with its files.
-fn counted<'a>(named: impl Iterator<Item = (String, &'a Module)>) -> BTreeMap<String, (usize, String)> {
-    let mut counts: BTreeMap<String, (usize, String)> = BTreeMap::new();
-    for (name, module) in named {
-        let (count, places) = counts.entry(name).or_default();
-        *count += 1;
-        places.push_str(&format!(" {}", module.file.display()));
-    }
-    counts
-}
-
-/// The last two components of a path, which stay the same when the folder moves.
-fn short_name(file: &Path) -> String {
-    let parts: Vec<_> = file.iter().map(|part| part.to_string_lossy()).collect();
-    parts[parts.len().saturating_sub(2)..].join("/")
-}
-
 #[test]
 fn files_are_short() {
-    let mut found = BTreeMap::new();
-    for module in modules() {
-        let lines = module.lines.unwrap_or(0);
-        if lines > LONGEST_FILE {
-            found.insert(short_name(&module.file), (lines, module.file.display().to_string()));
-        }
-    }
-    assert_recorded("long_files", &found, SLACK);
+    let modules = modules();
+    let lengths = modules.iter().filter_map(|module| Some((module, module.lines?)));
+    let long = lengths.filter(|(_, lines)| *lines > LONGEST_FILE);
+    assert_none(long.map(|(module, lines)| format!("{}: {lines} lines", module.file.display())).collect());
 }
 
 #[test]
 fn functions_are_short() {
-    let mut found: BTreeMap<String, (usize, String)> = BTreeMap::new();
-    for module in &modules() {
-        for function in functions(module).into_iter().filter(|function| function.lines > LONGEST_FUNCTION) {
-            let longest = found.entry(function.name).or_default();
-            *longest = std::mem::take(longest).max((function.lines, module.file.display().to_string()));
-        }
-    }
-    assert_recorded("long_functions", &found, SLACK);
+    assert_none(functions_where(|function| {
+        (function.lines > LONGEST_FUNCTION).then(|| format!("{} lines", function.lines))
+    }));
+}
+
+/// What `wrong` says of each function, with the function's name and file.
+fn functions_where(wrong: impl Fn(&Function<'_>) -> Option<String>) -> Vec<String> {
+    let of_module = |module: &Module| -> Vec<String> {
+        let said = |function: Function<'_>| Some((wrong(&function)?, function.name));
+        let said = functions(module).into_iter().filter_map(said);
+        said.map(|(wrong, name)| format!("{}: {name}: {wrong}", module.file.display())).collect()
+    };
+    modules().iter().flat_map(of_module).collect()
 }
 
 /// A parameter with a tuple type hides the number of parameters and their names.
 #[test]
 fn parameters_are_no_tuples() {
-    let modules = modules();
-    let tuples = modules.iter().flat_map(|module| {
-        let named = functions(module).into_iter().flat_map(|function| {
-            let count = function.signature.inputs.iter().filter(|input| is_tuple(input)).count();
-            std::iter::repeat_n(function.name, count)
-        });
-        named.map(move |name| (name, module)).collect::<Vec<_>>()
-    });
-    assert_recorded("tuple_parameters", &counted(tuples), 0);
+    assert_none(functions_where(|function| {
+        function.signature.inputs.iter().any(is_tuple).then(|| "a parameter is a tuple".to_owned())
+    }));
 }
 
 fn is_tuple(input: &syn::FnArg) -> bool {
@@ -331,12 +280,14 @@ fn is_tuple(input: &syn::FnArg) -> bool {
 /// Every public type has its own name, so that a search finds it.
 #[test]
 fn public_types_have_names_of_their_own() {
-    let modules = modules();
-    let types =
-        modules.iter().flat_map(|module| module.items.iter().filter_map(public_type).map(move |name| (name, module)));
-    let mut found = counted(types);
-    found.retain(|_, (count, _)| *count > 1);
-    assert_recorded("repeated_types", &found, 0);
+    let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for module in modules() {
+        for name in module.items.iter().filter_map(public_type) {
+            places.entry(name).or_default().push(module.file.display().to_string());
+        }
+    }
+    let repeated = places.into_iter().filter(|(_, places)| places.len() > 1);
+    assert_none(repeated.map(|(name, places)| format!("{name}: {}", places.join(" "))).collect());
 }
 
 fn public_type(item: &syn::Item) -> Option<String> {
