@@ -127,6 +127,32 @@ const ASKS: &[(&str, &[&str])] = &[
     ("thread::current", &[]),
 ];
 
+/// Libraries that speak to other machines, which no test may name.
+const NETWORK: &[&str] = &["hf_hub", "reqwest", "ureq"];
+
+/// Chance that no seed repeats, which no test may ask for.
+const CHANCE: &[&str] =
+    &["rand::rng", "rand::random", "thread_rng", "OsRng", "from_os_rng", "from_entropy", "getrandom::fill"];
+
+/// Files of tests that may ask for the time, and what for.
+const TEST_CLOCKS: &[(&str, &str)] = &[
+    ("bench/src/model/tests.rs", "times as an input"),
+    ("sandbox/compiled/tests/promises.rs", "what must end is given up after many times what it takes; measurements"),
+    ("sandbox/tests/tiers/hunt.rs", "a search that goes on for as long as it is told to"),
+    ("src/arena/tests.rs", "times as an input, and their order"),
+    ("src/environment/tasks/tests.rs", "reading a large file is given up after many times what it takes"),
+    ("src/grpo/tests.rs", "a measurement"),
+    ("src/judge/server/tests.rs", "a limit that is a time"),
+    ("src/metrics/trace.rs", "times as an input"),
+    ("src/report/follow.rs", "a limit that is a time"),
+    ("src/rollout/tests.rs", "a measurement"),
+    ("tensor/src/tests/tiles.rs", "a ratio of processor times, with a bound that only scalar code exceeds"),
+    ("tests/memory_refused.rs", "a process is given up"),
+    ("tests/mutations.rs", "a process is given up"),
+    ("tests/parallel.rs", "processes are given up"),
+    ("tests/runs/mod.rs", "a process is given up"),
+];
+
 /// The places that may contain unsafe code: kernels and drivers, the place that loads machine code, and the start of
 /// the program.
 const UNSAFE: &[&str] = &["mpi", "tensor", "sandbox/src/engine.rs", "src/start.rs"];
@@ -213,6 +239,30 @@ fn what_is_unsafe_has_its_places() {
     let placed = |module: &&Module| UNSAFE.iter().any(|place| module.file.starts_with(place));
     let wrong = modules.iter().filter(|module| sources::is_unsafe(module)).filter(|module| !placed(module));
     assert_none(wrong.map(|module| format!("{}: unsafe", module.file.display())).collect());
+}
+
+/// A result of a test depends on its sources alone. A program that a test starts is not seen here.
+#[test]
+fn i12_tests_use_no_network_no_unseeded_chance_and_no_clock_but_to_give_up() {
+    let (mut wrong, mut asking) = (Vec::new(), BTreeSet::new());
+    for module in sources::tests() {
+        let file = module.file.display().to_string();
+        for name in names(&module) {
+            let (library, end) =
+                (name.first().map_or("", String::as_str), name[name.len().saturating_sub(2)..].join("::"));
+            if NETWORK.contains(&library) || CHANCE.iter().any(|asked| end.ends_with(asked)) {
+                wrong.push(format!("{file}: {}", name.join("::")));
+            }
+            if end.ends_with("::now") {
+                asking.insert(file.clone());
+            }
+        }
+    }
+    let listed = TEST_CLOCKS.iter().map(|(file, _)| (*file).to_owned()).collect();
+    wrong.extend(
+        asking.symmetric_difference(&listed).map(|file| format!("{file}: asks for the time, or no longer does")),
+    );
+    assert_none(wrong);
 }
 
 /// The lints of the workspace apply to every member.

@@ -54,7 +54,7 @@ const TWO_PLY: &str = include_str!("../src/environment/game2048/ladder/two_ply.p
 
 /// The programs of the ladder, each with enough games to distinguish it from the next.
 #[test]
-fn a_stronger_program_earns_more() {
+fn i3_a_stronger_program_earns_more() {
     let ladder: [(_, _, usize); 10] = [
         ("no program", "I would move up.", 1),
         ("does not compile", "def strategy(board):\n    return (", 1),
@@ -88,7 +88,7 @@ fn a_stronger_program_earns_more() {
 }
 
 #[test]
-fn inline_and_any_number_of_workers_give_the_same_bytes() {
+fn i2_inline_and_any_number_of_workers_give_the_same_bytes() {
     let hang = "def strategy(board):\n    while True: pass\n";
     let set_order = "def strategy(board):\n    return list({'W', 'A', 'S', 'D'})[id(board) % 4]\n";
     let texts = [GREEDY, "nothing", RANDOM, hang, CYCLE, CONSTANT, RANDOM, set_order, PRIORITY];
@@ -137,7 +137,7 @@ fn a_program_plays_a_copy_of_the_board() {
 }
 
 #[test]
-fn a_failure_of_the_first_call_is_the_verdict() {
+fn i5_a_failure_of_the_first_call_is_the_verdict() {
     for (expression, ending) in [
         ("1 / 0", Ending::Raised),
         ("__import__('numpy')", Ending::Raised),

@@ -14,7 +14,7 @@ use serde_json::Value;
 use runs::{assert_same, essence, run, train, wait_for};
 
 #[test]
-fn sequential_and_any_number_of_workers_train_byte_for_byte_alike() {
+fn i2_sequential_and_any_number_of_workers_train_byte_for_byte_alike() {
     let root = tempfile::tempdir().unwrap();
     let sequential = root.path().join("sequential");
     run(&sequential, &["--steps", "2", "--sequential"]);
@@ -26,7 +26,7 @@ fn sequential_and_any_number_of_workers_train_byte_for_byte_alike() {
 }
 
 #[test]
-fn a_run_resumed_after_kill_9_equals_an_unbroken_one() {
+fn i10_a_run_resumed_after_kill_9_equals_an_unbroken_one() {
     let root = tempfile::tempdir().unwrap();
     let (unbroken, killed) = (root.path().join("unbroken"), root.path().join("killed"));
     run(&unbroken, &["--steps", "4", "--save-steps", "1"]);
@@ -241,16 +241,18 @@ fn seeds(lines: &[Value]) -> BTreeSet<(u64, String)> {
 }
 
 #[test]
-fn elites_play_the_boards_of_their_step_and_never_the_held_out_ones() {
+fn i4_completions_and_elites_play_the_boards_of_their_step_which_no_other_step_plays() {
     let root = tempfile::tempdir().unwrap();
     let dir = root.path().join("run");
     run(&dir, &["--steps", "4"]);
     let (elites, completions) = (seeds(&lines(&dir.join("elites"))), seeds(&lines(&dir.join("completions"))));
     assert!(elites.iter().any(|(step, _)| *step == 4), "{elites:?}");
     assert!(elites.is_subset(&completions), "{elites:?}\n{completions:?}");
+    let boards: BTreeSet<&String> = completions.iter().map(|(_, seed)| seed).collect();
+    assert!(completions.len() == 4 && boards.len() == 4, "one board a step, each of its own: {completions:?}");
     let held_out: BTreeSet<String> =
         held_out_boards().iter().map(|seed| serde_json::to_string(seed).unwrap()).collect();
-    assert!(elites.iter().all(|(_, seed)| !held_out.contains(seed)));
+    assert!(boards.iter().all(|seed| !held_out.contains(*seed)));
     let state: Value =
         serde_json::from_str(&fs::read_to_string(dir.join("checkpoint-4/trainer_state.json")).unwrap()).unwrap();
     let history = state["log_history"].as_array().unwrap();

@@ -31,7 +31,7 @@ fn arguments_are_a_copy() {
 }
 
 #[test]
-fn fuel_is_the_same_on_every_thread() {
+fn i1_answers_and_fuel_are_the_same_on_every_thread() {
     for sandbox in tiers() {
         let source = "import random\n\ndef strategy(board):\n    cells = list({str(x) for r in board for x in r})\n    \
                   random.shuffle(cells)\n    return cells[0]\n";

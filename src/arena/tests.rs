@@ -338,7 +338,7 @@ fn memory_that_a_thread_of_the_sandbox_was_refused_is_the_machine_s_fault() {
 }
 
 #[test]
-fn a_game_in_which_the_sandbox_failed_is_played_once_more_and_counted_and_scores_the_same() {
+fn i1_a_game_in_which_the_sandbox_failed_is_played_once_more_and_counted_and_scores_the_same() {
     let expected = evaluate(0, &["greedy", "a"]);
     for workers in EVERY_WAY {
         let evaluations = evaluate_in(&failing("greedy", 1, workers), &["greedy", "a"]).unwrap();
@@ -349,7 +349,7 @@ fn a_game_in_which_the_sandbox_failed_is_played_once_more_and_counted_and_scores
 }
 
 #[test]
-fn a_game_in_which_the_sandbox_fails_twice_is_an_error_and_never_a_score() {
+fn i5_a_game_in_which_the_sandbox_fails_twice_is_an_error_and_never_a_score() {
     for workers in EVERY_WAY {
         let arena = failing("greedy", usize::MAX, workers);
         let error = evaluate_in(&arena, &["a", "greedy"]).unwrap_err().to_string();

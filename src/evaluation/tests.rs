@@ -46,7 +46,7 @@ fn the_configuration_allows_as_many_games_as_there_are_boards_to_choose_on() {
 }
 
 #[test]
-fn no_training_step_plays_a_held_out_board() {
+fn i4_no_training_step_plays_a_held_out_board() {
     let held_out: BTreeSet<&Seed> = held_out_boards().iter().collect();
     for run in (0..50).chain([ROOT]) {
         for step in 0..100 {

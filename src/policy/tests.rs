@@ -175,7 +175,7 @@ fn decoding_with_a_cache_is_the_full_forward() {
 }
 
 #[test]
-fn a_padded_row_is_the_row_alone() {
+fn i13_a_padded_row_is_the_row_alone() {
     let policy = policy(config(), 3);
     let prompts = [vec![1, 2, 3], vec![4; 19], vec![5]];
     let borrowed: Vec<&[u32]> = prompts.iter().map(Vec::as_slice).collect();

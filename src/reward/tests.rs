@@ -112,7 +112,7 @@ fn any_config() -> impl Strategy<Value = RewardConfig> {
 
 proptest! {
     #[test]
-    fn no_program_that_does_not_play_outranks_one_that_does(
+    fn i14_no_program_that_does_not_play_outranks_one_that_does(
         games in prop::collection::vec(any_outcome(), 1..9), failure in any_failure(), config in any_config(),
     ) {
         let playing = score(&evaluation(Verdict::Played, games), &config);

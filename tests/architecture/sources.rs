@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use proc_macro2::{TokenStream, TokenTree};
 use syn::spanned::Spanned;
 use syn::visit::Visit;
+use walkdir::WalkDir;
 
 /// A file, or an inline module of one.
 pub struct Module {
@@ -21,21 +22,43 @@ pub struct Module {
     pub lines: Option<usize>,
 }
 
+/// The folders of the workspace's packages; that of the program itself is empty.
+fn packages() -> Vec<String> {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
+    let manifest: toml::Table = fs::read_to_string(manifest).unwrap().parse().unwrap();
+    let members = manifest["workspace"]["members"].as_array().unwrap().iter();
+    members.map(|member| member.as_str().unwrap().to_owned()).chain([String::new()]).collect()
+}
+
 /// All modules of the workspace except tests.
 pub fn modules() -> Vec<Module> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let manifest: toml::Table = fs::read_to_string(root.join("Cargo.toml")).unwrap().parse().unwrap();
-    let members = manifest["workspace"]["members"].as_array().unwrap().iter().map(|member| member.as_str().unwrap());
     let mut modules = Vec::new();
-    for package in members.chain([""]) {
+    for package in packages() {
         for start in ["lib.rs", "main.rs"] {
-            let file = root.join(package).join("src").join(start);
+            let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(&package).join("src").join(start);
             if file.is_file() {
-                read_file(package, &file, Vec::new(), &mut modules);
+                read_file(&package, &file, Vec::new(), &mut modules);
             }
         }
     }
     modules
+}
+
+/// What is for tests alone, a module for each file: all of a file of tests, and the items for tests of any other.
+pub fn tests() -> Vec<Module> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folders =
+        packages().into_iter().flat_map(|package| ["src", "tests"].map(|folder| root.join(&package).join(folder)));
+    let files = folders.flat_map(WalkDir::new).filter_map(|entry| Some(entry.ok()?.into_path()));
+    let sources = files.filter(|file| file.extension().is_some_and(|extension| extension == "rs"));
+    let of_file = |file: PathBuf| {
+        let parsed = syn::parse_file(&fs::read_to_string(&file).unwrap()).unwrap();
+        let name = file.strip_prefix(root).unwrap().to_owned();
+        let is_whole = name.with_extension("").iter().any(|part| part == "tests");
+        let items = parsed.items.into_iter().filter(|item| is_whole || is_test(attributes(item))).collect();
+        Module { package: String::new(), file: name, path: Vec::new(), items, lines: None }
+    };
+    sources.map(of_file).collect()
 }
 
 fn read_file(package: &str, file: &Path, path: Vec<String>, modules: &mut Vec<Module>) {

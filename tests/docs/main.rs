@@ -8,6 +8,7 @@ mod running;
 mod tree;
 
 use std::collections::BTreeSet;
+use std::fs;
 
 use grpo_2048::config::{self, DEFAULT_TOML};
 use toml::Table;
@@ -15,6 +16,9 @@ use toml::Table;
 use markdown::Document;
 use names::Names;
 use tree::Tree;
+
+/// How many invariants the program has.
+const INVARIANTS: usize = 14;
 
 /// The documents that describe the present program. The changelog describes the past, and prompts are texts for models.
 fn documents(tree: &Tree) -> Vec<Document> {
@@ -77,6 +81,26 @@ fn the_algorithm_has_every_default() {
     let sections = ["rollout.", "reward.", "grpo."];
     let keys = config::keys().into_iter().filter(|key| sections.iter().any(|section| key.starts_with(section)));
     wrong.extend(keys.filter(|key| !told.contains(key)).map(|key| format!("docs/algorithm.md: {key} is missing")));
+    assert_none(wrong);
+}
+
+/// The table of invariants in docs/algorithm.md names all tests that begin with an invariant's number, and at least one of
+/// each.
+#[test]
+fn every_invariant_has_a_test_with_its_number() {
+    let tree = Tree::read();
+    let names = Names::read(&tree);
+    let text = fs::read_to_string(tree.root().join("docs/algorithm.md")).unwrap();
+    let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("| I")).collect();
+    assert_eq!(rows.len(), INVARIANTS);
+    let mut wrong = Vec::new();
+    for (number, row) in (1..).zip(rows) {
+        let told: BTreeSet<&str> = row.split('`').skip(1).step_by(2).collect();
+        let written = names.items().filter(|name| name.starts_with(&format!("i{number}_"))).collect();
+        if !row.starts_with(&format!("| I{number} ")) || told.is_empty() || told != written {
+            wrong.push(format!("I{number}: the table names {told:?}, the tests are {written:?}"));
+        }
+    }
     assert_none(wrong);
 }
 

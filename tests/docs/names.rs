@@ -112,6 +112,11 @@ impl<'a> Names<'a> {
         }
     }
 
+    /// Names of all items: functions, tests, types.
+    pub fn items(&self) -> impl Iterator<Item = &str> {
+        self.items.keys().map(String::as_str)
+    }
+
     /// Returns the name in a code span of `document` that does not exist. Text that does not look like a name of the
     /// program passes.
     pub fn look_up(&self, span: &str, document: &str) -> Result<(), String> {

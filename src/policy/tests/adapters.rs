@@ -32,7 +32,7 @@ fn logits(policy: &Policy, adapters: Adapters) -> Tensor {
 }
 
 #[test]
-fn switched_off_they_leave_the_base_bit_for_bit() {
+fn i9_switched_off_they_leave_the_base_bit_for_bit() {
     let dir = tempfile::tempdir().unwrap();
     let (_, adapted) = adapted(config(), dir.path());
     let before = logits(&adapted, Adapters::Off);

@@ -55,7 +55,7 @@ fn numbers(tensor: &Tensor) -> Vec<f32> {
 }
 
 #[test]
-fn gradients_by_layer_are_those_of_one_graph_bit_for_bit() {
+fn i13_gradients_by_layer_are_those_of_one_graph_bit_for_bit() {
     for (name, policy) in policies() {
         let expected = one_graph(&policy);
         let (hidden, layers) = policy
