@@ -6,9 +6,11 @@ use crate::seed::{Purpose, Seed};
 
 /// The committed list.
 pub(super) const FILE: &str = include_str!("held_out_seeds.txt");
-/// Number of boards on which programs are chosen: the first of the list.
+/// Number of boards on which programs are chosen: the first of the list. Of the variance of scores between 1,500 programs
+/// of the corpus 60 % lies between programs with one game each, 86 % with four and 92 % with eight (measured).
 pub const SELECTION: usize = 8;
-/// Number of boards on which chosen programs are reported: the rest.
+/// Number of boards on which chosen programs are reported: the rest of 200. A program's score varies by a factor of about
+/// 1.74 from game to game (measured on the same programs), so the mean of 192 games has a standard error of about 4 %.
 pub const REPORT: usize = 192;
 /// Root seed of everything that is held out. It does not depend on the run's seed, so that every run and every model
 /// gets the same boards.

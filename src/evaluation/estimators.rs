@@ -6,7 +6,8 @@ use serde::Serialize;
 use crate::seed::Seed;
 use crate::stats::{mean, quantile};
 
-/// Resamples behind an interval.
+/// Resamples behind an interval. The share of them below its lower end then has a standard error of 0.35 percentage
+/// points: the root of 0.025 * 0.975 / 2000.
 pub const RESAMPLES: usize = 2000;
 /// Share of the bootstrap distribution outside an interval, both sides together.
 const LEFT_OUT: f64 = 0.05;

@@ -15,6 +15,12 @@
 //! the end (2500 in 2048, where a fixed cycle of moves scores about 2300). For other shapes they are multiplied by
 //! `v(anchor) / 0.25`, which keeps their ratio to the reward of the simplest good program, so that the step from
 //! failing to playing stays as steep. For `p = 1` and for tasks this divides them by 4.
+//!
+//! The failures' values were chosen. Their order is that in which a program comes to run: each stage that it reaches earns
+//! more than the one before. Their distance to `v` says how much risk of failing a better player is worth: a program that
+//! tries to play as the monotone player of the ladder (14,815 points) instead of the cycle (2,324) gains by it if its first
+//! call succeeds with a probability above `(v(cycle) - failed) / (v(monotone) - failed)`. This is 57 % for `p = 1/2` and
+//! 27 % for `p = 1`; with a logarithm of the score, and -0.6 for the failed call, it would be 83 %.
 
 use serde::Serialize;
 
@@ -28,7 +34,8 @@ use crate::stats;
 const NO_FUNCTION: f64 = -0.40;
 /// The program does not compile, with its first error in the first line.
 const NOT_COMPILED: f64 = -0.32;
-/// How much less an error in the last line costs than one in the first.
+/// How much less an error in the last line costs than one in the first: half of the distance to the next failure, so that
+/// the order of failures stays.
 const COMPILED_SHARE: f64 = 0.04;
 /// The first call raised, hung or exhausted memory.
 const FIRST_CALL_FAILED: f64 = -0.24;
@@ -36,7 +43,8 @@ const FIRST_CALL_FAILED: f64 = -0.24;
 const FIRST_CALL_NO_MOVE: f64 = -0.20;
 /// The program broke the game off, by a failure or by freezing.
 const BROKEN_OFF: f64 = -0.12;
-/// Share of `v(s)` that such a game keeps.
+/// Share of `v(s)` that such a game keeps. Chosen: below 1, so that what breaks a game off costs strong programs more than
+/// weak ones, and far above 0, so that every move before that pays.
 const BROKEN_OFF_SHARE: f64 = 0.6;
 /// `v(anchor)` in the shape for which the failures are stated.
 const ANCHOR_WORTH: f64 = 0.25;

@@ -3,6 +3,12 @@
 //! Takes the records of steps in order; returns warnings and the decision to stop. The decision is a function of the
 //! records alone, so a resumed run feeds it the earlier records and continues. Each metric is averaged over a window of
 //! steps, because single steps vary by chance. Does not know files or models.
+//!
+//! The limits of `[guard]` were chosen. A prototype of the built-in model, trained without control of its entropy, is what they tell
+//! apart from a healthy run: within sixty steps its distinct programs fell from 63 to 28 of 64 (44 %, the warning is at
+//! 50 %), its entropy to 28 % of the first step's (the warning is at 30 %), and its best sample from 12,597 to 3,232 points,
+//! while the mean still rose. Runs stop far beyond that, where next to nothing is left to learn from: one group in twenty
+//! that is not tied, or one completion in twenty that is not cut.
 
 use std::collections::VecDeque;
 
@@ -10,7 +16,9 @@ use crate::config::GuardConfig;
 use crate::metrics::StepRecord;
 use crate::stats;
 
-/// A share that was better once has fallen when it is below this part of its best. A language model may start low.
+/// A share that was better once has fallen when it is below this part of its best. A language model may start low. Chosen:
+/// in a window of 8 steps of 64 completions a share of 50 % has a standard error of 2.2 percentage points, so a fall by a
+/// fifth is no chance.
 const FALLEN: f64 = 0.8;
 /// Below this a share is nothing at all.
 const NOTHING: f64 = f64::MIN_POSITIVE;

@@ -27,7 +27,8 @@ pub use strategy::{Baseline, BaselinePlayer, Choice, Strategy};
 /// What the environment is called.
 pub const NAME: &str = "2048";
 
-/// A good search scores about 40000; a fixed cycle of moves scores about 2300.
+/// A good search scores about 40,000 (the best hand-written one 47,000 in a second a game with CPython); a fixed cycle of
+/// moves scores about 2,300, and the first legal move of a fixed order 2,400.
 pub const WORTH: Worth = Worth { scale: 40_000.0, anchor: 2500.0 };
 
 /// The function that a player must define.

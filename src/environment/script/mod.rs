@@ -21,11 +21,11 @@ use crate::seed::Seed;
 pub use file::ScriptError;
 use file::{Constant, Module};
 
-/// Default length of the longest game, in moves.
+/// Default length of the longest game, in moves. Chosen: ten times a game of 2048 that reaches its tile.
 const MOVES: u32 = 10_000;
-/// Largest number of moves that a file may ask for.
+/// Largest number of moves that a file may ask for. Chosen, as `arena.moves_max`.
 const MOVES_MAX: u32 = 100_000;
-/// Default score of a simple program, as a share of the scale.
+/// Default score of a simple program, as a share of the scale: that of 2048, 2500 / 40000.
 const ANCHOR_SHARE: f64 = 1.0 / 16.0;
 /// Characters of the longest name.
 const NAME_MAX: usize = 40;

@@ -13,7 +13,8 @@ use crate::preflight::Told;
 use crate::preflight::finding::{Check, CheckFinding};
 use crate::preflight::ladder::{exceeds, rises};
 
-/// Most that a stub may earn, because a task in which doing nothing is half the work is still a task.
+/// Most that a stub may earn, because a task in which doing nothing is half the work is still a task. Chosen: among the
+/// tasks of `examples/tasks` the best stub earns 0.55, by returning the argument of `absolute`.
 const STUB_EXPECTED: f32 = 0.7;
 /// Name of the best constant answer in messages.
 const CONSTANT: &str = "the best constant";
