@@ -93,9 +93,7 @@ impl CheckArgs {
 fn text(env: &str, environment: &Environment, report: &Report, seconds: f64) -> String {
     let mut text = format!("{}\n\n", Stream::Stdout.style().bold().apply_to(title(env, environment)));
     text.push_str(&findings::text(&findings::of_report(report, ""), output::columns()));
-    if !report.players.is_empty() {
-        text.push_str(&format!("\n{}", findings::chart(report)));
-    }
+    text.push_str(&findings::chart(report));
     text.push_str(&format!("\n{} ({seconds:.1} s)\n", verdict(report)));
     text
 }

@@ -73,33 +73,15 @@ fn page(command: Command) -> io::Result<(String, String)> {
     Ok((man.get_filename(), text))
 }
 
-/// What follows the options in the help: each line that ends in a colon opens a section, its lines stay as they are.
+/// What follows the options in the help: paragraphs with a heading, whose lines stay as they are.
 fn closing_sections(text: &str) -> Roff {
     let mut roff = Roff::new();
-    let mut open = false;
-    for line in text.lines() {
-        let heading = line.strip_suffix(':').filter(|heading| !heading.starts_with(' '));
-        match heading {
-            Some(heading) => {
-                if open {
-                    roff.control("fi", []);
-                }
-                roff.control("SH", [heading.to_uppercase().as_str()]);
-                roff.control("nf", []);
-                open = true;
-            }
-            None if line.is_empty() => {}
-            None => {
-                if !open {
-                    roff.control("SH", ["NOTES"]);
-                    roff.control("nf", []);
-                    open = true;
-                }
-                roff.text([roman(line.strip_prefix("  ").unwrap_or(line))]);
-            }
-        }
-    }
-    if open {
+    for paragraph in text.split("\n\n").filter(|paragraph| !paragraph.is_empty()) {
+        let (heading, lines) = paragraph.split_once(":\n").unwrap_or(("Notes", paragraph));
+        roff.control("SH", [heading.to_uppercase().as_str()]).control("nf", []);
+        lines.lines().for_each(|line| {
+            roff.text([roman(line.strip_prefix("  ").unwrap_or(line))]);
+        });
         roff.control("fi", []);
     }
     roff

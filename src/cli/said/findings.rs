@@ -111,8 +111,12 @@ pub fn text(findings: &[Finding], columns: Option<usize>) -> String {
     text
 }
 
-/// The reference players with a bar as long as their reward; their best tile where there are tiles.
+/// The reference players with a bar as long as their reward, below an empty line; nothing where there are none. Their best
+/// tile is shown where there are tiles.
 pub fn chart(report: &Report) -> String {
+    if report.players.is_empty() {
+        return String::new();
+    }
     let most = report.players.iter().map(|player| player.reward).fold(0.0, f32::max);
     let has_tiles = report.players.iter().any(|player| player.max_tile.is_some());
     let row = |player: &Standing| {
@@ -127,7 +131,7 @@ pub fn chart(report: &Report) -> String {
     let head = ["player", "games", "score", "tile", "reward", ""];
     let head = head.into_iter().filter(|name| has_tiles || *name != "tile").map(str::to_owned).collect();
     let rows: Vec<Vec<String>> = [head].into_iter().chain(report.players.iter().map(row)).collect();
-    remarked(&rows, 1)
+    format!("\n{}", remarked(&rows, 1))
 }
 
 #[cfg(test)]
@@ -180,7 +184,7 @@ mod tests {
         let players =
             vec![standing("crash", 0.0, -0.24), standing("cycle", 1600.0, 0.2), standing("greedy", 6400.0, 0.4)];
         let text = chart(&Report { players, tasks: None, findings: Vec::new(), labels: Labels::Board });
-        let bars: Vec<usize> = text.lines().skip(1).map(|line| line.matches('━').count()).collect();
+        let bars: Vec<usize> = text.lines().skip(2).map(|line| line.matches('━').count()).collect();
         assert_eq!(bars, [0, 16, 32], "{text}");
         assert!(text.contains("cycle       2   1600   256   0.200  ━━"), "{text}");
     }

@@ -165,9 +165,7 @@ fn reward(sandbox: Sandbox, config: &Config, console: &Console, findings: &mut V
 
 fn text(findings: &[Finding], reward: Option<&Report>) -> String {
     let mut text = findings::text(findings, output::columns());
-    if let Some(report) = reward.filter(|report| !report.players.is_empty()) {
-        text.push_str(&format!("\n{}", findings::chart(report)));
-    }
+    text.push_str(&reward.map(findings::chart).unwrap_or_default());
     let count = |level: Level| findings.iter().filter(|finding| finding.level == level).count();
     text.push_str(&match (count(Level::Problem), count(Level::Warning)) {
         (0, 0) => "\nready to train\n".to_owned(),
