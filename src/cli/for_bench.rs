@@ -11,7 +11,7 @@ use crate::metrics::Console;
 
 /// The model, loaded as every command loads it.
 pub mod loading {
-    pub use super::super::opened::loading::{device, policy_shown};
+    pub use super::super::opened::model::{device, policy_shown};
 }
 
 /// Results, on standard output.
@@ -21,7 +21,7 @@ pub mod output {
 
 /// The sandbox, opened as every command opens it.
 pub mod playing {
-    pub use super::super::opened::playing::{in_tiers, open_sandbox};
+    pub use super::super::opened::arena::{in_tiers, open_sandbox};
 }
 
 /// Runs a program whose command is `command` on the arguments of the process, from what was typed to the exit code.

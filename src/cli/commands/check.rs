@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::arena::Rules;
 use crate::cli::arguments::{Flags, SourceArgs, WorkerArgs};
-use crate::cli::opened::{playing, reward_check};
+use crate::cli::opened::{arena, reward_check};
 use crate::cli::said::{CliError, findings, output};
 use crate::config::Config;
 use crate::environment::Environment;
@@ -64,7 +64,7 @@ impl CheckArgs {
         let started = Instant::now();
         let (config, environment) = self.opened(console)?;
         // References that give no answers are found again, with the rest.
-        let opened = playing::open_unchecked(&config, environment, console)?;
+        let opened = arena::open_unchecked(&config, environment, console)?;
         let arena = opened.arena.under(Rules::training(&config));
         let report = reward_check::examine(&config, &arena, console).map_err(CliError::run)?;
         let (env, level) = (config.environment.env.as_str(), report.level());
@@ -81,7 +81,7 @@ impl CheckArgs {
     /// of a language model.
     fn opened(&self, console: &Console) -> Result<(Config, Environment), CliError> {
         let config = self.source.resolve(&self.flags, console)?;
-        let environment = playing::environment(&config)?;
+        let environment = arena::environment(&config)?;
         if self.source.preset.is_some() || environment.suits_builtin_model() {
             return Ok((config, environment));
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use clap::Args;
 
 use crate::cli::arguments::{Flags, SourceArgs, settled};
-use crate::cli::opened::playing::count_epochs;
+use crate::cli::opened::arena::count_epochs;
 use crate::cli::said::{CliError, effective, output};
 use crate::config::{DEFAULT_TOML, PRESETS, Preset};
 use crate::metrics::Console;

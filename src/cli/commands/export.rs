@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 
 use crate::cli::arguments::{Flags, SourceArgs, settled, text_path};
-use crate::cli::opened::loading;
+use crate::cli::opened::model;
 use crate::cli::opened::runs::{self, Trained, report_error};
 use crate::cli::said::{CliError, output};
 use crate::config::{Config, ModelConfig};
@@ -109,7 +109,7 @@ impl ExportArgs {
     pub fn run(self, console: &Console) -> Result<(), CliError> {
         check_vacant(&self.output_dir)?;
         let Source { config, run, base } = self.source(console)?;
-        loading::check_files("--model", &config)?;
+        model::check_files("--model", &config)?;
         let origin = Origin::of(&base);
         if let Some(repo) = &self.push {
             policy::check_push(repo).map_err(push_error)?;
@@ -130,7 +130,7 @@ impl ExportArgs {
             true => policy::export_merged(&config.model, self.dtype.format(), partial.path()),
             false => policy::export_adapter(&config.model, partial.path()),
         };
-        let exported = exported.map_err(|error| loading::model_error("--model", &config, error))?;
+        let exported = exported.map_err(|error| model::model_error("--model", &config, error))?;
         drop(wait);
         let training = run.map(|(run, steps)| Training::read(&run, steps)).transpose().map_err(report_error)?;
         let text = card(&self.subject(origin), training.as_ref());

@@ -11,7 +11,7 @@ use grpo_sandbox::SESSIONS_MAX;
 
 use crate::arena::{Arena, Rules};
 use crate::cli::arguments::{Flags, SourceArgs, WorkerArgs};
-use crate::cli::opened::{interrupt, playing};
+use crate::cli::opened::{arena, interrupt};
 use crate::cli::said::CliError;
 use crate::config::{Config, Workers};
 use crate::judge::server::{Bounds, Server, runner};
@@ -71,13 +71,13 @@ impl JudgeArgs {
     /// Judges and prints.
     pub fn run(self, console: &Console) -> Result<(), CliError> {
         let mut flags = self.flags.clone();
-        flags.add("games", Some(self.games.unwrap_or(playing::GAMES)));
+        flags.add("games", Some(self.games.unwrap_or(arena::GAMES)));
         let config = self.source.resolve(&flags, console)?;
         if let Some(address) = &self.serve {
             return self.serve(&address_of(address, self.allow_remote)?, config, console);
         }
         let (input, name) = open(&self.file, console)?;
-        let arena = playing::open_arena(&config, console)?;
+        let arena = arena::open(&config, console)?;
         let judge = Arc::new(self.judge(arena, &config)?);
 
         let mut stdout = io::stdout().lock();
@@ -92,7 +92,7 @@ impl JudgeArgs {
 
     fn judge(&self, arena: Arena, config: &Config) -> Result<Judge, CliError> {
         let of_games = [("--games", self.games.is_some()), ("--seed", self.seed.is_some())];
-        playing::refuse_on_tasks(&arena, config, &of_games)?;
+        arena::refuse_on_tasks(&arena, config, &of_games)?;
         let games = Seed::root(self.seed.unwrap_or(0)).games(config.arena.games);
         Ok(Judge::new(arena, &config.reward, games))
     }
@@ -104,7 +104,7 @@ impl JudgeArgs {
             config.arena.parallel_rewards = Workers::new(most);
             console.print(&format!("warning: arena.parallel_rewards = {asked}: a server plays {most} games at once"));
         }
-        let (arena, sandbox) = playing::open_arena_and_sandbox(&config, console)?;
+        let (arena, sandbox) = arena::open_with_sandbox(&config, console)?;
         let environment = arena.environment().name().to_owned();
         let judge = self.judge(arena, &config)?;
         let runner = runner(sandbox, Rules::new(&config.sandbox, &config.arena).limits);

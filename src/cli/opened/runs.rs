@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::loading::ADAPTER_CONFIG;
+use super::model::ADAPTER_CONFIG;
 use crate::cli::arguments::Flags;
 use crate::cli::said::{CliError, near};
 use crate::config::{Config, Layers};

@@ -13,12 +13,12 @@ use serde::Serialize;
 
 use crate::arena::Rules;
 use crate::cli::arguments::{Flags, SourceArgs, text_path};
-use crate::cli::opened::{loading, playing, reward_check};
+use crate::cli::opened::{arena, model, reward_check};
 use crate::cli::said::findings::{self, Finding};
-use crate::cli::said::{CliError, near, output};
+use crate::cli::said::{CliError, output};
 use crate::config::Config;
 use crate::metrics::Console;
-use crate::policy::{self, Device, Location};
+use crate::policy::{self, Device};
 use crate::preflight::{Level, Report};
 
 /// Check the machine and the reward: device, model, disk, sandbox, budgets, reference players
@@ -111,13 +111,13 @@ fn device_and_model(config: &Config) -> Vec<Finding> {
 fn model(config: &Config, device: &Device) -> Finding {
     let started = Instant::now();
     let name = &config.model.model;
-    match loading::policy(config, device) {
+    match model::policy(config, device) {
         Ok(policy) => {
             let seconds = started.elapsed().as_secs_f64();
             let millions = policy.decoder().config().parameters() as f64 / 1e6;
-            let line = format!("{name}: {millions:.1} M weights, {}, loaded in {seconds:.1} s", whereabouts(config));
+            let line = format!("{name}: {millions:.1} M weights, {}, loaded in {seconds:.1} s", model::place(config));
             let prompts =
-                playing::environment(config).and_then(|environment| loading::prompts(config, &policy, &environment));
+                arena::environment(config).and_then(|environment| model::prompts(config, &policy, &environment));
             match prompts {
                 Ok(_) => Finding::ok("model", line),
                 Err(CliError::User { message, hint }) => {
@@ -127,29 +127,25 @@ fn model(config: &Config, device: &Device) -> Finding {
             }
         }
         Err(error) => {
-            let advice = near::model_hint(name).unwrap_or_else(|| {
-                "name `builtin`, a directory in Hugging Face layout, a .gguf file, or owner/name".to_owned()
-            });
-            Finding::problem("model", error, advice)
+            let advice = match &error {
+                CliError::User { hint: Some(hint), .. } => hint,
+                _ => "name `builtin`, a directory in Hugging Face layout, a .gguf file, or owner/name",
+            };
+            Finding::problem("model", &error, advice)
         }
     }
 }
 
-/// Where a model that loaded was found.
-fn whereabouts(config: &Config) -> String {
-    Location::of(&config.model).map(|location| location.to_string()).unwrap_or_default()
-}
-
 /// Whether the reward of this configuration pays for playing well.
 fn reward(sandbox: Sandbox, config: &Config, console: &Console, findings: &mut Vec<Finding>) -> Option<Report> {
-    let environment = match playing::environment(config) {
+    let environment = match arena::environment(config) {
         Ok(environment) => environment,
         Err(error) => {
             findings.push(Finding::problem("reward", error.to_string(), "name another with --set environment.env=..."));
             return None;
         }
     };
-    let examined = playing::unchecked_in(sandbox, config, environment, console)
+    let examined = arena::unchecked_in(sandbox, config, environment, console)
         .and_then(|opened| reward_check::examine(config, &opened.arena.under(Rules::training(config)), console));
     match examined {
         Ok(report) => {

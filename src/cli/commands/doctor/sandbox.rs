@@ -6,7 +6,7 @@ use grpo_sandbox::{FUEL_PER_SECOND, Limits, Sandbox, TierChoice};
 
 use super::caches::directory_bytes;
 use crate::arena::Rules;
-use crate::cli::opened::playing::{self, Opened};
+use crate::cli::opened::arena::{self, Opened};
 use crate::cli::said::CliError;
 use crate::cli::said::findings::Finding;
 use crate::config::Config;
@@ -26,7 +26,7 @@ pub fn examine(config: &Config, console: &Console, findings: &mut Vec<Finding>) 
     let started = Instant::now();
     let opened = Sandbox::default_cache_dir()
         .map_err(CliError::run)
-        .and_then(|cache| playing::open_sandbox(&cache, console).map(|(sandbox, how)| (cache, sandbox, how)));
+        .and_then(|cache| arena::open_sandbox(&cache, console).map(|(sandbox, how)| (cache, sandbox, how)));
     let (cache, sandbox, how) = match opened {
         Ok(opened) => opened,
         Err(error) => {

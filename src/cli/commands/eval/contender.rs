@@ -4,7 +4,7 @@ use super::fates::ToldFates;
 use super::report::{BestOf, Games, Model, named};
 use super::tasks::Solver;
 use crate::arena::Arena;
-use crate::cli::opened::loading;
+use crate::cli::opened::model;
 use crate::cli::said::CliError;
 use crate::config::Config;
 use crate::environment::tasks::Tasks;
@@ -43,10 +43,10 @@ impl Contender<'_> {
         console: &Console,
         act: impl FnOnce(Contender<'_>) -> Result<T, CliError>,
     ) -> Result<T, CliError> {
-        let device = loading::device(&config.model.device, console)?;
-        let policy = loading::policy_shown(config, &device, console)?;
+        let device = model::device(&config.model.device, console)?;
+        let policy = model::policy_shown(config, &device, console)?;
         let Testbed { arena, held_out } = testbed;
-        let prompts = loading::prompts(config, &policy, arena.environment())?;
+        let prompts = model::prompts(config, &policy, arena.environment())?;
         act(Contender { config, policy: &policy, prompts: &prompts, arena, held_out, console })
     }
 

@@ -13,7 +13,7 @@ use clap::Args;
 use crate::arena::Rules;
 use crate::cli::arguments::{Boards, Flags, SourceArgs, WorkerArgs, text_path};
 use crate::cli::opened::runs::{self, Trained};
-use crate::cli::opened::{loading, playing};
+use crate::cli::opened::{arena, model};
 use crate::cli::said::{CliError, output};
 use crate::config::Config;
 use crate::environment::game2048::Baseline;
@@ -117,14 +117,14 @@ impl EvalArgs {
         let config = self.configuration(None, console)?;
         let rivals: Vec<Config> =
             self.against.iter().map(|name| self.configuration(Some(name), console)).collect::<Result<_, _>>()?;
-        loading::check_files("--model", &config)?;
-        rivals.iter().try_for_each(|rival| loading::check_files("--against", rival))?;
+        model::check_files("--model", &config)?;
+        rivals.iter().try_for_each(|rival| model::check_files("--against", rival))?;
         let rules = Rules::new(&config.sandbox, &config.arena);
-        let arena = playing::open_arena(&config, console)?.under(rules);
+        let arena = arena::open(&config, console)?.under(rules);
         self.suits(arena.environment())?;
         for rival in &rivals {
             // A mistake in a name should not show after half an hour.
-            loading::policy_of("--against", rival, &loading::device(&rival.model.device, console)?)?;
+            model::policy_of("--against", rival, &model::device(&rival.model.device, console)?)?;
         }
         let models: Vec<&Config> = [&config].into_iter().chain(&rivals).collect();
         let held_out = self.held_out(console)?;
@@ -254,7 +254,7 @@ impl EvalArgs {
         }
         match against {
             None => flags = runs::with_trained_adapter(&flags, console)?,
-            Some(name) if PathBuf::from(name).join(loading::ADAPTER_CONFIG).is_file() => {
+            Some(name) if PathBuf::from(name).join(model::ADAPTER_CONFIG).is_file() => {
                 flags.add("adapter", Some(name));
             }
             Some(name) => {

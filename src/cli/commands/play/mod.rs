@@ -12,7 +12,7 @@ use clap::Args;
 
 use crate::arena::Evaluation;
 use crate::cli::arguments::{Flags, SourceArgs};
-use crate::cli::opened::{playing, programs};
+use crate::cli::opened::{arena, programs};
 use crate::cli::said::{CliError, output};
 use crate::environment::Outcome;
 use crate::metrics::{Console, visible};
@@ -62,7 +62,7 @@ impl PlayArgs {
         let mut flags = Flags::default();
         flags.add("games", Some(1_u32)).add("parallel_rewards", Some(0_u32));
         let config = self.source.resolve(&flags, console)?;
-        let arena = playing::open_arena(&config, console)?;
+        let arena = arena::open(&config, console)?;
         if !arena.environment().labels().has_tiles() {
             let name = &config.environment.env;
             return Err(CliError::user_hint(

@@ -5,7 +5,7 @@ use std::path::Path;
 use grpo_sandbox::{HostError, Sandbox, TierChoice};
 
 use crate::arena::{Arena, ArenaError, Rules, Workers};
-use crate::cli::opened::playing;
+use crate::cli::opened::arena;
 use crate::cli::said::CliError;
 use crate::config::Config;
 use crate::environment::Case;
@@ -24,7 +24,7 @@ pub(super) struct Subject<'a> {
 pub(super) fn lines(sandbox: &Sandbox, config: &Config, subjects: &[Subject<'_>]) -> Result<String, CliError> {
     let compiled = sandbox.with_tiers(TierChoice::Compiled, 0);
     let rules = Rules::new(&config.sandbox, &config.arena);
-    let arena = Arena::new(compiled, playing::environment(config)?, rules, Workers::Inline).map_err(CliError::run)?;
+    let arena = Arena::new(compiled, arena::environment(config)?, rules, Workers::Inline).map_err(CliError::run)?;
     let mut lines = String::new();
     for Subject { path, program, cases, is_function } in subjects {
         let said = match program {

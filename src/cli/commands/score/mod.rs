@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::arena::{Arena, Evaluation};
 use crate::cli::arguments::{Boards, Flags, SourceArgs, WorkerArgs};
-use crate::cli::opened::playing;
+use crate::cli::opened::arena;
 use crate::cli::opened::programs::{self, ProgramFile};
 use crate::cli::said::{CliError, output};
 use crate::config::Config;
@@ -85,11 +85,11 @@ impl ScoreArgs {
     pub fn run(self, console: &Console) -> Result<(), CliError> {
         let files = programs::read_all(&self.files)?;
         let mut flags = self.flags.clone();
-        flags.add("games", Some(self.games.unwrap_or(playing::GAMES)));
+        flags.add("games", Some(self.games.unwrap_or(arena::GAMES)));
         let config = self.source.resolve(&flags, console)?;
-        let (arena, sandbox) = playing::open_arena_and_sandbox(&config, console)?;
+        let (arena, sandbox) = arena::open_with_sandbox(&config, console)?;
         let of_games = [("--games", self.games.is_some()), ("--seed", self.seed.is_some())];
-        playing::refuse_on_tasks(&arena, &config, &[&of_games[..], &[("--boards", self.boards.is_some())]].concat())?;
+        arena::refuse_on_tasks(&arena, &config, &[&of_games[..], &[("--boards", self.boards.is_some())]].concat())?;
         let bench = Bench { arena: &arena, sandbox: &sandbox, config: &config, console };
         match arena.environment().tasks() {
             Some(tasks) => self.on_tasks(tasks, &files, &bench),

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use clap::Args;
 
 use crate::cli::arguments::{Flags, SourceArgs, text_path};
-use crate::cli::opened::{interrupt, loading, machine, runs};
+use crate::cli::opened::{interrupt, machine, model, runs};
 use crate::cli::said::{CliError, output};
 use crate::config::{Config, PrecisionChoice};
 use crate::environment::{Environment, game2048};
@@ -86,7 +86,7 @@ impl SftArgs {
     pub fn run(self, console: &Console) -> Result<(), CliError> {
         let flags = runs::with_trained_adapter(&self.flags, console)?;
         let config = self.source.resolve(&flags, console)?;
-        loading::check_files("--model", &config)?;
+        model::check_files("--model", &config)?;
         if config.environment.env != game2048::NAME {
             let message = format!("environment.env = {}: expected \"{}\"", config.environment.env, game2048::NAME);
             return Err(CliError::user_hint(
@@ -95,7 +95,7 @@ impl SftArgs {
             ));
         }
         let stop = interrupt::stop_flag(console, interrupt::AFTER_THIS_STEP)?;
-        let device = loading::device(&config.model.device, console)?;
+        let device = model::device(&config.model.device, console)?;
         let allowance = machine::allowance(&device, &config, 1)?;
         let learner = learner(&config, &device, console)?;
         let at_once = match (&learner, allowance) {
@@ -147,7 +147,7 @@ impl SftArgs {
     /// What came of it, and the way on.
     fn result(&self, config: &Config, summary: &SftSummary, played: &str) -> String {
         let dir = self.output_dir.display();
-        let result = match self.output_dir.join(loading::ADAPTER_CONFIG).exists() {
+        let result = match self.output_dir.join(model::ADAPTER_CONFIG).exists() {
             true => format!("adapter  {dir}\ntry      grpo-2048 train --model {} --adapter {dir}", config.model.model),
             false => format!("model  {dir}\ntry    grpo-2048 eval --model {dir}"),
         };
@@ -167,8 +167,8 @@ fn learner(config: &Config, device: &Device, console: &Console) -> Result<Option
         }
         return Ok(None);
     }
-    let policy = loading::policy_shown(config, device, console)?;
-    let prompts = loading::prompts(config, &policy, &Environment::Game2048)?;
+    let policy = model::policy_shown(config, device, console)?;
+    let prompts = model::prompts(config, &policy, &Environment::Game2048)?;
     Ok(Some(Learner { policy, prompts, name: format!("{:?}", config.model) }))
 }
 

@@ -1,7 +1,7 @@
 //! What a language model's programs come to, before a warm-up and after.
 
 use crate::arena::{Arena, Rules};
-use crate::cli::opened::playing;
+use crate::cli::opened::arena;
 use crate::cli::said::CliError;
 use crate::cli::said::table::percent;
 use crate::config::Config;
@@ -28,7 +28,7 @@ impl<'a> Probe<'a> {
     /// None for the built-in model, which `eval` looks at, or where none is wanted.
     pub fn of(config: &'a Config, learner: Option<&Learner>, console: &'a Console) -> Result<Option<Self>, CliError> {
         let Some(learner) = learner.filter(|_| config.sft.eval_samples > 0) else { return Ok(None) };
-        let arena = playing::open_arena(config, console)?.under(Rules::new(&config.sandbox, &config.arena));
+        let arena = arena::open(config, console)?.under(Rules::new(&config.sandbox, &config.arena));
         Ok(Some(Probe { config, arena, prompts: learner.prompts.clone(), console }))
     }
 

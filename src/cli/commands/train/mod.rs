@@ -18,7 +18,7 @@ use crate::cli::arguments::{Flags, SourceArgs, WorkerArgs, boards, settled, text
 use crate::cli::opened::machine::allowance;
 use crate::cli::opened::peers::{agree, device_of, first_of, with_peers};
 use crate::cli::opened::reward_check::RewardCheck;
-use crate::cli::opened::{interrupt, loading, playing, runs};
+use crate::cli::opened::{arena, interrupt, model, runs};
 use crate::cli::said::CliError;
 use crate::config::{Config, Layers};
 use crate::metrics::Console;
@@ -157,11 +157,11 @@ impl TrainArgs {
     fn train(self, peers: &Peers, console: &Console, commit: Option<&str>) -> Result<(), CliError> {
         let started = Instant::now();
         let resumed = self.resumed()?;
-        let layers = playing::count_epochs(self.layers(resumed.as_deref(), peers, console)?)?;
+        let layers = arena::count_epochs(self.layers(resumed.as_deref(), peers, console)?)?;
         let config = settled(layers.clone(), console)?;
         agree(peers, &config)?;
         let reopened = self.check(resumed.as_deref(), &config, peers, console)?;
-        loading::check_files("--model", &config)?;
+        model::check_files("--model", &config)?;
         let done = match (&reopened, &resumed) {
             (Some(reopened), _) => run_dir::step_of(&reopened.newest).unwrap_or(0),
             (None, Some(run)) => run_dir::steps_done(run),
@@ -179,13 +179,13 @@ impl TrainArgs {
         }
         let traced = self.trace.chosen(done, config.train.max_steps)?;
         let stop = interrupt::stop_flag(console, interrupt::AFTER_THIS_STEP)?;
-        let device = loading::device(&device_of(&config.model.device, peers), console)?;
+        let device = model::device(&device_of(&config.model.device, peers), console)?;
         let allowance = allowance(&device, &config, peers.on_this_machine())?;
-        let arena = playing::open_arena(&config, console)?;
+        let arena = arena::open(&config, console)?;
         // Beside each other: a language model takes as long to load as the reward to check.
         let check = if peers.leads() { Some(RewardCheck::start(&config, &arena, console)?) } else { None };
-        let mut policy = loading::policy_shown(&config, &device, console)?;
-        let prompts = loading::prompts(&config, &policy, arena.environment())?;
+        let mut policy = model::policy_shown(&config, &device, console)?;
+        let prompts = model::prompts(&config, &policy, arena.environment())?;
         let arena = check.map_or_else(|| Ok(arena.under(Rules::training(&config))), RewardCheck::finish)?;
         let servers = Run::servers(&config, &prompts).map_err(train_error)?;
         if stop.load(Ordering::SeqCst) {

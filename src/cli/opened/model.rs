@@ -105,10 +105,14 @@ pub fn policy_shown(config: &Config, device: &Device, console: &Console) -> Resu
         (None, Precision::F32) => String::new(),
         (None, half) => format!(" in {half}"),
     };
-    let place = Location::of(&config.model).map(|place| place.to_string()).unwrap_or_default();
     let millions = loaded.decoder().config().parameters() as f64 / 1e6;
-    console.print(&format!("model: {name}, {millions:.1} M weights{format}, from {place}{adapter}"));
+    console.print(&format!("model: {name}, {millions:.1} M weights{format}, from {}{adapter}", place(config)));
     Ok(loaded)
+}
+
+/// Where a model that was loaded lies.
+pub fn place(config: &Config) -> String {
+    Location::of(&config.model).map(|place| place.to_string()).unwrap_or_default()
 }
 
 /// The prompts that suit the model.

@@ -69,12 +69,12 @@ pub fn count_epochs(mut layers: Layers) -> Result<Layers, CliError> {
 }
 
 /// An arena with the environment, the workers and the limits of `config`.
-pub fn open_arena(config: &Config, console: &Console) -> Result<Arena, CliError> {
-    open_arena_and_sandbox(config, console).map(|(arena, _)| arena)
+pub fn open(config: &Config, console: &Console) -> Result<Arena, CliError> {
+    open_with_sandbox(config, console).map(|(arena, _)| arena)
 }
 
 /// The same, with the sandbox in it, for who runs other programs beside.
-pub fn open_arena_and_sandbox(config: &Config, console: &Console) -> Result<(Arena, Sandbox), CliError> {
+pub fn open_with_sandbox(config: &Config, console: &Console) -> Result<(Arena, Sandbox), CliError> {
     let Unchecked { arena, sandbox, unanswering } = open_unchecked(config, environment(config)?, console)?;
     match unanswering.as_slice() {
         [] => Ok((arena, sandbox)),
