@@ -1,5 +1,6 @@
 //! `grpo-2048 export-completions`: the log of a run as one table.
 
+mod columns;
 mod parquet_table;
 
 use std::collections::BTreeSet;
@@ -13,8 +14,9 @@ use serde_json::{Map, Value};
 use crate::cli::opened::runs::report_error;
 use crate::cli::said::{CliError, output};
 use crate::plural::counted;
-use crate::report::{LoggedCompletion, RunReader, completion_files, read_completions};
+use crate::report::{RunReader, completion_files, read_completions};
 
+use columns::{Column, columns};
 use parquet_table::ParquetTable;
 
 /// Put the completions of a run into one table
@@ -68,7 +70,7 @@ impl ExportCompletionsArgs {
             let (logged, _) = read_completions(path).map_err(report_error)?;
             parts.extend(logged.iter().flat_map(|one| one.reward_parts.keys().cloned()));
         }
-        let parts: Vec<String> = parts.into_iter().collect();
+        let columns = columns(&parts);
         let file = File::create(&self.output).map_err(|error| {
             CliError::user_hint(
                 format!("--output {}: {error}", self.output.display()),
@@ -77,13 +79,13 @@ impl ExportCompletionsArgs {
         })?;
         let rows = match format {
             Format::Parquet => {
-                let mut table = ParquetTable::new(BufWriter::new(file), &parts).map_err(CliError::run)?;
-                each_row(&files, &parts, |row| table.row(row))?;
+                let mut table = ParquetTable::new(BufWriter::new(file), &columns).map_err(CliError::run)?;
+                each_row(&files, &columns, |row| table.row(row))?;
                 table.finish().map_err(CliError::run)?
             }
             Format::Text(format) => {
-                let mut table = Table { writer: BufWriter::new(file), format, rows: 0 };
-                each_row(&files, &parts, |row| table.row(&row))?;
+                let mut table = TextTable { writer: BufWriter::new(file), format, columns: &columns, rows: 0 };
+                each_row(&files, &columns, |row| table.row(row))?;
                 table.writer.flush().map_err(CliError::run)?;
                 table.rows
             }
@@ -100,12 +102,12 @@ impl ExportCompletionsArgs {
 /// Hands every completion to `take`, in their order.
 fn each_row<E: std::error::Error + Send + Sync + 'static>(
     files: &[(usize, PathBuf)],
-    parts: &[String],
-    mut take: impl FnMut(Map<String, Value>) -> Result<(), E>,
+    columns: &[Column],
+    mut take: impl FnMut(Vec<Value>) -> Result<(), E>,
 ) -> Result<(), CliError> {
     for (_, path) in files {
         for logged in read_completions(path).map_err(report_error)?.0 {
-            take(row(&logged, parts)).map_err(CliError::run)?;
+            take(columns.iter().map(|column| column.value(&logged)).collect()).map_err(CliError::run)?;
         }
     }
     Ok(())
@@ -123,47 +125,27 @@ fn format_of(path: &Path) -> Result<Format, CliError> {
     }
 }
 
-/// One line of the table; a part that this completion lacks is empty.
-fn row(logged: &LoggedCompletion, parts: &[String]) -> Map<String, Value> {
-    let mut row = Map::new();
-    row.insert("step".into(), logged.step.into());
-    row.insert("prompt".into(), logged.prompt.clone().into());
-    row.insert("completion".into(), logged.completion.clone().into());
-    for part in parts {
-        row.insert(part.clone(), logged.reward_parts.get(part).cloned().unwrap_or(Value::Null));
-    }
-    row.insert("advantage".into(), logged.advantage.into());
-    row.insert("reward".into(), logged.reward.into());
-    row.insert("style".into(), logged.style.clone().into());
-    row.insert("verdict".into(), logged.evaluation.verdict.clone().into());
-    row.insert("mean_score".into(), logged.evaluation.mean_score().into());
-    row.insert("max_tile".into(), logged.evaluation.games.iter().filter_map(|game| game.max_tile).max().into());
-    row
-}
-
-struct Table<W> {
+struct TextTable<'a, W> {
     writer: W,
     format: TextFormat,
+    columns: &'a [Column],
     rows: usize,
 }
 
-impl<W: Write> Table<W> {
-    fn row(&mut self, row: &Map<String, Value>) -> io::Result<()> {
-        if matches!(self.format, TextFormat::Csv) && self.rows == 0 {
-            let names: Vec<String> = row.keys().map(|name| quoted(name)).collect();
-            writeln!(self.writer, "{}", names.join(","))?;
-        }
-        self.rows += 1;
-        match self.format {
+impl<W: Write> TextTable<'_, W> {
+    fn row(&mut self, row: Vec<Value>) -> io::Result<()> {
+        let names = self.columns.iter().map(|column| &column.name);
+        let line = match self.format {
             TextFormat::Csv => {
-                let fields: Vec<String> = row.values().map(field).collect();
-                writeln!(self.writer, "{}", fields.join(","))
+                if self.rows == 0 {
+                    writeln!(self.writer, "{}", names.map(|name| quoted(name)).collect::<Vec<_>>().join(","))?;
+                }
+                row.iter().map(field).collect::<Vec<_>>().join(",")
             }
-            TextFormat::Jsonl => {
-                serde_json::to_writer(&mut self.writer, row)?;
-                self.writer.write_all(b"\n")
-            }
-        }
+            TextFormat::Jsonl => serde_json::to_string(&names.cloned().zip(row).collect::<Map<_, _>>())?,
+        };
+        self.rows += 1;
+        writeln!(self.writer, "{line}")
     }
 }
 
@@ -186,6 +168,7 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::LoggedCompletion;
 
     #[test]
     fn a_table_has_the_columns_of_trl_in_its_order_and_quotes_programs() {
@@ -193,9 +176,9 @@ mod tests {
             "reward_parts":{"game":0.7,"failure":-0.2},"advantage":-1.5,
             "evaluation":{"verdict":{"faulted":{"ending":"raised","reason":"boom"}},"games":[{"score":12,"max_tile":8}]}}"#;
         let logged: LoggedCompletion = serde_json::from_str(line).unwrap();
-        let parts = ["failure", "game", "later"].map(String::from);
-        let mut table = Table { writer: Vec::new(), format: TextFormat::Csv, rows: 0 };
-        table.row(&row(&logged, &parts)).unwrap();
+        let columns = columns(&["failure", "game", "later"].map(String::from).into());
+        let mut table = TextTable { writer: Vec::new(), format: TextFormat::Csv, columns: &columns, rows: 0 };
+        table.row(columns.iter().map(|column| column.value(&logged)).collect()).unwrap();
         let expected = "step,prompt,completion,failure,game,later,advantage,reward,style,verdict,mean_score,max_tile\n\
                         3,<|x|>,\"if a:\n  \"\"b\"\", c\",-0.2,0.7,,-1.5,0.5,snake,faulted,12.0,8\n";
         assert_eq!(String::from_utf8(table.writer).unwrap(), expected);
@@ -205,7 +188,9 @@ mod tests {
     fn a_task_has_a_share_of_tests_and_no_tile() {
         let line = r#"{"step":1,"style":"add","evaluation":{"verdict":"played","games":[
             {"task":0,"score":0.25,"ending":"wrong_answer","fuel":1,"tests":{"tests":4,"passed":1,"answered":4,"constant":1}}]}}"#;
-        let row = row(&serde_json::from_str(line).unwrap(), &[]);
-        assert_eq!((&row["mean_score"], &row["max_tile"], &row["style"]), (&0.25.into(), &Value::Null, &"add".into()));
+        let (logged, columns) = (serde_json::from_str(line).unwrap(), columns(&BTreeSet::new()));
+        let value = |name: &str| columns.iter().find(|column| column.name == name).unwrap().value(&logged);
+        let found = ["mean_score", "max_tile", "style"].map(value);
+        assert_eq!(found, [0.25.into(), Value::Null, "add".into()]);
     }
 }

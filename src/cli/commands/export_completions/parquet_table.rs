@@ -9,52 +9,33 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{Type, TypePtr};
-use serde_json::{Map, Value};
+use serde_json::Value;
+
+use super::columns::Column;
 
 /// Rows that are held before they are written.
 const GROUP_ROWS: usize = 4096;
 
-/// Names of the columns, and what they hold, in the order of TRL; `None` stands for the parts of the reward.
-const COLUMNS: [Option<(&str, Physical)>; 10] = [
-    Some(("step", Physical::INT64)),
-    Some(("prompt", Physical::BYTE_ARRAY)),
-    Some(("completion", Physical::BYTE_ARRAY)),
-    None,
-    Some(("advantage", Physical::DOUBLE)),
-    Some(("reward", Physical::DOUBLE)),
-    Some(("style", Physical::BYTE_ARRAY)),
-    Some(("verdict", Physical::BYTE_ARRAY)),
-    Some(("mean_score", Physical::DOUBLE)),
-    Some(("max_tile", Physical::INT64)),
-];
-
 /// Writes rows as they come, some thousand at a time.
-pub(super) struct ParquetTable<W: Write + Send> {
+pub struct ParquetTable<'a, W: Write + Send> {
     writer: SerializedFileWriter<W>,
-    columns: Vec<(String, Physical)>,
-    pending: Vec<Map<String, Value>>,
+    columns: &'a [Column],
+    pending: Vec<Vec<Value>>,
     rows: usize,
 }
 
-impl<W: Write + Send> ParquetTable<W> {
-    /// An empty table; `parts` names the columns of the reward's parts.
-    pub fn new(writer: W, parts: &[String]) -> Result<Self, ParquetError> {
-        let mut columns = Vec::new();
-        for column in COLUMNS {
-            match column {
-                Some((name, kind)) => columns.push((name.to_owned(), kind)),
-                None => columns.extend(parts.iter().map(|part| (part.clone(), Physical::DOUBLE))),
-            }
-        }
-        let fields = columns.iter().map(|(name, kind)| field(name, *kind)).collect::<Result<Vec<TypePtr>, _>>()?;
+impl<'a, W: Write + Send> ParquetTable<'a, W> {
+    /// An empty table.
+    pub fn new(writer: W, columns: &'a [Column]) -> Result<Self, ParquetError> {
+        let fields = columns.iter().map(field).collect::<Result<Vec<TypePtr>, _>>()?;
         let schema = Arc::new(Type::group_type_builder("completions").with_fields(fields).build()?);
         let settings = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
         let writer = SerializedFileWriter::new(writer, schema, Arc::new(settings))?;
         Ok(ParquetTable { writer, columns, pending: Vec::new(), rows: 0 })
     }
 
-    /// Adds a row; a column that it lacks is null.
-    pub fn row(&mut self, row: Map<String, Value>) -> Result<(), ParquetError> {
+    /// Adds a row, which has a value for each column.
+    pub fn row(&mut self, row: Vec<Value>) -> Result<(), ParquetError> {
         self.pending.push(row);
         self.rows += 1;
         if self.pending.len() == GROUP_ROWS { self.write_group() } else { Ok(()) }
@@ -73,17 +54,17 @@ impl<W: Write + Send> ParquetTable<W> {
     fn write_group(&mut self) -> Result<(), ParquetError> {
         let rows = std::mem::take(&mut self.pending);
         let mut group = self.writer.next_row_group()?;
-        for (name, kind) in &self.columns {
-            write_column(&mut group, *kind, rows.iter().map(|row| row.get(name).unwrap_or(&Value::Null)))?;
+        for (index, column) in self.columns.iter().enumerate() {
+            write_column(&mut group, column.kind, rows.iter().map(|row| &row[index]))?;
         }
         group.close()?;
         Ok(())
     }
 }
 
-fn field(name: &str, kind: Physical) -> Result<TypePtr, ParquetError> {
-    let text = (kind == Physical::BYTE_ARRAY).then_some(LogicalType::String);
-    let field = Type::primitive_type_builder(name, kind).with_repetition(Repetition::OPTIONAL);
+fn field(Column { name, kind, .. }: &Column) -> Result<TypePtr, ParquetError> {
+    let text = (*kind == Physical::BYTE_ARRAY).then_some(LogicalType::String);
+    let field = Type::primitive_type_builder(name, *kind).with_repetition(Repetition::OPTIONAL);
     Ok(Arc::new(field.with_logical_type(text).build()?))
 }
 
@@ -117,22 +98,23 @@ fn write_column<'a, W: Write + Send>(
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::record::RowAccessor;
 
+    use super::super::columns::columns;
     use super::*;
 
     #[test]
     fn a_table_is_read_back_with_its_gaps_in_the_order_of_trl() {
+        let columns = columns(&BTreeSet::from(["game".into()]));
         let row = |step: u64, game: Value| {
-            let row = serde_json::json!({
-                "step": step, "prompt": "p", "completion": "a\n\"b\"", "game": game, "advantage": -1.5, "reward": 0.25,
-                "style": "snake", "verdict": "played", "mean_score": 12.0, "max_tile": 8,
-            });
-            row.as_object().unwrap().clone()
+            let row = serde_json::json!([step, "p", "a\n\"b\"", game, -1.5, 0.25, "snake", "played", 12.0, 8]);
+            row.as_array().unwrap().clone()
         };
         let file = tempfile::tempfile().unwrap();
-        let mut table = ParquetTable::new(file.try_clone().unwrap(), &["game".into()]).unwrap();
+        let mut table = ParquetTable::new(file.try_clone().unwrap(), &columns).unwrap();
         for step in 0..GROUP_ROWS as u64 + 2 {
             table.row(row(step, if step % 2 == 0 { Value::Null } else { 0.5.into() })).unwrap();
         }

@@ -1,0 +1,53 @@
+//! The columns of a table of completions.
+
+use std::collections::BTreeSet;
+
+use parquet::basic::Type as Physical;
+use serde_json::Value;
+
+use crate::report::LoggedCompletion;
+
+type Cell = fn(&LoggedCompletion) -> Value;
+
+/// Columns before and after those of the reward's parts, in the order of TRL.
+const BEFORE: [(&str, Physical, Cell); 3] = [
+    ("step", Physical::INT64, |logged| logged.step.into()),
+    ("prompt", Physical::BYTE_ARRAY, |logged| logged.prompt.clone().into()),
+    ("completion", Physical::BYTE_ARRAY, |logged| logged.completion.clone().into()),
+];
+const AFTER: [(&str, Physical, Cell); 6] = [
+    ("advantage", Physical::DOUBLE, |logged| logged.advantage.into()),
+    ("reward", Physical::DOUBLE, |logged| logged.reward.into()),
+    ("style", Physical::BYTE_ARRAY, |logged| logged.style.clone().into()),
+    ("verdict", Physical::BYTE_ARRAY, |logged| logged.evaluation.verdict.clone().into()),
+    ("mean_score", Physical::DOUBLE, |logged| logged.evaluation.mean_score().into()),
+    ("max_tile", Physical::INT64, |logged| {
+        logged.evaluation.games.iter().filter_map(|game| game.max_tile).max().into()
+    }),
+];
+
+/// One column.
+pub struct Column {
+    pub name: String,
+    /// How a parquet file holds its values.
+    pub kind: Physical,
+    /// Its value of a completion; none for a part of the reward.
+    cell: Option<Cell>,
+}
+
+impl Column {
+    /// Its value of a completion; null where the completion has none.
+    pub fn value(&self, logged: &LoggedCompletion) -> Value {
+        match self.cell {
+            Some(cell) => cell(logged),
+            None => logged.reward_parts.get(&self.name).cloned().unwrap_or(Value::Null),
+        }
+    }
+}
+
+/// All columns, with one for each of the reward's `parts`.
+pub fn columns(parts: &BTreeSet<String>) -> Vec<Column> {
+    let fixed = |(name, kind, cell): (&str, Physical, Cell)| Column { name: name.into(), kind, cell: Some(cell) };
+    let parts = parts.iter().map(|part| Column { name: part.clone(), kind: Physical::DOUBLE, cell: None });
+    BEFORE.map(fixed).into_iter().chain(parts).chain(AFTER.map(fixed)).collect()
+}
