@@ -28,7 +28,7 @@ use tasks::TasksReport;
 
 /// Programs of each model; of tasks, for each of them.
 const SAMPLES: (u32, u32) = (256, 8);
-/// EvalReport games of the best programs.
+/// Report games of the best programs.
 const REPORT_GAMES: u32 = 32;
 /// Native strategies that are played.
 const BASELINES: &str = "random,cycle,greedy";
@@ -129,10 +129,10 @@ impl EvalArgs {
         let models: Vec<&Config> = [&config].into_iter().chain(&rivals).collect();
         let held_out = self.held_out(console)?;
         let testbed = Testbed { arena: &arena, held_out: &held_out };
-        output::print(&match arena.environment().tasks() {
-            Some(tasks) => self.on_tasks(tasks, &models, testbed, console)?,
-            None => self.on_games(&models, testbed, console)?,
-        })
+        match arena.environment().tasks() {
+            Some(tasks) => self.on_tasks(tasks, &models, testbed, console),
+            None => self.on_games(&models, testbed, console),
+        }
     }
 
     /// The boards that were asked for; says which, where they are drawn.
@@ -175,7 +175,7 @@ impl EvalArgs {
         models: &[&Config],
         testbed @ Testbed { arena, held_out }: Testbed<'_>,
         console: &Console,
-    ) -> Result<String, CliError> {
+    ) -> Result<(), CliError> {
         let config = models[0];
         let games = Games {
             selection: self.games.map_or(SELECTION, |games| games as usize),
@@ -199,7 +199,7 @@ impl EvalArgs {
         if labels.has_tiles() {
             report.baselines = self.native(&Rules::new(&config.sandbox, &config.arena), held_out, games);
         }
-        if self.json { report.json() } else { Ok(table::text(&report)) }
+        if self.json { output::json(&report.json()) } else { output::print(&table::text(&report)) }
     }
 
     /// Native strategies on the boards of everybody.
@@ -219,7 +219,7 @@ impl EvalArgs {
         models: &[&Config],
         testbed: Testbed<'_>,
         console: &Console,
-    ) -> Result<String, CliError> {
+    ) -> Result<(), CliError> {
         let samples = self.samples.unwrap_or(SAMPLES.1) as usize;
         let held_out = tasks.holds_out();
         if !held_out {
@@ -234,7 +234,7 @@ impl EvalArgs {
                 Ok(())
             })?;
         }
-        if self.json { report.json() } else { Ok(report.text()) }
+        if self.json { output::json(&report.json()) } else { output::print(&report.text()) }
     }
 
     /// The configuration of the model, or of the one it is held against: each has the preset that suits it.

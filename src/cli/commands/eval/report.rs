@@ -1,9 +1,9 @@
 //! What an evaluation found, and its JSON.
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
 
 use super::fates::ToldFates;
-use crate::cli::said::CliError;
 use crate::config::Config;
 use crate::environment::{Labels, Outcome};
 use crate::evaluation::{Halving, Sample, Single, Summary};
@@ -13,7 +13,7 @@ use crate::evaluation::{Halving, Sample, Single, Summary};
 pub struct Games {
     /// Selection games of each program.
     pub selection: usize,
-    /// EvalReport games of the best ones.
+    /// Report games of the best ones.
     pub report: usize,
     /// Budget of a game, in seconds of a reference core.
     pub game_seconds: f64,
@@ -57,52 +57,55 @@ pub fn named(config: &Config) -> String {
 }
 
 impl EvalReport {
-    /// One object.
-    pub fn json(&self) -> Result<String, CliError> {
-        let models = self.models.iter().map(|model| model.json(self.labels)).collect::<Result<Vec<_>, _>>();
-        let best_of = self.best_of.iter().map(|best| best.json(self.labels)).collect::<Result<Vec<_>, _>>();
-        let object = json!({
+    /// The object of `--json`.
+    pub fn json(&self) -> Value {
+        json!({
             "games": self.games.selection,
             "report_games": self.games.report,
             "boards": if self.salt.is_empty() { "published" } else { &self.salt },
             "game_seconds": self.games.game_seconds,
-            "models": models.map_err(CliError::run)?,
-            "best_of": best_of.map_err(CliError::run)?,
-            "baselines": serde_json::to_value(&self.baselines).map_err(CliError::run)?,
-        });
-        Ok(format!("{object}\n"))
+            "models": self.models.iter().map(|model| model.json(self.labels)).collect::<Vec<_>>(),
+            "best_of": self.best_of.iter().map(|best| best.json(self.labels)).collect::<Vec<_>>(),
+            "baselines": self.baselines,
+        })
     }
 }
 
 impl Model {
-    fn json(&self, labels: Labels) -> serde_json::Result<Value> {
-        let mut object = json!({ "name": self.name });
-        if let (Some(object), Value::Object(summary)) = (object.as_object_mut(), serde_json::to_value(&self.summary)?) {
-            object.extend(summary);
-            object.insert("became".into(), serde_json::to_value(self.fates.fates.by_name())?);
-            object.insert("programs".into(), self.samples.iter().map(|sample| program(sample, labels)).collect());
-        }
-        Ok(object)
+    fn json(&self, labels: Labels) -> Map<String, Value> {
+        let mut object = summarised(&self.name, &self.summary);
+        object.insert("became".into(), json!(self.fates.fates.by_name()));
+        object.insert("programs".into(), self.samples.iter().map(|sample| program(sample, labels)).collect());
+        object
     }
 }
 
+/// The name of a model, and after it all that its summary has.
+pub fn summarised(name: &str, summary: &impl Serialize) -> Map<String, Value> {
+    let mut object = Map::from_iter([("name".to_owned(), name.into())]);
+    if let Value::Object(summary) = json!(summary) {
+        object.extend(summary);
+    }
+    object
+}
+
 impl BestOf {
-    fn json(&self, labels: Labels) -> serde_json::Result<Value> {
+    fn json(&self, labels: Labels) -> Value {
         let Some((halving, sample, single)) = &self.winner else {
-            return Ok(json!({ "name": self.name, "samples": self.samples, "program": null }));
+            return json!({ "name": self.name, "samples": self.samples, "program": null });
         };
-        Ok(with_tile(
+        with_tile(
             json!({
                 "name": self.name,
                 "samples": self.samples,
-                "mean_score": serde_json::to_value(single.mean_score)?,
-                "median_score": serde_json::to_value(single.median_score)?,
+                "mean_score": single.mean_score,
+                "median_score": single.median_score,
                 "max_tile": single.max_tile,
-                "rungs": serde_json::to_value(&halving.rungs)?,
+                "rungs": halving.rungs,
                 "program": program(sample, labels),
             }),
             labels,
-        ))
+        )
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::fates::{self, ToldFates};
-use crate::cli::said::CliError;
+use super::report::summarised;
 use crate::cli::said::table::{NOTHING, aligned, percent};
 use crate::environment::Outcome;
 use crate::evaluation::{Estimate, Sample, TaskSummary, TasksSummary};
@@ -44,15 +44,13 @@ impl TasksReport {
         text
     }
 
-    /// One object.
-    pub fn json(&self) -> Result<String, CliError> {
-        let models = self.models.iter().map(Solver::json).collect::<serde_json::Result<Vec<_>>>();
-        let object = json!({
+    /// The object of `--json`.
+    pub fn json(&self) -> Value {
+        json!({
             "held_out": self.held_out,
             "game_seconds": self.game_seconds,
-            "models": models.map_err(CliError::run)?,
-        });
-        Ok(format!("{object}\n"))
+            "models": self.models.iter().map(Solver::json).collect::<Vec<_>>(),
+        })
     }
 
     fn heading(&self) -> String {
@@ -135,13 +133,10 @@ impl TasksReport {
 }
 
 impl Solver {
-    fn json(&self) -> serde_json::Result<Value> {
-        let mut object = json!({ "name": self.name });
-        if let (Some(object), Value::Object(summary)) = (object.as_object_mut(), serde_json::to_value(&self.summary)?) {
-            object.extend(summary);
-            object.insert("programs".into(), self.samples.iter().map(program).collect());
-        }
-        Ok(object)
+    fn json(&self) -> Map<String, Value> {
+        let mut object = summarised(&self.name, &self.summary);
+        object.insert("programs".into(), self.samples.iter().map(program).collect());
+        object
     }
 }
 
