@@ -9,7 +9,7 @@ use crate::report::LoggedCompletion;
 
 type Cell = fn(&LoggedCompletion) -> Value;
 
-/// Columns before and after those of the reward's parts, in the order of TRL.
+/// Columns before and after those of the reward's parts. All columns up to `advantage` are those of TRL, in its order.
 const BEFORE: [(&str, Physical, Cell); 3] = [
     ("step", Physical::INT64, |logged| logged.step.into()),
     ("prompt", Physical::BYTE_ARRAY, |logged| logged.prompt.clone().into()),
@@ -26,8 +26,7 @@ const AFTER: [(&str, Physical, Cell); 6] = [
     }),
 ];
 
-/// One column.
-pub struct Column {
+pub struct TableColumn {
     pub name: String,
     /// How a parquet file holds its values.
     pub kind: Physical,
@@ -35,7 +34,7 @@ pub struct Column {
     cell: Option<Cell>,
 }
 
-impl Column {
+impl TableColumn {
     /// Its value of a completion; null where the completion has none.
     pub fn value(&self, logged: &LoggedCompletion) -> Value {
         match self.cell {
@@ -46,8 +45,8 @@ impl Column {
 }
 
 /// All columns, with one for each of the reward's `parts`.
-pub fn columns(parts: &BTreeSet<String>) -> Vec<Column> {
-    let fixed = |(name, kind, cell): (&str, Physical, Cell)| Column { name: name.into(), kind, cell: Some(cell) };
-    let parts = parts.iter().map(|part| Column { name: part.clone(), kind: Physical::DOUBLE, cell: None });
+pub fn columns(parts: &BTreeSet<String>) -> Vec<TableColumn> {
+    let fixed = |(name, kind, cell): (&str, Physical, Cell)| TableColumn { name: name.into(), kind, cell: Some(cell) };
+    let parts = parts.iter().map(|part| TableColumn { name: part.clone(), kind: Physical::DOUBLE, cell: None });
     BEFORE.map(fixed).into_iter().chain(parts).chain(AFTER.map(fixed)).collect()
 }

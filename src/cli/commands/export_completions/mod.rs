@@ -16,7 +16,7 @@ use crate::cli::said::{CliError, output};
 use crate::plural::counted;
 use crate::report::{RunReader, completion_files, read_completions};
 
-use columns::{Column, columns};
+use columns::{TableColumn, columns};
 use parquet_table::ParquetTable;
 
 /// Put the completions of a run into one table
@@ -55,7 +55,6 @@ enum TextFormat {
 }
 
 impl ExportCompletionsArgs {
-    /// Writes the table.
     pub fn run(self) -> Result<(), CliError> {
         let format = format_of(&self.output)?;
         RunReader::open(&self.run).map_err(report_error)?;
@@ -64,7 +63,7 @@ impl ExportCompletionsArgs {
             let words = format!("{}: no completions were logged", self.run.display());
             return Err(CliError::user_hint(words, "a run writes completions/step_00001.jsonl after its first step"));
         }
-        // Columns first: a later version of a run may have had other parts in its reward.
+        // All files are read for their columns first: a resumed run may have had other parts in its reward.
         let mut parts = BTreeSet::new();
         for (_, path) in &files {
             let (logged, _) = read_completions(path).map_err(report_error)?;
@@ -102,7 +101,7 @@ impl ExportCompletionsArgs {
 /// Hands every completion to `take`, in their order.
 fn each_row<E: std::error::Error + Send + Sync + 'static>(
     files: &[(usize, PathBuf)],
-    columns: &[Column],
+    columns: &[TableColumn],
     mut take: impl FnMut(Vec<Value>) -> Result<(), E>,
 ) -> Result<(), CliError> {
     for (_, path) in files {
@@ -128,7 +127,7 @@ fn format_of(path: &Path) -> Result<Format, CliError> {
 struct TextTable<'a, W> {
     writer: W,
     format: TextFormat,
-    columns: &'a [Column],
+    columns: &'a [TableColumn],
     rows: usize,
 }
 
@@ -157,7 +156,7 @@ fn field(value: &Value) -> String {
     }
 }
 
-/// As RFC 4180 has it: quotes around what needs them, and quotes inside doubled.
+/// Quotes a field as RFC 4180 has it.
 fn quoted(text: &str) -> String {
     match text.contains([',', '"', '\n', '\r']) {
         true => format!("\"{}\"", text.replace('"', "\"\"")),

@@ -11,22 +11,22 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{Type, TypePtr};
 use serde_json::Value;
 
-use super::columns::Column;
+use super::columns::TableColumn;
 
-/// Rows that are held before they are written.
+/// Rows of a row group, which is held in memory until it is written.
 const GROUP_ROWS: usize = 4096;
 
-/// Writes rows as they come, some thousand at a time.
+/// Writes rows in groups of [`GROUP_ROWS`].
 pub struct ParquetTable<'a, W: Write + Send> {
     writer: SerializedFileWriter<W>,
-    columns: &'a [Column],
+    columns: &'a [TableColumn],
     pending: Vec<Vec<Value>>,
     rows: usize,
 }
 
 impl<'a, W: Write + Send> ParquetTable<'a, W> {
     /// An empty table.
-    pub fn new(writer: W, columns: &'a [Column]) -> Result<Self, ParquetError> {
+    pub fn new(writer: W, columns: &'a [TableColumn]) -> Result<Self, ParquetError> {
         let fields = columns.iter().map(field).collect::<Result<Vec<TypePtr>, _>>()?;
         let schema = Arc::new(Type::group_type_builder("completions").with_fields(fields).build()?);
         let settings = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
@@ -41,7 +41,7 @@ impl<'a, W: Write + Send> ParquetTable<'a, W> {
         if self.pending.len() == GROUP_ROWS { self.write_group() } else { Ok(()) }
     }
 
-    /// Writes what is left. Returns how many rows there are.
+    /// Writes the last group. Returns the number of all rows.
     pub fn finish(mut self) -> Result<usize, ParquetError> {
         if !self.pending.is_empty() {
             self.write_group()?;
@@ -62,13 +62,13 @@ impl<'a, W: Write + Send> ParquetTable<'a, W> {
     }
 }
 
-fn field(Column { name, kind, .. }: &Column) -> Result<TypePtr, ParquetError> {
+fn field(TableColumn { name, kind, .. }: &TableColumn) -> Result<TypePtr, ParquetError> {
     let text = (*kind == Physical::BYTE_ARRAY).then_some(LogicalType::String);
     let field = Type::primitive_type_builder(name, *kind).with_repetition(Repetition::OPTIONAL);
     Ok(Arc::new(field.with_logical_type(text).build()?))
 }
 
-/// One column of one group: which values are there, and those.
+/// Writes one column of a group: definition levels, which say what is null, and the values that are not.
 fn write_column<'a, W: Write + Send>(
     group: &mut SerializedRowGroupWriter<'_, W>,
     kind: Physical,
