@@ -1,4 +1,4 @@
-//! What `grpo-2048-bench` says and opens the way this program does. For that package alone: it changes as the two need it.
+//! What `grpo-2048-bench` shares with this program. It is for that package alone and may change at any time.
 
 use std::process::ExitCode;
 

@@ -34,7 +34,7 @@ pub fn run(commit: Option<&'static str>) -> ExitCode {
     start(commands::command(), commit, |cli: &Cli| &cli.terminal, |cli, console| cli.run(console, commit))
 }
 
-/// Does `work` with the arguments of the process, as `command` reads them, and tells of its error.
+/// Does `work` with the arguments of the process, as `command` reads them, and prints its error.
 fn start<T: FromArgMatches>(
     command: Command,
     commit: Option<&'static str>,
@@ -49,14 +49,14 @@ fn start<T: FromArgMatches>(
     let console = terminal.console();
     start_logging(&console, terminal.verbose);
     work(arguments, &console).unwrap_or_else(|error| {
-        // What still spins would write over the words.
+        // A bar that still moves would overwrite the message.
         console.close();
         error.report()
     })
 }
 
-/// The arguments of the process, as `command` reads them. What it cannot read, or asks for help alone, is answered and
-/// gives what to exit with.
+/// The arguments of the process, as `command` reads them. Wrong arguments and requests for help are answered here; the
+/// error is the exit code.
 fn parsed<T: FromArgMatches>(command: Command, commit: Option<&'static str>) -> Result<T, ExitCode> {
     let typed: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     arguments::color(&typed);
@@ -76,7 +76,7 @@ fn parsed<T: FromArgMatches>(command: Command, commit: Option<&'static str>) -> 
 fn start_logging(console: &Console, verbose: u8) {
     let level = ["warn", "info", "debug"][usize::from(verbose.min(2))];
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
-    // A subscriber that is set already is that of a test.
+    // Setting a subscriber fails only where a test has set one before.
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_ansi(console::colors_enabled_stderr())

@@ -1,15 +1,16 @@
-//! Chance from the operating system, for what nobody may know beforehand. What is drawn is told, and repeats from there.
+//! Boards that are drawn from the operating system's random numbers, so that no program can know them beforehand. The
+//! salt that was drawn is printed or recorded, and gives the same boards again.
 
 use crate::cli::said::CliError;
 use crate::config::Layers;
 use crate::metrics::Console;
 
-/// Who names one of these says which boards are played; otherwise they are drawn anew.
+/// Settings that fix the boards; where none of them is given, boards are drawn.
 pub const BOARD_KEYS: [&str; 2] = ["train.seed", "train.board_salt"];
-/// Where a salt comes from that nobody has named.
+/// Origin of a salt that was drawn.
 pub const DRAWN: &str = "drawn for this run";
 
-/// Says that the boards of a run were drawn, if they were.
+/// Says so where the boards of a run were drawn.
 pub fn tell(layers: &Layers, console: &Console) {
     if layers.origin("train.board_salt") == Some(DRAWN) {
         let words = "boards that nobody knows: --config on the config.toml of this run plays them again";
@@ -27,16 +28,16 @@ pub fn board_salt() -> Result<String, CliError> {
 /// Which boards programs are measured on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Boards {
-    /// Those that everybody is compared on.
+    /// The fixed list of boards, on which published figures are compared.
     Published,
-    /// Ones that nobody knows.
+    /// Boards that are drawn anew.
     Drawn,
-    /// Ones that were drawn before, by their salt.
+    /// Boards that were drawn before, by their salt.
     Again(String),
 }
 
 impl Boards {
-    /// The value of an argument.
+    /// Reads the value of `--boards`.
     pub fn parse(text: &str) -> Result<Boards, String> {
         match text {
             "published" => Ok(Boards::Published),
@@ -50,7 +51,7 @@ impl Boards {
         }
     }
 
-    /// Their salt, empty for published ones. Drawn ones are told.
+    /// The salt of the boards, empty for published ones. A salt that is drawn is printed.
     pub fn salt(self, console: &Console) -> Result<String, CliError> {
         match self {
             Boards::Published => Ok(String::new()),

@@ -52,7 +52,7 @@ pub struct WorkerArgs {
     sequential: bool,
 }
 
-/// A number of workers; none at all is another mode with a name of its own.
+/// A number of workers. 0 is refused, since playing without workers has a flag of its own.
 fn workers(text: &str) -> Result<u32, String> {
     match text.parse() {
         Ok(0) => Err("expected a whole number, at least 1; use --sequential to play without worker threads".into()),
@@ -61,7 +61,7 @@ fn workers(text: &str) -> Result<u32, String> {
     }
 }
 
-/// A path that the configuration can hold: what is no text there would name another place.
+/// Takes paths in UTF-8 alone: config.toml records them as text, and any other path would come back changed.
 pub fn text_path() -> impl TypedValueParser<Value = PathBuf> {
     OsStringValueParser::new().try_map(|path| match path.into_string() {
         Ok(path) => Ok(PathBuf::from(path)),
@@ -75,7 +75,8 @@ pub struct Flags {
     given: Vec<(&'static str, toml::Value)>,
 }
 
-/// Takes no arguments of its own. It has to be the first field of its command, since the others take theirs away.
+/// Takes no arguments of its own, but reads those of its command. It has to be the first field of the command, because
+/// reading a field removes its argument from the matches.
 impl Args for Flags {
     fn augment_args(command: Command) -> Command {
         command
@@ -107,13 +108,14 @@ impl FromArgMatches for Flags {
     }
 }
 
-/// What was typed, as a value of the type of `default`; what is none stays text, which the configuration refuses.
+/// What was typed, as a value of the type of `default`. What cannot be read as that type stays text, which the
+/// configuration refuses with the right message.
 fn value_like(default: &toml::Value, typed: Vec<String>) -> toml::Value {
     let text = || toml::Value::String(typed.concat());
     match default {
         toml::Value::Array(_) => typed.into(),
         toml::Value::Boolean(_) => true.into(),
-        // A switch that stands for a number switches it off.
+        // A flag without a value that sets a number sets it to 0.
         toml::Value::Integer(_) if typed == ["true"] => 0.into(),
         toml::Value::Integer(_) => typed.concat().parse::<i64>().map_or_else(|_| text(), toml::Value::Integer),
         toml::Value::Float(_) => typed.concat().parse::<f64>().map_or_else(|_| text(), toml::Value::Float),
@@ -157,7 +159,7 @@ impl Flags {
 }
 
 /// Ends the help of every argument in its default and its possible values, on the same line. The default of an argument
-/// that stands for a key comes from where the defaults are kept.
+/// that stands for a key is read from the presets.
 pub fn with_defaults(command: Command) -> Command {
     let table = |preset: &str| {
         let config = Config::preset(preset).expect("presets are tested");
@@ -175,7 +177,7 @@ pub fn with_defaults(command: Command) -> Command {
         if !values.is_empty() && arg.get_action().takes_values() {
             help.push_str(&format!(" [possible values: {}]", values.join(", ")));
         }
-        // A number below zero is out of range, and no flag of one letter.
+        // With this a value such as -3 is refused as out of range, and not as an unknown flag.
         arg.help(help).hide_default_value(true).hide_possible_values(true).allow_negative_numbers(true)
     })
 }

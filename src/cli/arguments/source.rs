@@ -38,7 +38,7 @@ impl SourceArgs {
         settled(self.layers(flags)?, console)
     }
 
-    /// What the configuration of a new run is made of.
+    /// The layers of the configuration of a new run.
     pub fn layers(&self, flags: &Flags) -> Result<Layers, CliError> {
         let preset = match &self.preset {
             Some(name) => name.clone(),
@@ -74,8 +74,7 @@ impl SourceArgs {
         Ok(flags.lay(layers)?)
     }
 
-    /// The built-in model has a preset of its own, and what was trained from it too; everything else is a language
-    /// model.
+    /// The preset of the built-in model, and of models trained from it; `llm` for every other model.
     fn preset_of_model(&self, flags: &Flags) -> Result<&'static str, CliError> {
         let mut layers = Layers::default();
         self.lay(&mut layers, flags)?;
@@ -84,7 +83,7 @@ impl SourceArgs {
     }
 }
 
-/// Words for YAML under another name; nothing in TOML begins with a word and a colon.
+/// A file of YAML that is not called so gets a hint. A word and a colon at the start of a line are never TOML.
 fn yaml_hint(error: ConfigError, path: &Path, text: &str) -> CliError {
     let is_key =
         |line: &str| line.split_once(':').is_some_and(|(key, _)| !key.is_empty() && key.chars().all(is_of_word));
@@ -101,7 +100,7 @@ fn is_of_word(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || letter == '_'
 }
 
-/// A key without its section may be the name of a flag.
+/// Names the flag in the hint where `--set` has the name of a flag in place of a key.
 fn flag_hint(error: ConfigError, assignment: &str) -> CliError {
     let (name, value) = assignment.split_once('=').unwrap_or((assignment, ""));
     let name = name.trim().replace('-', "_");
@@ -114,7 +113,7 @@ fn flag_hint(error: ConfigError, assignment: &str) -> CliError {
     }
 }
 
-/// The configuration of all layers; tells what became of the keys of a file of TRL.
+/// The configuration of all layers. Prints what each key of a TRL file has become.
 pub fn settled(layers: Layers, console: &Console) -> Result<Config, CliError> {
     let answers: Vec<String> = layers.answers().iter().map(|answer| format!("  {answer}\n")).collect();
     let config = layers.resolve()?;
@@ -127,8 +126,8 @@ pub fn settled(layers: Layers, console: &Console) -> Result<Config, CliError> {
     Ok(config)
 }
 
-/// Whether a directory holds a model that is spoken to as the built-in one is. One that cannot be read is reported
-/// where it is loaded.
+/// Whether a directory holds a model with the prompts of the built-in one. A model that cannot be read is refused
+/// later, when it is loaded.
 fn is_builtin_dir(dir: &Path) -> bool {
     let tokenizer = dir.is_dir().then(|| Tokenizer::from_dir(dir).ok()).flatten();
     tokenizer.is_some_and(|tokenizer| PromptKind::of(&tokenizer, true) == PromptKind::Builtin)

@@ -1,4 +1,4 @@
-//! What is shown of the work: how much, how, and in colour or not.
+//! Flags about messages, progress and colour, which every command takes.
 
 use std::io;
 
@@ -34,7 +34,7 @@ enum ProgressChoice {
 }
 
 impl TerminalArgs {
-    /// The narrator, as it was asked for.
+    /// The console with the progress and messages that were asked for.
     pub fn console(&self) -> Console {
         let progress = match self.progress {
             ProgressChoice::Auto => Progress::suiting(),
@@ -49,8 +49,8 @@ impl TerminalArgs {
     }
 }
 
-/// Colours what is printed from now on, by the parser too, as `--color` among the `typed` words says; without it as the
-/// environment and the terminal say. Before anything is parsed, since help and refusals are coloured as well.
+/// Switches colours on or off for all output, as `--color` among the `typed` words says, or else the environment and
+/// the terminal. It is called before the words are parsed, because the parser's help and errors are coloured too.
 pub fn color(typed: &[String]) {
     let words: Vec<&str> = typed.iter().map(String::as_str).take_while(|word| *word != "--").collect();
     let following = words.windows(2).filter(|pair| pair[0] == "--color").map(|pair| pair[1]);

@@ -7,14 +7,14 @@ use super::flags::argument_of;
 use crate::cli::said::CliError;
 use crate::config::{ConfigError, keys, known_as, nearest, trl};
 
-/// What an unknown flag was meant to be, where a command that takes `--set` was given one that is called as a setting
-/// is. None leaves the parser's own words.
+/// The error for an unknown flag that has the name of a setting, with what to say instead; `None` where the parser's
+/// own message stands. Only commands with `--set` have settings.
 pub fn meant(error: &Error, command: &Command, typed: &[String]) -> Option<CliError> {
     if error.kind() != ErrorKind::UnknownArgument {
         return None;
     }
     let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else { return None };
-    // Of a number with an exponent below zero the parser names the first digits.
+    // The parser takes `-1e-5` for the flag `-1`, and names that.
     let is_it = |word: &String| word.split('=').next() == Some(flag) || (flag.len() == 2 && word.starts_with(flag));
     let place = typed.iter().position(is_it)?;
     let command = subcommand(command, &typed[1..place]);
@@ -52,7 +52,7 @@ fn hint(command: &Command, name: &str, value: Option<&str>, say: &dyn Fn(&str, &
         return Some(format!("say --{}", name.replace('_', "-")));
     }
     let ours = of_command(command.get_name(), known_as(name));
-    // One name may take other values in TRL.
+    // A name that TRL has too may stand for other values there, so that its value decides.
     let answer = value.and_then(|value| trl::answer(name, value)).and_then(Result::ok);
     if let Some(answer) = answer.filter(|answer| answer.settings.first().is_some_and(|(key, _)| is_in(&ours, key))) {
         return Some(of_trl(Ok(answer), true, say));
@@ -67,7 +67,7 @@ fn hint(command: &Command, name: &str, value: Option<&str>, say: &dyn Fn(&str, &
     let keys = keys();
     let mut names: Vec<&str> = keys.iter().filter_map(|key| Some(key.split_once('.')?.1)).collect();
     trl::names().for_each(|name| names.push(name));
-    // Of two that are equally near the flag is meant.
+    // Flags come last, because `nearest` takes the last of equally near names.
     names.extend(flags.iter().map(String::as_str));
     let near = nearest(name, names)?;
     if flags.iter().any(|flag| flag == near) {
@@ -85,7 +85,7 @@ fn underscored(long: &str) -> String {
     long.replace('-', "_")
 }
 
-/// Of keys with one name, those that the command reads: `sft` has settings of its own.
+/// The keys of one name that the command reads: `sft` reads section `sft`, the others all other sections.
 fn of_command(command: &str, keys: Vec<String>) -> Vec<String> {
     let (of_sft, others): (Vec<_>, Vec<_>) = keys.into_iter().partition(|key| key.starts_with("sft."));
     if others.is_empty() || (command == "sft" && !of_sft.is_empty()) { of_sft } else { others }

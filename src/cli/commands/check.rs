@@ -59,11 +59,10 @@ struct Checked<'a> {
 }
 
 impl CheckArgs {
-    /// Checks and prints.
     pub fn run(self, console: &Console) -> Result<ExitCode, CliError> {
         let started = Instant::now();
         let (config, environment) = self.opened(console)?;
-        // References that give no answers are found again, with the rest.
+        // References that give no answers are among the findings of the check below.
         let opened = arena::open_unchecked(&config, environment, console)?;
         let arena = opened.arena.under(Rules::training(&config));
         let report = reward_check::examine(&config, &arena, console).map_err(CliError::run)?;
@@ -77,8 +76,8 @@ impl CheckArgs {
         Ok(if level == Level::Problem { ExitCode::from(PROBLEMS) } else { ExitCode::SUCCESS })
     }
 
-    /// The environment under the settings that a run in it has: where the built-in model cannot write its programs, those
-    /// of a language model.
+    /// The environment with the configuration that a run in it would have. Where the built-in model cannot write its
+    /// programs, that is the preset `llm`.
     fn opened(&self, console: &Console) -> Result<(Config, Environment), CliError> {
         let config = self.source.resolve(&self.flags, console)?;
         let environment = arena::environment(&config)?;
@@ -98,7 +97,7 @@ fn text(env: &str, environment: &Environment, report: &Report, seconds: f64) -> 
     text
 }
 
-/// What was checked.
+/// The first line, which names what was checked.
 fn title(env: &str, environment: &Environment) -> String {
     match environment {
         Environment::Tasks(tasks) => format!("{env}: {}", contents(tasks)),
@@ -124,7 +123,7 @@ fn contents(tasks: &Tasks) -> String {
     format!("{} ({}), {}", counted(tasks.tasks().len(), "task"), kinds.join(", "), counted(tests, "test"))
 }
 
-/// The last line.
+/// The last line, which says whether all is in order.
 fn verdict(report: &Report) -> String {
     let count = |level| report.of_level(level).count();
     let (problems, warnings) = (count(Level::Problem), count(Level::Warning));

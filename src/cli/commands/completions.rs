@@ -1,4 +1,5 @@
-//! `grpo-2048 completions`: the shell finishes commands, flags, presets, styles and configuration keys.
+//! `grpo-2048 completions`: scripts with which a shell completes commands, flags, presets, styles and configuration
+//! keys.
 
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, Args, ValueHint};
@@ -8,7 +9,7 @@ use super::NAME;
 use crate::cli::said::{CliError, output};
 use crate::config;
 
-/// Arguments whose values are no paths of this machine alone, and what the shell offers for them.
+/// What the shell offers for an argument, by the argument's id.
 const OFFERED: &[(&str, Offer)] = &[
     ("model", Offer::Hint(ValueHint::AnyPath)),
     ("against", Offer::Hint(ValueHint::AnyPath)),
@@ -42,7 +43,6 @@ pub struct CompletionsArgs {
 }
 
 impl CompletionsArgs {
-    /// Prints the script.
     pub fn run(self) -> Result<(), CliError> {
         output::print(&script(self.shell)?)
     }
@@ -53,18 +53,19 @@ fn script(shell: Shell) -> Result<String, CliError> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command, NAME, &mut script);
     let script = String::from_utf8(script).map_err(CliError::run)?;
-    // For bash the generator spells a program with a hyphen in two ways, and no command would ever be recognised.
+    // clap_complete spells a name with a hyphen in two ways in its script for bash, so that bash would never recognise
+    // a command.
     Ok(match shell {
         Shell::Bash => script.replace(&NAME.replace('-', "__subcmd__"), &NAME.replace('-', "__")),
         _ => script,
     })
 }
 
-/// The argument with what a shell should offer for it. Only the script sees it: what is accepted does not change.
+/// The argument with what a shell should offer for it. This changes the script alone, not what the program accepts.
 fn offering(arg: Arg) -> Arg {
     let id = arg.get_id().as_str().to_owned();
     if id == "set" {
-        // No blank after it: the value follows.
+        // The value follows the equals sign, so the shell may add no blank.
         return arg.value_parser(PossibleValuesParser::new(assignments())).value_hint(ValueHint::Other);
     }
     if let Some((_, offer)) = OFFERED.iter().find(|(name, _)| *name == id) {
@@ -74,7 +75,7 @@ fn offering(arg: Arg) -> Arg {
         };
     }
     let numbers = arg.get_value_hint() == ValueHint::Unknown && arg.get_possible_values().is_empty();
-    // A shell that knows nothing of a value offers files.
+    // Without a hint a shell would offer files.
     if numbers && arg.get_action().takes_values() { arg.value_hint(ValueHint::Other) } else { arg }
 }
 
@@ -105,7 +106,7 @@ mod tests {
             let styles = Style::ALL.map(|style| style.name().to_owned());
             let mut words: Vec<String> = command_names();
             words.push("parallel-rewards".into());
-            // Neither shell is told the values of an option by the generator.
+            // For these two shells clap_complete writes no values of options.
             if !matches!(shell, Shell::Elvish | Shell::PowerShell) {
                 words.extend(presets.chain(styles).chain(["greedy".into(), "cuda".into()]));
                 words.extend(config::keys());

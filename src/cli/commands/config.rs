@@ -39,7 +39,6 @@ pub struct ConfigArgs {
 }
 
 impl ConfigArgs {
-    /// Prints it.
     pub fn run(self, console: &Console) -> Result<(), CliError> {
         let SourceArgs { config, set, preset } = &self.source;
         if config.is_some() || !set.is_empty() {
@@ -58,7 +57,7 @@ struct Setting<'a> {
     comment: Vec<&'a str>,
 }
 
-/// The defaults with their comments, each value as the preset has it.
+/// The defaults with their comments, and the values of the preset in their place.
 fn commented(preset: &Preset) -> String {
     let settings: BTreeMap<String, Setting<'_>> = preset.layers.iter().flat_map(|layer| settings(layer)).collect();
     let mut text = String::new();
@@ -82,8 +81,7 @@ fn commented(preset: &Preset) -> String {
     text
 }
 
-/// The settings of a layer by dotted key, in the one shape that layers are written in: a setting a line, its comment
-/// above it.
+/// The settings of a layer by dotted key. Layers have a line for each setting, with its comment above it.
 fn settings(layer: &str) -> Vec<(String, Setting<'_>)> {
     let (mut section, mut comment, mut found) = ("", Vec::new(), Vec::new());
     for line in layer.lines() {

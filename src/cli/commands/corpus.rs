@@ -27,14 +27,13 @@ pub struct CorpusArgs {
     json: bool,
 }
 
-/// Takes the name of a style; names the nearest when there is none of that name.
+/// Takes the name of a style; the parser suggests the nearest one for a misspelt name.
 fn style_names() -> impl TypedValueParser<Value = Style> {
     let names = PossibleValuesParser::new(Style::ALL.map(Style::name));
     names.map(|name| Style::ALL.into_iter().find(|style| style.name() == name).expect("one of the names"))
 }
 
 impl CorpusArgs {
-    /// Writes and prints.
     pub fn run(self) -> Result<(), CliError> {
         let mix = self.style.map_or_else(Mix::default, Mix::only);
         let mut rng = Seed::root(self.seed).child(Purpose::Corpus, 0).rng();

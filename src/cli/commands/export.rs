@@ -16,7 +16,7 @@ use crate::policy::{self, Exported, HubRepo, Origin, PushError, Visibility, Weig
 use crate::report::{CardSubject, Training, card};
 use crate::train::run_dir;
 
-/// The model card, which the Hugging Face Hub shows.
+/// File name of the model card, which the Hugging Face Hub shows.
 const CARD: &str = "README.md";
 
 /// Write a trained model as files that transformers, PEFT and vLLM load
@@ -76,12 +76,12 @@ fn hub_repo(text: &str) -> Result<HubRepo, String> {
     HubRepo::parse(text).ok_or_else(|| "expected OWNER/NAME, as in me/player".to_owned())
 }
 
-/// What is exported: the settings that name it, and the run it is from.
+/// The model that is exported, by its configuration and run.
 struct Source {
     config: Config,
     /// The run and the steps of its checkpoint.
     run: Option<(PathBuf, usize)>,
-    /// What its model was when the run began.
+    /// The model that the run began with.
     base: ModelConfig,
 }
 
@@ -105,7 +105,7 @@ impl Dtype {
 }
 
 impl ExportArgs {
-    /// Writes the directory, whole or not at all.
+    /// The directory appears whole or not at all.
     pub fn run(self, console: &Console) -> Result<(), CliError> {
         check_vacant(&self.output_dir)?;
         let Source { config, run, base } = self.source(console)?;
@@ -179,7 +179,6 @@ impl ExportArgs {
         }
     }
 
-    /// What is to be exported: named by the flags, or by a run.
     fn source(&self, console: &Console) -> Result<Source, CliError> {
         let Some(run) = &self.run else {
             let flags = runs::with_trained_adapter(&self.flags, console)?;
@@ -223,7 +222,7 @@ impl ExportArgs {
     }
 }
 
-/// The files in a directory, which is what is pushed of it.
+/// Sorted names of the files in a directory.
 fn names(dir: &Path) -> std::io::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(dir)? {

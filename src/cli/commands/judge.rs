@@ -68,7 +68,6 @@ pub struct JudgeArgs {
 }
 
 impl JudgeArgs {
-    /// Judges and prints.
     pub fn run(self, console: &Console) -> Result<(), CliError> {
         let mut flags = self.flags.clone();
         flags.add("games", Some(self.games.unwrap_or(arena::GAMES)));
@@ -83,7 +82,7 @@ impl JudgeArgs {
         let mut stdout = io::stdout().lock();
         let judged = judge_lines(&judge, input, &name, &mut |judgement| print(&mut stdout, judgement));
         match judged {
-            // A reader that has seen enough ends nothing badly.
+            // Who reads the rewards may stop at any time; that is no failure.
             Err(LinesError::System { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             Err(error @ LinesError::Line { .. }) => Err(CliError::user(error)),
             judged => judged.map_err(CliError::run),
@@ -98,7 +97,7 @@ impl JudgeArgs {
     }
 
     fn serve(&self, addresses: &[SocketAddr], mut config: Config, console: &Console) -> Result<(), CliError> {
-        // Half of the sandbox's sessions are for programs that `/run_code` runs.
+        // The other half of the sandbox's sessions is for `/run_code`.
         let (asked, most) = (config.arena.parallel_rewards.threads(), SESSIONS_MAX / 2);
         if asked > most {
             config.arena.parallel_rewards = Workers::new(most);
@@ -120,7 +119,7 @@ impl JudgeArgs {
     }
 }
 
-/// What an address stands for, if those may ask who can reach it.
+/// The socket addresses of `address`. One that other machines can reach needs `allow_remote`.
 fn address_of(address: &str, allow_remote: bool) -> Result<Vec<SocketAddr>, CliError> {
     let found: Vec<SocketAddr> = address
         .to_socket_addrs()
@@ -152,7 +151,7 @@ fn open(file: &Path, console: &Console) -> Result<(Box<dyn Read + Send>, String)
     Ok((Box::new(opened), name))
 }
 
-/// One line, at once: a trainer may wait for it before it sends the next.
+/// Prints a line and flushes it: a trainer may wait for it before it sends the next.
 fn print(output: &mut impl Write, judgement: &Judgement) -> io::Result<()> {
     let mut line = serde_json::to_vec(judgement)?;
     line.push(b'\n');

@@ -26,7 +26,6 @@ pub struct ManArgs {
 }
 
 impl ManArgs {
-    /// Prints or writes.
     pub fn run(self) -> Result<(), CliError> {
         let pages = pages().map_err(CliError::run)?;
         let Some(dir) = self.dir else {
@@ -47,7 +46,7 @@ fn write(dir: &Path, pages: &[(String, String)]) -> io::Result<()> {
 
 /// File name and text of every page: the program's, and one a command.
 fn pages() -> io::Result<Vec<(String, String)>> {
-    // `help` is no command that anybody looks up.
+    // Nobody looks up a page for `help`.
     let mut program = super::command().disable_help_subcommand(true);
     program.build();
     let commands = program.get_subcommands().filter(|command| !command.is_hide_set()).cloned();
@@ -67,13 +66,13 @@ fn page(command: Command) -> io::Result<(String, String)> {
     if subcommands {
         man.render_subcommands_section(&mut text)?;
     }
-    // The library would fill lines that are columns.
+    // clap_mangen would join these lines into paragraphs, though they are columns.
     closing_sections(&closing).to_writer(&mut text)?;
     let text = String::from_utf8(text).map_err(io::Error::other)?;
     Ok((man.get_filename(), text))
 }
 
-/// What follows the options in the help: paragraphs with a heading, whose lines stay as they are.
+/// Sections of what follows the options in the help. Each paragraph begins with its heading; its lines are not joined.
 fn closing_sections(text: &str) -> Roff {
     let mut roff = Roff::new();
     for paragraph in text.split("\n\n").filter(|paragraph| !paragraph.is_empty()) {

@@ -1,4 +1,4 @@
-//! The commands, a file or a folder each: what each of them is asked, and what it does.
+//! The commands, a file or a folder each, with their arguments and what they do.
 
 mod check;
 mod completions;
@@ -26,10 +26,10 @@ use crate::cli::arguments::{TerminalArgs, with_defaults};
 use crate::cli::said::CliError;
 use crate::metrics::Console;
 
-/// What the program is called.
+/// Name of the program.
 const NAME: &str = "grpo-2048";
 
-/// What the program's exit says, at the end of a help.
+/// Exit codes, at the end of a help.
 const EXIT_CODES: &str = "Exit codes:
   0    done
   1    the run failed
@@ -37,7 +37,7 @@ const EXIT_CODES: &str = "Exit codes:
   3    stopped by the guard: it can no longer learn
   130  interrupted, after a checkpoint";
 
-/// What of the environment the program and its libraries read, at the end of the help.
+/// Environment variables that the program and its libraries read, at the end of the help.
 const ENVIRONMENT: &str = "Environment:
   HF_TOKEN, HF_TOKEN_PATH         token of the Hugging Face Hub, or a file with it
   HF_HOME, HF_HUB_CACHE           where fetched models are kept (else XDG_CACHE_HOME)
@@ -101,7 +101,7 @@ pub fn command() -> Command {
 }
 
 impl Cli {
-    /// Does what was typed. `commit` is what the program was built from, where the build knows.
+    /// Runs the command. `commit` is what the program was built from, where the build knows.
     pub fn run(self, console: &Console, commit: Option<&'static str>) -> Result<ExitCode, CliError> {
         let done = match self.command {
             Commands::Train(args) => args.run(console, commit),

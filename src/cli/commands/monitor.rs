@@ -32,11 +32,9 @@ pub struct MonitorArgs {
     seconds: Option<u32>,
 }
 
-/// The names of the columns.
 const HEADER: &str = "gpu   util    memory used        power      sm clock   temp  slowed by\n";
 
 impl MonitorArgs {
-    /// Watches until Ctrl-C, or as long as asked for.
     pub fn run(self, console: &Console) -> Result<(), CliError> {
         let source = visible_gpus().map_err(CliError::run)?;
         let stop = interrupt::stop_flag(console, interrupt::SOON)?;
@@ -69,7 +67,7 @@ impl MonitorArgs {
     }
 }
 
-/// One reading, in columns that stay put.
+/// One reading, in columns below [`HEADER`].
 fn line(index: usize, reading: &GpuReading) -> String {
     let told = |value: Option<String>| value.unwrap_or_else(|| "-".into());
     let gigabytes = |bytes: u64| bytes as f64 / 1e9;

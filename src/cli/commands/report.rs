@@ -46,7 +46,6 @@ pub struct ReportArgs {
 }
 
 impl ReportArgs {
-    /// Writes the page, or serves it.
     pub fn run(self, console: &Console) -> Result<(), CliError> {
         let mut readers =
             self.runs.iter().map(|run| RunReader::open(run)).collect::<Result<Vec<_>, _>>().map_err(report_error)?;

@@ -1,4 +1,4 @@
-//! The sandbox and the arena, opened the way every command wants them.
+//! Opens the environment, the sandbox and the arena of a configuration.
 
 use std::path::Path;
 
@@ -10,19 +10,19 @@ use crate::config::{Config, Layers, SandboxConfig, Tier};
 use crate::environment::Environment;
 use crate::metrics::Console;
 
-/// Games of a program where nobody says how many.
+/// Games of each program in `score` and `judge`, unless the user says how many.
 pub const GAMES: u32 = 10;
 
-/// How the sandbox came to be open.
+/// Whether machine code for the sandbox was there already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Opened {
-    /// Compiled code was found.
+    /// It was in the cache.
     FromCache,
-    /// It was compiled now.
+    /// It has been compiled now.
     Compiled,
 }
 
-/// Opens the sandbox with the cache in `directory`; the first time on a machine it is compiled, which is said.
+/// Opens the sandbox with the cache in `directory`. The first time on a machine it is compiled, and a message says so.
 pub fn open_sandbox(directory: &Path, console: &Console) -> Result<(Sandbox, Opened), CliError> {
     let mut wait = None;
     let sandbox = Sandbox::open(directory, || {
@@ -49,7 +49,7 @@ pub fn environment(config: &Config) -> Result<Environment, CliError> {
         .map_err(|error| CliError::User { message: format!("--env {error}"), hint: near::path_hint(Path::new(name)) })
 }
 
-/// The steps of `num_train_epochs` of a TRL file, where nothing else says how many there are.
+/// Turns `num_train_epochs` of a TRL file into steps, unless something else sets their number.
 pub fn count_epochs(mut layers: Layers) -> Result<Layers, CliError> {
     let Some((epochs, origin)) = layers.epochs().map(|(epochs, origin)| (epochs, origin.to_owned())) else {
         return Ok(layers);
@@ -62,7 +62,7 @@ pub fn count_epochs(mut layers: Layers) -> Result<Layers, CliError> {
             "say max_steps in the file, or --steps N",
         ));
     };
-    // Like TRL, which leaves out the prompts that do not fill a step.
+    // TRL drops the last prompts of an epoch where they do not fill a step.
     let steps = (epochs * (tasks / groups).max(1) as f64).ceil().max(1.0);
     layers.count_epochs(steps as usize, format!("{epochs} passes over {tasks} tasks, {groups} a step"))?;
     Ok(layers)
@@ -73,7 +73,7 @@ pub fn open(config: &Config, console: &Console) -> Result<Arena, CliError> {
     open_with_sandbox(config, console).map(|(arena, _)| arena)
 }
 
-/// The same, with the sandbox in it, for who runs other programs beside.
+/// The same, together with its sandbox, in which the caller runs programs of its own.
 pub fn open_with_sandbox(config: &Config, console: &Console) -> Result<(Arena, Sandbox), CliError> {
     let Unchecked { arena, sandbox, unanswering } = open_unchecked(config, environment(config)?, console)?;
     match unanswering.as_slice() {
@@ -88,7 +88,7 @@ pub fn open_with_sandbox(config: &Config, console: &Console) -> Result<(Arena, S
     }
 }
 
-/// Refuses flags that are about games where programs are tried on tasks: each flag, and whether it was given.
+/// Refuses flags about games in an environment of tasks. `flags` has each flag with whether it was given.
 pub fn refuse_on_tasks(arena: &Arena, config: &Config, flags: &[(&str, bool)]) -> Result<(), CliError> {
     match flags.iter().find(|(_, is_given)| *is_given).filter(|_| arena.environment().has_tests()) {
         None => Ok(()),
@@ -99,16 +99,16 @@ pub fn refuse_on_tasks(arena: &Arena, config: &Config, flags: &[(&str, bool)]) -
     }
 }
 
-/// An arena for an environment that may be out of order.
+/// An arena whose environment may have wrong references.
 pub struct Unchecked {
     pub arena: Arena,
-    /// The one in it.
+    /// The sandbox that the arena plays in.
     pub sandbox: Sandbox,
-    /// References of tasks that do not give the answers they should.
+    /// References that give no answers to the inputs of their tasks.
     pub unanswering: Vec<Unanswering>,
 }
 
-/// Opens an arena whatever is wrong with the references of its tasks.
+/// Opens an arena even where references of its tasks are wrong.
 pub fn open_unchecked(config: &Config, environment: Environment, console: &Console) -> Result<Unchecked, CliError> {
     let cache = Sandbox::default_cache_dir().map_err(CliError::run)?;
     let (sandbox, _) = open_sandbox(&cache, console)?;

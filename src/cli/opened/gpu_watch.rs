@@ -1,4 +1,4 @@
-//! The GPU that a run works on, watched while it runs.
+//! Measures the GPU that a run trains on.
 
 use std::path::Path;
 
@@ -6,28 +6,29 @@ use crate::hardware::{GPU_FILE, GpuError, GpuSampler, NvmlSource, SAMPLE_EVERY, 
 use crate::metrics::{Console, RunHeader, StepRecord};
 use crate::policy::{Device, device_name};
 
-/// The GPUs that a CUDA program started from here would see.
+/// The GPUs that CUDA shows to this process.
 pub fn visible_gpus() -> Result<NvmlSource, GpuError> {
     NvmlSource::open(std::env::var("CUDA_VISIBLE_DEVICES").ok().as_deref())
 }
 
-/// Adds what the GPU did to the numbers of each step, and has a verdict at the end. Runs on the processor have none.
+/// Adds measurements of the GPU to the record of each step, and sums them up at the end. Runs on the processor have
+/// none.
 pub struct GpuWatch {
     console: Console,
-    /// Which GPU the run works on, as CUDA counts them.
+    /// Index of the GPU, as CUDA counts them.
     index: Option<usize>,
     sampler: Option<GpuSampler>,
     shares: StepShares,
 }
 
 impl GpuWatch {
-    /// Watches what `device` is, from the start of the run on.
+    /// Prepares for `device`; measuring begins with the run.
     pub fn new(device: &Device, console: &Console) -> GpuWatch {
         let index = device_name(device).strip_prefix("cuda:").and_then(|index| index.parse().ok());
         GpuWatch { console: console.clone(), index, sampler: None, shares: StepShares::default() }
     }
 
-    /// Begins with the run that `header` tells of.
+    /// Begins measuring.
     pub fn begin(&mut self, header: &RunHeader) {
         if self.index.is_some() {
             self.shares.steps_ahead = header.steps_ahead;
@@ -35,7 +36,7 @@ impl GpuWatch {
         }
     }
 
-    /// Adds what the GPU did in a step to its record, where there is anything.
+    /// Adds the measurements of a step to its record.
     pub fn add(&mut self, record: &mut StepRecord) {
         let Some(index) = self.index else { return };
         self.shares.steps += 1;
@@ -51,7 +52,7 @@ impl GpuWatch {
         }
     }
 
-    /// What the GPU did in the whole run, in words; nothing where none was watched.
+    /// The GPU's use over the whole run, in words; empty where none was measured.
     pub fn verdict(&self) -> String {
         let (Some(index), Some(sampler)) = (self.index, &self.sampler) else { return String::new() };
         match (sampler.whole().get(index), sampler.names().get(index)) {
@@ -60,7 +61,7 @@ impl GpuWatch {
         }
     }
 
-    /// A GPU that cannot be watched is worth a line, and no reason not to train on it.
+    /// Where the GPU cannot be measured, a warning says so and the run goes on.
     fn start(&mut self, dir: &Path) {
         let started = visible_gpus().map_err(|error| error.to_string()).and_then(|source| {
             GpuSampler::start(Box::new(source), SAMPLE_EVERY, Some(dir.join(GPU_FILE)))

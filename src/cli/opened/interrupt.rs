@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::cli::said::{CliError, INTERRUPTED};
 use crate::metrics::Console;
 
-/// What a run says to the first Ctrl-C.
+/// Message of a run at the first Ctrl-C.
 pub const AFTER_THIS_STEP: &str = "stopping after this step, with a checkpoint; Ctrl-C again ends at once";
-/// What a command without checkpoints says to it.
+/// Message of a command without checkpoints at the first Ctrl-C.
 pub const SOON: &str = "stopping; Ctrl-C again ends at once";
 
-/// A flag that Ctrl-C sets, or a scheduler that ends the job; `words` is what is said to that.
+/// A flag that Ctrl-C or a scheduler's signal sets; `words` are then printed.
 pub fn stop_flag(console: &Console, words: &'static str) -> Result<Arc<AtomicBool>, CliError> {
     let stop = Arc::new(AtomicBool::new(false));
     let (flag, console) = (stop.clone(), console.clone());

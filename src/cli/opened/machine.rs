@@ -1,4 +1,4 @@
-//! The machine: its processor, and how much memory there is for this process.
+//! The machine: build, processor, and the memory for this process.
 
 use std::fs;
 
@@ -11,14 +11,14 @@ use crate::train::memory::Allowance;
 /// Bytes of memory.
 #[derive(Debug, PartialEq, Eq)]
 pub struct MachineMemory {
-    /// All there is.
+    /// All that this process may use.
     pub total: u64,
-    /// What can be had without swapping.
+    /// What is available without swapping.
     pub free: u64,
 }
 
 impl MachineMemory {
-    /// As the system says it; none where it does not.
+    /// As the system reports it; `None` where it does not.
     pub fn of_this_process() -> Option<MachineMemory> {
         let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
         let group = ["memory.max", "memory.current"].map(|file| fs::read_to_string(format!("/sys/fs/cgroup/{file}")));
@@ -49,7 +49,7 @@ pub fn build_features() -> Vec<&'static str> {
     known.into_iter().filter_map(|(name, on)| on.then_some(name)).collect()
 }
 
-/// How many cores of which processor, where the system names it.
+/// Number of cores, and the processor's model where the system names it.
 pub fn cores_and_model() -> String {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
     let model = fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| processor_model(&text));
@@ -75,7 +75,7 @@ pub fn processor_features() -> Vec<&'static str> {
     known.into_iter().filter_map(|(name, there)| there.then_some(name)).collect()
 }
 
-/// What is free where tensors live, before a model is loaded; of the processor's memory, for each of so many processes.
+/// Free memory for tensors before a model is loaded. The host's memory is divided among so many `processes`.
 pub fn allowance(device: &Device, config: &Config, processes: usize) -> Result<Option<Allowance>, CliError> {
     Ok(match policy::device_memory(device).map_err(CliError::run)? {
         Some(memory) => Some(Allowance::of_gpu(memory, config.train.gpu_memory_fraction)),

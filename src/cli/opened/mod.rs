@@ -1,5 +1,4 @@
-//! What commands open, each of them in the same way: models, environments in their sandbox, runs, programs, other processes,
-//! and the machine that all of it is on.
+//! What commands open, all in the same way: models, arenas, runs, programs, the processes of a job, and the machine.
 
 pub mod arena;
 pub mod gpu_watch;

@@ -1,4 +1,4 @@
-//! The model and the prompts, loaded the way every command wants them.
+//! Loads the model and the prompts of a configuration.
 
 use std::path::{Path, PathBuf};
 use std::sync::Once;
@@ -14,10 +14,10 @@ use crate::seed::{Purpose, Seed};
 use crate::train::memory::megabytes;
 use crate::train::{self, run_dir};
 
-/// The file that a PEFT adapter is known by.
+/// The file by which a directory is known to hold a PEFT adapter.
 pub const ADAPTER_CONFIG: &str = "adapter_config.json";
 
-/// The device that `--device` names. That no GPU can be used where one would be is said once.
+/// The device that `--device` names. Where a GPU cannot be used, a message says so once.
 pub fn device(name: &str, console: &Console) -> Result<Device, CliError> {
     static SAID: Once = Once::new();
     let refused = |error: PolicyError| match error {
@@ -31,7 +31,8 @@ pub fn device(name: &str, console: &Console) -> Result<Device, CliError> {
     Ok(device)
 }
 
-/// Refuses a `.gguf` file or an adapter that is not there, before anything takes its time. `flag` named the model.
+/// Refuses a `.gguf` file or an adapter that does not exist, so that a command can do so before any other work. The
+/// user named the model with `flag`.
 pub fn check_files(flag: &str, config: &Config) -> Result<(), CliError> {
     let ModelConfig { model, adapter, .. } = &config.model;
     let gguf = model.ends_with(".gguf").then(|| PathBuf::from(model));
@@ -43,7 +44,7 @@ pub fn check_files(flag: &str, config: &Config) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The model of `config`. Almost everything that can be wrong with one is a file the user named.
+/// The model of `config`, which the user named with `--model`.
 pub fn policy(config: &Config, device: &Device) -> Result<Policy, CliError> {
     policy_of("--model", config, device)
 }
@@ -54,7 +55,8 @@ pub fn policy_of(flag: &str, config: &Config, device: &Device) -> Result<Policy,
     Policy::load(&config.model, seed, device).map_err(|error| model_error(flag, config, error))
 }
 
-/// What is wrong with the model of `config`, which the user named with `flag`.
+/// The error of loading the model of `config`, which the user named with `flag`. Nearly all of them are about files
+/// that the user named.
 pub fn model_error(flag: &str, config: &Config, error: PolicyError) -> CliError {
     match error {
         PolicyError::Tensor(_) => CliError::run(error),
@@ -73,7 +75,7 @@ pub fn model_error(flag: &str, config: &Config, error: PolicyError) -> CliError 
     }
 }
 
-/// What should have been named where there is no adapter in `dir`.
+/// A hint where `dir` holds no adapter.
 fn adapter_hint(dir: &Path) -> Option<String> {
     let is_adapter = dir.as_os_str().is_empty() || dir.join(ADAPTER_CONFIG).exists();
     (!is_adapter).then(|| match run_dir::latest_checkpoint(dir) {
@@ -84,7 +86,7 @@ fn adapter_hint(dir: &Path) -> Option<String> {
     })
 }
 
-/// The same, saying so while it takes a while.
+/// The same, with a message while the model is loaded, and one about it afterwards.
 pub fn policy_shown(config: &Config, device: &Device, console: &Console) -> Result<Policy, CliError> {
     let name = &config.model.model;
     if name == "builtin" {
@@ -110,7 +112,7 @@ pub fn policy_shown(config: &Config, device: &Device, console: &Console) -> Resu
     Ok(loaded)
 }
 
-/// Where a model that was loaded lies.
+/// The place of a model that has been loaded, in words.
 pub fn place(config: &Config) -> String {
     Location::of(&config.model).map(|place| place.to_string()).unwrap_or_default()
 }

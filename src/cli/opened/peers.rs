@@ -1,4 +1,4 @@
-//! Joining the processes that a launcher started with this one, what they must have in common, and taking leave.
+//! The processes of a job that was started by MPI: joining them, checking that they agree, and leaving.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::metrics::Console;
 use crate::parallel::{OnLost, ParallelError, Peers, local_rank};
 use crate::policy;
 
-/// Settings in which processes may differ: they suit the machine, and change no number.
+/// Settings in which processes may differ: they suit the machine, and change no result.
 const OF_THE_MACHINE: &[&str] = &[
     "arena.parallel_rewards",
     "sandbox.check_one_in",
@@ -21,12 +21,13 @@ const OF_THE_MACHINE: &[&str] = &[
     "train.preflight",
 ];
 
-/// A variable of the environment.
+/// The value of an environment variable.
 pub fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// Runs `work` with the processes of the job, and ends all of them where one has failed. The first one has the terminal.
+/// Runs `work` together with the other processes of the job. Where one fails, all of them end. Only the first one
+/// prints to the terminal.
 pub fn with_peers(
     console: &Console,
     work: impl FnOnce(&Peers, &Console) -> Result<(), CliError>,
@@ -42,17 +43,17 @@ pub fn with_peers(
         }
         _ => peers.leave(),
     }
-    // What all of them know is said once.
+    // An error that all processes have is printed by the first one alone.
     if peers.leads() { done } else { Ok(()) }
 }
 
-/// What the first process says, of what each of them would say itself.
+/// The value of the first process, given the value of each process as `mine`.
 pub fn first_of(peers: &Peers, mine: String) -> Result<String, CliError> {
     Ok(peers.gather_values(mine).map_err(parallel_error)?.swap_remove(0))
 }
 
-/// Ends this process when another is gone, whatever it does just now: files appear whole or not at all. The first one
-/// says so, and the others when they lose that one.
+/// Ends this process at once when another one is lost. That is safe at any time, since files appear whole or not at
+/// all.
 fn on_lost(peers: &Peers, console: &Console) -> OnLost {
     let (size, console) = (peers.size(), console.clone());
     Arc::new(move |rank, known| {
@@ -64,13 +65,11 @@ fn on_lost(peers: &Peers, console: &Console) -> OnLost {
     })
 }
 
-/// What the user can mend of it.
 pub fn parallel_error(error: ParallelError) -> CliError {
     if error.is_user() { CliError::user(error) } else { CliError::run(error) }
 }
 
-/// The device that `name` means for this process: of the GPUs that it is shown, each process of a machine has one of its own
-/// as far as they go.
+/// The device that `name` means for this process: the processes of a machine take its GPUs in turn.
 pub fn device_of(name: &str, peers: &Peers) -> String {
     let gpus = || policy::examine_cuda().and_then(|found| found.driver.ok()).map_or(0, |driver| driver.gpus.len());
     match (local_rank(&environment), name) {
@@ -98,7 +97,7 @@ fn program() -> String {
     format!("{} ({})", env!("CARGO_PKG_VERSION"), short(blake3::hash(&bytes)))
 }
 
-/// Digest of what an environment is read from, or its name where that is no file.
+/// Name of an environment, with a digest of the files that it is read from.
 fn contents(name: &str) -> String {
     let mut hasher = blake3::Hasher::new();
     for file in files(Path::new(name)) {

@@ -1,4 +1,4 @@
-//! Programs by the files or runs that users name.
+//! Reads programs from the files or runs that users name.
 
 use std::path::{Path, PathBuf};
 
@@ -6,24 +6,24 @@ use super::runs;
 use crate::cli::said::CliError;
 use crate::train::run_dir::BEST;
 
-/// Stands for standard input among files.
+/// Stands for standard input.
 const STDIN: &str = "-";
 
 /// The text of a file that should hold a program.
 pub struct ProgramFile {
-    /// Where it was read from: of a run that was named, its best program.
+    /// The file it was read from; where the user named a run, that of its best program.
     pub path: PathBuf,
     pub text: String,
 }
 
 /// Reads the files or runs that the user named, in their order.
 pub fn read_all(asked: &[PathBuf]) -> Result<Vec<ProgramFile>, CliError> {
-    // All of the names come before the first text: a wrong one should not show after standard input was read.
+    // All names are checked before standard input is read, so that a wrong one is refused at once.
     let paths = asked.iter().map(|asked| file(asked)).collect::<Result<Vec<_>, _>>()?;
     paths.into_iter().map(|path| Ok(ProgramFile { text: read(&path)?, path })).collect()
 }
 
-/// The file of Python that a path means: of a run its best program, otherwise itself.
+/// The best program of a run, where `asked` is a run; otherwise `asked` itself.
 fn file(asked: &Path) -> Result<PathBuf, CliError> {
     let dir = match runs::is_latest(asked) && !asked.exists() {
         true => runs::named("FILE.py", asked)?,

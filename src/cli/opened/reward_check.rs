@@ -13,22 +13,22 @@ use crate::metrics::Console;
 use crate::plural::counted;
 use crate::preflight::{self, Check, CheckFinding, Level, Report, TrainingPath};
 
-/// Problems that are told before a refusal.
+/// Problems that are printed before a refusal.
 const TOLD_MAX: usize = 8;
 
-/// A reward that no setting explains; what else was found has been printed.
+/// A wrong reward that no setting explains. All other problems have been printed.
 #[derive(Debug, thiserror::Error)]
 #[error("reward check: {0}; this is a bug in grpo-2048")]
 struct RewardBroken(String);
 
-/// Has the references of the environment judged as a run under `config` would, showing that it takes a while.
+/// Judges the references of the environment as a run under `config` would, and shows the progress.
 pub fn examine(config: &Config, arena: &Arena, console: &Console) -> Result<Report, ArenaError> {
     let wait = console.wait("checking the reward");
     let told = |what, done, of| wait.say(format!("checking the reward: {what} {done}/{of}"));
     preflight::examine(config, arena.environment(), &TrainingPath { arena, reward: &config.reward }, &told)
 }
 
-/// Refuses a run whose reward is out of order; says in a line that it is not.
+/// Refuses a run whose reward is out of order; otherwise prints a line that it is in order.
 pub fn require(config: &Config, arena: &Arena, console: &Console) -> Result<(), CliError> {
     if !config.train.preflight {
         console.print("reward check: skipped (train.preflight = false)");
@@ -40,7 +40,7 @@ pub fn require(config: &Config, arena: &Arena, console: &Console) -> Result<(), 
         console.print(&format!("warning: {}: {}", finding.subject, finding.finding));
     }
     let problems: Vec<&CheckFinding> = report.of_level(Level::Problem).collect();
-    // What a setting or the environment's author can mend comes first, whatever else follows from it.
+    // The refusal names a problem that a setting or the environment's author can mend: others may follow from it.
     let is_mendable = |finding: &&&CheckFinding| finding.setting.is_some() || finding.remedy.is_some();
     let Some(worst) = problems.iter().find(is_mendable).or(problems.first()) else {
         console.print(&line(&report, started.elapsed().as_secs_f64()));
@@ -58,11 +58,11 @@ pub fn require(config: &Config, arena: &Arena, console: &Console) -> Result<(), 
     Err(refusal(worst))
 }
 
-/// The reward being checked, on a thread of its own.
+/// The reward check on a thread of its own.
 pub struct RewardCheck(JoinHandle<Result<Arena, CliError>>);
 
 impl RewardCheck {
-    /// Starts, under the rules of training games.
+    /// Starts the check, under the rules of training games.
     pub fn start(config: &Config, arena: &Arena, console: &Console) -> Result<Self, CliError> {
         let (config, arena, console) = (config.clone(), arena.under(Rules::training(config)), console.clone());
         let thread = std::thread::Builder::new().name("reward-check".into()).stack_size(2 * THREAD_STACK);
@@ -73,7 +73,7 @@ impl RewardCheck {
         thread.spawn(check).map(RewardCheck).map_err(CliError::run)
     }
 
-    /// Waits for the arena, in which a reward has been found in order.
+    /// Waits for the check, and returns the arena where the reward is in order.
     pub fn finish(self) -> Result<Arena, CliError> {
         self.0.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }

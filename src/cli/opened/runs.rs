@@ -1,4 +1,4 @@
-//! Runs by the names that users give them.
+//! Opens the runs that users name.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use crate::metrics::Console;
 use crate::report::ReportError;
 use crate::train::run_dir;
 
-/// Stands for the newest run.
+/// The word for the newest run.
 const LATEST: &str = "latest";
 
-/// Whether the newest run is meant, whichever that is.
+/// Whether `asked` is the word for the newest run.
 pub fn is_latest(asked: &Path) -> bool {
     asked.as_os_str() == LATEST
 }
@@ -37,18 +37,17 @@ pub fn recorded_text(dir: &Path) -> Result<String, CliError> {
     run_dir::recorded_text(dir).map_err(|error| CliError::user_path(error, dir))
 }
 
-/// What a run has trained so far.
+/// A run that has a checkpoint.
 pub struct Trained {
-    /// The directory of the run.
     pub dir: PathBuf,
-    /// What the run recorded.
+    /// The configuration that the run recorded.
     pub recorded: Config,
-    /// Its newest checkpoint that is whole.
+    /// The newest checkpoint that is whole.
     pub checkpoint: PathBuf,
 }
 
 impl Trained {
-    /// What the run that the user named with `flag` has trained; says which newer checkpoints are not whole.
+    /// Opens the run that the user named with `flag`. Newer checkpoints that are damaged are named in warnings.
     pub fn open(flag: &str, asked: &Path, console: &Console) -> Result<Trained, CliError> {
         let dir = named(flag, asked)?;
         let (good, damaged) = run_dir::newest_good(&dir);
@@ -75,7 +74,7 @@ impl Trained {
         self.checkpoint.join(ADAPTER_CONFIG).exists()
     }
 
-    /// Names the checkpoint in `flags`, over the configuration of the run.
+    /// Sets the checkpoint as the adapter or the model in `flags`.
     pub fn name_in(&self, flags: &mut Flags) {
         let checkpoint = Some(self.checkpoint.display().to_string());
         match self.is_adapter() {
@@ -109,7 +108,7 @@ pub fn is_run(dir: &Path) -> bool {
     dir.join("config.toml").is_file() && !dir.join("config.json").exists()
 }
 
-/// A wrong directory is the user's to mend, with the runs that are there as a hint.
+/// The error of reading a run. Where the user named a wrong directory, the hint lists the runs that exist.
 pub fn report_error(error: ReportError) -> CliError {
     if !error.is_user() {
         return CliError::run(error);

@@ -1,8 +1,8 @@
-//! A configuration as TOML, with where its settings come from.
+//! A configuration as TOML, with the origins of its settings.
 
 use crate::config::{Config, DEFAULT_TOML, Layers, keys};
 
-/// Every setting, and beside those that differ from the defaults where they come from.
+/// Every setting as TOML. Those that differ from the defaults have their origin as a comment.
 pub fn effective(config: &Config, layers: &Layers) -> String {
     let defaults: toml::Table = DEFAULT_TOML.parse().expect("default.toml is TOML");
     let found = toml::Table::try_from(config).expect("a configuration is TOML");

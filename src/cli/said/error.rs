@@ -1,4 +1,4 @@
-//! The one place where errors become messages and exit codes.
+//! Errors of commands, with their messages and exit codes.
 
 use std::error::Error;
 use std::fmt::Display;
@@ -47,12 +47,12 @@ impl CliError {
         CliError::User { message: error.to_string(), hint: None }
     }
 
-    /// The user's mistake, with a way out.
+    /// The user's mistake, with a hint.
     pub fn user_hint(error: impl Display, hint: impl Into<String>) -> CliError {
         CliError::User { message: error.to_string(), hint: Some(hint.into()) }
     }
 
-    /// The user's mistake with a path: where nothing is there, what nearly has its name.
+    /// The user's mistake with a path, with a hint where it is misspelt.
     pub fn user_path(error: impl Display, path: &Path) -> CliError {
         CliError::User { message: error.to_string(), hint: near::path_hint(path) }
     }
@@ -62,7 +62,6 @@ impl CliError {
         CliError::Run(Box::new(error))
     }
 
-    /// What the program exits with.
     pub fn code(&self) -> u8 {
         match self {
             CliError::User { .. } => 2,
@@ -72,7 +71,7 @@ impl CliError {
         }
     }
 
-    /// Tells the user and gives the exit code.
+    /// Prints the error and returns the exit code.
     pub fn report(&self) -> ExitCode {
         let red = console::Style::new().for_stderr().red().bold();
         match self {
@@ -112,12 +111,12 @@ impl From<ConfigError> for CliError {
     }
 }
 
-/// What is told, with names of files and words of others in it. Messages of ours have lines.
+/// The message without control characters, which file names or quoted text may hold. Line breaks are our own and stay.
 fn shown(message: &str) -> String {
     message.split('\n').map(visible).collect::<Vec<_>>().join("\n")
 }
 
-/// An error with its causes; a cause that the message names already is not told twice.
+/// An error with its causes. A cause that the message contains already is left out.
 fn chain(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

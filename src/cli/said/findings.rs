@@ -1,4 +1,4 @@
-//! What was examined, how it stands, and what to do about it; as lines and as JSON.
+//! Findings of `doctor`, `check` and the reward check, with advice; as lines and as JSON.
 
 use std::borrow::Cow;
 
@@ -10,18 +10,17 @@ use crate::preflight::{self, Level, Report, Standing};
 
 /// Columns of the word that says how serious a finding is.
 const LEVEL_WIDTH: usize = 8;
-/// Findings of one check that are told one by one.
+/// Findings of one check that are printed one by one.
 const TOLD_MAX: usize = 8;
 /// Columns of the longest bar.
 const BAR_WIDTH: f32 = 32.0;
 
-/// One line of the report.
 #[derive(Debug, Serialize)]
 pub struct Finding {
     pub subject: Cow<'static, str>,
     pub level: Level,
     pub finding: String,
-    /// What to do about it; null where nothing is to be done.
+    /// What to do about it; `None` where nothing is to be done.
     pub advice: Option<String>,
 }
 
@@ -39,7 +38,8 @@ impl Finding {
     }
 }
 
-/// What the checks of a reward found, `prefix` before their names: of each check the first few, and how many more.
+/// Findings of the reward check, with `prefix` before the names of the checks. Each check has its first few, and the
+/// number of the others.
 pub fn of_report(report: &Report, prefix: &str) -> Vec<Finding> {
     let mut lines: Vec<Finding> = Vec::new();
     for group in report.findings.chunk_by(|a, b| (a.check, a.level) == (b.check, b.level)) {
@@ -69,7 +69,7 @@ fn advice(finding: &preflight::CheckFinding) -> Option<String> {
     }
 }
 
-/// What was found, and where.
+/// The text of a finding after its place.
 pub fn placed(finding: &preflight::CheckFinding) -> String {
     match &finding.place {
         Some(place) => format!("{place}: {}", finding.text),
@@ -92,7 +92,7 @@ pub fn text(findings: &[Finding], columns: Option<usize>) -> String {
             Level::Problem => ("problem", Stream::Stdout.style().red().bold()),
         };
         let mut lines: Vec<String> = finding.finding.lines().flat_map(wrapped).collect();
-        // Said once, below the last that it is true of.
+        // Advice that several findings share is printed once, below the last of them.
         let is_said = |next: &Finding| next.subject == finding.subject && next.advice == finding.advice;
         if let Some(advice) = finding.advice.as_ref().filter(|_| !findings.get(at + 1).is_some_and(is_said)) {
             lines.extend(wrapped(&format!("-> {advice}")));
@@ -111,8 +111,8 @@ pub fn text(findings: &[Finding], columns: Option<usize>) -> String {
     text
 }
 
-/// The reference players with a bar as long as their reward, below an empty line; nothing where there are none. Their best
-/// tile is shown where there are tiles.
+/// An empty line, and a table of the reference players with their rewards as bars; empty where there are none. The
+/// column of the best tile is left out in games without tiles.
 pub fn chart(report: &Report) -> String {
     if report.players.is_empty() {
         return String::new();

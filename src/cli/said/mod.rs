@@ -1,4 +1,4 @@
-//! What commands say: results, findings, and errors with their exit codes. Knows no command, and opens nothing.
+//! What commands print: results, findings, and errors with their exit codes.
 
 mod effective;
 mod error;

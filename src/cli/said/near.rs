@@ -1,4 +1,4 @@
-//! Hints for paths that are not there: what lies beside them under nearly the same name.
+//! Hints for misspelt paths, from the names that exist beside them.
 
 use std::ffi::OsString;
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::config::nearest;
 
-/// "did you mean ...?" for a path that is not there but has a near namesake.
+/// "did you mean ...?" for a path that does not exist, where a path with nearly the same name does.
 pub fn path_hint(path: &Path) -> Option<String> {
     near_path(path).map(|near| did_you_mean(&near.display().to_string()))
 }
@@ -14,7 +14,7 @@ pub fn path_hint(path: &Path) -> Option<String> {
 /// The same for the name of a model, which may be a path.
 pub fn model_hint(model: &str) -> Option<String> {
     match nearest(model, ["builtin"]) {
-        // The word itself, whatever lies in the directory.
+        // `builtin` itself is never misspelt, whatever files exist.
         Some(near) if near == model => None,
         Some(near) => Some(did_you_mean(near)),
         None => path_hint(Path::new(model)),
@@ -25,8 +25,8 @@ fn did_you_mean(near: &str) -> String {
     format!("did you mean `{near}`?")
 }
 
-/// The path with every misspelt part replaced by its nearest namesake in the directory before it; `None` when the path
-/// is there, or a part of it is like nothing that is.
+/// The path with every misspelt part replaced by the nearest name in its directory. `None` when the path exists, or no
+/// name is near a part of it.
 fn near_path(path: &Path) -> Option<PathBuf> {
     if path.as_os_str().is_empty() || path.exists() {
         return None;
@@ -43,7 +43,7 @@ fn namesake(directory: &Path, name: &str) -> Option<OsString> {
     let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
     let entries = fs::read_dir(directory).ok()?.flatten();
     let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
-    // Of two that are equally near the same one is named every time.
+    // Sorted names give the same answer every time where two are equally near.
     names.sort();
     nearest(name, names.iter().map(String::as_str)).map(OsString::from)
 }

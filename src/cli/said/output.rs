@@ -1,4 +1,4 @@
-//! Results go to standard output; a reader that has seen enough, such as `head`, ends nothing badly.
+//! Prints results to standard output. A reader that closes it early, such as `head`, is no error.
 
 use std::io::{self, Write};
 
@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use super::CliError;
 
-/// Prints a result as it is.
 pub fn print(text: &str) -> Result<(), CliError> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
@@ -20,7 +19,7 @@ pub fn json(result: &impl Serialize) -> Result<(), CliError> {
     print(&format!("{}\n", serde_json::to_string(result).map_err(CliError::run)?))
 }
 
-/// Columns of the terminal that results go to; none where it is a file or another program.
+/// Columns of the terminal on standard output; `None` where it is a file or a pipe.
 pub fn columns() -> Option<usize> {
     let terminal = console::Term::stdout();
     terminal.is_term().then(|| terminal.size().1.into())

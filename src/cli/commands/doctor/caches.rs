@@ -29,7 +29,7 @@ pub fn disk(output_dir: &Path) -> Finding {
     }
 }
 
-/// Where models by their Hugging Face id are kept.
+/// The cache of models of the Hugging Face Hub.
 pub fn models() -> Finding {
     let cache = policy::hub_cache_dir();
     let entries = fs::read_dir(&cache).into_iter().flatten().flatten();

@@ -80,7 +80,7 @@ pub fn precision(asked: config::PrecisionChoice, device: &Device) -> Finding {
     }
 }
 
-/// Memory that is left, of what there is for this process.
+/// Free memory, of all that this process may use.
 pub fn memory() -> Finding {
     let Some(memory) = MachineMemory::of_this_process() else {
         return Finding::ok("memory", "this system does not say how much is free");
@@ -92,7 +92,7 @@ pub fn memory() -> Finding {
     }
 }
 
-/// NVIDIA GPUs, by the word of their driver.
+/// NVIDIA GPUs, as their driver names them.
 pub fn gpu() -> Finding {
     gpu_finding(visible_gpus().map(|source| source.inventory()), cfg!(feature = "cuda"))
 }
@@ -114,7 +114,7 @@ fn gpu_finding(found: Result<Inventory, GpuError>, with_cuda: bool) -> Finding {
     }
 }
 
-/// The library of MPI by which processes would train together.
+/// The MPI library that processes would train together with.
 pub fn mpi() -> Finding {
     match parallel::library(&environment) {
         Ok((file, version)) => Finding::ok("mpi", format!("{version} ({file})")),
@@ -122,7 +122,7 @@ pub fn mpi() -> Finding {
     }
 }
 
-/// What this build asks of driver, GPU and libraries, and what it finds; none where it was built without CUDA.
+/// Versions of the driver, the GPU and the libraries beside those that this build needs; `None` without CUDA.
 pub fn cuda() -> Option<Finding> {
     policy::examine_cuda().map(|examination| cuda_finding(&examination))
 }

@@ -64,13 +64,13 @@ struct Examined<'a> {
     reward: Option<&'a Report>,
 }
 
-/// A finding that stops a run; the findings themselves have been printed.
+/// Names the findings that would stop a run, which have been printed.
 #[derive(Debug, thiserror::Error)]
 #[error("not ready to train: {0}")]
 struct NotReady(String);
 
 impl DoctorArgs {
-    /// Examines and prints. `commit` is what the program was built from.
+    /// `commit` is what the program was built from.
     pub fn run(self, console: &Console, commit: Option<&'static str>) -> Result<(), CliError> {
         let config = self.source.resolve(&self.flags, console)?;
         let mut findings = vec![machine::program(commit), machine::processor(), machine::memory(), machine::gpu()];

@@ -1,4 +1,4 @@
-//! One model on the held-out boards or tasks, with its progress on the screen.
+//! Evaluates one model on the held-out boards or tasks, and shows the progress.
 
 use super::fates::ToldFates;
 use super::report::{BestOf, Games, Model, named};
@@ -18,14 +18,14 @@ use crate::train::advice;
 use crate::train::evaluation::{Protocol, sample};
 use crate::train::scoring::Stage;
 
-/// What programs are tried with.
+/// The arena and the boards that all models share.
 #[derive(Clone, Copy)]
 pub struct Testbed<'a> {
     pub arena: &'a Arena,
     pub held_out: &'a HeldOut,
 }
 
-/// A model and all that evaluating it takes.
+/// A loaded model with all that its evaluation needs.
 pub struct Contender<'a> {
     pub config: &'a Config,
     pub policy: &'a Policy,
@@ -36,7 +36,7 @@ pub struct Contender<'a> {
 }
 
 impl Contender<'_> {
-    /// Loads the model of `config` and has it do something.
+    /// Calls `act` with the model of `config`, loaded.
     pub fn with<T>(
         config: &Config,
         testbed: Testbed<'_>,
@@ -76,7 +76,7 @@ impl Contender<'_> {
         ToldFates { told: advice::told(&fates, self.config, self.arena.environment().labels()), fates }
     }
 
-    /// The best of `count` programs.
+    /// Finds the best of `count` programs by halving, and plays it on the report boards.
     pub fn best_of(&self, count: usize, games: Games) -> Result<BestOf, CliError> {
         let boards = self.held_out.selection(1);
         let mut samples = self.sample(Protocol { samples: count, boards }, ChanceStream::BestOf)?;
@@ -124,7 +124,7 @@ impl Contender<'_> {
         evaluation::play_report(self.arena, self.held_out, samples, games, told).map_err(CliError::run)
     }
 
-    /// A bar on a terminal, one line elsewhere.
+    /// A bar on a terminal; elsewhere `message` is printed once.
     fn progress(&self, total: usize, what: &str, message: &str) -> crate::metrics::Count {
         if self.console.progress() == Progress::Plain {
             self.console.print(message);

@@ -1,8 +1,8 @@
-//! What became of the completions of a model, and what to change.
+//! How the completions of a model ended, and what to change.
 
 use crate::evaluation::Fates;
 
-/// Counts, and the same in words.
+/// Counts of the ways to end, and advice in lines.
 pub struct ToldFates {
     pub fates: Fates,
     pub told: Vec<String>,

@@ -26,11 +26,11 @@ use contender::{Contender, Testbed};
 use report::{EvalReport, Games};
 use tasks::TasksReport;
 
-/// Programs of each model; of tasks, for each of them.
+/// Programs sampled from each model, without and with tasks; with tasks so many for each task.
 const SAMPLES: (u32, u32) = (256, 8);
 /// Report games of the best programs.
 const REPORT_GAMES: u32 = 32;
-/// Native strategies that are played.
+/// Native strategies that are played by default.
 const BASELINES: &str = "random,cycle,greedy";
 /// Word that asks for no baseline.
 const NO_BASELINE: &str = "none";
@@ -112,7 +112,6 @@ fn baseline_names() -> clap::builder::PossibleValuesParser {
 }
 
 impl EvalArgs {
-    /// Samples, plays and prints.
     pub fn run(self, console: &Console) -> Result<(), CliError> {
         let config = self.configuration(None, console)?;
         let rivals: Vec<Config> =
@@ -123,7 +122,7 @@ impl EvalArgs {
         let arena = arena::open(&config, console)?.under(rules);
         self.suits(arena.environment())?;
         for rival in &rivals {
-            // A mistake in a name should not show after half an hour.
+            // A model that does not load is refused now, and not after half an hour of evaluating the others.
             model::policy_of("--against", rival, &model::device(&rival.model.device, console)?)?;
         }
         let models: Vec<&Config> = [&config].into_iter().chain(&rivals).collect();
@@ -135,13 +134,13 @@ impl EvalArgs {
         }
     }
 
-    /// The boards that were asked for; says which, where they are drawn.
+    /// The boards that were asked for. The salt of drawn ones is printed.
     fn held_out(&self, console: &Console) -> Result<HeldOut, CliError> {
         let boards = self.boards.clone().unwrap_or(Boards::Published);
         Ok(HeldOut::salted(&boards.salt(console)?))
     }
 
-    /// Refuses what this kind of environment does not have.
+    /// Refuses flags that make no sense in this kind of environment.
     fn suits(&self, environment: &Environment) -> Result<(), CliError> {
         let labels = environment.labels();
         let native = self.baselines.iter().flatten().any(|name| name != NO_BASELINE);
@@ -202,7 +201,7 @@ impl EvalArgs {
         if self.json { output::json(&report.json()) } else { output::print(&table::text(&report)) }
     }
 
-    /// Native strategies on the boards of everybody.
+    /// Plays the native strategies on the same boards as the models.
     fn native(&self, rules: &Rules, held_out: &HeldOut, games: Games) -> Vec<Single> {
         let boards = [held_out.selection(games.selection), held_out.report(games.report)].concat();
         let asked = |baseline: &Baseline| match &self.baselines {
@@ -237,7 +236,7 @@ impl EvalArgs {
         if self.json { output::json(&report.json()) } else { output::print(&report.text()) }
     }
 
-    /// The configuration of the model, or of the one it is held against: each has the preset that suits it.
+    /// The configuration of the model, or of the model `against`; each has the preset that suits it.
     fn configuration(&self, against: Option<&str>, console: &Console) -> Result<Config, CliError> {
         let mut flags = self.flags.clone();
         let (flag, asked) = against.map_or(("--model", self.model.as_deref()), |name| ("--against", Some(name)));

@@ -1,4 +1,4 @@
-//! What an evaluation found, and its JSON.
+//! The report of an evaluation on games, and its JSON.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -8,7 +8,7 @@ use crate::config::Config;
 use crate::environment::{Labels, Outcome};
 use crate::evaluation::{Halving, Sample, Single, Summary};
 
-/// What is played.
+/// Numbers of games and their budget.
 #[derive(Debug, Clone, Copy)]
 pub struct Games {
     /// Selection games of each program.
@@ -19,19 +19,17 @@ pub struct Games {
     pub game_seconds: f64,
 }
 
-/// Everything, in the order of the command line.
+/// The report, with models in the order of the command line.
 pub struct EvalReport {
     pub games: Games,
-    /// What its boards are behind, in hexadecimal digits; empty where they are published.
+    /// The salt of the boards, in hexadecimal digits; empty for published ones.
     pub salt: String,
-    /// What its figures are called.
     pub labels: Labels,
     pub models: Vec<Model>,
     pub best_of: Vec<BestOf>,
     pub baselines: Vec<Single>,
 }
 
-/// One model.
 pub struct Model {
     pub name: String,
     pub summary: Summary,
@@ -44,7 +42,7 @@ pub struct BestOf {
     pub name: String,
     /// Programs it was chosen from.
     pub samples: usize,
-    /// How it was found, itself, and what it comes to on the report boards; none when there was no program.
+    /// How it was found, the program itself, and its scores on the report boards; `None` when there was no program.
     pub winner: Option<(Halving, Sample, Single)>,
 }
 
@@ -80,7 +78,7 @@ impl Model {
     }
 }
 
-/// The name of a model, and after it all that its summary has.
+/// An object of the name of a model and all fields of its summary.
 pub fn summarised(name: &str, summary: &impl Serialize) -> Map<String, Value> {
     let mut object = Map::from_iter([("name".to_owned(), name.into())]);
     if let Value::Object(summary) = json!(summary) {
@@ -131,7 +129,7 @@ fn program(sample: &Sample, labels: Labels) -> Value {
     )
 }
 
-/// The object, its tile only where there are tiles.
+/// The object, without `max_tile` where the environment has no tiles.
 fn with_tile(mut object: Value, labels: Labels) -> Value {
     if let Some(object) = object.as_object_mut().filter(|_| !labels.has_tiles()) {
         object.remove("max_tile");

@@ -1,4 +1,4 @@
-//! The report as tables for people.
+//! The report of an evaluation on games, as tables.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::environment::Labels;
 use crate::evaluation::{Estimate, Single, StyleSummary, THRESHOLDS};
 use crate::plural::counted;
 
-/// Samples for one of n, from which a best of n is shown with its interval.
+/// A best of n is shown with its interval where there are at least so many times n samples.
 const SURE_SHARE: usize = 4;
 
 /// All tables.
@@ -43,7 +43,7 @@ fn heading(report: &EvalReport) -> String {
     text
 }
 
-/// Everybody's mean and shares.
+/// A row for each model and native strategy.
 fn players(report: &EvalReport) -> String {
     let labels = report.labels;
     let mut head = vec!["".to_owned(), "mean score".into(), "median".into(), "plays".into(), "unique".into()];
@@ -88,7 +88,7 @@ fn best_of(report: &EvalReport) -> String {
     let head = std::iter::once("best@n".to_owned()).chain(sizes.iter().map(|n| format!("best@{n}")));
     let mut rows = vec![head.collect::<Vec<_>>()];
     for model in &report.models {
-        // The best of nearly all there are rests on one or two programs, and no resampling says how sure those are.
+        // The best of nearly all samples depends on one or two programs, for which resampling gives no honest interval.
         let is_sure = |n: usize| SURE_SHARE * n <= model.summary.samples;
         let cell = |n: &usize| match model.summary.best_of.get(n) {
             Some(best) if is_sure(*n) => score(*best, report.labels),
@@ -100,7 +100,7 @@ fn best_of(report: &EvalReport) -> String {
     format!("\n{}", aligned(&rows))
 }
 
-/// Mean score and share that plays by style, a column for each model.
+/// Mean score and share of programs that play, by style; a column for each model.
 fn styles(report: &EvalReport) -> String {
     let names: BTreeSet<&String> = report.models.iter().flat_map(|model| model.summary.styles.keys()).collect();
     let head =

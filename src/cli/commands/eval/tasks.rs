@@ -1,4 +1,4 @@
-//! What an evaluation on tasks found, as tables for people and as JSON.
+//! The report of an evaluation on tasks, as tables and as JSON.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,16 +16,15 @@ const TASKS_SHOWN: usize = 20;
 /// Characters of a name in a table.
 const NAME_WIDTH: usize = 32;
 
-/// Everything, in the order of the command line.
+/// The report, with models in the order of the command line.
 pub struct TasksReport {
-    /// Whether what was asked is never trained on.
+    /// Whether the tasks are held out from training.
     pub held_out: bool,
     /// Budget of a task that says nothing else, in seconds of a reference core.
     pub game_seconds: f64,
     pub models: Vec<Solver>,
 }
 
-/// One model.
 pub struct Solver {
     pub name: String,
     pub summary: TasksSummary,
@@ -34,7 +33,6 @@ pub struct Solver {
 }
 
 impl TasksReport {
-    /// All tables.
     pub fn text(&self) -> String {
         let mut text = self.heading();
         text.push_str(&self.models());

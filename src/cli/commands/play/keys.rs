@@ -1,13 +1,13 @@
-//! Keys while games are shown: none of them echoes, a blank holds the games, q ends them.
+//! Keys that are typed while games are shown: a blank pauses, q ends. Typed keys are not echoed.
 
 use std::io;
 use std::time::{Duration, Instant};
 
 use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
 
-/// How often keys are looked for.
+/// Time between two looks for typed keys.
 const LOOK: Duration = Duration::from_millis(20);
-/// What Ctrl-C types while it is a key like others.
+/// The byte of Ctrl-C, which raises no signal while keys are read raw.
 const CTRL_C: u8 = 3;
 const ESCAPE: u8 = 27;
 
@@ -22,32 +22,31 @@ pub enum Wish {
     Interrupt,
 }
 
-/// A terminal that hands keys on one by one, until dropped; without a terminal there are no keys.
+/// Standard input in raw mode until dropped. Where it is no terminal there are no keys.
 pub struct Keys {
     was: Option<Termios>,
     held: bool,
 }
 
 impl Keys {
-    /// Takes standard input over.
     pub fn open() -> Keys {
         let was = tcgetattr(io::stdin()).ok();
         if let Some(was) = &was {
             let mut modes = was.clone();
             modes.local_modes -= LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG;
-            // A read returns at once, with nothing where nothing was typed.
+            // A read returns at once, and is empty where nothing was typed.
             (modes.special_codes[SpecialCodeIndex::VMIN], modes.special_codes[SpecialCodeIndex::VTIME]) = (0, 0);
             let _ = tcsetattr(io::stdin(), OptionalActions::Now, &modes);
         }
         Keys { was, held: false }
     }
 
-    /// Whether there is anybody to type.
+    /// Whether standard input is a terminal.
     pub fn are_there(&self) -> bool {
         self.was.is_some()
     }
 
-    /// Waits for `delay`, and on while the games are held.
+    /// Waits for `delay`, and longer while the games are paused.
     pub fn wait(&mut self, delay: Duration) -> Wish {
         let begin = Instant::now();
         loop {
@@ -70,7 +69,8 @@ impl Keys {
         typed
     }
 
-    /// The first wish among keys. An escape alone is a key; more after it are the code of another one, such as an arrow.
+    /// The first wish among the typed keys. An escape alone is a key; with more bytes after it, it is the code of
+    /// another key, such as an arrow.
     fn heed(&mut self, typed: &[u8]) -> Wish {
         if typed.first() == Some(&ESCAPE) && typed.len() > 1 {
             return Wish::GoOn;

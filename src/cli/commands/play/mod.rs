@@ -1,6 +1,6 @@
 //! `grpo-2048 play`: watch a game, or two programs on the same board.
 //!
-//! The games are played first, in the sandbox, and then shown: the moves on record replayed on the host's own board.
+//! The games are played in the sandbox first. Then the recorded moves are replayed and shown.
 
 mod keys;
 mod panel;
@@ -47,16 +47,15 @@ pub struct PlayArgs {
 
 /// A program and the game it played.
 struct Contestant {
-    /// The file, as it was named.
+    /// The path of the file.
     name: String,
-    /// The game; why there is none otherwise.
+    /// The game, or why there is none.
     played: Result<Outcome, String>,
     /// Fuel that the game could have used.
     budget_fuel: f64,
 }
 
 impl PlayArgs {
-    /// Plays, then shows.
     pub fn run(self, console: &Console) -> Result<(), CliError> {
         let files = programs::read_all(&self.files)?;
         let mut flags = Flags::default();
@@ -153,14 +152,14 @@ fn show(contestants: &[Contestant], delay: Duration) -> Result<(), CliError> {
             Wish::Leave => return Ok(()),
             Wish::Interrupt => return Err(CliError::Interrupted),
         }
-        // What is on the screen is written over, not cleared: nothing flickers.
+        // The frame is overwritten and not cleared, so that nothing flickers.
         terminal.move_cursor_up(text.lines().count()).map_err(CliError::run)?;
         text = frame(&panels, layout);
         output::print(&text)?;
     }
 }
 
-/// The figures of each game, and of two the difference.
+/// The figures of each game, and who is ahead of two.
 fn result(contestants: &[Contestant]) -> String {
     let [first, second] = contestants else {
         return contestants.iter().map(|only| format!("{}: {}\n", only.name, only.result())).collect();

@@ -49,7 +49,7 @@ pub struct Panel<'a> {
 }
 
 impl<'a> Panel<'a> {
-    /// At the first board, or without one when nothing was played.
+    /// Shows the first board, or no board where no game was played.
     pub fn new(contestant: &'a Contestant) -> Panel<'a> {
         let outcome = contestant.played.as_ref().ok();
         Panel {
@@ -61,10 +61,10 @@ impl<'a> Panel<'a> {
         }
     }
 
-    /// Plays the next move on record; false when there is none.
+    /// Plays the next recorded move; false when there is none.
     pub fn step(&mut self) -> bool {
         for letter in self.moves.by_ref() {
-            // A choice that is no move ends a game, and is shown as its ending.
+            // The last recorded choice may be no move; the game's ending says so.
             let Some(direction) = Move::from_text(letter.encode_utf8(&mut [0; 4])) else { continue };
             if let Some(game) = &mut self.game {
                 game.play(direction);

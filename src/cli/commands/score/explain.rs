@@ -1,4 +1,4 @@
-//! Which programs are compiled, and what keeps the others in the interpreter.
+//! `score --explain`: which programs are compiled, and why the others are interpreted.
 
 use std::path::Path;
 
@@ -11,16 +11,15 @@ use crate::config::Config;
 use crate::environment::Case;
 use crate::program::{Program, Rejection};
 
-/// A program, and what it is tried on.
 pub(super) struct Subject<'a> {
     pub path: &'a Path,
     pub program: Result<Program, Rejection>,
     pub cases: Vec<Case>,
-    /// Whether it is called, and not run as a whole.
+    /// Whether it is a function, and not a whole program that reads and prints.
     pub is_function: bool,
 }
 
-/// One line for each program. One that is compiled is played too.
+/// One line for each program. Compiled programs are played too, since they may be given up for the interpreter at play.
 pub(super) fn lines(sandbox: &Sandbox, config: &Config, subjects: &[Subject<'_>]) -> Result<String, CliError> {
     let compiled = sandbox.with_tiers(TierChoice::Compiled, 0);
     let rules = Rules::new(&config.sandbox, &config.arena);
@@ -40,7 +39,7 @@ pub(super) fn lines(sandbox: &Sandbox, config: &Config, subjects: &[Subject<'_>]
     Ok(lines)
 }
 
-/// What a program that is compiled does when it is played.
+/// Whether a program stays compiled while it is played.
 fn played(arena: &Arena, program: &Program, cases: &Vec<Case>) -> Result<String, CliError> {
     match arena.evaluate_all([(Ok(program.clone()), cases.as_slice())], &mut |_, _| ()) {
         Ok(_) => Ok("compiled".into()),

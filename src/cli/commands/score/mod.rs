@@ -25,7 +25,7 @@ use crate::stats;
 use explain::Subject;
 use tasks::Attempt;
 
-/// Room for a reason in the table.
+/// Characters of a reason in the table.
 const REASON_WIDTH: usize = 60;
 
 /// Play programs in the sandbox and print their scores
@@ -81,7 +81,6 @@ pub struct ScoreArgs {
 }
 
 impl ScoreArgs {
-    /// Plays and prints.
     pub fn run(self, console: &Console) -> Result<(), CliError> {
         let files = programs::read_all(&self.files)?;
         let mut flags = self.flags.clone();
@@ -124,17 +123,17 @@ impl ScoreArgs {
     }
 }
 
-/// Where programs are tried.
+/// What every trial of programs needs.
 struct Bench<'a> {
     arena: &'a Arena,
-    /// The one in the arena.
+    /// The sandbox that the arena plays in.
     sandbox: &'a Sandbox,
     config: &'a Config,
     console: &'a Console,
 }
 
 impl Bench<'_> {
-    /// What came of every program, each on its cases.
+    /// Evaluates every program on its cases, and shows the progress.
     fn evaluations<C: Copy + Into<Case>>(
         &self,
         programs: &[(Result<Program, Rejection>, &[C])],
@@ -148,7 +147,7 @@ impl Bench<'_> {
         self.arena.evaluate_all(programs.iter().cloned(), &mut on_evaluated).map_err(CliError::run)
     }
 
-    /// The programs on their boards, to be told of whether they are compiled.
+    /// The programs with their boards, for `--explain`.
     fn subjects<'a>(&self, files: &'a [ProgramFile], boards: Seed) -> Vec<Subject<'a>> {
         let seeds = boards.games(self.config.arena.games);
         let cases: Vec<Case> = seeds.iter().map(|&seed| seed.into()).collect();
@@ -163,7 +162,7 @@ impl Bench<'_> {
         output::print(&explain::lines(self.sandbox, self.config, subjects)?)
     }
 
-    /// All files on the same boards.
+    /// Plays all files on the same boards.
     fn played(&self, files: &[ProgramFile], boards: Seed) -> Result<Vec<Scored>, CliError> {
         let seeds = boards.games(self.config.arena.games);
         let program = |file: &ProgramFile| (self.arena.program(&file.text, seeds[0].into()), seeds.as_slice());
@@ -186,7 +185,7 @@ struct Scored {
     #[serde(skip_serializing_if = "Option::is_none")]
     max_tile: Option<u32>,
     games: Vec<Game>,
-    /// Of everything above that must not depend on the machine.
+    /// Digest of the evaluation, without what depends on the machine.
     digest: String,
 }
 
@@ -250,7 +249,7 @@ fn table(scored: &[Scored], labels: Labels) -> String {
     remarked(&rows, 2)
 }
 
-/// Green for what is well, yellow for what is no program, red for the rest.
+/// Colour of a verdict: green where a program played or passed, yellow where there was none, red otherwise.
 fn coloured(verdict: &str) -> console::Style {
     match verdict {
         "played" | "passed" => Stream::Stdout.style().green(),
@@ -273,7 +272,7 @@ fn standard_error(games: &[Game]) -> f64 {
     (variance / games.len().max(1) as f64).sqrt()
 }
 
-/// One line of at most `width` characters that cannot steer the terminal.
+/// One line of at most `width` characters, without control characters.
 fn cut(text: &str, width: usize) -> String {
     let clean: String = text.chars().map(|letter| if is_hidden(letter) { ' ' } else { letter }).collect();
     if clean.chars().count() <= width {

@@ -16,7 +16,7 @@ use crate::metrics::{remarked, visible};
 use crate::program::{Program, Rejection};
 use crate::reward::Rule;
 
-/// Names of tasks that a hint has room for.
+/// Names of tasks in a hint.
 const NAMES_SHOWN: usize = 8;
 
 /// What a program did on a task: one line of `--json`.
@@ -34,7 +34,7 @@ pub(super) struct Tried {
     constant: u32,
     failed: Option<FailedTest>,
     fuel: u64,
-    /// Of the evaluation: of all that must not depend on the machine.
+    /// Digest of the evaluation, without what depends on the machine.
     digest: String,
 }
 
@@ -69,7 +69,6 @@ pub(super) fn attempts<'a>(
     Ok(attempts)
 }
 
-/// What came of them.
 pub(super) fn tried(bench: &Bench<'_>, attempts: &[Attempt<'_>]) -> Result<Vec<Tried>, CliError> {
     let programs: Vec<_> = attempts.iter().map(|attempt| (attempt.program.clone(), &attempt.case[..])).collect();
     let evaluations = bench.evaluations(&programs)?;
@@ -77,7 +76,7 @@ pub(super) fn tried(bench: &Bench<'_>, attempts: &[Attempt<'_>]) -> Result<Vec<T
     Ok(attempts.iter().zip(&evaluations).map(|(attempt, evaluation)| attempt.tried(evaluation, &rule)).collect())
 }
 
-/// The place of the task with this id.
+/// The index of the task with this id.
 fn named(tasks: &Tasks, id: &str) -> Result<usize, CliError> {
     tasks.tasks().iter().position(|task| task.id == id).ok_or_else(|| {
         let names = || tasks.tasks().iter().map(|task| task.id.as_str());
@@ -96,7 +95,7 @@ fn more(tasks: &Tasks) -> &'static str {
 fn attempts_of<'a>(tasks: &'a Tasks, path: &'a Path, text: &str, asked: Option<usize>) -> Vec<Attempt<'a>> {
     let attempt = |number: usize, task: &'a Task| {
         let program = Program::from_text(text, &task.entry());
-        // Any text may be a whole program: only a function says which task it is for.
+        // Any text could be a whole program. Only the name of a function says which task a file is for.
         let is_meant = matches!(task.kind, Kind::Function(_)) && !matches!(program, Err(Rejection::NoFunction { .. }));
         let case = [Case::Task(number as u32)];
         (is_meant || asked == Some(number)).then_some(Attempt { path, task, program, case })
@@ -107,7 +106,6 @@ fn attempts_of<'a>(tasks: &'a Tasks, path: &'a Path, text: &str, asked: Option<u
 }
 
 impl<'a> Attempt<'a> {
-    /// The program, to be told of whether it is compiled.
     pub fn subject(self) -> Subject<'a> {
         let is_function = matches!(self.task.kind, Kind::Function(_));
         Subject { path: self.path, program: self.program, cases: self.case.to_vec(), is_function }

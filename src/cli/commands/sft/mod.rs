@@ -21,7 +21,8 @@ use crate::sft::{self, Learner, SftError, SftOptions, SftProgress, SftSummary};
 
 use probe::{Probe, played};
 
-/// Without a terminal, progress is a line every so many steps of the built-in model, and one a step of others.
+/// Without a terminal, a line of progress is printed every so many steps of the built-in model. Other models have one
+/// for each step.
 const LINE_STEPS: usize = 50;
 
 /// Train a model on generated programs, before any reward
@@ -82,7 +83,6 @@ pub struct SftArgs {
 }
 
 impl SftArgs {
-    /// Trains until the end or Ctrl-C.
     pub fn run(self, console: &Console) -> Result<(), CliError> {
         let flags = runs::with_trained_adapter(&self.flags, console)?;
         let config = self.source.resolve(&flags, console)?;
@@ -144,7 +144,7 @@ impl SftArgs {
         output::print(&self.result(&config, &summary, &played))
     }
 
-    /// What came of it, and the way on.
+    /// The summary, and the command that uses what was trained.
     fn result(&self, config: &Config, summary: &SftSummary, played: &str) -> String {
         let dir = self.output_dir.display();
         let result = match self.output_dir.join(model::ADAPTER_CONFIG).exists() {
@@ -157,7 +157,7 @@ impl SftArgs {
     }
 }
 
-/// The model that was named; none where the built-in one is to be made from nothing.
+/// The model to train; `None` for the built-in one, which begins from random weights.
 fn learner(config: &Config, device: &Device, console: &Console) -> Result<Option<Learner>, CliError> {
     if config.model.model == "builtin" {
         if !matches!(config.model.precision, PrecisionChoice::Auto | PrecisionChoice::F32) {

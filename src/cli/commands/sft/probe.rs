@@ -1,4 +1,4 @@
-//! What a language model's programs come to, before a warm-up and after.
+//! Scores of a language model's programs before and after a warm-up.
 
 use crate::arena::{Arena, Rules};
 use crate::cli::opened::arena;
@@ -16,7 +16,7 @@ use crate::sft::Learner;
 use crate::train::evaluation::{Protocol, evaluate};
 use crate::train::scoring::Stage;
 
-/// Programs of a language model on held-out boards, before and after.
+/// Plays programs of a language model on held-out boards.
 pub struct Probe<'a> {
     config: &'a Config,
     arena: Arena,
@@ -25,14 +25,14 @@ pub struct Probe<'a> {
 }
 
 impl<'a> Probe<'a> {
-    /// None for the built-in model, which `eval` looks at, or where none is wanted.
+    /// `None` for the built-in model, which `eval` evaluates, and where `sft.eval_samples` is 0.
     pub fn of(config: &'a Config, learner: Option<&Learner>, console: &'a Console) -> Result<Option<Self>, CliError> {
         let Some(learner) = learner.filter(|_| config.sft.eval_samples > 0) else { return Ok(None) };
         let arena = arena::open(config, console)?.under(Rules::new(&config.sandbox, &config.arena));
         Ok(Some(Probe { config, arena, prompts: learner.prompts.clone(), console }))
     }
 
-    /// What the policy writes comes to.
+    /// Samples programs from the policy and plays them.
     pub fn plays(&self, policy: &Policy) -> Result<EvaluationRecord, CliError> {
         let samples = self.config.sft.eval_samples;
         let bar = self.console.count(samples, "programs");
@@ -52,7 +52,7 @@ impl<'a> Probe<'a> {
     }
 }
 
-/// What a warm-up came to, in games, as lines.
+/// Lines with the scores before and after.
 pub fn played(before: &EvaluationRecord, after: &EvaluationRecord) -> String {
     let labels = Environment::Game2048.labels();
     let score = |record: &EvaluationRecord| labels.written(record.score());

@@ -11,7 +11,7 @@ use crate::environment::tasks::convert::{Converter, Dropped, Line};
 use crate::files;
 use crate::plural::counted;
 
-/// Names of dropped rows that are told of one reason.
+/// Names of dropped rows that are printed for each reason.
 const NAMED_MAX: usize = 5;
 
 /// Make tasks of the rows of a public data set
@@ -33,7 +33,6 @@ pub struct ConvertArgs {
 }
 
 impl ConvertArgs {
-    /// Converts, writes and sums up.
     pub fn run(self) -> Result<(), CliError> {
         let target = self.output.unwrap_or_else(|| self.file.with_extension("tasks.jsonl"));
         let is_same = |a: &Path, b: &Path| a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b));
@@ -63,7 +62,7 @@ struct Sum {
     checkers: usize,
     text: String,
     formats: BTreeMap<&'static str, usize>,
-    /// Names of the dropped, by reason.
+    /// Names of dropped rows by the reason why.
     dropped: BTreeMap<String, Vec<String>>,
 }
 
@@ -100,7 +99,7 @@ impl Sum {
         report + &self.drops()
     }
 
-    /// Reasons, the most frequent first.
+    /// A line for each reason why rows were dropped, the most frequent first.
     fn drops(&self) -> String {
         let mut reasons: Vec<_> = self.dropped.iter().collect();
         reasons.sort_by_key(|(_, names)| std::cmp::Reverse(names.len()));

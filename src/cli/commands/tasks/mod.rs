@@ -1,4 +1,4 @@
-//! `grpo-2048 tasks`: files of tasks, from other people's or from nothing.
+//! `grpo-2048 tasks`: files of tasks, converted from data sets or begun anew.
 
 mod convert;
 mod new;
@@ -25,7 +25,6 @@ enum What {
 }
 
 impl TasksArgs {
-    /// Writes the file.
     pub fn run(self) -> Result<(), CliError> {
         match self.what {
             What::Convert(args) => args.run(),

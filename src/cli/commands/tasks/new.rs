@@ -26,7 +26,7 @@ pub struct NewArgs {
 }
 
 impl NewArgs {
-    /// Writes both files, unless one of them is there.
+    /// Writes both files, unless one of them exists.
     pub fn run(self) -> Result<(), CliError> {
         let files = [(self.dir.join("env.toml"), ENV), (self.dir.join("tasks.jsonl"), TASKS)];
         if let Some((path, _)) = files.iter().find(|(path, _)| path.exists()) {

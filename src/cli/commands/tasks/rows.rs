@@ -1,4 +1,4 @@
-//! Rows of a file that somebody else wrote: JSON lines, a JSON list, or parquet.
+//! Rows of a data set: JSON lines, a JSON list, or parquet.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -10,7 +10,7 @@ use parquet::record::{Field, Row};
 use crate::cli::said::CliError;
 use crate::environment::{Int, Value};
 
-/// Bytes of the longest line, and of a file that has to be read whole.
+/// Most bytes of a line, and of a JSON list, which is read whole.
 const LINE_MAX: u64 = 256 << 20;
 const WHOLE_MAX: u64 = 1 << 30;
 
@@ -93,7 +93,7 @@ fn record(row: &Row) -> Value {
     Value::dict(pairs.collect()).expect("names of columns are text")
 }
 
-/// A field as JSON would have it; dates and decimals, which no format needs, as text.
+/// A field as JSON has it. Dates and decimals, which no known data set needs, become text.
 fn value(field: &Field) -> Value {
     let int = |int: i64| Value::Int(Int::from(int));
     match field {

@@ -8,7 +8,7 @@ use crate::parallel::Peers;
 use crate::plural::counted;
 use crate::train::{Forecast, Rehearsal, Run, Seconds, divided};
 
-/// Checks what a run would begin with, measures a little of it, and prints what it would be.
+/// Measures a little of the run, and prints its configuration, memory and time.
 pub fn report(run: Run<'_>, peers: &Peers, layers: &Layers, console: &Console) -> Result<(), CliError> {
     let config = run.config;
     let trained = run.policy.trainable().values().map(|var| var.elem_count()).sum();
@@ -35,7 +35,7 @@ pub fn report(run: Run<'_>, peers: &Peers, layers: &Layers, console: &Console) -
     ))
 }
 
-/// What steps and the run will take, how that is known, and how well.
+/// Seconds of a step and of the run, how they were measured, and how exact they are.
 fn time(config: &Config, forecast: &Forecast, plays: bool) -> String {
     let (rollout, train) = (&config.rollout, &config.train);
     let (step, whole) = (forecast.step(), forecast.tokens == rollout.max_completion_length);

@@ -1,4 +1,4 @@
-//! What a run records of the process that works on it.
+//! What a run records about the process that trains it.
 
 use crate::cli::commands::NAME;
 use crate::cli::opened::machine::{MachineMemory, cores_and_model};
@@ -6,7 +6,6 @@ use crate::metrics::{LaunchEnd, Process};
 use crate::policy::{self, Device};
 use crate::train::{RunSummary, TrainError};
 
-/// This process, as a run's report tells of it.
 pub fn process(commit: Option<&str>, device: &Device) -> Process {
     let arguments = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
     let memory = MachineMemory::of_this_process().map(|memory| format!("{} GiB", memory.total.div_ceil(1 << 30)));
@@ -19,7 +18,6 @@ pub fn process(commit: Option<&str>, device: &Device) -> Process {
     }
 }
 
-/// How a run ended, in the words of its record.
 pub fn end(ended: &Result<RunSummary, TrainError>) -> LaunchEnd {
     match ended {
         Err(_) => LaunchEnd::Failed,

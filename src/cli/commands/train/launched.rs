@@ -1,4 +1,5 @@
-//! A run, and everybody who is told of it: files, TensorBoard, a trace, the terminal, and the user at its end.
+//! Runs the training loop, with all that records it: files, TensorBoard, a trace, the terminal, and the summary at its
+//! end.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,10 +18,10 @@ use crate::policy::{self, Device};
 use crate::train::Run;
 use crate::train::run_dir::Reopened;
 
-/// A run that is about to begin, as it was asked for.
+/// What the command line says about a run, besides its configuration.
 pub(super) struct Launched<'a> {
     pub resumed: bool,
-    /// The run that goes on, where this process has opened it.
+    /// The resumed run, in the process that has opened it.
     pub reopened: Option<Reopened>,
     pub traced: Option<Traced>,
     pub commit: Option<&'a str>,
@@ -28,7 +29,7 @@ pub(super) struct Launched<'a> {
 }
 
 impl Launched<'_> {
-    /// Trains, tells everybody who is to know, and says how it ended.
+    /// Trains, records it, and prints the summary.
     pub fn train(self, run: Run<'_>, console: &Console) -> Result<(), CliError> {
         let (config, peers, device) = (run.config, run.peers, run.policy.decoder().device().clone());
         let show = if config.arena.parallel_rewards == Workers::Inline { Show::Completions } else { Show::Steps };
@@ -90,7 +91,7 @@ impl Launched<'_> {
     }
 }
 
-/// Hands events to the sinks. When one cannot record any more, the run is asked to stop, with a checkpoint.
+/// Hands events to the sinks. When one of them fails, the run is asked to stop, with a checkpoint.
 struct Recorder<'a> {
     sinks: Sinks<'a>,
     stop: &'a AtomicBool,
@@ -106,7 +107,7 @@ impl Recorder<'_> {
     }
 }
 
-/// The time that TensorBoard shows beside a number.
+/// Seconds since 1970.
 fn unix_seconds() -> f64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
 }

@@ -148,8 +148,8 @@ struct StepArgs {
 }
 
 impl TrainArgs {
-    /// Trains until the end, an error or Ctrl-C, with all processes that were started together. `commit` is what the
-    /// program was built from, where the build knows.
+    /// Trains with all processes that were started together. `commit` is what the program was built from, where the
+    /// build knows.
     pub fn run(self, console: &Console, commit: Option<&str>) -> Result<(), CliError> {
         with_peers(console, |peers, console| self.train(peers, console, commit))
     }
@@ -182,14 +182,14 @@ impl TrainArgs {
         let device = model::device(&device_of(&config.model.device, peers), console)?;
         let allowance = allowance(&device, &config, peers.on_this_machine())?;
         let arena = arena::open(&config, console)?;
-        // Beside each other: a language model takes as long to load as the reward to check.
+        // The reward is checked while the model is loaded: for a language model both take about as long.
         let check = if peers.leads() { Some(RewardCheck::start(&config, &arena, console)?) } else { None };
         let mut policy = model::policy_shown(&config, &device, console)?;
         let prompts = model::prompts(&config, &policy, arena.environment())?;
         let arena = check.map_or_else(|| Ok(arena.under(Rules::training(&config))), RewardCheck::finish)?;
         let servers = Run::servers(&config, &prompts).map_err(train_error)?;
         if stop.load(Ordering::SeqCst) {
-            // Nothing has been trained yet that a checkpoint could keep.
+            // There is nothing trained yet that a checkpoint could keep.
             return Err(CliError::Interrupted);
         }
         let alone = Peers::alone();
@@ -211,8 +211,8 @@ impl TrainArgs {
         Launched { resumed, reopened, traced, commit, started }.train(run, console)
     }
 
-    /// Says what is wrong with the directory of the run before a model is loaded and the reward is checked, not after. The
-    /// first process opens a run that is gone on with.
+    /// Refuses a wrong directory of the run before a model is loaded and the reward is checked. The first process opens
+    /// the run that is resumed.
     fn check(
         &self,
         resumed: Option<&Path>,
@@ -230,7 +230,7 @@ impl TrainArgs {
         Ok(checked)
     }
 
-    /// The run to go on with, if one was asked for.
+    /// The directory of the run to resume, if one was asked for.
     fn resumed(&self) -> Result<Option<PathBuf>, CliError> {
         let Some(asked) = &self.run.resume else { return Ok(None) };
         let path = match (runs::is_latest(asked), &self.run.output_dir) {
@@ -262,7 +262,7 @@ impl TrainArgs {
     }
 }
 
-/// What the user can mend: the output directory, lengths and memory. Everything else that stops a run is not.
+/// The user can mend the output directory, lengths and memory; every other error fails the run.
 fn train_error(error: TrainError) -> CliError {
     match error {
         TrainError::Memory(error) => CliError::user(format!("train.memory_mib = {}: {error}", error.limit >> 20)),

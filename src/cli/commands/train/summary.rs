@@ -1,4 +1,4 @@
-//! What came of a run: the first steps against the last, held-out scores before and after, and the best program.
+//! The summary of a run: first steps beside last ones, held-out scores before and after, and the best program.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,11 +14,11 @@ use crate::train::hall_of_fame::Member;
 use crate::train::run_dir::BEST;
 use crate::train::{RunSummary, Stopped};
 
-/// Steps averaged at either end; one step alone is mostly chance.
+/// Steps averaged at either end; a single step is mostly chance.
 const WINDOW: usize = 5;
 /// Characters of the curve of a run, so that it ends where the columns above it do.
 const CURVE: usize = 34;
-/// Below a mean that has one.
+/// Label of the interval below a mean.
 const INTERVAL: &str = "  95% interval";
 /// Characters of a style or task beside its figures.
 const NAME: usize = 17;
@@ -75,7 +75,7 @@ pub fn stopped(stopped: &Stopped, run: &Path) -> CliError {
         true => format!("--set model.adapter={}", good.display()),
         false => format!("--model {}", good.display()),
     };
-    // The recorded configuration, since a directory alone would be taken for a language model.
+    // The recorded configuration comes along because a directory alone would be taken for a language model.
     let start = format!("--config {} {start} --output-dir DIR", run.join("config.toml").display());
     CliError::Stopped {
         message,

@@ -1,4 +1,4 @@
-//! `train --trace`: which step is written where.
+//! `train --trace`: the step that is traced, and the file of its trace.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -9,10 +9,9 @@ use crate::cli::said::CliError;
 use crate::files;
 use crate::metrics::{Console, TraceSink};
 
-/// Step of a session that is traced when none is named: the first one also warms up.
+/// Step of a session that is traced by default. The first step is not typical, because it warms up.
 const USUAL_STEP: usize = 2;
 
-/// The arguments.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Run")]
 pub struct TraceArgs {
@@ -24,7 +23,7 @@ pub struct TraceArgs {
     trace_step: Option<u32>,
 }
 
-/// The step that is traced, and where to.
+/// The step that is traced, and the file of its trace.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Traced {
     path: PathBuf,
@@ -32,7 +31,7 @@ pub struct Traced {
 }
 
 impl TraceArgs {
-    /// What was asked for, in a session that does the steps after `done` up to `last`.
+    /// The trace that was asked for, in a session of the steps after `done` up to `last`.
     pub fn chosen(&self, done: usize, last: usize) -> Result<Option<Traced>, CliError> {
         let Some(path) = self.trace.clone() else { return Ok(None) };
         let shown = path.display();
@@ -64,12 +63,11 @@ impl TraceArgs {
 }
 
 impl Traced {
-    /// What writes it.
     pub fn sink<'a>(&self, clock: &'a dyn Fn() -> Instant) -> TraceSink<'a> {
         TraceSink::new(self.path.clone(), self.step, clock)
     }
 
-    /// Says where it is, or that the step never came.
+    /// Says where the trace is, or that the run ended before the step.
     pub fn report(&self, sink: &TraceSink<'_>, console: &Console) {
         let Traced { path, step } = self;
         console.print(&match sink.written() {
