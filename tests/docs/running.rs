@@ -1,4 +1,6 @@
-//! Runs the commands of the documents that take only seconds, exactly as they are written.
+//! Runs the commands of the documents that take only seconds, exactly as they are written, and holds what they print.
+//!
+//! `INSTA_UPDATE=always cargo test --release --test docs running` writes the snapshot of what they print again.
 
 use std::fs;
 use std::path::Path;
@@ -8,16 +10,17 @@ use assert_cmd::cargo::cargo_bin_cmd;
 use crate::documents;
 use crate::tree::Tree;
 
-/// The commands in their order, in a directory with the files that the documents mention.
-const TYPED: &[&str] = &[
-    "grpo-2048 config",
-    "grpo-2048 corpus --style chance",
-    "grpo-2048 tasks new mine",
-    "grpo-2048 check --env mine",
-    "grpo-2048 score --env mine solution.py",
-    "grpo-2048 score my_player.py --games 20",
-    "grpo-2048 judge --env examples/tasks/micro.jsonl < completions.jsonl",
-    "grpo-2048 tasks convert mbpp.jsonl",
+/// The commands in their order, in a directory with the files that the documents mention. The snapshot holds the output of
+/// those marked `true`; the others print a long text, or scores on boards that are drawn.
+const TYPED: &[(&str, bool)] = &[
+    ("grpo-2048 config", false),
+    ("grpo-2048 corpus --style chance", false),
+    ("grpo-2048 tasks new mine", true),
+    ("grpo-2048 check --env mine", true),
+    ("grpo-2048 score --env mine solution.py", true),
+    ("grpo-2048 score my_player.py --games 20", false),
+    ("grpo-2048 judge --env examples/tasks/micro.jsonl < completions.jsonl", true),
+    ("grpo-2048 tasks convert mbpp.jsonl", true),
 ];
 
 #[test]
@@ -27,7 +30,8 @@ fn commands_that_take_seconds_do_what_they_should() {
     let said: Vec<String> = documents.iter().flat_map(|document| document.commands()).map(|(_, line)| line).collect();
     let place = tempfile::tempdir().unwrap();
     furnish(place.path(), tree.root());
-    for typed in TYPED {
+    let mut session = String::new();
+    for (typed, is_held) in TYPED {
         let is_it = |line: &String| line.split(" #").next().unwrap().trim() == *typed;
         assert!(said.iter().any(is_it), "no document says to type: {typed}");
         let (command, input) = typed.split_once(" < ").map_or((*typed, None), |(command, file)| (command, Some(file)));
@@ -39,9 +43,25 @@ fn commands_that_take_seconds_do_what_they_should() {
         let output = program.output().unwrap();
         let words = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success() && !output.stdout.is_empty(), "{typed}: {}\n{words}", output.status);
+        if *is_held {
+            session.push_str(&format!("$ {typed}\n{}\n", without_seconds(&String::from_utf8(output.stdout).unwrap())));
+        }
     }
+    let mut settings = insta::Settings::clone_current();
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| insta::assert_snapshot!("session", session));
     let lines = fs::read_to_string(place.path().join("mine/tasks.jsonl")).unwrap().lines().count();
     assert_eq!(lines, 10, "`tasks new` writes ten tasks");
+}
+
+/// The lines, with dots for the seconds at their ends, which differ from run to run.
+fn without_seconds(said: &str) -> String {
+    let line = |line: &str| match line.rsplit_once(" (").filter(|(_, end)| end.ends_with(" s)")) {
+        Some((before, _)) => format!("{before} (... s)\n"),
+        None => format!("{line}\n"),
+    };
+    said.lines().map(line).collect()
 }
 
 /// The files of a reader: the examples of the repository and the reader's own.
