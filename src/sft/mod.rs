@@ -27,7 +27,7 @@ use crate::seed::{Purpose, Seed};
 use batches::{Example, Writer, micro_batches};
 pub use builtin::builtin_shape;
 pub use memory::parts_at_once;
-use saving::Saved;
+use saving::{Saved, State};
 
 /// How often a run measures its loss and saves, and the format of its result.
 #[derive(Debug, Clone, Copy)]
@@ -205,7 +205,7 @@ pub fn run(
         }
     }
     saving::write_model(&training.policy, training.pace.format, &options.output_dir)?;
-    saving::clear(&options.output_dir)?;
+    saving::remove_checkpoints(&options.output_dir, None)?;
     Ok((training.summary(false, held_out_loss)?, training.policy))
 }
 
@@ -220,8 +220,11 @@ struct Training<'a> {
     mix: Mix,
     held_out: Vec<Vec<Example>>,
     optimizer: Optimizer,
+    /// Number of steps done.
     step: usize,
+    /// Number of all steps.
     steps: usize,
+    /// Number of tokens so far, including prompts.
     tokens: usize,
     /// The loss on held-out programs before the first step, in nats per token.
     first_loss: f64,
@@ -340,9 +343,7 @@ impl<'a> Training<'a> {
     fn saved(&self) -> Result<Saved, SftError> {
         let variables = self.policy.trainable().iter();
         Ok(Saved {
-            settings: self.settings(),
-            step: self.step,
-            tokens: self.tokens,
+            state: State { settings: self.settings(), step: self.step, tokens: self.tokens },
             weights: variables.map(|(name, var)| (name.clone(), var.as_detached_tensor())).collect(),
             optimizer: self.optimizer.state()?,
         })
@@ -351,7 +352,7 @@ impl<'a> Training<'a> {
     fn restore(&mut self, saved: Saved) -> Result<(), SftError> {
         self.policy.set_trainable(&saved.weights)?;
         self.optimizer.load_state(&saved.optimizer)?;
-        (self.step, self.tokens) = (saved.step, saved.tokens);
+        (self.step, self.tokens) = (saved.state.step, saved.state.tokens);
         Ok(())
     }
 }
