@@ -1,26 +1,13 @@
 //! Tests of the command line: messages, exit codes, and the output of `score`.
 
+mod program;
+
 use std::fs;
 use std::path::Path;
 
-use assert_cmd::Command;
-use assert_cmd::cargo::cargo_bin_cmd;
 use serde_json::Value;
 
-fn program(directory: &Path) -> Command {
-    let mut command = cargo_bin_cmd!("grpo-2048");
-    command.current_dir(directory).env("NO_COLOR", "1").env_remove("RUST_LOG");
-    command
-}
-
-/// Runs a command that the user got wrong; gives what it said.
-fn refused(directory: &Path, arguments: &[&str]) -> String {
-    let output = program(directory).args(arguments).output().unwrap();
-    let words = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {words}");
-    assert!(words.lines().any(|line| line.starts_with("error: ")), "{words}");
-    words
-}
+use program::{done, program, refused};
 
 #[test]
 fn wrong_input_is_named_with_what_is_allowed() {
@@ -285,11 +272,8 @@ fn help_teaches_the_defaults_and_the_two_modes() {
     }
 }
 
-/// The output of a command that succeeds.
 fn printed(directory: &Path, arguments: &[&str]) -> String {
-    let output = program(directory).args(arguments).output().unwrap();
-    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
+    String::from_utf8(done(directory, arguments).stdout).unwrap()
 }
 
 /// The commands that `--help` lists.

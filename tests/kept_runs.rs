@@ -1,31 +1,11 @@
 //! Tests of finished and interrupted runs: resumed from other directories, played, scored, exported, and refused.
 
+mod program;
+
 use std::fs;
 use std::path::Path;
-use std::process::Output;
 
-use assert_cmd::Command;
-use assert_cmd::cargo::cargo_bin_cmd;
-
-fn program(directory: &Path) -> Command {
-    let mut command = cargo_bin_cmd!("grpo-2048");
-    command.current_dir(directory).env("NO_COLOR", "1").env_remove("RUST_LOG");
-    command
-}
-
-fn done(directory: &Path, arguments: &[&str]) -> Output {
-    let output = program(directory).args(arguments).output().unwrap();
-    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    output
-}
-
-/// Runs a command that the user got wrong; gives what it said.
-fn refused(directory: &Path, arguments: &[&str]) -> String {
-    let output = program(directory).args(arguments).output().unwrap();
-    let words = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {words}");
-    words
-}
+use program::{done, program, refused};
 
 /// A run as small as they come.
 const SMALL: &[&str] = &[

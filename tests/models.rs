@@ -1,10 +1,10 @@
 //! Tests with models of others: warmed up, trained, exported, and refused if something is missing.
 
+mod program;
+
 use std::fs;
 use std::path::Path;
 
-use assert_cmd::Command;
-use assert_cmd::cargo::cargo_bin_cmd;
 use candle_core::Device;
 use grpo_2048::environment::game2048::corpus::{self, Mix, vocabulary};
 use grpo_2048::environment::game2048::prompts::briefing;
@@ -13,6 +13,8 @@ use grpo_2048::prompt::{PromptKind, PromptSet};
 use grpo_2048::seed::{Purpose, Seed};
 use grpo_2048::sft;
 use serde_json::Value;
+
+use program::{done, refused};
 
 /// A chat template like SmolLM2's, without its default system message.
 const CHATML: &str = "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
@@ -34,25 +36,9 @@ const SHORT: &[&str] = &[
     "train.preflight=false",
 ];
 
-fn program(directory: &Path, arguments: &[&str]) -> Command {
-    let mut command = cargo_bin_cmd!("grpo-2048");
-    command.current_dir(directory).args(arguments).env("NO_COLOR", "1").env_remove("RUST_LOG");
-    command
-}
-
 fn run(directory: &Path, arguments: &[&str]) -> String {
-    let output = program(directory, arguments).output().unwrap();
-    let words = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{arguments:?}: {words}");
-    String::from_utf8(output.stdout).unwrap() + &words
-}
-
-/// The message of a command that the user got wrong.
-fn refused(directory: &Path, arguments: &[&str]) -> String {
-    let output = program(directory, arguments).output().unwrap();
-    let words = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {words}");
-    words
+    let output = done(directory, arguments);
+    String::from_utf8(output.stdout).unwrap() + &String::from_utf8_lossy(&output.stderr)
 }
 
 /// Writes a small model with random weights and a vocabulary in which prompts and programs have few tokens.

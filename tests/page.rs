@@ -4,14 +4,12 @@
 //! Chromium runs the page without a window and prints the resulting document. A script at the end of a copy of the page
 //! does what a reader would. `make page` looks for a Chromium and runs this.
 
+mod program;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-fn program(directory: &Path, arguments: &[&str]) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_grpo-2048"));
-    let output = command.current_dir(directory).env("NO_COLOR", "1").args(arguments).output().unwrap();
-    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-}
+use program::done;
 
 /// A script that runs before those of the page and writes exceptions, violations of the content security policy and
 /// unhandled rejections into the document.
@@ -62,7 +60,7 @@ const soon = () => new Promise((done) => setTimeout(done, 400));
 fn trained(directory: &Path) -> PathBuf {
     let small = ["train", "--output-dir", "run", "--steps", "3", "--groups", "2", "--num-generations", "8"];
     let quick = ["--eval-steps", "3", "--set", "train.eval_samples=8", "--set", "train.preflight=false"];
-    program(directory, &[&small[..], &quick].concat());
+    done(directory, &[&small[..], &quick].concat());
     directory.join("run")
 }
 
@@ -71,7 +69,7 @@ fn trained(directory: &Path) -> PathBuf {
 fn every_section_is_built_and_answers_its_reader() {
     let scratch = tempfile::tempdir().unwrap();
     let run = trained(scratch.path());
-    program(scratch.path(), &["report", "run"]);
+    done(scratch.path(), &["report", "run"]);
     let said = in_browser(
         &run.join("report.html"),
         "say('sections', [...document.querySelectorAll('h2')].map((one) => one.textContent).join(', '));
@@ -123,7 +121,7 @@ fn a_run_that_has_only_begun_and_runs_beside_each_other_are_built_too() {
     let metrics = std::fs::read_to_string(scratch.path().join("run/metrics.jsonl")).unwrap();
     std::fs::write(scratch.path().join("begun/metrics.jsonl"), format!("{}\n", metrics.lines().next().unwrap()))
         .unwrap();
-    program(scratch.path(), &["report", "begun"]);
+    done(scratch.path(), &["report", "begun"]);
     let said = in_browser(
         &scratch.path().join("begun/report.html"),
         "const chart = document.querySelector('figure svg'), dot = chart.querySelector('circle');
@@ -131,7 +129,7 @@ fn a_run_that_has_only_begun_and_runs_beside_each_other_are_built_too() {
          say('interval', document.querySelector('.tile span').textContent.includes('95 % interval'));",
     );
     assert_eq!(said, ["alone true 1", "interval true"]);
-    program(scratch.path(), &["report", "run", "begun"]);
+    done(scratch.path(), &["report", "run", "begun"]);
     let sections = "say([...document.querySelectorAll('h2')].map((one) => one.textContent).slice(0, 4).join(', '));";
     let said = in_browser(&scratch.path().join("report.html"), sections);
     assert_eq!(said, ["Compared, Differing settings, Learning curves, One run in detail"]);

@@ -2,14 +2,12 @@
 //!
 //! `make readers` installs the packages and runs this.
 
+mod program;
+
 use std::path::Path;
 use std::process::Command;
 
-fn program(directory: &Path, arguments: &[&str]) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_grpo-2048"));
-    let output = command.current_dir(directory).env("NO_COLOR", "1").args(arguments).output().unwrap();
-    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-}
+use program::done;
 
 #[test]
 #[ignore = "needs TensorBoard, pandas and polars; `make readers` runs it"]
@@ -18,9 +16,9 @@ fn a_run_opens_in_the_tools_that_people_have() {
     let scratch = tempfile::tempdir().unwrap();
     let small = ["train", "--output-dir", "run", "--steps", "3", "--groups", "2", "--num-generations", "4"];
     let quick = ["--eval-steps", "2", "--set", "train.eval_samples=4", "--set", "train.preflight=false"];
-    program(scratch.path(), &[&small[..], &quick].concat());
+    done(scratch.path(), &[&small[..], &quick].concat());
     for table in ["table.jsonl", "table.csv", "table.parquet"] {
-        program(scratch.path(), &["export-completions", "run", "--output", table]);
+        done(scratch.path(), &["export-completions", "run", "--output", table]);
     }
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/readers/check.py");
     let mut check = Command::new(python);

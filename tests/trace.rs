@@ -1,21 +1,14 @@
 //! Tests of the trace of a training step, in whole runs.
 
+mod program;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::Value;
 
-fn program(directory: &Path, arguments: &[&str]) -> Output {
-    let output = Command::new(env!("CARGO_BIN_EXE_grpo-2048"))
-        .current_dir(directory)
-        .env("NO_COLOR", "1")
-        .args(arguments)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    output
-}
+use program::done;
 
 /// Trains a tiny run in `run` below `directory`, with two games per program.
 fn train(directory: &Path, more: &[&str]) -> Output {
@@ -24,7 +17,7 @@ fn train(directory: &Path, more: &[&str]) -> Output {
         &["--max-completion-length", "160", "--set", "train.eval_samples=0", "--set", "train.preflight=false"],
         &["--set", "train.game_seconds=0.05", "--set", "rollout.resample_tied=0", "--trace", "step.json"],
     ];
-    program(directory, &[&small.concat(), more].concat())
+    done(directory, &[&small.concat(), more].concat())
 }
 
 /// The events of a trace by the names of their tracks.

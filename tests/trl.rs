@@ -1,29 +1,16 @@
 //! Tests of TRL's configurations, of flags that are settings, and of dry runs.
 
+mod program;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use assert_cmd::Command;
-use assert_cmd::cargo::cargo_bin_cmd;
 use grpo_2048::config::{Layers, keys, trl};
 
+use program::{program, refused};
+
 const MANIFEST: &str = env!("CARGO_MANIFEST_DIR");
-
-fn program(directory: &Path) -> Command {
-    let mut command = cargo_bin_cmd!("grpo-2048");
-    command.current_dir(directory).env("NO_COLOR", "1").env_remove("RUST_LOG");
-    command
-}
-
-/// Runs a command that the user got wrong; gives what it said.
-fn refused(directory: &Path, arguments: &[&str]) -> String {
-    let output = program(directory).args(arguments).output().unwrap();
-    let words = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {words}");
-    assert_eq!(output.stdout, b"", "{arguments:?}");
-    words
-}
 
 /// The line with the error and the line with its hint.
 fn error_of(words: &str) -> String {
