@@ -3,10 +3,12 @@
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
+
+use parking_lot::Mutex;
 
 use super::{GpuError, GpuReading, GpuSource, GpuUsage, header, row};
 
@@ -59,7 +61,7 @@ impl GpuSampler {
             let began = Instant::now();
             loop {
                 let sampled = sample(source.as_mut(), began, file.as_deref());
-                let mut shared = lock(&told);
+                let mut shared = told.lock();
                 match sampled {
                     Ok(readings) => shared.take_in(readings),
                     Err(reason) => return shared.ended = Some(reason),
@@ -80,17 +82,17 @@ impl GpuSampler {
 
     /// The newest reading of each GPU; empty before the first.
     pub fn latest(&self) -> Vec<GpuReading> {
-        lock(&self.shared).latest.clone()
+        self.shared.lock().latest.clone()
     }
 
     /// The usage of each GPU since the sampler started.
     pub fn whole(&self) -> Vec<GpuUsage> {
-        lock(&self.shared).whole.clone()
+        self.shared.lock().whole.clone()
     }
 
     /// Takes the usage of each GPU since the last call. Without a reading since then it is that of the newest reading.
     pub fn take_lately(&self) -> Vec<GpuUsage> {
-        let mut shared = lock(&self.shared);
+        let mut shared = self.shared.lock();
         let mut taken = std::mem::take(&mut shared.lately);
         if taken.is_empty() {
             taken.resize_with(shared.latest.len(), GpuUsage::default);
@@ -101,7 +103,7 @@ impl GpuSampler {
 
     /// Takes the error that ended the readings.
     pub fn take_ended(&self) -> Option<String> {
-        lock(&self.shared).ended.take()
+        self.shared.lock().ended.take()
     }
 }
 
@@ -133,9 +135,4 @@ fn append(path: &Path, began: Instant, readings: &[GpuReading]) -> std::io::Resu
     }
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     file.write_all(row(now.as_secs_f64(), began.elapsed().as_secs_f64(), readings).as_bytes())
-}
-
-/// Locks the shared readings, also after a panic of the thread, because readings are independent of each other.
-fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

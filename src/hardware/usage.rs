@@ -31,9 +31,13 @@ pub struct GpuUsage {
     utilisation: Mean,
     power: Mean,
     sm_clock: Mean,
+    /// In watts, of the latest reading that has it.
     power_limit: Option<f64>,
+    /// In bytes.
     memory_peak: Option<u64>,
+    /// In bytes.
     memory_total: Option<u64>,
+    /// Number of readings with each slowdown.
     slowed: BTreeMap<Slowdown, usize>,
 }
 

@@ -4,10 +4,11 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::mem;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use parking_lot::Mutex;
 use tracing_subscriber::fmt::MakeWriter;
 
 /// Time between redraws of progress bars.
@@ -81,7 +82,7 @@ impl Console {
     /// for a console without a log.
     pub fn log_to(&self, path: &Path) -> io::Result<()> {
         let Some(log) = &self.log else { return Ok(()) };
-        let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut log = log.lock();
         let mut file = Log::File(File::options().create(true).append(true).open(path)?);
         if let Log::Kept(lines) = &mut *log {
             file.write(&mem::take(lines))?;
@@ -132,7 +133,7 @@ impl Console {
     fn write(&self, text: &str) {
         if let Some(log) = &self.log {
             let line = if text.ends_with('\n') { text.to_owned() } else { format!("{text}\n") };
-            let _ = log.lock().unwrap_or_else(PoisonError::into_inner).write(line.as_bytes());
+            let _ = log.lock().write(line.as_bytes());
             return;
         }
         self.bars.suspend(|| {

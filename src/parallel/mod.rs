@@ -13,9 +13,10 @@ mod watch;
 use std::fmt;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -194,7 +195,7 @@ impl Peers {
         let begin = Instant::now();
         let lengths = mpi.gather(&(mine.len() as u64).to_le_bytes(), &vec![8; mpi.size()])?;
         // Sending the lengths takes almost no time itself, so the time is that of waiting for other processes.
-        *waited.lock().unwrap_or_else(PoisonError::into_inner) += begin.elapsed();
+        *waited.lock() += begin.elapsed();
         let length = |bytes: &[u8]| bytes.iter().rev().fold(0, |number, byte| number << 8 | usize::from(*byte));
         let lengths: Vec<usize> = lengths.chunks_exact(8).map(length).collect();
         let all = mpi.gather(mine, &lengths)?;
@@ -268,8 +269,7 @@ impl Peers {
 
     /// Takes the time that this process has waited for others since the last call.
     pub fn waited(&self) -> Duration {
-        let taken =
-            |joined: &Arc<Joined>| std::mem::take(&mut *joined.waited.lock().unwrap_or_else(PoisonError::into_inner));
+        let taken = |joined: &Arc<Joined>| std::mem::take(&mut *joined.waited.lock());
         self.joined.as_ref().map(taken).unwrap_or_default()
     }
 

@@ -1,8 +1,8 @@
 //! Measures one GRPO update on synthetic episodes, with the same code as training.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rand::Rng;
 
 use super::count::{Trained, update_flops};
@@ -63,20 +63,20 @@ impl Updates {
             let begin = clock();
             work();
             if let Err(error) = device.synchronize() {
-                failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                failed.lock().get_or_insert(error);
             }
-            stages.lock().unwrap_or_else(PoisonError::into_inner)[place(stage)] += clock() - begin;
+            stages.lock()[place(stage)] += clock() - begin;
         };
         let watch = UpdateWatch { progress: &mut |_, _| (), stopwatch: &stopwatch };
         let begin = clock();
         let (stats, cost) = measurement.clocks.time(|| update_watched(policy, optimizer, &batch, LEARNING_RATE, watch));
         let seconds = (clock() - begin).as_secs_f64();
-        if let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(error) = failed.into_inner() {
             return Err(error.into());
         }
         stats?.ok_or(BenchError::NoSignal)?;
         let mut round = rated(measurement.tokens(ModelWork::Update, way), cost);
-        let stages = stages.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let stages = stages.into_inner();
         round.extend(["forward_s", "backward_s", "optimiser_s"].into_iter().zip(stages.map(|time| time.as_secs_f64())));
         round.extend(rates.map(|rates| ("mfu", flops(measurement, way) / seconds / rates.matmul_flops_per_s)));
         Ok(round)

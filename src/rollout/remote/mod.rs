@@ -12,10 +12,10 @@ mod outage;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -66,7 +66,9 @@ struct Server {
 pub struct Servers {
     servers: Vec<Server>,
     client: Client,
+    /// Maximum number of simultaneous requests.
     at_once: usize,
+    /// The directory of adapters.
     dir: PathBuf,
     /// Time spent on loading adapters since it was last taken.
     loading: Mutex<Duration>,
@@ -168,7 +170,7 @@ impl Servers {
     ) -> Result<LoadedAdapter, RolloutError> {
         let begin = Instant::now();
         let loaded = self.load_on_all(policy, observer);
-        *held(&self.loading) += begin.elapsed();
+        *self.loading.lock() += begin.elapsed();
         loaded
     }
 
@@ -207,14 +209,14 @@ impl Servers {
             drop(sender);
             collect(receiver, total, observer)
         });
-        let counted = |server: &Server| held(&server.outage).counted(&server.url);
+        let counted = |server: &Server| server.outage.lock().counted(&server.url);
         self.servers.iter().filter_map(counted).for_each(|text| observer(RolloutEvent::Trouble(&text)));
         Ok(Groups::new(config.num_generations, completions?))
     }
 
     /// Takes the time that was spent on loading adapters since the last call.
     pub fn take_loading(&self) -> Duration {
-        std::mem::take(&mut *held(&self.loading))
+        std::mem::take(&mut *self.loading.lock())
     }
 
     /// Requests one completion until a server returns it, at most [`ATTEMPTS`] times.
@@ -239,7 +241,7 @@ impl Servers {
             if attempt == ATTEMPTS {
                 return Err(RolloutError::Server(fault));
             }
-            if let Some(text) = held(&server.outage).failed(&format!("completion {index}"), &fault) {
+            if let Some(text) = server.outage.lock().failed(&format!("completion {index}"), &fault) {
                 let _ = sender.send(RequestMessage::Trouble(text));
             }
             thread::sleep(PAUSE * attempt as u32);
@@ -274,8 +276,8 @@ impl Servers {
             for server in &self.servers {
                 let loaded = self.load_on(server, &adapter).map_err(|fault| fault.of(&server.url));
                 let told = match &loaded {
-                    Ok(()) => held(&server.outage).is_back(&server.url),
-                    Err(fault) => held(&server.outage).left_out(&adapter.name, fault),
+                    Ok(()) => server.outage.lock().is_back(&server.url),
+                    Err(fault) => server.outage.lock().left_out(&adapter.name, fault),
                 };
                 told.iter().for_each(|text| observer(RolloutEvent::Trouble(text)));
                 match loaded {
@@ -308,7 +310,7 @@ impl Servers {
                 return Err(AnswerFault { found, hint: "serve with one API server: --api-server-count 1" });
             }
         }
-        let mut adapters = held(&server.adapters);
+        let mut adapters = server.adapters.lock();
         adapters.retain(|known| known != adapter);
         adapters.push(adapter.clone());
         Ok(())
@@ -318,7 +320,7 @@ impl Servers {
     fn forget_older(&self, adapter: &Adapter, live: &[&Server], observer: &mut dyn FnMut(RolloutEvent<'_>)) {
         let mut old = Vec::new();
         for server in live {
-            let mut adapters = held(&server.adapters);
+            let mut adapters = server.adapters.lock();
             let newest = adapters.len() - 1;
             for older in adapters.drain(..newest) {
                 let body = json!({ "lora_name": older.name });
@@ -329,7 +331,7 @@ impl Servers {
                 old.push(older);
             }
         }
-        let is_held = |older: &Adapter| self.servers.iter().any(|server| held(&server.adapters).contains(older));
+        let is_held = |older: &Adapter| self.servers.iter().any(|server| server.adapters.lock().contains(older));
         old.iter().filter(|older| *older != adapter && !is_held(older)).for_each(Adapter::remove);
     }
 }
@@ -392,9 +394,4 @@ fn models(client: &Client, url: &str) -> Result<Vec<Value>, AnswerFault> {
         Some(Value::Array(models)) => Ok(models),
         _ => Err(AnswerFault::rubbish("no list in /v1/models")),
     }
-}
-
-/// Locks a mutex. A poisoned one is used as well, because no thread leaves its value in an inconsistent state.
-fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
