@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use grpo_sandbox::{Sandbox, THREAD_STACK};
 
-use super::player::Unplayed;
-use super::task::Solver;
+use super::play::Unplayed;
+use super::solver::Solver;
 use super::{ArenaError, Rules};
 use crate::environment::Environment;
 use crate::environment::tasks::{Answer, Task};

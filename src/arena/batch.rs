@@ -12,9 +12,9 @@ use std::time::Instant;
 
 use grpo_sandbox::HostError;
 
-use super::crew::{Crew, Job, Queue};
+use super::crew::{Crew, Queue};
 use super::evaluation::{Evaluation, FirstCallFault, GameUsage, Usage, Verdict};
-use super::player::{GameError, Numbered, Play, PlayGame};
+use super::play::{GameError, Numbered, Play, PlayGame};
 use super::verdicts::{Key, Verdicts};
 use super::{ArenaError, Rules};
 use crate::environment::{Case, Ending, Environment, Outcome};
@@ -152,7 +152,10 @@ impl Batch {
 
     fn hand_out(self: &Arc<Self>, task: Task) {
         match &self.queue {
-            Some(queue) => queue.push(self.turn, Job { batch: Arc::clone(self), task }),
+            Some(queue) => {
+                let batch = Arc::clone(self);
+                queue.push(self.turn, Box::new(move |worker| batch.play(task, Some(worker))));
+            }
             None => self.play(task, None),
         }
     }

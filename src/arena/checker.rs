@@ -6,8 +6,8 @@
 
 use grpo_sandbox::{Failure, HostError, Sandbox, Session};
 
-use super::player::{GameError, Unplayed};
-use super::task::Solver;
+use super::play::{GameError, Unplayed};
+use super::solver::Solver;
 use crate::environment::Value;
 use crate::environment::tasks::Kind;
 

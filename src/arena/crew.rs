@@ -7,16 +7,13 @@ use std::thread::JoinHandle;
 use crossbeam::channel::{Receiver, Sender, unbounded};
 use grpo_sandbox::{SESSIONS_MAX, THREAD_STACK};
 
-use super::batch::{Batch, Task};
-use super::player::{PlayGame, sessions};
+use super::play::PlayGame;
+use super::player::sessions;
 use super::{ArenaError, Workers};
 use crate::environment::Environment;
 
-/// One game to play. A whole program would be a longer tail at the end of a batch.
-pub(super) struct Job {
-    pub batch: Arc<Batch>,
-    pub task: Task,
-}
+/// One game to play, by the thread of this number. A whole program would be a longer tail at the end of a batch.
+pub(super) type Job = Box<dyn FnOnce(usize) + Send>;
 
 /// Jobs that nobody has begun yet: by turn, then as they came.
 pub(super) struct Queue {
@@ -66,12 +63,12 @@ impl Queue {
     }
 }
 
-/// Plays jobs.
 /// Most threads that can play at once in an environment: each needs sessions of the sandbox.
 pub fn workers_max(environment: &Environment) -> usize {
     SESSIONS_MAX / sessions(environment)
 }
 
+/// Plays jobs.
 pub(super) struct Crew {
     pub play_game: Arc<PlayGame>,
     pub environment: Arc<Environment>,
@@ -94,8 +91,8 @@ impl Crew {
         for index in 0..count.get().min(workers_max(&crew.environment)) {
             let queue = Arc::clone(&queue);
             let work = move || {
-                while let Some(Job { batch, task }) = queue.next() {
-                    batch.play(task, Some(index));
+                while let Some(play) = queue.next() {
+                    play(index);
                 }
             };
             let thread = std::thread::Builder::new().name(format!("arena-{index}")).stack_size(THREAD_STACK);

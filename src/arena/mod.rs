@@ -10,9 +10,11 @@ mod batch;
 mod checker;
 mod crew;
 mod evaluation;
+mod play;
 mod player;
 mod scoring;
 mod script;
+mod solver;
 mod task;
 #[cfg(test)]
 mod tests;
@@ -28,7 +30,7 @@ pub use self::answers::{Unanswering, complete};
 use self::crew::Crew;
 pub use self::crew::workers_max;
 pub use self::evaluation::{Evaluation, FirstCallFault, GameUsage, Usage, Verdict};
-use self::player::PlayGame;
+use self::play::PlayGame;
 pub use self::scoring::{OnEvaluated, Scoring};
 use self::verdicts::Verdicts;
 pub use crate::config::Workers;
@@ -168,8 +170,8 @@ impl Arena {
     ) -> Result<Arena, ArenaError> {
         let config = Config::preset("builtin").expect("presets are tested");
         let play_game = move |_: &_, program: &_, case| {
-            let player::Numbered { case: Case::Seed(seed), .. } = case else { unreachable!("2048 has no tasks") };
-            Ok(player::Play::Game { outcome: play(program, seed), reason: None, compiled: false })
+            let play::Numbered { case: Case::Seed(seed), .. } = case else { unreachable!("2048 has no tasks") };
+            Ok(play::Play::Game { outcome: play(program, seed), reason: None, compiled: false })
         };
         Arena::with_player(Arc::new(play_game), Arc::new(Environment::Game2048), Rules::training(&config), workers)
     }

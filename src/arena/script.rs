@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use grpo_sandbox::{FUEL_PER_SECOND, Failure, HostError, Limits, Sandbox, Session, Unloaded};
 
 use super::Rules;
-use super::player::{GameError, Play, Unplayed};
+use super::play::{GameError, Play, Unplayed};
 use crate::environment::{Case, Ending, Outcome, ScriptGame, Trace};
 use crate::seed::{Purpose, Seed};
 use seats::{Broken, Mistake, Played, Seats, Stop};

@@ -4,17 +4,16 @@
 //! comes out is a value, which the host compares; a program that raises on one test may pass the next. An instance that
 //! has trapped is of no more use: the next test gets a new one. All of them share the budget of the task.
 
-use grpo_sandbox::{Failure, Fault, Limits, Sandbox, Session, Unloaded};
+use grpo_sandbox::{Limits, Sandbox};
 
 use super::checker;
-use super::player::{Play, Unplayed, ending, unplayed};
+use super::play::{Play, Unplayed, ending};
+use super::solver::{Answered, Solver};
 use super::{FUEL_PER_SECOND, Rules};
 use crate::environment::tasks::{Answer, Kind, Task, Tasks};
 use crate::environment::{Case, Ending, FailedTest, Outcome, TestsTrace, Trace, Value};
 use crate::program::Program;
 
-/// What a program's `random` is seeded with: a task is no game of chance.
-const SEED: u64 = 0;
 /// Characters of a value that a reason shows.
 const SHOWN: usize = 80;
 
@@ -42,99 +41,6 @@ pub(super) fn solve(
     }
     let case = Case::Task(number);
     Ok(tally.play(task, case, &solver))
-}
-
-/// What a program answers to one test, or how it fails.
-pub(super) type Answered = Result<Answer, Fault>;
-
-/// A program, loaded as often as it must be.
-pub(super) struct Solver<'a> {
-    pub sandbox: &'a Sandbox,
-    pub task: &'a Task,
-    program: &'a Program,
-    limits: Limits,
-    session: Option<Session>,
-    /// Fuel of instances that are gone.
-    spent: u64,
-}
-
-impl<'a> Solver<'a> {
-    pub fn new(sandbox: &'a Sandbox, rules: &Rules, program: &'a Program, task: &'a Task) -> Self {
-        Solver { sandbox, task, program, limits: rules.of_task(task), session: None, spent: 0 }
-    }
-
-    /// What is left of the budget.
-    pub fn limits(&self) -> Limits {
-        let game_fuel = self.limits.game_fuel.saturating_sub(self.fuel());
-        Limits { game_fuel, call_fuel: self.limits.call_fuel.min(game_fuel), ..self.limits }
-    }
-
-    /// Instructions spent so far.
-    pub fn fuel(&self) -> u64 {
-        self.spent + self.session.as_ref().map_or(0, Session::fuel_used)
-    }
-
-    /// Whether the instance that is alive runs compiled code.
-    fn is_compiled(&self) -> bool {
-        self.session.as_ref().is_some_and(Session::is_compiled)
-    }
-
-    /// The answer to a test. A new instance is loaded where there is none.
-    pub fn answer(&mut self, test: usize) -> Result<Answered, Unplayed> {
-        let input = &self.task.tests[test].input;
-        match &self.task.kind {
-            Kind::Function(function) => Ok(self.call(&function.entry_point, input)?.map(Answer::Value)),
-            Kind::Script => self.run(input),
-        }
-    }
-
-    /// Calls a function of the program. A fault in loading a new instance is a fault of the call; so is a text that stands
-    /// for no value, since a program may have taken over what writes its values.
-    pub fn call(&mut self, function: &str, arguments: &str) -> Result<Result<Value, Fault>, Unplayed> {
-        let called = match self.session() {
-            Ok(session) => session.call(function, arguments),
-            Err(Unplayed::Faulted { fault, .. }) => return Ok(Err(fault)),
-            Err(other) => return Err(other),
-        };
-        if self.session.as_ref().is_some_and(Session::is_spent) {
-            self.drop_session();
-        }
-        match called {
-            Ok(text) => Ok(Value::from_json(&text).map_err(|error| Fault::BadValue { found: error.to_string() })),
-            Err(Failure::Program(fault)) => Ok(Err(fault)),
-            Err(Failure::Host(error)) => Err(error.into()),
-        }
-    }
-
-    fn session(&mut self) -> Result<&mut Session, Unplayed> {
-        if self.session.is_none() {
-            match self.sandbox.load(self.program.source(), SEED, &self.limits()) {
-                Ok(session) => self.session = Some(session),
-                Err(unloaded) => {
-                    self.spent += unloaded.fuel;
-                    return Err(unplayed(Unloaded { fuel: self.spent, ..unloaded }, self.program));
-                }
-            }
-        }
-        Ok(self.session.as_mut().expect("it has just been loaded"))
-    }
-
-    fn drop_session(&mut self) {
-        self.spent = self.fuel();
-        self.session = None;
-    }
-
-    fn run(&mut self, stdin: &str) -> Result<Answered, Unplayed> {
-        let limits = self.limits();
-        let limits = Limits { call_fuel: limits.game_fuel, ..limits };
-        let run = self.sandbox.run(self.program.source(), stdin, SEED, &limits)?;
-        self.spent += run.fuel;
-        match run.printed {
-            // The interpreter refuses the program whatever its input: it is no answer.
-            Err(fault @ Fault::NotCompiled { .. }) => Err(unplayed(Failure::Program(fault).into(), self.program)),
-            printed => Ok(printed.map(Answer::Printed)),
-        }
-    }
 }
 
 /// What came of the tests so far.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Barrier, Mutex};
 use std::time::{Duration, Instant};
 
-use super::player::{GameError, Play};
+use super::play::{GameError, Play};
 use super::*;
 use crate::environment::game2048::{Baseline, entry, play, unplayed};
 use crate::environment::{Case, Ending, Environment};
@@ -54,7 +54,7 @@ fn playing(
     play: impl Fn(&Rules, &Program, Seed) -> Result<Play, GameError> + Send + Sync + 'static,
     workers: Workers,
 ) -> Arena {
-    let play_game = move |rules: &_, program: &_, numbered: player::Numbered| match numbered.case {
+    let play_game = move |rules: &_, program: &_, numbered: play::Numbered| match numbered.case {
         Case::Seed(seed) => play(rules, program, seed),
         Case::Task(_) => unreachable!("2048 has no tasks"),
     };

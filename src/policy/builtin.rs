@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::loading::Loaded;
+use super::loaded::Loaded;
 use super::weights::Place;
 use super::{DecoderConfig, PolicyError, Tokenizer, weights};
 

@@ -5,7 +5,7 @@ use candle_core::backprop::GradStore;
 use candle_core::{Result, Tensor, Var};
 use serde::{Deserialize, Serialize};
 
-use super::decoder::Sequences;
+use super::layers::Sequences;
 use super::{Adapters, Decoder, PolicyError};
 use grpo_tensor::{self as kernels, Spans};
 

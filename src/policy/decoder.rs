@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 
 use candle_core::{DType, Device, Tensor};
 
-use super::layers::{Layer, Norm, Source};
+use super::layers::{Layer, Norm, Sequences, Source};
 use super::linear::{Adapters, Linear};
 use super::{AdapterSet, DecoderConfig, PolicyError, Precision};
-use grpo_tensor::{self as kernels, Kernels, Rotations, ScoreSettings, Spans, Weight};
+use grpo_tensor::{self as kernels, Kernels, ScoreSettings, Spans, Weight};
 
 /// A decoder-only language model.
 #[derive(Debug, Clone)]
@@ -21,16 +21,6 @@ pub struct Decoder {
     pub(super) layers: Vec<Layer>,
     pub(super) norm: Norm,
     pub(super) head: Linear,
-}
-
-/// A batch of sequences, and what the layers need to know of them.
-#[derive(Debug)]
-pub(super) struct Sequences {
-    /// `(N,)`.
-    pub ids: Tensor,
-    pub spans: Spans,
-    pub rotations: Rotations,
-    pub adapters: Adapters,
 }
 
 impl Decoder {

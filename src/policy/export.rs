@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 
 use super::adapter::AdapterSet;
 use super::decoder::Decoder;
-use super::loading::{self, Loaded};
+use super::loaded::Loaded;
+use super::loading;
 use super::{PolicyError, Precision, adapter, weights};
 use crate::config::ModelConfig;
 

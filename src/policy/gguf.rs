@@ -15,7 +15,7 @@ use std::path::Path;
 use candle_core::quantized::gguf_file::{Content, TensorInfo, Value};
 use candle_core::{Device, Tensor};
 
-use super::loading::Loaded;
+use super::loaded::Loaded;
 use super::weights::{Held, Place};
 use super::{DecoderConfig, ModelType, PolicyError, RopeScaling, family, weights};
 use grpo_tensor::{Blocks, Weight};

@@ -7,11 +7,20 @@ use std::collections::BTreeMap;
 
 use candle_core::{Result as TensorResult, Tensor};
 
-use super::decoder::Sequences;
 use super::experts::Router;
 use super::linear::{Adapters, Linear, joined, side_by_side};
 use super::{AdapterSet, DecoderConfig, PolicyError};
-use grpo_tensor::{self as kernels, Activation, Heads, Middle, Residual, Weight};
+use grpo_tensor::{self as kernels, Activation, Heads, Middle, Residual, Rotations, Spans, Weight};
+
+/// A batch of sequences, and what the layers need to know of them.
+#[derive(Debug)]
+pub(super) struct Sequences {
+    /// `(N,)`.
+    pub ids: Tensor,
+    pub spans: Spans,
+    pub rotations: Rotations,
+    pub adapters: Adapters,
+}
 
 #[derive(Debug, Clone)]
 pub(super) struct Layer {

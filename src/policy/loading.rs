@@ -1,23 +1,12 @@
 //! Loads a model by its name, wherever it is.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::hub::{self, HubSettings};
+use super::loaded::Loaded;
 use super::weights::{Held, Place};
 use super::{DecoderConfig, PolicyError, Precision, Tokenizer, builtin, directory, gguf, in_full, weights};
 use crate::config::{FrozenWeights, ModelConfig};
-use grpo_tensor::Weight;
-
-/// The parts of a model, before it is decided what is trained.
-pub(super) struct Loaded {
-    pub config: DecoderConfig,
-    pub tokenizer: Tokenizer,
-    /// Weights by Hugging Face name.
-    pub weights: BTreeMap<String, Weight>,
-    /// The directory in Hugging Face layout that the model came from, if any.
-    pub dir: Option<PathBuf>,
-}
 
 /// The location of a model on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -127,15 +116,4 @@ pub(super) fn is_hub_id(model: &str) -> bool {
         !part.is_empty() && !part.starts_with('.') && part.chars().all(allowed)
     };
     model.split_once('/').is_some_and(|(owner, name)| part(owner) && part(name))
-}
-
-impl Loaded {
-    /// Refuses parts that do not belong together.
-    fn check(&self) -> Result<(), PolicyError> {
-        let (found, expected) = (self.tokenizer.vocab_size(), self.config.vocab_size);
-        if found > expected {
-            return Err(PolicyError::VocabularyMismatch { found, expected });
-        }
-        self.config.check_names(self.weights.keys())
-    }
 }

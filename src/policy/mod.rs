@@ -20,6 +20,7 @@ mod gguf;
 mod hub;
 mod layers;
 mod linear;
+mod loaded;
 mod loading;
 mod origin;
 mod precision;
@@ -63,7 +64,7 @@ pub use tokenizer::Tokenizer;
 
 use adapter::AdapterSet;
 use grpo_tensor::Weight;
-use loading::Loaded;
+use loaded::Loaded;
 
 use crate::config::ModelConfig;
 use crate::seed::Seed;

@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 
-use super::completions::LoggedGame;
+use super::logged_game::LoggedGame;
 use crate::environment::game2048::{Board, Game, Move};
 use crate::environment::points;
 

@@ -11,6 +11,7 @@ mod configuration;
 mod follow;
 mod frames;
 mod log;
+mod logged_game;
 mod metrics;
 mod page;
 mod run;

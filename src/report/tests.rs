@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::completions::LoggedGame;
 use super::frames::Frames;
+use super::logged_game::LoggedGame;
 use super::*;
 use crate::environment::game2048::{Board, Choice, GameLimits, Move, Strategy, play};
 use crate::seed::Seed;

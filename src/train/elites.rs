@@ -20,7 +20,7 @@ use crate::seed::{Purpose, Seed};
 use super::TrainError;
 use super::ahead::StepInputs;
 use super::divided::{gather_evaluations, own_indices};
-use super::scoring::Episode;
+use super::episode::Episode;
 
 /// The games that one program has played in the whole run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]

@@ -12,7 +12,8 @@ use crate::rollout::{FinishReason, Streams};
 use crate::seed::Seed;
 
 use super::TrainError;
-use super::scoring::{Draw, Episode, Stage};
+use super::episode::Episode;
+use super::scoring::{Draw, Stage};
 
 /// Minimum and maximum number of completions that are sampled together. It bounds memory and changes no result.
 const BATCH: (usize, usize) = (16, 64);

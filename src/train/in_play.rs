@@ -18,7 +18,7 @@ use crate::rollout::Completion;
 
 use super::TrainError;
 use super::divided::{distribute, gather_evaluations};
-use super::scoring::{Episode, Timing, emit_games};
+use super::episode::{Episode, Timing, emit_games};
 
 /// A batch of completions that are all sampled; some of their games may still be running.
 pub struct InPlay {

@@ -13,9 +13,9 @@ use crate::rollout::FinishReason;
 use crate::stats;
 
 use super::elites::Elites;
+use super::episode::{Episode, is_tied};
 use super::guard::GuardReport;
 use super::resample::Sampled;
-use super::scoring::{Episode, is_tied};
 
 /// The metrics of sampling and playing. [`add_update`] adds those of the update.
 pub fn of_episodes(step: usize, sampled: &Sampled, labels: Labels, scale: ScaleRewards) -> StepRecord {

@@ -14,7 +14,8 @@ use crate::seed::Purpose;
 
 use super::TrainError;
 use super::ahead::{StepInPlay, StepInputs};
-use super::scoring::{Draw, Episode, Stage, Timing, is_tied};
+use super::episode::{Episode, Timing, is_tied};
+use super::scoring::{Draw, Stage};
 
 /// The episodes of a step, and what sampling them took.
 #[derive(Debug, Clone)]

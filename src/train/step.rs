@@ -15,10 +15,10 @@ use crate::seed::{Purpose, Seed};
 
 use super::ahead::StepInputs;
 use super::elites::{self, Elite, Elites, Replay, Replayed};
+use super::episode::{Episode, emit_games};
 use super::guard::Collapse;
 use super::resample::Sampled;
 use super::run_dir::RunDir;
-use super::scoring::{Episode, emit_games};
 use super::{Progress, Reference, Run, TrainError, advice, control, memory, record};
 
 /// What the update of a step learns from.

@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use grpo_sandbox::{FUEL_PER_SECOND, Failure, Fault, FuelScope, HostError, Limits, Sandbox, Session};
 use serde::de::IgnoredAny;
 
-use crate::arena::player::ended;
+use crate::arena::play::ended;
 use crate::environment::{Ending, ScriptGame, Transcript, Value};
 use crate::seed::{Purpose, Seed};
 
