@@ -6,7 +6,7 @@ use wasmtime::component::{Component, InstancePre, Linker};
 use wasmtime::{Config, Engine, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig};
 
 use crate::cache::CacheFile;
-use crate::interpreted::Host;
+use crate::host::Host;
 use crate::{HostError, MEMORY_MAX, SESSIONS_MAX, artifact};
 
 /// Core modules inside the component, which were counted, with room for a rebuilt guest.

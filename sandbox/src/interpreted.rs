@@ -1,12 +1,13 @@
 //! One program in a fresh interpreter.
 
 use wasmtime::component::{ComponentNamedList, Func, Instance, Lift, Lower};
-use wasmtime::{ResourceLimiter, Store, Trap};
+use wasmtime::{Store, Trap};
 
 use crate::arguments::marshal;
 use crate::calls::Calls;
 use crate::engine::{Interpreter, WASM_STACK};
 use crate::fault::{Phase, clean};
+use crate::host::Host;
 use crate::{Failure, Fault, FuelScope, HostError, Limits, THREAD_STACK, Unloaded};
 
 /// Longest value of a call and longest output of a run, in bytes, as in `guest/values.py`. Wasmtime also counts what
@@ -21,34 +22,6 @@ const SOURCE_MAX: usize = 256 << 10;
 
 /// The guest's answer: a value, or its report of a fault.
 type Told<T> = Result<T, String>;
-
-/// The host's state for an instance.
-pub(crate) struct Host {
-    memory_bytes: usize,
-    /// Whether the program asked for more memory than it may have.
-    denied: bool,
-    /// The system's message, if it refused memory that the program may have.
-    exhausted: Option<String>,
-}
-
-impl ResourceLimiter for Host {
-    fn memory_growing(&mut self, _now: usize, wanted: usize, max: Option<usize>) -> wasmtime::Result<bool> {
-        let granted = wanted <= self.memory_bytes && max.is_none_or(|max| wanted <= max);
-        self.denied |= !granted;
-        Ok(granted)
-    }
-
-    // An error here is a trap. Otherwise the guest would raise a `MemoryError`, and the program would be blamed for
-    // it.
-    fn memory_grow_failed(&mut self, error: wasmtime::Error) -> wasmtime::Result<()> {
-        self.exhausted = Some(format!("{error:#}"));
-        Err(error)
-    }
-
-    fn table_growing(&mut self, _now: usize, wanted: usize, max: Option<usize>) -> wasmtime::Result<bool> {
-        Ok(max.is_none_or(|max| wanted <= max))
-    }
-}
 
 /// A program in its own instance, which is dropped with it.
 pub(crate) struct Interpreted {
@@ -226,29 +199,4 @@ fn checked(value: String) -> Result<String, Failure> {
     }
     let found = format!("{} bytes with control characters: {value:?}", value.len());
     Err(Failure::Program(Fault::BadValue { found: clean(&found) }))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const HOST: Host = Host { memory_bytes: 1 << 20, denied: false, exhausted: None };
-
-    #[test]
-    fn memory_beyond_the_limit_or_the_guest_s_own_maximum_is_denied_to_the_program() {
-        for (wanted, max, granted) in [(1 << 20, None, true), ((1 << 20) + 1, None, false), (900, Some(899), false)] {
-            let mut host = HOST;
-            assert_eq!(host.memory_growing(0, wanted, max).unwrap(), granted);
-            assert_eq!((host.denied, &host.exhausted), (!granted, &None));
-        }
-    }
-
-    #[test]
-    fn memory_that_the_system_refuses_is_a_trap_and_the_host_s_fault() {
-        let mut host = HOST;
-        assert!(host.memory_growing(0, 65_536, None).unwrap());
-        let error = wasmtime::Error::from(std::io::Error::from(std::io::ErrorKind::OutOfMemory));
-        assert!(host.memory_grow_failed(error).is_err());
-        assert_eq!((host.denied, host.exhausted.as_deref()), (false, Some("out of memory")));
-    }
 }

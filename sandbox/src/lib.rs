@@ -16,6 +16,7 @@ mod cache;
 mod calls;
 mod engine;
 mod fault;
+mod host;
 mod interpreted;
 #[cfg(all(test, target_arch = "x86_64", target_os = "linux"))]
 mod processors;

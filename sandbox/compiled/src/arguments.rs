@@ -3,8 +3,8 @@
 
 use crate::Stop;
 use crate::emit::Kind;
-use crate::engine::Interface;
 use crate::layout::{BUFFER, CHARACTER_BYTES, FALSE, FLOAT, INTEGER_MAX, LIST, NONE, POINTER, STRING, TRUE, TUPLE};
+use crate::runtime::Interface;
 
 /// How deep arguments may nest.
 const DEPTH_MAX: usize = 40;

@@ -15,6 +15,7 @@ mod engine;
 mod layout;
 mod outcome;
 mod program;
+mod runtime;
 mod scope;
 mod session;
 mod values;

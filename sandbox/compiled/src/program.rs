@@ -6,10 +6,9 @@ use wasmtime::{Module, ModuleExport};
 
 use crate::check;
 use crate::emit::{self, Emission};
-use crate::engine::{STACK_NEEDED, Shared};
+use crate::runtime::{STACK_NEEDED, Shared};
 use crate::scope::Scopes;
-use crate::session::CompiledSession;
-use crate::{GasLimits, NotCompiled, Outside, Stop, TierError};
+use crate::{NotCompiled, Outside, TierError};
 
 /// A program that can be started any number of times. Cheap to clone.
 #[derive(Clone)]
@@ -27,11 +26,6 @@ pub(crate) struct Compiled {
 }
 
 impl CompiledProgram {
-    /// A fresh instance in which the module's top level has run. `seed` seeds `random` as `random.seed(seed)` does.
-    pub fn start(&self, seed: u64, limits: &GasLimits) -> Result<CompiledSession, Stop> {
-        CompiledSession::start(self, seed, limits)
-    }
-
     /// Approximate bytes of the program: its machine code and a page for the rest.
     pub(crate) fn bytes(&self) -> usize {
         let range = self.compiled.module.image_range();

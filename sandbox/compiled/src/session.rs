@@ -1,9 +1,9 @@
 //! One program in one fresh pair of instances: the runtime and what was compiled.
 
-use wasmtime::{Global, Instance, Memory, ResourceLimiter, Store, Trap, TypedFunc, Val};
+use wasmtime::{Global, Instance, Memory, Store, Trap, TypedFunc, Val};
 
-use crate::engine::{MEMORY_MAX, STACK_NEEDED};
 use crate::program::CompiledProgram;
+use crate::runtime::{Host, MEMORY_MAX, STACK_NEEDED};
 use crate::{GasLimits, GasScope, Stop, TierError, arguments, values};
 
 /// Ticks that a call may take. Far above what any gas lasts: whoever meets it has found a loop that costs nothing.
@@ -31,35 +31,6 @@ const REASONS: [&str; 15] = [
     "a container changed while it was gone through",
 ];
 
-/// What the host keeps with an instance.
-pub(crate) struct Host {
-    memory_bytes: u64,
-    /// The system refused memory that the program may have.
-    exhausted: Option<String>,
-}
-
-impl Host {
-    pub(crate) fn new(memory_bytes: u64) -> Host {
-        Host { memory_bytes, exhausted: None }
-    }
-}
-
-impl ResourceLimiter for Host {
-    fn memory_growing(&mut self, _now: usize, wanted: usize, max: Option<usize>) -> wasmtime::Result<bool> {
-        Ok(wanted as u64 <= self.memory_bytes && max.is_none_or(|max| wanted <= max))
-    }
-
-    // An error here is a trap, and the machine's fault.
-    fn memory_grow_failed(&mut self, error: wasmtime::Error) -> wasmtime::Result<()> {
-        self.exhausted = Some(format!("{error:#}"));
-        Err(error)
-    }
-
-    fn table_growing(&mut self, _now: usize, wanted: usize, max: Option<usize>) -> wasmtime::Result<bool> {
-        Ok(max.is_some_and(|max| wanted <= max))
-    }
-}
-
 /// A program in instances of its own. Dropping it leaves nothing behind.
 pub struct CompiledSession {
     store: Store<Host>,
@@ -73,6 +44,13 @@ pub struct CompiledSession {
     gas_used: u64,
     /// Nothing is known any more of what the instance holds.
     finished: bool,
+}
+
+impl CompiledProgram {
+    /// A fresh instance in which the module's top level has run. `seed` seeds `random` as `random.seed(seed)` does.
+    pub fn start(&self, seed: u64, limits: &GasLimits) -> Result<CompiledSession, Stop> {
+        CompiledSession::start(self, seed, limits)
+    }
 }
 
 impl CompiledSession {

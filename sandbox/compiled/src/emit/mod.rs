@@ -35,7 +35,7 @@ use ruff_text_size::TextSize;
 
 pub(crate) use kind::Kind;
 
-use crate::engine::Interface;
+use crate::runtime::Interface;
 use crate::scope::Scopes;
 use code::Body;
 use pool::Pool;
