@@ -33,6 +33,11 @@ impl Finding {
         Finding { level: Level::Warning, advice: Some(advice.into()), ..Finding::ok(subject, finding) }
     }
 
+    /// A warning where `is_wrong`, and otherwise all is well.
+    pub fn warning_if(is_wrong: bool, subject: &'static str, finding: String, advice: &str) -> Finding {
+        if is_wrong { Finding::warning(subject, finding, advice) } else { Finding::ok(subject, finding) }
+    }
+
     pub fn problem(subject: &'static str, finding: impl std::fmt::Display, advice: impl Into<String>) -> Finding {
         Finding { level: Level::Problem, advice: Some(advice.into()), ..Finding::ok(subject, finding.to_string()) }
     }

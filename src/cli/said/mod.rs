@@ -9,3 +9,4 @@ pub mod table;
 
 pub use effective::effective;
 pub use error::{CliError, INTERRUPTED};
+pub use findings::Finding;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::cli::said::findings::Finding;
+use crate::cli::said::Finding;
 use crate::plural::counted;
 use crate::policy;
 use crate::train::run_dir;
@@ -23,7 +23,7 @@ pub fn disk(output_dir: &Path) -> Finding {
         Ok(status) => {
             let free = status.f_bavail * status.f_frsize;
             let line = format!("{:.1} GB free for {}", free as f64 / 1e9, wanted.display());
-            if free < DISK_LOW_BYTES { Finding::warning("disk", line, advice) } else { Finding::ok("disk", line) }
+            Finding::warning_if(free < DISK_LOW_BYTES, "disk", line, advice)
         }
         Err(error) => Finding::warning("disk", format!("{}: {error}", existing.display()), advice),
     }

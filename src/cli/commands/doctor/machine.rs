@@ -3,7 +3,7 @@
 use crate::cli::opened::gpu_watch::visible_gpus;
 use crate::cli::opened::machine::{MachineMemory, build_features, cores_and_model, processor_features};
 use crate::cli::opened::peers::environment;
-use crate::cli::said::findings::Finding;
+use crate::cli::said::Finding;
 use crate::config;
 use crate::hardware::{GpuError, Inventory};
 use crate::parallel;
@@ -23,12 +23,9 @@ pub fn program(commit: Option<&str>) -> Finding {
         std::env::consts::OS,
         if features.is_empty() { "none".to_owned() } else { features.join(", ") }
     );
-    match cfg!(debug_assertions) {
-        true => {
-            Finding::warning("program", format!("{line}; a debug build"), "build with --release, many times faster")
-        }
-        false => Finding::ok("program", line),
-    }
+    let is_debug = cfg!(debug_assertions);
+    let line = if is_debug { format!("{line}; a debug build") } else { line };
+    Finding::warning_if(is_debug, "program", line, "build with --release, many times faster")
 }
 
 /// Cores, model and instruction sets.
@@ -37,10 +34,8 @@ pub fn processor() -> Finding {
     let features = processor_features();
     let sets = if features.is_empty() { std::env::consts::ARCH.to_owned() } else { features.join(" ") };
     let line = format!("{}, {sets}", cores_and_model());
-    match cores {
-        1 => Finding::warning("processor", line, "games and decoding will share one core; expect half the speed"),
-        _ => Finding::ok("processor", line),
-    }
+    let advice = "games and decoding will share one core; expect half the speed";
+    Finding::warning_if(cores == 1, "processor", line, advice)
 }
 
 /// The number format that layers compute in on this device, and what computes it.
@@ -72,12 +67,8 @@ pub fn precision(asked: config::PrecisionChoice, device: &Device) -> Finding {
         _ => "this processor's own vectors",
     };
     let line = format!("{found}{chosen}: {why}; matrix products use {products}");
-    match device.is_cpu() && found != Precision::F32 {
-        true => {
-            Finding::warning("precision", line, "half formats are slower on a processor; leave model.precision at auto")
-        }
-        false => Finding::ok("precision", line),
-    }
+    let advice = "half formats are slower on a processor; leave model.precision at auto";
+    Finding::warning_if(device.is_cpu() && found != Precision::F32, "precision", line, advice)
 }
 
 /// Free memory, of all that this process may use.
@@ -86,10 +77,8 @@ pub fn memory() -> Finding {
         return Finding::ok("memory", "this system does not say how much is free");
     };
     let line = format!("{:.1} GB free of {:.1} GB", memory.free as f64 / 1e9, memory.total as f64 / 1e9);
-    match memory.free < MEMORY_LOW_BYTES {
-        true => Finding::warning("memory", line, "end other programs, or lower grpo.micro_batch and rollout.groups"),
-        false => Finding::ok("memory", line),
-    }
+    let advice = "end other programs, or lower grpo.micro_batch and rollout.groups";
+    Finding::warning_if(memory.free < MEMORY_LOW_BYTES, "memory", line, advice)
 }
 
 /// NVIDIA GPUs, as their driver names them.

@@ -7,8 +7,7 @@ use grpo_sandbox::{FUEL_PER_SECOND, Limits, Sandbox, TierChoice};
 use super::caches::directory_bytes;
 use crate::arena::Rules;
 use crate::cli::opened::arena::{self, Opened};
-use crate::cli::said::CliError;
-use crate::cli::said::findings::Finding;
+use crate::cli::said::{CliError, Finding};
 use crate::config::Config;
 use crate::metrics::Console;
 
@@ -70,10 +69,8 @@ fn instances(sandbox: &Sandbox, config: &Config, what: &str) -> Finding {
         milliseconds(times[INSTANCES / 2]),
         milliseconds(times[INSTANCES - 1])
     );
-    match times[INSTANCES / 2] > Duration::from_millis(10) {
-        true => Finding::warning("sandbox", line, "expected below 2 ms: look for what else keeps the machine busy"),
-        false => Finding::ok("sandbox", line),
-    }
+    let advice = "expected below 2 ms: look for what else keeps the machine busy";
+    Finding::warning_if(times[INSTANCES / 2] > Duration::from_millis(10), "sandbox", line, advice)
 }
 
 /// Fuel a second on this machine, and what the budget of a game comes to.
