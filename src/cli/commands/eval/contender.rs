@@ -27,63 +27,58 @@ pub struct Testbed<'a> {
 
 /// A loaded model with all that its evaluation needs.
 pub struct Contender<'a> {
-    pub config: &'a Config,
-    pub policy: &'a Policy,
-    pub prompts: &'a PromptSet,
-    pub arena: &'a Arena,
-    pub held_out: &'a HeldOut,
-    pub console: &'a Console,
+    config: &'a Config,
+    policy: Policy,
+    prompts: PromptSet,
+    testbed: Testbed<'a>,
+    console: &'a Console,
 }
 
-impl Contender<'_> {
-    /// Calls `act` with the model of `config`, loaded.
-    pub fn with<T>(
-        config: &Config,
-        testbed: Testbed<'_>,
-        console: &Console,
-        act: impl FnOnce(Contender<'_>) -> Result<T, CliError>,
-    ) -> Result<T, CliError> {
+impl<'a> Contender<'a> {
+    /// Loads the model of `config`.
+    pub fn load(config: &'a Config, testbed: Testbed<'a>, console: &'a Console) -> Result<Self, CliError> {
         let device = model::device(&config.model.device, console)?;
         let policy = model::policy_shown(config, &device, console)?;
-        let Testbed { arena, held_out } = testbed;
-        let prompts = model::prompts(config, &policy, arena.environment())?;
-        act(Contender { config, policy: &policy, prompts: &prompts, arena, held_out, console })
+        let prompts = model::prompts(config, &policy, testbed.arena.environment())?;
+        Ok(Contender { config, policy, prompts, testbed, console })
     }
 
     /// Samples `count` programs for each task that is to be evaluated, and tests them.
     pub fn solve(&self, tasks: &Tasks, count: usize) -> Result<Solver, CliError> {
         let samples = count * self.prompts.held_out().len();
-        let samples = self.sample(Protocol { samples, boards: self.held_out.selection(1) }, ChanceStream::Sampling)?;
+        let samples =
+            self.sample(Protocol { samples, boards: self.testbed.held_out.selection(1) }, ChanceStream::Sampling)?;
         let (name, fates) = (named(self.config), self.fates(&samples));
         Ok(Solver { name, summary: evaluation::summarise_tasks(tasks, &samples), samples, fates })
     }
 
     /// Samples programs, plays them on the selection boards, and the best of them on the report boards.
     pub fn evaluate(&self, count: usize, games: Games) -> Result<Model, CliError> {
-        let boards = self.held_out.selection(games.selection);
+        let boards = self.testbed.held_out.selection(games.selection);
         let mut samples = self.sample(Protocol { samples: count, boards }, ChanceStream::Sampling)?;
         let sizes = if games.report > 0 { evaluation::sizes_up_to(count) } else { vec![1] };
         let scores: Vec<f64> = samples.iter().map(Sample::score).collect();
         let report = evaluation::report_games(&scores, &sizes, games.report);
         self.play_report(&mut samples, &report)?;
-        let labels = self.arena.environment().labels();
+        let labels = self.testbed.arena.environment().labels();
         let (name, fates) = (named(self.config), self.fates(&samples));
         Ok(Model { name, summary: evaluation::summarise(&samples, &sizes, labels), samples, fates })
     }
 
     fn fates(&self, samples: &[Sample]) -> ToldFates {
         let fates = Fates::of(samples.iter().map(|sample| (&sample.selection, sample.cut)));
-        ToldFates { told: advice::told(&fates, self.config, self.arena.environment().labels()), fates }
+        ToldFates { told: advice::told(&fates, self.config, self.testbed.arena.environment().labels()), fates }
     }
 
     /// Finds the best of `count` programs by halving, and plays it on the report boards.
     pub fn best_of(&self, count: usize, games: Games) -> Result<BestOf, CliError> {
-        let boards = self.held_out.selection(1);
+        let boards = self.testbed.held_out.selection(1);
         let mut samples = self.sample(Protocol { samples: count, boards }, ChanceStream::BestOf)?;
         let bar = self.progress(count, "programs", "choosing the best of them");
-        let chosen = evaluation::choose_best(self.arena, self.held_out, &mut samples, &mut |done, total| {
-            bar.show_of(done, total, "played more games");
-        });
+        let chosen =
+            evaluation::choose_best(self.testbed.arena, self.testbed.held_out, &mut samples, &mut |done, total| {
+                bar.show_of(done, total, "played more games");
+            });
         drop(bar);
         let chosen = chosen.map_err(CliError::run)?;
         let name = format!("best of {count} of {}", named(self.config));
@@ -97,11 +92,11 @@ impl Contender<'_> {
     }
 
     fn sample(&self, protocol: Protocol<'_>, stream: ChanceStream) -> Result<Vec<Sample>, CliError> {
-        let (policy, servers, peers) = (self.policy, None, &Peers::alone());
-        let stage = Stage { policy, servers, arena: self.arena, config: self.config, peers };
+        let (policy, servers, peers) = (&self.policy, None, &Peers::alone());
+        let stage = Stage { policy, servers, arena: self.testbed.arena, config: self.config, peers };
         let message = format!("sampling {} from {}", counted(protocol.samples, "program"), named(self.config));
         let bar = self.progress(protocol.samples, "programs", &message);
-        let tried = self.arena.environment().labels().tried();
+        let tried = self.testbed.arena.environment().labels().tried();
         let (mut written, mut done, mut tokens_so_far) = (0, 0, 0);
         let mut observer = |event: Event<'_>| {
             match event {
@@ -111,7 +106,7 @@ impl Contender<'_> {
             }
             bar.show(done, &format!("{tried}, {written} written, {tokens_so_far} tokens"));
         };
-        sample(&stage, self.prompts, protocol, stream, &mut observer).map_err(CliError::run)
+        sample(&stage, &self.prompts, protocol, stream, &mut observer).map_err(CliError::run)
     }
 
     fn play_report(&self, samples: &mut [Sample], games: &[usize]) -> Result<(), CliError> {
@@ -121,7 +116,7 @@ impl Contender<'_> {
         }
         let bar = self.progress(total, "programs", "playing the best ones on other boards");
         let told = &mut |done, total| bar.show_of(done, total, "played on other boards");
-        evaluation::play_report(self.arena, self.held_out, samples, games, told).map_err(CliError::run)
+        evaluation::play_report(self.testbed.arena, self.testbed.held_out, samples, games, told).map_err(CliError::run)
     }
 
     /// A bar on a terminal; elsewhere `message` is printed once.

@@ -189,11 +189,9 @@ impl EvalArgs {
         let chosen_from = if models.len() > 1 { 1 } else { 0 };
         for (number, config) in models.iter().enumerate() {
             let best_of = self.best_of.filter(|_| number >= chosen_from).map(|count| count as usize);
-            Contender::with(config, testbed, console, |contender| {
-                report.models.push(contender.evaluate(samples, games)?);
-                report.best_of.extend(best_of.map(|count| contender.best_of(count, games)).transpose()?);
-                Ok(())
-            })?;
+            let contender = Contender::load(config, testbed, console)?;
+            report.models.push(contender.evaluate(samples, games)?);
+            report.best_of.extend(best_of.map(|count| contender.best_of(count, games)).transpose()?);
         }
         if labels.has_tiles() {
             report.baselines = self.native(&Rules::new(&config.sandbox, &config.arena), held_out, games);
@@ -225,14 +223,9 @@ impl EvalArgs {
             let all = tasks.tasks().len();
             console.print(&format!("{}: no task is held out; asking for all {all}", tasks.path().display()));
         }
-        let (game_seconds, models_so_far) = (models[0].sandbox.game_seconds, Vec::new());
-        let mut report = TasksReport { held_out, game_seconds, models: models_so_far };
-        for config in models {
-            Contender::with(config, testbed, console, |contender| {
-                report.models.push(contender.solve(tasks, samples)?);
-                Ok(())
-            })?;
-        }
+        let solved = models.iter().map(|config| Contender::load(config, testbed, console)?.solve(tasks, samples));
+        let game_seconds = models[0].sandbox.game_seconds;
+        let report = TasksReport { held_out, game_seconds, models: solved.collect::<Result<_, _>>()? };
         if self.json { output::json(&report.json()) } else { output::print(&report.text()) }
     }
 
