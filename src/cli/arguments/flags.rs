@@ -196,7 +196,8 @@ fn default_note(arg: &Arg, builtin: &toml::Table, llm: &toml::Table) -> Option<S
     }
 }
 
-fn plain(value: &toml::Value) -> String {
+/// A value as it is typed after a flag: text without quotes.
+pub fn plain(value: &toml::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 

@@ -3,9 +3,10 @@
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, Error};
 
-use super::flags::argument_of;
+use super::flags::{argument_of, plain};
 use crate::cli::said::CliError;
-use crate::config::{ConfigError, keys, known_as, nearest, trl};
+use crate::config::trl::{self, TrlAnswer};
+use crate::config::{ConfigError, keys, known_as, nearest};
 
 /// The error for an unknown flag that has the name of a setting, with what to say instead; `None` where the parser's
 /// own message stands. Only commands with `--set` have settings.
@@ -46,15 +47,18 @@ fn subcommand<'a>(command: &'a Command, words: &[String]) -> &'a Command {
 }
 
 fn hint(command: &Command, name: &str, value: Option<&str>, say: &dyn Fn(&str, &str) -> String) -> Option<String> {
-    let flags: Vec<String> =
-        command.get_arguments().filter_map(|argument| argument.get_long()).map(underscored).collect();
-    if flags.iter().any(|flag| flag == name) {
+    let longs = command.get_arguments().filter_map(|argument| argument.get_long());
+    let flags: Vec<String> = longs.map(|long| long.replace('-', "_")).collect();
+    let is_flag = |name: &str| flags.iter().any(|flag| flag == name);
+    if is_flag(name) {
         return Some(format!("say --{}", name.replace('_', "-")));
     }
     let ours = of_command(command.get_name(), known_as(name));
     // A name that TRL has too may stand for other values there, so that its value decides.
     let answer = value.and_then(|value| trl::answer(name, value)).and_then(Result::ok);
-    if let Some(answer) = answer.filter(|answer| answer.settings.first().is_some_and(|(key, _)| is_in(&ours, key))) {
+    let is_ours =
+        |answer: &TrlAnswer| answer.settings.first().is_some_and(|(key, _)| ours.iter().any(|our| our == key));
+    if let Some(answer) = answer.filter(is_ours) {
         return Some(of_trl(Ok(answer), true, say));
     }
     if !ours.is_empty() {
@@ -70,19 +74,11 @@ fn hint(command: &Command, name: &str, value: Option<&str>, say: &dyn Fn(&str, &
     // Flags come last, because `nearest` takes the last of equally near names.
     names.extend(flags.iter().map(String::as_str));
     let near = nearest(name, names)?;
-    if flags.iter().any(|flag| flag == near) {
+    if is_flag(near) {
         return None;
     }
     let near = near.to_owned();
     hint(command, &near, value, say).map(|hint| format!("did you mean `{near}`? {hint}"))
-}
-
-fn is_in(keys: &[String], key: &str) -> bool {
-    keys.iter().any(|known| known == key)
-}
-
-fn underscored(long: &str) -> String {
-    long.replace('-', "_")
 }
 
 /// The keys of one name that the command reads: `sft` reads section `sft`, the others all other sections.
@@ -91,11 +87,10 @@ fn of_command(command: &str, keys: Vec<String>) -> Vec<String> {
     if others.is_empty() || (command == "sft" && !of_sft.is_empty()) { of_sft } else { others }
 }
 
-fn of_trl(answer: Result<trl::TrlAnswer, ConfigError>, has_value: bool, say: &dyn Fn(&str, &str) -> String) -> String {
+fn of_trl(answer: Result<TrlAnswer, ConfigError>, has_value: bool, say: &dyn Fn(&str, &str) -> String) -> String {
     match answer {
         Ok(answer) if answer.settings.is_empty() => format!("TRL's {}: {}; leave it away", answer.key, answer.note),
         Ok(answer) => {
-            let plain = |value: &toml::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             let value = |value: &toml::Value| if has_value { plain(value) } else { "VALUE".into() };
             let said: Vec<String> = answer.settings.iter().map(|(key, found)| say(key, &value(found))).collect();
             let note = if answer.note.is_empty() { String::new() } else { format!(" ({})", answer.note) };

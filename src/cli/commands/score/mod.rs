@@ -272,13 +272,10 @@ fn standard_error(games: &[Game]) -> f64 {
     (variance / games.len().max(1) as f64).sqrt()
 }
 
-/// One line of at most `width` characters, without control characters.
+/// One line of at most `width` columns, without control characters.
 fn cut(text: &str, width: usize) -> String {
     let clean: String = text.chars().map(|letter| if is_hidden(letter) { ' ' } else { letter }).collect();
-    if clean.chars().count() <= width {
-        return clean;
-    }
-    clean.chars().take(width - 3).chain("...".chars()).collect()
+    console::truncate_str(&clean, width, "...").into_owned()
 }
 
 #[cfg(test)]
