@@ -92,6 +92,7 @@
 //! | prompt style | a file in `prompts/`, its family in `environment::game2048::corpus` |
 //! | metric | `metrics::StepRecord`, filled in `train::record` |
 //! | setting | `config`: the struct and `default.toml` |
+//! | command | a file or a folder in `cli/commands`, an arm of `Commands` |
 //! | key of TRL's configurations | a line of the table in `config::trl` |
 //! | task, game | no Rust: a line of a file, a file of Python (docs/tasks.md, docs/games.md) |
 //! | kind of environment | an arm of `environment::Environment`, its loop in `arena`, its check in `preflight` |
