@@ -1,4 +1,4 @@
-//! The sections of the configuration that learning has, in the words of `default.toml` as well.
+//! The sections of the configuration for learning. Fields have the comments of `default.toml`, which a test compares.
 
 use std::path::PathBuf;
 
@@ -12,88 +12,90 @@ use super::{Checkpointing, ImportanceSamplingLevel, LossType, LrScheduler, Reduc
 pub struct GrpoConfig {
     /// Peak learning rate of AdamW.
     pub learning_rate: f64,
-    /// Steps of linear warm-up.
+    /// Number of steps of linear warm-up.
     pub warmup_steps: usize,
-    /// After warm-up: "constant", "linear" or "cosine" (to zero at max_steps).
+    /// Schedule after warm-up: "constant", "linear" or "cosine" (to zero at max_steps).
     pub lr_scheduler_type: LrScheduler,
-    /// Decay a step of the mean of gradients in AdamW,
+    /// Decay rate per update of AdamW's mean of gradients.
     pub adam_beta1: f64,
-    /// of the mean of their squares,
+    /// Decay rate per update of AdamW's mean of squared gradients.
     pub adam_beta2: f64,
-    /// and what is added to the square root of that mean, which the other is divided by.
+    /// Added to the square root of the mean of squared gradients, by which AdamW divides.
     pub adam_epsilon: f64,
     /// Decoupled weight decay.
     pub weight_decay: f64,
-    /// The optimiser has kernels of its own; on a GPU one launch moves all that is trained. Without, every variable is
-    /// moved by operations of its own, for comparisons (`grpo-2048-bench train --against grpo.fused_adamw=false`).
+    /// Use fused kernels for the optimiser; on a GPU one launch updates all variables. Otherwise every variable is
+    /// updated by tensor operations, for comparisons (`grpo-2048-bench train --against grpo.fused_adamw=false`).
     pub fused_adamw: bool,
-    /// Gradients are scaled down to this global norm.
+    /// Gradients with a larger global norm are scaled down to it.
     pub max_grad_norm: f64,
-    /// Lower and upper clip of the probability ratio: 1 - epsilon, 1 + epsilon_high. With loss_type = "cispo"
-    /// epsilon_high is the largest ratio itself (at least 1; 5 is usual) and nothing is clipped from below; "sapo"
-    /// clips nothing.
+    /// The ratio is clipped at 1 - epsilon and 1 + epsilon_high. With loss_type = "cispo" epsilon_high is the largest
+    /// ratio itself (at least 1; 5 is usual) and there is no lower limit; "sapo" clips nothing.
     pub epsilon: f64,
-    /// The upper clip, 0 or more.
+    /// See epsilon; 0 or more.
     pub epsilon_high: f64,
-    /// Largest ratio that pushes a bad completion away, against the rare token that became many times as likely; 0:
-    /// none. Above 1 + epsilon_high, 4 is usual; of "dapo", "grpo" and "dr_grpo" (INTELLECT-2, 2505.07291).
+    /// Maximum ratio for negative advantages, which limits the effect of rare tokens that have become many times as
+    /// likely; 0: none. It must be above 1 + epsilon_high; 4 is usual. For "dapo", "grpo" and "dr_grpo" only
+    /// (INTELLECT-2, 2505.07291).
     pub delta: f64,
-    /// Of "sapo": how sharply a ratio stops counting where the advantage is above 0.
+    /// For "sapo": how fast the gradient fades with the distance of the ratio from 1, for advantages above 0.
     pub sapo_temperature_pos: f64,
-    /// The same where it is not above 0.
+    /// The same for advantages of at most 0.
     pub sapo_temperature_neg: f64,
-    /// Take the ratio of each "token" or of the whole "sequence" (the geometric mean over its tokens, which moves much
-    /// less: epsilon = 3e-4, epsilon_high = 4e-4 and loss_type = "grpo" make it GSPO, 2507.18071; with "dapo" and
-    /// "dr_grpo" a completion then counts by its length). Not with "cispo".
+    /// Compute the ratio of each "token" or of the whole "sequence": the geometric mean over its tokens, which changes
+    /// much less. With epsilon = 3e-4, epsilon_high = 4e-4 and loss_type = "grpo" it is GSPO (2507.18071); with "dapo"
+    /// and "dr_grpo" a completion is weighted by its length. Not with "cispo".
     pub importance_sampling_level: ImportanceSamplingLevel,
-    /// Share of the tokens of a step, those with the highest entropy, that the policy gradient is taken of; KL penalty,
-    /// entropy bonus and means stay with all of them. 1 takes all, 0.2 is usual (2506.01939). Below 1 every update
-    /// begins with a forward pass of its own, which finds them, the same ones whatever micro_batch is.
+    /// Share of the tokens of a step, those with the highest entropy, that have a policy gradient; KL penalty, entropy
+    /// bonus and means are over all tokens. 1 uses all, 0.2 is usual (2506.01939). Below 1 every update needs an
+    /// additional forward pass to find them; the result does not depend on micro_batch.
     pub top_entropy_quantile: f64,
-    /// Weight of the KL penalty to the reference (k3 estimator); 0 keeps no reference.
+    /// Weight of the KL penalty to the reference (k3 estimator); 0 uses no reference.
     pub beta: f64,
-    /// Weight of the entropy bonus, in reward per nat; the first one when entropy_target moves it.
+    /// Weight of the entropy bonus, in advantage per nat; its initial value with entropy_target.
     pub entropy_coef: f64,
-    /// Share of the first step's entropy that the bonus is moved to hold; 0 leaves its weight as it is.
+    /// Share of the first step's entropy at which the weight of the bonus is adapted to keep the entropy; 0 keeps the
+    /// weight constant.
     pub entropy_target: f64,
-    /// Most that the weight of the bonus moves a step.
+    /// Maximum change of the weight of the bonus per step.
     pub entropy_coef_step: f64,
-    /// Largest weight of the bonus, at least entropy_coef.
+    /// Maximum weight of the bonus, at least entropy_coef.
     pub entropy_coef_max: f64,
-    /// Weight of the mean negative log-likelihood of elites: the best distinct programs so far, by style; 0 imitates
+    /// Weight of the mean negative log-likelihood of elites, the best distinct programs so far by style; 0 imitates
     /// none.
     pub elite_coef: f64,
     /// First step that imitates elites.
     pub elite_from_step: usize,
-    /// Elites imitated a step, drawn among those that are better than what their style's prompt last gave.
+    /// Number of elites that a step imitates, drawn from those with a higher mean reward than the newest completions of
+    /// their style.
     pub elites_per_step: usize,
-    /// Elites kept for each style.
+    /// Number of elites that are kept for each style.
     pub elites_per_style: usize,
-    /// Elites that play the games of a step again, those with the fewest games first. An elite's reward is the mean of
-    /// all games it ever played, so one that was lucky at first falls back.
+    /// Number of elites that play the boards of a step again, those with the fewest games first. An elite is ranked by
+    /// the mean reward of all its games, so a lucky one falls back.
     pub elite_replays: usize,
     /// Divide advantages by the standard deviation of the "group" or of the "batch", by the "mean" of the group (MaxRL,
-    /// 2602.02710: a success counts the more the rarer it is in its group; for rewards that are all or nothing, as with
-    /// reward.tests = "all"), or by "none". With "mean" a reward below 0 counts as 0, so that a failure is as bad as a
-    /// wrong answer and no worse, and a group without a reward above 0 is tied.
+    /// 2602.02710: a success counts more the rarer it is in its group; for rewards that are all or nothing, as with
+    /// reward.tests = "all"), or by 1 ("none"). With "mean" a negative reward counts as 0, so that a failure counts as
+    /// much as a wrong answer, and a group without a positive reward is tied.
     pub scale_rewards: ScaleRewards,
-    /// Smallest standard deviation that advantages are divided by.
+    /// Minimum of the standard deviation by which advantages are divided.
     pub advantage_std_floor: f64,
-    /// Three clipped losses that differ in how token losses are averaged, "dapo" (over all tokens of the step), "grpo"
-    /// (a completion first) and "dr_grpo" (by the longest allowed); "cispo" (truncates the weight of a token and keeps
-    /// its gradient; over all tokens); "sapo" (fades the gradient out with the ratio; a completion first). With one
-    /// update a rollout and steps_ahead = 0 the ratio is 1, and only the averaging tells them apart. docs/losses.md has
-    /// the formulas.
+    /// Three clipped losses that differ in how the losses of tokens are averaged, "dapo" (over all tokens of the step),
+    /// "grpo" (over each completion first) and "dr_grpo" (over the maximum length); "cispo" (truncates the weight of a
+    /// token and keeps its gradient; over all tokens); "sapo" (the gradient fades with the ratio; over each completion
+    /// first). With one update per rollout and steps_ahead = 0 the ratio is 1, and they differ only in averaging.
+    /// docs/losses.md has the formulas.
     pub loss_type: LossType,
-    /// Updates for each rollout; above 1, as with train.steps_ahead = 1, the ratio and its clips matter.
+    /// Number of updates per rollout. Ratio and clipping matter above 1, and with train.steps_ahead = 1.
     pub num_iterations: usize,
     /// Leave truncated completions out of the loss.
     pub mask_truncated_completions: bool,
-    /// Most completions that pass through the model at once in an update, fewer where memory asks for it (a power of
-    /// two then). Changes memory, not the result beyond rounding.
+    /// Maximum number of completions that pass through the model together in an update; fewer, a power of two, if
+    /// memory requires it. It affects memory, and the result only by rounding.
     pub micro_batch: usize,
-    /// Have the backward pass compute each layer again instead of keeping what it computed: "auto" (where memory asks
-    /// for it), "on" or "off". Exact, and slower.
+    /// Recompute the activations of each layer in the backward pass instead of keeping them: "auto" (if memory requires
+    /// it), "on" or "off". Exact, and slower.
     pub gradient_checkpointing: Checkpointing,
 }
 
@@ -101,47 +103,45 @@ pub struct GrpoConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrainConfig {
-    /// Root of all chance: same seed, same configuration, same machine, same run, bit for bit.
+    /// Root seed. The same seed, configuration and machine give the same run, bit for bit.
     pub seed: u64,
-    /// Behind the seeds of training boards, and of those that the best programs are settled on: 32 hexadecimal digits.
-    /// `train` draws it where neither it nor train.seed is named, and records it. Empty: boards that everybody can
-    /// compute from the seed.
+    /// Part of the seeds of training boards and of the boards that the best programs are ranked on: 32 hexadecimal
+    /// digits. If neither it nor train.seed is set, `train` draws it at random and records it. Empty: boards follow
+    /// from the seed alone, so that everybody can compute them.
     pub board_salt: String,
-    /// Last step of the run, at least 1.
+    /// Number of steps of the run, at least 1.
     pub max_steps: usize,
-    /// 1: while the games of a step are played, the policy already writes the completions of the next one, so that a
-    /// GPU waits for games only where they take longer than writing a whole step. What it writes comes from before the
-    /// update of the step at hand: the loss then takes the ratio to the log-probabilities that were recorded, and
-    /// bounds it. The numbers of a run are others than with 0, and as repeatable. 0: every step is written by the
-    /// newest policy.
+    /// 1: while the games of a step are played, the policy already samples the completions of the next step, so that a
+    /// GPU waits for games only if they take longer than sampling a step. These completions are sampled before the
+    /// update of the current step; their loss uses the ratio to the recorded log-probabilities, and clips it. Results
+    /// differ from those with 0 and are as reproducible. 0: every step is sampled by the newest policy.
     pub steps_ahead: StepsAhead,
     /// Budget of a training game, in seconds of a reference core; held-out games, `score` and `play` have
-    /// sandbox.game_seconds. Programs learn to search as deep as this lets them: trained with five seconds they are cut
-    /// off in games of one.
+    /// sandbox.game_seconds. Programs learn to search as deeply as it allows: trained with five seconds, they exceed
+    /// the budget of games with one.
     pub game_seconds: f64,
-    /// Where the run is written; empty: runs/train-001, -002, ...
+    /// Directory of the run; empty: runs/train-001, -002, ...
     pub output_dir: PathBuf,
-    /// Before the first step, have players of known strength scored as the run will score programs, and refuse to start
-    /// when the reward is out of order (about two seconds; the run itself does not change).
+    /// Before the first step, score players of known strength in the way that the run will score programs, and refuse
+    /// to start if their rewards are not in order. It takes about two seconds and does not affect the run.
     pub preflight: bool,
-    /// Memory that training may take, in MiB; 0: 0.7 of what is free when it starts. An update that would take more is
-    /// cut: fewer completions at once, then gradient checkpointing, then smaller chunks of logits. The batch stays the
-    /// same.
+    /// Memory limit of training, in MiB; 0: 0.7 of the memory that is free at the start. An update that would exceed it
+    /// is divided: fewer completions together, then gradient checkpointing, then smaller chunks of logits. The batch
+    /// stays the same.
     pub memory_mib: u64,
-    /// On a GPU, where memory_mib is 0: the largest share of its memory that training may take, at most 0.95 of what is
-    /// free.
+    /// On a GPU, if memory_mib is 0: the maximum share of its memory for training, at most 0.95 of the free part.
     pub gpu_memory_fraction: f64,
-    /// Also write every number to tensorboard/ in the output directory, for `tensorboard --logdir` (2 KiB a step).
+    /// Also write all metrics to tensorboard/ in the output directory, for `tensorboard --logdir` (2 KiB per step).
     pub tensorboard: bool,
-    /// Checkpoint every so many steps, and at the end.
+    /// Number of steps between checkpoints. The last step has one, too.
     pub save_steps: usize,
-    /// Newest checkpoints kept.
+    /// Number of newest checkpoints that are kept.
     pub save_total_limit: usize,
-    /// Held-out evaluation every so many steps (0: only first and last).
+    /// Number of steps between held-out evaluations (0: only first and last).
     pub eval_steps: usize,
-    /// Completions sampled in a held-out evaluation; 0: none.
+    /// Number of completions of a held-out evaluation; 0: no evaluation.
     pub eval_samples: usize,
-    /// Games that each of them plays, 1 to 8.
+    /// Number of games of each of them, 1 to 8.
     pub eval_games: usize,
 }
 
@@ -149,15 +149,14 @@ pub struct TrainConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ParallelConfig {
-    /// How gradients of processes that mpirun or srun starts (docs/scale.md) become one sum. "exact": in the order of the
-    /// parts, so that any number of processes computes what one does, to the last bit. "fast": each adds its own, and the
-    /// library of MPI or NCCL the rest, which sends less where a process has several parts; the last bits then depend on
-    /// the number of processes and on the library, so that neither one process nor --resume with another number repeats a
-    /// run exactly.
+    /// How the gradients of processes that mpirun or srun starts (docs/scale.md) are added. "exact": in the order of
+    /// the parts, so that any number of processes computes the same as one, bit for bit. "fast": each process adds its
+    /// own, and the library of MPI or NCCL adds the sums, which sends less if a process has several parts. The last
+    /// bits then depend on the number of processes and on the library, so neither one process nor --resume with another
+    /// number repeats a run exactly.
     pub reduce: Reduce,
-    /// Of processes that mpirun or srun starts (docs/scale.md): let those train together whose processors have other
-    /// instruction sets. Sums are then rounded in other ways on each, and how the run goes depends on who computes
-    /// what.
+    /// Let processes that mpirun or srun starts (docs/scale.md) train together even if their processors have different
+    /// instruction sets. They then round differently, and results depend on which process computes which part.
     pub allow_other_processors: bool,
 }
 
@@ -167,33 +166,33 @@ pub struct ParallelConfig {
 pub struct GuardConfig {
     /// Stop the run (exit code 3) when it can no longer learn; false only warns.
     pub stop: bool,
-    /// Steps over which each figure is averaged before it is judged.
+    /// Number of steps over which each metric is averaged before it is judged.
     pub window: usize,
-    /// Steps after which tied groups and truncated completions are warned of though they were never fewer.
+    /// Number of steps after which the guard warns of tied groups and truncated completions even if their shares have
+    /// never been lower.
     pub grace_steps: usize,
-    /// Warn at once when log-probabilities of sampling and of scoring differ by more than this in the mean, in nats:
-    /// what is trained is then not what was sampled.
+    /// Warn at once if the log-probabilities of sampling and of scoring differ by more than this, in nats per token on
+    /// average, which means that the model that is trained is not the one that was sampled.
     pub warn_logp_difference: f64,
-    /// The same where servers sample: NeMo RL looks into what is above exp(0.05) (docs/adding-new-models.md there:
-    /// 1.05).
+    /// The same for servers. NeMo RL investigates above exp(0.05) (its docs/adding-new-models.md: 1.05).
     pub warn_server_logp_difference: f64,
-    /// Warn when more than this share of the groups is tied, after resampling,
+    /// Warn if more than this share of the groups is tied, after resampling.
     pub warn_tied: f64,
-    /// when less than this share of the programs is distinct, having been more,
+    /// Warn if less than this share of the programs is distinct, after a higher share.
     pub warn_unique: f64,
-    /// when entropy is less than this share of the first step's,
+    /// Warn if entropy is less than this share of the first step's.
     pub warn_entropy: f64,
-    /// when less than this share of the completions parses, having been more,
+    /// Warn if less than this share of the completions parses, after a higher share.
     pub warn_parsed: f64,
-    /// or when more than this share of the completions is truncated.
+    /// Warn if more than this share of the completions is truncated.
     pub warn_clipped: f64,
-    /// Stop when nothing parses any more, or beyond these shares: of tied groups,
+    /// Stop if more than this share of the groups is tied. The run also stops if no completion parses any more.
     pub stop_tied: f64,
-    /// of distinct programs,
+    /// Stop if less than this share of the programs is distinct.
     pub stop_unique: f64,
-    /// of the first step's entropy,
+    /// Stop if entropy is less than this share of the first step's.
     pub stop_entropy: f64,
-    /// and of truncated completions.
+    /// Stop if more than this share of the completions is truncated.
     pub stop_clipped: f64,
 }
 
@@ -201,20 +200,20 @@ pub struct GuardConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SftConfig {
-    /// Peak learning rate, cosine to a tenth.
+    /// Peak learning rate, with a cosine schedule to a tenth of it.
     pub learning_rate: f64,
-    /// Steps of linear warm-up.
+    /// Number of steps of linear warm-up.
     pub warmup_steps: usize,
     /// Decoupled weight decay.
     pub weight_decay: f64,
-    /// Gradients are scaled down to this global norm.
+    /// Gradients with a larger global norm are scaled down to it.
     pub max_grad_norm: f64,
-    /// Tokens a step, padding not counted.
+    /// Number of tokens per step, without padding.
     pub batch_tokens: usize,
-    /// Tokens seen in all.
+    /// Number of tokens of the whole training.
     pub total_tokens: usize,
-    /// Programs that a language model writes and plays before and after; 0: none.
+    /// Number of programs that a language model samples and plays before and after training; 0: none.
     pub eval_samples: usize,
-    /// Share of corpus programs with a deliberate mistake in them.
+    /// Share of corpus programs with a deliberate error, 0 to 1.
     pub error_rate: f64,
 }

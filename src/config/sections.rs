@@ -1,7 +1,7 @@
-//! The sections of the configuration: what is sampled, played and rewarded. What a field means is said in the words of
-//! `default.toml`, by which a test holds it.
+//! The sections of the configuration for sampling, playing and rewards. Fields have the comments of `default.toml`, which
+//! a test compares.
 
-#![allow(rustdoc::bare_urls, reason = "the words are those of default.toml, where a link would be a clutter")]
+#![allow(rustdoc::bare_urls, reason = "the comments are those of default.toml, which has no links")]
 
 use serde::{Deserialize, Serialize};
 
@@ -42,8 +42,8 @@ pub struct Config {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EnvironmentConfig {
-    /// What programs are written for: "2048", a .jsonl file of tasks, a .py file with the rules of a game, or a
-    /// directory with env.toml.
+    /// The environment: "2048", a .jsonl file of tasks, a .py file with the rules of a game, or a directory with
+    /// env.toml.
     pub env: String,
 }
 
@@ -55,39 +55,37 @@ pub struct ModelConfig {
     pub model: String,
     /// Branch, tag or commit of a Hugging Face model.
     pub revision: String,
-    /// PEFT adapter directory to start from; empty: none.
+    /// Directory of a PEFT adapter to start from; empty: none.
     pub adapter: String,
-    /// "auto", "cpu" or "cuda:0": where tensors live.
+    /// Device of tensors: "auto", "cpu" or "cuda:0".
     pub device: String,
-    /// Format of weights and of the products of the layers: "f32", "bf16", "f16", or "auto": f32 on the CPU, bf16 on
-    /// GPUs of compute capability 8.0 and above, f16 on older ones, with a scale of the loss that follows the
-    /// gradients. Logits, softmax, norms, rotations, adapters, gradients of what is trained and its moments are f32 in
-    /// all of them, and so are the weights of a model that is trained in full; its layers round them. On the CPU half
-    /// formats are for tests: slower.
+    /// Number format of weights and of the matrix products of layers: "f32", "bf16", "f16", or "auto": f32 on the CPU,
+    /// bf16 on GPUs of compute capability 8.0 and above, f16 on older ones, with a dynamic scale of the loss. Logits,
+    /// softmax, norms, rotations, adapters, and the gradients and moments of trained weights are f32 in all formats. So
+    /// are the weights of a model that is trained in full, which its layers round. On the CPU, bf16 and f16 are slower
+    /// than f32 and meant for tests.
     pub precision: PrecisionChoice,
-    /// Whether a GPU takes products of f32 numbers with 11 bits of each factor (TF32), several times as fast: "on",
-    /// "off", or "auto": on with layers in bf16 or f16, which round more than that themselves, off with layers in f32.
-    /// With adapters next to nothing is left that it speeds up; in a model that is trained in full it is the head.
+    /// Whether a GPU rounds the factors of f32 products to 11 bits (TF32), which is several times as fast: "on", "off",
+    /// or "auto": on if layers are in bf16 or f16, which round more, off if they are in f32. With adapters it speeds up
+    /// almost nothing; in a model that is trained in full it speeds up the head.
     pub tf32: Tf32,
-    /// How matrices are kept on the CPU while adapters on them are trained: "packed", in the few bits of the model's
-    /// file (a .gguf file, or safetensors in bf16 or f16) and once for sampling and updates, "dense", as f32 numbers
-    /// and once more for sampling, or "auto": packed where it can be. The numbers are the same. Packed, a model takes
-    /// about as much memory as its file; without adapters, on a GPU, and with another precision than f32, matrices are
-    /// dense.
+    /// How frozen matrices are stored on the CPU while adapters are trained: "packed", in the format of the model's
+    /// file (.gguf, or safetensors in bf16 or f16) and once for sampling and updates; "dense", as f32 and a second time
+    /// for sampling; or "auto": packed if possible. Results are the same. A packed model takes about as much memory as
+    /// its file. Without adapters, on a GPU, and in another precision than f32, matrices are dense.
     pub frozen_weights: FrozenWeights,
     /// Rank of the LoRA adapters on all linear layers; 0 trains every weight of the model.
     pub lora_r: usize,
-    /// Adapters are scaled by lora_alpha / lora_r,
+    /// The output of adapters is multiplied by lora_alpha / lora_r, or with use_rslora by lora_alpha / sqrt(lora_r).
     pub lora_alpha: f64,
-    /// or, when this is true, by lora_alpha / sqrt(lora_r), which suits large ranks.
+    /// Whether adapters are scaled by lora_alpha / sqrt(lora_r), which suits large ranks.
     pub use_rslora: bool,
-    /// Probability that a number on its way into an adapter is dropped, in updates alone (0 to below 1; an adapter that
-    /// is loaded brings its own). An update then moves thinned networks while the whole one is sampled: with
-    /// num_iterations = 1 the ratio is taken between thinned ones and stays 1, with more (or steps_ahead = 1) it begins
-    /// away from 1, and the clips bite sooner.
+    /// Probability that an input of an adapter is dropped in updates, 0 to below 1. An adapter that is loaded has its
+    /// own. Tokens are sampled without dropout. With num_iterations = 1 both sides of the ratio have the same dropout,
+    /// so it is 1; with more, and with steps_ahead = 1, the ratio starts away from 1 and is clipped more often.
     pub lora_dropout: f64,
-    /// Layers that carry adapters: "all-linear", or some of q_proj, k_proj, v_proj, o_proj, gate_proj, up_proj,
-    /// down_proj; of Phi-3 and Phi-4 qkv_proj, o_proj, gate_up_proj, down_proj.
+    /// Layers with adapters: "all-linear", or some of q_proj, k_proj, v_proj, o_proj, gate_proj, up_proj, down_proj;
+    /// for Phi-3 and Phi-4 qkv_proj, o_proj, gate_up_proj, down_proj.
     pub lora_target_modules: Vec<String>,
     /// Send the prompt as plain text, without the model's chat template.
     pub raw_prompt: bool,
@@ -97,41 +95,39 @@ pub struct ModelConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RolloutConfig {
-    /// Prompts drawn a step (P). A step samples groups x num_generations completions.
+    /// Number of prompts per step (P). A step samples groups x num_generations completions.
     pub groups: usize,
-    /// Completions sampled for each prompt (G). At least 2: a group of one has no advantage.
+    /// Number of completions per prompt (G), at least 2: a group of one has no advantage.
     pub num_generations: usize,
-    /// Longest completion, in tokens; a longer one is cut and counts as truncated.
+    /// Maximum length of a completion, in tokens. A longer one is truncated.
     pub max_completion_length: usize,
-    /// Softmax temperature of sampling; the policy that is trained is the one that is sampled.
+    /// Softmax temperature of sampling. The policy at this temperature is also the one that is trained.
     pub temperature: f64,
-    /// Nucleus sampling: smallest set of tokens with this probability; 1 keeps all.
+    /// Nucleus sampling: tokens are drawn from the smallest set with this probability; 1 keeps all.
     pub top_p: f64,
-    /// Most likely tokens kept; 0 keeps all.
+    /// Number of likeliest tokens that may be drawn; 0 keeps all.
     pub top_k: usize,
-    /// Tokens less likely than min_p times the likeliest are dropped; 0 keeps all.
+    /// Tokens with less than min_p times the probability of the likeliest are not drawn; 0 keeps all.
     pub min_p: f64,
-    /// Most rounds in which groups whose rewards are all equal are sampled anew, since nothing can be learnt from them.
-    /// The newest policy writes them, and their games are always waited for.
+    /// Maximum number of rounds in which groups whose rewards are all equal are sampled again, because nothing can be
+    /// learnt from them. The newest policy samples them, and the step waits for their games.
     pub resample_tied: usize,
-    /// On a GPU, one decoding step is recorded and replayed as a CUDA graph; without, its kernels are launched one by
-    /// one.
+    /// On a GPU, record a decoding step and replay it as a CUDA graph; otherwise its kernels are launched one by one.
     pub cuda_graphs: bool,
-    /// Servers of vLLM that write the completions of training, such as ["http://gpu1:8000"]; they are given every new
-    /// adapter, so adapters have to be what is trained. Without one this program writes completions itself
-    /// (docs/vllm.md).
+    /// vLLM servers that sample the completions of training, such as ["http://gpu1:8000"]. They load every new adapter,
+    /// so adapters have to be trained. Without servers this program samples completions itself (docs/vllm.md).
     pub servers: Vec<String>,
-    /// Where adapters are put for the servers, which must find them by the same path; empty: adapters/ in the run's
-    /// directory.
+    /// Directory in which adapters are written for servers, which must have it under the same path; empty: adapters/ in
+    /// the run's directory.
     pub adapter_dir: String,
-    /// Completions that a process asks for at once, over all servers.
+    /// Maximum number of simultaneous requests of a process, over all servers.
     pub server_requests: usize,
-    /// Longest time for one answer of a server; then it is asked again, another one first.
+    /// Time limit for an answer of a server, in seconds. After it the request is repeated, to another server first.
     pub server_seconds: f64,
-    /// Servers calculate in other formats and with other kernels than the trainer. "truncate": each token's loss counts
-    /// w times, where w is its probability to the trainer over that to the server, kept between correction_floor and
-    /// correction_cap; "mask": w times between the two, and not at all outside of them; "none". Truncated importance
-    /// sampling, 1606.02647; masked: 2510.18855.
+    /// Servers compute with other number formats and kernels than the trainer. "truncate" multiplies the loss of each
+    /// token by w, its probability under the trainer's policy divided by that under the server's, limited to
+    /// correction_floor and correction_cap; "mask" multiplies by w between the two and by 0 outside; "none". Truncated
+    /// importance sampling: 1606.02647; masked: 2510.18855.
     pub correction: Correction,
     /// One w for each "token", or one for the whole "sequence": the product over its tokens.
     pub correction_level: ImportanceSamplingLevel,
@@ -145,19 +141,19 @@ pub struct RolloutConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SandboxConfig {
-    /// What runs the functions of programs: "auto" (compiled to WebAssembly where that is certain to do what CPython
-    /// does, several times as fast; otherwise CPython), "interpreter" (CPython, always) or "compiled" (a program that
-    /// leaves it stops the run). A budget is the same in both to a factor of 0.6 to 1.4: scores compare under one
-    /// setting.
+    /// How programs are run: "auto" (compiled to WebAssembly if the result is certainly that of CPython, several times
+    /// as fast; otherwise in CPython), "interpreter" (always in CPython) or "compiled" (a program that cannot be
+    /// compiled stops the run). Budgets of both agree to a factor of 0.6 to 1.4, so scores are comparable only with the
+    /// same setting.
     pub tier: Tier,
-    /// One game in so many is played by both, and a difference stops the run with the program; 0 compares none.
+    /// One of so many games is played in both ways, and a difference stops the run with the program; 0 compares none.
     pub check_one_in: u32,
-    /// Budget of a game outside training, in seconds of a reference core. Counted in fuel (8.5e9 a second), so it is
-    /// the same on every machine.
+    /// Budget of a game outside training, in seconds of a reference core. It is counted in fuel (8.5e9 per second), so
+    /// it is the same on every machine.
     pub game_seconds: f64,
-    /// Share of a game's budget that one call may use; more is a hang.
+    /// Maximum share of a game's budget for one call, above 0, at most 1. A call that uses more counts as hung.
     pub call_share: f64,
-    /// Linear memory a strategy may have, in MiB, the interpreter's 13 included.
+    /// Memory of a program, in MiB, including the 13 of the interpreter.
     pub memory_mib: u64,
 }
 
@@ -165,14 +161,13 @@ pub struct SandboxConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ArenaConfig {
-    /// Worker threads that play games while the rest of the batch still decodes; 0 plays inline, in order
-    /// (--sequential).
+    /// Number of worker threads that play games while completions are sampled; 0 plays inline, in order (--sequential).
     pub parallel_rewards: Workers,
-    /// Games each program plays (K). All completions of a group play the same boards, new ones each step.
+    /// Number of games per program (K). All completions of a step play the same boards, and each step has new ones.
     pub games: usize,
-    /// A game ends as a freeze on this many moves in a row that change nothing.
+    /// A game ends as a freeze after this number of moves in a row that change nothing.
     pub freeze_after: usize,
-    /// Longest game in moves; far above what any target needs.
+    /// Maximum number of moves of a game, far above what any target needs.
     pub moves_max: usize,
 }
 
@@ -180,26 +175,28 @@ pub struct ArenaConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RewardConfig {
-    /// Game score that is worth 1; 0: what the environment says (40000 in 2048, SCALE in a game of your own).
+    /// Game score whose reward is 1; 0: that of the environment (40000 in 2048, SCALE in a game in Python).
     pub scale: f64,
-    /// A game is worth (score / scale) ^ exponent; 0.5 keeps early steps steep, 1 seeks the tail.
+    /// The reward of a game is (score / scale) ^ exponent. 0.5 has larger rewards for the first improvements, 1 for
+    /// high scores.
     pub exponent: f64,
-    /// Of a task, what passing tests is worth: "above_constant" (the share passed, less what the best constant answer
-    /// passes; 1 only when all are passed), "all" (1 when all are passed, otherwise 0) or "share" (which pays `return
-    /// 0`).
+    /// The reward for passing tests of a task: "above_constant" (the share passed, reduced by the share that the best
+    /// constant answer passes; 1 only if all are passed), "all" (1 if all are passed, otherwise 0) or "share" (which
+    /// rewards `return 0`).
     pub tests: TestsReward,
-    /// Paid for few instructions to programs that pass every test of a task, as much for each halving below a second;
-    /// all of it is out of reach, a program of a few lines gets three quarters. 0 pays for answers alone.
+    /// Maximum additional reward for programs that pass every test of a task with few instructions. Each halving of the
+    /// time below a second adds the same amount; the maximum is out of reach, and a program of a few lines gets three
+    /// quarters of it. 0 rewards answers only.
     pub fuel_bonus: f64,
-    /// Taken from a completion that is as long as rollout.max_completion_length allows; 0 takes nothing. A shorter one
-    /// loses less, in proportion, and none that is at most length_penalty_from of that length (0 to below 1): with a
-    /// penalty of 1 and 0.8 this is the soft overlong punishment of DAPO (Yu et al. 2025, eq. 13), with 0 every token
-    /// costs. Such a penalty makes programs shorter whether or not they were too long.
+    /// Subtracted from the reward of a completion with the maximum length; 0 subtracts nothing. A shorter one loses
+    /// less, in proportion, and one of at most length_penalty_from of the maximum loses nothing. A penalty of 1 with
+    /// 0.8 is the soft overlong punishment of DAPO (Yu et al. 2025, eq. 13); with 0 every token costs. Such a penalty
+    /// makes programs shorter whether or not they were too long.
     pub length_penalty: f64,
-    /// Share of that length up to which nothing is taken, 0 to below 1.
+    /// Share of the maximum length up to which nothing is subtracted, 0 to below 1.
     pub length_penalty_from: f64,
-    /// A control: rewards change places inside each step before anything is learnt from them, and elites are not
-    /// imitated. A run whose scores rise all the same has learnt from something other than its rewards.
+    /// A control run: rewards are shuffled within each step before learning, and elites are not imitated. If scores
+    /// rise all the same, the run has learnt from something other than its rewards.
     pub shuffled: bool,
 }
 
