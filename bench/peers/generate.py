@@ -3,11 +3,11 @@
 Reads one JSON object from standard input:
     config, model    see measuring.py
     device, dtype    as PyTorch names them
-    threads          of the processor
-    seed             of weights, prompts and sampling
-    groups, rows     prompts, and completions of all of them together
-    prompt_tokens    tokens of a prompt
-    new_tokens       tokens of a completion; none ends before
+    threads          number of threads of the processor
+    seed             seed of weights, prompts and sampling
+    groups, rows     number of prompts, and of completions of all prompts
+    prompt_tokens    number of tokens of a prompt
+    new_tokens       number of tokens of a completion; none ends earlier
 Prints one: wall_s and cpu_s of the whole batch, prefill_s (until the first token is drawn), peak_bytes (of the process,
 or of the GPU's memory that tensors took).
 """
@@ -21,7 +21,7 @@ from measuring import Clocks, Peak, load
 
 
 class FirstToken(transformers.StoppingCriteria):
-    """Looks at the clock when the first token is there."""
+    """Measures the time until the first token."""
 
     def __init__(self, clocks):
         self.clocks, self.seconds = clocks, None
@@ -64,10 +64,10 @@ def main():
     torch.set_num_threads(work["threads"])
     torch.manual_seed(work["seed"])
     model = load(work, device).eval()
-    # A model's own file may ask for another way of sampling.
+    # The model's own generation config may have other settings of sampling.
     model.generation_config = transformers.GenerationConfig()
     if device.type == "cuda":
-        # Kernels are compiled and memory is asked for when they are first needed.
+        # The first run compiles kernels and allocates memory, and is not measured.
         run(model, work, device, 4)
     json.dump(run(model, work, device, work["new_tokens"]), sys.stdout)
 

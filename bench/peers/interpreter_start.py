@@ -1,4 +1,4 @@
-"""What a fresh interpreter costs: starts `python3 -I -c pass` as often as its argument says, one after the other.
+"""Measures the start of an interpreter: starts `python3 -I -c pass` as often as its argument says, one after the other.
 
 Prints wall_s and cpu_s of one start on average.
 """

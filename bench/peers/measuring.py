@@ -1,7 +1,7 @@
-"""What the peers of `grpo-2048-bench generate` and `bench train` share: a model, clocks, and how much memory it took.
+"""Shared by the peers of `grpo-2048-bench generate` and `train`: a model, clocks, and peak memory.
 
 A request names a model in one of two ways:
-    config    settings as config.json has them: weights are drawn by chance
+    config    the settings of a config.json; weights are random
     model     a directory or a .gguf file
 """
 
@@ -32,11 +32,11 @@ def load(work, device):
 
 
 class Clocks:
-    """Seconds since it was made: on the wall, of the processor, and of stages one after the other."""
+    """Seconds since its creation: wall clock, processor, and successive stages."""
 
     def __init__(self, work, device):
         self.device = device
-        # One thread of a processor is timed by its own seconds, which other programs do not change.
+        # One thread is timed by processor time, which does not depend on other programs.
         self.now = time.process_time if device.type == "cpu" and work["threads"] == 1 else time.monotonic
         self.wait()
         self.wall, self.cpu, self.last = time.monotonic(), time.process_time(), self.now()
@@ -46,7 +46,7 @@ class Clocks:
             torch.cuda.synchronize()
 
     def stage(self):
-        """Seconds since the last stage was over."""
+        """Seconds since the end of the last stage."""
         self.wait()
         last, self.last = self.last, self.now()
         return self.last - last
@@ -57,7 +57,7 @@ class Clocks:
 
 
 class Peak:
-    """Most memory that is in use from now on."""
+    """Maximum of the memory in use from now on."""
 
     def __init__(self, device):
         self.device = device

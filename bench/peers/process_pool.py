@@ -1,14 +1,14 @@
-"""Scores strategies the plain-Python way: a process each, so many at a time, stopped by the clock on the wall.
+"""Scores programs in plain Python: a process for each, a number of them at a time, with a wall-clock limit.
 
 Reads one JSON object from standard input:
     programs       sources, each with a function strategy(board)
-    workers        processes at a time
-    timeout_s      wall-clock seconds a process may take, its start included; null: as long as it likes
-    start          how a process starts, in the words of multiprocessing: fork or spawn; calls: there are none, all play in
-                   turn in this one, and what is counted is compiling and the calls of strategy alone
-    freeze_after   moves in a row without effect that end a game
-    moves_max      moves with effect that end a game
-    seed           of the tiles and of the programs' random numbers
+    workers        number of processes at a time
+    timeout_s      wall-clock limit of a process in seconds, including its start; null: no limit
+    start          how a process starts, as in multiprocessing: fork or spawn; calls: there are no processes, all programs
+                   play one after the other in this one, and only compiling and the calls of strategy are timed
+    freeze_after   number of moves in a row without effect that end a game
+    moves_max      number of moves with effect that end a game
+    seed           seed of the tiles and of the programs' random numbers
 Prints one: wall_s and cpu_s of the whole batch, processes included, and a list of games with ending, score and moves.
 """
 
@@ -42,7 +42,7 @@ def slide(row):
 
 
 def moved(board, letter):
-    """The board after a move, and what it gained."""
+    """The board after a move, and the points of the move."""
     lines = board if letter in "AD" else [list(column) for column in zip(*board)]
     back = letter in "SD"
     pushed = [slide(tuple(line[::-1] if back else line)) for line in lines]
@@ -64,7 +64,7 @@ def is_over(board):
 
 
 def game(source, rules, counted=lambda function: function):
-    """Loads a program and plays one game with it. What the program does goes through `counted`."""
+    """Loads a program and plays one game with it. Its code runs through `counted`."""
     module = {"__name__": "strategy"}
     try:
         code = counted(compile)(source, "strategy", "exec")
@@ -103,14 +103,14 @@ def game(source, rules, counted=lambda function: function):
 
 
 def play(sender, source, rules):
-    """What a process does. What the program prints goes nowhere."""
+    """The work of a process. Output of the program is discarded."""
     sys.stdout = open(os.devnull, "w")
     sender.send(game(source, rules))
     sender.close()
 
 
 def calls_alone(work):
-    """Plays all programs here, in turn; gives what came of each, and the seconds of their own code."""
+    """Plays all programs in this process; returns their results and the seconds of their own code."""
     seconds = 0.0
 
     def counted(function):
@@ -137,7 +137,7 @@ def finish(process, receiver):
 
 
 def run(work):
-    """Plays all programs; gives what came of each, in order."""
+    """Plays all programs; returns their results in order."""
     context = multiprocessing.get_context(work["start"])
     waiting = deque(enumerate(work["programs"]))
     games = [None] * len(waiting)
@@ -171,14 +171,14 @@ def run(work):
 
 
 def cpu_seconds():
-    """Of this process and of all that it has waited for."""
+    """Processor seconds of this process and of its children that have ended."""
     usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
 if __name__ == "__main__":
     work = json.load(sys.stdin)
-    # A process gets what it needs of this and not all programs.
+    # A process gets only the settings that it needs, without the programs.
     rules = {key: work[key] for key in ("freeze_after", "moves_max", "seed")}
     work = {**work, "rules": rules}
     begin, cpu_begin = time.monotonic(), cpu_seconds()

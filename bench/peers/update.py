@@ -1,19 +1,19 @@
 """One GRPO update with PyTorch, transformers and PEFT: what `grpo-2048-bench train --peer PYTHON` runs.
 
-Adapters sit on all linear layers over frozen weights; without a rank all weights are trained. The loss is computed as
-TRL's GRPOTrainer does: logits of the completion tokens alone, divided by the temperature, a log-sum-exp a row. All
-completions pass through the model at once, then come clipping and a step of AdamW.
+All linear layers have adapters over frozen weights; with lora_r = 0 all weights are trained. The loss is computed as in
+TRL's GRPOTrainer: logits of the completion tokens only, divided by the temperature, with one log-sum-exp per row. All
+completions pass through the model together, followed by clipping and a step of AdamW.
 
 Reads one JSON object from standard input:
     config, model         see measuring.py
     device, dtype         as PyTorch names them
-    checkpointing         whether layers are computed again for the backward pass
-    threads               of the processor
-    seed                  of weights and tokens
-    rows                  completions
-    prompt_tokens         tokens of a prompt
-    new_tokens            tokens of a completion
-    lora_r, lora_alpha    of the adapters
+    checkpointing         whether activations are recomputed in the backward pass
+    threads               number of threads of the processor
+    seed                  seed of weights and tokens
+    rows                  number of completions
+    prompt_tokens         number of tokens of a prompt
+    new_tokens            number of tokens of a completion
+    lora_r, lora_alpha    rank and scale of the adapters
 Prints one: wall_s and cpu_s of the update, stages with forward_s, backward_s and optimiser_s, peak_bytes (of the process,
 or of the GPU's memory that tensors took).
 """
@@ -27,13 +27,13 @@ from measuring import Clocks, Peak, load
 
 
 def trained(work, device):
-    """The model in training, and an optimiser of what is trained."""
+    """The model in training mode, and an optimiser of its trained weights."""
     model = load(work, device)
     if work["lora_r"] > 0:
         adapters = peft.LoraConfig(
             r=work["lora_r"], lora_alpha=work["lora_alpha"], target_modules="all-linear", task_type="CAUSAL_LM"
         )
-        # In f32, as PEFT keeps adapters of models that are not.
+        # Adapters are f32, as PEFT keeps them for models in other formats.
         model = peft.get_peft_model(model, adapters)
     if work["checkpointing"]:
         model.gradient_checkpointing_enable()
@@ -71,7 +71,7 @@ def main():
     torch.manual_seed(work["seed"])
     model, parameters, optimizer = trained(work, device)
     if device.type == "cuda":
-        # Kernels are compiled and memory is asked for when they are first needed.
+        # The first run compiles kernels and allocates memory, and is not measured.
         run(model, parameters, optimizer, {**work, "rows": 1}, device)
     json.dump(run(model, parameters, optimizer, work, device), sys.stdout)
 

@@ -123,9 +123,9 @@ impl Clocks<'_> {
 pub struct Rewards<'a> {
     /// The sandbox that programs play in.
     pub sandbox: &'a Sandbox,
-    /// The rules of games. Their budget counts in [`Work::Spinning`]; otherwise it is [`AMPLE`].
+    /// The rules of games. Their budget applies if some programs loop forever; otherwise the budget is ample.
     pub rules: &'a Rules,
-    /// Wall-clock budget of a Python process in [`Work::Spinning`], in seconds.
+    /// Wall-clock budget of a Python process if some programs loop forever, in seconds.
     pub timeout_s: f64,
     /// An interpreter to compare with, if there is one.
     pub python: Option<&'a Python>,

@@ -26,7 +26,9 @@ pub(super) struct Phases {
     begin: Duration,
     /// When the logits of the first token were there.
     prefilled: Option<Duration>,
+    /// When the newest logits were there.
     predicted: Option<Duration>,
+    /// Time of drawing tokens so far.
     sampling: Option<Duration>,
     /// Whether the batch was sampled in parallel parts, whose phases cannot be distinguished.
     is_divided: bool,

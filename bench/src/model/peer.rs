@@ -64,7 +64,9 @@ pub(super) struct Request<'a> {
 pub(super) struct Answer {
     #[serde(flatten)]
     pub cost: Cost,
+    /// Maximum of the memory in use.
     pub peak_bytes: f64,
+    /// Time of computing the prompts, in seconds.
     pub prefill_s: Option<f64>,
     /// Forward, backward and optimiser, in seconds.
     pub stages: Option<BTreeMap<UpdateStage, f64>>,
