@@ -55,6 +55,7 @@ pub struct Demonstration<'a> {
 #[derive(Debug, Clone)]
 pub struct Batch {
     pub(super) config: GrpoConfig,
+    /// Temperature of sampling, at which tokens are also scored.
     pub(super) temperature: f64,
     pub(super) division: Division,
     /// The processes that compute its parts.

@@ -8,9 +8,12 @@ use crate::config::{self, ImportanceSamplingLevel, RolloutConfig};
 /// How tokens are weighted by their probability under the trainer's policy divided by that under the sampler's.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ImportanceWeights {
+    /// Whether weights out of bounds are 0, and not truncated.
     masks: bool,
     level: ImportanceSamplingLevel,
+    /// The smallest weight.
     floor: f32,
+    /// The largest weight.
     cap: f32,
 }
 

@@ -292,6 +292,7 @@ fn sum_of_squares(gradient: &Tensor) -> candle_core::Result<f64> {
 /// `average = beta * average + (1 - beta) * g`, where `g` is the scaled gradient or its square.
 struct Average {
     beta: f64,
+    /// Factor of the gradient, for clipping and for the loss scale.
     scale: f64,
     squared: bool,
 }
@@ -325,6 +326,7 @@ impl InplaceOp2 for Average {
 /// `p = keep * p - rate * mean / (sqrt(square) / root_correction + epsilon)`.
 struct Step {
     rates: AdamWRates,
+    /// Factor of the variable for its weight decay.
     keep: f64,
 }
 

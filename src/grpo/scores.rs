@@ -29,8 +29,8 @@ pub fn reference_logprobs(decoder: &Decoder, adapters: Adapters, batch: &Batch) 
     Ok(all)
 }
 
-/// Restricts the surrogate to the tokens of the whole batch with the highest entropies, if `top_entropy_quantile < 1`.
-/// This needs the entropies of all parts, so it makes an additional forward pass, with the dropout of update number
+/// Restricts the surrogate to the share `top_entropy_quantile` of the batch's tokens with the highest entropies. A share
+/// below 1 needs the entropies of all parts, and therefore an additional forward pass, with the dropout of update number
 /// `iteration`.
 pub(super) fn keep_uncertain(
     decoder: &Decoder,

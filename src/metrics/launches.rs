@@ -75,6 +75,7 @@ pub struct LaunchSink<'a> {
     /// Seconds since 1970.
     clock: &'a dyn Fn() -> f64,
     file: Option<PathBuf>,
+    /// Number of steps done.
     step: usize,
 }
 

@@ -27,6 +27,7 @@ pub struct TerminalSink {
     bars: Option<Bars>,
     labels: Labels,
     max_steps: usize,
+    /// The largest tile of the run.
     best_tile: u32,
     /// Exponential moving average of the seconds per step.
     pace: Option<f64>,
@@ -48,20 +49,18 @@ struct Bars {
 impl TerminalSink {
     /// A sink that shows a run on `console`. Bars appear when the run starts.
     pub fn new(console: Console, show: Show) -> TerminalSink {
-        let (phase, next, early) = (Phase::default(), Phase::default(), Vec::new());
-        let labels = Labels::default();
         TerminalSink {
             console,
             show,
-            labels,
             bars: None,
+            labels: Labels::default(),
             max_steps: 0,
             best_tile: 0,
             pace: None,
             step: 0,
-            phase,
-            next,
-            early,
+            phase: Phase::default(),
+            next: Phase::default(),
+            early: Vec::new(),
         }
     }
 

@@ -28,6 +28,7 @@ pub enum Refresh {
 
 #[derive(Serialize)]
 struct Contents<'a> {
+    /// Version of this JSON.
     format: u32,
     version: &'a str,
     follow: bool,

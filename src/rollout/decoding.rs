@@ -23,10 +23,14 @@ const LOGITS_PER_TASK: usize = 16_384;
 
 /// One sequence of the batch. It may have ended and not been removed yet.
 pub(super) struct Row {
+    /// Index of its completion in the batch.
     pub index: usize,
     pub rng: ChaCha8Rng,
+    /// Token ids sampled so far.
     pub ids: Vec<u32>,
+    /// Their log-probabilities, in nats.
     logprobs: Vec<f32>,
+    /// A buffer for drawing tokens.
     weights: Vec<f32>,
     /// The text that ends it, if there is one besides stop tokens.
     stop: Option<&'static str>,
@@ -109,12 +113,14 @@ impl<'a> SampledPolicy<'a> {
 pub(super) struct Decoding<'a> {
     policy: &'a Policy,
     sampler: Sampler,
+    /// Maximum number of tokens of a completion.
     longest: usize,
     cache: Cache,
     rows: Vec<Row>,
     /// Logits of the next token, `(rows, vocab_size)`.
     logits: Tensor,
     finished: Vec<Option<Completion>>,
+    /// Number of tokens sampled so far.
     tokens: usize,
 }
 

@@ -27,9 +27,11 @@ pub(super) fn drawing(config: &RolloutConfig) -> Option<Drawing> {
 pub(super) struct DeviceDecoding<'a> {
     tokenizer: &'a Tokenizer,
     batch: DeviceBatch,
+    /// Maximum number of tokens of a completion.
     longest: usize,
     rows: Vec<Row>,
     finished: Vec<Option<Completion>>,
+    /// Number of tokens sampled so far.
     tokens: usize,
     /// Number of tokens per row that the GPU has been asked for.
     asked: usize,

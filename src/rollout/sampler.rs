@@ -5,9 +5,13 @@ use crate::config::RolloutConfig;
 /// The temperature of the distribution that a token is drawn from, and its restriction to likely tokens.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sampler {
+    /// Divisor of the logits.
     temperature: f32,
+    /// Number of likeliest tokens that may be drawn; 0 for all.
     top_k: usize,
+    /// Share of the probability that the likeliest tokens, which may be drawn, have together; 1 for all.
     top_p: f64,
+    /// Tokens may be drawn from this share of the largest probability on; 0 for all.
     min_p: f32,
 }
 

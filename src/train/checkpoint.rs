@@ -78,6 +78,7 @@ impl TrainerState {
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Chance {
     root_seed: u64,
+    /// Number of steps done, which is the index of the next step from 0.
     next_step: usize,
 }
 

@@ -80,8 +80,11 @@ pub fn sample(
 
 /// Progress of earlier batches, which is added to the events of a batch.
 struct Progress {
+    /// Number of completions of earlier batches.
     completions: usize,
+    /// Number of tokens of these completions.
     tokens: usize,
+    /// Number of completions of all batches.
     of: usize,
 }
 

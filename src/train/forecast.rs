@@ -67,6 +67,7 @@ pub struct Seconds {
 struct Sampled {
     prompts: Vec<Prompt>,
     completions: Groups<Completion>,
+    /// Maximum length of the completions, in tokens.
     tokens: usize,
     /// Share of completions that ended within `tokens`.
     ended: f64,

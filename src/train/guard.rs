@@ -177,6 +177,7 @@ struct SymptomHistory {
 #[derive(Debug, Clone)]
 pub struct Guard {
     config: GuardConfig,
+    /// Entropy of the first update, in nats per token.
     start_entropy: Option<f64>,
     histories: [SymptomHistory; 5],
     /// Whether the latest step had [`Symptom::Sampling`], which is reported once until a step without it.

@@ -24,6 +24,7 @@ use super::episode::{Episode, Timing, emit_games};
 pub struct InPlay {
     completions: Groups<Completion>,
     games: Games,
+    /// Wall-clock time of sampling.
     generate: Duration,
 }
 
@@ -81,6 +82,7 @@ pub(super) struct Games {
 /// The completions and rewards of a batch, by their index.
 struct Ledger {
     step: usize,
+    /// Number of completions of the batch.
     total: usize,
     rule: Rule,
     written: BTreeMap<usize, Written>,

@@ -292,13 +292,12 @@ impl Run<'_> {
     }
 
     fn header(&self, progress: &Progress) -> RunHeader {
-        let weights = |tensors: &mut dyn Iterator<Item = usize>| tensors.sum();
         RunHeader {
             environment: self.arena.environment().name().to_owned(),
             labels: self.arena.environment().labels(),
             model: self.config.model.model.clone(),
             parameters: self.policy.decoder().config().parameters(),
-            trainable: weights(&mut self.policy.trainable().values().map(|var| var.elem_count())),
+            trainable: self.policy.trainable().values().map(|var| var.elem_count()).sum(),
             device: device_name(self.policy.decoder().device()),
             max_steps: self.config.train.max_steps,
             resumed_from: progress.state.global_step,

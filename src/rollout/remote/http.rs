@@ -33,6 +33,7 @@ impl AnswerFault {
 #[derive(Debug)]
 pub(super) struct Client {
     agent: Agent,
+    /// Time limit of a request.
     longest: Duration,
 }
 

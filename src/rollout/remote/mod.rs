@@ -162,7 +162,7 @@ impl Servers {
     /// completions.
     ///
     /// # Errors
-    /// [`RolloutError::Server`] if no server loads it after [`ATTEMPTS`].
+    /// [`RolloutError::Server`] if no server loads it in three attempts.
     pub fn load_adapter(
         &self,
         policy: &Policy,
@@ -177,7 +177,7 @@ impl Servers {
     /// Returns the same as [`generate`](super::generate), sampled by the servers that have loaded the adapter.
     ///
     /// # Errors
-    /// [`RolloutError::Server`] if a completion fails [`ATTEMPTS`] times.
+    /// [`RolloutError::Server`] if a completion fails in three attempts.
     pub fn generate(
         &self,
         loaded: &LoadedAdapter,

@@ -27,7 +27,7 @@ impl Allowance {
         Allowance { bytes: share(OF_HOST, free), total, of: format!("{OF_HOST} of the free memory") }
     }
 
-    /// The limit for a GPU's memory: at most `fraction` of all of it, and at most [`OF_GPU`] of the free part.
+    /// The limit for a GPU's memory: at most `fraction` of all of it, and at most 0.95 of the free part.
     pub fn of_gpu(memory: DeviceMemory, fraction: f64) -> Allowance {
         let (capped, free) = (share(fraction, memory.total), share(OF_GPU, memory.free));
         let (bytes, of) = match capped <= free {
