@@ -1,7 +1,7 @@
 //! The sheet of models: one column per way in the text, one line per way in the CSV.
 
-use serde::Serialize;
-use serde::ser::{SerializeMap, Serializer};
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
 
 use super::rates::RateSpreads;
 use super::{Basis, Round};
@@ -178,26 +178,20 @@ impl Sheet {
 
 impl Serialize for Sheet {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        struct Named<'a>(&'a Sheet, &'a SheetRow);
-        impl Serialize for Named<'_> {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                let mut map = serializer.serialize_map(None)?;
-                map.serialize_entry("way", &self.1.way)?;
-                for (column, figure) in self.0.columns.iter().zip(&self.1.figures) {
-                    map.serialize_entry(column.key, figure)?;
-                }
-                map.end()
-            }
-        }
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("device", &self.device)?;
-        map.serialize_entry("dtype", &self.dtype)?;
-        map.serialize_entry("threads", &self.threads)?;
-        map.serialize_entry("clock", &self.basis)?;
-        map.serialize_entry("rounds", &self.rounds)?;
-        map.serialize_entry("rates", &self.rates)?;
-        map.serialize_entry("rows", &self.rows.iter().map(|row| Named(self, row)).collect::<Vec<_>>())?;
-        map.end()
+        let row = |SheetRow { way, figures }: &SheetRow| {
+            let figures = self.columns.iter().zip(figures).map(|(column, figure)| (column.key, json!(figure)));
+            [("way", json!(way))].into_iter().chain(figures).collect::<Value>()
+        };
+        let sheet = json!({
+            "device": self.device,
+            "dtype": self.dtype,
+            "threads": self.threads,
+            "clock": self.basis,
+            "rounds": self.rounds,
+            "rates": self.rates,
+            "rows": self.rows.iter().map(row).collect::<Vec<_>>(),
+        });
+        sheet.serialize(serializer)
     }
 }
 
