@@ -34,7 +34,7 @@ pub enum Event<'a> {
         total: usize,
     },
     /// A completion has ended and is submitted to the arena.
-    Written {
+    CompletionEnded {
         /// Number of the step.
         step: usize,
         /// Its index in the step, group after group.

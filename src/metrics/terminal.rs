@@ -208,7 +208,7 @@ impl Sink for TerminalSink {
             Event::Evaluated(record) => self.evaluated(record),
             Event::Saved { path } => self.console.print(&format!("saved {}", path.display())),
             Event::Message(message) => self.console.print(message),
-            Event::Written { .. } | Event::GamePlayed(_) | Event::ActivityDone { .. } => (),
+            Event::CompletionEnded { .. } | Event::GamePlayed(_) | Event::ActivityDone { .. } => (),
         }
         Ok(())
     }

@@ -70,7 +70,7 @@ impl Sink for TraceSink<'_> {
         let Some(recording) = &mut self.recording else { return Ok(()) };
         let whose = |step: usize| if step == self.step { String::new() } else { format!("step {step} ") };
         match *event {
-            Event::Written { step, index, tokens } => {
+            Event::CompletionEnded { step, index, tokens } => {
                 recording.written(format!("{}completion {index}", whose(step)), tokens, (self.clock)());
             }
             Event::GamePlayed(game) => recording.game(&whose(game.step), game),
@@ -226,7 +226,7 @@ mod tests {
         };
         for step in [1, 2, 3] {
             sink.note(&Event::StepStarted { step }).unwrap();
-            sink.note(&Event::Written { step, index: 12, tokens: 40 }).unwrap();
+            sink.note(&Event::CompletionEnded { step, index: 12, tokens: 40 }).unwrap();
             sink.note(&Event::GamePlayed(&game(step))).unwrap();
             let period = Period { begin: at(2000), end: at(2001) };
             sink.note(&Event::ActivityDone { step, activity: Activity::Update, period }).unwrap();
@@ -274,7 +274,7 @@ mod tests {
         sink.note(&Event::GamePlayed(&game(2, 0, 100, 900))).unwrap();
         sink.note(&Event::GamePlayed(&game(2, 1, 900, 1100))).unwrap();
         sink.note(&Event::GamePlayed(&game(3, 0, 1200, 1300))).unwrap();
-        sink.note(&Event::Written { step: 3, index: 0, tokens: 7 }).unwrap();
+        sink.note(&Event::CompletionEnded { step: 3, index: 0, tokens: 7 }).unwrap();
         sink.note(&Event::ActivityDone { step: 3, activity: Activity::Decoding, period }).unwrap();
         sink.note(&Event::StepDone(&StepRecord { step: 2, ..StepRecord::default() })).unwrap();
         let trace: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();

@@ -61,10 +61,10 @@ impl InPlay {
         let end = Instant::now();
         let (step, activity, period) = (ledger.step, Activity::RewardWait, Period { begin, end });
         observer(Event::ActivityDone { step, activity, period });
-        let mut rest = ledger.written.into_values().zip(ledger.rewards.into_values()).zip(evaluations);
+        let mut rest = ledger.ended.into_values().zip(ledger.rewards.into_values()).zip(evaluations);
         let episodes = completions.map(|completion| {
-            let ((written, reward), evaluation) = rest.next().expect("an evaluation for every completion");
-            Episode { completion, program: written.program, evaluation, reward }
+            let ((ended, reward), evaluation) = rest.next().expect("an evaluation for every completion");
+            Episode { completion, program: ended.program, evaluation, reward }
         });
         Ok((episodes, Timing { generate, reward_wait: end - begin }))
     }
@@ -85,13 +85,13 @@ struct Ledger {
     /// Number of completions of the batch.
     total: usize,
     rule: Rule,
-    written: BTreeMap<usize, Written>,
+    ended: BTreeMap<usize, EndedCompletion>,
     /// Rewards of the completions whose events have been emitted.
     rewards: BTreeMap<usize, Reward>,
 }
 
 /// A completion that has ended, ready to be played.
-pub(super) struct Written {
+pub(super) struct EndedCompletion {
     /// The text that was searched for a program.
     pub text: String,
     /// The program, or why there is none.
@@ -105,8 +105,8 @@ pub(super) struct Written {
 impl Games {
     /// For `total` completions of a step, all played by this process.
     pub fn new(scoring: Scoring, step: usize, total: usize, rule: Rule) -> Self {
-        let (written, rewards) = (BTreeMap::new(), BTreeMap::new());
-        let ledger = Ledger { step, total, rule, written, rewards };
+        let (ended, rewards) = (BTreeMap::new(), BTreeMap::new());
+        let ledger = Ledger { step, total, rule, ended, rewards };
         Games { scoring, ledger, peers: Peers::alone(), own: (0..total).collect() }
     }
 
@@ -116,11 +116,11 @@ impl Games {
     }
 
     /// Records completion `index`, and submits it to the arena if this process plays it.
-    pub fn submit(&mut self, index: usize, written: Written) {
+    pub fn submit(&mut self, index: usize, ended: EndedCompletion) {
         if self.own.contains(&index) {
-            self.scoring.submit(index, written.program.clone(), &written.cases);
+            self.scoring.submit(index, ended.program.clone(), &ended.cases);
         }
-        self.ledger.written.insert(index, written);
+        self.ledger.ended.insert(index, ended);
     }
 
     /// Distributes the programs that no process has begun to play over all processes again. Without it the load is
@@ -136,11 +136,11 @@ impl Games {
         let mut unbegun = peers.gather_lists(recalled)?;
         unbegun.sort_unstable();
         let programs = unbegun.into_iter().map(|index| {
-            let Written { program, cases, .. } = &ledger.written[&index];
+            let EndedCompletion { program, cases, .. } = &ledger.ended[&index];
             (index, (program.as_ref().ok().map(Program::source), cases))
         });
         for index in distribute(programs, peers.size()).swap_remove(peers.rank()) {
-            let Written { program, cases, .. } = &ledger.written[&index];
+            let EndedCompletion { program, cases, .. } = &ledger.ended[&index];
             scoring.submit(index, program.clone(), cases);
             own.insert(index);
         }
@@ -157,7 +157,7 @@ impl Games {
 impl Ledger {
     fn emit(&mut self, index: usize, evaluation: &Evaluation, observer: &mut dyn FnMut(Event<'_>)) {
         let (step, total) = (self.step, self.total);
-        let Written { program, tokens, .. } = &self.written[&index];
+        let EndedCompletion { program, tokens, .. } = &self.ended[&index];
         let reward = self.rule.score(Judged { evaluation, tokens: Some(*tokens) });
         if let Ok(program) = program {
             emit_games(step, Player::Completion { index, digest: &program.digest() }, evaluation, observer);
@@ -169,7 +169,7 @@ impl Ledger {
 
     /// The completion as an event shows it.
     fn shown(&self, index: usize, evaluation: &Evaluation, reward: &Reward) -> ScoredCompletion {
-        let Written { text, program, .. } = &self.written[&index];
+        let EndedCompletion { text, program, .. } = &self.ended[&index];
         let endings = evaluation.games.iter().map(Outcome::in_words).collect::<Vec<_>>().join(", ");
         ScoredCompletion {
             step: self.step,

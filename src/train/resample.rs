@@ -106,8 +106,8 @@ impl Stage<'_> {
                     let index = places[completion.index];
                     observer(Event::CompletionScored(&ScoredCompletion { index, ..completion.clone() }));
                 }
-                Event::Written { step, index, tokens } => {
-                    observer(Event::Written { step, index: places[index], tokens });
+                Event::CompletionEnded { step, index, tokens } => {
+                    observer(Event::CompletionEnded { step, index: places[index], tokens });
                 }
                 Event::GamePlayed(game @ GamePlayed { player: Player::Completion { index, digest }, .. }) => {
                     let player = Player::Completion { index: places[*index], digest };

@@ -9,12 +9,12 @@ use super::divided::OwnRows;
 use super::scoring::Stage;
 
 /// A completion as it is sent to other processes, without its text, which follows from the ids.
-type Told = (Vec<u32>, Vec<f32>, FinishReason);
+type SentCompletion = (Vec<u32>, Vec<f32>, FinishReason);
 
 impl Stage<'_> {
     /// Samples this process's completions of a batch and returns those of all processes, in the order of their indices.
     /// Events are about its own completions, by their index in the batch.
-    pub(super) fn written(
+    pub(super) fn sample_own(
         &self,
         own: &OwnRows,
         prompts: &[Prompt],
@@ -47,11 +47,11 @@ impl Stage<'_> {
         if peers.size() == 1 {
             return Ok(written);
         }
-        let told = |(row, one): (&usize, Completion)| (*row, (one.ids, one.logprobs, one.finish));
-        let mut all: Vec<(usize, Told)> = peers.gather_lists(own.rows.iter().zip(written).map(told).collect())?;
+        let to_send = |(row, one): (&usize, Completion)| (*row, (one.ids, one.logprobs, one.finish));
+        let mut all: Vec<(usize, SentCompletion)> = peers.gather_lists(own.rows.iter().zip(written).map(to_send).collect())?;
         all.sort_by_key(|(row, _)| *row);
-        let heard = |(_, (ids, logprobs, finish))| Completion::new(ids, logprobs, finish, policy.tokenizer());
-        Ok(all.into_iter().map(heard).collect())
+        let received = |(_, (ids, logprobs, finish))| Completion::new(ids, logprobs, finish, policy.tokenizer());
+        Ok(all.into_iter().map(received).collect())
     }
 
     /// Has the first process load the current adapter on the servers, if there are servers, while the others wait.

@@ -18,7 +18,7 @@ use crate::seed::{Purpose, Seed};
 use super::TrainError;
 use super::divided::OwnRows;
 use super::episode::{Episode, Timing};
-use super::in_play::{Games, InPlay, Written};
+use super::in_play::{EndedCompletion, Games, InPlay};
 
 /// What samples completions and what plays their programs.
 pub struct Stage<'a> {
@@ -67,7 +67,7 @@ impl Stage<'_> {
         let begin = Instant::now();
         let mut hear = |event: RolloutEvent<'_>| match event {
             RolloutEvent::Finished { index, completion } => {
-                observer(Event::Written { step, index, tokens: completion.ids.len() });
+                observer(Event::CompletionEnded { step, index, tokens: completion.ids.len() });
                 self.submit(&mut games, index, asked[index], completion, draw.boards);
                 games.emit(observer);
             }
@@ -82,7 +82,7 @@ impl Stage<'_> {
             }
             RolloutEvent::Trouble(text) => observer(Event::Message(&format!("warning, --rollouts {text}"))),
         };
-        let completions = self.written(&own, prompts, rollout, draw.streams, &mut hear)?;
+        let completions = self.sample_own(&own, prompts, rollout, draw.streams, &mut hear)?;
         let end = Instant::now();
         for (index, completion) in completions.iter().enumerate().filter(|(index, _)| !own.has(*index)) {
             self.submit(&mut games, index, asked[index], completion, draw.boards);
@@ -136,6 +136,6 @@ impl Stage<'_> {
         let text = prompt.program_text(&completion.text);
         let program = self.arena.program(&text, cases[0]);
         let tokens = (completion.ids.len(), self.config.rollout.max_completion_length);
-        games.submit(index, Written { text, program, cases, tokens });
+        games.submit(index, EndedCompletion { text, program, cases, tokens });
     }
 }
