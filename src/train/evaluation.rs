@@ -67,8 +67,8 @@ pub fn sample(
     for prompts in prompts.chunks(batch) {
         let first = samples.len();
         let streams = Streams::from_first(seed, first as u64);
-        let before = Progress { completions: first, tokens, of: protocol.samples };
-        let mut observer = |event: Event<'_>| before.tell(event, observer);
+        let earlier = EarlierBatches { completions: first, tokens, of: protocol.samples };
+        let mut observer = |event: Event<'_>| earlier.emit(event, observer);
         // With step 0 these games come before those of a step that was sampled ahead, which nothing waits for yet.
         let draw = Draw { streams, boards: protocol.boards, step: 0 };
         let (episodes, _) = stage.episodes(prompts, &rollout, draw, &mut observer)?;
@@ -78,8 +78,8 @@ pub fn sample(
     Ok(samples)
 }
 
-/// Progress of earlier batches, which is added to the events of a batch.
-struct Progress {
+/// The progress of earlier batches, which is added to the events of a batch.
+struct EarlierBatches {
     /// Number of completions of earlier batches.
     completions: usize,
     /// Number of tokens of these completions.
@@ -88,8 +88,8 @@ struct Progress {
     of: usize,
 }
 
-impl Progress {
-    fn tell(&self, event: Event<'_>, observer: &mut dyn FnMut(Event<'_>)) {
+impl EarlierBatches {
+    fn emit(&self, event: Event<'_>, observer: &mut dyn FnMut(Event<'_>)) {
         match event {
             Event::Decoding { step, tokens, finished, .. } => observer(Event::Decoding {
                 step,

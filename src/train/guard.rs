@@ -187,12 +187,8 @@ pub struct Guard {
 impl Guard {
     /// A guard that has seen `records` already.
     pub fn new(config: &GuardConfig, records: &[StepRecord]) -> Self {
-        let mut guard = Guard {
-            config: config.clone(),
-            start_entropy: None,
-            histories: Default::default(),
-            sampling_reported: false,
-        };
+        let config = config.clone();
+        let mut guard = Guard { config, start_entropy: None, histories: Default::default(), sampling_reported: false };
         for record in records {
             guard.observe(record);
         }

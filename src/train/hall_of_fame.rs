@@ -92,8 +92,7 @@ pub type Play<'a, E> = dyn FnMut(&[Member], &[Seed]) -> Result<Vec<Evaluation>, 
 
 impl HallOfFame {
     /// Adds the program of an episode if it is new and scores well enough to be a candidate. Earlier programs come
-    /// first
-    /// among equals.
+    /// first among equals.
     pub fn consider(&mut self, step: usize, style: &str, program: &Program, evaluation: &Evaluation) {
         let mean_score = evaluation.mean_score();
         let digest = program.digest_text();
