@@ -313,18 +313,31 @@ fn functions_where(wrong: impl Fn(&Function<'_>) -> Option<String>) -> Vec<Strin
 /// A parameter with a tuple type hides the number of parameters and their names.
 #[test]
 fn parameters_are_no_tuples() {
+    let modules = modules();
+    let items = modules.iter().flat_map(|module| &module.items);
+    let aliases: Vec<&syn::Ident> = items
+        .filter_map(|item| match item {
+            syn::Item::Type(alias) if is_tuple(&alias.ty, &[]) => Some(&alias.ident),
+            _ => None,
+        })
+        .collect();
     assert_none(functions_where(|function| {
-        function.signature.inputs.iter().any(is_tuple).then(|| "a parameter is a tuple".to_owned())
+        let typed = |input: &syn::FnArg| match input {
+            syn::FnArg::Typed(typed) => is_tuple(&typed.ty, &aliases),
+            syn::FnArg::Receiver(_) => false,
+        };
+        function.signature.inputs.iter().any(typed).then(|| "a parameter is a tuple".to_owned())
     }));
 }
 
-fn is_tuple(input: &syn::FnArg) -> bool {
-    let syn::FnArg::Typed(typed) = input else { return false };
-    let mut kind = &*typed.ty;
-    while let syn::Type::Reference(reference) = kind {
-        kind = &reference.elem;
+/// Whether this is a tuple, a reference to one, or one of the `aliases` of tuples.
+fn is_tuple(kind: &syn::Type, aliases: &[&syn::Ident]) -> bool {
+    match kind {
+        syn::Type::Reference(reference) => is_tuple(&reference.elem, aliases),
+        syn::Type::Tuple(tuple) => !tuple.elems.is_empty(),
+        syn::Type::Path(path) => path.path.segments.last().is_some_and(|last| aliases.contains(&&last.ident)),
+        _ => false,
     }
-    matches!(kind, syn::Type::Tuple(tuple) if !tuple.elems.is_empty())
 }
 
 /// Every public type has its own name, so that a search finds it.

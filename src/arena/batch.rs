@@ -15,7 +15,7 @@ use grpo_sandbox::HostError;
 use super::crew::{Crew, Queue};
 use super::evaluation::{Evaluation, FirstCallFault, GameUsage, Usage, Verdict};
 use super::play::{GameError, Numbered, Play, PlayGame};
-use super::verdicts::{Key, Verdicts};
+use super::verdicts::{VerdictKey, Verdicts};
 use super::{ArenaError, Rules};
 use crate::environment::{Case, Ending, Environment, Outcome};
 use crate::program::{Program, Rejection};
@@ -43,7 +43,7 @@ struct State {
     environment: Arc<Environment>,
     entries: Vec<Entry>,
     /// Entry of a source on its cases.
-    known: BTreeMap<Key, usize>,
+    known: BTreeMap<VerdictKey, usize>,
     /// Games that are played, or wait for it.
     running: usize,
     /// By completion, what nobody has been told of yet, in the order of arrival.
@@ -139,7 +139,7 @@ impl Batch {
         }
         for Entry { program, cases, evaluation, .. } in std::mem::take(&mut state.entries) {
             if let Some(evaluation) = evaluation {
-                verdicts.insert((program.source().to_owned(), cases), evaluation);
+                verdicts.insert(VerdictKey { source: program.source().to_owned(), cases }, evaluation);
             }
         }
         Ok(())
@@ -183,7 +183,7 @@ impl State {
 
     /// The game to be played for it first, if one must be.
     fn enter(&mut self, index: usize, program: Program, cases: Vec<Case>, verdicts: &Verdicts) -> Option<Task> {
-        let key = (program.source().to_owned(), cases.clone());
+        let key = VerdictKey { source: program.source().to_owned(), cases: cases.clone() };
         if let Some(&known) = self.known.get(&key) {
             self.entries[known].completions.push(index);
             let evaluation = self.entries[known].evaluation.as_ref().map(reused);

@@ -6,8 +6,13 @@ use std::sync::{Mutex, PoisonError};
 use super::evaluation::Evaluation;
 use crate::environment::Case;
 
-/// A source and its cases. The exact source: fuel, which may decide a score, sees even comments.
-pub(super) type Key = (String, Vec<Case>);
+/// What was played.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct VerdictKey {
+    /// The exact source: fuel, which may decide a score, sees even comments.
+    pub source: String,
+    pub cases: Vec<Case>,
+}
 
 /// Evaluations that are kept; the oldest go first. At a few KiB each, some MiB.
 const MOST: usize = 512;
@@ -20,16 +25,16 @@ pub(super) struct Verdicts {
 
 #[derive(Default)]
 struct Kept {
-    evaluations: BTreeMap<Key, Evaluation>,
-    order: VecDeque<Key>,
+    evaluations: BTreeMap<VerdictKey, Evaluation>,
+    order: VecDeque<VerdictKey>,
 }
 
 impl Verdicts {
-    pub fn get(&self, key: &Key) -> Option<Evaluation> {
+    pub fn get(&self, key: &VerdictKey) -> Option<Evaluation> {
         self.kept().evaluations.get(key).cloned()
     }
 
-    pub fn insert(&self, key: Key, evaluation: Evaluation) {
+    pub fn insert(&self, key: VerdictKey, evaluation: Evaluation) {
         let mut kept = self.kept();
         if kept.evaluations.insert(key.clone(), evaluation).is_none() {
             kept.order.push_back(key);
@@ -53,8 +58,9 @@ mod tests {
     use crate::program::Rejection;
     use crate::seed::{Purpose, Seed};
 
-    fn key(number: u64) -> Key {
-        (format!("def strategy(board): return {number}"), vec![Seed::root(1).child(Purpose::HeldOut, number).into()])
+    fn key(number: u64) -> VerdictKey {
+        let cases = vec![Seed::root(1).child(Purpose::HeldOut, number).into()];
+        VerdictKey { source: format!("def strategy(board): return {number}"), cases }
     }
 
     #[test]
@@ -69,7 +75,7 @@ mod tests {
         assert!(verdicts.get(&key(1)).is_some());
         assert!(verdicts.get(&key(MOST as u64)).is_some());
         assert_eq!(verdicts.kept().evaluations.len(), MOST);
-        let (source, _) = key(1);
-        assert!(verdicts.get(&(source, key(2).1)).is_none(), "the same program on other boards");
+        let elsewhere = VerdictKey { cases: key(2).cases, ..key(1) };
+        assert!(verdicts.get(&elsewhere).is_none(), "the same program on other boards");
     }
 }

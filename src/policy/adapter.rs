@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::linear::Lora;
+use super::weights::LoadTarget;
 use super::{DecoderConfig, PolicyError, Precision, weights};
 use crate::config::ModelConfig;
 use crate::seed::{Purpose, Seed};
@@ -18,7 +19,7 @@ pub(super) const PREFIX: &str = "base_model.model.";
 pub(super) const CONFIG: &str = "adapter_config.json";
 pub(super) const WEIGHTS: &str = "adapter_model.safetensors";
 
-/// Target that stands for every linear layer, as in PEFT.
+/// LoadTarget that stands for every linear layer, as in PEFT.
 const ALL_LINEAR: &str = "all-linear";
 
 /// Keys of an adapter configuration that do not change what the adapter computes, or that are checked one by one. Any
@@ -161,7 +162,7 @@ impl AdapterSet {
                            save it again with PEFT, which writes adapter_model.safetensors";
             return Err(PolicyError::Adapter { message: message.into() });
         }
-        let tensors = weights::read_file(&path, (device, Precision::F32))?;
+        let tensors = weights::read_file(&path, LoadTarget { device, precision: Precision::F32 })?;
         weights::check_finite(&tensors)?;
         let Settings { r: rank, lora_alpha: alpha, use_rslora: rslora, lora_dropout: dropout, .. } = settings;
         Ok(AdapterSet { rank, alpha, rslora, dropout, layers, tensors })

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::loaded::Loaded;
-use super::weights::Place;
+use super::weights::LoadTarget;
 use super::{DecoderConfig, PolicyError, Tokenizer, weights};
 
 const CONFIG: &str = include_str!("../../models/builtin/config.json");
@@ -13,12 +13,12 @@ const GENERATION_CONFIG: &str = include_str!("../../models/builtin/generation_co
 const WEIGHTS: &[u8] = include_bytes!("../../models/builtin/model.safetensors");
 
 /// Reads the embedded files.
-pub(super) fn load(place: Place<'_>) -> Result<Loaded, PolicyError> {
+pub(super) fn load(target: LoadTarget<'_>) -> Result<Loaded, PolicyError> {
     let path = Path::new("builtin");
     Ok(Loaded {
         config: DecoderConfig::from_json(CONFIG, path)?,
         tokenizer: Tokenizer::from_json(TOKENIZER, Some(TOKENIZER_CONFIG), Some(GENERATION_CONFIG))?,
-        weights: weights::dense(weights::read_bytes(WEIGHTS, path, place)?),
+        weights: weights::dense(weights::read_bytes(WEIGHTS, path, target)?),
         dir: None,
     })
 }

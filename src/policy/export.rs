@@ -13,6 +13,7 @@ use super::adapter::AdapterSet;
 use super::decoder::Decoder;
 use super::loaded::Loaded;
 use super::loading;
+use super::weights::LoadTarget;
 use super::{PolicyError, Precision, adapter, weights};
 use crate::config::ModelConfig;
 
@@ -78,7 +79,7 @@ pub struct Exported {
 }
 
 /// Exports start from the numbers in the files in f32, whatever format a run computes in.
-const EXACT: (&Device, Precision) = (&Device::Cpu, Precision::F32);
+const EXACT: LoadTarget<'_> = LoadTarget { device: &Device::Cpu, precision: Precision::F32 };
 
 /// Writes the model that `config` names, with its adapter merged into the weights, into an existing directory. Without
 /// a `format` the weights keep the format that the model's own `config.json` names, or f32 if it names none.

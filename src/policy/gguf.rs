@@ -16,7 +16,7 @@ use candle_core::quantized::gguf_file::{Content, TensorInfo, Value};
 use candle_core::{Device, Tensor};
 
 use super::loaded::Loaded;
-use super::weights::{Held, Place};
+use super::weights::{Held, LoadTarget};
 use super::{DecoderConfig, ModelType, PolicyError, RopeScaling, family, weights};
 use grpo_tensor::{Blocks, Weight};
 
@@ -47,7 +47,11 @@ const LLAMA3: RopeScaling =
 const DIVISOR_TOLERANCE: f64 = 1e-4;
 
 /// Reads a model.
-pub(super) fn load(path: &Path, (device, precision): Place<'_>, held: Held) -> Result<Loaded, PolicyError> {
+pub(super) fn load(
+    path: &Path,
+    LoadTarget { device, precision }: LoadTarget<'_>,
+    held: Held,
+) -> Result<Loaded, PolicyError> {
     let mut file = File::open(path).map_err(PolicyError::file(path))?;
     let mut start = Vec::new();
     file.by_ref().take(64).read_to_end(&mut start).map_err(PolicyError::file(path))?;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::hub::{self, HubSettings};
 use super::loaded::Loaded;
-use super::weights::{Held, Place};
+use super::weights::{Held, LoadTarget};
 use super::{DecoderConfig, PolicyError, Precision, Tokenizer, builtin, directory, gguf, in_full, weights};
 use crate::config::{FrozenWeights, ModelConfig};
 
@@ -61,13 +61,13 @@ impl std::fmt::Display for Location {
 }
 
 /// Reads the model that `config` names.
-pub(super) fn load(config: &ModelConfig, place: Place<'_>) -> Result<Loaded, PolicyError> {
+pub(super) fn load(config: &ModelConfig, target: LoadTarget<'_>) -> Result<Loaded, PolicyError> {
     let location = Location::of(config)?;
-    let held = held(config, place)?;
+    let held = held(config, target)?;
     let loaded = match location {
-        Location::Builtin => builtin::load(place)?,
-        Location::Gguf(path) => gguf::load(&path, place, held)?,
-        Location::Directory(path) => load_dir(&path, place, held)?,
+        Location::Builtin => builtin::load(target)?,
+        Location::Gguf(path) => gguf::load(&path, target, held)?,
+        Location::Directory(path) => load_dir(&path, target, held)?,
     };
     loaded.check()?;
     if config.frozen_weights == FrozenWeights::Packed && loaded.weights.values().all(|weight| weight.dense().is_some())
@@ -78,7 +78,7 @@ pub(super) fn load(config: &ModelConfig, place: Place<'_>) -> Result<Loaded, Pol
 }
 
 /// Whether matrices stay in their blocks, by the settings.
-fn held(config: &ModelConfig, (device, precision): Place<'_>) -> Result<Held, PolicyError> {
+fn held(config: &ModelConfig, LoadTarget { device, precision }: LoadTarget<'_>) -> Result<Held, PolicyError> {
     let hindrance = match precision {
         _ if in_full(config) => Some(("with all weights trained", "adapters: set model.lora_r or model.adapter")),
         _ if !device.is_cpu() => Some(("on a GPU", "model.device = \"cpu\"")),
@@ -98,7 +98,7 @@ fn not_packed(found: &str, expected: &str) -> PolicyError {
 }
 
 /// Reads a directory in Hugging Face layout.
-fn load_dir(dir: &Path, place: Place<'_>, held: Held) -> Result<Loaded, PolicyError> {
+fn load_dir(dir: &Path, target: LoadTarget<'_>, held: Held) -> Result<Loaded, PolicyError> {
     directory::check_config(dir)?;
     let path = dir.join("config.json");
     let text = std::fs::read_to_string(&path).map_err(PolicyError::file(&path))?;
@@ -106,7 +106,7 @@ fn load_dir(dir: &Path, place: Place<'_>, held: Held) -> Result<Loaded, PolicyEr
     let config = DecoderConfig::from_json(&text, &path)?;
     directory::check_parts(dir)?;
     let tokenizer = Tokenizer::from_dir(dir)?;
-    Ok(Loaded { config, tokenizer, weights: weights::read_dir(dir, place, held)?, dir: Some(dir.into()) })
+    Ok(Loaded { config, tokenizer, weights: weights::read_dir(dir, target, held)?, dir: Some(dir.into()) })
 }
 
 /// Whether the name is `owner/name`, and not a path that happens to be missing.

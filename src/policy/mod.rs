@@ -65,6 +65,7 @@ pub use tokenizer::Tokenizer;
 use adapter::AdapterSet;
 use grpo_tensor::Weight;
 use loaded::Loaded;
+use weights::LoadTarget;
 
 use crate::config::ModelConfig;
 use crate::seed::Seed;
@@ -102,7 +103,7 @@ impl Policy {
         let precision = Precision::of(config.precision, device)?;
         // Trained weights change by less than a 16-bit format resolves.
         let kept = if in_full(config) { Precision::F32 } else { precision };
-        Self::of_loaded(loading::load(config, (device, kept))?, config, seed, device)
+        Self::of_loaded(loading::load(config, LoadTarget { device, precision: kept })?, config, seed, device)
     }
 
     /// A model of a known shape with random weights, for `grpo-2048-bench`; `config` says what is trained. Its tokenizer
@@ -241,7 +242,8 @@ impl Policy {
     /// Sets the trained variables to those that [`Policy::save`] wrote into `dir`.
     pub fn restore(&mut self, dir: &Path) -> Result<(), PolicyError> {
         let file = if self.adapters.is_some() { adapter::WEIGHTS } else { weights::FILE };
-        let tensors = weights::read_file(&dir.join(file), (self.decoder.device(), Precision::F32))?;
+        let target = LoadTarget { device: self.decoder.device(), precision: Precision::F32 };
+        let tensors = weights::read_file(&dir.join(file), target)?;
         weights::check_finite(&tensors)?;
         self.set_trainable(&tensors)
     }

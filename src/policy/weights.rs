@@ -28,7 +28,11 @@ const GIT_LFS: &[u8] = b"version https://git-lfs";
 const INITIAL_STD: f64 = 0.02;
 
 /// Device and format that tensors are loaded to. Norms are f32 in every format.
-pub(super) type Place<'a> = (&'a Device, Precision);
+#[derive(Clone, Copy)]
+pub(super) struct LoadTarget<'a> {
+    pub device: &'a Device,
+    pub precision: Precision,
+}
 
 /// How matrices are kept in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,19 +49,22 @@ pub(super) fn dense(tensors: BTreeMap<String, Tensor>) -> BTreeMap<String, Weigh
 }
 
 /// Reads a safetensors file.
-pub(super) fn read_file(path: &Path, place: Place<'_>) -> Result<BTreeMap<String, Tensor>, PolicyError> {
+pub(super) fn read_file(path: &Path, target: LoadTarget<'_>) -> Result<BTreeMap<String, Tensor>, PolicyError> {
     let bytes = std::fs::read(path).map_err(PolicyError::file(path))?;
-    read_bytes(&bytes, path, place)
+    read_bytes(&bytes, path, target)
 }
 
 /// Reads the content of a safetensors file; `path` is named in errors.
-pub(super) fn read_bytes(bytes: &[u8], path: &Path, place: Place<'_>) -> Result<BTreeMap<String, Tensor>, PolicyError> {
-    let (device, precision) = place;
-    let placed = stored(bytes, path, device)?.into_iter().map(|(name, tensor)| {
-        let tensor = in_format(&name, &tensor, precision)?;
+pub(super) fn read_bytes(
+    bytes: &[u8],
+    path: &Path,
+    target: LoadTarget<'_>,
+) -> Result<BTreeMap<String, Tensor>, PolicyError> {
+    let loaded = stored(bytes, path, target.device)?.into_iter().map(|(name, tensor)| {
+        let tensor = in_format(&name, &tensor, target.precision)?;
         Ok((name, tensor))
     });
-    placed.collect()
+    loaded.collect()
 }
 
 /// The tensors of a safetensors file, in the file's formats.
@@ -139,7 +146,7 @@ fn shortage(bytes: &[u8]) -> Option<String> {
 /// Reads all weights of a model directory: `model.safetensors`, or the shards that its index names.
 pub(super) fn read_dir(
     dir: &Path,
-    (device, precision): Place<'_>,
+    LoadTarget { device, precision }: LoadTarget<'_>,
     held: Held,
 ) -> Result<BTreeMap<String, Weight>, PolicyError> {
     let index = dir.join(INDEX);

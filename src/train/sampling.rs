@@ -48,7 +48,8 @@ impl Stage<'_> {
             return Ok(written);
         }
         let to_send = |(row, one): (&usize, Completion)| (*row, (one.ids, one.logprobs, one.finish));
-        let mut all: Vec<(usize, SentCompletion)> = peers.gather_lists(own.rows.iter().zip(written).map(to_send).collect())?;
+        let mut all: Vec<(usize, SentCompletion)> =
+            peers.gather_lists(own.rows.iter().zip(written).map(to_send).collect())?;
         all.sort_by_key(|(row, _)| *row);
         let received = |(_, (ids, logprobs, finish))| Completion::new(ids, logprobs, finish, policy.tokenizer());
         Ok(all.into_iter().map(received).collect())

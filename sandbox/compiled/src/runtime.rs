@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use wasm_encoder::ValType;
+use wasm_encoder::{FuncType, ValType};
 use wasmtime::{Engine, ExternType, InstancePre, Linker, Module, ResourceLimiter, Store};
 
 use crate::TierError;
@@ -32,7 +32,7 @@ pub(crate) struct Shared {
 /// What compiled code has to know of the runtime.
 pub(crate) struct Interface {
     /// Parameters and results of what it exports for compiled code.
-    pub(crate) signatures: BTreeMap<String, (Vec<ValType>, Vec<ValType>)>,
+    pub(crate) signatures: BTreeMap<String, FuncType>,
     /// Address of the strings of one character.
     pub(crate) characters: u32,
     /// Where the runtime's own memory ends, and that of a program begins.
@@ -59,9 +59,9 @@ impl Interface {
             if let ExternType::Func(function) = export.ty()
                 && !FOR_THE_HOST.contains(&export.name())
             {
-                let parameters = function.params().map(value_type).collect::<Result<_, _>>()?;
-                let results = function.results().map(value_type).collect::<Result<_, _>>()?;
-                signatures.insert(export.name().to_owned(), (parameters, results));
+                let parameters = function.params().map(value_type).collect::<Result<Vec<_>, _>>()?;
+                let results = function.results().map(value_type).collect::<Result<Vec<_>, _>>()?;
+                signatures.insert(export.name().to_owned(), FuncType::new(parameters, results));
             }
         }
         let mut store = Store::new(engine, Host::new(MEMORY_MAX));

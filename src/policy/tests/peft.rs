@@ -100,7 +100,9 @@ fn fresh_adapters_sit_where_they_are_asked_for_and_scale_as_asked() {
     let mut settings = tiny("llama", dir.path());
     (settings.lora_r, settings.lora_alpha) = (4, 6.0);
     settings.lora_target_modules = vec!["k_proj".into(), "down_proj".into()];
-    let shape = loading::load(&settings, (&Device::Cpu, Precision::F32)).unwrap().config;
+    let shape = loading::load(&settings, weights::LoadTarget { device: &Device::Cpu, precision: Precision::F32 })
+        .unwrap()
+        .config;
     let fresh = |settings: &ModelConfig| AdapterSet::fresh(&shape, settings, Seed::root(0), &Device::Cpu).unwrap();
     let set = fresh(&settings);
     assert_eq!(set.tensors.len(), 2 * 2 * 2);

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use wasm_encoder::{
-    CodeSection, ConstExpr, DataSection, ElementSection, Elements, EntityType, ExportKind, ExportSection, Function,
-    FunctionSection, GlobalType, ImportSection, Instruction as Wasm, MemoryType, Module, RefType, TableSection,
-    TableType, TypeSection, ValType,
+    CodeSection, ConstExpr, DataSection, ElementSection, Elements, EntityType, ExportKind, ExportSection, FuncType,
+    Function, FunctionSection, GlobalType, ImportSection, Instruction as Wasm, MemoryType, Module, RefType,
+    TableSection, TableType, TypeSection, ValType,
 };
 
 use super::call::ARGUMENTS_MAX;
@@ -15,14 +15,11 @@ use super::{Emission, Emitted, Emitter, WASM_BYTES_MAX, outside};
 use crate::layout::UNBOUND;
 use crate::scope::Mode;
 
-/// Parameters and results.
-type Signature = (Vec<ValType>, Vec<ValType>);
-
 /// Sections that are filled on the way.
 #[derive(Default)]
 struct Sections {
     types: TypeSection,
-    known: Vec<Signature>,
+    known: Vec<FuncType>,
     imports: ImportSection,
     /// Numbers of imported functions.
     imported: BTreeMap<String, u32>,
@@ -31,19 +28,19 @@ struct Sections {
 }
 
 impl Sections {
-    fn type_of(&mut self, signature: Signature) -> u32 {
+    fn type_of(&mut self, signature: FuncType) -> u32 {
         if let Some(index) = self.known.iter().position(|known| *known == signature) {
             return index as u32;
         }
-        self.types.ty().function(signature.0.iter().copied(), signature.1.iter().copied());
+        self.types.ty().func_type(&signature);
         self.known.push(signature);
         self.known.len() as u32 - 1
     }
 }
 
 /// What a function of the program takes and gives, with its closure first.
-fn signature(arguments: usize) -> Signature {
-    (vec![ValType::I64; arguments + 1], vec![ValType::I64])
+fn signature(arguments: usize) -> FuncType {
+    FuncType::new(vec![ValType::I64; arguments + 1], [ValType::I64])
 }
 
 impl Emitter<'_> {
@@ -60,8 +57,8 @@ impl Emitter<'_> {
         let mut code = CodeSection::new();
         for (id, body) in bodies.iter().enumerate() {
             let signature = match id {
-                0 => (vec![], vec![]),
-                _ if id == functions => (vec![ValType::I32, ValType::I64, ValType::I32], vec![ValType::I64]),
+                0 => FuncType::new([], []),
+                _ if id == functions => FuncType::new([ValType::I32, ValType::I64, ValType::I32], [ValType::I64]),
                 _ => signature(body.parameter_count as usize - 1),
             };
             types.function(sections.type_of(signature));
