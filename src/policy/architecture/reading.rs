@@ -126,7 +126,7 @@ impl Raw {
         let method = quantized.map(|value| value.get("quant_method").unwrap_or(value).to_string());
         // In the families where this is a setting, it gives the output projection a bias too, which is not
         // implemented.
-        let bias = self.attention_bias.filter(|on| *on && model_type != ModelType::Qwen2);
+        let bias = self.attention_bias.filter(|on| *on && !model_type.has_qkv_bias());
         let wrong = [
             ("mlp_bias", self.mlp_bias.filter(|on| *on).map(|on| on.to_string()), "false"),
             ("use_sliding_window", self.use_sliding_window.filter(|on| *on).map(|on| on.to_string()), "false"),
