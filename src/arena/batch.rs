@@ -7,10 +7,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use grpo_sandbox::HostError;
+use parking_lot::{Condvar, Mutex};
 
 use super::crew::{Crew, Queue};
 use super::evaluation::{Evaluation, FirstCallFault, GameUsage, Usage, Verdict};
@@ -79,23 +80,23 @@ impl Batch {
 
     /// Has the program of completion `index` played, unless it was in this batch or is in `verdicts`.
     pub fn enter(self: &Arc<Self>, index: usize, program: Program, cases: Vec<Case>, verdicts: &Verdicts) {
-        let first = self.state().enter(index, program, cases, verdicts);
+        let first = self.state.lock().enter(index, program, cases, verdicts);
         first.into_iter().for_each(|task| self.hand_out(task));
     }
 
     /// Takes in that completion `index` is no program.
     pub fn reject(&self, index: usize, rejection: Rejection) {
-        self.state().untold.push((index, Evaluation::rejected(rejection)));
+        self.state.lock().untold.push((index, Evaluation::rejected(rejection)));
     }
 
     /// Takes back what nobody has begun to play; gives the completions whose programs these are.
     pub fn recall(&self) -> Vec<usize> {
-        self.state().recall()
+        self.state.lock().recall()
     }
 
     /// Plays a game here and now, and has the games played that follow from it.
     pub fn play(self: &Arc<Self>, task: Task, worker: Option<usize>) {
-        let Some((program, case)) = self.state().wanted(task) else { return };
+        let Some((program, case)) = self.state.lock().wanted(task) else { return };
         let begin = Instant::now();
         // A panic is a result too, so nobody waits for a game that has died.
         let result = catch_unwind(AssertUnwindSafe(|| (self.play_game)(&self.rules, &program, case)))
@@ -103,26 +104,27 @@ impl Batch {
         let compiled = matches!(result, Ok(Play::Game { compiled: true, .. }));
         let (wall, failed) = (begin.elapsed(), result.is_err());
         let usage = GameUsage { game: task.game, worker, begin: Some(begin), wall, failed, compiled };
-        let next = self.state().take_in(task, result, usage);
+        let next = self.state.lock().take_in(task, result, usage);
         self.ended.notify_all();
         next.for_each(|game| self.hand_out(Task { game, ..task }));
     }
 
     /// What has been evaluated since it was last asked for, in the order of arrival.
     pub fn news(&self) -> Vec<(usize, Evaluation)> {
-        std::mem::take(&mut self.state().untold)
+        std::mem::take(&mut self.state.lock().untold)
     }
 
     /// Waits for [`news`](Batch::news); there is none when nothing runs any more.
     pub fn wait_for_news(&self) -> Vec<(usize, Evaluation)> {
         let nothing_new = |state: &mut State| state.untold.is_empty() && state.running > 0;
-        let mut state = self.ended.wait_while(self.state(), nothing_new).unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
+        self.ended.wait_while(&mut state, nothing_new);
         std::mem::take(&mut state.untold)
     }
 
     /// Plays one of the games again, here and now, in which the sandbox failed. False when there is none.
     pub fn retry(self: &Arc<Self>) -> bool {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let Some(task) = state.stopped.pop() else { return false };
         state.running += 1;
         drop(state);
@@ -133,7 +135,7 @@ impl Batch {
     /// The error of the first completion that has one; otherwise leaves what was played to later batches, in the order
     /// in which it was submitted.
     pub fn close(&self, verdicts: &Verdicts) -> Result<(), ArenaError> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if let Some(first) = std::mem::take(&mut state.errors).into_iter().min_by_key(ArenaError::completion) {
             return Err(first);
         }
@@ -147,7 +149,7 @@ impl Batch {
 
     /// Nobody waits any more: what has not begun is not played.
     pub fn abandon(&self) {
-        self.state().abandoned = true;
+        self.state.lock().abandoned = true;
     }
 
     fn hand_out(self: &Arc<Self>, task: Task) {
@@ -158,11 +160,6 @@ impl Batch {
             }
             None => self.play(task, None),
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        // No lock is held while anything can panic: what is inside is whole.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,11 +1,12 @@
 //! Who plays the games: nobody but the caller, or threads that wait for jobs.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use crossbeam::channel::{Receiver, Sender, unbounded};
 use grpo_sandbox::{SESSIONS_MAX, THREAD_STACK};
+use parking_lot::Mutex;
 
 use super::play::PlayGame;
 use super::player::sessions;
@@ -38,7 +39,7 @@ impl Queue {
 
     /// Jobs of a lower turn are played first.
     pub fn push(&self, turn: usize, job: Job) {
-        let mut waiting = self.waiting();
+        let mut waiting = self.waiting.lock();
         waiting.pushed += 1;
         let place = (turn, waiting.pushed);
         waiting.jobs.insert(place, job);
@@ -50,16 +51,11 @@ impl Queue {
     /// Waits for the next job; none once no more can come.
     fn next(&self) -> Option<Job> {
         self.tokens.recv().ok()?;
-        self.waiting().jobs.pop_first().map(|(_, job)| job)
+        self.waiting.lock().jobs.pop_first().map(|(_, job)| job)
     }
 
     fn close(&self) {
-        self.waiting().tokens = None;
-    }
-
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        // No lock is held while anything can panic: what is inside is whole.
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock().tokens = None;
     }
 }
 

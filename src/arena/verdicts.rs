@@ -1,7 +1,8 @@
 //! What earlier batches found out: a program on its boards, under the same rules, does what it did before.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 use super::evaluation::Evaluation;
 use crate::environment::Case;
@@ -31,11 +32,11 @@ struct Kept {
 
 impl Verdicts {
     pub fn get(&self, key: &VerdictKey) -> Option<Evaluation> {
-        self.kept().evaluations.get(key).cloned()
+        self.kept.lock().evaluations.get(key).cloned()
     }
 
     pub fn insert(&self, key: VerdictKey, evaluation: Evaluation) {
-        let mut kept = self.kept();
+        let mut kept = self.kept.lock();
         if kept.evaluations.insert(key.clone(), evaluation).is_none() {
             kept.order.push_back(key);
         }
@@ -44,11 +45,6 @@ impl Verdicts {
         {
             kept.evaluations.remove(&oldest);
         }
-    }
-
-    fn kept(&self) -> std::sync::MutexGuard<'_, Kept> {
-        // No lock is held while anything can panic: what is inside is whole.
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -74,7 +70,7 @@ mod tests {
         assert!(verdicts.get(&key(0)).is_none());
         assert!(verdicts.get(&key(1)).is_some());
         assert!(verdicts.get(&key(MOST as u64)).is_some());
-        assert_eq!(verdicts.kept().evaluations.len(), MOST);
+        assert_eq!(verdicts.kept.lock().evaluations.len(), MOST);
         let elsewhere = VerdictKey { cases: key(2).cases, ..key(1) };
         assert!(verdicts.get(&elsewhere).is_none(), "the same program on other boards");
     }

@@ -1,6 +1,8 @@
 //! Limits how many threads do something at once.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Condvar, Mutex};
 
 /// A number of seats that can be taken.
 #[derive(Clone)]
@@ -23,13 +25,15 @@ impl Seats {
     /// Takes a seat, waiting for one if needed.
     pub fn take(&self) -> Seat {
         let full = |taken: &mut usize| *taken >= self.0.most;
-        *self.0.left.wait_while(self.taken(), full).unwrap_or_else(PoisonError::into_inner) += 1;
+        let mut taken = self.0.taken.lock();
+        self.0.left.wait_while(&mut taken, full);
+        *taken += 1;
         Seat(self.clone())
     }
 
     /// Takes a seat, if one is free.
     pub fn take_if_free(&self) -> Option<Seat> {
-        let mut taken = self.taken();
+        let mut taken = self.0.taken.lock();
         (*taken < self.0.most).then(|| {
             *taken += 1;
             Seat(self.clone())
@@ -38,18 +42,13 @@ impl Seats {
 
     /// Waits until all seats are free.
     pub fn wait_until_free(&self) {
-        drop(self.0.left.wait_while(self.taken(), |taken| *taken > 0));
-    }
-
-    fn taken(&self) -> MutexGuard<'_, usize> {
-        // Nothing panics while the lock is held.
-        self.0.taken.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.left.wait_while(&mut self.0.taken.lock(), |taken| *taken > 0);
     }
 }
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        *self.0.taken() -= 1;
+        *self.0.0.taken.lock() -= 1;
         self.0.0.left.notify_all();
     }
 }
