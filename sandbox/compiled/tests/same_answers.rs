@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use grpo_sandbox::Sandbox;
+use grpo_sandbox::{Sandbox, TierChoice};
 use grpo_sandbox_compiled::{CompiledTier, GasLimits, NotCompiled, Stop};
 
 const LIMITS: GasLimits = GasLimits { game_gas: 10_000_000_000, call_gas: 1_000_000_000, memory_bytes: 128 << 20 };
@@ -16,7 +16,7 @@ fn tiers() -> &'static (CompiledTier, Sandbox) {
     TIERS.get_or_init(|| {
         let directory = Sandbox::default_cache_dir().expect("a cache directory");
         let sandbox = Sandbox::open(&directory, || ()).expect("the interpreter opens");
-        (CompiledTier::open().expect("the tier opens"), sandbox)
+        (CompiledTier::open().expect("the tier opens"), sandbox.with_tiers(TierChoice::Interpreter, 0))
     })
 }
 

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use grpo_sandbox::{FUEL_PER_SECOND, Sandbox};
+use grpo_sandbox::{FUEL_PER_SECOND, Sandbox, TierChoice};
 use grpo_sandbox_compiled::{CompiledProgram, CompiledTier, GAS_PER_SECOND, NotCompiled, Stop, TierError};
 
 use crate::program::{Group, Program};
@@ -82,7 +82,9 @@ enum Told {
 impl Tiers {
     pub fn open() -> Tiers {
         let cache = Sandbox::default_cache_dir().unwrap();
-        Tiers { sandbox: Sandbox::open(&cache, || ()).unwrap(), tier: CompiledTier::open().unwrap() }
+        // The sandbox would compile the program too: the tier would be compared with itself.
+        let sandbox = Sandbox::open(&cache, || ()).unwrap().with_tiers(TierChoice::Interpreter, 0);
+        Tiers { sandbox, tier: CompiledTier::open().unwrap() }
     }
 
     /// Plays every call of every group. What the compiled tier leaves to the interpreter is counted and not played.
