@@ -221,8 +221,15 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Pushes the remainder, whose sign is that of a positive divisor. Tags need no change: 2x mod 2c is 2(x mod c).
-    fn push_modulo(&mut self, value: Value, divisor: i64) {
+    /// The remainder, whose sign is that of a positive divisor. Tags need no change: 2x mod 2c is 2(x mod c).
+    fn modulo(&mut self, value: Value, divisor: i64, result: u32) {
+        if (divisor as u64).is_power_of_two() {
+            self.push(value);
+            self.long(2 * divisor - 2);
+            self.put(Wasm::I64And);
+            self.set(result);
+            return;
+        }
         let rest = self.long_local();
         self.push(value);
         self.long(2 * divisor);
@@ -234,33 +241,35 @@ impl<'a> Emitter<'a> {
         self.long(2 * divisor);
         self.put(Wasm::I64And);
         self.put(Wasm::I64Add);
+        self.set(result);
         self.release(rest);
     }
 
-    fn modulo(&mut self, value: Value, divisor: i64, result: u32) {
+    /// Divides downwards. Of a negative number the complement is divided, and the quotient complemented, so that no
+    /// step leaves 64 bits: its distance to a multiple of the divisor may.
+    fn floor_divide(&mut self, value: Value, divisor: i64, result: u32) {
         if (divisor as u64).is_power_of_two() {
             self.push(value);
-            self.long(2 * divisor - 2);
-            self.put(Wasm::I64And);
-        } else {
-            self.push_modulo(value, divisor);
-        }
-        self.set(result);
-    }
-
-    fn floor_divide(&mut self, value: Value, divisor: i64, result: u32) {
-        self.push(value);
-        if (divisor as u64).is_power_of_two() {
             self.long(i64::from(divisor.trailing_zeros()));
             self.put(Wasm::I64ShrS);
             self.clear_tag(result);
             return;
         }
-        self.push_modulo(value, divisor);
-        self.put(Wasm::I64Sub);
-        self.long(divisor);
+        let sign = self.long_local();
+        self.push(value);
+        self.long(63);
+        self.put(Wasm::I64ShrS);
+        self.tee(sign);
+        self.push(value);
+        self.put(Wasm::I64Xor);
+        self.long(2 * divisor);
         self.put(Wasm::I64DivS);
+        self.get(sign);
+        self.put(Wasm::I64Xor);
+        self.long(1);
+        self.put(Wasm::I64Shl);
         self.set(result);
+        self.release(sign);
     }
 
     fn small_power(&mut self, base: Value, exponent: i64, result: u32, slow: u32) {
