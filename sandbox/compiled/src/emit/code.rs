@@ -70,9 +70,12 @@ impl Value {
 }
 
 /// Labels of a loop, for `break` and `continue`.
+#[derive(Clone, Copy)]
 pub(super) struct Loop {
     pub(super) exit: u32,
     pub(super) top: u32,
+    /// Names of exceptions that are bound around it.
+    pub(super) caught: usize,
 }
 
 /// The label for a missing key, and the local that receives the key.
@@ -80,6 +83,8 @@ pub(super) struct Loop {
 pub(super) struct Handler {
     pub(super) label: u32,
     pub(super) told: u32,
+    /// Names of exceptions that are bound around its `try`.
+    pub(super) caught: usize,
 }
 
 /// The code of a function so far.
@@ -108,6 +113,8 @@ pub(super) struct Body {
     /// What a call of the function adds to the depth of recursion, if the function can call itself.
     pub(super) depth: Option<i32>,
     pub(super) handlers: Vec<Option<Handler>>,
+    /// Variables of the handlers around this point, `e` of `except .. as e`: unbound at every way out of them.
+    pub(super) caught: Vec<usize>,
 }
 
 impl Body {
@@ -129,6 +136,7 @@ impl Body {
             gas_costs: Vec::new(),
             depth: None,
             handlers: Vec::new(),
+            caught: Vec::new(),
         }
     }
 

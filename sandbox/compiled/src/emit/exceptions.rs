@@ -24,7 +24,8 @@ impl<'a> Emitter<'a> {
         let end = self.block();
         let caught = self.block();
         let before = self.body.assigned.clone();
-        self.body.handlers.push(handler.map(|_| Handler { label: caught, told }));
+        let around = self.body.caught.len();
+        self.body.handlers.push(handler.map(|_| Handler { label: caught, told, caught: around }));
         let mut ended = self.statements(&attempt.body)?;
         self.body.handlers.pop();
         if !ended {
@@ -87,20 +88,34 @@ impl<'a> Emitter<'a> {
         if self.scopes.variables[variable].mode != Mode::Local {
             return outside("an exception that is kept");
         }
+        // The inner handler would unbind it for the rest of the outer one.
+        if self.body.caught.contains(&variable) {
+            return outside("an exception of the name of another");
+        }
         self.get(told);
         self.store(variable, Kind::Caught);
         if self.kinds[variable] != Kind::Caught {
             return outside("an exception in a variable of other use");
         }
+        let around = self.body.caught.len();
+        self.body.caught.push(variable);
         let ended = self.statements(&handler.body)?;
-        // The name is unbound after the handler.
+        if !ended {
+            self.unbind_caught(around);
+        }
+        self.body.caught.truncate(around);
         self.body.assigned.remove(&variable);
         self.body.checked.insert(variable);
-        if !ended {
-            let local = self.place(variable);
+        Ok(ended)
+    }
+
+    /// Unbinds the names of all exceptions but so many, on a way out of their handlers. What returns needs not: the names
+    /// are locals.
+    pub(super) fn unbind_caught(&mut self, kept: usize) {
+        for index in kept..self.body.caught.len() {
+            let local = self.place(self.body.caught[index]);
             self.long(UNBOUND);
             self.set(local);
         }
-        Ok(ended)
     }
 }

@@ -53,9 +53,11 @@ impl<'a> Emitter<'a> {
             Stmt::While(repeat) => self.while_statement(repeat)?,
             Stmt::For(repeat) => self.for_statement(repeat)?,
             Stmt::Break(_) | Stmt::Continue(_) => {
-                let Some(innermost) = self.body.loops.last() else { return outside("a jump outside a loop") };
-                let label = if statement.is_break_stmt() { innermost.exit } else { innermost.top };
-                self.branch(label);
+                let Some(&Loop { exit, top, caught }) = self.body.loops.last() else {
+                    return outside("a jump outside a loop");
+                };
+                self.unbind_caught(caught);
+                self.branch(if statement.is_break_stmt() { exit } else { top });
                 return Ok(true);
             }
             Stmt::Import(import) => self.import(import)?,
@@ -141,7 +143,7 @@ impl<'a> Emitter<'a> {
         self.condition(&repeat.test)?;
         self.put(Wasm::I32Eqz);
         self.branch_if(otherwise);
-        self.loop_body(&repeat.body, Loop { exit, top })?;
+        self.loop_body(&repeat.body, Loop { exit, top, caught: self.body.caught.len() })?;
         self.loop_end(&repeat.orelse)
     }
 
@@ -161,7 +163,7 @@ impl<'a> Emitter<'a> {
         let item = self.next(&source, otherwise)?;
         self.assign(&repeat.target, item.clone())?;
         self.release_item(item);
-        self.loop_body(&repeat.body, Loop { exit, top })?;
+        self.loop_body(&repeat.body, Loop { exit, top, caught: self.body.caught.len() })?;
         self.body.assigned = bound;
         self.loop_end(&repeat.orelse)?;
         self.release_source(source);

@@ -163,6 +163,7 @@ impl<'a> Emitter<'a> {
         let arguments = self.tuple_of(&[key]);
         self.push(arguments);
         self.set(handler.told);
+        self.unbind_caught(handler.caught);
         self.branch(handler.label);
         self.end();
         self.release_value(arguments);
