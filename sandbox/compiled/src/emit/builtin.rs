@@ -3,9 +3,10 @@
 use ruff_python_ast::{CmpOp, Expr, Keyword, Operator};
 use wasm_encoder::Instruction as Wasm;
 
-use super::code::{Value, word_field};
+use super::code::{Value, long_at, word_field};
 use super::expression::Argument;
 use super::kind::Kind;
+use super::pull::Calm;
 use super::{Emitted, Emitter, outside};
 use crate::layout::NONE;
 
@@ -187,6 +188,7 @@ impl<'a> Emitter<'a> {
                 self.call_runtime("py_tuple");
                 Ok(Kind::Tuple)
             }
+            ("dict", [pairs]) if self.is_drawn(*pairs) => self.dict_of_pairs(*pairs),
             ("set" | "dict", _) => {
                 let (empty, from, kind) = match name {
                     "set" => ("py_set", "py_to_set", Kind::Set),
@@ -211,12 +213,47 @@ impl<'a> Emitter<'a> {
 
     /// Pushes an iterable that the runtime can iterate over by itself.
     fn push_iterable(&mut self, argument: Argument<'a>) -> Emitted<()> {
-        let is_map = matches!(argument, Argument::Expression(Expr::Call(call))
-            if matches!(&*call.func, Expr::Name(name) if name.id == "map"));
-        if is_map || matches!(argument, Argument::Expression(Expr::Generator(_))) {
+        if self.is_drawn(argument) {
             return self.collect(argument);
         }
         self.any_argument(argument).map(drop)
+    }
+
+    /// Whether the program makes the items of an argument one by one, as they are asked for.
+    fn is_drawn(&self, argument: Argument<'a>) -> bool {
+        let is_map = matches!(argument, Argument::Expression(Expr::Call(call))
+            if matches!(&*call.func, Expr::Name(name) if name.id == "map"));
+        (is_map && self.is_loop(argument)) || matches!(argument, Argument::Expression(Expr::Generator(_)))
+    }
+
+    /// A dict of pairs that the program makes: each is read before the next is made, for they may be one list.
+    fn dict_of_pairs(&mut self, pairs: Argument<'a>) -> Emitted<Kind> {
+        let pairs = self.open(pairs, Calm::No)?;
+        let made = self.long_local();
+        self.word(0);
+        self.call_runtime("py_dict");
+        self.set(made);
+        self.go_through(pairs, &mut |emitter, item| {
+            let pair = emitter.one(item);
+            emitter.escape(pair.kind);
+            let address = emitter.word_local();
+            emitter.push(pair);
+            emitter.word(2);
+            emitter.call_runtime("py_unpack");
+            emitter.set(address);
+            emitter.get(made);
+            for index in 0..2 {
+                emitter.get(address);
+                emitter.put(Wasm::I64Load(long_at(8 * index)));
+            }
+            emitter.call_runtime("py_dict_set");
+            emitter.release(address);
+            emitter.release_value(pair);
+            Ok(())
+        })?;
+        self.get(made);
+        self.release(made);
+        Ok(Kind::Dict)
     }
 
     fn iterable(&mut self, name: &str, arguments: &[Argument<'a>], keywords: &'a [Keyword]) -> Emitted<Kind> {
@@ -274,9 +311,16 @@ impl<'a> Emitter<'a> {
     /// The output of a called program is dropped, but a value that cannot be printed must raise.
     fn print(&mut self, arguments: &[Argument<'a>], keywords: &'a [Keyword]) -> Emitted<Kind> {
         self.charge(PRINT_GAS);
+        let mut values = Vec::with_capacity(arguments.len());
         for &argument in arguments {
-            self.any_argument(argument)?;
+            let value = self.argument(argument)?;
+            self.escape(value.kind);
+            values.push(value);
+        }
+        for value in values {
+            self.push(value);
             self.call_runtime("py_check_printable");
+            self.release_value(value);
         }
         for keyword in keywords {
             let is_plain = match keyword.arg.as_ref().map(|name| name.as_str()) {

@@ -7,7 +7,7 @@ use wasm_encoder::Instruction as Wasm;
 
 use super::expression::Argument;
 use super::iteration::Item;
-use super::pull::Calm;
+use super::pull::{Calm, Source};
 use super::{Emitted, Emitter, outside};
 use crate::layout::UNBOUND;
 use crate::scope::Mode;
@@ -19,28 +19,46 @@ type Element<'s, 'a> = &'s mut dyn FnMut(&mut Emitter<'a>) -> Emitted<()>;
 type Names = BTreeMap<String, usize>;
 
 impl<'a> Emitter<'a> {
-    /// Emits the loops of a comprehension. `is_calm`: nothing changes a list while the loops run.
+    /// Emits a comprehension: its first iterable, and its loops. `calm`: nothing changes a list while the loops run.
     pub(super) fn comprehension(
         &mut self,
         generators: &'a [Comprehension],
-        is_calm: bool,
+        calm: Calm,
         element: Element<'_, 'a>,
     ) -> Emitted<()> {
-        let calm = if is_calm { Calm::Yes } else { Calm::No };
+        let first = self.first_source(generators, calm)?;
+        self.loops(generators, first, calm, element)
+    }
+
+    /// Evaluates the first iterable, outside the comprehension's scope. It is all that is evaluated where a generator is
+    /// written; where it is another generator, the first of that is.
+    pub(super) fn first_source(&mut self, generators: &'a [Comprehension], calm: Calm) -> Emitted<Source<'a>> {
+        match &generators[0].iter {
+            Expr::Generator(inner) => self.first_source(&inner.generators, Calm::No),
+            iterable => self.source(Argument::Expression(iterable), calm),
+        }
+    }
+
+    /// Emits the loops of a comprehension whose first iterable is evaluated.
+    pub(super) fn loops(
+        &mut self,
+        generators: &'a [Comprehension],
+        first: Source<'a>,
+        calm: Calm,
+        element: Element<'_, 'a>,
+    ) -> Emitted<()> {
         if generators.iter().any(|generator| generator.is_async) {
             return outside("an asynchronous comprehension");
         }
         let names = &self.scopes.comprehension_of[&(generators.as_ptr() as usize)];
         let bound = self.body.assigned.clone();
-        // The first iterable is evaluated outside the comprehension's scope.
         if let Expr::Generator(inner) = &generators[0].iter {
-            self.over_generator(inner, generators, names, element)?;
+            self.over_generator(inner, first, generators, element)?;
         } else {
-            let source = self.source(Argument::Expression(&generators[0].iter), calm)?;
             self.enter(names);
-            self.drain(&source, &mut |emitter, item| emitter.step(generators, item, calm, element))?;
+            self.drain(&first, &mut |emitter, item| emitter.step(generators, item, calm, element))?;
             self.body.comprehensions.pop();
-            self.release_source(source);
+            self.release_source(first);
         }
         self.body.assigned = bound;
         Ok(())
@@ -90,14 +108,15 @@ impl<'a> Emitter<'a> {
     fn over_generator(
         &mut self,
         inner: &'a ExprGenerator,
+        first: Source<'a>,
         generators: &'a [Comprehension],
-        names: &Names,
         element: Element<'_, 'a>,
     ) -> Emitted<()> {
+        let names = &self.scopes.comprehension_of[&(generators.as_ptr() as usize)];
         if names.values().any(|&variable| self.scopes.variables[variable].mode == Mode::Cell) {
             return outside("a captured name of a comprehension over a generator");
         }
-        self.comprehension(&inner.generators, false, &mut |emitter| {
+        self.loops(&inner.generators, first, Calm::No, &mut |emitter| {
             let kind = emitter.anything(&inner.elt)?;
             let value = emitter.take(kind);
             // Names of the inner generator are not visible outside it.

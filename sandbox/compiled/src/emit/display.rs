@@ -5,6 +5,7 @@ use wasm_encoder::{BlockType, Instruction as Wasm};
 
 use super::code::{Value, long_at, long_field, word_field};
 use super::kind::Kind;
+use super::pull::{Calm, Source};
 use super::{Emitted, Emitter, outside};
 
 /// Capacity of an empty list.
@@ -39,12 +40,14 @@ impl<'a> Emitter<'a> {
                 Ok(self.finished(made, Kind::Set))
             }
             Expr::ListComp(list) => {
-                self.collected(&list.elt, &list.generators)?;
+                let calm = self.calm_inside(&list.elt, &list.generators);
+                let first = self.first_source(&list.generators, calm)?;
+                self.collected(&list.elt, &list.generators, first)?;
                 Ok(Kind::List)
             }
             Expr::SetComp(set) => {
                 let made = self.made("py_set", 0);
-                self.comprehension(&set.generators, false, &mut |emitter| {
+                self.comprehension(&set.generators, Calm::No, &mut |emitter| {
                     emitter.get(made);
                     emitter.anything(&set.elt)?;
                     emitter.call_runtime("py_set_add");
@@ -86,11 +89,16 @@ impl<'a> Emitter<'a> {
         self.call_runtime("py_list");
     }
 
-    /// Pushes a list of the elements of a comprehension or generator.
-    pub(super) fn collected(&mut self, element: &'a Expr, generators: &'a [Comprehension]) -> Emitted<()> {
+    /// Pushes a list of the elements of a comprehension or generator whose first iterable is evaluated.
+    pub(super) fn collected(
+        &mut self,
+        element: &'a Expr,
+        generators: &'a [Comprehension],
+        first: Source<'a>,
+    ) -> Emitted<()> {
         let made = self.empty_list();
-        let calm = self.is_pure(element) && self.are_pure(generators);
-        self.comprehension(generators, calm, &mut |emitter| {
+        let calm = self.calm_inside(element, generators);
+        self.loops(generators, first, calm, &mut |emitter| {
             emitter.anything(element)?;
             emitter.append(made);
             Ok(())
@@ -152,7 +160,7 @@ impl<'a> Emitter<'a> {
     fn dict_comprehension(&mut self, dict: &'a ExprDictComp) -> Emitted<Kind> {
         let Some(key) = &dict.key else { return outside("`**` in a comprehension") };
         let made = self.made("py_dict", 0);
-        self.comprehension(&dict.generators, false, &mut |emitter| {
+        self.comprehension(&dict.generators, Calm::No, &mut |emitter| {
             emitter.get(made);
             emitter.anything(key)?;
             emitter.anything(&dict.value)?;

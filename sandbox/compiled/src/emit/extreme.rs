@@ -4,12 +4,15 @@ use ruff_python_ast::{CmpOp, Expr, Keyword};
 use wasm_encoder::Instruction as Wasm;
 
 use super::call::Callee;
-use super::code::{Value, WORD};
+use super::code::{Value, WORD, word_field};
 use super::expression::Argument;
+use super::iteration::Opened;
 use super::kind::Kind;
 use super::pull::Calm;
 use super::{Emitted, Emitter, outside};
 use crate::layout::END;
+
+const LENGTH: u64 = 4;
 
 /// The best so far.
 struct Best<'a> {
@@ -19,6 +22,20 @@ struct Best<'a> {
     key_function: Option<Callee<'a>>,
     key: u32,
     key_kind: Kind,
+}
+
+/// What there is to choose from, evaluated.
+enum Offered<'a> {
+    Items(Opened<'a>),
+    /// The arguments are the items.
+    Unpacked(Opened<'a>),
+    Values(Vec<Value>),
+}
+
+/// The keywords, evaluated.
+struct Named<'a> {
+    key: Option<Callee<'a>>,
+    default: Option<Value>,
 }
 
 /// Whether an offered value is the first.
@@ -38,19 +55,18 @@ impl<'a> Emitter<'a> {
         arguments: &[Argument<'a>],
         keywords: &'a [Keyword],
     ) -> Emitted<Kind> {
-        let (key, default) = self.extreme_keywords(keywords)?;
-        self.check_order(arguments, key, default)?;
-        let key_function = key.map(|key| self.callee(key)).transpose()?;
-        let default = default.map(|default| self.value(default)).transpose()?;
+        let offered = self.offered(arguments, keywords)?;
+        let Named { key: key_function, default } = self.extreme_keywords(keywords)?;
         let (value, key) = (self.long_local(), self.long_local());
         let mut best = Best { operator, value, kind: Kind::Never, key_function, key, key_kind: Kind::Never };
-        match arguments {
-            [Argument::Expression(Expr::Starred(starred))] => {
-                self.extreme_of(Argument::Expression(&starred.value), default, &mut best)?;
+        match offered {
+            Offered::Items(items) => self.extreme_of(items, default, &mut best)?,
+            _ if default.is_some() => return outside("`default` beside several arguments"),
+            Offered::Unpacked(items) => {
+                let items = self.unpacked(items)?;
+                self.extreme_of(Opened::Whole(items), None, &mut best)?;
             }
-            [items] => self.extreme_of(*items, default, &mut best)?,
-            [_, _, ..] if default.is_none() => self.extreme_argument(arguments, &mut best)?,
-            _ => return outside("`max` or `min` of nothing"),
+            Offered::Values(values) => self.extreme_argument(values, &mut best)?,
         }
         if let Some(function) = best.key_function {
             self.release_callee(function);
@@ -61,38 +77,55 @@ impl<'a> Emitter<'a> {
         Ok(best.kind)
     }
 
-    /// The key function and the default, if they are given.
-    fn extreme_keywords(&self, keywords: &'a [Keyword]) -> Emitted<(Option<&'a Expr>, Option<&'a Expr>)> {
-        let (mut key, mut default) = (None, None);
+    /// Evaluates the arguments.
+    fn offered(&mut self, arguments: &[Argument<'a>], keywords: &'a [Keyword]) -> Emitted<Offered<'a>> {
+        match arguments {
+            [Argument::Expression(Expr::Starred(starred))] => {
+                let calm = self.calm_beside(keywords);
+                self.open_whole(Argument::Expression(&starred.value), calm).map(Offered::Unpacked)
+            }
+            [items] => {
+                let has_key = keywords.iter().any(|keyword| is_named(keyword, "key"));
+                let calm = if has_key { Calm::No } else { self.calm_beside(keywords) };
+                self.open(*items, calm).map(Offered::Items)
+            }
+            [_, _, ..] => {
+                let values = arguments.iter().map(|&argument| self.argument(argument));
+                values.collect::<Emitted<_>>().map(Offered::Values)
+            }
+            [] => outside("`max` or `min` of nothing"),
+        }
+    }
+
+    /// The arguments that `*items` is: CPython unpacks them when the keywords are evaluated, and before the first key. They
+    /// are two at least, for a single one would be gone through itself.
+    fn unpacked(&mut self, items: Opened<'a>) -> Emitted<Value> {
+        self.collect_opened(items)?;
+        let unpacked = self.take(Kind::List);
+        self.push(unpacked);
+        self.put(Wasm::I32WrapI64);
+        self.put(Wasm::I32Load(word_field(LENGTH)));
+        self.word(2);
+        self.put(Wasm::I32LtU);
+        self.give_up_if();
+        Ok(unpacked)
+    }
+
+    /// Evaluates the key function and the default, in the order in which they are given.
+    fn extreme_keywords(&mut self, keywords: &'a [Keyword]) -> Emitted<Named<'a>> {
+        let mut named = Named { key: None, default: None };
         for keyword in keywords {
             match keyword.arg.as_ref().map(|name| name.as_str()) {
-                Some("key") => key = Some(&keyword.value),
-                Some("default") => default = Some(&keyword.value),
+                Some("key") if keyword.value.is_none_literal_expr() => {}
+                Some("key") => named.key = Some(self.callee(&keyword.value)?),
+                Some("default") => named.default = Some(self.value(&keyword.value)?),
                 _ => return outside("a keyword of `max` or `min`"),
             }
         }
-        Ok((key.filter(|key| !key.is_none_literal_expr()), default))
+        Ok(named)
     }
 
-    /// CPython evaluates arguments, key function and default once each, in the order of the text. Here the order
-    /// differs, or some are not evaluated, which the program must not be able to observe.
-    fn check_order(&self, arguments: &[Argument<'a>], key: Option<&'a Expr>, default: Option<&'a Expr>) -> Emitted<()> {
-        let is_plain = |one: &'a Expr| one.is_literal_expr() || one.is_lambda_expr() || one.is_name_expr();
-        if !key.is_none_or(|key| key.is_lambda_expr() || key.is_name_expr()) || !default.is_none_or(is_constant) {
-            let arguments_are_pure = arguments.iter().all(|argument| match argument {
-                Argument::Expression(argument) => self.is_pure(argument),
-                Argument::Value(_) => true,
-            });
-            let others = [key, default].into_iter().flatten();
-            if !arguments_are_pure || !others.into_iter().all(|other| is_plain(other) || self.is_pure(other)) {
-                return outside("an argument of `max` or `min` with an order of its own");
-            }
-        }
-        Ok(())
-    }
-
-    fn extreme_argument(&mut self, arguments: &[Argument<'a>], best: &mut Best<'a>) -> Emitted<()> {
-        let values: Vec<Value> = arguments.iter().map(|&argument| self.argument(argument)).collect::<Emitted<_>>()?;
+    fn extreme_argument(&mut self, values: Vec<Value>, best: &mut Best<'a>) -> Emitted<()> {
         for (index, &value) in values.iter().enumerate() {
             self.offer(value, best, if index == 0 { First::Yes } else { First::No })?;
         }
@@ -100,11 +133,10 @@ impl<'a> Emitter<'a> {
         Ok(())
     }
 
-    fn extreme_of(&mut self, items: Argument<'a>, default: Option<Value>, best: &mut Best<'a>) -> Emitted<()> {
+    fn extreme_of(&mut self, items: Opened<'a>, default: Option<Value>, best: &mut Best<'a>) -> Emitted<()> {
         self.long(END);
         self.set(best.value);
-        let calm = if best.key_function.is_none() { Calm::Yes } else { Calm::No };
-        self.each(items, calm, &mut |emitter, item| {
+        self.go_through(items, &mut |emitter, item| {
             let value = emitter.one(item);
             emitter.escape(value.kind);
             // The best value so far came from the same loop.
@@ -177,11 +209,6 @@ impl<'a> Emitter<'a> {
     }
 }
 
-/// Whether the evaluation of an expression can neither fail nor be observed.
-fn is_constant(expression: &Expr) -> bool {
-    match expression {
-        Expr::UnaryOp(unary) => unary.operand.is_number_literal_expr(),
-        Expr::Tuple(tuple) => tuple.elts.iter().all(is_constant),
-        other => other.is_literal_expr(),
-    }
+fn is_named(keyword: &Keyword, name: &str) -> bool {
+    keyword.arg.as_ref().is_some_and(|arg| arg.as_str() == name)
 }

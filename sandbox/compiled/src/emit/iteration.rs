@@ -1,6 +1,6 @@
 //! Loops over iterables: the next item, and its use.
 
-use ruff_python_ast::Expr;
+use ruff_python_ast::{Expr, ExprGenerator};
 use wasm_encoder::Instruction as Wasm;
 
 use super::code::{Value, long_at, word_field};
@@ -18,6 +18,19 @@ const ITEMS: u64 = 8;
 pub(super) enum Item {
     One(u32, Kind),
     Several(Vec<Item>),
+}
+
+/// An operand that is evaluated and will be gone through: no item is taken, and no iterator shows that one will be.
+pub(super) enum Opened<'a> {
+    Source(Source<'a>),
+    /// A generator, whose first iterable is evaluated.
+    Generator {
+        generator: &'a ExprGenerator,
+        first: Source<'a>,
+        calm: Calm,
+    },
+    /// A value.
+    Whole(Value),
 }
 
 /// Emits the code for an item.
@@ -145,55 +158,97 @@ impl<'a> Emitter<'a> {
         Ok(())
     }
 
-    /// Emits a loop over every item of an iterable or generator. `calm`: the sink runs none of the program's code.
-    pub(super) fn each(&mut self, argument: Argument<'a>, calm: Calm, sink: Sink<'_, 'a>) -> Emitted<()> {
-        if let Argument::Expression(Expr::Generator(generator)) = argument {
-            let calm = calm == Calm::Yes && self.is_pure(&generator.elt) && self.are_pure(&generator.generators);
-            return self.comprehension(&generator.generators, calm, &mut |emitter| {
-                let kind = emitter.expression(&generator.elt)?;
-                let local = emitter.long_local();
-                emitter.set(local);
-                sink(emitter, Item::One(local, kind))?;
-                emitter.release(local);
-                Ok(())
-            });
+    /// Evaluates an operand that is gone through later, when the operands beside it are evaluated too. `calm`: nothing
+    /// of the program runs between its items, nor before the first.
+    pub(super) fn open(&mut self, operand: Argument<'a>, calm: Calm) -> Emitted<Opened<'a>> {
+        let Argument::Expression(Expr::Generator(generator)) = operand else {
+            return self.source(operand, Calm::No).map(Opened::Source);
+        };
+        let inside = self.calm_inside(&generator.elt, &generator.generators);
+        let calm = if calm == Calm::Yes { inside } else { Calm::No };
+        let first = self.first_source(&generator.generators, calm)?;
+        Ok(Opened::Generator { generator, first, calm })
+    }
+
+    /// Evaluates an operand of which a list is made later.
+    pub(super) fn open_whole(&mut self, operand: Argument<'a>, calm: Calm) -> Emitted<Opened<'a>> {
+        if let Some(rows) = self.rows_of_zip(operand) {
+            self.anything(rows)?;
+            self.call_runtime(if calm == Calm::Yes { "py_transpose" } else { "py_zip_now" });
+            return Ok(Opened::Whole(self.take(Kind::Any)));
         }
-        let source = self.source(argument, Calm::No)?;
-        self.drain(&source, sink)?;
-        self.release_source(source);
-        Ok(())
+        if self.is_loop(operand) {
+            return self.open(operand, calm);
+        }
+        let value = self.argument(operand)?;
+        self.escape(value.kind);
+        Ok(Opened::Whole(value))
+    }
+
+    /// Emits a loop over every item of an evaluated operand.
+    pub(super) fn go_through(&mut self, opened: Opened<'a>, sink: Sink<'_, 'a>) -> Emitted<()> {
+        match opened {
+            Opened::Generator { generator, first, calm } => {
+                self.loops(&generator.generators, first, calm, &mut |emitter| {
+                    let kind = emitter.expression(&generator.elt)?;
+                    let local = emitter.long_local();
+                    emitter.set(local);
+                    sink(emitter, Item::One(local, kind))?;
+                    emitter.release(local);
+                    Ok(())
+                })
+            }
+            Opened::Source(source) => {
+                self.drain(&source, sink)?;
+                self.release_source(source);
+                Ok(())
+            }
+            Opened::Whole(value) => {
+                let source = self.source(Argument::Value(value), Calm::No)?;
+                self.release_value(value);
+                self.go_through(Opened::Source(source), sink)
+            }
+        }
+    }
+
+    /// Emits a loop over every item of an iterable or generator. `calm`: the sink runs none of the program's code.
+    pub(super) fn each(&mut self, operand: Argument<'a>, calm: Calm, sink: Sink<'_, 'a>) -> Emitted<()> {
+        let opened = self.open(operand, calm)?;
+        self.go_through(opened, sink)
     }
 
     /// Pushes a new list of an iterable's items.
-    pub(super) fn collect(&mut self, argument: Argument<'a>) -> Emitted<()> {
-        if let Argument::Expression(Expr::Generator(generator)) = argument {
-            return self.collected(&generator.elt, &generator.generators);
+    pub(super) fn collect(&mut self, operand: Argument<'a>) -> Emitted<()> {
+        let opened = self.open_whole(operand, Calm::Yes)?;
+        self.collect_opened(opened)
+    }
+
+    /// Pushes a new list of the items of an evaluated operand.
+    pub(super) fn collect_opened(&mut self, opened: Opened<'a>) -> Emitted<()> {
+        match opened {
+            Opened::Generator { generator, first, .. } => self.collected(&generator.elt, &generator.generators, first),
+            // The runtime can go through it by itself.
+            Opened::Whole(value) => {
+                self.push(value);
+                self.release_value(value);
+                self.call_runtime("py_to_list");
+                Ok(())
+            }
+            Opened::Source(source) => {
+                let made = self.empty_list();
+                self.drain(&source, &mut |emitter, item| {
+                    let value = emitter.one(item);
+                    emitter.escape(value.kind);
+                    emitter.push(value);
+                    emitter.append(made);
+                    emitter.release_value(value);
+                    Ok(())
+                })?;
+                self.release_source(source);
+                self.get(made);
+                self.release(made);
+                Ok(())
+            }
         }
-        if let Some(rows) = self.rows_of_zip(argument) {
-            self.anything(rows)?;
-            self.call_runtime("py_transpose");
-            self.call_runtime("py_to_list");
-            return Ok(());
-        }
-        if !self.is_loop(argument) {
-            // The runtime can iterate over it by itself.
-            self.any_argument(argument)?;
-            self.call_runtime("py_to_list");
-            return Ok(());
-        }
-        let source = self.source(argument, Calm::No)?;
-        let made = self.empty_list();
-        self.drain(&source, &mut |emitter, item| {
-            let value = emitter.one(item);
-            emitter.escape(value.kind);
-            emitter.push(value);
-            emitter.append(made);
-            emitter.release_value(value);
-            Ok(())
-        })?;
-        self.release_source(source);
-        self.get(made);
-        self.release(made);
-        Ok(())
     }
 }

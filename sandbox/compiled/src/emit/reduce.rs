@@ -10,6 +10,11 @@ use super::{Emitted, Emitter, outside};
 
 impl<'a> Emitter<'a> {
     pub(super) fn sum(&mut self, items: Argument<'a>, start: Option<Argument<'a>>) -> Emitted<Kind> {
+        let calm = match start {
+            Some(Argument::Expression(start)) if !self.is_pure(start) => Calm::No,
+            _ => Calm::Yes,
+        };
+        let items = self.open(items, calm)?;
         let total = self.long_local();
         let mut is_int = true;
         match start {
@@ -24,7 +29,7 @@ impl<'a> Emitter<'a> {
             },
         }
         self.set(total);
-        self.each(items, Calm::Yes, &mut |emitter, item| {
+        self.go_through(items, &mut |emitter, item| {
             let value = emitter.one(item);
             let counted = emitter.counted(value);
             is_int &= counted.kind == Kind::Int;

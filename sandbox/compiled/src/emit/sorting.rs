@@ -1,19 +1,34 @@
 //! `sorted` and `list.sort`.
 
 use ruff_python_ast::{Expr, Keyword};
+use wasm_encoder::Instruction as Wasm;
 
-use super::code::{Place, Value};
+use super::call::Callee;
+use super::code::{Value, word_field};
 use super::expression::Argument;
 use super::kind::Kind;
 use super::pull::Calm;
 use super::{Emitted, Emitter, outside};
 use crate::layout::NONE;
 
+/// Offsets in a list: the address of its items, and its capacity.
+const ITEMS: u64 = 8;
+const CAPACITY: u64 = 12;
+
+/// How a sort orders: its keywords, evaluated.
+struct Order<'a> {
+    key: Option<Callee<'a>>,
+    /// A word that tells whether the order is reversed.
+    reverse: Option<u32>,
+}
+
 impl<'a> Emitter<'a> {
     pub(super) fn sorted(&mut self, items: Argument<'a>, keywords: &'a [Keyword]) -> Emitted<Kind> {
-        self.collect(items)?;
+        let items = self.open_whole(items, self.calm_beside(keywords))?;
+        let order = self.order(keywords)?;
+        self.collect_opened(items)?;
         let list = self.take(Kind::List);
-        self.sort(list, keywords)?;
+        self.sort(list, order)?;
         self.push(list);
         self.release_value(list);
         Ok(Kind::List)
@@ -24,53 +39,84 @@ impl<'a> Emitter<'a> {
         self.anything(list)?;
         self.call_runtime("py_check_list");
         let list = self.take(Kind::List);
-        if keyword(keywords, "key").is_some_and(|key| !key.is_none_literal_expr()) {
+        let order = self.order(keywords)?;
+        if order.key.is_some() {
             self.push(list);
             self.call_runtime("py_sort_take");
             let taken = self.take(Kind::List);
-            self.sort(taken, keywords)?;
+            self.mark_taken(list);
+            self.sort(taken, order)?;
+            self.give_up_if_changed(list);
             self.push(list);
             self.push(taken);
             self.call_runtime("py_sort_give");
             self.release_value(taken);
         } else {
-            self.sort(list, keywords)?;
+            self.sort(list, order)?;
         }
         self.release_value(list);
         self.long(NONE);
         Ok(Kind::None)
     }
 
-    /// Sorts the list in a local.
-    fn sort(&mut self, list: Value, keywords: &'a [Keyword]) -> Emitted<()> {
-        let known = |one: &&Keyword| one.arg.as_ref().is_some_and(|name| matches!(name.as_str(), "key" | "reverse"));
-        if keywords.iter().filter(known).count() < keywords.len() {
-            return outside("a keyword of a sort");
+    /// Has a list that is empty while it is sorted lie nowhere, so that whatever stores in it has to find it a place.
+    fn mark_taken(&mut self, list: Value) {
+        for field in [ITEMS, CAPACITY] {
+            self.push(list);
+            self.put(Wasm::I32WrapI64);
+            self.word(0);
+            self.put(Wasm::I32Store(word_field(field)));
         }
-        let key = keyword(keywords, "key").filter(|key| !key.is_none_literal_expr());
-        let keys = match key {
-            None => Value::constant(NONE, Kind::None),
-            Some(key) => self.keys(list, key)?,
-        };
-        let reverse = match keyword(keywords, "reverse") {
-            None => None,
-            Some(reverse) => {
-                let value = self.value(reverse)?;
-                // It is evaluated before any key is, and here after them.
-                let is_late = key.is_some() && !matches!(value.place, Place::Constant(_));
-                if is_late || !matches!(value.kind, Kind::Bool | Kind::Int) {
-                    return outside("`reverse` that is no plain bool");
-                }
-                self.truth(value);
-                self.release_value(value);
-                let local = self.word_local();
-                self.set(local);
-                Some(local)
+    }
+
+    /// Gives up if something was stored in a list while it was sorted, even if it is empty again: CPython raises.
+    fn give_up_if_changed(&mut self, list: Value) {
+        self.push(list);
+        self.put(Wasm::I32WrapI64);
+        self.put(Wasm::I32Load(word_field(ITEMS)));
+        self.give_up_if();
+    }
+
+    /// Evaluates the keywords of a sort.
+    fn order(&mut self, keywords: &'a [Keyword]) -> Emitted<Order<'a>> {
+        let mut order = Order { key: None, reverse: None };
+        for keyword in keywords {
+            match keyword.arg.as_ref().map(|name| name.as_str()) {
+                Some("key") if keyword.value.is_none_literal_expr() => {}
+                Some("key") => order.key = Some(self.callee(&keyword.value)?),
+                Some("reverse") => order.reverse = Some(self.reverse(&keyword.value)?),
+                _ => return outside("a keyword of a sort"),
             }
+        }
+        Ok(order)
+    }
+
+    /// Whether a number says so. That of a container would have to be asked for when the sort begins.
+    fn reverse(&mut self, reverse: &'a Expr) -> Emitted<u32> {
+        let kind = self.expression(reverse)?;
+        let kind = if matches!(kind, Kind::Bool | Kind::Int) {
+            kind
+        } else {
+            self.call_runtime("py_positive");
+            Kind::Any
+        };
+        let value = self.take(kind);
+        self.truth(value);
+        self.release_value(value);
+        let local = self.word_local();
+        self.set(local);
+        Ok(local)
+    }
+
+    /// Sorts the list in a local.
+    fn sort(&mut self, list: Value, order: Order<'a>) -> Emitted<()> {
+        let keys = match order.key {
+            None => Value::constant(NONE, Kind::None),
+            Some(function) => self.keys(list, function)?,
         };
         self.push(list);
         self.push(keys);
-        match reverse {
+        match order.reverse {
             Some(local) => {
                 self.get(local);
                 self.release(local);
@@ -83,9 +129,8 @@ impl<'a> Emitter<'a> {
     }
 
     /// A list of the keys of a list's items.
-    fn keys(&mut self, list: Value, key: &'a Expr) -> Emitted<Value> {
+    fn keys(&mut self, list: Value, function: Callee<'a>) -> Emitted<Value> {
         let keys = self.empty_list();
-        let function = self.callee(key)?;
         let source = self.source(Argument::Value(list), Calm::No)?;
         self.drain(&source, &mut |emitter, item| {
             let value = emitter.one(item);
@@ -97,8 +142,4 @@ impl<'a> Emitter<'a> {
         self.release_callee(function);
         Ok(Value { temporary: true, ..Value::local(keys, Kind::List) })
     }
-}
-
-fn keyword<'a>(keywords: &'a [Keyword], name: &str) -> Option<&'a Expr> {
-    keywords.iter().find(|one| one.arg.as_ref().is_some_and(|arg| arg.as_str() == name)).map(|one| &one.value)
 }
