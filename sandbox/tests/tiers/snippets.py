@@ -1,5 +1,130 @@
 # Hard cases by hand. A line `#: [..] | [..]` begins a case and gives the arguments of the calls of its `f`.
 
+#: [-4611686018427387903] | [-4611686018427387897] | [4611686018427387903] | [-8]
+def f(x): return [x // 7, x // 3, x // 10, x % 7, x // 1000003, divmod(x, 7), x // 4611686018427387]
+#: []
+K = lambda v: -v
+def g():
+    global K
+    K = lambda v: v
+    return 1
+def f(): return [max(g(), 5, key=K), min((g() for v in [1, 2]), key=K)]
+#: [[3, 1, 2]] | [[1]]
+def f(x):
+    x.sort(key=lambda v, n=len(x): -v if n else v)
+    return x
+#: [[3, 1, 2]]
+def f(x):
+    try:
+        x.sort(key=[abs][{}[7]])
+    except KeyError:
+        return x
+#: [[3, 1, 2]]
+def f(x):
+    x.sort(key=lambda v: x.append(v) or x.pop())
+    return x
+#: [[3, 1, 2]]
+def f(x):
+    def key(v):
+        nonlocal x
+        x.append(v)
+        x *= 0
+        return v
+    x.sort(key=key)
+    return x
+#: [[3, 1, 2]]
+def f(x):
+    x.sort(key=lambda v: [len(x), x.clear(), x.reverse(), x.extend([]), v])
+    return x
+#: [true] | [false]
+def f(jump):
+    for k in [1, 2]:
+        try:
+            {}[k]
+        except KeyError as e:
+            if jump: continue
+            break
+    return e.args[0]
+#: []
+def f():
+    try:
+        try:
+            {}[1]
+        except KeyError as e:
+            {}[2]
+    except KeyError:
+        return e.args
+#: []
+def f():
+    try:
+        {}[1]
+    except KeyError as e:
+        for k in [1, 2]:
+            try:
+                {}[2]
+            except KeyError as e:
+                pass
+        return e.args
+#: []
+def f():
+    for k in [1, 2, 3]:
+        try:
+            {}[k]
+        except KeyError as e:
+            for j in [4, 5]:
+                if j == 5: break
+            if e.args[0] == 2: break
+            continue
+    return k
+#: [5]
+def f(x):
+    def g():
+        nonlocal x
+        x = 100
+        return [1, 2]
+    return sum(g(), x)
+#: []
+def f():
+    log = []
+    def t(v):
+        log.append(v)
+        return v
+    return [sum([t(1), t(2)], t(3)), sum((t(v) for v in [4, 5]), t(6)), log]
+#: [[3, 1, 2]]
+def f(x): return [sorted(x, reverse=x.append(9) is None), sorted(x, reverse=x.pop() > 1), sorted((v for v in x), key=[lambda v: -v, x.append(4)][0])]
+#: [[1, 3, 2]] | [[[1, 2]]] | [[]] | [[7]]
+def f(x): return max(*x)
+#: [[1, 3, 2]] | [[]] | [[7]]
+def f(x): return max(*x, default=0)
+#: [[1, 3, 2]]
+def f(x): return [max(*x, key=lambda v: [v, x.clear()][0]), x]
+#: [[1, 3, 2]]
+def f(x):
+    log = []
+    def t(v):
+        log.append(v)
+        return v
+    return [max(*(t(v) for v in x), key=lambda v: t(-v)), log]
+#: []
+def f():
+    pair = [0, 0]
+    def g(v):
+        pair[0] = v
+        pair[1] = v * v
+        return pair
+    return [dict(g(v) for v in range(3)), dict(map(g, range(3)))]
+#: []
+def map(x): return {(1, 2): x}
+def f(): return [dict(map(3)), len(set(map(4)))]
+#: [0]
+def f(n):
+    x = [1]
+    def deepen():
+        nonlocal n
+        for _ in range(100000): x[0] = [x[0]]
+        n = 1
+    print(x, deepen())
+    return n
 #: [-7, 2] | [7, -2] | [-7, -2] | [0, 5] | [7, 7] | [-1, 100]
 def f(a, b): return [a // b, a % b, divmod(a, b), a // -b, -a % b]
 #: [-7.5, 2] | [7.5, -2] | [-0.0, 3] | [1e300, 1e-5] | [0.7, 0.1]
