@@ -14,7 +14,7 @@ export GRPO_2048_COMMIT := $(shell git describe --always --dirty --exclude "*" 2
 PREFIX ?= /usr/local
 DATA_DIR ?= $(or $(XDG_DATA_HOME),$(HOME)/.local/share)
 
-.PHONY: train llm test build cuda gpu-check gpu-emulated fuzz fuzz-tier fuzz-tier-python soak readers page wheel wheel-test guest builtin-model smollm2 check release bench bench-rewards bench-generate bench-train install install-completions clean help tools
+.PHONY: train llm test build cuda gpu-check gpu-emulated fuzz fuzz-tier fuzz-tier-python tier-exhaustive tier-mutants public-programs soak readers page wheel wheel-test guest builtin-model smollm2 check release bench bench-rewards bench-generate bench-train install install-completions clean help tools
 
 LLM := models/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
 LLM_DIR ?= runs/llm
@@ -88,6 +88,20 @@ fuzz-tier: build ## Play generated programs and mutants in both tiers for TIER_S
 
 fuzz-tier-python: tools ## Compare the sandboxed interpreter with this machine's python3 (3.14, or f-strings and sums differ)
 	$(CARGO) test --release --locked -p grpo-sandbox --test tiers -- --ignored --nocapture the_interpreter_answers
+
+tier-exhaustive: tools ## Every boundary of every operator and every way out of three blocks in one another, in both tiers
+	BOUNDARIES=all $(CARGO) test --release --locked -p grpo-sandbox --test tiers -- --include-ignored --nocapture boundaries:: ways_out::
+
+tier-mutants: tools ## Plant faults in what the compiled tier decides by; print which test catches each (needs python3)
+	CARGO=$(CARGO) scripts/tier-mutants.py
+
+# A task that has a problem of its own is no failure here (exit code 2); a difference between the tiers is.
+public-programs: build ## Judge the references of DATA_SETS (HumanEval.jsonl, mbpp.jsonl, ..) in both tiers, every session
+	@test -n "$(DATA_SETS)" || { echo "error: name files of rows: make public-programs DATA_SETS='HumanEval.jsonl mbpp.jsonl'" >&2; exit 2; }
+	for rows in $(DATA_SETS); do \
+		$(BIN) tasks convert $$rows --output target/public.tasks.jsonl || exit 1; \
+		$(BIN) check --env target/public.tasks.jsonl --set sandbox.check_one_in=1; test $$? -ne 1 || exit 1; \
+	done
 
 soak: tools ## SOAK_VERDICTS verdicts in one process: memory and results must not change
 	SOAK_VERDICTS=$(SOAK_VERDICTS) $(CARGO) test --release --workspace --locked --test soak -- --ignored --nocapture

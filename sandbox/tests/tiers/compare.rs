@@ -26,9 +26,15 @@ const LIMITS: grpo_sandbox::Limits =
 const COMPILED_LIMITS: grpo_sandbox_compiled::GasLimits =
     grpo_sandbox_compiled::GasLimits { game_gas: 40 * GAS, call_gas: GAS, memory_bytes: MEMORY };
 
+/// Budgets that no column of cases meets.
+pub const COLUMN_GAS: grpo_sandbox_compiled::GasLimits =
+    grpo_sandbox_compiled::GasLimits { game_gas: u64::MAX / 4, call_gas: 100 * GAS, memory_bytes: MEMORY };
+pub const COLUMN_FUEL: grpo_sandbox::Limits =
+    grpo_sandbox::Limits { game_fuel: u64::MAX / 4, call_fuel: 400 * FUEL, memory_bytes: 8 * MEMORY };
+
 pub struct Tiers {
-    sandbox: Sandbox,
-    tier: CompiledTier,
+    pub sandbox: Sandbox,
+    pub tier: CompiledTier,
 }
 
 /// An answer of the compiled tier that the interpreter does not give.

@@ -13,16 +13,20 @@ use crate::program::{Group, Program, board};
 /// Calls of a player: some moves of a game.
 const BOARDS: usize = 5;
 
-/// The cases of `snippets.py`, by the line they begin in.
+/// The cases of `snippets.py`.
 pub fn snippets() -> Vec<Program> {
-    let text = include_str!("snippets.py");
+    cases("snippets.py", include_str!("snippets.py"))
+}
+
+/// The cases of a file, by the line they begin in.
+pub fn cases(file: &str, text: &str) -> Vec<Program> {
     let lines: Vec<&str> = text.lines().collect();
     let heads: Vec<usize> = (0..lines.len()).filter(|&line| lines[line].starts_with("#: ")).collect();
     let ends = heads.iter().skip(1).copied().chain(iter::once(lines.len()));
     let case = |(&head, end): (&usize, usize)| {
         let calls = lines[head].trim_start_matches("#: ").split(" | ").map(compact).collect();
         let group = Group { function: "f".into(), text: lines[head + 1..end].join("\n") + "\n", calls };
-        let name = format!("snippets.py, line {}", head + 1);
+        let name = format!("{file}, line {}", head + 1);
         Program { name, prelude: String::new(), groups: vec![group], seed: 7 }
     };
     heads.iter().zip(ends).map(case).collect()

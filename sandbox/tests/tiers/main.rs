@@ -2,9 +2,12 @@
 //!
 //! `cargo test` plays a sample; `make fuzz-tier` goes on for as long as it is told.
 
+mod boundaries;
+mod columns;
 mod compare;
 mod corpus;
 mod generator;
+mod gone_through;
 mod grammar;
 mod hunt;
 mod indent;
@@ -13,6 +16,8 @@ mod native;
 mod program;
 mod reducer;
 mod scope;
+mod suites;
+mod ways_out;
 
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
@@ -50,6 +55,20 @@ fn expect_the_same(tiers: &Tiers, programs: impl IntoIterator<Item = Program>) -
     let found: Vec<_> = found.take(5).collect();
     let told: Vec<String> = found.iter().map(|found| hunt::told(&reducer::reduce(tiers, found))).collect();
     assert!(told.is_empty(), "{} differences:\n{}", told.len(), told.join("\n"));
+    tally
+}
+
+/// The same of cases, and of the parts of those that do not stay in the tier.
+fn expect_the_same_in_parts(tiers: &Tiers, cases: Vec<Program>) -> Tally {
+    let mut parts = Vec::new();
+    for case in &cases {
+        let mut tally = Tally::default();
+        if tiers.compare(case, &mut tally).is_some() || tally.stayed == 0 {
+            parts.extend(corpus::parts(case));
+        }
+    }
+    let tally = expect_the_same(tiers, cases.into_iter().chain(parts));
+    println!("{}", hunt::summary(&tally));
     tally
 }
 
@@ -128,15 +147,7 @@ fn no_generated_program_tells_the_tiers_apart() {
 fn no_hard_case_tells_the_tiers_apart() {
     let (tiers, cases) = (Tiers::open(), corpus::snippets());
     assert!(cases.len() >= 200, "{} cases", cases.len());
-    let mut parts = Vec::new();
-    for case in &cases {
-        let mut tally = Tally::default();
-        if tiers.compare(case, &mut tally).is_some() || tally.stayed == 0 {
-            parts.extend(corpus::parts(case));
-        }
-    }
-    let tally = expect_the_same(&tiers, cases.into_iter().chain(parts));
-    println!("{}", hunt::summary(&tally));
+    expect_the_same_in_parts(&tiers, cases);
 }
 
 #[test]

@@ -1,0 +1,130 @@
+//! Whatever is evaluated while a loop goes through containers may change them: an effect in every operand of every
+//! expression, in every place of a comprehension or a loop over `zip(*rows)` and its like.
+
+use crate::compare::Tiers;
+use crate::expect_the_same;
+use crate::program::{Group, Program};
+
+/// Groups of one program, which costs 5 ms to load.
+const GROUPS: usize = 12;
+
+/// Expressions with an operand, `E`, which is 1 and has an effect. `a` and `b` are the items gone through.
+const EXPRESSIONS: [&str; 52] = [
+    "E",
+    "E + a",
+    "a + E",
+    "-E",
+    "not E",
+    "E < a",
+    "a < E",
+    "a < b < E",
+    "(5, 6)[E]",
+    "[E, 6][0]",
+    "(E, 6)[0]",
+    "[5, 6][E:]",
+    "[5, 6][:E]",
+    "[5, 6][0:2:E]",
+    "(E if a else b)",
+    "(a if E else b)",
+    "(a if b < 0 else E)",
+    "(a and E)",
+    "(E or a)",
+    "sum(E for _ in (1, 2))",
+    "sum(1 for _ in (1, E))",
+    "sum(1 for _ in (1, 2) if E)",
+    "sum(c + d for c in (1, 2) for d in (E, 2))",
+    "len([E for _ in (1, 2)])",
+    "len([1 for _ in (1, E)])",
+    "len([1 for _ in (1, 2) if E])",
+    "len({E: a})",
+    "len({a: E})",
+    "len({E, a})",
+    "len({E for _ in (1, 2)})",
+    "abs(E)",
+    "len([E])",
+    "max(a, E)",
+    "max([a, E])",
+    "max([a, 2], key=lambda c: E)",
+    "min(a, b, key=lambda c: c + E)",
+    "sum(map(change, [a, 2]))",
+    "len(list(map(change, [a, b])))",
+    "sum(map(lambda c: c + E, [a]))",
+    "sorted([a, E])[0]",
+    "sorted([a, 2], key=lambda c: E)[0]",
+    "[1, 2].count(E)",
+    "[1, 2].index(E)",
+    "(E).bit_length()",
+    "list(range(E))[0]",
+    "(lambda c: E)(a)",
+    "(lambda c=E: c)()",
+    "change(a)",
+    "tuple(a)",
+    "(c := E)",
+    "int(E)",
+    "str(E)",
+];
+
+/// Where expressions, `X`, are evaluated while `S` is gone through.
+const PLACES: [&str; 14] = [
+    "r = [X for a, b in S]",
+    "r = [a for a, b in S if X]",
+    "r = [a for a, b in S for c in [X, 2]]",
+    "r = [a + c for c in (1, 2) for a, b in S if X]",
+    "r = sum(int(X) for a, b in S)",
+    "r = sum(a for a, b in S if X)",
+    "r = any(not X for a, b in S)",
+    "r = all(X for a, b in S)",
+    "r = max([9], [X for a, b in S])",
+    "r = max(X for a, b in S)",
+    "r = sorted((X for a, b in S), key=lambda c: -c)",
+    "r = {a: X for a, b in S}",
+    "r = []\n    for a, b in S: r.append(X)",
+    "r = []\n    r.extend(X for a, b in S)",
+];
+
+/// What is gone through.
+const SOURCES: [&str; 3] = ["zip(*rows)", "zip(rows[0], rows[1])", "enumerate(rows[0])"];
+
+/// What `E` does, once.
+const EFFECTS: [&str; 4] = ["rows[0].append(9)", "rows[1].pop()", "rows[0].clear()", "rows.append([5, 6, 7])"];
+
+const PRELUDE: &str = "\
+rows, done = [], []
+def change(v):
+    if not done:
+        done.append(v)
+        EFFECT
+    return 1
+# Not the builtin.
+def tuple(v):
+    return change(v)
+";
+
+#[test]
+fn what_changes_containers_that_are_gone_through_is_seen_as_in_cpython() {
+    let mut programs = Vec::new();
+    for effect in EFFECTS {
+        let mut groups = Vec::new();
+        let cases = SOURCES.iter().flat_map(|source| PLACES.iter().map(move |place| (source, place)));
+        for (source, place) in cases {
+            for expression in EXPRESSIONS {
+                let function = format!("f{}", groups.len());
+                let written = place.replace('S', source).replace('X', &expression.replace('E', "change(a)"));
+                let text = format!(
+                    "def {function}():\n    global rows\n    rows = [[1, 2, 3], [4, 5, 6]]\n    done.clear()\n    \
+                     {written}\n    return [r, rows]\n"
+                );
+                groups.push(Group { function, text, calls: vec!["[]".into()] });
+            }
+        }
+        programs.extend(groups.chunks(GROUPS).map(|groups| Program {
+            name: format!("while gone through: {effect}"),
+            prelude: PRELUDE.replace("EFFECT", effect),
+            groups: groups.to_vec(),
+            seed: 1,
+        }));
+    }
+    let tally = expect_the_same(&Tiers::open(), programs);
+    println!("{}", crate::hunt::summary(&tally));
+    assert!(tally.stayed * 2 > tally.functions, "{} of {} stay", tally.stayed, tally.functions);
+}
