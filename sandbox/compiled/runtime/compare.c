@@ -70,7 +70,13 @@ COLD static int equal_values(Value one, Value two, int nesting) {
   uint32_t kind = kind_of(one);
   if (kind == NO_OBJECT || kind == FLOAT || kind != kind_of(two)) {
     int order;
-    return order_numbers(one, two, &order) ? order == 0 : one == two;
+    if (order_numbers(one, two, &order))
+      return order == 0;
+    // A view of keys or items may equal a set.
+    uint32_t other = kind_of(two);
+    if ((kind == SET && other == VIEW) || (kind == VIEW && other == SET))
+      give_up(NOT_MODELLED);
+    return one == two;
   }
   Sequence *left = sequence(one), *right = sequence(two);
   switch (kind) {
