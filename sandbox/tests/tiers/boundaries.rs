@@ -5,7 +5,7 @@ use crate::columns::{Case, Count, Operation, answers, compare};
 use crate::compare::Tiers;
 
 /// Exponents of the integers. All of 1 to 62 are tried where `BOUNDARIES=all`.
-const EXPONENTS: [u32; 14] = [1, 2, 3, 4, 7, 15, 19, 30, 31, 32, 53, 60, 61, 62];
+const EXPONENTS: [u32; 10] = [1, 2, 3, 15, 30, 31, 53, 60, 61, 62];
 
 /// How far below the largest magnitude.
 const BELOW: i64 = 4;
@@ -116,15 +116,12 @@ const FLOATS: [&str; 30] = [
 ];
 
 /// Operands of each form of an operand.
-const FEW: [&str; 18] = [
+const FEW: [&str; 14] = [
     "0",
     "1",
     "-1",
     "2",
-    "3",
     "-7",
-    "64",
-    "2147483647",
     "-2147483648",
     "4611686018427387903",
     "-4611686018427387903",
@@ -132,7 +129,6 @@ const FEW: [&str; 18] = [
     "-0.0",
     "0.5",
     "-2.5",
-    "9007199254740992.0",
     "1e+308",
     "5e-324",
 ];
@@ -238,7 +234,7 @@ fn expect_the_same_answers(tiers: &Tiers, operations: &[(Operation, Vec<Case>)])
     compare(&tiers.tier, operations, &mut count);
     count.expect_none_different();
     // Else the test says nothing.
-    assert!(count.given_up * 4 < count.equal, "{} given up, {} equal", count.given_up, count.equal);
+    assert!(count.given_up * 3 < count.equal, "{} given up, {} equal", count.given_up, count.equal);
 }
 
 #[test]
