@@ -36,7 +36,7 @@ static uint32_t keep(uint32_t from, uint32_t bytes) {
   uint32_t at = state.old_end;
   if (at + bytes > NURSERY)
     give_up(NO_MEMORY);
-  charge(bytes / 32 + 1);
+  charge(40 + (uint64_t)bytes * COPIED_GAS);
   state.old_end = at + bytes;
   memcpy((void *)at, (void *)from, bytes);
   return at;
@@ -49,7 +49,10 @@ static Value moved(Value value) {
   // Of one that has moved, the second word is where to.
   if (object->kind == FORWARDED)
     return pointer(object->length);
-  Sequence *copy = (Sequence *)keep((uint32_t)object, size_of(object));
+  int is_apart = object->kind == STRING && object->items != (uint32_t)object + sizeof(Sequence);
+  Sequence *copy = (Sequence *)keep((uint32_t)object, is_apart ? sizeof(Sequence) : size_of(object));
+  if (is_apart)
+    keep(object->items, object->length);
   if (copy->kind == TUPLE || copy->kind == STRING)
     copy->items = (uint32_t)copy + sizeof(Sequence);
   object->kind = FORWARDED;
@@ -62,7 +65,7 @@ static uint32_t moved_buffer(uint32_t buffer) {
 }
 
 static void move_all(Value *values, uint32_t count) {
-  charge(count / 4);
+  charge((uint64_t)count * 2);
   for (uint32_t index = 0; index < count; index++)
     values[index] = moved(values[index]);
 }
@@ -85,7 +88,7 @@ static void scan(Sequence *object) {
     Dict *dict = (Dict *)object;
     dict->entries = moved_buffer(dict->entries);
     dict->index = moved_buffer(dict->index);
-    charge(dict->used / 4);
+    charge((uint64_t)dict->used * 4);
     for (uint32_t number = 0; number < dict->used; number++) {
       entries(dict)[number].key = moved(entries(dict)[number].key);
       entries(dict)[number].value = moved(entries(dict)[number].value);
@@ -109,7 +112,7 @@ static void scan(Sequence *object) {
 
 static void move_logged(void) {
   for (Log *log = (Log *)state.log; log; log = (Log *)log->before) {
-    charge(log->length);
+    charge((uint64_t)log->length * 10);
     for (uint32_t index = 0; index < log->length; index++) {
       uint32_t entry = log->entries[index];
       if (entry & 1)
@@ -134,6 +137,7 @@ EXPORT(end_call) void end_call(void) {
   state.top = NURSERY;
   state.paid = state.touched < NURSERY + PAGE ? state.touched : NURSERY + PAGE;
   state.log = 0;
+  state.joined = state.joined_max = 0;
 }
 
 // Before a call: the host has written values up to here.

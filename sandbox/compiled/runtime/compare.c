@@ -36,6 +36,8 @@ static int order_numbers(Value one, Value two, int *order) {
   }
   if (!is_number(one) || !is_number(two))
     return 0;
+  if (kind_of(one) != kind_of(two))
+    charge(MIXED_GAS);
   // Every integer lies between the infinities, be it exact as a float or not.
   double infinity = __builtin_inf();
   int left_infinite = kind_of(one) == FLOAT && __builtin_fabs(float_of(one)) == infinity;
@@ -48,6 +50,15 @@ static int order_numbers(Value one, Value two, int *order) {
 
 static int equal_values(Value one, Value two, int nesting);
 
+// How many of the first so many characters are the same.
+static uint32_t common_prefix(Sequence *one, Sequence *two, uint32_t length) {
+  uint32_t same = 0;
+  while (same < length && text(one)[same] == text(two)[same])
+    same++;
+  charge((uint64_t)same * TEXT_GAS);
+  return same;
+}
+
 // Whether two items are equal: the same object is.
 INLINE int equal_items(Value one, Value two, int nesting) {
   return one == two || (!(is_integer(one) && is_integer(two)) && equal_values(one, two, nesting));
@@ -58,12 +69,11 @@ static int equal_rows(Sequence *one, Sequence *two, int nesting) {
     return 0;
   if (nesting > NESTING_MAX)
     give_up(TOO_DEEP);
-  charge(one->length / 4 + 1);
-  // The length is read anew: nothing here changes it.
-  for (uint32_t index = 0; index < one->length; index++)
-    if (!equal_items(items(one)[index], items(two)[index], nesting + 1))
-      return 0;
-  return 1;
+  uint32_t same = 0;
+  while (same < one->length && equal_items(items(one)[same], items(two)[same], nesting + 1))
+    same++;
+  charge(ROW_GAS + (uint64_t)same * ROW_ITEM_GAS + (same < one->length ? ROW_DIFFERS_GAS : 0));
+  return same == one->length;
 }
 
 COLD static int equal_values(Value one, Value two, int nesting) {
@@ -83,8 +93,7 @@ COLD static int equal_values(Value one, Value two, int nesting) {
   case STRING:
     if (left->length != right->length || left == right)
       return left == right;
-    charge(left->length / 16);
-    return !memcmp(text(left), text(right), left->length);
+    return common_prefix(left, right, left->length) == left->length;
   case LIST:
   case TUPLE:
     return equal_rows(left, right, nesting);
@@ -106,9 +115,9 @@ EXPORT(py_equal) int32_t py_equal(Value one, Value two) {
 
 static int order_texts(Sequence *one, Sequence *two) {
   uint32_t common = one->length < two->length ? one->length : two->length;
-  charge(common / 16);
-  int order = memcmp(text(one), text(two), common);
-  return order ? order : one->length < two->length ? -1 : one->length > two->length;
+  charge(ORDER_GAS);
+  uint32_t same = common_prefix(one, two, common);
+  return same < common ? (uint8_t)text(one)[same] - (uint8_t)text(two)[same] : one->length < two->length ? -1 : one->length > two->length;
 }
 
 // Whether the first comes before the second, or is the same where `or_equal`.
@@ -129,12 +138,12 @@ static int precedes(Value one, Value two, int or_equal, int nesting) {
   if (nesting > NESTING_MAX)
     give_up(TOO_DEEP);
   uint32_t common = left->length < right->length ? left->length : right->length;
-  charge(common / 4 + 1);
-  for (uint32_t index = 0; index < common; index++) {
-    Value first = items(left)[index], second = items(right)[index];
-    if (!equal_items(first, second, nesting))
-      return precedes(first, second, or_equal, nesting + 1);
-  }
+  uint32_t same = 0;
+  while (same < common && equal_items(items(left)[same], items(right)[same], nesting))
+    same++;
+  charge(ROW_GAS + (uint64_t)same * ROW_ITEM_GAS + (same < common ? ROW_DIFFERS_GAS : 0));
+  if (same < common)
+    return precedes(items(left)[same], items(right)[same], or_equal, nesting + 1);
   return left->length < right->length || (or_equal && left->length == right->length);
 }
 

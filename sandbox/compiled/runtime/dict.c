@@ -20,7 +20,7 @@ static uint32_t hash_of(Value value, int nesting);
 static uint32_t hash_text(Sequence *of) {
   if (of->extra)
     return of->extra;
-  charge(of->length / 4);
+  charge((uint64_t)of->length * HASHED_GAS);
   uint32_t hash = 2166136261u;
   for (uint32_t index = 0; index < of->length; index++)
     hash = (hash ^ (uint8_t)text(of)[index]) * 16777619u;
@@ -32,7 +32,7 @@ static uint32_t hash_tuple(Sequence *of, int nesting) {
     return of->extra;
   if (nesting > NESTING_MAX)
     give_up(TOO_DEEP);
-  charge(of->length / 2 + 1);
+  charge(HASH_GAS + (uint64_t)of->length * HASH_ITEM_GAS);
   uint32_t hash = 0x345678;
   for (uint32_t index = 0; index < of->length; index++) {
     Value item = items(of)[index];
@@ -83,7 +83,7 @@ static Value make_dict(uint32_t kind, uint32_t room) {
   uint32_t places = 8;
   while (places * 2 < room * 3)
     places *= 2;
-  charge(places / 16);
+  charge(places);
   Dict *made = (Dict *)allocate(sizeof(Dict));
   made->kind = kind;
   made->length = made->used = made->version = 0;
@@ -111,7 +111,7 @@ static Entry *find(Dict *dict, Value key, uint32_t hash) {
         return entry;
     }
     if (++steps > FREE_STEPS)
-      charge(1);
+      charge(STEP_GAS);
   }
 }
 
@@ -119,7 +119,7 @@ static void resize(Dict *dict) {
   uint32_t places = 8;
   while (places < (dict->length + 1) * 2)
     places *= 2;
-  charge(dict->used + places / 16);
+  charge(places / 4);
   uint32_t room = capacity_of(places);
   Entry *fresh = (Entry *)allocate_buffer(room * sizeof(Entry)), *old = entries(dict);
   uint32_t *index = (uint32_t *)allocate_buffer(places * 4);
@@ -133,7 +133,7 @@ static void resize(Dict *dict) {
     while (index[place]) {
       place = (place + 1) & (places - 1);
       if (++steps > FREE_STEPS)
-        charge(1);
+        charge(STEP_GAS);
     }
     index[place] = ++used;
   }
@@ -145,12 +145,13 @@ static void resize(Dict *dict) {
   rewritten((uint32_t)dict);
 }
 
-static void put(Dict *dict, Value key, Value value, uint32_t hash) {
+// Gives a key its value; whether the key is new.
+static int place(Dict *dict, Value key, Value value, uint32_t hash) {
   Entry *entry = find(dict, key, hash);
   if (entry) {
     entry->value = value;
     stored((uint32_t)dict, &entry->value, value);
-    return;
+    return 0;
   }
   if (dict->used == dict->capacity)
     resize(dict);
@@ -159,22 +160,28 @@ static void put(Dict *dict, Value key, Value value, uint32_t hash) {
   entry->value = value;
   entry->hash = hash;
   entry->unused = 0;
-  uint32_t *index = index_of(dict), place = hash & dict->mask, steps = 0;
-  while (index[place] && index[place] != DELETED) {
-    place = (place + 1) & dict->mask;
+  uint32_t *index = index_of(dict), at = hash & dict->mask, steps = 0;
+  while (index[at] && index[at] != DELETED) {
+    at = (at + 1) & dict->mask;
     if (++steps > FREE_STEPS)
-      charge(1);
+      charge(STEP_GAS);
   }
-  index[place] = dict->used;
+  index[at] = dict->used;
   dict->length++;
   dict->version++;
   stored((uint32_t)dict, &entry->key, key);
   stored((uint32_t)dict, &entry->value, value);
+  return 1;
+}
+
+static void put(Dict *dict, Value key, Value value, uint32_t hash) {
+  charge(place(dict, key, value, hash) ? PUT_NEW_GAS : PUT_GAS);
 }
 
 // Deletes a key; whether it was there, and what it had.
 static int take_out(Dict *dict, Value key, Value *value) {
   uint32_t with = hash(key);
+  charge(TAKE_OUT_GAS);
   Entry *entry = find(dict, key, with);
   if (!entry)
     return 0;
@@ -184,7 +191,7 @@ static int take_out(Dict *dict, Value key, Value *value) {
   while (index[place] != number) {
     place = (place + 1) & dict->mask;
     if (++steps > FREE_STEPS)
-      charge(1);
+      charge(STEP_GAS);
   }
   index[place] = DELETED;
   entry->key = UNBOUND;
@@ -198,14 +205,18 @@ EXPORT(py_dict_set) void py_dict_set(Value dict, Value key, Value value) { put(d
 
 EXPORT(py_set_add) void py_set_add(Value set, Value key) {
   uint32_t with = hash(key);
-  if (!find(dict_of(set), key, with))
-    put(dict_of(set), key, NONE, with);
+  if (find(dict_of(set), key, with)) {
+    charge(ADD_GAS);
+    return;
+  }
+  charge(ADD_NEW_GAS);
+  place(dict_of(set), key, NONE, with);
 }
 
 static int equal_dicts(Dict *one, Dict *two, int nesting) {
   if (nesting > NESTING_MAX)
     give_up(TOO_DEEP);
-  charge(one->used + 1);
+  charge(ROW_GAS + (uint64_t)one->used * ENTRY_COMPARED_GAS);
   for (uint32_t number = 0; number < one->used; number++) {
     Entry *entry = entries(one) + number;
     if (entry->key == UNBOUND)
@@ -221,11 +232,11 @@ static int equal_dicts(Dict *one, Dict *two, int nesting) {
 static Value copy_dict(Value from) {
   Dict *old = dict_of(from);
   Value made = make_dict(old->kind, old->length);
-  charge(old->used * 2);
+  charge((uint64_t)old->used * ENTRY_GAS);
   for (uint32_t number = 0; number < old->used; number++) {
     Entry *entry = entries(old) + number;
     if (entry->key != UNBOUND)
-      put(dict_of(made), entry->key, entry->value, entry->hash);
+      place(dict_of(made), entry->key, entry->value, entry->hash);
   }
   return made;
 }

@@ -38,8 +38,10 @@ EXPORT(py_iterator) Value py_iterator(Value iterable) {
   case STRING:
     return pointer((uint32_t)make_iterator(LETTERS, iterable));
   case DICT:
+    charge(ITERATOR_GAS);
     return iterate_dict(KEYS, iterable);
   case VIEW:
+    charge(ITERATOR_GAS);
     return iterate_dict(((View *)address(iterable))->way, ((View *)address(iterable))->dict);
   case RANGE:
     return iterate_range(iterable, ((Range *)address(iterable))->start, ((Range *)address(iterable))->step);
@@ -66,15 +68,22 @@ static Value next_entry(Iterator *iterator) {
   if (dict->version != iterator->version)
     give_up(CHANGED);
   while (iterator->position < dict->used && entries(dict)[iterator->position].key == UNBOUND) {
-    charge(1);
+    charge(STEP_GAS);
     iterator->position++;
   }
   if (iterator->position >= dict->used)
     return END;
   Entry *entry = entries(dict) + iterator->position++;
-  if (iterator->way == KEYS)
+  if (iterator->way == KEYS) {
+    charge(NEXT_KEY_GAS);
     return entry->key;
-  return iterator->way == VALUES ? entry->value : pair(entry->key, entry->value);
+  }
+  if (iterator->way == VALUES) {
+    charge(NEXT_VALUE_GAS);
+    return entry->value;
+  }
+  charge(NEXT_PAIR_GAS);
+  return pair(entry->key, entry->value);
 }
 
 EXPORT(py_next) Value py_next(Value from);
@@ -83,7 +92,7 @@ static Value next_zipped(Iterator *iterator) {
   Sequence *inner = sequence(iterator->source);
   if (!inner->length)
     return END;
-  charge(inner->length);
+  charge(NEXT_ROW_GAS + (uint64_t)inner->length * NEXT_ROW_ITEM_GAS);
   Value made = py_tuple(inner->length);
   for (uint32_t index = 0; index < inner->length; index++) {
     Value item = py_next(items(inner)[index]);
@@ -114,6 +123,7 @@ Value py_next(Value from) {
     iterator->position = PAST_END;
     return END;
   case LETTERS:
+    charge(NEXT_LETTER_GAS);
     return iterator->position < source->length ? character(text(source)[iterator->position++]) : END;
   case KEYS:
   case VALUES:
@@ -123,12 +133,15 @@ Value py_next(Value from) {
     if (iterator->left <= 0)
       return END;
     iterator->left--;
+    if (iterator->position > READY_MAX)
+      charge(NEXT_LARGE_GAS);
     Value number = integer(iterator->position);
     iterator->position += iterator->step;
     return number;
   case ZIPPED:
     return next_zipped(iterator);
   case ENUMERATED: {
+    charge(NEXT_NUMBERED_GAS);
     Value item = py_next(iterator->source);
     return item == END ? END : pair(integer(iterator->position++), item);
   }
@@ -155,9 +168,10 @@ static Value hold(Iterator *holder, Value iterable) {
 EXPORT(py_to_list) Value py_to_list(Value iterable) {
   if (is_row(kind_of(iterable)))
     return copy_row(iterable);
+  charge(DRAIN_GAS);
   Value made = py_list(0, 4), iterator = py_iterator(iterable), item;
   while ((item = py_next(iterator)) != END) {
-    charge(1);
+    charge(DRAINED_GAS);
     py_append(made, item);
   }
   return made;
@@ -167,7 +181,7 @@ EXPORT(py_zip) Value py_zip(Value iterables) {
   if (!is_row(kind_of(iterables)))
     iterables = py_to_list(iterables);
   uint32_t count = sequence(iterables)->length;
-  charge(count);
+  charge((uint64_t)count * ZIPPED_GAS);
   Value inner = py_tuple(count);
   Iterator *made = make_iterator(ZIPPED, inner);
   for (uint32_t index = 0; index < count; index++)
@@ -190,7 +204,7 @@ static int64_t shortest(Sequence *rows, int lists_too) {
 }
 
 static Value columns(Sequence *rows, uint32_t width) {
-  charge((uint64_t)rows->length * width / 2 + 1);
+  charge(rows->length * ZIPPED_GAS + (uint64_t)width * (NEXT_ROW_GAS + rows->length * NEXT_ROW_ITEM_GAS));
   Value made = py_list(width, width);
   for (uint32_t column = 0; column < width; column++) {
     Value tuple = py_tuple(rows->length);
@@ -243,7 +257,7 @@ EXPORT(py_to_tuple) Value py_to_tuple(Value iterable) {
   if (kind_of(iterable) != LIST)
     iterable = py_to_list(iterable);
   Sequence *from = sequence(iterable);
-  charge(from->length / 4);
+  charge((uint64_t)from->length * ITEM_GAS);
   Value made = py_tuple(from->length);
   memcpy(items(sequence(made)), items(from), from->length * 8);
   return made;
@@ -254,7 +268,7 @@ EXPORT(py_to_set) Value py_to_set(Value iterable) {
     return copy_dict(iterable);
   Value made = py_set(0), iterator = py_iterator(iterable), item;
   while ((item = py_next(iterator)) != END) {
-    charge(2);
+    charge(MOVED_GAS);
     py_set_add(made, item);
   }
   return made;
@@ -265,7 +279,7 @@ EXPORT(py_to_dict) Value py_to_dict(Value iterable) {
     return copy_dict(iterable);
   Value made = py_dict(0), iterator = py_iterator(iterable), item;
   while ((item = py_next(iterator)) != END) {
-    charge(2);
+    charge(DRAINED_GAS);
     if (!is_row(kind_of(item)) || sequence(item)->length != 2)
       give_up(NOT_MODELLED);
     py_dict_set(made, items(sequence(item))[0], items(sequence(item))[1]);
@@ -290,14 +304,15 @@ EXPORT(py_add_in_place) Value py_add_in_place(Value one, Value two) {
     two = copy_row(two);
   if (is_row(kind_of(two))) {
     uint32_t count = sequence(two)->length;
-    charge(count / 2);
+    charge(EXTEND_GAS + (uint64_t)count * ITEM_GAS);
     for (uint32_t index = 0; index < count; index++)
       py_append(one, items(sequence(two))[index]);
     return one;
   }
+  charge(DRAIN_GAS);
   Value iterator = py_iterator(two), item;
   while ((item = py_next(iterator)) != END) {
-    charge(1);
+    charge(DRAINED_GAS);
     py_append(one, item);
   }
   return one;

@@ -98,7 +98,7 @@ static Value make_text(const char *from, uint32_t length) {
     return pointer((uint32_t)&empty_string);
   if (length == 1)
     return character(*from);
-  charge(length / COPIED);
+  charge((uint64_t)length * COPIED_GAS);
   Value made = make_string(length);
   memcpy(text(sequence(made)), from, length);
   return made;
@@ -157,7 +157,7 @@ EXPORT(py_append) void py_append(Value list, Value value) {
       allocate((capacity - of->extra) * 8);
       ((uint32_t *)of->items)[-1] = capacity * 8;
     } else {
-      charge(of->length / 4);
+      charge((uint64_t)of->length * COPIED_GAS);
       uint32_t moved = allocate_buffer(capacity * 8);
       memcpy((void *)moved, items(of), of->length * 8);
       of->items = moved;
@@ -173,7 +173,7 @@ EXPORT(py_append) void py_append(Value list, Value value) {
 // A fresh list of the items of a list or tuple.
 static Value copy_row(Value row) {
   Sequence *from = sequence(row);
-  charge(from->length / 4);
+  charge((uint64_t)from->length * ITEM_GAS);
   Value made = py_list(from->length, from->length);
   memcpy(items(sequence(made)), items(from), from->length * 8);
   return made;

@@ -16,6 +16,8 @@ static struct {
   uint32_t roots, root_count;
   // Places in old objects that were written to.
   uint32_t log;
+  // Where the text ends that was last joined from others, and how far it may grow.
+  uint32_t joined, joined_max;
   uint32_t random_position, is_seeded;
   uint64_t seed;
 } state;
@@ -25,21 +27,13 @@ static struct {
 
 #define PAGE 65536u
 
-// Gas of a page of the nursery, and what one costs beside that is used for the first time. No more than a session's
-// limit is ever used for the first time, so that need not pay for the time that the system takes to find it.
-#define PAGE_GAS 1024
-#define FRESH_PAGE_GAS 1024
-
-// Characters that are copied for a unit of gas.
-#define COPIED 64
-
 COLD _Noreturn static void give_up(uint32_t why) {
   reason = why;
   __builtin_trap();
 }
 
-INLINE void charge(uint64_t units) {
-  gas_left -= units;
+INLINE void charge(uint64_t fuel) {
+  gas_left -= fuel;
   if (UNLIKELY(gas_left < 0))
     give_up(NO_GAS);
 }

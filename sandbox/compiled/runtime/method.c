@@ -69,7 +69,7 @@ EXPORT(method_insert) Value method_insert(Value list, Value before, Value value)
   if (at < 0)
     at += into->length;
   at = at < 0 ? 0 : at > into->length ? into->length : at;
-  charge((into->length - at) / 8);
+  charge((uint64_t)(into->length - at) * PUSHED_GAS);
   py_append(list, value);
   memmove(items(into) + at + 1, items(into) + at, (into->length - 1 - at) * 8);
   items(into)[at] = value;
@@ -80,8 +80,7 @@ EXPORT(method_insert) Value method_insert(Value list, Value before, Value value)
 // The index of the first item that equals a value; -1 if none does.
 static int64_t find_item(Sequence *in, Value value) {
   for (uint32_t index = 0; index < in->length; index++) {
-    if ((index & 3) == 3)
-      charge(1);
+    charge(SOUGHT_GAS);
     if (equal_items(items(in)[index], value, 0))
       return index;
   }
@@ -107,7 +106,7 @@ EXPORT(method_discard) Value method_discard(Value set, Value value) {
 
 EXPORT(method_reverse) Value method_reverse(Value list) {
   Sequence *of = the_list(list);
-  charge(of->length / 4);
+  charge((uint64_t)of->length * TURNED_GAS);
   for (uint32_t low = 0, high = of->length; low + 1 < high; low++) {
     high--;
     Value kept = items(of)[low];
@@ -138,7 +137,7 @@ EXPORT(method_clear) Value method_clear(Value of) {
   if (kind != DICT && kind != SET)
     give_up(NOT_MODELLED);
   Dict *dict = dict_of(of);
-  charge(dict->mask / 8);
+  charge(dict->mask);
   dict->length = dict->used = 0;
   dict->version++;
   memset(index_of(dict), 0, (dict->mask + 1) * 4);
@@ -149,7 +148,7 @@ EXPORT(method_count) Value method_count(Value in, Value value) {
   uint32_t count = 0;
   if (is_row(kind_of(in))) {
     Sequence *row = sequence(in);
-    charge(row->length / 4);
+    charge((uint64_t)row->length * SOUGHT_GAS);
     for (uint32_t index = 0; index < row->length; index++)
       count += equal_items(items(row)[index], value, 0);
     return integer(count);
@@ -157,7 +156,7 @@ EXPORT(method_count) Value method_count(Value in, Value value) {
   Sequence *of = the_text(in), *what = the_text(value);
   if (what->length != 1)
     give_up(NOT_MODELLED);
-  charge(of->length / 8);
+  charge(COUNT_TEXT_GAS + (uint64_t)of->length * COUNTED_GAS);
   for (uint32_t index = 0; index < of->length; index++)
     count += text(of)[index] == *text(what);
   return integer(count);
@@ -189,11 +188,11 @@ EXPORT(method_set_default) Value method_set_default(Value dict, Value key, Value
 EXPORT(method_update) Value method_update(Value dict, Value other) {
   the_dict(dict);
   Dict *from = the_dict(other);
-  charge(from->used * 2);
+  charge((uint64_t)from->used * ENTRY_GAS);
   for (uint32_t number = 0; number < from->used; number++) {
     Entry *entry = entries(from) + number;
     if (entry->key != UNBOUND)
-      put(dict_of(dict), entry->key, entry->value, entry->hash);
+      place(dict_of(dict), entry->key, entry->value, entry->hash);
   }
   return NONE;
 }
@@ -217,7 +216,7 @@ EXPORT(method_join) Value method_join(Value separator, Value list) {
   uint64_t length = 0;
   for (uint32_t index = 0; index < parts->length; index++)
     length += the_text(items(parts)[index])->length + (index ? between->length : 0);
-  charge(parts->length + length / COPIED);
+  charge((uint64_t)parts->length * JOINED_GAS + length * COPIED_GAS);
   if (parts->length == 1)
     return items(parts)[0];
   if (length > state.limit)
@@ -240,7 +239,7 @@ EXPORT(method_join) Value method_join(Value separator, Value list) {
 
 static Value change_case(Value of, char first, char last) {
   Sequence *from = the_text(of);
-  charge(from->length / 4);
+  charge((uint64_t)from->length * CHANGED_GAS);
   if (!from->length)
     return of;
   Value made = make_string(from->length);
@@ -265,7 +264,7 @@ static Value integer_text(int64_t number) {
   } while (left);
   if (number < 0)
     *--start = '-';
-  charge(LIBRARY_GAS);
+  charge(WRITE_GAS);
   return make_text(start, buffer + sizeof(buffer) - start);
 }
 
@@ -287,10 +286,10 @@ EXPORT(py_to_string) Value py_to_string(Value value) {
 static void check_printable(Value value, int nesting) {
   if (nesting > NESTING_MAX)
     give_up(TOO_DEEP);
-  charge(4);
+  charge(PRINT_GAS);
   uint32_t kind = kind_of(value);
   if (kind == STRING)
-    charge(sequence(value)->length / 8);
+    charge((uint64_t)sequence(value)->length * CHANGED_GAS);
   if (kind == VIEW)
     check_printable(((View *)address(value))->dict, nesting);
   if (is_row(kind))

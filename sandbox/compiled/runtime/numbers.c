@@ -3,9 +3,6 @@
 // Integers up to here are floats without loss.
 #define EXACT_MAX (1ll << 53)
 
-// Gas of a function of the C library.
-#define LIBRARY_GAS 10
-
 INLINE int is_number(Value value) {
   return is_integer(value) || value == TRUE || value == FALSE || kind_of(value) == FLOAT;
 }
@@ -23,6 +20,36 @@ static double to_float(Value value) {
   return float_of(value);
 }
 
+// A text that begins with another and lies in the same place, if that was the last to be joined: so CPython too lets
+// `text += more` grow in place.
+static Value extended_text(Sequence *left, Sequence *right) {
+  charge(JOIN_TEXTS_GAS + (uint64_t)right->length * COPIED_GAS);
+  memcpy((void *)state.joined, text(right), right->length);
+  state.joined += right->length;
+  Sequence *made = (Sequence *)allocate(sizeof(Sequence));
+  *made = (Sequence){STRING, left->length + right->length, left->items, 0};
+  return pointer((uint32_t)made);
+}
+
+static Value joined_texts(Sequence *left, Sequence *right) {
+  uint32_t length = left->length + right->length;
+  if (left->items + left->length == state.joined && right->length <= state.joined_max - state.joined)
+    return extended_text(left, right);
+  charge(JOIN_TEXTS_GAS + (uint64_t)length * COPIED_GAS);
+  // Short ones have no room to grow.
+  uint32_t room = length < 32 ? 0 : length;
+  uint32_t at = allocate(sizeof(Sequence) + length + room);
+  Sequence *made = (Sequence *)at;
+  *made = (Sequence){STRING, length, at + sizeof(Sequence), 0};
+  memcpy(text(made), text(left), left->length);
+  memcpy(text(made) + left->length, text(right), right->length);
+  if (room) {
+    state.joined = made->items + length;
+    state.joined_max = state.joined + room;
+  }
+  return pointer(at);
+}
+
 static Value concatenate(Value one, Value two, uint32_t kind) {
   Sequence *left = sequence(one), *right = sequence(two);
   uint32_t length = left->length + right->length;
@@ -31,21 +58,23 @@ static Value concatenate(Value one, Value two, uint32_t kind) {
       return two;
     if (!right->length)
       return one;
-    charge(length / COPIED);
-    Value made = make_string(length);
-    memcpy(text(sequence(made)), text(left), left->length);
-    memcpy(text(sequence(made)) + left->length, text(right), right->length);
-    return made;
+    return joined_texts(left, right);
   }
   if (kind == TUPLE && !left->length)
     return two;
   if (kind == TUPLE && !right->length)
     return one;
-  charge(length / 4);
+  charge((kind == LIST ? JOIN_LISTS_GAS : JOIN_TUPLES_GAS) + (uint64_t)length * ITEM_GAS);
   Value made = kind == LIST ? py_list(length, length) : py_tuple(length);
   memcpy(items(sequence(made)), items(left), left->length * 8);
   memcpy(items(sequence(made)) + left->length, items(right), right->length * 8);
   return made;
+}
+
+// The result of an operator between floats, or a float and an integer.
+INLINE Value between_floats(Value one, Value two, double result) {
+  charge(kind_of(one) == kind_of(two) ? FLOAT_GAS : MIXED_GAS);
+  return make_float(result);
 }
 
 EXPORT(py_add) Value py_add(Value one, Value two) {
@@ -55,14 +84,14 @@ EXPORT(py_add) Value py_add(Value one, Value two) {
   uint32_t kind = kind_of(one);
   if (kind == kind_of(two) && (is_row(kind) || kind == STRING))
     return concatenate(one, two, kind);
-  return make_float(to_float(one) + to_float(two));
+  return between_floats(one, two, to_float(one) + to_float(two));
 }
 
 EXPORT(py_subtract) Value py_subtract(Value one, Value two) {
   int64_t left, right;
   if (as_integer(one, &left) && as_integer(two, &right))
     return integer(left - right);
-  return make_float(to_float(one) - to_float(two));
+  return between_floats(one, two, to_float(one) - to_float(two));
 }
 
 // Most items that are repeated here.
@@ -76,7 +105,7 @@ static Value repeat(Value what, Value count) {
   int64_t length = of->length * times;
   if (length > REPEATED_MAX)
     give_up(NO_MEMORY);
-  charge((of->kind == STRING ? length / COPIED : length / 4) + times / 4);
+  charge(REPEAT_GAS + (uint64_t)length * (of->kind == STRING ? COPIED_GAS : REPEATED_GAS) + times);
   if (of->kind == STRING) {
     if (!length)
       return pointer((uint32_t)&empty_string);
@@ -109,7 +138,7 @@ EXPORT(py_multiply) Value py_multiply(Value one, Value two) {
   kind = kind_of(two);
   if (is_row(kind) || kind == STRING)
     return repeat(two, one);
-  return make_float(to_float(one) * to_float(two));
+  return between_floats(one, two, to_float(one) * to_float(two));
 }
 
 EXPORT(py_divide) Value py_divide(Value one, Value two) {
@@ -126,7 +155,7 @@ static double rest_of(double dividend, double divisor) {
   if (dividend - dividend != 0 || divisor - divisor != 0)
     give_up(NOT_MODELLED);
   int distance = dividend == 0 ? 0 : ilogb(dividend) - ilogb(divisor);
-  charge(LIBRARY_GAS + (distance > 0 ? distance : 0));
+  charge(FLOAT_REST_GAS + (distance > 0 ? (uint64_t)distance * FLOAT_REST_BIT_GAS : 0));
   return fmod(dividend, divisor);
 }
 
@@ -186,13 +215,16 @@ static Value integer_power(int64_t base, int64_t exponent) {
 
 EXPORT(py_power) Value py_power(Value one, Value two) {
   int64_t base, exponent;
-  if (as_integer(one, &base) && as_integer(two, &exponent) && exponent >= 0)
+  if (as_integer(one, &base) && as_integer(two, &exponent) && exponent >= 0) {
+    if (exponent > 4)
+      charge((exponent < 64 ? exponent : 64) * POWER_STEP_GAS);
     return integer_power(base, exponent);
+  }
   double of = to_float(one), to = to_float(two);
   // Corner cases, complex results among them, are left to CPython.
   if (of - of != 0 || to - to != 0 || (of == 0 && to <= 0) || (of < 0 && floor(to) != to))
     give_up(NOT_MODELLED);
-  charge(LIBRARY_GAS);
+  charge(POWER_GAS);
   double power = pow(of, to);
   if (__builtin_isinf(power))
     give_up(OVERFLOW);
@@ -277,6 +309,7 @@ static Value parse_integer(Sequence *from) {
   uint32_t at = from->length && (*text(from) == '-' || *text(from) == '+');
   if (from->length == at || from->length - at > DIGITS_MAX)
     give_up(NOT_MODELLED);
+  charge(READ_GAS);
   int64_t number = 0;
   for (uint32_t place = at; place < from->length; place++) {
     char digit = text(from)[place];
@@ -314,7 +347,6 @@ static double positive(Value value) {
   double of = to_float(value);
   if (!(of > 0) || __builtin_isinf(of))
     give_up(BAD_VALUE);
-  charge(LIBRARY_GAS);
   return of;
 }
 

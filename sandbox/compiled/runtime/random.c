@@ -6,7 +6,7 @@ static uint32_t twister[WORDS];
 
 // `init_by_array` with the 32-bit digits of the seed.
 static void seed_twister(uint64_t seed) {
-  charge(8 * WORDS);
+  charge(SEED_GAS);
   uint32_t digits[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)}, count = digits[1] ? 2 : 1;
   twister[0] = 19650218u;
   for (uint32_t index = 1; index < WORDS; index++)
@@ -39,7 +39,7 @@ static uint32_t draw(void) {
     state.random_position = WORDS;
   }
   if (state.random_position == WORDS) {
-    charge(2 * WORDS);
+    charge(REFILL_GAS);
     for (uint32_t index = 0; index < WORDS; index++) {
       uint32_t joined = (twister[index] & 0x80000000u) | (twister[(index + 1) % WORDS] & 0x7fffffffu);
       twister[index] = twister[(index + SHIFT) % WORDS] ^ (joined >> 1) ^ (joined & 1 ? 0x9908b0dfu : 0);
@@ -60,8 +60,9 @@ static uint32_t draw_below(int64_t bound) {
   if (bound > SIZE_MAX_32)
     give_up(NOT_MODELLED);
   uint32_t bits = 32 - __builtin_clz((uint32_t)bound), drawn;
+  charge(DRAW_GAS);
   do {
-    charge(3);
+    charge(STEP_GAS);
     drawn = draw() >> (32 - bits);
   } while (drawn >= bound);
   return drawn;
@@ -90,6 +91,7 @@ EXPORT(random_randint) Value random_randint(Value low, Value high) {
 EXPORT(random_shuffle) Value random_shuffle(Value list) {
   Sequence *of = the_list(list);
   for (int64_t last = (int64_t)of->length - 1; last >= 1; last--) {
+    charge(SHUFFLE_GAS);
     uint32_t other = draw_below(last + 1);
     Value kept = items(of)[last];
     items(of)[last] = items(of)[other];

@@ -2,6 +2,8 @@
 
 #include "object.h"
 
+#include "gas.h"
+
 #include "memory.c"
 #include "make.c"
 #include "numbers.c"

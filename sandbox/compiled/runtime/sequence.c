@@ -3,10 +3,12 @@
 static int64_t find_text(Sequence *in, Sequence *what) {
   if (what->length > in->length)
     return -1;
-  charge(in->length / 4);
-  uint32_t step_gas = 1 + what->length / 8;
+  uint32_t step_gas = what->length == 1 ? SCANNED_GAS : SEARCHED_GAS;
   for (uint32_t index = 0; index + what->length <= in->length; index++) {
     charge(step_gas);
+    if (what->length && text(in)[index] != *text(what))
+      continue;
+    charge((uint64_t)what->length * SCANNED_GAS);
     if (!memcmp(text(in) + index, text(what), what->length))
       return index;
   }
@@ -25,18 +27,19 @@ EXPORT(py_contains) int32_t py_contains(Value container, Value value) {
   case STRING:
     if (kind_of(value) != STRING)
       give_up(BAD_TYPE);
+    charge(CONTAINS_TEXT_GAS);
     return find_text(in, sequence(value)) >= 0;
   case LIST:
   case TUPLE:
     for (uint32_t index = 0; index < in->length; index++) {
-      if ((index & 3) == 3)
-        charge(1);
+      charge(SOUGHT_GAS);
       if (equal_items(items(in)[index], value, 0))
         return 1;
     }
     return 0;
   case DICT:
   case SET:
+    charge(FIND_GAS / 2);
     return find((Dict *)in, value, hash(value)) != 0;
   case RANGE: {
     int64_t number;
@@ -51,8 +54,10 @@ EXPORT(py_contains) int32_t py_contains(Value container, Value value) {
 // An index from the front, within bounds.
 static uint32_t position(Sequence *in, Value index) {
   int64_t at = to_integer(index);
-  if (at < 0)
+  if (at < 0) {
+    charge(FROM_END_GAS);
     at += in->length;
+  }
   if ((uint64_t)at >= in->length)
     give_up(BAD_INDEX);
   return at;
@@ -74,6 +79,7 @@ EXPORT(py_get_item_or_end) Value py_get_item_or_end(Value container, Value key) 
   case TUPLE:
     return items(in)[position(in, key)];
   case DICT: {
+    charge(FIND_GAS);
     Entry *entry = find((Dict *)in, key, hash(key));
     return entry ? entry->value : END;
   }
@@ -110,7 +116,7 @@ EXPORT(py_set_item) void py_set_item(Value container, Value key, Value value) {
 static Value take_item(Sequence *from, uint32_t at) {
   Value taken = items(from)[at];
   from->length--;
-  charge((from->length - at) / 8);
+  charge(TAKE_GAS + (uint64_t)(from->length - at) * MOVED_GAS);
   if (at < from->length) {
     memmove(items(from) + at, items(from) + at + 1, (from->length - at) * 8);
     rewritten((uint32_t)from);
@@ -159,7 +165,7 @@ EXPORT(py_slice) Value py_slice(Value container, Value lower, Value upper, Value
   int64_t count = distance > 0 ? (distance - 1) / (step > 0 ? step : -step) + 1 : 0;
   if (count == length && step == 1 && kind != LIST)
     return container;
-  charge(kind == STRING && step == 1 ? count / COPIED : count / 4);
+  charge((uint64_t)count * (kind == STRING ? COPIED_GAS : ITEM_GAS));
   if (kind == STRING) {
     if (count < 2)
       return count ? character(text(from)[start]) : pointer((uint32_t)&empty_string);

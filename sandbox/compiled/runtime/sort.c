@@ -1,57 +1,146 @@
-// Sorting: merges of neighbours, equal ones in the order in which they were. CPython compares other pairs, but whatever
-// two values cannot be compared stand side by side in the end, and there both compare them.
+// Sorting as CPython's `list.sort` does it, without its galloping: runs that are there already, short ones filled up by
+// insertion, and merges of neighbours. So it compares about as often, and each comparison is paid for. Which pairs are
+// compared is another matter, but whatever two values cannot be compared stand side by side in the end, and there both
+// compare them.
 
-// Shorter runs are sorted by insertion.
-#define RUN 8
+// Shorter lists are sorted by insertion; others are cut in runs of half as many at least.
+#define RUN 64
+#define RUNS_MAX 40
 
 // Keys and the values that move with them, and room for as many.
 typedef struct {
   Value *keys, *values, *spare_keys, *spare_values;
+  int reversed;
 } Columns;
 
-INLINE int comes_before(Value one, Value two, int reversed) { return reversed ? py_less(two, one) : py_less(one, two); }
+typedef struct {
+  uint32_t start, length;
+} Run;
 
-static void insert_sorted(Columns columns, uint32_t count, int reversed) {
-  charge(count * count / 2);
-  for (uint32_t next = 1; next < count; next++) {
-    Value key = columns.keys[next], value = columns.values[next];
-    uint32_t place = next;
-    for (; place > 0 && comes_before(key, columns.keys[place - 1], reversed); place--) {
-      columns.keys[place] = columns.keys[place - 1];
-      columns.values[place] = columns.values[place - 1];
-    }
-    columns.keys[place] = key;
-    columns.values[place] = value;
+INLINE int comes_before(Columns *columns, Value one, Value two) {
+  charge(SORTED_GAS);
+  return columns->reversed ? py_less(two, one) : py_less(one, two);
+}
+
+INLINE void move_column(Value *to, Value *from, uint32_t count) { memmove(to, from, count * sizeof(Value)); }
+
+static void turn_around(Value *values, uint32_t count) {
+  for (uint32_t low = 0, high = count; low + 1 < high; low++) {
+    high--;
+    Value kept = values[low];
+    values[low] = values[high];
+    values[high] = kept;
   }
 }
 
-static void merge_sorted(Columns columns, uint32_t count, int reversed) {
-  if (count < RUN) {
-    insert_sorted(columns, count, reversed);
+// Where a key belongs among those from `low` to `high`: after its equals, or before them.
+static uint32_t place_of(Columns *columns, Value key, uint32_t low, uint32_t high, int after) {
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    Value other = columns->keys[middle];
+    if (after ? comes_before(columns, key, other) : !comes_before(columns, other, key))
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  return low;
+}
+
+// The length of the run that begins here, once it ascends.
+static uint32_t count_run(Columns *columns, uint32_t start, uint32_t end) {
+  Value *keys = columns->keys;
+  uint32_t next = start + 1;
+  if (next >= end)
+    return end - start;
+  int descends = comes_before(columns, keys[next], keys[next - 1]);
+  for (next++; next < end && comes_before(columns, keys[next], keys[next - 1]) == descends; next++)
+    ;
+  if (descends) {
+    turn_around(keys + start, next - start);
+    turn_around(columns->values + start, next - start);
+  }
+  return next - start;
+}
+
+// Inserts what follows the first so many of a run.
+static void insert(Columns *columns, uint32_t start, uint32_t sorted, uint32_t end) {
+  for (uint32_t next = start + sorted; next < end; next++) {
+    Value key = columns->keys[next], value = columns->values[next];
+    uint32_t place = place_of(columns, key, start, next, 1);
+    charge((uint64_t)(next - place) * MOVED_GAS);
+    move_column(columns->keys + place + 1, columns->keys + place, next - place);
+    move_column(columns->values + place + 1, columns->values + place, next - place);
+    columns->keys[place] = key;
+    columns->values[place] = value;
+  }
+}
+
+// Merges two runs that stand side by side.
+static void merge(Columns *columns, Run left, Run right) {
+  Value *keys = columns->keys, *values = columns->values;
+  uint32_t end = right.start + right.length;
+  // What is in its place already.
+  left.start = place_of(columns, keys[right.start], left.start, right.start, 1);
+  if (left.start == right.start)
     return;
+  end = place_of(columns, keys[right.start - 1], right.start, end, 0);
+  uint32_t count = right.start - left.start, taken = 0, next = right.start, to = left.start;
+  move_column(columns->spare_keys, keys + left.start, count);
+  move_column(columns->spare_values, values + left.start, count);
+  for (; taken < count; to++) {
+    int from_right = next < end && comes_before(columns, keys[next], columns->spare_keys[taken]);
+    keys[to] = from_right ? keys[next] : columns->spare_keys[taken];
+    values[to] = from_right ? values[next++] : columns->spare_values[taken++];
   }
-  uint32_t half = count / 2, left = 0, right = half;
-  Columns upper = {columns.keys + half, columns.values + half, columns.spare_keys, columns.spare_values};
-  merge_sorted(columns, half, reversed);
-  merge_sorted(upper, count - half, reversed);
-  charge(count * 2);
-  for (uint32_t place = 0; place < count; place++) {
-    int from_right = left == half || (right < count && comes_before(columns.keys[right], columns.keys[left], reversed));
-    uint32_t from = from_right ? right++ : left++;
-    columns.spare_keys[place] = columns.keys[from];
-    columns.spare_values[place] = columns.values[from];
+}
+
+// Merges the last runs until each is longer than the two after it together, or all of them.
+static uint32_t collapse(Columns *columns, Run *runs, uint32_t count, int all) {
+  while (count > 1) {
+    uint32_t last = count - 1, at = last - 1;
+    if (at > 0 && runs[at - 1].length <= runs[at].length + runs[last].length) {
+      if (runs[at - 1].length < runs[last].length)
+        at--;
+    } else if (!all && runs[at].length > runs[last].length) {
+      break;
+    }
+    merge(columns, runs[at], runs[at + 1]);
+    runs[at].length += runs[at + 1].length;
+    for (uint32_t next = at + 1; next < last; next++)
+      runs[next] = runs[next + 1];
+    count--;
   }
-  memcpy(columns.keys, columns.spare_keys, count * 8);
-  memcpy(columns.values, columns.spare_values, count * 8);
+  return count;
+}
+
+static void sort_columns(Columns *columns, uint32_t length) {
+  uint32_t least = length, odd = 0, count = 0;
+  for (; least >= RUN; least >>= 1)
+    odd |= least & 1;
+  least += odd;
+  Run runs[RUNS_MAX];
+  for (uint32_t start = 0; start < length;) {
+    uint32_t sorted = count_run(columns, start, length), end = start + sorted;
+    if (sorted < least) {
+      end = length - start < least ? length : start + least;
+      insert(columns, start, sorted, end);
+    }
+    runs[count++] = (Run){start, end - start};
+    start = end;
+    count = collapse(columns, runs, count, 0);
+  }
+  collapse(columns, runs, count, 1);
 }
 
 // Sorts a list by keys in another, or by its values.
 EXPORT(py_sort) void py_sort(Value list, Value keys, int32_t reversed) {
   Sequence *of = sequence(list);
-  Value by = keys == NONE ? copy_row(list) : keys;
-  uint32_t spare = allocate_buffer(of->length * 16);
-  Columns columns = {items(sequence(by)), items(of), (Value *)spare, (Value *)spare + of->length};
-  merge_sorted(columns, of->length, reversed);
+  uint32_t spare = allocate_buffer(of->length * 24);
+  Value *by = keys == NONE ? (Value *)spare + 2 * of->length : items(sequence(keys));
+  if (keys == NONE)
+    move_column(by, items(of), of->length);
+  Columns columns = {by, items(of), (Value *)spare, (Value *)spare + of->length, reversed};
+  sort_columns(&columns, of->length);
   rewritten((uint32_t)of);
 }
 

@@ -27,7 +27,7 @@ pub use session::CompiledSession;
 
 /// Gas that lasted a second of processor time on the machine on which the interpreter's fuel was measured. Gas divided
 /// by this is a budget in seconds that means the same in both tiers, within a factor of 0.63 to 1.35.
-pub const GAS_PER_SECOND: u64 = 49_000_000;
+pub const GAS_PER_SECOND: u64 = 8_500_000_000;
 
 /// Version of the table of gas costs. Scores under different tables are not comparable.
 pub const COST_TABLE: u32 = 1;

@@ -47,7 +47,9 @@ pub(crate) fn emit(shared: &Shared, source: &str) -> Result<Emission, NotCompile
     let outside = |construct: String, at| NotCompiled::Outside(Outside { line: check::line_of(source, at), construct });
     let parsed = check::parse(source).map_err(NotCompiled::Outside)?;
     let scopes = Scopes::build(parsed.suite()).map_err(|refused| outside(refused.construct, refused.at))?;
-    emit::compile(&scopes, &shared.interface).map_err(|(refusal, at)| outside(refusal.construct, at))
+    let emitted = emit::compile(&scopes, &shared.interface);
+    let emission = emitted.map_err(|(refusal, at)| outside(refusal.construct, at))?;
+    Ok(Emission { tokens: parsed.tokens().len() as u64, ..emission })
 }
 
 fn imports(shared: &Shared, module: &Module) -> Result<Vec<ModuleExport>, TierError> {

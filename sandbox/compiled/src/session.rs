@@ -9,8 +9,13 @@ use crate::{GasLimits, GasScope, Stop, TierError, arguments, values};
 /// Ticks that a call may take. Far above what any gas lasts: whoever meets it has found a loop that costs nothing.
 const TICKS_MAX: u64 = 90;
 
-/// Bytes of arguments that cost a unit of gas.
-const ARGUMENT_BYTES: u64 = 32;
+/// What CPython spends on a program before its first line, and on each of its tokens: compiling it, and running it once.
+const LOAD_GAS: u64 = 511_000;
+const TOKEN_GAS: u64 = 16_000;
+
+/// What CPython spends on a call from the host, and on each byte that its arguments have here.
+const CALL_GAS: u64 = 11_900;
+const ARGUMENT_GAS: u64 = 65;
 
 /// Why a program was given up, as the runtime numbers it.
 const REASONS: [&str; 15] = [
@@ -89,7 +94,7 @@ impl CompiledSession {
         let layout = (emission.heap, emission.roots, emission.root_count, memory_bytes as u32, seed);
         prepare.and_then(|prepare| prepare.call(&mut session.store, layout)).map_err(machine)?;
         let load = instance.get_typed_func::<(), ()>(&mut session.store, "init").map_err(machine)?;
-        session.spend(0, |session| {
+        session.spend(LOAD_GAS + emission.tokens * TOKEN_GAS, |session| {
             load.call(&mut session.store, ())?;
             session.end_call.call(&mut session.store, ())
         })?;
@@ -125,7 +130,7 @@ impl CompiledSession {
             .find(|(_, callable)| callable.takes(&written.kinds))
             .ok_or(Stop::WayBack { reason: "other arguments than the function takes" })?;
         let top = self.place(interface.nursery, &written.image)?;
-        self.spend(written.image.len() as u64 / ARGUMENT_BYTES, |session| {
+        self.spend(CALL_GAS + written.image.len() as u64 * ARGUMENT_GAS, |session| {
             let value = session.call.call(&mut session.store, (number as u32, written.value, top))?;
             let text = values::read(session.memory.data(&session.store), value);
             session.end_call.call(&mut session.store, ())?;

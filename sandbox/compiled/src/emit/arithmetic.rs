@@ -8,7 +8,7 @@ use wasm_encoder::Instruction as Wasm;
 
 use super::code::{LONG, Place, Value};
 use super::kind::Kind;
-use super::{Emitted, Emitter, outside};
+use super::{Emitted, Emitter, cost, outside};
 use crate::layout::TRUE;
 
 /// Largest inline shift; larger shifts give zero or minus one anyway.
@@ -25,6 +25,7 @@ impl<'a> Emitter<'a> {
     /// Pushes the result of an operation.
     pub(super) fn binary(&mut self, operator: Operator, left: Value, right: Value) -> Emitted<Kind> {
         let function = runtime_name(operator)?;
+        self.charge(cost::operator(operator));
         let counts = matches!(
             operator,
             Operator::Add | Operator::Sub | Operator::Mult | Operator::FloorDiv | Operator::Mod | Operator::Pow
@@ -315,6 +316,7 @@ impl<'a> Emitter<'a> {
             return self.binary(operator, left, right);
         }
         if left.kind == Kind::List {
+            self.charge(cost::operator(operator));
             self.push(left);
             self.push(right);
             self.call_runtime(in_place);

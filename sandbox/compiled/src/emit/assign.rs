@@ -6,7 +6,7 @@ use wasm_encoder::Instruction as Wasm;
 use super::code::long_at;
 use super::iteration::Item;
 use super::kind::Kind;
-use super::{Emitted, Emitter, outside};
+use super::{Emitted, Emitter, cost, outside};
 
 /// Elements of a target that is a tuple or a list.
 fn elements(target: &Expr) -> Option<&[Expr]> {
@@ -44,6 +44,7 @@ impl<'a> Emitter<'a> {
                 self.anything(&subscript.slice)?;
                 self.push(value);
                 self.call_runtime("py_set_item");
+                self.charge(cost::STORE_SUBSCRIPT);
             }
             other => return outside(format!("{} as a target", super::names::description(other))),
         }
@@ -52,6 +53,7 @@ impl<'a> Emitter<'a> {
     }
 
     fn unpack(&mut self, targets: &'a [Expr], item: Item) -> Emitted<()> {
+        self.charge(cost::UNPACK);
         let value = self.one(item);
         let address = self.word_local();
         self.push(value);
@@ -158,6 +160,7 @@ impl<'a> Emitter<'a> {
                     self.push(value);
                 }
                 self.call_runtime("py_set_item");
+                self.charge(cost::STORE_SUBSCRIPT + 2 * cost::LOAD);
                 for value in [container, key, left, right, result] {
                     self.release_value(value);
                 }

@@ -7,13 +7,10 @@ use super::code::{Value, long_at, word_field};
 use super::expression::Argument;
 use super::kind::Kind;
 use super::pull::Calm;
-use super::{Emitted, Emitter, outside};
+use super::{Emitted, Emitter, cost, outside};
 use crate::layout::NONE;
 
 const LENGTH: u64 = 4;
-
-/// Gas of printing, beside its arguments.
-const PRINT_GAS: u32 = 20;
 
 impl<'a> Emitter<'a> {
     /// Pushes the result of a builtin function.
@@ -22,6 +19,7 @@ impl<'a> Emitter<'a> {
             return outside(format!("keywords of `{name}`"));
         }
         if arguments.iter().any(is_starred) {
+            self.charge(cost::builtin(name));
             return match (name, arguments) {
                 ("max", [_]) => self.extreme(CmpOp::Gt, arguments, keywords),
                 ("min", [_]) => self.extreme(CmpOp::Lt, arguments, keywords),
@@ -33,6 +31,7 @@ impl<'a> Emitter<'a> {
                 _ => outside("`*` in a call"),
             };
         }
+        self.charge(cost::builtin(name) + cost::KEYWORD * keywords.len() as u32);
         match name {
             "max" => self.extreme(CmpOp::Gt, arguments, keywords),
             "min" => self.extreme(CmpOp::Lt, arguments, keywords),
@@ -310,7 +309,6 @@ impl<'a> Emitter<'a> {
 
     /// The output of a called program is dropped, but a value that cannot be printed must raise.
     fn print(&mut self, arguments: &[Argument<'a>], keywords: &'a [Keyword]) -> Emitted<Kind> {
-        self.charge(PRINT_GAS);
         let mut values = Vec::with_capacity(arguments.len());
         for &argument in arguments {
             let value = self.argument(argument)?;

@@ -7,7 +7,7 @@ use super::code::{Step, Value, word_field};
 use super::expression::Argument;
 use super::kind::Kind;
 use super::names::is_builtin;
-use super::{Emitted, Emitter, outside};
+use super::{Emitted, Emitter, cost, outside};
 use crate::layout::FUNCTION;
 
 /// The callee of a call.
@@ -65,6 +65,7 @@ impl<'a> Emitter<'a> {
         if arguments.len() > parameters.len() {
             return outside("a call with too many arguments");
         }
+        self.charge(cost::CALL + cost::CALL_ARGUMENT * arguments.len() as u32);
         self.calls[self.body.id].insert(id);
         self.get(closure);
         for (&argument, &parameter) in arguments.iter().zip(parameters) {
@@ -82,6 +83,7 @@ impl<'a> Emitter<'a> {
         if arguments.len() > ARGUMENTS_MAX {
             return outside("a call with so many arguments");
         }
+        self.charge(cost::CALL + cost::CALL_ARGUMENT * arguments.len() as u32);
         for id in (0..self.scopes.functions.len()).filter(|&id| self.escaped[id]) {
             self.calls[self.body.id].insert(id);
         }
@@ -117,7 +119,6 @@ impl<'a> Emitter<'a> {
 
     /// Pushes the result of a call.
     pub(super) fn call(&mut self, call: &'a ExprCall) -> Emitted<Kind> {
-        self.charge(2);
         let arguments: Vec<Argument<'a>> = call.arguments.args.iter().map(Argument::Expression).collect();
         let keywords = &call.arguments.keywords[..];
         let is_starred = call.arguments.args.iter().any(Expr::is_starred_expr);
@@ -157,6 +158,8 @@ impl<'a> Emitter<'a> {
     }
 
     fn call_with_keywords(&mut self, call: &'a ExprCall, closure: u32, id: usize) -> Emitted<Kind> {
+        let count = call.arguments.len() as u32;
+        self.charge(cost::CALL + cost::CALL_KEYWORDS + cost::CALL_ARGUMENT * count);
         let function = &self.scopes.functions[id];
         let positional = &call.arguments.args;
         let mut given: Vec<Option<Value>> = vec![None; function.parameters.len()];

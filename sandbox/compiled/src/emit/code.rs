@@ -26,8 +26,17 @@ pub(super) enum Step {
     Function(usize),
     /// A call of a closure with so many arguments.
     Indirect(usize),
-    /// The gas of a block, which is known when the whole block is written.
-    Gas(usize),
+    /// Spends the gas of a segment, which is known when the whole function is written; `checked` ends the program where
+    /// nothing is left.
+    Spend {
+        segment: usize,
+        checked: bool,
+    },
+    /// Gives back the gas of a segment that was spent for a turn of a loop that was not taken, but for what was done.
+    Refund {
+        segment: usize,
+        done: u32,
+    },
 }
 
 /// A place of a value, from which it can be pushed any number of times.
@@ -87,6 +96,17 @@ pub(super) struct Handler {
     pub(super) caught: usize,
 }
 
+/// Code that runs as a whole or not at all.
+#[derive(Clone, Copy)]
+pub(super) struct Segment {
+    pub(super) cost: u32,
+    /// The segment that pays for this one where it is cheap; none if it is the body of a function or of a loop.
+    parent: Option<usize>,
+}
+
+/// Segments that cost less than this are paid for with the segment before: counting would cost more than it is worth.
+const SEGMENT_MIN: u32 = 60;
+
 /// The code of a function so far.
 pub(super) struct Body {
     /// Number of the function.
@@ -107,9 +127,9 @@ pub(super) struct Body {
     pub(super) checked: HashSet<usize>,
     /// Names of the enclosing comprehensions.
     pub(super) comprehensions: Vec<BTreeMap<String, usize>>,
-    /// Blocks whose gas is being counted: their number, and their cost so far.
-    gas_blocks: Vec<(usize, u32)>,
-    pub(super) gas_costs: Vec<u32>,
+    /// Segments of code that run as a whole or not at all: what each costs, and those that are open, from the outermost.
+    pub(super) segments: Vec<Segment>,
+    open_segments: Vec<usize>,
     /// What a call of the function adds to the depth of recursion, if the function can call itself.
     pub(super) depth: Option<i32>,
     pub(super) handlers: Vec<Option<Handler>>,
@@ -132,8 +152,8 @@ impl Body {
             assigned: HashSet::new(),
             checked: HashSet::new(),
             comprehensions: Vec::new(),
-            gas_blocks: Vec::new(),
-            gas_costs: Vec::new(),
+            segments: Vec::new(),
+            open_segments: Vec::new(),
             depth: None,
             handlers: Vec::new(),
             caught: Vec::new(),
@@ -288,33 +308,66 @@ impl Emitter<'_> {
         self.end();
     }
 
-    /// Adds to the gas of the present block.
-    pub(super) fn charge(&mut self, units: u32) {
-        if let Some((_, cost)) = self.body.gas_blocks.last_mut() {
-            *cost += units;
+    /// Adds to the gas of the present segment.
+    pub(super) fn charge(&mut self, fuel: u32) {
+        if let Some(&segment) = self.body.open_segments.last() {
+            self.body.segments[segment].cost += fuel;
         }
     }
 
-    /// Opens a block whose whole gas is charged when it is entered: the body of a function or of a loop.
+    /// Opens the segment that is the body of a function or of a loop, where the program ends if nothing is left.
     pub(super) fn open_gas(&mut self) {
-        let id = self.body.gas_costs.len();
-        self.body.gas_costs.push(0);
-        self.body.gas_blocks.push((id, 1));
-        let left = self.long_local();
-        self.put(Wasm::GlobalGet(GAS));
-        self.body.code.push(Step::Gas(id));
-        self.put(Wasm::I64Sub);
-        self.tee(left);
-        self.put(Wasm::GlobalSet(GAS));
-        self.get(left);
-        self.long(0);
-        self.put(Wasm::I64LtS);
-        self.give_up_if();
-        self.release(left);
+        let segment = self.new_segment(None);
+        self.body.open_segments.push(segment);
+    }
+
+    /// Opens a segment for an arm of a condition.
+    pub(super) fn open_arm(&mut self) {
+        let segment = self.new_segment(self.body.open_segments.last().copied());
+        self.body.open_segments.push(segment);
+    }
+
+    /// Ends the present segment and begins another in its place: what follows may not be reached.
+    pub(super) fn split_gas(&mut self) {
+        if let Some(before) = self.body.open_segments.pop() {
+            let segment = self.new_segment(Some(before));
+            self.body.open_segments.push(segment);
+        }
     }
 
     pub(super) fn close_gas(&mut self) {
-        let (id, cost) = self.body.gas_blocks.pop().expect("a block was opened");
-        self.body.gas_costs[id] = cost;
+        self.body.open_segments.pop().expect("a segment was opened");
+    }
+
+    /// The present segment.
+    pub(super) fn segment(&self) -> usize {
+        *self.body.open_segments.last().expect("a segment is open")
+    }
+
+    /// Gives the gas of a loop's segment back where the loop ends without another turn, but for what was done by then.
+    pub(super) fn refund(&mut self, segment: usize, done: u32) {
+        self.body.code.push(Step::Refund { segment, done });
+    }
+
+    fn new_segment(&mut self, parent: Option<usize>) -> usize {
+        let segment = self.body.segments.len();
+        self.body.segments.push(Segment { cost: 0, parent });
+        self.body.code.push(Step::Spend { segment, checked: parent.is_none() });
+        segment
+    }
+}
+
+impl Body {
+    /// Moves the costs of segments that cost too little to be counted by themselves to those before them.
+    pub(super) fn settle_gas(&mut self) {
+        for segment in (0..self.segments.len()).rev() {
+            let Segment { cost, parent } = self.segments[segment];
+            if let Some(parent) = parent
+                && cost < SEGMENT_MIN
+            {
+                self.segments[parent].cost += cost;
+                self.segments[segment].cost = 0;
+            }
+        }
     }
 }

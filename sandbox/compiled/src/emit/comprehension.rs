@@ -88,6 +88,7 @@ impl<'a> Emitter<'a> {
             self.condition(condition)?;
             self.put(Wasm::I32Eqz);
             self.branch_if(skip);
+            self.open_arm();
         }
         match &generators[1..] {
             [] => element(self)?,
@@ -99,6 +100,9 @@ impl<'a> Emitter<'a> {
                 self.release_source(source);
                 self.body.assigned = bound;
             }
+        }
+        for _ in &generators[0].ifs {
+            self.close_gas();
         }
         self.end();
         Ok(())

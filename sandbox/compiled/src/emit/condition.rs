@@ -3,9 +3,9 @@
 use ruff_python_ast::{BoolOp, CmpOp, Expr, ExprBoolOp, ExprCompare, UnaryOp};
 use wasm_encoder::Instruction as Wasm;
 
-use super::code::{Value, WORD, word_field};
+use super::code::{Place, Value, WORD, word_field};
 use super::kind::Kind;
-use super::{Emitted, Emitter};
+use super::{Emitted, Emitter, cost};
 use crate::layout::{FALSE, TRUE};
 
 /// Longest display for which `in` is compiled to a row of comparisons.
@@ -65,10 +65,14 @@ impl<'a> Emitter<'a> {
                 self.put(Wasm::I32Eqz);
             }
             Expr::BoolOp(operation) => self.all_or_any(operation)?,
-            Expr::Compare(comparison) => self.comparison(comparison)?,
+            Expr::Compare(comparison) => {
+                self.comparison(comparison)?;
+                self.charge(cost::JUMP);
+            }
             Expr::BooleanLiteral(literal) => self.word(i32::from(literal.value)),
             _ => {
                 let value = self.value(expression)?;
+                self.charge(cost::JUMP + cost::truth(value.kind));
                 self.truth(value);
                 self.release_value(value);
             }
@@ -77,7 +81,6 @@ impl<'a> Emitter<'a> {
     }
 
     fn all_or_any(&mut self, operation: &'a ExprBoolOp) -> Emitted<()> {
-        self.charge(1);
         let last = operation.values.len() - 1;
         for (index, operand) in operation.values.iter().enumerate() {
             self.condition(operand)?;
@@ -87,9 +90,11 @@ impl<'a> Emitter<'a> {
                     self.word(1);
                     self.otherwise();
                 }
+                self.open_arm();
             }
         }
         for _ in 0..last {
+            self.close_gas();
             if operation.op == BoolOp::And {
                 self.otherwise();
                 self.word(0);
@@ -99,8 +104,7 @@ impl<'a> Emitter<'a> {
         Ok(())
     }
 
-    fn comparison(&mut self, comparison: &'a ExprCompare) -> Emitted<()> {
-        self.charge(comparison.ops.len() as u32);
+    pub(super) fn comparison(&mut self, comparison: &'a ExprCompare) -> Emitted<()> {
         if let ([operator @ (CmpOp::In | CmpOp::NotIn)], [Expr::Tuple(_) | Expr::List(_)]) =
             (&comparison.ops[..], &comparison.comparators[..])
         {
@@ -118,18 +122,24 @@ impl<'a> Emitter<'a> {
             }
         }
         let last = comparison.ops.len() - 1;
+        let is_identity = matches!(comparison.ops[0], CmpOp::Is | CmpOp::IsNot);
+        self.charge(if is_identity { cost::IDENTITY } else { cost::COMPARE });
         let mut left = self.value(&comparison.left)?;
         for (index, (operator, right)) in comparison.ops.iter().zip(&comparison.comparators).enumerate() {
             let right = self.value(right)?;
             self.compare(*operator, left, right)?;
             self.release_value(left);
             if index < last {
+                self.charge(cost::CHAIN + cost::JUMP);
                 self.start_if(WORD);
+                self.open_arm();
+                self.charge(cost::COMPARE);
             }
             left = right;
         }
         self.release_value(left);
         for _ in 0..last {
+            self.close_gas();
             self.otherwise();
             self.word(0);
             self.end();
@@ -141,9 +151,13 @@ impl<'a> Emitter<'a> {
     fn membership(&mut self, value: &'a Expr, elements: &'a [Expr]) -> Emitted<()> {
         let value = self.value(value)?;
         let mut items = Vec::with_capacity(elements.len());
+        self.charge(cost::MEMBER);
         for element in elements {
             items.push(self.value(element)?);
         }
+        // A display of constants is one constant.
+        let made = items.iter().filter(|item| matches!(item.place, Place::Local(_))).count() as u32;
+        self.charge(if made > 0 { cost::TUPLE + made * cost::ITEM } else { 0 });
         for (index, item) in items.iter().enumerate() {
             // `in` is true for the same object, even if the object does not equal itself.
             self.push(value);
@@ -158,9 +172,12 @@ impl<'a> Emitter<'a> {
                 self.start_if(WORD);
                 self.word(1);
                 self.otherwise();
+                self.open_arm();
+                self.charge(cost::MEMBER_ITEM);
             }
         }
         for _ in 1..items.len() {
+            self.close_gas();
             self.end();
         }
         items.into_iter().for_each(|item| self.release_value(item));

@@ -6,7 +6,7 @@ use wasm_encoder::{BlockType, Instruction as Wasm};
 use super::code::{Value, long_at, long_field, word_field};
 use super::kind::Kind;
 use super::pull::{Calm, Source};
-use super::{Emitted, Emitter, outside};
+use super::{Emitted, Emitter, cost, outside};
 
 /// Capacity of an empty list.
 const EMPTY_CAPACITY: i32 = 4;
@@ -22,6 +22,7 @@ impl<'a> Emitter<'a> {
         match expression {
             Expr::List(list) => self.list(&list.elts),
             Expr::Tuple(tuple) => {
+                self.charge(cost::TUPLE + cost::ITEM * tuple.elts.len() as u32);
                 let items = self.items(&tuple.elts)?;
                 let value = self.tuple_of(&items);
                 items.into_iter().for_each(|item| self.release_value(item));
@@ -31,6 +32,7 @@ impl<'a> Emitter<'a> {
             }
             Expr::Dict(dict) => self.dict(dict),
             Expr::Set(set) => {
+                self.charge(cost::SET + cost::SET_ITEM * set.elts.len() as u32);
                 let made = self.made("py_set", set.elts.len() as i32);
                 for element in &set.elts {
                     self.get(made);
@@ -42,10 +44,11 @@ impl<'a> Emitter<'a> {
             Expr::ListComp(list) => {
                 let calm = self.calm_inside(&list.elt, &list.generators);
                 let first = self.first_source(&list.generators, calm)?;
-                self.collected(&list.elt, &list.generators, first)?;
+                self.collected(&list.elt, &list.generators, first, 0)?;
                 Ok(Kind::List)
             }
             Expr::SetComp(set) => {
+                self.charge(cost::COMPREHENSION);
                 let made = self.made("py_set", 0);
                 self.comprehension(&set.generators, Calm::No, &mut |emitter| {
                     emitter.get(made);
@@ -89,17 +92,21 @@ impl<'a> Emitter<'a> {
         self.call_runtime("py_list");
     }
 
-    /// Pushes a list of the elements of a comprehension or generator whose first iterable is evaluated.
+    /// Pushes a list of the elements of a comprehension or generator whose first iterable is evaluated. An element costs
+    /// `each` beside being appended.
     pub(super) fn collected(
         &mut self,
         element: &'a Expr,
         generators: &'a [Comprehension],
         first: Source<'a>,
+        each: u32,
     ) -> Emitted<()> {
+        self.charge(cost::COMPREHENSION);
         let made = self.empty_list();
         let calm = self.calm_inside(element, generators);
         self.loops(generators, first, calm, &mut |emitter| {
             emitter.anything(element)?;
+            emitter.charge(cost::APPEND + each);
             emitter.append(made);
             Ok(())
         })?;
@@ -124,9 +131,11 @@ impl<'a> Emitter<'a> {
     fn list(&mut self, elements: &'a [Expr]) -> Emitted<Kind> {
         let items = self.items(elements)?;
         if items.is_empty() {
+            self.charge(cost::EMPTY_LIST);
             self.push_empty_list();
             return Ok(Kind::List);
         }
+        self.charge(cost::LIST + cost::ITEM * items.len() as u32);
         let (made, address) = (self.long_local(), self.word_local());
         self.word(items.len() as i32);
         self.word(items.len() as i32);
@@ -146,6 +155,7 @@ impl<'a> Emitter<'a> {
     }
 
     fn dict(&mut self, dict: &'a ExprDict) -> Emitted<Kind> {
+        self.charge(cost::DICT + cost::DICT_ITEM * dict.items.len() as u32);
         let made = self.made("py_dict", dict.items.len() as i32);
         for item in &dict.items {
             let Some(key) = &item.key else { return outside("`**` in a dict") };
@@ -159,6 +169,7 @@ impl<'a> Emitter<'a> {
 
     fn dict_comprehension(&mut self, dict: &'a ExprDictComp) -> Emitted<Kind> {
         let Some(key) = &dict.key else { return outside("`**` in a comprehension") };
+        self.charge(cost::COMPREHENSION);
         let made = self.made("py_dict", 0);
         self.comprehension(&dict.generators, Calm::No, &mut |emitter| {
             emitter.get(made);

@@ -7,7 +7,7 @@ use wasm_encoder::Instruction as Wasm;
 use super::code::Handler;
 use super::kind::Kind;
 use super::names::is_builtin;
-use super::{Emitted, Emitter, outside};
+use super::{Emitted, Emitter, cost, outside};
 use crate::layout::UNBOUND;
 use crate::scope::Mode;
 
@@ -41,7 +41,13 @@ impl<'a> Emitter<'a> {
                 self.give_up();
                 true
             }
-            Some(handler) => self.handle(handler, told)?,
+            Some(handler) => {
+                self.open_arm();
+                self.charge(cost::EXCEPTION);
+                let ended = self.handle(handler, told)?;
+                self.close_gas();
+                ended
+            }
         };
         self.end();
         self.release(told);

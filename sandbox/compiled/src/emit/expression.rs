@@ -6,7 +6,7 @@ use wasm_encoder::Instruction as Wasm;
 use super::code::{LONG, Value};
 use super::kind::Kind;
 use super::names::is_builtin;
-use super::{Emitted, Emitter, outside};
+use super::{Emitted, Emitter, cost, outside};
 use crate::layout::NONE;
 use crate::scope::Mode;
 
@@ -21,14 +21,14 @@ impl<'a> Emitter<'a> {
     /// Evaluates an expression to a value that can be pushed any number of times.
     pub(super) fn value(&mut self, expression: &'a Expr) -> Emitted<Value> {
         if let Some(constant) = self.constant(expression)? {
-            self.charge(1);
+            self.charge(cost::CONSTANT);
             return Ok(constant);
         }
         if let Expr::Name(name) = expression
             && let Some(variable) = self.resolve(&name.id)
             && self.is_steady(variable)
         {
-            self.charge(1);
+            self.charge(cost::LOAD);
             let local = self.place(variable);
             return Ok(Value::local(local, self.kinds[variable]));
         }
@@ -78,11 +78,10 @@ impl<'a> Emitter<'a> {
     /// Pushes the value of an expression.
     pub(super) fn expression(&mut self, expression: &'a Expr) -> Emitted<Kind> {
         if let Some(constant) = self.constant(expression)? {
-            self.charge(1);
+            self.charge(cost::CONSTANT);
             self.push(constant);
             return Ok(constant.kind);
         }
-        self.charge(1);
         match expression {
             Expr::Name(name) => self.name(&name.id),
             Expr::BinOp(binary) => {
@@ -94,8 +93,8 @@ impl<'a> Emitter<'a> {
                 Ok(kind)
             }
             Expr::UnaryOp(unary) => self.unary(unary, expression),
-            Expr::Compare(_) => {
-                self.condition(expression)?;
+            Expr::Compare(comparison) => {
+                self.comparison(comparison)?;
                 self.boolean();
                 Ok(Kind::Bool)
             }
@@ -103,9 +102,13 @@ impl<'a> Emitter<'a> {
             Expr::If(choice) => {
                 self.condition(&choice.test)?;
                 self.start_if(LONG);
+                self.open_arm();
                 let one = self.expression(&choice.body)?;
+                self.close_gas();
                 self.otherwise();
+                self.open_arm();
                 let two = self.expression(&choice.orelse)?;
+                self.close_gas();
                 self.end();
                 Ok(self.joined(one, two))
             }
@@ -164,6 +167,7 @@ impl<'a> Emitter<'a> {
                 let kind = if value.kind == Kind::Int {
                     self.binary(Operator::Sub, Value::constant(0, Kind::Int), value)?
                 } else {
+                    self.charge(cost::UNARY);
                     // 0 - 0.0 is 0.0, and not -0.0.
                     self.push(value);
                     self.call_runtime("py_negate");
@@ -173,11 +177,13 @@ impl<'a> Emitter<'a> {
                 Ok(kind)
             }
             UnaryOp::UAdd => {
+                self.charge(cost::UNARY);
                 self.expression(&unary.operand)?;
                 self.call_runtime("py_positive");
                 Ok(Kind::Any)
             }
             UnaryOp::Invert => {
+                self.charge(cost::UNARY);
                 self.expression(&unary.operand)?;
                 self.call_runtime("py_invert");
                 Ok(Kind::Int)
@@ -190,6 +196,9 @@ impl<'a> Emitter<'a> {
         let result = self.long_local();
         let end = self.block();
         for (index, operand) in operation.values.iter().enumerate() {
+            if index > 0 {
+                self.open_arm();
+            }
             let found = self.anything(operand)?;
             kind = self.joined(kind, found);
             self.set(result);
@@ -198,8 +207,12 @@ impl<'a> Emitter<'a> {
                 if operation.op == BoolOp::And {
                     self.put(Wasm::I32Eqz);
                 }
+                self.charge(cost::JUMP + cost::truth(found));
                 self.branch_if(end);
             }
+        }
+        for _ in 1..operation.values.len() {
+            self.close_gas();
         }
         self.end();
         self.get(result);
@@ -210,6 +223,7 @@ impl<'a> Emitter<'a> {
     fn named(&mut self, named: &'a ExprNamed) -> Emitted<Kind> {
         let Expr::Name(name) = &*named.target else { return outside("a target of `:=`") };
         let kind = self.expression(&named.value)?;
+        self.charge(cost::WALRUS);
         let value = self.take(kind);
         self.push(value);
         // In a comprehension, `:=` binds in the enclosing function.

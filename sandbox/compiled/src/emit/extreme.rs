@@ -9,7 +9,7 @@ use super::expression::Argument;
 use super::iteration::Opened;
 use super::kind::Kind;
 use super::pull::Calm;
-use super::{Emitted, Emitter, outside};
+use super::{Emitted, Emitter, cost, outside};
 use crate::layout::END;
 
 const LENGTH: u64 = 4;
@@ -126,6 +126,7 @@ impl<'a> Emitter<'a> {
     }
 
     fn extreme_argument(&mut self, values: Vec<Value>, best: &mut Best<'a>) -> Emitted<()> {
+        self.charge(cost::EXTREME_ARGUMENT * values.len() as u32);
         for (index, &value) in values.iter().enumerate() {
             self.offer(value, best, if index == 0 { First::Yes } else { First::No })?;
         }
@@ -137,6 +138,7 @@ impl<'a> Emitter<'a> {
         self.long(END);
         self.set(best.value);
         self.go_through(items, &mut |emitter, item| {
+            emitter.charge(cost::EXTREME_ITEM);
             let value = emitter.one(item);
             emitter.escape(value.kind);
             // The best value so far came from the same loop.
@@ -167,6 +169,7 @@ impl<'a> Emitter<'a> {
         let key = match best.key_function {
             None => Value { temporary: false, ..value },
             Some(function) => {
+                self.charge(cost::CALL_FROM_C);
                 let kind = self.invoke(function, &[Argument::Value(value)])?;
                 self.take(kind)
             }

@@ -6,7 +6,7 @@ use wasm_encoder::Instruction as Wasm;
 
 use super::code::{Body, DEPTH, Step, Value, long_at, long_field, word_field};
 use super::kind::Kind;
-use super::{Callable, Emitted, Emitter, outside};
+use super::{Callable, Emitted, Emitter, cost, outside};
 use crate::layout::{NONE, UNBOUND};
 use crate::scope::{Mode, Node};
 
@@ -51,6 +51,7 @@ impl<'a> Emitter<'a> {
             }
         }
         self.close_gas();
+        self.body.settle_gas();
         if id != 0 {
             self.put(Wasm::Unreachable);
         }
@@ -131,6 +132,10 @@ impl<'a> Emitter<'a> {
             self.join(function.parameters[first + index], value.kind);
             defaults.push(value);
         }
+        self.charge(cost::MAKE_FUNCTION);
+        if !function.captures.is_empty() {
+            self.charge(cost::MAKE_CLOSURE);
+        }
         let closure = self.long_local();
         let kept = if defaults.is_empty() { Value::constant(NONE, Kind::None) } else { self.tuple_of(&defaults) };
         self.word(id as i32);
@@ -157,6 +162,7 @@ impl<'a> Emitter<'a> {
         let Some(index) = (parameter + function.defaults.len()).checked_sub(function.parameters.len()) else {
             return outside("a call with too few arguments");
         };
+        self.charge(cost::CALL_DEFAULT);
         self.address(closure);
         self.put(Wasm::I64Load(long_field(CLOSURE_DEFAULTS)));
         self.put(Wasm::I32WrapI64);

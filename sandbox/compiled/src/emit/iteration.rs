@@ -3,11 +3,12 @@
 use ruff_python_ast::{Expr, ExprGenerator};
 use wasm_encoder::Instruction as Wasm;
 
-use super::code::{Value, long_at, word_field};
+use super::call::Callee;
+use super::code::{GAS, Value, long_at, word_field};
 use super::expression::Argument;
 use super::kind::Kind;
 use super::pull::{Calm, Object, Source};
-use super::{Emitted, Emitter};
+use super::{Emitted, Emitter, cost};
 use crate::layout::END;
 
 const LENGTH: u64 = 4;
@@ -40,7 +41,11 @@ impl<'a> Emitter<'a> {
     /// Puts the next item into new locals; branches to `exit` at the end.
     pub(super) fn next(&mut self, source: &Source<'a>, exit: u32) -> Emitted<Item> {
         match source {
-            Source::Range { next, stop, step } => {
+            Source::Range { next, stop, step, is_small } => {
+                self.charge(cost::TURN);
+                if !is_small {
+                    self.charge_beyond(cost::READY_MAX, *next, cost::LARGE);
+                }
                 let item = self.long_local();
                 self.get(*next);
                 self.get(*stop);
@@ -49,12 +54,17 @@ impl<'a> Emitter<'a> {
                 self.count(*next, item, 2 * step);
                 Ok(Item::One(item, Kind::Int))
             }
-            Source::Object(object) => Ok(self.next_of_object(object, exit)),
+            Source::Object(object) => {
+                self.charge(cost::TURN);
+                Ok(self.next_of_object(object, exit))
+            }
             Source::Zip(inner) => {
+                self.charge(cost::ZIP_TURN);
                 let items = inner.iter().map(|source| self.next(source, exit)).collect::<Emitted<_>>()?;
                 Ok(Item::Several(items))
             }
             Source::Enumerate { index, inner } => {
+                self.charge(cost::ENUMERATE_TURN);
                 let value = self.next(inner, exit)?;
                 let item = self.long_local();
                 self.count(*index, item, 2);
@@ -67,6 +77,9 @@ impl<'a> Emitter<'a> {
                     arguments.push(self.one(item));
                 }
                 let given: Vec<Argument> = arguments.iter().map(|&argument| Argument::Value(argument)).collect();
+                if !matches!(function, Callee::Builtin(_)) {
+                    self.charge(cost::CALL_FROM_C);
+                }
                 let kind = self.invoke(*function, &given)?;
                 for argument in arguments {
                     self.release_value(Value { temporary: true, ..argument });
@@ -76,6 +89,20 @@ impl<'a> Emitter<'a> {
                 Ok(Item::One(item, kind))
             }
         }
+    }
+
+    /// Charges for an integer that is larger than a bound.
+    pub(super) fn charge_beyond(&mut self, bound: i64, number: u32, fuel: i64) {
+        self.put(Wasm::GlobalGet(GAS));
+        self.long(2 * bound);
+        self.get(number);
+        self.put(Wasm::I64Sub);
+        self.long(63);
+        self.put(Wasm::I64ShrS);
+        self.long(fuel);
+        self.put(Wasm::I64And);
+        self.put(Wasm::I64Sub);
+        self.put(Wasm::GlobalSet(GAS));
     }
 
     /// Copies a counter to an item and advances the counter.
@@ -148,6 +175,7 @@ impl<'a> Emitter<'a> {
         let exit = self.block();
         let top = self.start_loop();
         self.open_gas();
+        let head = self.segment();
         let item = self.next(source, exit)?;
         sink(self, item.clone())?;
         self.release_item(item);
@@ -155,6 +183,7 @@ impl<'a> Emitter<'a> {
         self.branch(top);
         self.end();
         self.end();
+        self.refund(head, 0);
         Ok(())
     }
 
@@ -173,6 +202,7 @@ impl<'a> Emitter<'a> {
     /// Evaluates an operand of which a list is made later.
     pub(super) fn open_whole(&mut self, operand: Argument<'a>, calm: Calm) -> Emitted<Opened<'a>> {
         if let Some(rows) = self.rows_of_zip(operand) {
+            self.charge(cost::ZIP);
             self.anything(rows)?;
             self.call_runtime(if calm == Calm::Yes { "py_transpose" } else { "py_zip_now" });
             return Ok(Opened::Whole(self.take(Kind::Any)));
@@ -189,7 +219,9 @@ impl<'a> Emitter<'a> {
     pub(super) fn go_through(&mut self, opened: Opened<'a>, sink: Sink<'_, 'a>) -> Emitted<()> {
         match opened {
             Opened::Generator { generator, first, calm } => {
+                self.charge(cost::GENERATOR);
                 self.loops(&generator.generators, first, calm, &mut |emitter| {
+                    emitter.charge(cost::YIELD);
                     let kind = emitter.expression(&generator.elt)?;
                     let local = emitter.long_local();
                     emitter.set(local);
@@ -226,7 +258,10 @@ impl<'a> Emitter<'a> {
     /// Pushes a new list of the items of an evaluated operand.
     pub(super) fn collect_opened(&mut self, opened: Opened<'a>) -> Emitted<()> {
         match opened {
-            Opened::Generator { generator, first, .. } => self.collected(&generator.elt, &generator.generators, first),
+            Opened::Generator { generator, first, .. } => {
+                self.charge(cost::GENERATOR);
+                self.collected(&generator.elt, &generator.generators, first, cost::YIELD)
+            }
             // The runtime can go through it by itself.
             Opened::Whole(value) => {
                 self.push(value);
@@ -237,6 +272,7 @@ impl<'a> Emitter<'a> {
             Opened::Source(source) => {
                 let made = self.empty_list();
                 self.drain(&source, &mut |emitter, item| {
+                    emitter.charge(cost::APPEND);
                     let value = emitter.one(item);
                     emitter.escape(value.kind);
                     emitter.push(value);

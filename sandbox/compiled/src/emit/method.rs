@@ -7,7 +7,7 @@ use super::code::Value;
 use super::expression::Argument;
 use super::kind::{Kind, Library};
 use super::pull::Calm;
-use super::{Emitted, Emitter, outside};
+use super::{Emitted, Emitter, cost, outside};
 use crate::layout::NONE;
 
 /// A method as the runtime has it: its name, how many arguments it takes, its function, the kind of its result.
@@ -59,6 +59,7 @@ impl<'a> Emitter<'a> {
         keywords: &'a [Keyword],
     ) -> Emitted<Kind> {
         let (owner, name) = (&*method.value, method.attr.as_str());
+        self.charge(cost::method(name, arguments.len()));
         if name == "sort" && arguments.is_empty() {
             return self.sort_method(owner, keywords);
         }
@@ -108,6 +109,7 @@ impl<'a> Emitter<'a> {
             emitter.push(list);
             emitter.push(value);
             emitter.call_runtime("py_append");
+            emitter.charge(cost::APPEND);
             emitter.release_value(value);
             Ok(())
         })?;
@@ -151,6 +153,7 @@ impl<'a> Emitter<'a> {
         let Some(&(_, _, _, function, kind)) = known else {
             return outside(format!("`{name}` of the library, of {} arguments", arguments.len()));
         };
+        self.charge(cost::library(library, name));
         for &argument in arguments {
             self.any_argument(argument)?;
         }
@@ -170,6 +173,7 @@ impl<'a> Emitter<'a> {
             }
             (Kind::Module(Library::Math), "inf" | "pi" | "e") => {
                 self.load(variable);
+                self.charge(cost::library(Library::Math, name));
                 self.put(Wasm::Drop);
                 let value = self.float(match name {
                     "inf" => f64::INFINITY,

@@ -10,6 +10,7 @@ mod call;
 mod code;
 mod comprehension;
 mod condition;
+mod cost;
 mod display;
 mod exceptions;
 mod expression;
@@ -80,6 +81,8 @@ impl Callable {
 /// A program as WebAssembly.
 pub(crate) struct Emission {
     pub(crate) wasm: Vec<u8>,
+    /// Tokens of its source.
+    pub(crate) tokens: u64,
     /// Where variables at the top level lie, and how many there are.
     pub(crate) roots: u32,
     pub(crate) root_count: u32,

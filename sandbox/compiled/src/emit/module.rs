@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 
 use wasm_encoder::{
-    CodeSection, ConstExpr, DataSection, ElementSection, Elements, EntityType, ExportKind, ExportSection, FuncType,
-    Function, FunctionSection, GlobalType, ImportSection, Instruction as Wasm, MemoryType, Module, RefType,
+    BlockType, CodeSection, ConstExpr, DataSection, ElementSection, Elements, EntityType, ExportKind, ExportSection,
+    FuncType, Function, FunctionSection, GlobalType, ImportSection, Instruction as Wasm, MemoryType, Module, RefType,
     TableSection, TableType, TypeSection, ValType,
 };
 
 use super::call::ARGUMENTS_MAX;
-use super::code::{Body, Step};
+use super::code::{Body, GAS, Step};
 use super::{Emission, Emitted, Emitter, WASM_BYTES_MAX, outside};
 use crate::layout::UNBOUND;
 use crate::scope::Mode;
@@ -87,6 +87,7 @@ impl Emitter<'_> {
         }
         Ok(Emission {
             wasm,
+            tokens: 0,
             roots: self.interface.heap,
             root_count: self.scopes.global_count(),
             heap: self.pool.start + end as u32,
@@ -133,7 +134,8 @@ impl Emitter<'_> {
                     let type_index = sections.indirect[*arguments];
                     function.instruction(&Wasm::CallIndirect { type_index, table_index: 0 })
                 }
-                Step::Gas(block) => function.instruction(&Wasm::I64Const(i64::from(body.gas_costs[*block]))),
+                Step::Spend { segment, checked } => spend(&mut function, body.segments[*segment].cost, *checked),
+                Step::Refund { segment, done } => refund(&mut function, body.segments[*segment].cost - done),
             };
         }
         function.instruction(&Wasm::End);
@@ -150,6 +152,36 @@ impl Emitter<'_> {
         locals.sort_unstable();
         locals
     }
+}
+
+/// Spends gas; what is `checked` ends the program where nothing is left.
+fn spend(function: &mut Function, cost: u32, checked: bool) -> &mut Function {
+    if cost == 0 && !checked {
+        return function;
+    }
+    function.instruction(&Wasm::GlobalGet(GAS));
+    function.instruction(&Wasm::I64Const(i64::from(cost)));
+    function.instruction(&Wasm::I64Sub);
+    function.instruction(&Wasm::GlobalSet(GAS));
+    if checked {
+        function.instruction(&Wasm::GlobalGet(GAS));
+        function.instruction(&Wasm::I64Const(0));
+        function.instruction(&Wasm::I64LtS);
+        function.instruction(&Wasm::If(BlockType::Empty));
+        function.instruction(&Wasm::Unreachable);
+        function.instruction(&Wasm::End);
+    }
+    function
+}
+
+fn refund(function: &mut Function, cost: u32) -> &mut Function {
+    if cost == 0 {
+        return function;
+    }
+    function.instruction(&Wasm::GlobalGet(GAS));
+    function.instruction(&Wasm::I64Const(i64::from(cost)));
+    function.instruction(&Wasm::I64Add);
+    function.instruction(&Wasm::GlobalSet(GAS))
 }
 
 /// The table of all functions, for closures that are called without being known.

@@ -7,7 +7,7 @@ use super::call::Callee;
 use super::code::{WORD, word_field};
 use super::expression::Argument;
 use super::kind::Kind;
-use super::{Emitted, Emitter, outside};
+use super::{Emitted, Emitter, cost, outside};
 use crate::layout::LIST;
 
 /// Bounds of a range that is counted in place: no step from one within them leaves 62 bits.
@@ -16,11 +16,23 @@ const STEP_MAX: i64 = 1 << 19;
 
 /// Something that gives items, one by one.
 pub(super) enum Source<'a> {
-    Range { next: u32, stop: u32, step: i64 },
+    /// `is_small`: no number of it is beyond 256.
+    Range {
+        next: u32,
+        stop: u32,
+        step: i64,
+        is_small: bool,
+    },
     Object(Object),
     Zip(Vec<Source<'a>>),
-    Enumerate { index: u32, inner: Box<Source<'a>> },
-    Map { function: Callee<'a>, inner: Vec<Source<'a>> },
+    Enumerate {
+        index: u32,
+        inner: Box<Source<'a>>,
+    },
+    Map {
+        function: Callee<'a>,
+        inner: Vec<Source<'a>>,
+    },
 }
 
 /// An object that is gone through: a list or tuple by index, anything else by an iterator of the runtime.
@@ -62,6 +74,7 @@ impl<'a> Emitter<'a> {
                     .map(|letter| self.string(&letter.to_string()))
                     .collect::<Emitted<_>>()?;
                 let letters = self.constant_tuple(&letters);
+                self.charge(cost::ITERATE_TEXT);
                 self.long(letters);
                 return Ok(self.object(Kind::Tuple, Kind::Str));
             }
@@ -69,6 +82,7 @@ impl<'a> Emitter<'a> {
         }
         let kind = match (self.rows_of_zip(argument), argument) {
             (Some(rows), _) => {
+                self.charge(cost::ZIP);
                 self.anything(rows)?;
                 self.call_runtime(if calm == Calm::Yes { "py_transpose" } else { "py_zip_now" });
                 Kind::Any
@@ -95,10 +109,14 @@ impl<'a> Emitter<'a> {
                 Some(step) if step != 0 && step.abs() < STEP_MAX => self.range(Some(start), stop, step).map(Some),
                 _ => Ok(None),
             },
-            ("zip", [_, ..]) => self.sources(arguments).map(Source::Zip).map(Some),
+            ("zip", [_, ..]) => {
+                self.charge(cost::ZIP);
+                self.sources(arguments).map(Source::Zip).map(Some)
+            }
             ("enumerate", [inner]) => self.enumerate(inner, None).map(Some),
             ("enumerate", [inner, start]) => self.enumerate(inner, Some(start)).map(Some),
             ("map", [function, inner @ ..]) if !inner.is_empty() => {
+                self.charge(cost::MAP);
                 let function = self.callee(function)?;
                 let inner = self.sources(inner)?;
                 Ok(Some(Source::Map { function, inner }))
@@ -112,6 +130,7 @@ impl<'a> Emitter<'a> {
     }
 
     fn enumerate(&mut self, inner: &'a Expr, start: Option<&'a Expr>) -> Emitted<Source<'a>> {
+        self.charge(cost::ENUMERATE);
         let inner = Box::new(self.source(Argument::Expression(inner), Calm::No)?);
         let index = self.long_local();
         match start {
@@ -126,6 +145,12 @@ impl<'a> Emitter<'a> {
     }
 
     fn range(&mut self, start: Option<&'a Expr>, stop: &'a Expr, step: i64) -> Emitted<Source<'a>> {
+        self.charge(cost::RANGE);
+        let mut is_small = true;
+        for bound in start.into_iter().chain([stop]) {
+            let number = self.constant(bound)?.and_then(|value| value.integer());
+            is_small &= number.is_some_and(|number| (-5..=257).contains(&number));
+        }
         let (next, last) = (self.long_local(), self.long_local());
         match start {
             None => self.long(0),
@@ -134,7 +159,7 @@ impl<'a> Emitter<'a> {
         self.set(next);
         self.push_bound(stop, last)?;
         self.set(last);
-        Ok(Source::Range { next, stop: last, step })
+        Ok(Source::Range { next, stop: last, step, is_small })
     }
 
     /// Pushes a bound of a range: an integer that is far from where counting would wrap.
@@ -142,7 +167,7 @@ impl<'a> Emitter<'a> {
         if let Some(constant) = self.constant(bound)?
             && constant.integer().is_some_and(|value| value.abs() < BOUND_MAX)
         {
-            self.charge(1);
+            self.charge(cost::CONSTANT);
             self.push(constant);
             return Ok(());
         }
@@ -167,6 +192,7 @@ impl<'a> Emitter<'a> {
 
     /// Goes through the object on the stack.
     fn object(&mut self, kind: Kind, items: Kind) -> Source<'a> {
+        self.charge(cost::ITERATE);
         let (value, address, index) = (self.long_local(), self.word_local(), self.word_local());
         self.tee(value);
         self.put(Wasm::I32WrapI64);

@@ -6,7 +6,7 @@ use super::code::Value;
 use super::expression::Argument;
 use super::kind::Kind;
 use super::pull::Calm;
-use super::{Emitted, Emitter, outside};
+use super::{Emitted, Emitter, cost, outside};
 
 impl<'a> Emitter<'a> {
     pub(super) fn sum(&mut self, items: Argument<'a>, start: Option<Argument<'a>>) -> Emitted<Kind> {
@@ -30,6 +30,7 @@ impl<'a> Emitter<'a> {
         }
         self.set(total);
         self.go_through(items, &mut |emitter, item| {
+            emitter.charge(cost::SUM_ITEM);
             let value = emitter.one(item);
             let counted = emitter.counted(value);
             is_int &= counted.kind == Kind::Int;
@@ -55,6 +56,7 @@ impl<'a> Emitter<'a> {
         let slow = self.block();
         self.branch_unless_integers(sum, value, slow);
         self.add(sum, value, result, slow);
+        self.charge_beyond(cost::WORD_MAX, result, cost::LARGE_SUM);
         self.get(result);
         self.set(total);
         self.branch(end);
@@ -74,6 +76,7 @@ impl<'a> Emitter<'a> {
         self.set(result);
         let end = self.block();
         self.each(items, Calm::Yes, &mut |emitter, item| {
+            emitter.charge(cost::ANY_ITEM);
             let value = emitter.one(item);
             emitter.truth(value);
             if !is_any {

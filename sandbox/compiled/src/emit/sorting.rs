@@ -8,7 +8,7 @@ use super::code::{Value, word_field};
 use super::expression::Argument;
 use super::kind::Kind;
 use super::pull::Calm;
-use super::{Emitted, Emitter, outside};
+use super::{Emitted, Emitter, cost, outside};
 use crate::layout::NONE;
 
 /// Offsets in a list: the address of its items, and its capacity.
@@ -133,6 +133,7 @@ impl<'a> Emitter<'a> {
         let keys = self.empty_list();
         let source = self.source(Argument::Value(list), Calm::No)?;
         self.drain(&source, &mut |emitter, item| {
+            emitter.charge(cost::CALL_FROM_C + cost::APPEND);
             let value = emitter.one(item);
             emitter.invoke(function, &[Argument::Value(value)])?;
             emitter.append(keys);

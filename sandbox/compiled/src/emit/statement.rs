@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use ruff_python_ast::{Expr, Stmt, StmtDelete, StmtFor, StmtIf, StmtImport, StmtReturn, StmtWhile};
+use ruff_python_ast::{ExceptHandler, Expr, Stmt, StmtDelete, StmtFor, StmtIf, StmtImport, StmtReturn, StmtWhile};
 use ruff_text_size::Ranged;
 use wasm_encoder::Instruction as Wasm;
 
@@ -10,7 +10,7 @@ use super::code::Loop;
 use super::expression::Argument;
 use super::kind::{Kind, Library};
 use super::pull::Calm;
-use super::{Emitted, Emitter, outside};
+use super::{Emitted, Emitter, cost, outside};
 use crate::layout::NONE;
 
 impl<'a> Emitter<'a> {
@@ -20,12 +20,14 @@ impl<'a> Emitter<'a> {
             if self.statement(statement)? {
                 return Ok(true);
             }
+            if may_leave(statement, true) {
+                self.split_gas();
+            }
         }
         Ok(false)
     }
 
     fn statement(&mut self, statement: &'a Stmt) -> Emitted<bool> {
-        self.charge(1);
         match statement {
             Stmt::FunctionDef(def) => {
                 let id = self.scopes.function_of[&(def as *const _ as usize)];
@@ -46,6 +48,7 @@ impl<'a> Emitter<'a> {
                 // A docstring is nothing.
                 if !statement.value.is_string_literal_expr() {
                     self.anything(&statement.value)?;
+                    self.charge(cost::DISCARD);
                     self.put(Wasm::Drop);
                 }
             }
@@ -85,6 +88,7 @@ impl<'a> Emitter<'a> {
         let kind = match &result.value {
             Some(value) => self.expression(value)?,
             None => {
+                self.charge(cost::CONSTANT);
                 self.long(NONE);
                 Kind::None
             }
@@ -104,12 +108,15 @@ impl<'a> Emitter<'a> {
                 let before = self.body.assigned.clone();
                 self.when();
                 open += 1;
+                self.open_arm();
                 let ended = self.statements(body)?;
+                self.close_gas();
                 let bound = std::mem::replace(&mut self.body.assigned, before);
                 if !ended {
                     after = Some(common(after, bound));
                 }
                 self.otherwise();
+                self.open_arm();
             } else {
                 has_otherwise = true;
                 if !self.statements(body)? {
@@ -121,6 +128,7 @@ impl<'a> Emitter<'a> {
             after = Some(common(after, self.body.assigned.clone()));
         }
         for _ in 0..open {
+            self.close_gas();
             self.end();
         }
         match after {
@@ -140,10 +148,14 @@ impl<'a> Emitter<'a> {
         let otherwise = self.block();
         let top = self.start_loop();
         self.open_gas();
+        let head = self.segment();
         self.condition(&repeat.test)?;
+        let done = self.body.segments[head].cost;
+        self.charge(cost::JUMP);
         self.put(Wasm::I32Eqz);
         self.branch_if(otherwise);
         self.loop_body(&repeat.body, Loop { exit, top, caught: self.body.caught.len() })?;
+        self.refund(head, done);
         self.loop_end(&repeat.orelse)
     }
 
@@ -160,11 +172,13 @@ impl<'a> Emitter<'a> {
         let bound = self.body.assigned.clone();
         let top = self.start_loop();
         self.open_gas();
+        let head = self.segment();
         let item = self.next(&source, otherwise)?;
         self.assign(&repeat.target, item.clone())?;
         self.release_item(item);
         self.loop_body(&repeat.body, Loop { exit, top, caught: self.body.caught.len() })?;
         self.body.assigned = bound;
+        self.refund(head, 0);
         self.loop_end(&repeat.orelse)?;
         self.release_source(source);
         Ok(())
@@ -205,6 +219,7 @@ impl<'a> Emitter<'a> {
                 other => return outside(format!("`import {other}`")),
             };
             let name = alias.asname.as_ref().unwrap_or(&alias.name);
+            self.charge(cost::IMPORT);
             let variable = self.target(name)?;
             self.long(NONE);
             self.store(variable, Kind::Module(library));
@@ -221,6 +236,7 @@ impl<'a> Emitter<'a> {
                 Expr::Subscript(subscript) if !subscript.slice.is_slice_expr() => {
                     self.anything(&subscript.value)?;
                     self.anything(&subscript.slice)?;
+                    self.charge(cost::DELETE_SUBSCRIPT);
                     self.call_runtime("py_delete_item");
                 }
                 _ => return outside("`del` of what is no subscript"),
@@ -235,5 +251,26 @@ pub(super) fn common(one: Option<HashSet<usize>>, two: HashSet<usize>) -> HashSe
     match one {
         None => two,
         Some(one) => one.intersection(&two).copied().collect(),
+    }
+}
+
+/// Whether what follows a statement may not be reached: it returns or, `in_loop`, jumps on some way.
+fn may_leave(statement: &Stmt, in_loop: bool) -> bool {
+    let any = |statements: &[Stmt], in_loop| statements.iter().any(|one| may_leave(one, in_loop));
+    match statement {
+        Stmt::Return(_) => true,
+        Stmt::Break(_) | Stmt::Continue(_) => in_loop,
+        Stmt::If(choice) => {
+            any(&choice.body, in_loop) || choice.elif_else_clauses.iter().any(|clause| any(&clause.body, in_loop))
+        }
+        Stmt::While(repeat) => any(&repeat.body, false) || any(&repeat.orelse, in_loop),
+        Stmt::For(repeat) => any(&repeat.body, false) || any(&repeat.orelse, in_loop),
+        Stmt::Try(attempt) => {
+            let handlers = attempt.handlers.iter();
+            any(&attempt.body, in_loop)
+                || any(&attempt.orelse, in_loop)
+                || handlers.into_iter().any(|ExceptHandler::ExceptHandler(handler)| any(&handler.body, in_loop))
+        }
+        _ => false,
     }
 }

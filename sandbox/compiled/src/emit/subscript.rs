@@ -5,7 +5,7 @@ use wasm_encoder::{BlockType, Instruction as Wasm};
 
 use super::code::{Place, Value, long_at, word_field};
 use super::kind::Kind;
-use super::{Emitted, Emitter};
+use super::{Emitted, Emitter, cost};
 use crate::layout::{END, LIST, NONE, TUPLE};
 
 /// Largest index that is written as an offset.
@@ -31,13 +31,17 @@ impl<'a> Emitter<'a> {
     }
 
     fn slice(&mut self, container: &'a Expr, slice: &'a ExprSlice) -> Emitted<Kind> {
+        self.charge(cost::SLICE);
         let kind = self.expression(container)?;
         for part in [&slice.lower, &slice.upper, &slice.step] {
             match part {
                 Some(bound) => {
                     self.anything(bound)?;
                 }
-                None => self.long(NONE),
+                None => {
+                    self.charge(cost::CONSTANT);
+                    self.long(NONE);
+                }
             }
         }
         self.call_runtime("py_slice");
@@ -49,6 +53,7 @@ impl<'a> Emitter<'a> {
 
     /// Pushes `container[key]`.
     pub(super) fn subscript(&mut self, container: Value, key: Value) {
+        self.charge(cost::SUBSCRIPT);
         let may_be_sequence = container.kind.is_sequence() || matches!(container.kind, Kind::Any | Kind::Never);
         let may_be_index = matches!(key.kind, Kind::Int | Kind::Any | Kind::Never);
         if !may_be_sequence || !may_be_index {

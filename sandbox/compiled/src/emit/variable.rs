@@ -5,7 +5,7 @@ use wasm_encoder::{Instruction as Wasm, ValType};
 use super::Emitted;
 use super::code::{long_at, long_field};
 use super::kind::Kind;
-use super::{Emitter, outside};
+use super::{Emitter, cost, outside};
 use crate::layout::UNBOUND;
 use crate::scope::Mode;
 
@@ -79,11 +79,11 @@ impl Emitter<'_> {
 
     /// Pushes the value of a variable.
     pub(super) fn load(&mut self, variable: usize) -> Kind {
-        self.charge(1);
         let is_bound = self.body.assigned.contains(&variable);
         let is_own = self.scopes.variables[variable].owner == self.body.id;
         match self.scopes.variables[variable].mode {
             Mode::Global(slot) => {
+                self.charge(cost::LOAD_GLOBAL);
                 self.word(0);
                 self.put(Wasm::I64Load(long_at(self.global_address(slot))));
                 if !is_bound {
@@ -91,6 +91,7 @@ impl Emitter<'_> {
                 }
             }
             Mode::Local | Mode::Value => {
+                self.charge(if is_own { cost::LOAD } else { cost::LOAD_CELL });
                 self.push_captured(variable);
                 // What is captured by value was bound before the closure was made.
                 if !is_bound && is_own {
@@ -99,6 +100,7 @@ impl Emitter<'_> {
                 }
             }
             Mode::Cell => {
+                self.charge(cost::LOAD_CELL);
                 self.push_captured(variable);
                 self.put(Wasm::I32WrapI64);
                 self.put(Wasm::I64Load(long_field(CELL_VALUE)));
@@ -115,6 +117,7 @@ impl Emitter<'_> {
         self.join(variable, kind);
         match self.scopes.variables[variable].mode {
             Mode::Global(slot) => {
+                self.charge(cost::STORE_GLOBAL);
                 let value = self.long_local();
                 self.set(value);
                 self.word(0);
@@ -123,10 +126,12 @@ impl Emitter<'_> {
                 self.release(value);
             }
             Mode::Local | Mode::Value => {
+                self.charge(cost::STORE);
                 let local = self.place(variable);
                 self.set(local);
             }
             Mode::Cell => {
+                self.charge(cost::STORE_CELL);
                 let value = self.long_local();
                 self.set(value);
                 self.push_captured(variable);
