@@ -24,6 +24,7 @@ enum {
   ROW_ITEM_GAS = 34,
   ROW_DIFFERS_GAS = 220,
   SOUGHT_GAS = 240,
+  SAME_GAS = 80,
   JOINED_GAS = 88,
   REPEATED_GAS = 35,
   // Comparing rows or texts; numbers of two types; two items of a sort.

@@ -148,9 +148,10 @@ EXPORT(method_count) Value method_count(Value in, Value value) {
   uint32_t count = 0;
   if (is_row(kind_of(in))) {
     Sequence *row = sequence(in);
-    charge((uint64_t)row->length * SOUGHT_GAS);
-    for (uint32_t index = 0; index < row->length; index++)
+    for (uint32_t index = 0; index < row->length; index++) {
+      charge(items(row)[index] == value ? SAME_GAS : SOUGHT_GAS);
       count += equal_items(items(row)[index], value, 0);
+    }
     return integer(count);
   }
   Sequence *of = the_text(in), *what = the_text(value);

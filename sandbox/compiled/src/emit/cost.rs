@@ -49,8 +49,8 @@ pub(super) const COMPREHENSION: u32 = 690;
 pub(super) const APPEND: u32 = 119;
 
 /// A generator, from its making to its end, and each value that it yields.
-pub(super) const GENERATOR: u32 = 3_800;
-pub(super) const YIELD: u32 = 560;
+pub(super) const GENERATOR: u32 = 3_600;
+pub(super) const YIELD: u32 = 520;
 
 /// Loops: the iterator, and each turn of it.
 pub(super) const ITERATE: u32 = 450;
@@ -70,7 +70,7 @@ pub(super) const CALL: u32 = 495;
 pub(super) const CALL_ARGUMENT: u32 = 52;
 pub(super) const CALL_DEFAULT: u32 = 180;
 pub(super) const CALL_KEYWORDS: u32 = 390;
-pub(super) const CALL_FROM_C: u32 = 620;
+pub(super) const CALL_FROM_C: u32 = 570;
 pub(super) const MAKE_FUNCTION: u32 = 1_640;
 pub(super) const MAKE_CLOSURE: u32 = 500;
 
