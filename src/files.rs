@@ -1,4 +1,4 @@
-//! Files that are either complete or absent, whatever happens to the process that writes them.
+//! Files that are either complete or absent, whatever happens to the process that writes them; and what is no file.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -45,6 +45,18 @@ fn beside(target: &Path) -> io::Result<tempfile::NamedTempFile> {
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     builder.tempfile_in(directory_of(target))
+}
+
+/// What a path is that a reader may wait for without end: a named pipe, a socket or a device. None for all else.
+pub fn special(path: &Path) -> Option<&'static str> {
+    use std::os::unix::fs::FileTypeExt;
+    let kind = fs::metadata(path).ok()?.file_type();
+    match kind {
+        _ if kind.is_fifo() => Some("a named pipe"),
+        _ if kind.is_socket() => Some("a socket"),
+        _ if kind.is_char_device() || kind.is_block_device() => Some("a device"),
+        _ => None,
+    }
 }
 
 /// The directory of `target`.

@@ -115,6 +115,7 @@ pub mod files;
 pub mod groups;
 pub mod grpo;
 pub mod hardware;
+pub mod http;
 pub mod judge;
 pub mod metrics;
 pub mod parallel;

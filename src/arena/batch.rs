@@ -35,6 +35,8 @@ pub(super) struct Batch {
     rules: Arc<Rules>,
     /// Games of batches with a lower one are played first.
     turn: usize,
+    /// Its number in the queue.
+    number: u64,
     state: Mutex<State>,
     /// Called when a game has ended.
     ended: Condvar,
@@ -74,8 +76,9 @@ struct Entry {
 impl Batch {
     pub fn new(crew: &Crew, rules: Arc<Rules>, turn: usize) -> Batch {
         let (play_game, queue) = (Arc::clone(&crew.play_game), crew.queue.clone());
+        let number = queue.as_ref().map_or(0, |queue| queue.enrol());
         let state = Mutex::new(State::new(Arc::clone(&crew.environment)));
-        Batch { play_game, queue, rules, turn, state, ended: Condvar::new() }
+        Batch { play_game, queue, rules, turn, number, state, ended: Condvar::new() }
     }
 
     /// Has the program of completion `index` played, unless it was in this batch or is in `verdicts`.
@@ -156,7 +159,7 @@ impl Batch {
         match &self.queue {
             Some(queue) => {
                 let batch = Arc::clone(self);
-                queue.push(self.turn, Box::new(move |worker| batch.play(task, Some(worker))));
+                queue.push(self.turn, self.number, Box::new(move |worker| batch.play(task, Some(worker))));
             }
             None => self.play(task, None),
         }

@@ -1,6 +1,6 @@
 //! Who plays the games: nobody but the caller, or threads that wait for jobs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -16,7 +16,8 @@ use crate::environment::Environment;
 /// One game to play, by the thread of this number. A whole program would be a longer tail at the end of a batch.
 pub(super) type Job = Box<dyn FnOnce(usize) + Send>;
 
-/// Jobs that nobody has begun yet: by turn, then as they came.
+/// Jobs that nobody has begun yet. Those of a lower turn go first. Within a turn, batches give one job each, again and
+/// again, so that a short batch does not wait for the whole of a long one.
 pub(super) struct Queue {
     waiting: Mutex<Waiting>,
     /// A token for each job that waits.
@@ -24,25 +25,40 @@ pub(super) struct Queue {
 }
 
 struct Waiting {
-    jobs: BTreeMap<(usize, u64), Job>,
-    pushed: u64,
+    turns: BTreeMap<usize, VecDeque<Line>>,
+    batches: u64,
     /// Taken when no more jobs can come.
     tokens: Option<Sender<()>>,
+}
+
+/// The jobs of one batch, as they came; never empty.
+struct Line {
+    batch: u64,
+    jobs: VecDeque<Job>,
 }
 
 impl Queue {
     fn new() -> Queue {
         let (sender, tokens) = unbounded();
-        let waiting = Waiting { jobs: BTreeMap::new(), pushed: 0, tokens: Some(sender) };
+        let waiting = Waiting { turns: BTreeMap::new(), batches: 0, tokens: Some(sender) };
         Queue { waiting: Mutex::new(waiting), tokens }
     }
 
-    /// Jobs of a lower turn are played first.
-    pub fn push(&self, turn: usize, job: Job) {
+    /// A number for a new batch.
+    pub fn enrol(&self) -> u64 {
         let mut waiting = self.waiting.lock();
-        waiting.pushed += 1;
-        let place = (turn, waiting.pushed);
-        waiting.jobs.insert(place, job);
+        waiting.batches += 1;
+        waiting.batches
+    }
+
+    /// Adds a job of a batch.
+    pub fn push(&self, turn: usize, batch: u64, job: Job) {
+        let mut waiting = self.waiting.lock();
+        let lines = waiting.turns.entry(turn).or_default();
+        match lines.iter_mut().find(|line| line.batch == batch) {
+            Some(line) => line.jobs.push_back(job),
+            None => lines.push_back(Line { batch, jobs: VecDeque::from([job]) }),
+        }
         if let Some(tokens) = &waiting.tokens {
             tokens.send(()).expect("the queue holds a receiver itself");
         }
@@ -51,11 +67,26 @@ impl Queue {
     /// Waits for the next job; none once no more can come.
     fn next(&self) -> Option<Job> {
         self.tokens.recv().ok()?;
-        self.waiting.lock().jobs.pop_first().map(|(_, job)| job)
+        self.waiting.lock().pop()
     }
 
     fn close(&self) {
         self.waiting.lock().tokens = None;
+    }
+}
+
+impl Waiting {
+    /// The next job; its batch is then the last of its turn.
+    fn pop(&mut self) -> Option<Job> {
+        let mut turn = self.turns.first_entry()?;
+        let mut line = turn.get_mut().pop_front()?;
+        let job = line.jobs.pop_front();
+        if !line.jobs.is_empty() {
+            turn.get_mut().push_back(line);
+        } else if turn.get().is_empty() {
+            turn.remove();
+        }
+        job
     }
 }
 

@@ -30,7 +30,8 @@ pub struct Scoring {
 
 impl Arena {
     /// Begins a batch whose games are played after those of lower turns that wait as well, whichever came first. What
-    /// is waited for soonest has the lowest turn; results do not depend on it.
+    /// is waited for soonest has the lowest turn, and batches of one turn have games played alternately; results do
+    /// not depend on it.
     pub fn begin(&self, turn: usize) -> Scoring {
         Scoring {
             batch: Arc::new(Batch::new(&self.crew, Arc::clone(&self.rules), turn)),

@@ -432,3 +432,38 @@ fn workers_are_shared_and_rules_are_not() {
         assert!(moves(finish(long_games)) > Some(100), "{workers} workers");
     }
 }
+
+#[test]
+fn batches_of_one_turn_have_games_played_alternately_and_those_of_a_lower_turn_first() {
+    let (gate, begun) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
+    let played = Arc::new(Mutex::new(Vec::new()));
+    let (wait, told, log) = (Arc::clone(&gate), Arc::clone(&begun), Arc::clone(&played));
+    let play_game = move |rules: &Rules, program: &Program, seed| {
+        let word = program.source().split('"').nth(1).unwrap_or_default().to_owned();
+        if word == "first" {
+            told.wait();
+            wait.wait();
+        }
+        log.lock().unwrap().push(word);
+        stand_in(rules, program, seed)
+    };
+    let arena = playing(play_game, Workers::new(1));
+    let submitted = |turn: usize, words: &[&str]| {
+        let mut scoring = arena.begin(turn);
+        words.iter().enumerate().for_each(|(index, word)| scoring.submit(index, program(word), &seeds(0, 1)));
+        scoring
+    };
+    let first = submitted(0, &["first"]);
+    begun.wait();
+    // All others wait while the only worker plays.
+    let batches = [
+        submitted(1, &["a1", "a2", "a3", "a4"]),
+        submitted(1, &["b1"]),
+        submitted(1, &["c1", "c2"]),
+        submitted(0, &["lower"]),
+    ];
+    gate.wait();
+    finish(first);
+    batches.into_iter().for_each(|batch| drop(finish(batch)));
+    assert_eq!(*played.lock().unwrap(), ["first", "lower", "a1", "b1", "c1", "a2", "c2", "a3", "a4"]);
+}

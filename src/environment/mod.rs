@@ -20,9 +20,10 @@ pub use script::{Reference, ScriptError, ScriptGame};
 pub use trace::{BoardTrace, FailedTest, TestsTrace, Trace, Transcript};
 pub use value::{Dict, Equality, Int, Set, Value, ValueError};
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use self::tasks::{Directory, DirectoryError, RulesFile, Tasks, TasksError};
+use self::tasks::{DIRECTORY_FILE, Directory, DirectoryError, RulesFile, Tasks, TasksError};
+use crate::files;
 use crate::program::Entry;
 use crate::seed::Seed;
 
@@ -60,6 +61,14 @@ pub enum EnvironmentError {
         /// What exists under the name.
         found: &'static str,
     },
+    /// A path at which there is something other than a file or a directory.
+    #[error("{}: found {found}; expected a file, which has an end", path.display())]
+    Special {
+        /// The path.
+        path: PathBuf,
+        /// What is there.
+        found: &'static str,
+    },
     /// A malformed file of tasks.
     #[error(transparent)]
     Tasks(#[from] TasksError),
@@ -79,8 +88,10 @@ impl Environment {
             return Ok(Environment::Game2048);
         }
         if path.is_dir() {
+            refuse_special(&path.join(DIRECTORY_FILE))?;
             return Environment::described(&Directory::open(path)?);
         }
+        refuse_special(path)?;
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("jsonl") => Ok(Environment::Tasks(Tasks::open(path)?)),
             Some("py") => Ok(Environment::Script(ScriptGame::open(path)?)),
@@ -92,6 +103,8 @@ impl Environment {
     }
 
     fn described(directory: &Directory) -> Result<Environment, EnvironmentError> {
+        let (RulesFile::Tasks(path) | RulesFile::Game(path)) = &directory.rules;
+        refuse_special(path)?;
         match &directory.rules {
             RulesFile::Tasks(path) => Ok(Environment::Tasks(Tasks::open(path)?.described(directory))),
             RulesFile::Game(path) => Ok(Environment::Script(ScriptGame::open(path)?)),
@@ -186,6 +199,10 @@ impl Environment {
             Environment::Tasks(_) => false,
         }
     }
+}
+
+fn refuse_special(path: &Path) -> Result<(), EnvironmentError> {
+    files::special(path).map_or(Ok(()), |found| Err(EnvironmentError::Special { path: path.to_owned(), found }))
 }
 
 /// Panics, because cases always come from the environment in which they are tried.

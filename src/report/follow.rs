@@ -1,18 +1,17 @@
 //! Serves the page over HTTP on this machine only, with the runs as they are written.
 
-use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::{Refresh, ReportError, RunReader, RunView, html, json};
+use crate::http::{Head, host_of, is_loopback};
 
 /// The path of the current runs as JSON.
 const RUNS: &str = "/runs.json";
 /// The beginning of the path of all completions of a run, which is followed by its index and `.json`.
 const COMPLETIONS: &str = "/completions/";
-/// Maximum number of bytes of a request that are read. A browser sends fewer.
-const REQUEST_BYTES: u64 = 16 << 10;
 /// Time between checks whether the server should stop.
 const POLL: Duration = Duration::from_millis(100);
 /// Time limit for receiving a request, and for sending the answer, because the next client waits meanwhile.
@@ -52,9 +51,12 @@ impl Follower {
     }
 
     fn answer(&mut self, stream: &TcpStream, stop: &AtomicBool) -> Result<(), ReportError> {
-        let Ok(request) = Request::read(Bounded::new(stream, stop)) else { return Ok(()) };
+        let Ok(head) = read_head(Bounded::new(stream, stop)) else { return Ok(()) };
         let lost = ("404 Not Found", "text/plain", "there are /, /runs.json and /completions/0.json\n".to_owned());
-        let (status, kind, body) = match (request.is_local(), request.path.as_str()) {
+        let mut hosts = head.values("host");
+        let is_local = hosts.next().and_then(host_of).is_some_and(is_loopback) && hosts.next().is_none();
+        let path = if head.method == "GET" { head.path.as_str() } else { "" };
+        let (status, kind, body) = match (is_local, path) {
             (false, _) => ("403 Forbidden", "text/plain", "this page is for this machine\n".to_owned()),
             (true, "/") => ("200 OK", "text/html; charset=utf-8", html(self.runs()?, Refresh::Follow)),
             (true, RUNS) => ("200 OK", "application/json", json(self.runs()?, Refresh::Follow)),
@@ -128,36 +130,21 @@ impl Write for Bounded<'_> {
     }
 }
 
-struct Request {
-    path: String,
-    host: String,
-}
-
-impl Request {
-    fn read(client: Bounded<'_>) -> io::Result<Request> {
-        client.stream.set_nonblocking(false)?;
-        client.stream.set_read_timeout(Some(POLL))?;
-        client.stream.set_write_timeout(Some(POLL))?;
-        let mut lines = BufReader::new(client.take(REQUEST_BYTES)).lines();
-        let first = lines.next().unwrap_or_else(|| Ok(String::new()))?;
-        let path = first.strip_prefix("GET ").and_then(|rest| rest.split(' ').next()).unwrap_or_default().to_owned();
-        let mut host = String::new();
-        for line in lines {
-            let line = line?;
-            match line.split_once(':') {
-                Some((name, value)) if name.eq_ignore_ascii_case("host") => host = value.trim().to_owned(),
-                _ if line.is_empty() => break,
-                _ => {}
-            }
+/// Reads the head of a request. Another site could let its name resolve to this machine to read the page (DNS
+/// rebinding), so it is also asked which name the request is for.
+fn read_head(mut client: Bounded<'_>) -> io::Result<Head> {
+    client.stream.set_nonblocking(false)?;
+    client.stream.set_read_timeout(Some(POLL))?;
+    client.stream.set_write_timeout(Some(POLL))?;
+    let (mut received, mut chunk) = (Vec::new(), [0; 4096]);
+    loop {
+        match client.read(&mut chunk)? {
+            0 => return Err(ErrorKind::UnexpectedEof.into()),
+            count => received.extend_from_slice(&chunk[..count]),
         }
-        Ok(Request { path, host })
-    }
-
-    /// Whether the request is for a name of this machine. Another site could let its name resolve to this machine to
-    /// read the page (DNS rebinding).
-    fn is_local(&self) -> bool {
-        let name = self.host.rsplit_once(':').map_or(self.host.as_str(), |(name, _)| name);
-        ["127.0.0.1", "localhost"].contains(&name)
+        if let Some(head) = Head::parse(&received).map_err(io::Error::other)? {
+            return Ok(head);
+        }
     }
 }
 

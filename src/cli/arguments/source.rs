@@ -60,6 +60,7 @@ impl SourceArgs {
 
     fn lay(&self, layers: &mut Layers, flags: &Flags) -> Result<(), CliError> {
         if let Some(path) = &self.config {
+            CliError::refuse_special(format_args!("--config {}", path.display()), path)?;
             let text = std::fs::read_to_string(path)
                 .map_err(|error| CliError::user_path(format!("--config {}: {error}", path.display()), path))?;
             let origin = path.display().to_string();

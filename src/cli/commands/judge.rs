@@ -14,7 +14,8 @@ use crate::cli::arguments::{Flags, SourceArgs, WorkerArgs};
 use crate::cli::opened::{arena, interrupt};
 use crate::cli::said::CliError;
 use crate::config::{Config, Workers};
-use crate::judge::server::{Bounds, Server, runner};
+use crate::http::host_of;
+use crate::judge::server::{Bounds, Callers, Server, runner};
 use crate::judge::{Judge, Judgement, LinesError, judge_lines};
 use crate::metrics::Console;
 use crate::seed::Seed;
@@ -73,7 +74,7 @@ impl JudgeArgs {
         flags.add("games", Some(self.games.unwrap_or(arena::GAMES)));
         let config = self.source.resolve(&flags, console)?;
         if let Some(address) = &self.serve {
-            return self.serve(&address_of(address, self.allow_remote)?, config, console);
+            return self.serve(address, config, console);
         }
         let (input, name) = open(&self.file, console)?;
         let arena = arena::open(&config, console)?;
@@ -96,11 +97,17 @@ impl JudgeArgs {
         Ok(Judge::new(arena, &config.reward, games))
     }
 
-    fn serve(&self, addresses: &[SocketAddr], mut config: Config, console: &Console) -> Result<(), CliError> {
-        // The other half of the sandbox's sessions is for `/run_code`.
+    fn serve(&self, address: &str, mut config: Config, console: &Console) -> Result<(), CliError> {
+        let addresses = address_of(address, self.allow_remote)?;
+        let callers = match self.allow_remote {
+            true => Callers::Everybody,
+            false => Callers::ThisMachine { name: host_of(address).unwrap_or_default().to_owned() },
+        };
+        // The other half of the sandbox's sessions is for `/run_code`. The threads that answer requests play nothing
+        // themselves, because there may be more of them than sessions.
         let (asked, most) = (config.arena.parallel_rewards.threads(), SESSIONS_MAX / 2);
+        config.arena.parallel_rewards = Workers::new(asked.clamp(1, most));
         if asked > most {
-            config.arena.parallel_rewards = Workers::new(most);
             console.print(&format!("warning: arena.parallel_rewards = {asked}: a server plays {most} games at once"));
         }
         let (arena, sandbox) = arena::open_with_sandbox(&config, console)?;
@@ -108,7 +115,7 @@ impl JudgeArgs {
         let judge = self.judge(arena, &config)?;
         let runner = runner(sandbox, Rules::new(&config.sandbox, &config.arena).limits);
         let bounds = Bounds::new(config.arena.parallel_rewards.threads());
-        let server = Server::bind(addresses, judge, runner, bounds)
+        let server = Server::bind(&addresses, judge, runner, bounds, callers)
             .map_err(|error| CliError::user(format!("--serve {}: {error}", addresses[0])))?;
         let stop = interrupt::stop_flag(console, AFTER_REQUESTS)?;
         let address = server.address().map_err(CliError::run)?;

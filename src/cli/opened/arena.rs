@@ -5,9 +5,9 @@ use std::path::Path;
 use grpo_sandbox::{Sandbox, TierChoice};
 
 use crate::arena::{self, Arena, ArenaError, Rules, Unanswering};
-use crate::cli::said::{CliError, near};
+use crate::cli::said::{CliError, SPECIAL_HINT, near};
 use crate::config::{Config, Layers, SandboxConfig, Tier};
-use crate::environment::Environment;
+use crate::environment::{Environment, EnvironmentError};
 use crate::metrics::Console;
 
 /// Games of each program in `score` and `judge`, unless the user says how many.
@@ -45,8 +45,13 @@ pub fn in_tiers(sandbox: &Sandbox, config: &SandboxConfig) -> Sandbox {
 /// The environment that `--env` names.
 pub fn environment(config: &Config) -> Result<Environment, CliError> {
     let name = &config.environment.env;
-    Environment::open(name)
-        .map_err(|error| CliError::User { message: format!("--env {error}"), hint: near::path_hint(Path::new(name)) })
+    Environment::open(name).map_err(|error| {
+        let hint = match &error {
+            EnvironmentError::Special { .. } => Some(SPECIAL_HINT.to_owned()),
+            _ => near::path_hint(Path::new(name)),
+        };
+        CliError::User { message: format!("--env {error}"), hint }
+    })
 }
 
 /// Turns `num_train_epochs` of a TRL file into steps, unless something else sets their number.

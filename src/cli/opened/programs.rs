@@ -44,6 +44,7 @@ fn read(path: &Path) -> Result<String, CliError> {
         let hint = "expected a Python file, or the directory of a run";
         return Err(CliError::user_hint(format!("{}: is a directory", path.display()), hint));
     }
+    CliError::refuse_special(path.display(), path)?;
     let read = match path.as_os_str() == STDIN {
         true => std::io::read_to_string(std::io::stdin()).map(String::into_bytes),
         false => std::fs::read(path),

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use super::near;
 use crate::config::ConfigError;
+use crate::files;
 use crate::metrics::visible;
 
 /// Exit code of a run that its guard stopped.
@@ -41,6 +42,9 @@ pub enum CliError {
     Interrupted,
 }
 
+/// What to do about a path at which there is no file.
+pub const SPECIAL_HINT: &str = "write what it gives to a file first, and name that";
+
 impl CliError {
     /// The user's mistake, in the words of the error that found it.
     pub fn user(error: impl Display) -> CliError {
@@ -55,6 +59,14 @@ impl CliError {
     /// The user's mistake with a path, with a hint where it is misspelt.
     pub fn user_path(error: impl Display, path: &Path) -> CliError {
         CliError::User { message: error.to_string(), hint: near::path_hint(path) }
+    }
+
+    /// Refuses a named pipe, a socket or a device, which a reader may wait for without end. `named` is the path with the
+    /// flag that names it.
+    pub fn refuse_special(named: impl Display, path: &Path) -> Result<(), CliError> {
+        files::special(path).map_or(Ok(()), |found| {
+            Err(CliError::user_hint(format!("{named}: found {found}; expected a file"), SPECIAL_HINT))
+        })
     }
 
     /// The machine's or the program's fault.

@@ -8,5 +8,5 @@ pub mod output;
 pub mod table;
 
 pub use effective::effective;
-pub use error::{CliError, INTERRUPTED};
+pub use error::{CliError, INTERRUPTED, SPECIAL_HINT};
 pub use findings::Finding;

@@ -83,12 +83,15 @@ struct Pair {
     program: String,
 }
 
+/// Name of the file that describes an environment, in its directory.
+pub const DIRECTORY_FILE: &str = "env.toml";
+
 const KEYS: [&str; 5] = ["name", "tasks", "game", "system", "example"];
 
 impl Directory {
     /// Reads `env.toml` of a directory, but not the rules.
     pub fn open(directory: &Path) -> Result<Directory, DirectoryError> {
-        let path = directory.join("env.toml");
+        let path = directory.join(DIRECTORY_FILE);
         let text =
             std::fs::read_to_string(&path).map_err(|source| DirectoryError::Read { path: path.clone(), source })?;
         let file: File = toml::from_str(&text).map_err(|error| {

@@ -20,7 +20,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-pub use directory::{Directory, DirectoryError, RulesFile};
+pub use directory::{DIRECTORY_FILE, Directory, DirectoryError, RulesFile};
 pub use error::{Problem, TasksError};
 
 use super::value::{Equality, Value};

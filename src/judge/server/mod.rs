@@ -1,45 +1,55 @@
 //! The judge over HTTP, and programs run as by SandboxFusion.
 //!
-//! Each connection has one thread and one request, and all of them are counted: a client above the bounds waits, or is
-//! told to come back, and is never dropped silently. Head, body and the time to send them are bounded; fuel bounds the
-//! programs. When the server stops, it first finishes the requests at hand.
+//! One thread reads and writes for all connections, each with one request, and a request that is complete gets a thread
+//! of its own. All of them are counted: a client above the bounds is told to come back, and is never dropped silently.
+//! Head, body and the time to take the answer are bounded; fuel bounds the programs. When the server stops, it first
+//! finishes the requests at hand.
 
-mod http;
+mod admission;
+mod connection;
+mod event_loop;
+mod response;
 mod run_code;
 mod seats;
 #[cfg(test)]
 mod tests;
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use grpo_sandbox::THREAD_STACK;
 use serde::Serialize;
 
-use self::http::{Request, Response, Unread};
+pub use self::admission::Callers;
+use self::admission::Route;
+use self::connection::Request;
+use self::event_loop::EventLoop;
+use self::response::Response;
 use self::run_code::RunCode;
 use self::seats::Seats;
 use super::{Item, Judge, JudgeError};
 
 pub use self::run_code::{Job, Runner, runner};
 
-/// Interval at which the server looks whether to stop.
-const LOOK: Duration = Duration::from_millis(50);
-/// Seconds after which a client that was turned away may come back.
-const RETRY_AFTER: &str = "1";
-
 /// Limits on one client, and on all clients together.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
     /// Bytes of the longest request body.
     pub body_bytes: usize,
+    /// Bytes of all requests that have not been answered.
+    pub all_bytes: usize,
+    /// Items of the longest list.
+    pub items: usize,
+    /// Time to send the head of a request.
+    pub head_within: Duration,
     /// Time to send a request.
-    pub read_within: Duration,
+    pub body_within: Duration,
+    /// Time to take the answer.
+    pub answer_within: Duration,
     /// Requests that are answered or wait; one more is told to come back.
     pub requests: usize,
-    /// Connections that are served; more wait to be accepted.
+    /// Connections; where there is one more, the slowest is told to come back. More than `requests`.
     pub connections: usize,
     /// Programs that `/run_code` runs at once.
     pub runs: usize,
@@ -50,7 +60,11 @@ impl Bounds {
     pub fn new(workers: usize) -> Bounds {
         Bounds {
             body_bytes: super::ITEM_BYTES_MAX,
-            read_within: Duration::from_secs(30),
+            all_bytes: 1 << 30,
+            items: 512,
+            head_within: Duration::from_secs(5),
+            body_within: Duration::from_secs(30),
+            answer_within: Duration::from_secs(30),
             requests: 512,
             connections: 768,
             runs: workers.max(1),
@@ -69,10 +83,8 @@ struct Service {
     judge: Judge,
     runner: Box<Runner>,
     bounds: Bounds,
-    connections: Seats,
-    requests: Seats,
+    callers: Callers,
     runs: Seats,
-    closing: AtomicBool,
 }
 
 impl Server {
@@ -83,16 +95,9 @@ impl Server {
         judge: Judge,
         runner: Box<Runner>,
         bounds: Bounds,
+        callers: Callers,
     ) -> std::io::Result<Server> {
-        let service = Service {
-            judge,
-            runner,
-            bounds,
-            connections: Seats::new(bounds.connections),
-            requests: Seats::new(bounds.requests),
-            runs: Seats::new(bounds.runs),
-            closing: AtomicBool::new(false),
-        };
+        let service = Service { judge, runner, bounds, callers, runs: Seats::new(bounds.runs) };
         Ok(Server { listener: TcpListener::bind(addresses)?, service: Arc::new(service) })
     }
 
@@ -103,88 +108,28 @@ impl Server {
 
     /// Answers requests until `stop` is set, and then finishes the requests at hand.
     pub fn run(self, stop: &AtomicBool) -> std::io::Result<()> {
-        let address = self.address()?;
-        let service = Arc::clone(&self.service);
-        let accept = std::thread::Builder::new().name("judge-accept".into());
-        let accepting = accept.spawn(move || service.accept(&self.listener))?;
+        let mut events = EventLoop::new(self.listener, self.service)?;
         while !stop.load(Ordering::SeqCst) {
-            std::thread::sleep(LOOK);
+            events.turn()?;
         }
-        self.service.closing.store(true, Ordering::SeqCst);
-        // This connection wakes the thread that waits in `accept`, so that it sees `closing`.
-        if TcpStream::connect(reachable(address)).is_ok() {
-            let _ = accepting.join();
+        events.close();
+        while !events.is_over() {
+            events.turn()?;
         }
-        self.service.connections.wait_until_free();
         Ok(())
     }
 }
 
-/// An address on all interfaces is reached through the loopback address.
-fn reachable(address: SocketAddr) -> SocketAddr {
-    let ip = match address.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
-        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
-        ip => ip,
-    };
-    SocketAddr::new(ip, address.port())
-}
-
 impl Service {
-    fn accept(self: &Arc<Self>, listener: &TcpListener) {
-        loop {
-            let seat = self.connections.take();
-            let accepted = listener.accept();
-            if self.closing.load(Ordering::SeqCst) {
-                return;
-            }
-            // The process is out of files or threads; it waits until other requests free theirs.
-            let Ok((stream, _)) = accepted else {
-                std::thread::sleep(LOOK);
-                continue;
-            };
-            let service = Arc::clone(self);
-            let serve = move || {
-                service.serve(stream);
-                drop(seat);
-            };
-            // The thread may play a program, so it needs the sandbox's stack. A connection that gets no thread is
-            // closed.
-            let _ = std::thread::Builder::new().name("judge-request".into()).stack_size(THREAD_STACK).spawn(serve);
-        }
-    }
-
-    /// Reads a request and answers it.
-    fn serve(&self, stream: TcpStream) {
-        let mut connection = http::Connection::new(stream, self.bounds.read_within);
-        let response = match connection.read(self.bounds.body_bytes) {
-            Ok(request) => self.answer(&request),
-            Err(Unread::Refused(response)) => response,
-            Err(Unread::Gone) => return,
-        };
-        connection.answer(&response);
-    }
-
     fn answer(&self, request: &Request) -> Response {
-        match (request.method.as_str(), request.path.as_str()) {
-            ("GET", "/health") => self.health(),
-            ("POST", "/judge") => self.seated(|| self.judge(&request.body)),
-            ("POST", "/run_code") => self.seated(|| self.run_code(&request.body)),
-            (_, "/health") => Response::error(405, "expected GET").with("Allow", "GET"),
-            (_, "/judge" | "/run_code") => Response::error(405, "expected POST").with("Allow", "POST"),
-            _ => Response::error(404, "expected POST /judge, POST /run_code or GET /health"),
+        match request.route {
+            Route::Judge => self.judge(request.body()),
+            Route::RunCode => self.run_code(request.body()),
         }
     }
 
-    /// Runs `answer` if there is room for one more request.
-    fn seated(&self, answer: impl FnOnce() -> Response) -> Response {
-        match self.requests.take_if_free() {
-            Some(_seat) => answer(),
-            None => {
-                let words = format!("{} requests are being answered already", self.bounds.requests);
-                Response::error(503, &words).with("Retry-After", RETRY_AFTER)
-            }
-        }
+    fn busy(&self) -> Response {
+        Response::busy(&format!("{} requests are being answered already", self.bounds.requests))
     }
 
     fn health(&self) -> Response {
@@ -210,6 +155,11 @@ impl Service {
                 return Response::error(400, &words);
             }
         };
+        let (found, most) = (items.len(), self.bounds.items);
+        if found > most {
+            let words = format!("a list of {found} items; expected at most {most}: send several requests");
+            return Response::error(413, &words);
+        }
         match self.judge.judge(&items) {
             Ok(judgements) if is_list => Response::json(200, &judgements),
             Ok(judgements) => Response::json(200, &judgements[0]),

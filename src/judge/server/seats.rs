@@ -30,20 +30,6 @@ impl Seats {
         *taken += 1;
         Seat(self.clone())
     }
-
-    /// Takes a seat, if one is free.
-    pub fn take_if_free(&self) -> Option<Seat> {
-        let mut taken = self.0.taken.lock();
-        (*taken < self.0.most).then(|| {
-            *taken += 1;
-            Seat(self.clone())
-        })
-    }
-
-    /// Waits until all seats are free.
-    pub fn wait_until_free(&self) {
-        self.0.left.wait_while(&mut self.0.taken.lock(), |taken| *taken > 0);
-    }
 }
 
 impl Drop for Seat {

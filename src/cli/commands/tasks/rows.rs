@@ -17,6 +17,7 @@ const WHOLE_MAX: u64 = 1 << 30;
 /// Hands every row to `take`, in their order.
 pub(super) fn each(path: &Path, take: impl FnMut(Value)) -> Result<(), CliError> {
     let refuse = |error| CliError::user_path(format!("{}: {error}", path.display()), path);
+    CliError::refuse_special(path.display(), path)?;
     let file = File::open(path).map_err(refuse)?;
     if path.is_dir() {
         return Err(CliError::user(format!("{}: is a directory; name a file", path.display())));

@@ -1,16 +1,32 @@
+//! The server as its clients see it, with stand-ins for the sandbox.
+
+mod callers;
+mod slow_clients;
+mod turns;
+
 use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
-use std::time::Instant;
 
 use grpo_sandbox::{FUEL_PER_SECOND, Fault, FuelScope, HostError, ScriptRun};
 use serde_json::{Value, json};
 
+use super::event_loop::LOOK_MS;
 use super::*;
 use crate::judge::tests::{completion, judge};
 
-const BOUNDS: Bounds =
-    Bounds { body_bytes: 10_000, read_within: Duration::from_millis(400), requests: 2, connections: 8, runs: 2 };
+const BOUNDS: Bounds = Bounds {
+    body_bytes: 10_000,
+    all_bytes: 30_000,
+    items: 3,
+    head_within: Duration::from_millis(400),
+    body_within: Duration::from_millis(800),
+    answer_within: Duration::from_millis(400),
+    requests: 2,
+    connections: 8,
+    runs: 2,
+};
 
 /// A server at work, with its end.
 struct Served {
@@ -21,25 +37,39 @@ struct Served {
 
 impl Served {
     fn new(bounds: Bounds, runner: impl Fn(&Job) -> Result<ScriptRun, HostError> + Send + Sync + 'static) -> Served {
-        let judge = Arc::into_inner(judge(2)).unwrap();
-        let server = Server::bind(&["127.0.0.1:0".parse().unwrap()], judge, Box::new(runner), bounds).unwrap();
+        let callers = Callers::ThisMachine { name: "the-name-of-this-machine".into() };
+        Served::with(Arc::into_inner(judge(2)).unwrap(), Box::new(runner), bounds, callers)
+    }
+
+    fn with(judge: Judge, runner: Box<Runner>, bounds: Bounds, callers: Callers) -> Served {
+        let server = Server::bind(&["127.0.0.1:0".parse().unwrap()], judge, runner, bounds, callers).unwrap();
         let (address, stop) = (server.address().unwrap(), Arc::new(AtomicBool::new(false)));
         let flag = Arc::clone(&stop);
         Served { address, stop, ended: std::thread::spawn(move || server.run(&flag)) }
     }
 
-    /// What is answered to these bytes, whole.
-    fn raw(&self, bytes: &[u8]) -> String {
-        let mut stream = TcpStream::connect(self.address).unwrap();
-        stream.write_all(bytes).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
+    fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.address).unwrap()
+    }
+
+    /// A client that has sent these bytes.
+    fn client(&self, bytes: &str) -> TcpStream {
+        let mut stream = self.connect();
+        stream.write_all(bytes.as_bytes()).unwrap();
+        stream
+    }
+
+    /// What is answered to a request, whole, after `Host` was added to it.
+    fn raw(&self, request: &str) -> String {
+        received(self.client(&request.replacen("\r\n", "\r\nHost: localhost\r\n", 1)))
     }
 
     fn post(&self, path: &str, body: &str) -> (u16, Value) {
-        let head = format!("POST {path} HTTP/1.1\r\nHost: here\r\nContent-Length: {}\r\n\r\n", body.len());
-        parsed(&self.raw(format!("{head}{body}").as_bytes()))
+        parsed(&self.raw(&posted(path, body)))
+    }
+
+    fn is_healthy(&self) -> bool {
+        parsed(&self.raw("GET /health HTTP/1.1\r\n\r\n")) == (200, json!({ "status": "ok", "environment": "2048" }))
     }
 
     fn end(self) {
@@ -47,6 +77,19 @@ impl Served {
         self.ended.join().unwrap().unwrap();
         assert!(TcpStream::connect(self.address).is_err(), "nobody listens any more");
     }
+}
+
+/// All that a client receives until the server closes the connection.
+fn received(mut client: TcpStream) -> String {
+    let mut answer = String::new();
+    client.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+/// A request, without `Host`.
+fn posted(path: &str, body: &str) -> String {
+    let length = body.len();
+    format!("POST {path} HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}")
 }
 
 fn parsed(answer: &str) -> (u16, Value) {
@@ -100,7 +143,7 @@ fn what_is_no_request_is_told_so() {
         ("/judge", "[{\"id\": \"a\"}]", 400, "missing field `completion`"),
         ("/run_code", "{\"code\": \"1\"}", 400, "missing field `language`"),
         ("/elsewhere", "", 404, "POST /judge"),
-        ("/health", "", 405, "expected GET"),
+        ("/health", "", 405, "expected GET or HEAD"),
         ("/judge", &"x".repeat(200_000), 413, "a body of 200000 bytes; expected at most 10000"),
     ] {
         let (found, error) = told(served.post(path, body));
@@ -112,18 +155,55 @@ fn what_is_no_request_is_told_so() {
         ("POST /judge HTTP/1.1\r\n\r\n", 411, "Content-Length"),
         ("POST /judge HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 411, "Content-Length"),
         ("POST /judge HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n12", 400, "more than one"),
-        ("POST /judge HTTP/1.1\r\nContent-Length: -1\r\n\r\n", 400, "no number"),
+        ("POST /judge HTTP/1.1\r\nContent-Length: -1\r\n\r\n", 400, "Content-Length: -1; expected a number"),
+        ("POST /judge HTTP/1.1\r\nContent-Length: +5\r\n\r\n12345", 400, "Content-Length: +5; expected a number"),
+        ("POST /judge HTTP/1.1\r\nContent-Length: 99999999999999999999\r\n\r\n", 400, "expected a number"),
+        (&posted("/judge", "[]").replace("\r\n\r\n", "\r\nExpect: magic\r\n\r\n"), 417, "expected 100-continue"),
         ("nonsense\r\n\r\n", 400, "no HTTP request"),
         (&format!("GET / HTTP/1.1\r\nLong: {}\r\n\r\n", "x".repeat(20_000)), 431, "head"),
     ] {
-        let (found, error) = told(parsed(&served.raw(bytes.as_bytes())));
+        let (found, error) = told(parsed(&served.raw(bytes)));
         assert_eq!(found, status, "{} {error}", &bytes[..bytes.len().min(80)]);
         assert!(error.contains(words), "{error}");
     }
-    assert_eq!(
-        parsed(&served.raw(b"GET /health HTTP/1.1\r\n\r\n")),
-        (200, json!({ "status": "ok", "environment": "2048" }))
-    );
+    assert!(served.is_healthy());
+    served.end();
+}
+
+#[test]
+fn the_answer_to_head_is_that_to_get_without_its_body() {
+    let served = Served::new(BOUNDS, run);
+    let [get, head] = ["GET", "HEAD"].map(|method| served.raw(&format!("{method} /health HTTP/1.1\r\n\r\n")));
+    let (get_head, body) = get.split_once("\r\n\r\n").unwrap();
+    assert_eq!(head, format!("{get_head}\r\n\r\n"));
+    assert!(get_head.starts_with("HTTP/1.1 200 ") && !body.is_empty());
+    let refused = served.raw("HEAD /judge HTTP/1.1\r\n\r\n");
+    assert!(refused.starts_with("HTTP/1.1 405 ") && refused.ends_with("\r\n\r\n"), "{refused}");
+    served.end();
+}
+
+#[test]
+fn a_list_has_so_many_items_at_most() {
+    assert_eq!(Bounds::new(2).items, 512);
+    let served = Served::new(Bounds::new(2), run);
+    let list = |count| json!(vec![json!({ "id": "a", "completion": completion(1) }); count]).to_string();
+    let (status, judgements) = served.post("/judge", &list(512));
+    assert_eq!((status, judgements.as_array().unwrap().len()), (200, 512));
+    let refused = served.post("/judge", &list(513));
+    let words = "a list of 513 items; expected at most 512: send several requests";
+    assert_eq!(refused, (413, json!({ "error": words })));
+    served.end();
+}
+
+#[test]
+fn a_panic_is_an_answer_and_the_server_goes_on() {
+    let served = Served::new(BOUNDS, |_| panic!("as it was asked to"));
+    let request = json!({ "code": "echo", "language": "python" }).to_string();
+    for _ in 0..2 * BOUNDS.requests {
+        let (status, answer) = served.post("/run_code", &request);
+        assert_eq!((status, answer["error"].as_str().unwrap().contains("this is a bug")), (500, true), "{answer}");
+    }
+    assert!(served.is_healthy());
     served.end();
 }
 
@@ -204,26 +284,23 @@ fn a_job_has_the_time_and_memory_that_were_asked_for() {
 }
 
 #[test]
-fn a_client_that_does_not_send_its_request_is_told_off_in_time() {
+fn a_client_that_asks_before_it_sends_is_told_to_go_on() {
+    // curl asks so before long bodies.
     let served = Served::new(BOUNDS, run);
-    for start in ["", "POST /judge HT", "POST /judge HTTP/1.1\r\nContent-Length: 10\r\n\r\n123"] {
-        let begun = Instant::now();
-        let (status, _) = parsed(&served.raw(start.as_bytes()));
-        assert_eq!(status, 408);
-        assert!(begun.elapsed() >= BOUNDS.read_within && begun.elapsed() < Duration::from_secs(5));
-    }
-    // A client that asks before it sends, as curl does with long bodies, is told to go on.
-    let mut stream = TcpStream::connect(served.address).unwrap();
     let body = json!({ "id": "a", "completion": completion(20_000) }).to_string();
-    let head = format!("POST /judge HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: {}\r\n\r\n", body.len());
-    stream.write_all(head.as_bytes()).unwrap();
+    let request = posted("/judge", &body);
+    let head =
+        request.strip_suffix(&body).unwrap().replacen("\r\n", "\r\nHost: localhost\r\nExpect: 100-Continue\r\n", 1);
+    let mut client = served.client(&head);
     let mut told = [0; 25];
-    stream.read_exact(&mut told).unwrap();
+    client.read_exact(&mut told).unwrap();
     assert_eq!(&told, b"HTTP/1.1 100 Continue\r\n\r\n");
-    stream.write_all(body.as_bytes()).unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    assert_eq!(parsed(&answer).1["reward"], 0.5);
+    client.write_all(body.as_bytes()).unwrap();
+    assert_eq!(parsed(&received(client)).1["reward"], 0.5);
+    // Who would be refused hears that at once, and who has sent the body already hears no more than the answer.
+    let refused = served.client(&head.replace("localhost", "evil.example"));
+    assert_eq!(parsed(&received(refused)).0, 403);
+    assert_eq!(parsed(&received(served.client(&format!("{head}{body}")))).1["reward"], 0.5);
     served.end();
 }
 
@@ -245,12 +322,13 @@ fn one_request_too_many_is_told_to_come_back_and_those_at_hand_are_answered_to_t
         std::thread::spawn(move || served.post("/run_code", &request).1["status"].clone())
     });
     (0..2).for_each(|_| runs.recv().unwrap());
-    let answer = served.raw(b"POST /judge HTTP/1.1\r\nContent-Length: 2\r\n\r\n[]");
+    // It hears so before it sends its body.
+    let answer = served.raw(posted("/judge", "[]").strip_suffix("[]").unwrap());
     assert_eq!(parsed(&answer).0, 503);
     assert!(answer.contains("\r\nRetry-After: 1\r\n"), "{answer}");
-    assert_eq!(parsed(&served.raw(b"GET /health HTTP/1.1\r\n\r\n")).0, 200);
+    assert!(served.is_healthy());
     served.stop.store(true, Ordering::SeqCst);
-    std::thread::sleep(4 * LOOK);
+    std::thread::sleep(4 * Duration::from_millis(LOOK_MS.into()));
     assert!(!served.ended.is_finished(), "two requests are at hand");
     drop(closed);
     assert_eq!(clients.map(|client| client.join().unwrap()), ["Success", "Success"]);
