@@ -149,6 +149,7 @@ const TEST_CLOCKS: &[(&str, &str)] = &[
     ("src/report/follow.rs", "a limit that is a time"),
     ("src/rollout/tests.rs", "a measurement"),
     ("tensor/src/tests/tiles.rs", "a ratio of processor times, with a bound that only scalar code exceeds"),
+    ("tests/judge.rs", "limits that are times"),
     ("tests/memory_refused.rs", "a process is given up"),
     ("tests/mutations.rs", "a process is given up"),
     ("tests/parallel.rs", "processes are given up"),
