@@ -28,6 +28,9 @@ const BOUNDS: Bounds = Bounds {
     runs: 2,
 };
 
+/// How long a test waits for what comes at once.
+const PATIENCE: Duration = Duration::from_secs(20);
+
 /// A server at work, with its end.
 struct Served {
     address: SocketAddr,
@@ -81,6 +84,7 @@ impl Served {
 
 /// All that a client receives until the server closes the connection.
 fn received(mut client: TcpStream) -> String {
+    client.set_read_timeout(Some(PATIENCE)).unwrap();
     let mut answer = String::new();
     client.read_to_string(&mut answer).unwrap();
     answer
