@@ -8,6 +8,11 @@ fn config(dir: &Path) -> Config {
 
 const NEWEST: Retention = Retention { limit: 2, before: None };
 
+/// What every checkpoint has.
+fn state(path: &Path) -> Result<(), RunDirError> {
+    fs::write(path.join("trainer_state.json"), "{}").map_err(RunDirError::io(path))
+}
+
 #[test]
 fn the_checkpoint_from_before_the_trouble_stays() {
     let root = tempfile::tempdir().unwrap();
@@ -47,7 +52,7 @@ fn two_processes_do_not_share_a_run() {
     let root = tempfile::tempdir().unwrap();
     let config = config(&root.path().join("run"));
     let first = RunDir::create(&config, &[]).unwrap();
-    first.write_whole_dir::<RunDirError>("checkpoint-1", |_| Ok(())).unwrap();
+    first.write_whole_dir("checkpoint-1", state).unwrap();
     first.advance("checkpoint-1", NEWEST).unwrap();
     assert!(matches!(RunDir::reopen(first.path(), &config), Err(RunDirError::Locked { .. })));
 }
@@ -91,7 +96,7 @@ fn only_the_newest_checkpoints_stay_and_leftovers_are_swept() {
     let config = config(&root.path().join("run"));
     let dir = RunDir::create(&config, &[]).unwrap();
     for step in [2, 10, 9] {
-        dir.write_whole_dir::<RunDirError>(&format!("checkpoint-{step}"), |_| Ok(())).unwrap();
+        dir.write_whole_dir(&format!("checkpoint-{step}"), state).unwrap();
     }
     dir.advance("checkpoint-10", NEWEST).unwrap();
     assert!(!dir.path().join("checkpoint-2").exists() && dir.path().join("checkpoint-9").exists());
@@ -111,11 +116,26 @@ fn with_checkpoints(root: &Path, steps: &[usize]) -> (PathBuf, Config) {
     for step in steps {
         let fill = |path: &Path| {
             fs::write(path.join("model"), format!("of step {step}")).unwrap();
-            fs::write(path.join("trainer_state.json"), "{}").map_err(RunDirError::io(path))
+            state(path)
         };
         dir.write_whole_dir::<RunDirError>(&format!("checkpoint-{step}"), fill).unwrap();
     }
     (dir.path().to_owned(), config)
+}
+
+/// Damages checkpoint 7 of a run that has another of step 5; gives what is said of it.
+fn notice_after(damage: impl Fn(&Path)) -> String {
+    let root = tempfile::tempdir().unwrap();
+    let (path, config) = with_checkpoints(root.path(), &[5, 7]);
+    damage(&path.join("checkpoint-7"));
+    assert_eq!(steps_done(&path), 5);
+    let reopened = RunDir::reopen(&path, &config).unwrap();
+    assert_eq!(reopened.newest, path.join("checkpoint-5"));
+    let notice = reopened.notices.concat();
+    assert!(notice.contains("checkpoint-7: ") && notice.contains("going on from"), "{notice}");
+    assert_eq!(reopened.dir.checkpoints(), [(5, path.join("checkpoint-5"))]);
+    assert!(path.join("checkpoint-7.damaged").is_dir());
+    notice
 }
 
 #[test]
@@ -130,18 +150,47 @@ fn a_run_goes_on_from_the_newest_checkpoint_that_is_as_it_was_written() {
             fs::create_dir(checkpoint).unwrap();
         },
     ];
-    for damage in damages {
-        let root = tempfile::tempdir().unwrap();
-        let (path, config) = with_checkpoints(root.path(), &[5, 7]);
-        damage(&path.join("checkpoint-7"));
-        assert_eq!(steps_done(&path), 5);
-        let reopened = RunDir::reopen(&path, &config).unwrap();
-        assert_eq!(reopened.newest, path.join("checkpoint-5"));
-        let notice = reopened.notices.concat();
-        assert!(notice.contains("checkpoint-7: ") && notice.contains("going on from"), "{notice}");
-        assert_eq!(reopened.dir.checkpoints(), [(5, path.join("checkpoint-5"))]);
-        assert!(path.join("checkpoint-7.damaged").is_dir());
+    damages.into_iter().for_each(|damage| drop(notice_after(damage)));
+}
+
+#[test]
+fn the_digests_of_a_checkpoint_name_exactly_its_files_by_plain_names() {
+    let outside = tempfile::NamedTempFile::new().unwrap();
+    let empty = blake3::hash(b"").to_hex();
+    let (absolute, plain) = (outside.path().to_string_lossy(), outside.path().file_name().unwrap().to_string_lossy());
+    let listed = |change: &dyn Fn(&str) -> String| {
+        notice_after(|checkpoint| {
+            let list = checkpoint.join("BLAKE3SUMS");
+            // A way that leaves the directory leads to a file with the digest that is listed.
+            fs::copy(outside.path(), checkpoint.parent().unwrap().join(&*plain)).unwrap();
+            fs::write(&list, change(&fs::read_to_string(&list).unwrap())).unwrap();
+        })
+    };
+    let emptied = listed(&|_| String::new());
+    assert!(emptied.contains("BLAKE3SUMS does not name model"), "{emptied}");
+    let shortened = listed(&|list| list.lines().take(1).map(|line| format!("{line}\n")).collect());
+    assert!(shortened.contains("BLAKE3SUMS does not name trainer_state.json"), "{shortened}");
+    let more = [
+        format!("{empty}  {absolute}\n"),
+        format!("{empty}  ../{plain}\n"),
+        format!("{empty}  ./model\n"),
+        format!("{empty}  ..\n"),
+        format!("{empty}  \n"),
+    ];
+    for line in more {
+        let notice = listed(&|list| format!("{list}{line}"));
+        assert!(notice.contains("BLAKE3SUMS is damaged"), "{line}: {notice}");
     }
+    let twice = listed(&|list| format!("{list}{list}"));
+    assert!(twice.contains("BLAKE3SUMS is damaged"), "{twice}");
+    let foreign = notice_after(|checkpoint| fs::write(checkpoint.join("note"), "").unwrap());
+    assert!(foreign.contains("BLAKE3SUMS does not name note"), "{foreign}");
+    let stateless = notice_after(|checkpoint| {
+        fs::remove_file(checkpoint.join("model")).unwrap();
+        fs::remove_file(checkpoint.join("trainer_state.json")).unwrap();
+        fs::write(checkpoint.join("BLAKE3SUMS"), "").unwrap();
+    });
+    assert!(stateless.contains("trainer_state.json is missing"), "{stateless}");
 }
 
 #[test]
