@@ -50,7 +50,7 @@ impl Fate {
             _ if evaluation.plays() => Fate::Succeeded,
             Verdict::Rejected(_) | Verdict::Faulted(_) if cut => Fate::Cut,
             Verdict::Rejected(Rejection::NoFunction { .. }) => Fate::NoFunction,
-            Verdict::Rejected(Rejection::NotCompiled { .. }) => Fate::NotCompiled,
+            Verdict::Rejected(Rejection::NotCompiled { .. } | Rejection::TooLong { .. }) => Fate::NotCompiled,
             Verdict::Faulted(fault) => Fate::by(fault.ending),
             Verdict::Played => {
                 let endings = evaluation.games.iter().map(|game| game.ending);

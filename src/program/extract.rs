@@ -43,8 +43,8 @@ pub(super) fn find(text: &str, entry: &Entry) -> Result<Found, Rejection> {
         }
         match search.source() {
             Ok(found) => return Ok(found),
-            Err(found @ Rejection::NotCompiled { .. }) if rejection.is_none() => rejection = Some(found),
-            Err(_) => {}
+            Err(Rejection::NoFunction { .. }) => {}
+            Err(found) => drop(rejection.get_or_insert(found)),
         }
     }
     Err(rejection.unwrap_or_else(|| nothing(entry)))
@@ -120,8 +120,7 @@ impl Search<'_> {
         loop {
             let code = &stretch[start..];
             if code.len() > SOURCE_BYTES_MAX {
-                let message = format!("{} bytes; expected at most {SOURCE_BYTES_MAX}", code.len());
-                return Err(Rejection::NotCompiled { line: 1, lines: line_count(code), message });
+                return Err(Rejection::TooLong { bytes: code.len() });
             }
             attempts += 1;
             let parsed = parse(code);

@@ -39,6 +39,12 @@ pub enum Rejection {
         /// The compiler's message.
         message: String,
     },
+    /// The source is longer than any that is compiled.
+    #[error("{bytes} bytes; expected at most {SOURCE_BYTES_MAX}")]
+    TooLong {
+        /// Bytes of the program.
+        bytes: usize,
+    },
 }
 
 impl Rejection {
@@ -46,7 +52,7 @@ impl Rejection {
     pub fn name(&self) -> &'static str {
         match self {
             Rejection::NoFunction { .. } => "no_function",
-            Rejection::NotCompiled { .. } => "not_compiled",
+            Rejection::NotCompiled { .. } | Rejection::TooLong { .. } => "not_compiled",
         }
     }
 }

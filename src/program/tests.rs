@@ -20,7 +20,7 @@ fn rejection(text: &str) -> Rejection {
 fn first_error_line(text: &str) -> (u32, u32) {
     match rejection(text) {
         Rejection::NotCompiled { line, lines, .. } => (line, lines),
-        Rejection::NoFunction { .. } => panic!("expected a syntax error in:\n{text}"),
+        Rejection::NoFunction { .. } | Rejection::TooLong { .. } => panic!("expected a syntax error in:\n{text}"),
     }
 }
 
@@ -235,7 +235,9 @@ fn hostile_texts_are_answered_and_not_died_of() {
 #[test]
 fn a_program_has_a_longest_size() {
     let long = format!("def strategy(board):\n    return '{}'\n", "W".repeat(SOURCE_BYTES_MAX));
-    assert!(rejection(&long).to_string().contains("expected at most 65536"));
+    let rejection = rejection(&long);
+    assert!(matches!(rejection, Rejection::TooLong { bytes } if bytes == long.trim_end().len()), "{rejection:?}");
+    assert!(rejection.to_string().contains("expected at most 65536"));
 }
 
 #[test]
@@ -375,6 +377,7 @@ proptest! {
                 }
             }
             Err(Rejection::NotCompiled { line, lines, .. }) => prop_assert!((1..=lines).contains(&line)),
+            Err(Rejection::TooLong { bytes }) => prop_assert!((SOURCE_BYTES_MAX + 1..=text.len()).contains(&bytes)),
             Err(Rejection::NoFunction { .. }) => {}
         }
     }

@@ -32,7 +32,7 @@ use crate::stats;
 
 /// The completion does not contain the requested function.
 const NO_FUNCTION: f64 = -0.40;
-/// The program does not compile, with its first error in the first line.
+/// The program does not compile, with its first error in the first line, or is too long to be compiled.
 const NOT_COMPILED: f64 = -0.32;
 /// How much less an error in the last line costs than one in the first: half of the distance to the next failure, so that
 /// the order of failures stays.
@@ -151,6 +151,8 @@ fn failure(rule: &Rule, judged: &Judged<'_>) -> f64 {
             let share = f64::from(*line) / f64::from((*lines).max(1));
             NOT_COMPILED + COMPILED_SHARE * share.min(1.0)
         }
+        // A length is a mistake in no line: few lines in the text make it no better.
+        Verdict::Rejected(Rejection::TooLong { .. }) => NOT_COMPILED,
         Verdict::Faulted(fault) if fault.ending == Ending::BadMove => FIRST_CALL_NO_MOVE,
         Verdict::Faulted(_) => FIRST_CALL_FAILED,
     };

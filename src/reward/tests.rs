@@ -65,6 +65,7 @@ fn a_game_broken_off_keeps_six_tenths_and_pays() {
 #[test]
 fn failures_stand_on_a_ladder_and_a_linear_shape_divides_them_by_four() {
     check(Evaluation::rejected(Rejection::NoFunction { wanted: String::new() }), -0.40, -0.10);
+    check(Evaluation::rejected(Rejection::TooLong { bytes: 1 << 22 }), -0.32, -0.08);
     check(not_compiled(1, 10), -0.316, -0.079);
     check(not_compiled(10, 10), -0.28, -0.07);
     check(faulted(Ending::Raised), -0.24, -0.06);
