@@ -191,10 +191,10 @@ fn missing(export: &str) -> HostError {
     HostError::Artifact(format!("exports no `{export}`"))
 }
 
-/// Refuses a value with control characters: the guest's own JSON escapes them, so the program wrote this value by
-/// other means.
+/// Refuses a value with control characters that JSON escapes (RFC 8259: those below U+0020, and no other): the guest's
+/// own JSON escapes them, so the program wrote this value by other means.
 fn checked(value: String) -> Result<String, Failure> {
-    if !value.chars().any(char::is_control) {
+    if !value.chars().any(|character| character < ' ') {
         return Ok(value);
     }
     let found = format!("{} bytes with control characters: {value:?}", value.len());

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use grpo_sandbox::{FUEL_PER_SECOND, Failure, Fault, HostError, Limits, Sandbox};
+use grpo_sandbox::{FUEL_PER_SECOND, Failure, Fault, HostError, Limits, Sandbox, TierChoice};
 
 const LIMITS: Limits = Limits { game_fuel: FUEL_PER_SECOND, call_fuel: FUEL_PER_SECOND, memory_bytes: 128 << 20 };
 
@@ -42,6 +42,34 @@ fn what_json_has_crosses_plainly() {
     ] {
         assert_eq!(of(expression), expected, "{expression}");
     }
+}
+
+#[test]
+fn every_control_character_of_a_text_crosses_in_both_tiers() {
+    // The compiled tier takes ASCII alone, the interpreter the control characters above it too.
+    for (choice, end) in [(TierChoice::Compiled, 0x80), (TierChoice::Interpreter, 0xa0)] {
+        let text: String = (0..end).map(char::from).collect();
+        let literal: String = (0..end).map(|byte| format!("\\x{byte:02x}")).collect();
+        let source = format!("def f(x):\n    return [x == '{literal}', x, '{literal}', {{x: 1}}]\n");
+        let arguments = serde_json::json!([text]).to_string();
+        let mut session = sandbox().with_tiers(choice, 0).load(&source, 0, &LIMITS).unwrap();
+        let value = session.call("f", &arguments).unwrap();
+        let expected = serde_json::json!([true, text, text, {&text: 1}]);
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&value).unwrap(), expected, "{choice:?}");
+        assert!(value.contains('\x7f') && !value.contains("\\u007f"), "JSON leaves DEL as it is: {value:?}");
+    }
+}
+
+#[test]
+fn a_control_character_that_json_escapes_was_written_by_hand() {
+    let by_hand = |written: &str| {
+        value(&format!("import sys\nsys.modules['values'].write = lambda value: '\"{written}\"'\ndef f(): pass"), "[]")
+    };
+    for byte in 0..0x20u8 {
+        let found = by_hand(&format!("\\x{byte:02x}"));
+        assert!(found.starts_with("returned 3 bytes with control characters"), "{byte}: {found}");
+    }
+    assert_eq!([by_hand("\\x7f"), by_hand("\\x9b")], ["\"\x7f\"", "\"\u{9b}\""]);
 }
 
 #[test]

@@ -108,3 +108,10 @@ pub(super) fn ended(fault: &Fault, session: &Session) -> (Ending, String) {
     }
     (ending, fault.to_string())
 }
+
+/// The first characters of a program's value, for messages. JSON leaves some control characters as they are.
+pub(super) fn shown(value: &str, most: usize) -> String {
+    let plain = |one: char| if one.is_control() { one.escape_default().to_string() } else { one.to_string() };
+    let cut = if value.chars().nth(most).is_some() { "..." } else { "" };
+    value.chars().take(most).map(plain).collect::<String>() + cut
+}

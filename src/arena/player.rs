@@ -2,7 +2,7 @@
 
 use grpo_sandbox::{Failure, HostError, Sandbox, Session};
 
-use super::play::{GameError, Numbered, Play, Unplayed, ended, ending, unplayed};
+use super::play::{GameError, Numbered, Play, Unplayed, ended, ending, shown, unplayed};
 use super::script::play_script;
 use super::{Rules, task};
 use crate::environment::game2048::{Board, Choice, Move, Strategy, play};
@@ -98,7 +98,5 @@ fn direction(value: &str) -> Option<Move> {
 }
 
 fn bad_move(value: &str) -> String {
-    let shown: String = value.chars().take(SHOWN).collect();
-    let cut = if shown.len() < value.len() { "..." } else { "" };
-    format!("returned {shown}{cut}; expected \"W\", \"A\", \"S\" or \"D\"")
+    format!("returned {}; expected \"W\", \"A\", \"S\" or \"D\"", shown(value, SHOWN))
 }

@@ -135,7 +135,7 @@ impl Writer<'_> {
             match byte {
                 b'"' => return Some(text),
                 b'\\' => text.push(self.escape()?),
-                0x20..0x7f => text.push(byte),
+                0x20..0x80 => text.push(byte),
                 _ => return None,
             }
         }

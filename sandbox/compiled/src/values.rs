@@ -118,8 +118,7 @@ impl<'a> Reader<'a> {
                 8 => self.out.extend(b"\\b"),
                 12 => self.out.extend(b"\\f"),
                 0..0x20 => self.out.extend(format!("\\u{byte:04x}").as_bytes()),
-                // The interpreter's answer would have a control character in it, which its host refuses.
-                0x7f.. => return Err(NOT_MODELLED),
+                0x80.. => return Err(NOT_MODELLED),
                 _ => self.out.push(byte),
             }
         }

@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use grpo_sandbox::{FUEL_PER_SECOND, Failure, Fault, FuelScope, HostError, Limits, Sandbox, Session};
 use serde::de::IgnoredAny;
 
-use crate::arena::play::ended;
+use crate::arena::play::{self, ended};
 use crate::environment::{Ending, ScriptGame, Transcript, Value};
 use crate::seed::{Purpose, Seed};
 
@@ -283,8 +283,7 @@ fn no_value(action: &str) -> String {
 }
 
 fn shown(text: &str) -> String {
-    let shown: String = text.chars().take(SHOWN_MAX).collect();
-    if shown.len() < text.len() { format!("{shown}...") } else { shown }
+    play::shown(text, SHOWN_MAX)
 }
 
 fn kept(observation: &str) -> String {
