@@ -107,6 +107,19 @@ fn a_value_that_a_program_forged_is_a_wrong_answer_to_a_checker_too_and_stops_no
 }
 
 #[test]
+fn a_program_whose_budget_ends_before_its_last_test_has_not_passed_and_is_paid_no_bonus() {
+    let directory = tempfile::tempdir().unwrap();
+    let task = json!({"id": "slow", "prompt": "Wait.", "entry_point": "f", "seconds": 0.02, "shown": 0,
+        "inputs": ["(0,)", "(200,)", "(400,)", "(600,)", "(800,)", "(1000,)"], "reference": "def f(x):\n    return x"});
+    fs::write(directory.path().join("tasks.jsonl"), task.to_string()).unwrap();
+    let slow = "def f(x):\n    n = 0\n    for i in range(100 * x):\n        n += i * i % 7\n    return x";
+    let settings = ["--env", "tasks.jsonl", "--set", "reward.fuel_bonus=0.5", "--set", "sandbox.call_share=1"];
+    let answer = parsed(&answers(directory.path(), &[("slow", slow)], &settings)).remove(0);
+    assert_eq!((&answer["verdict"], &answer["parts"]["fuel"]), (&json!("wrong"), &json!(0.0)), "{answer}");
+    assert!(answer["reason"].as_str().unwrap().contains("budget used up"), "{answer}");
+}
+
+#[test]
 fn a_player_of_2048_is_judged_as_score_scores_it() {
     let directory = tempfile::tempdir().unwrap();
     let cycle = include_str!("../src/environment/game2048/ladder/cycle.py");

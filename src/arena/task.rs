@@ -83,6 +83,8 @@ impl Tally {
 
     fn fail(&mut self, ending: Ending, reason: String) {
         let test = self.tests;
+        // A game goes well until its budget ends; a test that is not answered within it is not passed.
+        let ending = if ending == Ending::OutOfFuel { Ending::Hung } else { ending };
         self.failed.get_or_insert((ending, FailedTest { test, reason }));
     }
 

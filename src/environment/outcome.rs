@@ -28,7 +28,7 @@ pub enum Ending {
     GameOver,
     /// The budget of the game was used up, between two moves or within one.
     OutOfFuel,
-    /// One call used more than the budget of a call.
+    /// One call used more than the budget of a call; in a task, also what was left of the budget of all tests.
     Hung,
     /// Too many consecutive moves changed nothing.
     Freeze,
