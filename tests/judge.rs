@@ -106,6 +106,66 @@ fn a_value_that_a_program_forged_is_a_wrong_answer_to_a_checker_too_and_stops_no
     }
 }
 
+/// A task without tests, whose checker asks for a code and for what it was made of.
+fn with_checker(check: &str) -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    let task = json!({"id": "code", "prompt": "Undo.", "entry_point": "encode", "checker": check});
+    fs::write(directory.path().join("tasks.jsonl"), format!("\n{task}\n")).unwrap();
+    directory
+}
+
+const UNDOES: &str =
+    "def check():\n    s = yield ('encode', 'xyz')\n    r = yield ('decode', s)\n    return r[0] == 'x'\n";
+
+#[test]
+fn a_checkers_no_is_a_wrong_answer_and_only_a_program_without_any_answer_is_faulted() {
+    let directory = with_checker(UNDOES);
+    let program = |encode: &str, decode: &str| {
+        format!("def encode(s):\n    return {encode}\ndef decode(s):\n    return {decode}\n")
+    };
+    let cases = [
+        (program("s", "s"), "passed", 1.0, None),
+        (program("'a'", "s"), "wrong", 0.0, Some("test 1: checker: found the answers wrong")),
+        (program("s", "7"), "wrong", 0.0, Some("test 1: checker: fails on the answers: TypeError: 'int' object")),
+        (program("s", "1 // 0"), "wrong", 0.0, Some("test 1: checker: decode: ZeroDivisionError")),
+        (program("1 // 0", "s"), "faulted", -0.06, Some("checker: encode: ZeroDivisionError")),
+    ];
+    let items: Vec<(&str, &str)> = cases.iter().map(|(program, ..)| ("code", program.as_str())).collect();
+    for tier in ["sandbox.tier=auto", "sandbox.tier=interpreter", "sandbox.tier=compiled"] {
+        // A program that raises leaves the compiled tier, which that setting forbids.
+        let items = if tier.ends_with("compiled") { &items[..3] } else { &items[..] };
+        let answers = parsed(&answers(directory.path(), items, &["--env", "tasks.jsonl", "--set", tier]));
+        assert_eq!(answers.len(), items.len());
+        for (answer, (_, verdict, reward, reason)) in answers.iter().zip(&cases) {
+            assert_eq!((&answer["verdict"], &answer["reward"]), (&json!(verdict), &json!(reward)), "{tier}: {answer}");
+            let found = answer["reason"].as_str();
+            assert!(
+                found.zip(*reason).map_or(found == *reason, |(found, reason)| found.starts_with(reason)),
+                "{answer}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_checker_that_fails_before_it_has_an_answer_is_named_and_no_program_pays_for_it() {
+    let broken = [
+        ("def check():\n    yield ('encode', words)", "NameError: name 'words' is not defined"),
+        ("import numpy\ndef check():\n    yield ('encode', '')", "ModuleNotFoundError: No module named 'numpy'"),
+        ("def check():\n    yield 7", "TypeError: "),
+        ("def check():\n    yield (7, 7)", "yielded no call"),
+        ("def check():\n    if 0:\n        yield\n    return False", "returns what is not true"),
+    ];
+    for (checker, expected) in broken {
+        let directory = with_checker(checker);
+        let output = answers(directory.path(), &[("code", "def encode(s):\n    return s")], &["--env", "tasks.jsonl"]);
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && output.stdout.is_empty(), "{checker}: {output:?}");
+        let named = ["tasks.jsonl: line 2 (code): the checker, before it has an answer: ", expected];
+        assert!(named.iter().all(|words| told.contains(words)), "{checker}: {told}");
+    }
+}
+
 #[test]
 fn a_program_whose_budget_ends_before_its_last_test_has_not_passed_and_is_paid_no_bonus() {
     let directory = tempfile::tempdir().unwrap();

@@ -55,3 +55,21 @@ fn a_program_that_is_not_compiled_is_named_with_its_line() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(!output.status.success() && said.contains("a program leaves the compiled tier: line 1"), "{said}");
 }
+
+#[test]
+fn a_program_is_not_blamed_for_what_its_checker_is_written_in() {
+    let dir = tempfile::tempdir().unwrap();
+    let task = serde_json::json!({"id": "twice", "prompt": "Double.", "entry_point": "twice", "inputs": ["(1,)", "(2,)"],
+        "reference": "def twice(x):\n    return 2 * x",
+        "checker": "def check():\n    y = yield ('twice', 21)\n    return y == 42\n"});
+    fs::write(dir.path().join("tasks.jsonl"), task.to_string()).unwrap();
+    fs::write(dir.path().join("twice.py"), "def twice(x):\n    return x + x\n").unwrap();
+    fs::write(dir.path().join("fails.py"), "def twice(x):\n    return [0, 2, 4][x]\n").unwrap();
+    let output = score(dir.path(), &["twice.py", "fails.py", "--env", "tasks.jsonl", "--task", "twice", "--explain"]);
+    let said = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<&str> = said.lines().collect();
+    assert!(lines[0].ends_with("twice.py: compiled"), "{said}");
+    assert!(lines[1].contains("fails.py: compiled, but given up for the interpreter while it runs: "), "{said}");
+    let output = score(dir.path(), &["twice.py", "--env", "tasks.jsonl", "--task", "twice", "--tier", "compiled"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}

@@ -124,6 +124,12 @@ impl Sandbox {
         Sandbox { tiers: self.tiers.with(choice, check_one_in), ..self.clone() }
     }
 
+    /// The same sandbox for what is worth running compiled alone: leaving that tier is [`HostError::LeftTier`]. `None`
+    /// where nothing is compiled.
+    pub fn compiled(&self) -> Option<Sandbox> {
+        Some(Sandbox { tiers: self.tiers.compiled()?, ..self.clone() })
+    }
+
     /// The same sandbox, which has compiled no program yet: for `grpo-2048-bench`.
     #[doc(hidden)]
     pub fn emptied(&self) -> Result<Sandbox, HostError> {

@@ -45,6 +45,11 @@ impl Tiers {
         Tiers { tier: Arc::clone(&self.tier), choice, check_one_in }
     }
 
+    /// The same compiled programs, with leaving the tier an error; `None` if none is compiled.
+    pub fn compiled(&self) -> Option<Tiers> {
+        (self.choice != TierChoice::Interpreter).then(|| self.with(TierChoice::Compiled, self.check_one_in))
+    }
+
     /// The same settings, with no program compiled.
     pub fn emptied(&self) -> Result<Tiers, HostError> {
         let tiers = Tiers::new(self.choice, self.check_one_in);

@@ -2,72 +2,275 @@
 //!
 //! It is a generator, `check()`, that yields calls, `(function, argument, ...)`, is sent what the program returned, and
 //! returns whether that was right. A call that fails ends it, and so does an exception of its own: neither is a pass.
-//! That a checker lets the reference pass is looked at before a run.
+//! Where it can be written as a function of the answers so far, it is run compiled; the interpreter has the last word on
+//! whatever is not a call or a verdict. What a checker does before it has an answer is no program's doing: a mistake there is the author's. After that it is
+//! taken for what the answers have led to.
 
-use grpo_sandbox::{Failure, HostError, Sandbox, Session};
+use grpo_sandbox::{Failure, Fault, HostError, Limits, Sandbox, Session, TierChoice};
 
-use super::play::{GameError, Unplayed};
+use super::play::{GameError, Unplayed, ending};
 use super::solver::Solver;
-use crate::environment::Value;
-use crate::environment::tasks::Kind;
+use crate::environment::tasks::{Function, Kind, Tasks};
+use crate::environment::{Ending, Value};
 
 /// Calls that a checker may yield.
 const CALLS_MAX: usize = 1000;
-/// Runs the generator a call at a time; what it yields and returns is told apart by the first item.
+/// Runs the generator on, through answers that it has not seen; what it yields and returns is told apart by the first
+/// item.
 const DRIVER: &str = "\n\n
-def __advance(answer):
+def __advance(answers):
     global __calls
     try:
         if '__calls' not in globals():
             __calls = check()
-            return ['call', *next(__calls)]
-        return ['call', *__calls.send(answer)]
+            call = next(__calls)
+        for answer in answers:
+            call = __calls.send(answer)
+        return ['call', *call]
     except StopIteration as end:
         return ['done', bool(end.value)]
 ";
+/// Most answers, and most bytes of them, with which a checker is run compiled: it does all again for each, so that many
+/// cost more than the interpreter does.
+const REPLAYED_MAX: usize = 64;
+const REPLAYED_BYTES_MAX: usize = 64 << 10;
 
-/// What the checker of the task says, in words where it does not let the program pass; none where there is no checker.
-pub(super) fn passes(solver: &mut Solver<'_>) -> Result<Option<Result<(), String>>, Unplayed> {
-    let Kind::Function(function) = &solver.task.kind else { return Ok(None) };
-    let Some(source) = &function.checker else { return Ok(None) };
-    let source = format!("{source}{DRIVER}");
-    let mut checker = match load(solver.sandbox, &source, solver) {
-        Ok(session) => session,
-        Err(Failure::Program(fault)) => return Ok(Some(Err(fault.to_string()))),
-        Err(Failure::Host(error)) => return Err(error.into()),
-    };
-    let mut answer = "null".to_owned();
-    for _ in 0..CALLS_MAX {
-        let asked = match checker.call("__advance", &format!("[{answer}]")) {
-            Ok(text) => Value::from_json(&text),
-            Err(Failure::Program(fault)) => return Ok(Some(Err(fault.to_string()))),
-            // An answer of the program that no call takes, such as one nested too deep.
-            Err(Failure::Host(HostError::Arguments(reason))) => return Ok(Some(Err(reason))),
-            Err(Failure::Host(error)) => return Err(error.into()),
-        };
-        let Ok(Value::List(words)) = asked else { return Ok(Some(Err("yielded no call".into()))) };
-        match words.as_slice() {
-            [Value::Str(word), Value::Bool(verdict)] if word == "done" => {
-                return Ok(Some(if *verdict { Ok(()) } else { Err("found the answers wrong".into()) }));
-            }
-            [Value::Str(word), Value::Str(name), arguments @ ..] if word == "call" => {
-                let arguments = Value::List(arguments.to_vec()).to_json();
-                match solver.call(name, &arguments) {
-                    Ok(Ok(value)) => answer = value.to_json(),
-                    Ok(Err(fault)) => return Ok(Some(Err(format!("{name}: {fault}")))),
-                    // The checker hands on what the program gave it.
-                    Err(Unplayed::Broken(GameError::Host(HostError::Arguments(reason)))) => {
-                        return Ok(Some(Err(format!("{name}: {reason}"))));
-                    }
-                    Err(other) => return Err(other),
-                }
-            }
-            _ => return Ok(Some(Err("yielded no call".into()))),
-        }
-    }
-    Ok(Some(Err(format!("yielded more than {CALLS_MAX} calls"))))
+/// What a checker found out about a program.
+pub(super) struct Checked {
+    /// Whether the program answered any of its calls.
+    pub answered: bool,
+    /// How the program fails, and why in words; none where it passes.
+    pub failed: Option<(Ending, String)>,
 }
 
-fn load(sandbox: &Sandbox, source: &str, solver: &Solver<'_>) -> Result<Session, Failure> {
-    sandbox.load(source, 0, &solver.limits()).map_err(|unloaded| unloaded.failure)
+/// Why a checker does not go on.
+enum Stop {
+    /// The program failed in a call.
+    Program(Ending, String),
+    /// The checker failed, or asks for what is no call.
+    Checker(String),
+    /// What is left of the program's budget does not suffice for the checker.
+    Budget(Fault),
+    Unplayed(Unplayed),
+}
+
+impl<E: Into<Unplayed>> From<E> for Stop {
+    fn from(error: E) -> Self {
+        Stop::Unplayed(error.into())
+    }
+}
+
+/// What the checker of the task says of a program; none where there is no checker.
+pub(super) fn check(solver: &mut Solver<'_>, tasks: &Tasks) -> Result<Option<Checked>, Unplayed> {
+    let Kind::Function(function) = &solver.task.kind else { return Ok(None) };
+    let Some(source) = &function.checker else { return Ok(None) };
+    let mut answers = Vec::new();
+    let passes = passes(solver, function, source, &mut answers);
+    let answered = !answers.is_empty();
+    let failed = match passes {
+        Ok(true) => None,
+        Ok(false) if answered => Some((Ending::WrongAnswer, "found the answers wrong".to_owned())),
+        Ok(false) => return Err(mistake(solver, tasks, "returns what is not true")),
+        Err(Stop::Checker(reason)) if !answered => return Err(mistake(solver, tasks, &reason)),
+        Err(Stop::Checker(reason)) => Some((Ending::WrongAnswer, format!("fails on the answers: {reason}"))),
+        Err(Stop::Budget(fault)) => Some((ending(&fault), format!("what the program left of its budget: {fault}"))),
+        Err(Stop::Program(ending, reason)) => Some((ending, reason)),
+        Err(Stop::Unplayed(unplayed)) => return Err(unplayed),
+    };
+    Ok(Some(Checked { answered: answered || failed.is_none(), failed }))
+}
+
+/// A mistake in the checker itself.
+fn mistake(solver: &Solver<'_>, tasks: &Tasks, reason: &str) -> Unplayed {
+    let task = solver.task;
+    let message = format!("line {} ({}): the checker, before it has an answer: {reason}", task.line, task.id);
+    Unplayed::Broken(GameError::Environment { game: tasks.path().to_owned(), message })
+}
+
+/// Whether the checker takes the program's answers for right.
+fn passes(solver: &mut Solver<'_>, function: &Function, source: &str, answers: &mut Vec<String>) -> Result<bool, Stop> {
+    let mut compiled = solver.sandbox.compiled().zip(function.replayed.as_deref());
+    let mut generator = Generator { source, session: None, seen: 0 };
+    while answers.len() <= CALLS_MAX {
+        let replayed = match &compiled {
+            Some((sandbox, source)) => replayed(sandbox, source, &solver.limits(), answers)?,
+            None => None,
+        };
+        let asked = match replayed {
+            Some(asked) => asked,
+            None => {
+                compiled = None;
+                generator.advance(solver, answers)?
+            }
+        };
+        match asked {
+            Asked::Verdict(verdict) => return Ok(verdict),
+            Asked::Call { name, arguments } => answers.push(answer(solver, &name, arguments)?),
+        }
+    }
+    Err(Stop::Checker(format!("yielded more than {CALLS_MAX} calls")))
+}
+
+/// What a checker asks for.
+enum Asked {
+    Call { name: String, arguments: Vec<Value> },
+    Verdict(bool),
+}
+
+impl Asked {
+    fn call(words: &[Value]) -> Option<Asked> {
+        let [Value::Str(name), arguments @ ..] = words else { return None };
+        Some(Asked::Call { name: name.clone(), arguments: arguments.to_vec() })
+    }
+}
+
+/// What the checker asks for after these answers, by compiled code; none where the interpreter has to be asked, as for
+/// whatever is a failure.
+fn replayed(sandbox: &Sandbox, source: &str, limits: &Limits, answers: &[String]) -> Result<Option<Asked>, HostError> {
+    if answers.len() > REPLAYED_MAX || answers.iter().map(String::len).sum::<usize>() > REPLAYED_BYTES_MAX {
+        return Ok(None);
+    }
+    let session = sandbox.load(source, 0, limits).map_err(|unloaded| unloaded.failure);
+    match session.and_then(|mut session| session.call("check", &format!("[[{}]]", answers.join(",")))) {
+        Ok(text) => Ok(match Value::from_json(&text) {
+            Ok(Value::Bool(verdict)) => Some(Asked::Verdict(verdict)),
+            Ok(Value::None) => Some(Asked::Verdict(false)),
+            Ok(Value::List(calls)) => match calls.as_slice() {
+                [Value::Tuple(words) | Value::List(words)] => Asked::call(words),
+                _ => None,
+            },
+            _ => None,
+        }),
+        Err(Failure::Program(_) | Failure::Host(HostError::LeftTier(_) | HostError::Arguments(_))) => Ok(None),
+        Err(Failure::Host(error)) => Err(error),
+    }
+}
+
+/// A checker as it is written, in the interpreter.
+struct Generator<'a> {
+    source: &'a str,
+    session: Option<Session>,
+    /// Answers that it has been sent.
+    seen: usize,
+}
+
+impl Generator<'_> {
+    /// What it asks for after these answers.
+    fn advance(&mut self, solver: &Solver<'_>, answers: &[String]) -> Result<Asked, Stop> {
+        let session = match &mut self.session {
+            Some(session) => session,
+            None => self.session.insert(self.loaded(solver)?),
+        };
+        let unseen = answers[std::mem::replace(&mut self.seen, answers.len())..].join(",");
+        let asked = session.call("__advance", &format!("[[{unseen}]]")).map_err(of_checker)?;
+        let Ok(Value::List(words)) = Value::from_json(&asked) else { return Err(no_call()) };
+        match words.as_slice() {
+            [Value::Str(word), Value::Bool(verdict)] if word == "done" => Ok(Asked::Verdict(*verdict)),
+            [Value::Str(word), words @ ..] if word == "call" => Asked::call(words).ok_or_else(no_call),
+            _ => Err(no_call()),
+        }
+    }
+
+    fn loaded(&self, solver: &Solver<'_>) -> Result<Session, Stop> {
+        let interpreter = solver.sandbox.with_tiers(TierChoice::Interpreter, 0);
+        let loaded = interpreter.load(&format!("{}{DRIVER}", self.source), 0, &solver.limits());
+        loaded.map_err(|unloaded| of_checker(unloaded.failure))
+    }
+}
+
+/// The program's answer to a call, as JSON.
+fn answer(solver: &mut Solver<'_>, name: &str, arguments: Vec<Value>) -> Result<String, Stop> {
+    match solver.call(name, &Value::List(arguments).to_json()) {
+        Ok(Ok(value)) => Ok(value.to_json()),
+        Ok(Err(fault)) => Err(Stop::Program(ending(&fault), format!("{name}: {fault}"))),
+        Err(Unplayed::Broken(GameError::Host(HostError::Arguments(reason)))) => {
+            Err(Stop::Checker(format!("{name}: {reason}")))
+        }
+        Err(other) => Err(Stop::Unplayed(other)),
+    }
+}
+
+fn of_checker(failure: Failure) -> Stop {
+    match failure {
+        Failure::Program(fault @ Fault::OutOfFuel { .. }) => Stop::Budget(fault),
+        Failure::Program(fault) => Stop::Checker(fault.to_string()),
+        // An answer of the program that no call takes, such as one nested too deep.
+        Failure::Host(HostError::Arguments(reason)) => Stop::Checker(reason),
+        Failure::Host(error) => error.into(),
+    }
+}
+
+fn no_call() -> Stop {
+    Stop::Checker("yielded no call".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::OnceLock;
+
+    use super::*;
+    use crate::arena::Rules;
+    use crate::config::Config;
+    use crate::program::Program;
+
+    fn sandbox(choice: TierChoice) -> Sandbox {
+        static SANDBOX: OnceLock<Sandbox> = OnceLock::new();
+        let open = || Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || ()).unwrap();
+        // Every session is compared with the interpreter.
+        SANDBOX.get_or_init(open).with_tiers(choice, 1)
+    }
+
+    /// A task with this checker and nothing else.
+    fn tasks(checker: &str) -> Tasks {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let task = serde_json::json!({"id": "t", "prompt": "Do.", "entry_point": "f", "checker": checker});
+        std::fs::write(file.path(), task.to_string()).unwrap();
+        Tasks::open(file.path()).unwrap()
+    }
+
+    /// How the program fails by the checker; none where it passes.
+    fn failed(tasks: &Tasks, choice: TierChoice, source: &str) -> Option<(Ending, String)> {
+        let (sandbox, rules) = (sandbox(choice), Rules::training(&Config::preset("llm").unwrap()));
+        let program = Program::from_text(source, &tasks.tasks()[0].entry()).unwrap();
+        let mut solver = Solver::new(&sandbox, &rules, &program, &tasks.tasks()[0]);
+        check(&mut solver, tasks).ok().flatten().expect("it has a checker").failed
+    }
+
+    #[test]
+    fn a_checker_whose_yields_stand_alone_runs_compiled_from_its_first_call_to_its_verdict() {
+        let tasks =
+            tasks("def check():\n    a = yield ('f', 1, [2])\n    b = yield 'g', a\n    return b == (1, 'x')\n");
+        let Kind::Function(function) = &tasks.tasks()[0].kind else { panic!("not a function") };
+        let source = function.replayed.as_deref().expect("it can be written as a function");
+        let limits = Rules::training(&Config::preset("llm").unwrap()).limits;
+        let asked = |answers: &[&str]| {
+            let answers: Vec<String> = answers.iter().map(|&answer| answer.to_owned()).collect();
+            match replayed(&sandbox(TierChoice::Compiled), source, &limits, &answers).unwrap() {
+                Some(Asked::Call { name, arguments }) => format!("{name}{}", Value::List(arguments).to_json()),
+                Some(Asked::Verdict(verdict)) => verdict.to_string(),
+                None => "left".to_owned(),
+            }
+        };
+        assert_eq!([asked(&[]), asked(&["[7]"])], ["f[1, [2]]", "g[[7]]"]);
+        assert_eq!([asked(&["7", "{\"()\":[1,\"x\"]}"]), asked(&["7", "[1,\"x\"]"])], ["true", "false"]);
+        assert_eq!(asked(&["[1]", "{\"float\":\"nan\"}"]), "left", "an argument that is not modelled");
+    }
+
+    #[test]
+    fn a_checker_says_the_same_in_both_tiers_also_where_it_leaves_the_one_on_the_way() {
+        let all = "def check():\n    for i in range(70):\n        r = yield ('f', i)\n        if 100 // (r + 1) != 100 // (i + 1):\n            return []\n    return True\n";
+        let random = "import random\ndef check():\n    for _ in range(5):\n        i = random.randint(0, 9)\n        r = yield ('f', i)\n        if r != i:\n            return False\n    return [r]\n";
+        let programs =
+            ["x", "0 if x == 5 else x", "0 if x == 69 else x", "-1 if x == 68 else x", "'a'", "[][x]", "1 << x"];
+        for checker in [all, random] {
+            let tasks = tasks(checker);
+            for value in programs {
+                let source = format!("def f(x):\n    return {value}\n");
+                let [auto, interpreted] =
+                    [TierChoice::Auto, TierChoice::Interpreter].map(|choice| failed(&tasks, choice, &source));
+                assert_eq!(auto, interpreted, "{value}");
+                assert!(checker == random || auto.is_none() == (value == "x"), "{value}: {auto:?}");
+            }
+        }
+    }
 }

@@ -6,7 +6,7 @@
 
 use grpo_sandbox::{Limits, Sandbox};
 
-use super::checker;
+use super::checker::{self, Checked};
 use super::play::{Play, Unplayed, ending};
 use super::solver::{Answered, Solver};
 use super::{FUEL_PER_SECOND, Rules};
@@ -36,8 +36,8 @@ pub(super) fn solve(
         let answer = solver.answer(test)?;
         tally.take_in(task, test, answer);
     }
-    if let Some(passed) = checker::passes(&mut solver)? {
-        tally.check(passed);
+    if let Some(checked) = checker::check(&mut solver, tasks)? {
+        tally.check(checked);
     }
     let case = Case::Task(number);
     Ok(tally.play(task, case, &solver))
@@ -72,12 +72,12 @@ impl Tally {
     }
 
     /// Takes in what the checker of the task says: one more test, which no prompt shows.
-    fn check(&mut self, verdict: Result<(), String>) {
+    fn check(&mut self, Checked { answered, failed }: Checked) {
         self.tests += 1;
-        self.answered += u32::from(verdict.is_ok());
-        match verdict {
-            Ok(()) => (self.passed, self.passed_hidden) = (self.passed + 1, self.passed_hidden + 1),
-            Err(reason) => self.fail(Ending::WrongAnswer, format!("checker: {reason}")),
+        self.answered += u32::from(answered);
+        match failed {
+            None => (self.passed, self.passed_hidden) = (self.passed + 1, self.passed_hidden + 1),
+            Some((ending, reason)) => self.fail(ending, format!("checker: {reason}")),
         }
     }
 

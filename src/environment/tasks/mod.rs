@@ -10,6 +10,7 @@ mod directory;
 mod error;
 mod file;
 mod output;
+mod replay;
 mod row;
 mod source;
 #[cfg(test)]
@@ -104,6 +105,9 @@ pub struct Function {
     /// Python with a generator `check()` that yields calls and returns whether the answers were right. It counts as
     /// one more test.
     pub checker: Option<String>,
+    /// The checker as a function `check(answers)` that returns its next call in a list, or its verdict, where it can be
+    /// written so.
+    pub replayed: Option<String>,
 }
 
 /// One test.

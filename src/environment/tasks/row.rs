@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use super::error::RowFault;
-use super::{Answer, Function, Kind, SECONDS_MAX, SHOWN, Split, TESTS_MAX, Task, Test, source};
+use super::{Answer, Function, Kind, SECONDS_MAX, SHOWN, Split, TESTS_MAX, Task, Test, replay, source};
 use crate::config::nearest;
 use crate::environment::value::{Dict, Equality, Value};
 
@@ -186,7 +186,8 @@ impl Row<'_> {
         if names.clone().count() > 2 || !names.into_iter().all(source::is_identifier) {
             let expected = "expected the name of a function, such as `add`, or `Class.method`";
             self.fault("entry_point", format!("found `{entry_point}`; {expected}"));
-            return Kind::Function(Function { entry_point, signature: None, parameters: Vec::new(), checker });
+            let parameters = Vec::new();
+            return Kind::Function(Function { entry_point, signature: None, parameters, checker, replayed: None });
         }
         let (mut signature, mut parameters) = (None, Vec::new());
         match reference.map(|reference| source::signature_of(reference, &entry_point)) {
@@ -199,7 +200,8 @@ impl Row<'_> {
             Some((Ok(_), false)) => self.fault("checker", "`check` yields nothing; expected a generator of calls"),
             _ => {}
         }
-        Kind::Function(Function { entry_point, signature, parameters, checker })
+        let replayed = checker.as_deref().and_then(replay::replayed);
+        Kind::Function(Function { entry_point, signature, parameters, checker, replayed })
     }
 
     /// Reads `tests` and `inputs`.

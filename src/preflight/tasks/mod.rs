@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 pub use self::prompts::long_prompts;
-use super::finding::TaskPlace;
+use super::finding::{Check, CheckFinding, TaskPlace};
 use super::{JudgedTrial, Level, Report, Told, Trial, TrialJudge};
 use crate::arena::ArenaError;
 use crate::config::Config;
@@ -56,11 +56,14 @@ pub(super) fn examine(
     judge: &dyn TrialJudge,
     told: Told<'_>,
 ) -> Result<Report, ArenaError> {
-    let examination = Examination { config, tasks, judge };
-    let mut findings = examination.references(told)?;
-    let (of_tests, constant) = examination.suites();
-    findings.extend(of_tests);
-    findings.extend(examination.probes(constant, told)?);
+    let mut findings = match (Examination { config, tasks, judge }).findings(told) {
+        Ok(findings) => findings,
+        Err(ArenaError::Environment { game, message, .. }) => {
+            let finding = CheckFinding::problem(Check::Rules, format!("{}: {message}", game.display()));
+            vec![finding.mend("correct the checker: no program is to blame for this")]
+        }
+        Err(error) => return Err(error),
+    };
     findings.sort_by_key(|finding| (finding.check, Reverse(finding.level)));
     let problems = findings.iter().filter(|finding| finding.level == Level::Problem);
     let to_mend: BTreeSet<usize> =
@@ -71,6 +74,14 @@ pub(super) fn examine(
 }
 
 impl Examination<'_> {
+    fn findings(&self, told: Told<'_>) -> Result<Vec<CheckFinding>, ArenaError> {
+        let mut findings = self.references(told)?;
+        let (of_tests, constant) = self.suites();
+        findings.extend(of_tests);
+        findings.extend(self.probes(constant, told)?);
+        Ok(findings)
+    }
+
     fn task(&self, number: usize) -> &Task {
         &self.tasks.tasks()[number]
     }

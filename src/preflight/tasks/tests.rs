@@ -119,6 +119,16 @@ fn tasks_of_every_kind_are_in_order() {
 }
 
 #[test]
+fn a_checker_that_fails_before_it_has_an_answer_is_its_own_problem() {
+    let broken = r#","checker":"def check():\n    a = yield ('f', word)\n    return a == 40""#;
+    let report = checked(&[DOUBLE, &task("broken", "def f(x):\n    return x * 2", broken)]);
+    let (level, _, text, remedy) = only(&report, Check::Rules);
+    assert_eq!(level, Level::Problem);
+    assert!(text.contains("tasks.jsonl: line 2 (broken): the checker, ") && text.contains("'word'"), "{text}");
+    assert!(remedy.contains("correct the checker"), "{remedy}");
+}
+
+#[test]
 fn a_reference_that_fails_its_tests_is_named_with_the_test() {
     let wrong = DOUBLE
         .replace("2 * x", "x * x")
