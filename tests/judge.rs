@@ -180,6 +180,40 @@ fn a_program_whose_budget_ends_before_its_last_test_has_not_passed_and_is_paid_n
 }
 
 #[test]
+fn the_bonus_for_few_instructions_is_paid_in_one_currency_whatever_ran_the_program() {
+    let directory = tasks();
+    let right = "def add(a, b):\n    n = 0\n    for i in range(20_000):\n        n += i % 3\n    return a + b";
+    let (useless, slower) = (format!("class _x: pass\n{right}"), right.replace("20_000", "40_000"));
+    let items = [("add", right), ("add", useless.as_str()), ("add", slower.as_str())];
+    let judged = |more: &[&str]| {
+        let settings = [&["--env", "tasks.jsonl", "--set"], more].concat();
+        parsed(&answers(directory.path(), &items, &settings))
+    };
+    let bonus = |answer: &Value| answer["parts"]["fuel"].as_f64().unwrap();
+    let auto = judged(&["reward.fuel_bonus=0.5"]);
+    assert_eq!(auto, judged(&["reward.fuel_bonus=0.5", "--set", "sandbox.tier=interpreter"]));
+    assert!(auto.iter().all(|answer| answer["verdict"] == "passed"), "{auto:?}");
+    // The class itself costs some 300,000 instructions, less than a hundredth of what the program takes.
+    let [with, without, slower] = [&auto[1], &auto[0], &auto[2]].map(bonus);
+    assert!(with <= without && without - with < 0.001, "{with} {without}");
+    assert!(without - slower > 0.02, "half of the work earns most of a halving: {without} {slower}");
+    // Without the bonus nothing is played twice, and the tiers count otherwise.
+    let plain = judged(&["reward.fuel_bonus=0"]);
+    assert!(plain[0]["fuel"] != auto[0]["fuel"] && plain[1]["fuel"] == auto[1]["fuel"], "{plain:?}");
+    assert_eq!(plain[0]["parts"].get("fuel"), None);
+}
+
+#[test]
+fn a_game_refuses_the_bonus_for_few_instructions_by_its_key() {
+    let directory = tasks();
+    let output =
+        answers(directory.path(), &[("", "def strategy(board): return 'W'")], &["--set", "reward.fuel_bonus=0.5"]);
+    assert_eq!(output.status.code(), Some(2));
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(told.contains("reward.fuel_bonus = 0.5") && told.contains("expected 0 with --env 2048"), "{told}");
+}
+
+#[test]
 fn a_player_of_2048_is_judged_as_score_scores_it() {
     let directory = tempfile::tempdir().unwrap();
     let cycle = include_str!("../src/environment/game2048/ladder/cycle.py");

@@ -1,9 +1,10 @@
 //! The judge for Python. The class that people use is `grpo_sandbox.Judge`, in Python; this is what it stands on.
 
-use grpo_2048::arena::{self, AnswersError, Arena, Rules, Workers};
+use grpo_2048::arena::{self, Arena, Rules, Workers};
 use grpo_2048::config::Layers;
 use grpo_2048::environment::Environment;
 use grpo_2048::judge::{Item, Judge, JudgeError};
+use grpo_2048::reward::Rule;
 use grpo_2048::seed::Seed;
 use grpo_sandbox::{Sandbox, THREAD_STACK};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -62,13 +63,14 @@ fn open(env: &str, workers: u32, games: Vec<Seed>, settings: &[String]) -> PyRes
     }
     let config = layers.resolve().map_err(user)?;
     let mut environment = Environment::open(env).map_err(user)?;
+    Rule::check(&config.reward, &environment).map_err(user)?;
     let sandbox = Sandbox::open(&Sandbox::default_cache_dir().map_err(machine)?, || ()).map_err(machine)?;
-    let rules = Rules::new(&config.sandbox, &config.arena);
+    let rules = Rules::of(&config);
     let workers = workers as usize;
-    arena::complete(&sandbox, &mut environment, &rules, workers).map_err(|error| match error {
-        AnswersError::Reference { .. } => user(error),
-        AnswersError::Machine(_) => machine(error),
-    })?;
+    let unanswering = arena::complete(&sandbox, &mut environment, &rules, workers).map_err(machine)?;
+    if let Some(first) = unanswering.into_iter().next() {
+        return Err(user(first));
+    }
     let arena = Arena::new(sandbox, environment, rules, Workers::new(workers)).map_err(machine)?;
     Ok(Judge::new(arena, &config.reward, games))
 }

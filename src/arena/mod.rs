@@ -48,10 +48,18 @@ pub struct Rules {
     pub limits: Limits,
     /// When a game stops though moves are left.
     pub game: GameLimits,
+    /// Whether a program that passes every test of a task in the compiled tier is played once more in the interpreter,
+    /// whose fuel and word then count: what `reward.fuel_bonus` pays does not depend on the tier.
+    pub interprets_passing: bool,
 }
 
 impl Rules {
-    /// The rules that a configuration asks for.
+    /// The rules that a configuration asks for, outside training.
+    pub fn of(config: &Config) -> Rules {
+        Rules { interprets_passing: config.reward.fuel_bonus > 0.0, ..Rules::new(&config.sandbox, &config.arena) }
+    }
+
+    /// The limits alone, where nothing is rewarded.
     pub fn new(sandbox: &SandboxConfig, arena: &ArenaConfig) -> Rules {
         let game_fuel = sandbox.game_seconds * FUEL_PER_SECOND as f64;
         Rules {
@@ -64,6 +72,7 @@ impl Rules {
                 freeze_after: u32::try_from(arena.freeze_after).unwrap_or(u32::MAX),
                 moves_max: u32::try_from(arena.moves_max).unwrap_or(u32::MAX),
             },
+            interprets_passing: false,
         }
     }
 
@@ -71,7 +80,7 @@ impl Rules {
     /// their training games were given.
     pub fn training(config: &Config) -> Rules {
         let sandbox = SandboxConfig { game_seconds: config.train.game_seconds, ..config.sandbox.clone() };
-        Rules::new(&sandbox, &config.arena)
+        Rules { limits: Rules::new(&sandbox, &config.arena).limits, ..Rules::of(config) }
     }
 }
 

@@ -186,7 +186,8 @@ pub struct RewardConfig {
     pub tests: TestsReward,
     /// Maximum additional reward for programs that pass every test of a task with few instructions. Each halving of the
     /// time below a second adds the same amount; the maximum is out of reach, and a program of a few lines gets three
-    /// quarters of it. 0 rewards answers only.
+    /// quarters of it. Instructions are the interpreter's whatever ran the program: one that passes compiled is run
+    /// there once more. 0 rewards answers only, and is all that games allow.
     pub fuel_bonus: f64,
     /// Subtracted from the reward of a completion with the maximum length; 0 subtracts nothing. A shorter one loses
     /// less, in proportion, and one of at most length_penalty_from of the maximum loses nothing. A penalty of 1 with

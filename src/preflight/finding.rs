@@ -40,6 +40,8 @@ pub enum Check {
     Repeats,
     /// Correct reference programs stay within their budget.
     Budget,
+    /// What the bonus for few instructions pays correct reference programs.
+    FuelBonus,
     /// A single answer to all tests of a task earns nothing.
     Constants,
     /// The tests shown in the prompt do not give the other answers away.
@@ -77,6 +79,7 @@ impl Check {
             Check::References => "references",
             Check::Repeats => "repeats",
             Check::Budget => "budget",
+            Check::FuelBonus => "fuel bonus",
             Check::Constants => "constants",
             Check::Shown => "shown tests",
             Check::Tests => "tests",

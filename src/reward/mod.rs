@@ -25,7 +25,7 @@
 use serde::Serialize;
 
 use crate::arena::{Evaluation, FUEL_PER_SECOND, Verdict};
-use crate::config::{RewardConfig, TestsReward};
+use crate::config::{ConfigError, RewardConfig, TestsReward};
 use crate::environment::{Ending, Environment, Outcome, TestsTrace, Trace};
 use crate::program::Rejection;
 use crate::stats;
@@ -102,7 +102,7 @@ impl Rule {
             false => vec![("game", game), ("failure", failure)],
             true => vec![("tests", tests), ("failure", failure)],
         };
-        if config.fuel_bonus > 0.0 {
+        if config.fuel_bonus > 0.0 && environment.has_tests() {
             parts.push(("fuel", fuel));
         }
         if config.length_penalty > 0.0 {
@@ -113,6 +113,21 @@ impl Rule {
             true => TASK_UNIT,
         };
         Rule { config: config.clone(), scale, unit, parts }
+    }
+
+    /// Refuses a setting that means nothing in this environment.
+    pub fn check(config: &RewardConfig, environment: &Environment) -> Result<(), ConfigError> {
+        if config.fuel_bonus == 0.0 || environment.has_tests() {
+            return Ok(());
+        }
+        Err(ConfigError::Value {
+            key: "reward.fuel_bonus".into(),
+            found: config.fuel_bonus.to_string(),
+            expected: format!(
+                "expected 0 with --env {}: a game has no tests that a program could pass",
+                environment.name()
+            ),
+        })
     }
 
     /// The reward of an evaluation.
@@ -178,7 +193,8 @@ fn worth_of_tests(trace: &TestsTrace, kind: TestsReward) -> f64 {
     }
 }
 
-/// Bonus for few instructions, for programs that pass every test; every halving earns the same.
+/// Bonus for few instructions, for programs that pass every test; every halving earns the same. They are those of the
+/// interpreter: the arena's rules see to it where this bonus is paid.
 fn fuel(rule: &Rule, judged: &Judged<'_>) -> f64 {
     if !judged.evaluation.plays() {
         return 0.0;

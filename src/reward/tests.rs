@@ -75,6 +75,16 @@ fn failures_stand_on_a_ladder_and_a_linear_shape_divides_them_by_four() {
 }
 
 #[test]
+fn few_instructions_pay_in_tasks_alone() {
+    let bonus = RewardConfig { fuel_bonus: 0.5, ..LINEAR };
+    let reward = score(&played(&[(10_000, Ending::GameOver)]), &bonus);
+    assert_eq!(reward.parts.iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["game", "failure"]);
+    let refused = Rule::check(&bonus, &Environment::Game2048).unwrap_err().to_string();
+    assert!(refused.starts_with("reward.fuel_bonus = 0.5: expected 0 with --env 2048"), "{refused}");
+    Rule::check(&LINEAR, &Environment::Game2048).unwrap();
+}
+
+#[test]
 fn length_is_punished_as_in_dapo_or_from_the_first_token() {
     let taken = |config: &RewardConfig, tokens: usize| {
         let evaluation = played(&[(10_000, Ending::GameOver)]);

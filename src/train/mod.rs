@@ -183,7 +183,7 @@ impl Run<'_> {
     }
 
     fn held_out(&self) -> Arena {
-        self.arena.under(Rules::new(&self.config.sandbox, &self.config.arena))
+        self.arena.under(Rules::of(self.config))
     }
 
     fn optimizer(&self) -> Result<Optimizer, TrainError> {

@@ -9,6 +9,7 @@ use crate::cli::said::{CliError, SPECIAL_HINT, near};
 use crate::config::{Config, Layers, SandboxConfig, Tier};
 use crate::environment::{Environment, EnvironmentError};
 use crate::metrics::Console;
+use crate::reward::Rule;
 
 /// Games of each program in `score` and `judge`, unless the user says how many.
 pub const GAMES: u32 = 10;
@@ -42,16 +43,18 @@ pub fn in_tiers(sandbox: &Sandbox, config: &SandboxConfig) -> Sandbox {
     sandbox.with_tiers(choice, config.check_one_in)
 }
 
-/// The environment that `--env` names.
+/// The environment that `--env` names, if the settings of the reward suit it.
 pub fn environment(config: &Config) -> Result<Environment, CliError> {
     let name = &config.environment.env;
-    Environment::open(name).map_err(|error| {
+    let environment = Environment::open(name).map_err(|error| {
         let hint = match &error {
             EnvironmentError::Special { .. } => Some(SPECIAL_HINT.to_owned()),
             _ => near::path_hint(Path::new(name)),
         };
         CliError::User { message: format!("--env {error}"), hint }
-    })
+    })?;
+    Rule::check(&config.reward, &environment)?;
+    Ok(environment)
 }
 
 /// Turns `num_train_epochs` of a TRL file into steps, unless something else sets their number.
@@ -128,7 +131,7 @@ pub fn unchecked_in(
     console: &Console,
 ) -> Result<Unchecked, ArenaError> {
     let sandbox = in_tiers(&sandbox, &config.sandbox);
-    let rules = Rules::new(&config.sandbox, &config.arena);
+    let rules = Rules::of(config);
     let wait = environment.has_tests().then(|| console.wait(&format!("reading {}", environment.name())));
     let (threads, most) = (config.arena.parallel_rewards.threads(), arena::workers_max(&environment));
     if threads > most {

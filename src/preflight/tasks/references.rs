@@ -10,6 +10,8 @@ use crate::preflight::{JudgedTrial, Told, percent};
 
 /// Share of the budget that a reference may use, because a model's first programs are slower.
 const BUDGET_EXPECTED: f64 = 0.5;
+/// References whose bonus is told one by one.
+const BONUSES_SHOWN: usize = 16;
 /// Tolerated difference of a full reward from 1, in f32.
 const ROUNDING: f32 = 1e-5;
 /// Line before a reference, so that its `random` has another seed.
@@ -44,6 +46,7 @@ impl Examination<'_> {
         findings.extend(self.missing());
         findings.extend(self.repeats(&runs, told)?);
         findings.extend(self.budget(&runs));
+        findings.extend(self.fuel_bonus(&runs));
         Ok(findings)
     }
 
@@ -134,6 +137,23 @@ impl Examination<'_> {
             finding.mend("ask for what does not depend on chance, or give the task a \"checker\"")
         });
         Ok(findings.collect())
+    }
+
+    /// What `reward.fuel_bonus` pays each reference that passes, or the least, the middle and the most of many.
+    fn fuel_bonus(&self, runs: &[Run]) -> Option<CheckFinding> {
+        let paid = |run: &Run| {
+            let part = run.judged.reward.parts.iter().find(|(name, _)| *name == "fuel")?;
+            Some((part.1, self.task(run.task).id.as_str()))
+        };
+        let mut paid: Vec<(f32, &str)> = runs.iter().filter(|run| run.passes()).filter_map(paid).collect();
+        if paid.len() > BONUSES_SHOWN {
+            paid.sort_by(|a, b| a.0.total_cmp(&b.0));
+            paid = vec![paid[0], paid[paid.len() / 2], paid[paid.len() - 1]];
+        }
+        let words: Vec<String> = paid.iter().map(|(bonus, id)| format!("{bonus:.3} for {id}")).collect();
+        let bonus = self.config.reward.fuel_bonus;
+        let text = format!("reward.fuel_bonus = {bonus} adds to the reward of references: {}", words.join(", "));
+        (!paid.is_empty()).then(|| CheckFinding::ok(Check::FuelBonus, text))
     }
 
     fn budget_of(&self, task: usize) -> f64 {

@@ -129,6 +129,23 @@ fn a_checker_that_fails_before_it_has_an_answer_is_its_own_problem() {
 }
 
 #[test]
+fn what_the_bonus_for_few_instructions_pays_references_is_told() {
+    let mut config = CONFIG.clone();
+    let told = |config: &Config, lines: &[&str]| {
+        let (report, _) = planted(config, written(lines), |_, _| ());
+        assert_eq!(report.level(), Level::Ok, "{:#?}", report.findings);
+        report.finding(Check::FuelBonus).map(|finding| finding.text.clone())
+    };
+    assert_eq!(told(&config, &[DOUBLE, SUM]), None);
+    config.reward.fuel_bonus = 0.5;
+    let text = told(&config, &[DOUBLE, SUM]).unwrap();
+    let paid =
+        |id: &str| text.split([':', ',']).find_map(|one| one.trim().strip_suffix(&format!(" for {id}"))?.parse().ok());
+    let (double, sum): (f64, f64) = (paid("double").unwrap(), paid("sum").unwrap());
+    assert!(0.5 > double && double > sum && sum > 0.2, "{text}");
+}
+
+#[test]
 fn a_reference_that_fails_its_tests_is_named_with_the_test() {
     let wrong = DOUBLE
         .replace("2 * x", "x * x")

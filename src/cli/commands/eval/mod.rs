@@ -118,7 +118,7 @@ impl EvalArgs {
             self.against.iter().map(|name| self.configuration(Some(name), console)).collect::<Result<_, _>>()?;
         model::check_files("--model", &config)?;
         rivals.iter().try_for_each(|rival| model::check_files("--against", rival))?;
-        let rules = Rules::new(&config.sandbox, &config.arena);
+        let rules = Rules::of(&config);
         let arena = arena::open(&config, console)?.under(rules);
         self.suits(arena.environment())?;
         for rival in &rivals {
