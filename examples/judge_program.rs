@@ -24,7 +24,7 @@ const COMPLETIONS: [(&str, &str); 3] = [
 fn main() -> Result<(), Box<dyn Error>> {
     let config = Config::preset("builtin")?;
     let sandbox = Sandbox::open(&Sandbox::default_cache_dir()?, || eprintln!("compiling the sandbox, once"))?;
-    let rules = Rules::new(&config.sandbox, &config.arena);
+    let rules = Rules::of(&config);
     let arena = Arena::new(sandbox, Environment::Game2048, rules, Workers::new(2))?;
     // Every program plays the same four boards.
     let judge = Judge::new(arena, &config.reward, Seed::root(7).games(4));
