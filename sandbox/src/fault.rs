@@ -176,7 +176,8 @@ pub enum HostError {
     /// The arguments of a call are not a list of values.
     #[error("arguments of a call: {0}; expected a JSON array, with the tags of the sandbox's README")]
     Arguments(String),
-    /// The tiers gave different answers.
+    /// The interpreter answered otherwise than compiled code did. The program is judged by the interpreter from its start,
+    /// in [`Sandbox::interpreting`](crate::Sandbox::interpreting).
     #[error("the compiled tier and the interpreter differ: {0}")]
     TiersDiffer(Box<Difference>),
     /// A program left the compiled tier although only that tier was asked for.
@@ -188,10 +189,11 @@ pub enum HostError {
 }
 
 /// A program that behaves differently compiled and interpreted.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{asked} gave {compiled} compiled and {interpreted} interpreted, with seed {seed}. This is a bug, please report it \
-     with the program; sandbox.tier = \"interpreter\" goes on without compiled code. The program:\n{program}"
+    "{} gave {} compiled and {} interpreted, with seed {seed}. This is a bug of the compiled tier, please report it with \
+     the program",
+    clean(asked), clean(compiled), clean(interpreted)
 )]
 pub struct Difference {
     /// The call.

@@ -12,6 +12,7 @@
 
 mod arguments;
 mod artifact;
+mod begun;
 mod cache;
 mod calls;
 mod engine;
@@ -59,9 +60,10 @@ pub use grpo_sandbox_compiled::Outside;
 pub use session::Session;
 pub use tiers::TierChoice;
 
+use begun::Begun;
 use engine::Interpreter;
 use interpreted::Interpreted;
-use tiers::Tiers;
+use tiers::{Ending, Tiers};
 
 /// Fuel that one second of a reference core burns on Python search code. This defines "a second" in limits.
 ///
@@ -118,8 +120,8 @@ impl Sandbox {
         })
     }
 
-    /// The same sandbox with another choice of tiers. One in `check_one_in` sessions is played by both tiers, and a
-    /// difference is an error of the host; 0 means none.
+    /// The same sandbox with another choice of tiers. One in `check_one_in` sessions is played by both tiers; 0 means
+    /// none.
     pub fn with_tiers(&self, choice: TierChoice, check_one_in: u32) -> Sandbox {
         Sandbox { tiers: self.tiers.with(choice, check_one_in), ..self.clone() }
     }
@@ -128,6 +130,18 @@ impl Sandbox {
     /// where nothing is compiled.
     pub fn compiled(&self) -> Option<Sandbox> {
         Some(Sandbox { tiers: self.tiers.compiled()?, ..self.clone() })
+    }
+
+    /// The same sandbox without compiled code.
+    pub fn interpreting(&self) -> Sandbox {
+        self.with_tiers(TierChoice::Interpreter, 0)
+    }
+
+    /// The same sandbox, in which the compiled tier reads another text than the interpreter: for tests of what follows
+    /// from a difference.
+    #[doc(hidden)]
+    pub fn misreading(&self, misread: fn(&str) -> String) -> Sandbox {
+        Sandbox { tiers: self.tiers.misreading(misread), ..self.clone() }
     }
 
     /// The same sandbox, which has compiled no program yet: for `grpo-2048-bench`.
@@ -148,11 +162,24 @@ impl Sandbox {
     }
 
     /// A fresh interpreter in which `source` has run as a module. Nothing survives the session; the program has no
-    /// input, and its output is dropped.
+    /// input, and its output is dropped. Each tier counts its budget by itself.
     ///
-    /// `seed` seeds `random`.
+    /// `seed` seeds `random`. Where the tiers differ, this or a call fails with [`HostError::TiersDiffer`], and the caller
+    /// begins again in [`interpreting`](Sandbox::interpreting).
     pub fn load(&self, source: &str, seed: u64, limits: &Limits) -> Result<Session, Unloaded> {
-        Session::load(&self.interpreter, &self.tiers, source, seed, limits)
+        self.begin(source, seed, limits, Ending::Counted)
+    }
+
+    /// The same, for a program that is tried on tests: whichever tier runs it, its calls are answered or fail as they would
+    /// be in the interpreter, at every edge of a budget. Compiled code gets the part of `limits` within which the
+    /// interpreter is certain to stay; beyond it the interpreter runs the program, from its start and with all of `limits`.
+    pub fn load_exact(&self, source: &str, seed: u64, limits: &Limits) -> Result<Session, Unloaded> {
+        self.begin(source, seed, limits, Ending::Exact)
+    }
+
+    fn begin(&self, source: &str, seed: u64, limits: &Limits, ending: Ending) -> Result<Session, Unloaded> {
+        let interpreter = std::sync::Arc::clone(&self.interpreter);
+        Session::load(&self.tiers, Begun { interpreter, source: source.to_owned(), seed, limits: *limits, ending })
     }
 
     /// Runs `source` as `__main__` with `stdin` as its standard input, in a fresh interpreter, to its last line or an

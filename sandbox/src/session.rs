@@ -3,16 +3,17 @@
 //! Where the compiled tier does not know what CPython would do, the program is loaded in the interpreter and all
 //! earlier calls are made again. Answers depend on source, seed, inputs and limits alone, so the program then is in
 //! the same state, and its whole budget is counted from the first instruction.
+//!
+//! Where the interpreter answers otherwise than compiled code did, the session ends in [`HostError::TiersDiffer`]: the
+//! caller has acted on answers that CPython would not have given, so it begins again, with the interpreter alone.
 
-use std::sync::Arc;
+use grpo_sandbox_compiled::{self as compiled, Stop};
 
-use grpo_sandbox_compiled::{self as compiled, GasScope, Stop};
-
+use crate::begun::{BEYOND_SHARE, Begun, out_of_fuel};
 use crate::calls::Calls;
-use crate::engine::Interpreter;
 use crate::interpreted::Interpreted;
-use crate::tiers::{Tiers, fuel_of, gas_limits};
-use crate::{Difference, Failure, Fault, FuelScope, HostError, Limits, Unloaded};
+use crate::tiers::{Ending, MostFuel, Tiers, fuel_of};
+use crate::{Failure, Fault, HostError, Unloaded};
 
 /// Bytes of arguments and answers that are kept to repeat the calls. A program with more calls moves to the
 /// interpreter before.
@@ -38,31 +39,16 @@ struct Spent {
 }
 
 impl Session {
-    /// Loads `source` in the tier that `tiers` chooses.
-    pub(crate) fn load(
-        interpreter: &Arc<Interpreter>,
-        tiers: &Tiers,
-        source: &str,
-        seed: u64,
-        limits: &Limits,
-    ) -> Result<Session, Unloaded> {
-        let compiled = match tiers.program(source)? {
-            Some(program) => match program.start(seed, &gas_limits(limits)) {
-                Ok(session) => Some(session),
-                Err(Stop::OutOfGas { scope }) => {
-                    let fuel = limits.call_fuel.min(limits.game_fuel);
-                    return Err(Unloaded { failure: out_of_fuel(scope), fuel });
-                }
-                Err(Stop::WayBack { reason }) => tiers.left(source, reason).map(|()| None)?,
-                Err(Stop::Machine(error)) => return Err(HostError::tier(error).into()),
-            },
-            None => None,
-        };
-        let begun = Begun { interpreter: Arc::clone(interpreter), source: source.to_owned(), seed, limits: *limits };
-        let Some(session) = compiled else {
-            return Ok(Session { run: Run::Interpreted(begun.interpreted()?) });
-        };
-        let witness = tiers.is_checked(source, seed).then(|| begun.witness()).transpose()?.flatten();
+    /// Loads a program in the tier that `tiers` chooses.
+    pub(crate) fn load(tiers: &Tiers, begun: Begun) -> Result<Session, Unloaded> {
+        let interpreted = |begun: Begun| Ok(Session { run: Run::Interpreted(begun.interpreted()?) });
+        let Some(session) = begun.compiled(tiers)? else { return interpreted(begun) };
+        let most_fuel = MostFuel::of_loading(begun.source.len(), session.gas_used());
+        if begun.ending == Ending::Exact && !most_fuel.is_within(&begun.limits) {
+            tiers.left(&begun.source, BEYOND_SHARE)?;
+            return interpreted(begun);
+        }
+        let witness = tiers.is_checked(&begun.source, begun.seed).then(|| begun.witness()).transpose()?.flatten();
         let run = Compiled {
             session,
             witness,
@@ -71,6 +57,7 @@ impl Session {
             asked: Vec::new(),
             bytes: 0,
             calls: Calls::default(),
+            most_fuel,
             spent: false,
         };
         Ok(Session { run: Run::Compiled(Box::new(run)) })
@@ -127,6 +114,15 @@ impl Session {
         }
     }
 
+    /// The most fuel that the interpreter would have used so far; where it runs the program, what it has used. Holds for
+    /// [`load_exact`](crate::Sandbox::load_exact).
+    pub fn fuel_at_most(&self) -> u64 {
+        match &self.run {
+            Run::Compiled(compiled) => compiled.most_fuel.in_all(),
+            Run::Interpreted(_) | Run::Spent(_) => self.fuel_used(),
+        }
+    }
+
     /// Calls before the last one that took at least a `2^halvings`-th of what it took, where fuel is counted in powers of
     /// two. In the tier that it runs in: what another answered before is asked again there.
     pub fn calls_like_last(&self, halvings: usize) -> u64 {
@@ -141,41 +137,6 @@ impl Session {
     /// Whether the program runs in the compiled tier.
     pub fn is_compiled(&self) -> bool {
         matches!(self.run, Run::Compiled(_))
-    }
-}
-
-/// What a program was loaded from.
-struct Begun {
-    interpreter: Arc<Interpreter>,
-    source: String,
-    seed: u64,
-    limits: Limits,
-}
-
-impl Begun {
-    fn interpreted(&self) -> Result<Interpreted, Unloaded> {
-        Interpreted::load(&self.interpreter, &self.source, self.seed, &self.limits)
-    }
-
-    /// The same program in the interpreter, for comparison. `None` if it runs out of memory or fuel while loading,
-    /// because the tiers need different amounts.
-    fn witness(&self) -> Result<Option<Interpreted>, HostError> {
-        match self.interpreted().map_err(|unloaded| unloaded.failure) {
-            Ok(interpreted) => Ok(Some(interpreted)),
-            Err(Failure::Program(fault)) if is_of_limits(&fault) => Ok(None),
-            Err(Failure::Program(fault)) => Err(self.differs("loading it", "no fault", &fault.to_string())),
-            Err(Failure::Host(error)) => Err(error),
-        }
-    }
-
-    fn differs(&self, asked: &str, compiled: &str, interpreted: &str) -> HostError {
-        HostError::TiersDiffer(Box::new(Difference {
-            asked: asked.to_owned(),
-            compiled: compiled.to_owned(),
-            interpreted: interpreted.to_owned(),
-            seed: self.seed,
-            program: self.source.chars().map(|c| if c.is_control() && c != '\n' { ' ' } else { c }).collect(),
-        }))
     }
 }
 
@@ -198,6 +159,7 @@ struct Compiled {
     /// Of all that it was asked.
     bytes: usize,
     calls: Calls,
+    most_fuel: MostFuel,
     spent: bool,
 }
 
@@ -208,30 +170,38 @@ impl Compiled {
             return Err(Failure::Program(Fault::spent()));
         }
         if self.bytes > CALLS_MAX {
-            self.tiers.left(&self.begun.source, "more calls than are kept to be asked again")?;
-            return Ok(None);
+            return self.left("more calls than are kept to be asked again");
         }
         let before = self.session.gas_used();
         let answer = self.session.call(function, arguments);
-        self.calls.add(fuel_of(self.session.gas_used() - before));
+        let gas = self.session.gas_used() - before;
+        self.calls.add(fuel_of(gas));
         match answer {
             Ok(answer) => {
+                self.most_fuel.add_call(arguments.len() + answer.len(), gas);
+                if self.begun.ending == Ending::Exact && !self.most_fuel.is_within(&self.begun.limits) {
+                    return self.left(BEYOND_SHARE);
+                }
                 self.compare(function, arguments, &answer)?;
                 self.bytes += function.len() + arguments.len() + answer.len();
                 let call = Call { function: function.into(), arguments: arguments.into(), answer: answer.clone() };
                 self.asked.push(call);
                 Ok(Some(answer))
             }
-            Err(Stop::OutOfGas { scope }) => {
+            Err(Stop::OutOfGas { scope }) if self.begun.ending == Ending::Counted => {
                 self.spent = true;
                 Err(out_of_fuel(scope))
             }
-            Err(Stop::WayBack { reason }) => {
-                self.tiers.left(&self.begun.source, reason)?;
-                Ok(None)
-            }
+            Err(Stop::OutOfGas { .. }) => self.left(BEYOND_SHARE),
+            Err(Stop::WayBack { reason }) => self.left(reason),
             Err(Stop::Machine(error)) => Err(HostError::tier(error).into()),
         }
+    }
+
+    /// No answer: the interpreter must be asked.
+    fn left(&self, reason: &str) -> Result<Option<String>, Failure> {
+        self.tiers.left(&self.begun.source, reason)?;
+        Ok(None)
     }
 
     /// Makes the same call to the witness and compares the answers.
@@ -241,7 +211,7 @@ impl Compiled {
         match witness.call(function, arguments) {
             Ok(found) if found == answer => Ok(()),
             Ok(found) => Err(self.begun.differs(&asked(), answer, &found)),
-            Err(Failure::Program(fault)) if is_of_limits(&fault) => {
+            Err(Failure::Program(fault)) if self.begun.may_end_by(&fault) => {
                 self.witness = None;
                 Ok(())
             }
@@ -261,8 +231,11 @@ impl Compiled {
         }
         let mut interpreted = match begun.interpreted() {
             Ok(interpreted) => interpreted,
-            Err(Unloaded { failure: Failure::Program(fault), fuel }) => {
+            Err(Unloaded { failure: Failure::Program(fault), fuel }) if begun.may_end_by(&fault) => {
                 return Ok(Err((fault, Spent { fuel, calls: Calls::default() })));
+            }
+            Err(Unloaded { failure: Failure::Program(fault), .. }) => {
+                return Err(begun.differs("loading it", "no fault", &fault.to_string()).into());
             }
             Err(Unloaded { failure, .. }) => return Err(failure),
         };
@@ -271,7 +244,7 @@ impl Compiled {
             match interpreted.call(&call.function, &call.arguments) {
                 Ok(answer) if answer == call.answer => {}
                 Ok(answer) => return Err(begun.differs(&asked(), &call.answer, &answer).into()),
-                Err(Failure::Program(fault)) if is_of_limits(&fault) => {
+                Err(Failure::Program(fault)) if begun.may_end_by(&fault) => {
                     let (fuel, calls) = (interpreted.fuel_used(), interpreted.calls().clone());
                     return Ok(Err((fault, Spent { fuel, calls })));
                 }
@@ -285,25 +258,12 @@ impl Compiled {
     }
 }
 
-/// Whether a fault means that a limit was met, which the tiers meet at different points.
-fn is_of_limits(fault: &Fault) -> bool {
-    matches!(fault, Fault::OutOfFuel { .. } | Fault::OutOfMemory)
-}
-
-fn out_of_fuel(scope: GasScope) -> Failure {
-    let scope = match scope {
-        GasScope::Call => FuelScope::Call,
-        GasScope::Game => FuelScope::Game,
-    };
-    Failure::Program(Fault::OutOfFuel { scope })
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::OnceLock;
 
     use super::*;
-    use crate::{FUEL_PER_SECOND, Sandbox, TierChoice};
+    use crate::{FUEL_PER_SECOND, FuelScope, Limits, Sandbox, TierChoice};
 
     const LIMITS: Limits =
         Limits { game_fuel: FUEL_PER_SECOND, call_fuel: FUEL_PER_SECOND / 4, memory_bytes: 128 << 20 };
@@ -369,21 +329,43 @@ mod tests {
         }
     }
 
+    /// What one session comes to whose compiled code was made of another text: with `TIER` equal to "compiled".
+    fn misread(check_one_in: u32, body: &str) -> Result<String, Failure> {
+        let sandbox = sandbox(TierChoice::Auto).with_tiers(TierChoice::Auto, check_one_in);
+        let sandbox = sandbox.misreading(|source| source.replace("\"interpreted\"", "\"compiled\""));
+        let source = format!("TIER = \"interpreted\"\nseen = []\ndef count(step):\n    {body}\n");
+        let mut session = sandbox.load(&source, 7, &LIMITS).map_err(|unloaded| unloaded.failure)?;
+        session.call("count", "[1]")?;
+        session.call("count", "[2]")
+    }
+
     #[test]
-    fn tiers_that_differ_are_the_machine_s_fault_and_the_program_is_named() {
-        let of = |source: &str| sandbox(TierChoice::Compiled).load(source, 7, &LIMITS).unwrap();
-        let mut session = of("def count(step):\n    return step + 1\n");
-        let mut other = of("def count(step):\n    return step + 2\n");
-        let (Run::Compiled(compiled), Run::Compiled(other)) = (&mut session.run, &mut other.run) else {
-            panic!("not compiled");
-        };
-        compiled.witness = Some(other.begun.interpreted().unwrap());
-        match session.call("count", "[1]") {
-            Err(Failure::Host(HostError::TiersDiffer(difference))) => {
-                assert_eq!((difference.compiled.as_str(), difference.interpreted.as_str()), ("2", "3"));
-                assert!(difference.to_string().contains("return step + 1"), "{difference}");
+    fn a_difference_ends_a_session_that_is_compared_and_one_that_is_given_up() {
+        let wrong = "return 5 if TIER == \"compiled\" else step";
+        // The second call raises, so all calls are made again.
+        let then_raises = "return 1 // (2 - step) if step > 1 else TIER";
+        for (check_one_in, body, answers) in [(1, wrong, ["5", "1"]), (0, then_raises, ["\"compiled\"", "\"interpreted\""])] {
+            match misread(check_one_in, body) {
+                Err(Failure::Host(HostError::TiersDiffer(difference))) => {
+                    assert_eq!([&*difference.compiled, &*difference.interpreted], answers);
+                    assert!(difference.asked == "count[1]" && difference.program.contains(body), "{difference:?}");
+                }
+                other => panic!("{other:?}"),
             }
-            other => panic!("{other:?}"),
         }
+        assert_eq!(misread(0, wrong).unwrap(), "5", "nobody has looked");
+    }
+
+    #[test]
+    fn an_exact_budget_ends_where_the_interpreter_ends_it() {
+        let source = "def count(step):\n    while step:\n        step += 1\n    return 0\n";
+        let ended = |choice| {
+            let mut session = sandbox(choice).load_exact(source, 7, &LIMITS).unwrap();
+            let answers = ["[0]", "[1]", "[0]"].map(|arguments| session.call("count", arguments).map_err(|f| f.to_string()));
+            (answers, session.fuel_used(), session.is_compiled())
+        };
+        assert_eq!(ended(TierChoice::Auto), ended(TierChoice::Interpreter));
+        let mut session = sandbox(TierChoice::Auto).load_exact(source, 7, &LIMITS).unwrap();
+        assert!(session.call("count", "[0]").is_ok() && session.is_compiled(), "a call that is cheap stays in the tier");
     }
 }

@@ -21,6 +21,15 @@ pub enum TierChoice {
     Interpreter,
 }
 
+/// Where the budgets of a session end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// Where the tier that runs the program has counted so much.
+    Counted,
+    /// Where the interpreter would end them.
+    Exact,
+}
+
 /// The compiled tier, and when it is used.
 #[derive(Clone)]
 pub(crate) struct Tiers {
@@ -29,11 +38,13 @@ pub(crate) struct Tiers {
     choice: TierChoice,
     /// One in so many sessions is played by both tiers; 0 means none.
     check_one_in: u32,
+    /// What the compiled tier reads in place of a source; only in tests.
+    misread: Option<fn(&str) -> String>,
 }
 
 impl Tiers {
     pub fn new(choice: TierChoice, check_one_in: u32) -> Tiers {
-        Tiers { tier: Arc::default(), choice, check_one_in }
+        Tiers { tier: Arc::default(), choice, check_one_in, misread: None }
     }
 
     fn tier(&self) -> Result<&CompiledTier, HostError> {
@@ -42,7 +53,12 @@ impl Tiers {
 
     /// The same compiled programs, with other settings.
     pub fn with(&self, choice: TierChoice, check_one_in: u32) -> Tiers {
-        Tiers { tier: Arc::clone(&self.tier), choice, check_one_in }
+        Tiers { choice, check_one_in, ..self.clone() }
+    }
+
+    /// The same tiers, with compiled code of another text.
+    pub fn misreading(&self, misread: fn(&str) -> String) -> Tiers {
+        Tiers { misread: Some(misread), ..self.clone() }
     }
 
     /// The same compiled programs, with leaving the tier an error; `None` if none is compiled.
@@ -52,7 +68,7 @@ impl Tiers {
 
     /// The same settings, with no program compiled.
     pub fn emptied(&self) -> Result<Tiers, HostError> {
-        let tiers = Tiers::new(self.choice, self.check_one_in);
+        let tiers = Tiers { tier: Arc::default(), ..self.clone() };
         tiers.tier()?;
         Ok(tiers)
     }
@@ -62,7 +78,8 @@ impl Tiers {
         if self.choice == TierChoice::Interpreter {
             return Ok(None);
         }
-        match self.tier()?.compile(source) {
+        let misread = self.misread.map(|misread| misread(source));
+        match self.tier()?.compile(misread.as_deref().unwrap_or(source)) {
             Ok(program) => Ok(Some(program)),
             Err(NotCompiled::Outside(outside)) => self.left(source, &outside.to_string()).map(|()| None),
             Err(NotCompiled::Machine(error)) => Err(HostError::tier(error)),
@@ -100,11 +117,62 @@ impl Tiers {
     }
 }
 
-/// Converts budgets of fuel to gas. A second has a different number of each.
-pub(crate) fn gas_limits(limits: &Limits) -> compiled::GasLimits {
-    let gas = |fuel: u64| scaled(fuel, GAS_PER_SECOND, FUEL_PER_SECOND);
-    let memory_bytes = limits.memory_bytes.min(crate::MEMORY_MAX);
+/// The interpreter takes at most this many times the fuel that the gas of a compiled program converts to. So an exact
+/// budget gives compiled code one part in so many: whatever ends within it, the interpreter ends within all of it.
+const FUEL_RATIO: u64 = 16;
+
+/// Most fuel that the interpreter takes to start and load an empty program, and for each byte of a source.
+const LOAD_FUEL: u64 = 2_000_000;
+const SOURCE_BYTE_FUEL: u64 = 20_000;
+
+/// Most fuel that the interpreter takes for an empty call, and for each byte of its arguments and answer.
+const CALL_FUEL: u64 = 100_000;
+const TEXT_BYTE_FUEL: u64 = 2_000;
+
+/// The interpreter needs at most this many times the memory for the same values.
+const MEMORY_RATIO: u64 = 4;
+
+/// Memory of the interpreter itself, and what it needs to compile a byte of a source.
+const INTERPRETER_BYTES: u64 = 13 << 20;
+const SOURCE_BYTE_MEMORY: u64 = 200;
+
+/// Converts budgets of fuel to gas, of which a second has a different number, for a program of `source_bytes`.
+pub(crate) fn gas_limits(limits: &Limits, ending: Ending, source_bytes: usize) -> compiled::GasLimits {
+    let share = if ending == Ending::Exact { FUEL_RATIO } else { 1 };
+    let gas = |fuel: u64| scaled(fuel / share, GAS_PER_SECOND, FUEL_PER_SECOND);
+    let taken = INTERPRETER_BYTES + SOURCE_BYTE_MEMORY * source_bytes as u64;
+    let memory_bytes = limits.memory_bytes.min(crate::MEMORY_MAX).saturating_sub(taken) / MEMORY_RATIO;
     compiled::GasLimits { game_gas: gas(limits.game_fuel), call_gas: gas(limits.call_fuel), memory_bytes }
+}
+
+/// The most fuel that the interpreter would have used for what ran compiled.
+pub(crate) struct MostFuel {
+    last: u64,
+    in_all: u64,
+}
+
+impl MostFuel {
+    /// For loading a source of so many bytes, which took so much gas.
+    pub fn of_loading(source_bytes: usize, gas: u64) -> MostFuel {
+        let loading = LOAD_FUEL + SOURCE_BYTE_FUEL * source_bytes as u64 + fuel_of(gas).saturating_mul(FUEL_RATIO);
+        MostFuel { last: loading, in_all: loading }
+    }
+
+    /// Adds a call with so many bytes of arguments and answer, which took so much gas.
+    pub fn add_call(&mut self, text_bytes: usize, gas: u64) {
+        self.last = CALL_FUEL + TEXT_BYTE_FUEL * text_bytes as u64 + fuel_of(gas).saturating_mul(FUEL_RATIO);
+        self.in_all = self.in_all.saturating_add(self.last);
+    }
+
+    /// In loading and all calls.
+    pub fn in_all(&self) -> u64 {
+        self.in_all
+    }
+
+    /// Whether it is within the budgets of the last call and of the session.
+    pub fn is_within(&self, limits: &Limits) -> bool {
+        self.last <= limits.call_fuel && self.in_all <= limits.game_fuel
+    }
 }
 
 /// Converts gas to fuel.

@@ -3,9 +3,10 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use grpo_sandbox::{Sandbox, THREAD_STACK};
+use grpo_sandbox::{HostError, Sandbox, THREAD_STACK};
 
-use super::play::Unplayed;
+use super::differences::TierDifference;
+use super::play::{GameError, Unplayed};
 use super::solver::Solver;
 use super::{ArenaError, Rules};
 use crate::environment::Environment;
@@ -73,12 +74,23 @@ pub fn complete(
 }
 
 /// The answers that are missing, by test, up to the first that the reference does not give; and what it did there.
-fn answers(sandbox: &Sandbox, rules: &Rules, task: &Task) -> (Vec<(usize, Answer)>, Option<String>) {
+type Answers = (Vec<(usize, Answer)>, Option<String>);
+
+/// The answers of CPython, where the tiers differ on the reference.
+fn answers(sandbox: &Sandbox, rules: &Rules, task: &Task) -> Answers {
+    answers_in(sandbox, rules, task).unwrap_or_else(|difference| {
+        difference.warn("");
+        let differing = |difference: TierDifference| (Vec::new(), Some(difference.to_string()));
+        answers_in(&sandbox.interpreting(), rules, task).unwrap_or_else(differing)
+    })
+}
+
+fn answers_in(sandbox: &Sandbox, rules: &Rules, task: &Task) -> Result<Answers, TierDifference> {
     let source = task.reference.as_deref().unwrap_or_default();
     let mut answers = Vec::new();
     let program = match Program::from_text(source, &task.entry()) {
         Ok(program) => program,
-        Err(rejection) => return (answers, Some(format!("is no program: {rejection}"))),
+        Err(rejection) => return Ok((answers, Some(format!("is no program: {rejection}")))),
     };
     let mut solver = Solver::new(sandbox, rules, &program, task);
     for test in task.unanswered() {
@@ -90,9 +102,10 @@ fn answers(sandbox: &Sandbox, rules: &Rules, task: &Task) -> (Vec<(usize, Answer
             Ok(Err(fault)) => format!("fails on test {}: {fault}", test + 1),
             Err(Unplayed::Rejected(rejection)) => format!("is no program: {rejection}"),
             Err(Unplayed::Faulted { fault, .. }) => format!("fails as it is loaded: {fault}"),
+            Err(Unplayed::Broken(GameError::Host(HostError::TiersDiffer(difference)))) => return Err((*difference).into()),
             Err(Unplayed::Broken(error)) => format!("could not be run: {error:?}"),
         };
-        return (answers, Some(reason));
+        return Ok((answers, Some(reason)));
     }
-    (answers, None)
+    Ok((answers, None))
 }

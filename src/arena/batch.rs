@@ -3,6 +3,9 @@
 //!
 //! The first game of a program is played alone. When its very first call fails, that is the verdict, and the other
 //! games are not paid for; otherwise they follow as jobs of their own, handed out by whoever played the first.
+//!
+//! Where the tiers of the sandbox differ in any of its games, all of them are played again in the interpreter. So an
+//! evaluation follows from the program and its cases alone, whichever of its games ended first.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -13,11 +16,12 @@ use std::time::Instant;
 use grpo_sandbox::HostError;
 use parking_lot::{Condvar, Mutex};
 
-use super::crew::{Crew, Queue};
+use super::crew::Queue;
+use super::differences::{Differences, TierDifference};
 use super::evaluation::{Evaluation, FirstCallFault, GameUsage, Usage, Verdict};
-use super::play::{GameError, Numbered, Play, PlayGame};
+use super::play::{GameError, Numbered, Play, PlayGame, Runner};
 use super::verdicts::{VerdictKey, Verdicts};
-use super::{ArenaError, Rules};
+use super::{Arena, ArenaError, OnDifference, Rules};
 use crate::environment::{Case, Ending, Environment, Outcome};
 use crate::program::{Program, Rejection};
 
@@ -44,6 +48,7 @@ pub(super) struct Batch {
 
 struct State {
     environment: Arc<Environment>,
+    differences: Arc<Differences>,
     entries: Vec<Entry>,
     /// Entry of a source on its cases.
     known: BTreeMap<VerdictKey, usize>,
@@ -65,6 +70,9 @@ struct Entry {
     program: Arc<Program>,
     cases: Vec<Case>,
     games: Vec<Option<Outcome>>,
+    runner: Runner,
+    /// The first of its games in which the tiers were seen to differ.
+    differs: Option<(usize, Box<TierDifference>)>,
     usage: Usage,
     /// Completions that are this program; the first one is the one it is played for. None once it was taken back.
     completions: Vec<usize>,
@@ -74,10 +82,10 @@ struct Entry {
 }
 
 impl Batch {
-    pub fn new(crew: &Crew, rules: Arc<Rules>, turn: usize) -> Batch {
-        let (play_game, queue) = (Arc::clone(&crew.play_game), crew.queue.clone());
+    pub fn new(Arena { crew, rules, differences, .. }: &Arena, turn: usize) -> Batch {
+        let (play_game, queue, rules) = (Arc::clone(&crew.play_game), crew.queue.clone(), Arc::clone(rules));
         let number = queue.as_ref().map_or(0, |queue| queue.enrol());
-        let state = Mutex::new(State::new(Arc::clone(&crew.environment)));
+        let state = Mutex::new(State::new(Arc::clone(&crew.environment), Arc::clone(differences)));
         Batch { play_game, queue, rules, turn, number, state, ended: Condvar::new() }
     }
 
@@ -99,10 +107,10 @@ impl Batch {
 
     /// Plays a game here and now, and has the games played that follow from it.
     pub fn play(self: &Arc<Self>, task: Task, worker: Option<usize>) {
-        let Some((program, case)) = self.state.lock().wanted(task) else { return };
+        let Some((program, case, runner)) = self.state.lock().wanted(task) else { return };
         let begin = Instant::now();
         // A panic is a result too, so nobody waits for a game that has died.
-        let result = catch_unwind(AssertUnwindSafe(|| (self.play_game)(&self.rules, &program, case)))
+        let result = catch_unwind(AssertUnwindSafe(|| (self.play_game)(&self.rules, &program, case, runner)))
             .unwrap_or_else(|panic| Err(panicked(panic_message(&*panic))));
         let compiled = matches!(result, Ok(Play::Game { compiled: true, .. }));
         let (wall, failed) = (begin.elapsed(), result.is_err());
@@ -167,9 +175,10 @@ impl Batch {
 }
 
 impl State {
-    fn new(environment: Arc<Environment>) -> State {
+    fn new(environment: Arc<Environment>, differences: Arc<Differences>) -> State {
         State {
             environment,
+            differences,
             entries: Vec::new(),
             known: BTreeMap::new(),
             running: 0,
@@ -199,6 +208,8 @@ impl State {
             program: Arc::new(program),
             games: vec![None; cases.len()],
             cases,
+            runner: Runner::Chosen,
+            differs: None,
             usage: Usage::default(),
             completions: vec![index],
             begun: false,
@@ -209,7 +220,7 @@ impl State {
     }
 
     /// What a game that begins is played with, unless nobody waits for it any more.
-    fn wanted(&mut self, task: Task) -> Option<(Arc<Program>, Numbered)> {
+    fn wanted(&mut self, task: Task) -> Option<(Arc<Program>, Numbered, Runner)> {
         // The job of what was taken back may be found when its batch has been closed.
         let entry = self.entries.get_mut(task.entry)?;
         if self.abandoned || entry.completions.is_empty() {
@@ -217,7 +228,7 @@ impl State {
         }
         entry.begun = true;
         let case = Numbered { number: task.game, case: entry.cases[task.game] };
-        Some((Arc::clone(&entry.program), case))
+        Some((Arc::clone(&entry.program), case, entry.runner))
     }
 
     fn recall(&mut self) -> Vec<usize> {
@@ -264,6 +275,19 @@ impl State {
                 self.evaluated(task.entry, Verdict::Faulted(fault), games);
                 return 0..0;
             }
+            Play::Differs(difference) if self.differences.then == OnDifference::Stop => {
+                self.errors.push(ArenaError::TiersDiffer { completion: entry.completions[0], difference });
+                return 0..0;
+            }
+            Play::Differs(difference) => {
+                if entry.differs.as_ref().is_none_or(|(game, _)| task.game < *game) {
+                    entry.differs = Some((task.game, difference));
+                }
+                if is_first {
+                    return self.begin_again(task.entry);
+                }
+                self.environment.unplayed(entry.cases[task.game], Ending::Raised)
+            }
             // Only a program that looks at `random` while it loads comes here.
             Play::Rejected(_) => self.environment.unplayed(entry.cases[task.game], Ending::Raised),
             Play::Game { outcome, .. } => outcome,
@@ -272,15 +296,34 @@ impl State {
         let next = if is_first { 1..entry.games.len() } else { 0..0 };
         self.running += next.len();
         if entry.games.iter().all(Option::is_some) {
+            if entry.differs.is_some() && entry.runner == Runner::Chosen {
+                return self.begin_again(task.entry);
+            }
             let games = std::mem::take(&mut entry.games).into_iter().flatten().collect();
             self.evaluated(task.entry, Verdict::Played, games);
         }
         next
     }
 
+    /// Has all games of an entry played in the interpreter, the first of them alone; gives that one.
+    fn begin_again(&mut self, entry: usize) -> Range<usize> {
+        let entry = &mut self.entries[entry];
+        if let Some((_, difference)) = &entry.differs {
+            self.differences.warn(difference);
+        }
+        // What was played is thrown away, and did not run compiled from the first call to the last.
+        entry.usage.games.iter_mut().for_each(|game| game.compiled = false);
+        entry.runner = Runner::Interpreter;
+        entry.games.fill(None);
+        self.running += 1;
+        0..1
+    }
+
     fn evaluated(&mut self, entry: usize, verdict: Verdict, games: Vec<Outcome>) {
         let entry = &mut self.entries[entry];
-        let evaluation = Evaluation { verdict, games, usage: std::mem::take(&mut entry.usage) };
+        let difference = entry.differs.take().map(|(_, difference)| difference);
+        let usage = Usage { difference, ..std::mem::take(&mut entry.usage) };
+        let evaluation = Evaluation { verdict, games, usage };
         self.untold.extend(entry.completions[1..].iter().map(|&index| (index, reused(&evaluation))));
         self.untold.push((entry.completions[0], evaluation.clone()));
         entry.evaluation = Some(evaluation);
@@ -288,7 +331,9 @@ impl State {
 }
 
 fn reused(evaluation: &Evaluation) -> Evaluation {
-    Evaluation { usage: Usage { reused: true, ..Usage::default() }, ..evaluation.clone() }
+    // Nothing was played for it, but the tiers differ on it all the same.
+    let difference = evaluation.usage.difference.clone();
+    Evaluation { usage: Usage { reused: true, difference, ..Usage::default() }, ..evaluation.clone() }
 }
 
 /// A panic is a mistake of ours, unless it says that the system had no memory for a thread of the sandbox.
@@ -306,6 +351,7 @@ impl ArenaError {
         match self {
             ArenaError::Host { completion, .. }
             | ArenaError::Environment { completion, .. }
+            | ArenaError::TiersDiffer { completion, .. }
             | ArenaError::Panicked { completion, .. } => *completion,
             ArenaError::Threads { .. } => 0,
         }

@@ -49,7 +49,8 @@ enum Stop {
     Program(Ending, String),
     /// The checker failed, or asks for what is no call.
     Checker(String),
-    /// What is left of the program's budget does not suffice for the checker.
+    /// The budget does not suffice for the checker. It has one of its own, as large as the program's: what the program has
+    /// used depends on what ran it.
     Budget(Fault),
     Unplayed(Unplayed),
 }
@@ -73,7 +74,7 @@ pub(super) fn check(solver: &mut Solver<'_>, tasks: &Tasks) -> Result<Option<Che
         Ok(false) => return Err(mistake(solver, tasks, "returns what is not true")),
         Err(Stop::Checker(reason)) if !answered => return Err(mistake(solver, tasks, &reason)),
         Err(Stop::Checker(reason)) => Some((Ending::WrongAnswer, format!("fails on the answers: {reason}"))),
-        Err(Stop::Budget(fault)) => Some((ending(&fault), format!("what the program left of its budget: {fault}"))),
+        Err(Stop::Budget(fault)) => Some((ending(&fault), fault.to_string())),
         Err(Stop::Program(ending, reason)) => Some((ending, reason)),
         Err(Stop::Unplayed(unplayed)) => return Err(unplayed),
     };
@@ -93,7 +94,7 @@ fn passes(solver: &mut Solver<'_>, function: &Function, source: &str, answers: &
     let mut generator = Generator { source, session: None, seen: 0 };
     while answers.len() <= CALLS_MAX {
         let replayed = match &compiled {
-            Some((sandbox, source)) => replayed(sandbox, source, &solver.limits(), answers)?,
+            Some((sandbox, source)) => replayed(sandbox, source, &solver.task_limits(), answers)?,
             None => None,
         };
         let asked = match replayed {
@@ -130,7 +131,7 @@ fn replayed(sandbox: &Sandbox, source: &str, limits: &Limits, answers: &[String]
     if answers.len() > REPLAYED_MAX || answers.iter().map(String::len).sum::<usize>() > REPLAYED_BYTES_MAX {
         return Ok(None);
     }
-    let session = sandbox.load(source, 0, limits).map_err(|unloaded| unloaded.failure);
+    let session = sandbox.load_exact(source, 0, limits).map_err(|unloaded| unloaded.failure);
     match session.and_then(|mut session| session.call("check", &format!("[[{}]]", answers.join(",")))) {
         Ok(text) => Ok(match Value::from_json(&text) {
             Ok(Value::Bool(verdict)) => Some(Asked::Verdict(verdict)),
@@ -173,7 +174,7 @@ impl Generator<'_> {
 
     fn loaded(&self, solver: &Solver<'_>) -> Result<Session, Stop> {
         let interpreter = solver.sandbox.with_tiers(TierChoice::Interpreter, 0);
-        let loaded = interpreter.load(&format!("{}{DRIVER}", self.source), 0, &solver.limits());
+        let loaded = interpreter.load(&format!("{}{DRIVER}", self.source), 0, &solver.task_limits());
         loaded.map_err(|unloaded| of_checker(unloaded.failure))
     }
 }

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use super::differences::TierDifference;
 use crate::environment::{Ending, Outcome};
 use crate::program::Rejection;
 use crate::stats;
@@ -50,13 +51,17 @@ impl Verdict {
     }
 }
 
-/// What an evaluation cost. Depends on the machine, so it is no part of the evidence, of files or of digests.
+/// What an evaluation cost, which depends on the machine, and what was seen of the sandbox on the way. No part of the
+/// evidence, of its files or of digests.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Usage {
     /// Each game that was played for this evaluation, in the order in which they ended.
     pub games: Vec<GameUsage>,
     /// Whether an identical program of the batch was played instead.
     pub reused: bool,
+    /// Where the tiers differed in the first of its games in which they did. All its games were then played in the
+    /// interpreter, and the evaluation is that of the interpreter.
+    pub difference: Option<Box<TierDifference>>,
 }
 
 impl Usage {

@@ -9,6 +9,7 @@ mod answers;
 mod batch;
 mod checker;
 mod crew;
+mod differences;
 mod evaluation;
 mod play;
 mod player;
@@ -28,12 +29,14 @@ use grpo_sandbox::{HostError, Limits, Sandbox};
 
 pub use self::answers::{Unanswering, complete};
 use self::crew::Crew;
+pub use self::differences::TierDifference;
+use self::differences::Differences;
 pub use self::crew::workers_max;
 pub use self::evaluation::{Evaluation, FirstCallFault, GameUsage, Usage, Verdict};
-use self::play::PlayGame;
+use self::play::{PlayGame, Runner};
 pub use self::scoring::{OnEvaluated, Scoring};
 use self::verdicts::Verdicts;
-pub use crate::config::Workers;
+pub use crate::config::{OnDifference, Workers};
 use crate::config::{ArenaConfig, Config, SandboxConfig};
 use crate::environment::game2048::GameLimits;
 use crate::environment::{Case, Environment};
@@ -95,6 +98,14 @@ pub enum ArenaError {
         /// What went wrong.
         source: HostError,
     },
+    /// The tiers of the sandbox differ on a program, and that was to stop.
+    #[error("completion {completion}: {difference}; sandbox.on_difference = \"judge\" goes on with CPython's verdict")]
+    TiersDiffer {
+        /// Index of the completion whose program it is.
+        completion: usize,
+        /// The program, and both answers.
+        difference: Box<TierDifference>,
+    },
     /// Our own code panicked in a game.
     #[error("completion {completion}: a worker panicked: {message}; this is a bug in grpo-2048")]
     Panicked {
@@ -128,6 +139,7 @@ pub struct Arena {
     crew: Arc<Crew>,
     rules: Arc<Rules>,
     verdicts: Arc<Verdicts>,
+    differences: Arc<Differences>,
 }
 
 impl Arena {
@@ -139,9 +151,17 @@ impl Arena {
         workers: Workers,
     ) -> Result<Arena, ArenaError> {
         let environment = environment.into();
-        let here = Arc::clone(&environment);
-        let play_game = move |rules: &_, program: &_, case| player::try_on(&sandbox, &here, rules, program, case);
+        let (here, interpreting) = (Arc::clone(&environment), sandbox.interpreting());
+        let play_game = move |rules: &_, program: &_, case, runner| match runner {
+            Runner::Chosen => player::try_on(&sandbox, &here, rules, program, case),
+            Runner::Interpreter => player::try_on(&interpreting, &here, rules, program, case),
+        };
         Arena::with_player(Arc::new(play_game), environment, rules, workers)
+    }
+
+    /// The same, with what follows where the tiers of the sandbox differ on a program.
+    pub fn on_difference(self, then: OnDifference) -> Arena {
+        Arena { differences: Arc::new(Differences::new(then)), ..self }
     }
 
     /// What programs are written for.
@@ -161,12 +181,14 @@ impl Arena {
         workers: Workers,
     ) -> Result<Arena, ArenaError> {
         let crew = Arc::new(Crew::start(play_game, environment, workers)?);
-        Ok(Arena { crew, rules: Arc::new(rules), verdicts: Arc::default() })
+        let (verdicts, differences) = (Arc::default(), Arc::new(Differences::new(OnDifference::Judge)));
+        Ok(Arena { crew, rules: Arc::new(rules), verdicts, differences })
     }
 
     /// The same workers under other rules.
     pub fn under(&self, rules: Rules) -> Arena {
-        Arena { crew: Arc::clone(&self.crew), rules: Arc::new(rules), verdicts: Arc::default() }
+        let (crew, differences) = (Arc::clone(&self.crew), Arc::clone(&self.differences));
+        Arena { crew, rules: Arc::new(rules), verdicts: Arc::default(), differences }
     }
 }
 
@@ -178,7 +200,7 @@ impl Arena {
         workers: Workers,
     ) -> Result<Arena, ArenaError> {
         let config = Config::preset("builtin").expect("presets are tested");
-        let play_game = move |_: &_, program: &_, case| {
+        let play_game = move |_: &_, program: &_, case, _| {
             let play::Numbered { case: Case::Seed(seed), .. } = case else { unreachable!("2048 has no tasks") };
             Ok(play::Play::Game { outcome: play(program, seed), reason: None, compiled: false })
         };

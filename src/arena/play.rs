@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use grpo_sandbox::{Failure, Fault, FuelScope, HostError, Session, Unloaded};
 
 use super::Rules;
+use super::differences::TierDifference;
 use crate::environment::{Case, Ending, Outcome};
 use crate::program::{Program, Rejection};
 
@@ -15,7 +16,16 @@ const LIKE_LAST: u64 = 16;
 const HALVINGS: usize = 5;
 
 /// How a program is played once; a pure function of its arguments.
-pub(super) type PlayGame = dyn Fn(&Rules, &Program, Numbered) -> Result<Play, GameError> + Send + Sync;
+pub(super) type PlayGame = dyn Fn(&Rules, &Program, Numbered, Runner) -> Result<Play, GameError> + Send + Sync;
+
+/// What runs a program, and whatever else is Python in its case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Runner {
+    /// The tier that the sandbox chooses.
+    Chosen,
+    /// The interpreter alone, because the tiers have differed.
+    Interpreter,
+}
 
 /// A case, and which of the program's cases it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +39,8 @@ pub(super) struct Numbered {
 pub(super) enum Play {
     /// The interpreter does not take it.
     Rejected(Rejection),
+    /// The interpreter answers otherwise than compiled code did, so that nothing of this counts.
+    Differs(Box<TierDifference>),
     /// It was loaded.
     Game {
         outcome: Outcome,

@@ -48,6 +48,9 @@ pub(super) fn try_on(
             let outcome = Outcome { fuel, ..environment.unplayed(case, ending(&fault)) };
             Ok(Play::Game { outcome, reason: Some(fault.to_string()), compiled: false })
         }
+        Err(Unplayed::Broken(GameError::Host(HostError::TiersDiffer(difference)))) => {
+            Ok(Play::Differs(Box::new((*difference).into())))
+        }
         Err(Unplayed::Broken(error)) => Err(error),
     }
 }

@@ -34,7 +34,7 @@ impl Arena {
     /// not depend on it.
     pub fn begin(&self, turn: usize) -> Scoring {
         Scoring {
-            batch: Arc::new(Batch::new(&self.crew, Arc::clone(&self.rules), turn)),
+            batch: Arc::new(Batch::new(self, turn)),
             verdicts: Arc::clone(&self.verdicts),
             evaluations: BTreeMap::new(),
             submitted: 0,

@@ -30,8 +30,13 @@ impl<'a> Solver<'a> {
         Solver { sandbox, task, program, limits: rules.of_task(task), session: None, spent: 0 }
     }
 
+    /// The limits of the task.
+    pub fn task_limits(&self) -> Limits {
+        self.limits
+    }
+
     /// What is left of the budget.
-    pub fn limits(&self) -> Limits {
+    fn limits(&self) -> Limits {
         let game_fuel = self.limits.game_fuel.saturating_sub(self.fuel());
         Limits { game_fuel, call_fuel: self.limits.call_fuel.min(game_fuel), ..self.limits }
     }
@@ -75,7 +80,11 @@ impl<'a> Solver<'a> {
 
     pub fn session(&mut self) -> Result<&mut Session, Unplayed> {
         if self.session.is_none() {
-            match self.sandbox.load(self.program.source(), SEED, &self.limits()) {
+            // An instance that is gone met a limit in the interpreter. Nothing says that compiled code fares better on the
+            // next test, and then it would be given up test after test.
+            let interpreting = (self.spent > 0).then(|| self.sandbox.interpreting());
+            let sandbox = interpreting.as_ref().unwrap_or(self.sandbox);
+            match sandbox.load_exact(self.program.source(), SEED, &self.limits()) {
                 Ok(session) => self.session = Some(session),
                 Err(unloaded) => {
                     self.spent += unloaded.fuel;

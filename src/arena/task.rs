@@ -3,6 +3,9 @@
 //! A function is loaded once and called for each test, with fresh arguments; a script runs anew for each test. What
 //! comes out is a value, which the host compares; a program that raises on one test may pass the next. An instance that
 //! has trapped is of no more use: the next test gets a new one. All of them share the budget of the task.
+//!
+//! Which tier runs the program changes no verdict: compiled code has the part of the budget within which CPython is
+//! certain to stay, and beyond it the program is CPython's, with the whole budget ([`Sandbox::load_exact`]).
 
 use grpo_sandbox::{Limits, Sandbox, TierChoice};
 

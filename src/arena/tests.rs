@@ -55,7 +55,7 @@ fn playing(
     play: impl Fn(&Rules, &Program, Seed) -> Result<Play, GameError> + Send + Sync + 'static,
     workers: Workers,
 ) -> Arena {
-    let play_game = move |rules: &_, program: &_, numbered: play::Numbered| match numbered.case {
+    let play_game = move |rules: &_, program: &_, numbered: play::Numbered, _| match numbered.case {
         Case::Seed(seed) => play(rules, program, seed),
         Case::Task(_) => unreachable!("2048 has no tasks"),
     };
@@ -379,7 +379,7 @@ fn the_cost_of_an_evaluation_is_no_part_of_its_digest() {
         failed: true,
         compiled: false,
     };
-    evaluation.usage = Usage { games: vec![game; 4], reused: true };
+    evaluation.usage = Usage { games: vec![game; 4], reused: true, difference: None };
     assert_eq!(evaluation.digest(), digest);
     // As another process hears of it, whose clock is another one.
     let told = serde_json::to_string(&evaluation.usage).unwrap();

@@ -145,6 +145,16 @@ pub enum Tier {
     Interpreter,
 }
 
+/// What follows where compiled code and CPython answer otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnDifference {
+    /// CPython's verdict, a warning, and a count
+    Judge,
+    /// The end of the command
+    Stop,
+}
+
 /// The reward for passing tests of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

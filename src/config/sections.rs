@@ -6,8 +6,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ConfigError, Correction, FrozenWeights, GrpoConfig, GuardConfig, ImportanceSamplingLevel, Layers, ParallelConfig,
-    PrecisionChoice, SftConfig, TestsReward, Tf32, Tier, TrainConfig, Workers,
+    ConfigError, Correction, FrozenWeights, GrpoConfig, GuardConfig, ImportanceSamplingLevel, Layers, OnDifference,
+    ParallelConfig, PrecisionChoice, SftConfig, TestsReward, Tf32, Tier, TrainConfig, Workers,
 };
 
 /// The whole configuration.
@@ -146,8 +146,11 @@ pub struct SandboxConfig {
     /// compiled stops the run). Budgets of both agree to a factor of 0.6 to 1.4, so scores are comparable only with the
     /// same setting.
     pub tier: Tier,
-    /// One of so many games is played in both ways, and a difference stops the run with the program; 0 compares none.
+    /// One of so many games is played in both ways; 0 compares none.
     pub check_one_in: u32,
+    /// What follows where the two ways differ on a program, which is a bug of the compiled one: "judge" (CPython alone
+    /// judges the program, a warning tells of it) or "stop" (an error ends the command).
+    pub on_difference: OnDifference,
     /// Budget of a game outside training, in seconds of a reference core. It is counted in fuel (8.5e9 per second), so
     /// it is the same on every machine.
     pub game_seconds: f64,

@@ -15,7 +15,10 @@ pub use lines::{ITEM_BYTES_MAX, LinesError, judge_lines};
 pub use verdict::CompletionVerdict;
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write;
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::arena::{Arena, ArenaError, Evaluation, Scoring};
@@ -101,6 +104,8 @@ pub struct Judge {
     tasks: BTreeMap<String, Case>,
     /// The games that every program plays, if there are no tasks.
     games: Vec<Seed>,
+    /// Where programs are kept on which the tiers of the sandbox differ.
+    differences: Option<Mutex<File>>,
 }
 
 impl Judge {
@@ -109,7 +114,12 @@ impl Judge {
         let rule = Rule::new(reward, arena.environment());
         let tasks = arena.environment().tasks().map(Tasks::tasks).unwrap_or_default();
         let tasks = tasks.iter().zip(0..).map(|(task, number)| (task.id.clone(), Case::Task(number))).collect();
-        Judge { arena, rule, tasks, games }
+        Judge { arena, rule, tasks, games, differences: None }
+    }
+
+    /// The same, which writes to `file` a line of JSON for each item on whose program the tiers of the sandbox differ.
+    pub fn keeping_differences(self, file: File) -> Judge {
+        Judge { differences: Some(Mutex::new(file)), ..self }
     }
 
     /// The arena that plays the programs.
@@ -166,6 +176,7 @@ impl Judge {
     fn judgement(&self, id: &str, cases: &[Case], evaluation: &Evaluation) -> Judgement {
         let reward = self.rule.score(evaluation);
         let tests = self.tests(cases, evaluation);
+        self.keep_difference(id, evaluation);
         Judgement {
             id: id.to_owned(),
             reward: reward.value,
@@ -176,6 +187,16 @@ impl Judge {
             fuel: evaluation.games.iter().map(|outcome| outcome.fuel).sum(),
             parts: reward.parts,
             reason: evaluation.verdict.reason().or_else(|| first_failure(&tests)),
+        }
+    }
+
+    fn keep_difference(&self, id: &str, evaluation: &Evaluation) {
+        let (Some(file), Some(difference)) = (&self.differences, &evaluation.usage.difference) else { return };
+        let mut line = difference.to_json();
+        line["id"] = id.into();
+        // The reward is right all the same.
+        if let Err(error) = file.lock().write_all(format!("{line}\n").as_bytes()) {
+            tracing::error!("a difference between the sandbox's tiers is not kept: {error}");
         }
     }
 

@@ -145,6 +145,9 @@ pub struct StepRecord {
     /// Share of games whose program ran compiled from the first call to the last; the others were interpreted.
     #[serde(rename = "sandbox/compiled", default)]
     pub compiled: f64,
+    /// Number of completions on whose programs compiled code and CPython differ; CPython judged them.
+    #[serde(rename = "sandbox/tier_differences", default)]
+    pub tier_differences: usize,
     /// Mean fuel per game, in instructions.
     #[serde(rename = "sandbox/fuel_mean")]
     pub fuel_mean: f64,

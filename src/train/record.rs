@@ -49,6 +49,7 @@ pub fn of_episodes(step: usize, sampled: &Sampled, labels: Labels, scale: ScaleR
         fuel_mean: stats::mean(games.iter().map(|game| game.fuel as f64)),
         cache_hits: usages().filter(|usage| usage.reused).count(),
         infra_faults: usages().map(|usage| usage.retries()).sum(),
+        tier_differences: usages().filter(|usage| usage.difference.is_some()).count(),
         compiled: usages().flat_map(|usage| &usage.games).filter(|game| game.compiled).count() as f64
             / times.len().max(1) as f64,
         p50_ms: 1000.0 * stats::percentile(&times, 0.5),

@@ -1,8 +1,9 @@
 //! One training step: prompts, completions, programs, games, rewards, advantages, update.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use crate::arena::Evaluation;
+use crate::arena::{Evaluation, TierDifference};
 use crate::config::{GrpoConfig, StepsAhead};
 use crate::evaluation::Fate;
 use crate::groups::Groups;
@@ -73,6 +74,7 @@ impl Run<'_> {
         record.step_time = start.elapsed().as_secs_f64();
         log_completions(&progress.dir, step, &lesson)?;
         log_replays(&progress.dir, step, &replays)?;
+        log_differences(&progress.dir, step, episodes, &replays)?;
         let watch = progress.guard.observe(&record);
         record::add_watch(&mut record, &watch);
         (self.measure)(&mut record);
@@ -328,4 +330,28 @@ fn log_replays(dir: &RunDir, step: usize, replays: &[Replayed]) -> Result<(), Tr
     };
     let text: String = replays.iter().map(line).collect();
     Ok(dir.write_whole(&format!("elites/step_{step:05}.jsonl"), text.as_bytes())?)
+}
+
+/// Writes `tier_differences/step_00012.jsonl`: one line per program of this step, whether sampled or played again, that
+/// compiled code ran otherwise than CPython; no file if there is none.
+fn log_differences(
+    dir: &RunDir,
+    step: usize,
+    episodes: &Groups<Episode>,
+    replays: &[Replayed],
+) -> Result<(), TrainError> {
+    let replayed = replays.iter().map(|replayed| &replayed.evaluation);
+    let evaluations = episodes.items().iter().map(|episode| &episode.evaluation).chain(replayed);
+    let found = evaluations.filter_map(|evaluation| evaluation.usage.difference.as_deref());
+    let by_program: BTreeMap<&str, &TierDifference> = found.map(|one| (one.program.as_str(), one)).collect();
+    if by_program.is_empty() {
+        return Ok(());
+    }
+    let line = |difference: &TierDifference| {
+        let mut line = difference.to_json();
+        (line["version"], line["step"]) = (COMPLETIONS_VERSION.into(), step.into());
+        format!("{line}\n")
+    };
+    let text: String = by_program.into_values().map(line).collect();
+    Ok(dir.write_whole(&format!("tier_differences/step_{step:05}.jsonl"), text.as_bytes())?)
 }

@@ -10,7 +10,7 @@ use clap::Args;
 use grpo_sandbox::SESSIONS_MAX;
 
 use crate::arena::{Arena, Rules};
-use crate::cli::arguments::{Flags, SourceArgs, WorkerArgs};
+use crate::cli::arguments::{Flags, SourceArgs, WorkerArgs, text_path};
 use crate::cli::opened::{arena, interrupt};
 use crate::cli::said::CliError;
 use crate::config::{Config, Workers};
@@ -62,6 +62,9 @@ pub struct JudgeArgs {
     /// Let other machines ask as well
     #[arg(long, requires = "serve", help_heading = "Serving")]
     allow_remote: bool,
+    /// Append each program that compiled code runs otherwise than CPython, which judges it, with both answers
+    #[arg(long, value_name = "FILE", help_heading = "Judging", value_parser = text_path())]
+    differences: Option<PathBuf>,
     #[command(flatten)]
     workers: WorkerArgs,
     #[command(flatten)]
@@ -94,7 +97,11 @@ impl JudgeArgs {
         let of_games = [("--games", self.games.is_some()), ("--seed", self.seed.is_some())];
         arena::refuse_on_tasks(&arena, config, &of_games)?;
         let games = Seed::root(self.seed.unwrap_or(0)).games(config.arena.games);
-        Ok(Judge::new(arena, &config.reward, games))
+        let judge = Judge::new(arena, &config.reward, games);
+        let Some(path) = &self.differences else { return Ok(judge) };
+        let opened = File::options().create(true).append(true).open(path);
+        let file = opened.map_err(|error| CliError::user(format!("--differences {}: {error}", path.display())))?;
+        Ok(judge.keeping_differences(file))
     }
 
     fn serve(&self, address: &str, mut config: Config, console: &Console) -> Result<(), CliError> {

@@ -143,5 +143,6 @@ pub fn unchecked_in(
     let unanswering = arena::complete(&sandbox, &mut environment, &rules, threads)?;
     drop(wait);
     let arena = Arena::new(sandbox.clone(), environment, rules, config.arena.parallel_rewards)?;
+    let arena = arena.on_difference(config.sandbox.on_difference);
     Ok(Unchecked { arena, sandbox, unanswering })
 }

@@ -14,7 +14,6 @@ use crate::policy;
 /// Settings in which processes may differ: they suit the machine, and change no result.
 const OF_THE_MACHINE: &[&str] = &[
     "arena.parallel_rewards",
-    "sandbox.check_one_in",
     "model.device",
     "train.memory_mib",
     "train.gpu_memory_fraction",

@@ -20,7 +20,7 @@ pub(super) const FREE_KEYS: &[&str] = &[
     "train.max_steps",
     "train.steps_ahead",
     "train.output_dir",
-    "sandbox.check_one_in",
+    "sandbox.on_difference",
     "train.preflight",
     "train.memory_mib",
     "train.gpu_memory_fraction",

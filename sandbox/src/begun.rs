@@ -1,0 +1,81 @@
+//! What a session begins with, and the program in either tier.
+
+use std::sync::Arc;
+
+use grpo_sandbox_compiled::{CompiledSession, GasScope, Stop};
+
+use crate::engine::Interpreter;
+use crate::interpreted::Interpreted;
+use crate::tiers::{Ending, Tiers, gas_limits};
+use crate::{Difference, Failure, Fault, FuelScope, HostError, Limits, Unloaded};
+
+/// Why an exact budget moves a program to the interpreter.
+pub(crate) const BEYOND_SHARE: &str = "more than the share of a budget within which CPython is certain to stay";
+
+/// What a program is loaded from.
+pub(crate) struct Begun {
+    pub interpreter: Arc<Interpreter>,
+    pub source: String,
+    pub seed: u64,
+    pub limits: Limits,
+    pub ending: Ending,
+}
+
+impl Begun {
+    /// The program in the compiled tier; `None` if it is left to the interpreter.
+    pub fn compiled(&self, tiers: &Tiers) -> Result<Option<CompiledSession>, Unloaded> {
+        let Some(program) = tiers.program(&self.source)? else { return Ok(None) };
+        let reason = match program.start(self.seed, &gas_limits(&self.limits, self.ending, self.source.len())) {
+            Ok(session) => return Ok(Some(session)),
+            Err(Stop::OutOfGas { scope }) if self.ending == Ending::Counted => {
+                let fuel = self.limits.call_fuel.min(self.limits.game_fuel);
+                return Err(Unloaded { failure: out_of_fuel(scope), fuel });
+            }
+            Err(Stop::OutOfGas { .. }) => BEYOND_SHARE,
+            Err(Stop::WayBack { reason }) => reason,
+            Err(Stop::Machine(error)) => return Err(HostError::tier(error).into()),
+        };
+        tiers.left(&self.source, reason)?;
+        Ok(None)
+    }
+
+    /// The program in the interpreter.
+    pub fn interpreted(&self) -> Result<Interpreted, Unloaded> {
+        Interpreted::load(&self.interpreter, &self.source, self.seed, &self.limits)
+    }
+
+    /// The same program in the interpreter, for comparison. `None` if it ends by its budget while it is loaded and that
+    /// is no difference.
+    pub fn witness(&self) -> Result<Option<Interpreted>, HostError> {
+        match self.interpreted().map_err(|unloaded| unloaded.failure) {
+            Ok(interpreted) => Ok(Some(interpreted)),
+            Err(Failure::Program(fault)) if self.may_end_by(&fault) => Ok(None),
+            Err(Failure::Program(fault)) => Err(self.differs("loading it", "no fault", &fault.to_string())),
+            Err(Failure::Host(error)) => Err(error),
+        }
+    }
+
+    /// Whether the interpreter may have this fault where compiled code has none: an end of a budget that each tier counts
+    /// by itself. An exact budget, and memory, end in the interpreter last.
+    pub fn may_end_by(&self, fault: &Fault) -> bool {
+        self.ending == Ending::Counted && matches!(fault, Fault::OutOfFuel { .. })
+    }
+
+    pub fn differs(&self, asked: &str, compiled: &str, interpreted: &str) -> HostError {
+        HostError::TiersDiffer(Box::new(Difference {
+            asked: asked.to_owned(),
+            compiled: compiled.to_owned(),
+            interpreted: interpreted.to_owned(),
+            seed: self.seed,
+            program: self.source.clone(),
+        }))
+    }
+}
+
+pub(crate) fn out_of_fuel(scope: GasScope) -> Failure {
+    let scope = match scope {
+        GasScope::Call => FuelScope::Call,
+        GasScope::Game => FuelScope::Game,
+    };
+    Failure::Program(Fault::OutOfFuel { scope })
+}

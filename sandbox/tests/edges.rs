@@ -1,0 +1,294 @@
+//! Programs at the edges of their budgets: `load_exact` answers, and fails, as the interpreter alone does.
+//!
+//! Fuel is counted exactly, so a program's own use is the edge: with so much it ends well, with one less it does not.
+
+use std::sync::LazyLock;
+
+use grpo_sandbox::{FUEL_PER_SECOND, Failure, Limits, Sandbox, TierChoice};
+use rand::seq::IndexedRandom;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// Both without the comparison of sessions, which would hide a difference.
+static TIERS: LazyLock<[Sandbox; 2]> = LazyLock::new(|| {
+    let sandbox = Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || eprintln!("compiling the sandbox")).unwrap();
+    [TierChoice::Interpreter, TierChoice::Auto].map(|tier| sandbox.with_tiers(tier, 0))
+});
+
+/// Far more than any program here needs.
+const AMPLE: Limits =
+    Limits { game_fuel: 40 * FUEL_PER_SECOND, call_fuel: 40 * FUEL_PER_SECOND, memory_bytes: 1 << 30 };
+const MEMORY: u64 = 128 << 20;
+
+/// What is done `n` times, with `i` from 0: a list `x` of `m` numbers, a dict `d` and a set `e` of them, texts `t` and `w` of
+/// `m` letters, a number `s`, a function `g` of one number.
+const BODIES: &[&str] = &[
+    "s += i",
+    "s = (s * 31 + i) % 1000003",
+    "s = s * 7 // 5 - i if s < 10 ** 9 else s // 1000",
+    "s += i * 0.5",
+    "s = s + 1.0 / (i + 1)",
+    "s += i ** 2 % 7",
+    "s += (i & 255) ^ (i >> 3) | 1",
+    "s += divmod(i, 7)[1]",
+    "s += abs(i - 50)",
+    "s += int(i * 1.5)",
+    "s += float(i)",
+    "s += 1 if i % 2 and i % 3 or not i % 5 else 2",
+    "s += 1 if 3 < i % 11 <= 7 else 0",
+    "x.append(i)",
+    "x.append(i * 0.5)",
+    "x.append((i, s))",
+    "x.append([i])",
+    "x.append(x.pop())",
+    "x.insert(0, i)",
+    "x.insert(len(x) // 2, x.pop(0))",
+    "x.pop(0) if len(x) > 1 else x.append(i)",
+    "del x[0]\n        x.append(i)",
+    "x = x + [i]",
+    "x += [i, i]",
+    "x.extend(x[:3])",
+    "x[i % len(x)] = i",
+    "x[i % len(x)] += 1",
+    "s += x[i % len(x)]",
+    "s += x[-1 - i % len(x)]",
+    "x = x[1:] + x[:1]",
+    "x = x[::-1]",
+    "x.reverse()",
+    "y = x[:]",
+    "y = x.copy()",
+    "y = list(x)",
+    "y = tuple(x)",
+    "y = [0] * len(x)",
+    "y = x * 2",
+    "y = [v for v in x]",
+    "y = [v * 2 + 1 for v in x if v % 2]",
+    "y = [[v] for v in x]",
+    "y = {v: i for v in x}",
+    "y = {v for v in x}",
+    "y = set(x)",
+    "y = dict(d)",
+    "y = dict(zip(x, x))",
+    "y = list(d.items())",
+    "y = list(zip(x, x))",
+    "y = list(enumerate(x))",
+    "y = list(range(len(x)))",
+    "y = list(map(g, x))",
+    "y = list(reversed(x))",
+    "x.sort()",
+    "x.sort(reverse=True)\n        x.sort()",
+    "y = sorted(x)",
+    "y = sorted(x, reverse=True)",
+    "y = sorted(x, key=lambda v: -v)",
+    "y = sorted(x, key=lambda v: v * 7919 % 1009)",
+    "x.sort(key=g)",
+    "y = sorted(d)",
+    "y = sorted([str(v) for v in x])",
+    "y = sorted([(v % 7, v) for v in x])",
+    "s += sum(x)",
+    "s += sum(v for v in x)",
+    "s += sum([v * 0.5 for v in x])",
+    "s += max(x) - min(x)",
+    "s += max(x, key=g)",
+    "s += min(x, key=lambda v: -v)",
+    "s += max(i, s, 3)",
+    "s += len(x)",
+    "s += -1 in x",
+    "s += x[-1] in x",
+    "s += str(i) in ['a', 'b', 'c', 'd']",
+    "s += x.index(x[-1])",
+    "s += x.count(i)",
+    "s += any(v < 0 for v in x)",
+    "s += all(v >= 0 for v in x)",
+    "s += any([v < 0 for v in x])",
+    "s += x == x[:]",
+    "s += x < x[:]",
+    "s += (i, 'a') == (s, 'a')",
+    "for v in x:\n            s += v",
+    "for j in range(len(x)):\n            s += x[j]",
+    "for j, v in enumerate(x):\n            s += j * v",
+    "for v in reversed(x):\n            s += v",
+    "for u, v in zip(x, x):\n            s += u - v",
+    "for k in d:\n            s += d[k]",
+    "for k, v in d.items():\n            s += v",
+    "for c in t:\n            s += c == 'a'",
+    "j = 0\n        while j < 10:\n            j += 1",
+    "d[i] = i",
+    "d[i % 97] = d.get(i % 97, 0) + 1",
+    "d[str(i)] = i",
+    "d[(i, i)] = i",
+    "d[i * 0.5] = i",
+    "d.setdefault(i % 50, 0)",
+    "d[i] = i\n        del d[i]",
+    "d.pop(i, None)",
+    "d.update({i: s})",
+    "s += len(d)",
+    "s += i in d",
+    "e.add(i)",
+    "e.add(i)\n        e.discard(i - 3)",
+    "s += i in e",
+    "try:\n            s += d[-i - 1]\n        except KeyError:\n            s += 1",
+    "t = t + 'ab'",
+    "t += 'c'",
+    "t = 'ab' + t[:-2]",
+    "y = t * 2",
+    "y = t[::-1]",
+    "y = t[1:]",
+    "s += t[i % len(t)] == 'a'",
+    "s += t == w",
+    "s += t < w",
+    "s += t.find('zz')",
+    "s += t.count('a')",
+    "s += 'zz' in t",
+    "s += w in t",
+    "y = t.upper().lower()",
+    "y = ''.join([t, w])",
+    "y = ''.join([c for c in t])",
+    "y = ','.join([str(v) for v in x])",
+    "s += len(str(i * 12345))",
+    "s += int(str(i))",
+    "y = str(x[:3])",
+    "y = str(i * 0.1)",
+    "s += g(i)",
+    "s += h(i, s)",
+    "s += (lambda v: v + 1)(i)",
+    "s += fib(8)",
+    "s += deep(60)",
+    "s += len(perms([1, 2, 3, 4]))",
+    "f = adder(i)\n        s += f(1)",
+    "a, b = i, s\n        s = a + b",
+    "a, (b, c) = 1, (i, 3)\n        s += a + b * c",
+    "grid = [[0] * 4 for _ in range(4)]\n        grid[i % 4][i // 4 % 4] = i",
+    "grid = [row[:] for row in board]\n        grid[i % 4][1] += 1",
+    "rows = [list(row) for row in zip(*board)] if False else [[r[j] for r in board] for j in range(4)]",
+    "s += sum(1 for r in board for v in r if v == 0)",
+    "s += random.random()",
+    "s += random.randint(1, 6)",
+    "s += random.choice(x)",
+    "random.shuffle(x)",
+    "s += math.sqrt(i)",
+    "s += math.log(i + 1)",
+    "s += math.floor(i * 0.7)",
+    "s += (2 ** 61 - 1) // (i + 3) % 1000",
+    "print(i)",
+    "pass",
+];
+
+/// A program, and the calls that are made.
+#[derive(Debug)]
+struct Program {
+    source: String,
+    calls: Vec<String>,
+}
+
+fn program(rng: &mut ChaCha8Rng) -> Program {
+    let bodies: Vec<&str> = (0..rng.random_range(1..=3)).map(|_| *BODIES.choose(rng).unwrap()).collect();
+    of_bodies(&bodies, rng)
+}
+
+fn of_bodies(bodies: &[&str], rng: &mut ChaCha8Rng) -> Program {
+    let source = format!(
+        "import math\nimport random\n\
+         board = [[0, 2, 4, 8], [2, 0, 0, 2], [4, 4, 2, 0], [16, 8, 4, 2]]\n\
+         def g(v):\n    return v % 10\n\
+         def h(a, b):\n    return a + b if a < b else a - b\n\
+         def fib(n):\n    return n if n < 2 else fib(n - 1) + fib(n - 2)\n\
+         def deep(n):\n    return 0 if n == 0 else 1 + deep(n - 1)\n\
+         def adder(k):\n    def add(v):\n        return v + k\n    return add\n\
+         def perms(xs):\n    if not xs:\n        return [[]]\n    return [[xs[i]] + rest for i in range(len(xs)) \
+         for rest in perms(xs[:i] + xs[i + 1:])]\n\
+         def f(n, m):\n    s = 0\n    x = [(7 * k + 3) % (m + 1) for k in range(m)]\n    d = {{k: 1 for k in x}}\n    \
+         e = set(x)\n    t = 'ab' * (m // 2 + 1)\n    w = 'ab' * (m // 2) + 'ac'\n    \
+         for i in range(n):\n        {}\n    return len(x) + len(t)\n",
+        bodies.join("\n        ")
+    );
+    let mut size = |most: f64| rng.random_range(0.0..most.ln()).exp() as u64;
+    let mut call = |_| {
+        let m = size(2000.0);
+        format!("[{}, {m}]", size(40_000.0 / m as f64) - 1)
+    };
+    Program { source, calls: (0..3).map(&mut call).collect() }
+}
+
+/// What a program answers to its calls under some limits, up to the first that ends it, and its fuel after each.
+fn told(sandbox: &Sandbox, program: &Program, limits: &Limits) -> Vec<(Result<String, String>, u64)> {
+    let mut session = match sandbox.load_exact(&program.source, 7, limits) {
+        Ok(session) => session,
+        Err(unloaded) => return vec![(Err(unloaded.to_string()), unloaded.fuel)],
+    };
+    let mut told = vec![(Ok("loaded".to_owned()), session.fuel_used())];
+    for arguments in &program.calls {
+        let answer = match session.call("f", arguments) {
+            Ok(answer) => Ok(answer),
+            Err(Failure::Program(fault)) => Err(fault.to_string()),
+            Err(Failure::Host(error)) => panic!("{error}\n{}", program.source),
+        };
+        told.push((answer, session.fuel_used()));
+        if session.is_spent() {
+            break;
+        }
+    }
+    told
+}
+
+fn answers(sandbox: &Sandbox, program: &Program, limits: &Limits) -> Vec<Result<String, String>> {
+    told(sandbox, program, limits).into_iter().map(|(answer, _)| answer).collect()
+}
+
+/// Budgets at whose edges the program is: what it uses in its dearest call and in all, and one less of each.
+fn edges(program: &Program) -> Vec<Limits> {
+    let ample = told(&TIERS[0], program, &AMPLE);
+    let used: Vec<u64> = ample.iter().map(|(_, fuel)| *fuel).collect();
+    let dearest = used.iter().scan(0, |before, &fuel| Some(fuel - std::mem::replace(before, fuel))).max().unwrap_or(0);
+    let in_all = used.last().copied().unwrap_or(0);
+    let most = AMPLE.game_fuel;
+    let of = |game_fuel, call_fuel| Limits { game_fuel, call_fuel, memory_bytes: MEMORY };
+    vec![of(most, dearest), of(most, dearest - 1), of(in_all, in_all), of(in_all - 1, in_all), of(in_all / 2, in_all)]
+}
+
+/// Plays programs at their edges in both ways; gives how many were still answered by compiled code.
+fn expect_the_same(programs: impl Iterator<Item = Program>) {
+    for program in programs {
+        for limits in edges(&program) {
+            let [interpreter, auto] = [0, 1].map(|tier| answers(&TIERS[tier], &program, &limits));
+            assert_eq!(auto, interpreter, "{limits:?} {:?}\n{}", program.calls, program.source);
+        }
+    }
+}
+
+fn generated(seeds: std::ops::Range<u64>) -> impl Iterator<Item = Program> {
+    seeds.map(|seed| program(&mut ChaCha8Rng::seed_from_u64(seed)))
+}
+
+#[test]
+fn a_program_at_the_edge_of_its_budget_ends_as_in_the_interpreter() {
+    expect_the_same(generated(0..150));
+}
+
+/// How much fuel the interpreter takes for each body, as a multiple of what its gas converts to.
+#[test]
+#[ignore = "prints a table"]
+fn ratios() {
+    let mut rng = ChaCha8Rng::seed_from_u64(0);
+    let mut rows = Vec::new();
+    for body in BODIES {
+        for (n, m) in [(3000, 2), (1000, 10), (300, 100), (30, 2000), (3, 30000)] {
+            let calls = [format!("[0, {m}]"), format!("[{n}, {m}]")];
+            let program = Program { calls: calls.to_vec(), ..of_bodies(&[body], &mut rng) };
+            let [interpreter, auto] = [0, 1].map(|tier| {
+                let told = told(&TIERS[tier], &program, &AMPLE);
+                let empty = told.get(1).map_or(0, |one| one.1) - told[0].1;
+                let all = told.get(2).map_or(0, |two| two.1 - told[1].1);
+                (all.saturating_sub(empty), told.last().unwrap().0.clone())
+            });
+            if interpreter.1 != auto.1 {
+                println!("{n} {m} {body:?}: {:?} {:?}", interpreter.1, auto.1);
+            }
+            rows.push((interpreter.0 as f64 / auto.0.max(1) as f64, n, m, body, interpreter.0, auto.0));
+        }
+    }
+    rows.sort_by(|a, b| b.0.total_cmp(&a.0));
+    for (ratio, n, m, body, interpreter, auto) in rows {
+        println!("{ratio:8.2} n={n} m={m} {body:?} {interpreter} {auto}");
+    }
+}

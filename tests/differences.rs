@@ -1,0 +1,249 @@
+//! No completion ends, delays or changes the judgement of another, though the compiled tier runs it otherwise than CPython.
+//!
+//! Differences are planted: compiled code is made of another text than the interpreter reads, so that a program can do
+//! one thing compiled, where `TIER` is "compiled", and any other interpreted. The texts of differences that were found
+//! once are tried as they are.
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
+
+use grpo_2048::arena::{Arena, ArenaError, Evaluation, OnDifference, Rules, Workers};
+use grpo_2048::config::{Config, Layers};
+use grpo_2048::environment::Environment;
+use grpo_2048::environment::game2048::entry;
+use grpo_2048::judge::server::{Bounds, Server, runner};
+use grpo_2048::judge::{Item, Judge, judge_lines};
+use grpo_2048::metrics::{JsonlSink, METRICS_FILE, Sink};
+use grpo_2048::parallel::Peers;
+use grpo_2048::policy::{Policy, open_device};
+use grpo_2048::program::Program;
+use grpo_2048::prompt::{PromptKind, PromptSet};
+use grpo_2048::seed::{Purpose, Seed};
+use grpo_2048::train::Run;
+use grpo_sandbox::{Sandbox, TierChoice};
+use serde_json::{Value, json};
+
+static CONFIG: LazyLock<Config> = LazyLock::new(|| Config::preset("builtin").unwrap());
+static SANDBOX: LazyLock<Sandbox> = LazyLock::new(|| {
+    Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || eprintln!("compiling the sandbox")).unwrap()
+});
+
+/// Compiled code of a text in which `TIER` is "compiled". One in so many sessions is compared.
+fn planted(check_one_in: u32) -> Sandbox {
+    let sandbox = SANDBOX.misreading(|source| source.replace("TIER = 'interpreted'", "TIER = 'compiled'"));
+    sandbox.with_tiers(TierChoice::Auto, check_one_in)
+}
+
+const TASKS: &str = r#"
+{"id": "last", "prompt": "Write `last(x)`, the largest item.", "entry_point": "last", "tests": [{"args": "([3, 1, 2],)", "expected": "3"}, {"args": "([1],)", "expected": "1"}, {"args": "([4, 9, 5],)", "expected": "9"}, {"args": "([0, 0],)", "expected": "0"}]}
+{"id": "sum", "prompt": "Write `last(x)`, the sum.", "entry_point": "last", "inputs": ["([1, 1, 2],)", "([],)", "([3],)"], "reference": "TIER = 'interpreted'\ndef last(x):\n    return sum(x) if TIER == 'interpreted' else 7"}
+"#;
+
+const GOOD: &str = "def last(x):\n    return max(x)\n";
+
+/// What is done compiled and what is done interpreted, on a list `x` that was asked for its largest item.
+const PLANTS: &[(&str, &str)] = &[
+    ("return 0", "return max(x)"),
+    ("return max(x)", "return 0"),
+    ("return max(x)", "return x[7]"),
+    ("return x[7]", "return 0"),
+    ("return 3", "return max(x) if len(x) > 2 else x[7]"),
+    ("return 3 if len(x) > 1 else x[7]", "return 5"),
+    ("return max(x)", "while True: x.append(1)"),
+    ("while True: x[0] += 1", "return max(x)"),
+    ("while True: x[0] += 1", "while True: x[0] -= 1"),
+    ("return max(x)", "return last(x)"),
+    ("return max(x)", "return [0] * 10 ** 9"),
+    ("return max(x)", "return last"),
+    ("return max(x)", "return 'x' * 3000000"),
+    ("x.append(7) or seen.append(1)\n        return len(seen)", "return max(x)"),
+    ("return max(x) if len(seen) < 3 else seen.append(1)", "seen.append(1)\n        return len(seen)"),
+];
+
+/// Loads that differ, and differences that were found once.
+const TEXTS: &[&str] = &[
+    "TIER = 'interpreted'\nif TIER == 'interpreted':\n    x = [1][5]\ndef last(x):\n    return max(x)\n",
+    "TIER = 'interpreted'\nwhile TIER == 'interpreted':\n    pass\ndef last(x):\n    return max(x)\n",
+    "TIER = 'interpreted'\nwhile TIER == 'compiled':\n    pass\ndef last(x):\n    return max(x)\n",
+    "def last(x):\n    y = x[:]\n    y.sort(key=lambda v, n=len(y): -v if n else v)\n    return y[0] if len(x) > 2 else [1][5]\n",
+    "def last(x):\n    y = (x[0] - 4611686018427387906) // 7\n    return max(x) if y == -658812288346769701 else [1][5]\n",
+    "K = abs\ndef g():\n    global K\n    K = lambda v: -v\n    return 1\ndef last(x):\n    return max(g(), 5, key=K) * max(x) if x else [][1]\n",
+    "def last(x):\n    try:\n        x.sort(key=[len][{}[1]])\n    except KeyError:\n        return x[0]\n",
+    "def last(x):\n    for i in x:\n        try:\n            return {}[i]\n        except KeyError as e:\n            continue\n    return e.args[0]\n",
+    "def last(x):\n    n = [1]\n    def t(v):\n        n.append(v)\n        return v\n    sum([t(1), t(2)], t(3))\n    return max(x) if n == [1, 1, 2, 3] else n[9]\n",
+    "def last(x):\n    return sorted(x, reverse=x.append(9) is None)[0] - 9 + max(x[:-1])\n",
+];
+
+fn planted_program((compiled, interpreted): &(&str, &str)) -> String {
+    format!(
+        "TIER = 'interpreted'\nseen = []\ndef last(x):\n    if TIER == 'compiled':\n        {compiled}\n    else:\n        \
+         {interpreted}\n"
+    )
+}
+
+/// A list in which each difference has a good program before and behind it, and the tasks of all.
+fn items() -> Vec<Item> {
+    let bad = PLANTS.iter().map(planted_program).chain(TEXTS.iter().map(|text| (*text).to_owned()));
+    let ids = ["last", "sum"].into_iter().cycle();
+    let item = |id: &str, completion: &str| Item { id: id.to_owned(), completion: completion.to_owned() };
+    let bad = bad.zip(ids).flat_map(|(bad, id)| [item(id, &bad), item("last", GOOD), item("last", &bad)]);
+    [item("last", GOOD)].into_iter().chain(bad).collect()
+}
+
+fn judge(sandbox: &Sandbox, directory: &Path, workers: usize) -> Judge {
+    let path = directory.join("tasks.jsonl");
+    fs::write(&path, TASKS).unwrap();
+    let mut environment = Environment::open(path.to_str().unwrap()).unwrap();
+    let mut rules = Rules::new(&CONFIG.sandbox, &CONFIG.arena);
+    (rules.limits.game_fuel, rules.limits.call_fuel) = (rules.limits.game_fuel / 5, rules.limits.call_fuel / 5);
+    assert_eq!(grpo_2048::arena::complete(sandbox, &mut environment, &rules, 1).unwrap(), []);
+    let arena = Arena::new(sandbox.clone(), environment, rules, Workers::new(workers)).unwrap();
+    Judge::new(arena, &CONFIG.reward, Vec::new())
+}
+
+/// The lines of all judgements, without the fuel, which each tier counts by itself.
+fn without_fuel(lines: &str) -> Vec<Value> {
+    let line = |line: &str| {
+        let mut line: Value = serde_json::from_str(line).unwrap();
+        line["fuel"].take();
+        line
+    };
+    lines.lines().map(line).collect()
+}
+
+fn lines(judge: Judge, items: &[Item]) -> String {
+    let text = items.iter().map(|Item { id, completion }| format!("{}\n", json!({"id": id, "completion": completion})));
+    let input = std::io::Cursor::new(text.collect::<String>().into_bytes());
+    let mut lines = String::new();
+    let mut answer = |judgement: &_| {
+        lines += &format!("{}\n", serde_json::to_string(judgement)?);
+        Ok(())
+    };
+    judge_lines(&Arc::new(judge), input, "items", &mut answer).unwrap();
+    lines
+}
+
+#[test]
+fn judge_gives_cpythons_verdict_whatever_is_planted_and_every_other_line_its_own() {
+    let directory = tempfile::tempdir().unwrap();
+    let items = items();
+    let expected = without_fuel(&lines(judge(&SANDBOX.interpreting(), directory.path(), 0), &items));
+    assert!(expected.iter().filter(|line| line["verdict"] == "passed").count() > items.len() / 3);
+    let mut sequential = None;
+    for workers in [0, 1, 4] {
+        let told = lines(judge(&planted(1), directory.path(), workers), &items);
+        for ((found, right), item) in without_fuel(&told).iter().zip(&expected).zip(&items) {
+            assert_eq!(found, right, "{workers} workers: {}", item.completion);
+        }
+        assert_eq!(sequential.get_or_insert(told.clone()), &told, "{workers} workers");
+    }
+}
+
+#[test]
+fn what_differs_is_kept_with_both_answers_once_for_each_item() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("differences.jsonl");
+    let judge = judge(&planted(1), directory.path(), 2).keeping_differences(File::create(&path).unwrap());
+    let program = planted_program(&PLANTS[0]);
+    let item = |completion: &str| Item { id: "last".into(), completion: completion.to_owned() };
+    lines(judge, &[item(GOOD), item(&program), item(GOOD), item(&program)]);
+    let kept: Vec<Value> =
+        fs::read_to_string(&path).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let one = json!({
+        "program": program, "seed": "0", "asked": "last[[3, 1, 2]]", "compiled": "0", "interpreted": "3", "id": "last"
+    });
+    assert_eq!(kept, [one.clone(), one]);
+}
+
+#[test]
+fn a_list_over_http_is_answered_as_the_lines_are() {
+    let directory = tempfile::tempdir().unwrap();
+    let items = items();
+    let expected = lines(judge(&planted(1), directory.path(), 0), &items);
+    let (limits, bounds) = (Rules::new(&CONFIG.sandbox, &CONFIG.arena).limits, Bounds::new(2));
+    let judge = judge(&planted(1), directory.path(), 2);
+    let server = Server::bind(&["127.0.0.1:0".parse().unwrap()], judge, runner(planted(1), limits), bounds).unwrap();
+    let (address, stop) = (server.address().unwrap(), Arc::new(AtomicBool::new(false)));
+    let flag = Arc::clone(&stop);
+    let serving = std::thread::spawn(move || server.run(&flag));
+    let list: Vec<Value> =
+        items.iter().map(|Item { id, completion }| json!({"id": id, "completion": completion})).collect();
+    let body = Value::from(list).to_string();
+    let mut stream = TcpStream::connect(address).unwrap();
+    let head = format!(
+        "POST /judge HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    stop.store(true, Ordering::SeqCst);
+    serving.join().unwrap().unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("HTTP/1.1 200"), "{answer}");
+    let found: Vec<Value> = serde_json::from_str(body).unwrap();
+    let expected: Vec<Value> = expected.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(found, expected);
+}
+
+/// Players that differ at a move of their own, or never.
+fn players() -> Vec<String> {
+    let player = |compiled: &str| {
+        format!(
+            "TIER = 'interpreted'\nturn = [0]\ndef strategy(board):\n    turn[0] += 1\n    if TIER == 'compiled':\n        \
+             {compiled}\n    return 'WASD'[turn[0] % 4]\n"
+        )
+    };
+    let late = "if turn[0] > 40 and board[0][0] < 4:\n            return 'A'";
+    let plants = ["pass", "return 'W'", "turn[0] += 1", late, "if turn[0] > 10:\n            turn[7] = 1", "return 5"];
+    plants.map(player).to_vec()
+}
+
+fn seeds(count: u64) -> Vec<Seed> {
+    (0..count).map(|index| Seed::root(29).child(Purpose::HeldOut, index)).collect()
+}
+
+fn played(sandbox: Sandbox, workers: usize) -> Vec<Evaluation> {
+    let rules = Rules::new(&CONFIG.sandbox, &CONFIG.arena);
+    let arena = Arena::new(sandbox, Environment::Game2048, rules, Workers::new(workers)).unwrap();
+    let (seeds, players) = (seeds(6), players());
+    let programs = players.iter().map(|text| (Program::from_text(text, &entry()), seeds.as_slice()));
+    arena.evaluate_all(programs, &mut |_, _| ()).unwrap()
+}
+
+#[test]
+fn a_player_is_played_again_in_the_interpreter_from_its_first_move_whichever_of_its_games_was_looked_at() {
+    let interpreted: Vec<String> = played(SANDBOX.interpreting(), 0).iter().map(Evaluation::digest).collect();
+    for check_one_in in [1, 3] {
+        let base = played(planted(check_one_in), 0);
+        let differing: Vec<_> = base.iter().map(|one| one.usage.difference.clone()).collect();
+        assert_eq!(differing[0], None, "the tiers agree on it");
+        assert!(differing[1..].iter().any(Option::is_some) && (check_one_in > 1 || differing[1..].iter().all(Option::is_some)));
+        for ((evaluation, difference), interpreted) in base.iter().zip(&differing).zip(&interpreted) {
+            assert_eq!(evaluation.digest() == *interpreted, difference.is_some(), "{difference:?}");
+        }
+        for workers in [1, 2, 8] {
+            let again = played(planted(check_one_in), workers);
+            let both = |all: &[Evaluation]| -> Vec<_> {
+                all.iter().map(|one| (one.digest(), one.usage.difference.clone())).collect()
+            };
+            assert_eq!(both(&again), both(&base), "{workers} workers");
+        }
+    }
+}
+
+#[test]
+fn a_difference_stops_only_on_request() {
+    let rules = Rules::new(&CONFIG.sandbox, &CONFIG.arena);
+    let arena = Arena::new(planted(1), Environment::Game2048, rules, Workers::new(2)).unwrap();
+    let (seeds, players) = (seeds(2), players());
+    let programs = || players.iter().map(|text| (Program::from_text(text, &entry()), seeds.as_slice()));
+    assert_eq!(arena.evaluate_all(programs(), &mut |_, _| ()).unwrap().len(), players.len());
+    let error = arena.on_difference(OnDifference::Stop).evaluate_all(programs(), &mut |_, _| ()).unwrap_err();
+    assert!(matches!(error, ArenaError::TiersDiffer { completion: 1, .. }), "{error}");
+    assert!(error.to_string().contains("sandbox.on_difference") && error.to_string().contains(&players[1].trim_end()[..]));
+}
