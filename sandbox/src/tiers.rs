@@ -119,15 +119,15 @@ impl Tiers {
 
 /// The interpreter takes at most this many times the fuel that the gas of a compiled program converts to. So an exact
 /// budget gives compiled code one part in so many: whatever ends within it, the interpreter ends within all of it.
-const FUEL_RATIO: u64 = 16;
+const FUEL_RATIO: u64 = 8;
 
 /// Most fuel that the interpreter takes to start and load an empty program, and for each byte of a source.
 const LOAD_FUEL: u64 = 2_000_000;
-const SOURCE_BYTE_FUEL: u64 = 20_000;
+const SOURCE_BYTE_FUEL: u64 = 25_000;
 
 /// Most fuel that the interpreter takes for an empty call, and for each byte of its arguments and answer.
-const CALL_FUEL: u64 = 100_000;
-const TEXT_BYTE_FUEL: u64 = 2_000;
+const CALL_FUEL: u64 = 300_000;
+const TEXT_BYTE_FUEL: u64 = 5_000;
 
 /// The interpreter needs at most this many times the memory for the same values.
 const MEMORY_RATIO: u64 = 4;

@@ -204,8 +204,8 @@ fn of_bodies(bodies: &[&str], rng: &mut ChaCha8Rng) -> Program {
     );
     let mut size = |most: f64| rng.random_range(0.0..most.ln()).exp() as u64;
     let mut call = |_| {
-        let m = size(2000.0);
-        format!("[{}, {m}]", size(40_000.0 / m as f64) - 1)
+        let m = size(300.0);
+        format!("[{}, {m}]", size(6000.0 / m as f64) - 1)
     };
     Program { source, calls: (0..3).map(&mut call).collect() }
 }
@@ -243,7 +243,7 @@ fn edges(program: &Program) -> Vec<Limits> {
     let in_all = used.last().copied().unwrap_or(0);
     let most = AMPLE.game_fuel;
     let of = |game_fuel, call_fuel| Limits { game_fuel, call_fuel, memory_bytes: MEMORY };
-    vec![of(most, dearest), of(most, dearest - 1), of(in_all, in_all), of(in_all - 1, in_all), of(in_all / 2, in_all)]
+    vec![of(most, dearest), of(most, dearest - 1), of(in_all, in_all), of(in_all - 1, in_all)]
 }
 
 /// Plays programs at their edges in both ways; gives how many were still answered by compiled code.
@@ -265,6 +265,87 @@ fn a_program_at_the_edge_of_its_budget_ends_as_in_the_interpreter() {
     expect_the_same(generated(0..150));
 }
 
+/// What a call keeps of `n` things.
+const SHAPES: &[&str] = &[
+    "list(range(n))",
+    "list(range(2 ** 60, 2 ** 60 + n))",
+    "tuple(range(2 ** 60, 2 ** 60 + n))",
+    "[0] * n",
+    "[i + 2 ** 60 for i in range(n)]",
+    "[i * 0.5 for i in range(n)]",
+    "[[] for i in range(n)]",
+    "[[i] for i in range(n)]",
+    "[[i, i, i] for i in range(n)]",
+    "[(i,) for i in range(n)]",
+    "[(i + 2 ** 60, i + 2 ** 61) for i in range(n)]",
+    "[str(i) for i in range(n)]",
+    "[str(i) * 10 for i in range(n)]",
+    "'ab' * n",
+    "{i: i + 2 ** 60 for i in range(n)}",
+    "{i: None for i in range(n)}",
+    "{str(i): i for i in range(n)}",
+    "{(i, i): [i] for i in range(n)}",
+    "{i * 0.5: i for i in range(n)}",
+    "{i for i in range(n)}",
+    "set(range(n))",
+    "[{} for i in range(n)]",
+    "[{i: i} for i in range(n)]",
+    "[{i} for i in range(n)]",
+    "[adder(i) for i in range(n)]",
+    "[lambda v=i: v for i in range(n)]",
+    "[range(i) for i in range(n)]",
+    "[range(2 ** 60, 2 ** 60 + i) for i in range(n)]",
+    "sorted(range(n))",
+    "sorted(range(n), key=lambda v: -v)",
+    "list(enumerate(range(n)))",
+    "list(zip(range(n), range(n)))",
+    "list(map(str, range(n)))",
+    "dict(zip(range(n), range(n)))",
+    "appended(n)",
+    "stored(n)",
+    "joined(n)",
+    "nested(n)",
+];
+
+fn keeps(shape: &str, calls: Vec<String>) -> Program {
+    let source = format!(
+        "kept = []\ndef adder(k):\n    def add(v):\n        return v + k\n    return add\n\
+         def appended(n):\n    x = []\n    for i in range(n):\n        x.append(i + 2 ** 60)\n    return x\n\
+         def stored(n):\n    d = {{}}\n    for i in range(n):\n        d[i * 7] = i + 2 ** 60\n    return d\n\
+         def joined(n):\n    return ','.join([str(i) for i in range(n)])\n\
+         def nested(n):\n    x = []\n    for i in range(n):\n        x = [x, i]\n    return x\n\
+         def f(n):\n    y = {shape}\n    return 1 if y else 0\n\
+         def g(n):\n    kept.append({shape})\n    return len(kept)\n"
+    );
+    Program { source, calls }
+}
+
+/// The largest number that `holds`, of a property that holds up to some number.
+fn largest(most: u64, holds: impl Fn(u64) -> bool) -> u64 {
+    let (mut yes, mut no) = (0, most);
+    while no - yes > 1 + yes / 64 {
+        let middle = yes + (no - yes) / 2;
+        if holds(middle) { yes = middle } else { no = middle }
+    }
+    yes
+}
+
+/// How much more fits in the interpreter than in the compiled tier.
+#[test]
+#[ignore = "prints a table"]
+fn memory() {
+    let limits = Limits { memory_bytes: MEMORY, ..AMPLE };
+    for shape in SHAPES {
+        let program = keeps(shape, Vec::new());
+        let fits = |tier: usize, n: u64| {
+            let mut session = TIERS[tier].load_exact(&program.source, 7, &limits).unwrap();
+            session.call("f", &format!("[{n}]")).is_ok() && (tier == 0 || session.is_compiled())
+        };
+        let [interpreted, compiled] = [0, 1].map(|tier| largest(40_000_000, |n| fits(tier, n)));
+        println!("{:6.2} {shape} {interpreted} {compiled}", interpreted as f64 / compiled.max(1) as f64);
+    }
+}
+
 /// How much fuel the interpreter takes for each body, as a multiple of what its gas converts to.
 #[test]
 #[ignore = "prints a table"]
@@ -272,17 +353,18 @@ fn ratios() {
     let mut rng = ChaCha8Rng::seed_from_u64(0);
     let mut rows = Vec::new();
     for body in BODIES {
-        for (n, m) in [(3000, 2), (1000, 10), (300, 100), (30, 2000), (3, 30000)] {
-            let calls = [format!("[0, {m}]"), format!("[{n}, {m}]")];
+        for (n, m) in [(3000, 2), (1000, 10), (300, 100), (30, 2000), (9, 30000)] {
+            let calls = [format!("[0, {m}]"), format!("[0, {m}]"), format!("[{n}, {m}]")];
             let program = Program { calls: calls.to_vec(), ..of_bodies(&[body], &mut rng) };
             let [interpreter, auto] = [0, 1].map(|tier| {
-                let told = told(&TIERS[tier], &program, &AMPLE);
-                let empty = told.get(1).map_or(0, |one| one.1) - told[0].1;
-                let all = told.get(2).map_or(0, |two| two.1 - told[1].1);
-                (all.saturating_sub(empty), told.last().unwrap().0.clone())
+                let mut session = TIERS[tier].load(&program.source, 7, &AMPLE).unwrap();
+                let fuel = program.calls.iter().map(|call| (session.call("f", call).is_ok(), session.fuel_used()).1);
+                let fuel: Vec<u64> = fuel.collect();
+                (fuel[2].saturating_sub(2 * fuel[1] - fuel[0]), session.is_compiled())
             });
-            if interpreter.1 != auto.1 {
-                println!("{n} {m} {body:?}: {:?} {:?}", interpreter.1, auto.1);
+            if !auto.1 || auto.0 < 10_000 {
+                println!("{n} {m} {body:?}: {} {}", auto.0, auto.1);
+                continue;
             }
             rows.push((interpreter.0 as f64 / auto.0.max(1) as f64, n, m, body, interpreter.0, auto.0));
         }
@@ -290,5 +372,22 @@ fn ratios() {
     rows.sort_by(|a, b| b.0.total_cmp(&a.0));
     for (ratio, n, m, body, interpreter, auto) in rows {
         println!("{ratio:8.2} n={n} m={m} {body:?} {interpreter} {auto}");
+    }
+    for size in [0, 100, 1000, 10_000, 60_000] {
+        for line in ["x = 1\n", "# comment\n", "f = [1,2,(3,4),lambda a: a+1]\n", "f=-1<2>3*4%(x:=5)\n", "if 1:\n  x=[y for y in [1,2]]\n", "x=[1]+[[[[[[[[1]]]]]]]]\n", "def f(a=1,b=2,c=3):a=b;b=c\n", "x=a.b.c.d.e.f.g\n", "1;2;3;4;5;6;7;8;9;1;2;3;4\n", "x=f(1)(2)(3)(4)(5)(6)\n"] {
+            let source = format!("def g():\n{} pass\n", line.lines().map(|l| format!(" {l}\n")).collect::<String>().repeat(size / (line.len() + 1)));
+            let session = TIERS[0].load(&source, 7, &AMPLE).unwrap();
+            println!("load {} bytes of {line:?}: {} fuel, {} a byte", source.len(), session.fuel_used(), session.fuel_used() / source.len() as u64);
+        }
+    }
+    for n in [0, 10, 1000, 100_000] {
+        for item in ["1", "\"a\"", "1.5", "[]", "123456789012345"] {
+            let list = format!("[[{}]]", vec![item; n].join(","));
+            let mut session = TIERS[0].load("def f(x): return x\n", 7, &AMPLE).unwrap();
+            let before = session.fuel_used();
+            let answer = session.call("f", &list).unwrap();
+            let bytes = list.len() + answer.len();
+            println!("call {bytes} bytes of {item}: {} fuel, {} a byte", session.fuel_used() - before, (session.fuel_used() - before) / bytes as u64);
+        }
     }
 }

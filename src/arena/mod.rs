@@ -161,7 +161,7 @@ impl Arena {
 
     /// The same, with what follows where the tiers of the sandbox differ on a program.
     pub fn on_difference(self, then: OnDifference) -> Arena {
-        Arena { differences: Arc::new(Differences::new(then)), ..self }
+        Arena { differences: Arc::new(Differences::new(then)), verdicts: Arc::default(), ..self }
     }
 
     /// What programs are written for.

@@ -1,0 +1,75 @@
+//! Tasks whose budgets end somewhere in their tests: the tier that runs a program changes no verdict.
+
+use std::fs;
+use std::sync::{Arc, LazyLock};
+
+use grpo_2048::arena::{Arena, Evaluation, Rules, Workers};
+use grpo_2048::config::Config;
+use grpo_2048::environment::{Case, Environment, Outcome};
+use grpo_sandbox::{FUEL_PER_SECOND, Limits, Sandbox, TierChoice};
+
+static CONFIG: LazyLock<Config> = LazyLock::new(|| Config::preset("builtin").unwrap());
+static SANDBOX: LazyLock<Sandbox> = LazyLock::new(|| {
+    Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || eprintln!("compiling the sandbox")).unwrap()
+});
+
+/// A task with tests of growing cost, and the same with a checker that is dear itself.
+const TASKS: &str = r#"
+{"id": "plain", "prompt": "Write `f(n)`, which returns n.", "entry_point": "f", "tests": [{"args": "(1,)", "expected": "1"}, {"args": "(30,)", "expected": "30"}, {"args": "(300,)", "expected": "300"}, {"args": "(2000,)", "expected": "2000"}, {"args": "(7,)", "expected": "7"}, {"args": "(4000,)", "expected": "4000"}, {"args": "(0,)", "expected": "0"}]}
+{"id": "checked", "prompt": "Write `f(n)`, which returns n.", "entry_point": "f", "tests": [{"args": "(30,)", "expected": "30"}, {"args": "(2000,)", "expected": "2000"}], "checker": "def check():\n    s = 0\n    for i in range(20000):\n        s += i\n    a = yield ('f', 100)\n    b = yield ('f', 1000)\n    return a == 100 and b == 1000"}
+"#;
+
+const PROGRAMS: &[&str] = &[
+    "def f(n):\n    return n\n",
+    "def f(n):\n    s = 0\n    for i in range(n):\n        s += 1\n    return s\n",
+    "def f(n):\n    x = []\n    for i in range(n):\n        x.insert(0, i)\n    return len(x)\n",
+    "def f(n):\n    t = ''\n    for i in range(n):\n        t += 'ab'\n    return len(t) // 2\n",
+    "def f(n):\n    x = list(range(n))\n    return sum([1 for i in x if -i - 1 not in x[:50]])\n",
+    "def f(n):\n    return len(sorted([-i for i in range(n)], key=lambda v: v % 7))\n",
+    "seen = []\ndef f(n):\n    seen.append(n)\n    for i in range(n * len(seen)):\n        pass\n    return n\n",
+    "def f(n):\n    while n == 300:\n        pass\n    return n\n",
+    "def f(n):\n    while n > 1:\n        pass\n    return n\n",
+    "def f(n):\n    x = [0] * n\n    return len(x) if n != 300 else x[n]\n",
+    "def f(n):\n    return n if n < 1 else 1 + f(n - 1)\n",
+    "def g(n):\n    return n if n < 2 else g(n - 1) + g(n - 2)\ndef f(n):\n    return n + 0 * g(n % 23)\n",
+    "import random\nfor i in range(20000):\n    pass\ndef f(n):\n    return n + 0 * random.randint(1, n + 1)\n",
+];
+
+fn evaluated(sandbox: &Sandbox, environment: &Arc<Environment>, limits: Limits, task: u32) -> Vec<Evaluation> {
+    let rules = Rules { limits, ..Rules::new(&CONFIG.sandbox, &CONFIG.arena) };
+    let arena = Arena::new(sandbox.clone(), Arc::clone(environment), rules, Workers::new(2)).unwrap();
+    let case = [Case::Task(task)];
+    let programs = PROGRAMS.iter().map(|text| (arena.program(text, case[0]), &case[..]));
+    arena.evaluate_all(programs, &mut |_, _| ()).unwrap()
+}
+
+/// All but the fuel, which each tier counts by itself.
+fn verdict(evaluation: &Evaluation) -> (String, Vec<Outcome>) {
+    let games = evaluation.games.iter().map(|game| Outcome { fuel: 0, ..game.clone() });
+    (format!("{:?}", evaluation.verdict), games.collect())
+}
+
+#[test]
+fn a_task_has_one_verdict_at_every_edge_of_its_budget_whichever_tier_runs_the_program() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("tasks.jsonl");
+    fs::write(&path, TASKS).unwrap();
+    let environment = Arc::new(Environment::open(path.to_str().unwrap()).unwrap());
+    let [auto, interpreter] = [TierChoice::Auto, TierChoice::Interpreter].map(|tier| SANDBOX.with_tiers(tier, 0));
+    let of = |game_fuel, call_fuel| Limits { game_fuel, call_fuel, memory_bytes: 128 << 20 };
+    for task in [0, 1] {
+        let ample = of(FUEL_PER_SECOND / 10, FUEL_PER_SECOND / 40);
+        let used: Vec<u64> = evaluated(&interpreter, &environment, ample, task).iter().map(|one| one.games[0].fuel).collect();
+        let mut edges: Vec<Limits> = used.iter().flat_map(|&fuel| [of(fuel, fuel / 4), of(fuel - 1, fuel)]).collect();
+        edges.extend([of(FUEL_PER_SECOND / 50, FUEL_PER_SECOND / 200), ample]);
+        for limits in edges {
+            let [found, right] = [&auto, &interpreter].map(|sandbox| evaluated(sandbox, &environment, limits, task));
+            for ((found, right), program) in found.iter().zip(&right).zip(PROGRAMS) {
+                assert_eq!(verdict(found), verdict(right), "{limits:?}\n{program}");
+            }
+        }
+        let compiled = evaluated(&auto, &environment, ample, task);
+        let compiled = compiled.iter().filter(|one| one.usage.games[0].compiled).count();
+        assert!(compiled > PROGRAMS.len() / 3, "{compiled} stay compiled");
+    }
+}
