@@ -193,7 +193,9 @@ pub enum HostError {
 #[error(
     "{} gave {} compiled and {} interpreted, with seed {seed}. This is a bug of the compiled tier, please report it with \
      the program",
-    clean(asked), clean(compiled), clean(interpreted)
+    clean(asked),
+    clean(compiled),
+    clean(interpreted)
 )]
 pub struct Difference {
     /// The call.

@@ -43,7 +43,7 @@ impl Session {
     pub(crate) fn load(tiers: &Tiers, begun: Begun) -> Result<Session, Unloaded> {
         let interpreted = |begun: Begun| Ok(Session { run: Run::Interpreted(begun.interpreted()?) });
         let Some(session) = begun.compiled(tiers)? else { return interpreted(begun) };
-        let most_fuel = MostFuel::of_loading(begun.source.len(), session.gas_used());
+        let most_fuel = MostFuel::of_loading(session.gas_used());
         if begun.ending == Ending::Exact && !most_fuel.is_within(&begun.limits) {
             tiers.left(&begun.source, BEYOND_SHARE)?;
             return interpreted(begun);
@@ -344,7 +344,9 @@ mod tests {
         let wrong = "return 5 if TIER == \"compiled\" else step";
         // The second call raises, so all calls are made again.
         let then_raises = "return 1 // (2 - step) if step > 1 else TIER";
-        for (check_one_in, body, answers) in [(1, wrong, ["5", "1"]), (0, then_raises, ["\"compiled\"", "\"interpreted\""])] {
+        for (check_one_in, body, answers) in
+            [(1, wrong, ["5", "1"]), (0, then_raises, ["\"compiled\"", "\"interpreted\""])]
+        {
             match misread(check_one_in, body) {
                 Err(Failure::Host(HostError::TiersDiffer(difference))) => {
                     assert_eq!([&*difference.compiled, &*difference.interpreted], answers);
@@ -361,11 +363,15 @@ mod tests {
         let source = "def count(step):\n    while step:\n        step += 1\n    return 0\n";
         let ended = |choice| {
             let mut session = sandbox(choice).load_exact(source, 7, &LIMITS).unwrap();
-            let answers = ["[0]", "[1]", "[0]"].map(|arguments| session.call("count", arguments).map_err(|f| f.to_string()));
+            let answers =
+                ["[0]", "[1]", "[0]"].map(|arguments| session.call("count", arguments).map_err(|f| f.to_string()));
             (answers, session.fuel_used(), session.is_compiled())
         };
         assert_eq!(ended(TierChoice::Auto), ended(TierChoice::Interpreter));
         let mut session = sandbox(TierChoice::Auto).load_exact(source, 7, &LIMITS).unwrap();
-        assert!(session.call("count", "[0]").is_ok() && session.is_compiled(), "a call that is cheap stays in the tier");
+        assert!(
+            session.call("count", "[0]").is_ok() && session.is_compiled(),
+            "a call that is cheap stays in the tier"
+        );
     }
 }

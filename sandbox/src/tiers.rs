@@ -2,11 +2,9 @@
 
 use std::sync::{Arc, OnceLock};
 
-use grpo_sandbox_compiled::{
-    self as compiled, CompiledProgram, CompiledTier, GAS_PER_SECOND, NotCompiled, Outside, TierError,
-};
+use grpo_sandbox_compiled::{self as compiled, CompiledProgram, CompiledTier, NotCompiled, Outside, TierError};
 
-use crate::{FUEL_PER_SECOND, HostError, Limits};
+use crate::{HostError, Limits};
 
 /// What runs the functions of a program. Whole programs ([`Sandbox::run`](crate::Sandbox::run)) are always
 /// interpreted.
@@ -117,16 +115,19 @@ impl Tiers {
     }
 }
 
-/// The interpreter takes at most this many times the fuel that the gas of a compiled program converts to. So an exact
-/// budget gives compiled code one part in so many: whatever ends within it, the interpreter ends within all of it.
-const FUEL_RATIO: u64 = 8;
+/// What a budget that each tier counts by itself is worth in the compiled tier: 21 units of gas for 20 of fuel. Gas is
+/// fuel as it was measured, and whole programs are charged 0.7 to 1.03 of what the interpreter spends, so that no
+/// program gains by leaving the tier (`a_player_is_charged_in_both_tiers_alike`).
+const GAS: u64 = 21;
+const FUEL: u64 = 20;
 
-/// Most fuel that the interpreter takes to start and load an empty program, and for each byte of a source.
-const LOAD_FUEL: u64 = 2_000_000;
-const SOURCE_BYTE_FUEL: u64 = 25_000;
+/// The interpreter takes at most this many times the fuel that a program is charged compiled: the table of costs has no
+/// operation above two. So an exact budget gives compiled code one part in so many: whatever ends within it, the
+/// interpreter ends within all of it.
+const FUEL_RATIO: u64 = 4;
 
-/// Most fuel that the interpreter takes for an empty call, and for each byte of its arguments and answer.
-const CALL_FUEL: u64 = 300_000;
+/// Most fuel that the interpreter takes beside that: for collecting garbage, and for each byte of arguments and answers.
+const COLLECTION_FUEL: u64 = 30_000_000;
 const TEXT_BYTE_FUEL: u64 = 5_000;
 
 /// The interpreter needs at most this many times the memory for the same values.
@@ -136,10 +137,12 @@ const MEMORY_RATIO: u64 = 4;
 const INTERPRETER_BYTES: u64 = 13 << 20;
 const SOURCE_BYTE_MEMORY: u64 = 200;
 
-/// Converts budgets of fuel to gas, of which a second has a different number, for a program of `source_bytes`.
+/// The budgets of compiled code, for a program of `source_bytes`.
 pub(crate) fn gas_limits(limits: &Limits, ending: Ending, source_bytes: usize) -> compiled::GasLimits {
-    let share = if ending == Ending::Exact { FUEL_RATIO } else { 1 };
-    let gas = |fuel: u64| scaled(fuel / share, GAS_PER_SECOND, FUEL_PER_SECOND);
+    let gas = |fuel: u64| match ending {
+        Ending::Exact => fuel / FUEL_RATIO,
+        Ending::Counted => scaled(fuel, GAS, FUEL),
+    };
     let taken = INTERPRETER_BYTES + SOURCE_BYTE_MEMORY * source_bytes as u64;
     let memory_bytes = limits.memory_bytes.min(crate::MEMORY_MAX).saturating_sub(taken) / MEMORY_RATIO;
     compiled::GasLimits { game_gas: gas(limits.game_fuel), call_gas: gas(limits.call_fuel), memory_bytes }
@@ -152,15 +155,15 @@ pub(crate) struct MostFuel {
 }
 
 impl MostFuel {
-    /// For loading a source of so many bytes, which took so much gas.
-    pub fn of_loading(source_bytes: usize, gas: u64) -> MostFuel {
-        let loading = LOAD_FUEL + SOURCE_BYTE_FUEL * source_bytes as u64 + fuel_of(gas).saturating_mul(FUEL_RATIO);
+    /// For loading, which took so much gas.
+    pub fn of_loading(gas: u64) -> MostFuel {
+        let loading = COLLECTION_FUEL + gas.saturating_mul(FUEL_RATIO);
         MostFuel { last: loading, in_all: loading }
     }
 
     /// Adds a call with so many bytes of arguments and answer, which took so much gas.
     pub fn add_call(&mut self, text_bytes: usize, gas: u64) {
-        self.last = CALL_FUEL + TEXT_BYTE_FUEL * text_bytes as u64 + fuel_of(gas).saturating_mul(FUEL_RATIO);
+        self.last = TEXT_BYTE_FUEL * text_bytes as u64 + gas.saturating_mul(FUEL_RATIO);
         self.in_all = self.in_all.saturating_add(self.last);
     }
 
@@ -175,9 +178,9 @@ impl MostFuel {
     }
 }
 
-/// Converts gas to fuel.
+/// The fuel that gas stands for.
 pub(crate) fn fuel_of(gas: u64) -> u64 {
-    scaled(gas, FUEL_PER_SECOND, GAS_PER_SECOND)
+    scaled(gas, FUEL, GAS)
 }
 
 fn scaled(count: u64, to: u64, from: u64) -> u64 {

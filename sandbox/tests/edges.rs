@@ -393,10 +393,29 @@ fn ratios() {
         println!("{ratio:8.2} n={n} m={m} {body:?} {interpreter} {auto}");
     }
     for size in [0, 100, 1000, 10_000, 60_000] {
-        for line in ["x = 1\n", "# comment\n", "f = [1,2,(3,4),lambda a: a+1]\n", "f=-1<2>3*4%(x:=5)\n", "if 1:\n  x=[y for y in [1,2]]\n", "x=[1]+[[[[[[[[1]]]]]]]]\n", "def f(a=1,b=2,c=3):a=b;b=c\n", "x=a.b.c.d.e.f.g\n", "1;2;3;4;5;6;7;8;9;1;2;3;4\n", "x=f(1)(2)(3)(4)(5)(6)\n"] {
-            let source = format!("def g():\n{} pass\n", line.lines().map(|l| format!(" {l}\n")).collect::<String>().repeat(size / (line.len() + 1)));
+        for line in [
+            "x = 1\n",
+            "# comment\n",
+            "f = [1,2,(3,4),lambda a: a+1]\n",
+            "f=-1<2>3*4%(x:=5)\n",
+            "if 1:\n  x=[y for y in [1,2]]\n",
+            "x=[1]+[[[[[[[[1]]]]]]]]\n",
+            "def f(a=1,b=2,c=3):a=b;b=c\n",
+            "x=a.b.c.d.e.f.g\n",
+            "1;2;3;4;5;6;7;8;9;1;2;3;4\n",
+            "x=f(1)(2)(3)(4)(5)(6)\n",
+        ] {
+            let source = format!(
+                "def g():\n{} pass\n",
+                line.lines().map(|l| format!(" {l}\n")).collect::<String>().repeat(size / (line.len() + 1))
+            );
             let session = TIERS[0].load(&source, 7, &AMPLE).unwrap();
-            println!("load {} bytes of {line:?}: {} fuel, {} a byte", source.len(), session.fuel_used(), session.fuel_used() / source.len() as u64);
+            println!(
+                "load {} bytes of {line:?}: {} fuel, {} a byte",
+                source.len(),
+                session.fuel_used(),
+                session.fuel_used() / source.len() as u64
+            );
         }
     }
     for n in [0, 10, 1000, 100_000] {
@@ -406,7 +425,11 @@ fn ratios() {
             let before = session.fuel_used();
             let answer = session.call("f", &list).unwrap();
             let bytes = list.len() + answer.len();
-            println!("call {bytes} bytes of {item}: {} fuel, {} a byte", session.fuel_used() - before, (session.fuel_used() - before) / bytes as u64);
+            println!(
+                "call {bytes} bytes of {item}: {} fuel, {} a byte",
+                session.fuel_used() - before,
+                (session.fuel_used() - before) / bytes as u64
+            );
         }
     }
 }

@@ -102,7 +102,9 @@ fn answers_in(sandbox: &Sandbox, rules: &Rules, task: &Task) -> Result<Answers, 
             Ok(Err(fault)) => format!("fails on test {}: {fault}", test + 1),
             Err(Unplayed::Rejected(rejection)) => format!("is no program: {rejection}"),
             Err(Unplayed::Faulted { fault, .. }) => format!("fails as it is loaded: {fault}"),
-            Err(Unplayed::Broken(GameError::Host(HostError::TiersDiffer(difference)))) => return Err((*difference).into()),
+            Err(Unplayed::Broken(GameError::Host(HostError::TiersDiffer(difference)))) => {
+                return Err((*difference).into());
+            }
             Err(Unplayed::Broken(error)) => format!("could not be run: {error:?}"),
         };
         return Ok((answers, Some(reason)));

@@ -29,15 +29,15 @@ use grpo_sandbox::{HostError, Limits, Sandbox};
 
 pub use self::answers::{Unanswering, complete};
 use self::crew::Crew;
-pub use self::differences::TierDifference;
-use self::differences::Differences;
 pub use self::crew::workers_max;
+use self::differences::Differences;
+pub use self::differences::TierDifference;
 pub use self::evaluation::{Evaluation, FirstCallFault, GameUsage, Usage, Verdict};
 use self::play::{PlayGame, Runner};
 pub use self::scoring::{OnEvaluated, Scoring};
 use self::verdicts::Verdicts;
-pub use crate::config::{OnDifference, Workers};
 use crate::config::{ArenaConfig, Config, SandboxConfig};
+pub use crate::config::{OnDifference, Workers};
 use crate::environment::game2048::GameLimits;
 use crate::environment::{Case, Environment};
 use crate::program::{Program, Rejection};

@@ -34,7 +34,7 @@ static uint32_t size_of(Sequence *object) {
 static uint32_t keep(uint32_t from, uint32_t bytes) {
   bytes = (bytes + 7) & ~7u;
   uint32_t at = state.old_end;
-  if (at + bytes > NURSERY)
+  if (at + bytes > NURSERY || at + bytes - state.old_start > state.limit)
     give_up(NO_MEMORY);
   charge(40 + (uint64_t)bytes * COPIED_GAS);
   state.old_end = at + bytes;
@@ -148,7 +148,7 @@ EXPORT(begin_call) void begin_call(uint32_t top) {
     extend(top);
 }
 
-// Before the program is loaded. `heap` is where its own data end, `limit` how many bytes it may have.
+// Before the program is loaded. `heap` is where its own data end, `limit` how many bytes its values may have.
 EXPORT(prepare) void prepare(uint32_t heap, uint32_t roots, uint32_t root_count, uint32_t limit, uint64_t seed) {
   for (uint32_t code = 0; code < 128; code++) {
     Sequence *string = &characters[code].string;
@@ -159,8 +159,8 @@ EXPORT(prepare) void prepare(uint32_t heap, uint32_t roots, uint32_t root_count,
   empty_tuple = (Sequence){TUPLE, 0, (uint32_t)&empty_tuple, 0};
   state.roots = roots;
   state.root_count = root_count;
-  state.limit = limit / PAGE * PAGE;
-  state.old_end = heap;
+  state.limit = limit;
+  state.old_start = state.old_end = heap;
   state.top = state.paid = state.touched = NURSERY;
   state.size = __builtin_wasm_memory_size(0) * PAGE;
   state.seed = seed;

@@ -8,10 +8,12 @@ __attribute__((address_space(1))) int32_t reason;
 static struct {
   // Next free byte of the nursery, and how far it is paid for.
   uint32_t top, paid;
-  // How far memory was ever used, how far it reaches, and how far it may.
-  uint32_t touched, size, limit;
-  // Where old objects end.
-  uint32_t old_end;
+  // How far memory was ever used, and how far it reaches.
+  uint32_t touched, size;
+  // Bytes that values may have, old and new.
+  uint32_t limit;
+  // Where old objects begin and end.
+  uint32_t old_start, old_end;
   // Variables at the top level.
   uint32_t roots, root_count;
   // Places in old objects that were written to.
@@ -51,7 +53,7 @@ INLINE int is_row(uint32_t kind) { return kind == LIST || kind == TUPLE; }
 
 // Pays for the nursery up to an address, and has memory reach so far.
 COLD static void extend(uint64_t needed) {
-  if (needed > state.limit)
+  if (needed - NURSERY + (state.old_end - state.old_start) > state.limit)
     give_up(NO_MEMORY);
   uint32_t pages = (needed - state.paid + PAGE - 1) / PAGE;
   charge((uint64_t)pages * PAGE_GAS);

@@ -25,20 +25,17 @@ pub use outcome::{GasScope, NotCompiled, Outside, Stop, TierError};
 pub use program::CompiledProgram;
 pub use session::CompiledSession;
 
-/// Gas that lasted a second of processor time on the machine on which the interpreter's fuel was measured. Gas divided
-/// by this is a budget in seconds that means the same in both tiers, within a factor of 0.63 to 1.35.
-pub const GAS_PER_SECOND: u64 = 8_500_000_000;
-
 /// Version of the table of gas costs. Scores under different tables are not comparable.
-pub const COST_TABLE: u32 = 1;
+pub const COST_TABLE: u32 = 2;
 
-/// What a program may use.
+/// What a program may use. A unit of gas is a unit of the interpreter's fuel: each operation is charged what CPython
+/// spends on it, by measurement (`COSTS.md`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GasLimits {
     /// Gas for loading and for all calls together.
     pub game_gas: u64,
     /// Gas for loading, and for each call.
     pub call_gas: u64,
-    /// Bytes of linear memory. A program that needs more is left to the interpreter.
+    /// Bytes of values. A program that makes more in one call and keeps more from others is left to the interpreter.
     pub memory_bytes: u64,
 }

@@ -9,6 +9,9 @@ use crate::{GasLimits, GasScope, Stop, TierError, arguments, values};
 /// Ticks that a call may take. Far above what any gas lasts: whoever meets it has found a loop that costs nothing.
 const TICKS_MAX: u64 = 90;
 
+/// A page of WebAssembly.
+const PAGE: u64 = 1 << 16;
+
 /// What CPython spends on a program before its first line, and on each of its tokens: compiling it, and running it once.
 const LOAD_GAS: u64 = 511_000;
 const TOKEN_GAS: u64 = 16_000;
@@ -62,22 +65,20 @@ impl CompiledSession {
     /// Runs the top level of a program.
     pub(crate) fn start(program: &CompiledProgram, seed: u64, limits: &GasLimits) -> Result<CompiledSession, Stop> {
         let (compiled, emission) = (&program.compiled, &program.compiled.emission);
-        let memory_bytes = limits.memory_bytes.min(MEMORY_MAX);
+        let nursery = u64::from(compiled.shared.interface.nursery);
+        let value_bytes = limits.memory_bytes.min(MEMORY_MAX - nursery - PAGE);
         let mut store = Store::new(&compiled.shared.engine, Host::new(MEMORY_MAX));
         store.limiter(|host| host);
         store.set_epoch_deadline(TICKS_MAX);
         let machine = |error| Stop::Machine(TierError::engine(error));
         let runtime = compiled.shared.runtime.instantiate(&mut store).map_err(machine)?;
-        store.data_mut().memory_bytes = memory_bytes;
+        store.data_mut().memory_bytes = nursery + value_bytes + PAGE;
         let mut imports = Vec::with_capacity(compiled.imports.len());
         for import in &compiled.imports {
             imports.push(runtime.get_module_export(&mut store, import).ok_or_else(|| missing("an import"))?);
         }
         let instance = Instance::new(&mut store, &compiled.module, &imports).map_err(machine)?;
         let memory = runtime.get_memory(&mut store, "memory").ok_or_else(|| missing("memory"))?;
-        if (memory.data_size(&store) as u64) > memory_bytes {
-            return Err(Stop::WayBack { reason: "memory" });
-        }
         let mut session = CompiledSession {
             memory,
             gas: runtime.get_global(&mut store, "gas_left").ok_or_else(|| missing("gas_left"))?,
@@ -91,7 +92,7 @@ impl CompiledSession {
             finished: false,
         };
         let prepare = runtime.get_typed_func::<(u32, u32, u32, u32, u64), ()>(&mut session.store, "prepare");
-        let layout = (emission.heap, emission.roots, emission.root_count, memory_bytes as u32, seed);
+        let layout = (emission.heap, emission.roots, emission.root_count, value_bytes as u32, seed);
         prepare.and_then(|prepare| prepare.call(&mut session.store, layout)).map_err(machine)?;
         let load = instance.get_typed_func::<(), ()>(&mut session.store, "init").map_err(machine)?;
         session.spend(LOAD_GAS + emission.tokens * TOKEN_GAS, |session| {
@@ -175,7 +176,11 @@ impl CompiledSession {
         let result = stacker::maybe_grow(STACK_NEEDED, 2 * STACK_NEEDED, || run(self));
         let rest = self.gas.get(&mut self.store).i64().unwrap_or(0);
         self.gas_used += budget - rest.clamp(0, granted as i64) as u64;
-        result.map_err(|error| self.stop(&error, rest, scope))
+        match result {
+            // What was charged last, without a look at what is left.
+            Ok(_) if rest < 0 => Err(Stop::OutOfGas { scope }),
+            result => result.map_err(|error| self.stop(&error, rest, scope)),
+        }
     }
 
     /// Whose doing a trap was.

@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use grpo_sandbox::{FUEL_PER_SECOND, Sandbox, TierChoice};
-use grpo_sandbox_compiled::{CompiledProgram, CompiledTier, GAS_PER_SECOND, NotCompiled, Stop, TierError};
+use grpo_sandbox_compiled::{CompiledProgram, CompiledTier, NotCompiled, Stop, TierError};
 
 use crate::program::{Group, Program};
 
 /// Gas of a call, and fuel that is worth as much. Few programs here spend them, and those that do are many calls.
-const GAS: u64 = GAS_PER_SECOND / 10;
+const GAS: u64 = FUEL_PER_SECOND / 10;
 const FUEL: u64 = FUEL_PER_SECOND / 10;
 
 /// How far gas and fuel may be apart before a verdict by one is another answer.

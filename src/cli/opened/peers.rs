@@ -12,13 +12,8 @@ use crate::parallel::{OnLost, ParallelError, Peers, local_rank};
 use crate::policy;
 
 /// Settings in which processes may differ: they suit the machine, and change no result.
-const OF_THE_MACHINE: &[&str] = &[
-    "arena.parallel_rewards",
-    "model.device",
-    "train.memory_mib",
-    "train.gpu_memory_fraction",
-    "train.preflight",
-];
+const OF_THE_MACHINE: &[&str] =
+    &["arena.parallel_rewards", "model.device", "train.memory_mib", "train.gpu_memory_fraction", "train.preflight"];
 
 /// The value of an environment variable.
 pub fn environment(name: &str) -> Option<String> {

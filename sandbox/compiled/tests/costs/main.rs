@@ -19,12 +19,20 @@ const USUAL_SHARE: f64 = 0.88;
 
 fn measured(sizes: &[u32]) -> Vec<Row> {
     let meter = Meter::open();
-    let ratios = |case: &Case, size| case.settings(size).into_iter().map(|setting| meter.ratio(case, setting)).collect();
+    let ratios =
+        |case: &Case, size| case.settings(size).into_iter().map(|setting| meter.ratio(case, setting)).collect();
     let cases = Case::all();
-    cases.iter().map(|case| Row {
-        name: case.name,
-        cells: sizes.iter().take(if case.is_sized() { sizes.len() } else { 1 }).map(|&size| ratios(case, size)).collect(),
-    }).collect()
+    cases
+        .iter()
+        .map(|case| Row {
+            name: case.name,
+            cells: sizes
+                .iter()
+                .take(if case.is_sized() { sizes.len() } else { 1 })
+                .map(|&size| ratios(case, size))
+                .collect(),
+        })
+        .collect()
 }
 
 /// Fuel is exact, so the table is too: every figure in it is what is measured, on every machine.
@@ -43,7 +51,13 @@ fn an_operation_costs_within_half_and_twice_of_what_cpython_spends_on_it() {
             }
         }
     }
-    assert!(wrong.is_empty(), "{} of {}; `make costs` writes the table anew\n{}", wrong.len(), rows.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} of {}; `make costs` writes the table anew\n{}",
+        wrong.len(),
+        rows.len(),
+        wrong.join("\n")
+    );
     let all: Vec<f64> = rows.iter().flat_map(|row| row.cells.iter().flatten().copied()).collect();
     let usual = all.iter().filter(|ratio| USUAL.contains(ratio)).count();
     assert!(usual as f64 >= USUAL_SHARE * all.len() as f64, "{usual} of {} are usual", all.len());
