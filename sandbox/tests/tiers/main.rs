@@ -52,8 +52,11 @@ fn barred(grammar: &Grammar, tiers: &Tiers) -> Vec<bool> {
 fn expect_the_same(tiers: &Tiers, programs: impl IntoIterator<Item = Program>) -> Tally {
     let mut tally = Tally::default();
     let found = programs.into_iter().filter_map(|program| tiers.compare(&program, &mut tally));
-    let found: Vec<_> = found.take(5).collect();
-    let told: Vec<String> = found.iter().map(|found| hunt::told(&reducer::reduce(tiers, found))).collect();
+    // A fault that scripts/tier-mutants.py has planted is not to be understood.
+    let is_planted = std::env::var_os("TIER_MUTANT").is_some();
+    let found: Vec<_> = found.take(if is_planted { 1 } else { 5 }).collect();
+    let made_small = |found| if is_planted { hunt::told(found) } else { hunt::told(&reducer::reduce(tiers, found)) };
+    let told: Vec<String> = found.iter().map(made_small).collect();
     assert!(told.is_empty(), "{} differences:\n{}", told.len(), told.join("\n"));
     tally
 }
