@@ -16,7 +16,7 @@ def f(x):
 #: [[3, 1, 2]]
 def f(x):
     try:
-        x.sort(key=[abs][{}[7]])
+        x.sort(key=[lambda v: -v][{}[7]])
     except KeyError:
         return x
 #: [[3, 1, 2]]
