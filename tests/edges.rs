@@ -59,7 +59,8 @@ fn a_task_has_one_verdict_at_every_edge_of_its_budget_whichever_tier_runs_the_pr
     let of = |game_fuel, call_fuel| Limits { game_fuel, call_fuel, memory_bytes: 128 << 20 };
     for task in [0, 1] {
         let ample = of(FUEL_PER_SECOND / 10, FUEL_PER_SECOND / 40);
-        let used: Vec<u64> = evaluated(&interpreter, &environment, ample, task).iter().map(|one| one.games[0].fuel).collect();
+        let used: Vec<u64> =
+            evaluated(&interpreter, &environment, ample, task).iter().map(|one| one.games[0].fuel).collect();
         let mut edges: Vec<Limits> = used.iter().flat_map(|&fuel| [of(fuel, fuel / 4), of(fuel - 1, fuel)]).collect();
         edges.extend([of(FUEL_PER_SECOND / 50, FUEL_PER_SECOND / 200), ample]);
         for limits in edges {
