@@ -8,7 +8,7 @@ use std::time::Instant;
 use grpo_sandbox_compiled::{CompiledSession, CompiledTier, GasLimits, GasScope, NotCompiled, Stop};
 use sha2::{Digest, Sha256};
 
-const LIMITS: GasLimits = GasLimits { game_gas: 50_000_000, call_gas: 12_000_000, memory_bytes: 96 << 20 };
+const LIMITS: GasLimits = GasLimits { game_gas: 8_500_000_000, call_gas: 2_100_000_000, memory_bytes: 96 << 20 };
 
 fn start(source: &str) -> CompiledSession {
     let tier = CompiledTier::open().expect("the tier opens");

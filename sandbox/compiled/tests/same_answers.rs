@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use grpo_sandbox::{Sandbox, TierChoice};
 use grpo_sandbox_compiled::{CompiledTier, GasLimits, NotCompiled, Stop};
 
-const LIMITS: GasLimits = GasLimits { game_gas: 10_000_000_000, call_gas: 1_000_000_000, memory_bytes: 128 << 20 };
+const LIMITS: GasLimits = GasLimits { game_gas: 1_000_000_000_000, call_gas: 100_000_000_000, memory_bytes: 128 << 20 };
 const FUEL: grpo_sandbox::Limits =
     grpo_sandbox::Limits { game_fuel: 400_000_000_000, call_fuel: 100_000_000_000, memory_bytes: 128 << 20 };
 

@@ -9,7 +9,7 @@ use grpo_sandbox_compiled::{CompiledProgram, CompiledTier, GasLimits, NotCompile
 use crate::variants::{Storage, Traced, program, variants};
 
 /// Small, so that lists that grow as they are gone through end soon.
-const GAS: GasLimits = GasLimits { game_gas: 1 << 40, call_gas: 200_000, memory_bytes: 64 << 20 };
+const GAS: GasLimits = GasLimits { game_gas: 1 << 40, call_gas: 50_000_000, memory_bytes: 64 << 20 };
 const FUEL: grpo_sandbox::Limits =
     grpo_sandbox::Limits { game_fuel: 1 << 50, call_fuel: 1 << 30, memory_bytes: 64 << 20 };
 
