@@ -72,9 +72,7 @@ impl Run<'_> {
         record.num_tokens = progress.state.num_input_tokens_seen + sampled.prompt_tokens + sampled.completion_tokens;
         self.compare(&mut record)?;
         record.step_time = start.elapsed().as_secs_f64();
-        log_completions(&progress.dir, step, &lesson)?;
-        log_replays(&progress.dir, step, &replays)?;
-        log_differences(&progress.dir, step, episodes, &replays)?;
+        log(&progress.dir, step, &lesson, &replays)?;
         let watch = progress.guard.observe(&record);
         record::add_watch(&mut record, &watch);
         (self.measure)(&mut record);
@@ -283,6 +281,13 @@ fn with_evidence(line: serde_json::Value, evaluation: &Evaluation) -> String {
     line["games"] = serde_json::to_value(&evaluation.games).expect("outcomes are JSON");
     line["digest"] = evaluation.digest().into();
     format!("{line}\n")
+}
+
+/// Writes all that is kept of the programs of a step.
+fn log(dir: &RunDir, step: usize, lesson: &Lesson<'_>, replays: &[Replayed]) -> Result<(), TrainError> {
+    log_completions(dir, step, lesson)?;
+    log_replays(dir, step, replays)?;
+    log_differences(dir, step, lesson.episodes, replays)
 }
 
 /// Writes `completions/step_00012.jsonl`: one line per completion, in order of their index.
