@@ -11,7 +11,7 @@ const EXPONENTS: [u32; 10] = [1, 2, 3, 15, 30, 31, 53, 60, 61, 62];
 const BELOW: i64 = 4;
 
 /// Operations on whole numbers and on floats, of `A` and `B`. What comes out is `r`, or the expression.
-const BINARY: [&str; 30] = [
+const BINARY: [&str; 31] = [
     "A + B",
     "A - B",
     "A * B",
@@ -31,6 +31,7 @@ const BINARY: [&str; 30] = [
     "max(A, B)",
     "min(A, B)",
     "sum([A, B])",
+    "sum([A, B]) + 1",
     "sum((v for v in [A]), B)",
     "A in (B, 0.5)",
     "{A: 1}.get(B, 2)",
