@@ -1,7 +1,9 @@
 # Hard cases by hand. A line `#: [..] | [..]` begins a case and gives the arguments of the calls of its `f`.
 
 #: [-4611686018427387903] | [-4611686018427387897] | [4611686018427387903] | [-8]
-def f(x): return [x // 7, x // 3, x // 10, x % 7, x // 1000003, divmod(x, 7), x // 4611686018427387]
+def f(x): return x // 7
+#: [-4611686018427387903] | [-4611686018427387897] | [4611686018427387903] | [-8]
+def f(x): return [x // 3, x // 10, x % 7, x // 1000003, divmod(x, 7), x // 4611686018427387]
 #: []
 K = lambda v: -v
 def g():
