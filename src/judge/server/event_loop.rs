@@ -40,32 +40,33 @@ pub(super) struct EventLoop {
     /// Requests that threads are answering.
     answering: usize,
     answers: Receiver<(u64, Response)>,
-    mouth: Mouth,
-    ear: UnixStream,
+    sender: AnswerSender,
+    /// The other end of the waker.
+    woken: UnixStream,
     buffer: Vec<u8>,
 }
 
 /// By which a thread gives its answer, and wakes the loop.
 #[derive(Clone)]
-struct Mouth {
+struct AnswerSender {
     answers: Sender<(u64, Response)>,
-    bell: Arc<UnixStream>,
+    waker: Arc<UnixStream>,
 }
 
-impl Mouth {
-    fn say(&self, number: u64, response: Response) {
-        // The loop ends after all answers, so it is there; a bell that is full is ringing already.
+impl AnswerSender {
+    fn send(&self, number: u64, response: Response) {
+        // The loop ends after all answers, so it is there; a full waker wakes it anyway.
         let _ = self.answers.send((number, response));
-        let _ = (&*self.bell).write(&[0]);
+        let _ = (&*self.waker).write(&[0]);
     }
 }
 
 impl EventLoop {
     pub fn new(listener: TcpListener, service: Arc<Service>) -> io::Result<EventLoop> {
         listener.set_nonblocking(true)?;
-        let (bell, ear) = UnixStream::pair()?;
-        bell.set_nonblocking(true)?;
-        ear.set_nonblocking(true)?;
+        let (waker, woken) = UnixStream::pair()?;
+        waker.set_nonblocking(true)?;
+        woken.set_nonblocking(true)?;
         let (sender, answers) = channel();
         Ok(EventLoop {
             service,
@@ -75,14 +76,14 @@ impl EventLoop {
             accepted: 0,
             answering: 0,
             answers,
-            mouth: Mouth { answers: sender, bell: Arc::new(bell) },
-            ear,
+            sender: AnswerSender { answers: sender, waker: Arc::new(waker) },
+            woken,
             buffer: vec![0; CHUNK],
         })
     }
 
     /// Waits until something can be done, and does it.
-    pub fn turn(&mut self) -> io::Result<()> {
+    pub fn run_once(&mut self) -> io::Result<()> {
         let ready = self.wait()?;
         while let Ok((number, response)) = self.answers.try_recv() {
             self.answering -= 1;
@@ -116,7 +117,7 @@ impl EventLoop {
         let (numbers, watched): (Vec<u64>, Vec<_>) =
             self.connections.iter().filter_map(|(&number, known)| Some((number, known.watched()?))).unzip();
         let mut polled: Vec<PollFd> = watched.into_iter().map(|(socket, flags)| PollFd::new(socket, flags)).collect();
-        polled.push(PollFd::new(self.ear.as_fd(), PollFlags::POLLIN));
+        polled.push(PollFd::new(self.woken.as_fd(), PollFlags::POLLIN));
         let listening = self.listener.iter().filter(|_| !std::mem::take(&mut self.is_resting));
         polled.extend(listening.map(|listener| PollFd::new(listener.as_fd(), PollFlags::POLLIN)));
         match poll(&mut polled, PollTimeout::from(LOOK_MS)) {
@@ -127,7 +128,7 @@ impl EventLoop {
         let has_happened = |polled: &PollFd| polled.any() != Some(false);
         let ready = numbers.into_iter().zip(&polled).filter(|(_, polled)| has_happened(polled));
         let ready = ready.map(|(number, _)| number).collect();
-        while matches!((&self.ear).read(&mut self.buffer), Ok(count) if count > 0) {}
+        while matches!((&self.woken).read(&mut self.buffer), Ok(count) if count > 0) {}
         Ok(ready)
     }
 
@@ -191,12 +192,12 @@ impl EventLoop {
             let busy = self.service.busy();
             return self.then(number, |connection| connection.answer(&busy));
         }
-        let (service, mouth) = (Arc::clone(&self.service), self.mouth.clone());
+        let (service, sender) = (Arc::clone(&self.service), self.sender.clone());
         let answer = move || {
             let answered = catch_unwind(AssertUnwindSafe(|| service.answer(&request)));
             drop(request);
             let panicked = |_| Response::error(500, "the server panicked; this is a bug in grpo-2048");
-            mouth.say(number, answered.unwrap_or_else(panicked));
+            sender.send(number, answered.unwrap_or_else(panicked));
         };
         let thread = std::thread::Builder::new().name("judge-request".into()).stack_size(THREAD_STACK);
         match thread.spawn(answer) {

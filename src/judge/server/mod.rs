@@ -110,11 +110,11 @@ impl Server {
     pub fn run(self, stop: &AtomicBool) -> std::io::Result<()> {
         let mut events = EventLoop::new(self.listener, self.service)?;
         while !stop.load(Ordering::SeqCst) {
-            events.turn()?;
+            events.run_once()?;
         }
         events.close();
         while !events.is_over() {
-            events.turn()?;
+            events.run_once()?;
         }
         Ok(())
     }
