@@ -15,7 +15,7 @@ use grpo_2048::arena::{Arena, ArenaError, Evaluation, OnDifference, Rules, Worke
 use grpo_2048::config::{Config, Layers};
 use grpo_2048::environment::Environment;
 use grpo_2048::environment::game2048::entry;
-use grpo_2048::judge::server::{Bounds, Server, runner};
+use grpo_2048::judge::server::{Bounds, Callers, Server, runner};
 use grpo_2048::judge::{Item, Judge, judge_lines};
 use grpo_2048::metrics::{JsonlSink, METRICS_FILE, Sink};
 use grpo_2048::parallel::Peers;
@@ -166,7 +166,9 @@ fn a_list_over_http_is_answered_as_the_lines_are() {
     let expected = lines(judge(&planted(1), directory.path(), 0), &items);
     let (limits, bounds) = (Rules::new(&CONFIG.sandbox, &CONFIG.arena).limits, Bounds::new(2));
     let judge = judge(&planted(1), directory.path(), 2);
-    let server = Server::bind(&["127.0.0.1:0".parse().unwrap()], judge, runner(planted(1), limits), bounds).unwrap();
+    let callers = Callers::Everybody;
+    let server =
+        Server::bind(&["127.0.0.1:0".parse().unwrap()], judge, runner(planted(1), limits), bounds, callers).unwrap();
     let (address, stop) = (server.address().unwrap(), Arc::new(AtomicBool::new(false)));
     let flag = Arc::clone(&stop);
     let serving = std::thread::spawn(move || server.run(&flag));

@@ -1,6 +1,7 @@
 // Dicts and sets: entries in the order in which they came, and an index by hash.
 //
-// Hashes are not CPython's, and nobody sees them. Whoever makes them collide pays for every step of the search.
+// Hashes are not CPython's, and nobody sees them, but numbers that collide there do so here. Whoever makes keys collide
+// pays for every step of the search.
 
 // What the index has where something was deleted.
 #define DELETED 0xffffffffu
@@ -13,6 +14,13 @@ INLINE uint32_t mixed(uint64_t bits) {
   bits *= 0x9E3779B97F4A7C15ull;
   bits ^= bits >> 29;
   return (uint32_t)bits | 1;
+}
+
+// CPython's hash of an integer, where it runs on 32 bits: the rest by a prime.
+#define HASH_PRIME 2147483647ll
+
+INLINE uint32_t hash_integer(int64_t number) {
+  return mixed(number < HASH_PRIME && number > -HASH_PRIME ? number : number % HASH_PRIME);
 }
 
 static uint32_t hash_of(Value value, int nesting);
@@ -36,7 +44,7 @@ static uint32_t hash_tuple(Sequence *of, int nesting) {
   uint32_t hash = 0x345678;
   for (uint32_t index = 0; index < of->length; index++) {
     Value item = items(of)[index];
-    uint32_t one = is_integer(item) ? mixed((int64_t)item >> 1) : hash_of(item, nesting + 1);
+    uint32_t one = is_integer(item) ? hash_integer((int64_t)item >> 1) : hash_of(item, nesting + 1);
     hash = (hash ^ one) * 0x85ebca6bu;
     hash ^= hash >> 15;
   }
@@ -49,7 +57,7 @@ static uint32_t hash_float(double number) {
     give_up(NOT_MODELLED);
   int64_t whole = (int64_t)number;
   if ((double)whole == number)
-    return mixed(whole);
+    return hash_integer(whole);
   uint64_t bits;
   memcpy(&bits, &number, 8);
   return mixed(bits);
@@ -58,7 +66,7 @@ static uint32_t hash_float(double number) {
 static uint32_t hash_of(Value value, int nesting) {
   int64_t number;
   if (as_integer(value, &number))
-    return mixed(number);
+    return hash_integer(number);
   if (value == NONE)
     return 7;
   switch (kind_of(value)) {
@@ -107,8 +115,11 @@ static Entry *find(Dict *dict, Value key, uint32_t hash) {
       return 0;
     if (number != DELETED) {
       Entry *entry = entries(dict) + number - 1;
-      if (entry->hash == hash && equal_items(entry->key, key, 0))
-        return entry;
+      if (entry->hash == hash) {
+        if (equal_items(entry->key, key, 0))
+          return entry;
+        charge(SOUGHT_GAS);
+      }
     }
     if (++steps > FREE_STEPS)
       charge(STEP_GAS);
