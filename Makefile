@@ -14,7 +14,7 @@ export GRPO_2048_COMMIT := $(shell git describe --always --dirty --exclude "*" 2
 PREFIX ?= /usr/local
 DATA_DIR ?= $(or $(XDG_DATA_HOME),$(HOME)/.local/share)
 
-.PHONY: train llm test build cuda gpu-check gpu-emulated fuzz fuzz-tier fuzz-tier-python tier-exhaustive tier-mutants public-programs soak readers page wheel wheel-test guest builtin-model smollm2 check release bench bench-rewards bench-generate bench-train install install-completions clean help tools
+.PHONY: train llm test build cuda gpu-check gpu-emulated fuzz fuzz-tier fuzz-tier-python tier-exhaustive tier-mutants public-programs costs soak readers page wheel wheel-test guest builtin-model smollm2 check release bench bench-rewards bench-generate bench-train install install-completions clean help tools
 
 LLM := models/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
 LLM_DIR ?= runs/llm
@@ -102,6 +102,9 @@ public-programs: build ## Judge the references of DATA_SETS (HumanEval.jsonl, mb
 		$(BIN) tasks convert $$rows --output target/public.tasks.jsonl || exit 1; \
 		$(BIN) check --env target/public.tasks.jsonl --set sandbox.check_one_in=1; test $$? -ne 1 || exit 1; \
 	done
+
+costs: tools ## Measure what operations cost compiled, beside CPython, and write sandbox/compiled/COSTS.md
+	$(CARGO) test --release --workspace --locked --test costs -- --ignored --nocapture write_the_table
 
 soak: tools ## SOAK_VERDICTS verdicts in one process: memory and results must not change
 	SOAK_VERDICTS=$(SOAK_VERDICTS) $(CARGO) test --release --workspace --locked --test soak -- --ignored --nocapture

@@ -223,7 +223,7 @@ fn a_failure_in_mid_game_keeps_the_score_so_far() {
 
 #[test]
 fn a_slow_program_plays_until_its_budget_is_used_up() {
-    let slow = "def strategy(board, calls=[0]):\n    calls[0] += 1\n    sum(range(10 ** 6))\n    return 'WASD'[calls[0] % 4]\n";
+    let slow = "def strategy(board, calls=[0]):\n    calls[0] += 1\n    sum(range(3 * 10 ** 5))\n    return 'WASD'[calls[0] % 4]\n";
     let game = evaluate_one(slow, 1).games.remove(0);
     let budget = Rules::new(&CONFIG.sandbox, &CONFIG.arena).limits.game_fuel;
     assert_eq!((game.ending, game.fuel), (Ending::OutOfFuel, budget));

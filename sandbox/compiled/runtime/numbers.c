@@ -97,6 +97,13 @@ EXPORT(py_subtract) Value py_subtract(Value one, Value two) {
 // Most items that are repeated here.
 #define REPEATED_MAX (1 << 24)
 
+// Repeats some bytes until so many are there, each time copying what is there already.
+static void fill(char *to, char *from, uint32_t bytes, uint64_t total) {
+  memcpy(to, from, bytes);
+  for (uint64_t done = bytes; done < total; done *= 2)
+    memcpy(to + done, to, done < total - done ? done : total - done);
+}
+
 static Value repeat(Value what, Value count) {
   Sequence *of = sequence(what);
   int64_t times = to_size(count);
@@ -105,23 +112,21 @@ static Value repeat(Value what, Value count) {
   int64_t length = of->length * times;
   if (length > REPEATED_MAX)
     give_up(NO_MEMORY);
-  charge(REPEAT_GAS + (uint64_t)length * (of->kind == STRING ? COPIED_GAS : REPEATED_GAS) + times);
+  charge(REPEAT_GAS + (uint64_t)length * (of->kind == STRING ? COPIED_GAS : REPEATED_GAS));
   if (of->kind == STRING) {
     if (!length)
       return pointer((uint32_t)&empty_string);
     if (times == 1)
       return what;
     Value made = make_string(length);
-    for (int64_t turn = 0; turn < times; turn++)
-      memcpy(text(sequence(made)) + turn * of->length, text(of), of->length);
+    fill(text(sequence(made)), text(of), of->length, length);
     return made;
   }
   if (of->kind == TUPLE && times == 1)
     return what;
   Value made = of->kind == LIST ? py_list(length, length) : py_tuple(length);
-  Value *to = items(sequence(made));
-  for (int64_t turn = 0; length && turn < times; turn++)
-    memcpy(to + turn * of->length, items(of), of->length * 8);
+  if (length)
+    fill((char *)items(sequence(made)), (char *)items(of), of->length * 8, length * 8);
   return made;
 }
 

@@ -1,11 +1,14 @@
-// Sorting as CPython's `list.sort` does it, without its galloping: runs that are there already, short ones filled up by
-// insertion, and merges of neighbours. So it compares about as often, and each comparison is paid for. Which pairs are
+// Sorting as CPython's `list.sort` does it: runs that are there already, short ones filled up by insertion, and merges of
+// neighbours, in leaps where one of them gives many items at once. So it compares about as often, and each comparison is paid for. Which pairs are
 // compared is another matter, but whatever two values cannot be compared stand side by side in the end, and there both
 // compare them.
 
 // Shorter lists are sorted by insertion; others are cut in runs of half as many at least.
 #define RUN 64
 #define RUNS_MAX 40
+
+// Items that one run gives before the others of it are sought by leaps.
+#define STREAK 7
 
 // Keys and the values that move with them, and room for as many.
 typedef struct {
@@ -33,17 +36,29 @@ static void turn_around(Value *values, uint32_t count) {
   }
 }
 
-// Where a key belongs among those from `low` to `high`: after its equals, or before them.
-static uint32_t place_of(Columns *columns, Value key, uint32_t low, uint32_t high, int after) {
+// Whether one of the sorted keys stays before another: that one goes `after` its equals, or before them.
+INLINE int stays_before(Columns *columns, Value known, Value key, int after) {
+  return after ? !comes_before(columns, key, known) : comes_before(columns, known, key);
+}
+
+// Where a key belongs among those from `low` to `high`.
+static uint32_t place_of(Columns *columns, Value *keys, Value key, uint32_t low, uint32_t high, int after) {
   while (low < high) {
     uint32_t middle = low + (high - low) / 2;
-    Value other = columns->keys[middle];
-    if (after ? comes_before(columns, key, other) : !comes_before(columns, other, key))
-      high = middle;
-    else
+    if (stays_before(columns, keys[middle], key, after))
       low = middle + 1;
+    else
+      high = middle;
   }
   return low;
+}
+
+// The same where that is near the first of them.
+static uint32_t near_place_of(Columns *columns, Value *keys, Value key, uint32_t low, uint32_t high, int after) {
+  uint32_t step = 1;
+  for (; low + step <= high && stays_before(columns, keys[low + step - 1], key, after); step *= 2)
+    low += step;
+  return place_of(columns, keys, key, low, low + step <= high ? low + step - 1 : high, after);
 }
 
 // The length of the run that begins here, once it ascends.
@@ -66,7 +81,7 @@ static uint32_t count_run(Columns *columns, uint32_t start, uint32_t end) {
 static void insert(Columns *columns, uint32_t start, uint32_t sorted, uint32_t end) {
   for (uint32_t next = start + sorted; next < end; next++) {
     Value key = columns->keys[next], value = columns->values[next];
-    uint32_t place = place_of(columns, key, start, next, 1);
+    uint32_t place = place_of(columns, columns->keys, key, start, next, 1);
     charge((uint64_t)(next - place) * MOVED_GAS);
     move_column(columns->keys + place + 1, columns->keys + place, next - place);
     move_column(columns->values + place + 1, columns->values + place, next - place);
@@ -80,17 +95,34 @@ static void merge(Columns *columns, Run left, Run right) {
   Value *keys = columns->keys, *values = columns->values;
   uint32_t end = right.start + right.length;
   // What is in its place already.
-  left.start = place_of(columns, keys[right.start], left.start, right.start, 1);
+  left.start = place_of(columns, keys, keys[right.start], left.start, right.start, 1);
   if (left.start == right.start)
     return;
-  end = place_of(columns, keys[right.start - 1], right.start, end, 0);
-  uint32_t count = right.start - left.start, taken = 0, next = right.start, to = left.start;
-  move_column(columns->spare_keys, keys + left.start, count);
-  move_column(columns->spare_values, values + left.start, count);
-  for (; taken < count; to++) {
-    int from_right = next < end && comes_before(columns, keys[next], columns->spare_keys[taken]);
-    keys[to] = from_right ? keys[next] : columns->spare_keys[taken];
-    values[to] = from_right ? values[next++] : columns->spare_values[taken++];
+  end = place_of(columns, keys, keys[right.start - 1], right.start, end, 0);
+  uint32_t count = right.start - left.start, taken = 0, next = right.start, to = left.start, streak = 0, given;
+  Value *left_keys = columns->spare_keys, *left_values = columns->spare_values;
+  move_column(left_keys, keys + left.start, count);
+  move_column(left_values, values + left.start, count);
+  for (int was_right = 0; taken < count; to += given) {
+    int from_right = next < end && comes_before(columns, keys[next], left_keys[taken]);
+    streak = from_right == was_right ? streak + 1 : 1;
+    was_right = from_right;
+    given = 1;
+    if (next == end)
+      given = count - taken;
+    else if (streak >= STREAK && from_right)
+      given = near_place_of(columns, keys, left_keys[taken], next, end, 0) - next;
+    else if (streak >= STREAK)
+      given = near_place_of(columns, left_keys, keys[next], taken, count, 1) - taken;
+    Value *key = from_right ? keys + next : left_keys + taken;
+    Value *value = from_right ? values + next : left_values + taken;
+    keys[to] = *key;
+    values[to] = *value;
+    if (given > 1) {
+      move_column(keys + to, key, given);
+      move_column(values + to, value, given);
+    }
+    *(from_right ? &next : &taken) += given;
   }
 }
 

@@ -82,7 +82,7 @@ pub(super) const IMPORT: u32 = 1_500;
 pub(super) const ITERATE_TEXT: u32 = 500;
 
 /// A sum that has outgrown a machine word of the interpreter, at each further item.
-pub(super) const LARGE_SUM: i64 = 250;
+pub(super) const LARGE_SUM: i64 = 420;
 pub(super) const WORD_MAX: i64 = i32::MAX as i64;
 
 /// Per item, beside the turn of the loop over it: `sum`, `any`, `all`, `max`, `min`.
