@@ -251,7 +251,7 @@ fn a_difference_stops_only_on_request() {
     let error = arena.on_difference(OnDifference::Stop).evaluate_all(programs(), &mut |_, _| ()).unwrap_err();
     assert!(matches!(error, ArenaError::TiersDiffer { completion: 1, .. }), "{error}");
     assert!(
-        error.to_string().contains("sandbox.on_difference") && error.to_string().contains(&players[1].trim_end()[..])
+        error.to_string().contains("sandbox.on_difference") && error.to_string().contains(players[1].trim_end())
     );
 }
 

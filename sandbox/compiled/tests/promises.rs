@@ -115,7 +115,7 @@ fn the_same_program_costs_the_same_gas() {
     assert_eq!(used, GOLDEN_GAS);
 }
 
-const GOLDEN_GAS: [u64; 4] = [2_054, 6_063, 4_832, 7_079];
+const GOLDEN_GAS: [u64; 4] = [716_504, 2_062_385, 1_301_891, 1_999_838];
 
 #[test]
 fn a_hostile_source_is_refused_or_compiled_soon() {
