@@ -250,9 +250,7 @@ fn a_difference_stops_only_on_request() {
     assert_eq!(arena.evaluate_all(programs(), &mut |_, _| ()).unwrap().len(), players.len());
     let error = arena.on_difference(OnDifference::Stop).evaluate_all(programs(), &mut |_, _| ()).unwrap_err();
     assert!(matches!(error, ArenaError::TiersDiffer { completion: 1, .. }), "{error}");
-    assert!(
-        error.to_string().contains("sandbox.on_difference") && error.to_string().contains(players[1].trim_end())
-    );
+    assert!(error.to_string().contains("sandbox.on_difference") && error.to_string().contains(players[1].trim_end()));
 }
 
 /// Settings of a run whose games are seldom ended by their budget, which each tier counts by itself.
