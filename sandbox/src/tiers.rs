@@ -126,7 +126,8 @@ const FUEL: u64 = 20;
 /// interpreter ends within all of it.
 const FUEL_RATIO: u64 = 4;
 
-/// Most fuel that the interpreter takes beside that: for collecting garbage, and for each byte of arguments and answers.
+/// Most fuel that the interpreter takes beside that: for collecting garbage, which any call may come to do and none is
+/// charged for, and for each byte of arguments and answers.
 const COLLECTION_FUEL: u64 = 30_000_000;
 const TEXT_BYTE_FUEL: u64 = 5_000;
 
@@ -148,7 +149,7 @@ pub(crate) fn gas_limits(limits: &Limits, ending: Ending, source_bytes: usize) -
     compiled::GasLimits { game_gas: gas(limits.game_fuel), call_gas: gas(limits.call_fuel), memory_bytes }
 }
 
-/// The most fuel that the interpreter would have used for what ran compiled.
+/// The most fuel that the interpreter would have used for what ran compiled, but for collecting garbage.
 pub(crate) struct MostFuel {
     last: u64,
     in_all: u64,
@@ -157,7 +158,7 @@ pub(crate) struct MostFuel {
 impl MostFuel {
     /// For loading, which took so much gas.
     pub fn of_loading(gas: u64) -> MostFuel {
-        let loading = COLLECTION_FUEL + gas.saturating_mul(FUEL_RATIO);
+        let loading = gas.saturating_mul(FUEL_RATIO);
         MostFuel { last: loading, in_all: loading }
     }
 
@@ -169,12 +170,12 @@ impl MostFuel {
 
     /// In loading and all calls.
     pub fn in_all(&self) -> u64 {
-        self.in_all
+        self.in_all.saturating_add(COLLECTION_FUEL)
     }
 
     /// Whether it is within the budgets of the last call and of the session.
     pub fn is_within(&self, limits: &Limits) -> bool {
-        self.last <= limits.call_fuel && self.in_all <= limits.game_fuel
+        self.last.saturating_add(COLLECTION_FUEL) <= limits.call_fuel && self.in_all() <= limits.game_fuel
     }
 }
 
