@@ -3,8 +3,8 @@
 
 #![no_main]
 
-use grpo_2048::environment::game2048::{Board, Move, replay};
-use grpo_2048::seed::Seed;
+use grpo_verify::environment::game2048::{Board, Move, replay};
+use grpo_verify::seed::Seed;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: ([[u32; 4]; 4], [[u8; 4]; 4], u64, &str)| {

@@ -2,8 +2,8 @@
 
 #![no_main]
 
-use grpo_2048::environment::game2048;
-use grpo_2048::program::{Program, SOURCE_BYTES_MAX};
+use grpo_verify::environment::game2048;
+use grpo_verify::program::{Program, SOURCE_BYTES_MAX};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

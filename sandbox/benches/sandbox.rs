@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use grpo_sandbox::{FUEL_PER_SECOND, Limits, Sandbox, TierChoice};
+use grpo_sandbox::{FUEL_PER_SECOND, Limits, Sandbox};
 
 const ARGUMENTS: &str = "[[[2,0,0,4],[2,0,0,4],[2,0,0,4],[2,0,0,4]]]";
 const CONSTANT: &str = "def strategy(board):\n    return 'W'\n";
@@ -11,7 +11,7 @@ const LIMITS: Limits = Limits { game_fuel: u64::MAX, call_fuel: FUEL_PER_SECOND,
 
 fn sandbox(criterion: &mut Criterion) {
     let sandbox = Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || eprintln!("compiling the sandbox")).unwrap();
-    let sandbox = sandbox.with_tiers(TierChoice::Interpreter, 0);
+    let sandbox = sandbox.interpreting();
     let mut times: Vec<Duration> = (0..500)
         .map(|_| {
             let start = Instant::now();

@@ -9,14 +9,22 @@ import wit_world
 from componentize_py_types import Err
 
 # isort: off
+# Time is replaced before the rest of the library keeps references to it.
+import clock
 # Importable by programs, because already in sys.modules when the snapshot is taken.
-import __future__, _pylong, abc, array, atexit, bisect, builtins, calendar, cmath, codecs, collections, collections.abc
-import contextlib, copy, dataclasses, datetime, decimal, enum, fileinput, fractions, functools, graphlib, hashlib
-import heapq, inspect, io, itertools, json, keyword, linecache, marshal, math, numbers, operator, os, pickle, pprint, queue
-import random, re, reprlib, statistics, string, struct, sys, textwrap, threading, time, tokenize, traceback, types
-import typing, warnings, weakref
+import snapshot
 # isort: on
+import atexit
+import builtins
+import gc
+import linecache
+import logging
+import marshal
+import sys
+import types
 
+import chance
+import library
 import streams
 import values
 
@@ -26,6 +34,10 @@ SHORT = 1000
 
 _loads, _quote = marshal.loads, values.quote
 
+# A program that has no handler of its own has nothing to shut down.
+_HANDLERS = len(logging._handlerList)
+atexit.unregister(logging.shutdown)
+
 # An unknown module is a ModuleNotFoundError; looking for it on a path would reach a stub and trap.
 sys.path.clear()
 sys.path_hooks.clear()
@@ -33,59 +45,11 @@ sys.path_importer_cache.clear()
 sys.meta_path[:] = [
     finder for finder in sys.meta_path if getattr(finder, "__name__", "") in ("BuiltinImporter", "FrozenImporter")
 ]
+sys.meta_path.append(library.LibraryFinder)
 
 # A traceback must not look for source files.
 linecache.getlines = lambda *_, **__: []
 linecache.getline = lambda *_, **__: ""
-
-
-class _Clock:
-    """Logical time: every reading is a millisecond later, so that `while time() < end` ends, always alike."""
-
-    def __init__(self):
-        self.readings = 0
-
-    def read(self):
-        self.readings += 1
-        return self.readings
-
-
-_clock = _Clock()
-time.time = lambda: 1.7e9 + _clock.read() / 1000
-time.time_ns = lambda: 1_700_000_000_000_000_000 + _clock.read() * 1_000_000
-time.monotonic = time.perf_counter = time.process_time = time.thread_time = lambda: _clock.read() / 1000
-time.monotonic_ns = time.perf_counter_ns = time.process_time_ns = lambda: _clock.read() * 1_000_000
-
-
-def _no_sleep(_seconds, /):
-    raise PermissionError("a program cannot sleep")
-
-
-time.sleep = _no_sleep
-
-
-class _Random(random.Random):
-    """Seeded by the host where a program gives no seed: there is no entropy to be had."""
-
-    default = 0
-
-    def __init__(self, x=None):
-        super().__init__(_Random.default if x is None else x)
-
-    def seed(self, a=None, version=2):
-        super().seed(_Random.default if a is None else a, version)
-
-
-_generator = _Random()
-random.Random = _Random
-random._inst = _generator
-for _name in (
-    "seed", "random", "uniform", "triangular", "randint", "choice", "randrange", "sample", "shuffle", "choices",
-    "normalvariate", "lognormvariate", "expovariate", "vonmisesvariate", "gammavariate", "gauss", "betavariate",
-    "binomialvariate", "paretovariate", "weibullvariate", "getstate", "setstate", "getrandbits", "randbytes",
-):
-    setattr(random, _name, getattr(_generator, _name))
-
 
 
 class _Denied(str):
@@ -140,6 +104,8 @@ def _run_script(stdin):
         if error.code is not None and error.code != 0:
             raise
     atexit._run_exitfuncs()
+    if len(logging._handlerList) > _HANDLERS:
+        logging.shutdown()
     streams.flush(sys.stdout)
     streams.flush(stdout)
     if output.size > streams.OUTPUT_MAX:
@@ -162,8 +128,8 @@ class WitWorld(wit_world.WitWorld):
             raise _fault("not-compiled", "1", f"{type(error).__name__}: {error}") from None
 
     def run(self, seed, name, stdin):
-        _Random.default = seed
-        _generator.seed(seed)
+        chance.seed(seed)
+        sys.argv = sys.orig_argv = ["program.py"]
         module = sys.modules[name] = types.ModuleType(name)
         module.__builtins__ = builtins
         global _names
@@ -193,3 +159,8 @@ class WitWorld(wit_world.WitWorld):
             raise _fault("bad-value", str(error)) from None
         except BaseException as error:
             raise _raised(error) from None
+
+
+# No collection of a program's garbage looks at what was there before it.
+gc.collect()
+gc.freeze()

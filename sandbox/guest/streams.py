@@ -129,7 +129,6 @@ builtins.open = io.open = _open
 builtins.exit = builtins.quit = sys.exit
 os.read, os.write, os.isatty, os._exit = _read, _write, lambda _: False, _leave
 os.stat = os.lstat = os.fstat = _status
-sys.argv = ["program.py"]
 sys.stderr = sys.__stderr__ = _text(_Nowhere(2), "w", "backslashreplace")
 threading.Thread.start = _start
 threading.Thread.join = lambda thread, timeout=None: None

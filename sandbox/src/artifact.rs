@@ -2,8 +2,8 @@
 
 use crate::HostError;
 
-/// The component, zstd-compressed.
-const COMPRESSED: &[u8] = include_bytes!("../artifact/program.wasm.zst");
+/// The component, compressed by xz.
+const COMPRESSED: &[u8] = include_bytes!("../artifact/program.wasm.xz");
 
 const CHECKSUM_LINE: &str = include_str!("../artifact/program.wasm.sha256");
 
@@ -17,7 +17,9 @@ pub const WASM_BYTES: usize = COMPRESSED.len();
 pub(crate) fn component() -> Result<Vec<u8>, HostError> {
     use sha2::Digest;
     let broken = |what: String| HostError::Artifact(what);
-    let wasm = zstd::decode_all(COMPRESSED).map_err(|error| broken(format!("does not decompress: {error}")))?;
+    let mut wasm = Vec::new();
+    lzma_rs::xz_decompress(&mut &COMPRESSED[..], &mut wasm)
+        .map_err(|error| broken(format!("does not decompress: {error}")))?;
     let found: String = sha2::Sha256::digest(&wasm).iter().map(|byte| format!("{byte:02x}")).collect();
     if found != SHA256 {
         return Err(broken(format!("has sha256 {found}, expected {SHA256}")));

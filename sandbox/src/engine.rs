@@ -18,7 +18,8 @@ const CORE_INSTANCES: u32 = 60;
 /// frames differ between processors.
 pub(crate) const WASM_STACK: usize = 16 << 20;
 
-/// Memory of a finished session that is reset by copying the snapshot over it: as much as the interpreter occupies.
+/// Memory of a finished session that is reset by copying the snapshot over it: as much as the interpreter occupies
+/// without its library, which lies behind it and is only read.
 /// Returning the pages to the system instead would cost the next session a page fault for each, more than twice the
 /// time.
 const RESIDENT: usize = 16 << 20;

@@ -1,5 +1,6 @@
 //! Faults of the program and errors of the host.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 use grpo_sandbox_compiled::TierError;
@@ -188,14 +189,14 @@ pub enum HostError {
     Engine(String),
 }
 
-/// A program that behaves differently compiled and interpreted.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+/// A program that compiled code ran otherwise than CPython, which is a bug of the compiled tier.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error(
-    "{} gave {} compiled and {} interpreted, with seed {seed}. This is a bug of the compiled tier, please report it with \
-     the program",
+    "{} gave {} compiled and {} interpreted, with seed {seed}; this is a bug, please report it with the program:\n{}",
     clean(asked),
     clean(compiled),
-    clean(interpreted)
+    clean(interpreted),
+    printable(program)
 )]
 pub struct Difference {
     /// The call.
@@ -208,6 +209,22 @@ pub struct Difference {
     pub seed: u64,
     /// The program's source.
     pub program: String,
+}
+
+impl Difference {
+    /// The object of a file that keeps it. JSON's numbers are too short for seeds.
+    pub fn to_json(&self) -> serde_json::Value {
+        let Difference { asked, compiled, interpreted, seed, program } = self;
+        let seed = seed.to_string();
+        serde_json::json!({
+            "program": program, "seed": seed, "asked": asked, "compiled": compiled, "interpreted": interpreted
+        })
+    }
+}
+
+/// A source for a terminal: without control characters but the ends of its lines.
+fn printable(source: &str) -> String {
+    source.trim_end().chars().map(|c| if c.is_control() && c != '\n' { ' ' } else { c }).collect()
 }
 
 impl HostError {
@@ -246,6 +263,16 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn a_difference_is_told_with_the_program_and_no_control_characters() {
+        let of = |text: &str| text.to_owned();
+        let program = of("def f(x):\n    return '\u{1b}[2J'\n");
+        let (asked, compiled) = (of("f[1]\u{7}"), of("1\n2"));
+        let told = Difference { asked, compiled, interpreted: of("2"), seed: 7, program }.to_string();
+        assert!(told.ends_with("def f(x):\n    return ' [2J'"), "{told:?}");
+        assert!(told.starts_with("f[1] gave 1 2 compiled and 2 interpreted, with seed 7"), "{told:?}");
+    }
 
     #[test]
     fn what_the_system_refuses_is_told_with_what_helps() {

@@ -90,7 +90,7 @@ pub struct Limits {
     pub game_fuel: u64,
     /// Fuel for loading, and for each call.
     pub call_fuel: u64,
-    /// Linear memory, including the 13 MiB of the interpreter itself.
+    /// Linear memory, including the 20 MiB of the interpreter and its library.
     pub memory_bytes: u64,
 }
 
@@ -112,7 +112,7 @@ pub struct Sandbox {
 
 impl Sandbox {
     /// Opens the interpreter from the machine-code cache in `cache`. If the cache has no file for this program,
-    /// processor and configuration, calls `on_compile`, compiles (about 12 CPU-seconds) and writes the file.
+    /// processor and configuration, calls `on_compile`, compiles (about 18 CPU-seconds) and writes the file.
     pub fn open(cache: &Path, on_compile: impl FnOnce()) -> Result<Sandbox, HostError> {
         Ok(Sandbox {
             interpreter: std::sync::Arc::new(Interpreter::open(cache, on_compile)?),

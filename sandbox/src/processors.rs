@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::engine::{Interpreter, config};
-use crate::{FUEL_PER_SECOND, Failure, Fault, Limits, Sandbox, TierChoice};
+use crate::{FUEL_PER_SECOND, Failure, Fault, Limits, Sandbox};
 
 const LIMITS: Limits = Limits { game_fuel: FUEL_PER_SECOND, call_fuel: FUEL_PER_SECOND / 4, memory_bytes: 128 << 20 };
 
@@ -87,7 +87,7 @@ fn verdict(sandbox: &Sandbox, source: &str, arguments: &str) -> (String, u64) {
 #[test]
 fn a_verdict_does_not_depend_on_the_processor() {
     let here = Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || ()).unwrap();
-    let here = here.with_tiers(TierChoice::Interpreter, 0);
+    let here = here.interpreting();
     let dir = tempfile::tempdir().unwrap();
     let mut oldest = config();
     oldest.target("x86_64-unknown-linux-gnu").unwrap();

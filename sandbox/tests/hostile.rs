@@ -24,17 +24,18 @@ const ARGUMENTS: [&str; 4] = [
 /// What the programs named `script_*` read.
 const STDIN: &str = "3\n1 2 3\nlast line";
 
-/// An honest program that would notice patched builtins or modules, spent clocks, changed limits, another order of
-/// sets or other random numbers.
+/// An honest program that would notice patched builtins or modules, a patched library, spent clocks, changed limits,
+/// another order of sets or other random numbers.
 const WITNESS: &str = "\
-import gc, math, random, sys, time
+import colorsys, gc, math, os, random, sys, time
 
 def strategy(board):
     n = sum(x for row in board for x in row)
     words = list({str(x) + 'x' for row in board for x in row})
     random.shuffle(words)
     limits = (sys.getrecursionlimit(), sys.get_int_max_str_digits(), gc.isenabled(), len(sys.modules))
-    seen = (int(math.log(n) * 1000), max(1, 2), random.random(), words, time.time(), limits, ''.join(sorted(dir())))
+    library = (colorsys.rgb_to_hsv(0.1, 0.2, 0.3), os.urandom(8))
+    seen = (int(math.log(n) * 1000), max(1, 2), random.random(), words, time.time(), limits, library, ''.join(sorted(dir())))
     return 'WASD'[sum(map(ord, str(seen))) % 4]
 ";
 
@@ -104,7 +105,7 @@ fn ends_well(found: &str, expected: &str, tier: TierChoice) -> bool {
 
 fn ends_in_its_fault(sandbox: &Sandbox, tier: TierChoice) {
     let corpus = corpus();
-    assert!(corpus.len() >= 215, "{} programs", corpus.len());
+    assert!(corpus.len() >= 233, "{} programs", corpus.len());
     let unharmed = run(sandbox, "witness", WITNESS);
     assert!(unharmed.0.iter().all(|answer| answer.starts_with("gives ")), "{unharmed:?}");
     let resident = memory::resident();

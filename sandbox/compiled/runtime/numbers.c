@@ -20,36 +20,6 @@ static double to_float(Value value) {
   return float_of(value);
 }
 
-// A text that begins with another and lies in the same place, if that was the last to be joined: so CPython too lets
-// `text += more` grow in place.
-static Value extended_text(Sequence *left, Sequence *right) {
-  charge(JOIN_TEXTS_GAS + (uint64_t)right->length * COPIED_GAS);
-  memcpy((void *)state.joined, text(right), right->length);
-  state.joined += right->length;
-  Sequence *made = (Sequence *)allocate(sizeof(Sequence));
-  *made = (Sequence){STRING, left->length + right->length, left->items, 0};
-  return pointer((uint32_t)made);
-}
-
-static Value joined_texts(Sequence *left, Sequence *right) {
-  uint32_t length = left->length + right->length;
-  if (left->items + left->length == state.joined && right->length <= state.joined_max - state.joined)
-    return extended_text(left, right);
-  charge(JOIN_TEXTS_GAS + (uint64_t)length * COPIED_GAS);
-  // Short ones have no room to grow.
-  uint32_t room = length < 32 ? 0 : length;
-  uint32_t at = allocate(sizeof(Sequence) + length + room);
-  Sequence *made = (Sequence *)at;
-  *made = (Sequence){STRING, length, at + sizeof(Sequence), 0};
-  memcpy(text(made), text(left), left->length);
-  memcpy(text(made) + left->length, text(right), right->length);
-  if (room) {
-    state.joined = made->items + length;
-    state.joined_max = state.joined + room;
-  }
-  return pointer(at);
-}
-
 static Value concatenate(Value one, Value two, uint32_t kind) {
   Sequence *left = sequence(one), *right = sequence(two);
   uint32_t length = left->length + right->length;

@@ -176,17 +176,19 @@ EXPORT(py_sort) void py_sort(Value list, Value keys, int32_t reversed) {
   rewritten((uint32_t)of);
 }
 
-// While a list is sorted by keys it is empty, for whoever looks. Gives its items as another list.
+// While a list is sorted by keys it is empty, for whoever looks, and lies nowhere, so that whatever stores in it has to
+// find it a place. Gives its items as another list.
 EXPORT(py_sort_take) Value py_sort_take(Value list) {
-  Value taken = copy_row(pointer((uint32_t)the_list(list)));
-  sequence(list)->length = 0;
+  Sequence *of = the_list(list);
+  Value taken = copy_row(list);
+  of->length = of->items = of->extra = 0;
   return taken;
 }
 
-// Gives them back, sorted. CPython raises if the list was changed meanwhile.
+// Gives them back, sorted. CPython raises if something was stored meanwhile, even if the list is empty again.
 EXPORT(py_sort_give) void py_sort_give(Value list, Value sorted) {
   Sequence *of = sequence(list), *from = sequence(sorted);
-  if (of->length)
+  if (of->items)
     give_up(CHANGED);
   of->items = from->items;
   of->length = from->length;

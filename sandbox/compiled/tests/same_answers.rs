@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use grpo_sandbox::{Sandbox, TierChoice};
+use grpo_sandbox::Sandbox;
 use grpo_sandbox_compiled::{CompiledTier, GasLimits, NotCompiled, Stop};
 
 const LIMITS: GasLimits = GasLimits { game_gas: 1_000_000_000_000, call_gas: 100_000_000_000, memory_bytes: 128 << 20 };
@@ -16,7 +16,7 @@ fn tiers() -> &'static (CompiledTier, Sandbox) {
     TIERS.get_or_init(|| {
         let directory = Sandbox::default_cache_dir().expect("a cache directory");
         let sandbox = Sandbox::open(&directory, || ()).expect("the interpreter opens");
-        (CompiledTier::open().expect("the tier opens"), sandbox.with_tiers(TierChoice::Interpreter, 0))
+        (CompiledTier::open().expect("the tier opens"), sandbox.interpreting())
     })
 }
 
@@ -72,7 +72,7 @@ fn boards(seed: u64, count: usize) -> Vec<String> {
 
 #[test]
 fn the_ladder_gives_the_same_moves_in_both_tiers() {
-    let ladder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../src/environment/game2048/ladder");
+    let ladder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../crates/verify/src/environment/game2048/ladder");
     let mut through = Vec::new();
     for entry in fs::read_dir(ladder).expect("a ladder") {
         let path = entry.expect("a file").path();
@@ -125,6 +125,58 @@ fn what_was_found_different_once_is_the_same_now() {
         ("def play(b):\n    return len(range(b))\n", "play", "[3000000000]"),
         ("def play(b):\n    return [] * b\n", "play", "[3000000000]"),
         ("def play(n):\n    return [i for i in range(n - 3, n, 1000)]\n", "play", "[4611686018427387903]"),
+        ("def play(b):\n    global unset\n    if b:\n        unset = 3\n    return len([unset])\n", "play", "[0]"),
+        (
+            "def play(b):\n    def inner():\n        return len([late])\n    if b:\n        late = 1\n    return inner()\n",
+            "play",
+            "[0]",
+        ),
+        (
+            "def play(d):\n    try:\n        return d[1]\n    except KeyError as e:\n        \
+             f = lambda: len(e.args)\n    return f()\n",
+            "play",
+            "[{}]",
+        ),
+        ("def play(b):\n    if b:\n        x = 1\n    return max(x, 2)\n", "play", "[0]"),
+        ("def play(b):\n    e = len(b) - 3\n    x = 2 ** e\n    return [x, x + 1, 2 ** -1]\n", "play", "[[1]]"),
+        ("def play(b):\n    x = 3 * b\n    return [x, x + x]\n", "play", "[\"ab\"]"),
+        ("def play(b):\n    e = len(b) + 59\n    return [2 ** e]\n", "play", "[[1]]"),
+        ("def play(b):\n    e = len(b) + 59\n    return [2 ** (e + 1)]\n", "play", "[[1]]"),
+        ("def play(b):\n    n = len(b) + 65534\n    return [n ** 4]\n", "play", "[[1]]"),
+        ("def play(b):\n    n = len(b) + 32767\n    return [n ** 4, (n - 1) ** 4, (0 - n) ** 4]\n", "play", "[[1]]"),
+        ("def play(b):\n    return 4611686018427387904\n", "play", "[1]"),
+        ("def play(b):\n    return -9223372036854775807\n", "play", "[1]"),
+        ("def play(b):\n    x = [7, 8]\n    return x[b]\n", "play", "[true]"),
+        ("def play(b):\n    x = [7, 8]\n    return x[b]\n", "play", "[1.0]"),
+        (
+            "def get(c, k):\n    return c[k]\ndef play(b):\n    \
+             return [get([7, 8], 1), get({\"a\": 5}, \"a\"), get((1, 2), True), get(\"xy\", 0)]\n",
+            "play",
+            "[1]",
+        ),
+        ("def play(b):\n    x = b + 1\n    y = x - 1\n    return y is b\n", "play", "[1000]"),
+        ("def play(b):\n    return [b >> 51, b >> 62, b >> 63, b >> 64]\n", "play", "[1000]"),
+        ("def play(b):\n    return [b >> 51, b >> 62, b >> 63, b >> 64]\n", "play", "[-1000]"),
+        (
+            "def add(n):\n    return n + n\ndef play(b):\n    g = add if b else None\n    return [g(b), add(1)]\n",
+            "play",
+            "[[1]]",
+        ),
+        (
+            "def add(n):\n    return n + n\ndef sub(n):\n    return n\ndef play(b):\n    gs = [add, sub]\n    return [gs[0](b), add(1)]\n",
+            "play",
+            "[[1]]",
+        ),
+        (
+            "def add(n):\n    return n + n\ndef sub(n):\n    return n\ndef play(b):\n    g = add\n    if len(b) > 1:\n        \
+             g = sub\n    return [g(b), add(1)]\n",
+            "play",
+            "[[1]]",
+        ),
+        ("def play(n):\n    return n + n\ndef other():\n    return play(1)\n", "play", "[[1, 2]]"),
+        ("def play(n):\n    return n * 2\ndef other():\n    return play(1)\n", "play", "[2.5]"),
+        ("def play(b):\n    if b:\n        x = 1\n    return x + b\n", "play", "[0]"),
+        ("def play(b):\n    if b:\n        x = 1\n    return [b].index(x)\n", "play", "[0]"),
         ("def play(n):\n    x = [n]\n    x.append(x)\n    print(x)\n    return x[1] is None\n", "play", "[1]"),
     ] {
         let calls = [arguments.to_owned(), arguments.to_owned()];

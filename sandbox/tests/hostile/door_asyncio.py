@@ -1,4 +1,4 @@
-# expect: raised ModuleNotFoundError
+# expect: gives "W"
 import asyncio
 
 

@@ -1,4 +1,4 @@
-# expect: raised Trap
+# expect: gives "D"
 import random
 
 

@@ -1,4 +1,4 @@
-# expect: raised ModuleNotFoundError
+# expect: raised AttributeError
 import signal
 
 signal.alarm(1)

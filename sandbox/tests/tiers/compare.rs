@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use grpo_sandbox::{FUEL_PER_SECOND, Sandbox, TierChoice};
+use grpo_sandbox::{FUEL_PER_SECOND, Sandbox};
 use grpo_sandbox_compiled::{CompiledProgram, CompiledTier, NotCompiled, Stop, TierError};
 
 use crate::program::{Group, Program};
@@ -89,7 +89,7 @@ impl Tiers {
     pub fn open() -> Tiers {
         let cache = Sandbox::default_cache_dir().unwrap();
         // The sandbox would compile the program too: the tier would be compared with itself.
-        let sandbox = Sandbox::open(&cache, || ()).unwrap().with_tiers(TierChoice::Interpreter, 0);
+        let sandbox = Sandbox::open(&cache, || ()).unwrap().interpreting();
         Tiers { sandbox, tier: CompiledTier::open().unwrap() }
     }
 

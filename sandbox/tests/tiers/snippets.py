@@ -2,6 +2,37 @@
 
 #: [-4611686018427387903] | [-4611686018427387897] | [4611686018427387903] | [-8]
 def f(x): return x // 7
+#: [[1]] | [[]] | ["a"] | [3]
+def twice(x):
+    a = 2 * x
+    b = a
+    a += a
+    return [a, b]
+def f(x): return twice(x)
+#: [[[1], [2]]]
+def f(rows):
+    for x in rows:
+        a = x * 2
+        b = a
+        a += [5]
+        x.append(b)
+    return rows
+#: [58] | [59] | [60] | [61] | [62] | [63] | [64] | [65] | [0] | [-1]
+def f(k): return 2 ** k
+#: [-1] | [0] | [1]
+def f(k):
+    total = 1
+    for n in range(k, k + 2):
+        total = 2 ** n + 1
+    return [total, 2 ** n]
+#: [[2, 3, 1]]
+def f(x):
+    flag = [1]
+    def quiet():
+        flag.clear()
+        return lambda v: v
+    x.sort(reverse=flag, key=quiet())
+    return [x, sorted(x, reverse=flag), sorted(x, reverse=[0]), sorted(x, reverse="")]
 #: [-4611686018427387903] | [-4611686018427387897] | [4611686018427387903] | [-8]
 def f(x): return [x // 3, x // 10, x % 7, x // 1000003, divmod(x, 7), x // 4611686018427387]
 #: []

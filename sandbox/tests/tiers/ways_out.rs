@@ -282,7 +282,7 @@ fn every_way_out_of_two_blocks_leaves_the_names_of_cpython() {
 }
 
 #[test]
-#[ignore = "minutes; `make exhaustive` runs it"]
+#[ignore = "minutes; `make tier-exhaustive` runs it"]
 fn every_way_out_of_three_blocks_leaves_the_names_of_cpython() {
     let (tiers, all) = (Tiers::open(), (0..WAYS.len()).collect::<Vec<_>>());
     let mut count = Count::default();

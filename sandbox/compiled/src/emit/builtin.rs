@@ -6,7 +6,6 @@ use wasm_encoder::Instruction as Wasm;
 use super::code::{Value, long_at, word_field};
 use super::expression::Argument;
 use super::kind::Kind;
-use super::pull::Calm;
 use super::{Emitted, Emitter, cost, outside};
 use crate::layout::NONE;
 
@@ -227,7 +226,7 @@ impl<'a> Emitter<'a> {
 
     /// A dict of pairs that the program makes: each is read before the next is made, for they may be one list.
     fn dict_of_pairs(&mut self, pairs: Argument<'a>) -> Emitted<Kind> {
-        let pairs = self.open(pairs, Calm::No)?;
+        let pairs = self.open(pairs)?;
         let made = self.long_local();
         self.word(0);
         self.call_runtime("py_dict");

@@ -60,12 +60,16 @@ impl<'a> Emitter<'a> {
         }
     }
 
+    fn charge_call(&mut self, arguments: usize) {
+        self.charge(cost::CALL + cost::CALL_ARGUMENT * arguments as u32);
+    }
+
     fn call_known(&mut self, closure: u32, id: usize, arguments: &[Argument<'a>]) -> Emitted<Kind> {
         let parameters = &self.scopes.functions[id].parameters;
         if arguments.len() > parameters.len() {
             return outside("a call with too many arguments");
         }
-        self.charge(cost::CALL + cost::CALL_ARGUMENT * arguments.len() as u32);
+        self.charge_call(arguments.len());
         self.calls[self.body.id].insert(id);
         self.get(closure);
         for (&argument, &parameter) in arguments.iter().zip(parameters) {
@@ -83,7 +87,7 @@ impl<'a> Emitter<'a> {
         if arguments.len() > ARGUMENTS_MAX {
             return outside("a call with so many arguments");
         }
-        self.charge(cost::CALL + cost::CALL_ARGUMENT * arguments.len() as u32);
+        self.charge_call(arguments.len());
         for id in (0..self.scopes.functions.len()).filter(|&id| self.escaped[id]) {
             self.calls[self.body.id].insert(id);
         }
@@ -158,8 +162,8 @@ impl<'a> Emitter<'a> {
     }
 
     fn call_with_keywords(&mut self, call: &'a ExprCall, closure: u32, id: usize) -> Emitted<Kind> {
-        let count = call.arguments.len() as u32;
-        self.charge(cost::CALL + cost::CALL_KEYWORDS + cost::CALL_ARGUMENT * count);
+        self.charge_call(call.arguments.len());
+        self.charge(cost::CALL_KEYWORDS);
         let function = &self.scopes.functions[id];
         let positional = &call.arguments.args;
         let mut given: Vec<Option<Value>> = vec![None; function.parameters.len()];

@@ -7,7 +7,7 @@ use wasm_encoder::Instruction as Wasm;
 
 use super::expression::Argument;
 use super::iteration::Item;
-use super::pull::{Calm, Source};
+use super::pull::Source;
 use super::{Emitted, Emitter, outside};
 use crate::layout::UNBOUND;
 use crate::scope::Mode;
@@ -19,23 +19,18 @@ type Element<'s, 'a> = &'s mut dyn FnMut(&mut Emitter<'a>) -> Emitted<()>;
 type Names = BTreeMap<String, usize>;
 
 impl<'a> Emitter<'a> {
-    /// Emits a comprehension: its first iterable, and its loops. `calm`: nothing changes a list while the loops run.
-    pub(super) fn comprehension(
-        &mut self,
-        generators: &'a [Comprehension],
-        calm: Calm,
-        element: Element<'_, 'a>,
-    ) -> Emitted<()> {
-        let first = self.first_source(generators, calm)?;
-        self.loops(generators, first, calm, element)
+    /// Emits a comprehension: its first iterable, and its loops.
+    pub(super) fn comprehension(&mut self, generators: &'a [Comprehension], element: Element<'_, 'a>) -> Emitted<()> {
+        let first = self.first_source(generators)?;
+        self.loops(generators, first, element)
     }
 
     /// Evaluates the first iterable, outside the comprehension's scope. It is all that is evaluated where a generator is
     /// written; where it is another generator, the first of that is.
-    pub(super) fn first_source(&mut self, generators: &'a [Comprehension], calm: Calm) -> Emitted<Source<'a>> {
+    pub(super) fn first_source(&mut self, generators: &'a [Comprehension]) -> Emitted<Source<'a>> {
         match &generators[0].iter {
-            Expr::Generator(inner) => self.first_source(&inner.generators, Calm::No),
-            iterable => self.source(Argument::Expression(iterable), calm),
+            Expr::Generator(inner) => self.first_source(&inner.generators),
+            iterable => self.source(Argument::Expression(iterable)),
         }
     }
 
@@ -44,7 +39,6 @@ impl<'a> Emitter<'a> {
         &mut self,
         generators: &'a [Comprehension],
         first: Source<'a>,
-        calm: Calm,
         element: Element<'_, 'a>,
     ) -> Emitted<()> {
         if generators.iter().any(|generator| generator.is_async) {
@@ -56,7 +50,7 @@ impl<'a> Emitter<'a> {
             self.over_generator(inner, first, generators, element)?;
         } else {
             self.enter(names);
-            self.drain(&first, &mut |emitter, item| emitter.step(generators, item, calm, element))?;
+            self.drain(&first, &mut |emitter, item| emitter.step(generators, item, element))?;
             self.body.comprehensions.pop();
             self.release_source(first);
         }
@@ -75,13 +69,7 @@ impl<'a> Emitter<'a> {
     }
 
     /// Binds an item of the first of these generators, checks its conditions, and continues with the other generators.
-    fn step(
-        &mut self,
-        generators: &'a [Comprehension],
-        item: Item,
-        calm: Calm,
-        element: Element<'_, 'a>,
-    ) -> Emitted<()> {
+    fn step(&mut self, generators: &'a [Comprehension], item: Item, element: Element<'_, 'a>) -> Emitted<()> {
         self.assign(&generators[0].target, item)?;
         let skip = self.block();
         for condition in &generators[0].ifs {
@@ -95,8 +83,8 @@ impl<'a> Emitter<'a> {
             [next, ..] if next.iter.is_generator_expr() => return outside("a generator in an inner place"),
             [next, ..] => {
                 let bound = self.body.assigned.clone();
-                let source = self.source(Argument::Expression(&next.iter), calm)?;
-                self.drain(&source, &mut |emitter, item| emitter.step(&generators[1..], item, calm, element))?;
+                let source = self.source(Argument::Expression(&next.iter))?;
+                self.drain(&source, &mut |emitter, item| emitter.step(&generators[1..], item, element))?;
                 self.release_source(source);
                 self.body.assigned = bound;
             }
@@ -120,14 +108,14 @@ impl<'a> Emitter<'a> {
         if names.values().any(|&variable| self.scopes.variables[variable].mode == Mode::Cell) {
             return outside("a captured name of a comprehension over a generator");
         }
-        self.loops(&inner.generators, first, Calm::No, &mut |emitter| {
+        self.loops(&inner.generators, first, &mut |emitter| {
             let kind = emitter.anything(&inner.elt)?;
             let value = emitter.take(kind);
             // Names of the inner generator are not visible outside it.
             let hidden = emitter.body.comprehensions.pop().expect("a comprehension is around");
             emitter.body.comprehensions.push(names.clone());
             let super::code::Place::Local(local) = value.place else { return outside("a generator") };
-            emitter.step(generators, Item::One(local, kind), Calm::No, element)?;
+            emitter.step(generators, Item::One(local, kind), element)?;
             emitter.body.comprehensions.pop();
             emitter.body.comprehensions.push(hidden);
             emitter.release_value(value);

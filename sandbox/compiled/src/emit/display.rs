@@ -5,7 +5,7 @@ use wasm_encoder::{BlockType, Instruction as Wasm};
 
 use super::code::{Value, long_at, long_field, word_field};
 use super::kind::Kind;
-use super::pull::{Calm, Source};
+use super::pull::Source;
 use super::{Emitted, Emitter, cost, outside};
 
 /// Capacity of an empty list.
@@ -42,15 +42,14 @@ impl<'a> Emitter<'a> {
                 Ok(self.finished(made, Kind::Set))
             }
             Expr::ListComp(list) => {
-                let calm = self.calm_inside(&list.elt, &list.generators);
-                let first = self.first_source(&list.generators, calm)?;
+                let first = self.first_source(&list.generators)?;
                 self.collected(&list.elt, &list.generators, first, 0)?;
                 Ok(Kind::List)
             }
             Expr::SetComp(set) => {
                 self.charge(cost::COMPREHENSION);
                 let made = self.made("py_set", 0);
-                self.comprehension(&set.generators, Calm::No, &mut |emitter| {
+                self.comprehension(&set.generators, &mut |emitter| {
                     emitter.get(made);
                     emitter.anything(&set.elt)?;
                     emitter.call_runtime("py_set_add");
@@ -103,8 +102,7 @@ impl<'a> Emitter<'a> {
     ) -> Emitted<()> {
         self.charge(cost::COMPREHENSION);
         let made = self.empty_list();
-        let calm = self.calm_inside(element, generators);
-        self.loops(generators, first, calm, &mut |emitter| {
+        self.loops(generators, first, &mut |emitter| {
             emitter.anything(element)?;
             emitter.charge(cost::APPEND + each);
             emitter.append(made);
@@ -171,7 +169,7 @@ impl<'a> Emitter<'a> {
         let Some(key) = &dict.key else { return outside("`**` in a comprehension") };
         self.charge(cost::COMPREHENSION);
         let made = self.made("py_dict", 0);
-        self.comprehension(&dict.generators, Calm::No, &mut |emitter| {
+        self.comprehension(&dict.generators, &mut |emitter| {
             emitter.get(made);
             emitter.anything(key)?;
             emitter.anything(&dict.value)?;

@@ -8,7 +8,6 @@ use super::code::{Value, WORD, word_field};
 use super::expression::Argument;
 use super::iteration::Opened;
 use super::kind::Kind;
-use super::pull::Calm;
 use super::{Emitted, Emitter, cost, outside};
 use crate::layout::END;
 
@@ -55,7 +54,7 @@ impl<'a> Emitter<'a> {
         arguments: &[Argument<'a>],
         keywords: &'a [Keyword],
     ) -> Emitted<Kind> {
-        let offered = self.offered(arguments, keywords)?;
+        let offered = self.offered(arguments)?;
         let Named { key: key_function, default } = self.extreme_keywords(keywords)?;
         let (value, key) = (self.long_local(), self.long_local());
         let mut best = Best { operator, value, kind: Kind::Never, key_function, key, key_kind: Kind::Never };
@@ -78,17 +77,12 @@ impl<'a> Emitter<'a> {
     }
 
     /// Evaluates the arguments.
-    fn offered(&mut self, arguments: &[Argument<'a>], keywords: &'a [Keyword]) -> Emitted<Offered<'a>> {
+    fn offered(&mut self, arguments: &[Argument<'a>]) -> Emitted<Offered<'a>> {
         match arguments {
             [Argument::Expression(Expr::Starred(starred))] => {
-                let calm = self.calm_beside(keywords);
-                self.open_whole(Argument::Expression(&starred.value), calm).map(Offered::Unpacked)
+                self.open_whole(Argument::Expression(&starred.value)).map(Offered::Unpacked)
             }
-            [items] => {
-                let has_key = keywords.iter().any(|keyword| is_named(keyword, "key"));
-                let calm = if has_key { Calm::No } else { self.calm_beside(keywords) };
-                self.open(*items, calm).map(Offered::Items)
-            }
+            [items] => self.open(*items).map(Offered::Items),
             [_, _, ..] => {
                 let values = arguments.iter().map(|&argument| self.argument(argument));
                 values.collect::<Emitted<_>>().map(Offered::Values)
@@ -210,8 +204,4 @@ impl<'a> Emitter<'a> {
         best.key_kind = self.joined(best.key_kind, key.kind);
         Ok(())
     }
-}
-
-fn is_named(keyword: &Keyword, name: &str) -> bool {
-    keyword.arg.as_ref().is_some_and(|arg| arg.as_str() == name)
 }

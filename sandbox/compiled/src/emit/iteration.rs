@@ -7,7 +7,7 @@ use super::call::Callee;
 use super::code::{GAS, Value, long_at, word_field};
 use super::expression::Argument;
 use super::kind::Kind;
-use super::pull::{Calm, Object, Source};
+use super::pull::{Object, Source};
 use super::{Emitted, Emitter, cost};
 use crate::layout::END;
 
@@ -28,7 +28,6 @@ pub(super) enum Opened<'a> {
     Generator {
         generator: &'a ExprGenerator,
         first: Source<'a>,
-        calm: Calm,
     },
     /// A value.
     Whole(Value),
@@ -187,28 +186,23 @@ impl<'a> Emitter<'a> {
         Ok(())
     }
 
-    /// Evaluates an operand that is gone through later, when the operands beside it are evaluated too. `calm`: nothing
-    /// of the program runs between its items, nor before the first.
-    pub(super) fn open(&mut self, operand: Argument<'a>, calm: Calm) -> Emitted<Opened<'a>> {
+    /// Evaluates an operand that is gone through later, when the operands beside it are evaluated too.
+    pub(super) fn open(&mut self, operand: Argument<'a>) -> Emitted<Opened<'a>> {
         let Argument::Expression(Expr::Generator(generator)) = operand else {
-            return self.source(operand, Calm::No).map(Opened::Source);
+            return self.source(operand).map(Opened::Source);
         };
-        let inside = self.calm_inside(&generator.elt, &generator.generators);
-        let calm = if calm == Calm::Yes { inside } else { Calm::No };
-        let first = self.first_source(&generator.generators, calm)?;
-        Ok(Opened::Generator { generator, first, calm })
+        let first = self.first_source(&generator.generators)?;
+        Ok(Opened::Generator { generator, first })
     }
 
     /// Evaluates an operand of which a list is made later.
-    pub(super) fn open_whole(&mut self, operand: Argument<'a>, calm: Calm) -> Emitted<Opened<'a>> {
+    pub(super) fn open_whole(&mut self, operand: Argument<'a>) -> Emitted<Opened<'a>> {
         if let Some(rows) = self.rows_of_zip(operand) {
-            self.charge(cost::ZIP);
-            self.anything(rows)?;
-            self.call_runtime(if calm == Calm::Yes { "py_transpose" } else { "py_zip_now" });
+            self.zip_of_rows(rows, "py_zip_now")?;
             return Ok(Opened::Whole(self.take(Kind::Any)));
         }
         if self.is_loop(operand) {
-            return self.open(operand, calm);
+            return self.open(operand);
         }
         let value = self.argument(operand)?;
         self.escape(value.kind);
@@ -218,9 +212,9 @@ impl<'a> Emitter<'a> {
     /// Emits a loop over every item of an evaluated operand.
     pub(super) fn go_through(&mut self, opened: Opened<'a>, sink: Sink<'_, 'a>) -> Emitted<()> {
         match opened {
-            Opened::Generator { generator, first, calm } => {
+            Opened::Generator { generator, first } => {
                 self.charge(cost::GENERATOR);
-                self.loops(&generator.generators, first, calm, &mut |emitter| {
+                self.loops(&generator.generators, first, &mut |emitter| {
                     emitter.charge(cost::YIELD);
                     let kind = emitter.expression(&generator.elt)?;
                     let local = emitter.long_local();
@@ -236,29 +230,34 @@ impl<'a> Emitter<'a> {
                 Ok(())
             }
             Opened::Whole(value) => {
-                let source = self.source(Argument::Value(value), Calm::No)?;
+                let source = self.source(Argument::Value(value))?;
                 self.release_value(value);
                 self.go_through(Opened::Source(source), sink)
             }
         }
     }
 
-    /// Emits a loop over every item of an iterable or generator. `calm`: the sink runs none of the program's code.
-    pub(super) fn each(&mut self, operand: Argument<'a>, calm: Calm, sink: Sink<'_, 'a>) -> Emitted<()> {
-        let opened = self.open(operand, calm)?;
+    /// Emits a loop over every item of an iterable or generator.
+    pub(super) fn each(&mut self, operand: Argument<'a>, sink: Sink<'_, 'a>) -> Emitted<()> {
+        let opened = self.open(operand)?;
         self.go_through(opened, sink)
     }
 
-    /// Pushes a new list of an iterable's items.
+    /// Pushes a new list of an iterable's items, which are taken at once: nothing can change rows before they are used up.
     pub(super) fn collect(&mut self, operand: Argument<'a>) -> Emitted<()> {
-        let opened = self.open_whole(operand, Calm::Yes)?;
+        if let Some(rows) = self.rows_of_zip(operand) {
+            self.zip_of_rows(rows, "py_transpose")?;
+            self.call_runtime("py_to_list");
+            return Ok(());
+        }
+        let opened = self.open_whole(operand)?;
         self.collect_opened(opened)
     }
 
     /// Pushes a new list of the items of an evaluated operand.
     pub(super) fn collect_opened(&mut self, opened: Opened<'a>) -> Emitted<()> {
         match opened {
-            Opened::Generator { generator, first, .. } => {
+            Opened::Generator { generator, first } => {
                 self.charge(cost::GENERATOR);
                 self.collected(&generator.elt, &generator.generators, first, cost::YIELD)
             }

@@ -6,7 +6,6 @@ use wasm_encoder::Instruction as Wasm;
 use super::code::Value;
 use super::expression::Argument;
 use super::kind::{Kind, Library};
-use super::pull::Calm;
 use super::{Emitted, Emitter, cost, outside};
 use crate::layout::NONE;
 
@@ -103,7 +102,7 @@ impl<'a> Emitter<'a> {
         self.anything(owner)?;
         self.call_runtime("py_check_list");
         let list = self.take(Kind::List);
-        self.each(items, Calm::No, &mut |emitter, item| {
+        self.each(items, &mut |emitter, item| {
             let value = emitter.one(item);
             emitter.escape(value.kind);
             emitter.push(list);

@@ -23,7 +23,6 @@ mod module;
 mod names;
 mod pool;
 mod pull;
-mod purity;
 mod reduce;
 mod sorting;
 mod statement;

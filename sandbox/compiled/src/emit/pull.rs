@@ -48,16 +48,9 @@ pub(super) struct Object {
     pub(super) items: Kind,
 }
 
-/// Whether something can change a list before a source is used up.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Calm {
-    Yes,
-    No,
-}
-
 impl<'a> Emitter<'a> {
     /// Evaluates what a loop goes through.
-    pub(super) fn source(&mut self, argument: Argument<'a>, calm: Calm) -> Emitted<Source<'a>> {
+    pub(super) fn source(&mut self, argument: Argument<'a>) -> Emitted<Source<'a>> {
         match argument {
             Argument::Expression(Expr::Call(call)) => {
                 if let Some(source) = self.call_source(call)? {
@@ -82,9 +75,7 @@ impl<'a> Emitter<'a> {
         }
         let kind = match (self.rows_of_zip(argument), argument) {
             (Some(rows), _) => {
-                self.charge(cost::ZIP);
-                self.anything(rows)?;
-                self.call_runtime(if calm == Calm::Yes { "py_transpose" } else { "py_zip_now" });
+                self.zip_of_rows(rows, "py_zip_now")?;
                 Kind::Any
             }
             (None, argument) => self.any_argument(argument)?,
@@ -126,12 +117,12 @@ impl<'a> Emitter<'a> {
     }
 
     fn sources(&mut self, arguments: &'a [Expr]) -> Emitted<Vec<Source<'a>>> {
-        arguments.iter().map(|argument| self.source(Argument::Expression(argument), Calm::No)).collect()
+        arguments.iter().map(|argument| self.source(Argument::Expression(argument))).collect()
     }
 
     fn enumerate(&mut self, inner: &'a Expr, start: Option<&'a Expr>) -> Emitted<Source<'a>> {
         self.charge(cost::ENUMERATE);
-        let inner = Box::new(self.source(Argument::Expression(inner), Calm::No)?);
+        let inner = Box::new(self.source(Argument::Expression(inner))?);
         let index = self.long_local();
         match start {
             None => self.long(0),
@@ -261,6 +252,14 @@ impl<'a> Emitter<'a> {
             }
             _ => None,
         }
+    }
+
+    /// Pushes `zip(*rows)`, as this function of the runtime makes it.
+    pub(super) fn zip_of_rows(&mut self, rows: &'a Expr, function: &'static str) -> Emitted<()> {
+        self.charge(cost::ZIP);
+        self.anything(rows)?;
+        self.call_runtime(function);
+        Ok(())
     }
 
     /// Whether an argument is a loop rather than a value.

@@ -5,16 +5,11 @@ use wasm_encoder::Instruction as Wasm;
 use super::code::Value;
 use super::expression::Argument;
 use super::kind::Kind;
-use super::pull::Calm;
 use super::{Emitted, Emitter, cost, outside};
 
 impl<'a> Emitter<'a> {
     pub(super) fn sum(&mut self, items: Argument<'a>, start: Option<Argument<'a>>) -> Emitted<Kind> {
-        let calm = match start {
-            Some(Argument::Expression(start)) if !self.is_pure(start) => Calm::No,
-            _ => Calm::Yes,
-        };
-        let items = self.open(items, calm)?;
+        let items = self.open(items)?;
         let total = self.long_local();
         let mut is_int = true;
         match start {
@@ -75,7 +70,7 @@ impl<'a> Emitter<'a> {
         self.word(i32::from(!is_any));
         self.set(result);
         let end = self.block();
-        self.each(items, Calm::Yes, &mut |emitter, item| {
+        self.each(items, &mut |emitter, item| {
             emitter.charge(cost::ANY_ITEM);
             let value = emitter.one(item);
             emitter.truth(value);

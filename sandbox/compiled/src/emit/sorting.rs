@@ -1,19 +1,13 @@
 //! `sorted` and `list.sort`.
 
 use ruff_python_ast::{Expr, Keyword};
-use wasm_encoder::Instruction as Wasm;
 
 use super::call::Callee;
-use super::code::{Value, word_field};
+use super::code::Value;
 use super::expression::Argument;
 use super::kind::Kind;
-use super::pull::Calm;
 use super::{Emitted, Emitter, cost, outside};
 use crate::layout::NONE;
-
-/// Offsets in a list: the address of its items, and its capacity.
-const ITEMS: u64 = 8;
-const CAPACITY: u64 = 12;
 
 /// How a sort orders: its keywords, evaluated.
 struct Order<'a> {
@@ -24,7 +18,7 @@ struct Order<'a> {
 
 impl<'a> Emitter<'a> {
     pub(super) fn sorted(&mut self, items: Argument<'a>, keywords: &'a [Keyword]) -> Emitted<Kind> {
-        let items = self.open_whole(items, self.calm_beside(keywords))?;
+        let items = self.open_whole(items)?;
         let order = self.order(keywords)?;
         self.collect_opened(items)?;
         let list = self.take(Kind::List);
@@ -44,9 +38,7 @@ impl<'a> Emitter<'a> {
             self.push(list);
             self.call_runtime("py_sort_take");
             let taken = self.take(Kind::List);
-            self.mark_taken(list);
             self.sort(taken, order)?;
-            self.give_up_if_changed(list);
             self.push(list);
             self.push(taken);
             self.call_runtime("py_sort_give");
@@ -57,24 +49,6 @@ impl<'a> Emitter<'a> {
         self.release_value(list);
         self.long(NONE);
         Ok(Kind::None)
-    }
-
-    /// Has a list that is empty while it is sorted lie nowhere, so that whatever stores in it has to find it a place.
-    fn mark_taken(&mut self, list: Value) {
-        for field in [ITEMS, CAPACITY] {
-            self.push(list);
-            self.put(Wasm::I32WrapI64);
-            self.word(0);
-            self.put(Wasm::I32Store(word_field(field)));
-        }
-    }
-
-    /// Gives up if something was stored in a list while it was sorted, even if it is empty again: CPython raises.
-    fn give_up_if_changed(&mut self, list: Value) {
-        self.push(list);
-        self.put(Wasm::I32WrapI64);
-        self.put(Wasm::I32Load(word_field(ITEMS)));
-        self.give_up_if();
     }
 
     /// Evaluates the keywords of a sort.
@@ -131,7 +105,7 @@ impl<'a> Emitter<'a> {
     /// A list of the keys of a list's items.
     fn keys(&mut self, list: Value, function: Callee<'a>) -> Emitted<Value> {
         let keys = self.empty_list();
-        let source = self.source(Argument::Value(list), Calm::No)?;
+        let source = self.source(Argument::Value(list))?;
         self.drain(&source, &mut |emitter, item| {
             emitter.charge(cost::CALL_FROM_C + cost::APPEND);
             let value = emitter.one(item);

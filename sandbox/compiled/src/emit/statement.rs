@@ -9,9 +9,9 @@ use wasm_encoder::Instruction as Wasm;
 use super::code::Loop;
 use super::expression::Argument;
 use super::kind::{Kind, Library};
-use super::pull::Calm;
 use super::{Emitted, Emitter, cost, outside};
 use crate::layout::NONE;
+use crate::scope::annotating;
 
 impl<'a> Emitter<'a> {
     pub(super) fn statements(&mut self, statements: &'a [Stmt]) -> Emitted<bool> {
@@ -63,7 +63,12 @@ impl<'a> Emitter<'a> {
                 self.branch(if statement.is_break_stmt() { exit } else { top });
                 return Ok(true);
             }
-            Stmt::Import(import) => self.import(import)?,
+            Stmt::Import(import) => match annotating::cost_of(statement).filter(|_| self.body.id == 0) {
+                Some(cost) => self.charge(cost),
+                None => self.import(import)?,
+            },
+            // The scopes refuse every other.
+            Stmt::ImportFrom(_) => self.charge(annotating::cost_of(statement).unwrap_or_default()),
             Stmt::Delete(delete) => self.delete(delete)?,
             Stmt::Assert(assertion) => {
                 self.condition(&assertion.test)?;
@@ -168,7 +173,7 @@ impl<'a> Emitter<'a> {
         }
         let exit = self.block();
         let otherwise = self.block();
-        let source = self.source(Argument::Expression(&repeat.iter), Calm::No)?;
+        let source = self.source(Argument::Expression(&repeat.iter))?;
         let bound = self.body.assigned.clone();
         let top = self.start_loop();
         self.open_gas();

@@ -6,7 +6,7 @@ use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{ExceptHandler, Expr, ExprContext, Stmt};
 use ruff_text_size::{Ranged, TextSize};
 
-use super::{Node, Refused, defaults};
+use super::{Node, Refused, annotating, defaults};
 
 /// Names that a function stores to, and its declarations.
 #[derive(Default)]
@@ -19,18 +19,24 @@ pub(super) struct Bindings {
     pub(super) plain: HashMap<String, TextSize>,
     pub(super) globals: BTreeSet<String>,
     pub(super) nonlocals: BTreeSet<String>,
+    /// Names of the module that nothing may bind, because an import for annotations leaves them unbound.
+    pub(super) annotating: Vec<(String, TextSize)>,
     pub(super) has_walrus: bool,
     pub(super) generators_max: usize,
     pub(super) refused: Option<Refused>,
     generators: usize,
     comprehensions: usize,
+    is_module: bool,
 }
 
 impl Bindings {
     pub(super) fn of(node: Node) -> Bindings {
         let mut bindings = Bindings::default();
         match node {
-            Node::Module(body) => bindings.visit_body(body),
+            Node::Module(body) => {
+                bindings.is_module = true;
+                bindings.visit_body(body);
+            }
             Node::Def(def) => {
                 bindings.visit_body(&def.body);
                 bindings.plain = plain(&def.body);
@@ -68,6 +74,10 @@ impl<'a> Visitor<'a> for Bindings {
             }
             Stmt::Global(global) => self.globals.extend(global.names.iter().map(|name| name.to_string())),
             Stmt::Nonlocal(nonlocal) => self.nonlocals.extend(nonlocal.names.iter().map(|name| name.to_string())),
+            _ if self.is_module && annotating::cost_of(statement).is_some() => {
+                let names = annotating::names_of(statement).map(|name| (name.to_owned(), statement.start()));
+                self.annotating.extend(names);
+            }
             Stmt::Import(import) => {
                 for alias in &import.names {
                     let first = alias.name.split('.').next().unwrap_or_default();

@@ -3,6 +3,7 @@
 //! Takes a body of statements; gives, for every name in every function, its variable, and for every variable, how it
 //! is stored. Knows nothing of kinds or code.
 
+pub(crate) mod annotating;
 mod bindings;
 mod walk;
 
@@ -104,6 +105,8 @@ pub(crate) struct Scopes<'a> {
     pub(crate) function_of: HashMap<usize, usize>,
     /// Names of comprehensions, by the address of their generators.
     pub(crate) comprehension_of: HashMap<usize, BTreeMap<String, usize>>,
+    /// Names that imports for annotations would bind, and where.
+    annotating: Vec<(String, TextSize)>,
     refused: Option<Refused>,
 }
 
@@ -116,6 +119,11 @@ impl<'a> Scopes<'a> {
     pub(crate) fn build(body: &'a [Stmt]) -> Result<Scopes<'a>, Refused> {
         let mut scopes = Scopes::default();
         scopes.function(Node::Module(body), "<module>", None, &Walk::outermost());
+        if let Some((name, at)) =
+            scopes.annotating.iter().find(|(name, _)| scopes.functions[0].names.contains_key(name))
+        {
+            scopes.refused.get_or_insert(Refused { construct: format!("another binding of `{name}`"), at: *at });
+        }
         if let Some(refused) = scopes.refused.take() {
             return Err(refused);
         }
@@ -222,6 +230,7 @@ impl<'a> Scopes<'a> {
             let variable = self.variable(name, id, mode, bound_once);
             self.functions[id].names.insert(name.clone(), variable);
         }
+        self.annotating.extend_from_slice(&bindings.annotating);
         let nonlocals = if id == 0 { BTreeSet::new() } else { self.functions[id].nonlocals.clone() };
         for name in nonlocals {
             // The variable is bound here too, so it must not be copied.

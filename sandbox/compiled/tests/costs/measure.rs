@@ -1,6 +1,6 @@
 //! What an operation costs in each tier: the difference that more turns of it make.
 
-use grpo_sandbox::{Sandbox, TierChoice};
+use grpo_sandbox::Sandbox;
 use grpo_sandbox_compiled::{CompiledTier, GasLimits};
 
 use crate::cases::{Case, Order, Setting};
@@ -19,7 +19,7 @@ impl Meter {
         let directory = Sandbox::default_cache_dir().expect("a cache directory");
         let sandbox = Sandbox::open(&directory, || ()).expect("the interpreter opens");
         let tier = CompiledTier::open().expect("the tier opens");
-        Meter { tier, sandbox: sandbox.with_tiers(TierChoice::Interpreter, 0) }
+        Meter { tier, sandbox: sandbox.interpreting() }
     }
 
     /// What an operation costs compiled, as a share of what it costs interpreted.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use grpo_sandbox::{Sandbox, TierChoice};
+use grpo_sandbox::Sandbox;
 use grpo_sandbox_compiled::{CompiledProgram, CompiledTier, GasLimits, NotCompiled, Stop};
 
 use crate::variants::{Storage, Traced, program, variants};
@@ -41,7 +41,7 @@ impl Tiers {
     pub fn open() -> Tiers {
         let cache = Sandbox::default_cache_dir().expect("a directory for the cache");
         let sandbox = Sandbox::open(&cache, || ()).expect("the interpreter opens");
-        let sandbox = sandbox.with_tiers(TierChoice::Interpreter, 0);
+        let sandbox = sandbox.interpreting();
         Tiers { sandbox, tier: CompiledTier::open().expect("the tier opens") }
     }
 

@@ -329,7 +329,7 @@ fn the_interpreter_takes_no_more_fuel_than_compiled_code_foresees() {
 }
 
 #[test]
-#[ignore = "takes an hour; before a change of gas or of FUEL_RATIO is kept"]
+#[ignore = "takes an hour; `make proofs` runs it"]
 fn ten_thousand_programs_at_the_edges_of_their_budgets_end_as_in_the_interpreter() {
     expect_the_same(generated(0..10_000));
 }

@@ -1,0 +1,4 @@
+# expect: raised OverflowError
+import select
+
+select.select([], [], [], float("inf"))

@@ -1,0 +1,10 @@
+# expect: raised RuntimeError
+import asyncio
+
+
+async def move():
+    await asyncio.Future()
+
+
+def strategy(board):
+    return asyncio.run(move())

@@ -1,0 +1,6 @@
+# expect: raised ModuleNotFoundError
+import sys
+
+sys.meta_path.clear()
+
+import colorsys

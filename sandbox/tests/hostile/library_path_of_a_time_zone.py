@@ -1,0 +1,4 @@
+# expect: raised ZoneInfoNotFoundError
+import zoneinfo
+
+zoneinfo.ZoneInfo("../../etc/passwd")

@@ -1,0 +1,6 @@
+# expect: raised ValueError
+import library
+
+library._store = bytes(len(library._store))
+
+import colorsys

@@ -1,0 +1,7 @@
+# expect: hang
+"""
+>>> while True: pass
+"""
+import doctest
+
+doctest.testmod()

@@ -1,0 +1,274 @@
+//! The library of the sandbox: what docs/sandbox.md says that programs can import, and what stands in for a world.
+
+use std::collections::BTreeSet;
+use std::sync::OnceLock;
+
+use grpo_sandbox::{FUEL_PER_SECOND, Limits, Sandbox, ScriptRun, TierChoice};
+
+const LIMITS: Limits = Limits { game_fuel: FUEL_PER_SECOND, call_fuel: FUEL_PER_SECOND, memory_bytes: 128 << 20 };
+
+/// What programs can import, and why they cannot import the rest.
+const DOCUMENT: &str = include_str!("../../../docs/sandbox.md");
+
+/// Names of other systems' modules: CPython has them on Windows alone.
+const WINDOWS: [&str; 4] = ["msvcrt", "nt", "winreg", "winsound"];
+
+fn sandbox() -> &'static Sandbox {
+    static SANDBOX: OnceLock<Sandbox> = OnceLock::new();
+    SANDBOX.get_or_init(|| Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || ()).unwrap())
+}
+
+fn run(source: &str, seed: u64) -> ScriptRun {
+    sandbox().run(source, "", seed, &LIMITS).unwrap()
+}
+
+/// What a program prints, or its fault in words.
+fn printed(source: &str) -> String {
+    run(source, 7).printed.unwrap_or_else(|fault| fault.to_string())
+}
+
+/// The names in backquotes in the lines of the document's table between two markers, with the first cell of each line.
+fn table(marker: &str) -> Vec<(String, BTreeSet<String>)> {
+    let from = DOCUMENT.find(marker).unwrap_or_else(|| panic!("no table `{marker}`"));
+    let rows = DOCUMENT[from..].lines().skip_while(|line| !line.starts_with("|---")).skip(1);
+    let rows = rows.take_while(|line| line.starts_with('|')).map(|line| {
+        let mut cells = line.trim_matches('|').split('|').map(str::trim);
+        let first = cells.next().unwrap().to_owned();
+        let names = cells.next().unwrap().split('`').skip(1).step_by(2).flat_map(str::split_whitespace);
+        (first, names.map(str::to_owned).collect())
+    });
+    rows.collect()
+}
+
+fn names(marker: &str) -> BTreeSet<String> {
+    table(marker).into_iter().flat_map(|(_, names)| names).collect()
+}
+
+#[test]
+fn every_module_that_the_document_lists_is_imported() {
+    let listed = names("## What can be imported");
+    let list = listed.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ");
+    let source = format!(
+        "import importlib, sys, io\nsys.stdout = io.StringIO()\nfailed = []\nfor name in [{list}]:\n    try:\n        \
+                          importlib.import_module(name)\n    except BaseException as error:\n        failed.append((name, repr(error)))\n\
+                          sys.stdout = sys.__stdout__\nprint(failed)\n"
+    );
+    assert_eq!(printed(&source), "[]\n");
+    assert!(listed.len() > 130, "{} modules", listed.len());
+}
+
+#[test]
+fn every_module_of_cpython_is_listed_as_one_that_can_be_imported_or_one_that_is_refused() {
+    let all = printed("import sys\nprint(*sorted(n for n in sys.stdlib_module_names if n[0] != '_'))");
+    let (listed, refused) = (names("## What can be imported"), names("### What is refused"));
+    for name in all.split_whitespace().filter(|name| !WINDOWS.contains(name)) {
+        assert!(listed.contains(name) != refused.contains(name), "{name} must be in one of the tables");
+    }
+}
+
+#[test]
+fn what_is_refused_says_why() {
+    let rows = table("### What is refused");
+    assert!(rows.len() >= 6);
+    for (why, names) in rows {
+        for name in names {
+            let last = printed(&format!("import {name}"));
+            assert!(last.starts_with("ModuleNotFoundError: No module named '"), "{name}: {last}");
+            assert!(last.ends_with(&format!("in the sandbox: {why}")), "{name}: {last}, expected {why}");
+        }
+    }
+    assert_eq!(printed("import numpy"), "ModuleNotFoundError: No module named 'numpy'");
+    assert_eq!(printed("try:\n    import socket\nexcept ImportError as error:\n    print(error.name)"), "socket\n");
+}
+
+#[test]
+fn every_module_of_the_store_can_be_imported() {
+    let source = "import importlib, io, library, sys\nsys.stdout = io.StringIO()\nfailed = []\n\
+                  for name in library.names():\n    if not name.startswith('zone:'):\n        try:\n            \
+                  importlib.import_module(name)\n        except BaseException as error:\n            \
+                  failed.append((name, repr(error)))\nsys.stdout = sys.__stdout__\nprint(failed)\n";
+    assert_eq!(printed(source), "[]\n");
+}
+
+/// Most fuel of an import, less that of the same program without it: `docs/sandbox.md` gives these figures.
+#[test]
+fn a_program_pays_for_what_it_imports_alone() {
+    let fuel = |source: &str| run(source, 0).fuel;
+    let nothing = fuel("pass");
+    assert!(nothing < 750_000, "{nothing}");
+    for (module, most) in
+        [("unittest", 300_000), ("csv", 300_000), ("sortedcontainers", 12_000_000), ("asyncio", 90_000_000)]
+    {
+        let found = fuel(&format!("import {module}")) - nothing;
+        assert!(found < most, "{module}: {found}");
+    }
+    let collected = fuel("import gc\ngc.collect()") - nothing;
+    assert!(collected < 500_000, "a full collection looks at the program's objects alone: {collected}");
+}
+
+#[test]
+fn event_loops_wait_in_logical_time() {
+    let sleepers = "import asyncio, time\nasync def f(n):\n    await asyncio.sleep(n)\n    order.append(n)\n    return n\n\
+                    async def main():\n    return await asyncio.gather(f(3), f(1), f(2))\n\
+                    order, start = [], time.monotonic()\nprint(asyncio.run(main()), order, round(time.monotonic() - start))\n";
+    assert_eq!(printed(sleepers), "[3, 1, 2] [1, 2, 3] 3\n");
+    let late = "import asyncio\nasync def main():\n    async with asyncio.timeout(5):\n        await asyncio.Event().wait()\n\
+                try:\n    asyncio.run(main())\nexcept TimeoutError:\n    print('late')\n";
+    assert_eq!(printed(late), "late\n");
+    let spins = "import asyncio\nasync def main():\n    loop = asyncio.get_running_loop()\n    end = loop.time() + 0.1\n    \
+                 while loop.time() < end:\n        await asyncio.sleep(0)\nasyncio.run(main())\nprint('ends')\n";
+    assert_eq!(printed(spins), "ends\n");
+    let thread = "import asyncio\nprint(asyncio.run(asyncio.to_thread(pow, 2, 5)))\n";
+    assert_eq!(printed(thread), "32\n");
+    let deadlock = "import asyncio\nasync def main():\n    await asyncio.Event().wait()\nasyncio.run(main())\n";
+    assert!(printed(deadlock).starts_with("RuntimeError: every task waits for another"));
+    let network =
+        "import asyncio\nasync def main():\n    await asyncio.open_connection('localhost', 80)\nasyncio.run(main())\n";
+    assert_eq!(printed(network), "PermissionError: a program has no network");
+}
+
+#[test]
+fn executors_make_a_call_when_it_is_submitted() {
+    let source = "from concurrent.futures import ThreadPoolExecutor, as_completed\n\
+                  with ThreadPoolExecutor(2, initializer=print, initargs=('begins',)) as pool:\n    \
+                  found = [pool.submit(pow, n, 2) for n in range(4)]\n    \
+                  print(sorted(f.result() for f in as_completed(found)), list(pool.map(abs, [-1, 2])))\n    \
+                  print(repr(pool.submit(divmod, 1, 0).exception()))\n\
+                  try:\n    pool.submit(print)\nexcept RuntimeError as error:\n    print(error)\n";
+    let expected = "begins\n[0, 1, 4, 9] [1, 2]\nZeroDivisionError('division by zero')\n\
+                    cannot schedule new futures after shutdown\n";
+    assert_eq!(printed(source), expected);
+}
+
+#[test]
+fn entropy_follows_from_the_seed_and_moves_no_other_number() {
+    let source = "import os, random, secrets, uuid\n\
+                  print(os.urandom(4).hex(), uuid.uuid4(), secrets.token_hex(4), random.SystemRandom().random())\n";
+    assert_eq!(run(source, 1), run(source, 1));
+    assert_ne!(run(source, 1).printed, run(source, 2).printed);
+    let numbers = "import random\nprint(random.random())\n";
+    let after = "import random, uuid\nuuid.uuid4()\nprint(random.random())\n";
+    assert_eq!(run(numbers, 3).printed, run(after, 3).printed);
+    assert_eq!(printed("import os\nprint(os.urandom(4) != os.urandom(4))"), "True\n");
+}
+
+#[test]
+fn unittest_and_doctest_end_as_a_program_does() {
+    let case = "import unittest\nclass T(unittest.TestCase):\n    def test_it(self):\n        self.assertEqual(1 + 1, ANSWER)\n\
+                if __name__ == '__main__':\n    unittest.main()\n";
+    assert_eq!(printed(&format!("ANSWER = 2\n{case}")), "");
+    assert_eq!(printed(&format!("ANSWER = 3\n{case}")), "SystemExit: 1");
+    assert_eq!(printed("import unittest\nunittest.main()"), "SystemExit: 5", "no tests");
+    let asynchronous = "import asyncio, unittest\nclass T(unittest.IsolatedAsyncioTestCase):\n    async def test_it(self):\n        \
+                        await asyncio.sleep(60)\nprint(unittest.main(exit=False).result.wasSuccessful())\n";
+    assert_eq!(printed(asynchronous), "True\n");
+    let mock = "from unittest.mock import Mock\nm = Mock(return_value=3)\nprint(m(1), m.called)\n";
+    assert_eq!(printed(mock), "3 True\n");
+    let examples = "def f(x):\n    '''\n    >>> f(1)\n    2\n    '''\n    return x + 1\n\
+                    if __name__ == '__main__':\n    import doctest\n    print(doctest.testmod())\n";
+    assert_eq!(printed(examples), "TestResults(failed=0, attempted=1)\n");
+    assert!(printed(&examples.replace("x + 1", "x + 2")).contains("TestResults(failed=1, attempted=1)"));
+}
+
+#[test]
+fn a_program_has_a_name_and_no_arguments() {
+    assert_eq!(printed("import sys\nprint(sys.argv)"), "['program.py']\n");
+    let parsed = "import argparse\np = argparse.ArgumentParser()\np.add_argument('--n', type=int, default=3)\nprint(p.parse_args().n)\n";
+    assert_eq!(printed(parsed), "3\n");
+}
+
+#[test]
+fn time_is_told_in_every_way_and_selectors_wait_in_it() {
+    let source = "import selectors, time\nstart = time.time()\nprint(selectors.DefaultSelector().select(2))\n\
+                  print(round(time.time() - start), time.gmtime().tm_year, time.strftime('%Y', time.gmtime()))\n";
+    assert_eq!(printed(source), "[]\n2 2023 2023\n");
+    let kept = "import time\nclass Stopwatch:\n    now = time.perf_counter\nprint(Stopwatch().now() > 0)\n";
+    assert_eq!(printed(kept), "True\n");
+    let queue = "import queue\nq = queue.Queue()\nq.put(1)\nprint(q.get(timeout=1))\n";
+    assert_eq!(printed(queue), "1\n");
+}
+
+#[test]
+fn time_zones_are_known() {
+    let source = "from datetime import datetime\nfrom zoneinfo import ZoneInfo, available_timezones\n\
+                  print(ZoneInfo('UTC'), datetime(2024, 7, 1, tzinfo=ZoneInfo('America/New_York')).isoformat())\n\
+                  print(len(available_timezones()) > 500)\nZoneInfo('Nowhere/At_All')\n";
+    assert_eq!(printed(source), "ZoneInfoNotFoundError: 'No time zone found with key Nowhere/At_All'");
+    let known = source.rsplit_once("ZoneInfo(").unwrap().0;
+    assert_eq!(printed(known), "UTC 2024-07-01T00:00:00-04:00\nTrue\n");
+}
+
+#[test]
+fn what_is_logged_last_is_not_lost() {
+    let source = "import logging, logging.handlers, sys\n\
+                  handler = logging.handlers.MemoryHandler(10, target=logging.StreamHandler(sys.stdout))\n\
+                  logging.getLogger().addHandler(handler)\nlogging.warning('kept')\n";
+    assert_eq!(printed(source), "kept\n");
+}
+
+/// Its imports, then a strategy whose annotations need them.
+fn annotated(imports: &str) -> String {
+    format!(
+        "{imports}\n\ndef strategy(board: List[List[int]]) -> Optional[str]:\n    moves: Iterable[str] = 'WASD'\n    return moves[board[0][0] % 4]\n"
+    )
+}
+
+#[test]
+fn imports_for_annotations_stay_in_the_compiled_tier() {
+    let imports = [
+        "from typing import Iterable, List, Optional",
+        "from __future__ import annotations\nfrom typing import (\n    List,\n    Optional,\n)\nfrom collections.abc import Iterable",
+        "'''Moves.'''\nfrom __future__ import annotations",
+        "import typing\nimport random",
+        "if True:\n    from typing import List",
+    ];
+    for imports in imports {
+        let source = annotated(imports);
+        let outside = sandbox().outside(&source).unwrap();
+        assert!(outside.is_none(), "{imports}: {}", outside.unwrap());
+        for tier in [TierChoice::Compiled, TierChoice::Interpreter] {
+            let mut session = sandbox().with_tiers(tier, 0).load(&source, 0, &LIMITS).unwrap();
+            assert_eq!(session.call("strategy", "[[[5]]]").unwrap(), "\"A\"", "{imports}");
+        }
+    }
+}
+
+#[test]
+fn an_import_that_a_program_could_see_is_outside_the_compiled_tier() {
+    let imports = [
+        "from typing import Lists",
+        "from typing import *",
+        "from typing import List as list",
+        "from typing import List\nList = 3",
+        "from typing import List\ndef f():\n    global List\n    List = 3",
+        "for List in 'ab':\n    from typing import List",
+        "from __future__ import division",
+        "x = 1\nfrom __future__ import annotations",
+        "from .typing import List",
+        "def f():\n    from typing import List",
+        "def f():\n    import typing",
+        "import typing as list",
+        "import colorsys",
+        "from collections import deque",
+    ];
+    for imports in imports {
+        assert!(sandbox().outside(&annotated(imports)).unwrap().is_some(), "{imports}");
+    }
+    // A name that is used as a value is a NameError to compiled code, so the interpreter answers.
+    let source =
+        "from typing import List\ndef strategy(x):\n    if x:\n        return str(List[int])\n    return 'W'\n";
+    let mut session = sandbox().load(source, 0, &LIMITS).unwrap();
+    assert_eq!(session.call("strategy", "[0]").unwrap(), "\"W\"");
+    assert_eq!(session.call("strategy", "[1]").unwrap(), "\"typing.List[int]\"");
+}
+
+#[test]
+fn a_program_that_imports_from_the_library_answers_alike_in_both_tiers() {
+    let source = "import colorsys\ndef strategy(x):\n    return colorsys.rgb_to_hsv(x, 0.5, 0.25)\n";
+    let answers = [TierChoice::Auto, TierChoice::Interpreter].map(|tier| {
+        let mut session = sandbox().with_tiers(tier, 1).load(source, 0, &LIMITS).unwrap();
+        (session.call("strategy", "[0.75]").unwrap(), session.fuel_used())
+    });
+    assert_eq!(answers[0], answers[1]);
+    assert!(sandbox().with_tiers(TierChoice::Compiled, 0).load(source, 0, &LIMITS).is_err());
+}
