@@ -19,6 +19,7 @@
 //!    |    +- environment  what a program must do: cases, rules, expected answers; all of it stays on the host
 //!    |    +- grpo-sandbox a fresh instance for every game, compiled or interpreted, within fuel and memory
 //!    | reward       Rule::score                -> Reward
+//!    |    +- feedback     what the author of a program is told, before the policy writes again
 //!    |    +- judge        rewards completions of other trainers: lines, HTTP, Python
 //!    |    +- preflight    scores players of known strength before a run, to check the reward
 //!    | grpo         advantages, Batch, update  -> UpdateStats
@@ -41,7 +42,8 @@
 //!    one when it ends: `Arena::program` finds the program in the text, and `arena::Scoring::submit` hands the program to
 //!    a worker, which plays it in the sandbox.
 //! 4. `Stage::step_episodes` (`train/resample.rs`) waits for the games with `InPlay::finish` (`train/in_play.rs`), where
-//!    `reward::Rule::score` turns each evaluation into a reward, and samples tied groups again.
+//!    `reward::Rule::score` turns each evaluation into a reward, and samples tied groups again. In between, `Stage::finish`
+//!    (`train/turns.rs`) samples and plays the later turns of conversations, if there are any.
 //! 5. `grpo::advantages` (`grpo/advantage.rs`) compares each reward with those of its group.
 //! 6. `Run::batch` (`train/step.rs`) makes the `grpo::Batch`, and `grpo::update` (`grpo/update.rs`) learns from it. For
 //!    each part of the batch, `part_pass` computes log-probabilities with the decoder, `grpo::loss` (`grpo/loss.rs`) and
@@ -69,7 +71,9 @@
 //! | verdict | played (it chose a move), rejected or faulted: always the program's doing, never the machine's |
 //! | plays | said of a program whose games all go on to their end, or until their budget is used up |
 //! | reward | one number with its breakdown |
-//! | episode | completion, evaluation and reward |
+//! | turn | one completion of a conversation, whose program is judged before the next |
+//! | told | said of what the policy reads between two turns: it is in no loss and no statistics |
+//! | episode | the turns that answer one prompt, each with its evaluation, and their reward |
 //! | advantage | an episode's reward relative to its group |
 //! | tied | said of a group whose rewards all count the same, so that there is nothing to learn from it |
 //! | elite | one of the best distinct programs of a style, imitated in later steps |
@@ -89,7 +93,7 @@
 //! | scale of advantages | `grpo::advantages`, an arm of `config::ScaleRewards` |
 //! | model family | `policy::ModelType`, a tiny model in `tests/goldens` |
 //! | operation of a decoder, kernel | a folder of `tensor/src`, with all its forms side by side |
-//! | prompt style | a file in `prompts/`, its family in `environment::game2048::corpus` |
+//! | prompt style | a file in `prompts/`, its family in `corpus` |
 //! | metric | `metrics::StepRecord`, filled in `train::record` |
 //! | setting | `config`: the struct and `default.toml` |
 //! | command | a file or a folder in `cli/commands`, an arm of `Commands` |
@@ -102,32 +106,18 @@
 //! | span of a trace | `metrics::Event`, emitted in `train` |
 //! | measurement of what something costs | the package in `bench/` |
 //!
-//! A table in `tests/architecture.rs` says which module may use which.
+//! The modules lie in crates, and keep their names here: `program`, `environment`, `arena`, `reward`, `feedback`, `judge`, `preflight`
+//! and `evaluation` in `crates/verify`, which knows no model and no training; `policy` is `crates/decoder`; `prompt`, `rollout`, `grpo`,
+//! `parallel`, `train` and `sft` are in `crates/learn`; `metrics` is `crates/record`. `crates/README.md` lists them all. A table in
+//! `tests/rules/architecture.rs` says which module may use which.
 
 #![forbid(unsafe_code)]
 
-pub mod arena;
 pub mod cli;
-pub mod config;
-pub mod environment;
-pub mod evaluation;
-pub mod files;
-pub mod groups;
-pub mod grpo;
 pub mod hardware;
-pub mod http;
-pub mod judge;
-pub mod metrics;
-pub mod parallel;
-pub mod plural;
-pub mod policy;
-pub mod preflight;
-pub mod program;
-pub mod prompt;
 pub mod report;
-pub mod reward;
-pub mod rollout;
-pub mod seed;
-pub mod sft;
-pub mod stats;
-pub mod train;
+
+pub use grpo_learn::{
+    arena, config, corpus, environment, evaluation, files, groups, grpo, http, judge, metrics, parallel, plural,
+    policy, preflight, program, prompt, reward, rollout, seed, sft, stats, train,
+};

@@ -1,8 +1,6 @@
 //! Tests that NVIDIA's libraries are loaded at their first call. A missing library returns its own error code; a
 //! library in a named folder gets all arguments of a call. The libraries here are built by the test.
 
-#![cfg(feature = "cuda")]
-
 use std::ffi::{CStr, c_char};
 use std::path::Path;
 use std::process::Command;

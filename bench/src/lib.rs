@@ -282,7 +282,7 @@ impl Rewards<'_> {
     /// Starts instances of the interpreter. Compiled programs are not measured, because a cached one costs almost
     /// nothing.
     fn start_instances(&self) -> Result<(), HostError> {
-        let sandbox = self.sandbox.with_tiers(TierChoice::Interpreter, 0);
+        let sandbox = self.sandbox.interpreting();
         for _ in 0..STARTS.0 {
             let loaded = sandbox.load(SMALLEST, 0, &self.rules.limits);
             if let Err(Unloaded { failure: Failure::Host(error), .. }) = loaded {

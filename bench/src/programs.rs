@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use grpo_2048::environment::game2048::corpus::{self, Mix};
+use grpo_2048::corpus::{self, Mix};
 use grpo_2048::seed::{Purpose, Seed};
 
 /// `count` distinct programs of the corpus, some with errors. They are distinct because the arena plays equal ones

@@ -1,7 +1,7 @@
 //! Tests of the program: what it measures, what it refuses, its help, and the commands in documents.
 
-#[path = "../../tests/docs/markdown.rs"]
-#[expect(dead_code, reason = "links and anchors are looked at by tests/docs")]
+#[path = "../../tests/rules/docs/markdown.rs"]
+#[expect(dead_code, reason = "links and anchors are looked at by tests/rules")]
 mod markdown;
 
 use std::fs;

@@ -3,8 +3,11 @@
 const charts = [];
 const HEIGHT = 210, LEFT = 50, RIGHT = 12, TOP = 8, BOTTOM = 24;
 
-function ticks(low, high, count) {
-  const raw = (high - low) / count || 1;
+// How many values on either side a smoothed one is the mean of.
+const smoothing = { reach: 2 };
+
+function ticks(low, high, count, least = 0) {
+  const raw = Math.max(least, (high - low) / count) || 1;
   const unit = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 2.5, 5, 10].map((factor) => factor * unit).find((size) => size >= raw) || 10 * unit;
   const found = [];
@@ -19,7 +22,7 @@ function smoothed(values, reach) {
 // A figure with its caption, readout and legend; `paint(width)` gives {nodes, x, xs, read}.
 function chart(title, note, paint, legend, wide) {
   const id = `chart-${charts.length}`;
-  const canvas = svg("svg", { tabindex: "0", role: "img", "aria-labelledby": id, "aria-description": "Arrow keys read the values." });
+  const canvas = svg("svg", { tabindex: "0", role: "img", "aria-labelledby": id, "aria-description": "Arrow keys read the values; Enter opens the completions of the step." });
   const readout = el("div", { class: "readout", role: "status" });
   const node = el("figure", { class: wide ? "card wide" : "card" },
     el("figcaption", {}, el("h3", { id }, title), el("span", { class: "soft small" }, note)), canvas, readout,
@@ -33,6 +36,7 @@ function chart(title, note, paint, legend, wide) {
     canvas.append(svg("line", { class: "cursor", x1: at, x2: at, y1: TOP, y2: HEIGHT - BOTTOM, stroke: "var(--soft)", "stroke-dasharray": "3 3" }));
     readout.textContent = `step ${painted.xs[place]}: ${painted.read(painted.xs[place])}`;
   };
+  const open = () => { if (openStep && painted && place !== null) openStep(painted.xs[place]); };
   const draw = () => {
     const width = Math.max(240, canvas.clientWidth || 360);
     painted = paint(width);
@@ -47,7 +51,9 @@ function chart(title, note, paint, legend, wide) {
     painted.xs.forEach((x, index) => { if (Math.abs(painted.x(x) - at) < Math.abs(painted.x(painted.xs[best]) - at)) best = index; });
     point(best);
   });
+  canvas.addEventListener("click", open);
   canvas.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") open();
     const move = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10, Home: -1e9, End: 1e9 }[event.key];
     if (!move || !painted || !painted.xs.length) return;
     event.preventDefault();
@@ -82,7 +88,8 @@ function axes(width, xs, [low, high], show) {
     nodes.push(svg("line", { x1: LEFT, x2: width - RIGHT, y1: y(at), y2: y(at), stroke: "var(--grid)" }));
     nodes.push(svg("text", { x: LEFT - 6, y: y(at) + 4, "text-anchor": "end" }, label(at)));
   }
-  for (const at of ticks(first, last, Math.max(2, Math.floor(width / 70)))) {
+  nodes.push(svg("text", { x: 6, y: HEIGHT - 7 }, "step"));
+  for (const at of ticks(first, last, Math.max(2, Math.floor(width / 70)), 1)) {
     if (first !== last && Number.isInteger(at)) nodes.push(svg("text", { x: x(at), y: HEIGHT - 7, "text-anchor": "middle" }, at));
   }
   if (first === last) nodes.push(svg("text", { x: x(first), y: HEIGHT - 7, "text-anchor": "middle" }, first));
@@ -121,7 +128,7 @@ function lines({ title, note, series, show = number, floor = null, ceiling = nul
     for (const one of series) {
       const colour = `var(${one.colour})`;
       if (one.lows) nodes.push(svg("path", { d: band(one.xs, one.lows, one.highs, x, y), fill: colour, opacity: .18 }));
-      const drawn = one.smooth && one.ys.length > 8 ? smoothed(one.ys, 2) : one.ys;
+      const drawn = one.smooth && smoothing.reach && one.ys.length > 8 ? smoothed(one.ys, smoothing.reach) : one.ys;
       if (drawn !== one.ys) nodes.push(svg("path", { d: path(one.xs, one.ys, x, y), fill: "none", stroke: colour, opacity: .35 }));
       nodes.push(svg("path", { d: path(one.xs, drawn, x, y), fill: "none", stroke: colour, "stroke-width": 2, "stroke-linejoin": "round", "stroke-dasharray": one.dash }));
       if (one.dots || known(one.ys).length === 1) one.ys.forEach((value, index) => {

@@ -44,6 +44,8 @@ pub struct LoggedCompletion {
     pub prompt: String,
     /// The text of the completion.
     pub completion: String,
+    /// Tokens of the completion.
+    pub tokens: usize,
     /// Why it ended: `stop`, or `length` if it was truncated.
     pub finish: String,
     /// The reward.
@@ -54,17 +56,51 @@ pub struct LoggedCompletion {
     pub advantage: Option<f64>,
     /// Digest of the program, if there is one.
     pub program: Option<String>,
+    /// Digest of the evaluation.
+    pub digest: String,
+    /// All turns of its conversation; empty if there was one.
+    pub turns: Vec<LoggedTurn>,
     /// Verdict and games.
     #[serde(flatten)]
     pub evaluation: LoggedEvaluation,
 }
 
+/// One turn of a conversation.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct LoggedTurn {
+    /// What the policy was told before.
+    pub told: String,
+    /// What it wrote.
+    pub completion: String,
+    /// Tokens of that.
+    pub tokens: usize,
+    /// What became of its program.
+    pub became: String,
+    /// The reward of the turn.
+    pub reward: f64,
+}
+
 impl LoggedCompletion {
-    /// The program's source: the beginning of the program in the prompt, if it is at most one line after the opening
-    /// fence or a `def`, and the completion.
+    /// The program's source; of a conversation, each turn with its verdict and with what was told.
     pub fn source(&self) -> String {
+        if self.turns.len() < 2 {
+            return self.source_of(&self.completion);
+        }
+        let turn = |(number, turn): (usize, &LoggedTurn)| {
+            let told: String = turn.told.lines().map(|line| format!("# > {line}\n")).collect();
+            let LoggedTurn { became, reward, .. } = turn;
+            let source = self.source_of(&turn.completion);
+            format!("{told}# turn {}: {became}, reward {}\n{}\n", number + 1, rounded(*reward), source.trim_end())
+        };
+        self.turns.iter().enumerate().map(turn).collect::<Vec<_>>().join("\n")
+    }
+
+    /// The program of a completion: the beginning of the program in the prompt, if it is at most one line after the opening
+    /// fence or a `def`, and the completion.
+    pub fn source_of(&self, completion: &str) -> String {
         let fenced = self.prompt.rfind(FENCE).map(|start| &self.prompt[start + FENCE.len()..]);
-        let completion = without_fences(&self.completion);
+        let completion = without_fences(completion);
         let begun = fenced.or_else(|| self.prompt.rfind("def strategy").map(|start| &self.prompt[start..]));
         match begun.filter(|begun| begun.trim_end().lines().count() <= 1) {
             Some(begun) => format!("{begun}{completion}"),

@@ -38,13 +38,29 @@ pub struct LogEntry {
     pub reason: String,
     /// The reward.
     pub reward: f64,
+    /// The advantage.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub advantage: Option<f64>,
     /// Mean score.
     pub score: f64,
+    /// The prompt; empty where it is that of the completion before.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub prompt: String,
     /// The program.
     pub source: String,
 }
 
 impl LogEntry {
+    /// The entries of a step, with each prompt once.
+    pub fn of_step(logged: &[LoggedCompletion]) -> Vec<LogEntry> {
+        let before = |at: usize| at.checked_sub(1).map(|before| logged[before].prompt.as_str());
+        let entry = |(at, one): (usize, &LoggedCompletion)| {
+            let prompt = if before(at) == Some(&one.prompt) { String::new() } else { one.prompt.clone() };
+            LogEntry { prompt, ..LogEntry::of(one) }
+        };
+        logged.iter().enumerate().map(entry).collect()
+    }
+
     /// The entry of a logged completion.
     pub fn of(logged: &LoggedCompletion) -> LogEntry {
         let (failure, reason) = failure(logged).unwrap_or_default();
@@ -55,6 +71,8 @@ impl LogEntry {
             failure,
             reason,
             reward: rounded(logged.reward),
+            advantage: logged.advantage.map(rounded),
+            prompt: String::new(),
             score: rounded(logged.evaluation.mean_score()),
             source: cut(&logged.source()),
         }
@@ -242,6 +260,17 @@ mod tests {
         assert_eq!(shown, [11, 10]);
         assert_eq!(failures.reasons[0].examples[0].reason, "NameError: name 'x11' is not defined");
         assert_eq!((failures.completions, failures.failed, failures.late, failures.late_failed), (25, 13, 19, 10));
+    }
+
+    #[test]
+    fn a_prompt_stands_at_the_first_of_the_completions_that_share_it() {
+        let of =
+            |prompt: &str, advantage: f64| serde_json::from_value(json!({"prompt": prompt, "advantage": advantage}));
+        let logged = [of("a", 1.0), of("a", -1.0), of("b", 0.5)].map(Result::unwrap);
+        let entries = LogEntry::of_step(&logged);
+        assert_eq!(entries.iter().map(|one| one.prompt.as_str()).collect::<Vec<_>>(), ["a", "", "b"]);
+        let json: Value = serde_json::from_str(&listed(&entries.iter().collect::<Vec<_>>())).unwrap();
+        assert_eq!((&json[1]["advantage"], json[1].get("prompt")), (&json!(-1.0), None));
     }
 
     #[test]

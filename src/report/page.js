@@ -12,11 +12,20 @@ function heading(runs, follow) {
     // A run that was resumed may have gone on for longer than its recorded configuration asked.
     return xs.length ? `step ${done}${asked >= done ? ` of ${asked}` : ""}` : "no steps yet"; };
   return el("header", {}, el("h1", {}, `grpo-2048: ${names}`),
-    runs.map((run) => el("p", { class: "soft small" }, `${runs.length > 1 ? run.name + ": " : ""}${run.path} · ${steps(run)} · model ${(run.configuration["model.model"] ?? "unknown").replaceAll('"', "")} · seed ${run.configuration["train.seed"] ?? "unknown"}`)),
+    runs.map((run) => el("p", { class: "soft small" }, `${runs.length > 1 ? run.name + ": " : ""}${about(run)} · ${steps(run)} · model ${last(run.configuration["model.model"])} · seed ${run.configuration["train.seed"] ?? "unknown"}`)),
     runs.map((run) => facts(run, runs.length > 1)),
     follow ? el("p", { class: "small", id: "following", role: "status" }, "Following: the page renews itself while the run writes.") : null,
     runs.filter((run) => run.configuration["reward.shuffled"] === "true").map((run) => el("div", { class: "notes" }, `${run.name} is a control: its rewards were shuffled, and what it seems to learn is chance.`)),
     runs.filter((run) => run.notes.length).map((run) => el("div", { class: "notes" }, run.notes.map((note) => el("p", {}, runs.length > 1 ? `${run.name}: ${note}` : note)))));
+}
+
+// What a path ends in, without the quotes of a setting.
+const last = (setting) => (setting ?? "unknown").replaceAll('"', "").replace(/\/+$/, "").split("/").pop();
+
+// What programs were written for, and where the run lies.
+function about(run) {
+  const environment = last(run.configuration["environment.env"] ?? "2048");
+  return `${ofTasks(run) ? "tasks" : "game"} ${environment} · ${run.path}`;
 }
 
 const ENDS = { finished: "all steps are done", interrupted: "interrupted", guard: "stopped by its guard", failed: "failed" };
@@ -64,7 +73,7 @@ function range(run, key, show) {
 }
 
 function tilesOfTasks(run) {
-  const tile = (pair, words) => (pair[0] === null ? null : el("div", { class: "tile" }, el("strong", {}, [...new Set(pair.map(percent))].join(" → ")), el("span", {}, words)));
+  const tile = (pair, words) => (pair[0] === null ? null : el("div", { class: "tile" }, el("strong", {}, [...new Set(pair.map((value) => percent(value)))].join(" → ")), el("span", {}, words)));
   const evaluated = (key) => { const there = known(evaluation(run, key)); return there.length ? [there[0], there[there.length - 1]] : [null, null]; };
   const count = known(evaluation(run, "eval_tasks/count"));
   return el("div", { class: "tiles" },
@@ -132,7 +141,7 @@ function details(runs) {
     place.replaceChildren(
       el("div", { class: "charts" }, shares(run).filter(Boolean), styles(run)),
       section(ofTasks(run) ? "Programs and their tests" : "Programs and their games", el("p", { class: "soft small" }, words), node),
-      failures(run) || "", browsing(run, runs.indexOf(run)) || "",
+      failures(run) || "", groups(run, runs.indexOf(run)) || "", browsing(run, runs.indexOf(run)) || "",
       // Solutions of different tasks do not compare.
       ofTasks(run) ? "" : section("Hall of fame", hall(run, watch)),
       section("Configuration", settings(run) ? el("details", {}, el("summary", {}, "All recorded settings"), settings(run)) : el("p", { class: "soft" }, "Not recorded.")));
@@ -143,6 +152,14 @@ function details(runs) {
   return { fill: () => fill(run), node: section(runs.length > 1 ? "One run in detail" : "In detail", runs.length > 1 ? el("div", { class: "controls" }, el("label", {}, "Run ", list)) : null, place) };
 }
 
+// How much the curves are smoothed.
+function smoother() {
+  const words = () => (smoothing.reach ? `means over ${2 * smoothing.reach + 1} steps` : "every step");
+  const told = el("span", { class: "soft small", role: "status" }, words());
+  const slide = el("input", { type: "range", min: 0, max: 20, value: smoothing.reach, oninput: () => { smoothing.reach = Number(slide.value); told.textContent = words(); drawAll(); } });
+  return el("div", { class: "controls smoother" }, el("label", { class: "grow" }, "Smoothing ", slide), told);
+}
+
 function build({ runs, follow, version }) {
   charts.length = 0;
   const at = window.scrollY;
@@ -150,9 +167,9 @@ function build({ runs, follow, version }) {
   main.replaceChildren(heading(runs, follow),
     ...(runs.length === 1 ? [tiles(runs[0])] : [section("Compared", el("div", { class: "card" }, comparison(runs), el("p", { class: "soft small" }, `First and last: means over ${WINDOW} steps; held-out: first and last evaluation.`))),
       section("Differing settings", el("div", { class: "card" }, differences(runs)))]),
-    section("Learning curves", el("div", { class: "charts" }, curves(runs).filter(Boolean))),
+    section("Learning curves", smoother(), el("div", { class: "charts" }, curves(runs).filter(Boolean))),
     detail.node, everything(runs) || "",
-    el("footer", { class: "soft small" }, `grpo-2048 ${version}. Thin lines are single steps, thick ones means over ${WINDOW}.`));
+    el("footer", { class: "soft small" }, `grpo-2048 ${version}. Thin lines are single steps, thick ones means over as many as Smoothing says.`));
   detail.fill();
   drawAll();
   window.scrollTo(0, at);

@@ -7,13 +7,14 @@ use crate::metrics::{is_hidden, visible};
 
 const DOCUMENT: &str = include_str!("page.html");
 const STYLE: &str = include_str!("style.css");
-const SCRIPTS: [&str; 7] = [
+const SCRIPTS: [&str; 8] = [
     include_str!("elements.js"),
     include_str!("charts.js"),
     include_str!("player.js"),
     include_str!("sections.js"),
     include_str!("attempts.js"),
     include_str!("browse.js"),
+    include_str!("groups.js"),
     include_str!("page.js"),
 ];
 

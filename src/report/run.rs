@@ -1,6 +1,6 @@
 //! Reads a run directory, which may still be written to.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,12 +13,13 @@ use super::frames::Frames;
 use super::log::{self, Failures, LogEntry, PackedLog};
 use super::metrics::{self, Columns};
 use super::{ReportError, configuration};
-use crate::environment::Labels;
 use crate::metrics::{LAUNCHES_FILE, LaunchRecord, METRICS_FILE};
 use crate::plural::counted;
 use crate::train::hall_of_fame::{Member, SIZE};
 use crate::train::{advice, run_dir};
 
+/// Most parts of a path by which runs are told apart; the same run twice never is.
+const PARTS_MAX: usize = 32;
 /// Maximum number of steps whose programs are shown.
 const SAMPLED_STEPS: usize = 24;
 /// Maximum number of bytes of programs and games of one run on the page.
@@ -27,9 +28,9 @@ const SAMPLE_BYTES: usize = 1_500_000;
 /// Says what became of the completions of the last step and what to change, if few of them succeed.
 fn what_to_change(steps: &Columns, settings: &str) -> Option<String> {
     let last = |key: &str| steps.get(key)?.last().copied().flatten();
-    let labels = if last("tasks/frac_tests").is_some() { Labels::Tests } else { Labels::Board };
+    let has_tests = last("tasks/frac_tests").is_some();
     let count = |fate: &str| last(&format!("became/{fate}")).unwrap_or(0.0) as usize;
-    Some(format!("In the last step, {}.", advice::of_recorded(settings, count, labels)?))
+    Some(format!("In the last step, {}.", advice::of_recorded(settings, count, has_tests)?))
 }
 
 /// The content of the page for one run.
@@ -73,6 +74,8 @@ pub struct Famous {
 /// Reads one run repeatedly, but files of completions again only if their length has changed.
 pub struct RunReader {
     path: PathBuf,
+    /// What the page calls the run.
+    name: String,
     /// The completions of each step that have been read.
     seen: BTreeMap<usize, StepRead>,
 }
@@ -86,6 +89,21 @@ struct StepRead {
 }
 
 impl RunReader {
+    /// Readers of runs, with names that tell them apart: as many last parts of each path as that takes.
+    pub fn open_all(paths: &[PathBuf]) -> Result<Vec<RunReader>, ReportError> {
+        let mut readers = paths.iter().map(|path| RunReader::open(path)).collect::<Result<Vec<_>, _>>()?;
+        let last = |path: &Path, parts: usize| -> String {
+            let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+            let all: Vec<_> = path.components().map(|part| part.as_os_str().to_string_lossy().into_owned()).collect();
+            all[all.len().saturating_sub(parts)..].join("/")
+        };
+        let named = |parts| paths.iter().map(move |path| last(path, parts));
+        let distinct = |parts: &usize| named(*parts).collect::<BTreeSet<_>>().len() == paths.len();
+        let parts = (1..PARTS_MAX).find(distinct).unwrap_or(1);
+        readers.iter_mut().zip(named(parts)).for_each(|(reader, name)| reader.name = name);
+        Ok(readers)
+    }
+
     /// A reader of a directory that holds a run.
     pub fn open(path: &Path) -> Result<RunReader, ReportError> {
         let named = || path.to_owned();
@@ -98,7 +116,7 @@ impl RunReader {
             Err(source) => return Err(ReportError::Io { path: named(), source }),
         }
         match [METRICS_FILE, "config.toml"].iter().any(|name| path.join(name).is_file()) {
-            true => Ok(RunReader { path: named(), seen: BTreeMap::new() }),
+            true => Ok(RunReader { path: named(), name: name(path), seen: BTreeMap::new() }),
             false => Err(ReportError::NoRun { path: named() }),
         }
     }
@@ -137,7 +155,7 @@ impl RunReader {
         let (members, note) = self.members()?;
         notes.extend(note);
         Ok(RunView {
-            name: self.name(),
+            name: self.name.clone(),
             path: self.path.display().to_string(),
             samples: samples(&summaries),
             scores: summaries.into_iter().cloned().collect(),
@@ -175,11 +193,6 @@ impl RunReader {
         Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
     }
 
-    fn name(&self) -> String {
-        let absolute = self.path.canonicalize().unwrap_or_else(|_| self.path.clone());
-        absolute.file_name().map_or_else(|| self.path.display().to_string(), |name| name.to_string_lossy().into_owned())
-    }
-
     fn text(&self, name: &str) -> Result<Option<String>, ReportError> {
         let path = self.path.join(name);
         match fs::read(&path) {
@@ -201,7 +214,7 @@ impl RunReader {
             }
             let (logged, unreadable) = completions::read_completions(&path)?;
             damaged += unreadable;
-            let entries = logged.iter().map(LogEntry::of).collect();
+            let entries = LogEntry::of_step(&logged);
             self.seen.insert(step, StepRead { length, summary: completions::summarise(step, logged), entries });
         }
         Ok(damaged)
@@ -237,6 +250,12 @@ impl RunReader {
         let games = seen.map(|logged| logged.evaluation.games.iter().filter_map(Frames::of).collect());
         Famous { member, games: games.unwrap_or_default() }
     }
+}
+
+/// The last part of a run's path.
+fn name(path: &Path) -> String {
+    let absolute = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    absolute.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
 }
 
 /// The samples of steps at equal distances over the run, including the first and the last, up to [`SAMPLE_BYTES`].

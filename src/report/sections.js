@@ -64,7 +64,10 @@ const CURVES = [
   ["programs/unique", "Distinct programs", "in a step", { floor: 0, show: whole, unless: "programs/frac_unique" }],
   ["frac_reward_zero_std", "Tied groups", "share of groups with nothing to learn", { floor: 0, ceiling: 1, show: percent }],
   ["completions/clipped_ratio", "Cut completions", "share cut at the longest length", { floor: 0, ceiling: 1, show: percent, some: true }],
+  ["completions/mean_length", "Completion length", "tokens, mean of a step", { floor: 0, show: whole }],
   ["kl", "KL from the reference", "nats", { floor: 0 }],
+  ["reward_std", "Spread of rewards", "standard deviation in a step", { floor: 0 }],
+  ["learning_rate", "Learning rate", "at the step's update", { floor: 0 }],
   ["grad_norm", "Gradient norm", "before clipping", { floor: 0 }],
   ["step_time", "Time of a step", "seconds", { floor: 0 }],
   ["generate/tokens_per_s", "Sampling speed", "tokens a second", { floor: 0, show: whole }],
@@ -131,7 +134,8 @@ function shares(run) {
 
 function styles(run) {
   const keys = Object.keys(run.evaluations).filter((key) => key.startsWith(STYLE)).sort();
-  if (!keys.length) return null;
+  // One style says what the curve says.
+  if (keys.length < 2) return null;
   const xs = evaluationsOf(run), last = xs.length - 1, show = points(run);
   const rows = keys.map((key) => {
     const ys = run.evaluations[key], first = ys[0], end = ys[last];
@@ -197,11 +201,10 @@ function hall(run, watch) {
   // A mean with its games, and its interval where one is known; a single game is luck and no figure.
   const told = (member) => {
     const of = (score, games, where, [low, high] = []) => [`mean score ${show(score)}${low === undefined ? "" : ` (${show(low)} to ${show(high)})`}`, ` in ${games ? `${games} ` : ""}${where}`];
-    if (member.report_mean_score !== undefined) {
-      const interval = member.report_mean_score_low === undefined ? [] : [member.report_mean_score_low, member.report_mean_score_high];
-      return of(member.report_mean_score, member.report_games, `held-out ${held} that it was not chosen on`, interval);
-    }
-    if (member.held_out_mean_score !== undefined) return of(member.held_out_mean_score, member.held_out_games, `held-out ${held} that it was chosen on`);
+    const [reported, interval] = [member.report_mean_score, [member.report_mean_score_low, member.report_mean_score_high]];
+    const elsewhere = reported === undefined ? "" : `; ${of(reported, member.report_games, "others that it was not chosen on", interval).join("")}`;
+    // All places have the score by which they are ranked; the first has another that no choice has favoured.
+    if (member.held_out_mean_score !== undefined) return of(member.held_out_mean_score, member.held_out_games, `held-out ${held} that it was chosen on${elsewhere}`);
     return member.games > 1 ? of(member.mean_score, member.games, "training games") : ["not settled yet", ", seen in one training game"];
   };
   return el("div", { class: "hall" }, run.hall_of_fame.map((member, index) => {

@@ -161,6 +161,12 @@ fn a_run_of_which_little_plays_says_what_to_change() {
         assert!(found.contains(words), "{words} in {found}");
     }
     assert!(!note(90.0).contains("completions"), "many play");
+    // A warm-up teaches players of 2048, which no other game asks for.
+    config.environment.env = "nim.py".into();
+    fs::write(run.join("config.toml"), format!("[run]\nversion = \"0.1.0\"\n\n{}", toml::to_string(&config).unwrap()))
+        .unwrap();
+    let found = note(2.0);
+    assert!(found.contains("--max-completion-length 256") && !found.contains("sft"), "{found}");
 }
 
 #[test]
@@ -381,6 +387,16 @@ fn text_of_every_colour_can_be_read_in_light_and_dark() {
     // Partly transparent text has less contrast than its colour.
     let thinned: Vec<&str> = style.lines().filter(|line| line.contains("opacity:")).collect();
     assert!(thinned.is_empty(), "{thinned:?}");
+}
+
+#[test]
+fn a_conversation_is_shown_as_one_with_the_verdict_of_each_turn() {
+    let turn = |told: &str, completion: &str, became: &str, reward: f64| json!({"told": told, "completion": completion, "became": became, "reward": reward});
+    let turns = [turn("", " 1\n```", "wrong_answer", 0.25), turn("It fails.\nAgain.", " 2\n```", "succeeded", 1.0)];
+    let logged = json!({"prompt": "```python\ndef f(): return", "completion": " 2\n```", "turns": turns});
+    let shown = serde_json::from_value::<super::LoggedCompletion>(logged).unwrap().source();
+    let expected = "# turn 1: wrong_answer, reward 0.25\ndef f(): return 1\n\n# > It fails.\n# > Again.\n# turn 2: succeeded, reward 1\ndef f(): return 2\n";
+    assert_eq!(shown, expected);
 }
 
 #[test]

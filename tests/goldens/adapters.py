@@ -2,7 +2,7 @@
 
     python adapters.py [NAME..]   writes adapters/NAME/{adapter_config.json,adapter_model.safetensors,expected.safetensors}
 
-src/policy/tests/adapters.rs loads them and must find the same numbers.
+crates/decoder/src/tests/adapters.rs loads them and must find the same numbers.
 """
 
 import json

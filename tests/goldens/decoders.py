@@ -2,7 +2,7 @@
 
     python decoders.py [FAMILY..]     writes FAMILY/{config.json,model.safetensors,expected.safetensors}, all without names
 
-The weights are drawn here; tests/policy_goldens.rs loads them and must find the same numbers. Sequences are longer than
+The weights are drawn here; tests/numbers/policy_goldens.rs loads them and must find the same numbers. Sequences are longer than
 sliding windows, heads wider or narrower than the model divided by their number, rotations partial and stretched.
 """
 

@@ -3,7 +3,7 @@
     python families.py [NAME..]       writes families/NAME/{config.json,*.safetensors,expected.safetensors}, all without names
 
 Stretched rotations, tied and untied heads, shards, and weights on disk in 16 bits; the logits are those of the stored
-weights in f32. src/policy/tests/variants.rs loads the directories and must find the same numbers.
+weights in f32. crates/decoder/src/tests/variants.rs loads the directories and must find the same numbers.
 """
 
 import pathlib

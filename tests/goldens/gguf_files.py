@@ -4,7 +4,7 @@
 
 Weights go through the gguf package: it quantises and dequantises them, and transformers computes the logits with the
 dequantised ones. Blocks that the package can only read (the K kinds) are drawn at random. Tokenizers are made with the
-pipelines of the models' own tokenizer.json and stored as llama.cpp's converter stores them. src/policy/tests/gguf.rs
+pipelines of the models' own tokenizer.json and stored as llama.cpp's converter stores them. crates/decoder/src/tests/gguf.rs
 loads the files and must find the same logits and the same tokens.
 """
 

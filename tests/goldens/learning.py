@@ -4,7 +4,7 @@
                                   {family}/learning.safetensors, and a LoRA adapter {family}/adapter with
                                   {family}/learning_lora.safetensors
 
-tests/learning_goldens.rs repeats all of it. The loss is written out here in plain torch, a row at a time and without
+tests/numbers/learning_goldens.rs repeats all of it. The loss is written out here in plain torch, a row at a time and without
 padding, from the papers: clipped surrogate (Schulman et al. 2017, two clips of Yu et al. 2025), k3 penalty (Schulman
 2020), entropy bonus, mean over all completion tokens.
 """

@@ -3,7 +3,7 @@
     python losses.py > losses.json
 
 TRL's own `GRPOTrainer._compute_loss` runs on a stub of a trainer, whose model is a table: log-probabilities (those that
-gradients are taken by), entropies, and all else that it is given. src/grpo/loss/tests.rs repeats all of it.
+gradients are taken by), entropies, and all else that it is given. crates/learn/src/grpo/loss/tests.rs repeats all of it.
 """
 
 import collections

@@ -1,4 +1,4 @@
-"""How far PyTorch and PEFT are off in half formats: what tests/precision.rs is held to.
+"""How far PyTorch and PEFT are off in half formats: what tests/numbers/precision.rs is held to.
 
     python precision.py           reads {llama,qwen2,qwen3}/{config.json,model.safetensors,adapter} of learning.py; prints
 

@@ -2,7 +2,7 @@
 
     python trl_keys.py     writes trl_keys.json
 
-`src/config/trl/tests.rs` asks that each key has an answer, and that groups are counted as TRL counts them.
+`crates/config/src/trl/tests.rs` asks that each key has an answer, and that groups are counted as TRL counts them.
 """
 
 import dataclasses

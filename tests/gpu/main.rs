@@ -1,8 +1,6 @@
 //! Tests that a GPU computes the same numbers as the processor. Without a GPU each test prints so and passes, or fails
 //! if GPU_CHECK=1 is set.
 
-#![cfg(feature = "cuda")]
-
 mod memory;
 #[path = "../synthetic/mod.rs"]
 mod synthetic;

@@ -1,10 +1,11 @@
 """The Python package: what it answers, what it refuses, and that it plays without the interpreter's lock."""
 
+import inspect
 import os
 import threading
 import time
 
-from grpo_sandbox import Judge
+from grpo_sandbox import Conversation, Judge
 
 RIGHT = "```python\ndef add(a, b):\n    return a + b\n```"
 TASKS = "examples/tasks/micro.jsonl"
@@ -39,6 +40,24 @@ assert "a completion of type int" in refusal(TypeError, lambda: judge.judge([3],
 assert "expected a column `id`" in refusal(TypeError, lambda: judge.reward([RIGHT]))
 assert "nowhere.jsonl" in refusal(ValueError, lambda: Judge(env="nowhere.jsonl"))
 assert "did you mean `tests`?" in refusal(ValueError, lambda: Judge(settings={"reward.test": "all"}))
+
+# A conversation, as TRL holds it: it resets by the row, offers the other public methods as tools, and asks for the reward.
+conversation = Conversation(judge)
+tools = [name for name, _ in inspect.getmembers(conversation, predicate=inspect.ismethod) if not name.startswith("_")]
+assert tools == ["get_reward", "reset", "run"] and "code: The whole program." in inspect.getdoc(conversation.run), tools
+assert conversation.reset(prompt=[{"role": "user", "content": "Add."}], id="add") is None and conversation.get_reward() == 0.0
+told = conversation.run("def add(a, b):\n    return 7")
+assert told.startswith("The program fails a test: add(1, 2) gave 7, expected 3.\n") and conversation.get_reward() == 0.0, told
+assert conversation.run(code=RIGHT) == "The program passes every test." and conversation.get_reward() == 1.0
+assert conversation.run("I give up.").startswith("There is no program in the answer") and conversation.get_reward() == -0.1
+conversation.reset(id="double")
+assert conversation.get_reward() == 0.0 and conversation.run("def double(x):\n    return 2 * x") == "The program passes every test."
+best = Conversation(judge, best=True)
+best.reset(id="add")
+assert [best.run(RIGHT) and best.get_reward(), best.run("no") and best.get_reward()] == [1.0, 1.0]
+assert "expected a column `id`" in refusal(TypeError, lambda: conversation.reset(prompt="Add."))
+quiet = Judge(env=TASKS, settings={"rollout.feedback": "verdict"}).judge(["def add(a, b):\n    return 7"], ["add"])[0]
+assert quiet["feedback"].startswith("The program is wrong.\n"), quiet
 
 # While programs spin for seconds, another thread of Python goes on.
 ticks, done = 0, threading.Event()

@@ -89,6 +89,7 @@ pub fn batch(config: &Config) -> Batch {
         prefill: String::new(),
         ids: ids(id as usize, PROMPT),
         stop: None,
+        ..Prompt::default()
     };
     let completion = |index: usize| Completion {
         ids: ids(100 * index, COMPLETION),

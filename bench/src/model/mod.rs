@@ -247,6 +247,7 @@ impl Measurement<'_> {
                 prefill: String::new(),
                 ids: (0..self.prompt_tokens).map(|_| rng.random_range(0..vocabulary)).collect(),
                 stop: None,
+                ..Prompt::default()
             }
         };
         (0..way.config.rollout.groups as u32).map(prompt).collect()

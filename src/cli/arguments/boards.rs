@@ -13,8 +13,7 @@ pub const DRAWN: &str = "drawn for this run";
 /// Says so where the boards of a run were drawn.
 pub fn tell(layers: &Layers, console: &Console) {
     if layers.origin("train.board_salt") == Some(DRAWN) {
-        let words = "boards that nobody knows: --config on the config.toml of this run plays them again";
-        console.print(&format!("{words}, --seed 0 known ones"));
+        console.print("boards: drawn for this run (its config.toml repeats them; --seed N has fixed ones)");
     }
 }
 
@@ -58,7 +57,7 @@ impl Boards {
             Boards::Again(salt) => Ok(salt),
             Boards::Drawn => {
                 let salt = board_salt()?;
-                console.print(&format!("boards that nobody knows: --boards {salt} plays them again"));
+                console.print(&format!("boards: drawn now (--boards {salt} repeats them)"));
                 Ok(salt)
             }
         }

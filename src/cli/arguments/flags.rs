@@ -22,6 +22,7 @@ const KEYS: &[(&str, &str)] = &[
     ("num_generations", "rollout.num_generations"),
     ("max_completion_length", "rollout.max_completion_length"),
     ("temperature", "rollout.temperature"),
+    ("turns", "rollout.turns"),
     ("rollouts", "rollout.servers"),
     ("games", "arena.games"),
     ("parallel_rewards", "arena.parallel_rewards"),
@@ -40,11 +41,11 @@ const KEYS: &[(&str, &str)] = &[
     ("sft_learning_rate", "sft.learning_rate"),
 ];
 
-/// How many games run at once. The numbers are the same whatever is chosen.
+/// How many programs run at once. The numbers are the same whatever is chosen.
 #[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Games")]
+#[command(next_help_heading = "Programs")]
 pub struct WorkerArgs {
-    /// Worker threads that play games while the model still writes
+    /// Worker threads that run programs while the model still writes
     #[arg(long, value_name = "N", value_parser = workers)]
     parallel_rewards: Option<u32>,
     /// Debug mode: no worker threads, everything in order
@@ -55,7 +56,7 @@ pub struct WorkerArgs {
 /// A number of workers. 0 is refused, since playing without workers has a flag of its own.
 fn workers(text: &str) -> Result<u32, String> {
     match text.parse() {
-        Ok(0) => Err("expected a whole number, at least 1; use --sequential to play without worker threads".into()),
+        Ok(0) => Err("expected a whole number, at least 1; use --sequential to do without worker threads".into()),
         Ok(count) => Ok(count),
         Err(_) => Err("expected a whole number, at least 1".into()),
     }
@@ -246,6 +247,7 @@ mod tests {
                 words.extend(argument.get_action().takes_values().then_some(value));
                 words.extend(match command.get_name() {
                     "score" => &["player.py"][..],
+                    "verify" => &["runs/train-001"],
                     "export" => &["--output-dir", "there"],
                     _ => &[],
                 });

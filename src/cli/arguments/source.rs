@@ -6,7 +6,7 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 
 use super::flags::{Flags, with_key};
-use crate::cli::said::CliError;
+use crate::cli::said::{CliError, near};
 use crate::config::{Config, ConfigError, Layers, PRESETS};
 use crate::metrics::Console;
 use crate::policy::Tokenizer;
@@ -62,7 +62,7 @@ impl SourceArgs {
         if let Some(path) = &self.config {
             CliError::refuse_special(format_args!("--config {}", path.display()), path)?;
             let text = std::fs::read_to_string(path)
-                .map_err(|error| CliError::user_path(format!("--config {}: {error}", path.display()), path))?;
+                .map_err(|error| unread(&format!("--config {}: {error}", path.display()), path))?;
             let origin = path.display().to_string();
             match path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml") {
                 true => layers.trl(&origin, &text)?,
@@ -77,11 +77,23 @@ impl SourceArgs {
 
     /// The preset of the built-in model, and of models trained from it; `llm` for every other model.
     fn preset_of_model(&self, flags: &Flags) -> Result<&'static str, CliError> {
-        let mut layers = Layers::default();
-        self.lay(&mut layers, flags)?;
-        let model = layers.resolve()?.model.model;
+        let under = |preset: &str| -> Result<Config, CliError> {
+            let mut layers = Layers::default();
+            layers.preset(preset)?;
+            self.lay(&mut layers, flags)?;
+            Ok(layers.resolve()?)
+        };
+        // What does not go with one preset may go with the other: servers want adapters, which `llm` trains.
+        let config = under("builtin").or_else(|error| under("llm").map_err(|_| error))?;
+        let model = config.model.model;
         Ok(if model == "builtin" || is_builtin_dir(Path::new(&model)) { "builtin" } else { "llm" })
     }
+}
+
+/// The error of a file that cannot be read: a file of nearly its name, or how to get one.
+fn unread(message: &str, path: &Path) -> CliError {
+    let hint = near::path_hint(path).unwrap_or_else(|| format!("`grpo-2048 config > {}` writes one", path.display()));
+    CliError::user_hint(message, hint)
 }
 
 /// A file of YAML that is not called so gets a hint. A word and a colon at the start of a line are never TOML.
@@ -89,6 +101,14 @@ fn yaml_hint(error: ConfigError, path: &Path, text: &str) -> CliError {
     let is_key =
         |line: &str| line.split_once(':').is_some_and(|(key, _)| !key.is_empty() && key.chars().all(is_of_word));
     match error {
+        ConfigError::Syntax { origin, .. }
+            if path.extension().is_some_and(|ending| ending == "jsonl" || ending == "py") =>
+        {
+            CliError::user_hint(
+                format!("--config {origin}: is no TOML; a configuration is what `grpo-2048 config` prints"),
+                "tasks and games go with --env",
+            )
+        }
         ConfigError::Syntax { origin, .. } if text.lines().any(is_key) => CliError::user_hint(
             format!("--config {origin}: is no TOML but looks like YAML"),
             format!("a YAML file of TRL's GRPOConfig is called {}", path.with_extension("yaml").display()),

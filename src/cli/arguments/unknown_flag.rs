@@ -1,16 +1,37 @@
-//! Flags that do not exist but name a setting, in the words of this program or of TRL.
+//! Arguments that the parser refuses, in the words of this program or of TRL: flags that do not exist but name a setting,
+//! and numbers that are none.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, Error};
 
-use super::flags::{argument_of, plain};
+use super::flags::{argument_of, plain, with_key};
 use crate::cli::said::CliError;
 use crate::config::trl::{self, TrlAnswer};
-use crate::config::{ConfigError, keys, known_as, nearest};
+use crate::config::{ConfigError, Layers, keys, known_as, nearest};
+
+/// Flags whose setting a command refuses: command, flag, why, what to do.
+const REFUSED: [(&str, &str, &str, &str); 3] = [
+    (
+        "play",
+        "--env",
+        "`play` shows boards of 2048, and nothing else",
+        "`grpo-2048 score --env E FILE.py` says how programs do there",
+    ),
+    (
+        "sft",
+        "--env",
+        "`sft` writes players of 2048, and nothing else",
+        "other models start with `grpo-2048 train --env E --model M`",
+    ),
+    ("corpus", "--env", "`corpus` writes players of 2048, and nothing else", "leave it away"),
+];
 
 /// The error for an unknown flag that has the name of a setting, with what to say instead; `None` where the parser's
 /// own message stands. Only commands with `--set` have settings.
 pub fn meant(error: &Error, command: &Command, typed: &[String]) -> Option<CliError> {
+    if error.kind() == ErrorKind::ValueValidation {
+        return no_whole_number(error);
+    }
     if error.kind() != ErrorKind::UnknownArgument {
         return None;
     }
@@ -26,6 +47,10 @@ pub fn meant(error: &Error, command: &Command, typed: &[String]) -> Option<CliEr
             "expected a number above 0",
         ));
     }
+    let refused = REFUSED.iter().find(|(of, long, ..)| *of == command.get_name() && long == flag);
+    if let Some((.., why, hint)) = refused {
+        return Some(CliError::user_hint(format!("{flag}: {why}"), *hint));
+    }
     let has = |long: &str| command.get_arguments().any(|argument| argument.get_long() == Some(long));
     let name = flag.strip_prefix("--")?.replace('-', "_");
     if !has("set") {
@@ -39,6 +64,40 @@ pub fn meant(error: &Error, command: &Command, typed: &[String]) -> Option<CliEr
     };
     let hint = hint(command, &name, value, &say)?;
     Some(CliError::user_hint(format!("{flag}: `{}` has no such flag", command.get_name()), hint))
+}
+
+/// The error for a value that is no whole number of the type of its argument, where the parser's message speaks of types.
+fn no_whole_number(error: &Error) -> Option<CliError> {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    let (argument, value) = (text(ContextKind::InvalidArg)?, text(ContextKind::InvalidValue)?);
+    let why = std::error::Error::source(error)?.to_string();
+    let long = argument.split(' ').next()?;
+    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_digit());
+    let expected = match value.strip_prefix('-').unwrap_or(value) {
+        _ if !["..=4294967295", "..=18446744073709551615"].iter().any(|end| why.ends_with(end))
+            && !["invalid digit", "number too large", "cannot parse integer"]
+                .iter()
+                .any(|start| why.starts_with(start)) =>
+        {
+            return None;
+        }
+        digits if is_digits(digits) && !value.starts_with('-') => "expected a smaller whole number".to_owned(),
+        _ => format!("expected a whole number, at least {}", least(long)),
+    };
+    Some(CliError::user(format!("{long} {value}: {expected}")))
+}
+
+/// The smallest number that the setting behind a flag takes: 0, or 1 where 0 is refused.
+fn least(long: &str) -> u32 {
+    let name = long.trim_start_matches('-').replace('-', "_");
+    let takes_0 = |key: &str| {
+        let mut layers = Layers::default();
+        layers.preset("llm").and_then(|()| layers.value(long, key, 0)).is_ok() && layers.resolve().is_ok()
+    };
+    with_key(&name).map_or(0, |(_, key)| u32::from(!takes_0(key)))
 }
 
 /// The subcommand that these words lead to.

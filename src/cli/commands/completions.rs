@@ -96,7 +96,7 @@ mod tests {
 
     use super::*;
     use crate::config::PRESETS;
-    use crate::environment::game2048::corpus::Style;
+    use crate::corpus::Style;
 
     #[test]
     fn every_script_knows_the_commands_and_what_their_values_may_be() {

@@ -4,7 +4,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::cli::said::{CliError, output};
-use crate::environment::game2048::corpus::{self, Mix, Style};
+use crate::corpus::{self, Mix, Style};
 use crate::seed::{Purpose, Seed};
 
 /// Print programs of the corpus that the built-in model learnt from

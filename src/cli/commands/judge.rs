@@ -27,7 +27,8 @@ const AFTER_REQUESTS: &str = "stopping after the requests at hand; Ctrl-C again 
 
 /// Judge completions of another trainer: JSON lines in, rewards out
 ///
-/// Each line is {"id": "...", "completion": "..."}: the task (in a game, any name) and what a policy wrote. Each line out is
+/// Each line is {"id": "...", "completion": "..."}: the task (in a game, any name) and what a policy wrote, as text or as a
+/// list of messages with "content". Each line out is
 /// {"id", "reward", "verdict", "passed", "tests", "score", "fuel", "parts", "reason"}, in the order of the input, as soon
 /// as it and all before it are judged; input may be endless. A line that is no item ends it with exit code 2; it never
 /// earns a reward. Rewards depend on the completion, the environment and the settings alone.
@@ -97,7 +98,7 @@ impl JudgeArgs {
         let of_games = [("--games", self.games.is_some()), ("--seed", self.seed.is_some())];
         arena::refuse_on_tasks(&arena, config, &of_games)?;
         let games = Seed::root(self.seed.unwrap_or(0)).games(config.arena.games);
-        let judge = Judge::new(arena, &config.reward, games);
+        let judge = Judge::new(arena, &config.reward, games).telling(config.rollout.feedback);
         let Some(path) = &self.differences else { return Ok(judge) };
         let opened = File::options().create(true).append(true).open(path);
         let file = opened.map_err(|error| CliError::user(format!("--differences {}: {error}", path.display())))?;
@@ -122,8 +123,12 @@ impl JudgeArgs {
         let judge = self.judge(arena, &config)?;
         let runner = runner(sandbox, Rules::new(&config.sandbox, &config.arena).limits);
         let bounds = Bounds::new(config.arena.parallel_rewards.threads());
-        let server = Server::bind(&addresses, judge, runner, bounds, callers)
-            .map_err(|error| CliError::user(format!("--serve {}: {error}", addresses[0])))?;
+        let server = Server::bind(&addresses, judge, runner, bounds, callers).map_err(|error| {
+            CliError::user_hint(
+                format!("--serve {}: {error}", addresses[0]),
+                "choose another port, or 0 for a free one",
+            )
+        })?;
         let stop = interrupt::stop_flag(console, AFTER_REQUESTS)?;
         let address = server.address().map_err(CliError::run)?;
         console.print(&format!(

@@ -4,6 +4,7 @@ mod check;
 mod completions;
 mod config;
 mod corpus;
+mod demo;
 mod doctor;
 mod eval;
 mod export;
@@ -17,6 +18,7 @@ mod score;
 mod sft;
 mod tasks;
 mod train;
+mod verify;
 
 use std::process::ExitCode;
 
@@ -53,11 +55,12 @@ const ENVIRONMENT: &str = "Environment:
 
 /// Teach a language model to write programs, by running them
 ///
-/// A model writes Python functions that play 2048; each plays in a sandbox; the scores are the rewards, and the
-/// rewards move the model (GRPO).
+/// A model writes programs in Python; each runs in a sandbox, on the tests of a task of yours or in a game; the results are
+/// the rewards, and the rewards move the model (GRPO). The game that comes with it is 2048.
 #[derive(Debug, Parser)]
 #[command(name = NAME, version, max_term_width = 110, subcommand_required = true, arg_required_else_help = true)]
 #[command(after_help = format!("Examples:
+  grpo-2048 demo               watch a model learn, in about a minute
   grpo-2048 train              train the built-in model: good players in ten minutes, all steps in half an hour
   grpo-2048 score strategy.py  how well does this program play?
   grpo-2048 check --env tasks.jsonl  can your tasks be learnt, and their reward not be cheated?
@@ -76,6 +79,7 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Commands {
+    Demo(demo::DemoArgs),
     Train(Box<train::TrainArgs>),
     Sft(sft::SftArgs),
     Eval(eval::EvalArgs),
@@ -87,6 +91,7 @@ enum Commands {
     Export(export::ExportArgs),
     ExportCompletions(export_completions::ExportCompletionsArgs),
     Check(check::CheckArgs),
+    Verify(verify::VerifyArgs),
     Doctor(doctor::DoctorArgs),
     Monitor(monitor::MonitorArgs),
     Config(config::ConfigArgs),
@@ -104,6 +109,7 @@ impl Cli {
     /// Runs the command. `commit` is what the program was built from, where the build knows.
     pub fn run(self, console: &Console, commit: Option<&'static str>) -> Result<ExitCode, CliError> {
         let done = match self.command {
+            Commands::Demo(args) => args.run(console, commit),
             Commands::Train(args) => args.run(console, commit),
             Commands::Sft(args) => args.run(console),
             Commands::Eval(args) => args.run(console),
@@ -112,10 +118,11 @@ impl Cli {
             Commands::Judge(args) => args.run(console),
             Commands::Play(args) => args.run(console),
             Commands::Report(args) => args.run(console),
-            Commands::Tasks(args) => args.run(),
+            Commands::Tasks(args) => args.run(console),
             Commands::Export(args) => args.run(console),
             Commands::ExportCompletions(args) => args.run(),
             Commands::Check(args) => return args.run(console),
+            Commands::Verify(args) => args.run(console),
             Commands::Doctor(args) => args.run(console, commit),
             Commands::Config(args) => args.run(console),
             Commands::Corpus(args) => args.run(),

@@ -1,6 +1,7 @@
 //! `grpo-2048 report`: runs as one page in a browser.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -47,8 +48,7 @@ pub struct ReportArgs {
 
 impl ReportArgs {
     pub fn run(self, console: &Console) -> Result<(), CliError> {
-        let mut readers =
-            self.runs.iter().map(|run| RunReader::open(run)).collect::<Result<Vec<_>, _>>().map_err(report_error)?;
+        let mut readers = RunReader::open_all(&self.runs).map_err(report_error)?;
         if self.follow {
             return self.serve(readers, console);
         }
@@ -57,10 +57,12 @@ impl ReportArgs {
         let path = self.output_path();
         let page = html(&runs, Refresh::Never);
         fs::write(&path, &page).map_err(|error| {
-            CliError::user_hint(
-                format!("--output {}: {error}", path.display()),
-                "name a file in a directory that exists",
-            )
+            let hint = match error.kind() {
+                ErrorKind::NotFound | ErrorKind::NotADirectory => "name a file in a directory that exists",
+                ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => "name a file that you may write",
+                _ => "name a file on another disk",
+            };
+            CliError::user_hint(format!("--output {}: {error}", path.display()), hint)
         })?;
         for (run, note) in runs.iter().flat_map(|run| run.notes.iter().map(move |note| (run, note))) {
             console.print(&format!("{}: {note}", run.path));

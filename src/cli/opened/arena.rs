@@ -49,12 +49,22 @@ pub fn environment(config: &Config) -> Result<Environment, CliError> {
     let environment = Environment::open(name).map_err(|error| {
         let hint = match &error {
             EnvironmentError::Special { .. } => Some(SPECIAL_HINT.to_owned()),
+            EnvironmentError::Unknown { .. } => {
+                let of_hub = "is it a data set of the Hub? `grpo-2048 tasks convert` makes tasks of its file of rows";
+                near::path_hint(Path::new(name)).or_else(|| looks_like_data_set(name).then(|| of_hub.to_owned()))
+            }
             _ => near::path_hint(Path::new(name)),
         };
         CliError::User { message: format!("--env {error}"), hint }
     })?;
     Rule::check(&config.reward, &environment)?;
     Ok(environment)
+}
+
+/// Whether a name is `owner/name`, as those of data sets are.
+fn looks_like_data_set(name: &str) -> bool {
+    let part = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
+    name.split_once('/').is_some_and(|(owner, name)| part(owner) && part(name))
 }
 
 /// Turns `num_train_epochs` of a TRL file into steps, unless something else sets their number.

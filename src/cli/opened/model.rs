@@ -63,7 +63,7 @@ pub fn model_error(flag: &str, config: &Config, error: PolicyError) -> CliError 
         other => {
             let adapter = Path::new(&config.model.adapter);
             let hint = near::model_hint(&config.model.model).or_else(|| near::path_hint(adapter));
-            let hint = hint.or_else(|| adapter_hint(adapter));
+            let hint = hint.or_else(|| adapter_hint(adapter)).or_else(|| base_hint(adapter, &config.model.model));
             let message = match &other {
                 PolicyError::File { path, .. } if !adapter.as_os_str().is_empty() && path.starts_with(adapter) => {
                     format!("--adapter {}: {other}", adapter.display())
@@ -73,6 +73,14 @@ pub fn model_error(flag: &str, config: &Config, error: PolicyError) -> CliError 
             CliError::User { message, hint }
         }
     }
+}
+
+/// A hint where the adapter in `dir` was trained on another model than `model`.
+fn base_hint(dir: &Path, model: &str) -> Option<String> {
+    let text = std::fs::read_to_string(dir.join(ADAPTER_CONFIG)).ok()?;
+    let settings: serde_json::Value = serde_json::from_str(&text).ok()?;
+    let base = settings.get("base_model_name_or_path")?.as_str().filter(|base| *base != model)?;
+    Some(format!("this adapter belongs to {base}; say --model {base}"))
 }
 
 /// A hint where `dir` holds no adapter.
@@ -130,6 +138,7 @@ pub fn prompts(config: &Config, policy: &Policy, environment: &Environment) -> R
         ));
     }
     let prompts = PromptSet::load(kind, policy.tokenizer(), &environment.briefing())
+        .and_then(|prompts| prompts.with_turns(config.rollout.turns, kind, policy.tokenizer()))
         .map_err(|error| prompt_error(config, error))?;
     fit(config, policy, environment, &prompts)?;
     for prompts in [prompts.prompts(), prompts.held_out()] {
@@ -162,6 +171,23 @@ fn prompt_error(config: &Config, error: PromptError) -> CliError {
     match error {
         PromptError::NoChatTemplate => CliError::user_hint(message, format!("name an instruct model; or {plain}")),
         PromptError::Template { .. } => CliError::user_hint(message, plain),
+        PromptError::NoTurns { .. } => CliError::user(message),
         other => CliError::run(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_adapter_that_was_trained_on_another_model_names_it() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(base_hint(dir.path(), "builtin"), None, "no adapter");
+        let config = r#"{"peft_type": "LORA", "base_model_name_or_path": "models/smollm2.gguf"}"#;
+        std::fs::write(dir.path().join(ADAPTER_CONFIG), config).unwrap();
+        let hint = base_hint(dir.path(), "builtin").unwrap();
+        assert_eq!(hint, "this adapter belongs to models/smollm2.gguf; say --model models/smollm2.gguf");
+        assert_eq!(base_hint(dir.path(), "models/smollm2.gguf"), None);
     }
 }

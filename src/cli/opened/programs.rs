@@ -20,7 +20,10 @@ pub struct ProgramFile {
 pub fn read_all(asked: &[PathBuf]) -> Result<Vec<ProgramFile>, CliError> {
     // All names are checked before standard input is read, so that a wrong one is refused at once.
     let paths = asked.iter().map(|asked| file(asked)).collect::<Result<Vec<_>, _>>()?;
-    paths.into_iter().map(|path| Ok(ProgramFile { text: read(&path)?, path })).collect()
+    let read = paths.into_iter().map(|path| Ok(ProgramFile { text: read(&path)?, path }));
+    let files = read.collect::<Result<Vec<ProgramFile>, CliError>>()?;
+    files.iter().try_for_each(require_program)?;
+    Ok(files)
 }
 
 /// The best program of a run, where `asked` is a run; otherwise `asked` itself.
@@ -33,8 +36,8 @@ fn file(asked: &Path) -> Result<PathBuf, CliError> {
         (false, _) => Ok(dir),
         (true, best) if best.is_file() => Ok(best),
         (true, _) => Err(CliError::user_hint(
-            format!("{}: the run has no {BEST} yet", dir.display()),
-            "it is written when a run of games ends; `grpo-2048 report` shows the programs until then",
+            format!("{}: the run has no {BEST}", dir.display()),
+            "it is written when a run of games ends in which a program played; `grpo-2048 report` shows all programs",
         )),
     }
 }
@@ -57,4 +60,20 @@ fn read(path: &Path) -> Result<String, CliError> {
             "expected a Python file saved as UTF-8",
         )
     })
+}
+
+/// Refuses what is no program at all.
+fn require_program(ProgramFile { path, text }: &ProgramFile) -> Result<(), CliError> {
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    let found = match text.trim().is_empty() {
+        true => Some("is empty"),
+        false => ["jsonl", "json", "toml", "yaml", "md"].contains(&ending).then_some("is no Python file"),
+    };
+    match found {
+        Some(found) => Err(CliError::user_hint(
+            format!("{}: {found}", path.display()),
+            "expected a program in Python; a file of tasks goes with --env",
+        )),
+        None => Ok(()),
+    }
 }

@@ -32,6 +32,16 @@ pub fn named(flag: &str, asked: &Path) -> Result<PathBuf, CliError> {
     })
 }
 
+/// Refuses a run, which the user named with `flag`, that is no directory.
+pub fn require_directory(flag: &str, dir: &Path) -> Result<(), CliError> {
+    let found = match (dir.is_dir(), dir.exists()) {
+        (true, _) => return Ok(()),
+        (false, true) => "is no directory",
+        (false, false) => "no such directory",
+    };
+    Err(CliError::user_path(format!("{flag} {}: {found}", dir.display()), dir))
+}
+
 /// The configuration that the run in `dir` recorded, as TOML.
 pub fn recorded_text(dir: &Path) -> Result<String, CliError> {
     run_dir::recorded_text(dir).map_err(|error| CliError::user_path(error, dir))
@@ -50,6 +60,7 @@ impl Trained {
     /// Opens the run that the user named with `flag`. Newer checkpoints that are damaged are named in warnings.
     pub fn open(flag: &str, asked: &Path, console: &Console) -> Result<Trained, CliError> {
         let dir = named(flag, asked)?;
+        require_directory(flag, &dir)?;
         let (good, damaged) = run_dir::newest_good(&dir);
         let checkpoint = good.ok_or_else(|| match damaged.first() {
             None => CliError::user_hint(

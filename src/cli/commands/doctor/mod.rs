@@ -2,10 +2,10 @@
 
 mod caches;
 mod machine;
+mod model;
 mod sandbox;
 
 use std::path::PathBuf;
-use std::time::Instant;
 
 use clap::Args;
 use grpo_sandbox::Sandbox;
@@ -13,11 +13,10 @@ use serde::Serialize;
 
 use crate::arena::Rules;
 use crate::cli::arguments::{Flags, SourceArgs, text_path};
-use crate::cli::opened::{arena, model, reward_check};
+use crate::cli::opened::{arena, reward_check};
 use crate::cli::said::{CliError, Finding, findings, output};
 use crate::config::Config;
 use crate::metrics::Console;
-use crate::policy::{self, Device};
 use crate::preflight::{Level, Report};
 
 /// Check the machine and the reward: device, model, disk, sandbox, budgets, reference players
@@ -75,7 +74,7 @@ impl DoctorArgs {
         let mut findings = vec![machine::program(commit), machine::processor(), machine::memory(), machine::gpu()];
         findings.extend(machine::cuda());
         findings.push(machine::mpi());
-        findings.extend(device_and_model(&config));
+        findings.extend(model::device_and_model(&config));
         findings.extend([caches::models(), caches::disk(&config.train.output_dir)]);
         let sandbox = sandbox::examine(&config, console, &mut findings);
         let reward = sandbox.and_then(|sandbox| reward(sandbox, &config, console, &mut findings));
@@ -89,49 +88,6 @@ impl DoctorArgs {
         let problems = findings.iter().filter(|finding| finding.level == Level::Problem);
         let problems: Vec<&str> = problems.map(|finding| &*finding.subject).collect();
         if problems.is_empty() { Ok(()) } else { Err(CliError::run(NotReady(problems.join(", ")))) }
-    }
-}
-
-fn device_and_model(config: &Config) -> Vec<Finding> {
-    let name = &config.model.device;
-    let (device, fallback) = match policy::open_device(name) {
-        Ok(opened) => opened,
-        Err(error) => return vec![Finding::problem("device", error, "--device cpu always works")],
-    };
-    let chosen = if name == "auto" { " (auto)" } else { "" };
-    let why = if fallback.is_some() { ": no GPU can be used" } else { "" };
-    vec![
-        Finding::ok("device", format!("{}{chosen}{why}", policy::device_name(&device))),
-        machine::precision(config.model.precision, &device),
-        model(config, &device),
-    ]
-}
-
-fn model(config: &Config, device: &Device) -> Finding {
-    let started = Instant::now();
-    let name = &config.model.model;
-    match model::policy(config, device) {
-        Ok(policy) => {
-            let seconds = started.elapsed().as_secs_f64();
-            let millions = policy.decoder().config().parameters() as f64 / 1e6;
-            let line = format!("{name}: {millions:.1} M weights, {}, loaded in {seconds:.1} s", model::place(config));
-            let prompts =
-                arena::environment(config).and_then(|environment| model::prompts(config, &policy, &environment));
-            match prompts {
-                Ok(_) => Finding::ok("model", line),
-                Err(CliError::User { message, hint }) => {
-                    Finding::warning("model", format!("{line}; {message}"), hint.unwrap_or_default())
-                }
-                Err(error) => Finding::problem("model", error, "its prompts cannot be made"),
-            }
-        }
-        Err(error) => {
-            let advice = match &error {
-                CliError::User { hint: Some(hint), .. } => hint,
-                _ => "name `builtin`, a directory in Hugging Face layout, a .gguf file, or owner/name",
-            };
-            Finding::problem("model", &error, advice)
-        }
     }
 }
 

@@ -13,7 +13,7 @@ use crate::metrics::{Console, Event, Progress};
 use crate::parallel::Peers;
 use crate::plural::counted;
 use crate::policy::Policy;
-use crate::prompt::PromptSet;
+use crate::prompt::{PromptSet, TurnFormat};
 use crate::train::advice;
 use crate::train::evaluation::{Protocol, sample};
 use crate::train::scoring::Stage;
@@ -40,6 +40,9 @@ impl<'a> Contender<'a> {
         let device = model::device(&config.model.device, console)?;
         let policy = model::policy_shown(config, &device, console)?;
         let prompts = model::prompts(config, &policy, testbed.arena.environment())?;
+        if let Some(words) = prompts.turns().and_then(TurnFormat::notice) {
+            console.print(words);
+        }
         Ok(Contender { config, policy, prompts, testbed, console })
     }
 
@@ -93,7 +96,14 @@ impl<'a> Contender<'a> {
 
     fn sample(&self, protocol: Protocol<'_>, stream: ChanceStream) -> Result<Vec<Sample>, CliError> {
         let (policy, servers, peers) = (&self.policy, None, &Peers::alone());
-        let stage = Stage { policy, servers, arena: self.testbed.arena, config: self.config, peers };
+        let stage = Stage {
+            policy,
+            servers,
+            arena: self.testbed.arena,
+            config: self.config,
+            peers,
+            turns: self.prompts.turns(),
+        };
         let message = format!("sampling {} from {}", counted(protocol.samples, "program"), named(self.config));
         let bar = self.progress(protocol.samples, "programs", &message);
         let tried = self.testbed.arena.environment().labels().tried();

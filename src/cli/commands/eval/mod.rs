@@ -21,6 +21,7 @@ use crate::environment::tasks::Tasks;
 use crate::environment::{Environment, Labels};
 use crate::evaluation::{self, HeldOut, REPORT, SELECTION, Single};
 use crate::metrics::Console;
+use crate::plural::counted;
 
 use contender::{Contender, Testbed};
 use report::{EvalReport, Games};
@@ -35,17 +36,17 @@ const BASELINES: &str = "random,cycle,greedy";
 /// Word that asks for no baseline.
 const NO_BASELINE: &str = "none";
 
-/// Sample programs from a model and play them on held-out boards, beside other models and native strategies
+/// Sample programs from a model and try them on held-out tasks or games, beside other models
 ///
-/// Boards, sampling seeds and the budget of a game are fixed: two models, or one before and after training, are
+/// Tasks (--env tasks.jsonl): programs are written for the held-out ones, or for all where none is held out. pass@k is
+/// the expected share of tasks that one of k programs passes, by the unbiased estimator; intervals are over tasks.
+///
+/// Games: boards, sampling seeds and the budget of a game are fixed: two models, or one before and after training, are
 /// compared alike. best@n is the expected score of the best of n programs, chosen on some boards and measured on
 /// others. Numbers in brackets are 95 % bootstrap intervals over programs; over games, for a single program.
 ///
 /// The list of boards is published, and a program that was written for it can carry their moves; what a model samples
 /// does not. For programs of unknown origin there is --boards drawn.
-///
-/// Tasks (--env tasks.jsonl): programs are written for the held-out ones, or for all where none is held out. pass@k is
-/// the expected share of tasks that one of k programs passes, by the unbiased estimator; intervals are over tasks.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   grpo-2048 eval                                        the built-in model
@@ -82,13 +83,16 @@ pub struct EvalArgs {
     /// Programs sampled from each model; of tasks, for each of them [default: 256; tasks: 8]
     #[arg(long, value_name = "N", help_heading = "Programs", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     samples: Option<u32>,
+    /// Turns: a model is told what came of its program and writes again; of tasks, pass@1 after each turn
+    #[arg(long, value_name = "T", help_heading = "Programs")]
+    turns: Option<u32>,
     /// Selection games each of them plays [default: 8]
     #[arg(id = "selection_games", long = "games", value_name = "K", help_heading = "Games", value_parser = clap::value_parser!(u32).range(1..=SELECTION as i64))]
     games: Option<u32>,
     /// Games on other boards that the best ones play, for best@n; 0: no best@n [default: 32]
     #[arg(long, value_name = "K", help_heading = "Games", value_parser = clap::value_parser!(u32).range(0..=REPORT as i64))]
     report_games: Option<u32>,
-    /// "published": the list that figures are compared on; "drawn": boards that nobody knows, told and in the JSON; or the
+    /// "published": the list that figures are compared on; "drawn": boards drawn anew, told and in the JSON; or the
     /// digits of drawn ones, to play them again [default: published]
     #[arg(long, value_name = "B", help_heading = "Games", value_parser = Boards::parse)]
     boards: Option<Boards>,
@@ -220,8 +224,8 @@ impl EvalArgs {
         let samples = self.samples.unwrap_or(SAMPLES.1) as usize;
         let held_out = tasks.holds_out();
         if !held_out {
-            let all = tasks.tasks().len();
-            console.print(&format!("{}: no task is held out; asking for all {all}", tasks.path().display()));
+            let all = counted(tasks.tasks().len(), "task");
+            console.print(&format!("{}: none is held out; asking for all: {all}", tasks.path().display()));
         }
         let solved = models.iter().map(|config| Contender::load(config, testbed, console)?.solve(tasks, samples));
         let game_seconds = models[0].sandbox.game_seconds;

@@ -8,8 +8,9 @@ use super::fates::{self, ToldFates};
 use super::report::summarised;
 use crate::cli::said::table::{NOTHING, aligned, percent};
 use crate::environment::Outcome;
-use crate::evaluation::{Estimate, Sample, TaskSummary, TasksSummary};
+use crate::evaluation::{Estimate, SURE_TASKS, Sample, TaskSummary, TasksSummary};
 use crate::metrics::remarked;
+use crate::plural::counted;
 
 /// Tasks that a table has room for.
 const TASKS_SHOWN: usize = 20;
@@ -54,23 +55,43 @@ impl TasksReport {
     fn heading(&self) -> String {
         let (tasks, samples) =
             self.models.first().map_or((0, 0), |model| (model.summary.tasks.len(), model.summary.samples_per_task));
-        let held_out = if self.held_out { "held-out tasks" } else { "tasks, all there are" };
-        let seconds = self.game_seconds;
+        let tasks_in_words = match self.held_out {
+            true => counted(tasks, "held-out task"),
+            false => format!("{}, all there are", counted(tasks, "task")),
+        };
+        let (samples, seconds) = (counted(samples, "program"), self.game_seconds);
+        let interval = match tasks < SURE_TASKS {
+            true => format!("no intervals over fewer than {SURE_TASKS} tasks"),
+            false => "in brackets 95 % over tasks".to_owned(),
+        };
         format!(
-            "{tasks} {held_out}; {samples} programs for each, {seconds} s of a reference core a program\n\
-             pass@k: tasks that one of k programs passes, unbiased; in brackets 95 % over tasks\n\n"
+            "{tasks_in_words}; {samples} for each, {seconds} s of a reference core a program\n\
+             pass@k: tasks that one of k programs passes, unbiased; {interval}\n{}\n",
+            self.about_turns()
         )
+    }
+
+    fn about_turns(&self) -> &'static str {
+        match self.models.iter().any(|model| !model.summary.pass_by_turn.is_empty()) {
+            true => "turn t: tasks that a program passes within t turns; pass@k is that of the answer\n",
+            false => "",
+        }
     }
 
     fn models(&self) -> String {
         let sizes: BTreeSet<usize> =
             self.models.iter().flat_map(|model| model.summary.pass_at.keys().copied()).collect();
         let mut head = vec![String::new()];
+        let turns = self.models.iter().map(|model| model.summary.pass_by_turn.len()).max().unwrap_or(0);
+        head.extend((1..=turns).map(|turn| format!("turn {turn}")));
         head.extend(sizes.iter().map(|k| format!("pass@{k}")));
-        head.extend(["tests passed", "parses", "unique"].map(String::from));
+        head.extend(["tests passed", "has a program", "unique"].map(String::from));
         let mut rows = vec![head];
         for Solver { name, summary, .. } in &self.models {
             let mut row = vec![name.clone()];
+            let share = |estimate| share(summary, estimate);
+            let by_turn = |turn: usize| summary.pass_by_turn.get(turn).map_or_else(|| NOTHING.into(), share);
+            row.extend((0..turns).map(by_turn));
             row.extend(sizes.iter().map(|k| summary.pass_at.get(k).map_or_else(|| NOTHING.into(), share)));
             row.extend([share(&summary.tests), percent(summary.parses.value), percent(summary.unique)]);
             rows.push(row);
@@ -152,15 +173,19 @@ fn program(sample: &Sample) -> Value {
         "ending": outcome.map(|outcome| outcome.ending.name()),
         "fuel": outcome.map(|outcome| outcome.fuel),
         "tokens": sample.tokens,
+        "turns": (sample.turns.len() > 1).then_some(&sample.turns),
         "reward": sample.reward,
         "source": sample.program.as_ref().ok().map(|program| program.source()),
     })
 }
 
-/// `25% (12% to 40%)`.
-fn share(estimate: &Estimate) -> String {
-    let [low, high] = [estimate.interval.low, estimate.interval.high].map(percent);
-    format!("{} ({low} to {high})", percent(estimate.value))
+/// `25% (12% to 40%)`, or `25%` over few tasks.
+fn share(summary: &TasksSummary, estimate: &Estimate) -> String {
+    let value = percent(estimate.value);
+    match summary.interval(estimate) {
+        Some(interval) => format!("{value} ({} to {})", percent(interval.low), percent(interval.high)),
+        None => value,
+    }
 }
 
 /// What passes all tests, and how many tests are passed.

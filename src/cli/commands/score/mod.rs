@@ -28,13 +28,12 @@ use tasks::Attempt;
 /// Characters of a reason in the table.
 const REASON_WIDTH: usize = 60;
 
-/// Play programs in the sandbox and print their scores
+/// Run programs on the tests of tasks, or in games, and print what they come to
 ///
-/// Each file holds a Python function `strategy(board)` that returns "W", "A", "S" or "D". All files play the same
-/// boards. Scores depend on the file, the seed and the budget alone, never on the machine or the number of workers.
-///
-/// Another game (--env game.py) asks for its own function. Of tasks (--env tasks.jsonl) a file is tried on the one that
-/// --task names, or on every one whose function it defines.
+/// Of tasks (--env tasks.jsonl) a file is tried on the one that --task names, or on every one whose function it defines.
+/// A game (--env game.py) asks for its own function. Without --env it is 2048: each file holds a Python function
+/// `strategy(board)` that returns "W", "A", "S" or "D", and all files play the same boards. Results depend on the file, the
+/// seed and the budget alone, never on the machine or the number of workers.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   grpo-2048 score mine.py theirs.py --games 50
@@ -49,10 +48,10 @@ pub struct ScoreArgs {
     #[arg(value_name = "FILE.py", required = true)]
     files: Vec<PathBuf>,
     /// What the programs are for: "2048", a .jsonl file of tasks, a .py file with a game, or a directory with env.toml
-    #[arg(long, value_name = "E", help_heading = "Games")]
+    #[arg(long, value_name = "E", help_heading = "Programs")]
     env: Option<String>,
     /// The task that the programs solve, by its id
-    #[arg(long, value_name = "ID", help_heading = "Games")]
+    #[arg(long, value_name = "ID", help_heading = "Programs")]
     task: Option<String>,
     /// Games each program plays [default: 10]
     #[arg(long, value_name = "K", help_heading = "Games", value_parser = clap::value_parser!(u32).range(1..))]
@@ -60,7 +59,7 @@ pub struct ScoreArgs {
     /// Root of the boards; 0 for the figures of the documents [default: drawn anew, and told]
     #[arg(id = "games_root", long = "seed", value_name = "S", help_heading = "Games")]
     seed: Option<u64>,
-    /// "drawn": boards that nobody knows; "published": those of --seed 0; or the digits of drawn ones, to play them again
+    /// "drawn": boards drawn anew; "published": those of --seed 0; or the digits of drawn ones, to play them again
     /// [default: drawn]
     #[arg(long, value_name = "B", help_heading = "Games", conflicts_with = "games_root", value_parser = Boards::parse)]
     boards: Option<Boards>,

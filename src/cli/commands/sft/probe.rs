@@ -45,7 +45,7 @@ impl<'a> Probe<'a> {
             }
         };
         let peers = &Peers::alone();
-        let stage = Stage { policy, servers: None, arena: &self.arena, config: self.config, peers };
+        let stage = Stage { policy, servers: None, arena: &self.arena, config: self.config, peers, turns: None };
         let held_out = HeldOut::published();
         let protocol = Protocol { samples, boards: held_out.selection(1) };
         evaluate(&stage, &self.prompts, protocol, 0, &mut observer).map_err(CliError::run)

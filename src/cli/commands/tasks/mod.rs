@@ -3,15 +3,18 @@
 mod convert;
 mod new;
 mod rows;
+mod show;
 
 use clap::{Args, Subcommand};
 
 use crate::cli::said::CliError;
+use crate::metrics::Console;
 
-/// Write a file of tasks, or convert one
+/// Begin a file of tasks, convert one, or show a task as a model sees it
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   grpo-2048 tasks new mine
+  grpo-2048 tasks show mine
   grpo-2048 tasks convert mbpp.jsonl --output mbpp.tasks.jsonl")]
 pub struct TasksArgs {
     #[command(subcommand)]
@@ -22,13 +25,15 @@ pub struct TasksArgs {
 enum What {
     Convert(convert::ConvertArgs),
     New(new::NewArgs),
+    Show(show::ShowArgs),
 }
 
 impl TasksArgs {
-    pub fn run(self) -> Result<(), CliError> {
+    pub fn run(self, console: &Console) -> Result<(), CliError> {
         match self.what {
             What::Convert(args) => args.run(),
             What::New(args) => args.run(),
+            What::Show(args) => args.run(console),
         }
     }
 }

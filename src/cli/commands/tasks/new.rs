@@ -57,7 +57,8 @@ mod tests {
         let RulesFile::Tasks(path) = directory.rules else { panic!("tasks") };
         let tasks = Tasks::open(&path).unwrap();
         let scripts = tasks.tasks().iter().filter(|task| task.kind == Kind::Script).count();
-        assert_eq!((tasks.tasks().len(), scripts), (10, 1));
+        let held_out = tasks.tasks().len() - tasks.trained();
+        assert_eq!((tasks.tasks().len(), scripts, held_out), (10, 1, 3));
         assert!(tasks.tasks().iter().all(|task| task.reference.is_some() && task.hidden().len() >= 8));
         assert!(NewArgs { dir: mine }.run().is_err(), "what is there is not overwritten");
     }

@@ -69,6 +69,9 @@ fn time(config: &Config, forecast: &Forecast, plays: bool) -> String {
         false => "# with all completions at the longest, in proportion to tokens; ",
     });
     text.push_str("good to a factor of two: other programs, ");
+    if rollout.turns > 1 {
+        text.push_str("later turns that read their conversation again, ");
+    }
     if rollout.resample_tied > 0 {
         text.push_str("groups that are sampled anew, ");
     }
@@ -106,10 +109,10 @@ mod tests {
                         evaluations 5:20 to 12:12\n";
         assert!(text.starts_with(expected), "{text}");
         assert!(
-            text.contains("in 4.2 s: 64 completions of at most 256 tokens, of which 25% ended, and an update on 8")
+            text.contains("in 4.2 s: 128 completions of at most 256 tokens, of which 25% ended, and an update on 8")
         );
-        // 64 games of a second on 8 workers.
-        assert!(text.contains("games: at most 8.0 s of fuel"), "{text}");
+        // 128 games of a second on 8 workers.
+        assert!(text.contains("games: at most 16 s of fuel"), "{text}");
         let text = time(&config, &forecast(64), false);
         assert!(text.contains("at most 7.0 s a step") && text.contains("evaluations at most 12:12"), "{text}");
         assert!(!text.contains("fuel"), "{text}");

@@ -29,10 +29,10 @@ use crate::train::{Run, TrainError};
 use launched::Launched;
 use trace::TraceArgs;
 
-/// Train a model by GRPO on the games its programs play
+/// Train a model by GRPO on the results of the programs it writes
 ///
-/// A step samples groups x num-generations programs, plays each in the same games, and moves the model towards the
-/// better ones of each group. Without arguments it trains the built-in model.
+/// A step samples groups x num-generations programs, runs each on the tests of its task, or in the same games, and moves
+/// the model towards the better ones of each group. Without arguments the built-in model learns to write players of 2048.
 #[derive(Debug, Args)]
 #[command(after_help = format!("Examples:
   grpo-2048 train                                 the built-in model, about
@@ -58,10 +58,10 @@ pub struct TrainArgs {
     #[command(flatten)]
     step: StepArgs,
     /// What programs are written for: "2048", a .jsonl file of tasks, a .py file with a game, or a directory with env.toml
-    #[arg(long, value_name = "E", help_heading = "Games")]
+    #[arg(long, value_name = "E", help_heading = "Programs")]
     env: Option<String>,
-    /// Games each program plays; all completions of a group play the same boards
-    #[arg(long, value_name = "K", help_heading = "Games")]
+    /// Games each program plays where there are no tasks; all completions of a group play the same ones
+    #[arg(long, value_name = "K", help_heading = "Programs")]
     games: Option<u32>,
     #[command(flatten)]
     workers: WorkerArgs,
@@ -101,7 +101,7 @@ struct RunArgs {
     /// Last step of the run
     #[arg(long, value_name = "N")]
     steps: Option<u32>,
-    /// Root of all chance; the same seed gives the same run. Without it boards are drawn that nobody knows
+    /// Root of all chance; the same seed gives the same run. Without it the boards of games are drawn anew
     #[arg(long, value_name = "S")]
     seed: Option<u32>,
     /// Where to write; without it the next of runs/train-001, -002, ...
@@ -117,7 +117,7 @@ struct RunArgs {
     #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = "latest", conflicts_with = "preset", value_parser = text_path())]
     resume: Option<PathBuf>,
     /// Check everything, print configuration, memory and time as they would be, and write nothing
-    #[arg(long, conflicts_with_all = ["resume", "trace"])]
+    #[arg(long, conflicts_with = "trace")]
     dry_run: bool,
 }
 
@@ -136,13 +136,16 @@ struct StepArgs {
     /// Softmax temperature of sampling
     #[arg(long, value_name = "F")]
     temperature: Option<f64>,
+    /// Turns (T): the policy is told what came of its program and writes again, until every test is passed
+    #[arg(long, value_name = "T")]
+    turns: Option<u32>,
     /// Peak learning rate of AdamW
     #[arg(long, value_name = "F")]
     learning_rate: Option<f64>,
     /// Servers of vLLM that write the completions, such as http://localhost:8000; several: commas between them
     #[arg(long, value_name = "URL", value_delimiter = ',')]
     rollouts: Option<Vec<String>>,
-    /// 1: write the next step while the games of this one are played, before its update
+    /// 1: write the next step while the programs of this one run, before its update
     #[arg(long, value_name = "N")]
     steps_ahead: Option<u32>,
 }
@@ -167,7 +170,6 @@ impl TrainArgs {
             (None, Some(run)) => run_dir::steps_done(run),
             (None, None) => 0,
         };
-        boards::tell(&layers, console);
         if let Some(run) = resumed.as_deref().filter(|run| done >= config.train.max_steps && run_dir::has_settled(run))
         {
             let run = run.display();
@@ -207,6 +209,12 @@ impl TrainArgs {
         if self.run.dry_run {
             return dry_run::report(run, peers, &layers, console);
         }
+        if !arena.environment().has_tests() {
+            boards::tell(&layers, console);
+        }
+        if let Some(run) = resumed.as_deref() {
+            console.print(&format!("going on from step {done} of {}", run.display()));
+        }
         let resumed = resumed.is_some();
         Launched { resumed, reopened, traced, commit, started }.train(run, console)
     }
@@ -222,6 +230,8 @@ impl TrainArgs {
     ) -> Result<Option<Reopened>, CliError> {
         let checked = match resumed {
             _ if !peers.leads() => Ok(None),
+            // Reopening locks the run and sets damaged checkpoints aside.
+            Some(run) if self.run.dry_run => return runs::Trained::open("--resume", run, console).map(|_| None),
             Some(run) => RunDir::reopen(run, config).map(Some),
             None => RunDir::check(config).map(|()| None),
         };
@@ -244,6 +254,7 @@ impl TrainArgs {
             }
             (false, _) => asked.clone(),
         };
+        runs::require_directory("--resume", &path)?;
         Ok(Some(path))
     }
 
@@ -251,7 +262,7 @@ impl TrainArgs {
         let mut flags = runs::with_trained_adapter(&self.flags, console)?;
         let Some(path) = resumed else {
             let mut layers = self.source.layers(&flags)?;
-            if !self.run.dry_run && boards::BOARD_KEYS.iter().all(|key| layers.origin(key).is_none()) {
+            if boards::BOARD_KEYS.iter().all(|key| layers.origin(key).is_none()) {
                 layers.value(boards::DRAWN, "train.board_salt", first_of(peers, boards::board_salt()?)?)?;
             }
             return Ok(layers);

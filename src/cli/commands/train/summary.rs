@@ -54,7 +54,12 @@ pub fn text(summary: &RunSummary, elapsed: Duration) -> String {
     text.push_str(&format!("checkpoint  {}\n", summary.checkpoint.display()));
     text.push_str(&format!("report      grpo-2048 report {dir}\n"));
     if summary.stopped.is_none() {
-        text.push_str(&format!("go on       grpo-2048 train --resume {dir} --steps N\n"));
+        // What was interrupted goes on to the end that it had; what is done, for as long again.
+        let further = match summary.steps.last() {
+            Some(last) if !summary.interrupted => format!(" --steps {}", 2 * last.step),
+            _ => String::new(),
+        };
+        text.push_str(&format!("go on       grpo-2048 train --resume {dir}{further}\n"));
     }
     text
 }
@@ -187,7 +192,7 @@ fn best_text(best: &Member, labels: Labels) -> String {
         ),
     };
     let source = numbered(&best.source, Stream::Stdout);
-    format!("\nbest program, written at step {}: {figure}\n({games})\n{source}", best.step)
+    format!("\nbest program, written at step {}\n{figure}\n({games})\n{source}", best.step)
 }
 
 /// `step 7` or `steps 56-60`.
@@ -234,7 +239,7 @@ mod tests {
         let lucky = Member { games: Some(1), mean_score: 39412.0, ..Member::default() };
         assert!(!best_text(&lucky, Labels::Board).contains("39412"));
         let steady = best_text(&Member { games: Some(6), ..lucky }, Labels::Board);
-        assert!(steady.contains("mean score 39412\n(6 training games;"), "{steady}");
+        assert!(steady.contains("\nmean score 39412\n(6 training games;"), "{steady}");
         let summary = RunSummary {
             output_dir: "runs/train-001".into(),
             steps: (1..=12).map(step).collect(),
@@ -258,7 +263,8 @@ mod tests {
             "410 to 610      1160 to 1360",
             "  snake                         1000              2500",
             "return 'W'",
-            "written at step 9: mean score 1400 (1310 to 1490), best tile 256\n(32 held-out games that it was not chosen on; 95% interval)",
+            "go on       grpo-2048 train --resume runs/train-001 --steps 24\n",
+            "written at step 9\nmean score 1400 (1310 to 1490), best tile 256\n(32 held-out games that it was not chosen on; 95% interval)",
             "runs/train-001/metrics.jsonl",
         ];
         for words in expected {

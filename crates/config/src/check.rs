@@ -1,0 +1,264 @@
+//! Checks that types cannot express: ranges, and dependencies between values.
+
+use std::fmt::Display;
+
+use super::{
+    ArenaConfig, Config, ConfigError, GrpoConfig, GuardConfig, ImportanceSamplingLevel, LossType, ModelConfig,
+    RewardConfig, RolloutConfig, SandboxConfig, SftConfig, StepsAhead, TrainConfig, TurnsReward,
+};
+
+/// The modules that may have adapters; the first name means all others.
+const LORA_TARGETS: [&str; 10] = [
+    "all-linear",
+    "q_proj",
+    "k_proj",
+    "v_proj",
+    "qkv_proj",
+    "o_proj",
+    "gate_proj",
+    "up_proj",
+    "gate_up_proj",
+    "down_proj",
+];
+
+impl Config {
+    /// Refuses a value that is out of its range, with the name of its key.
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        model(&self.model)?;
+        rollout(&self.rollout)?;
+        servers(self)?;
+        turns(self)?;
+        sandbox(&self.sandbox)?;
+        arena(&self.arena)?;
+        reward(&self.reward)?;
+        grpo(&self.grpo)?;
+        loss(&self.grpo)?;
+        train(&self.train)?;
+        guard(&self.guard)?;
+        sft(&self.sft)
+    }
+}
+
+fn model(model: &ModelConfig) -> Result<(), ConfigError> {
+    positive("model.lora_alpha", model.lora_alpha)?;
+    let dropout = model.lora_dropout;
+    require((0.0..1.0).contains(&dropout), "model.lora_dropout", dropout, "expected 0 to below 1; 0 drops nothing")?;
+    let targets = &model.lora_target_modules;
+    let right = !targets.is_empty() && targets.iter().all(|target| LORA_TARGETS.contains(&target.as_str()));
+    let rule = format!("expected a list of {}", LORA_TARGETS.join(", "));
+    require(right, "model.lora_target_modules", format!("{targets:?}"), &rule)
+}
+
+fn rollout(rollout: &RolloutConfig) -> Result<(), ConfigError> {
+    at_least("rollout.groups", rollout.groups, 1)?;
+    let rule = "expected a whole number, at least 2: a group of one has no advantage";
+    require(rollout.num_generations >= 2, "rollout.num_generations", rollout.num_generations, rule)?;
+    at_least("rollout.max_completion_length", rollout.max_completion_length, 1)?;
+    positive("rollout.temperature", rollout.temperature)?;
+    share("rollout.top_p", rollout.top_p)?;
+    require((0.0..1.0).contains(&rollout.min_p), "rollout.min_p", rollout.min_p, "expected 0 to below 1")?;
+    require((1..=16).contains(&rollout.turns), "rollout.turns", rollout.turns, "expected 1 to 16")?;
+    let rule = "expected 0 to 8; each round samples at most as much again";
+    require(rollout.resample_tied <= 8, "rollout.resample_tied", rollout.resample_tied, rule)
+}
+
+/// The settings that do not go with several turns.
+fn turns(config: &Config) -> Result<(), ConfigError> {
+    let turns = config.rollout.turns;
+    let is_one = turns == 1;
+    let rule = "expected 1 with train.steps_ahead = 1: a later turn waits for the games of the one before, which are \
+                played while the next step is sampled; set train.steps_ahead = 0";
+    require(is_one || config.train.steps_ahead == StepsAhead::None, "rollout.turns", turns, rule)?;
+    let rule = "expected 1 with reward.shuffled and reward.turns = \"discounted\": a control run shuffles one reward a \
+                completion; set reward.turns = \"last\"";
+    let has_one_reward = config.reward.turns != TurnsReward::Discounted;
+    require(is_one || has_one_reward || !config.reward.shuffled, "rollout.turns", turns, rule)
+}
+
+/// The settings of servers, and those that must suit servers.
+fn servers(config: &Config) -> Result<(), ConfigError> {
+    let rollout = &config.rollout;
+    let is_address = |url: &String| {
+        let host = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
+        host.is_some_and(|host| !host.is_empty() && !host.starts_with('/') && !host.contains([' ', '?', '#']))
+    };
+    if let Some(wrong) = rollout.servers.iter().find(|url| !is_address(url)) {
+        let rule = "expected addresses such as http://localhost:8000, commas between them";
+        require(false, "rollout.servers", format!("\"{wrong}\""), rule)?;
+    }
+    at_least("rollout.server_requests", rollout.server_requests, 1)?;
+    let seconds = rollout.server_seconds;
+    require((1.0..=86_400.0).contains(&seconds), "rollout.server_seconds", seconds, "expected 1 to 86400")?;
+    not_negative("rollout.correction_floor", rollout.correction_floor)?;
+    let (cap, rule) = (rollout.correction_cap, "expected a number above rollout.correction_floor; 3 is usual");
+    require(cap > rollout.correction_floor && cap.is_finite(), "rollout.correction_cap", cap, rule)?;
+    if rollout.servers.is_empty() {
+        return Ok(());
+    }
+    let adapts = config.model.lora_r > 0 || !config.model.adapter.is_empty();
+    let rule = "expected none where every weight is trained: servers are given adapters; add --lora-r 16";
+    require(adapts, "rollout.servers", rollout.servers.join(","), rule)?;
+    let (temperature, rule) = (rollout.temperature, "expected 0.01 to 2 with rollout.servers: vLLM takes no other");
+    require((0.01..=2.0).contains(&temperature), "rollout.temperature", temperature, rule)
+}
+
+fn sandbox(sandbox: &SandboxConfig) -> Result<(), ConfigError> {
+    game_seconds("sandbox.game_seconds", sandbox.game_seconds)?;
+    share("sandbox.call_share", sandbox.call_share)?;
+    let rule = "expected 32 to 1024, the most that is reserved; the interpreter alone needs about 20";
+    require((32..=1024).contains(&sandbox.memory_mib), "sandbox.memory_mib", sandbox.memory_mib, rule)
+}
+
+/// Seconds of a game. More than 60 is a misplaced decimal point, since one batch of such games would take hours.
+fn game_seconds(key: &'static str, seconds: f64) -> Result<(), ConfigError> {
+    require(seconds > 0.0 && seconds <= 60.0, key, seconds, "expected above 0, at most 60; 1 is usual")
+}
+
+fn arena(arena: &ArenaConfig) -> Result<(), ConfigError> {
+    at_least("arena.games", arena.games, 1)?;
+    at_least("arena.freeze_after", arena.freeze_after, 1)?;
+    let rule = "expected at least 2000: 2048 takes about 930 moves, and a cap below that makes it unreachable";
+    require(arena.moves_max >= 2000, "arena.moves_max", arena.moves_max, rule)
+}
+
+fn reward(reward: &RewardConfig) -> Result<(), ConfigError> {
+    not_negative("reward.scale", reward.scale)?;
+    not_negative("reward.fuel_bonus", reward.fuel_bonus)?;
+    not_negative("reward.length_penalty", reward.length_penalty)?;
+    let (from, rule) = (reward.length_penalty_from, "expected 0 to below 1, a share of rollout.max_completion_length");
+    require((0.0..1.0).contains(&from), "reward.length_penalty_from", from, rule)?;
+    let gamma = reward.turns_gamma;
+    require((0.0..=1.0).contains(&gamma), "reward.turns_gamma", gamma, "expected 0 to 1")?;
+    let rule = "expected 0.1 to 2; 0.5 to 1 are sensible";
+    require((0.1..=2.0).contains(&reward.exponent), "reward.exponent", reward.exponent, rule)
+}
+
+fn grpo(grpo: &GrpoConfig) -> Result<(), ConfigError> {
+    positive("grpo.learning_rate", grpo.learning_rate)?;
+    positive("grpo.max_grad_norm", grpo.max_grad_norm)?;
+    require(grpo.beta >= 0.0, "grpo.beta", grpo.beta, "expected 0 or more")?;
+    let target = grpo.entropy_target;
+    require((0.0..=2.0).contains(&target), "grpo.entropy_target", target, "expected 0 to 2; 0 switches it off")?;
+    require(
+        grpo.entropy_coef_step > 0.0 || target == 0.0,
+        "grpo.entropy_coef_step",
+        grpo.entropy_coef_step,
+        "expected a number above 0",
+    )?;
+    let rule = "expected at least grpo.entropy_coef, which it starts from";
+    let holds = target == 0.0 || grpo.entropy_coef_max >= grpo.entropy_coef;
+    require(holds, "grpo.entropy_coef_max", grpo.entropy_coef_max, rule)?;
+    require(
+        (0.0..=3.0).contains(&grpo.elite_coef),
+        "grpo.elite_coef",
+        grpo.elite_coef,
+        "expected 0 to 3; 0 imitates none",
+    )?;
+    at_least("grpo.elites_per_step", grpo.elites_per_step, 1)?;
+    at_least("grpo.elites_kept", grpo.elites_kept, 1)?;
+    let (best, worst) = (grpo.learn_from_best, grpo.learn_from_worst);
+    let rule =
+        "expected at least 2 together with grpo.learn_from_worst, or 0 for both: one completion has no advantage";
+    require(best + worst != 1, "grpo.learn_from_best", best, rule)?;
+    require(grpo.elite_prior >= 0.0, "grpo.elite_prior", grpo.elite_prior, "expected 0 or more")?;
+    at_least("grpo.num_iterations", grpo.num_iterations, 1)?;
+    at_least("grpo.micro_batch", grpo.micro_batch, 1)
+}
+
+/// The clipping limits of the loss, and which loss uses which.
+fn loss(grpo: &GrpoConfig) -> Result<(), ConfigError> {
+    let GrpoConfig { loss_type, epsilon, epsilon_high, delta, .. } = *grpo;
+    require((0.0..=1.0).contains(&epsilon), "grpo.epsilon", epsilon, "expected 0 to 1; 1 clips nothing from below")?;
+    not_negative("grpo.epsilon_high", epsilon_high)?;
+    if loss_type == LossType::Cispo {
+        let rule = "expected at least 1: with grpo.loss_type = \"cispo\" it is the largest ratio itself; 5 is usual";
+        require(epsilon_high >= 1.0, "grpo.epsilon_high", epsilon_high, rule)?;
+        let rule = "expected \"token\" with grpo.loss_type = \"cispo\", which weighs every token by its own ratio; set \
+                    grpo.loss_type = \"grpo\" for GSPO";
+        let of_tokens = grpo.importance_sampling_level == ImportanceSamplingLevel::Token;
+        require(of_tokens, "grpo.importance_sampling_level", "\"sequence\"", rule)?;
+    }
+    let rule = "expected 0, which is none, unless grpo.loss_type is one of \"dapo\", \"grpo\", \"dr_grpo\": no other has \
+                the unclipped side that it bounds";
+    require(delta == 0.0 || loss_type.is_clipped(), "grpo.delta", delta, rule)?;
+    let edge = 1.0 + epsilon_high;
+    let rule = format!("expected 0, which is none, or a number above 1 + grpo.epsilon_high, here {edge}; 4 is usual");
+    require(delta == 0.0 || delta > edge, "grpo.delta", delta, &rule)?;
+    positive("grpo.sapo_temperature_pos", grpo.sapo_temperature_pos)?;
+    positive("grpo.sapo_temperature_neg", grpo.sapo_temperature_neg)?;
+    share("grpo.top_entropy_quantile", grpo.top_entropy_quantile)
+}
+
+fn train(train: &TrainConfig) -> Result<(), ConfigError> {
+    let salt = &train.board_salt;
+    let is_salt = salt.is_empty() || (salt.len() == 32 && salt.bytes().all(|digit| digit.is_ascii_hexdigit()));
+    require(is_salt, "train.board_salt", salt, "expected 32 hexadecimal digits, or none")?;
+    at_least("train.max_steps", train.max_steps, 1)?;
+    at_least("train.save_steps", train.save_steps, 1)?;
+    at_least("train.save_total_limit", train.save_total_limit, 1)?;
+    let rule = "expected 1 to 8: the other held-out boards are for reports of `grpo-2048 eval`";
+    require((1..=8).contains(&train.eval_games), "train.eval_games", train.eval_games, rule)?;
+    let rule = "expected 0.05 to 1: a share of the GPU's memory";
+    require(
+        (0.05..=1.0).contains(&train.gpu_memory_fraction),
+        "train.gpu_memory_fraction",
+        train.gpu_memory_fraction,
+        rule,
+    )?;
+    game_seconds("train.game_seconds", train.game_seconds)
+}
+
+fn guard(guard: &GuardConfig) -> Result<(), ConfigError> {
+    at_least("guard.window", guard.window, 1)?;
+    positive("guard.warn_logp_difference", guard.warn_logp_difference)?;
+    positive("guard.warn_server_logp_difference", guard.warn_server_logp_difference)?;
+    let shares = [
+        ("guard.warn_tied", guard.warn_tied),
+        ("guard.warn_unique", guard.warn_unique),
+        ("guard.warn_entropy", guard.warn_entropy),
+        ("guard.warn_parsed", guard.warn_parsed),
+        ("guard.warn_clipped", guard.warn_clipped),
+        ("guard.stop_tied", guard.stop_tied),
+        ("guard.stop_unique", guard.stop_unique),
+        ("guard.stop_entropy", guard.stop_entropy),
+        ("guard.stop_clipped", guard.stop_clipped),
+    ];
+    for (key, value) in shares {
+        require((0.0..=1.0).contains(&value), key, value, "expected a share, 0 to 1")?;
+    }
+    let rule = "expected at least the share that is warned of";
+    require(guard.stop_tied >= guard.warn_tied, "guard.stop_tied", guard.stop_tied, rule)?;
+    require(guard.stop_clipped >= guard.warn_clipped, "guard.stop_clipped", guard.stop_clipped, rule)?;
+    let rule = "expected at most the share that is warned of";
+    require(guard.stop_unique <= guard.warn_unique, "guard.stop_unique", guard.stop_unique, rule)?;
+    require(guard.stop_entropy <= guard.warn_entropy, "guard.stop_entropy", guard.stop_entropy, rule)
+}
+
+fn sft(sft: &SftConfig) -> Result<(), ConfigError> {
+    positive("sft.learning_rate", sft.learning_rate)?;
+    at_least("sft.batch_tokens", sft.batch_tokens, 512)?;
+    require((0.0..=1.0).contains(&sft.error_rate), "sft.error_rate", sft.error_rate, "expected 0 to 1")
+}
+
+fn positive(key: &str, value: f64) -> Result<(), ConfigError> {
+    require(value > 0.0, key, value, "expected a number above 0")
+}
+
+fn not_negative(key: &str, value: f64) -> Result<(), ConfigError> {
+    require(value >= 0.0 && value.is_finite(), key, value, "expected a number, 0 or more")
+}
+
+fn share(key: &str, value: f64) -> Result<(), ConfigError> {
+    require(value > 0.0 && value <= 1.0, key, value, "expected a number above 0, at most 1")
+}
+
+fn at_least(key: &str, value: usize, least: usize) -> Result<(), ConfigError> {
+    require(value >= least, key, value, &format!("expected a whole number, at least {least}"))
+}
+
+fn require(holds: bool, key: &str, found: impl Display, expected: &str) -> Result<(), ConfigError> {
+    if holds {
+        return Ok(());
+    }
+    Err(ConfigError::Value { key: key.into(), found: found.to_string(), expected: expected.into() })
+}

@@ -1,0 +1,206 @@
+use std::collections::BTreeMap;
+
+use super::*;
+
+#[test]
+fn every_preset_resolves_and_the_resolved_file_gives_it_back() {
+    for Preset { name, .. } in PRESETS {
+        let config = Config::preset(name).unwrap();
+        let mut layers = Layers::default();
+        layers.text("round trip", &toml::to_string(&config).unwrap()).unwrap();
+        assert_eq!(layers.resolve().unwrap(), config, "{name}");
+    }
+}
+
+#[test]
+fn a_preset_says_what_it_is_for_and_why_it_differs() {
+    let builtin = Config::preset("builtin").unwrap();
+    for preset in PRESETS.iter().filter(|preset| preset.name != "builtin") {
+        let config = Config::preset(preset.name).unwrap();
+        assert_ne!(config, builtin, "{}", preset.name);
+        assert!(!preset.about.is_empty(), "{}", preset.name);
+        assert_eq!(config.model.lora_r > 0, !["demo", "search"].contains(&preset.name), "{}", preset.name);
+        assert!(preset.layers.iter().all(|text| text.starts_with("# ")), "{}", preset.name);
+    }
+    assert_eq!(Config::preset("h200").unwrap().model.device, "cuda");
+    let ahead = |name| Config::preset(name).unwrap().train.steps_ahead;
+    assert_eq!(
+        ["builtin", "llm", "laptop", "gpu-24gb", "h200"].map(ahead),
+        [0, 0, 0, 1, 1].map(|count| StepsAhead::try_from(count).unwrap()),
+        "where a GPU would wait"
+    );
+}
+
+#[test]
+fn a_misspelt_key_names_the_nearest() {
+    let error = Layers::default().assignment("rollout.num_generation=4").unwrap_err().to_string();
+    assert!(error.contains("rollout.num_generation") && error.contains("`num_generations`"), "{error}");
+}
+
+#[test]
+fn a_wrong_type_names_key_value_and_expectation() {
+    let error = Layers::default().assignment("grpo.learning_rate=fast").unwrap_err().to_string();
+    assert!(error.contains("grpo.learning_rate") && error.contains("fast") && error.contains("float"), "{error}");
+}
+
+#[test]
+fn later_layers_win_and_whole_numbers_may_be_floats() {
+    let mut layers = Layers::default();
+    layers.preset("llm").unwrap();
+    layers.assignment("rollout.temperature=1").unwrap();
+    layers.assignment("model.model=some/model").unwrap();
+    let config = layers.resolve().unwrap();
+    assert_eq!((config.model.lora_r, config.rollout.temperature), (64, 1.0));
+    assert_eq!(config.model.model, "some/model");
+}
+
+#[test]
+fn an_unreachable_target_is_refused() {
+    let mut layers = Layers::default();
+    layers.assignment("arena.moves_max=500").unwrap();
+    assert!(layers.resolve().unwrap_err().to_string().contains("unreachable"));
+}
+
+#[test]
+fn a_misspelt_choice_names_key_choices_and_the_nearest() {
+    let refusal = |assignment: &str| {
+        let mut layers = Layers::default();
+        layers.assignment(assignment).unwrap();
+        layers.resolve().unwrap_err().to_string()
+    };
+    let expected = "model.precision = \"bf61\": expected one of auto, f32, bf16, f16; did you mean `bf16`?";
+    assert_eq!(refusal("model.precision=bf61"), expected);
+    let error = refusal("grpo.lr_scheduler_type=cosinus");
+    assert!(error.starts_with("grpo.lr_scheduler_type = ") && error.ends_with("did you mean `cosine`?"), "{error}");
+    let error = refusal("model.precision=int8");
+    assert!(error.ends_with("expected one of auto, f32, bf16, f16"), "{error}");
+}
+
+#[test]
+fn losses_and_their_clips_that_do_not_go_together_are_refused_with_what_is_allowed() {
+    let refusal = |assignments: &[&str]| {
+        let mut layers = Layers::default();
+        assignments.iter().for_each(|assignment| layers.assignment(assignment).unwrap());
+        layers.resolve().err().map(|error| error.to_string())
+    };
+    let cispo = ["grpo.loss_type=cispo", "grpo.epsilon_high=5"];
+    let accepted: [&[&str]; 8] = [
+        &cispo,
+        &["grpo.loss_type=sapo", "grpo.sapo_temperature_neg=1.5"],
+        &["grpo.loss_type=sapo", "grpo.importance_sampling_level=sequence"],
+        &["grpo.loss_type=grpo", "grpo.importance_sampling_level=sequence", "grpo.delta=4"],
+        &["grpo.delta=4"],
+        &["grpo.top_entropy_quantile=0.2", "grpo.scale_rewards=mean"],
+        &["grpo.epsilon=1", "grpo.epsilon_high=0"],
+        &["reward.length_penalty=1", "reward.length_penalty_from=0"],
+    ];
+    for assignments in accepted {
+        assert_eq!(refusal(assignments), None, "{assignments:?}");
+    }
+    let refused: [(&[&str], &str, &str); 14] = [
+        (&["grpo.loss_type=cispo"], "grpo.epsilon_high = 0.28: ", "5 is usual"),
+        (&[&cispo[..], &["grpo.delta=8"]].concat(), "grpo.delta = 8: expected 0", "\"dapo\", \"grpo\", \"dr_grpo\""),
+        (&["grpo.loss_type=sapo", "grpo.delta=4"], "grpo.delta = 4: expected 0", "unclipped side"),
+        (&["grpo.delta=1.28"], "grpo.delta = 1.28: expected 0", "here 1.28"),
+        (&["grpo.delta=-1"], "grpo.delta = -1: expected 0", "4 is usual"),
+        (
+            &[&cispo[..], &["grpo.importance_sampling_level=sequence"]].concat(),
+            "grpo.importance_sampling_level = \"sequence\": expected \"token\"",
+            "grpo.loss_type = \"grpo\" for GSPO",
+        ),
+        (&["grpo.epsilon=1.5"], "grpo.epsilon = 1.5: expected 0 to 1", ""),
+        (&["grpo.epsilon_high=-0.1"], "grpo.epsilon_high = -0.1: expected a number, 0 or more", ""),
+        (&["grpo.sapo_temperature_pos=0"], "grpo.sapo_temperature_pos = 0: ", "above 0"),
+        (&["grpo.top_entropy_quantile=0"], "grpo.top_entropy_quantile = 0: ", "above 0, at most 1"),
+        (&["reward.length_penalty_from=1"], "reward.length_penalty_from = 1: ", "0 to below 1"),
+        (&["grpo.loss_type=cipso"], "grpo.loss_type = \"cipso\": ", "did you mean `cispo`?"),
+        (&["grpo.loss_type=dpo"], "grpo.loss_type = \"dpo\": ", "dpo is another algorithm"),
+        (&["grpo.scale_rewards=means"], "grpo.scale_rewards = \"means\": ", "did you mean `mean`?"),
+    ];
+    for (assignments, beginning, part) in refused {
+        let error = refusal(assignments).unwrap();
+        assert!(error.starts_with(beginning) && error.contains(part), "{assignments:?}: {error}");
+    }
+}
+
+#[test]
+fn dropout_is_a_share_below_one() {
+    for (value, holds) in [("0", true), ("0.5", true), ("1", false), ("1.5", false), ("-0.1", false)] {
+        let mut layers = Layers::default();
+        layers.assignment(&format!("model.lora_dropout={value}")).unwrap();
+        let refused = layers.resolve().err().map(|error| error.to_string());
+        assert_eq!(refused.is_none(), holds, "{value}: {refused:?}");
+        assert!(refused.is_none_or(|error| error.contains("model.lora_dropout")), "{value}");
+    }
+}
+
+#[test]
+fn no_more_than_one_step_is_written_ahead() {
+    for (value, holds) in [("0", true), ("1", true), ("2", false)] {
+        let mut layers = Layers::default();
+        layers.assignment(&format!("train.steps_ahead={value}")).unwrap();
+        let refused = layers.resolve().err().map(|error| error.to_string());
+        assert_eq!(refused.is_none(), holds, "{value}: {refused:?}");
+        assert!(refused.is_none_or(|error| error.contains("train.steps_ahead = 2: expected 0 or 1")));
+    }
+}
+
+/// The text of a comment, in one line.
+fn joined(lines: impl IntoIterator<Item = String>) -> String {
+    let lines: Vec<String> = lines.into_iter().collect();
+    lines.join(" ").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The comment above each key of `default.toml`.
+fn explanations() -> BTreeMap<String, String> {
+    let (mut section, mut comment, mut found) = ("", Vec::new(), BTreeMap::new());
+    for line in DEFAULT_TOML.lines() {
+        if let Some(words) = line.strip_prefix("# ") {
+            comment.push(words.to_owned());
+            continue;
+        }
+        section = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')).unwrap_or(section);
+        if let Some((key, _)) = line.split_once(" = ") {
+            found.insert(format!("{section}.{key}"), joined(comment.clone()));
+        }
+        comment.clear();
+    }
+    found
+}
+
+/// The documentation of the fields of every struct.
+fn documented() -> BTreeMap<String, Vec<(String, String, String)>> {
+    let files = [include_str!("sections.rs"), include_str!("learning.rs")].map(|text| syn::parse_file(text).unwrap());
+    let structs = files.into_iter().flat_map(|file| file.items).filter_map(|item| match item {
+        syn::Item::Struct(item) => Some(item),
+        _ => None,
+    });
+    let doc = |attribute: &syn::Attribute| match &attribute.meta {
+        syn::Meta::NameValue(syn::MetaNameValue {
+            value: syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }),
+            ..
+        }) => Some(text.value()),
+        _ => None,
+    };
+    let field = |field: syn::Field| {
+        let of_type = match &field.ty {
+            syn::Type::Path(path) => path.path.segments.last().unwrap().ident.to_string(),
+            _ => String::new(),
+        };
+        (field.ident.unwrap().to_string(), of_type, joined(field.attrs.iter().filter_map(doc)))
+    };
+    structs.map(|item| (item.ident.to_string(), item.fields.into_iter().map(field).collect())).collect()
+}
+
+#[test]
+fn fields_are_documented_in_the_words_of_the_defaults() {
+    let (mut structs, mut explanations) = (documented(), explanations());
+    for (section, of_type, _) in structs.remove("Config").unwrap() {
+        for (field, _, words) in structs.remove(&of_type).unwrap() {
+            let key = format!("{section}.{field}");
+            assert!(!words.is_empty(), "{key} is not explained");
+            assert_eq!(Some(words), explanations.remove(&key), "{key}: default.toml and the field of {of_type} differ");
+        }
+    }
+    assert!(structs.is_empty() && explanations.is_empty(), "{structs:?} {explanations:?}");
+}

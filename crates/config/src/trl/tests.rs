@@ -1,0 +1,234 @@
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::{Config, Layers, keys};
+
+/// The keys and defaults of TRL, written by `tests/goldens/trl_keys.py`.
+fn golden() -> Value {
+    serde_json::from_str(include_str!("../../../../tests/goldens/trl_keys.json")).unwrap()
+}
+
+fn read(text: &str) -> Result<Import, ConfigError> {
+    import("run.yaml", text, &Layers::default().merged)
+}
+
+/// The imported settings; a later value of a key replaces an earlier one.
+fn settings(text: &str) -> BTreeMap<&'static str, String> {
+    let import = read(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+    import.settings.into_iter().map(|((key, value), _)| (key, value.to_string())).collect()
+}
+
+fn set(text: &str, key: &str) -> Option<String> {
+    settings(text).get(key).cloned()
+}
+
+fn refusal(text: &str) -> String {
+    read(text).map(|import| import.settings).expect_err(text).to_string()
+}
+
+#[test]
+fn every_key_of_trl_has_one_answer() {
+    let golden = golden();
+    for (class, keys) in golden["keys"].as_object().unwrap() {
+        for key in keys.as_object().unwrap().keys() {
+            assert!(table::handling(key).is_some(), "{class}.{key}: no line in table.rs");
+        }
+    }
+    let mut seen = BTreeMap::new();
+    table::keys().for_each(|key| *seen.entry(key).or_insert(0) += 1);
+    let twice: Vec<_> = seen.iter().filter(|(_, count)| **count > 1).collect();
+    assert!(twice.is_empty(), "{twice:?}");
+}
+
+#[test]
+fn what_a_key_becomes_is_a_key_of_ours() {
+    let ours = keys();
+    for (names, fate) in table::KEYS {
+        if let Handling::Is(key) = fate {
+            assert!(ours.iter().any(|known| known == key), "{names:?}: {key}");
+        }
+    }
+}
+
+#[test]
+fn the_defaults_of_trl_are_a_file_that_is_taken() {
+    let golden = golden();
+    let mut file = Map::new();
+    golden["keys"].as_object().unwrap().values().for_each(|keys| file.extend(keys.as_object().unwrap().clone()));
+    // JSON is also YAML.
+    let text = Value::Object(file.clone()).to_string();
+    let mut import = read(&text).unwrap();
+    assert_eq!(import.answers.len(), file.len());
+    let needs: Vec<_> = import.needs.drain(..).map(|need| need.key).collect();
+    assert_eq!(needs, ["train.max_steps"], "3 epochs of what?");
+    let mut layers = Layers::default();
+    layers.trl("run.yaml", &text).unwrap();
+    layers.assignment("train.max_steps=10").unwrap();
+    let config = layers.resolve().unwrap();
+    assert_eq!((config.grpo.learning_rate, config.grpo.epsilon, config.grpo.epsilon_high), (1e-6, 0.2, 0.2));
+    assert_eq!((config.rollout.groups, config.rollout.num_generations), (1, 8));
+    assert_eq!((config.model.lora_r, config.rollout.max_completion_length, config.train.seed), (0, 512, 42));
+}
+
+#[test]
+fn groups_are_counted_as_trl_counts_them() {
+    for batch in golden()["batches"].as_array().unwrap() {
+        let text = batch["given"].to_string();
+        let updates = batch["updates"].as_f64();
+        if updates.is_none_or(|updates| updates > 1.0) {
+            assert!(read(&text).is_err(), "{batch}");
+        } else if text != "{}" {
+            let groups = batch["prompts"].as_f64().unwrap() / updates.unwrap();
+            assert_eq!(set(&text, "rollout.groups"), Some(groups.to_string()), "{batch}");
+        }
+    }
+    assert!(settings("{}").is_empty(), "a file that says nothing changes nothing");
+    let words = refusal("per_device_train_batch_size: 8\nsteps_per_generation: 4");
+    assert!(words.contains("32 completions are sampled at a time and 8 learnt from"), "{words}");
+    assert!(words.contains("say gradient_accumulation_steps: 4"), "{words}");
+    assert_eq!(words.matches("learnt from").count(), 1, "one reason for both keys: {words}");
+}
+
+#[test]
+fn steps_are_updates_by_their_number_in_a_step() {
+    let text =
+        "max_steps: 100\nnum_iterations: 4\nsave_steps: 0.25\nwarmup_ratio: 0.1\neval_steps: 10\neval_strategy: steps";
+    let found = settings(text);
+    // 100 updates are 25 steps of 4. A quarter of them, 25 updates, are 7 steps; a tenth, 10 updates, are 3.
+    let expected = [
+        ("grpo.num_iterations", "4"),
+        ("grpo.warmup_steps", "3"),
+        ("train.eval_steps", "3"),
+        ("train.max_steps", "25"),
+        ("train.save_steps", "7"),
+    ];
+    assert_eq!(found, expected.map(|(key, value)| (key, value.to_owned())).into());
+    assert_eq!(set("max_steps: -1", "train.max_steps"), None);
+    assert_eq!(set("save_steps: 50.0", "train.save_steps").as_deref(), Some("50"));
+    assert!(refusal("warmup_ratio: 0.1").contains("a share of max_steps, which the file does not have"));
+}
+
+#[test]
+fn values_are_taken_with_trls_spellings() {
+    let cases = [
+        // PyYAML reads 1e-6 as text, which TRL's parser converts to a number. The quotes have the same effect here.
+        ("learning_rate: 1e-6", "grpo.learning_rate", "0.000001"),
+        ("learning_rate: '2.0e-5'", "grpo.learning_rate", "0.00002"),
+        ("beta: 0", "grpo.beta", "0.0"),
+        ("scale_rewards: true", "grpo.scale_rewards", "\"group\""),
+        ("scale_rewards: False", "grpo.scale_rewards", "\"none\""),
+        ("scale_rewards: batch", "grpo.scale_rewards", "\"batch\""),
+        ("epsilon: 0.1", "grpo.epsilon_high", "0.1"),
+        ("epsilon: 0.1\nepsilon_high: 0.3", "grpo.epsilon_high", "0.3"),
+        ("epsilon: 0.1\nepsilon_high: null", "grpo.epsilon_high", "0.1"),
+        ("bf16: true\ndtype: float32", "model.precision", "\"bf16\""),
+        ("fp16: yes", "model.precision", "\"f16\""),
+        ("bf16: false", "model.precision", "\"f32\""),
+        ("torch_dtype: bfloat16", "model.precision", "\"bf16\""),
+        ("use_peft: true", "model.lora_r", "16"),
+        ("use_peft: false\nlora_r: 8", "model.lora_r", "0"),
+        ("lora_r: 8", "model.lora_r", "8"),
+        ("lora_target_modules: all-linear", "model.lora_target_modules", "[\"all-linear\"]"),
+        ("lora_target_modules:\n- q_proj\n- v_proj", "model.lora_target_modules", "[\"q_proj\", \"v_proj\"]"),
+        ("lr_scheduler_type: constant_with_warmup", "grpo.lr_scheduler_type", "\"constant\""),
+        ("top_k: -1", "rollout.top_k", "0"),
+        ("report_to: [tensorboard, wandb]", "train.tensorboard", "true"),
+        ("report_to: none", "train.tensorboard", "false"),
+        ("entropy_coef: 0.01", "grpo.entropy_target", "0.0"),
+        ("gradient_checkpointing: true", "grpo.gradient_checkpointing", "\"on\""),
+        ("eval_strategy: no", "train.eval_steps", "0"),
+        ("use_cpu: true", "model.device", "\"cpu\""),
+        ("vllm_importance_sampling_correction: false", "rollout.correction", "\"none\""),
+        ("vllm_importance_sampling_mode: sequence_mask", "rollout.correction", "\"mask\""),
+        ("vllm_importance_sampling_mode: sequence_mask", "rollout.correction_level", "\"sequence\""),
+        ("vllm_importance_sampling_mode: token_truncate", "rollout.correction", "\"truncate\""),
+        ("vllm_importance_sampling_mode: token_truncate", "rollout.correction_level", "\"token\""),
+        ("vllm_importance_sampling_clip_max: 2", "rollout.correction_cap", "2.0"),
+        ("vllm_importance_sampling_cap: 2.5", "rollout.correction_cap", "2.5"),
+        ("vllm_importance_sampling_clip_min: 0.5", "rollout.correction_floor", "0.5"),
+    ];
+    for (text, key, expected) in cases {
+        assert_eq!(set(text, key).as_deref(), Some(expected), "{text}");
+    }
+}
+
+#[test]
+fn what_is_not_done_here_is_refused_unless_it_asks_for_nothing() {
+    let cases = [
+        ("use_dora: true", "use_dora = true: adapters are plain LoRA"),
+        ("off_policy_mask_threshold: 0.5", "off_policy_mask_threshold = 0.5: "),
+        ("optim: adafactor", "optim = \"adafactor\": "),
+        ("sync_ref_model: true", "sync_ref_model = true: "),
+        ("load_in_4bit: true", "quantised .gguf file"),
+        ("reward_weights: [1.0, 0.5]", "one reward"),
+        ("repetition_penalty: 1.1", "repetition_penalty = 1.1: "),
+        ("lr_scheduler_type: polynomial", "expected constant, constant_with_warmup, linear or cosine"),
+        ("beta: 0.1\nuse_bias_correction_kl: true", "without the ratio"),
+        ("vllm_importance_sampling_mode: geometric_mask", "expected token_truncate, token_mask, sequence_truncate or"),
+        ("beta: small", "beta = \"small\": expected a number"),
+        ("seed: -1", "seed = -1: expected a whole number, 0 or more"),
+        ("max_completion_length: 1.5", "expected a whole number"),
+        ("num_generations: eight", "num_generations = \"eight\": num_generations: expected a number"),
+        ("learning_rat: 1e-5", "learning_rat: TRL has no such key; did you mean `learning_rate`?"),
+        ("groups: 4", "groups: is a key of this program and not of TRL; say --set rollout.groups=4"),
+        ("- 1", "expected a mapping"),
+        ("seed: 1\nbeta: .nan", "line 2"),
+        ("a: b: c", "run.yaml: "),
+        ("beta: 0.1\nbeta: 0.2", "run.yaml: "),
+    ];
+    for (text, expected) in cases {
+        assert!(refusal(text).contains(expected), "{text}: {}", refusal(text));
+    }
+    let off = "vllm_importance_sampling_correction: false\nvllm_importance_sampling_mode: token_mask";
+    assert_eq!(settings(off).len(), 1, "only that there is none");
+    for text in ["use_dora: false", "delta: null", "repetition_penalty: 1", "optim: adamw_torch", "env: {}"] {
+        assert!(settings(text).is_empty(), "{text}");
+    }
+    let words = refusal("use_dora: true\nbeta: 0.1\nsync_ref_model: yes");
+    assert!(words.starts_with("run.yaml: 2 keys cannot be taken\n  use_dora"), "{words}");
+}
+
+#[test]
+fn a_value_out_of_range_names_the_key_of_the_file_too() {
+    let mut layers = Layers::default();
+    layers.trl("run.yaml", "max_grad_norm: 0\nloss_type: vespo").unwrap();
+    let words = layers.clone().resolve().unwrap_err().to_string();
+    assert!(words.starts_with("grpo.loss_type = \"vespo\" (run.yaml: loss_type): expected one of"), "{words}");
+    layers.assignment("grpo.loss_type=grpo").unwrap();
+    let words = layers.clone().resolve().unwrap_err().to_string();
+    assert!(words.starts_with("grpo.max_grad_norm = 0 (run.yaml: max_grad_norm): expected"), "{words}");
+    layers.assignment("grpo.max_grad_norm=-1").unwrap();
+    let words = layers.resolve().unwrap_err().to_string();
+    assert!(words.starts_with("grpo.max_grad_norm = -1: "), "not the file's any more: {words}");
+}
+
+#[test]
+fn a_dataset_is_taken_where_the_tasks_are_named() {
+    let mut layers = Layers::default();
+    layers.preset("llm").unwrap();
+    layers.trl("run.yaml", "dataset_name: openai/gsm8k\nnum_train_epochs: 1").unwrap();
+    let words = layers.clone().resolve().unwrap_err().to_string();
+    assert!(words.starts_with("run.yaml: dataset_name = \"openai/gsm8k\"; "), "{words}");
+    assert!(words.contains("--env") && words.contains("docs/tasks.md"), "{words}");
+    layers.value("--env", "environment.env", "tasks.jsonl").unwrap();
+    assert_eq!(layers.epochs(), Some((1.0, "run.yaml: num_train_epochs")), "a preset does not know");
+    assert!(layers.clone().resolve().is_ok());
+    layers.assignment("train.max_steps=3").unwrap();
+    assert_eq!((layers.epochs(), layers.answers().len()), (None, 2));
+    assert_eq!(layers.origin("train.max_steps"), Some("--set train.max_steps=3"));
+    assert!(layers.resolve().is_ok());
+}
+
+#[test]
+fn answers_say_what_became_of_a_key() {
+    let text = "beta: 0.04\nuse_vllm: true\nmin_p: null\nnum_generations: 4";
+    let answers: Vec<String> = read(text).unwrap().answers.iter().map(ToString::to_string).collect();
+    assert_eq!(answers[0], "beta = 0.04 -> grpo.beta = 0.04");
+    assert!(answers[1].starts_with("use_vllm = true: no effect, completions come from this program's own decoder, or"));
+    assert_eq!(answers[2], "min_p = null: no effect, null leaves things as they are");
+    assert!(
+        answers[3].starts_with("num_generations = 4 -> rollout.groups = 2, rollout.num_generations = 4 (groups: 8 ")
+    );
+    let preset = Config::preset("llm").unwrap();
+    assert_eq!(preset.grpo.beta, 0.0, "the file is what sets it");
+}

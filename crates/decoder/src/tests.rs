@@ -1,0 +1,334 @@
+//! The decoder against an independent implementation, against itself by another way, and against differences.
+
+mod adapters;
+mod device_decoding;
+mod device_updates;
+mod dropout;
+mod exports;
+mod files;
+mod gguf_files;
+mod gradients;
+mod hub;
+mod packed;
+mod peft;
+mod push;
+mod tokens;
+mod variants;
+
+use std::collections::BTreeMap;
+
+use candle_core::{D, DType, Device, Tensor};
+
+use super::*;
+use crate::config::Config;
+
+/// A small configuration with grouped heads.
+pub(super) fn config() -> DecoderConfig {
+    DecoderConfig {
+        vocab_size: 40,
+        hidden_size: 24,
+        num_hidden_layers: 2,
+        num_attention_heads: 4,
+        num_key_value_heads: 2,
+        head_dim: 6,
+        intermediate_size: 32,
+        rope_theta: 10_000.0,
+        rms_norm_eps: 1e-5,
+        tie_word_embeddings: true,
+        max_position_embeddings: 64,
+        ..DecoderConfig::LLAMA
+    }
+}
+
+pub(super) fn tokenizer() -> Tokenizer {
+    let vocab: serde_json::Map<String, serde_json::Value> =
+        (0..40_u32).map(|id| (char::from(b'0' + id as u8).to_string(), id.into())).collect();
+    let text = serde_json::json!({
+        "version": "1.0", "added_tokens": [], "normalizer": null, "pre_tokenizer": null, "post_processor": null,
+        "decoder": null, "truncation": null, "padding": null,
+        "model": { "type": "BPE", "vocab": vocab, "merges": [] },
+    });
+    Tokenizer::from_json(&text.to_string(), None, Some(r#"{"eos_token_id": 3}"#)).unwrap()
+}
+
+/// Fresh weights made larger and uneven, biases and norms too, so that every term shows.
+fn policy(config: DecoderConfig, seed: u64) -> Policy {
+    let policy = Policy::initialise(config, tokenizer(), Seed::root(seed), &Device::Cpu).unwrap();
+    for (index, var) in policy.trainable().values().enumerate() {
+        let noise = weights::normal(var.dims(), 0.3, Seed::root(seed + 1000 + index as u64), &Device::Cpu).unwrap();
+        var.set(&(var.as_tensor() + noise).unwrap().detach()).unwrap();
+    }
+    policy
+}
+
+fn families() -> Vec<(&'static str, DecoderConfig)> {
+    let untied = DecoderConfig { tie_word_embeddings: false, ..config() };
+    let of = |model_type| DecoderConfig { model_type, ..untied.clone() };
+    let window = SlidingWindow { tokens: 5, full_every: 0, rope_theta: None };
+    vec![
+        ("llama", config()),
+        ("llama untied", untied.clone()),
+        ("qwen2", DecoderConfig { model_type: ModelType::Qwen2, ..config() }),
+        ("qwen3", DecoderConfig { head_dim: 10, ..of(ModelType::Qwen3) }),
+        ("mistral", DecoderConfig { head_dim: 10, sliding_window: Some(window), ..of(ModelType::Mistral) }),
+        ("phi3", DecoderConfig { partial_rotary_factor: 0.7, ..of(ModelType::Phi3) }),
+        ("gemma2", gemma2()),
+        ("gemma3", gemma3()),
+        ("qwen3_moe", DecoderConfig { tie_word_embeddings: false, ..qwen3_moe() }),
+    ]
+}
+
+/// Bounds within reach of its scores and logits.
+pub(super) fn gemma2() -> DecoderConfig {
+    DecoderConfig {
+        model_type: ModelType::Gemma2,
+        head_dim: 10,
+        // What candle-transformers takes whatever this says.
+        query_pre_attn_scalar: Some(10),
+        attn_logit_softcapping: Some(2.0),
+        final_logit_softcapping: Some(3.0),
+        sliding_window: Some(SlidingWindow { tokens: 40, full_every: 2, rope_theta: None }),
+        ..config()
+    }
+}
+
+/// Layers that see little, and one between them that sees all.
+pub(super) fn gemma3() -> DecoderConfig {
+    DecoderConfig {
+        model_type: ModelType::Gemma3,
+        num_hidden_layers: 3,
+        head_dim: 10,
+        query_pre_attn_scalar: Some(6),
+        sliding_window: Some(SlidingWindow { tokens: 5, full_every: 2, rope_theta: Some(100.0) }),
+        ..config()
+    }
+}
+
+/// A layer of experts between two without.
+pub(super) fn qwen3_moe() -> DecoderConfig {
+    let experts = Experts {
+        num_experts: 5,
+        num_experts_per_tok: 2,
+        moe_intermediate_size: 12,
+        norm_topk_prob: true,
+        decoder_sparse_step: 2,
+        mlp_only_layers: vec![],
+    };
+    DecoderConfig {
+        model_type: ModelType::Qwen3Moe,
+        num_hidden_layers: 3,
+        head_dim: 10,
+        experts: Some(experts),
+        ..config()
+    }
+}
+
+fn ids(rows: usize, steps: usize, seed: u32) -> Vec<Vec<u32>> {
+    let token = |row: usize, step: usize| (seed + row as u32 * 7 + step as u32 * 13 + (step * step) as u32) % 40;
+    (0..rows).map(|row| (0..steps).map(|step| token(row, step)).collect()).collect()
+}
+
+fn full_logits(policy: &Policy, ids: &[Vec<u32>]) -> Tensor {
+    let ids = Tensor::new(ids.to_vec(), &Device::Cpu).unwrap();
+    let hidden = policy.decoder().hidden(&ids, Adapters::On).unwrap();
+    policy.decoder().logits(&hidden).unwrap()
+}
+
+fn largest_difference(a: &Tensor, b: &Tensor) -> f32 {
+    assert_eq!(a.dims(), b.dims());
+    (a - b).unwrap().abs().unwrap().flatten_all().unwrap().max(0).unwrap().to_scalar().unwrap()
+}
+
+#[test]
+fn logits_agree_with_candle_transformers() {
+    for (family, config) in families() {
+        if config.model_type == ModelType::Gemma3 {
+            continue;
+        }
+        let found = policy(config, 1).compared(&ids(1, 23, 5)[0]).unwrap().expect(family);
+        assert!(found.difference < 1e-4 && found.magnitude > 0.1, "{family}: {found:?}");
+    }
+}
+
+#[test]
+fn what_candle_transformers_lacks_is_not_compared() {
+    let linear = DecoderConfig { rope_scaling: Some(RopeScaling::linear(2.0)), ..config() };
+    let wide = DecoderConfig { head_dim: 10, ..config() };
+    for lacking in [gemma3(), linear, wide] {
+        assert_eq!(policy(lacking, 1).compared(&ids(1, 23, 5)[0]).unwrap(), None);
+    }
+}
+
+#[test]
+fn decoding_with_a_cache_is_the_full_forward() {
+    for (family, config) in families() {
+        let policy = policy(config, 2);
+        let sequences = ids(3, 20, 1);
+        let expected = full_logits(&policy, &sequences);
+        let mut cache = policy.decoder().new_cache(3, 20).unwrap();
+        let prompts: Vec<&[u32]> = sequences.iter().map(|ids| &ids[..5]).collect();
+        let mut logits = policy.decoder().prefill(&prompts, &mut cache).unwrap();
+        for step in 5..=20 {
+            let found = largest_difference(&logits, &expected.narrow(1, step - 1, 1).unwrap().squeeze(1).unwrap());
+            assert!(found < 1e-4, "{family} at {step} differs by {found}");
+            if step < 20 {
+                let next: Vec<u32> = sequences.iter().map(|ids| ids[step]).collect();
+                logits = policy.decoder().step(&Tensor::new(next, &Device::Cpu).unwrap(), &mut cache).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn i13_a_padded_row_is_the_row_alone() {
+    let policy = policy(config(), 3);
+    let prompts = [vec![1, 2, 3], vec![4; 19], vec![5]];
+    let borrowed: Vec<&[u32]> = prompts.iter().map(Vec::as_slice).collect();
+    let mut together = policy.decoder().new_cache(3, 32).unwrap();
+    let mut logits = vec![policy.decoder().prefill(&borrowed, &mut together).unwrap()];
+    let next = Tensor::new(&[7_u32, 8, 9], &Device::Cpu).unwrap();
+    logits.push(policy.decoder().step(&next, &mut together).unwrap());
+    for (row, prompt) in borrowed.iter().enumerate() {
+        let mut alone = policy.decoder().new_cache(1, 32).unwrap();
+        let first = policy.decoder().prefill(&[prompt], &mut alone).unwrap();
+        let second = policy.decoder().step(&next.narrow(0, row, 1).unwrap(), &mut alone).unwrap();
+        for (together, alone) in logits.iter().zip([first, second]) {
+            let found = largest_difference(&together.narrow(0, row, 1).unwrap(), &alone);
+            assert!(found < 1e-5, "row {row} differs by {found}");
+        }
+    }
+}
+
+#[test]
+fn padding_on_the_right_changes_nothing_before_it() {
+    let policy = policy(config(), 4);
+    let long = ids(2, 20, 3);
+    let short: Vec<Vec<u32>> = long.iter().map(|ids| ids[..11].to_vec()).collect();
+    let expected = full_logits(&policy, &short);
+    let found = largest_difference(&full_logits(&policy, &long).narrow(1, 0, 11).unwrap(), &expected);
+    assert!(found < 1e-5, "differs by {found}");
+}
+
+#[test]
+fn expanded_and_selected_rows_go_on_as_their_originals() {
+    let policy = policy(config(), 5);
+    let decoder = policy.decoder();
+    let mut cache = decoder.new_cache(2, 16).unwrap();
+    decoder.prefill(&[&[1, 2, 3], &[4, 5]], &mut cache).unwrap();
+    cache.expand(2).unwrap();
+    assert_eq!(cache.rows(), 4);
+    decoder.step(&Tensor::new(&[6_u32, 7, 8, 9], &Device::Cpu).unwrap(), &mut cache).unwrap();
+    cache.select(&[3, 0]).unwrap();
+    let logits = decoder.step(&Tensor::new(&[10_u32, 11], &Device::Cpu).unwrap(), &mut cache).unwrap();
+    for (row, sequence) in [vec![4, 5, 9, 10], vec![1, 2, 3, 6, 11]].into_iter().enumerate() {
+        let last = sequence.len() - 1;
+        let expected = full_logits(&policy, &[sequence]).get(0).unwrap().get(last).unwrap();
+        let found = largest_difference(&logits.get(row).unwrap(), &expected);
+        assert!(found < 1e-5, "row {row} differs by {found}");
+    }
+}
+
+#[test]
+fn a_cache_that_is_full_or_misused_says_so() {
+    let policy = policy(config(), 5);
+    let decoder = policy.decoder();
+    let mut cache = decoder.new_cache(1, 3).unwrap();
+    decoder.prefill(&[&[1, 2, 3]], &mut cache).unwrap();
+    let next = Tensor::new(&[1_u32], &Device::Cpu).unwrap();
+    assert!(matches!(decoder.step(&next, &mut cache), Err(PolicyError::TooLong { found: 4, expected: 3, .. })));
+    assert!(matches!(cache.select(&[1]), Err(PolicyError::Argument { .. })));
+    assert!(matches!(decoder.new_cache(1, 65), Err(PolicyError::TooLong { .. })));
+    assert!(matches!(
+        decoder.prefill(&[&[]], &mut decoder.new_cache(1, 4).unwrap()),
+        Err(PolicyError::Argument { .. })
+    ));
+}
+
+/// Mean negative log-likelihood of each token after the first, and a term in the entropy.
+fn loss(policy: &Policy, ids: &[Vec<u32>]) -> Tensor {
+    let logits = full_logits(policy, ids);
+    let (rows, steps, vocabulary) = logits.dims3().unwrap();
+    let logits = logits.narrow(1, 0, steps - 1).unwrap().reshape((rows * (steps - 1), vocabulary)).unwrap();
+    let targets: Vec<u32> = ids.iter().flat_map(|ids| ids[1..].to_vec()).collect();
+    let targets = Tensor::new(targets, &Device::Cpu).unwrap();
+    let (logp, entropy) = grpo_tensor::token_log_probs(&logits, &targets).unwrap();
+    (logp.mean(D::Minus1).unwrap().neg().unwrap() - (entropy.mean(D::Minus1).unwrap() * 0.1).unwrap()).unwrap()
+}
+
+/// Derivative of the loss along `direction`, by symmetric differences of step `h`.
+fn slope(policy: &Policy, ids: &[Vec<u32>], name: &str, direction: &Tensor, h: f64) -> f64 {
+    let var = &policy.trainable()[name];
+    let start = var.as_detached_tensor().copy().unwrap();
+    let at = |h: f64| {
+        var.set(&(&start + (direction * h).unwrap()).unwrap()).unwrap();
+        f64::from(loss(policy, ids).to_scalar::<f32>().unwrap())
+    };
+    let slope = (at(h) - at(-h)) / (2.0 * h);
+    var.set(&start).unwrap();
+    slope
+}
+
+fn check_gradients(what: &str, policy: &Policy) {
+    let sequences = ids(2, 12, 2);
+    let gradients = loss(policy, &sequences).backward().unwrap();
+    for (name, var) in policy.trainable() {
+        let gradient = gradients.get(var).unwrap_or_else(|| panic!("{what}: {name} has no gradient"));
+        let norm = gradient.sqr().unwrap().sum_all().unwrap().to_scalar::<f32>().unwrap().sqrt();
+        assert!(norm > 0.0, "{what}: the gradient of {name} is zero");
+        // Along the gradient itself the slope is its norm.
+        let direction = (gradient / f64::from(norm)).unwrap().detach();
+        // Where the loss is steep it is bent, too.
+        let slope = slope(policy, &sequences, name, &direction, 4e-3 / f64::from(norm.max(1.0)));
+        let error = (slope - f64::from(norm)).abs();
+        assert!(error < 0.01 * f64::from(norm) + 2e-4, "{what}: {name} has slope {slope}, gradient {norm}");
+    }
+}
+
+#[test]
+fn every_variable_gets_the_gradient_that_differences_give() {
+    for (family, config) in families() {
+        check_gradients(family, &policy(config, 6));
+    }
+}
+
+#[test]
+fn a_saved_model_is_loaded_bit_for_bit() {
+    let dir = tempfile::tempdir().unwrap();
+    for (family, config) in families() {
+        let policy = policy(config, 7);
+        policy.save(dir.path()).unwrap();
+        let mut settings = Config::preset("builtin").unwrap().model;
+        settings.model = dir.path().display().to_string();
+        let loaded = Policy::load(&settings, Seed::root(0), &Device::Cpu).unwrap();
+        assert_eq!(loaded.decoder().config(), policy.decoder().config(), "{family}");
+        assert_eq!(loaded.tokenizer().stop_ids(), [3]);
+        let names: Vec<&String> = loaded.trainable().keys().collect();
+        assert_eq!(names, policy.trainable().keys().collect::<Vec<_>>());
+        for (name, var) in policy.trainable() {
+            assert_eq!(largest_difference(var, &loaded.trainable()[name]), 0.0, "{family}: {name}");
+        }
+    }
+}
+
+#[test]
+fn set_trainable_checks_before_it_changes_anything() {
+    let policy = policy(config(), 8);
+    let name = policy.trainable().keys().next().unwrap().clone();
+    let mut tensors: BTreeMap<String, Tensor> =
+        policy.trainable().iter().map(|(name, var)| (name.clone(), var.zeros_like().unwrap())).collect();
+    tensors.insert(name, Tensor::zeros((1, 1), DType::F32, &Device::Cpu).unwrap());
+    assert!(matches!(policy.set_trainable(&tensors), Err(PolicyError::WrongShape { .. })));
+    assert!(
+        policy.trainable().values().all(|var| var.abs().unwrap().sum_all().unwrap().to_scalar::<f32>().unwrap() > 0.0)
+    );
+}
+
+#[test]
+fn long_contexts_stretch_low_frequencies_only() {
+    let scaling =
+        RopeScaling { factor: 8.0, low_freq_factor: 1.0, high_freq_factor: 4.0, original_max_position_embeddings: 32 };
+    let config = DecoderConfig { rope_scaling: Some(scaling), ..config() };
+    let policy = policy(config, 9);
+    let found = policy.compared(&ids(1, 40, 2)[0]).unwrap().unwrap();
+    assert!(found.difference < 1e-4, "{found:?}");
+}

@@ -1,0 +1,150 @@
+//! GGUF files as llama.cpp writes them. `tests/goldens/gguf_files.py` made them, with the numbers of transformers.
+
+use super::*;
+
+const NAMES: &[&str] = &["llama-quantised", "smollm-linear", "qwen2", "qwen3"];
+
+#[derive(serde::Deserialize)]
+struct Expected {
+    eos: u32,
+    stop_ids: Vec<u32>,
+    texts: Vec<Encoded>,
+}
+
+#[derive(serde::Deserialize)]
+struct Encoded {
+    text: String,
+    ids: Vec<u32>,
+    decoded: String,
+}
+
+fn golden(name: &str, ending: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/goldens/gguf").join(format!("{name}.{ending}"))
+}
+
+fn load(name: &str) -> Policy {
+    let mut settings = Config::preset("builtin").unwrap().model;
+    settings.model = golden(name, "gguf").display().to_string();
+    Policy::load(&settings, Seed::root(0), &Device::Cpu).unwrap()
+}
+
+#[test]
+fn every_quantisation_and_family_gives_the_logits_of_transformers() {
+    for name in NAMES {
+        let policy = load(name);
+        let expected = candle_core::safetensors::load(golden(name, "safetensors"), &Device::Cpu).unwrap();
+        let ids = expected["ids"].to_dtype(DType::U32).unwrap();
+        let hidden = policy.decoder().hidden(&ids, Adapters::On).unwrap();
+        let logits = policy.decoder().logits(&hidden).unwrap();
+        let largest = expected["logits"].abs().unwrap().flatten_all().unwrap().max(0).unwrap();
+        let found = largest_difference(&logits, &expected["logits"]) / largest.to_scalar::<f32>().unwrap();
+        assert!(found < 1e-5, "{name}: logits differ by {found}, relative to the largest");
+    }
+}
+
+#[test]
+fn what_the_header_says_of_the_rotation_and_the_head_is_heeded() {
+    let config = |name: &str| load(name).decoder().config().clone();
+    let llama = config("llama-quantised");
+    let scaling = llama.rope_scaling.unwrap();
+    assert_eq!((scaling.factor, scaling.original_max_position_embeddings), (8.0, 8192));
+    assert!(!llama.tie_word_embeddings && config("smollm-linear").tie_word_embeddings);
+    assert_eq!(config("smollm-linear").rope_scaling, Some(RopeScaling::linear(2.0)));
+    assert_eq!(["qwen2", "qwen3"].map(|name| config(name).model_type), [ModelType::Qwen2, ModelType::Qwen3]);
+    assert_eq!(config("qwen3").head_dim, 6);
+}
+
+#[test]
+fn text_is_cut_into_the_tokens_of_the_models_own_tokenizer() {
+    for name in NAMES {
+        let text = std::fs::read_to_string(golden(name, "json")).unwrap();
+        let expected: Expected = serde_json::from_str(&text).unwrap();
+        let policy = load(name);
+        let tokenizer = policy.tokenizer();
+        assert_eq!(tokenizer.stop_ids(), expected.stop_ids, "{name}");
+        assert_eq!(tokenizer.eos_token().and_then(|token| tokenizer.token_id(token)), Some(expected.eos), "{name}");
+        let dir = tempfile::tempdir().unwrap();
+        tokenizer.save(dir.path()).unwrap();
+        let saved = Tokenizer::from_dir(dir.path()).unwrap();
+        for Encoded { text, ids, decoded } in &expected.texts {
+            for tokenizer in [tokenizer, &saved] {
+                assert_eq!(&tokenizer.encode(text), ids, "{name}: {text:?}");
+                assert_eq!(&tokenizer.decode(ids), decoded, "{name}: {text:?}");
+            }
+        }
+        assert_eq!(saved.stop_ids(), expected.stop_ids, "{name}");
+    }
+}
+
+/// A file with one text of its header changed for another of the same length.
+fn refusal_with(name: &str, from: &str, to: &str) -> String {
+    assert_eq!(from.len(), to.len());
+    refusal_after(name, (from, 0), to.as_bytes())
+}
+
+/// A file with other bytes, so many after the beginning of a text of its header.
+fn refusal_after(name: &str, (text, after): (&str, usize), to: &[u8]) -> String {
+    let mut bytes = std::fs::read(golden(name, "gguf")).unwrap();
+    let at = bytes.windows(text.len()).position(|window| window == text.as_bytes()).unwrap() + after;
+    bytes[at..at + to.len()].copy_from_slice(to);
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("model.gguf");
+    std::fs::write(&path, bytes).unwrap();
+    let mut settings = Config::preset("builtin").unwrap().model;
+    settings.model = path.display().to_string();
+    Policy::load(&settings, Seed::root(0), &Device::Cpu).unwrap_err().to_string()
+}
+
+#[test]
+fn what_is_not_known_is_refused_by_name() {
+    // The values follow their keys, after four bytes of type and eight of length.
+    let error = refusal_with("qwen2", "gpt2", "bert");
+    assert!(error.contains("tokenizer.ggml.model = bert") && error.contains("tokenizer.json"), "{error}");
+    let error = refusal_with("smollm-linear", "smollm", "falcon");
+    assert!(error.contains("tokenizer.ggml.pre = falcon") && error.contains("llama-bpe"), "{error}");
+    let error = refusal_with("smollm-linear", "linear", "dynNTK");
+    assert!(error.contains("llama.rope.scaling.type = dynNTK"), "{error}");
+    let error = refusal_with("llama-quantised", "llama.rope.freq_base", "llama.rope.fREQ_BASE");
+    assert!(error.contains("rope_freqs.weight"), "{error}");
+}
+
+#[test]
+fn what_a_header_claims_is_compared_with_the_file_before_anything_is_made_of_it() {
+    // The number of a key follows its name, after four bytes of type.
+    let layers = "qwen2.block_count";
+    for claimed in [1_u32, 1 << 31, u32::MAX] {
+        let error = refusal_after("qwen2", (layers, layers.len() + 4), &claimed.to_le_bytes());
+        assert!(error.contains(&format!("qwen2.block_count = {claimed}; expected 2")), "{error}");
+    }
+    for key in ["qwen2.attention.head_count", "qwen2.feed_forward_length", "qwen2.context_length"] {
+        let error = refusal_after("qwen2", (key, key.len() + 4), &u32::MAX.to_le_bytes());
+        assert!(error.contains("4294967295") && error.contains("at most 2^31"), "{key}: {error}");
+    }
+    let epsilon = "qwen2.attention.layer_norm_rms_epsilon";
+    for number in [f32::NAN, -1.0, 0.0] {
+        let error = refusal_after("qwen2", (epsilon, epsilon.len() + 4), &number.to_le_bytes());
+        assert!(error.contains("rms_norm_eps") && error.contains("above 0"), "{error}");
+    }
+    // Sizes follow the name of a tensor, after four bytes that say how many there are.
+    let embedding = "token_embd.weight";
+    for size in [0_u64, 1 << 33, 1 << 62, u64::MAX] {
+        let error = refusal_after("qwen2", (embedding, embedding.len() + 4), &size.to_le_bytes());
+        assert!(error.contains("not a readable GGUF file"), "{size}: {error}");
+    }
+    let offset = embedding.len() + 4 + 8 + 8 + 4;
+    let error = refusal_after("qwen2", (embedding, offset), &[0xFF; 8]);
+    assert!(error.contains("cannot be"), "{error}");
+}
+
+#[test]
+fn an_alignment_of_nothing_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("model.gguf");
+    let alignment = candle_core::quantized::gguf_file::Value::U32(0);
+    let metadata = [("general.alignment", &alignment)];
+    candle_core::quantized::gguf_file::write(&mut std::fs::File::create(&path).unwrap(), &metadata, &[]).unwrap();
+    let mut settings = Config::preset("builtin").unwrap().model;
+    settings.model = path.display().to_string();
+    let error = Policy::load(&settings, Seed::root(0), &Device::Cpu).unwrap_err().to_string();
+    assert!(error.contains("header cannot be read"), "{error}");
+}

@@ -1,0 +1,137 @@
+//! Frozen weights in the blocks of their file: the numbers of a dense model, and what cannot be had.
+
+use std::collections::HashMap;
+
+use super::*;
+use crate::Dropout;
+use crate::config::FrozenWeights;
+use grpo_tensor::ScoreSettings;
+
+/// A file with every quantisation, with adapters over it that have learned something.
+fn model(name: &str, frozen_weights: FrozenWeights) -> Policy {
+    let policy = Policy::load(&settings(name, frozen_weights), Seed::root(1), &Device::Cpu).unwrap();
+    for (index, var) in policy.trainable().values().enumerate() {
+        let noise = weights::normal(var.dims(), 0.05, Seed::root(index as u64), &Device::Cpu).unwrap();
+        var.set(&(var.as_tensor() + noise).unwrap().detach()).unwrap();
+    }
+    policy
+}
+
+fn settings(name: &str, frozen_weights: FrozenWeights) -> ModelConfig {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/goldens/gguf").join(format!("{name}.gguf"));
+    let mut settings = Config::preset("builtin").unwrap().model;
+    (settings.model, settings.frozen_weights) = (path.display().to_string(), frozen_weights);
+    (settings.lora_r, settings.lora_dropout) = (3, 0.2);
+    settings
+}
+
+fn numbers(tensor: &Tensor) -> Vec<u32> {
+    tensor.flatten_all().unwrap().to_vec1::<f32>().unwrap().into_iter().map(f32::to_bits).collect()
+}
+
+/// Log-probabilities, entropies and gradients of everything that is trained.
+fn update(policy: &Policy, adapters: Adapters) -> Vec<Vec<u32>> {
+    let (ids, how) = (ids(3, 21, 5), ScoreSettings { temperature: 0.9, logit_bytes: 0 });
+    let targets = Tensor::from_vec(ids.concat(), 3 * 21, &Device::Cpu).unwrap();
+    let hidden = policy.decoder().hidden(&Tensor::new(ids, &Device::Cpu).unwrap(), adapters).unwrap();
+    let (logp, entropy) = policy.decoder().score(&hidden.reshape((3 * 21, ())).unwrap(), &targets, how).unwrap();
+    let gradients = (&logp + &entropy).unwrap().sum_all().unwrap().backward().unwrap();
+    let gradients = policy.trainable().values().filter_map(|var| gradients.get(var)).map(numbers);
+    [numbers(&logp), numbers(&entropy)].into_iter().chain(gradients).collect()
+}
+
+#[test]
+fn an_update_over_packed_weights_is_that_over_dense_ones_to_the_last_bit() {
+    for name in ["llama-quantised", "qwen2"] {
+        let [packed, dense] = [FrozenWeights::Auto, FrozenWeights::Dense].map(|frozen| model(name, frozen));
+        assert_eq!(dense.packed_bytes(), None);
+        assert!(packed.packed_bytes().unwrap() < 4 * packed.decoder().config().parameters() as u64, "{name}");
+        let thinned = Adapters::Thinned(Dropout::new((0..3).map(Seed::root)));
+        for adapters in [Adapters::On, Adapters::Off, thinned] {
+            let found = update(&packed, adapters.clone());
+            assert!(found == update(&dense, adapters.clone()), "{name}, {adapters:?}");
+            assert_eq!(found.len() - 2, if adapters == Adapters::Off { 0 } else { packed.trainable().len() });
+        }
+    }
+}
+
+#[test]
+fn what_is_sampled_over_packed_weights_is_what_is_scored() {
+    for name in ["llama-quantised", "qwen2"] {
+        let policy = model(name, FrozenWeights::Packed);
+        let (decoder, ids) = (policy.decoder(), ids(2, 9, 1));
+        let scored = full_logits(&policy, &ids);
+        let mut cache = decoder.new_cache(2, 9).unwrap();
+        let prompts: Vec<&[u32]> = ids.iter().map(|ids| &ids[..4]).collect();
+        let mut found = vec![decoder.prefill(&prompts, &mut cache).unwrap()];
+        for place in 4..9 {
+            let next: Vec<u32> = ids.iter().map(|ids| ids[place]).collect();
+            let next = Tensor::new(next, &Device::Cpu).unwrap();
+            found.push(decoder.step(&next, &mut cache).unwrap());
+        }
+        let scale = scored.abs().unwrap().flatten_all().unwrap().max(0).unwrap().to_scalar::<f32>().unwrap();
+        for (place, found) in (3..).zip(found) {
+            let expected = scored.narrow(1, place, 1).unwrap().squeeze(1).unwrap();
+            let off = largest_difference(&found, &expected) / scale;
+            assert!(off < 1e-5, "{name}: token {place} differs by {off}, relative to the largest");
+        }
+    }
+}
+
+#[test]
+fn a_frozen_copy_and_a_saved_adapter_keep_to_packed_weights() {
+    let mut policy = model("llama-quantised", FrozenWeights::Packed);
+    let (frozen, expected) = (policy.frozen_decoder().unwrap(), update(&policy, Adapters::On));
+    let dir = tempfile::tempdir().unwrap();
+    policy.save(dir.path()).unwrap();
+    for var in policy.trainable().values() {
+        var.set(&var.zeros_like().unwrap()).unwrap();
+    }
+    assert!(update(&policy, Adapters::On) != expected);
+    policy.decoder = frozen;
+    assert!(update(&policy, Adapters::On)[..2] == expected[..2]);
+    policy.restore(dir.path()).unwrap();
+    let adapter = dir.path().display().to_string();
+    let settings = ModelConfig { adapter, lora_r: 0, ..settings("llama-quantised", FrozenWeights::Packed) };
+    let loaded = Policy::load(&settings, Seed::root(2), &Device::Cpu).unwrap();
+    assert!(loaded.packed_bytes().is_some() && update(&loaded, Adapters::On) == expected);
+    let [merged, dense] = [FrozenWeights::Packed, FrozenWeights::Dense].map(|frozen_weights| {
+        let out = tempfile::tempdir().unwrap();
+        export_merged(&ModelConfig { frozen_weights, ..settings.clone() }, None, out.path()).unwrap();
+        std::fs::read(out.path().join(weights::FILE)).unwrap()
+    });
+    assert!(merged == dense);
+}
+
+#[test]
+fn weights_of_16_bits_stay_16_bits() {
+    let dir = tempfile::tempdir().unwrap();
+    let base = policy(config(), 3);
+    base.save(dir.path()).unwrap();
+    for format in [DType::BF16, DType::F16] {
+        let of = |(name, weight): (&String, &Weight)| (name.clone(), weight.to_dtype(format).unwrap());
+        let tensors: HashMap<String, Tensor> = base.weights.iter().map(of).collect();
+        candle_core::safetensors::save(&tensors, dir.path().join(weights::FILE)).unwrap();
+        let load = |frozen_weights| {
+            let settings = ModelConfig { model: dir.path().display().to_string(), ..settings("", frozen_weights) };
+            Policy::load(&settings, Seed::root(1), &Device::Cpu).unwrap()
+        };
+        let (packed, dense) = (load(FrozenWeights::Packed), load(FrozenWeights::Dense));
+        assert!(packed.packed_bytes().unwrap() < 3 * packed.decoder().config().parameters() as u64);
+        assert!(update(&packed, Adapters::On) == update(&dense, Adapters::On), "{format:?}");
+    }
+}
+
+#[test]
+fn what_cannot_stay_packed_is_refused_with_what_can() {
+    let refusal = |settings: &ModelConfig| Policy::load(settings, Seed::root(1), &Device::Cpu).unwrap_err().to_string();
+    let packed = settings("qwen2", FrozenWeights::Packed);
+    let error = refusal(&ModelConfig { lora_r: 0, ..packed.clone() });
+    let expected = "model.frozen_weights: found \"packed\" with all weights trained, expected adapters: set model.lora_r \
+                    or model.adapter; or \"auto\"";
+    assert_eq!(error, expected);
+    let error = refusal(&ModelConfig { precision: crate::config::PrecisionChoice::Bf16, ..packed.clone() });
+    assert!(error.contains("in a half format, expected model.precision = \"f32\""), "{error}");
+    let error = refusal(&ModelConfig { model: "builtin".into(), ..packed });
+    assert!(error.contains("with weights of 32 bits, expected a .gguf file of fewer"), "{error}");
+}

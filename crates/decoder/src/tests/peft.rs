@@ -1,0 +1,174 @@
+//! Adapters made by PEFT, and what of PEFT is refused. `tests/goldens/adapters.py` wrote the numbers.
+
+use super::*;
+
+fn goldens() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/goldens")
+}
+
+/// One of the tiny models that transformers wrote, with a tokenizer that nobody asks.
+pub(super) fn tiny(family: &str, dir: &Path) -> ModelConfig {
+    for file in ["config.json", "model.safetensors"] {
+        std::fs::copy(goldens().join(family).join(file), dir.join(file)).unwrap();
+    }
+    with_tokenizer(dir)
+}
+
+/// Puts a tokenizer of 32 characters beside a model.
+pub(super) fn with_tokenizer(dir: &Path) -> ModelConfig {
+    let vocab: serde_json::Map<String, serde_json::Value> =
+        (0..32_u32).map(|id| (char::from(b'0' + id as u8).to_string(), id.into())).collect();
+    let tokenizer = serde_json::json!({
+        "version": "1.0", "added_tokens": [], "model": { "type": "BPE", "vocab": vocab, "merges": [] },
+    });
+    std::fs::write(dir.join("tokenizer.json"), tokenizer.to_string()).unwrap();
+    let mut settings = Config::preset("builtin").unwrap().model;
+    settings.model = dir.display().to_string();
+    settings
+}
+
+pub(super) const CASES: &[(&str, &str, usize)] = &[
+    ("llama", "llama-all", 14),
+    ("llama", "llama-attention", 4),
+    ("qwen2", "qwen2-rslora", 14),
+    ("qwen3", "qwen3-second-layer", 3),
+    ("mistral", "mistral-all", 14),
+    ("phi3", "phi3-all", 8),
+    ("gemma2", "gemma2-all", 14),
+    ("gemma3", "gemma3-all", 21),
+    ("qwen3_moe", "qwen3_moe-attention", 12),
+];
+
+pub(super) fn golden_adapter(name: &str) -> std::path::PathBuf {
+    goldens().join("adapters").join(name)
+}
+
+/// Token ids and the logits that PEFT found for them.
+pub(super) fn expected(name: &str) -> (Tensor, Tensor) {
+    let path = golden_adapter(name).join("expected.safetensors");
+    let tensors = candle_core::safetensors::load(path, &Device::Cpu).unwrap();
+    (tensors["ids"].to_dtype(DType::U32).unwrap(), tensors["logits"].clone())
+}
+
+#[test]
+fn adapters_of_peft_give_the_logits_of_peft() {
+    for (family, name, modules) in CASES {
+        let dir = tempfile::tempdir().unwrap();
+        let mut settings = tiny(family, dir.path());
+        settings.adapter = golden_adapter(name).display().to_string();
+        let policy = Policy::load(&settings, Seed::root(0), &Device::Cpu).unwrap();
+        assert_eq!(policy.trainable().len(), 2 * modules, "{name}");
+        let (ids, expected) = expected(name);
+        let hidden = policy.decoder().hidden(&ids, Adapters::On).unwrap();
+        let found = largest_difference(&policy.decoder().logits(&hidden).unwrap(), &expected);
+        assert!(found < 2e-5, "{name}: logits differ by {found}");
+        // Saved again it is the same adapter.
+        let saved = tempfile::tempdir().unwrap();
+        policy.save(saved.path()).unwrap();
+        let again = ModelConfig { adapter: saved.path().display().to_string(), ..settings };
+        let again = Policy::load(&again, Seed::root(0), &Device::Cpu).unwrap();
+        let hidden = again.decoder().hidden(&ids, Adapters::On).unwrap();
+        assert!(largest_difference(&again.decoder().logits(&hidden).unwrap(), &expected) < 2e-5, "{name}");
+    }
+}
+
+#[test]
+fn an_adapter_on_some_layers_names_them_whole() {
+    for (name, family, expected) in [
+        ("llama-attention", "llama", vec!["q_proj", "v_proj"]),
+        (
+            "qwen3-second-layer",
+            "qwen3",
+            vec!["model.layers.1.mlp.gate_proj", "model.layers.1.self_attn.k_proj", "model.layers.1.self_attn.o_proj"],
+        ),
+    ] {
+        let (dir, saved) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let adapter = golden_adapter(name).display().to_string();
+        let settings = ModelConfig { adapter, ..tiny(family, dir.path()) };
+        Policy::load(&settings, Seed::root(0), &Device::Cpu).unwrap().save(saved.path()).unwrap();
+        let text = std::fs::read_to_string(saved.path().join("adapter_config.json")).unwrap();
+        let config: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let found: Vec<&str> =
+            config["target_modules"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+        assert_eq!(found, expected);
+    }
+}
+
+#[test]
+fn fresh_adapters_sit_where_they_are_asked_for_and_scale_as_asked() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut settings = tiny("llama", dir.path());
+    (settings.lora_r, settings.lora_alpha) = (4, 6.0);
+    settings.lora_target_modules = vec!["k_proj".into(), "down_proj".into()];
+    let shape = loading::load(&settings, weights::LoadTarget { device: &Device::Cpu, precision: Precision::F32 })
+        .unwrap()
+        .config;
+    let fresh = |settings: &ModelConfig| AdapterSet::fresh(&shape, settings, Seed::root(0), &Device::Cpu).unwrap();
+    let set = fresh(&settings);
+    assert_eq!(set.tensors.len(), 2 * 2 * 2);
+    assert!(set.tensors.keys().all(|name| name.contains("k_proj") || name.contains("down_proj")));
+    assert_eq!(set.scale(), 1.5);
+    settings.use_rslora = true;
+    assert_eq!(fresh(&settings).scale(), 3.0);
+    settings.lora_target_modules = vec!["all-linear".into()];
+    assert_eq!(fresh(&settings).tensors.len(), 2 * 2 * 7);
+}
+
+#[test]
+fn a_target_that_the_family_has_not_is_named_with_those_it_has() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut settings = tiny("phi3", dir.path());
+    (settings.lora_r, settings.lora_target_modules) = (4, vec!["down_proj".into(), "q_proj".into()]);
+    let error = Policy::load(&settings, Seed::root(0), &Device::Cpu).unwrap_err().to_string();
+    assert!(error.contains("q_proj") && error.contains("down_proj, gate_up_proj, o_proj, qkv_proj"), "{error}");
+    settings.lora_target_modules = vec!["qkv_proj".into(), "gate_up_proj".into()];
+    assert_eq!(Policy::load(&settings, Seed::root(0), &Device::Cpu).unwrap().trainable().len(), 2 * 2 * 2);
+}
+
+#[test]
+fn what_is_not_plain_lora_is_refused_by_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let base = tiny("llama", dir.path());
+    let refusal = |key: &str, value: serde_json::Value| {
+        let adapter = tempfile::tempdir().unwrap();
+        for file in ["adapter_config.json", "adapter_model.safetensors"] {
+            std::fs::copy(golden_adapter("llama-all").join(file), adapter.path().join(file)).unwrap();
+        }
+        let path = adapter.path().join("adapter_config.json");
+        let mut config: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        config[key] = value;
+        std::fs::write(&path, config.to_string()).unwrap();
+        let settings = ModelConfig { adapter: adapter.path().display().to_string(), ..base.clone() };
+        Policy::load(&settings, Seed::root(0), &Device::Cpu).map(|_| ()).map_err(|error| error.to_string())
+    };
+    for (key, value) in [
+        ("use_dora", serde_json::json!(true)),
+        ("modules_to_save", serde_json::json!(["lm_head"])),
+        ("bias", serde_json::json!("lora_only")),
+        ("fan_in_fan_out", serde_json::json!(true)),
+        ("rank_pattern", serde_json::json!({"q_proj": 8})),
+        ("alpha_pattern", serde_json::json!({"q_proj": 8})),
+        ("init_lora_weights", serde_json::json!("pissa")),
+        ("trainable_token_indices", serde_json::json!([1])),
+        ("layer_replication", serde_json::json!([[0, 2]])),
+        ("a_method_of_tomorrow", serde_json::json!({"on": true})),
+    ] {
+        let error = refusal(key, value).unwrap_err();
+        assert!(error.contains(key), "{error}");
+    }
+    assert!(refusal("peft_type", "IA3".into()).unwrap_err().contains("IA3"));
+    // Neither of these changes what it computes.
+    assert_eq!(refusal("init_lora_weights", "gaussian".into()), Ok(()));
+    assert_eq!(refusal("lora_dropout", 0.1.into()), Ok(()));
+}
+
+#[test]
+fn an_adapter_without_safetensors_is_not_opened() {
+    let (dir, adapter) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let config = "adapter_config.json";
+    std::fs::copy(golden_adapter("llama-all").join(config), adapter.path().join(config)).unwrap();
+    std::fs::write(adapter.path().join("adapter_model.bin"), "").unwrap();
+    let settings = ModelConfig { adapter: adapter.path().display().to_string(), ..tiny("llama", dir.path()) };
+    let error = Policy::load(&settings, Seed::root(0), &Device::Cpu).unwrap_err().to_string();
+    assert!(error.contains("adapter_model.bin") && error.contains("safetensors"), "{error}");
+}

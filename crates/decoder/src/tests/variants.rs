@@ -1,0 +1,117 @@
+//! Directories as transformers saves them. `tests/goldens/families.py` wrote them, with their logits.
+
+use super::*;
+
+#[test]
+fn stretched_rotations_heads_shards_and_formats_give_the_logits_of_transformers() {
+    for (name, shards, linear, tied) in [
+        ("llama-stretched-low", 1, false, true),
+        ("llama-stretched-all", 4, true, false),
+        ("qwen2-untied", 3, false, false),
+        ("qwen3-tied", 1, false, true),
+        ("mistral-sees-all", 1, false, false),
+        ("phi3-window", 1, false, true),
+    ] {
+        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/goldens/families").join(name);
+        let dir = tempfile::tempdir().unwrap();
+        let mut found_shards = 0;
+        for entry in std::fs::read_dir(&golden).unwrap() {
+            let path = entry.unwrap().path();
+            let file = path.file_name().unwrap().to_str().unwrap().to_owned();
+            found_shards += usize::from(file.starts_with("model") && file.ends_with(".safetensors"));
+            std::fs::copy(&path, dir.path().join(file)).unwrap();
+        }
+        assert_eq!(found_shards, shards, "{name}");
+        let settings = super::peft::with_tokenizer(dir.path());
+        let policy = Policy::load(&settings, Seed::root(0), &Device::Cpu).unwrap();
+        let config = policy.decoder().config();
+        assert_eq!(config.sliding_window.is_some(), name == "phi3-window");
+        assert_eq!(config.rope_scaling.is_some_and(|scaling| scaling.is_linear()), linear, "{name}");
+        assert_eq!(config.tie_word_embeddings, tied, "{name}");
+        // What is written is what was read.
+        let again = DecoderConfig::from_json(&config.to_json().to_string(), Path::new("again")).unwrap();
+        assert_eq!(&again, config, "{name}");
+        let expected = candle_core::safetensors::load(golden.join("expected.safetensors"), &Device::Cpu).unwrap();
+        let ids = expected["ids"].to_dtype(DType::U32).unwrap();
+        let hidden = policy.decoder().hidden(&ids, Adapters::On).unwrap();
+        let found = largest_difference(&policy.decoder().logits(&hidden).unwrap(), &expected["logits"]);
+        assert!(found < 2e-5, "{name}: logits differ by {found}");
+    }
+}
+
+#[test]
+fn a_stretched_context_is_computed_as_far_as_its_first_frequencies_reach() {
+    let dir = tempfile::tempdir().unwrap();
+    let policy = Policy::load(&super::peft::tiny("phi3", dir.path()), Seed::root(0), &Device::Cpu).unwrap();
+    let config = policy.decoder().config();
+    let again = DecoderConfig::from_json(&config.to_json().to_string(), Path::new("again")).unwrap();
+    assert_eq!(&again, config);
+    assert_eq!(config.long_rope.as_ref().map(|long| long.max_position_embeddings), Some(64));
+    assert!(policy.decoder().new_cache(1, 32).is_ok());
+    let error = policy.decoder().new_cache(1, 33).unwrap_err().to_string();
+    assert!(error.contains("33 tokens") && error.contains("32 at most") && error.contains("longrope"), "{error}");
+}
+
+/// What is said of the configuration of a tiny model after `change`, or that nothing is.
+fn said_of(family: &str, change: impl FnOnce(&mut serde_json::Value)) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/goldens").join(family).join("config.json");
+    let mut file = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    change(&mut file);
+    match DecoderConfig::from_json(&file.to_string(), &path) {
+        Ok(_) => "nothing".into(),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn what_a_family_does_not_compute_is_refused_by_the_name_of_its_key() {
+    use serde_json::json;
+    let sliding = "sliding_attention";
+    let kinds = |kinds: [&str; 3]| json!(kinds);
+    for (family, key, value, said) in [
+        ("gemma2", "use_bidirectional_attention", json!(true), "use_bidirectional_attention = true"),
+        ("gemma2", "hidden_activation", json!("gelu"), "hidden_activation = gelu; expected gelu_pytorch_tanh"),
+        ("gemma2", "attention_bias", json!(true), "attention_bias = true"),
+        ("gemma2", "final_logit_softcapping", json!(0.0), "final_logit_softcapping = 0"),
+        ("gemma2", "sliding_window", json!(null), "sliding_window = null"),
+        ("gemma3", "attn_logit_softcapping", json!(50.0), "attn_logit_softcapping = 50"),
+        ("gemma3", "layer_types", kinds([sliding, "full_attention", "full_attention"]), "full_attention in layer 2"),
+        ("gemma3", "layer_types", kinds([sliding, sliding, sliding]), "nothing"),
+        ("mistral", "sliding_window", json!(0), "sliding_window = 0"),
+        ("qwen3_moe", "num_experts_per_tok", json!(6), "num_experts_per_tok = 6; expected 1 to num_experts = 5"),
+        ("qwen3_moe", "decoder_sparse_step", json!(0), "decoder_sparse_step = 0"),
+        ("qwen3_moe", "decoder_sparse_step", json!(2), "nothing"),
+        ("mistral", "rope_parameters", json!({"rope_type": "yarn", "factor": 4.0}), "yarn"),
+    ] {
+        let found = said_of(family, |file| file[key] = value.clone());
+        assert!(found.contains(said), "{family}, {key} = {value}: {found}");
+    }
+    let long = |key: &'static str| said_of("phi3", |file| file["rope_parameters"][key] = json!([1.0, 2.0, 3.0]));
+    assert!(long("short_factor").contains("expected 2 numbers above 0"), "{}", long("short_factor"));
+    let local = said_of("gemma3", |file| file["rope_parameters"][sliding]["rope_type"] = "linear".into());
+    assert!(local.contains("sliding_attention"), "{local}");
+    let images = said_of("gemma3", |file| file["model_type"] = "gemma3".into());
+    assert!(images.contains("`gemma3` is not supported") && images.contains("gemma3_text"), "{images}");
+}
+
+#[test]
+fn a_silent_file_means_what_transformers_takes_it_to_mean() {
+    let of = |family: &str, keys: &[&str]| {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/goldens").join(family).join("config.json");
+        let mut file: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        keys.iter().for_each(|key| drop(file.as_object_mut().unwrap().remove(*key)));
+        DecoderConfig::from_json(&file.to_string(), &path).unwrap()
+    };
+    // Defaults of MistralConfig, Gemma2Config and Gemma3TextConfig.
+    assert_eq!(of("mistral", &["sliding_window"]).window(0), Some(4096));
+    assert_eq!(of("phi3", &["sliding_window"]).window(0), None);
+    let keys = ["query_pre_attn_scalar", "attn_logit_softcapping", "final_logit_softcapping", "sliding_window"];
+    let gemma2 = of("gemma2", &[&keys[..], &["head_dim", "layer_types", "tie_word_embeddings"]].concat());
+    let found = (gemma2.query_pre_attn_scalar, gemma2.attn_logit_softcapping, gemma2.final_logit_softcapping);
+    assert_eq!(found, (Some(256), Some(50.0), Some(30.0)));
+    assert_eq!((gemma2.head_dim, gemma2.window(0), gemma2.window(1)), (256, Some(4096), None));
+    assert!(gemma2.tie_word_embeddings);
+    let gemma3 = of("gemma3", &["rope_parameters", "layer_types", "sliding_window_pattern"]);
+    let window = gemma3.sliding_window.unwrap();
+    assert_eq!((gemma3.rope_theta, window.rope_theta, window.full_every), (1e6, Some(1e4), 6));
+}

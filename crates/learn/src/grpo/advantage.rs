@@ -1,0 +1,172 @@
+//! Advantages: rewards relative to their group.
+
+use crate::config::{GrpoConfig, ScaleRewards};
+use crate::groups::Groups;
+use crate::stats;
+
+/// The advantage of each completion, `(reward - mean) / divisor` with the mean of its group. The divisor is by
+/// `scale_rewards` the standard deviation (with `n - 1` degrees of freedom, as in TRL) of the group or of the whole
+/// batch, but at least `advantage_std_floor`; 1; or the mean of the group, for which negative rewards count as 0, so
+/// that advantages are from -1 to `n - 1`.
+///
+/// A tied group has advantages of exactly zero, independent of rounding.
+///
+/// Source: Shao et al. 2024, section 4.1.2; Liu et al. 2025 for a divisor of 1; MaxRL (2602.02710) for the mean.
+pub fn advantages(rewards: &Groups<f32>, config: &GrpoConfig) -> Groups<f32> {
+    let of_batch = stats::deviation(as_f64(rewards.items()));
+    rewards.map_groups(|group| in_group(group, of_batch, config))
+}
+
+/// The same where a completion has a reward for each of its turns: the turns of all completions of a group are compared
+/// with each other.
+pub fn turn_advantages(rewards: &Groups<Vec<f32>>, config: &GrpoConfig) -> Groups<Vec<f32>> {
+    let all = rewards.items().concat();
+    let of_batch = stats::deviation(as_f64(&all));
+    rewards.map_groups(|group| {
+        let mut found = in_group(&group.concat(), of_batch, config).into_iter();
+        group.iter().map(|turns| found.by_ref().take(turns.len()).collect()).collect()
+    })
+}
+
+/// The places of the completions that an update learns from: all of them, or the best `learn_from_best` and the worst
+/// `learn_from_worst` of each group, in their order; of equal ones the earlier count as better.
+///
+/// Source: Xu et al. 2025, Not All Rollouts are Useful (2504.13818).
+pub fn learnt_from(rewards: &Groups<f32>, config: &GrpoConfig) -> Groups<usize> {
+    let (best, worst, size) = (config.learn_from_best, config.learn_from_worst, rewards.size());
+    let places: Vec<usize> = (0..rewards.items().len()).collect();
+    if best + worst == 0 || best + worst >= size {
+        return Groups::new(size, places);
+    }
+    let of_group = |group: &[usize]| {
+        let mut order = group.to_vec();
+        order.sort_by(|a, b| rewards.items()[*b].total_cmp(&rewards.items()[*a]));
+        order.drain(best..size - worst);
+        order.sort_unstable();
+        order
+    };
+    Groups::new(best + worst, places.chunks_exact(size).flat_map(of_group).collect())
+}
+
+/// The advantages of one group. `of_batch`: the standard deviation of all groups' rewards.
+fn in_group(group: &[f32], of_batch: f64, config: &GrpoConfig) -> Vec<f32> {
+    let (scale, floor) = (config.scale_rewards, config.advantage_std_floor);
+    if is_tied(group, scale) {
+        return vec![0.0; group.len()];
+    }
+    let group: Vec<f32> = group.iter().map(|reward| effective(*reward, scale)).collect();
+    let centre = stats::mean(as_f64(&group));
+    let divisor = match scale {
+        ScaleRewards::Group => stats::deviation(as_f64(&group)).max(floor),
+        ScaleRewards::Batch => of_batch.max(floor),
+        ScaleRewards::Mean => centre,
+        ScaleRewards::None => 1.0,
+    };
+    group.iter().map(|reward| ((f64::from(*reward) - centre) / divisor) as f32).collect()
+}
+
+/// Whether all rewards of a group count as equal, so that there is nothing to learn from it.
+pub fn is_tied(group: &[f32], scale: ScaleRewards) -> bool {
+    group.windows(2).all(|pair| effective(pair[0], scale) == effective(pair[1], scale))
+}
+
+/// The reward as advantages use it. If the mean is the divisor, negative rewards count as 0, so that it is not
+/// negative.
+fn effective(reward: f32, scale: ScaleRewards) -> f32 {
+    if scale == ScaleRewards::Mean { reward.max(0.0) } else { reward }
+}
+
+fn as_f64(values: &[f32]) -> impl Iterator<Item = f64> + Clone {
+    values.iter().map(|value| f64::from(*value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    fn config(scale_rewards: ScaleRewards) -> GrpoConfig {
+        GrpoConfig { scale_rewards, advantage_std_floor: 0.02, ..Config::preset("builtin").unwrap().grpo }
+    }
+
+    fn check(scale: ScaleRewards, size: usize, rewards: &[f32], expected: &[f32]) {
+        let found = advantages(&Groups::new(size, rewards.to_vec()), &config(scale));
+        for (found, expected) in found.items().iter().zip(expected) {
+            assert!((found - expected).abs() < 1e-6, "{scale:?}: {found} is not {expected}");
+        }
+    }
+
+    #[test]
+    fn advantages_are_those_calculated_by_hand() {
+        // The means are 2 and 6. The squared deviations of the groups sum to 2 and 8, which gives standard deviations
+        // of 1 and 2 with n - 1. Over the batch, whose mean is 4, they sum to 9 + 4 + 1 + 0 + 4 + 16 = 34, which is
+        // divided by 5.
+        let rewards = [1.0, 2.0, 3.0, 4.0, 6.0, 8.0];
+        check(ScaleRewards::Group, 3, &rewards, &[-1.0, 0.0, 1.0, -1.0, 0.0, 1.0]);
+        check(ScaleRewards::None, 3, &rewards, &[-1.0, 0.0, 1.0, -2.0, 0.0, 2.0]);
+        let deviation = 6.8f32.sqrt();
+        check(ScaleRewards::Batch, 3, &rewards, &[-1.0, 0.0, 1.0, -2.0, 0.0, 2.0].map(|a: f32| a / deviation));
+    }
+
+    #[test]
+    fn divided_by_the_mean_a_rare_success_weighs_its_inverse_rate_and_failures_count_as_zero() {
+        // One success of four: (1 - 1/4) / (1/4) = 3. Three of four: (1 - 3/4) / (3/4) = 1/3. A failure is always -1.
+        let rewards = [1.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 1.0];
+        let third = 1.0 / 3.0;
+        check(ScaleRewards::Mean, 4, &rewards, &[3.0, -1.0, -1.0, -1.0, third, third, -1.0, third]);
+        // Negative rewards count as 0, so the mean of the first group is 1/2.
+        check(ScaleRewards::Mean, 4, &[0.5, -0.1, 1.5, -0.07], &[0.0, -1.0, 2.0, -1.0]);
+        check(ScaleRewards::Mean, 3, &[-0.1, 0.0, -0.06], &[0.0; 3]);
+    }
+
+    #[test]
+    fn a_group_is_tied_when_its_rewards_count_the_same() {
+        for scale in [ScaleRewards::Group, ScaleRewards::Batch, ScaleRewards::None] {
+            assert!(is_tied(&[0.1, 0.1], scale) && !is_tied(&[-0.1, -0.2], scale) && !is_tied(&[0.0, 0.1], scale));
+        }
+        let mean = ScaleRewards::Mean;
+        assert!(is_tied(&[0.1, 0.1], mean) && is_tied(&[-0.1, -0.2, 0.0], mean) && !is_tied(&[-0.1, 0.1], mean));
+    }
+
+    #[test]
+    fn i11_a_tied_group_has_exactly_zero_advantage() {
+        for scale in [ScaleRewards::Group, ScaleRewards::Batch, ScaleRewards::Mean, ScaleRewards::None] {
+            let mut rewards = vec![0.1f32; 8];
+            rewards.extend([0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0]);
+            let found = advantages(&Groups::new(8, rewards), &config(scale));
+            assert!(found.items()[..8].iter().all(|advantage| *advantage == 0.0), "{scale:?}");
+            assert!(found.items()[8..].iter().all(|advantage| *advantage != 0.0), "{scale:?}");
+        }
+    }
+
+    #[test]
+    fn the_best_and_the_worst_are_learnt_from_and_of_equal_ones_the_first() {
+        let rewards = Groups::new(4, vec![0.5, 0.9, 0.1, 0.2, 0.3, 0.3, 0.3, 0.3]);
+        let places = |best, worst| {
+            let config = GrpoConfig { learn_from_best: best, learn_from_worst: worst, ..config(ScaleRewards::Group) };
+            learnt_from(&rewards, &config)
+        };
+        assert_eq!(places(2, 1), Groups::new(3, vec![0, 1, 2, 4, 5, 7]));
+        assert_eq!(places(0, 2), Groups::new(2, vec![2, 3, 6, 7]));
+        for (best, worst) in [(0, 0), (3, 1), (9, 9)] {
+            assert_eq!(places(best, worst), Groups::new(4, (0..8).collect()));
+        }
+    }
+
+    #[test]
+    fn turns_of_a_group_are_compared_with_each_other() {
+        let config = config(ScaleRewards::None);
+        let one_each = Groups::new(2, vec![1.0, 3.0, 5.0, 5.0]);
+        let found = turn_advantages(&one_each.clone().map(|reward| vec![reward]), &config);
+        assert_eq!(found.map(|turns| turns[0]), advantages(&one_each, &config), "one turn is the same");
+        // The first group has the mean (0 + 3 + 3) / 3 = 2, the second is tied.
+        let found = turn_advantages(&Groups::new(2, vec![vec![0.0, 3.0], vec![3.0], vec![0.1; 3], vec![0.1]]), &config);
+        assert_eq!(found.items(), [vec![-2.0, 1.0], vec![1.0], vec![0.0; 3], vec![0.0]]);
+    }
+
+    #[test]
+    fn a_small_spread_is_divided_by_the_floor() {
+        // The standard deviation is sqrt(2) / 2 * 0.002 = 0.0014, below the floor of 0.02.
+        check(ScaleRewards::Group, 2, &[0.500, 0.502], &[-0.05, 0.05]);
+    }
+}

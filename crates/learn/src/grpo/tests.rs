@@ -1,0 +1,451 @@
+mod losses;
+mod turns;
+
+use std::collections::BTreeMap;
+
+use candle_core::{Device, Tensor, Var};
+
+use super::update::score_for_tests;
+use super::*;
+use crate::config::{Config, GrpoConfig, LossType, RolloutConfig, ScaleRewards};
+use crate::groups::Groups;
+use crate::policy::{Activations, Adapters, Policy};
+use crate::prompt::Prompt;
+use crate::rollout::fixture::{builtin_sized_policy, prompts, rollout_config, tiny_policy};
+use crate::rollout::{Completion, FinishReason, generate};
+use crate::seed::{Purpose, Seed};
+
+fn config() -> GrpoConfig {
+    GrpoConfig { entropy_coef: 0.0, ..Config::preset("builtin").unwrap().grpo }
+}
+
+/// A rollout of two groups with arbitrary advantages of both signs.
+struct Sampled {
+    prompts: Vec<Prompt>,
+    completions: Groups<Completion>,
+    advantages: Groups<f32>,
+    rollout: RolloutConfig,
+}
+
+impl Sampled {
+    fn new(policy: &Policy, rollout: RolloutConfig) -> Self {
+        let prompts = prompts();
+        let completions = generate(policy, &prompts, &rollout, Seed::root(9), &mut |_| ()).unwrap();
+        let count = completions.items().len();
+        let advantages = (0..count).map(|index| [1.0, -0.5, 0.25, -0.75][index % 4]).collect();
+        Sampled { prompts, completions, advantages: Groups::new(rollout.num_generations, advantages), rollout }
+    }
+
+    fn batch(&self, config: &GrpoConfig) -> Batch {
+        Batch::new(&self.prompts, self.completions.each_ref(), self.advantages.clone(), &self.rollout, config)
+    }
+}
+
+/// Loss and gradients of the first update.
+fn loss_and_gradients(policy: &Policy, batch: &Batch) -> (f64, BTreeMap<String, Vec<f32>>) {
+    let (loss, gradients) = update::pass_for_tests(policy, batch).unwrap();
+    (loss, gradients.iter().map(|(name, gradient)| (name.clone(), flat(gradient))).collect())
+}
+
+fn flat(tensor: &Tensor) -> Vec<f32> {
+    tensor.flatten_all().unwrap().to_vec1().unwrap()
+}
+
+fn weights(policy: &Policy) -> BTreeMap<String, Vec<f32>> {
+    policy.trainable().iter().map(|(name, var)| (name.clone(), flat(var))).collect()
+}
+
+fn assert_close(found: &BTreeMap<String, Vec<f32>>, expected: &BTreeMap<String, Vec<f32>>, tolerance: f32) {
+    assert!(found.keys().eq(expected.keys()));
+    for (name, expected) in expected {
+        let largest = expected.iter().fold(0.0f32, |largest, value| largest.max(value.abs()));
+        for (found, expected) in found[name].iter().zip(expected) {
+            assert!((found - expected).abs() <= tolerance * largest, "{name}: {found} is not {expected} of {largest}");
+        }
+    }
+}
+
+#[test]
+fn i7_sampling_and_scoring_agree_on_log_probabilities() {
+    for temperature in [1.0, 0.7] {
+        let policy = tiny_policy();
+        let sampled = Sampled::new(&policy, RolloutConfig { temperature, ..rollout_config(8, 24) });
+        let mut optimizer = Optimizer::new(policy.trainable(), &config()).unwrap();
+        let stats = update(&policy, &mut optimizer, &sampled.batch(&config()), 0.0, &mut |_, _| ()).unwrap().unwrap();
+        assert!(stats.logp_difference_max < 1e-5, "T = {temperature}: {stats:?}");
+        assert!(stats.entropy > 1.0 && stats.entropy < 16f64.ln(), "{stats:?}");
+        assert_eq!((stats.clip_ratio_low, stats.clip_ratio_high, stats.kl), (0.0, 0.0, None));
+    }
+}
+
+#[test]
+fn i8_one_update_a_rollout_is_the_policy_gradient() {
+    let policy = tiny_policy();
+    let sampled = Sampled::new(&policy, rollout_config(4, 12));
+    // The mean of -A * logp over tokens, computed for one completion at a time without `update`.
+    let tokens: usize = sampled.completions.items().iter().map(|completion| completion.ids.len()).sum();
+    let mut loss = Tensor::new(0f32, &Device::Cpu).unwrap();
+    for (index, completion) in sampled.completions.items().iter().enumerate() {
+        let prompt = &sampled.prompts[index / 4].ids;
+        let logp = score_for_tests(&policy, prompt, &completion.ids).unwrap();
+        let advantage = f64::from(sampled.advantages.items()[index]);
+        loss = (loss - (logp.sum_all().unwrap() * (advantage / tokens as f64)).unwrap()).unwrap();
+    }
+    let expected = gradients(&loss, policy.trainable()).unwrap();
+    let expected = expected.iter().map(|(name, gradient)| (name.clone(), flat(gradient))).collect();
+    let (_, found) = loss_and_gradients(&policy, &sampled.batch(&config()));
+    assert_close(&found, &expected, 1e-4);
+}
+
+/// Completions as a server would return them, with log-probabilities that are off by half a nat in alternating
+/// directions.
+fn served(policy: &Policy) -> Sampled {
+    let servers = vec!["http://localhost".into()];
+    let mut sampled = Sampled::new(policy, RolloutConfig { correction_cap: 1.5, servers, ..rollout_config(4, 12) });
+    sampled.completions = sampled.completions.map(|completion| {
+        let off = completion.logprobs.iter().enumerate().map(|(at, logp)| logp + [0.5, -0.5, 0.0][at % 3]);
+        Completion { logprobs: off.collect(), ..completion }
+    });
+    sampled
+}
+
+#[test]
+fn a_foreign_sampler_weighs_each_token_of_the_policy_gradient_by_what_it_got_wrong() {
+    let policy = tiny_policy();
+    let sampled = served(&policy);
+    let (mut loss, mut weights, mut cut) = (Tensor::new(0f32, &Device::Cpu).unwrap(), Vec::new(), 0);
+    for (index, completion) in sampled.completions.items().iter().enumerate() {
+        let logp = score_for_tests(&policy, &sampled.prompts[index / 4].ids, &completion.ids).unwrap();
+        // The ratios are exp(-1/2), exp(1/2), which is above the cap, and 1.
+        let own: Vec<f32> = (0..completion.ids.len()).map(|at| [(-0.5f32).exp(), 1.5, 1.0][at % 3]).collect();
+        cut += (0..own.len()).filter(|at| at % 3 == 1).count();
+        let weight = Tensor::new(own.as_slice(), &Device::Cpu).unwrap();
+        let advantage = f64::from(sampled.advantages.items()[index]);
+        loss = (loss - ((logp * weight).unwrap().sum_all().unwrap() * advantage).unwrap()).unwrap();
+        weights.extend(own);
+    }
+    let tokens = weights.len() as f64;
+    let expected = gradients(&(loss / tokens).unwrap(), policy.trainable()).unwrap();
+    let expected = expected.iter().map(|(name, gradient)| (name.clone(), flat(gradient))).collect();
+    let (_, found) = loss_and_gradients(&policy, &sampled.batch(&config()));
+    assert_close(&found, &expected, 1e-4);
+
+    // In each update the ratio is relative to the trainer's initial policy; the sampler's error does not clip it.
+    for num_iterations in [1, 2] {
+        let config = GrpoConfig { num_iterations, ..config() };
+        let batch = sampled.batch(&config).off_policy();
+        let mut optimizer = Optimizer::new(policy.trainable(), &config).unwrap();
+        let stats = update(&policy, &mut optimizer, &batch, 0.0, &mut |_, _| ()).unwrap().unwrap();
+        assert_eq!((stats.clip_ratio_low, stats.clip_ratio_high), (0.0, 0.0));
+        let corrected = stats.correction.unwrap();
+        let mean = weights.iter().map(|weight| f64::from(*weight)).sum::<f64>() / tokens;
+        assert!((corrected.weight_mean - mean).abs() < 1e-5 && (corrected.share - cut as f64 / tokens).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn i13_micro_batches_change_nothing_beyond_rounding() {
+    let policy = tiny_policy();
+    let sampled = Sampled::new(&policy, rollout_config(8, 24));
+    for loss_type in [LossType::Dapo, LossType::Grpo, LossType::DrGrpo] {
+        let with = |micro_batch| {
+            let config = GrpoConfig { micro_batch, loss_type, entropy_coef: 0.01, beta: 0.02, ..config() };
+            let batch = sampled.batch(&config);
+            let reference = reference_logprobs(policy.decoder(), Adapters::On, &batch).unwrap();
+            loss_and_gradients(&policy, &batch.with_reference(reference))
+        };
+        let (loss, whole) = with(16);
+        for micro_batch in [1, 4] {
+            let (part_loss, parts) = with(micro_batch);
+            assert!((part_loss - loss).abs() < 1e-5 * loss.abs(), "{loss_type:?}: {part_loss} is not {loss}");
+            assert_close(&parts, &whole, 1e-5);
+        }
+    }
+}
+
+#[test]
+fn what_is_kept_and_who_works_on_it_changes_no_bit() {
+    let policy = tiny_policy();
+    let sampled = Sampled::new(&policy, rollout_config(8, 24));
+    let config = GrpoConfig { micro_batch: 4, entropy_coef: 0.01, beta: 0.02, ..config() };
+    let with = |division: Division| {
+        let batch = sampled.batch(&config).divided(division);
+        let reference = reference_logprobs(policy.decoder(), Adapters::On, &batch).unwrap();
+        loss_and_gradients(&policy, &batch.with_reference(reference))
+    };
+    let whole = Division::from(&config);
+    let expected = with(whole);
+    for division in [
+        Division { activations: Activations::Recomputed, ..whole },
+        Division { at_once: 1, ..whole },
+        Division { logit_bytes: 0, ..whole },
+    ] {
+        assert!(with(division) == expected, "{division:?}");
+    }
+}
+
+#[test]
+fn the_loss_is_averaged_as_its_type_says() {
+    // At ratio 1 the loss of a token is -A. Two completions have 1 and 3 tokens and advantages 1 and -2; the maximum is
+    // 4.
+    let prompts = &prompts()[..1];
+    let completion = |ids: &[u32]| Completion {
+        ids: ids.to_vec(),
+        logprobs: vec![-1.0; ids.len()],
+        text: String::new(),
+        finish: FinishReason::Stop,
+    };
+    let completions = Groups::new(2, vec![completion(&[1]), completion(&[5, 6, 1])]);
+    let advantages = Groups::new(2, vec![1.0, -2.0]);
+    let cases = [(LossType::Dapo, 5.0 / 4.0), (LossType::Grpo, 0.5), (LossType::DrGrpo, 5.0 / 8.0)];
+    for (loss_type, expected) in cases {
+        let config = GrpoConfig { loss_type, ..config() };
+        let batch = Batch::new(prompts, completions.each_ref(), advantages.clone(), &rollout_config(2, 4), &config);
+        let (loss, _) = loss_and_gradients(&tiny_policy(), &batch);
+        assert!((loss - expected).abs() < 1e-6, "{loss_type:?}: {loss} is not {expected}");
+    }
+}
+
+#[test]
+fn truncated_completions_can_be_left_out() {
+    let policy = tiny_policy();
+    let mut sampled = Sampled::new(&policy, rollout_config(4, 12));
+    let masked = GrpoConfig { mask_truncated_completions: true, ..config() };
+    let truncated = |sampled: &Sampled| -> Vec<bool> {
+        sampled.completions.items().iter().map(|completion| completion.finish == FinishReason::Length).collect()
+    };
+    assert!(truncated(&sampled).contains(&true) && truncated(&sampled).contains(&false));
+    let before = loss_and_gradients(&policy, &sampled.batch(&masked));
+    let mut wild = sampled.advantages.items().to_vec();
+    wild.iter_mut().zip(truncated(&sampled)).for_each(|(advantage, cut)| *advantage *= if cut { 9.0 } else { 1.0 });
+    sampled.advantages = Groups::new(4, wild);
+    assert_eq!(before, loss_and_gradients(&policy, &sampled.batch(&masked)));
+    assert_ne!(before.1, loss_and_gradients(&policy, &sampled.batch(&config())).1);
+    let all_cut = sampled.completions.clone().map(|it| Completion { finish: FinishReason::Length, ..it });
+    let batch = Batch::new(&sampled.prompts, all_cut.each_ref(), sampled.advantages.clone(), &sampled.rollout, &masked);
+    assert!(!batch.has_signal());
+}
+
+#[test]
+fn i11_a_step_without_signal_moves_nothing_bonus_and_penalty_or_not() {
+    let policy = tiny_policy();
+    let mut sampled = Sampled::new(&policy, rollout_config(4, 12));
+    sampled.advantages = sampled.advantages.map(|_| 0.0);
+    let config = GrpoConfig { entropy_coef: 0.5, beta: 0.5, ..config() };
+    let mut optimizer = Optimizer::new(policy.trainable(), &config).unwrap();
+    let before = weights(&policy);
+    let stats = update(&policy, &mut optimizer, &sampled.batch(&config), 0.1, &mut |_, _| ()).unwrap();
+    assert_eq!(stats, None);
+    assert_eq!(before, weights(&policy));
+}
+
+#[test]
+fn i6_a_variable_without_a_gradient_is_refused_by_name() {
+    let policy = tiny_policy();
+    let sampled = Sampled::new(&policy, rollout_config(4, 12));
+    let mut trainable = policy.trainable().clone();
+    let stray = Var::from_tensor(&Tensor::new(&[1f32], &Device::Cpu).unwrap()).unwrap();
+    trainable.insert("model.layers.9.stray.weight".into(), stray);
+    let logp = score_for_tests(&policy, &sampled.prompts[0].ids, &[5, 6, 1]).unwrap();
+    let error = gradients(&logp.sum_all().unwrap(), &trainable).unwrap_err().to_string();
+    assert!(error.starts_with("no gradient for `model.layers.9.stray.weight`;"), "{error}");
+}
+
+#[test]
+fn a_loss_that_is_no_number_is_refused() {
+    let policy = tiny_policy();
+    let mut sampled = Sampled::new(&policy, rollout_config(4, 12));
+    sampled.advantages = sampled.advantages.map(|_| f32::NAN);
+    let mut optimizer = Optimizer::new(policy.trainable(), &config()).unwrap();
+    let before = weights(&policy);
+    let error = update(&policy, &mut optimizer, &sampled.batch(&config()), 0.1, &mut |_, _| ()).unwrap_err();
+    assert!(matches!(error, LearnError::NotFiniteLoss { .. }), "{error}");
+    assert_eq!(before, weights(&policy));
+}
+
+#[test]
+fn the_penalty_needs_a_reference_and_pulls_towards_it() {
+    let policy = tiny_policy();
+    let sampled = Sampled::new(&policy, rollout_config(4, 12));
+    let config = GrpoConfig { beta: 0.5, num_iterations: 3, ..config() };
+    let mut optimizer = Optimizer::new(policy.trainable(), &config).unwrap();
+    let bare = update(&policy, &mut optimizer, &sampled.batch(&config), 0.1, &mut |_, _| ());
+    assert!(matches!(bare, Err(LearnError::NoReference { .. })));
+    let kl_after = |beta: f64| {
+        let policy = tiny_policy();
+        let config = GrpoConfig { beta, ..config.clone() };
+        let batch = sampled.batch(&config);
+        let reference = reference_logprobs(policy.decoder(), Adapters::On, &batch).unwrap();
+        let batch = batch.with_reference(reference);
+        let mut optimizer = Optimizer::new(policy.trainable(), &config).unwrap();
+        let mut kls = Vec::new();
+        for _ in 0..4 {
+            let stats = update(&policy, &mut optimizer, &batch, 3e-3, &mut |_, _| ()).unwrap().unwrap();
+            kls.push(stats.kl.unwrap());
+        }
+        kls[3]
+    };
+    let (free, held) = (kl_after(1e-9), kl_after(2.0));
+    assert!(held > 0.0 && held < free, "with penalty {held}, without {free}");
+}
+
+#[test]
+fn demonstrations_add_their_mean_negative_log_likelihood_and_nothing_else() {
+    let policy = tiny_policy();
+    let sampled = Sampled::new(&policy, rollout_config(4, 12));
+    let (prompt, examples) = (&sampled.prompts[1].ids, [&[5u32, 6, 1][..], &[9, 9, 9, 9, 1]]);
+    let demonstrations = examples.map(|completion| Demonstration { prompt, completion });
+    // The mean over their eight tokens, computed for one completion at a time without `update`.
+    let mut nll = Tensor::new(0f32, &Device::Cpu).unwrap();
+    for completion in examples {
+        let logp = score_for_tests(&policy, prompt, completion).unwrap();
+        nll = (nll - (logp.sum_all().unwrap() * (1.0 / 8.0)).unwrap()).unwrap();
+    }
+    let of_nll = gradients(&nll, policy.trainable()).unwrap();
+    for micro_batch in [2, 16] {
+        let config = GrpoConfig { beta: 0.5, entropy_coef: 0.01, micro_batch, ..config() };
+        let with_reference = |batch: Batch| {
+            let reference = reference_logprobs(policy.decoder(), Adapters::On, &batch).unwrap();
+            batch.with_reference(reference)
+        };
+        let bare = with_reference(sampled.batch(&config));
+        let batch = with_reference(sampled.batch(&config).with_demonstrations(&demonstrations, 0.3));
+        let ((loss, with), (bare_loss, without)) =
+            (loss_and_gradients(&policy, &batch), loss_and_gradients(&policy, &bare));
+        let expected = bare_loss + 0.3 * f64::from(nll.to_scalar::<f32>().unwrap());
+        assert!((loss - expected).abs() < 1e-5, "{loss} is not {expected}");
+        let expected = without.iter().map(|(name, without)| {
+            let added = flat(&of_nll[name]);
+            (name.clone(), without.iter().zip(added).map(|(without, added)| without + 0.3 * added).collect())
+        });
+        assert_close(&with, &expected.collect(), 1e-4);
+        let stats = |batch: &Batch| {
+            let mut optimizer = Optimizer::new(policy.trainable(), &config).unwrap();
+            update(&policy, &mut optimizer, batch, 0.0, &mut |_, _| ()).unwrap().unwrap()
+        };
+        let (with, without) = (stats(&batch), stats(&bare));
+        assert!((with.entropy - without.entropy).abs() < 1e-5 && with.kl.unwrap() < 1e-9, "{with:?} {without:?}");
+        assert!((with.demonstration_nll.unwrap() - f64::from(nll.to_scalar::<f32>().unwrap())).abs() < 1e-5);
+        assert_eq!(without.demonstration_nll, None);
+    }
+}
+
+#[test]
+fn demonstrations_alone_move_nothing() {
+    let policy = tiny_policy();
+    let mut sampled = Sampled::new(&policy, rollout_config(4, 12));
+    sampled.advantages = sampled.advantages.map(|_| 0.0);
+    let prompt = &sampled.prompts[1].ids;
+    let demonstration = Demonstration { prompt, completion: &[5, 6, 1] };
+    assert!(!sampled.batch(&config()).with_demonstrations(&[demonstration], 0.3).has_signal());
+}
+
+#[test]
+fn more_updates_a_rollout_move_the_ratio_and_are_clipped() {
+    let policy = tiny_policy();
+    let sampled = Sampled::new(&policy, rollout_config(8, 12));
+    let config = GrpoConfig { num_iterations: 4, epsilon: 0.01, epsilon_high: 0.01, ..config() };
+    let mut optimizer = Optimizer::new(policy.trainable(), &config).unwrap();
+    let mut told = Vec::new();
+    let batch = sampled.batch(&GrpoConfig { micro_batch: 8, ..config });
+    let stats = update(&policy, &mut optimizer, &batch, 1e-2, &mut |done, total| told.push((done, total)));
+    let stats = stats.unwrap().unwrap();
+    assert!(stats.clip_ratio_low > 0.0 && stats.clip_ratio_high > 0.0, "{stats:?}");
+    assert!(stats.logp_difference_max < 1e-5, "before the first update: {stats:?}");
+    assert_eq!(told, (1..=8).map(|done| (done, 8)).collect::<Vec<_>>());
+}
+
+#[test]
+fn off_policy_the_ratio_is_that_to_the_sampler_clipped_and_reported() {
+    let policy = tiny_policy();
+    let sampled = Sampled::new(&policy, rollout_config(8, 12));
+    let mut optimizer = Optimizer::new(policy.trainable(), &config()).unwrap();
+    // The policy is updated between sampling and learning.
+    update(&policy, &mut optimizer, &sampled.batch(&config()), 2e-2, &mut |_, _| ()).unwrap();
+
+    // By hand for each token: if the ratio is not clipped, the gradient is that of -ratio * A * logp / tokens.
+    let tokens: usize = sampled.completions.items().iter().map(|completion| completion.ids.len()).sum();
+    let (mut low, mut high, mut kl) = (0.0, 0.0, 0.0);
+    let mut loss = Tensor::new(0f32, &Device::Cpu).unwrap();
+    for (index, completion) in sampled.completions.items().iter().enumerate() {
+        let logp = score_for_tests(&policy, &sampled.prompts[index / 8].ids, &completion.ids).unwrap();
+        let advantage = sampled.advantages.items()[index];
+        let mut factors = Vec::new();
+        for (now, then) in flat(&logp).iter().zip(&completion.logprobs) {
+            let ratio = (now - then).exp();
+            let is_low = advantage < 0.0 && ratio < 0.8;
+            let is_high = advantage > 0.0 && ratio > 1.28;
+            (low, high) = (low + f64::from(u8::from(is_low)), high + f64::from(u8::from(is_high)));
+            kl += f64::from(ratio - 1.0 - (now - then));
+            factors.push(if is_low || is_high { 0.0 } else { -ratio * advantage / tokens as f32 });
+        }
+        let factors = Tensor::new(factors, &Device::Cpu).unwrap();
+        loss = (loss + (logp * factors).unwrap().sum_all().unwrap()).unwrap();
+    }
+    assert!(low > 0.0 && high > 0.0, "{low} and {high} of {tokens} tokens clipped");
+    let expected = gradients(&loss, policy.trainable()).unwrap();
+    let expected = expected.iter().map(|(name, gradient)| (name.clone(), flat(gradient))).collect();
+    let batch = sampled.batch(&config()).off_policy();
+    assert_close(&loss_and_gradients(&policy, &batch).1, &expected, 1e-4);
+
+    let stats = |batch: &Batch| {
+        let mut optimizer = Optimizer::new(policy.trainable(), &config()).unwrap();
+        update(&policy, &mut optimizer, batch, 0.0, &mut |_, _| ()).unwrap().unwrap()
+    };
+    let found = stats(&batch);
+    let count = tokens as f64;
+    assert_eq!((found.clip_ratio_low, found.clip_ratio_high), (low / count, high / count));
+    assert!((found.sampling_kl - kl / count).abs() < 1e-4 * kl / count && found.sampling_kl > 1e-4, "{found:?}");
+    let on_policy = stats(&sampled.batch(&config()));
+    assert_eq!((on_policy.clip_ratio_low, on_policy.clip_ratio_high), (0.0, 0.0), "1 by construction");
+}
+
+#[test]
+fn a_rewarded_word_becomes_likely() {
+    const REWARDED: u32 = 12;
+    let (policy, rollout) = (tiny_policy(), rollout_config(16, 1));
+    let config = GrpoConfig { scale_rewards: ScaleRewards::Group, ..config() };
+    let mut optimizer = Optimizer::new(policy.trainable(), &config).unwrap();
+    let mut share = Vec::new();
+    for step in 0..30 {
+        let seed = Seed::root(4).child(Purpose::Step, step);
+        let completions = generate(&policy, &prompts(), &rollout, seed, &mut |_| ()).unwrap();
+        let rewards = completions.clone().map(|completion| f32::from(u8::from(completion.ids[0] == REWARDED)));
+        share.push(rewards.items().iter().sum::<f32>() / rewards.items().len() as f32);
+        let advantages = advantages(&rewards, &config);
+        let batch = Batch::new(&prompts(), completions.each_ref(), advantages, &rollout, &config);
+        update(&policy, &mut optimizer, &batch, 1e-2, &mut |_, _| ()).unwrap();
+    }
+    assert!(share[0] < 0.3, "at first about one in sixteen: {share:?}");
+    assert!(share[25..].iter().all(|share| *share > 0.9), "{share:?}");
+}
+
+#[test]
+#[ignore = "a measurement: cargo test --release measure_ -- --ignored --nocapture"]
+fn measure_an_update_of_the_builtin_shape() {
+    let policy = builtin_sized_policy();
+    let prompt = Prompt { ids: (2..10).collect(), ..prompts()[0].clone() };
+    let completion = |index: usize| {
+        let length = 60 + (index * 37) % 80;
+        Completion {
+            ids: (0..length).map(|place| ((place * 31 + index * 7) % 766 + 2) as u32).collect(),
+            logprobs: vec![-6.0; length],
+            text: String::new(),
+            finish: FinishReason::Stop,
+        }
+    };
+    let completions = Groups::new(8, (0..64).map(completion).collect::<Vec<_>>());
+    let advantages = Groups::new(8, (0..64).map(|index| (index % 8) as f32 - 3.5).collect());
+    for micro_batch in [4, 8, 16, 32] {
+        let config = GrpoConfig { micro_batch, entropy_coef: 0.01, ..config() };
+        let prompts = vec![prompt.clone(); 8];
+        let rollout = rollout_config(8, 256);
+        let batch = Batch::new(&prompts, completions.each_ref(), advantages.clone(), &rollout, &config);
+        let mut optimizer = Optimizer::new(policy.trainable(), &config).unwrap();
+        for _ in 0..2 {
+            let start = std::time::Instant::now();
+            update(&policy, &mut optimizer, &batch, 1e-4, &mut |_, _| ()).unwrap();
+            println!("64 completions of 99 tokens on average, {micro_batch} at once: {:?}", start.elapsed());
+        }
+    }
+}

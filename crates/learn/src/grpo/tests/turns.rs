@@ -1,0 +1,131 @@
+//! Several turns in one row: what the policy was told is read, and in no loss and no statistics.
+
+use super::*;
+use crate::rollout::{Numbers, Streams, Trajectory, TurnTokens};
+
+/// What the policy is told between its turns: tokens that it hardly ever samples in a row.
+const TOLD: [u32; 5] = [3, 3, 3, 14, 2];
+
+/// Two turns of each completion, as training samples them.
+struct Talked {
+    prompts: Vec<Prompt>,
+    first: Groups<Completion>,
+    second: Groups<Completion>,
+    rollout: RolloutConfig,
+}
+
+impl Talked {
+    fn new(policy: &Policy) -> Talked {
+        let (prompts, rollout) = (prompts(), rollout_config(4, 40));
+        let short = RolloutConfig { max_completion_length: 12, ..rollout.clone() };
+        let first = generate(policy, &prompts, &short, Seed::root(9), &mut |_| ()).unwrap();
+        let next: Vec<Prompt> =
+            first.with(&prompts).map(|(prompt, completion)| prompt.continued(&completion.ids, &TOLD)).collect();
+        let alone = RolloutConfig { num_generations: 1, ..rollout.clone() };
+        let streams = Streams { seed: Seed::root(9).child(Purpose::Turn, 1), numbers: Numbers::From(0) };
+        let second = generate(policy, &next, &alone, streams, &mut |_| ()).unwrap();
+        Talked { prompts, second: Groups::new(4, second.into_items()), first, rollout }
+    }
+
+    /// Every third conversation has one turn only.
+    fn batch(&self, config: &GrpoConfig) -> Batch {
+        let both = self.first.items().iter().zip(self.second.items()).enumerate();
+        let trajectories = both.map(|(index, (first, second))| {
+            let turns =
+                [(&[][..], first), (&TOLD[..], second)].map(|(told, completion)| TurnTokens { told, completion });
+            Trajectory::new(turns[..turns_of(index)].to_vec())
+        });
+        let advantages = (0..self.first.items().len()).map(advantages_of).collect();
+        Batch::new(
+            &self.prompts,
+            Groups::new(4, trajectories.collect()),
+            Groups::new(4, advantages),
+            &self.rollout,
+            config,
+        )
+    }
+}
+
+fn turns_of(index: usize) -> usize {
+    if index % 3 == 2 { 1 } else { 2 }
+}
+
+fn advantages_of(index: usize) -> Vec<f32> {
+    let both = [[1.0, -0.5], [0.25, 0.5], [-0.75, 0.0], [-1.0, 2.0]][index % 4];
+    both[..turns_of(index)].to_vec()
+}
+
+/// Every turn of the batch by itself: the tokens before it, its tokens, and its advantage.
+fn alone(talked: &Talked) -> Vec<(Vec<u32>, Completion, f32)> {
+    let mut all = Vec::new();
+    for (index, (first, second)) in talked.first.items().iter().zip(talked.second.items()).enumerate() {
+        let prompt = &talked.prompts[index / 4];
+        let next = prompt.continued(&first.ids, &TOLD);
+        let turns = [(prompt.ids.clone(), first), (next.ids, second)];
+        let turns = turns.into_iter().zip(advantages_of(index));
+        all.extend(turns.map(|((before, completion), advantage)| (before, completion.clone(), advantage)));
+    }
+    all
+}
+
+#[test]
+fn sampling_and_scoring_agree_over_turns() {
+    let policy = tiny_policy();
+    let batch = Talked::new(&policy).batch(&config());
+    let mut optimizer = Optimizer::new(policy.trainable(), &config()).unwrap();
+    let stats = update(&policy, &mut optimizer, &batch, 0.0, &mut |_, _| ()).unwrap().unwrap();
+    assert!(stats.logp_difference_max < 1e-5, "{stats:?}");
+}
+
+#[test]
+fn several_turns_are_the_policy_gradient_of_the_sampled_tokens_alone() {
+    let policy = tiny_policy();
+    let talked = Talked::new(&policy);
+    let turns = alone(&talked);
+    let tokens: usize = turns.iter().map(|(_, completion, _)| completion.ids.len()).sum();
+    let mut loss = Tensor::new(0f32, &Device::Cpu).unwrap();
+    for (before, completion, advantage) in &turns {
+        let logp = score_for_tests(&policy, before, &completion.ids).unwrap();
+        loss = (loss - (logp.sum_all().unwrap() * (f64::from(*advantage) / tokens as f64)).unwrap()).unwrap();
+    }
+    let expected = gradients(&loss, policy.trainable()).unwrap();
+    let expected = expected.iter().map(|(name, gradient)| (name.clone(), flat(gradient))).collect();
+    for micro_batch in [1, 3, 8] {
+        let config = GrpoConfig { micro_batch, ..config() };
+        let (_, found) = loss_and_gradients(&policy, &talked.batch(&config));
+        assert_close(&found, &expected, 1e-4);
+    }
+}
+
+#[test]
+fn what_the_policy_was_told_is_in_no_statistics() {
+    let policy = tiny_policy();
+    let talked = Talked::new(&policy);
+    let turns = alone(&talked);
+    let config = GrpoConfig { beta: 0.1, ..config() };
+    let batch = talked.batch(&config);
+    let lengths: usize = batch.parts().map(|(_, part)| part.lengths.iter().sum::<usize>()).sum();
+    let tokens: usize = turns.iter().map(|(_, completion, _)| completion.ids.len()).sum();
+    assert_eq!(lengths, tokens);
+    // A reference that gives every sampled token half a nat less: KL is k3(-1/2) if no other token is counted.
+    let reference = reference_logprobs(policy.decoder(), Adapters::On, &batch).unwrap();
+    let reference = reference.into_iter().map(|row| row.into_iter().map(|logp| logp - 0.5).collect()).collect();
+    let mut optimizer = Optimizer::new(policy.trainable(), &config).unwrap();
+    let stats =
+        update(&policy, &mut optimizer, &batch.with_reference(reference), 0.0, &mut |_, _| ()).unwrap().unwrap();
+    let k3 = (-0.5f64).exp() + 0.5 - 1.0;
+    assert!((stats.kl.unwrap() - k3).abs() < 1e-4, "{stats:?}");
+    // The entropy is the mean over the sampled tokens.
+    let mut entropies = Vec::new();
+    for (before, completion, _) in &turns {
+        let ids = [before.as_slice(), &completion.ids].concat();
+        let ids = Tensor::new(ids.as_slice(), &Device::Cpu).unwrap().unsqueeze(0).unwrap();
+        let hidden = policy.decoder().hidden(&ids, Adapters::On).unwrap().squeeze(0).unwrap();
+        let hidden = hidden.narrow(0, before.len() - 1, completion.ids.len()).unwrap();
+        let logp = candle_nn::ops::log_softmax(&policy.decoder().logits(&hidden).unwrap(), 1).unwrap();
+        let entropy = (logp.exp().unwrap() * &logp).unwrap().sum(1).unwrap().neg().unwrap();
+        entropies.extend(entropy.to_vec1::<f32>().unwrap());
+    }
+    let mean = entropies.iter().map(|entropy| f64::from(*entropy)).sum::<f64>() / tokens as f64;
+    assert!((stats.entropy - mean).abs() < 1e-5, "{} {mean}", stats.entropy);
+}

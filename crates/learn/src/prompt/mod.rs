@@ -1,0 +1,271 @@
+//! Prompts for the policy.
+//!
+//! Takes the briefing of an environment and a tokenizer; gives prompts with their token ids. A chat model reads the
+//! text of a request through its own template; the built-in model reads the name of its style. Every prompt ends with
+//! the beginning of the program, which the completion continues. Does not know tensors, nor what happens to a
+//! completion.
+
+mod chat;
+mod turns;
+
+use std::sync::Arc;
+
+use rand::Rng;
+use rayon::prelude::*;
+
+use crate::environment::game2048::prompts::{self as styles, PromptFileError};
+use crate::environment::{Briefing, Request};
+use crate::policy::Tokenizer;
+use crate::seed::{Purpose, Seed};
+pub use chat::{ChatTemplate, Message, conversation};
+pub use turns::TurnFormat;
+
+/// First token of every prompt of the built-in model.
+pub const PROGRAM: &str = "<|program|>";
+/// The beginning that the built-in model continues. The argument list stays open, for state in default values.
+const BUILTIN_PREFILL: &str = "def strategy(board";
+const FENCE: &str = "```python\n";
+const FENCE_END: &str = "```";
+
+/// Why prompts could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum PromptError {
+    /// A malformed prompt file.
+    #[error(transparent)]
+    File(#[from] PromptFileError),
+    /// A style that is not in the model's vocabulary.
+    #[error(
+        "prompts/{style}.md: the built-in model was not trained on this style; add it to the corpus and run `grpo-2048 sft`"
+    )]
+    UnknownStyle {
+        /// The requested style.
+        style: String,
+    },
+    /// A base model without a chat template.
+    #[error("the model has no chat template: it is a base model, or its tokenizer_config.json is not complete")]
+    NoChatTemplate,
+    /// Several turns for a model that cannot be told anything.
+    #[error("rollout.turns: {reason}")]
+    NoTurns {
+        /// What is missing.
+        reason: String,
+    },
+    /// A template that cannot be rendered.
+    #[error("chat template: {message}")]
+    Template {
+        /// The template engine's message.
+        message: String,
+    },
+}
+
+/// The form in which a model reads its prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PromptKind {
+    /// For the built-in model: a style's name is one token.
+    Builtin,
+    /// For a chat model: its own template.
+    Chat,
+    /// For a base model: the same text without a template.
+    Raw,
+}
+
+impl PromptKind {
+    /// The form for a model with this tokenizer; `raw` asks for plain text instead of a chat.
+    pub fn of(tokenizer: &Tokenizer, raw: bool) -> Self {
+        match (tokenizer.token_id(PROGRAM), raw) {
+            (Some(_), _) => PromptKind::Builtin,
+            (None, true) => PromptKind::Raw,
+            (None, false) => PromptKind::Chat,
+        }
+    }
+}
+
+/// The tokens of a prompt that belong to earlier turns of its conversation; none in a first turn.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Earlier {
+    /// All of them, which are the last of the prompt.
+    pub tokens: usize,
+    /// Those that the policy sampled itself.
+    pub sampled: usize,
+}
+
+/// Text given to the policy, with its token ids.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Prompt {
+    /// Index in [`PromptSet::prompts`].
+    pub id: u32,
+    /// Name of the style or task.
+    pub style: String,
+    /// Index of the task; `None` if cases are random games.
+    pub task: Option<u32>,
+    /// The whole text of the first turn, which ends with `prefill`.
+    pub text: String,
+    /// The beginning of the program, which the prompt contains.
+    pub prefill: String,
+    /// Token ids of `text`, then those of earlier turns and of what the policy was told.
+    pub ids: Vec<u32>,
+    /// How many of them belong to earlier turns.
+    pub earlier: Earlier,
+    /// Text that ends a completion besides the model's stop tokens: the end of the fence that the prompt has opened.
+    pub stop: Option<&'static str>,
+}
+
+impl Prompt {
+    /// The text in which a program is searched for: the prompt's beginning of it, then the completion.
+    pub fn program_text(&self, completion: &str) -> String {
+        format!("{}{completion}", self.prefill)
+    }
+
+    /// The prompt of the next turn: this one, then the tokens of its completion, then what the policy is told. Nothing is
+    /// rendered or tokenized again.
+    pub fn continued(&self, completion: &[u32], told: &[u32]) -> Prompt {
+        let Earlier { tokens, sampled } = self.earlier;
+        let earlier = Earlier { tokens: tokens + completion.len() + told.len(), sampled: sampled + completion.len() };
+        Prompt { ids: [self.ids.as_slice(), completion, told].concat(), earlier, ..self.clone() }
+    }
+
+    /// Tokens that its completion may have, where all turns together may have `most`.
+    pub fn room(&self, most: usize) -> usize {
+        most.saturating_sub(self.earlier.tokens)
+    }
+}
+
+/// How a prompt is rendered.
+enum Format {
+    Builtin,
+    Chat(Box<ChatTemplate>),
+    Raw,
+}
+
+impl Format {
+    fn new(kind: PromptKind, tokenizer: &Tokenizer) -> Result<Format, PromptError> {
+        Ok(match kind {
+            PromptKind::Builtin => Format::Builtin,
+            PromptKind::Raw => Format::Raw,
+            PromptKind::Chat => {
+                let Some(source) = tokenizer.chat_template() else { return Err(PromptError::NoChatTemplate) };
+                let template = ChatTemplate::new(source, tokenizer.bos_token(), tokenizer.eos_token())?;
+                Format::Chat(Box::new(template))
+            }
+        })
+    }
+}
+
+/// All prompts of an environment, rendered for one model.
+#[derive(Debug, Clone)]
+pub struct PromptSet {
+    /// Prompts for training.
+    prompts: Vec<Prompt>,
+    /// Prompts for evaluation; if there are none, those for training serve.
+    held_out: Vec<Prompt>,
+    /// How the policy is told what came of its programs, if there are several turns.
+    turns: Option<Arc<TurnFormat>>,
+}
+
+impl PromptSet {
+    /// Renders every request of a briefing for a model; for the built-in model, its own styles.
+    pub fn load(kind: PromptKind, tokenizer: &Tokenizer, briefing: &Briefing) -> Result<Self, PromptError> {
+        let format = Format::new(kind, tokenizer)?;
+        let styles = matches!(format, Format::Builtin).then(styles::briefing).transpose()?;
+        let briefing = styles.as_ref().unwrap_or(briefing);
+        let render = |(id, request): (usize, &Request)| -> Result<Prompt, PromptError> {
+            let (text, prefill) = match &format {
+                Format::Builtin => (builtin_text(&request.style, tokenizer)?, BUILTIN_PREFILL),
+                Format::Chat(template) => {
+                    let turns = template.render(&chat::conversation(briefing, request))?;
+                    (format!("{turns}{FENCE}{}", request.opening), request.opening.as_str())
+                }
+                Format::Raw => {
+                    let turns = chat::conversation(briefing, request);
+                    let words: Vec<&str> = turns.iter().map(|turn| turn.content.as_str()).collect();
+                    (format!("{}\n\n{FENCE}{}", words.join("\n\n"), request.opening), request.opening.as_str())
+                }
+            };
+            let ids = tokenizer.encode(&text);
+            let stop = (kind != PromptKind::Builtin).then_some(FENCE_END);
+            let (style, prefill) = (request.style.clone(), prefill.to_owned());
+            Ok(Prompt { id: id as u32, style, task: request.task, text, prefill, ids, stop, ..Prompt::default() })
+        };
+        // Rendering is parallel because a file may hold a hundred thousand tasks.
+        let rendered: Vec<Prompt> =
+            briefing.requests.par_iter().enumerate().map(render).collect::<Result<_, PromptError>>()?;
+        let is_held_out = |prompt: &Prompt| briefing.requests[prompt.id as usize].held_out;
+        let (held_out, prompts) = rendered.into_iter().partition(is_held_out);
+        Ok(PromptSet { prompts, held_out, turns: None })
+    }
+
+    /// The same for conversations of up to `turns` turns.
+    ///
+    /// # Errors
+    /// [`PromptError::NoTurns`] if there are several and the model's format or vocabulary has no room for what the policy
+    /// would be told.
+    pub fn with_turns(self, turns: usize, kind: PromptKind, tokenizer: &Tokenizer) -> Result<Self, PromptError> {
+        let format = if turns > 1 { Some(Arc::new(TurnFormat::new(kind, tokenizer)?)) } else { None };
+        Ok(PromptSet { turns: format, ..self })
+    }
+
+    /// How the policy is told what came of its programs; none if there is one turn.
+    pub fn turns(&self) -> Option<&TurnFormat> {
+        self.turns.as_deref()
+    }
+
+    /// All training prompts, in the order of the requests.
+    pub fn prompts(&self) -> &[Prompt] {
+        &self.prompts
+    }
+
+    /// All evaluation prompts, in the order of the requests.
+    pub fn held_out(&self) -> &[Prompt] {
+        if self.held_out.is_empty() { &self.prompts } else { &self.held_out }
+    }
+
+    /// The prompt of a task, by its number.
+    pub fn of_task(&self, task: u32) -> Option<&Prompt> {
+        self.prompts.iter().chain(&self.held_out).find(|prompt| prompt.task == Some(task))
+    }
+
+    /// Draws `count` training prompts in random order, all of them once before any of them again.
+    pub fn draw(&self, seed: Seed, count: usize) -> Vec<Prompt> {
+        draw(&self.prompts, seed, count)
+    }
+
+    /// Draws evaluation prompts in the same way.
+    pub fn draw_held_out(&self, seed: Seed, count: usize) -> Vec<Prompt> {
+        draw(self.held_out(), seed, count)
+    }
+}
+
+fn draw(prompts: &[Prompt], seed: Seed, count: usize) -> Vec<Prompt> {
+    let mut rng = seed.child(Purpose::Prompt, 0).rng();
+    let mut drawn = Vec::with_capacity(count);
+    let mut order: Vec<usize> = Vec::new();
+    while drawn.len() < count {
+        if order.is_empty() {
+            order = (0..prompts.len()).collect();
+        }
+        let next = order.swap_remove(rng.random_range(0..order.len()));
+        drawn.push(prompts[next].clone());
+    }
+    drawn
+}
+
+/// Special tokens of the built-in model's prompts, in the order of their ids.
+pub fn builtin_tokens() -> Result<Vec<String>, PromptError> {
+    let styles = styles::prompts()?.into_iter().map(|prompt| style_token(&prompt.style));
+    Ok([PROGRAM.to_owned()].into_iter().chain(styles).collect())
+}
+
+fn style_token(style: &str) -> String {
+    format!("<|style:{style}|>")
+}
+
+fn builtin_text(style: &str, tokenizer: &Tokenizer) -> Result<String, PromptError> {
+    let token = style_token(style);
+    match tokenizer.token_id(&token) {
+        Some(_) => Ok(format!("{PROGRAM}{token}{BUILTIN_PREFILL}")),
+        None => Err(PromptError::UnknownStyle { style: style.into() }),
+    }
+}
+
+#[cfg(test)]
+mod tests;

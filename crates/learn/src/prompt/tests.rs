@@ -1,0 +1,180 @@
+use super::*;
+use crate::corpus::{HEADER, Style, vocabulary};
+use crate::environment::game2048::prompts::{PromptFile, briefing};
+use crate::environment::game2048::{Board, Move};
+
+fn words() -> Briefing {
+    briefing().unwrap()
+}
+
+fn builtin() -> Tokenizer {
+    let options =
+        vocabulary::VocabularyOptions { size: 200, token_chars: 12, prompt_tokens: builtin_tokens().unwrap() };
+    let inner = vocabulary::train(["def strategy(board):\n    return \"W\"\n"].into_iter(), &options).unwrap();
+    Tokenizer::from_parts(inner, vec![1], None)
+}
+
+fn with_template(template: Option<&str>) -> Tokenizer {
+    let options = vocabulary::VocabularyOptions { size: 100, token_chars: 1, prompt_tokens: vec![] };
+    let inner = vocabulary::train([""].into_iter(), &options).unwrap();
+    Tokenizer::from_parts(inner, vec![1], template.map(str::to_owned))
+}
+
+/// SmolLM2's, with its system turn.
+const CHATML: &str = "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
+
+#[test]
+fn every_style_of_the_corpus_has_a_prompt_and_the_other_way_round() {
+    let prompts: Vec<String> = styles::prompts().unwrap().into_iter().map(|prompt| prompt.style).collect();
+    assert_eq!(prompts, Style::ALL.map(Style::name));
+    assert_eq!(BUILTIN_PREFILL, HEADER);
+}
+
+#[test]
+fn the_built_in_model_reads_the_style_as_one_token() {
+    let tokenizer = builtin();
+    assert_eq!(PromptKind::of(&tokenizer, false), PromptKind::Builtin);
+    let set = PromptSet::load(PromptKind::Builtin, &tokenizer, &words()).unwrap();
+    let heads: std::collections::BTreeSet<_> = set.prompts().iter().map(|prompt| prompt.ids[..2].to_vec()).collect();
+    assert_eq!(heads.len(), Style::ALL.len());
+    for prompt in set.prompts() {
+        assert_eq!(prompt.text, format!("<|program|><|style:{}|>def strategy(board", prompt.style));
+        assert_eq!(prompt.program_text("):\n    return \"W\"\n"), "def strategy(board):\n    return \"W\"\n");
+        assert_eq!(tokenizer.decode(&prompt.ids), HEADER);
+    }
+}
+
+#[test]
+fn a_chat_shows_rules_example_and_request_and_ends_in_the_open_function() {
+    let set = PromptSet::load(PromptKind::Chat, &with_template(Some(CHATML)), &words()).unwrap();
+    for prompt in set.prompts() {
+        assert!(prompt.text.starts_with("<|im_start|>system\nYou write players"), "{}", prompt.text);
+        assert!(prompt.text.ends_with("<|im_start|>assistant\n```python\ndef strategy(board):"), "{}", prompt.text);
+        assert_eq!(prompt.text.matches("<|im_start|>user").count(), 2);
+        assert_eq!(prompt.prefill, "def strategy(board):");
+    }
+}
+
+#[test]
+fn a_template_without_a_system_role_gets_its_words_in_the_first_request() {
+    let template = "{% for message in messages %}{% if message.role == 'system' %}{{ raise_exception('no system role') }}{% endif %}[{{ message.role }}] {{ message.content.strip() }} {% endfor %}[assistant] ";
+    let set = PromptSet::load(PromptKind::Chat, &with_template(Some(template)), &words()).unwrap();
+    assert!(set.prompts()[0].text.starts_with("[user] You write players"));
+}
+
+#[test]
+fn a_template_that_fails_is_named_with_the_way_out() {
+    let error = PromptSet::load(PromptKind::Chat, &with_template(Some("{{ raise_exception('never') }}")), &words())
+        .unwrap_err();
+    assert!(matches!(error, PromptError::Template { .. }) && error.to_string().contains("never"), "{error}");
+}
+
+#[test]
+fn a_template_without_an_end_is_stopped() {
+    let endless = "{% for a in range(100000) %}{% for b in range(100000) %}{% set c = a * b %}{% endfor %}{% endfor %}";
+    let template = ChatTemplate::new(endless, None, None).unwrap();
+    let error = template.render(&[]).unwrap_err();
+    assert!(error.to_string().contains("fuel"), "{error}");
+}
+
+#[test]
+fn a_base_model_is_refused_as_a_chat_and_served_as_text() {
+    let base = with_template(None);
+    let error = PromptSet::load(PromptKind::Chat, &base, &words()).unwrap_err().to_string();
+    assert!(error.contains("base model"), "{error}");
+    let set = PromptSet::load(PromptKind::of(&base, true), &base, &words()).unwrap();
+    assert!(set.prompts()[0].text.ends_with("\n\n```python\ndef strategy(board):"));
+}
+
+#[test]
+fn the_rules_name_the_letters_of_the_environment() {
+    let system = words().system;
+    let mut centre = [[0; 4]; 4];
+    centre[1][1] = 2;
+    let board = Board::from_cells(&centre).unwrap();
+    for (word, row, column) in [("up", 0, 1), ("left", 1, 0), ("down", 3, 1), ("right", 1, 3)] {
+        let pushed = |direction: &&Move| board.slide(**direction).0.cells()[row][column] == 2;
+        let direction = Move::ALL.iter().find(pushed).unwrap();
+        assert!(system.contains(&format!("\"{}\" ({word})", direction.letter())), "{word}: {direction:?}");
+    }
+}
+
+#[test]
+fn the_example_is_python() {
+    let program = words().requests[0].example.clone().unwrap().program;
+    assert!(ruff_python_parser::parse_module(&program).is_ok());
+    assert!(program.starts_with(&words().requests[0].opening));
+}
+
+#[test]
+fn drawing_is_balanced_and_repeatable() {
+    let set = PromptSet::load(PromptKind::Builtin, &builtin(), &words()).unwrap();
+    let drawn = set.draw(Seed::root(3), 20);
+    assert_eq!(drawn, set.draw(Seed::root(3), 20));
+    assert_ne!(drawn, set.draw(Seed::root(4), 20));
+    for prompt in set.prompts() {
+        let times = drawn.iter().filter(|other| other.id == prompt.id).count();
+        assert!((2..=3).contains(&times), "{} came {times} times", prompt.style);
+    }
+}
+
+#[test]
+fn a_prompt_file_out_of_shape_says_what_is_missing() {
+    let broken = [
+        ("x.md", "words", "front matter"),
+        ("x.md", "---\nasks: y\n---\nwords", "style"),
+        ("x.md", "---\nstyle: y\nasks: z\n---\nwords", "name of the file"),
+        ("x.md", "---\nstyle: x\nasks: z\n---\n", "expected words"),
+    ];
+    for (name, text, expected) in broken {
+        let error = PromptFile::parse(name, text).unwrap_err().to_string();
+        assert!(error.contains(expected) && error.contains("prompts/x.md"), "{error}");
+    }
+}
+
+#[derive(serde::Deserialize)]
+struct Rendering {
+    template: String,
+    bos_token: Option<String>,
+    eos_token: Option<String>,
+    messages: Vec<Turn>,
+    add_generation_prompt: bool,
+    expected: Option<String>,
+    error: Option<String>,
+}
+
+#[derive(serde::Deserialize)]
+struct Turn {
+    role: String,
+    content: String,
+}
+
+#[test]
+fn templates_render_as_in_transformers() {
+    let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/goldens/chat");
+    let read = |name: &str| std::fs::read_to_string(dir.join(name)).unwrap();
+    let renderings: Vec<Rendering> = serde_json::from_str(&read("expected.json")).unwrap();
+    assert!(renderings.len() >= 20);
+    for Rendering { template: name, bos_token, eos_token, messages, add_generation_prompt, expected, error } in
+        renderings
+    {
+        let template = ChatTemplate::new(&read(&name), bos_token.as_deref(), eos_token.as_deref()).unwrap();
+        let role = |role: &str| ["system", "user", "assistant"].into_iter().find(|known| *known == role).unwrap();
+        let turns = messages.into_iter().map(|turn| Message { role: role(&turn.role), content: turn.content });
+        let found = template.render_as_given(&turns.collect::<Vec<_>>(), add_generation_prompt);
+        match (expected, error) {
+            (Some(expected), _) => assert_eq!(found.unwrap(), expected, "{name}"),
+            (None, error) => {
+                let (found, error) = (found.unwrap_err().to_string(), error.unwrap());
+                assert!(found.contains(&error), "{name}: {found}, expected {error}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_date_that_cannot_be_told_is_refused_by_its_format() {
+    let template = ChatTemplate::new("{{ strftime_now('%d %Q') }}", None, None).unwrap();
+    let error = template.render(&[]).unwrap_err().to_string();
+    assert!(error.contains("%d %Q"), "{error}");
+}

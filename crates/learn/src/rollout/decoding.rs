@@ -1,0 +1,222 @@
+//! Samples one batch token by token, from the prompts to the end of the last completion.
+
+use std::sync::Arc;
+
+use candle_core::Tensor;
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+
+use crate::config::RolloutConfig;
+use crate::policy::{Cache, Policy, Snapshot, Tokenizer};
+use crate::prompt::Prompt;
+
+use super::{Completion, FinishReason, RolloutError, RolloutEvent, Sampler, Streams};
+
+/// Rows that have ended are removed once they are this share of the batch. Not earlier, because removing rows copies
+/// the cache.
+pub(super) const IDLE_SHARE: f64 = 0.25;
+/// Number of newest tokens that are searched for a stop text. No stop text has more tokens.
+const STOP_TOKENS: usize = 4;
+/// Minimum number of logits for a parallel task.
+const LOGITS_PER_TASK: usize = 16_384;
+
+/// One sequence of the batch. It may have ended and not been removed yet.
+pub(super) struct Row {
+    /// Index of its completion in the batch.
+    pub index: usize,
+    pub rng: ChaCha8Rng,
+    /// Token ids sampled so far.
+    pub ids: Vec<u32>,
+    /// Their log-probabilities, in nats.
+    logprobs: Vec<f32>,
+    /// A buffer for drawing tokens.
+    weights: Vec<f32>,
+    /// The text that ends it, if there is one besides stop tokens.
+    stop: Option<&'static str>,
+    /// Maximum number of its tokens.
+    pub longest: usize,
+    /// Whether a stop token or stop text has ended it.
+    stopped: bool,
+    pub ended: bool,
+}
+
+impl Row {
+    /// Empty rows, `config.num_generations` for each prompt.
+    pub fn all(prompts: &[Prompt], config: &RolloutConfig, streams: Streams<'_>) -> Vec<Self> {
+        (0..prompts.len() * config.num_generations).map(|index| Row::one(prompts, config, streams, index)).collect()
+    }
+
+    /// The empty row with this index.
+    pub fn one(prompts: &[Prompt], config: &RolloutConfig, streams: Streams<'_>, index: usize) -> Self {
+        let prompt = &prompts[index / config.num_generations];
+        Row {
+            index,
+            rng: streams.of(index).rng(),
+            ids: Vec::new(),
+            logprobs: Vec::new(),
+            weights: Vec::new(),
+            stop: prompt.stop,
+            longest: prompt.room(config.max_completion_length),
+            stopped: false,
+            ended: false,
+        }
+    }
+
+    /// The completion of a row that has ended. Takes the row's log-probabilities.
+    pub fn completion(&mut self, tokenizer: &Tokenizer) -> Completion {
+        let finish = if self.stopped { FinishReason::Stop } else { FinishReason::Length };
+        Completion::new(self.ids.clone(), std::mem::take(&mut self.logprobs), finish, tokenizer)
+    }
+
+    /// Adds a token.
+    pub fn push(&mut self, token: u32, logp: f32, tokenizer: &Tokenizer) {
+        self.ids.push(token);
+        self.logprobs.push(logp);
+        let tail = &self.ids[self.ids.len().saturating_sub(STOP_TOKENS)..];
+        self.stopped = tokenizer.stop_ids().contains(&token)
+            || self.stop.is_some_and(|stop| tokenizer.decode(tail).contains(stop));
+        self.ended = self.stopped || self.ids.len() == self.longest;
+    }
+}
+
+/// Emits the completions that have just ended, then the numbers of tokens and of completions so far.
+pub(super) fn release(
+    rows: &mut [Row],
+    finished: &mut [Option<Completion>],
+    tokenizer: &Tokenizer,
+    tokens: usize,
+    observer: &mut dyn FnMut(RolloutEvent<'_>),
+) {
+    for row in rows {
+        if !row.ended || finished[row.index].is_some() {
+            continue;
+        }
+        let completion = row.completion(tokenizer);
+        observer(RolloutEvent::Finished { index: row.index, completion: &completion });
+        finished[row.index] = Some(completion);
+    }
+    let finished = finished.iter().flatten().count();
+    observer(RolloutEvent::Tokens { tokens, finished });
+}
+
+/// A policy, with the snapshot of its weights that all parts of a batch use.
+#[derive(Clone)]
+pub(super) struct SampledPolicy<'a> {
+    pub policy: &'a Policy,
+    pub weights: Arc<Snapshot>,
+}
+
+impl<'a> SampledPolicy<'a> {
+    pub fn new(policy: &'a Policy) -> Result<Self, RolloutError> {
+        Ok(SampledPolicy { policy, weights: policy.decoder().snapshot()? })
+    }
+}
+
+/// A batch of sequences. Its rows have the order of the cache.
+pub(super) struct Decoding<'a> {
+    policy: &'a Policy,
+    sampler: Sampler,
+    cache: Cache,
+    rows: Vec<Row>,
+    /// Logits of the next token, `(rows, vocab_size)`.
+    logits: Tensor,
+    finished: Vec<Option<Completion>>,
+    /// Number of tokens sampled so far.
+    tokens: usize,
+}
+
+impl<'a> Decoding<'a> {
+    /// Computes each prompt once and repeats its cache and logits for its group.
+    pub fn begin(
+        SampledPolicy { policy, weights }: SampledPolicy<'a>,
+        prompts: &[Prompt],
+        config: &RolloutConfig,
+        streams: Streams<'_>,
+    ) -> Result<Self, RolloutError> {
+        let decoder = policy.decoder();
+        let prompt = prompts.iter().map(|prompt| prompt.ids.len()).max().unwrap_or(0);
+        let longest = longest(prompts, config);
+        let mut cache = decoder.new_padded_cache(weights, prompts.len(), prompt + longest)?;
+        let ids: Vec<&[u32]> = prompts.iter().map(|prompt| prompt.ids.as_slice()).collect();
+        let logits = decoder.prefill(&ids, &mut cache)?;
+        cache.expand(config.num_generations)?;
+        let of_prompt: Vec<u32> =
+            (0..prompts.len() as u32).flat_map(|prompt| std::iter::repeat_n(prompt, config.num_generations)).collect();
+        let count = of_prompt.len();
+        let logits = logits.index_select(&Tensor::from_vec(of_prompt, count, decoder.device())?, 0)?;
+        let rows = Row::all(prompts, config, streams);
+        let sampler = Sampler::new(config);
+        Ok(Decoding { policy, sampler, cache, rows, logits, finished: vec![None; count], tokens: 0 })
+    }
+
+    /// Samples until every row has ended. Rows that have ended are removed once they are `idle_share` of the batch.
+    pub fn run(
+        mut self,
+        idle_share: f64,
+        observer: &mut dyn FnMut(RolloutEvent<'_>),
+    ) -> Result<Vec<Completion>, RolloutError> {
+        while !self.rows.is_empty() {
+            observer(RolloutEvent::Predicted);
+            self.sample()?;
+            release(&mut self.rows, &mut self.finished, self.policy.tokenizer(), self.tokens, observer);
+            let ended = self.rows.iter().filter(|row| row.ended).count();
+            if ended == self.rows.len() {
+                break;
+            }
+            if ended as f64 >= idle_share * self.rows.len() as f64 && ended > 0 {
+                self.compact()?;
+            }
+            let decoder = self.policy.decoder();
+            // A row that has ended repeats its last token until it is removed; the results are ignored.
+            let ids: Vec<u32> = self.rows.iter().map(|row| row.ids.last().copied().unwrap_or(0)).collect();
+            let ids = Tensor::from_vec(ids, self.rows.len(), decoder.device())?;
+            let cache = &mut self.cache;
+            self.logits = among_threads(|| decoder.step(&ids, cache))?;
+        }
+        Ok(self.finished.into_iter().flatten().collect())
+    }
+
+    /// Draws one token for every row that has not ended.
+    fn sample(&mut self) -> Result<(), RolloutError> {
+        let logits = self.logits.flatten_all()?.to_vec1::<f32>()?;
+        let vocabulary = logits.len() / self.rows.len();
+        let (sampler, tokenizer) = (self.sampler, self.policy.tokenizer());
+        let draw = |(row, logits): (&mut Row, &[f32])| {
+            if row.ended {
+                return Ok(0);
+            }
+            let Some((token, logp)) = sampler.draw(logits, row.rng.random(), &mut row.weights) else {
+                return Err(RolloutError::NotFinite { index: row.index, token: row.ids.len() });
+            };
+            row.push(token, logp, tokenizer);
+            Ok(1)
+        };
+        let rows = self.rows.par_iter_mut().zip(logits.par_chunks_exact(vocabulary));
+        let drawn: Vec<Result<usize, RolloutError>> =
+            rows.with_min_len(LOGITS_PER_TASK.div_ceil(vocabulary)).map(draw).collect();
+        for drawn in drawn {
+            self.tokens += drawn?;
+        }
+        Ok(())
+    }
+
+    /// Removes rows that have ended.
+    fn compact(&mut self) -> Result<(), RolloutError> {
+        let live: Vec<usize> = (0..self.rows.len()).filter(|slot| !self.rows[*slot].ended).collect();
+        self.cache.select(&live)?;
+        self.rows.retain(|row| !row.ended);
+        Ok(())
+    }
+}
+
+/// Maximum number of tokens of a completion of any of the prompts.
+pub(super) fn longest(prompts: &[Prompt], config: &RolloutConfig) -> usize {
+    prompts.iter().map(|prompt| prompt.room(config.max_completion_length)).max().unwrap_or(0)
+}
+
+/// Runs `work` on a thread of rayon's pool. From there parallel operations start within microseconds, while from
+/// another thread each would have to wait for this thread to wake up.
+fn among_threads<R: Send>(work: impl FnOnce() -> R + Send) -> R {
+    if rayon::current_num_threads() == 1 { work() } else { rayon::scope(|_| work()) }
+}

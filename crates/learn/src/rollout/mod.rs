@@ -1,0 +1,216 @@
+//! Samples completions from the policy.
+//!
+//! Takes prompts; returns a group of completions for each. An event passes on each completion as soon as it ends, so
+//! that its program can be played while the others are still sampled. Each completion has its own random stream, of
+//! which every token takes one number, so it does not depend on the other completions of its batch. Does not know
+//! programs, games or rewards.
+
+mod decoding;
+mod device;
+mod parts;
+mod remote;
+mod sampler;
+mod trajectory;
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::RolloutConfig;
+use crate::groups::Groups;
+use crate::policy::{Policy, PolicyError, Tokenizer};
+use crate::prompt::Prompt;
+use crate::seed::{Purpose, Seed};
+
+pub use parts::check_length;
+pub use remote::{Assignment, LoadedAdapter, ServerFault, Servers};
+pub use sampler::Sampler;
+pub use trajectory::{Trajectory, TurnTokens};
+
+/// Sampling failed.
+#[derive(Debug, thiserror::Error)]
+pub enum RolloutError {
+    /// Prompt and completion exceed the model's context.
+    #[error(
+        "rollout.max_completion_length = {completion}: with a prompt of {prompt} tokens that is more than the {limit} \
+         positions of the model; expected at most {}", limit.saturating_sub(*prompt)
+    )]
+    TooLong {
+        /// Length of the longest prompt, in tokens.
+        prompt: usize,
+        /// Maximum length of a completion, in tokens.
+        completion: usize,
+        /// Length of the model's context, in tokens.
+        limit: usize,
+    },
+    /// The model's logits are infinite or NaN.
+    #[error("completion {index}, token {token}: found a logit that is no finite number; the weights have diverged")]
+    NotFinite {
+        /// Index of the completion.
+        index: usize,
+        /// Index of the token in it.
+        token: usize,
+    },
+    /// A server cannot serve this run. Found before the run starts.
+    #[error("--rollouts {_0}")]
+    Unfit(ServerFault),
+    /// Requests to servers failed repeatedly.
+    #[error("--rollouts {_0}; --resume goes on from the newest checkpoint")]
+    Server(ServerFault),
+    /// An adapter for servers cannot be written.
+    #[error("rollout.adapter_dir {path}: {source}")]
+    Adapter {
+        /// The directory.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The model failed.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// A tensor operation failed.
+    #[error(transparent)]
+    Tensor(#[from] candle_core::Error),
+}
+
+/// Why a completion ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FinishReason {
+    /// A stop token or stop text ended it.
+    Stop,
+    /// It was truncated at the maximum length.
+    Length,
+}
+
+/// A completion of a prompt.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Completion {
+    /// Sampled token ids, including the one that ended it.
+    pub ids: Vec<u32>,
+    /// Log-probability of each token under the policy at the sampling temperature, in nats.
+    pub logprobs: Vec<f32>,
+    /// The text, without the token that ended it.
+    pub text: String,
+    /// Why it ended.
+    pub finish: FinishReason,
+}
+
+impl Completion {
+    /// A completion from its tokens. The tokenizer decodes its text.
+    pub fn new(ids: Vec<u32>, logprobs: Vec<f32>, finish: FinishReason, tokenizer: &Tokenizer) -> Self {
+        let by_token = ids.last().is_some_and(|last| tokenizer.stop_ids().contains(last));
+        let written = if by_token { &ids[..ids.len() - 1] } else { &ids[..] };
+        Completion { text: tokenizer.decode(written), ids, logprobs, finish }
+    }
+}
+
+/// The events of sampling.
+#[derive(Debug)]
+pub enum RolloutEvent<'a> {
+    /// A completion has ended. There is one event for each, in the order in which they end.
+    Finished {
+        /// Its index: index of the prompt times the group size, plus the index in the group.
+        index: usize,
+        /// The completion.
+        completion: &'a Completion,
+    },
+    /// The model has computed the logits, and the next token of every row is drawn now. Not emitted for batches in
+    /// parts, nor on a GPU that draws tokens itself.
+    Predicted,
+    /// One more token has been sampled for every row that has not ended.
+    Tokens {
+        /// Number of tokens sampled so far.
+        tokens: usize,
+        /// Number of completions that have ended.
+        finished: usize,
+    },
+    /// A warning about a server that failed and is asked again or left out.
+    Trouble(&'a str),
+    /// One of the parts of a batch, which are sampled in parallel, has ended. These events come after all others; a
+    /// batch in one piece has none.
+    PartDone {
+        /// Index of the part.
+        part: usize,
+        /// When it began.
+        begin: Instant,
+        /// When its last completion ended.
+        end: Instant,
+    },
+}
+
+/// The random streams of a batch's completions, which are derived from `seed` and the number of each completion in the
+/// whole that the batch is part of. So completions do not depend on how the whole is divided into batches.
+#[derive(Debug, Clone, Copy)]
+pub struct Streams<'a> {
+    /// The seed that all streams are derived from.
+    pub seed: Seed,
+    /// The numbers of the streams.
+    pub numbers: Numbers<'a>,
+}
+
+/// The numbers of the random streams of a batch's completions, in their order.
+#[derive(Debug, Clone, Copy)]
+pub enum Numbers<'a> {
+    /// This one and those that follow.
+    From(u64),
+    /// These.
+    Listed(&'a [u64]),
+}
+
+impl<'a> Streams<'a> {
+    /// Streams with consecutive numbers, from `first` on.
+    pub fn from_first(seed: Seed, first: u64) -> Self {
+        Streams { seed, numbers: Numbers::From(first) }
+    }
+
+    /// The number of the stream of completion `index` of the batch.
+    pub fn number(&self, index: usize) -> u64 {
+        match self.numbers {
+            Numbers::From(first) => first + index as u64,
+            Numbers::Listed(numbers) => numbers[index],
+        }
+    }
+
+    /// The seed of completion `index` of the batch.
+    pub fn of(&self, index: usize) -> Seed {
+        self.seed.child(Purpose::Sample, self.number(index))
+    }
+
+    /// The streams of the batch without its first `count` completions.
+    pub fn after(self, count: usize) -> Self {
+        let numbers = match self.numbers {
+            Numbers::From(first) => Numbers::From(first + count as u64),
+            Numbers::Listed(numbers) => Numbers::Listed(&numbers[count..]),
+        };
+        Streams { numbers, ..self }
+    }
+}
+
+impl From<Seed> for Streams<'_> {
+    fn from(seed: Seed) -> Self {
+        Streams::from_first(seed, 0)
+    }
+}
+
+/// Samples `config.num_generations` completions for each prompt.
+///
+/// The policy at temperature T is softmax(logits / T). Log-probabilities are those of this distribution, because it is
+/// also the one that is trained. `top_k`, `top_p` and `min_p` restrict which tokens are drawn but do not change the
+/// log-probabilities, as in TRL, so with them the update is that of a slightly different policy.
+pub fn generate<'a>(
+    policy: &Policy,
+    prompts: &[Prompt],
+    config: &RolloutConfig,
+    streams: impl Into<Streams<'a>>,
+    observer: &mut dyn FnMut(RolloutEvent<'_>),
+) -> Result<Groups<Completion>, RolloutError> {
+    let completions = parts::decode(policy, prompts, config, streams.into(), observer)?;
+    Ok(Groups::new(config.num_generations, completions))
+}
+
+#[cfg(test)]
+pub(crate) mod fixture;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,104 @@
+//! Requests for completions, and checks of a server's answers.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::config::RolloutConfig;
+use crate::policy::Policy;
+use crate::prompt::Prompt;
+use crate::seed::Seed;
+
+use super::super::Completion;
+use super::super::decoding::Row;
+use super::http::AnswerFault;
+
+/// How far rounding in f32 may raise the logarithm of a probability of 1 above 0.
+const ROUNDING: f32 = 1e-4;
+/// The value of vLLM for the logarithm of 0, which no sampled token has.
+const IMPOSSIBLE: f32 = -9999.0;
+
+#[derive(Deserialize)]
+struct Answer {
+    model: Option<String>,
+    choices: Vec<Choice>,
+}
+
+#[derive(Deserialize)]
+struct Choice {
+    token_ids: Vec<u32>,
+    logprobs: Logprobs,
+    finish_reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Logprobs {
+    content: Vec<Token>,
+}
+
+#[derive(Deserialize)]
+struct Token {
+    token_id: u32,
+    logprob: f32,
+}
+
+/// The request for one completion by `model`, a server's name of weights. Each completion is a request, so that each
+/// has its own seed. The same token ids end a completion as with the program's own decoder.
+pub(super) fn question(model: &str, prompt: &Prompt, config: &RolloutConfig, stop_ids: &[u32], seed: Seed) -> Value {
+    let mut sampling = json!({
+        "n": 1,
+        "max_tokens": prompt.room(config.max_completion_length),
+        "temperature": config.temperature,
+        "top_p": config.top_p,
+        "top_k": config.top_k,
+        "min_p": config.min_p,
+        // vLLM's seeds are signed.
+        "seed": seed.get() >> 1,
+        "logprobs": 0,
+        "stop_token_ids": stop_ids,
+        "ignore_eos": true,
+        "detokenize": prompt.stop.is_some(),
+    });
+    if let Some(stop) = prompt.stop {
+        sampling["stop"] = json!([stop]);
+    }
+    json!({ "model": model, "token_ids": prompt.ids, "sampling_params": sampling })
+}
+
+/// The completion of the answer to [`question`], for the empty `row`. Its tokens decide where it ends, not the server.
+pub(super) fn completion(answer: Value, model: &str, mut row: Row, policy: &Policy) -> Result<Completion, AnswerFault> {
+    let Answer { model: by, choices } = serde_json::from_value(answer)
+        .map_err(|error| AnswerFault::rubbish(format!("an answer out of shape: {error}")))?;
+    if let Some(other) = by.filter(|by| by != model) {
+        return Err(AnswerFault::rubbish(format!("an answer by {other}, expected one by {model}")));
+    }
+    let [Choice { token_ids, logprobs: Logprobs { content }, finish_reason }] = &choices[..] else {
+        return Err(AnswerFault::rubbish(format!("{} completions, expected 1", choices.len())));
+    };
+    if token_ids.len() != content.len() || token_ids.iter().zip(content).any(|(id, token)| *id != token.token_id) {
+        let (tokens, logprobs) = (token_ids.len(), content.len());
+        return Err(AnswerFault::rubbish(format!(
+            "{tokens} tokens and log-probabilities of {logprobs} that are not theirs"
+        )));
+    }
+    let vocabulary = policy.decoder().config().vocab_size;
+    for (place, token) in content.iter().enumerate() {
+        let (id, logprob) = (token.token_id, token.logprob);
+        if id as usize >= vocabulary {
+            let found = format!("token {place} has the id {id}, the model {vocabulary} of them");
+            return Err(AnswerFault { found, hint: "serve the model that is trained" });
+        }
+        if !(logprob > IMPOSSIBLE && logprob <= ROUNDING) {
+            return Err(AnswerFault::rubbish(format!("token {place} has the log-probability {logprob}")));
+        }
+        if !row.ended {
+            row.push(id, logprob.min(0.0), policy.tokenizer());
+        }
+    }
+    let longest = row.longest;
+    if !row.ended || token_ids.len() > longest {
+        let (tokens, reason) = (token_ids.len(), finish_reason.as_deref().unwrap_or("none"));
+        let found = format!("{tokens} tokens that no stop ends (finish_reason {reason}), asked for {longest}");
+        return Err(AnswerFault { found, hint: "raise --max-model-len there" });
+    }
+    Ok(row.completion(policy.tokenizer()))
+}

@@ -1,0 +1,397 @@
+//! Samples completions by vLLM servers.
+//!
+//! Takes the policy, whose adapter is loaded on every server when it has changed, and prompts; returns the same as
+//! [`generate`](super::generate), with each completion as soon as it arrives. A request that fails is repeated, with
+//! other servers first. If no server answers, the result is an error.
+
+mod adapter;
+mod answer;
+mod http;
+mod outage;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::config::RolloutConfig;
+use crate::groups::Groups;
+use crate::policy::Policy;
+use crate::prompt::Prompt;
+use crate::seed::Seed;
+
+use super::decoding::Row;
+use super::{Completion, RolloutError, RolloutEvent, Streams, check_length};
+use adapter::Adapter;
+use http::{AnswerFault, Client};
+use outage::Outage;
+
+/// Maximum number of attempts of a request.
+const ATTEMPTS: usize = 3;
+/// Time before the second attempt; twice as long before the third.
+const PAUSE: Duration = Duration::from_millis(500);
+/// Number of tokens of the completion by which a server's weights are compared with the trainer's.
+const PROBE_TOKENS: usize = 32;
+
+/// A server's failure.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{server}: {found}; {hint}")]
+pub struct ServerFault {
+    /// The address of the server.
+    pub server: String,
+    /// What was found.
+    pub found: String,
+    /// What the user can do.
+    pub hint: String,
+}
+
+/// One server.
+#[derive(Debug)]
+struct Server {
+    url: String,
+    /// The server's name of the model without adapters.
+    model: String,
+    /// The adapters that are loaded on it, oldest first.
+    adapters: Mutex<Vec<Adapter>>,
+    outage: Mutex<Outage>,
+}
+
+/// The servers of a run.
+#[derive(Debug)]
+pub struct Servers {
+    servers: Vec<Server>,
+    client: Client,
+    /// Maximum number of simultaneous requests.
+    at_once: usize,
+    /// The directory of adapters.
+    dir: PathBuf,
+    /// Time spent on loading adapters since it was last taken.
+    loading: Mutex<Duration>,
+}
+
+/// An adapter and the servers that have loaded it, in the form that processes exchange.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct LoadedAdapter {
+    /// The name of the adapter.
+    adapter: String,
+    /// The addresses of the servers.
+    live: Vec<String>,
+}
+
+/// The messages of a thread that makes requests.
+enum RequestMessage {
+    Completion(usize, Result<Completion, RolloutError>),
+    Trouble(String),
+}
+
+/// A batch of completions to be sampled by servers.
+#[derive(Debug, Clone, Copy)]
+pub struct Assignment<'a> {
+    /// The policy, whose tokenizer decodes the completions.
+    pub policy: &'a Policy,
+    /// The settings of sampling.
+    pub config: &'a RolloutConfig,
+    /// The prompts, each with `num_generations` completions.
+    pub prompts: &'a [Prompt],
+    /// The random streams of the completions.
+    pub streams: Streams<'a>,
+}
+
+impl Servers {
+    /// Connects to the servers of the configuration and asks for their models; none if it names no servers. `longest`:
+    /// number of tokens of the longest prompt.
+    ///
+    /// # Errors
+    /// [`RolloutError::Unfit`] if a server does not answer or its maximum length is too short.
+    pub fn open(config: &RolloutConfig, longest: usize) -> Result<Option<Servers>, RolloutError> {
+        if config.servers.is_empty() {
+            return Ok(None);
+        }
+        let client = Client::new(Duration::from_secs_f64(config.server_seconds));
+        let tokens = longest + config.max_completion_length;
+        let open = |url: &String| {
+            let url = url.trim_end_matches('/').to_owned();
+            let model = base_model(&client, &url, tokens);
+            let model = model.map_err(|fault| RolloutError::Unfit(fault.of(&url)))?;
+            Ok(Server { url, model, adapters: Mutex::default(), outage: Mutex::default() })
+        };
+        let servers = config.servers.iter().map(open).collect::<Result<_, RolloutError>>()?;
+        let dir = PathBuf::from(&config.adapter_dir);
+        Ok(Some(Servers { servers, client, at_once: config.server_requests, dir, loading: Mutex::default() }))
+    }
+
+    /// Has adapters written below the directory of the run, unless the configuration names another. For the process
+    /// that [loads](Servers::load_adapter) them.
+    pub fn keep_adapters_in(&mut self, run: &Path) {
+        if self.dir.as_os_str().is_empty() {
+            self.dir = run.join("adapters");
+            adapter::sweep(&self.dir);
+        }
+    }
+
+    /// Has each server sample a short completion of `prompt` without an adapter. Returns the server's address and the
+    /// completion.
+    ///
+    /// # Errors
+    /// [`RolloutError::Unfit`] if a server does not answer with a completion.
+    pub fn probe(
+        &self,
+        policy: &Policy,
+        prompt: &Prompt,
+        config: &RolloutConfig,
+    ) -> Result<Vec<(String, Completion)>, RolloutError> {
+        let longest = PROBE_TOKENS.min(config.max_completion_length);
+        // The completion is sampled from the whole distribution.
+        let whole = RolloutConfig { top_p: 1.0, top_k: 0, min_p: 0.0, ..config.clone() };
+        let config = RolloutConfig { max_completion_length: longest, num_generations: 1, ..whole };
+        let prompts = [prompt.clone()];
+        let batch = Assignment { policy, config: &config, prompts: &prompts, streams: Seed::root(0).into() };
+        let probe = |server: &Server| {
+            let answered = self.ask(server, &server.model, &batch, 0);
+            Ok((server.url.clone(), answered.map_err(|fault| RolloutError::Unfit(fault.of(&server.url)))?))
+        };
+        self.servers.iter().map(probe).collect()
+    }
+
+    /// Loads the policy's current adapter on every server. Of several processes one does it, before the others request
+    /// completions.
+    ///
+    /// # Errors
+    /// [`RolloutError::Server`] if no server loads it in three attempts.
+    pub fn load_adapter(
+        &self,
+        policy: &Policy,
+        observer: &mut dyn FnMut(RolloutEvent<'_>),
+    ) -> Result<LoadedAdapter, RolloutError> {
+        let begin = Instant::now();
+        let loaded = self.load_on_all(policy, observer);
+        *self.loading.lock() += begin.elapsed();
+        loaded
+    }
+
+    /// Returns the same as [`generate`](super::generate), sampled by the servers that have loaded the adapter.
+    ///
+    /// # Errors
+    /// [`RolloutError::Server`] if a completion fails in three attempts.
+    pub fn generate(
+        &self,
+        loaded: &LoadedAdapter,
+        batch: Assignment<'_>,
+        observer: &mut dyn FnMut(RolloutEvent<'_>),
+    ) -> Result<Groups<Completion>, RolloutError> {
+        let Assignment { policy, config, prompts, .. } = batch;
+        check_length(policy, prompts, config)?;
+        let total = prompts.len() * config.num_generations;
+        let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let work = |sender: Sender<RequestMessage>| {
+            while !failed.load(Ordering::Relaxed) {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                if index >= total {
+                    break;
+                }
+                let completion = self.complete(&batch, index, loaded, &sender);
+                failed.fetch_or(completion.is_err(), Ordering::Relaxed);
+                // The receiver exists until all threads have ended.
+                let _ = sender.send(RequestMessage::Completion(index, completion));
+            }
+        };
+        let completions = thread::scope(|scope| {
+            let (sender, receiver) = channel();
+            for _ in 0..self.at_once.min(total) {
+                let sender = sender.clone();
+                scope.spawn(|| work(sender));
+            }
+            drop(sender);
+            collect(receiver, total, observer)
+        });
+        let counted = |server: &Server| server.outage.lock().counted(&server.url);
+        self.servers.iter().filter_map(counted).for_each(|text| observer(RolloutEvent::Trouble(&text)));
+        Ok(Groups::new(config.num_generations, completions?))
+    }
+
+    /// Takes the time that was spent on loading adapters since the last call.
+    pub fn take_loading(&self) -> Duration {
+        std::mem::take(&mut *self.loading.lock())
+    }
+
+    /// Requests one completion until a server returns it, at most [`ATTEMPTS`] times.
+    fn complete(
+        &self,
+        batch: &Assignment<'_>,
+        index: usize,
+        loaded: &LoadedAdapter,
+        sender: &Sender<RequestMessage>,
+    ) -> Result<Completion, RolloutError> {
+        let LoadedAdapter { adapter, live } = loaded;
+        let live: Vec<&Server> = self.servers.iter().filter(|server| live.contains(&server.url)).collect();
+        // Completions start with different servers, also those of different processes.
+        let (first, mut attempt) = (batch.streams.number(index) as usize, 0);
+        loop {
+            let server = live[(first + attempt) % live.len()];
+            let fault = match self.ask(server, adapter, batch, index) {
+                Ok(completion) => return Ok(completion),
+                Err(fault) => fault.of(&server.url),
+            };
+            attempt += 1;
+            if attempt == ATTEMPTS {
+                return Err(RolloutError::Server(fault));
+            }
+            if let Some(text) = server.outage.lock().failed(&format!("completion {index}"), &fault) {
+                let _ = sender.send(RequestMessage::Trouble(text));
+            }
+            thread::sleep(PAUSE * attempt as u32);
+        }
+    }
+
+    /// Requests one completion by the model that `server` names `model`.
+    fn ask(
+        &self,
+        server: &Server,
+        model: &str,
+        batch: &Assignment<'_>,
+        index: usize,
+    ) -> Result<Completion, AnswerFault> {
+        let Assignment { policy, config, prompts, streams } = *batch;
+        let prompt = &prompts[index / config.num_generations];
+        let question = answer::question(model, prompt, config, policy.tokenizer().stop_ids(), streams.of(index));
+        let answer = self.client.ask(&format!("{}/inference/v1/generate", server.url), &question)?;
+        let row = Row::one(prompts, config, streams, index);
+        answer::completion(answer, model, row, policy)
+    }
+
+    fn load_on_all(
+        &self,
+        policy: &Policy,
+        observer: &mut dyn FnMut(RolloutEvent<'_>),
+    ) -> Result<LoadedAdapter, RolloutError> {
+        let adapter = Adapter::write(policy, &self.dir)?;
+        let mut attempt = 0;
+        loop {
+            let (mut live, mut last) = (Vec::new(), None);
+            for server in &self.servers {
+                let loaded = self.load_on(server, &adapter).map_err(|fault| fault.of(&server.url));
+                let told = match &loaded {
+                    Ok(()) => server.outage.lock().is_back(&server.url),
+                    Err(fault) => server.outage.lock().left_out(&adapter.name, fault),
+                };
+                told.iter().for_each(|text| observer(RolloutEvent::Trouble(text)));
+                match loaded {
+                    Ok(()) => live.push(server),
+                    Err(fault) => last = Some(fault),
+                }
+            }
+            attempt += 1;
+            match last {
+                Some(fault) if live.is_empty() && attempt == ATTEMPTS => return Err(RolloutError::Server(fault)),
+                Some(_) if live.is_empty() => thread::sleep(PAUSE * attempt as u32),
+                _ => {
+                    self.forget_older(&adapter, &live, observer);
+                    let live = live.into_iter().map(|server| server.url.clone()).collect();
+                    return Ok(LoadedAdapter { adapter: adapter.name, live });
+                }
+            }
+        }
+    }
+
+    /// Loads the adapter on `server`, unless it is loaded already. It counts as loaded if the server lists it among its
+    /// models, whatever the answer to the request was.
+    fn load_on(&self, server: &Server, adapter: &Adapter) -> Result<(), AnswerFault> {
+        let (client, url) = (&self.client, &server.url);
+        if !knows(client, url, &adapter.name)? {
+            let body = json!({ "lora_name": adapter.name, "lora_path": adapter.path });
+            client.tell(&format!("{url}/v1/load_lora_adapter"), &body)?;
+            if !knows(client, url, &adapter.name)? {
+                let found = format!("its models are without {}, which it said that it loaded", adapter.name);
+                return Err(AnswerFault { found, hint: "serve with one API server: --api-server-count 1" });
+            }
+        }
+        let mut adapters = server.adapters.lock();
+        adapters.retain(|known| known != adapter);
+        adapters.push(adapter.clone());
+        Ok(())
+    }
+
+    /// Unloads the adapters before `adapter`, and removes the files of those that are loaded on no server.
+    fn forget_older(&self, adapter: &Adapter, live: &[&Server], observer: &mut dyn FnMut(RolloutEvent<'_>)) {
+        let mut old = Vec::new();
+        for server in live {
+            let mut adapters = server.adapters.lock();
+            let newest = adapters.len() - 1;
+            for older in adapters.drain(..newest) {
+                let body = json!({ "lora_name": older.name });
+                if let Err(fault) = self.client.tell(&format!("{}/v1/unload_lora_adapter", server.url), &body) {
+                    let fault = fault.of(&server.url);
+                    observer(RolloutEvent::Trouble(&format!("adapter {} stays: {fault}", older.name)));
+                }
+                old.push(older);
+            }
+        }
+        let is_held = |older: &Adapter| self.servers.iter().any(|server| server.adapters.lock().contains(older));
+        old.iter().filter(|older| *older != adapter && !is_held(older)).for_each(Adapter::remove);
+    }
+}
+
+impl AnswerFault {
+    fn of(self, server: &str) -> ServerFault {
+        ServerFault { server: server.to_owned(), found: self.found, hint: self.hint.to_owned() }
+    }
+}
+
+/// Passes on the messages of the threads until all have ended. Returns the completions in order, or the first error.
+fn collect(
+    news: Receiver<RequestMessage>,
+    total: usize,
+    observer: &mut dyn FnMut(RolloutEvent<'_>),
+) -> Result<Vec<Completion>, RolloutError> {
+    let mut completions = vec![None; total];
+    let (mut tokens, mut finished, mut error) = (0, 0, None);
+    for news in news {
+        match news {
+            RequestMessage::Completion(index, Ok(completion)) => {
+                observer(RolloutEvent::Finished { index, completion: &completion });
+                (tokens, finished) = (tokens + completion.ids.len(), finished + 1);
+                observer(RolloutEvent::Tokens { tokens, finished });
+                completions[index] = Some(completion);
+            }
+            RequestMessage::Completion(_, Err(found)) => error = error.or(Some(found)),
+            RequestMessage::Trouble(text) => observer(RolloutEvent::Trouble(&text)),
+        }
+    }
+    match error {
+        Some(error) => Err(error),
+        None => Ok(completions.into_iter().flatten().collect()),
+    }
+}
+
+/// The server's name of the model without adapters, if its maximum length is at least `tokens`.
+fn base_model(client: &Client, url: &str, tokens: usize) -> Result<String, AnswerFault> {
+    let models = models(client, url)?;
+    let base = models.iter().find(|model| model.get("parent").is_none_or(Value::is_null));
+    let Some(name) = base.and_then(|base| base["id"].as_str()) else {
+        return Err(AnswerFault::rubbish("no model in /v1/models"));
+    };
+    match base.and_then(|base| base["max_model_len"].as_u64()) {
+        Some(room) if room < tokens as u64 => Err(AnswerFault {
+            found: format!("room for {room} tokens, a prompt and rollout.max_completion_length take {tokens}"),
+            hint: "raise --max-model-len there, or lower --max-completion-length here",
+        }),
+        _ => Ok(name.to_owned()),
+    }
+}
+
+/// Whether the server lists a model of this name.
+fn knows(client: &Client, url: &str, name: &str) -> Result<bool, AnswerFault> {
+    Ok(models(client, url)?.iter().any(|model| model["id"] == name))
+}
+
+fn models(client: &Client, url: &str) -> Result<Vec<Value>, AnswerFault> {
+    match client.get(&format!("{url}/v1/models"))?.get_mut("data").map(Value::take) {
+        Some(Value::Array(models)) => Ok(models),
+        _ => Err(AnswerFault::rubbish("no list in /v1/models")),
+    }
+}

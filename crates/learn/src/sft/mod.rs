@@ -1,0 +1,375 @@
+//! Supervised warm start: a model learns to write programs of the corpus before it is trained with rewards.
+//!
+//! Takes settings, a seed and a model with its prompts, or no model to create the built-in one; writes a model
+//! directory in Hugging Face layout or a PEFT adapter. Every step reads new programs. A step depends only on the seed
+//! and its number, so a run that was killed continues from its last checkpoint with the same results. Does not know
+//! rewards or games.
+
+mod batches;
+mod builtin;
+mod memory;
+mod saving;
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use candle_core::{DType, Device};
+
+use crate::config::SftConfig;
+use crate::corpus::Mix;
+use crate::grpo::{self, AdamW, Gradients, LearnError, Optimizer};
+use crate::policy::Dropout;
+use crate::policy::{Adapters, Policy, PolicyError};
+use crate::prompt::{Prompt, PromptError, PromptSet};
+use crate::seed::{Purpose, Seed};
+
+use batches::{Example, Writer, micro_batches};
+pub use builtin::builtin_shape;
+pub use memory::parts_at_once;
+use saving::{Saved, State};
+
+/// How often a run measures its loss and saves, and the format of its result.
+#[derive(Debug, Clone, Copy)]
+struct Pace {
+    /// Number of tokens of held-out programs on which the loss is measured.
+    held_out_tokens: usize,
+    /// Number of steps between checkpoints, at which the held-out loss is also measured.
+    save_steps: usize,
+    /// Number format of the weights of a whole model. Adapters keep their format.
+    format: DType,
+}
+
+/// For the built-in model, whose steps are short. F16 is precise enough as the start of further training.
+const BUILTIN_PACE: Pace = Pace { held_out_tokens: 32_000, save_steps: 100, format: DType::F16 };
+/// For language models, which are about a hundred times slower per token.
+const MODEL_PACE: Pace = Pace { held_out_tokens: 8_000, save_steps: 20, format: DType::F32 };
+
+/// An error that ends supervised training.
+#[derive(Debug, thiserror::Error)]
+pub enum SftError {
+    /// A file cannot be read or written.
+    #[error("{path}: {source}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The directory has a run with other settings.
+    #[error("{path}: holds a run with other settings ({found}); choose another --output-dir or delete it")]
+    OtherRun {
+        /// The checkpoint.
+        path: PathBuf,
+        /// Its settings.
+        found: String,
+    },
+    /// The vocabulary could not be learnt.
+    #[error("vocabulary: {0}")]
+    Vocabulary(#[from] tokenizers::Error),
+    /// The loss is infinite or NaN.
+    #[error("step {step}: the loss is {loss}; lower sft.learning_rate")]
+    Diverged {
+        /// The step.
+        step: usize,
+        /// Its value.
+        loss: f64,
+    },
+    /// No program fits into the model's context.
+    #[error("no program fits: the model reads {longest} tokens at most, and the prompt alone has {prompt}")]
+    NothingFits {
+        /// `max_position_embeddings` of the model.
+        longest: usize,
+        /// Number of tokens of the longest prompt.
+        prompt: usize,
+    },
+    /// The tokenizer has no token that ends a text.
+    #[error("the tokenizer names no end: expected eos_token in tokenizer_config.json or eos_token_id in config.json")]
+    NoEnd,
+    /// The update was refused.
+    #[error(transparent)]
+    Learn(#[from] LearnError),
+    /// The model failed.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// The prompts cannot be built.
+    #[error(transparent)]
+    Prompt(#[from] PromptError),
+    /// A tensor operation failed.
+    #[error(transparent)]
+    Tensor(#[from] candle_core::Error),
+}
+
+/// The settings of a supervised run.
+#[derive(Debug, Clone)]
+pub struct SftOptions {
+    /// The settings of training.
+    pub config: SftConfig,
+    /// The root seed.
+    pub seed: Seed,
+    /// The directory for model and checkpoints. A run with the same settings that is found there is continued.
+    pub output_dir: PathBuf,
+    /// The device of tensors.
+    pub device: Device,
+    /// Maximum number of parts of a step that are computed at the same time. Does not change any result.
+    pub at_once: usize,
+}
+
+/// The progress after a step.
+#[derive(Debug, Clone)]
+pub struct SftProgress {
+    /// Number of steps done.
+    pub step: usize,
+    /// Number of all steps.
+    pub steps: usize,
+    /// Number of tokens so far, including prompts.
+    pub tokens: usize,
+    /// Mean negative log-probability of this step's target tokens, in nats per token.
+    pub loss: f64,
+    /// The same on held-out programs, if it was measured after this step.
+    pub held_out_loss: Option<f64>,
+    /// The learning rate of this step.
+    pub learning_rate: f64,
+    /// Global norm of the gradient before clipping; infinite if it left the range of f16 and the update was skipped.
+    pub grad_norm: f64,
+    /// Mean number of tokens per second since training began or was resumed.
+    pub tokens_per_second: f64,
+    /// Estimated time until the last step.
+    pub remaining: Duration,
+}
+
+/// The results of training.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SftSummary {
+    /// Number of steps done.
+    pub steps: usize,
+    /// Number of tokens, including prompts.
+    pub tokens: usize,
+    /// [`held_out_loss`](SftSummary::held_out_loss) before the first step.
+    pub first_loss: f64,
+    /// Mean negative log-probability of the target tokens of held-out programs, in nats per token.
+    pub held_out_loss: f64,
+    /// Whether the observer stopped it. There is a checkpoint to continue from.
+    pub interrupted: bool,
+}
+
+/// A model to train.
+#[derive(Debug)]
+pub struct Learner {
+    /// The model. Its adapters are trained if it has some, all of its weights otherwise.
+    pub policy: Policy,
+    /// The prompts of all styles.
+    pub prompts: PromptSet,
+    /// The name of the model. A run is continued only with the same.
+    pub name: String,
+}
+
+/// Trains `learner`, or a new built-in model, saves it, and returns it. `observe` is called after every step and may
+/// stop the run.
+pub fn run(
+    options: &SftOptions,
+    learner: Option<Learner>,
+    observe: &mut dyn FnMut(&SftProgress) -> ControlFlow<()>,
+) -> Result<(SftSummary, Policy), SftError> {
+    let mut training = Training::begin(options, learner)?;
+    let started = (Instant::now(), training.tokens);
+    let mut held_out_loss = None;
+    while training.step < training.steps {
+        let (loss, grad_norm, learning_rate) = training.advance()?;
+        let (step, last) = (training.step, training.step == training.steps);
+        held_out_loss = match last || step.is_multiple_of(training.pace.save_steps) {
+            true => Some(training.held_out_loss()?),
+            false => None,
+        };
+        let elapsed = started.0.elapsed().as_secs_f64();
+        let tokens_per_second = (training.tokens - started.1) as f64 / elapsed.max(1e-9);
+        let tokens_left = (training.steps - step) * options.config.batch_tokens;
+        let remaining = Duration::try_from_secs_f64(tokens_left as f64 / tokens_per_second).unwrap_or(Duration::MAX);
+        let progress = SftProgress {
+            step,
+            steps: training.steps,
+            tokens: training.tokens,
+            loss,
+            held_out_loss,
+            learning_rate,
+            grad_norm,
+            tokens_per_second,
+            remaining,
+        };
+        let stop = observe(&progress).is_break() && !last;
+        if stop || held_out_loss.is_some() {
+            training.saved()?.write(&options.output_dir)?;
+        }
+        if stop {
+            return Ok((training.summary(true, held_out_loss)?, training.policy));
+        }
+    }
+    saving::write_model(&training.policy, training.pace.format, &options.output_dir)?;
+    saving::remove_checkpoints(&options.output_dir, None)?;
+    Ok((training.summary(false, held_out_loss)?, training.policy))
+}
+
+/// The state of training.
+struct Training<'a> {
+    options: &'a SftOptions,
+    policy: Policy,
+    prompts: Vec<Prompt>,
+    /// The name of the model; empty for the built-in model.
+    name: String,
+    pace: Pace,
+    mix: Mix,
+    held_out: Vec<Vec<Example>>,
+    optimizer: Optimizer,
+    /// Number of steps done.
+    step: usize,
+    /// Number of all steps.
+    steps: usize,
+    /// Number of tokens so far, including prompts.
+    tokens: usize,
+    /// The loss on held-out programs before the first step, in nats per token.
+    first_loss: f64,
+}
+
+impl<'a> Training<'a> {
+    fn begin(options: &'a SftOptions, learner: Option<Learner>) -> Result<Self, SftError> {
+        let (pace, Learner { policy, prompts, name }) = match learner {
+            Some(learner) => (MODEL_PACE, learner),
+            None => (BUILTIN_PACE, builtin::learner(options)?),
+        };
+        let prompts = prompts.prompts().to_vec();
+        let mix = Mix { error_rate: options.config.error_rate, ..Mix::default() };
+        let held_out_seed = options.seed.child(Purpose::HeldOut, 0);
+        let held_out = Writer::new(&policy, &prompts, &mix).batch(held_out_seed, pace.held_out_tokens)?;
+        let shares_beginnings = policy.decoder().shares_beginnings();
+        let held_out = micro_batches(held_out, shares_beginnings);
+        let optimizer = Optimizer::new(policy.trainable(), optimizer_settings(&options.config))?
+            .in_precision(policy.decoder().precision());
+        let steps = options.config.total_tokens.div_ceil(options.config.batch_tokens);
+        let (step, tokens) = (0, 0);
+        let mut training = Training {
+            options,
+            policy,
+            prompts,
+            name,
+            pace,
+            mix,
+            held_out,
+            optimizer,
+            step,
+            steps,
+            tokens,
+            first_loss: f64::NAN,
+        };
+        training.first_loss = training.held_out_loss()?;
+        if let Some(saved) = Saved::read_latest(&options.output_dir, &training.settings())? {
+            training.restore(saved)?;
+        }
+        Ok(training)
+    }
+
+    /// Makes one update. Returns its loss in nats per token, gradient norm and learning rate.
+    fn advance(&mut self) -> Result<(f64, f64, f64), SftError> {
+        let config = &self.options.config;
+        let writer = Writer::new(&self.policy, &self.prompts, &self.mix);
+        let seed = self.options.seed.child(Purpose::Step, self.step as u64);
+        let examples = writer.batch(seed, config.batch_tokens)?;
+        let tokens: usize = examples.iter().map(Example::tokens).sum();
+        let (loss, gradients) = self.gradients(examples, seed.child(Purpose::Dropout, 0))?;
+        if !loss.is_finite() {
+            return Err(SftError::Diverged { step: self.step, loss });
+        }
+        let learning_rate = learning_rate(config, self.step, self.steps);
+        let grad_norm = self.optimizer.apply(self.policy.trainable(), &gradients, learning_rate)?;
+        let grad_norm = grad_norm.unwrap_or(f64::INFINITY);
+        self.step += 1;
+        self.tokens += tokens;
+        Ok((loss, grad_norm, learning_rate))
+    }
+
+    /// The mean loss of a batch and its gradients.
+    fn gradients(&self, examples: Vec<Example>, seed: Seed) -> Result<(f64, Gradients), SftError> {
+        let targets: usize = examples.iter().map(Example::targets).sum();
+        let (trainable, scale) = (self.policy.trainable(), self.optimizer.loss_scale());
+        let (mut loss, mut sum) = (0.0, Gradients::new());
+        let parts: Vec<(u64, Vec<Example>)> =
+            (0..).zip(micro_batches(examples, self.policy.decoder().shares_beginnings())).collect();
+        let work = |(index, rows): &(u64, Vec<Example>)| {
+            let of_part = seed.child(Purpose::Dropout, *index);
+            let of_rows = (0..rows.len() as u64).map(|row| of_part.child(Purpose::Dropout, row));
+            let adapters = Adapters::Thinned(Dropout::new(of_rows));
+            let part = (batches::loss(&self.policy, rows, adapters)? / targets as f64)?;
+            let value = f64::from(part.to_scalar::<f32>()?);
+            let scaled = if scale == 1.0 { part } else { (part * scale)? };
+            Ok((value, grpo::gradients(&scaled, trainable)?))
+        };
+        let (at_once, device) = (self.options.at_once, &self.options.device);
+        grpo::parallel_parts(at_once, device, &parts, work, |(part, gradients)| {
+            loss += part;
+            Ok(grpo::accumulate(&mut sum, gradients)?)
+        })?;
+        Ok((loss, sum))
+    }
+
+    fn held_out_loss(&self) -> Result<f64, SftError> {
+        let (mut loss, mut targets) = (0.0, 0);
+        let work = |rows: &Vec<Example>| {
+            let part = batches::loss(&self.policy, rows, Adapters::On)?.to_scalar::<f32>()?;
+            Ok((f64::from(part), rows.iter().map(Example::targets).sum::<usize>()))
+        };
+        let (at_once, device) = (self.options.at_once, &self.options.device);
+        grpo::parallel_parts(at_once, device, &self.held_out, work, |(part, count)| {
+            (loss, targets) = (loss + part, targets + count);
+            Ok(())
+        })?;
+        Ok(loss / targets as f64)
+    }
+
+    /// `measured`: the loss on held-out programs after the last step, if it is known.
+    fn summary(&self, interrupted: bool, measured: Option<f64>) -> Result<SftSummary, SftError> {
+        let held_out_loss = measured.map_or_else(|| self.held_out_loss(), Ok)?;
+        let (steps, tokens, first_loss) = (self.step, self.tokens, self.first_loss);
+        Ok(SftSummary { steps, tokens, first_loss, held_out_loss, interrupted })
+    }
+
+    /// The settings that must be equal to continue from a checkpoint.
+    fn settings(&self) -> String {
+        let config = serde_json::to_string(&self.options.config).unwrap_or_default();
+        match self.name.as_str() {
+            "" => format!("seed {}, {config}", self.options.seed),
+            name => format!("{name}, seed {}, {config}", self.options.seed),
+        }
+    }
+
+    fn saved(&self) -> Result<Saved, SftError> {
+        let variables = self.policy.trainable().iter();
+        Ok(Saved {
+            state: State { settings: self.settings(), step: self.step, tokens: self.tokens },
+            weights: variables.map(|(name, var)| (name.clone(), var.as_detached_tensor())).collect(),
+            optimizer: self.optimizer.state()?,
+        })
+    }
+
+    fn restore(&mut self, saved: Saved) -> Result<(), SftError> {
+        self.policy.set_trainable(&saved.weights)?;
+        self.optimizer.load_state(&saved.optimizer)?;
+        (self.step, self.tokens) = (saved.state.step, saved.state.tokens);
+        Ok(())
+    }
+}
+
+fn optimizer_settings(config: &SftConfig) -> AdamW {
+    let SftConfig { weight_decay, max_grad_norm, .. } = *config;
+    AdamW { beta1: 0.9, beta2: 0.95, epsilon: 1e-8, weight_decay, max_grad_norm }
+}
+
+/// The learning rate after `step` of `steps` steps: linear warm-up, then half a cosine down to a tenth of the peak.
+fn learning_rate(config: &SftConfig, step: usize, steps: usize) -> f64 {
+    if step < config.warmup_steps {
+        return config.learning_rate * (step + 1) as f64 / config.warmup_steps as f64;
+    }
+    let done = (step - config.warmup_steps) as f64 / (steps - config.warmup_steps).max(1) as f64;
+    config.learning_rate * (0.55 + 0.45 * (std::f64::consts::PI * done).cos())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,216 @@
+use std::path::Path;
+
+use super::*;
+use crate::corpus::{self, Style, vocabulary};
+use crate::environment::game2048::prompts::briefing;
+use crate::policy::{DecoderConfig, Tokenizer};
+use crate::prompt::PromptKind;
+
+fn options(dir: &Path, total_tokens: usize) -> SftOptions {
+    let config = crate::config::Config::preset("builtin").unwrap().sft;
+    SftOptions {
+        config: SftConfig { total_tokens, batch_tokens: 512, warmup_steps: 2, ..config },
+        seed: Seed::root(5),
+        output_dir: dir.into(),
+        device: Device::Cpu,
+        at_once: usize::MAX,
+    }
+}
+
+fn trained(
+    options: &SftOptions,
+    learner: Option<Learner>,
+    observe: &mut dyn FnMut(&SftProgress) -> ControlFlow<()>,
+) -> Result<SftSummary, SftError> {
+    run(options, learner, observe).map(|(summary, _)| summary)
+}
+
+fn go_on(_: &SftProgress) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
+#[test]
+fn every_program_survives_the_built_in_vocabulary_and_fits_a_completion() {
+    let tokenizer = builtin::tokenizer(Seed::root(0)).unwrap();
+    let mut rng = Seed::root(1).child(Purpose::Corpus, 0).rng();
+    let longest = crate::config::Config::preset("builtin").unwrap().rollout.max_completion_length;
+    for style in Style::ALL {
+        let mut lengths = Vec::new();
+        for _ in 0..300 {
+            let sample = corpus::program(&mut rng, &Mix { error_rate: 0.2, ..Mix::only(style) });
+            let ids = tokenizer.encode(&sample.source[corpus::HEADER.len()..]);
+            assert_eq!(tokenizer.decode(&ids), &sample.source[corpus::HEADER.len()..]);
+            lengths.push(ids.len());
+        }
+        lengths.sort();
+        println!("{style:?}: mean {} max {}", lengths.iter().sum::<usize>() / 300, lengths[299]);
+        assert!(lengths[299] < longest, "{style:?}: {}", lengths[299]);
+    }
+}
+
+#[test]
+fn the_loss_falls_and_the_same_seed_gives_the_same_files() {
+    let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let summaries = dirs.each_ref().map(|dir| {
+        let (mut first, mut last) = (f64::NAN, f64::NAN);
+        let summary = trained(&options(dir.path(), 6 * 512), None, &mut |progress| {
+            if progress.step == 1 {
+                first = progress.loss;
+            }
+            last = progress.loss;
+            ControlFlow::Continue(())
+        });
+        assert!(last < first, "{first} to {last}");
+        summary.unwrap()
+    });
+    assert_eq!(summaries[0], summaries[1]);
+    for name in ["model.safetensors", "tokenizer.json", "config.json", "generation_config.json"] {
+        let read = |dir: &tempfile::TempDir| std::fs::read(dir.path().join(name)).unwrap();
+        assert_eq!(read(&dirs[0]), read(&dirs[1]), "{name}");
+    }
+}
+
+#[test]
+fn a_run_that_was_stopped_goes_on_as_if_nothing_had_happened() {
+    let (unbroken, broken) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    trained(&options(unbroken.path(), 5 * 512), None, &mut go_on).unwrap();
+    let stopped = trained(&options(broken.path(), 5 * 512), None, &mut |progress| match progress.step {
+        2 => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    let stopped = stopped.unwrap();
+    assert!(stopped.interrupted && stopped.steps == 2);
+    assert!(!broken.path().join("model.safetensors").exists());
+    let other = trained(&options(broken.path(), 4 * 512), None, &mut go_on).unwrap_err();
+    assert!(matches!(other, SftError::OtherRun { .. }), "{other}");
+    let finished = trained(&options(broken.path(), 5 * 512), None, &mut go_on).unwrap();
+    assert!(!finished.interrupted && finished.steps == 5);
+    let read = |dir: &tempfile::TempDir| std::fs::read(dir.path().join("model.safetensors")).unwrap();
+    assert_eq!(read(&unbroken), read(&broken));
+}
+
+#[test]
+fn splitting_and_what_is_read_once_change_the_loss_by_rounding_only() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = options(dir.path(), 512);
+    let training = Training::begin(&options, None).unwrap();
+    let examples = Writer::new(&training.policy, &training.prompts, &training.mix).batch(Seed::root(9), 3000).unwrap();
+    let sum = |parts: &[Vec<Example>]| -> f64 {
+        let loss = |rows: &Vec<Example>| {
+            batches::loss(&training.policy, rows, Adapters::On).unwrap().to_scalar::<f32>().unwrap()
+        };
+        parts.iter().map(|rows| f64::from(loss(rows))).sum()
+    };
+    let alone: Vec<Vec<Example>> = examples.iter().map(|example| vec![example.clone()]).collect();
+    let split = micro_batches(examples, training.policy.decoder().shares_beginnings());
+    assert!(split.len() > 1 && split.len() < alone.len());
+    let (split, alone) = (sum(&split), sum(&alone));
+    assert!((split - alone).abs() / alone < 1e-5, "{split} {alone}");
+}
+
+#[test]
+fn the_learning_rate_rises_then_falls_to_a_tenth() {
+    let config = SftConfig { warmup_steps: 10, ..options(Path::new("x"), 1).config };
+    let peak = config.learning_rate;
+    assert!((learning_rate(&config, 0, 100) - peak / 10.0).abs() < 1e-12);
+    assert!((learning_rate(&config, 10, 100) - peak).abs() < 1e-12);
+    assert!((learning_rate(&config, 100, 100) - peak / 10.0).abs() < 1e-12);
+}
+
+/// A chat template like SmolLM2's, without its default system message.
+const CHATML: &str = "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
+
+/// Writes a small chat model with random weights and a vocabulary in which prompts and programs have few tokens.
+fn chat_model(dir: &Path, positions: usize) {
+    let plain = builtin::tokenizer(Seed::root(0)).unwrap();
+    let words = PromptSet::load(PromptKind::Raw, &plain, &briefing().unwrap()).unwrap();
+    let mut rng = Seed::root(1).child(Purpose::Corpus, 0).rng();
+    let programs = (0..200).map(|_| corpus::program(&mut rng, &Mix::default()).source);
+    let texts: Vec<String> = words.prompts().iter().map(|prompt| prompt.text.clone()).chain(programs).collect();
+    let markers = ["<|im_start|>", "<|im_end|>"].map(String::from).to_vec();
+    let options = vocabulary::VocabularyOptions { size: 1500, token_chars: 12, prompt_tokens: markers };
+    let inner = vocabulary::train(texts.iter().map(String::as_str), &options).unwrap();
+    let end = inner.token_to_id("<|im_end|>").unwrap();
+    let vocab_size = inner.get_vocab_size(true);
+    let tokenizer = Tokenizer::from_parts(inner, vec![end], Some(CHATML.into()));
+    let small = DecoderConfig {
+        vocab_size,
+        hidden_size: 32,
+        num_hidden_layers: 2,
+        num_attention_heads: 2,
+        num_key_value_heads: 1,
+        head_dim: 16,
+        intermediate_size: 48,
+        max_position_embeddings: positions,
+        ..builtin_shape()
+    };
+    Policy::initialise(small, tokenizer, Seed::root(3), &Device::Cpu).unwrap().save(dir).unwrap();
+}
+
+fn learner(model: &crate::config::ModelConfig) -> Learner {
+    let policy = Policy::load(model, Seed::root(4), &Device::Cpu).unwrap();
+    let prompts = PromptSet::load(PromptKind::Chat, policy.tokenizer(), &briefing().unwrap()).unwrap();
+    Learner { policy, prompts, name: format!("{model:?}") }
+}
+
+fn chat_options(dir: &Path, steps: usize) -> SftOptions {
+    let options = options(dir, steps * 2048);
+    SftOptions { config: SftConfig { batch_tokens: 2048, learning_rate: 0.02, ..options.config }, ..options }
+}
+
+#[test]
+fn a_chat_model_learns_the_corpus_in_its_own_format_by_adapter_and_in_full() {
+    for lora_r in [4, 0] {
+        let (base, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        chat_model(base.path(), 2048);
+        let mut model = crate::config::Config::preset("llm").unwrap().model;
+        (model.model, model.lora_r, model.lora_alpha) = (base.path().display().to_string(), lora_r, 32.0);
+        let mut losses = Vec::new();
+        let summary = trained(&chat_options(out.path(), 8), Some(learner(&model)), &mut |progress| {
+            losses.push(progress.loss);
+            ControlFlow::Continue(())
+        });
+        assert!(losses[7] < losses[0] - 0.1, "{losses:?}");
+        // The saved model or adapter can be loaded again and has the same held-out loss.
+        let trained = match lora_r {
+            0 => crate::config::ModelConfig { model: out.path().display().to_string(), ..model },
+            _ => crate::config::ModelConfig { adapter: out.path().display().to_string(), ..model },
+        };
+        assert_eq!(out.path().join("adapter_config.json").exists(), lora_r > 0);
+        let fresh = chat_options(base.path(), 8);
+        let again = Training::begin(&fresh, Some(learner(&trained))).unwrap();
+        let (held_out, expected) = (again.held_out_loss().unwrap(), summary.unwrap().held_out_loss);
+        assert!((held_out - expected).abs() < 1e-4, "{held_out}, expected {expected}");
+    }
+}
+
+#[test]
+fn an_example_of_a_chat_is_the_prompt_the_program_the_fence_and_the_end_of_the_turn() {
+    let base = tempfile::tempdir().unwrap();
+    chat_model(base.path(), 2048);
+    let mut model = crate::config::Config::preset("llm").unwrap().model;
+    model.model = base.path().display().to_string();
+    let Learner { policy, prompts, .. } = learner(&model);
+    let mix = Mix { error_rate: 0.0, ..Mix::default() };
+    let examples = Writer::new(&policy, prompts.prompts(), &mix).batch(Seed::root(2), 8000).unwrap();
+    let tokenizer = policy.tokenizer();
+    for example in &examples {
+        let (prompt, answer) = example.parts();
+        let asked = prompts.prompts().iter().find(|known| known.ids == prompt).unwrap();
+        assert_eq!(answer.last().copied(), tokenizer.token_id("<|im_end|>"));
+        let answer = tokenizer.decode(answer);
+        let program = asked.program_text(answer.strip_suffix("```").unwrap());
+        assert!(program.starts_with("def strategy(board):\n") && program.ends_with('\n'), "{program}");
+        assert!(ruff_python_parser::parse_module(&program).is_ok(), "{program}");
+    }
+}
+
+#[test]
+fn a_model_that_is_too_short_for_the_prompt_says_so() {
+    let (base, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    chat_model(base.path(), 64);
+    let mut model = crate::config::Config::preset("llm").unwrap().model;
+    model.model = base.path().display().to_string();
+    let error = trained(&chat_options(out.path(), 1), Some(learner(&model)), &mut go_on).unwrap_err();
+    assert!(matches!(error, SftError::NothingFits { longest: 64, .. }), "{error}");
+}

@@ -1,0 +1,109 @@
+//! Advice on what to change when few completions succeed.
+
+use crate::config::Config;
+use crate::environment::{Labels, game2048};
+use crate::evaluation::{Fate, Fates};
+use crate::plural::counted;
+
+/// Advice is given below this share of completions that succeed.
+const FEW: f64 = 0.5;
+/// Below this share of completions that succeed, almost nothing can be learnt.
+const HARDLY_ANY: f64 = 0.1;
+/// From this share of truncated completions on, a larger maximum length is the first advice.
+const MANY_CUT: f64 = 0.1;
+/// The sampling temperature that is advised, at which a small model makes fewer mistakes.
+const COOLER: f64 = 0.7;
+
+/// Lines that say what became of completions, give an example of a failure, and advise what to change.
+pub fn told(fates: &Fates, config: &Config, labels: Labels) -> Vec<String> {
+    let words = fates.in_words(labels, config.rollout.max_completion_length);
+    let mut lines = vec![format!("of {} {words}", counted(fates.total(), "completion"))];
+    let advice = advice(fates, config, labels);
+    if !advice.is_empty() {
+        lines.extend(fates.example().map(|reason| format!("for example: {reason}")));
+    }
+    lines.extend(advice.into_iter().map(|advice| format!("try {advice}")));
+    lines
+}
+
+/// The same in one line for a run with these recorded settings (the text of its `config.toml`), or none if nothing is
+/// advised. `count` returns how many completions had the fate of a name; `has_tests` says whether the run was of tasks.
+pub fn of_recorded(settings: &str, count: impl Fn(&str) -> usize, has_tests: bool) -> Option<String> {
+    let mut settings: toml::Table = settings.parse().ok()?;
+    // The table of versions and the machine is not part of the settings.
+    settings.remove("run");
+    let config: Config = settings.try_into().ok()?;
+    let labels = match (has_tests, config.environment.env == game2048::NAME) {
+        (true, _) => Labels::Tests,
+        (false, true) => Labels::Board,
+        (false, false) => Labels::Game,
+    };
+    let fates = Fates::counted(count);
+    (!advice(&fates, &config, labels).is_empty()).then(|| told(&fates, &config, labels).join("; "))
+}
+
+/// What to change, the most promising first; empty if enough completions succeed.
+fn advice(fates: &Fates, config: &Config, labels: Labels) -> Vec<String> {
+    let succeeded = fates.share(Fate::Succeeded);
+    let mut advice = Vec::new();
+    if fates.total() == 0 || succeeded >= FEW {
+        return advice;
+    }
+    let (longest, model) = (config.rollout.max_completion_length, config.model.model.as_str());
+    if fates.share(Fate::Cut) >= MANY_CUT {
+        advice.push(format!("longer completions: --max-completion-length {}", 2 * longest));
+    }
+    if model == "builtin" {
+        return advice;
+    }
+    if succeeded < HARDLY_ANY && config.model.adapter.is_empty() && labels == Labels::Board {
+        let warm = "--output-dir runs/warm";
+        advice.push(format!(
+            "a warm-up: grpo-2048 sft --model {model} {warm}, then train --model {model} --adapter runs/warm"
+        ));
+    }
+    if config.rollout.temperature > COOLER {
+        advice.push(format!("fewer slips: --temperature {COOLER}"));
+    }
+    if succeeded < HARDLY_ANY && labels == Labels::Tests {
+        advice.push("easier tasks among the first, a larger --num-generations, or --set reward.tests=share".into());
+    }
+    advice
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fates(succeeded: usize, refused: usize, cut: usize) -> Fates {
+        Fates::counted(|name| match name {
+            "succeeded" => succeeded,
+            "not_compiled" => refused,
+            "cut" => cut,
+            _ => 0,
+        })
+    }
+
+    #[test]
+    fn advice_names_flags_with_figures_and_is_silent_where_many_succeed() {
+        let mut config = Config::preset("llm").unwrap();
+        config.rollout.max_completion_length = 128;
+        config.model.model = "m.gguf".into();
+        let told_of = |fates: &Fates, config: &Config, labels| told(fates, config, labels).join("; ");
+        let found = told_of(&fates(1, 4, 27), &config, Labels::Board);
+        for words in [
+            "84% are cut",
+            "--max-completion-length 256",
+            "sft --model m.gguf",
+            "--adapter runs/warm",
+            "--temperature 0.7",
+        ] {
+            assert!(found.contains(words), "{words} in {found}");
+        }
+        assert_eq!(told(&fates(20, 10, 2), &config, Labels::Board).len(), 1);
+        // A model with an adapter needs no warm-up, and there is none for tasks.
+        config.model.adapter = "runs/warm".into();
+        assert!(!told_of(&fates(1, 4, 27), &config, Labels::Board).contains("sft"));
+        assert!(told_of(&fates(0, 8, 0), &config, Labels::Tests).contains("reward.tests=share"));
+    }
+}

@@ -1,0 +1,252 @@
+//! Steps that are sampled before the previous step has been learnt from.
+//!
+//! With `train.steps_ahead = 1` the policy samples the completions of step k+1 while the games of step k are played,
+//! and is updated with step k afterwards (Noukhovitch et al. 2024, "Asynchronous RLHF"). Prompts, boards and seeds of a
+//! step depend only on its number. Completions that were sampled ahead are saved in the checkpoint, because the weights
+//! that they were sampled from no longer exist.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use candle_core::{Device, Tensor, safetensors};
+
+use crate::config::StepsAhead;
+use crate::groups::Groups;
+use crate::metrics::Event;
+use crate::policy::Tokenizer;
+use crate::prompt::Prompt;
+use crate::rollout::{Completion, FinishReason};
+use crate::seed::Seed;
+
+use super::in_play::InPlay;
+use super::scoring::{Draw, step_boards};
+use super::{Run, TrainError};
+
+/// The file of a checkpoint that holds the completions sampled ahead, for the step after the checkpoint's.
+const FILE: &str = "sampled_ahead.safetensors";
+
+/// The prompts, boards and seed of a step, which follow from its number.
+pub struct StepInputs {
+    /// Number of the step, from 1.
+    pub step: usize,
+    /// All random numbers of the step are derived from this seed.
+    pub seed: Seed,
+    /// One prompt per group.
+    pub prompts: Vec<Prompt>,
+    /// The boards that all completions of the step play.
+    pub boards: Vec<Seed>,
+}
+
+impl StepInputs {
+    /// The random streams and boards of the first round of sampling.
+    pub fn draw(&self) -> Draw<'_> {
+        Draw { streams: self.seed.into(), boards: &self.boards, step: self.step }
+    }
+}
+
+/// A step whose completions are sampled and whose games are being played.
+pub struct StepInPlay {
+    /// The completions and their games.
+    pub in_play: InPlay,
+    /// Steps that the policy had learnt from when it sampled the completions.
+    pub policy_step: usize,
+}
+
+impl Run<'_> {
+    /// The inputs of step number `step`.
+    pub(super) fn step_inputs(&self, step: usize) -> StepInputs {
+        let (seed, boards) = step_boards(self.config, step);
+        let prompts = self.prompts.draw(seed, self.config.rollout.groups);
+        StepInputs { step, seed, prompts, boards }
+    }
+
+    /// Samples the current step, when the policy has learnt from all earlier ones.
+    pub(super) fn begin(
+        &self,
+        inputs: &StepInputs,
+        observer: &mut dyn FnMut(Event<'_>),
+    ) -> Result<StepInPlay, TrainError> {
+        let in_play = self.stage().begin(&inputs.prompts, &self.config.rollout, inputs.draw(), observer)?;
+        Ok(StepInPlay { in_play, policy_step: inputs.step - 1 })
+    }
+
+    /// Samples the step after `step` while the games of `step`, `now`, are played, if `train.steps_ahead` asks for it
+    /// and there is a next step. A request to stop does not prevent it, so that a resumed run finds the same
+    /// completions as a run without interruption.
+    pub(super) fn begin_ahead(
+        &self,
+        step: usize,
+        now: &mut StepInPlay,
+        observer: &mut dyn FnMut(Event<'_>),
+    ) -> Result<Option<StepInPlay>, TrainError> {
+        if self.config.train.steps_ahead == StepsAhead::None || step >= self.config.train.max_steps {
+            return Ok(None);
+        }
+        let inputs = self.step_inputs(step + 1);
+        let in_play = self.stage().begin(&inputs.prompts, &self.config.rollout, inputs.draw(), &mut |event| {
+            // Games of the current step that end meanwhile are reported in between.
+            now.in_play.emit(observer);
+            observer(event);
+        })?;
+        Ok(Some(StepInPlay { in_play, policy_step: step - 1 }))
+    }
+
+    /// Starts the games of the step after `done`, if the checkpoint `path` holds completions that were sampled ahead
+    /// for it.
+    pub(super) fn restore_ahead(&self, path: &Path, done: usize) -> Result<Option<StepInPlay>, TrainError> {
+        if self.config.train.steps_ahead == StepsAhead::None || done >= self.config.train.max_steps {
+            return Ok(None);
+        }
+        let Some(completions) = load(path, self.policy.tokenizer(), self.config.rollout.num_generations)? else {
+            return Ok(None);
+        };
+        let inputs = self.step_inputs(done + 1);
+        if completions.count() != inputs.prompts.len() {
+            let (found, expected) = (completions.count(), inputs.prompts.len());
+            return Err(unreadable(path, format!("holds {found} groups, expected {expected}")));
+        }
+        let in_play = self.stage().play(&inputs.prompts, completions, inputs.draw())?;
+        Ok(Some(StepInPlay { in_play, policy_step: done - 1 }))
+    }
+}
+
+/// Writes completions that were sampled ahead into the checkpoint in `dir`.
+pub fn save(dir: &Path, completions: &Groups<Completion>) -> Result<(), TrainError> {
+    let items = completions.items();
+    let ids: Vec<u32> = items.iter().flat_map(|completion| completion.ids.iter().copied()).collect();
+    let logprobs: Vec<f32> = items.iter().flat_map(|completion| completion.logprobs.iter().copied()).collect();
+    let lengths: Vec<u32> = items.iter().map(|completion| completion.ids.len() as u32).collect();
+    let stopped: Vec<u8> = items.iter().map(|completion| u8::from(completion.finish == FinishReason::Stop)).collect();
+    let (tokens, count) = (ids.len(), items.len());
+    let tensors = || {
+        Ok(HashMap::from([
+            ("ids", Tensor::from_vec(ids, tokens, &Device::Cpu)?),
+            ("logprobs", Tensor::from_vec(logprobs, tokens, &Device::Cpu)?),
+            ("lengths", Tensor::from_vec(lengths, count, &Device::Cpu)?),
+            ("stopped", Tensor::from_vec(stopped, count, &Device::Cpu)?),
+        ]))
+    };
+    let written = tensors().and_then(|tensors| safetensors::save(&tensors, dir.join(FILE)));
+    written.map_err(|error: candle_core::Error| unreadable(dir, error.to_string()))
+}
+
+/// Reads the completions that were sampled ahead, in groups of `size`; none if the checkpoint has no such file.
+fn load(dir: &Path, tokenizer: &Tokenizer, size: usize) -> Result<Option<Groups<Completion>>, TrainError> {
+    let path = dir.join(FILE);
+    if !path.exists() {
+        return Ok(None);
+    }
+    let read = || {
+        let tensors = safetensors::load(&path, &Device::Cpu)?;
+        let named =
+            |name: &str| tensors.get(name).ok_or_else(|| candle_core::Error::Msg(format!("has no tensor `{name}`")));
+        let (ids, logprobs) = (named("ids")?.to_vec1::<u32>()?, named("logprobs")?.to_vec1::<f32>()?);
+        let (lengths, stopped) = (named("lengths")?.to_vec1::<u32>()?, named("stopped")?.to_vec1::<u8>()?);
+        Ok((ids, logprobs, lengths, stopped))
+    };
+    let (ids, logprobs, lengths, stopped) =
+        read().map_err(|error: candle_core::Error| unreadable(dir, error.to_string()))?;
+    let tokens = lengths.iter().map(|length| *length as usize).sum::<usize>();
+    if [ids.len(), logprobs.len()] != [tokens; 2] || lengths.len() != stopped.len() || lengths.len() % size != 0 {
+        return Err(unreadable(dir, "its tensors do not belong together".into()));
+    }
+    let (mut ids, mut logprobs) = (ids.into_iter(), logprobs.into_iter());
+    let completion = |(length, stopped): (u32, u8)| {
+        let finish = if stopped == 1 { FinishReason::Stop } else { FinishReason::Length };
+        let ids: Vec<u32> = ids.by_ref().take(length as usize).collect();
+        Completion::new(ids, logprobs.by_ref().take(length as usize).collect(), finish, tokenizer)
+    };
+    Ok(Some(Groups::new(size, lengths.into_iter().zip(stopped).map(completion).collect())))
+}
+
+fn unreadable(dir: &Path, reason: String) -> TrainError {
+    TrainError::Checkpoint { path: dir.join(FILE), reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    use super::super::scoring::Stage;
+    use super::*;
+    use crate::arena::{Arena, Workers};
+    use crate::config::Config;
+    use crate::environment::Ending;
+    use crate::environment::game2048::unplayed;
+    use crate::parallel::Peers;
+    use crate::rollout::fixture::{prompts, rollout_config, tiny_policy};
+    use crate::rollout::generate;
+    use crate::seed::Purpose;
+
+    #[test]
+    fn what_was_sampled_ahead_comes_back_to_the_last_bit() {
+        let (policy, dir) = (tiny_policy(), tempfile::tempdir().unwrap());
+        let completions = generate(&policy, &prompts(), &rollout_config(8, 12), Seed::root(9), &mut |_| ()).unwrap();
+        let finishes = |finish| completions.items().iter().any(|completion| completion.finish == finish);
+        assert!(finishes(FinishReason::Stop) && finishes(FinishReason::Length));
+        assert!(load(dir.path(), policy.tokenizer(), 8).unwrap().is_none(), "nothing was sampled ahead");
+        save(dir.path(), &completions).unwrap();
+        assert_eq!(load(dir.path(), policy.tokenizer(), 8).unwrap(), Some(completions));
+    }
+
+    #[test]
+    fn what_was_sampled_ahead_and_cannot_be_read_is_an_error_with_the_name_of_the_file() {
+        let (policy, dir) = (tiny_policy(), tempfile::tempdir().unwrap());
+        let completions = generate(&policy, &prompts(), &rollout_config(4, 6), Seed::root(9), &mut |_| ()).unwrap();
+        save(dir.path(), &completions).unwrap();
+        let refusal = |size| load(dir.path(), policy.tokenizer(), size).unwrap_err().to_string();
+        assert!(refusal(3).contains("sampled_ahead.safetensors: its tensors do not belong together"), "{}", refusal(3));
+        std::fs::write(dir.path().join(FILE), "half a file").unwrap();
+        assert!(refusal(4).contains("sampled_ahead.safetensors: "), "{}", refusal(4));
+    }
+
+    /// A limit that a correct program never reaches, so that a failure is an error and not a hang.
+    const PATIENCE: Duration = Duration::from_secs(120);
+
+    #[test]
+    fn the_next_step_is_written_and_goes_on_while_a_game_of_this_one_is_played() {
+        let [slow, first, second] = [0, 1, 2].map(|game| Seed::root(5).child(Purpose::Game, game));
+        let ((open, gate), (tell, played)) = (channel(), channel());
+        let (gate, tell) = (Mutex::new(gate), Mutex::new(tell));
+        let play = move |_: &_, seed| {
+            if seed == slow {
+                gate.lock().unwrap().recv_timeout(PATIENCE).unwrap();
+            }
+            tell.lock().unwrap().send(seed).unwrap();
+            unplayed(seed, Ending::GameOver)
+        };
+        let arena = Arena::stand_in(play, Workers::new(2)).unwrap();
+        let (policy, config) = (tiny_policy(), Config::preset("builtin").unwrap());
+        let peers = &Peers::alone();
+        let stage = Stage { policy: &policy, servers: None, arena: &arena, config: &config, peers, turns: None };
+        // The prefill makes a valid program of any completion.
+        let prompt = Prompt { prefill: "def strategy(board):\n    return 'W'  # ".into(), ..prompts()[0].clone() };
+        let mut told = Vec::new();
+        let mut tell = |event: Event<'_>| match event {
+            Event::GamePlayed(game) => told.push((game.step, "played")),
+            Event::CompletionScored(completion) => told.push((completion.step, "completion")),
+            Event::Scored { step, done: 1, total: 1 } => told.push((step, "scored")),
+            _ => (),
+        };
+        let mut begin = |step: usize, boards: &[Seed]| {
+            let draw = Draw { streams: Seed::root(step as u64).into(), boards, step };
+            stage.begin(std::slice::from_ref(&prompt), &rollout_config(1, 6), draw, &mut tell).unwrap()
+        };
+        let now = begin(1, &[slow]);
+        let ahead = begin(2, &[first, second]);
+        // The games of the second step are played although nothing waits for them.
+        assert_eq!([played.recv_timeout(PATIENCE), played.recv_timeout(PATIENCE)], [Ok(first), Ok(second)]);
+
+        open.send(()).unwrap();
+        assert_eq!(now.finish(&mut tell).unwrap().0.items()[0].evaluation.games[0].seed(), Some(slow));
+        ahead.finish(&mut tell).unwrap();
+        // Events of the second step may come during its sampling or afterwards, so only their order within a step is
+        // compared.
+        told.sort_by_key(|(step, _)| *step);
+        let expected =
+            [&["played"; 1][..], &["completion", "scored"], &["played"; 2], &["completion", "scored"]].concat();
+        assert_eq!(told, [1, 1, 1, 2, 2, 2, 2].into_iter().zip(expected).collect::<Vec<_>>(), "once, in their step");
+    }
+}

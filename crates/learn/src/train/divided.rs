@@ -1,0 +1,161 @@
+//! Distributes the completions of a batch over the processes that train together.
+//!
+//! A completion depends on its index in the batch but not on the rows that are sampled with it, so any process can
+//! sample it. A process samples a part of each group, or whole groups if prompts are long, and starts to play these
+//! programs. Programs that nobody has begun to play when all are sampled are distributed again. Completions and
+//! evaluations are gathered in the order of their indices.
+
+use std::collections::BTreeMap;
+
+use crate::arena::Evaluation;
+use crate::config::{Config, Reduce};
+use crate::grpo::Division;
+use crate::parallel::{ParallelError, Peers};
+use crate::prompt::Prompt;
+
+/// Every process reads the prompts of all groups if this costs at most one token per so many that completions may have.
+/// On a processor, reading a token takes about as long as sampling one: with long prompts and short completions it doubled
+/// the time of sampling (docs/scale.md).
+const READ_ONE_IN: usize = 16;
+
+/// The completions of a batch that one process samples.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnRows {
+    /// Their indices in the batch, ascending.
+    pub rows: Vec<usize>,
+    /// Number of completions of one prompt that are sampled together. The prompt is read once for each such unit.
+    pub together: usize,
+}
+
+impl OwnRows {
+    /// The share of this process of a batch with `size` completions for each prompt, of at most `longest` tokens each.
+    pub fn of(peers: &Peers, prompts: &[Prompt], size: usize, longest: usize) -> OwnRows {
+        let (rank, processes, groups) = (peers.rank(), peers.size(), prompts.len());
+        let read: usize = prompts.iter().map(|prompt| prompt.ids.len()).sum();
+        let reads_all = READ_ONE_IN * read * (processes - 1) <= groups * size * longest;
+        OwnRows::of_rank(rank, processes, groups, size, reads_all)
+    }
+
+    /// Units are assigned to processes in turn. A unit is as large as possible without giving the busiest process more
+    /// rows than units of one would. If every process reads all prompts (`reads_all`), groups are also divided over all
+    /// processes as far as their size allows, because completions of one prompt take about equally long to sample and
+    /// to play.
+    fn of_rank(rank: usize, processes: usize, groups: usize, size: usize, reads_all: bool) -> OwnRows {
+        let longest = |together: usize| (groups * size / together).div_ceil(processes) * together;
+        let divisors = (1..=size).rev().filter(|together| size.is_multiple_of(*together));
+        let cost = |together: &usize| (longest(*together), reads_all && size / together < processes);
+        let together = divisors.min_by_key(cost).unwrap_or(1);
+        let units = (rank * together..groups * size).step_by(processes * together);
+        OwnRows { rows: units.flat_map(|unit| unit..unit + together).collect(), together }
+    }
+
+    /// Whether this process samples completion `index`.
+    pub fn has(&self, index: usize) -> bool {
+        self.rows.binary_search(&index).is_ok()
+    }
+}
+
+/// The indices of the programs that each of `size` processes plays. Distinct programs are assigned in turn; equal
+/// programs go to the same process.
+pub(super) fn distribute<P: Ord>(programs: impl IntoIterator<Item = (usize, P)>, size: usize) -> Vec<Vec<usize>> {
+    let (mut of_each, mut known) = (vec![Vec::new(); size], BTreeMap::new());
+    for (index, program) in programs {
+        let next = known.len() % size;
+        of_each[*known.entry(program).or_insert(next)].push(index);
+    }
+    of_each
+}
+
+/// The indices of the programs that this process plays of `count` that are all known from the start.
+pub(super) fn own_indices(peers: &Peers, count: usize) -> impl Iterator<Item = usize> + use<> {
+    (peers.rank()..count).step_by(peers.size())
+}
+
+/// Gathers the evaluations of all processes, in the order of their indices. `own` has the index and evaluation of those
+/// of this process.
+pub(super) fn gather_evaluations(
+    peers: &Peers,
+    own: impl IntoIterator<Item = (usize, Evaluation)>,
+) -> Result<Vec<Evaluation>, ParallelError> {
+    let own: BTreeMap<usize, Evaluation> = own.into_iter().collect();
+    if peers.size() == 1 {
+        return Ok(own.into_values().collect());
+    }
+    // What an evaluation cost is no part of what is written of it.
+    let told = own.iter().map(|(index, one)| (*index, one.clone(), one.usage.clone()));
+    let heard = peers.gather_lists(told.collect())?.into_iter();
+    let mut all: BTreeMap<_, _> =
+        heard.map(|(index, evaluation, usage)| (index, Evaluation { usage, ..evaluation })).collect();
+    all.extend(own);
+    Ok(all.into_values().collect())
+}
+
+/// Says in lines of comments which work is divided among the processes and how many bytes they exchange; empty for one
+/// process. `trained` is the number of trained weights.
+pub fn forecast(config: &Config, division: Division, trained: usize, peers: &Peers) -> String {
+    let (processes, rollout) = (peers.size(), &config.rollout);
+    if processes == 1 {
+        return String::new();
+    }
+    let all = config.completions_per_step();
+    let own =
+        (0..processes).map(|rank| OwnRows::of_rank(rank, processes, rollout.groups, rollout.num_generations, true));
+    let most = own.map(|own| own.rows.len()).max().unwrap_or(0);
+    let parts = all.div_ceil(division.micro_batch);
+    let of_one = parts.div_ceil(processes);
+    let vectors = if config.parallel.reduce == Reduce::Exact { of_one + 1 } else { 2 };
+    let gradients = vectors * size_of::<f32>() * trained * config.grpo.num_iterations;
+    format!(
+        "# processes: {processes}, each with the memory above\n\
+         # divided: {all} completions and their games a step, at most {most} a process; {parts} parts of the update, at \
+         most {of_one} a process; evaluations\n\
+         # not divided: the step of the optimiser, the reward check, files; the time below is that of one process\n\
+         # gradients: each process sends and receives up to {:.1} MB a step\n",
+        gradients as f64 / 1e6
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_completion_falls_to_one_process_and_every_process_has_a_part_of_each_group() {
+        for (groups, size, processes) in [(8, 8, 4), (3, 8, 2), (3, 4, 8), (2, 4, 3), (5, 6, 7), (1, 2, 4), (16, 1, 3)]
+        {
+            let owns: Vec<OwnRows> =
+                (0..processes).map(|rank| OwnRows::of_rank(rank, processes, groups, size, true)).collect();
+            let mut rows: Vec<usize> = owns.iter().flat_map(|own| own.rows.clone()).collect();
+            rows.sort_unstable();
+            assert_eq!(rows, (0..groups * size).collect::<Vec<_>>(), "{groups} x {size} on {processes}");
+            for own in &owns {
+                assert!(own.rows.len() <= (groups * size).div_ceil(processes), "{own:?}");
+                assert!(own.rows.chunks(own.together).all(|unit| unit[0] / size == unit[own.together - 1] / size));
+            }
+        }
+        let rows = |rank, groups, size, processes| OwnRows::of_rank(rank, processes, groups, size, true).rows;
+        assert_eq!(rows(1, 2, 8, 4), [2, 3, 10, 11], "a quarter of each group");
+        assert_eq!(rows(2, 2, 4, 3), [2, 5], "one of each group and two of one");
+        assert_eq!(rows(2, 1, 2, 4), [0; 0], "somebody has nothing");
+    }
+
+    #[test]
+    fn where_prompts_are_long_every_process_has_whole_groups_if_that_is_even() {
+        let rows = |rank, groups, size, processes| OwnRows::of_rank(rank, processes, groups, size, false).rows;
+        assert_eq!(rows(1, 4, 2, 2), [2, 3, 6, 7]);
+        assert_eq!(rows(1, 3, 4, 2), [2, 3, 6, 7, 10, 11], "three groups are not even for two");
+    }
+
+    #[test]
+    fn programs_that_wait_are_dealt_out_one_by_one_and_equal_ones_to_one_process() {
+        let waiting = [(1, "a"), (2, "b"), (5, "a"), (8, "c"), (9, "d"), (12, "e"), (13, "c")];
+        assert_eq!(distribute(waiting, 3), [vec![1, 5, 9], vec![2, 12], vec![8, 13]]);
+        assert_eq!(distribute(waiting, 1), [vec![1, 2, 5, 8, 9, 12, 13]]);
+        assert_eq!(distribute::<&str>([], 2), vec![Vec::<usize>::new(); 2], "all have begun");
+        // Programs of one prompt are about equally slow; they must not all go to one process.
+        let slow = |index: usize| usize::from(index < 16);
+        let of_each = distribute((0..64).map(|index| (index, index)), 4);
+        let seconds = of_each.iter().map(|own| own.iter().map(|index| slow(*index)).sum::<usize>());
+        assert_eq!(seconds.collect::<Vec<_>>(), [4; 4]);
+    }
+}

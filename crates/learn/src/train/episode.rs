@@ -1,0 +1,185 @@
+//! A completion with all that came of it, turn by turn.
+
+use std::time::Duration;
+
+use crate::arena::Evaluation;
+use crate::config::{RewardConfig, ScaleRewards, TurnsReward};
+use crate::grpo;
+use crate::metrics::{Event, GamePlayed, Period, Player};
+use crate::program::{Program, Rejection};
+use crate::reward::Reward;
+use crate::rollout::{Completion, FinishReason, Trajectory, TurnTokens};
+
+/// What the policy is told before it writes again.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reply {
+    /// The text.
+    pub text: String,
+    /// The token ids that it is read in, with those of the model's format.
+    pub ids: Vec<u32>,
+}
+
+/// One turn: a completion with its program, evaluation and reward.
+#[derive(Debug, Clone)]
+pub struct Turn {
+    /// What the policy was told before; nothing in the first turn.
+    pub told: Reply,
+    /// The sampled tokens and their text.
+    pub completion: Completion,
+    /// The program in the text, or why there is none.
+    pub program: Result<Program, Rejection>,
+    /// The verdict and outcomes of the program.
+    pub evaluation: Evaluation,
+    /// The reward for the evaluation.
+    pub reward: Reward,
+}
+
+/// The turns that answer one prompt: at least one.
+#[derive(Debug, Clone)]
+pub struct Episode {
+    /// In their order.
+    pub turns: Vec<Turn>,
+    /// The reward of all turns.
+    pub reward: Reward,
+    /// The rewards that advantages are computed from: that of all turns, or one for each turn.
+    pub returns: Vec<f32>,
+    /// Number of the turn that counts, from 0.
+    answer: usize,
+}
+
+impl Episode {
+    /// Combines the rewards of turns, of which there could have been `most`.
+    ///
+    /// # Panics
+    /// Without turns, which is a bug of the caller.
+    pub fn new(turns: Vec<Turn>, most: usize, config: &RewardConfig) -> Episode {
+        let last = turns.len().checked_sub(1).expect("an episode has a turn");
+        let value = |turn: usize| turns[turn].reward.value;
+        let (answer, returns) = match config.turns {
+            TurnsReward::Last => (last, vec![value(last)]),
+            TurnsReward::Best => {
+                let best = (1..=last).fold(0, |best, turn| if value(turn) > value(best) { turn } else { best });
+                (best, vec![value(best)])
+            }
+            TurnsReward::Discounted => {
+                let value = |turn: &Turn| f64::from(turn.reward.value);
+                let from = |first| discounted(&turns, first, most, config.turns_gamma, value) as f32;
+                (last, (0..turns.len()).map(from).collect())
+            }
+        };
+        let reward = match config.turns {
+            TurnsReward::Last | TurnsReward::Best => turns[answer].reward.clone(),
+            TurnsReward::Discounted if most == 1 => turns[answer].reward.clone(),
+            TurnsReward::Discounted => {
+                Reward { value: returns[0], parts: discounted_parts(&turns, most, config.turns_gamma) }
+            }
+        };
+        Episode { turns, reward, returns, answer }
+    }
+
+    /// The turn whose program is the answer to the prompt.
+    pub fn answer(&self) -> &Turn {
+        &self.turns[self.answer]
+    }
+
+    /// The first turn.
+    pub fn first(&self) -> &Turn {
+        &self.turns[0]
+    }
+
+    /// Its tokens, in the form that the update reads.
+    pub fn trajectory(&self) -> Trajectory<'_> {
+        let tokens = self.turns.iter().map(|turn| TurnTokens { told: &turn.told.ids, completion: &turn.completion });
+        Trajectory::new(tokens.collect())
+    }
+
+    /// Number of tokens that the policy sampled.
+    pub fn sampled_tokens(&self) -> usize {
+        self.turns.iter().map(|turn| turn.completion.ids.len()).sum()
+    }
+
+    /// Whether the last turn was truncated at the maximum length.
+    pub fn is_truncated(&self) -> bool {
+        self.turns.last().is_some_and(|turn| turn.completion.finish == FinishReason::Length)
+    }
+
+    /// Whether every game of the answer ended without a fault of the program: no move was left, or the budget was used
+    /// up.
+    pub fn plays(&self) -> bool {
+        self.answer().evaluation.plays()
+    }
+
+    /// Whether the last program earned less than the first.
+    pub fn got_worse(&self) -> bool {
+        self.turns.last().is_some_and(|last| last.reward.value < self.first().reward.value)
+    }
+
+    /// Whether those of the newest program of the first `turns` turns did.
+    pub fn plays_by(&self, turns: usize) -> bool {
+        self.turns.iter().take(turns).next_back().is_some_and(|turn| turn.evaluation.plays())
+    }
+}
+
+/// The value of turn `first` plus `gamma` times that of the next turn, and so on to the last of `most` turns. A turn that
+/// was not taken counts as the last one: otherwise a program that passes at once would earn less than one that needed
+/// another turn.
+///
+/// Source: Baronio et al. 2025 (Kevin), without an early end there.
+fn discounted(turns: &[Turn], first: usize, most: usize, gamma: f64, value: impl Fn(&Turn) -> f64) -> f64 {
+    let at = |turn: usize| value(&turns[turn.min(turns.len() - 1)]);
+    (first..most).rev().fold(0.0, |later, turn| at(turn) + gamma * later)
+}
+
+/// The parts of the reward of the first turn and those after it, by name.
+fn discounted_parts(turns: &[Turn], most: usize, gamma: f64) -> Vec<(&'static str, f32)> {
+    let names = turns[0].reward.parts.iter().map(|(name, _)| *name);
+    let of = |turn: &Turn, wanted: &str| {
+        let found = turn.reward.parts.iter().find(|(name, _)| *name == wanted);
+        found.map_or(0.0, |(_, value)| f64::from(*value))
+    };
+    names.map(|name| (name, discounted(turns, 0, most, gamma, |turn| of(turn, name)) as f32)).collect()
+}
+
+/// Whether all rewards of a group count as equal, so that there is nothing to learn from it.
+pub fn is_tied(group: &[Episode], scale: ScaleRewards) -> bool {
+    grpo::is_tied(&group.iter().flat_map(|episode| episode.returns.iter().copied()).collect::<Vec<_>>(), scale)
+}
+
+/// Wall-clock time of sampling and scoring.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Timing {
+    /// Time of sampling. Games run at the same time.
+    pub generate: Duration,
+    /// Time that was waited for games after sampling had ended.
+    pub reward_wait: Duration,
+}
+
+impl Timing {
+    /// The sum of two times.
+    pub fn plus(self, other: Timing) -> Timing {
+        Timing { generate: self.generate + other.generate, reward_wait: self.reward_wait + other.reward_wait }
+    }
+}
+
+/// Emits [`Event::GamePlayed`] for every game of an evaluation that this process played.
+pub fn emit_games(step: usize, player: Player<'_>, evaluation: &Evaluation, observer: &mut dyn FnMut(Event<'_>)) {
+    for usage in &evaluation.usage.games {
+        let Some(begin) = usage.begin else { continue };
+        let outcome = evaluation.games.get(usage.game).filter(|_| !usage.failed);
+        let ending = match outcome {
+            Some(outcome) => outcome.ending.name(),
+            None if usage.failed => "sandbox_failed",
+            None => evaluation.verdict.name(),
+        };
+        observer(Event::GamePlayed(&GamePlayed {
+            step,
+            player,
+            game: usage.game,
+            worker: usage.worker,
+            period: Period { begin, end: begin + usage.wall },
+            score: outcome.map_or(0.0, |outcome| outcome.score),
+            ending,
+            fuel: outcome.map_or(0, |outcome| outcome.fuel),
+        }));
+    }
+}

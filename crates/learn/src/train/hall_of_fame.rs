@@ -1,0 +1,311 @@
+//! The best distinct programs of a run: candidates are ranked by their scores in training, the best are chosen on some
+//! held-out boards, and the score of the first is estimated on others.
+
+use std::fs;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::elites::Elites;
+use super::run_dir::HALL_OF_FAME;
+use crate::arena::Evaluation;
+use crate::evaluation::{HeldOut, Single};
+use crate::program::Program;
+use crate::seed::Seed;
+
+/// Number of programs that are kept at the end of a run.
+pub const SIZE: usize = 12;
+/// Number of candidates that are kept until then. It is larger, because ranks by a single training game depend on luck
+/// and the best program may have a low rank.
+const CANDIDATES: usize = 36;
+/// Held-out games that a program has played at the end of each round of successive halving. Programs with several
+/// training games enter in the second round.
+const ROUNDS: [usize; 3] = [2, 4, 8];
+/// Number of training games from which their mean is trusted.
+const SEVERAL: u64 = 4;
+
+/// One program of the hall of fame.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Member {
+    /// Digest of the program without comments and spacing.
+    pub program: String,
+    /// Its Python source.
+    pub source: String,
+    /// The step that first sampled it, from 1.
+    pub step: usize,
+    /// The style of the prompt that it answered.
+    pub style: String,
+    /// Mean score in training games.
+    pub mean_score: f64,
+    /// Number of these games.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub games: Option<u64>,
+    /// Largest tile in these games, or on held-out boards once it was chosen on them. For 2048 only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tile: Option<u32>,
+    /// Mean score on the held-out boards that it was chosen on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_out_mean_score: Option<f64>,
+    /// Number of these boards.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_out_games: Option<usize>,
+    /// Mean score on other held-out boards, an unbiased estimate. Only the best program has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report_mean_score: Option<f64>,
+    /// Number of these boards.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report_games: Option<usize>,
+    /// Lower end of the 95 % bootstrap interval of this mean, over games.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report_mean_score_low: Option<f64>,
+    /// Upper end of the interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report_mean_score_high: Option<f64>,
+}
+
+impl Member {
+    /// Whether its mean score in training is that of several games.
+    pub fn is_known(&self) -> bool {
+        self.games.is_some_and(|games| games >= SEVERAL)
+    }
+
+    /// The same with its results on the held-out boards that it was chosen on.
+    fn settled(self, held_out: &Evaluation) -> Member {
+        Member {
+            held_out_mean_score: Some(held_out.mean_score()),
+            held_out_games: Some(held_out.games.len()),
+            max_tile: best_tile(held_out),
+            ..self
+        }
+    }
+}
+
+/// The best programs so far, best first.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct HallOfFame {
+    members: Vec<Member>,
+}
+
+/// Plays members on boards and returns their evaluations in the order of the members.
+pub type Play<'a, E> = dyn FnMut(&[Member], &[Seed]) -> Result<Vec<Evaluation>, E> + 'a;
+
+impl HallOfFame {
+    /// Adds the program of an episode if it is new and scores well enough to be a candidate. Earlier programs come
+    /// first among equals.
+    pub fn consider(&mut self, step: usize, style: &str, program: &Program, evaluation: &Evaluation) {
+        let mean_score = evaluation.mean_score();
+        let digest = program.digest_text();
+        let rank = self.members.partition_point(|member| member.mean_score >= mean_score);
+        if rank >= CANDIDATES || mean_score <= 0.0 || self.members.iter().any(|member| member.program == digest) {
+            return;
+        }
+        let member = Member {
+            program: digest,
+            source: program.source().to_owned(),
+            step,
+            style: style.to_owned(),
+            mean_score,
+            games: Some(evaluation.games.len() as u64),
+            max_tile: best_tile(evaluation),
+            ..Member::default()
+        };
+        self.members.insert(rank, member);
+        self.members.truncate(CANDIDATES);
+    }
+
+    /// Adds the best elites as candidates, because they scored well in many games and not only in those of one step.
+    pub fn nominate(&mut self, elites: &Elites) {
+        let mut elites: Vec<_> = elites.members().collect();
+        elites.sort_by(|(_, a), (_, b)| b.mean_reward().total_cmp(&a.mean_reward()));
+        for (elite, tally) in elites.into_iter().take(SIZE) {
+            if let Some(known) = self.members.iter_mut().find(|member| member.program == elite.program) {
+                if Some(tally.games) > known.games {
+                    (known.mean_score, known.games) = (tally.mean_score(), Some(tally.games));
+                }
+                continue;
+            }
+            self.members.push(Member {
+                program: elite.program.clone(),
+                source: elite.source.clone(),
+                step: elite.step,
+                style: elite.style.clone(),
+                mean_score: tally.mean_score(),
+                games: Some(tally.games),
+                ..Member::default()
+            });
+        }
+    }
+
+    /// Ranks without playing: first programs with held-out games, then those with several training games, then the
+    /// others.
+    pub fn rank(&mut self) {
+        let of = |member: &Member| (member.held_out_mean_score, member.is_known(), member.mean_score);
+        self.members.sort_by(|a, b| {
+            let ((settled, known, score), (than_settled, than_known, than)) = (of(b), of(a));
+            let by_settled = settled.unwrap_or(-1.0).total_cmp(&than_settled.unwrap_or(-1.0));
+            by_settled.then(known.cmp(&than_known)).then(score.total_cmp(&than))
+        });
+        self.members.truncate(SIZE);
+    }
+
+    /// Adds the members of an earlier hall of fame of the directory `run` as candidates. They were chosen by many
+    /// games, which the checkpoint that the run continued from does not have.
+    pub fn readmit(&mut self, run: &Path) {
+        let settled = fs::read(run.join(HALL_OF_FAME)).ok();
+        let settled = settled.and_then(|text| serde_json::from_slice::<Vec<Member>>(&text).ok());
+        for member in settled.unwrap_or_default() {
+            let is_known = self.members.iter().any(|known| known.program == member.program);
+            if member.held_out_mean_score.is_some() && !is_known {
+                self.members.push(member);
+            }
+        }
+    }
+
+    /// Ranks by held-out games and keeps the best [`SIZE`], by successive halving: many candidates play few games, and
+    /// only the best of them play more.
+    ///
+    /// Source: Karnin, Koren and Somekh 2013.
+    pub fn settle<E>(&mut self, held_out: &HeldOut, play: &mut Play<'_, E>) -> Result<(), E> {
+        let mut waiting = std::mem::take(&mut self.members);
+        let mut field: Vec<(Member, Evaluation)> = Vec::new();
+        for (round, &games) in ROUNDS.iter().enumerate() {
+            let boards = held_out.selection(games);
+            let (members, played): (Vec<_>, Vec<_>) = field.into_iter().unzip();
+            let so_far = played.first().map_or(0, |evaluation: &Evaluation| evaluation.games.len());
+            let more = play(&members, &boards[so_far..])?;
+            let joined = played.into_iter().zip(more).map(|(played, more)| joined(played, more));
+            field = members.into_iter().zip(joined).collect();
+            // From the second round on, all candidates take part.
+            let joins = |member: &Member| round > 0 || !(member.is_known() || member.held_out_games.is_some());
+            let (joining, later): (Vec<_>, Vec<_>) = waiting.into_iter().partition(joins);
+            waiting = later;
+            let evaluations = play(&joining, boards)?;
+            field.extend(joining.into_iter().zip(evaluations));
+            field.sort_by(|(_, a), (_, b)| b.mean_score().total_cmp(&a.mean_score()));
+            field.truncate(SIZE);
+        }
+        self.members = field.into_iter().map(|(member, evaluation)| member.settled(&evaluation)).collect();
+        Ok(())
+    }
+
+    /// Records the score of the best program on boards that it was not chosen on.
+    pub fn report(&mut self, evaluation: &Evaluation) {
+        if let Some(best) = self.members.first_mut() {
+            let interval = Single::new("", &evaluation.games).mean_score.interval;
+            (best.report_mean_score, best.report_games) = (Some(evaluation.mean_score()), Some(evaluation.games.len()));
+            (best.report_mean_score_low, best.report_mean_score_high) = (Some(interval.low), Some(interval.high));
+            best.max_tile = best.max_tile.max(best_tile(evaluation));
+        }
+    }
+
+    /// The programs, best first.
+    pub fn members(&self) -> &[Member] {
+        &self.members
+    }
+}
+
+/// The evaluation of one program with more games.
+fn joined(played: Evaluation, more: Evaluation) -> Evaluation {
+    Evaluation { games: [played.games, more.games].concat(), ..played }
+}
+
+/// The largest tile, if the games have tiles.
+fn best_tile(evaluation: &Evaluation) -> Option<u32> {
+    evaluation.games.iter().any(|game| game.board().is_some()).then(|| evaluation.max_tile())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arena::{Usage, Verdict};
+    use crate::environment::Ending;
+    use crate::environment::game2048::{entry, scored};
+
+    fn member(name: &str, mean_score: f64) -> Member {
+        Member {
+            program: name.into(),
+            source: name.into(),
+            step: 1,
+            style: "plain".into(),
+            mean_score,
+            max_tile: Some(8),
+            ..Member::default()
+        }
+    }
+
+    fn games(scores: &[u64]) -> Evaluation {
+        let game = |&score| scored(score, 64, Ending::GameOver);
+        Evaluation { verdict: Verdict::Played, games: scores.iter().map(game).collect(), usage: Usage::default() }
+    }
+
+    /// Settles with programs whose score in every game is `score`. Returns the number of members and games of each
+    /// round.
+    fn settle(hall: &mut HallOfFame, score: impl Fn(&str) -> u64) -> Vec<(usize, usize)> {
+        let mut rounds = Vec::new();
+        let mut play = |members: &[Member], boards: &[Seed]| {
+            rounds.push((members.len(), boards.len()));
+            let evaluation = |member: &Member| games(&vec![score(&member.program); boards.len()]);
+            Ok::<_, std::convert::Infallible>(members.iter().map(evaluation).collect())
+        };
+        let Ok(()) = hall.settle(&HeldOut::published(), &mut play);
+        rounds.retain(|&(members, _)| members > 0);
+        rounds
+    }
+
+    #[test]
+    fn the_best_is_found_behind_many_that_were_luckier_in_their_one_game() {
+        let mut hall = HallOfFame::default();
+        let prompt = |number: usize| format!("def strategy(board):\n    return {number} * \"W\"\n");
+        for number in 0..40 {
+            let program = Program::from_text(&prompt(number), &entry()).unwrap();
+            hall.consider(number + 1, "plain", &program, &games(&[5000 - number as u64]));
+        }
+        assert_eq!(hall.members().len(), CANDIDATES);
+        let known = (0..SIZE).map(|n| Member { games: Some(40), ..member(&format!("known {n}"), 3000.0) });
+        hall.members.extend(known);
+        let steady = hall.members()[30].program.clone();
+        let rounds = settle(&mut hall, |name| if name == steady { 4000 } else { 1000 });
+        // The same number of games as 24 candidates with eight games each.
+        assert_eq!(rounds, [(36, 2), (12, 2), (12, 4), (12, 4)]);
+        assert_eq!(rounds.iter().map(|(members, games)| members * games).sum::<usize>(), 24 * 8);
+        assert_eq!(hall.members().len(), SIZE);
+        assert_eq!((&hall.members()[0].program, hall.members()[0].held_out_mean_score), (&steady, Some(4000.0)));
+        assert!(hall.members().iter().all(|member| member.held_out_games == Some(8)));
+    }
+
+    #[test]
+    fn held_out_games_overrule_luck_in_training_and_the_best_is_reported_on_others() {
+        let mut hall = HallOfFame { members: vec![member("lucky", 9000.0), member("steady", 5000.0)] };
+        settle(&mut hall, |name| if name == "lucky" { 2000 } else { 4500 });
+        let names: Vec<&str> = hall.members().iter().map(|member| member.program.as_str()).collect();
+        assert_eq!(names, ["steady", "lucky"]);
+        hall.report(&games(&[4100, 4300]));
+        let best = &hall.members()[0];
+        assert_eq!((best.held_out_mean_score, best.report_mean_score), (Some(4500.0), Some(4200.0)));
+        assert_eq!((best.held_out_games, best.report_games), (Some(8), Some(2)));
+        assert!(best.report_mean_score_low >= Some(4100.0) && best.report_mean_score_high <= Some(4300.0), "{best:?}");
+        assert_eq!((best.max_tile, hall.members()[1].report_mean_score), (Some(64), None));
+    }
+
+    #[test]
+    fn without_held_out_games_several_training_games_outrank_a_lucky_one() {
+        let known = |name: &str, mean_score, games| Member { games: Some(games), ..member(name, mean_score) };
+        let settled = Member { held_out_mean_score: Some(100.0), ..member("settled", 10.0) };
+        let members =
+            vec![known("lucky", 9000.0, 1), known("steady", 5000.0, 6), known("steadier", 5500.0, 4), settled];
+        let mut hall = HallOfFame { members };
+        hall.rank();
+        let names: Vec<&str> = hall.members().iter().map(|member| member.program.as_str()).collect();
+        assert_eq!(names, ["settled", "steadier", "steady", "lucky"]);
+    }
+
+    #[test]
+    fn no_more_are_kept_than_there_is_room_for() {
+        let count = SIZE + 3;
+        let mut hall = HallOfFame { members: (0..count).map(|n| member(&n.to_string(), 0.0)).collect() };
+        settle(&mut hall, |name| name.parse().unwrap());
+        assert_eq!(hall.members().len(), SIZE);
+        assert_eq!(hall.members()[0].held_out_mean_score, Some((count - 1) as f64));
+    }
+}

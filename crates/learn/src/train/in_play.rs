@@ -1,0 +1,188 @@
+//! Completions whose games are being played.
+//!
+//! Takes completions as they end, submits their programs to the arena, and emits an event for every evaluation when
+//! asked to. Returns turns when all games have ended. The order of play does not depend on when events are asked
+//! for.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use crate::arena::{Evaluation, Scoring};
+use crate::environment::{Case, Outcome};
+use crate::groups::Groups;
+use crate::metrics::{Activity, Event, Period, Player, ScoredCompletion, shortest};
+use crate::parallel::Peers;
+use crate::program::{Program, Rejection};
+use crate::reward::{Judged, Reward, Rule};
+use crate::rollout::Completion;
+
+use super::TrainError;
+use super::divided::{distribute, gather_evaluations};
+use super::episode::{Reply, Timing, Turn, emit_games};
+
+/// A batch of completions that are all sampled; some of their games may still be running.
+pub struct InPlay {
+    completions: Groups<Completion>,
+    games: Games,
+    /// Wall-clock time of sampling.
+    generate: Duration,
+}
+
+impl InPlay {
+    /// `games` has been given every completion; sampling them took `generate`.
+    pub(super) fn new(completions: Groups<Completion>, games: Games, generate: Duration) -> Self {
+        InPlay { completions, games, generate }
+    }
+
+    /// The completions of the batch.
+    pub fn completions(&self) -> &Groups<Completion> {
+        &self.completions
+    }
+
+    /// Wall-clock time of sampling.
+    pub fn generate(&self) -> Duration {
+        self.generate
+    }
+
+    /// Emits events for the evaluations that have ended since the last call, without waiting for others.
+    pub fn emit(&mut self, observer: &mut dyn FnMut(Event<'_>)) {
+        self.games.emit(observer);
+    }
+
+    /// Waits for all games.
+    pub fn finish(self, observer: &mut dyn FnMut(Event<'_>)) -> Result<(Groups<Turn>, Timing), TrainError> {
+        let InPlay { completions, games: Games { scoring, mut ledger, peers, own }, generate } = self;
+        let begin = Instant::now();
+        let evaluations = scoring.finish(&mut |index, evaluation| ledger.emit(index, evaluation, observer))?;
+        let evaluations = gather_evaluations(&peers, own.iter().copied().zip(evaluations))?;
+        for (index, evaluation) in evaluations.iter().enumerate().filter(|(index, _)| !own.contains(index)) {
+            ledger.emit(index, evaluation, observer);
+        }
+        let end = Instant::now();
+        let (step, activity, period) = (ledger.step, Activity::RewardWait, Period { begin, end });
+        observer(Event::ActivityDone { step, activity, period });
+        let mut rest = ledger.ended.into_values().zip(ledger.rewards.into_values()).zip(evaluations);
+        let turns = completions.map(|completion| {
+            let ((ended, reward), evaluation) = rest.next().expect("an evaluation for every completion");
+            Turn { told: Reply::default(), completion, program: ended.program, evaluation, reward }
+        });
+        Ok((turns, Timing { generate, reward_wait: end - begin }))
+    }
+}
+
+/// The games of a batch whose completions may still be sampled.
+pub(super) struct Games {
+    scoring: Scoring,
+    ledger: Ledger,
+    peers: Peers,
+    /// Indices of the completions that this process plays; the peers play the others.
+    own: BTreeSet<usize>,
+}
+
+/// The completions and rewards of a batch, by their index.
+struct Ledger {
+    step: usize,
+    /// Number of completions of the batch.
+    total: usize,
+    rule: Rule,
+    ended: BTreeMap<usize, EndedCompletion>,
+    /// Rewards of the completions whose events have been emitted.
+    rewards: BTreeMap<usize, Reward>,
+}
+
+/// A completion that has ended, ready to be played.
+pub(super) struct EndedCompletion {
+    /// The text that was searched for a program.
+    pub text: String,
+    /// The program, or why there is none.
+    pub program: Result<Program, Rejection>,
+    /// The cases that the program is tried on.
+    pub cases: Vec<Case>,
+    /// Number of tokens of the completion and of those of earlier turns, and the maximum.
+    pub tokens: (usize, usize),
+}
+
+impl Games {
+    /// For `total` completions of a step, all played by this process.
+    pub fn new(scoring: Scoring, step: usize, total: usize, rule: Rule) -> Self {
+        let (ended, rewards) = (BTreeMap::new(), BTreeMap::new());
+        let ledger = Ledger { step, total, rule, ended, rewards };
+        Games { scoring, ledger, peers: Peers::alone(), own: (0..total).collect() }
+    }
+
+    /// Leaves completions that are not in `own` to the peers.
+    pub fn among(self, peers: &Peers, own: impl IntoIterator<Item = usize>) -> Self {
+        Games { peers: peers.clone(), own: own.into_iter().collect(), ..self }
+    }
+
+    /// Records completion `index`, and submits it to the arena if this process plays it.
+    pub fn submit(&mut self, index: usize, ended: EndedCompletion) {
+        if self.own.contains(&index) {
+            self.scoring.submit(index, ended.program.clone(), &ended.cases);
+        }
+        self.ledger.ended.insert(index, ended);
+    }
+
+    /// Distributes the programs that no process has begun to play over all processes again. Without it the load is
+    /// uneven, because programs for one prompt take about equally long and are all with the process that sampled them.
+    /// All processes call this together, after all completions have been submitted.
+    pub fn redistribute(&mut self) -> Result<(), TrainError> {
+        let Games { scoring, ledger, peers, own } = self;
+        if peers.size() == 1 {
+            return Ok(());
+        }
+        let recalled = scoring.recall();
+        own.retain(|index| !recalled.contains(index));
+        let mut unbegun = peers.gather_lists(recalled)?;
+        unbegun.sort_unstable();
+        let programs = unbegun.into_iter().map(|index| {
+            let EndedCompletion { program, cases, .. } = &ledger.ended[&index];
+            (index, (program.as_ref().ok().map(Program::source), cases))
+        });
+        for index in distribute(programs, peers.size()).swap_remove(peers.rank()) {
+            let EndedCompletion { program, cases, .. } = &ledger.ended[&index];
+            scoring.submit(index, program.clone(), cases);
+            own.insert(index);
+        }
+        Ok(())
+    }
+
+    /// See [`InPlay::emit`].
+    pub fn emit(&mut self, observer: &mut dyn FnMut(Event<'_>)) {
+        let Games { scoring, ledger, .. } = self;
+        scoring.tell(&mut |index, evaluation| ledger.emit(index, evaluation, observer));
+    }
+}
+
+impl Ledger {
+    fn emit(&mut self, index: usize, evaluation: &Evaluation, observer: &mut dyn FnMut(Event<'_>)) {
+        let (step, total) = (self.step, self.total);
+        let EndedCompletion { program, tokens, .. } = &self.ended[&index];
+        let reward = self.rule.score(Judged { evaluation, tokens: Some(*tokens) });
+        if let Ok(program) = program {
+            emit_games(step, Player::Completion { index, digest: &program.digest() }, evaluation, observer);
+        }
+        observer(Event::CompletionScored(&self.shown(index, evaluation, &reward)));
+        self.rewards.insert(index, reward);
+        observer(Event::Scored { step, done: self.rewards.len(), total });
+    }
+
+    /// The completion as an event shows it.
+    fn shown(&self, index: usize, evaluation: &Evaluation, reward: &Reward) -> ScoredCompletion {
+        let EndedCompletion { text, program, .. } = &self.ended[&index];
+        let endings = evaluation.games.iter().map(Outcome::in_words).collect::<Vec<_>>().join(", ");
+        ScoredCompletion {
+            step: self.step,
+            index,
+            source: program.as_ref().map_or(text.as_str(), Program::source).to_owned(),
+            verdict: evaluation.verdict.name().to_owned(),
+            reason: evaluation.verdict.reason().unwrap_or(endings),
+            reward: shortest(reward.value),
+            parts: reward.parts.iter().map(|(name, value)| ((*name).to_owned(), shortest(*value))).collect(),
+            mean_score: evaluation.mean_score(),
+            max_tile: evaluation.max_tile(),
+            games: evaluation.games.len(),
+            final_board: evaluation.games.first().and_then(|game| Some(game.board()?.final_board)),
+        }
+    }
+}

@@ -1,0 +1,395 @@
+//! Computes the memory of a run before it starts, and divides its updates so that they fit.
+//!
+//! Takes the model's shape and the configuration; returns bytes by purpose. The arithmetic adds up the tensors that the
+//! decoder keeps; `tests/memory.rs` compares it with what an allocator counts. Does not know how much memory is free.
+
+mod allowance;
+mod turns;
+mod words;
+
+use crate::config::{Config, Reduce};
+use crate::grpo::{self, Division};
+use crate::policy::{Activations, DecoderConfig, Policy, Precision};
+use grpo_tensor::{Kernels, SCORE_BYTES, ScoreSettings};
+
+pub use allowance::Allowance;
+pub use words::{megabytes, notice};
+
+/// Bytes of an f32.
+const F32: u64 = 4;
+/// Number of copies of a chunk of logits, and of a layer's attention weights, that [`Kernels::ByTensors`] hold.
+const COPIES: u64 = 4;
+/// Mean bytes of a weight in 4-bit blocks of Q4_K_M, including scales.
+const BYTES_OF_4_BITS: f64 = 0.61;
+/// Bytes of the program itself after its start.
+const PROGRAM: u64 = 60 << 20;
+/// Bytes of one Python interpreter while it plays games.
+const INTERPRETER: u64 = 20 << 20;
+/// Maximum bytes of gradients that each of several processes holds so that one exchange per update is enough. Gradients
+/// of adapters and of the built-in model are far below it; those of a larger model would cost more memory than the
+/// better balance is worth.
+const HELD: u64 = 1 << 30;
+/// Bytes of GPU memory that CUDA uses for kernels and for the workspaces of its libraries. An estimate.
+const CONTEXT: u64 = 256 << 20;
+
+/// Bytes of GPU memory that NCCL uses: its buffers have 4 MiB per channel and neighbour. An estimate.
+const NCCL: u64 = 256 << 20;
+
+/// The memory of training, in bytes, by purpose.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemoryPlan {
+    /// How updates are divided.
+    pub division: Division,
+    /// Number format of frozen weights and activations.
+    pub precision: Precision,
+    /// Whether frozen weights stay quantised as in their file.
+    pub packed: bool,
+    /// Whose memory is counted.
+    pub place: Place,
+    /// On the host, the program and its interpreters; on a GPU, CUDA's own memory.
+    pub program: u64,
+    /// The memory that programs may use in addition, one per worker. Not part of any sum, because few use much of it.
+    pub programs: u64,
+    /// Weights of the model, and of its copy for the KL penalty if all weights are trained.
+    pub weights: u64,
+    /// LoRA adapters, if they are trained.
+    pub adapters: u64,
+    /// Moments of the optimiser.
+    pub optimiser: u64,
+    /// The weights in the form that sampling uses, with adapters merged.
+    pub sampled: u64,
+    /// Cache of keys and values during sampling, with logits.
+    pub cache: u64,
+    /// Gradients of trained weights.
+    pub gradients: u64,
+    /// Activations that are kept for the backward pass.
+    pub activations: u64,
+    /// One chunk of logits and its intermediate results.
+    pub head: u64,
+}
+
+/// What a memory plan is computed from.
+#[derive(Debug, Clone, Copy)]
+pub struct Workload<'a> {
+    /// The shape of the model.
+    pub shape: &'a DecoderConfig,
+    /// Number of trained weights.
+    pub trained: usize,
+    /// Number of tokens of the longest prompt.
+    pub prompt: usize,
+    /// All settings.
+    pub config: &'a Config,
+    /// Whose memory is counted.
+    pub place: Place,
+    /// Number of parts of an update that can be computed at the same time.
+    pub cores: usize,
+    /// Number of processes that train together.
+    pub processes: usize,
+    /// Number format of frozen weights and activations.
+    pub precision: Precision,
+    /// The implementation of the decoder's operations.
+    pub kernels: Kernels,
+    /// Bytes of the model if its weights stay quantised as in their file; none otherwise.
+    pub packed: Option<u64>,
+}
+
+/// Where tensors are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// In the processor's memory, with the program and its games.
+    Host,
+    /// In a GPU's memory.
+    Gpu,
+}
+
+/// The limit is below the memory of the smallest division.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "expected at least {} ({} MiB) of memory, which one completion at a time takes; lower --groups, \
+     --max-completion-length or train.eval_samples{}",
+    megabytes(smallest.total()),
+    smallest.total().div_ceil(1 << 20),
+    packed.map(|bytes| format!(
+        "; with model.frozen_weights = \"packed\" and a .gguf file of 4 bits a weight {} are enough",
+        megabytes(bytes)
+    )).unwrap_or_default()
+)]
+pub struct TooSmall {
+    /// The limit, in bytes.
+    pub limit: u64,
+    /// The plan with the smallest division.
+    pub smallest: Box<MemoryPlan>,
+    /// Bytes of the smallest plan if frozen weights had 4 bits, if that is less.
+    pub packed: Option<u64>,
+}
+
+impl MemoryPlan {
+    /// The plan with the largest division that fits into `limit` bytes, by the steps of [`Division::smaller`]. As far
+    /// as the rest of the limit allows, cores compute parts at the same time and gradients are held; neither changes
+    /// any result.
+    ///
+    /// A resumed run starts with the division that it `had`, because another division would round differently.
+    pub fn fitting(workload: &Workload<'_>, limit: Option<u64>, had: Option<Division>) -> Result<MemoryPlan, TooSmall> {
+        let mut division = had.unwrap_or_else(|| largest(workload.config).for_kernels(workload.kernels));
+        let cores = workload.cores;
+        let Some(limit) = limit else {
+            let division = Division { at_once: cores, held: workload.most_held(&division), ..division };
+            return Ok(MemoryPlan::of(workload, division));
+        };
+        loop {
+            let plan = MemoryPlan::of(workload, division);
+            if plan.total() <= limit {
+                let fits = |division: &Division| MemoryPlan::of(workload, *division).total() <= limit;
+                let mut shared = (1..=cores).rev().map(|at_once| Division { at_once, held: at_once, ..division });
+                let shared = shared.find(fits).unwrap_or(division);
+                let most = workload.most_held(&shared);
+                let mut held = (shared.held..=most).rev().map(|held| Division { held, ..shared });
+                return Ok(MemoryPlan::of(workload, held.find(fits).unwrap_or(shared)));
+            }
+            match division.smaller(&workload.config.grpo, workload.shape.vocab_size) {
+                Some(next) => division = next,
+                None => {
+                    let packed = workload.with_4_bit_weights().map(|packed| MemoryPlan::of(&packed, division).total());
+                    let packed = packed.filter(|bytes| *bytes < plan.total());
+                    return Err(TooSmall { limit, smallest: Box::new(plan), packed });
+                }
+            }
+        }
+    }
+
+    /// The plan with this division.
+    pub fn of(workload: &Workload<'_>, division: Division) -> MemoryPlan {
+        let Workload { shape, config, precision, .. } = *workload;
+        let in_full = config.model.lora_r == 0 && config.model.adapter.is_empty();
+        // Trained weights are f32 in every precision.
+        let of_weights = if in_full { F32 } else { precision.bytes() as u64 };
+        let all = workload.packed.unwrap_or(of_weights * shape.parameters() as u64);
+        let trained = F32 * workload.trained as u64;
+        let (copies, workers) =
+            (if config.grpo.beta > 0.0 && in_full { 2 } else { 1 }, config.arena.parallel_rewards.at_once() as u64);
+        let (activations, head) = workload.part_bytes(&division, in_full);
+        let at_once = division.at_once.min(workload.parts(&division)) as u64;
+        let (sampled, cache) = workload.sampling_bytes(in_full);
+        MemoryPlan {
+            division,
+            precision,
+            packed: workload.packed.is_some(),
+            place: workload.place,
+            program: match workload.place {
+                Place::Host => PROGRAM + INTERPRETER * workers,
+                Place::Gpu if workload.processes > 1 => CONTEXT + NCCL,
+                Place::Gpu => CONTEXT,
+            },
+            programs: workers * (config.sandbox.memory_mib << 20).saturating_sub(INTERPRETER),
+            weights: copies * all,
+            adapters: if in_full { 0 } else { trained },
+            optimiser: 2 * trained,
+            sampled,
+            cache,
+            // The sum, and the gradients of every part that is not added to it yet.
+            gradients: (1 + at_once.max(workload.held(&division))) * trained,
+            activations: at_once * activations,
+            head: at_once * head,
+        }
+    }
+
+    /// The maximum of bytes at any time. Sampling and updates never run at the same time.
+    pub fn total(&self) -> u64 {
+        self.always() + (self.sampled + self.cache).max(self.update())
+    }
+
+    /// Bytes that are in use all the time.
+    fn always(&self) -> u64 {
+        self.program + self.weights + self.adapters + self.optimiser
+    }
+
+    /// Bytes that an update uses in addition.
+    pub fn update(&self) -> u64 {
+        self.gradients + self.activations + self.head
+    }
+}
+
+/// How many numbers a layer keeps for the backward pass.
+struct LayerNumbers {
+    /// Kept for each token of a part.
+    per_token: u64,
+    /// Kept in addition, independent of the number of tokens.
+    fixed: u64,
+    /// Temporary numbers of the backward pass for each token.
+    backward_per_token: u64,
+}
+
+/// The largest division that the configuration allows, with one part at a time.
+fn largest(config: &Config) -> Division {
+    Division { at_once: 1, held: 1, ..Division::from(&config.grpo) }
+}
+
+impl<'a> Workload<'a> {
+    /// The workload of training this policy with prompts of at most `prompt` tokens, in one process.
+    pub fn of(policy: &'a Policy, config: &'a Config, prompt: usize) -> Self {
+        let decoder = policy.decoder();
+        Workload {
+            shape: decoder.config(),
+            trained: policy.trainable().values().map(|var| var.elem_count()).sum(),
+            prompt,
+            config,
+            place: if decoder.device().is_cpu() { Place::Host } else { Place::Gpu },
+            cores: grpo::cores(decoder.device()),
+            processes: 1,
+            precision: decoder.precision(),
+            kernels: decoder.kernels(),
+            packed: policy.packed_bytes(),
+        }
+    }
+
+    /// The same with frozen weights of 4 bits, if this is possible.
+    fn with_4_bit_weights(&self) -> Option<Self> {
+        let frozen = self.config.model.lora_r > 0 || !self.config.model.adapter.is_empty();
+        let can_be = frozen && self.packed.is_none() && self.place == Place::Host && self.precision == Precision::F32;
+        can_be.then(|| Workload { packed: Some((self.shape.parameters() as f64 * BYTES_OF_4_BITS) as u64), ..*self })
+    }
+
+    /// Number of tokens of the longest row of an update.
+    fn width(&self) -> usize {
+        self.prompt + self.config.rollout.max_completion_length
+    }
+
+    /// Number of parts of an update.
+    fn parts(&self, division: &Division) -> usize {
+        let imitated = if self.config.grpo.elite_coef > 0.0 { self.config.grpo.elites_per_step } else { 0 };
+        let learnt = self.config.rollout.groups * self.config.learnt_per_group();
+        (learnt + imitated).div_ceil(division.micro_batch)
+    }
+
+    /// Number of parts whose gradients a process holds; none if it trains alone, or if `parallel.reduce = "fast"` has
+    /// it add them up itself.
+    fn held(&self, division: &Division) -> u64 {
+        let adds = self.processes == 1 || self.config.parallel.reduce == Reduce::Fast;
+        if adds { 0 } else { division.held.min(self.parts(division)) as u64 }
+    }
+
+    /// Number of parts whose gradients are worth holding: all parts of a process, and one more, because parts are
+    /// assigned by their cost and not by their number. At most [`HELD`] bytes.
+    fn most_held(&self, division: &Division) -> usize {
+        let all = self.parts(division).div_ceil(self.processes) + 1;
+        all.min((HELD / (F32 * self.trained.max(1) as u64)) as usize).max(division.at_once)
+    }
+
+    /// Bytes of activations and of the head for one part of an update.
+    fn part_bytes(&self, division: &Division, in_full: bool) -> (u64, u64) {
+        let DecoderConfig { hidden_size, vocab_size, num_hidden_layers, .. } = *self.shape;
+        let (hidden, vocabulary, layers) = (hidden_size as u64, vocab_size as u64, num_hidden_layers as u64);
+        let rows = division.micro_batch.min(self.config.completions_per_step());
+        let tokens = (rows * self.width()) as u64;
+        let LayerNumbers { per_token, fixed, backward_per_token } = self.layer_numbers(in_full);
+        let layer = tokens * per_token + fixed;
+        let layers = match division.activations {
+            Activations::Kept => layers * layer,
+            // The inputs of all layers, and one layer whose input is a separate variable.
+            Activations::Recomputed => layers * tokens * hidden + layer + 3 * tokens * hidden,
+        };
+        // The embedded tokens, the last norm, and the gradient that passes between layers.
+        let activations = self.precision.bytes() as u64 * (layers + tokens * (4 * hidden + backward_per_token));
+        // Temporary f32 numbers of one layer: its attention weights, and its widest results converted to f32.
+        let attention = (rows * self.shape.num_attention_heads * self.width() * self.width()) as u64;
+        let widened = tokens * (4 * self.shape.intermediate_size as u64 + 2 * hidden);
+        let by_tensors = !self.shape.has_plain_scores(self.width());
+        let capped = if self.shape.final_logit_softcapping.is_some() { COPIES } else { 1 };
+        let (copies, passing) = match self.kernels {
+            Kernels::Fused => (capped, if by_tensors { F32 * COPIES * attention } else { 0 }),
+            Kernels::ByTensors => (COPIES, F32 * (COPIES * attention).max(widened)),
+            Kernels::OnGpu => {
+                let passing = self.passing_on_gpu(tokens, attention).max(self.dropped(widened));
+                (capped, F32 * passing.max(if by_tensors { COPIES * attention } else { 0 }))
+            }
+        };
+        let widens_head = self.kernels == Kernels::ByTensors && self.precision != Precision::F32;
+        let head_weight = if widens_head || self.packed.is_some() { vocabulary * hidden } else { 0 };
+        // One quantised matrix at a time is converted to f32.
+        let passing = passing.max(if self.packed.is_some() { F32 * self.largest_map() } else { 0 });
+        let scored = (rows * self.config.rollout.max_completion_length) as u64;
+        let how = ScoreSettings { temperature: 1.0, logit_bytes: division.logit_bytes };
+        let chunk = (how.rows(vocab_size) as u64 + 63).min(scored);
+        let dweight = if in_full { 2 * vocabulary * hidden } else { 0 };
+        let head = copies * chunk * vocabulary + 4 * scored * hidden + dweight + head_weight;
+        // The temporary memory of layers is allocated after the logits have been freed.
+        (activations + passing.saturating_sub(F32 * head), F32 * head)
+    }
+
+    /// Number of weights of the largest matrix of a layer.
+    fn largest_map(&self) -> u64 {
+        let heads = self.shape.num_attention_heads * self.shape.head_dim;
+        (self.shape.hidden_size * heads.max(self.shape.intermediate_size)) as u64
+    }
+
+    /// Number of temporary f32 numbers of a layer with [`Kernels::OnGpu`]: blocks of scores and their weights, with
+    /// queries, keys and values by head and their gradients; or sums as wide as the model.
+    fn passing_on_gpu(&self, tokens: u64, attention: u64) -> u64 {
+        let shape = self.shape;
+        let heads = (shape.num_attention_heads + 2 * shape.num_key_value_heads) as u64;
+        let scores = attention.min(SCORE_BYTES as u64 / F32);
+        (2 * scores + 2 * tokens * heads * shape.head_dim as u64).max(2 * tokens * shape.hidden_size as u64)
+    }
+
+    /// Number of f32 numbers that dropout in front of an adapter needs.
+    fn dropped(&self, widened: u64) -> u64 {
+        if self.config.model.lora_dropout > 0.0 { widened } else { 0 }
+    }
+
+    fn layer_numbers(&self, in_full: bool) -> LayerNumbers {
+        let shape = self.shape;
+        let (hidden, inner) = (shape.hidden_size as u64, shape.intermediate_size as u64);
+        let queries = (shape.num_attention_heads * shape.head_dim) as u64;
+        let keys = (shape.num_key_value_heads * shape.head_dim) as u64;
+        let joined = queries + 2 * keys;
+        let norms = if shape.model_type.has_head_norms() { 2 * (queries + keys) + joined } else { 0 };
+        let (fed, of_blocks, inner) = match &shape.experts {
+            None => (3 * inner, 2 * inner, inner),
+            Some(experts) => {
+                let taken = experts.num_experts_per_tok as u64;
+                let inner = experts.moe_intermediate_size as u64;
+                // Frozen matrices compute gate and up separately and then join them.
+                let maps = if in_full { 3 } else { 5 };
+                // In addition the inputs, outputs and mixed outputs of experts, and their shares.
+                let fed = taken * (maps * inner + 5 * hidden) + 4 * experts.num_experts as u64;
+                (fed, 2 * inner * experts.num_experts as u64, taken * inner)
+            }
+        };
+        let bias = if shape.model_type.has_qkv_bias() && in_full { joined } else { 0 };
+        // Two or four norms, two products and two sums as wide as the model; attention; gate, up and their product.
+        let wide = if shape.model_type.is_gemma() { 8 } else { 6 };
+        let per_token = wide * hidden + joined + norms + bias + queries + fed;
+        // Trained matrices are concatenated before the product.
+        let fixed = if in_full { hidden * (joined + of_blocks) } else { 0 };
+        LayerNumbers { per_token, fixed, backward_per_token: 4 * inner + 3 * hidden }
+    }
+
+    /// Bytes of the weights in the form that sampling uses, and of the cache with logits, for all completions that are
+    /// sampled together.
+    fn sampling_bytes(&self, in_full: bool) -> (u64, u64) {
+        let shape = self.shape;
+        let rows = self.config.completions_per_step().max(self.config.train.eval_samples);
+        let tied = shape.tie_word_embeddings;
+        let embedding = (shape.vocab_size * shape.hidden_size) as u64;
+        let matrices = shape.parameters() as u64 - if tied { 0 } else { embedding };
+        let keys = (shape.num_key_value_heads * shape.head_dim * shape.num_hidden_layers) as u64;
+        // Logits and the distribution that tokens are drawn from.
+        let logits = 3 * (rows * shape.vocab_size) as u64;
+        let bytes = self.precision.bytes() as u64;
+        let sampled = match (self.precision, in_full) {
+            // The quantised weights of the model are used, with separate adapters.
+            _ if self.packed.is_some() => F32 * self.trained as u64,
+            (Precision::F32, _) => F32 * matrices,
+            // Weights in the rounded format, with the head in f32.
+            (_, true) => bytes * matrices + F32 * embedding,
+            // Adapters are not merged. A GPU uses the model's own weights; a processor converts the head to f32.
+            (_, false) if self.place == Place::Gpu => 0,
+            (_, false) => F32 * embedding,
+        };
+        let (slots, read) = turns::slots_and_read(self, rows);
+        (sampled, bytes * 2 * keys * slots + F32 * logits + read)
+    }
+}
+
+#[cfg(test)]
+mod tests;

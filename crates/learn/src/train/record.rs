@@ -1,0 +1,152 @@
+//! Computes the metrics of one step from its episodes and its update.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use crate::config::Config;
+use crate::environment::Labels;
+use crate::evaluation::Fates;
+use crate::grpo::UpdateStats;
+use crate::metrics::{StepRecord, TurnFigures};
+use crate::program::Program;
+use crate::stats;
+
+use super::elites::Elites;
+use super::episode::{Episode, is_tied};
+use super::guard::GuardReport;
+use super::resample::Sampled;
+
+/// The metrics of sampling and playing. [`add_update`] adds those of the update.
+pub fn of_episodes(step: usize, sampled: &Sampled, labels: Labels, config: &Config) -> StepRecord {
+    let (episodes, timing) = (&sampled.episodes, sampled.timing);
+    let items = episodes.items();
+    let count = items.len() as f64;
+    let share = |holds: &dyn Fn(&Episode) -> bool| items.iter().filter(|episode| holds(episode)).count() as f64 / count;
+    let lengths: Vec<usize> = items.iter().map(Episode::sampled_tokens).collect();
+    let tokens: usize = lengths.iter().sum();
+    let tied = episodes.iter().filter(|group| is_tied(group, config.grpo.scale_rewards)).count();
+    let parsed: Vec<[u8; 32]> =
+        items.iter().filter_map(|episode| episode.answer().program.as_ref().ok()).map(Program::digest).collect();
+    let unique = parsed.iter().collect::<BTreeSet<_>>().len();
+    let usages = || items.iter().flat_map(|episode| &episode.turns).map(|turn| &turn.evaluation.usage);
+    let mut times: Vec<f64> = usages().flat_map(|usage| &usage.games).map(|game| game.wall.as_secs_f64()).collect();
+    times.sort_by(f64::total_cmp);
+    let games: Vec<_> = items.iter().flat_map(|episode| &episode.answer().evaluation.games).collect();
+    let mut record = StepRecord {
+        step,
+        mean_length: tokens as f64 / count,
+        min_length: lengths.iter().copied().min().unwrap_or(0),
+        max_length: lengths.iter().copied().max().unwrap_or(0),
+        clipped_ratio: share(&Episode::is_truncated),
+        frac_reward_zero_std: tied as f64 / episodes.count() as f64,
+        programs_unique: unique,
+        frac_unique: unique as f64 / parsed.len().max(1) as f64,
+        frac_parsed: parsed.len() as f64 / count,
+        groups_trainable: episodes.count() - tied,
+        groups_tied: tied,
+        groups_resampled: sampled.resampled,
+        fuel_mean: stats::mean(games.iter().map(|game| game.fuel as f64)),
+        cache_hits: usages().filter(|usage| usage.reused).count(),
+        infra_faults: usages().map(|usage| usage.retries()).sum(),
+        tier_differences: usages().filter(|usage| usage.difference.is_some()).count(),
+        compiled: usages().flat_map(|usage| &usage.games).filter(|game| game.compiled).count() as f64
+            / times.len().max(1) as f64,
+        p50_ms: 1000.0 * stats::percentile(&times, 0.5),
+        p99_ms: 1000.0 * stats::percentile(&times, 0.99),
+        time_generate: timing.generate.as_secs_f64(),
+        time_reward_wait: timing.reward_wait.as_secs_f64(),
+        tokens_per_s: rate(sampled.completion_tokens, timing.generate),
+        ..StepRecord::default()
+    };
+    let score = stats::mean(items.iter().map(|episode| episode.answer().evaluation.mean_score()));
+    let max_tile = games.iter().map(|game| game.max_tile()).max().unwrap_or(0);
+    record.came_to(labels, score, share(&Episode::plays), max_tile);
+    record.rewards(&items.iter().map(|episode| episode.reward.value).collect::<Vec<_>>());
+    count_kinds(&mut record, items);
+    for (fate, count) in fates(items).by_name() {
+        record.count_fate(fate, count);
+    }
+    add_turns(&mut record, items, config.rollout.turns);
+    record
+}
+
+/// The counts of what became of the completions.
+pub fn fates(items: &[Episode]) -> Fates {
+    Fates::of(items.iter().map(|episode| (&episode.answer().evaluation, episode.is_truncated())))
+}
+
+/// Adds the metrics of conversations of up to `most` turns; none if there is one turn.
+fn add_turns(record: &mut StepRecord, items: &[Episode], most: usize) {
+    if most == 1 {
+        return;
+    }
+    let share = |of: &[&Episode], holds: &dyn Fn(&Episode) -> bool| {
+        let held = of.iter().filter(|episode| holds(episode)).count();
+        (!of.is_empty()).then(|| held as f64 / of.len() as f64)
+    };
+    let all: Vec<&Episode> = items.iter().collect();
+    let failed: Vec<&Episode> = items.iter().filter(|episode| !episode.plays_by(1)).collect();
+    let again: Vec<&Episode> = items.iter().filter(|episode| episode.turns.len() > 1).collect();
+    record.turns(TurnFigures {
+        mean: stats::mean(items.iter().map(|episode| episode.turns.len() as f64)),
+        fixed: share(&failed, &|episode| episode.plays_by(most)),
+        broken: share(&again, &|episode| episode.got_worse()),
+        succeeded: (1..=most).filter_map(|turn| share(&all, &|episode| episode.plays_by(turn))).collect(),
+    });
+}
+
+/// Adds the metrics of the update.
+pub fn add_update(record: &mut StepRecord, stats: &UpdateStats) {
+    record.loss = Some(stats.loss);
+    record.grad_norm = Some(stats.grad_norm);
+    record.entropy = Some(stats.entropy);
+    record.kl = stats.kl;
+    record.clip_ratio_low = Some(stats.clip_ratio_low);
+    record.clip_ratio_high = Some(stats.clip_ratio_high);
+    record.logp_difference_mean = Some(stats.logp_difference_mean);
+    record.logp_difference_max = Some(stats.logp_difference_max);
+    record.sampling_kl = record.policy_lag.map(|_| stats.sampling_kl);
+    record.importance_ratio = stats.correction.map(|correction| correction.weight_mean);
+    record.frac_corrected = stats.correction.map(|correction| correction.share);
+    record.elites_nll = stats.demonstration_nll;
+}
+
+/// Adds the metrics of the elites after this step, in which `replayed` of them played again.
+pub fn add_elites(record: &mut StepRecord, elites: &Elites, replayed: usize) {
+    let means: Vec<f64> = elites.members().map(|(_, tally)| tally.mean_reward()).collect();
+    record.elites_count = means.len();
+    record.elites_reward = (!means.is_empty()).then(|| stats::mean(means));
+    record.elites_replayed = replayed;
+}
+
+/// Adds the findings of the guard.
+pub fn add_watch(record: &mut StepRecord, watch: &GuardReport) {
+    record.guard_level = watch.level as u8;
+    for (symptom, level) in &watch.standing {
+        record.symptom(symptom.name(), *level as u8);
+    }
+}
+
+/// Tokens per second; 0 if no time was spent, as for completions that were read from a checkpoint.
+fn rate(tokens: u64, time: Duration) -> f64 {
+    if time.is_zero() { 0.0 } else { tokens as f64 / time.as_secs_f64() }
+}
+
+fn count_kinds(record: &mut StepRecord, items: &[Episode]) {
+    for episode in items {
+        for game in &episode.answer().evaluation.games {
+            record.count_ending(game.ending.name());
+        }
+    }
+    let names: BTreeSet<&str> =
+        items.iter().flat_map(|episode| episode.reward.parts.iter().map(|(name, _)| *name)).collect();
+    for name in names {
+        let values: Vec<f32> = items.iter().map(|episode| part(episode, name)).collect();
+        record.reward_part(name, &values);
+    }
+}
+
+/// The value of a part of the reward, 0 if the reward has no such part.
+fn part(episode: &Episode, name: &str) -> f32 {
+    episode.reward.parts.iter().find(|(known, _)| *known == name).map_or(0.0, |(_, value)| *value)
+}

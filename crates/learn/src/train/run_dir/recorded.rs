@@ -1,0 +1,102 @@
+//! The configuration that a run records: its settings, with absolute paths, and the versions of the program and its
+//! libraries.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use super::{CONFIG, RunDirError};
+use crate::config::{Config, Layers};
+
+/// Sections whose settings may change when a run continues, because no step depends on them.
+const FREE_SECTIONS: &[&str] = &["guard", "parallel", "sft"];
+/// Settings that may change when a run continues, because they do not change what a step computes. The exceptions are
+/// `steps_ahead` and `servers`: they decide when and where completions are sampled and have to suit the machine.
+pub(super) const FREE_KEYS: &[&str] = &[
+    "rollout.servers",
+    "rollout.adapter_dir",
+    "rollout.server_requests",
+    "rollout.server_seconds",
+    "train.max_steps",
+    "train.steps_ahead",
+    "train.output_dir",
+    "sandbox.on_difference",
+    "train.preflight",
+    "train.memory_mib",
+    "train.gpu_memory_fraction",
+    "train.tensorboard",
+    "train.save_steps",
+    "train.save_total_limit",
+    "train.eval_steps",
+    "train.eval_samples",
+    "train.eval_games",
+    "train.settle",
+    "arena.parallel_rewards",
+];
+
+/// The text of the configuration that a run recorded. The flags of a resumed run override it.
+pub fn recorded_text(run: &Path) -> Result<String, RunDirError> {
+    let path = run.join(CONFIG);
+    match fs::read_to_string(&path) {
+        Ok(text) => Ok(text),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(RunDirError::NothingToResume { path: run.to_owned() })
+        }
+        Err(source) => Err(RunDirError::Io { path, source }),
+    }
+}
+
+pub(super) fn recorded(run: &Path) -> Result<Config, RunDirError> {
+    let text = recorded_text(run)?;
+    let mut layers = Layers::default();
+    let path = run.join(CONFIG);
+    layers.text(CONFIG, &text).and_then(|()| layers.resolve()).map_err(|source| RunDirError::Config { path, source })
+}
+
+/// The text to record. `about` is the table `[run]`: versions and the machine.
+pub(super) fn config_text(config: &Config, about: toml::Table) -> String {
+    let run = toml::Table::from_iter([("run".to_owned(), toml::Value::Table(about))]);
+    let body = toml::to_string(&anchored(config)).expect("a configuration is TOML");
+    format!("# Written by grpo-2048; `--config` on this file repeats the run.\n\n{run}\n{body}")
+}
+
+/// The text for a run that continues with `config`. It keeps the recorded name of the directory, and the table `[run]`
+/// of the version that began the run.
+pub(super) fn config_text_over(run: &Path, config: &Config) -> Result<String, RunDirError> {
+    let mut config = config.clone();
+    config.train.output_dir = recorded(run)?.train.output_dir;
+    let begun = recorded_text(run)?.parse::<toml::Table>().unwrap_or_default();
+    let about = begun.get("run").and_then(toml::Value::as_table).cloned().unwrap_or_default();
+    Ok(config_text(&config, about))
+}
+
+/// The same settings with absolute paths of files and directories that exist, because a run may be resumed or exported
+/// from another working directory. Values that are no paths, such as the id of a model on the Hub, stay as they are.
+fn anchored(config: &Config) -> Config {
+    let mut config = config.clone();
+    let Config { model, environment, .. } = &mut config;
+    let words = ["builtin", crate::environment::game2048::NAME, ""];
+    for name in [&mut model.model, &mut model.adapter, &mut environment.env] {
+        if let (false, Ok(path)) = (words.contains(&name.as_str()), Path::new(name.as_str()).canonicalize()) {
+            *name = path.display().to_string();
+        }
+    }
+    config
+}
+
+/// The settings in which the two differ, as `section.key: recorded -> wanted`, except for keys in `free`.
+pub(super) fn differences(recorded: &Config, wanted: &Config, free: &[&str]) -> Vec<String> {
+    let table = |config: &Config| toml::Table::try_from(anchored(config)).expect("a configuration is TOML");
+    let (recorded, wanted) = (table(recorded), table(wanted));
+    let mut differing = Vec::new();
+    for (section, values) in &recorded {
+        for (key, value) in values.as_table().into_iter().flatten() {
+            let dotted = format!("{section}.{key}");
+            let other = &wanted[section][key];
+            if value != other && !free.contains(&dotted.as_str()) && !FREE_SECTIONS.contains(&section.as_str()) {
+                differing.push(format!("{dotted}: {value} -> {other}"));
+            }
+        }
+    }
+    differing
+}

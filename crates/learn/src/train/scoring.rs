@@ -1,0 +1,151 @@
+//! From prompts to scored completions: the path that training and evaluation share for sampling and playing.
+//!
+//! A completion goes to the arena as soon as it ends, while the rest of the batch is still being sampled.
+
+use std::time::{Duration, Instant};
+
+use crate::arena::Arena;
+use crate::config::{Config, RolloutConfig};
+use crate::groups::Groups;
+use crate::metrics::{Activity, Event, Period};
+use crate::parallel::Peers;
+use crate::policy::Policy;
+use crate::prompt::{Prompt, TurnFormat};
+use crate::reward::Rule;
+use crate::rollout::{Completion, RolloutEvent, Servers, Streams};
+use crate::seed::{Purpose, Seed};
+
+use super::TrainError;
+use super::divided::OwnRows;
+use super::episode::{Episode, Timing};
+use super::in_play::{EndedCompletion, Games, InPlay};
+
+/// What samples completions and what plays their programs.
+pub struct Stage<'a> {
+    /// Samples the completions.
+    pub policy: &'a Policy,
+    /// Sample in place of the policy, if there are any.
+    pub servers: Option<&'a Servers>,
+    /// Plays the programs.
+    pub arena: &'a Arena,
+    /// The run's settings.
+    pub config: &'a Config,
+    /// The processes that the completions are divided among.
+    pub peers: &'a Peers,
+    /// How the policy is told what came of its programs, if there are several turns.
+    pub turns: Option<&'a TurnFormat>,
+}
+
+/// The random streams and boards of a batch of completions.
+#[derive(Debug, Clone, Copy)]
+pub struct Draw<'a> {
+    /// The random streams that tokens are sampled with.
+    pub streams: Streams<'a>,
+    /// The boards that each completion plays.
+    pub boards: &'a [Seed],
+    /// Number of the step, 0 in an evaluation. Workers play games of a lower number first.
+    pub step: usize,
+}
+
+/// The boards of a step. All its completions play the same ones, so that equal programs get exactly equal rewards.
+pub fn boards(seed: Seed, purpose: Purpose, games: usize) -> Vec<Seed> {
+    (0..games as u64).map(|game| seed.child(purpose, game)).collect()
+}
+
+/// The seed of step number `step`, from 1, and its boards: they follow from the settings alone.
+pub fn step_boards(config: &Config, step: usize) -> (Seed, Vec<Seed>) {
+    let seed = Seed::root(config.train.seed).child(Purpose::Step, step as u64 - 1);
+    (seed, boards(seed.salted(&config.train.board_salt), Purpose::Game, config.arena.games))
+}
+
+impl Stage<'_> {
+    /// Samples `rollout.num_generations` completions for each prompt and starts the games of each completion when it
+    /// ends. Returns when all are sampled; games may still be running.
+    pub fn begin(
+        &self,
+        prompts: &[Prompt],
+        rollout: &RolloutConfig,
+        draw: Draw<'_>,
+        observer: &mut dyn FnMut(Event<'_>),
+    ) -> Result<InPlay, TrainError> {
+        let asked = Groups::repeat(rollout.num_generations, prompts).into_items();
+        let (step, total) = (draw.step, asked.len());
+        let own = OwnRows::of(self.peers, prompts, rollout.num_generations, rollout.max_completion_length);
+        let mut games = self.games(total, &own, draw);
+        let begin = Instant::now();
+        let mut hear = |event: RolloutEvent<'_>| match event {
+            RolloutEvent::Finished { index, completion } => {
+                observer(Event::CompletionEnded { step, index, tokens: completion.ids.len() });
+                self.submit(&mut games, index, asked[index], completion, draw.boards);
+                games.emit(observer);
+            }
+            RolloutEvent::Predicted => {}
+            RolloutEvent::Tokens { tokens, finished } => {
+                games.emit(observer);
+                observer(Event::Decoding { step, tokens, finished, total });
+            }
+            RolloutEvent::PartDone { part, begin, end } => {
+                let (activity, period) = (Activity::DecodingPart(part), Period { begin, end });
+                observer(Event::ActivityDone { step, activity, period });
+            }
+            RolloutEvent::Trouble(text) => observer(Event::Message(&format!("warning, --rollouts {text}"))),
+        };
+        let completions = self.sample_own(&own, prompts, rollout, draw.streams, &mut hear)?;
+        let end = Instant::now();
+        for (index, completion) in completions.iter().enumerate().filter(|(index, _)| !own.has(*index)) {
+            self.submit(&mut games, index, asked[index], completion, draw.boards);
+        }
+        games.redistribute()?;
+        let completions = Groups::new(rollout.num_generations, completions);
+        observer(Event::ActivityDone { step, activity: Activity::Decoding, period: Period { begin, end } });
+        Ok(InPlay::new(completions, games, end - begin))
+    }
+
+    /// Starts the games of completions that were sampled earlier.
+    pub fn play(
+        &self,
+        prompts: &[Prompt],
+        completions: Groups<Completion>,
+        draw: Draw<'_>,
+    ) -> Result<InPlay, TrainError> {
+        let own = OwnRows::of(self.peers, prompts, completions.size(), self.config.rollout.max_completion_length);
+        let mut games = self.games(completions.items().len(), &own, draw);
+        for (index, (prompt, completion)) in completions.with(prompts).enumerate() {
+            self.submit(&mut games, index, prompt, completion, draw.boards);
+        }
+        games.redistribute()?;
+        Ok(InPlay::new(completions, games, Duration::ZERO))
+    }
+
+    /// Like [`begin`](Stage::begin), but waits for the games, and for those of all later turns.
+    pub fn episodes(
+        &self,
+        prompts: &[Prompt],
+        rollout: &RolloutConfig,
+        draw: Draw<'_>,
+        observer: &mut dyn FnMut(Event<'_>),
+    ) -> Result<(Groups<Episode>, Timing), TrainError> {
+        let begun = self.begin(prompts, rollout, draw, observer)?;
+        self.finish(begun, prompts, draw, observer)
+    }
+
+    fn games(&self, total: usize, own: &OwnRows, draw: Draw<'_>) -> Games {
+        let scoring = self.arena.begin(draw.step);
+        Games::new(scoring, draw.step, total, self.rule()).among(self.peers, own.rows.iter().copied())
+    }
+
+    /// The rule that turns evaluations into rewards.
+    pub fn rule(&self) -> Rule {
+        Rule::new(&self.config.reward, self.arena.environment())
+    }
+
+    /// Finds the program of completion `index` and submits it to play its prompt's task, or these boards.
+    fn submit(&self, games: &mut Games, index: usize, prompt: &Prompt, completion: &Completion, boards: &[Seed]) {
+        let cases = self.arena.environment().cases(prompt.task, boards);
+        let text = prompt.program_text(&completion.text);
+        let program = self.arena.program(&text, cases[0]);
+        let written = prompt.earlier.sampled + completion.ids.len();
+        let tokens = (written, self.config.rollout.max_completion_length);
+        games.submit(index, EndedCompletion { text, program, cases, tokens });
+    }
+}

@@ -1,0 +1,297 @@
+//! One training step: prompts, completions, programs, games, rewards, advantages, update.
+
+mod log;
+
+use std::time::{Duration, Instant};
+
+use rand::seq::IndexedRandom;
+
+use crate::config::{GrpoConfig, StepsAhead};
+use crate::groups::Groups;
+use crate::grpo::{self, Batch, Demonstration, Division};
+use crate::metrics::{Activity, Event, Period, Player, StepRecord};
+use crate::policy::Adapters;
+use crate::prompt::Prompt;
+use crate::seed::{Purpose, Seed};
+
+use super::ahead::StepInputs;
+use super::elites::{self, Elite, Elites, Race, Replay, Replayed};
+use super::episode::{Episode, Turn, emit_games};
+use super::guard::Collapse;
+use super::hall_of_fame::HallOfFame;
+use super::resample::Sampled;
+use super::{Progress, Reference, Run, TrainError, advice, control, memory, record};
+
+pub use log::COMPLETIONS_VERSION;
+
+/// What the update of a step learns from.
+struct Lesson<'a> {
+    prompts: &'a [Prompt],
+    episodes: &'a Groups<Episode>,
+    /// The places of the episodes that are learnt from.
+    learnt: Groups<usize>,
+    /// One for each of these, or for each of its turns.
+    advantages: Groups<Vec<f32>>,
+    elites: Vec<Elite>,
+    /// The seed of the step.
+    seed: Seed,
+    /// Whether the policy has been updated since it sampled some of the episodes.
+    off_policy: bool,
+}
+
+impl Run<'_> {
+    /// One step of the loop. The trainer's state changes last, so that a step that fails leaves it unchanged.
+    pub(super) fn step(
+        &mut self,
+        progress: &mut Progress,
+        observer: &mut dyn FnMut(Event<'_>),
+    ) -> Result<Option<Collapse>, TrainError> {
+        let start = Instant::now();
+        let step = progress.state.global_step + 1;
+        observer(Event::StepStarted { step });
+        let inputs = self.step_inputs(step);
+        // Elites play while the policy samples.
+        let replay = self.replay(&progress.state.elites, &inputs);
+        let (sampled, generate) = self.sampled(&inputs, progress, observer)?;
+        let (replays, waited) = self.replayed(step, replay, observer)?;
+        let mut record = record::of_episodes(step, &sampled, self.arena.environment().labels(), self.config);
+        record.time_generate = generate.as_secs_f64();
+        record.time_reward_wait += waited.as_secs_f64();
+        record.time_adapter = self.servers.as_ref().map(|servers| servers.take_loading().as_secs_f64());
+        record.policy_lag = (self.config.train.steps_ahead == StepsAhead::One).then(|| sampled.policy_lag());
+
+        let episodes = &sampled.episodes;
+        let StepInputs { seed, prompts, boards, .. } = &inputs;
+        let rewards = self.rewards(*seed, episodes, &mut record);
+        let learnt = grpo::learnt_from(&rewards.each_ref().map(|turns| turns[0]), &self.config.grpo);
+        let learnt_rewards = learnt.clone().map(|place| rewards.items()[place].clone());
+        let advantages = grpo::turn_advantages(&learnt_rewards, &self.config.grpo);
+        let elites = self.imitated(&progress.state.elites, step, *seed);
+        let (seed, off_policy) = (*seed, sampled.is_off_policy());
+        let lesson = Lesson { prompts, episodes, learnt, advantages, elites, seed, off_policy };
+        let entropy = self.update(progress, &lesson, &mut record, observer)?;
+
+        let mut elites = progress.state.elites.clone();
+        let taken_in = elites::StepEpisodes { prompts, episodes, games: boards.len() };
+        elites.take_in(step, &replays, taken_in, self.race());
+        record::add_elites(&mut record, &elites, replays.len());
+        record.num_tokens = progress.state.num_input_tokens_seen + sampled.prompt_tokens + sampled.completion_tokens;
+        self.compare(&mut record)?;
+        record.step_time = start.elapsed().as_secs_f64();
+        log::write(&progress.dir, step, &lesson, &replays, self.config.rollout.turns)?;
+        let watch = progress.guard.observe(&record);
+        record::add_watch(&mut record, &watch);
+        (self.measure)(&mut record);
+        // Games of the next step that have ended by now are reported before the end of this one.
+        if let Some(ahead) = &mut progress.ahead {
+            ahead.in_play.emit(observer);
+        }
+        observer(Event::StepDone(&record));
+        watch.news.iter().for_each(|line| observer(Event::Message(line)));
+        if step == 1 || watch.collapse.is_some() {
+            let told = advice::told(&record::fates(episodes.items()), self.config, self.arena.environment().labels());
+            told.iter().for_each(|line| observer(Event::Message(&format!("step {step}: {line}"))));
+        }
+
+        let state = &mut progress.state;
+        self.nominate(&mut state.hall_of_fame, &lesson, step);
+        if let Some(entropy) = entropy {
+            state.entropy.observe(entropy, &self.config.grpo);
+        }
+        state.elites = elites;
+        state.num_input_tokens_seen = record.num_tokens;
+        state.log_history.push(record);
+        state.global_step = step;
+        Ok(watch.collapse)
+    }
+
+    /// Enters the programs of a step into the hall of fame. Solutions of different tasks cannot be ranked against each other.
+    fn nominate(&self, hall: &mut HallOfFame, lesson: &Lesson<'_>, step: usize) {
+        if self.arena.environment().has_tests() {
+            return;
+        }
+        for (prompt, episode) in lesson.episodes.with(lesson.prompts) {
+            for Turn { program, evaluation, .. } in &episode.turns {
+                if let Ok(program) = program {
+                    hall.consider(step, &prompt.style, program, evaluation);
+                }
+            }
+        }
+    }
+
+    /// The episodes of the step, and the time that was spent on sampling during it. The time excludes completions of
+    /// this step that were sampled ahead, during the step before, and includes those of the next step if they are
+    /// sampled now.
+    fn sampled(
+        &self,
+        inputs: &StepInputs,
+        progress: &mut Progress,
+        observer: &mut dyn FnMut(Event<'_>),
+    ) -> Result<(Sampled, Duration), TrainError> {
+        let (mut begun, earlier) = match progress.ahead.take() {
+            Some(begun) => (begun, true),
+            None => (self.begin(inputs, observer)?, false),
+        };
+        let before = if earlier { begun.in_play.generate() } else { Duration::ZERO };
+        progress.ahead = self.begin_ahead(inputs.step, &mut begun, observer)?;
+        let ahead = progress.ahead.as_ref().map_or(Duration::ZERO, |ahead| ahead.in_play.generate());
+        let sampled = self.stage().step_episodes(inputs, begun, observer)?;
+        let generate = sampled.timing.generate - before + ahead;
+        Ok((sampled, generate))
+    }
+
+    /// Starts games of elites on the boards of this step, if elites are imitated at all.
+    fn replay(&self, elites: &Elites, inputs: &StepInputs) -> Replay {
+        let again = self.imitates() && !self.arena.environment().has_tests();
+        // A task is not played again, because its outcome would be the same. All games ask for the same function, so
+        // the entry of the first board serves for all.
+        let players = match again {
+            true => {
+                let entry = self.arena.environment().entry(inputs.boards[0].into());
+                elites.to_replay(self.config.grpo.elite_replays, &entry)
+            }
+            false => Vec::new(),
+        };
+        Replay::begin(self.arena, self.peers, players, inputs)
+    }
+
+    /// Waits for the games of the elites. Returns their evaluations and the time that was waited.
+    fn replayed(
+        &self,
+        step: usize,
+        replay: Replay,
+        observer: &mut dyn FnMut(Event<'_>),
+    ) -> Result<(Vec<Replayed>, Duration), TrainError> {
+        let (begin, rule) = (Instant::now(), self.stage().rule());
+        let replays = replay.finish(|evaluation| rule.score(evaluation).value)?;
+        let end = Instant::now();
+        observer(Event::ActivityDone { step, activity: Activity::RewardWait, period: Period { begin, end } });
+        for (index, replayed) in replays.iter().enumerate() {
+            emit_games(step, Player::Elite { index, digest: &replayed.program }, &replayed.evaluation, observer);
+        }
+        Ok((replays, end - begin))
+    }
+
+    /// Whether the update imitates elites. A control run does not, because elites are chosen by the true rewards.
+    fn imitates(&self) -> bool {
+        self.config.grpo.elite_coef > 0.0 && !self.config.reward.shuffled
+    }
+
+    fn race(&self) -> Race {
+        Race::of(&self.config.grpo, self.arena.environment().has_tests())
+    }
+
+    /// The elites that the update of this step imitates.
+    fn imitated(&self, elites: &Elites, step: usize, seed: Seed) -> Vec<Elite> {
+        let settings = &self.config.grpo;
+        let now = self.imitates() && step >= settings.elite_from_step;
+        if now { elites.draw(seed, settings.elites_per_step, self.race()) } else { Vec::new() }
+    }
+
+    /// The rewards that advantages are computed from: those of the episodes, or the same in another order in a control
+    /// run, in which each episode has one.
+    fn rewards(&self, seed: Seed, episodes: &Groups<Episode>, record: &mut StepRecord) -> Groups<Vec<f32>> {
+        if !self.config.reward.shuffled {
+            return episodes.each_ref().map(|episode| episode.returns.clone());
+        }
+        let rewards = episodes.each_ref().map(|episode| episode.reward.value);
+        let shuffled = control::shuffled(&rewards, seed);
+        record.control_correlation = Some(control::correlation(&rewards, &shuffled));
+        shuffled.map(|reward| vec![reward])
+    }
+
+    /// Updates the policy. Returns its entropy in nats per token, or none if the step had nothing to learn from.
+    fn update(
+        &self,
+        progress: &mut Progress,
+        lesson: &Lesson<'_>,
+        record: &mut StepRecord,
+        observer: &mut dyn FnMut(Event<'_>),
+    ) -> Result<Option<f64>, TrainError> {
+        let (start, controller) = (Instant::now(), progress.state.entropy);
+        let config = GrpoConfig { entropy_coef: controller.coefficient(&self.config.grpo), ..self.config.grpo.clone() };
+        let division = progress.state.division.unwrap_or_else(|| (&config).into());
+        let batch = self.batch(lesson, &config, division, progress.reference.as_ref())?;
+        record.learning_rate = grpo::learning_rate(&config, record.step - 1, self.config.train.max_steps);
+        record.entropy_coef = config.entropy_coef;
+        record.entropy_target = controller.target(&config);
+        let mut updating = |done, total| observer(Event::Updating { done, total });
+        let stats = grpo::update(self.policy, &mut progress.optimizer, &batch, record.learning_rate, &mut updating)?;
+        match &stats {
+            Some(stats) => {
+                record::add_update(record, stats);
+                if let (true, Some(notice)) = (stats.division != division, memory::notice(self.config, stats.division))
+                {
+                    observer(Event::Message(&format!("step {}: out of memory; {notice}", record.step)));
+                    progress.state.division = Some(stats.division);
+                }
+                record.elites_imitated = lesson.elites.len();
+                if stats.overflowed > 0 {
+                    let scale = progress.optimizer.loss_scale();
+                    observer(Event::Message(&format!(
+                        "step {}: the gradient left the range of f16, {} of {} updates moved nothing; the loss is now \
+                         scaled by {scale}",
+                        record.step, stats.overflowed, config.num_iterations
+                    )));
+                }
+            }
+            None => observer(Event::Message(&format!(
+                "step {}: no update, no completion is better than its group",
+                record.step
+            ))),
+        }
+        let end = Instant::now();
+        record.time_update = (end - start).as_secs_f64();
+        let period = Period { begin: start, end };
+        observer(Event::ActivityDone { step: record.step, activity: Activity::Update, period });
+        Ok(stats.map(|stats| stats.entropy))
+    }
+
+    /// The batch of the update, with the reference's log-probabilities if there is a KL penalty.
+    fn batch(
+        &self,
+        lesson: &Lesson<'_>,
+        config: &GrpoConfig,
+        division: Division,
+        reference: Option<&Reference>,
+    ) -> Result<Batch, TrainError> {
+        let completions = lesson.learnt.clone().map(|place| lesson.episodes.items()[place].trajectory());
+        let demonstrations = self.demonstrations(lesson);
+        let batch = Batch::new(lesson.prompts, completions, lesson.advantages.clone(), &self.config.rollout, config)
+            .with_demonstrations(&demonstrations, config.elite_coef)
+            .divided(division)
+            .among(self.peers);
+        let batch = match self.policy.dropout() > 0.0 {
+            true => batch.with_dropout(lesson.seed.child(Purpose::Dropout, 0)),
+            false => batch,
+        };
+        self.referred(if lesson.off_policy { batch.off_policy() } else { batch }, reference)
+    }
+
+    /// The elites of the lesson, each with a prompt. Where all play one game it is drawn anew, because what one prompt's
+    /// programs have found helps the others.
+    fn demonstrations<'b>(&'b self, lesson: &'b Lesson<'_>) -> Vec<Demonstration<'b>> {
+        let (prompts, race) = (self.prompts.prompts(), self.race());
+        let mut rng = lesson.seed.child(Purpose::Elite, 1).rng();
+        let asked = |elite: &Elite| match race.one_pool {
+            true => prompts.choose(&mut rng),
+            false => prompts.iter().find(|prompt| prompt.id == elite.prompt),
+        };
+        let prompts = lesson.elites.iter().map(asked);
+        let pairs = prompts.zip(&lesson.elites);
+        pairs
+            .filter_map(|(prompt, elite)| Some(Demonstration { prompt: &prompt?.ids, completion: &elite.ids }))
+            .collect()
+    }
+
+    /// Adds the reference's log-probabilities to the batch, if there is a reference.
+    pub(super) fn referred(&self, batch: Batch, reference: Option<&Reference>) -> Result<Batch, TrainError> {
+        let Some(reference) = reference else { return Ok(batch) };
+        let decoder = match reference {
+            Reference::AdaptersOff => self.policy.decoder(),
+            Reference::Frozen(decoder) => decoder,
+        };
+        let logprobs = grpo::reference_logprobs(decoder, Adapters::Off, &batch)?;
+        Ok(batch.with_reference(logprobs))
+    }
+}

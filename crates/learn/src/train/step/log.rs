@@ -1,0 +1,146 @@
+//! What a run keeps of a step: its completions, the elites that played again, and programs that the tiers differ on.
+
+use std::collections::BTreeMap;
+
+use crate::arena::{Difference, Evaluation};
+use crate::environment::{Outcome, Points};
+use crate::evaluation::Fate;
+use crate::groups::Groups;
+use crate::metrics::shortest;
+use crate::reward::Reward;
+use crate::rollout::FinishReason;
+
+use super::super::TrainError;
+use super::super::elites::Replayed;
+use super::super::episode::{Episode, Turn};
+use super::super::run_dir::RunDir;
+use super::Lesson;
+
+/// Version of the lines in the files of `completions/` and `elites/`. Lines of version 1 have no `version` key: verdict
+/// and games were inside `evaluation`, a verdict with a reason was an object, and seeds were numbers.
+pub const COMPLETIONS_VERSION: u64 = 2;
+
+/// Adds verdict, reason, games and digest of an evaluation to the JSON object `line`; returns the line of the file.
+fn with_evidence(line: serde_json::Value, evaluation: &Evaluation) -> String {
+    let mut line = line;
+    line["verdict"] = evaluation.verdict.name().into();
+    line["reason"] = evaluation.verdict.reason().into();
+    line["games"] = serde_json::to_value(&evaluation.games).expect("outcomes are JSON");
+    line["digest"] = evaluation.digest().into();
+    format!("{line}\n")
+}
+
+/// Writes all that is kept of the programs of a step.
+pub(super) fn write(
+    dir: &RunDir,
+    step: usize,
+    lesson: &Lesson<'_>,
+    replays: &[Replayed],
+    turns: usize,
+) -> Result<(), TrainError> {
+    log_completions(dir, step, lesson, turns)?;
+    log_replays(dir, step, replays)?;
+    log_differences(dir, step, lesson.episodes, replays)
+}
+
+/// Writes `completions/step_00012.jsonl`: one line per completion, in order of their index. With several turns, the line has
+/// the answer and beside it all turns.
+fn log_completions(dir: &RunDir, step: usize, lesson: &Lesson<'_>, turns: usize) -> Result<(), TrainError> {
+    let learnt = lesson.learnt.items().iter().zip(lesson.advantages.items());
+    let of_place: BTreeMap<usize, &[f32]> = learnt.map(|(place, turns)| (*place, &turns[..])).collect();
+    let mut text = String::new();
+    for (index, (prompt, episode)) in lesson.episodes.with(lesson.prompts).enumerate() {
+        // None if the update does not learn from it.
+        let advantages = of_place.get(&index).copied().unwrap_or_default();
+        let Turn { completion, program, evaluation, .. } = episode.answer();
+        let mut line = serde_json::json!({
+            "version": COMPLETIONS_VERSION,
+            "step": step,
+            "index": index,
+            "style": prompt.style,
+            "prompt": prompt.text,
+            "completion": completion.text,
+            "tokens": episode.sampled_tokens(),
+            "finish": completion.finish,
+            "reward": shortest(episode.reward.value),
+            "reward_parts": parts(&episode.reward),
+            "advantage": advantages.first().map(|advantage| shortest(*advantage)),
+            "program": program.as_ref().ok().map(|program| program.digest_text()),
+            "became": Fate::of(evaluation, episode.is_truncated()).name(),
+        });
+        if turns > 1 {
+            line["turns"] =
+                episode.turns.iter().enumerate().map(|(turn, of)| told_turn(of, turn, advantages)).collect();
+        }
+        text.push_str(&with_evidence(line, evaluation));
+    }
+    Ok(dir.write_whole(&format!("completions/step_{step:05}.jsonl"), text.as_bytes())?)
+}
+
+/// The parts of a reward by name.
+fn parts(reward: &Reward) -> serde_json::Map<String, serde_json::Value> {
+    reward.parts.iter().map(|(name, value)| ((*name).to_owned(), shortest(*value).into())).collect()
+}
+
+/// One turn of a line, number `number` from 0: what the policy was told, what it wrote, and what came of it.
+fn told_turn(turn: &Turn, number: usize, advantages: &[f32]) -> serde_json::Value {
+    let Turn { told, completion, evaluation, reward, .. } = turn;
+    let tests = evaluation.games.first().and_then(Outcome::tests);
+    serde_json::json!({
+        "told": told.text,
+        "completion": completion.text,
+        "tokens": completion.ids.len(),
+        "finish": completion.finish,
+        "verdict": evaluation.verdict.name(),
+        "reason": evaluation.verdict.reason(),
+        "failed": tests.and_then(|tests| tests.failed.as_ref()),
+        "became": Fate::of(evaluation, completion.finish == FinishReason::Length).name(),
+        "score": Points(evaluation.mean_score()),
+        "reward": shortest(reward.value),
+        "advantage": advantages.get(number).or(advantages.first()).map(|advantage| shortest(*advantage)),
+    })
+}
+
+/// Writes `elites/step_00012.jsonl`: one line per elite that played again in this step; no file if none did.
+fn log_replays(dir: &RunDir, step: usize, replays: &[Replayed]) -> Result<(), TrainError> {
+    if replays.is_empty() {
+        return Ok(());
+    }
+    let line = |replayed: &Replayed| {
+        let Replayed { program, reward, evaluation } = replayed;
+        let line = serde_json::json!({
+            "version": COMPLETIONS_VERSION,
+            "step": step,
+            "program": program,
+            "reward": shortest(*reward),
+        });
+        with_evidence(line, evaluation)
+    };
+    let text: String = replays.iter().map(line).collect();
+    Ok(dir.write_whole(&format!("elites/step_{step:05}.jsonl"), text.as_bytes())?)
+}
+
+/// Writes `tier_differences/step_00012.jsonl`: one line per program of this step, whether sampled or played again, that
+/// compiled code ran otherwise than CPython; no file if there is none.
+fn log_differences(
+    dir: &RunDir,
+    step: usize,
+    episodes: &Groups<Episode>,
+    replays: &[Replayed],
+) -> Result<(), TrainError> {
+    let replayed = replays.iter().map(|replayed| &replayed.evaluation);
+    let turns = episodes.items().iter().flat_map(|episode| &episode.turns);
+    let evaluations = turns.map(|turn| &turn.evaluation).chain(replayed);
+    let found = evaluations.filter_map(|evaluation| evaluation.usage.difference.as_deref());
+    let by_program: BTreeMap<&str, &Difference> = found.map(|one| (one.program.as_str(), one)).collect();
+    if by_program.is_empty() {
+        return Ok(());
+    }
+    let line = |difference: &Difference| {
+        let mut line = difference.to_json();
+        (line["version"], line["step"]) = (COMPLETIONS_VERSION.into(), step.into());
+        format!("{line}\n")
+    };
+    let text: String = by_program.into_values().map(line).collect();
+    Ok(dir.write_whole(&format!("tier_differences/step_{step:05}.jsonl"), text.as_bytes())?)
+}

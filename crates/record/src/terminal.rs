@@ -1,0 +1,403 @@
+//! Shows a run to its user: bars with the progress of run and step, or one line per step without a terminal.
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::board::{Stream, TileSize, board_lines, numbered};
+use super::console::TICK;
+use super::event::{EvaluationRecord, RunHeader, ScoredCompletion};
+use super::headline::{duration, headline};
+use super::phase::Phase;
+use super::{Console, Event, Progress, Sink, SinkError, StepRecord};
+use crate::environment::Labels;
+use crate::plural::counted;
+
+/// Columns of the line of a step above the bar.
+const STEP_COLUMNS: usize = 80;
+
+/// What is shown of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Show {
+    /// Its metrics.
+    Steps,
+    /// Its metrics, and every scored completion: source, verdict, reward, final board (`--sequential`).
+    Completions,
+}
+
+/// Shows a run on standard error.
+pub struct TerminalSink {
+    console: Console,
+    show: Show,
+    bars: Option<Bars>,
+    labels: Labels,
+    max_steps: usize,
+    /// The largest tile of the run.
+    best_tile: u32,
+    /// Exponential moving average of the seconds per step.
+    pace: Option<f64>,
+    /// Number of the current step.
+    step: usize,
+    phase: Phase,
+    /// The next step, if it is sampled ahead.
+    next: Phase,
+    /// Completions of the next step, which are shown when that step starts.
+    early: Vec<ScoredCompletion>,
+}
+
+/// The bar of the run and the spinner of the step.
+struct Bars {
+    run: ProgressBar,
+    step: ProgressBar,
+}
+
+impl TerminalSink {
+    /// A sink that shows a run on `console`. Bars appear when the run starts.
+    pub fn new(console: Console, show: Show) -> TerminalSink {
+        TerminalSink {
+            console,
+            show,
+            bars: None,
+            labels: Labels::default(),
+            max_steps: 0,
+            best_tile: 0,
+            pace: None,
+            step: 0,
+            phase: Phase::default(),
+            next: Phase::default(),
+            early: Vec::new(),
+        }
+    }
+
+    fn run_started(&mut self, header: &RunHeader) {
+        (self.max_steps, self.labels) = (header.max_steps, header.labels);
+        self.console.print(&headline(header));
+        if self.console.progress() != Progress::Bar {
+            return;
+        }
+        let columns = usize::from(console::Term::stderr().size().1);
+        let template = format!("{{prefix}} {{bar:{}.cyan/white.dim}} {{wide_msg}}", bar_columns(columns));
+        let run = ProgressStyle::with_template(&template).expect("a fixed template").progress_chars("━╸─");
+        let step = ProgressStyle::with_template("  {spinner} {wide_msg}").expect("a fixed template");
+        let run = self.console.add(ProgressBar::new(header.max_steps as u64).with_style(run));
+        let step = self.console.add(ProgressBar::new_spinner().with_style(step));
+        run.set_position(header.resumed_from as u64);
+        run.set_prefix(format!("step {}/{}", header.resumed_from, header.max_steps));
+        step.enable_steady_tick(TICK);
+        self.bars = Some(Bars { run, step });
+    }
+
+    fn step_started(&mut self, step: usize) {
+        self.step = step;
+        let next = std::mem::take(&mut self.next);
+        self.phase = if next.step == step { next } else { Phase::begin(step) };
+        if let Some(bars) = &self.bars {
+            bars.run.set_prefix(format!("step {step}/{}", self.max_steps));
+            bars.step.set_message("drawing prompts");
+        }
+        if self.show == Show::Completions {
+            self.console.print(&format!("step {step}/{}", self.max_steps));
+        }
+        std::mem::take(&mut self.early).iter().for_each(|completion| self.completion(completion));
+    }
+
+    /// The phase of this step: the current or the next one. An evaluation has the current one.
+    fn phase(&mut self, step: usize) -> &mut Phase {
+        if step > self.step { &mut self.next } else { &mut self.phase }
+    }
+
+    fn sampling(&self) {
+        if let Some(bars) = &self.bars {
+            bars.step.set_message(self.phase.words(self.phase.seconds(), &self.next));
+        }
+    }
+
+    fn step_done(&mut self, record: &StepRecord) {
+        self.best_tile = self.best_tile.max(record.max_tile.unwrap_or(0));
+        // The average gives recent steps more weight, because they predict the next ones better.
+        let pace = self.pace.map_or(record.step_time, |pace| 0.8 * pace + 0.2 * record.step_time);
+        self.pace = Some(pace);
+        let left = duration(pace * self.max_steps.saturating_sub(record.step) as f64);
+        let numbers = format!(
+            "reward {:.3}  {} {:.0}%  {} {}",
+            record.reward,
+            self.labels.succeeds(),
+            100.0 * record.succeeded(),
+            if self.labels == Labels::Tests { "tests" } else { self.labels.score() },
+            self.labels.written(record.score()),
+        );
+        let (tile, mark) = (self.tile("tile ", self.best_tile), mark(record));
+        let speed = format!("{:.0} tok/s{}", record.tokens_per_s, gpu(record));
+        let mut step = format!("step {}/{}  {numbers}{mark}", record.step, self.max_steps);
+        let learnt = [by_turn(record), tile].into_iter().chain(learnt(record));
+        learnt.filter(|words| !words.is_empty()).for_each(|words| append(&mut step, &words));
+        let line = format!("{step}  {speed}  {:.1} s  {left} left", record.step_time);
+        match &self.bars {
+            Some(bars) => {
+                bars.run.set_position(record.step as u64);
+                // A narrow terminal truncates the end of the line, so the most important words come first.
+                bars.run.set_message(format!("{left} left{mark}  {numbers}  {speed}"));
+                if record.step.is_multiple_of(lines_every(self.max_steps)) {
+                    self.console.print(&step);
+                }
+            }
+            None if self.console.progress() == Progress::Plain => self.console.print(&line),
+            None => (),
+        }
+    }
+
+    fn evaluated(&self, record: &EvaluationRecord) {
+        let interval = match record.score_interval() {
+            Some((low, high)) => format!(" ({} to {})", self.labels.written(low), self.labels.written(high)),
+            None => String::new(),
+        };
+        self.console.print(&format!(
+            "held out, after step {}: {} {}{interval}, {:.0}% of {} {}{}, reward {:.3}",
+            record.step,
+            self.labels.score(),
+            self.labels.written(record.score()),
+            100.0 * record.succeeded(),
+            counted(record.samples, "program"),
+            self.labels.succeed(),
+            self.tile(", best tile ", record.max_tile.unwrap_or(0)),
+            record.reward
+        ));
+    }
+
+    /// The words and the tile, if the environment has tiles.
+    fn tile(&self, words: &str, tile: u32) -> String {
+        if self.labels.has_tiles() { format!("{words}{tile}") } else { String::new() }
+    }
+
+    fn completion(&mut self, completion: &ScoredCompletion) {
+        match self.show {
+            Show::Steps => (),
+            Show::Completions if completion.step > self.step => self.early.push(completion.clone()),
+            Show::Completions => self.console.print_as_is(&completion_text(completion, self.labels)),
+        }
+    }
+}
+
+impl Sink for TerminalSink {
+    fn note(&mut self, event: &Event<'_>) -> Result<(), SinkError> {
+        match *event {
+            Event::RunStarted(header) => self.run_started(header),
+            Event::StepStarted { step } => self.step_started(step),
+            Event::Decoding { step, tokens, finished, total } => {
+                let phase = self.phase(step);
+                // Evaluations and groups that are sampled again count from 0.
+                if phase.started.is_none() || phase.step != step || tokens < phase.tokens {
+                    *phase = Phase::begin(step);
+                }
+                (phase.tokens, phase.finished, phase.total) = (tokens, finished, total);
+                self.sampling();
+            }
+            Event::Scored { step, done, total } => {
+                let phase = self.phase(step);
+                (phase.scored, phase.total) = (done, total);
+                self.sampling();
+            }
+            Event::CompletionScored(completion) => self.completion(completion),
+            Event::Updating { done, total } => {
+                if let Some(bars) = &self.bars {
+                    bars.step.set_message(format!("update: {done}/{total} micro-batches"));
+                }
+            }
+            Event::Settling { done, total } => {
+                if let Some(bars) = &self.bars {
+                    bars.step.set_message(settling(done, total));
+                }
+            }
+            Event::StepDone(record) => self.step_done(record),
+            Event::Evaluated(record) => self.evaluated(record),
+            Event::Saved { path } => self.console.print(&format!("saved {}", path.display())),
+            Event::Message(message) => self.console.print(message),
+            Event::CompletionEnded { .. } | Event::GamePlayed(_) | Event::ActivityDone { .. } => (),
+        }
+        Ok(())
+    }
+}
+
+impl Drop for TerminalSink {
+    fn drop(&mut self) {
+        if let Some(bars) = &self.bars {
+            bars.step.finish_and_clear();
+            bars.run.finish_and_clear();
+        }
+    }
+}
+
+/// Columns of the bar of the run: what the longest line beside it leaves free, 6 to 40.
+fn bar_columns(columns: usize) -> usize {
+    columns.saturating_sub(STEP_COLUMNS - 6).clamp(6, 40)
+}
+
+/// Number of steps between two lines above the bar, which makes about twenty lines per run.
+fn lines_every(steps: usize) -> usize {
+    steps.div_ceil(20).max(1)
+}
+
+fn settling(done: usize, total: usize) -> String {
+    match done < total {
+        true => format!("settling the best: {done}/{total} programs have played held-out games"),
+        false => "settling the best: the one that was chosen plays on other boards".to_owned(),
+    }
+}
+
+/// Shares of completions that have succeeded by each turn, if there are several.
+fn by_turn(record: &StepRecord) -> String {
+    let shares: Vec<String> =
+        record.succeeded_by_turn().into_iter().map(|share| format!("{:.0}%", 100.0 * share)).collect();
+    if shares.is_empty() { String::new() } else { format!("by turn {}", shares.join(" ")) }
+}
+
+/// How long completions are, how far the policy is from its reference, and how fast it moves.
+fn learnt(record: &StepRecord) -> impl Iterator<Item = String> {
+    let kl = record.kl.map(|kl| format!("kl {kl:.3}"));
+    let length = format!("{:.0} tok", record.mean_length);
+    [Some(length), kl, Some(format!("lr {:.0e}", record.learning_rate))].into_iter().flatten()
+}
+
+/// Adds words to the line of a step where they fit.
+fn append(line: &mut String, words: &str) {
+    if console::measure_text_width(line) + 2 + words.len() <= STEP_COLUMNS {
+        line.push_str("  ");
+        line.push_str(words);
+    }
+}
+
+/// The symptoms that the guard found, to be shown beside the metrics.
+fn mark(record: &StepRecord) -> String {
+    match record.symptoms().as_slice() {
+        [] => String::new(),
+        names => format!("  {}", Stream::Stderr.style().yellow().apply_to(format!("! {}", names.join(", ")))),
+    }
+}
+
+/// Utilisation and power of the GPU in the step, if they were measured.
+fn gpu(record: &StepRecord) -> String {
+    let told = |name: &str| record.families.get(name);
+    match (told("gpu/util"), told("gpu/power_w")) {
+        (Some(util), Some(power)) => format!("  gpu {util:.0}% {power:.0} W"),
+        (Some(util), None) => format!("  gpu {util:.0}%"),
+        _ => String::new(),
+    }
+}
+
+/// The text about one completion for `--sequential`.
+fn completion_text(completion: &ScoredCompletion, labels: Labels) -> String {
+    let stream = Stream::Stderr;
+    let verdict = match completion.verdict.as_str() {
+        "played" => stream.style().green().apply_to(&completion.verdict),
+        "rejected" => stream.style().yellow().apply_to(&completion.verdict),
+        _ => stream.style().red().apply_to(&completion.verdict),
+    };
+    let reason = if completion.reason.is_empty() { String::new() } else { format!(" ({})", completion.reason) };
+    let parts: Vec<String> = completion.parts.iter().map(|(name, value)| format!("{name} {value:.3}")).collect();
+    let mut text = format!("completion {}\n{}", completion.index + 1, numbered(&completion.source, stream));
+    text.push_str(&format!("  {verdict}{reason}"));
+    if completion.games > 0 {
+        text.push_str(&format!("   {} {}", labels.score(), labels.written(completion.mean_score)));
+        if labels.has_tiles() {
+            text.push_str(&format!(", best tile {}", completion.max_tile));
+        }
+    }
+    text.push_str(&format!("\n  reward {:.3} = {}", completion.reward, parts.join(" + ")));
+    text.push('\n');
+    if let Some(board) = &completion.final_board {
+        for line in board_lines(board, stream, TileSize::Small).lines() {
+            text.push_str(&format!("  {line}\n"));
+        }
+    }
+    text.push('\n');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::TurnFigures;
+    use super::*;
+
+    #[test]
+    fn what_succeeds_by_each_turn_stands_in_the_line_of_a_step_with_several() {
+        let mut record = StepRecord::default();
+        assert_eq!(by_turn(&record), "");
+        record.turns(TurnFigures { mean: 1.7, succeeded: vec![0.31, 0.5, 0.5], ..TurnFigures::default() });
+        assert_eq!(by_turn(&record), "by turn 31% 50% 50%");
+    }
+
+    #[test]
+    fn a_symptom_leaves_a_mark() {
+        let mut record = StepRecord::default();
+        assert_eq!(mark(&record), "");
+        record.symptom("unique", 1);
+        record.symptom("entropy", 2);
+        assert!(mark(&record).contains("! entropy, unique"));
+    }
+
+    #[test]
+    fn the_line_of_a_step_has_length_divergence_and_rate_within_80_columns() {
+        let record =
+            StepRecord { mean_length: 211.6, kl: Some(0.01234), learning_rate: 1.25e-5, ..StepRecord::default() };
+        let told = |line: &str| {
+            let mut line = line.to_owned();
+            learnt(&record).for_each(|words| append(&mut line, &words));
+            line
+        };
+        let tests = "step 120/200  reward 0.292  passes 94%  tests 61%";
+        assert_eq!(told(tests), format!("{tests}  212 tok  kl 0.012  lr 1e-5"));
+        let board = "step 120/200  reward 0.475  plays 95%  score 19120  tile 4096";
+        assert_eq!(told(board), format!("{board}  212 tok  kl 0.012"));
+        assert!(learnt(&StepRecord::default()).all(|words| !words.starts_with("kl")));
+        assert_eq!([40, 80, 100, 300].map(bar_columns), [6, 6, 26, 40]);
+    }
+
+    #[test]
+    fn a_watched_gpu_stands_beside_the_speed() {
+        let mut record = StepRecord::default();
+        assert_eq!(gpu(&record), "");
+        record.families.extend([("gpu/util".to_owned(), 96.6), ("gpu/power_w".to_owned(), 612.0)]);
+        assert_eq!(gpu(&record), "  gpu 97% 612 W");
+    }
+
+    #[test]
+    fn what_a_step_written_ahead_has_shown_waits_for_its_turn() {
+        let mut sink = TerminalSink::new(Console::for_log(), Show::Completions);
+        let mut note = |event: Event<'_>| {
+            sink.note(&event).unwrap();
+            let of = |phase: &Phase| (phase.step, phase.finished, phase.scored, phase.total);
+            (of(&sink.phase), of(&sink.next), sink.early.len())
+        };
+        note(Event::StepStarted { step: 2 });
+        note(Event::Scored { step: 2, done: 5, total: 8 });
+        note(Event::Decoding { step: 3, tokens: 90, finished: 8, total: 8 });
+        let early = ScoredCompletion { step: 3, ..ScoredCompletion::default() };
+        note(Event::CompletionScored(&early));
+        let beside = note(Event::Scored { step: 3, done: 1, total: 8 });
+        assert_eq!(beside, ((2, 0, 5, 8), (3, 8, 1, 8), 1));
+        assert_eq!(note(Event::StepStarted { step: 3 }), ((3, 8, 1, 8), (0, 0, 0, 0), 0));
+        let evaluation = note(Event::Decoding { step: 0, tokens: 10, finished: 1, total: 4 });
+        assert_eq!(evaluation, ((0, 1, 0, 4), (0, 0, 0, 0), 0));
+    }
+
+    #[test]
+    fn a_completion_shows_source_verdict_reward_and_board() {
+        let completion = ScoredCompletion {
+            index: 3,
+            source: "def strategy(board):\n    return 'W'".into(),
+            verdict: "played".into(),
+            reason: "freeze".into(),
+            reward: 0.21,
+            parts: vec![("game".into(), 0.2), ("gate".into(), 0.01)],
+            mean_score: 512.0,
+            max_tile: 128,
+            games: 1,
+            final_board: Some([[128, 64, 0, 0]; 4]),
+            ..ScoredCompletion::default()
+        };
+        let text = completion_text(&completion, Labels::Board);
+        for expected in
+            ["completion 4", "   2 |     return 'W'", "(freeze)", "reward 0.210 = game 0.200 + gate 0.010", "128"]
+        {
+            assert!(text.contains(expected), "{expected} in {text}");
+        }
+    }
+}

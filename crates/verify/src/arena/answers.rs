@@ -1,0 +1,117 @@
+//! Answers that the references of tasks compute, once, before anything is asked.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use grpo_sandbox::{Difference, Fault, HostError, Sandbox, THREAD_STACK};
+
+use super::differences;
+use super::play::{GameError, Unplayed};
+use super::solver::Solver;
+use super::{ArenaError, Rules};
+use crate::environment::Environment;
+use crate::environment::tasks::{Answer, Task};
+use crate::program::Program;
+
+/// A reference that gives no answer to a test.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{path}:{line} ({id}): the reference {reason}")]
+pub struct Unanswering {
+    /// The file.
+    pub path: String,
+    /// Line of the task.
+    pub line: usize,
+    /// Name of the task.
+    pub id: String,
+    /// What it did.
+    pub reason: String,
+}
+
+/// Has the references of tasks compute the answers that the file leaves to them, on `threads` threads. Gives those that
+/// fail; their tests stay without an answer from the first that they fail on.
+pub fn complete(
+    sandbox: &Sandbox,
+    environment: &mut Environment,
+    rules: &Rules,
+    threads: usize,
+) -> Result<Vec<Unanswering>, ArenaError> {
+    let Environment::Tasks(tasks) = environment else { return Ok(Vec::new()) };
+    let open: Vec<usize> =
+        (0..tasks.tasks().len()).filter(|&at| tasks.tasks()[at].unanswered().next().is_some()).collect();
+    let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let workers = threads.clamp(1, open.len().max(1));
+    std::thread::scope(|scope| {
+        let (tasks, open, next, found) = (&*tasks, &open, &next, &found);
+        let work = move || {
+            while let Some(&at) = open.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let answers = answers(sandbox, rules, &tasks.tasks()[at]);
+                found.lock().expect("nothing panics beside it").push((at, answers));
+            }
+        };
+        let threads = (0..workers).map(|_| {
+            let thread = std::thread::Builder::new().stack_size(THREAD_STACK);
+            thread.spawn_scoped(scope, work).map_err(|source| ArenaError::Threads { workers, source })
+        });
+        threads.collect::<Result<Vec<_>, _>>().map(drop)
+    })?;
+    let mut found = found.into_inner().expect("nothing panics beside it");
+    found.sort_by_key(|(at, _)| *at);
+    let path = tasks.path().display().to_string();
+    let mut failing = Vec::new();
+    for (at, (answers, failed)) in found {
+        let task = &mut tasks.tasks_mut()[at];
+        for (test, answer) in answers {
+            task.tests[test].expected = Some(answer);
+        }
+        failing.extend(failed.map(|reason| Unanswering {
+            path: path.clone(),
+            line: task.line,
+            id: task.id.clone(),
+            reason,
+        }));
+    }
+    Ok(failing)
+}
+
+/// The answers that are missing, by test, up to the first that the reference does not give; and what it did there.
+type Answers = (Vec<(usize, Answer)>, Option<String>);
+
+/// The answers of CPython, where the tiers differ on the reference.
+fn answers(sandbox: &Sandbox, rules: &Rules, task: &Task) -> Answers {
+    answers_in(sandbox, rules, task).unwrap_or_else(|difference| {
+        differences::warn(&difference, "");
+        let differing = |difference: Difference| (Vec::new(), Some(difference.to_string()));
+        answers_in(&sandbox.interpreting(), rules, task).unwrap_or_else(differing)
+    })
+}
+
+fn answers_in(sandbox: &Sandbox, rules: &Rules, task: &Task) -> Result<Answers, Difference> {
+    let source = task.reference.as_deref().unwrap_or_default();
+    let mut answers = Vec::new();
+    let program = match Program::from_text(source, &task.entry()) {
+        Ok(program) => program,
+        Err(rejection) => return Ok((answers, Some(format!("is no program: {rejection}")))),
+    };
+    let mut solver = Solver::new(sandbox, rules, &program, task);
+    for test in task.unanswered() {
+        let reason = match solver.answer(test) {
+            Ok(Ok(answer)) => {
+                answers.push((test, answer));
+                continue;
+            }
+            Ok(Err(fault @ Fault::Raised { .. })) => {
+                let say = "where that is right, write it to `tests` with `raises`";
+                format!("fails on test {}: {fault}; {say}", test + 1)
+            }
+            Ok(Err(fault)) => format!("fails on test {}: {fault}", test + 1),
+            Err(Unplayed::Rejected(rejection)) => format!("is no program: {rejection}"),
+            Err(Unplayed::Faulted { fault, .. }) => format!("fails as it is loaded: {fault}"),
+            Err(Unplayed::Broken(GameError::Host(HostError::TiersDiffer(difference)))) => {
+                return Err(*difference);
+            }
+            Err(Unplayed::Broken(error)) => format!("could not be run: {error:?}"),
+        };
+        return Ok((answers, Some(reason)));
+    }
+    Ok((answers, None))
+}

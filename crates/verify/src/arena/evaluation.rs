@@ -1,0 +1,134 @@
+//! What came of one completion.
+
+use std::time::{Duration, Instant};
+
+use grpo_sandbox::Difference;
+use serde::{Deserialize, Serialize};
+
+use crate::environment::{Ending, Outcome};
+use crate::program::Rejection;
+use crate::stats;
+
+/// The failure of a program that never chose a move.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{reason}")]
+pub struct FirstCallFault {
+    /// Its kind.
+    pub ending: Ending,
+    /// In words.
+    pub reason: String,
+}
+
+/// How far a program came: its own doing, and never the machine's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// It chose at least one move in its first game.
+    Played,
+    /// It is no program.
+    Rejected(Rejection),
+    /// Its first call raised, hung, exhausted memory or returned no move. No further game was played.
+    Faulted(FirstCallFault),
+}
+
+impl Verdict {
+    /// The name in logs, metrics and JSON.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Verdict::Played => "played",
+            Verdict::Rejected(_) => "rejected",
+            Verdict::Faulted(_) => "faulted",
+        }
+    }
+
+    /// Why it did not play, in words.
+    pub fn reason(&self) -> Option<String> {
+        match self {
+            Verdict::Played => None,
+            Verdict::Rejected(rejection) => Some(rejection.to_string()),
+            Verdict::Faulted(fault) => Some(fault.to_string()),
+        }
+    }
+}
+
+/// What an evaluation cost, which depends on the machine, and what was seen of the sandbox on the way. No part of the
+/// evidence, of its files or of digests.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Usage {
+    /// Each game that was played for this evaluation, in the order in which they ended.
+    pub games: Vec<GameUsage>,
+    /// Whether an identical program of the batch was played instead.
+    pub reused: bool,
+    /// Where the tiers differed in the first of its games in which they did. All its games were then played in the
+    /// interpreter, and the evaluation is that of the interpreter.
+    pub difference: Option<Box<Difference>>,
+}
+
+impl Usage {
+    /// Games in which the sandbox failed and that were played again.
+    pub fn retries(&self) -> usize {
+        self.games.iter().filter(|game| game.failed).count()
+    }
+}
+
+/// What one game cost: who played it, and when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GameUsage {
+    /// Its place among the games of the evaluation.
+    pub game: usize,
+    /// The worker thread that played it; none when the caller's own did.
+    pub worker: Option<usize>,
+    /// When it began; none of a game that another process has played, whose clock is another one.
+    #[serde(skip)]
+    pub begin: Option<Instant>,
+    /// Wall-clock time that it took.
+    pub wall: Duration,
+    /// Whether the sandbox failed in it, so that it was played again.
+    pub failed: bool,
+    /// Whether the program ran compiled from the first call to the last.
+    pub compiled: bool,
+}
+
+/// Verdict and outcomes of one completion: a pure function of the program, the seeds and the rules.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Evaluation {
+    /// How far the program came.
+    pub verdict: Verdict,
+    /// One outcome a seed, in the order of the seeds; none for what is no program.
+    pub games: Vec<Outcome>,
+    /// What it cost.
+    #[serde(skip)]
+    pub usage: Usage,
+}
+
+impl Evaluation {
+    /// The evaluation of what is no program.
+    pub fn rejected(rejection: Rejection) -> Evaluation {
+        Evaluation { verdict: Verdict::Rejected(rejection), games: Vec::new(), usage: Usage::default() }
+    }
+
+    /// Mean score of the games; 0 without games.
+    pub fn mean_score(&self) -> f64 {
+        // No score is written as -0.
+        stats::mean(self.games.iter().map(|game| game.score)) + 0.0
+    }
+
+    /// Whether every game went on to an ending that is no fault of the program: no move left, or budget used up.
+    pub fn plays(&self) -> bool {
+        matches!(self.verdict, Verdict::Played) && self.games.iter().all(|game| game.ending.is_well())
+    }
+
+    /// Largest tile that a program reached in any game; 0 when it did not play.
+    pub fn max_tile(&self) -> u32 {
+        match self.verdict {
+            Verdict::Played => self.games.iter().map(|game| game.max_tile()).max().unwrap_or(0),
+            Verdict::Rejected(_) | Verdict::Faulted(_) => 0,
+        }
+    }
+
+    /// Digest, in hex, of all that must be the same on every machine.
+    pub fn digest(&self) -> String {
+        let evidence = serde_json::to_vec(self).expect("an evaluation has string keys only");
+        blake3::hash(&evidence).to_hex().to_string()
+    }
+}

@@ -1,0 +1,173 @@
+//! A program on the tests of a task.
+//!
+//! A function is loaded once and called for each test, with fresh arguments; a script runs anew for each test. What
+//! comes out is a value, which the host compares; a program that raises on one test may pass the next. An instance that
+//! has trapped is of no more use: the next test gets a new one. All of them share the budget of the task.
+//!
+//! Which tier runs the program changes no verdict: compiled code has the part of the budget within which CPython is
+//! certain to stay, and beyond it the program is CPython's, with the whole budget ([`Sandbox::load_exact`]).
+
+use grpo_sandbox::{Fault, Limits, Sandbox};
+
+use super::checker::{self, Checked};
+use super::play::{Play, Unplayed, ending};
+use super::solver::{Answered, Solver};
+use super::{FUEL_PER_SECOND, Rules};
+use crate::environment::tasks::{Answer, Kind, Task, Tasks};
+use crate::environment::{Case, Ending, FailedTest, Outcome, TestsTrace, Trace, Value};
+use crate::program::Program;
+
+/// Characters of a value that a reason shows.
+const SHOWN: usize = 80;
+
+/// Tries a program on task number `number`. What passes compiled is tried in the interpreter where `rules` ask for it.
+pub(super) fn solve(
+    sandbox: &Sandbox,
+    rules: &Rules,
+    program: &Program,
+    tasks: &Tasks,
+    number: u32,
+) -> Result<Play, Unplayed> {
+    let play = solve_in(sandbox, rules, program, tasks, number)?;
+    match &play {
+        Play::Game { outcome, compiled: true, .. } if rules.interprets_passing && outcome.ending == Ending::Passed => {
+            solve_in(&sandbox.interpreting(), rules, program, tasks, number)
+        }
+        _ => Ok(play),
+    }
+}
+
+fn solve_in(sandbox: &Sandbox, rules: &Rules, program: &Program, tasks: &Tasks, number: u32) -> Result<Play, Unplayed> {
+    let task = &tasks.tasks()[number as usize];
+    let mut solver = Solver::new(sandbox, rules, program, task);
+    if matches!(task.kind, Kind::Function(_)) {
+        // What does not compile, or fails as it is loaded, answers no test.
+        solver.session()?;
+    }
+    let mut tally = Tally::default();
+    for test in 0..task.tests.len() {
+        let answer = solver.answer(test)?;
+        tally.take_in(task, test, answer);
+    }
+    if let Some(checked) = checker::check(&mut solver, tasks)? {
+        tally.check(checked);
+    }
+    let case = Case::Task(number);
+    Ok(tally.play(task, case, &solver))
+}
+
+/// What came of the tests so far.
+#[derive(Default)]
+struct Tally {
+    passed: u32,
+    /// Of those that the prompt does not show.
+    passed_hidden: u32,
+    answered: u32,
+    tests: u32,
+    /// The first failure, and how it ends the task.
+    failed: Option<(Ending, FailedTest)>,
+}
+
+impl Tally {
+    fn take_in(&mut self, task: &Task, test: usize, answered: Answered) {
+        self.tests += 1;
+        let expected = &task.tests[test].expected;
+        let answered = match answered {
+            // Where an exception is expected, it is an answer.
+            Err(Fault::Raised { kind, .. }) if task.passes(test, &Answer::Raised(kind.clone())) => {
+                Ok(Answer::Raised(kind))
+            }
+            other => other,
+        };
+        self.answered += u32::from(answered.is_ok());
+        let (end, reason) = match &answered {
+            Ok(answer) if task.passes(test, answer) => {
+                self.passed += 1;
+                self.passed_hidden += u32::from(task.hidden().contains(&test));
+                return;
+            }
+            Ok(answer) => (Ending::WrongAnswer, wrong(task, test, answer)),
+            Err(fault) => {
+                let wanted = match expected {
+                    Some(answer @ Answer::Raised(_)) => format!(", expected {}", shown(answer)),
+                    _ => String::new(),
+                };
+                (ending(fault), format!("{}: {fault}{wanted}", asked(task, test)))
+            }
+        };
+        self.fail(end, reason);
+    }
+
+    /// Takes in what the checker of the task says: one more test, which no prompt shows.
+    fn check(&mut self, Checked { answered, failed }: Checked) {
+        self.tests += 1;
+        self.answered += u32::from(answered);
+        match failed {
+            None => (self.passed, self.passed_hidden) = (self.passed + 1, self.passed_hidden + 1),
+            Some((ending, reason)) => self.fail(ending, format!("checker: {reason}")),
+        }
+    }
+
+    fn fail(&mut self, ending: Ending, reason: String) {
+        let test = self.tests;
+        // A game goes well until its budget ends; a test that is not answered within it is not passed.
+        let ending = if ending == Ending::OutOfFuel { Ending::Hung } else { ending };
+        self.failed.get_or_insert((ending, FailedTest { test, reason }));
+    }
+
+    fn play(self, task: &Task, case: Case, solver: &Solver<'_>) -> Play {
+        // What the prompt shows never counts alone: it can be copied into the answer.
+        let hides_any = !task.hidden().is_empty() || task.has_checker();
+        let passed = if hides_any && self.passed_hidden == 0 { 0 } else { self.passed };
+        let (ending, failed) = match self.failed {
+            None => (Ending::Passed, None),
+            Some((ending, failed)) => (ending, Some(failed)),
+        };
+        let reason = failed.as_ref().filter(|_| self.answered == 0).map(|failed| failed.reason.clone());
+        let score = f64::from(passed) / f64::from(self.tests.max(1));
+        let trace =
+            TestsTrace { tests: self.tests, passed, answered: self.answered, constant: task.constant(), failed };
+        let outcome = Outcome { case, score, ending, fuel: solver.fuel(), trace: Trace::Tests(trace) };
+        Play::Game { outcome, reason, compiled: solver.is_compiled() }
+    }
+}
+
+fn wrong(task: &Task, test: usize, answer: &Answer) -> String {
+    let expected = task.tests[test].expected.as_ref().map(shown).unwrap_or_default();
+    format!("{} gave {}, expected {expected}", asked(task, test), shown(answer))
+}
+
+/// What a test asks, as a person would write it.
+fn asked(task: &Task, test: usize) -> String {
+    let input = &task.tests[test].input;
+    match (&task.kind, Value::from_json(input)) {
+        (Kind::Function(function), Ok(Value::List(arguments))) => {
+            let arguments: Vec<String> = arguments.iter().map(Value::to_string).collect();
+            cut(&format!("{}({})", function.entry_point, arguments.join(", ")))
+        }
+        _ => format!("input {}", cut(&format!("{:?}", input.trim_end()))),
+    }
+}
+
+fn shown(answer: &Answer) -> String {
+    match answer {
+        Answer::Value(value) => cut(&value.to_string()),
+        Answer::Raised(kind) => format!("a {kind}"),
+        Answer::Printed(text) => cut(&format!("{:?}", text.trim_end())),
+    }
+}
+
+fn cut(text: &str) -> String {
+    let end = text.char_indices().nth(SHOWN).map_or(text.len(), |(at, _)| at);
+    if end < text.len() { format!("{}...", &text[..end]) } else { text.to_owned() }
+}
+
+impl Rules {
+    /// The limits of this task: the budget that it has an opinion of, or the usual one.
+    pub fn of_task(&self, task: &Task) -> Limits {
+        let Some(seconds) = task.seconds else { return self.limits };
+        let game_fuel = (seconds * FUEL_PER_SECOND as f64) as u64;
+        let share = self.limits.call_fuel as f64 / self.limits.game_fuel.max(1) as f64;
+        Limits { game_fuel, call_fuel: (game_fuel as f64 * share) as u64, ..self.limits }
+    }
+}

@@ -1,0 +1,148 @@
+//! What the author of a program is told of it.
+//!
+//! Takes the evaluation of a program; gives the text by which a policy is asked to write again, or which `judge` answers
+//! beside a reward. Pure: equal evaluations always get equal texts. Of tests only those speak that the prompt shows; the
+//! others decide, and no word of a text depends on them. What a program wrote itself, such as the message of an exception,
+//! stays within its line.
+
+use crate::arena::{Evaluation, Verdict};
+use crate::config::Feedback;
+use crate::environment::{BoardTrace, Case, Ending, Environment, Outcome, Points, TestsTrace, Trace, Transcript};
+use crate::program::Rejection;
+
+/// Characters of the longest text.
+pub const FEEDBACK_MAX: usize = 800;
+/// Characters of the longest reason.
+const REASON_MAX: usize = 300;
+/// Games that are told of, each in a sentence.
+const GAMES_TOLD: usize = 4;
+/// Last moves that are told of a game of 2048.
+const MOVES_TOLD: usize = 8;
+
+/// What the author of the program is told of its evaluation on `cases`, under `kind`.
+pub fn feedback(environment: &Environment, cases: &[Case], evaluation: &Evaluation, kind: Feedback) -> String {
+    let passed = environment.has_tests() && evaluation.plays();
+    let told = match kind {
+        _ if passed => return "The program passes every test.".to_owned(),
+        Feedback::Shown => found(environment, cases, evaluation),
+        Feedback::Verdict => verdict(environment, evaluation).to_owned(),
+    };
+    let again = match environment.has_tests() {
+        true => "Write the whole program again, so that it passes every test.",
+        false => "Write the whole program again, so that it scores more.",
+    };
+    let room = FEEDBACK_MAX - again.len() - 1;
+    format!("{}\n{again}", cut(&told, room))
+}
+
+fn verdict(environment: &Environment, evaluation: &Evaluation) -> &'static str {
+    match (&evaluation.verdict, environment.has_tests()) {
+        (Verdict::Rejected(Rejection::NoFunction { .. }), _) => "There is no program in the answer.",
+        (Verdict::Rejected(Rejection::NotCompiled { .. } | Rejection::TooLong { .. }), _) => {
+            "The program does not compile."
+        }
+        (Verdict::Faulted(_), _) => "The program fails.",
+        (Verdict::Played, true) => "The program is wrong.",
+        (Verdict::Played, false) => "The program played.",
+    }
+}
+
+fn found(environment: &Environment, cases: &[Case], evaluation: &Evaluation) -> String {
+    match &evaluation.verdict {
+        Verdict::Rejected(rejection @ Rejection::NoFunction { .. }) => {
+            format!("There is no program in the answer: {}.", quoted(&rejection.to_string()))
+        }
+        Verdict::Rejected(rejection) => {
+            format!("The program does not compile: {}.", quoted(&rejection.to_string()))
+        }
+        Verdict::Faulted(_) | Verdict::Played if environment.has_tests() => {
+            let shown = |case: &Case| match (environment.tasks(), case) {
+                (Some(tasks), Case::Task(task)) => tasks.tasks()[*task as usize].shown,
+                _ => 0,
+            };
+            of_tests(evaluation, cases.first().map_or(0, shown))
+        }
+        Verdict::Faulted(fault) => format!("The program fails at its first call: {}.", quoted(&fault.reason)),
+        Verdict::Played => of_games(&evaluation.games),
+    }
+}
+
+/// `shown`: number of tests that the prompt shows, which are the first ones.
+fn of_tests(evaluation: &Evaluation, shown: usize) -> String {
+    let failed =
+        evaluation.games.iter().filter_map(Outcome::tests).find_map(|tests: &TestsTrace| tests.failed.as_ref());
+    match (failed, &evaluation.verdict) {
+        (Some(failed), _) if failed.test as usize <= shown => {
+            format!("The program fails a test: {}.", quoted(&failed.reason))
+        }
+        // Hidden tests come after the shown ones, so that these are passed.
+        (Some(_), _) if shown > 0 => "The program passes the tests that were shown, and fails others.".to_owned(),
+        // Without a failed test the program has not come to any: the reason is that it cannot be loaded.
+        (None, Verdict::Faulted(fault)) => format!("The program fails as it is loaded: {}.", quoted(&fault.reason)),
+        (Some(_) | None, _) => "The program fails tests, which are not shown.".to_owned(),
+    }
+}
+
+fn of_games(games: &[Outcome]) -> String {
+    let several = games.len() > 1;
+    let told = games.iter().take(GAMES_TOLD).enumerate().map(|(number, outcome)| {
+        let name = if several { format!("Game {}", number + 1) } else { "The game".to_owned() };
+        let points = serde_json::to_string(&Points(outcome.score)).expect("a score is JSON");
+        let moves = outcome.moves();
+        let how = ended(outcome.ending);
+        let line = format!("{name} ended after {moves} moves with {points} points: {how}.");
+        // The boards of several games would fill the text.
+        if number == 0 { format!("{line}{}", course(&outcome.trace)) } else { line }
+    });
+    told.collect::<Vec<_>>().join("\n")
+}
+
+fn course(trace: &Trace) -> String {
+    match trace {
+        Trace::Board(BoardTrace { moves_text, final_board, .. }) => {
+            let letters: Vec<char> = moves_text.chars().collect();
+            let last: String = letters[letters.len().saturating_sub(MOVES_TOLD)..].iter().collect();
+            let row = |row: &[u32; 4]| row.map(|tile| tile.to_string()).join(" ");
+            let rows: Vec<String> = final_board.iter().map(row).collect();
+            let moved = if last.is_empty() { String::new() } else { format!(" Its last moves were {last}.") };
+            format!("{moved} The board at its end:\n{}", rows.join("\n"))
+        }
+        Trace::Transcript(Transcript { last_observation, .. }) if !last_observation.is_empty() => {
+            format!(" What the program saw last: {}", quoted(last_observation))
+        }
+        Trace::Transcript(_) | Trace::Tests(_) => String::new(),
+    }
+}
+
+/// Why a game ended, in words.
+fn ended(ending: Ending) -> &'static str {
+    match ending {
+        Ending::GameOver => "no move was left",
+        Ending::OutOfFuel => "the time of the program was used up",
+        Ending::Hung => "a call of the program took too long",
+        Ending::Freeze => "its last moves changed nothing",
+        Ending::BadMove => "an answer of the program was no move",
+        Ending::Raised => "the program raised an exception",
+        Ending::OutOfMemory => "the program needed too much memory",
+        Ending::StackOverflow => "calls were nested too deeply",
+        Ending::MoveLimit => "it was at the largest number of moves",
+        Ending::Passed | Ending::WrongAnswer => "it is over",
+    }
+}
+
+/// Words that a program may have chosen: on one line, without control characters, cut.
+fn quoted(words: &str) -> String {
+    let plain = |one: char| if one.is_control() { one.escape_default().to_string() } else { one.to_string() };
+    cut(&words.chars().map(plain).collect::<String>(), REASON_MAX)
+}
+
+fn cut(text: &str, most: usize) -> String {
+    const CUT: &str = "...";
+    match text.char_indices().nth(most) {
+        None => text.to_owned(),
+        Some(_) => text.chars().take(most - CUT.len()).collect::<String>() + CUT,
+    }
+}
+
+#[cfg(test)]
+mod tests;

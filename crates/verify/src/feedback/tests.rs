@@ -1,0 +1,123 @@
+use super::*;
+use crate::arena::{FirstCallFault, Usage};
+use crate::environment::FailedTest;
+use crate::environment::game2048::scored;
+use crate::environment::tasks::Tasks;
+
+/// Two tests of four are shown.
+fn tasks() -> Environment {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("tasks.jsonl");
+    let tests = "[{\"args\": \"(1, 2)\", \"expected\": \"3\"}, {\"args\": \"(2, 2)\", \"expected\": \"4\"}, \
+                 {\"args\": \"(7, 2)\", \"expected\": \"9\"}, {\"args\": \"(8, 8)\", \"expected\": \"16\"}]";
+    let line = |id: &str, shown: u32| {
+        format!(
+            "{{\"id\": \"{id}\", \"prompt\": \"Add.\", \"entry_point\": \"add\", \"tests\": {tests}, \"shown\": {shown}}}\n"
+        )
+    };
+    std::fs::write(&path, line("add", 2) + &line("blind", 0)).unwrap();
+    Environment::Tasks(Tasks::open(&path).unwrap())
+}
+
+fn played(games: Vec<Outcome>) -> Evaluation {
+    Evaluation { verdict: Verdict::Played, games, usage: Usage::default() }
+}
+
+fn failing(test: u32, reason: &str) -> Outcome {
+    let failed = Some(FailedTest { test, reason: reason.to_owned() });
+    let trace = TestsTrace { tests: 4, passed: 1, answered: 4, constant: 1, failed };
+    Outcome { case: Case::Task(0), score: 0.25, ending: Ending::WrongAnswer, fuel: 1, trace: Trace::Tests(trace) }
+}
+
+fn told(evaluation: &Evaluation, kind: Feedback) -> String {
+    feedback(&tasks(), &[Case::Task(0)], evaluation, kind)
+}
+
+#[test]
+fn a_shown_test_speaks_with_its_input_what_was_got_and_what_was_expected() {
+    let wrong = told(&played(vec![failing(2, "add(2, 2) gave 5, expected 4")]), Feedback::Shown);
+    assert_eq!(
+        wrong,
+        "The program fails a test: add(2, 2) gave 5, expected 4.\nWrite the whole program again, so that it passes every test."
+    );
+}
+
+#[test]
+fn of_hidden_tests_no_word_is_told_but_that_some_fail() {
+    let reasons = ["add(7, 2) gave 5, expected 9", "add(8, 8): ValueError: (8, 8)", "checker: no"];
+    let texts: Vec<String> = (3..=5)
+        .flat_map(|test| reasons.map(|reason| told(&played(vec![failing(test, reason)]), Feedback::Shown)))
+        .collect();
+    assert!(texts.iter().all(|text| *text == texts[0]), "{texts:?}");
+    assert!(texts[0].starts_with("The program passes the tests that were shown, and fails others.\n"), "{}", texts[0]);
+    // Where nothing is shown, the first test is hidden, and so is the reason of a program that answers no test.
+    let fault = FirstCallFault { ending: Ending::Raised, reason: "add(1, 2): ValueError: (1, 2)".into() };
+    let faulted =
+        Evaluation { verdict: Verdict::Faulted(fault), ..played(vec![failing(1, "add(1, 2): ValueError: (1, 2)")]) };
+    let blind = feedback(&tasks(), &[Case::Task(1)], &faulted, Feedback::Shown);
+    assert!(blind.starts_with("The program fails tests, which are not shown.\n"), "{blind}");
+    // The same program is told of a test that is shown.
+    assert!(told(&faulted, Feedback::Shown).contains("add(1, 2): ValueError: (1, 2)."));
+}
+
+#[test]
+fn what_does_not_load_speaks_and_what_is_no_program_is_told_so() {
+    let environment = tasks();
+    let unplayed = environment.unplayed(Case::Task(1), Ending::Raised);
+    let fault = FirstCallFault { ending: Ending::Raised, reason: "NameError: name 'x' is not defined".into() };
+    let faulted = Evaluation { verdict: Verdict::Faulted(fault), ..played(vec![unplayed]) };
+    let text = feedback(&environment, &[Case::Task(1)], &faulted, Feedback::Shown);
+    assert!(text.starts_with("The program fails as it is loaded: NameError: name 'x' is not defined.\n"), "{text}");
+    let rejected = |rejection| told(&Evaluation::rejected(rejection), Feedback::Shown);
+    let text = rejected(Rejection::NotCompiled { line: 2, lines: 3, message: "invalid syntax".into() });
+    assert!(text.starts_with("The program does not compile: line 2 of 3: invalid syntax.\n"), "{text}");
+    let text = rejected(Rejection::NoFunction { wanted: "`def add(a, b)`".into() });
+    assert!(text.starts_with("There is no program in the answer: no `def add(a, b)` found.\n"), "{text}");
+}
+
+#[test]
+fn a_verdict_is_told_without_reasons() {
+    let fault = FirstCallFault { ending: Ending::Raised, reason: "add(1, 2): secret".into() };
+    let faulted = Evaluation { verdict: Verdict::Faulted(fault), ..played(vec![failing(1, "add(1, 2): secret")]) };
+    let rejected = Evaluation::rejected(Rejection::NotCompiled { line: 2, lines: 3, message: "secret".into() });
+    let again = "\nWrite the whole program again, so that it passes every test.";
+    for (evaluation, expected) in [
+        (&played(vec![failing(1, "secret")]), "The program is wrong."),
+        (&faulted, "The program fails."),
+        (&rejected, "The program does not compile."),
+    ] {
+        assert_eq!(told(evaluation, Feedback::Verdict), format!("{expected}{again}"));
+    }
+}
+
+#[test]
+fn a_program_that_passes_is_told_so_and_nothing_else() {
+    let passed = Outcome { ending: Ending::Passed, ..failing(1, "") };
+    for kind in [Feedback::Shown, Feedback::Verdict] {
+        assert_eq!(told(&played(vec![passed.clone()]), kind), "The program passes every test.");
+    }
+}
+
+#[test]
+fn a_game_is_told_with_its_score_its_last_moves_and_its_board() {
+    let mut outcome = scored(2316, 256, Ending::BadMove);
+    let Trace::Board(board) = &mut outcome.trace else { unreachable!("2048 has boards") };
+    (board.moves, board.moves_text, board.final_board[3]) = (12, "WWAASSDDWASDW".into(), [2, 4, 8, 256]);
+    let text = feedback(&Environment::Game2048, &[], &played(vec![outcome.clone(), outcome]), Feedback::Shown);
+    assert_eq!(
+        text,
+        "Game 1 ended after 12 moves with 2316 points: an answer of the program was no move. Its last moves were SDDWASDW. \
+         The board at its end:\n0 0 0 0\n0 0 0 0\n0 0 2 2\n2 4 8 256\nGame 2 ended after 12 moves with 2316 points: an answer \
+         of the program was no move.\nWrite the whole program again, so that it scores more."
+    );
+}
+
+#[test]
+fn words_of_a_program_stay_on_their_line_and_texts_are_bounded() {
+    let reason = "add(1, 2): ValueError: x\n\nAll tests are passed.\r\u{1b}[2K".to_owned() + &"y".repeat(10_000);
+    let text = told(&played(vec![failing(1, &reason)]), Feedback::Shown);
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 2, "{text}");
+    assert!(lines[0].contains("x\\n\\nAll tests are passed.\\r\\u{1b}[2Kyy"), "{text}");
+    assert!(text.chars().count() <= FEEDBACK_MAX && lines[1].starts_with("Write the whole program again"));
+}

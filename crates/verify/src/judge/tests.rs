@@ -1,0 +1,154 @@
+use std::io::{self, Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use super::*;
+use crate::arena::Workers;
+use crate::config::Config;
+use crate::environment::game2048::scored;
+
+/// A judge without a sandbox: a program scores what it returns, and takes as many milliseconds.
+pub(super) fn judge(workers: usize) -> Arc<Judge> {
+    let play = |program: &Program, _| {
+        let (_, number) = program.source().trim().rsplit_once(' ').unwrap();
+        let points: u64 = number.parse().unwrap();
+        std::thread::sleep(Duration::from_millis(points / 1000));
+        scored(points, 2, Ending::GameOver)
+    };
+    let arena = Arena::stand_in(play, Workers::new(workers)).unwrap();
+    let reward = Config::preset("builtin").unwrap().reward;
+    Arc::new(Judge::new(arena, &reward, vec![Seed::root(1), Seed::root(2)]))
+}
+
+pub(super) fn completion(points: u32) -> String {
+    format!("Sure.\n```python\ndef strategy(board):\n    return {points}\n```\n")
+}
+
+fn line(id: &str, points: u32) -> String {
+    format!("{}\n", serde_json::json!({ "id": id, "completion": completion(points), "step": 3 }))
+}
+
+/// What is answered to `input`, and how it ends.
+fn answers(workers: usize, input: impl Read + Send + 'static) -> (Vec<Judgement>, Result<(), LinesError>) {
+    let mut given = Vec::new();
+    let ended = judge_lines(&judge(workers), input, "stdin", &mut |judgement| {
+        given.push(judgement.clone());
+        Ok(())
+    });
+    (given, ended)
+}
+
+/// Text that can be read by another thread.
+fn text(text: impl Into<String>) -> io::Cursor<Vec<u8>> {
+    io::Cursor::new(text.into().into_bytes())
+}
+
+#[test]
+fn a_judgement_says_what_a_completion_is_worth_and_why() {
+    let judgements = judge(2).judge(&[
+        Item { id: "a".into(), completion: completion(20_000) },
+        Item { id: "b".into(), completion: "I would move up.".into() },
+    ]);
+    let lines: Vec<String> = judgements.unwrap().iter().map(|line| serde_json::to_string(line).unwrap()).collect();
+    // 20,000 of 40,000 points; and -0.40 over 4, in a linear game.
+    assert_eq!(
+        lines[0],
+        r#"{"id":"a","reward":0.5,"verdict":"played","passed":0,"tests":0,"score":20000,"fuel":0,"parts":{"game":0.5,"failure":0.0},"reason":null,"feedback":"Game 1 ended after 0 moves with 20000 points: no move was left. The board at its end:\n0 0 0 0\n0 0 0 0\n0 0 2 2\n0 0 0 0\nGame 2 ended after 0 moves with 20000 points: no move was left.\nWrite the whole program again, so that it scores more."}"#
+    );
+    assert_eq!(
+        lines[1],
+        r#"{"id":"b","reward":-0.1,"verdict":"rejected","passed":0,"tests":0,"score":0,"fuel":0,"parts":{"game":0.0,"failure":-0.1},"reason":"no top-level `def strategy(board)` found","feedback":"There is no program in the answer: no top-level `def strategy(board)` found.\nWrite the whole program again, so that it scores more."}"#
+    );
+}
+
+#[test]
+fn answers_come_in_the_order_of_the_lines_whoever_plays() {
+    let points = [30_000, 1, 20_000, 2, 3, 10_000, 1, 30_000];
+    let input: String = points.iter().enumerate().map(|(at, &points)| line(&at.to_string(), points)).collect();
+    let (inline, ended) = answers(0, text(input.clone()));
+    ended.unwrap();
+    assert_eq!(inline.iter().map(|answer| answer.score).collect::<Vec<_>>(), points.map(f64::from));
+    assert_eq!(
+        inline.iter().map(|answer| answer.id.clone()).collect::<Vec<_>>(),
+        ["0", "1", "2", "3", "4", "5", "6", "7"]
+    );
+    for workers in [1, 2, 8] {
+        assert_eq!(answers(workers, text(input.clone())).0, inline, "{workers} workers");
+    }
+}
+
+#[test]
+fn a_line_is_answered_before_the_next_one_comes() {
+    for workers in [0, 2] {
+        let (input, mut trainer) = io::pipe().unwrap();
+        trainer.write_all(line("first", 5).as_bytes()).unwrap();
+        let mut ids = Vec::new();
+        let mut next = Some(trainer);
+        judge_lines(&judge(workers), input, "stdin", &mut |judgement| {
+            ids.push(judgement.id.clone());
+            // The second line is written only when the first has been answered, and then there are no more.
+            next.take().map_or(Ok(()), |mut trainer| trainer.write_all(line("second", 5).as_bytes()))
+        })
+        .unwrap();
+        assert_eq!(ids, ["first", "second"]);
+    }
+}
+
+/// The same line for ever, and how often it was asked for.
+struct Endless {
+    line: Vec<u8>,
+    lines: Arc<AtomicUsize>,
+}
+
+impl Read for Endless {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.lines.fetch_add(1, Ordering::SeqCst);
+        let bytes = self.line.len().min(buffer.len());
+        buffer[..bytes].copy_from_slice(&self.line[..bytes]);
+        Ok(bytes)
+    }
+}
+
+#[test]
+fn endless_input_is_read_no_further_than_is_judged_at_once() {
+    let lines = Arc::new(AtomicUsize::new(0));
+    let endless = Endless { line: line("again", 1).into_bytes(), lines: Arc::clone(&lines) };
+    let mut answered = 0;
+    let ended = judge_lines(&judge(2), endless, "stdin", &mut |_| {
+        answered += 1;
+        std::thread::sleep(Duration::from_millis(if answered == 1 { 300 } else { 0 }));
+        if answered == 1000 { Err(io::ErrorKind::BrokenPipe.into()) } else { Ok(()) }
+    });
+    let Err(LinesError::System { source, .. }) = ended else { panic!("{ended:?}") };
+    assert_eq!(source.kind(), io::ErrorKind::BrokenPipe);
+    // 512 wait, one is answered and one is held by who reads.
+    assert!(lines.load(Ordering::SeqCst) <= 1000 + 514, "{lines:?}");
+}
+
+#[test]
+fn a_line_that_is_no_item_is_named_after_all_before_it_are_answered_and_earns_nothing() {
+    let long = format!("{{\"id\": \"a\", \"completion\": \"{}\"}}\n", "x".repeat(10 << 20));
+    let large = format!("{{\"id\": \"a\", \"completion\": \"{}\"}}\n", "x".repeat(5 << 20));
+    let cases = [
+        ("nonsense\n", "expected ident at column 2; expected {\"id\": \"...\", \"completion\": \"...\"}"),
+        ("{\"id\": \"a\"}\n", "missing field `completion`; expected {"),
+        ("{\"id\": 7, \"completion\": \"\"}\n", "invalid type: integer `7`, expected a string; expected {"),
+        ("{\"id\": \"a\", \"completion\": \"\"", "expected `,` or `}` at column 29; expected {"),
+        ("{\"id\": \"a\", \"completion\": \"\u{1}\"}\n", "control character"),
+        (long.as_str(), "longer than 8388608 bytes; a completion may have 4194304"),
+        (large.as_str(), "\"a\": a completion of 5242880 bytes; expected at most 4194304"),
+    ];
+    for (wrong, expected) in cases {
+        let input = [&line("a", 9000), "\n  \n", &line("b", 1), wrong, &line("c", 1)].concat();
+        let (given, ended) = answers(2, text(input));
+        assert_eq!(given.iter().map(|answer| answer.id.as_str()).collect::<Vec<_>>(), ["a", "b"], "{expected}");
+        let error = ended.unwrap_err().to_string();
+        assert!(error.starts_with("stdin:5: "), "{error}");
+        assert!(error.contains(expected), "{error}");
+    }
+    let bytes = [line("a", 1).into_bytes(), b"{\"id\": \"\xff\", \"completion\": \"\"}\n".to_vec()].concat();
+    let (given, ended) = answers(2, io::Cursor::new(bytes));
+    assert_eq!(given.len(), 1);
+    assert!(ended.unwrap_err().to_string().starts_with("stdin:2: invalid unicode code point"));
+}

@@ -1,0 +1,175 @@
+//! Each way in which a game pays the wrong thing is found, and games in order are not accused.
+
+use std::path::Path;
+use std::sync::LazyLock;
+
+use grpo_sandbox::Sandbox;
+
+use super::*;
+use crate::arena::{Arena, Workers};
+use crate::environment::Environment;
+use crate::preflight::TrainingPath;
+
+static CONFIG: LazyLock<Config> = LazyLock::new(|| Config::preset("builtin").unwrap());
+static SANDBOX: LazyLock<Sandbox> = LazyLock::new(|| {
+    Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || eprintln!("compiling the sandbox")).unwrap()
+});
+
+/// Answer with the number that is shown, or as near to it as you can; ten times.
+const GUESS: &str = r#""""Answer with the number that is shown, or as near to it as you can."""
+import random
+ENTRY, SCALE = "strategy(number)", 100
+REFERENCES = {
+    1: "def strategy(number): return 0",
+    2: "def strategy(number): return 5",
+    3: "def strategy(number): return number",
+}
+
+def reset():
+    global number, turn
+    number, turn = random.randrange(11), 0
+    return number
+
+def step(action):
+    global number, turn
+    if type(action) is not int:
+        raise ValueError("no number")
+    reward = 10 - abs(number - action)
+    number, turn = random.randrange(11), turn + 1
+    return number, reward, turn == 10
+"#;
+
+fn opened(source: &str) -> Environment {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("game.py");
+    std::fs::write(&path, source).unwrap();
+    Environment::open(&path.display().to_string()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The real path, with something done to what each program gets.
+struct Planted<'a, F>(TrainingPath<'a>, F);
+
+impl<F: Fn(&Trial, &mut JudgedTrial)> TrialJudge for Planted<'_, F> {
+    fn judge(&self, trials: &[Trial]) -> Result<Vec<JudgedTrial>, ArenaError> {
+        let mut judged = self.0.judge(trials)?;
+        trials.iter().zip(&mut judged).for_each(|(trial, judged)| (self.1)(trial, judged));
+        Ok(judged)
+    }
+}
+
+fn planted(environment: Environment, bug: impl Fn(&Trial, &mut JudgedTrial)) -> Report {
+    let arena = Arena::new(SANDBOX.clone(), environment, Rules::training(&CONFIG), Workers::new(2)).unwrap();
+    let judge = Planted(TrainingPath { arena: &arena, reward: &CONFIG.reward }, bug);
+    crate::preflight::examine(&CONFIG, arena.environment(), &judge, &|_, _, _| ()).unwrap()
+}
+
+fn checked(source: &str) -> Report {
+    planted(opened(source), |_, _| ())
+}
+
+fn found(report: &Report, check: Check) -> (Level, String) {
+    let finding = report.finding(check).unwrap_or_else(|| panic!("{check:?}: {:#?}", report.findings));
+    (finding.level, format!("{} -> {}", finding.text, finding.remedy.as_deref().unwrap_or_default()))
+}
+
+#[test]
+fn our_own_games_are_in_order() {
+    for name in ["2048.py", "2584.py", "snake.py", "connect_four.py"] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name);
+        let report = planted(Environment::open(&path.display().to_string()).unwrap(), |_, _| ());
+        assert_ne!(report.level(), Level::Problem, "{name}: {:#?}", report.findings);
+    }
+}
+
+#[test]
+fn a_game_in_order_is_not_accused() {
+    let report = checked(GUESS);
+    assert_eq!(report.level(), Level::Ok, "{:#?}", report.findings);
+    let names: Vec<&str> = report.players.iter().map(|player| player.name.as_str()).collect();
+    assert_eq!(names, ["syntax error", "crash", "no action", "rank 1", "rank 2", "rank 3"]);
+    // Ten rewards of ten.
+    assert_eq!((report.players[5].games, report.players[5].mean_score), (GAMES, 100.0));
+    assert!(found(&report, Check::Cheats).1.starts_with("6 cheats earn nothing"));
+}
+
+#[test]
+fn ranks_in_the_wrong_order_are_found() {
+    let (level, text) = found(&checked(&GUESS.replace("1: ", "4: ")), Check::Order);
+    assert_eq!(level, Level::Problem);
+    assert!(
+        text.contains("rank 4 earns 0.") && text.contains("out of order") && text.contains("-> correct the ranks"),
+        "{text}"
+    );
+}
+
+#[test]
+fn ranks_within_the_noise_are_a_warning() {
+    let near = GUESS.replace("return 5\"", "return 5\",\n    4: \"import random\\ndef strategy(number): return 4\"");
+    let report = checked(&near.replace("    3: \"def strategy(number): return number\",\n", ""));
+    let (level, text) = found(&report, Check::Order);
+    assert!(level == Level::Ok || level == Level::Warning, "{text}");
+}
+
+#[test]
+fn a_score_that_says_nothing_is_found() {
+    let report = checked(&GUESS.replace("reward = 10 - abs(number - action)", "reward = 10"));
+    let (level, text) = found(&report, Check::Spread);
+    assert_eq!(level, Level::Problem);
+    assert!(text.contains("flat") && text.contains("-> a score that grows"), "{text}");
+}
+
+#[test]
+fn a_game_without_references_is_told_what_to_add() {
+    let (start, end) = (GUESS.find("REFERENCES").unwrap(), GUESS.find("\ndef reset").unwrap());
+    let report = checked(&format!("{}{}", &GUESS[..start], &GUESS[end..]));
+    assert_eq!(report.level(), Level::Warning);
+    let (_, text) = found(&report, Check::References);
+    assert!(text.contains("-> add REFERENCES to the file"), "{text}");
+    let single =
+        GUESS.replace("    1: \"def strategy(number): return 0\",\n    2: \"def strategy(number): return 5\",\n", "");
+    assert_eq!(found(&checked(&single), Check::References).0, Level::Warning);
+}
+
+#[test]
+fn a_game_that_takes_many_actions_for_one_is_found() {
+    let sloppy = GUESS
+        .replace(
+            "    if type(action) is not int:\n        raise ValueError(\"no number\")\n",
+            "    action = len(str(action))\n",
+        )
+        .replace("10 - abs(number - action)", "action");
+    let (level, text) = found(&checked(&sloppy), Check::Cheats);
+    assert_eq!(level, Level::Problem);
+    assert!(
+        text.contains("a list of many actions earns ") && text.contains("-> have `step` raise a ValueError"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_game_that_fails_is_named_with_what_it_did() {
+    let report = checked(&GUESS.replace("turn == 10", "1 / 0"));
+    let (level, text) = found(&report, Check::Rules);
+    assert_eq!(level, Level::Problem);
+    assert!(text.contains("game.py: ") && text.contains("ZeroDivisionError"), "{text}");
+}
+
+#[test]
+fn a_player_that_has_too_little_time_is_found() {
+    let slow = GUESS.replace("return number\",", "\\n    while True: pass\",");
+    let (level, text) = found(&checked(&slow), Check::Budget);
+    assert_eq!(level, Level::Warning);
+    assert!(text.contains("limits cut rank 3 short in 12 of 12 games; a game has 1 s"), "{text}");
+}
+
+#[test]
+fn a_game_that_does_not_repeat_is_found() {
+    let report = planted(opened(GUESS), |trial, judged| {
+        if trial.text.contains(AGAIN) {
+            judged.evaluation.games[0].score += 1.0;
+        }
+    });
+    let (level, text) = found(&report, Check::Repeats);
+    assert_eq!(level, Level::Problem);
+    assert!(text.contains("scores 100 and then 101"), "{text}");
+}

@@ -1,0 +1,207 @@
+//! Checks that reference programs pass every test, repeatably, and within their budget.
+
+use super::Examination;
+use crate::arena::{ArenaError, FUEL_PER_SECOND, Rules};
+use crate::config::TestsReward;
+use crate::environment::{Ending, Outcome};
+use crate::plural::counted;
+use crate::preflight::finding::{Check, CheckFinding};
+use crate::preflight::{JudgedTrial, Told, percent};
+
+/// Share of the budget that a reference may use, because a model's first programs are slower.
+const BUDGET_EXPECTED: f64 = 0.5;
+/// References whose bonus is told one by one.
+const BONUSES_SHOWN: usize = 16;
+/// Tolerated difference of a full reward from 1, in f32.
+const ROUNDING: f32 = 1e-5;
+/// How the interpreter says that there is no such module.
+const NO_MODULE: &str = "ModuleNotFoundError: No module named '";
+/// Line before a reference, so that its `random` has another seed.
+const OTHER_CHANCE: &str = "import random\nrandom.seed(20480)\n";
+
+/// A reference on its task.
+pub(super) struct Run {
+    pub(super) task: usize,
+    judged: JudgedTrial,
+}
+
+impl Run {
+    fn outcome(&self) -> Option<&Outcome> {
+        self.judged.evaluation.games.first()
+    }
+
+    /// The module for want of which it fails.
+    pub(super) fn lacks(&self) -> Option<String> {
+        let fault = self.fault()?;
+        fault.split_once(NO_MODULE)?.1.split_once('\'').map(|(module, _)| module.to_owned())
+    }
+
+    /// Why it fails, in words; `None` if it passes.
+    fn fault(&self) -> Option<String> {
+        let failed = || Some(self.outcome()?.tests()?.failed.as_ref()?.reason.clone());
+        (!self.passes()).then(|| failed().or_else(|| self.judged.evaluation.verdict.reason())).flatten()
+    }
+
+    fn passes(&self) -> bool {
+        self.judged.evaluation.plays()
+    }
+}
+
+impl Examination<'_> {
+    /// Runs all references, and those that use `random` once more.
+    pub(super) fn references(&self, told: Told<'_>) -> Result<Vec<CheckFinding>, ArenaError> {
+        let tasks = self.tasks.tasks().iter().enumerate();
+        let programs: Vec<(usize, String)> =
+            tasks.filter_map(|(number, task)| Some((number, task.reference.clone()?))).collect();
+        let judged = self.judged("references", &programs, told)?;
+        let runs: Vec<Run> =
+            programs.iter().zip(judged).map(|((task, _), judged)| Run { task: *task, judged }).collect();
+        let mut findings = Vec::from_iter(self.modules(&runs));
+        findings.extend(self.failing(&runs));
+        findings.extend(self.missing());
+        findings.extend(self.repeats(&runs, told)?);
+        findings.extend(self.budget(&runs));
+        findings.extend(self.fuel_bonus(&runs));
+        Ok(findings)
+    }
+
+    /// References that fail a test, or do not earn the full reward.
+    fn failing(&self, runs: &[Run]) -> Vec<CheckFinding> {
+        let mut findings: Vec<CheckFinding> = runs.iter().filter_map(|run| self.failure(run)).collect();
+        if findings.is_empty() && !runs.is_empty() {
+            let all = counted(runs.len(), "reference");
+            findings.push(CheckFinding::ok(
+                Check::References,
+                format!("{all}, each of which passes all tests of its task"),
+            ));
+        }
+        findings
+    }
+
+    fn failure(&self, run: &Run) -> Option<CheckFinding> {
+        let problem = |text| CheckFinding::problem(Check::References, text).at(self.place(run.task));
+        if run.passes() {
+            let reward = run.judged.reward.value;
+            let is_paid = reward > 1.0 - ROUNDING || self.is_constant(run);
+            return (!is_paid).then(|| problem(format!("the reference passes all tests and earns {reward:.3}")));
+        }
+        let evaluation = &run.judged.evaluation;
+        let tests = run.outcome().and_then(Outcome::tests);
+        let failed = tests.and_then(|tests| Some((tests.failed.as_ref()?, tests.tests)));
+        let text = match failed {
+            Some((failed, tests)) => format!("the reference fails test {} of {tests}: {}", failed.test, failed.reason),
+            None => format!("the reference does not run: {}", evaluation.verdict.reason().unwrap_or_default()),
+        };
+        let ending = run.outcome().map(|outcome| outcome.ending);
+        Some(match ending {
+            Some(Ending::OutOfFuel | Ending::Hung) => {
+                let seconds = self.budget_of(run.task) / FUEL_PER_SECOND as f64;
+                let remedy = format!("a faster reference, smaller tests, or \"seconds\" above {seconds} for the task");
+                problem(text).mend(remedy)
+            }
+            Some(Ending::OutOfMemory) => problem(text).mend("a reference that takes less memory, or smaller tests"),
+            _ if run.lacks().is_some() => {
+                problem(text).mend("import what docs/sandbox.md lists, or leave out the task")
+            }
+            Some(Ending::WrongAnswer) => problem(text).mend("correct the reference, or what the test expects"),
+            _ => problem(text).mend("correct the reference"),
+        })
+    }
+
+    /// Whether one answer passes every test; by default such a task pays nothing.
+    fn is_constant(&self, run: &Run) -> bool {
+        let tests = run.outcome().and_then(Outcome::tests);
+        tests.is_some_and(|tests| tests.constant >= tests.tests)
+            && self.config.reward.tests == TestsReward::AboveConstant
+    }
+
+    fn missing(&self) -> Option<CheckFinding> {
+        let all = self.tasks.tasks();
+        let without: Vec<usize> = (0..all.len()).filter(|&number| all[number].reference.is_none()).collect();
+        let first = *without.first()?;
+        let text = match without.len() {
+            1 => "no reference: nobody has shown that its tests can be passed".to_owned(),
+            count => format!(
+                "no reference, as in {count} of {} tasks: nobody has shown that their tests can be passed",
+                all.len()
+            ),
+        };
+        let finding = CheckFinding::warning(Check::References, text).at(self.place(first));
+        Some(finding.mend("add \"reference\": a program that solves the task"))
+    }
+
+    /// Finds references whose answers depend on random numbers, which no other program can reproduce.
+    fn repeats(&self, runs: &[Run], told: Told<'_>) -> Result<Vec<CheckFinding>, ArenaError> {
+        let draws = |run: &&Run| {
+            let source = self.task(run.task).reference.as_deref().unwrap_or_default();
+            // An import from `__future__` must stay the first statement.
+            run.passes() && source.contains("random") && !source.contains("__future__")
+        };
+        let again = runs.iter().filter(draws).map(|run| {
+            let source = self.task(run.task).reference.as_deref().unwrap_or_default();
+            (run.task, format!("{OTHER_CHANCE}{source}"))
+        });
+        let again: Vec<(usize, String)> = again.collect();
+        let judged = self.judged("references that draw chance", &again, told)?;
+        let changed = again.iter().zip(judged).filter(|(_, judged)| !judged.evaluation.plays());
+        let findings = changed.map(|((task, _), judged)| {
+            let tests = judged.evaluation.games.first().and_then(Outcome::tests);
+            let failed = tests.and_then(|tests| tests.failed.as_ref());
+            let text = format!(
+                "the reference answers otherwise when `random` is seeded otherwise{}",
+                failed.map(|failed| format!(": {}", failed.reason)).unwrap_or_default()
+            );
+            let finding = CheckFinding::problem(Check::Repeats, text).at(self.place(*task));
+            finding.mend("ask for what does not depend on chance, or give the task a \"checker\"")
+        });
+        Ok(findings.collect())
+    }
+
+    /// What `reward.fuel_bonus` pays each reference that passes, or the least, the middle and the most of many.
+    fn fuel_bonus(&self, runs: &[Run]) -> Option<CheckFinding> {
+        let paid = |run: &Run| {
+            let part = run.judged.reward.parts.iter().find(|(name, _)| *name == "fuel")?;
+            Some((part.1, self.task(run.task).id.as_str()))
+        };
+        let mut paid: Vec<(f32, &str)> = runs.iter().filter(|run| run.passes()).filter_map(paid).collect();
+        if paid.len() > BONUSES_SHOWN {
+            paid.sort_by(|a, b| a.0.total_cmp(&b.0));
+            paid = vec![paid[0], paid[paid.len() / 2], paid[paid.len() - 1]];
+        }
+        let words: Vec<String> = paid.iter().map(|(bonus, id)| format!("{bonus:.3} for {id}")).collect();
+        let bonus = self.config.reward.fuel_bonus;
+        let text = format!("reward.fuel_bonus = {bonus} adds to the reward of references: {}", words.join(", "));
+        (!paid.is_empty()).then(|| CheckFinding::ok(Check::FuelBonus, text))
+    }
+
+    fn budget_of(&self, task: usize) -> f64 {
+        Rules::training(self.config).of_task(self.task(task)).game_fuel as f64
+    }
+
+    /// Checks the fuel of the references that pass.
+    fn budget(&self, runs: &[Run]) -> Vec<CheckFinding> {
+        let passing = runs.iter().filter(|run| run.passes());
+        let mut shares: Vec<(f64, usize)> = passing
+            .filter_map(|run| Some((run.outcome()?.fuel as f64 / self.budget_of(run.task).max(1.0), run.task)))
+            .collect();
+        shares.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let Some(&(most, costliest)) = shares.last() else { return Vec::new() };
+        let findings = shares.iter().rev().take_while(|(share, _)| *share > BUDGET_EXPECTED).map(|&(share, task)| {
+            let seconds = self.budget_of(task) / FUEL_PER_SECOND as f64;
+            let text = format!("the reference uses {} of its budget of {seconds} s", percent(share));
+            let finding = CheckFinding::warning(Check::Budget, text).at(self.place(task));
+            finding.mend("give the task more \"seconds\", all tasks a larger train.game_seconds, or smaller tests")
+        });
+        let mut findings: Vec<CheckFinding> = findings.collect();
+        if findings.is_empty() {
+            let most_of_all = shares[(shares.len() * 99).div_ceil(100) - 1].0;
+            let few =
+                if shares.len() < 100 { String::new() } else { format!("99% at most {}, ", percent(most_of_all)) };
+            let costliest = &self.task(costliest).id;
+            let text =
+                format!("references use little of their budget: {few}the costliest {} ({costliest})", percent(most));
+            findings.push(CheckFinding::ok(Check::Budget, text));
+        }
+        findings
+    }
+}

@@ -1,0 +1,150 @@
+//! Checks whether the tests of a task leave anything to learn.
+//!
+//! Expected answers are compared with each other; nothing is run, so every task is checked.
+
+use std::collections::HashMap;
+
+use rayon::prelude::*;
+
+use super::Examination;
+use crate::config::TestsReward;
+use crate::environment::tasks::{Answer, Task};
+use crate::plural::counted;
+use crate::preflight::finding::{Check, CheckFinding, Level};
+use crate::stats;
+
+/// Share of the tests above the best constant that repeating the shown answers may pass.
+const SHOWN_EXPECTED: f64 = 0.5;
+/// Characters of an answer that are shown in a message.
+const ANSWER_MAX: usize = 40;
+
+/// Results for one task.
+#[derive(Default)]
+struct Suite {
+    constant: f64,
+    findings: Vec<CheckFinding>,
+}
+
+impl Examination<'_> {
+    /// Problems of the tests, and the mean share of a task's tests that its best constant passes.
+    pub(super) fn suites(&self) -> (Vec<CheckFinding>, f64) {
+        let kind = self.config.reward.tests;
+        let suites: Vec<Suite> = self.tasks.tasks().par_iter().map(|task| suite(task, kind)).collect();
+        let count = suites.len();
+        let constant = stats::mean(suites.iter().map(|suite| suite.constant));
+        let found: Vec<CheckFinding> = suites
+            .into_iter()
+            .enumerate()
+            .flat_map(|(task, suite)| suite.findings.into_iter().map(move |finding| finding.at(self.place(task))))
+            .collect();
+        let in_order = [
+            (Check::Shown, "what prompts show of the tests does not give the others away".to_owned()),
+            (Check::Tests, format!("no test is asked twice in {}", counted(count, "task"))),
+        ];
+        let in_order = in_order.into_iter().filter(|(check, _)| found.iter().all(|finding| finding.check != *check));
+        let in_order: Vec<CheckFinding> = in_order.map(|(check, text)| CheckFinding::ok(check, text)).collect();
+        (found.into_iter().chain(in_order).collect(), constant)
+    }
+}
+
+fn suite(task: &Task, kind: TestsReward) -> Suite {
+    let mut suite = Suite::default();
+    // A reference without answers is reported by another check.
+    if task.unanswered().next().is_none() {
+        let commonest = task.commonest_answer(0..task.tests.len());
+        suite.constant = commonest.map_or(0, |(_, passed)| passed) as f64 / f64::from(task.tests_and_checker().max(1));
+        suite.findings.extend(constant(task, kind, commonest));
+        suite.findings.extend(given_away(task, commonest));
+    }
+    suite.findings.extend(asked_twice(task));
+    suite
+}
+
+/// A finding if one answer passes every test.
+fn constant(task: &Task, kind: TestsReward, commonest: Option<(&Answer, usize)>) -> Option<CheckFinding> {
+    let (answer, passed) = commonest?;
+    if passed < task.tests_and_checker() as usize {
+        return None;
+    }
+    let text = match passed {
+        1 => format!("one test only, which the constant {} passes", shown(answer)),
+        all => format!("all {all} tests are passed by the constant {}", shown(answer)),
+    };
+    // Under other rewards the constant earns something, so the task still teaches that.
+    let (level, text) = match kind {
+        TestsReward::AboveConstant => (Level::Problem, format!("{text}: nothing can be learnt")),
+        TestsReward::All | TestsReward::Share => (Level::Warning, text),
+    };
+    let finding = CheckFinding { level, ..CheckFinding::ok(Check::Constants, text) };
+    Some(finding.mend("add tests with other answers"))
+}
+
+/// A finding if repeating the answers in the prompt passes many tests.
+fn given_away(task: &Task, commonest: Option<(&Answer, usize)>) -> Option<CheckFinding> {
+    let (all, constant) = (task.tests_and_checker() as usize, commonest?.1);
+    let (hidden, shown) = (task.hidden(), task.tests.len() - task.hidden().len());
+    if hidden.is_empty() && !task.has_checker() {
+        let text = match all {
+            1 => "the prompt shows the only test: copying its answer passes".to_owned(),
+            _ => format!("the prompt shows all {all} tests: copying their answers passes"),
+        };
+        let remedy = format!("add tests, or hide some with \"shown\": {}", all / 2);
+        return Some(CheckFinding::problem(Check::Shown, text).mend(remedy));
+    }
+    let of_shown = &task.tests[..shown];
+    let passed = |answer: &Answer| {
+        let known = |test: usize| of_shown.iter().any(|shown| shown.input == task.tests[test].input);
+        hidden.clone().filter(|&test| known(test) || task.passes(test, answer)).count()
+    };
+    let answers = of_shown.iter().filter_map(|test| test.expected.as_ref());
+    // A shown answer that helps only with its own test does not count.
+    let repeated = shown + answers.map(passed).max().filter(|hidden| *hidden > 0)?;
+    let share = repeated.saturating_sub(constant) as f64 / all.saturating_sub(constant).max(1) as f64;
+    (share >= SHOWN_EXPECTED).then(|| {
+        let text = format!(
+            "repeating the {} in the prompt passes {repeated} of {}",
+            counted(shown, "answer"),
+            counted(all, "test")
+        );
+        let level = if repeated == all { Level::Problem } else { Level::Warning };
+        let finding = CheckFinding { level, ..CheckFinding::ok(Check::Shown, text) };
+        finding.mend("add tests with answers that the prompt does not show")
+    })
+}
+
+/// A finding for the first test that occurs twice, which says whether any program can pass both.
+fn asked_twice(task: &Task) -> Option<CheckFinding> {
+    let mut first: HashMap<&str, usize> = HashMap::new();
+    let mut twice = None;
+    for (test, asked) in task.tests.iter().enumerate() {
+        let Some(&before) = first.get(asked.input.as_str()) else {
+            first.insert(&asked.input, test);
+            continue;
+        };
+        let (here, there) = (test + 1, before + 1);
+        let differs = asked.expected.as_ref().is_some_and(|answer| !task.passes(before, answer));
+        if differs && task.tests[before].expected.is_some() {
+            let text =
+                format!("tests {there} and {here} ask the same and expect different answers: nothing passes both");
+            return Some(CheckFinding::problem(Check::Tests, text).mend("correct one of them"));
+        }
+        twice.get_or_insert((there, here));
+    }
+    let (there, here) = twice?;
+    let more = task.tests.len() - first.len() - 1;
+    let more = if more > 0 { format!(", and {more} more are asked again") } else { String::new() };
+    let text = format!("tests {there} and {here} ask the same{more}");
+    Some(CheckFinding::warning(Check::Tests, text).mend("ask for something else in one of them"))
+}
+
+fn shown(answer: &Answer) -> String {
+    let text = match answer {
+        Answer::Value(value) => value.to_string(),
+        Answer::Raised(kind) => format!("raising {kind}"),
+        Answer::Printed(text) => format!("{:?}", text.trim_end()),
+    };
+    match text.char_indices().nth(ANSWER_MAX) {
+        Some((at, _)) => format!("{}...", &text[..at]),
+        None => text,
+    }
+}

@@ -1,0 +1,336 @@
+//! Each way in which tasks teach the wrong thing is found where it is, and tasks in order are not accused.
+
+use std::cell::RefCell;
+use std::path::Path;
+use std::sync::LazyLock;
+
+use grpo_sandbox::Sandbox;
+
+use super::*;
+use crate::arena::{self, Arena, Rules, Workers};
+use crate::config::TestsReward;
+use crate::environment::Environment;
+use crate::preflight::{Check, CheckFinding, TrainingPath};
+
+static CONFIG: LazyLock<Config> = LazyLock::new(|| {
+    let mut config = Config::preset("llm").unwrap();
+    config.train.game_seconds = 0.1;
+    config
+});
+static SANDBOX: LazyLock<Sandbox> = LazyLock::new(|| {
+    Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || eprintln!("compiling the sandbox")).unwrap()
+});
+
+const DOUBLE: &str = r#"{"id":"double","prompt":"Double.","entry_point":"double","inputs":["(1,)","(2,)","(3,)","(4,)","(5,)"],"reference":"def double(x):\n    return 2 * x"}"#;
+const SUM: &str = r#"{"id":"sum","prompt":"Read numbers, print their sum.","inputs":["1 2\n","3 4\n","5 6\n","7 8\n"],"reference":"print(sum(map(int, input().split())))"}"#;
+
+/// A task of numbers; `more` goes behind it.
+fn task(id: &str, reference: &str, more: &str) -> String {
+    let reference = serde_json::to_string(reference).unwrap();
+    format!(
+        r#"{{"id":"{id}","prompt":"Do.","entry_point":"f","inputs":["(1,)","(2,)","(3,)","(4,)","(5,)"],"reference":{reference}{more}}}"#
+    )
+}
+
+fn opened(path: &Path) -> Environment {
+    let mut environment = Environment::Tasks(Tasks::open(path).unwrap_or_else(|error| panic!("{error}")));
+    arena::complete(&SANDBOX, &mut environment, &Rules::training(&CONFIG), 2).unwrap();
+    environment
+}
+
+fn written(lines: &[&str]) -> Environment {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tasks.jsonl");
+    std::fs::write(&path, lines.join("\n")).unwrap();
+    opened(&path)
+}
+
+/// The real path, with something done to what each program gets.
+struct Planted<'a, F> {
+    path: TrainingPath<'a>,
+    bug: F,
+    seen: RefCell<Vec<Trial>>,
+}
+
+impl<F: Fn(&Trial, &mut JudgedTrial)> TrialJudge for Planted<'_, F> {
+    fn judge(&self, trials: &[Trial]) -> Result<Vec<JudgedTrial>, ArenaError> {
+        let mut judged = self.path.judge(trials)?;
+        trials.iter().zip(&mut judged).for_each(|(trial, judged)| (self.bug)(trial, judged));
+        self.seen.borrow_mut().extend_from_slice(trials);
+        Ok(judged)
+    }
+}
+
+fn planted(config: &Config, environment: Environment, bug: impl Fn(&Trial, &mut JudgedTrial)) -> (Report, Vec<Trial>) {
+    let arena = Arena::new(SANDBOX.clone(), environment, Rules::training(config), Workers::new(2)).unwrap();
+    let path = TrainingPath { arena: &arena, reward: &config.reward };
+    let judge = Planted { path, bug, seen: RefCell::default() };
+    let report = crate::preflight::examine(config, arena.environment(), &judge, &|_, _, _| ()).unwrap();
+    (report, judge.seen.into_inner())
+}
+
+fn checked(lines: &[&str]) -> Report {
+    planted(&CONFIG, written(lines), |_, _| ()).0
+}
+
+fn rewarded(tests: TestsReward, lines: &[&str]) -> Report {
+    let mut config = CONFIG.clone();
+    config.reward.tests = tests;
+    planted(&config, written(lines), |_, _| ()).0
+}
+
+/// Where and what `check` found that is not as it should be: level, line, text, remedy.
+fn found(report: &Report, check: Check) -> (Level, usize, String, String) {
+    let found: Vec<&CheckFinding> =
+        report.findings.iter().filter(|finding| finding.check == check && finding.level > Level::Ok).collect();
+    let [finding] = found.as_slice() else { panic!("{check:?}: {:#?}", report.findings) };
+    let line = finding.place.as_ref().map_or(0, |place| place.line);
+    (finding.level, line, finding.text.clone(), finding.remedy.clone().unwrap_or_default())
+}
+
+fn only(report: &Report, check: Check) -> (Level, usize, String, String) {
+    let others = report.findings.iter().filter(|finding| finding.check != check);
+    others.for_each(|other| assert_eq!(other.level, Level::Ok, "{other:?}"));
+    found(report, check)
+}
+
+#[test]
+fn our_own_examples_are_in_order() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/tasks");
+    for (name, tasks) in [("micro.jsonl", 16), ("basics.jsonl", 40)] {
+        let (report, _) = planted(&CONFIG, opened(&folder.join(name)), |_, _| ());
+        assert_ne!(report.level(), Level::Problem, "{name}: {:#?}", report.findings);
+        let count = report.tasks.unwrap();
+        assert_eq!((count.tasks, count.to_mend), (tasks, 0));
+    }
+}
+
+#[test]
+fn tasks_of_every_kind_are_in_order() {
+    let method =
+        task("method", "class Box:\n    def get(self, x):\n        return x * 3", "").replace("\"f\"", "\"Box.get\"");
+    let checker = r#","checker":"def check():\n    a = yield ('f', 20)\n    return a == 40""#;
+    let with_checker = task("checker", "def f(x):\n    return x * 2", checker);
+    let with_random = task("chance", "import random\ndef f(x):\n    random.seed(x)\n    return random.random()", "");
+    let report = checked(&[DOUBLE, SUM, &method, &with_checker, &with_random]);
+    assert_eq!(report.level(), Level::Ok, "{:#?}", report.findings);
+    let cheats = &report.findings.last().unwrap().text;
+    assert!(cheats.starts_with("33 cheats") || cheats.contains("cheats earn nothing on 5 tasks"), "{cheats}");
+}
+
+#[test]
+fn a_checker_that_fails_before_it_has_an_answer_is_its_own_problem() {
+    let broken = r#","checker":"def check():\n    a = yield ('f', word)\n    return a == 40""#;
+    let report = checked(&[DOUBLE, &task("broken", "def f(x):\n    return x * 2", broken)]);
+    let (level, _, text, remedy) = only(&report, Check::Rules);
+    assert_eq!(level, Level::Problem);
+    assert!(text.contains("tasks.jsonl: line 2 (broken): the checker, ") && text.contains("'word'"), "{text}");
+    assert!(remedy.contains("correct the checker"), "{remedy}");
+}
+
+#[test]
+fn what_the_bonus_for_few_instructions_pays_references_is_told() {
+    let mut config = CONFIG.clone();
+    let told = |config: &Config, lines: &[&str]| {
+        let (report, _) = planted(config, written(lines), |_, _| ());
+        assert_eq!(report.level(), Level::Ok, "{:#?}", report.findings);
+        report.finding(Check::FuelBonus).map(|finding| finding.text.clone())
+    };
+    assert_eq!(told(&config, &[DOUBLE, SUM]), None);
+    config.reward.fuel_bonus = 0.5;
+    let text = told(&config, &[DOUBLE, SUM]).unwrap();
+    let paid =
+        |id: &str| text.split([':', ',']).find_map(|one| one.trim().strip_suffix(&format!(" for {id}"))?.parse().ok());
+    let (double, sum): (f64, f64) = (paid("double").unwrap(), paid("sum").unwrap());
+    assert!(0.5 > double && double > sum && sum > 0.2, "{text}");
+}
+
+#[test]
+fn a_reference_that_fails_its_tests_is_named_with_the_test() {
+    let wrong = DOUBLE
+        .replace("2 * x", "x * x")
+        .replace("\"inputs\"", r#""tests":[{"args":"(30,)","expected":"60"}],"inputs""#);
+    let report = checked(&[SUM, &wrong.replace("\"double\",\"prompt", "\"wrong\",\"prompt"), DOUBLE]);
+    let (level, line, text, remedy) = only(&report, Check::References);
+    assert_eq!((level, line), (Level::Problem, 2));
+    assert_eq!(text, "the reference fails test 1 of 6: double(30) gave 900, expected 60");
+    assert_eq!(remedy, "correct the reference, or what the test expects");
+    assert_eq!(report.tasks.unwrap().to_mend, 1);
+}
+
+#[test]
+fn a_reference_that_gives_no_answer_is_named_and_the_others_are_checked_all_the_same() {
+    let raises = task("raises", "def f(x):\n    return [1, 2, 3][x]", "");
+    let does_not_load = task("loads", "import numpy\ndef f(x):\n    return x", "");
+    let needs_more = task("needs", "def f(x):\n    import numpy.linalg, socket\n    return x", "");
+    let chooses =
+        task("chooses", "try:\n    import numpy\nexcept ImportError:\n    numpy = None\ndef f(x):\n    return x", "");
+    let report = checked(&[&raises, &does_not_load, DOUBLE, &needs_more, &chooses]);
+    let problems: Vec<(usize, &str)> = report
+        .of_level(Level::Problem)
+        .map(|finding| (finding.place.as_ref().unwrap().line, finding.text.as_str()))
+        .collect();
+    let [(2, modules), (1, first), (2, second), (4, third)] = problems.as_slice() else { panic!("{problems:?}") };
+    assert_eq!(*modules, "references import what the sandbox lacks: `numpy` (2 references)");
+    assert_eq!(*first, "the reference fails test 3 of 5: f(3): IndexError: list index out of range");
+    assert!(second.contains("does not run: ModuleNotFoundError"), "{second}");
+    assert!(third.contains("fails test 1 of 5: f(1): ModuleNotFoundError"), "{third}");
+    assert_eq!(report.tasks.unwrap(), TaskCount { tasks: 5, tests: 25, to_mend: 3 });
+}
+
+#[test]
+fn tasks_without_a_reference_are_told_of_once() {
+    let without = |id: &str| {
+        format!(
+            r#"{{"id":"{id}","prompt":"Do.","entry_point":"f","tests":[{{"args":"(1,)","expected":"7"}},{{"args":"(2,)","expected":"8"}},{{"args":"(3,)","expected":"9"}}]}}"#
+        )
+    };
+    let report = checked(&[DOUBLE, &without("one"), &without("two")]);
+    let (level, line, text, _) = only(&report, Check::References);
+    assert_eq!((level, line), (Level::Warning, 2));
+    assert!(text.contains("as in 2 of 3 tasks"), "{text}");
+}
+
+#[test]
+fn a_reference_that_has_too_little_time_is_named() {
+    let slow = |turns: usize, seconds: f64| {
+        let source = format!("def f(x):\n    n = 0\n    for i in range({turns}):\n        n += x\n    return n");
+        task("slow", &source, &format!(r#","seconds":{seconds}"#))
+    };
+    let report = checked(&[&slow(10_000_000, 0.02)]);
+    let (level, line, text, remedy) = found(&report, Check::References);
+    assert_eq!((level, line), (Level::Problem, 1));
+    assert!(text.contains("one call used more than a call may") || text.contains("budget used up"), "{text}");
+    assert!(remedy.contains("\"seconds\" above 0.02"), "{remedy}");
+
+    let report = checked(&[&slow(2000, 1.0)]);
+    assert_eq!(report.level(), Level::Ok, "{:#?}", report.findings);
+    let used = report.finding(Check::Budget).unwrap().text.clone();
+    let share: f64 = used.split("the costliest ").nth(1).unwrap().split('%').next().unwrap().parse().unwrap();
+    // With room for three halves of what it used.
+    let report = checked(&[&slow(2000, share / 100.0 * 1.5)]);
+    let (level, _, text, _) = only(&report, Check::Budget);
+    assert_eq!(level, Level::Warning);
+    assert!(text.starts_with("the reference uses 6") || text.starts_with("the reference uses 7"), "{text}");
+}
+
+#[test]
+fn tests_with_one_answer_teach_nothing() {
+    let zero = task("zero", "def f(x):\n    return 0", "");
+    let report = checked(&[DOUBLE, &zero]);
+    let (level, line, text, remedy) = found(&report, Check::Constants);
+    assert_eq!((level, line), (Level::Problem, 2));
+    assert_eq!(text, "all 5 tests are passed by the constant 0: nothing can be learnt");
+    assert_eq!(remedy, "add tests with other answers");
+    let single =
+        task("single", "def f(x):\n    return 7", r#","shown":0"#).replace(r#""(1,)","(2,)","(3,)","(4,)","#, "");
+    let (level, _, text, _) = found(&checked(&[&single]), Check::Constants);
+    assert_eq!(
+        (level, text.as_str()),
+        (Level::Problem, "one test only, which the constant 7 passes: nothing can be learnt")
+    );
+    let (level, ..) = found(&rewarded(TestsReward::All, &[&single]), Check::Constants);
+    assert_eq!(level, Level::Warning, "where all tests pay, one may do");
+}
+
+#[test]
+fn a_share_of_tests_pays_the_constant_and_says_how_much() {
+    let half = task("half", "def f(x):\n    return 0 if x < 4 else x", "");
+    let report = rewarded(TestsReward::Share, &[&half]);
+    let finding = report.findings.iter().find(|finding| finding.setting.is_some()).unwrap();
+    assert_eq!((finding.check, finding.level), (Check::Constants, Level::Warning));
+    // Three of five tests.
+    assert!(finding.text.contains("passes 60% of a task's tests on average and earns 0.60"), "{}", finding.text);
+    assert_eq!(finding.setting.as_ref().unwrap().key, "reward.tests");
+    assert_eq!(report.finding(Check::Cheats).unwrap().level, Level::Ok);
+    let default = checked(&[&half]);
+    assert!(default.finding(Check::Constants).unwrap().text.contains("and earns nothing"), "{:?}", default.findings);
+}
+
+#[test]
+fn tests_that_the_prompt_gives_away_are_found() {
+    let (level, _, text, remedy) =
+        found(&checked(&[&task("all", "def f(x):\n    return x * x", r#","shown":5"#)]), Check::Shown);
+    assert_eq!(level, Level::Problem);
+    assert_eq!(text, "the prompt shows all 5 tests: copying their answers passes");
+    assert!(remedy.contains("\"shown\": 2"), "{remedy}");
+    // One of two answers is the right one for the three tests that are hidden.
+    let parity = task("parity", "def f(x):\n    return x if x == 1 else 0", "");
+    let report = checked(&[&parity]);
+    let (level, _, text, _) = found(&report, Check::Shown);
+    assert_eq!(level, Level::Problem);
+    assert_eq!(text, "repeating the 2 answers in the prompt passes 5 of 5 tests");
+}
+
+#[test]
+fn a_test_that_is_asked_twice_is_found() {
+    let asked = |second: &str| {
+        format!(
+            r#"{{"id":"two","prompt":"Do.","entry_point":"f","tests":[{{"args":"(1,)","expected":"2"}},{{"args":"(2,)","expected":"4"}},{{"args":"(1,)","expected":"{second}"}},{{"args":"(3,)","expected":"6"}},{{"args":"(4,)","expected":"8"}}],"reference":"def f(x):\n    return 2 * x"}}"#
+        )
+    };
+    let (level, _, text, _) = only(&checked(&[&asked("2")]), Check::Tests);
+    assert_eq!((level, text.as_str()), (Level::Warning, "tests 1 and 3 ask the same"));
+    let (level, _, text, _) = found(&checked(&[&asked("5")]), Check::Tests);
+    assert_eq!(level, Level::Problem);
+    assert!(text.starts_with("tests 1 and 3 ask the same and expect different answers"), "{text}");
+}
+
+#[test]
+fn a_reference_that_draws_chance_is_found() {
+    let chance = task("chance", "import random\ndef f(x):\n    return random.randrange(10 ** 6)", "");
+    let (level, line, text, _) = only(&checked(&[DOUBLE, &chance]), Check::Repeats);
+    assert_eq!((level, line), (Level::Problem, 2));
+    assert!(text.contains("when `random` is seeded otherwise: f(1) gave "), "{text}");
+}
+
+#[test]
+fn doing_nothing_that_is_nearly_all_of_a_task_is_found() {
+    let (level, _, text, _) = only(&checked(&[&task("echo", "def f(x):\n    return x", "")]), Check::Stubs);
+    assert_eq!((level, text.as_str()), (Level::Warning, "returning the first argument earns 1.00"));
+}
+
+#[test]
+fn a_cheat_that_is_paid_is_found() {
+    let (report, _) = planted(&CONFIG, written(&[DOUBLE, SUM]), |trial, judged| {
+        if trial.text.contains("class Same(list)") || trial.text.contains("class Output") {
+            judged.reward.value = 1.0;
+        }
+    });
+    let (level, line, text, _) = only(&report, Check::Cheats);
+    assert_eq!((level, line), (Level::Problem, 1));
+    assert!(text.starts_with("a list that equals everything earns 1.00, doing nothing 0.00, as in 2 of "), "{text}");
+}
+
+#[test]
+fn a_constant_and_a_reference_that_are_paid_wrongly_are_found() {
+    let (report, _) = planted(&CONFIG, written(&[DOUBLE]), |_, judged| judged.reward.value = 0.5);
+    assert!(found(&report, Check::References).2.contains("passes all tests and earns 0.500"));
+    let (level, _, text, remedy) = found(&report, Check::Constants);
+    assert_eq!((level, remedy.as_str()), (Level::Problem, ""), "a bug of ours");
+    assert!(text.contains("earns 0.50 on 1 task"), "{text}");
+    let (report, _) = planted(&CONFIG, written(&[DOUBLE]), |_, judged| judged.reward.value = f32::NAN);
+    for check in [Check::References, Check::Constants, Check::Cheats] {
+        assert_eq!(found(&report, check).0, Level::Problem);
+    }
+}
+
+#[test]
+fn references_run_on_all_tasks_and_cheats_on_the_first() {
+    let lines: Vec<String> = (0..100).map(|id| DOUBLE.replace("\"double\",\"p", &format!("\"{id}\",\"p"))).collect();
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let (report, trials) = planted(&CONFIG, written(&lines), |_, _| ());
+    assert_eq!(report.level(), Level::Ok, "{:#?}", report.findings);
+    assert_eq!(trials.iter().filter(|trial| trial.text.contains("2 * x")).count(), 100);
+    assert_eq!(trials.iter().filter(|trial| trial.text.contains("os._exit")).count(), SAMPLE);
+    assert_eq!(trials.iter().filter(|trial| trial.text.contains("while True")).count(), 1);
+}
+
+#[test]
+fn prompts_that_do_not_fit_are_named() {
+    let Environment::Tasks(tasks) = written(&[DOUBLE, SUM]) else { unreachable!() };
+    assert_eq!(long_prompts(&tasks, &[100, 100], 100), []);
+    let [long] = long_prompts(&tasks, &[100, 5000], 100).try_into().unwrap();
+    assert_eq!((long.level, long.place.unwrap().line), (Level::Problem, 2));
+    assert_eq!(long.text, "a prompt of 5000 tokens; at most 100 fit beside a completion");
+}

@@ -1,0 +1,131 @@
+//! What a program must define.
+
+use std::fmt;
+
+use ruff_python_ast::{Alias, Expr, Stmt, StmtFunctionDef};
+
+/// What is searched for in a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Entry {
+    /// A function at top level.
+    Function {
+        /// Name of the function.
+        name: String,
+        /// Names of the arguments. A function with more parameters is accepted too, because the others may have
+        /// defaults.
+        parameters: Vec<String>,
+    },
+    /// A class at top level.
+    Class {
+        /// Name of the class.
+        name: String,
+    },
+    /// A whole program, which reads its input and prints its output.
+    Script,
+}
+
+impl Entry {
+    /// Parses a signature such as `strategy(board)`; `None` if it is not one.
+    pub fn function(signature: &str) -> Option<Entry> {
+        let (name, rest) = signature.trim().split_once('(')?;
+        let inside = rest.strip_suffix(')')?;
+        let parameters: Vec<String> = match inside.trim() {
+            "" => Vec::new(),
+            names => names.split(',').map(|name| name.trim().to_owned()).collect(),
+        };
+        let name = name.trim().to_owned();
+        let well_formed = is_identifier(&name) && parameters.iter().all(|parameter| is_identifier(parameter));
+        well_formed.then_some(Entry::Function { name, parameters })
+    }
+
+    /// Keyword and name of the line that defines it; `None` for a whole program.
+    pub(super) fn definition(&self) -> Option<(&'static str, &str)> {
+        match self {
+            Entry::Function { name, .. } => Some(("def", name)),
+            Entry::Class { name } => Some(("class", name)),
+            Entry::Script => None,
+        }
+    }
+
+    /// The beginning of the program, which the prompt may contain.
+    pub fn opening(&self) -> String {
+        match self {
+            Entry::Function { name, parameters } => format!("def {name}({}):", parameters.join(", ")),
+            Entry::Class { name } => format!("class {name}:"),
+            Entry::Script => String::new(),
+        }
+    }
+
+    /// Whether this statement is the definition.
+    pub(super) fn is_defined_by(&self, statement: &Stmt) -> bool {
+        match (self, statement) {
+            (Entry::Function { name, parameters }, Stmt::FunctionDef(function)) => {
+                function.name.as_str() == name && !function.is_async && takes(function, parameters.len())
+            }
+            (Entry::Class { name }, Stmt::ClassDef(class)) => class.name.as_str() == name,
+            (Entry::Function { name, .. } | Entry::Class { name }, other) => is_bound_by(other, name),
+            (Entry::Script, _) => true,
+        }
+    }
+}
+
+impl fmt::Display for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Entry::Function { name, parameters } => write!(f, "top-level `def {name}({})`", parameters.join(", ")),
+            Entry::Class { name } => write!(f, "top-level `class {name}`"),
+            Entry::Script => f.write_str("Python program"),
+        }
+    }
+}
+
+/// Whether a plain assignment or an import binds the name: `double = lambda x: 2 * x`, `from math import gcd as common`.
+fn is_bound_by(statement: &Stmt, name: &str) -> bool {
+    let is_target = |target: &Expr| matches!(target, Expr::Name(target) if target.id == *name);
+    let is_alias = |alias: &Alias| alias.asname.as_ref().unwrap_or(&alias.name).as_str() == name;
+    match statement {
+        Stmt::Assign(assigned) => assigned.targets.iter().any(is_target),
+        Stmt::AnnAssign(assigned) => assigned.value.is_some() && is_target(&assigned.target),
+        Stmt::ImportFrom(import) => import.names.iter().any(is_alias),
+        _ => false,
+    }
+}
+
+/// Whether a line at top level may define the name in one of these ways, or by its `keyword`.
+pub(super) fn may_define(line: &str, keyword: &str, name: &str) -> bool {
+    let defines =
+        |rest: &str| rest.trim_start().strip_prefix(name).is_some_and(|rest| rest.starts_with(['(', ' ', '[', ':']));
+    if line.starts_with("from ") {
+        return line.rsplit([' ', ',', '(', ')']).any(|word| word.trim_end() == name);
+    }
+    let assigns = |rest: &str| rest.trim_start().starts_with(['=', ':']) && !rest.trim_start().starts_with("==");
+    line.strip_prefix(keyword).is_some_and(defines) || line.strip_prefix(name).is_some_and(assigns)
+}
+
+/// Whether the function can take so many positional arguments.
+fn takes(function: &StmtFunctionDef, arguments: usize) -> bool {
+    let parameters = &function.parameters;
+    parameters.posonlyargs.len() + parameters.args.len() >= arguments || parameters.vararg.is_some()
+}
+
+fn is_identifier(name: &str) -> bool {
+    let mut letters = name.chars();
+    letters.next().is_some_and(|first| first.is_alphabetic() || first == '_')
+        && letters.all(|letter| letter.is_alphanumeric() || letter == '_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signature_is_a_name_and_names_in_brackets() {
+        let entry = Entry::function("add(a, b)").unwrap();
+        assert_eq!(entry.opening(), "def add(a, b):");
+        assert_eq!(entry.to_string(), "top-level `def add(a, b)`");
+        assert_eq!(Entry::function("now()").unwrap().opening(), "def now():");
+        for wrong in ["add", "add(a", "1st(a)", "add(a,)", "add(a b)", "(a)", "add(a) -> int"] {
+            assert_eq!(Entry::function(wrong), None, "{wrong}");
+        }
+    }
+}

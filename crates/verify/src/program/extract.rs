@@ -1,0 +1,215 @@
+//! Finds the code in a text, and in the code the longest part that parses.
+//!
+//! A text is split at its fences, and every piece may be code: a fence's content, the part before the first fence if
+//! the prompt has opened one, or text without fences. The last piece with a well-formed definition wins; what it uses from
+//! earlier ones stands before it.
+
+use ruff_python_ast::visitor::{self, Visitor};
+use ruff_python_ast::{Expr, ModModule, Stmt};
+use ruff_python_parser::Parsed;
+use ruff_text_size::Ranged;
+
+use super::entry::may_define;
+use super::syntax::{first_error, parse};
+use super::{Entry, Rejection, SOURCE_BYTES_MAX, helpers, line_count};
+
+/// A byte order mark, which some editors put before a text and CPython skips.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
+/// Most parses of one piece. Prose is skipped by paragraphs, not by characters.
+const ATTEMPTS_MAX: usize = 32;
+
+/// A program in a text.
+pub(super) struct Found {
+    pub source: String,
+    /// What the source parses to, but for the places of things.
+    pub module: ModModule,
+}
+
+impl Found {
+    /// The same with `helpers` before it, if that is no longer than a program may be.
+    fn after(self, helpers: &str) -> Found {
+        let source = format!("{helpers}{}", self.source);
+        if helpers.is_empty() || source.len() > SOURCE_BYTES_MAX {
+            return self;
+        }
+        let module = parse(&source).into_syntax();
+        Found { source, module }
+    }
+}
+
+/// The last well-formed program in `text`.
+pub(super) fn find(text: &str, entry: &Entry) -> Result<Found, Rejection> {
+    let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
+    if let Some(whole) = whole(text, entry) {
+        return Ok(whole);
+    }
+    let mut rejection = None;
+    let pieces: Vec<String> = stretches(text).into_iter().map(dedent).collect();
+    for (place, piece) in pieces.iter().enumerate().rev() {
+        let search = Search { stretch: without_continuation(piece), entry };
+        if search.entries(search.stretch).next().is_none() {
+            continue;
+        }
+        match search.source() {
+            Ok(found) => {
+                let helpers = helpers::of(&found.module, &pieces[..place]);
+                return Ok(found.after(&helpers));
+            }
+            Err(Rejection::NoFunction { .. }) => {}
+            Err(found) => drop(rejection.get_or_insert(found)),
+        }
+    }
+    Err(rejection.unwrap_or_else(|| nothing(entry)))
+}
+
+/// The whole text, if it is valid Python; a fence in it is then part of a string or a comment.
+fn whole(text: &str, entry: &Entry) -> Option<Found> {
+    let text = text.trim_start_matches(['\r', '\n']);
+    let parsed = (text.len() <= SOURCE_BYTES_MAX).then(|| parse(text))?;
+    if first_error(&parsed).is_some() {
+        return None;
+    }
+    Search { stretch: text, entry }.without_prose(text, parsed)
+}
+
+fn nothing(entry: &Entry) -> Rejection {
+    Rejection::NoFunction { wanted: entry.to_string() }
+}
+
+/// The pieces between fences. The rest of a fence's line, such as a language, belongs to the fence.
+fn stretches(text: &str) -> Vec<&str> {
+    let mut pieces = text.split("```");
+    let first = pieces.next();
+    first.into_iter().chain(pieces.map(|piece| piece.split_once('\n').map_or("", |(_, code)| code))).collect()
+}
+
+/// Removes the indentation that all lines share, as in a fence below a list item.
+fn dedent(stretch: &str) -> String {
+    let lines = || stretch.lines().filter(|line| !line.trim().is_empty());
+    let indent = lines().map(|line| line.len() - line.trim_start_matches([' ', '\t']).len()).min().unwrap_or(0);
+    let same = lines().all(|line| line[..indent] == lines().next().unwrap_or_default()[..indent]);
+    if indent == 0 || !same {
+        return stretch.to_owned();
+    }
+    stretch.split_inclusive('\n').map(|line| line.get(indent..).unwrap_or("\n")).collect()
+}
+
+/// Positions of lines that are neither indented nor empty.
+fn outer_lines(code: &str) -> impl DoubleEndedIterator<Item = usize> {
+    let starts = std::iter::once(0).chain(code.match_indices('\n').map(|(at, _)| at + 1).collect::<Vec<_>>());
+    starts.filter(|&at| code[at..].starts_with(|first: char| !first.is_whitespace()))
+}
+
+/// A piece of text that may contain the program.
+struct Search<'a> {
+    stretch: &'a str,
+    entry: &'a Entry,
+}
+
+impl Search<'_> {
+    /// Positions of the top-level lines that define the entry; for a whole program, its first line.
+    fn entries<'c>(&self, code: &'c str) -> Box<dyn DoubleEndedIterator<Item = usize> + 'c>
+    where
+        Self: 'c,
+    {
+        let Some((keyword, name)) = self.entry.definition().map(|(keyword, name)| (keyword, name.to_owned())) else {
+            return Box::new(outer_lines(code).take(1).collect::<Vec<_>>().into_iter());
+        };
+        Box::new(
+            outer_lines(code)
+                .filter(move |&at| may_define(code[at..].split('\n').next().unwrap_or_default(), keyword, &name)),
+        )
+    }
+
+    /// The program in the piece.
+    ///
+    /// Lines before and after the code that do not parse are skipped, one top-level line at a time.
+    fn source(&self) -> Result<Found, Rejection> {
+        let stretch = self.stretch;
+        let last_entry = self.entries(stretch).next_back().unwrap_or(0);
+        let mut start = outer_lines(stretch).next().unwrap_or(0);
+        let (mut attempts, mut earlier) = (0, None);
+        loop {
+            let code = &stretch[start..];
+            if code.len() > SOURCE_BYTES_MAX {
+                return Err(Rejection::TooLong { bytes: code.len() });
+            }
+            attempts += 1;
+            let parsed = parse(code);
+            let Some((at, message)) = first_error(&parsed) else {
+                return self.without_prose(code, parsed).ok_or_else(|| nothing(self.entry));
+            };
+            earlier = self.valid_prefix(code, at, &mut attempts).or(earlier);
+            let next = outer_lines(stretch).find(|&line| line > start + at.min(last_entry.saturating_sub(start)));
+            match next.filter(|&next| next <= last_entry && attempts < ATTEMPTS_MAX) {
+                Some(next) => start = next,
+                None => return earlier.ok_or_else(|| not_compiled(code, at, message)),
+            }
+        }
+    }
+
+    /// The longest run of whole top-level lines before the error at `at` that parses and defines the entry.
+    fn valid_prefix(&self, code: &str, at: usize, attempts: &mut usize) -> Option<Found> {
+        let first_entry = self.entries(code).next()?;
+        for end in outer_lines(code).rev().filter(|&line| line <= at).take_while(|&line| line > first_entry) {
+            *attempts += 1;
+            if *attempts > ATTEMPTS_MAX {
+                return None;
+            }
+            let parsed = parse(&code[..end]);
+            if parsed.errors().is_empty() {
+                return self.without_prose(&code[..end], parsed);
+            }
+        }
+        None
+    }
+
+    /// The code without words at its beginning and end that parse as Python but are prose (`Explanation`); `None` if
+    /// it does not define the entry.
+    fn without_prose(&self, code: &str, parsed: Parsed<ModModule>) -> Option<Found> {
+        let mut module = parsed.into_syntax();
+        let statements = &module.body;
+        statements.iter().find(|statement| self.entry.is_defined_by(statement))?;
+        let first = statements.iter().position(|statement| !is_bare(statement))?;
+        let start = if first == 0 { 0 } else { statements[first].start().to_usize() };
+        let last = statements.iter().rposition(|statement| !is_bare(statement))?;
+        let end = statements.get(last + 1).map_or(code.len(), |statement| statement.start().to_usize());
+        module.body.truncate(last + 1);
+        module.body.drain(..first);
+        Some(Found { source: format!("{}\n", without_continuation(&code[start..end])), module })
+    }
+}
+
+fn not_compiled(code: &str, at: usize, message: String) -> Rejection {
+    let lines = line_count(code);
+    let line = code[..at].matches('\n').count() as u32 + 1;
+    Rejection::NotCompiled { line: line.min(lines), lines, message }
+}
+
+/// The code without blank lines and line continuations at its end, with which no statement ends.
+fn without_continuation(code: &str) -> &str {
+    code.trim_end_matches(|last: char| last.is_whitespace() || last == '\\')
+}
+
+/// Whether a statement is an expression that calls, binds and awaits nothing, and is no documentation.
+fn is_bare(statement: &Stmt) -> bool {
+    let Stmt::Expr(expression) = statement else { return false };
+    let mut acts = Acts(expression.value.is_string_literal_expr());
+    acts.visit_expr(&expression.value);
+    !acts.0
+}
+
+/// Records whether an expression does more than have a value.
+struct Acts(bool);
+
+impl Visitor<'_> for Acts {
+    fn visit_expr(&mut self, expression: &Expr) {
+        let acts =
+            matches!(expression, Expr::Call(_) | Expr::Named(_) | Expr::Await(_) | Expr::Yield(_) | Expr::YieldFrom(_));
+        self.0 |= acts;
+        if !self.0 {
+            visitor::walk_expr(self, expression);
+        }
+    }
+}

@@ -1,0 +1,466 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn parsed(text: &str) -> Result<Program, Rejection> {
+    Program::from_text(text, &Entry::function("strategy(board)").unwrap())
+}
+
+fn source(text: &str) -> String {
+    parsed(text).unwrap_or_else(|rejection| panic!("{rejection}:\n{text}")).source().to_owned()
+}
+
+fn rejection(text: &str) -> Rejection {
+    match parsed(text) {
+        Ok(program) => panic!("accepted:\n{}", program.source()),
+        Err(rejection) => rejection,
+    }
+}
+
+fn first_error_line(text: &str) -> (u32, u32) {
+    match rejection(text) {
+        Rejection::NotCompiled { line, lines, .. } => (line, lines),
+        Rejection::NoFunction { .. } | Rejection::TooLong { .. } => panic!("expected a syntax error in:\n{text}"),
+    }
+}
+
+const CONSTANT: &str = "def strategy(board):\n    return \"W\"\n";
+
+#[test]
+fn plain_code_is_taken_as_it_is() {
+    assert_eq!(source(CONSTANT), CONSTANT);
+    assert_eq!(source("def strategy(board):\n    return \"W\""), CONSTANT);
+    assert_eq!(source("def strategy(board): return 'W'"), "def strategy(board): return 'W'\n");
+    assert_eq!(source(&CONSTANT.replace('\n', "\r\n")), CONSTANT);
+}
+
+#[test]
+fn code_is_found_in_a_fence_with_prose_around() {
+    for fence in ["```python", "```py", "```", "```Python3 "] {
+        assert_eq!(
+            source(&format!("Sure! Here it is:\n\n{fence}\n{CONSTANT}```\nThis moves up: it's simple.")),
+            CONSTANT
+        );
+    }
+}
+
+#[test]
+fn a_fence_that_the_prompt_opened_is_closed_by_the_completion() {
+    assert_eq!(source(&format!("{CONSTANT}```\nThis always moves up.\n")), CONSTANT);
+    assert_eq!(source("def strategy(board):\n    return \"W\"```"), CONSTANT);
+    assert_eq!(source(&format!("{CONSTANT}```\n\nExample:\n```python\nprint(strategy([[2]]))\n```\n")), CONSTANT);
+}
+
+#[test]
+fn the_last_well_formed_strategy_wins() {
+    let second = "def strategy(board):\n    return \"S\"\n";
+    assert_eq!(source(&format!("```\n{CONSTANT}```\nBetter:\n```\n{second}```")), second);
+    assert_eq!(source(&format!("```\n{CONSTANT}```\nBetter:\n```\ndef strategy(board):\n    return (\n```")), CONSTANT);
+    assert_eq!(source(&format!("{second}\ndef strategy(board:\n    return\n\n{CONSTANT}")), CONSTANT);
+    assert_eq!(source(&format!("{CONSTANT}\ndef strategy(board):\n    for m in")), CONSTANT);
+}
+
+#[test]
+fn a_later_fence_without_a_strategy_does_not_hide_it() {
+    assert_eq!(source(&format!("```python\n{CONSTANT}```\nOutput:\n```\nW W W\n```")), CONSTANT);
+}
+
+#[test]
+fn what_earlier_blocks_define_stands_before_a_program_that_uses_it_and_nothing_else_of_them() {
+    let helper = "import math\nimport random\nDIRECTIONS = 'WASD'\ndef unused():\n    pass\ndef pick(n):\n    return \
+                  DIRECTIONS[math.floor(n)]\nprint(pick(0))\n";
+    let program = "def strategy(board):\n    return pick(1)\n";
+    let taken = "import math\nDIRECTIONS = 'WASD'\ndef pick(n):\n    return DIRECTIONS[math.floor(n)]\n";
+    let answer = |between: &str| format!("First:\n```python\n{helper}```\n{between}Then:\n```python\n{program}```\n");
+    assert_eq!(source(&answer("")), format!("{taken}{program}"));
+    // The last definition counts, as it would if the blocks were run one after the other.
+    let again = answer("Or rather:\n```python\ndef pick(n):\n    return 'S'\n```\n");
+    assert_eq!(source(&again), format!("def pick(n):\n    return 'S'\n{program}"));
+    // A program that has everything stays as it is, whatever stands before; so does one whose names nobody defines.
+    for own in [
+        CONSTANT,
+        "def strategy(board):\n    pick = len\n    return pick(board)\n",
+        "def strategy(board):\n    return lost\n",
+    ] {
+        assert_eq!(source(&format!("```\n{helper}```\n```\n{own}```")), own);
+    }
+    // Later blocks are examples, and a block that does not parse is prose.
+    assert_eq!(source(&format!("```\n{program}```\n```\n{helper}```")), program);
+    assert_eq!(source(&format!("```\ndef pick(:\n```\n```\n{program}```")), program);
+    let future = format!("from __future__ import annotations\n{program}");
+    assert_eq!(source(&format!("```\n{helper}```\n```\n{future}```")), future);
+}
+
+#[test]
+fn deep_and_many_definitions_in_earlier_blocks_are_answered() {
+    let deep = format!("deep = {}1\n", "-".repeat(60_000));
+    let many: String = (0..4000).map(|n| format!("n{n} = n{}\n", n + 1)).collect();
+    let program = "def strategy(board):\n    return deep + n0\n";
+    for earlier in [&deep, &many] {
+        let text = format!("```\n{earlier}```\n```\n{program}```");
+        assert!(std::thread::spawn(move || parsed(&text).is_ok()).join().unwrap());
+    }
+}
+
+#[test]
+fn a_function_may_be_bound_by_an_assignment_or_an_import() {
+    let code = "class Player:\n    def go(self, board):\n        return 'W'\n\nstrategy = Player().go\n";
+    for own in
+        [code, "strategy = lambda board: 'W'\n", "from random import choice as strategy\n", "strategy: object = len\n"]
+    {
+        assert_eq!(source(own), own);
+        assert_eq!(source(&format!("Here:\n```python\n{own}```\nThat is all.")), own);
+    }
+    for other in
+        ["strategy == 3\n", "strategy: object\n", "strategy[0] = 1\n", "x = strategy = \n", "from strategy import x\n"]
+    {
+        assert!(parsed(other).is_err(), "{other}");
+    }
+}
+
+#[test]
+fn helpers_imports_constants_and_decorators_stay() {
+    let code = "import random\nfrom math import log2\n\nW = [[0, 1], [2, 3]]\n\nclass Node:\n    pass\n\n\
+                def gain(board):\n    return 0\n\n@staticmethod\ndef strategy(board):\n    return pick(board)\n\n\
+                def pick(board):\n    return 'A'\n";
+    assert_eq!(source(code), code);
+    assert_eq!(source(&format!("Here you go:\n```python\n{code}```")), code);
+    assert_eq!(source(&format!("My answer is below.\n\n{code}\nIt looks one move ahead.")), code);
+}
+
+#[test]
+fn annotations_defaults_and_nested_functions_are_allowed() {
+    for code in [
+        "def strategy(board: list[list[int]]) -> str:\n    return 'W'\n",
+        "def strategy(board, s=[0]):\n    s[0] += 1\n    return 'WASD'[s[0] % 4]\n",
+        "def strategy(board, /, *, depth=2):\n    def slide(row):\n        return row\n    return 'W'\n",
+        "def strategy(*args):\n    return 'W'\n",
+        "def strategy (board):\n\treturn 'W'\n",
+        "def strategy[T](board: T) -> str:\n    match board:\n        case _:\n            return 'W'\n",
+    ] {
+        assert_eq!(source(code), code);
+    }
+}
+
+#[test]
+fn prose_after_unfenced_code_is_left_out() {
+    for prose in [
+        "This strategy always moves up.",
+        "Explanation",
+        "Note: it's greedy",
+        "**Why it works**\n\n1. It moves up.",
+        "# Notes\nThis isn't clever (yet",
+        "Human: write another",
+    ] {
+        let code = source(&format!("{CONSTANT}\n{prose}\n"));
+        assert!(code.starts_with(CONSTANT.trim_end()), "{code}");
+        assert!(!code.contains(prose.lines().last().unwrap()), "{code}");
+    }
+}
+
+#[test]
+fn a_text_that_is_python_as_it_stands_is_played_as_it_is_written() {
+    let in_string =
+        "def strategy(board):\n    return 'S'\ns = \"\"\" ```\ndef strategy(board): return 'W'\n``` \"\"\"\n";
+    let in_docstring = "def strategy(board):\n    \"\"\"As in\n```python\ndef strategy(board): return 'W'\n```\n\"\"\"\n    return 'S'\n";
+    let comprehension = "def strategy(board):\n    return K[0]\nK = []\n[K.append(c) for c in 'W']\n";
+    let walrus = "def strategy(board):\n    return K\n(K := 'W')\n";
+    let helper = "def strategy(board):\n    return up()\nstrategy\ndef up():\n    return 'W'\n";
+    let form_feed = "\u{c}def strategy(board):\n    return 'W'\n";
+    for text in [in_string, in_docstring, comprehension, walrus, helper, form_feed] {
+        assert_eq!(source(text), text);
+    }
+    assert_eq!(source("\u{feff}def strategy(board):\n    return 'W'\n"), "def strategy(board):\n    return 'W'\n");
+}
+
+#[test]
+fn prose_before_unfenced_code_is_left_out() {
+    for prose in ["Sure!", "Sure, here's a strategy:", "Solution\n", "It's easy (really:\n\nSteps:\n- move up"] {
+        assert_eq!(source(&format!("{prose}\n\n{CONSTANT}")), CONSTANT, "{prose}");
+    }
+}
+
+#[test]
+fn a_fence_below_a_list_item_may_be_indented() {
+    assert_eq!(source("1. Code:\n\n   ```python\n   def strategy(board):\n       return \"W\"\n   ```\n"), CONSTANT);
+}
+
+#[test]
+fn without_the_function_there_is_no_program() {
+    for text in [
+        "",
+        "I cannot do that.",
+        "def move(board):\n    return 'W'\n",
+        "def strategy2(board):\n    return 'W'\n",
+        "class Player:\n    def strategy(self, board):\n        return 'W'\n",
+        "if True:\n    def strategy(board):\n        return 'W'\n",
+        "def strategy():\n    return 'W'\n",
+        "async def strategy(board):\n    return 'W'\n",
+        "'''\ndef strategy(board):\n    return 'W'\n'''\n",
+    ] {
+        assert!(matches!(rejection(text), Rejection::NoFunction { .. }), "{text}");
+    }
+}
+
+#[test]
+fn a_syntax_error_is_named_by_its_line() {
+    assert_eq!(first_error_line("def strategy(board):\n    x = 1\n    y = = 2\n    return 'W'\n"), (3, 4));
+    assert_eq!(first_error_line("def strategy(board)\n    return 'W'\n"), (1, 2));
+    assert_eq!(first_error_line("Here:\n```python\ndef strategy(board):\n    return 'W\n```\n"), (2, 2));
+    assert_eq!(
+        first_error_line("Here it is, without a fence:\n\ndef strategy(board):\n    if board\n        return 'W'\n"),
+        (2, 3)
+    );
+    assert_eq!(first_error_line("def strategy(board):\n  if board:\n\treturn 'W'\n      return 'A'\n"), (3, 4));
+}
+
+#[test]
+fn a_truncated_program_does_not_compile() {
+    for text in [
+        "def strategy(board):\n    for move in 'WASD':\n        if",
+        "def strategy(board):\n    best = max(\n        [1, 2",
+        "def strategy(board):\n",
+        "def strategy(board",
+        "```python\ndef strategy(board):\n    '''Moves up.",
+    ] {
+        let (line, lines) = first_error_line(text);
+        assert!((1..=lines).contains(&line), "{text}: {line} of {lines}");
+    }
+}
+
+#[test]
+fn the_digest_sees_the_syntax_tree_and_nothing_else() {
+    let digest = |text: &str| parsed(text).unwrap().digest();
+    for same in [
+        "# Always up.\ndef strategy( board ) :\n\n        # up\n        return   \"W\"  # here\n\n",
+        "def strategy(board): return 'W'\n",
+        "def strategy(\n    board,\n):\n    return (\"W\")\n",
+        "def strategy(board):\n    \"\"\"Moves up.\"\"\"\n    return \"W\";\n",
+        "def strategy(b):\n    return \"W\"\n",
+    ] {
+        assert_eq!(digest(CONSTANT), digest(same), "{same}");
+    }
+    for other in [
+        "def strategy(board):\n    return \"S\"\n",
+        "def strategy(board):\n    return \"W\" + \"\"\n",
+        "def strategy(board):\n    'W'\n",
+        "W = 1\ndef strategy(board):\n    return \"W\"\n",
+    ] {
+        assert_ne!(digest(CONSTANT), digest(other), "{other}");
+    }
+    let nested = "def strategy(board):\n    if board:\n        x = 1\n    return 'W'\n";
+    assert_ne!(digest(nested), digest(&nested.replace("\n    return", "\n        return")));
+    let grouped = |sum: &str| digest(&format!("def strategy(board):\n    return 'WASD'[{sum} % 4]\n"));
+    assert_ne!(grouped("(board[0][0] + 1)"), grouped("board[0][0] + 1"));
+}
+
+#[test]
+fn hostile_texts_are_answered_and_not_died_of() {
+    let deep = 60_000;
+    let body = [
+        "(".repeat(deep),
+        "[".repeat(deep),
+        format!("{}1{}", "[".repeat(deep), "]".repeat(deep)),
+        format!("x{}", ".a".repeat(deep)),
+        format!("{}1", "-".repeat(deep)),
+        format!("{}1", "not ".repeat(deep / 4)),
+        format!("{}1", "lambda:".repeat(deep / 8)),
+        format!("1{}", "+1".repeat(deep)),
+        format!("1{}", "**1".repeat(deep / 3)),
+        format!("x{}", "()".repeat(deep)),
+        format!("x{}", "[0]".repeat(deep / 2)),
+        format!("1{}", " if 1 else 1".repeat(deep / 13)),
+        "\0".repeat(100),
+        "f'{".repeat(1000),
+        "\u{feff}\u{202e}".into(),
+    ];
+    let tower: String = (0..300).map(|depth| format!("{}if 1:\n", " ".repeat(depth + 1))).collect();
+    let texts = body.iter().map(|body| format!("def strategy(board):\n    {body}\n"));
+    // Prose that parses is walked and dropped too, and so is what parses but for its last character.
+    let prose =
+        body.iter().flat_map(|body| [format!("{body}\n{CONSTANT}"), format!("{CONSTANT}\n{body}\n\nThat is\n")]);
+    for text in texts.chain(prose).chain([
+        format!("def strategy(board):\n{tower}"),
+        "```".repeat(10_000),
+        "\ndef strategy(".repeat(4000),
+    ]) {
+        let small = std::thread::Builder::new().stack_size(2 << 20);
+        small.spawn(move || drop(parsed(&text))).unwrap().join().unwrap();
+    }
+}
+
+#[test]
+fn a_program_has_a_longest_size() {
+    let long = format!("def strategy(board):\n    return '{}'\n", "W".repeat(SOURCE_BYTES_MAX));
+    let rejection = rejection(&long);
+    assert!(matches!(rejection, Rejection::TooLong { bytes } if bytes == long.trim_end().len()), "{rejection:?}");
+    assert!(rejection.to_string().contains("expected at most 65536"));
+}
+
+#[test]
+fn everything_accepted_is_accepted_again_unchanged() {
+    for text in
+        [CONSTANT, "Sure\n\nimport random\n\ndef strategy(board):\n    return random.choice('WASD')\n\nThat's it."]
+    {
+        let program = parsed(text).unwrap();
+        assert_eq!(parsed(program.source()).unwrap(), program);
+    }
+}
+
+#[test]
+fn the_digest_does_not_see_names() {
+    let digest = |text: &str| parsed(text).unwrap().digest();
+    let plain = "def pick(b, depth):\n    for m in 'WASD':\n        if b[0][0] == depth:\n            return m\n    \
+                 return max(b)\n\ndef strategy(board):\n    return pick(board, 2)\n";
+    let laid_out = "# a comment\n\ndef pick(b, depth):\n    '''Picks.'''\n    for m in \"WASD\":\n        \
+                    if (b[0][0] == depth): return m\n\n    return (max(\n        b,\n    ))\n\
+                    def strategy( board ):\n    return pick(board, 2)  # two\n";
+    let renamed = "def choose(grid, n):\n    for move in 'WASD':\n        if grid[0][0] == n:\n            return move\n    \
+                   return max(grid)\n\ndef strategy(state):\n    return choose(state, 2)\n";
+    for text in [laid_out, renamed] {
+        assert_eq!(digest(plain), digest(text), "{text}");
+    }
+    for (from, to) in [
+        ("'WASD'", "'WSAD'"),
+        ("depth:\n", "b:\n"),
+        ("max(b)", "min(b)"),
+        ("board, 2", "board, 3"),
+        ("b[0][0]", "b[0]"),
+        ("            return m\n", "            m\n"),
+    ] {
+        let other = plain.replace(from, to);
+        assert_ne!(other, plain);
+        assert_ne!(digest(plain), digest(&other), "{other}");
+    }
+}
+
+#[test]
+fn programs_that_play_differently_have_digests_of_their_own() {
+    let differ = |one: &str, other: &str| {
+        assert_ne!(parsed(one).unwrap().digest(), parsed(other).unwrap().digest(), "{one}\n{other}");
+    };
+    let methods = |first: &str, second: &str| {
+        format!(
+            "class P:\n    def {first}(self):\n        return 'W'\n    def {second}(self):\n        return 'S'\n\
+             def strategy(board):\n    return P().up()\n"
+        )
+    };
+    differ(&methods("up", "down"), &methods("down", "up"));
+    let constants = |first: &str, second: &str| {
+        format!("class P:\n    {first} = 'W'\n    {second} = 'S'\ndef strategy(board):\n    return P.up\n")
+    };
+    differ(&constants("up", "down"), &constants("down", "up"));
+    let (straight, crossed) = ("def f(a, b):\n    return 'WS'[a < b]\n", "def f(b, a):\n    return 'WS'[b < a]\n");
+    let call = "def strategy(board):\n    return f(a=1, b=2)\n";
+    differ(&format!("{straight}{call}"), &format!("{crossed}{call}"));
+    let documented =
+        |words: &str| format!("def strategy(board):\n    \"\"\"{words}\"\"\"\n    return strategy.__doc__\n");
+    differ(&documented("W"), &documented("S"));
+    let named = |name: &str| format!("def strategy(board):\n    {name} = 'W'\n    return locals().get('x', 'S')\n");
+    differ(&named("x"), &named("y"));
+    let looked_up = |name: &str| format!("{name} = 'W'\ndef strategy(board):\n    return globals().get('x', 'S')\n");
+    differ(&looked_up("x"), &looked_up("y"));
+    let frame = "import sys\ndef strategy(board):\n    return 'WASD'[sys._getframe().f_lineno % 4]\n";
+    differ(frame, &frame.replacen('\n', "\n\n", 1));
+}
+
+#[test]
+fn names_bound_by_other_means_are_told_apart() {
+    let digest = |text: &str| parsed(text).unwrap().digest();
+    let handler = |bound: &str, used: &str| {
+        format!(
+            "def strategy(board):\n    {bound} = 'W'\n    try:\n        board()\n    except TypeError as e:\n        \
+             return {used}\n"
+        )
+    };
+    assert_eq!(digest(&handler("x", "x")), digest(&handler("y", "y")));
+    assert_ne!(digest(&handler("e", "e")), digest(&handler("x", "x")));
+    let imported =
+        |module: &str| format!("import {module}\ndef strategy(board):\n    return {module}.choice('WASD')\n");
+    assert_ne!(digest(&imported("random")), digest(&imported("secrets")));
+}
+
+/// Pieces that completions are made of, in any order.
+fn completion() -> impl Strategy<Value = String> {
+    const PIECES: [&str; 26] = [
+        "```python\n",
+        "```",
+        "\n",
+        "def strategy(board):\n",
+        "    return 'W'\n",
+        "def strategy",
+        "(",
+        ")",
+        "    ",
+        "\t",
+        "Explanation\n",
+        "\r\n",
+        "'''",
+        "\u{feff}",
+        "\0",
+        "x = [",
+        "]\n",
+        "# a comment\n",
+        "\\\n",
+        "async ",
+        "@cache\n",
+        "\u{202e}",
+        "é",
+        "\u{2028}",
+        "\x0c",
+        "*, ",
+    ];
+    let pieces = prop::collection::vec(prop::sample::select(&PIECES[..]), 0..30);
+    prop_oneof![1 => any::<String>(), 4 => pieces.prop_map(|pieces| pieces.concat())]
+}
+
+#[test]
+fn a_line_continued_into_nothing_is_no_part_of_a_program() {
+    let expected = "def strategy(board):\n    return \"W\"\n";
+    for after in ["\\\n", "\n\\\n\n\\", " \\\n", "\n\\\n```\nThat is all.\n"] {
+        assert_eq!(parsed(&format!("{}{after}", expected.trim_end())).unwrap().source(), expected);
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_completion_gives_a_program_or_a_reason_that_names_a_line_of_it(text in completion()) {
+        match parsed(&text) {
+            Ok(program) => {
+                prop_assert!(program.source().len() <= SOURCE_BYTES_MAX + 1);
+                for (text, which) in [(text.as_str(), "the second time"), (program.source(), "from its own source")] {
+                    let again = parsed(text);
+                    prop_assert_eq!(again.as_ref(), Ok(&program), "{}", which);
+                }
+            }
+            Err(Rejection::NotCompiled { line, lines, .. }) => prop_assert!((1..=lines).contains(&line)),
+            Err(Rejection::TooLong { bytes }) => prop_assert!((SOURCE_BYTES_MAX + 1..=text.len()).contains(&bytes)),
+            Err(Rejection::NoFunction { .. }) => {}
+        }
+    }
+}
+
+#[test]
+fn any_function_may_be_looked_for() {
+    let add = Entry::function("add(a, b)").unwrap();
+    let text = "```python\ndef add(a, b):\n    return a + b\n\ndef strategy(board):\n    return \"W\"\n```\n";
+    assert!(Program::from_text(text, &add).unwrap().source().starts_with("def add(a, b):\n"));
+    let rejected = |text| Program::from_text(text, &add).unwrap_err().to_string();
+    assert_eq!(rejected(CONSTANT), "no top-level `def add(a, b)` found");
+    assert_eq!(
+        rejected("def add(a): return a"),
+        "no top-level `def add(a, b)` found",
+        "one argument finds no parameter"
+    );
+    assert!(Program::from_text("def add(*numbers): return sum(numbers)", &add).is_ok());
+}
+
+#[test]
+fn a_whole_program_is_the_last_fence_that_parses() {
+    let source = |text| Program::from_text(text, &Entry::Script).map(|program| program.source().to_owned());
+    assert_eq!(source("n = int(input())\nprint(n * 2)\n```\n").unwrap(), "n = int(input())\nprint(n * 2)\n");
+    let two = "First:\n```python\nprint(1)\n```\nBetter:\n```python\nprint(int(input()) * 2)\n```\n";
+    assert_eq!(source(two).unwrap(), "print(int(input()) * 2)\n");
+    assert!(matches!(source("print((1)\n"), Err(Rejection::NotCompiled { .. })));
+    assert!(matches!(source(" \n"), Err(Rejection::NoFunction { .. })));
+}

@@ -1,0 +1,52 @@
+//! `grpo-2048 demo`: a model learns while one watches, and what to do next.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, FromArgMatches};
+
+use super::{Cli, command};
+use crate::cli::said::{CliError, output};
+use crate::metrics::Console;
+
+/// Watch a model learn, in about a minute, and see its report
+///
+/// Trains the built-in model for forty steps with short games (`--preset demo`), always with the same boards and chance,
+/// writes the report, and says what to do next. Needs no network and no GPU.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  grpo-2048 demo               writes runs/demo-001 and its report.html
+  grpo-2048 train              the same model, all of its steps, a second a game")]
+pub struct DemoArgs {}
+
+impl DemoArgs {
+    pub fn run(self, console: &Console, commit: Option<&'static str>) -> Result<(), CliError> {
+        let dir = free(Path::new("runs"));
+        let run = dir.display().to_string();
+        let train = ["train", "--preset", "demo", "--seed", "1", "--output-dir", &run];
+        for words in [&train[..], &["report", &run]] {
+            let matches = command().try_get_matches_from([&["grpo-2048"], words].concat());
+            let typed = matches.and_then(|matches| Cli::from_arg_matches(&matches)).map_err(CliError::run)?;
+            typed.run(console, commit)?;
+        }
+        output::print(&next(&run))
+    }
+}
+
+/// The first of `demo-001`, `demo-002`, .. that `runs` does not have.
+fn free(runs: &Path) -> PathBuf {
+    let names = (1..).map(|number| runs.join(format!("demo-{number:03}")));
+    names.into_iter().find(|dir| !dir.exists()).expect("there are more numbers than directories")
+}
+
+fn next(run: &str) -> String {
+    format!(
+        "
+what next
+  look at it          {run}/report.html in a browser; {run}/best.py is the best program
+  play its best       grpo-2048 play {run}
+  all of the steps    grpo-2048 train
+  tasks of your own   grpo-2048 tasks new mine; grpo-2048 check --env mine; grpo-2048 train --env mine --model M
+  another trainer     grpo-2048 judge --env mine < completions.jsonl
+"
+    )
+}

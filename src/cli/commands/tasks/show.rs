@@ -1,0 +1,124 @@
+//! `grpo-2048 tasks show`: a task as a model sees it, and as its programs are judged.
+
+use clap::Args;
+
+use crate::cli::arguments::{Flags, SourceArgs};
+use crate::cli::opened::{arena, model};
+use crate::cli::said::{CliError, output};
+use crate::config::{Config, nearest};
+use crate::environment::tasks::{Split, Task, Tasks};
+use crate::metrics::Console;
+use crate::plural::counted;
+use crate::policy::Device;
+use crate::prompt::conversation;
+
+/// Names of tasks in a hint.
+const NAMES_SHOWN: usize = 8;
+/// Characters of the longest test that is printed whole.
+const TEST_WIDTH: usize = 200;
+
+/// Print the prompt of a task, and the tests behind it
+///
+/// With --model the prompt is printed exactly as the model reads it, through its chat template, with its number of tokens;
+/// without it, the turns of the chat: system text, worked example, request, and how the answer begins. The tests that the
+/// prompt does not show come after it.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  grpo-2048 tasks show mine
+  grpo-2048 tasks show mine count_words
+  grpo-2048 tasks show tasks.jsonl add --model smollm2.gguf")]
+pub struct ShowArgs {
+    #[command(flatten)]
+    flags: Flags,
+    /// A .jsonl file of tasks, or a directory with env.toml
+    #[arg(value_name = "E")]
+    tasks: String,
+    /// The task [default: the first]
+    #[arg(value_name = "ID")]
+    id: Option<String>,
+    /// A Hugging Face id, a local directory in its layout, or a .gguf file
+    #[arg(long, value_name = "M")]
+    model: Option<String>,
+    /// Branch, tag or commit of a Hugging Face model
+    #[arg(long, value_name = "R")]
+    revision: Option<String>,
+    /// Send prompts as plain text, without the model's chat template
+    #[arg(long)]
+    raw_prompt: bool,
+    #[command(flatten)]
+    source: SourceArgs,
+}
+
+impl ShowArgs {
+    pub fn run(mut self, console: &Console) -> Result<(), CliError> {
+        self.flags.add("env", Some(self.tasks.clone()));
+        let config = self.source.resolve(&self.flags, console)?;
+        let arena = arena::open(&config, console)?;
+        let Some(tasks) = arena.environment().tasks() else {
+            return Err(CliError::user_hint(
+                format!("{}: is a game, and no tasks", self.tasks),
+                "its prompt is the text at the beginning of its file",
+            ));
+        };
+        let number = number(tasks, self.id.as_deref())?;
+        let (task, briefing) = (&tasks.tasks()[number], arena.environment().briefing());
+        let mut text = heading(tasks, task, &config);
+        match self.model {
+            None => {
+                for turn in conversation(&briefing, &briefing.requests[number]) {
+                    text.push_str(&section(turn.role, &turn.content));
+                }
+                let begin = format!("```python\n{}", briefing.requests[number].opening);
+                text.push_str(&section("assistant, as far as it is given", &begin));
+            }
+            Some(_) => {
+                let policy = model::policy_shown(&config, &Device::Cpu, console)?;
+                let prompts = model::prompts(&config, &policy, arena.environment())?;
+                let prompt = prompts.of_task(number as u32).expect("every task has a prompt");
+                let name = format!("as {} reads it: {}", config.model.model, counted(prompt.ids.len(), "token"));
+                text.push_str(&section(&name, &prompt.text));
+            }
+        }
+        text.push_str(&hidden(task));
+        output::print(&text)
+    }
+}
+
+/// The index of the task with this id, or of the first.
+fn number(tasks: &Tasks, id: Option<&str>) -> Result<usize, CliError> {
+    let Some(id) = id else { return Ok(0) };
+    let ids = || tasks.tasks().iter().map(|task| task.id.as_str());
+    ids().position(|known| known == id).ok_or_else(|| {
+        let hint = match nearest(id, ids()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("there are: {}", ids().take(NAMES_SHOWN).collect::<Vec<_>>().join(", ")),
+        };
+        CliError::user_hint(format!("{}: has no task {id:?}", tasks.path().display()), hint)
+    })
+}
+
+fn heading(tasks: &Tasks, task: &Task, config: &Config) -> String {
+    let split = match task.split {
+        Split::Train => "for training",
+        Split::HeldOut => "held out",
+    };
+    let tests = counted(task.tests_and_checker() as usize, "test");
+    let (shown, seconds) = (task.hidden().start, task.seconds.unwrap_or(config.train.game_seconds));
+    let place = format!("{}:{}", tasks.path().display(), task.line);
+    format!("{} ({place}), {split}; {tests}, {shown} shown; {seconds} s of a reference core\n", task.id)
+}
+
+fn section(name: &str, text: &str) -> String {
+    format!("\n--- {name}\n{}\n", text.trim_end_matches('\n'))
+}
+
+/// The tests that the prompt does not show.
+fn hidden(task: &Task) -> String {
+    let cut = |test: String| match test.char_indices().nth(TEST_WIDTH) {
+        Some((at, _)) => format!("{}...", &test[..at]),
+        None => test,
+    };
+    let mut lines: Vec<String> = task.told(task.hidden()).into_iter().map(cut).collect();
+    lines.extend(task.has_checker().then(|| "and a checker".to_owned()));
+    section("tests that it does not show", &lines.join("\n"))
+}

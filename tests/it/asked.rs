@@ -1,0 +1,168 @@
+//! What people ask of the command line first: tasks that expect exceptions, prompts as a model sees them, and answers to
+//! wrong input that lead somewhere.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::program::{done, program, refused};
+
+const AGES: &str = r#"{"id": "age", "prompt": "Write `age(text)`, which raises ValueError below 0.", "entry_point": "age", "tests": [{"args": "('7',)", "expected": "7"}, {"args": "('-1',)", "raises": "ValueError"}, {"args": "('12',)", "expected": "12"}, {"args": "('-3',)", "raises": "ValueError"}, {"args": "('30',)", "expected": "30"}, {"args": "(None,)", "raises": "TypeError"}], "reference": "def age(text):\n    years = int(text)\n    if years < 0:\n        raise ValueError(years)\n    return years"}
+"#;
+
+fn printed(directory: &Path, arguments: &[&str]) -> String {
+    String::from_utf8(done(directory, arguments).stdout).unwrap()
+}
+
+#[test]
+fn a_task_that_expects_exceptions_passes_its_check_and_only_programs_that_raise_them() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("ages.jsonl"), AGES).unwrap();
+    let text = printed(dir.path(), &["check", "--env", "ages.jsonl"]);
+    assert!(text.lines().last().unwrap().starts_with("1 task in order ("), "{text}");
+    for (name, body, passed, reason) in [
+        (
+            "right",
+            "    years = int(text)\n    if years < 0:\n        raise UnicodeError(years)\n    return years",
+            6,
+            "",
+        ),
+        ("never", "    return int(text or 0)", 3, "age('-1') gave -1, expected a ValueError"),
+        (
+            "other",
+            "    assert int(text) >= 0\n    return int(text)",
+            4,
+            "age('-1'): AssertionError, expected a ValueError",
+        ),
+        ("ever", "    raise ValueError('no')", 2, "age('7'): ValueError: no"),
+    ] {
+        fs::write(dir.path().join("p.py"), format!("def age(text):\n{body}\n")).unwrap();
+        let line = printed(dir.path(), &["score", "p.py", "--env", "ages.jsonl", "--json"]);
+        let found: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(found["passed"], passed, "{name}: {line}");
+        assert_eq!(found["failed"]["reason"].as_str().unwrap_or_default(), reason, "{line}");
+        // One answer that is right three times is what nothing earns; raising the same is right twice.
+        assert_eq!(found["constant"], 2, "{line}");
+        assert_eq!(found["reward"].as_f64() > Some(0.0), passed > 2, "{line}");
+    }
+    let line = AGES.replace("\"raises\": \"TypeError\"", "\"expected\": \"TypeError\"");
+    fs::write(dir.path().join("ages.jsonl"), line).unwrap();
+    let words = refused(dir.path(), &["check", "--env", "ages.jsonl"]);
+    assert!(words.contains("for an exception write \"raises\": \"TypeError\" in place of it"), "{words}");
+}
+
+#[test]
+fn a_task_is_shown_as_a_model_sees_it_with_the_tests_that_it_does_not_see() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("ages.jsonl"), AGES).unwrap();
+    let text = printed(dir.path(), &["tasks", "show", "ages.jsonl", "age"]);
+    let place = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words} is not in\n{text}"));
+    assert!(
+        text.starts_with("age (ages.jsonl:1), for training; 6 tests, 2 shown; 1 s of a reference core\n"),
+        "{text}"
+    );
+    let order = [
+        "--- system",
+        "--- user\nWrite `largest_gap(numbers)`",
+        "--- assistant\n```python\n",
+        "--- user\nWrite `age(text)`",
+        "Examples:\nassert age('7') == 7\nage('-1')  # raises ValueError\n",
+        "--- assistant, as far as it is given\n```python\ndef age(text):\n",
+        "--- tests that it does not show\nassert age('12') == 12\nage('-3')  # raises ValueError\n",
+    ]
+    .map(place);
+    assert!(order.is_sorted(), "{order:?}\n{text}");
+    let words = refused(dir.path(), &["tasks", "show", "ages.jsonl", "ago"]);
+    assert!(words.contains("ages.jsonl: has no task \"ago\"") && words.contains("did you mean `age`?"), "{words}");
+}
+
+#[test]
+fn completions_of_a_chat_are_judged_as_their_text_is() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("ages.jsonl"), AGES).unwrap();
+    let text = serde_json::json!("def age(text):\n    return int(text)");
+    let lines = [text.clone(), serde_json::json!([{"role": "assistant", "content": text}])]
+        .map(|completion| serde_json::json!({"id": "age", "completion": completion}).to_string());
+    fs::write(dir.path().join("lines.jsonl"), lines.join("\n")).unwrap();
+    let judged = printed(dir.path(), &["judge", "--env", "ages.jsonl", "lines.jsonl"]);
+    let [plain, chat] = <[&str; 2]>::try_from(judged.lines().collect::<Vec<_>>()).unwrap();
+    assert_eq!(plain, chat);
+    fs::write(dir.path().join("lines.jsonl"), "{\"id\": \"age\", \"completion\": [\n").unwrap();
+    let words = refused(dir.path(), &["judge", "--env", "ages.jsonl", "lines.jsonl"]);
+    assert!(words.contains("lines.jsonl:1: ends too early at column"), "{words}");
+}
+
+#[test]
+fn wrong_input_is_answered_with_what_is_right() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("ages.jsonl"), AGES).unwrap();
+    fs::write(dir.path().join("empty.py"), "\n").unwrap();
+    fs::create_dir(dir.path().join("mine")).unwrap();
+    fs::write(dir.path().join("mine/env.toml"), "tasks = \"missing.jsonl\"\n").unwrap();
+    let cases: &[(&[&str], &[&str])] = &[
+        (&["train", "--steps", "-3"], &["error: --steps -3: expected a whole number, at least 1"]),
+        (&["train", "--steps", "99999999999"], &["error: --steps 99999999999: expected a smaller whole number"]),
+        (&["train", "--seed", "abc"], &["error: --seed abc: expected a whole number, at least 0"]),
+        (&["score", "x.py", "--games", "some"], &["--games some: expected a whole number"]),
+        (&["train", "--set", "grpo.loss_type=dpo"], &["dpo is another algorithm"]),
+        (&["train", "--resume", "nowhere", "--dry-run"], &["error: --resume nowhere: no such directory"]),
+        (&["train", "--config", "nowhere.toml"], &["hint: `grpo-2048 config > nowhere.toml` writes one"]),
+        (&["train", "--config", "ages.jsonl"], &["ages.jsonl: is no TOML", "hint: tasks and games go with --env"]),
+        (&["train", "--env", "openai/openai_humaneval"], &["hint: is it a data set of the Hub?", "tasks convert"]),
+        (&["train", "--env", "mine"], &["mine/env.toml: `tasks` names mine/missing.jsonl, which is no file"]),
+        (&["score", "ages.jsonl"], &["ages.jsonl: is no Python file", "a file of tasks goes with --env"]),
+        (&["score", "empty.py"], &["empty.py: is empty"]),
+        (
+            &["play", "x.py", "--env", "g.py"],
+            &["`play` shows boards of 2048, and nothing else", "grpo-2048 score --env"],
+        ),
+        (&["sft", "--env", "g.py"], &["`sft` writes players of 2048, and nothing else", "grpo-2048 train --env"]),
+    ];
+    for (arguments, expected) in cases {
+        let words = refused(dir.path(), arguments);
+        assert!(expected.iter().all(|expected| words.contains(expected)), "{arguments:?}: {words}");
+        assert!(!words.contains("target type") && !words.contains("environment.env="), "{arguments:?}: {words}");
+    }
+    #[cfg(target_os = "linux")]
+    {
+        let run = empty_run(dir.path());
+        let words = refused(dir.path(), &["report", &run, "--output", "/dev/full"]);
+        assert!(words.contains("hint: name a file on another disk"), "{words}");
+    }
+}
+
+/// The directory of a run that has recorded a step.
+fn empty_run(directory: &Path) -> String {
+    let run = directory.join("run");
+    fs::create_dir(&run).unwrap();
+    let config = program(directory).args(["config"]).output().unwrap().stdout;
+    fs::write(run.join("config.toml"), config).unwrap();
+    fs::write(run.join("metrics.jsonl"), "").unwrap();
+    run.display().to_string()
+}
+
+#[test]
+fn a_dry_run_says_of_the_boards_what_the_run_does() {
+    let dir = tempfile::tempdir().unwrap();
+    let quick =
+        ["--steps", "1", "--groups", "1", "--num-generations", "2", "--set", "train.eval_samples=0", "--dry-run"];
+    let output = program(dir.path()).arg("train").args(quick).output().unwrap();
+    let (told, said) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    assert!(told.contains("board_salt = \"") && told.contains("drawn for this run"), "{told}");
+    assert!(!said.contains("boards are published"), "{said}");
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn nothing_is_said_after_the_error_that_ends_a_command() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir(dir.path().join("junk")).unwrap();
+    fs::write(dir.path().join("junk/config.json"), "{}").unwrap();
+    // The reward is checked beside the model's loading, and would go on telling of it.
+    for _ in 0..3 {
+        let words = refused(dir.path(), &["train", "--model", "junk", "--lora-r", "4"]);
+        let last = words.lines().last().unwrap();
+        assert!(last.starts_with("error: ") || last.starts_with("hint: "), "{words}");
+    }
+}

@@ -1,0 +1,34 @@
+//! The program and the library as a user meets them: commands, whole runs, judges and their servers. One executable, because
+//! each would link the whole library again; `cargo test --release --test it training::` runs a part.
+
+mod program;
+mod runs;
+mod served;
+
+mod arena;
+mod asked;
+mod check;
+mod cli;
+mod differences;
+mod evaluation;
+#[cfg(target_os = "linux")]
+mod install;
+mod judge;
+mod kept_runs;
+mod memory_refused;
+mod models;
+mod one_record;
+mod page;
+mod parallel;
+mod readers;
+mod rollouts;
+mod script_games;
+mod steps_ahead;
+mod task_budgets;
+mod terminal;
+mod tiers;
+mod trace;
+mod training;
+mod trl;
+mod turns;
+mod verify;

@@ -1,0 +1,195 @@
+//! Tests with models of others: warmed up, trained, exported, and refused if something is missing.
+
+use std::fs;
+use std::path::Path;
+
+use candle_core::Device;
+use grpo_2048::corpus::{self, Mix, vocabulary};
+use grpo_2048::environment::game2048::prompts::briefing;
+use grpo_2048::policy::{Policy, Tokenizer};
+use grpo_2048::prompt::{PromptKind, PromptSet};
+use grpo_2048::seed::{Purpose, Seed};
+use grpo_2048::sft;
+use serde_json::Value;
+
+use crate::program::{done, refused};
+
+/// A chat template like SmolLM2's, without its default system message.
+const CHATML: &str = "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
+
+/// Settings for one step of two completions without anything else that takes time.
+const SHORT: &[&str] = &[
+    "--groups",
+    "1",
+    "--num-generations",
+    "2",
+    "--max-completion-length",
+    "12",
+    "--steps",
+    "1",
+    "--sequential",
+    "--set",
+    "train.eval_samples=0",
+    "--set",
+    "train.preflight=false",
+];
+
+fn run(directory: &Path, arguments: &[&str]) -> String {
+    let output = done(directory, arguments);
+    String::from_utf8(output.stdout).unwrap() + &String::from_utf8_lossy(&output.stderr)
+}
+
+/// Writes a small model with random weights and a vocabulary in which prompts and programs have few tokens.
+fn write_model(dir: &Path, template: Option<&str>) {
+    let plain = Tokenizer::from_dir(&Path::new(env!("CARGO_MANIFEST_DIR")).join("models/builtin")).unwrap();
+    let words = PromptSet::load(PromptKind::Raw, &plain, &briefing().unwrap()).unwrap();
+    let mut rng = Seed::root(1).child(Purpose::Corpus, 0).rng();
+    let programs = (0..200).map(|_| corpus::program(&mut rng, &Mix::default()).source);
+    let texts: Vec<String> = words.prompts().iter().map(|prompt| prompt.text.clone()).chain(programs).collect();
+    let markers = ["<|im_start|>", "<|im_end|>"].map(String::from).to_vec();
+    let options = vocabulary::VocabularyOptions { size: 1500, token_chars: 12, prompt_tokens: markers };
+    let inner = vocabulary::train(texts.iter().map(String::as_str), &options).unwrap();
+    let end = inner.token_to_id("<|im_end|>").unwrap();
+    let mut shape = sft::builtin_shape();
+    shape.vocab_size = inner.get_vocab_size(true);
+    (shape.hidden_size, shape.intermediate_size, shape.num_hidden_layers) = (32, 48, 2);
+    (shape.num_attention_heads, shape.num_key_value_heads, shape.head_dim) = (2, 1, 16);
+    shape.max_position_embeddings = 2048;
+    let tokenizer = Tokenizer::from_parts(inner, vec![end], template.map(str::to_owned));
+    fs::create_dir_all(dir).unwrap();
+    Policy::initialise(shape, tokenizer, Seed::root(3), &Device::Cpu).unwrap().save(dir).unwrap();
+}
+
+fn read_json(path: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+#[test]
+fn a_model_is_warmed_up_trained_from_there_and_exported() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path();
+    write_model(&dir.join("base"), Some(CHATML));
+    let warm = [
+        &["sft", "--model", "base", "--lora-r", "4", "--output-dir", "warm", "--total-tokens", "2048"][..],
+        &["--set", "sft.batch_tokens=1024", "--set", "model.lora_target_modules=[\"q_proj\", \"down_proj\"]"],
+    ]
+    .concat();
+    let said = run(dir, &warm);
+    assert!(said.contains("train --model base --adapter warm"), "{said}");
+    let adapter = read_json(&dir.join("warm/adapter_config.json"));
+    assert_eq!((&adapter["r"], &adapter["target_modules"]), (&4.into(), &serde_json::json!(["down_proj", "q_proj"])));
+
+    let train = [&["train", "--model", "base", "--adapter", "warm", "--output-dir", "run"][..], SHORT].concat();
+    let said = run(dir, &train);
+    assert!(said.contains("model: base") && said.contains("with the adapter warm"), "{said}");
+    let trained = read_json(&dir.join("run/checkpoint-1/adapter_config.json"));
+    assert_eq!(trained["target_modules"], adapter["target_modules"]);
+
+    let said = run(dir, &["export", "--run", "run", "--merge", "--dtype", "bf16", "--output-dir", "out/merged"]);
+    assert!(said.contains("an adapter on 4 layers added in, with a chat template"), "{said}");
+    assert_eq!(read_json(&dir.join("out/merged/config.json"))["dtype"], "bfloat16");
+    assert!(!dir.join("out/merged/adapter_config.json").exists());
+    run(dir, &["export", "--run", "run", "--output-dir", "out/adapter"]);
+    assert_eq!(read_json(&dir.join("out/adapter/adapter_config.json"))["r"], 4);
+    let card = |name: &str| std::fs::read_to_string(dir.join(name).join("README.md")).unwrap();
+    for (name, library, load) in [
+        ("out/merged", "transformers", "AutoModelForCausalLM.from_pretrained(\"merged\")"),
+        ("out/adapter", "peft", "PeftModel"),
+    ] {
+        let card = card(name);
+        assert!(card.contains(&format!("library_name: \"{library}\"")) && card.contains(load), "{card}");
+        assert!(card.contains("- 1 step of") && !card.contains(&dir.display().to_string()), "{card}");
+    }
+    // An exported model can be used like any other.
+    let again = [&["train", "--model", "out/merged", "--lora-r", "0", "--output-dir", "full"][..], SHORT].concat();
+    run(dir, &again);
+    run(dir, &["export", "--run", "full", "--merge", "--output-dir", "out/full"]);
+    assert!(dir.join("out/full/model.safetensors").is_file());
+    let said = refused(dir, &["export", "--run", "run", "--merge", "--output-dir", "out/merged"]);
+    assert!(said.contains("out/merged") && said.contains("is not empty"), "{said}");
+}
+
+#[test]
+fn a_model_that_cannot_be_used_is_refused_before_anything_is_written() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path();
+    write_model(&dir.join("plain"), None);
+    write_model(&dir.join("chat"), Some(CHATML));
+    let train = |more: &[&str]| refused(dir, &[&["train", "--output-dir", "run"][..], more, SHORT].concat());
+    let check = |said: String, parts: &[&str]| {
+        for part in parts {
+            assert!(said.contains(part), "`{part}` is not in: {said}");
+        }
+        assert!(!dir.join("run").exists(), "{said}");
+    };
+    check(train(&["--model", "plain"]), &["--model plain", "no chat template", "--raw-prompt"]);
+    check(refused(dir, &["sft", "--model", "plain"]), &["no chat template", "--raw-prompt"]);
+    let targets = "model.lora_target_modules=[\"lm_head\"]";
+    check(train(&["--model", "chat", "--set", targets]), &["model.lora_target_modules", "lm_head", "all-linear"]);
+    check(train(&["--model", "chat", "--adapter", "nowhere"]), &["nowhere"]);
+    check(refused(dir, &["export", "--model", "chat", "--output-dir", "out"]), &["no adapter", "--merge"]);
+    check(refused(dir, &["export", "--run", "nowhere", "--output-dir", "out"]), &["nowhere"]);
+    let adapter = ["export", "--model", "chat", "--adapter", "warm", "--output-dir", "out"];
+    check(refused(dir, &[&adapter[..], &["--push", "player"]].concat()), &["--push", "OWNER/NAME"]);
+    check(
+        refused(dir, &["export", "--model", "chat", "--dtype", "f8", "--merge", "--output-dir", "out"]),
+        &["f8", "bf16"],
+    );
+
+    let weights = dir.join("chat/model.safetensors");
+    let bytes = fs::read(&weights).unwrap();
+    fs::write(&weights, &bytes[..bytes.len() - 1]).unwrap();
+    check(train(&["--model", "chat"]), &["model.safetensors", "bytes are there", "fetch it again"]);
+    fs::write(dir.join("chat/model.safetensors.index.json"), r#"{"weight_map": {"a": "model-1.safetensors"}}"#)
+        .unwrap();
+    check(train(&["--model", "chat"]), &["model-1.safetensors", "missing"]);
+    check(train(&["--model", "chat/model.safetensors"]), &["name the directory"]);
+}
+
+/// Three tasks, of which the last is held out.
+const TASKS: &str = r#"{"id": "add", "group": "numbers", "prompt": "Add.", "entry_point": "add", "tests": [{"args": "(1, 2)", "expected": "3"}]}
+{"id": "twice", "group": "numbers", "prompt": "Double.", "entry_point": "twice", "tests": [{"args": "(4,)", "expected": "8"}]}
+{"id": "half", "prompt": "Halve.", "entry_point": "half", "tests": [{"args": "(4,)", "expected": "2"}], "split": "held_out"}
+"#;
+
+#[test]
+fn what_is_said_of_tasks_is_in_the_words_of_tasks() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path();
+    write_model(&dir.join("base"), Some(CHATML));
+    fs::write(dir.join("tasks.jsonl"), TASKS).unwrap();
+    let tasks = ["--env", "tasks.jsonl", "--model", "base"];
+    let train = [&["train", "--output-dir", "run"][..], &tasks, SHORT, &["--set", "train.eval_samples=4"]].concat();
+    let said = run(dir, &train);
+    assert!(said.contains("tests passed") && !said.contains("best tile"), "{said}");
+    let metrics = fs::read_to_string(dir.join("run/metrics.jsonl")).unwrap();
+    let records: Vec<Value> = metrics.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((&records[0]["eval_tasks/count"], &records[0]["eval_samples"]), (&1.into(), &4.into()));
+    for (record, key) in [(0, "eval_tasks/frac_passed"), (0, "eval_style/half"), (1, "tasks/frac_tests")] {
+        assert!(records[record][key].is_number(), "{key}: {metrics}");
+    }
+    assert!(!metrics.contains("game/") && !metrics.contains("eval_games"), "{metrics}");
+    // Records of tasks can be read.
+    run(dir, &["train", "--resume", "run", "--steps", "2", "--sequential"]);
+    run(dir, &["report", "run"]);
+    assert!(fs::read_to_string(dir.join("run/report.html")).unwrap().contains("eval_tasks/frac_passed"));
+    run(dir, &["export-completions", "run", "--output", "t.jsonl"]);
+    let table = fs::read_to_string(dir.join("t.jsonl")).unwrap();
+    assert!(table.lines().all(|line| line.contains(r#""max_tile":null"#)), "{table}");
+
+    let short = ["--samples", "3", "--set", "rollout.max_completion_length=12", "--against", "base"];
+    let eval = |more: &[&str]| run(dir, &[&["eval"][..], &tasks, &short, more].concat());
+    let text = eval(&[]);
+    assert!(text.contains("1 held-out task; 3 programs for each") && text.contains("pass@2"), "{text}");
+    assert!(!text.contains("pass@4") && !text.contains("by group") && !text.contains("tile"), "{text}");
+    let json = eval(&["--json"]);
+    let report: Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
+    let [model, rival] = report["models"].as_array().unwrap().as_slice() else { panic!("{report}") };
+    assert_eq!((model, &report["held_out"]), (rival, &true.into()));
+    assert_eq!((model["programs"].as_array().unwrap().len(), &model["tasks"][0]["task"]), (3, &"half".into()));
+    assert!(model["pass_at"]["1"]["value"].is_number() && model["pass_at"]["4"].is_null(), "{model}");
+
+    let refused = |more: &[&str]| refused(dir, &[&["eval"][..], &tasks, more].concat());
+    assert!(refused(&["--best-of", "9"]).contains("--best-of with --env tasks"));
+    assert!(refused(&["--baselines", "greedy"]).contains("--baselines with --env tasks"));
+}

@@ -1,0 +1,150 @@
+//! Tests of the report in a browser: its JavaScript runs without an exception, builds every section, searches, plays
+//! games and decompresses completions.
+//!
+//! Chromium runs the page without a window and prints the resulting document. A script at the end of a copy of the page
+//! does what a reader would. `make page` looks for a Chromium and runs this.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::program::done;
+
+/// A script that runs before those of the page and writes exceptions, violations of the content security policy and
+/// unhandled rejections into the document.
+const WATCH: &str = "<script>
+const broken = [];
+addEventListener('error', (event) => broken.push(event.message));
+addEventListener('unhandledrejection', (event) => broken.push(String(event.reason)));
+addEventListener('securitypolicyviolation', (event) => broken.push('policy: ' + event.violatedDirective));
+</script>";
+
+/// Runs a copy of `page` with `script` at its end in Chromium. Returns the lines that were passed to `say`.
+fn in_browser(page: &Path, script: &str) -> Vec<String> {
+    let chromium = std::env::var("CHROMIUM").expect("CHROMIUM names the browser's program; use `make page`");
+    let text = std::fs::read_to_string(page).unwrap();
+    let driver = format!(
+        "<script>
+const said = [], say = (...words) => said.push(words.join(' '));
+const soon = () => new Promise((done) => setTimeout(done, 400));
+(async () => {{
+  try {{ {script} }} catch (error) {{ broken.push(String(error)); }}
+  await soon();
+  document.body.replaceChildren(...said.concat(broken.map((one) => 'BROKEN ' + one)).map((one) => {{
+    const line = document.createElement('p'); line.textContent = 'SAID ' + one + ' END'; return line;
+  }}));
+}})();
+</script>"
+    );
+    let watched = text.replacen("<body>", &format!("<body>{WATCH}"), 1).replace("</body>", &format!("{driver}</body>"));
+    let copy = page.with_extension("driven.html");
+    std::fs::write(&copy, watched).unwrap();
+    let profile = tempfile::tempdir().unwrap();
+    let mut command = Command::new(chromium);
+    command.args(["--headless=new", "--disable-gpu", "--no-sandbox", "--dump-dom", "--virtual-time-budget=20000"]);
+    command.arg(format!("--user-data-dir={}", profile.path().display())).arg(format!("file://{}", copy.display()));
+    let output = command.stderr(Stdio::null()).output().unwrap();
+    let dom = String::from_utf8_lossy(&output.stdout).into_owned();
+    let said: Vec<String> = dom
+        .split("<p>SAID ")
+        .skip(1)
+        .map(|rest| rest.split(" END</p>").next().unwrap_or_default().replace("&amp;", "&").replace("&gt;", ">"))
+        .collect();
+    assert!(!said.is_empty(), "the browser said nothing: {dom:.2000}");
+    let broken: Vec<&String> = said.iter().filter(|line| line.starts_with("BROKEN")).collect();
+    assert!(broken.is_empty(), "{broken:?}");
+    said
+}
+
+fn trained(directory: &Path) -> PathBuf {
+    let small = ["train", "--output-dir", "run", "--steps", "3", "--groups", "2", "--num-generations", "8"];
+    let quick = ["--eval-steps", "3", "--set", "train.eval_samples=8", "--set", "train.preflight=false"];
+    done(directory, &[&small[..], &quick].concat());
+    directory.join("run")
+}
+
+#[test]
+#[ignore = "needs Chromium; `make page` runs it"]
+fn every_section_is_built_and_answers_its_reader() {
+    let scratch = tempfile::tempdir().unwrap();
+    let run = trained(scratch.path());
+    done(scratch.path(), &["report", "run"]);
+    let said = in_browser(
+        &run.join("report.html"),
+        "say('sections', [...document.querySelectorAll('h2')].map((one) => one.textContent).join(', '));
+         say('named', [...document.querySelectorAll('svg')].every((one) => document.getElementById(one.getAttribute('aria-labelledby'))?.textContent));
+         say('repeated', [...document.querySelectorAll('svg')].filter((one) => { const labels = [...one.querySelectorAll('text[text-anchor=end]')].map((text) => text.textContent); return new Set(labels).size < labels.length || labels.includes('-0'); }).length);
+         say('facts', [...document.querySelectorAll('.facts dt')].map((one) => one.textContent).join(', '));
+         say('ended', [...document.querySelectorAll('.facts dd')][1].textContent.slice(0, 21));
+         say('ends', [...document.querySelector('select').options].every((one) => /(game over|out of fuel|freeze|not compiled|raised|bad move|bad value|cut|froze|hung)/.test(one.textContent)));
+         say('header', document.querySelector('header p').textContent.startsWith('game 2048 · run · step 3 of 3 · model builtin · seed'));
+         const slide = document.querySelector('.smoother input'); slide.value = 0; slide.dispatchEvent(new Event('input'));
+         say('smoothed', document.querySelector('.smoother [role=status]').textContent);
+         const chart = [...document.querySelectorAll('figure')].find((one) => one.textContent.includes('Mean reward')).querySelector('svg');
+         say('axis', [...chart.querySelectorAll('text')].map((one) => one.textContent).filter((one) => /^(step|[0-9])$/.test(one)).join(' '));
+         chart.dispatchEvent(new KeyboardEvent('keydown', { key: 'Home', bubbles: true })); chart.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', bubbles: true })); await soon();
+         say('groups', document.querySelectorAll('#groups-view option').length, document.querySelector('#groups-view select').selectedOptions[0].textContent.split(':')[0]);
+         const members = [...document.querySelectorAll('.member')], advantages = members.map((one) => Number(one.querySelector('h4').textContent.split('advantage ')[1]));
+         say('members', members.length, Math.abs(advantages.reduce((sum, one) => sum + one, 0)) < 0.1, advantages.every((one, at) => !at || one <= advantages[at - 1]));
+         say('prompt', document.querySelector('#groups-view pre.told').textContent.includes('<|program|>'));
+         const details = document.querySelector('#completions'); details.open = true; await soon();
+         say('listed', document.querySelectorAll('#browser tbody tr').length);
+         const search = document.querySelector('#browser input[type=search]');
+         search.value = 'no program holds these words'; search.dispatchEvent(new Event('input')); await soon();
+         say('found', document.querySelector('#browser [role=status]').textContent);
+         search.value = 'DEF STRATEGY'; search.dispatchEvent(new Event('input')); await soon();
+         say('found', document.querySelector('#browser [role=status]').textContent);
+         document.querySelectorAll('#browser tbody button')[2].click();
+         say('shown', document.querySelector('#browser .beside h3').textContent.startsWith('Step 3, completion 2'), document.querySelectorAll('#browser .beside pre .l').length > 0);
+         let kept = ''; HTMLAnchorElement.prototype.click = function () { kept = this.download; };
+         [...document.querySelectorAll('#browser .beside button')].find((one) => one.textContent === 'Download').click();
+         say('kept', kept);
+         const board = document.querySelector('.board').getAttribute('aria-label'); document.querySelector('[aria-label^=\"first board\"]').click();
+         say('replayed', board !== document.querySelector('.board').getAttribute('aria-label'));",
+    );
+    let expected = [
+        "sections Learning curves, In detail, Programs and their games, Why programs failed, Groups, All completions, Hall of fame, Configuration, Any metric",
+        "named true",
+        "repeated 0",
+        "facts Begun, Ended, Steps and evaluations took, Machine, Tensors, Program, Command",
+        "ended all steps are done at",
+        "ends true",
+        "header true",
+        "smoothed every step",
+        "axis step 1 2 3",
+        "groups 5 step 1",
+        "members 8 true true",
+        "prompt true",
+        "listed 48",
+        "found 0 of 48 completions",
+        "found 48 of 48 completions",
+        "shown true true",
+        "kept step-3-completion-2.py",
+        "replayed true",
+    ];
+    assert_eq!(said, expected);
+}
+
+#[test]
+#[ignore = "needs Chromium; `make page` runs it"]
+fn a_run_that_has_only_begun_and_runs_beside_each_other_are_built_too() {
+    let scratch = tempfile::tempdir().unwrap();
+    trained(scratch.path());
+    std::fs::create_dir(scratch.path().join("begun")).unwrap();
+    std::fs::copy(scratch.path().join("run/config.toml"), scratch.path().join("begun/config.toml")).unwrap();
+    // A run with an evaluation and without steps.
+    let metrics = std::fs::read_to_string(scratch.path().join("run/metrics.jsonl")).unwrap();
+    std::fs::write(scratch.path().join("begun/metrics.jsonl"), format!("{}\n", metrics.lines().next().unwrap()))
+        .unwrap();
+    done(scratch.path(), &["report", "begun"]);
+    let said = in_browser(
+        &scratch.path().join("begun/report.html"),
+        "const chart = document.querySelector('figure svg'), dot = chart.querySelector('circle');
+         say('alone', dot.getAttribute('cx') > 80, chart.querySelectorAll('path[d*=\"h10\"]').length);
+         say('interval', document.querySelector('.tile span').textContent.includes('95 % interval'));",
+    );
+    assert_eq!(said, ["alone true 1", "interval true"]);
+    done(scratch.path(), &["report", "run", "begun"]);
+    let sections = "say([...document.querySelectorAll('h2')].map((one) => one.textContent).slice(0, 4).join(', '));";
+    let said = in_browser(&scratch.path().join("report.html"), sections);
+    assert_eq!(said, ["Compared, Differing settings, Learning curves, One run in detail"]);
+}

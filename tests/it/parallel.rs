@@ -1,0 +1,403 @@
+//! Tests that processes that train together by MPI compute the same as one process, bit for bit.
+//!
+//! The tests run with every installed implementation of MPI. Without one they print that they were skipped, or fail if
+//! `GRPO_2048_REQUIRE_MPI` is set.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::runs::{SETTLED, SMALL, essence, run, wait_for};
+use crate::served::{Served, honest};
+
+/// A time limit that no correct run exceeds, even on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(240);
+/// Time limit from the death of a process to the end of all.
+const END_OF_ALL: Duration = Duration::from_secs(30);
+/// Keys of metrics that depend on the machine.
+const OF_THE_MACHINE: &[&str] = &["sandbox/", "programs/cache_hits", "parallel/"];
+
+/// A launcher: the program, and the arguments that it needs to start several processes on any machine.
+struct Launcher(&'static str, &'static [&'static str]);
+
+/// Names of launchers. The last one is an alias of one of the others on Debian.
+const PROGRAMS: &[&str] = &["mpirun.openmpi", "mpirun.mpich", "mpirun"];
+
+/// The installed launchers.
+fn launchers(test: &str) -> Vec<Launcher> {
+    let mut found = Vec::<Launcher>::new();
+    for &program in PROGRAMS {
+        let Ok(output) = Command::new(program).arg("--version").output() else { continue };
+        let is_open_mpi = String::from_utf8_lossy(&output.stdout).contains("Open");
+        if program != "mpirun" || found.is_empty() {
+            found.push(Launcher(program, if is_open_mpi { &["--allow-run-as-root", "--oversubscribe"] } else { &[] }));
+        }
+    }
+    if found.is_empty() {
+        assert!(std::env::var_os("GRPO_2048_REQUIRE_MPI").is_none(), "{test}: no MPI is installed");
+        println!("skipped: {test}: no MPI is installed");
+    }
+    found
+}
+
+impl Launcher {
+    /// A command that starts several groups of processes, each with its number of processes and arguments of `train`.
+    fn starts(&self, starts: &[(usize, &[&str])]) -> Command {
+        let mut command = Command::new(self.0);
+        command.args(self.1).env("RAYON_NUM_THREADS", "1");
+        for (place, (count, arguments)) in starts.iter().enumerate() {
+            if place > 0 {
+                command.arg(":");
+            }
+            command.args(["-n", &count.to_string(), env!("CARGO_BIN_EXE_grpo-2048"), "train"]);
+            command.args(["--parallel-rewards", "1"]).args(SMALL).args(*arguments);
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    fn train(&self, count: usize, dir: &Path, more: &[&str]) -> Command {
+        self.starts(&[(count, &[&["--output-dir", dir.to_str().unwrap()], more].concat())])
+    }
+
+    fn run(&self, count: usize, dir: &Path, more: &[&str]) {
+        let output = self.train(count, dir, more).output().unwrap();
+        assert!(output.status.success(), "{} -n {count}: {}", self.0, told(&output));
+    }
+}
+
+fn told(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+fn ended(mut child: Child, within: Duration) -> Output {
+    let start = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if start.elapsed() > within {
+            child.kill().unwrap();
+            panic!("did not end within {within:?}: {}", told(&child.wait_with_output().unwrap()));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child.wait_with_output().unwrap()
+}
+
+/// Asserts that files and metrics of two runs are equal, except metrics that depend on the machine.
+fn assert_alike(alone: &Path, together: &Path) {
+    let (left, right) = (essence(alone), essence(together));
+    assert_eq!(left.keys().collect::<Vec<_>>(), right.keys().collect::<Vec<_>>());
+    // The times of launches are not compared.
+    for (path, bytes) in left.iter().filter(|(path, _)| !path.ends_with("launches.jsonl")) {
+        let [left, right] = [bytes, &right[path]].map(|bytes| match path.ends_with("metrics.jsonl") {
+            true => without_machine(bytes),
+            false => bytes.clone(),
+        });
+        assert!(left == right, "{} differs", path.display());
+    }
+}
+
+fn without_machine(lines: &[u8]) -> Vec<u8> {
+    let line = |line: &str| {
+        let mut record: serde_json::Value = serde_json::from_str(line).unwrap();
+        record.as_object_mut().unwrap().retain(|key, _| !OF_THE_MACHINE.iter().any(|part| key.starts_with(part)));
+        record.to_string() + "\n"
+    };
+    String::from_utf8_lossy(lines).lines().map(line).collect::<String>().into_bytes()
+}
+
+/// Process ids of the program on this machine whose command line contains `text`, without launchers.
+fn processes_with(text: &str) -> Vec<u32> {
+    let ours = |pid: &u32| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let line = String::from_utf8_lossy(&line);
+        line.starts_with(env!("CARGO_BIN_EXE_grpo-2048")) && line.contains(text)
+    };
+    let names = fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    names.filter(ours).collect()
+}
+
+/// The rank of a process, from the environment variables of its launcher.
+fn rank_of(pid: u32) -> Option<usize> {
+    let variables = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let variables = String::from_utf8_lossy(&variables).into_owned();
+    let rank = |variable: &str| {
+        let (name, value) = variable.split_once('=')?;
+        ["OMPI_COMM_WORLD_RANK", "PMI_RANK"].contains(&name).then(|| value.parse().ok())?
+    };
+    variables.split('\0').find_map(rank)
+}
+
+fn signal(name: &str, pid: u32) {
+    assert!(Command::new("kill").args([name, &pid.to_string()]).status().unwrap().success());
+}
+
+const SHORT: &[&str] = &["--save-steps", "1", "--set", "train.save_total_limit=9"];
+const AHEAD: &[&str] = &["--steps-ahead", "1", "--set", "grpo.top_entropy_quantile=0.5"];
+const ADAPTERS: &[&str] = &["--lora-r", "4", "--set", "model.lora_dropout=0.1"];
+
+#[test]
+fn one_two_and_three_processes_train_byte_for_byte_alike_in_full_and_with_adapters() {
+    let root = tempfile::tempdir().unwrap();
+    let launchers = launchers("one_two_and_three_processes_train_byte_for_byte_alike_in_full_and_with_adapters");
+    let settled = [AHEAD, SETTLED].concat();
+    for (kind, more) in [("full", &settled[..]), ("adapters", ADAPTERS)] {
+        let more = [SHORT, more, &["--steps", "3", "--set", "grpo.micro_batch=2"]].concat();
+        let alone = root.path().join(kind);
+        if !launchers.is_empty() {
+            run(&alone, &more);
+        }
+        for launcher in &launchers {
+            for count in [2, 3] {
+                let together = root.path().join(format!("{kind}-{}-{count}", launcher.0));
+                launcher.run(count, &together, &more);
+                assert_alike(&alone, &together);
+                assert!(together.join("rank-1.log").is_file());
+            }
+        }
+    }
+}
+
+/// All trained weights of a checkpoint, one variable after the other.
+/// Two turns, the second of which is divided among the processes anew.
+const TURNS: &[&str] =
+    &["--turns", "2", "--set", "rollout.max_completion_length=490", "--set", "reward.turns=discounted"];
+
+#[test]
+fn processes_take_turns_as_one_does() {
+    let root = tempfile::tempdir().unwrap();
+    let alone = root.path().join("alone");
+    let more = [SHORT, TURNS, &["--steps", "2"]].concat();
+    for (number, launcher) in launchers("processes_take_turns_as_one_does").iter().enumerate() {
+        if number == 0 {
+            run(&alone, &more);
+        }
+        let completions = fs::read_to_string(alone.join("completions/step_00002.jsonl")).unwrap();
+        assert!(completions.contains("Write the whole program again"), "some went on: {completions}");
+        for count in [2, 3] {
+            let together = root.path().join(format!("{}-{count}", launcher.0));
+            launcher.run(count, &together, &more);
+            assert_alike(&alone, &together);
+        }
+    }
+}
+
+fn weights(run: &Path, step: usize) -> Vec<f32> {
+    let file = run.join(format!("checkpoint-{step}/model.safetensors"));
+    let tensors = candle_core::safetensors::load(file, &candle_core::Device::Cpu).unwrap();
+    let tensors: std::collections::BTreeMap<_, _> = tensors.into_iter().collect();
+    tensors.values().flat_map(|tensor| tensor.flatten_all().unwrap().to_vec1::<f32>().unwrap()).collect()
+}
+
+/// The Euclidean distance between the weights of two runs.
+fn distance(left: &[f32], right: &[f32]) -> f64 {
+    assert_eq!(left.len(), right.len());
+    left.iter().zip(right).map(|(left, right)| f64::from(left - right).powi(2)).sum::<f64>().sqrt()
+}
+
+/// A metric of the first step.
+fn of_first_step(run: &Path, key: &str) -> f64 {
+    let lines = fs::read_to_string(run.join("metrics.jsonl")).unwrap();
+    let records = lines.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    records.filter(|record| record["step"] == 1).find_map(|record| record[key].as_f64()).unwrap()
+}
+
+#[test]
+fn a_fast_sum_is_exact_for_one_process_and_near_that_for_several() {
+    let root = tempfile::tempdir().unwrap();
+    let launchers = launchers("a_fast_sum_is_exact_for_one_process_and_near_that_for_several");
+    let exact = [SHORT, &["--steps", "2", "--set", "grpo.micro_batch=2"]].concat();
+    let fast = [&exact[..], &["--set", "parallel.reduce=fast"]].concat();
+    let [alone, alone_fast] = ["alone", "alone-fast"].map(|name| root.path().join(name));
+    if launchers.is_empty() {
+        return;
+    }
+    run(&alone, &exact);
+    run(&alone_fast, &fast);
+    assert!(weights(&alone, 2) == weights(&alone_fast, 2), "one process adds in order anyway");
+    for launcher in &launchers {
+        let together = root.path().join(launcher.0);
+        // Two steps, because different weights after the first step would show in the results of the second.
+        let output = launcher.train(2, &together, &fast).output().unwrap();
+        assert!(output.status.success(), "{}: {}", launcher.0, told(&output));
+        assert!(told(&output).contains("parallel.reduce = \"fast\": the last bits"), "{}", told(&output));
+        let (moved, apart) =
+            (distance(&weights(&alone, 1), &weights(&alone, 2)), distance(&weights(&alone, 1), &weights(&together, 1)));
+        assert!(apart < 0.05 * moved, "{}: {apart} apart, a step moves {moved}", launcher.0);
+        for key in ["loss", "grad_norm"] {
+            let [one, two] = [&alone, &together].map(|run| of_first_step(run, key));
+            assert!((one - two).abs() <= 1e-5 * one.abs(), "{}: {key} {one} and {two}", launcher.0);
+        }
+    }
+}
+
+#[test]
+fn processes_ask_the_servers_for_their_own_completions_and_one_brings_the_adapters() {
+    let root = tempfile::tempdir().unwrap();
+    let launchers = launchers("processes_ask_the_servers_for_their_own_completions_and_one_brings_the_adapters");
+    for launcher in &launchers {
+        let served = [Served::start(honest), Served::start(honest)];
+        let urls = format!("{},{}", served[0].url, served[1].url);
+        let more = [ADAPTERS, &["--steps", "2", "--save-steps", "1", "--rollouts", &urls]].concat();
+        let [alone, together] = ["alone", "together"].map(|name| root.path().join(format!("{name}-{}", launcher.0)));
+        run(&alone, &more);
+        launcher.run(3, &together, &more);
+        assert_alike(&alone, &together);
+        for served in &served {
+            // The first run loads two adapters; the second run uses the last of them, which the server still has.
+            let loaded = served.loaded();
+            assert!(loaded.len() == 3 && loaded[0] == loaded[2], "{loaded:?}");
+        }
+    }
+}
+
+/// With emulated GPUs (scripts/gpu-emulated.sh), one for each process.
+#[cfg(feature = "cuda")]
+#[test]
+fn gradients_that_cross_by_nccl_are_those_that_cross_through_the_host() {
+    let test = "gradients_that_cross_by_nccl_are_those_that_cross_through_the_host";
+    if !std::env::var("GRPO_2048_CUDA_LIBS").is_ok_and(|folder| folder.ends_with("gpu-emulator")) {
+        println!("skipped: {test}: no GPUs in software");
+        return;
+    }
+    let root = tempfile::tempdir().unwrap();
+    for launcher in launchers(test).into_iter().take(1) {
+        let small = ["--device", "cuda", "--steps", "1", "--set", "train.eval_samples=0"];
+        let more = ["--set", "grpo.micro_batch=1", "--set", "rollout.max_completion_length=24"];
+        let trained = |name: &str, reduce: &str, variable: (&str, &str)| {
+            let (dir, reduce) = (root.path().join(name), format!("parallel.reduce={reduce}"));
+            let mut command = launcher.train(2, &dir, &[&small[..], &more, &["--set", &reduce]].concat());
+            let output = command.env(variable.0, variable.1).output().unwrap();
+            assert!(output.status.success(), "{name}: {}", told(&output));
+            (weights(&dir, 1), told(&output))
+        };
+        let (by_nccl, words) = trained("nccl", "exact", ("GPU_CHECK", "1"));
+        assert!(words.contains("gradients cross from GPU to GPU by NCCL"), "{words}");
+        // Both processes have the same GPU.
+        let (through_host, words) = trained("host", "exact", ("GPU_EMULATOR_UUID", "7"));
+        assert!(words.contains("gradients cross through the host, not by NCCL: ranks 0 and 1 share a GPU"), "{words}");
+        assert!(by_nccl == through_host, "the same bits");
+        let (fast, _) = trained("fast", "fast", ("GPU_CHECK", "1"));
+        assert!(fast.iter().zip(&by_nccl).all(|(fast, exact)| (fast - exact).abs() < 1e-2), "another order at most");
+    }
+}
+
+/// Trains in `dir`, or resumes the run that is there. The learning rate depends on the number of steps, so all runs
+/// have the same.
+fn up_to<'a>(steps: &'a str, dir: &'a Path) -> Vec<&'a str> {
+    let resume: &[&str] = if dir.exists() { &["--resume", dir.to_str().unwrap()] } else { &[] };
+    [SHORT, &["--steps-ahead", "1", "--steps", steps], resume].concat()
+}
+
+#[test]
+fn a_run_goes_on_with_another_number_of_processes_as_it_does_with_one() {
+    let root = tempfile::tempdir().unwrap();
+    let launchers = launchers("a_run_goes_on_with_another_number_of_processes_as_it_does_with_one");
+    let alone = root.path().join("alone");
+    if !launchers.is_empty() {
+        run(&alone, &up_to("1", &alone));
+        run(&alone, &up_to("2", &alone));
+        run(&alone, &up_to("3", &alone));
+    }
+    for launcher in &launchers {
+        let resumed = root.path().join(launcher.0);
+        launcher.run(3, &resumed, &up_to("1", &resumed));
+        launcher.run(2, &resumed, &up_to("2", &resumed));
+        run(&resumed, &up_to("3", &resumed));
+        for name in
+            ["checkpoint-3/model.safetensors", "checkpoint-3/optimizer.safetensors", "completions/step_00003.jsonl"]
+        {
+            let [left, right] = [&alone, &resumed].map(|run| fs::read(run.join(name)).unwrap());
+            assert!(left == right, "{}: {name} differs", launcher.0);
+        }
+    }
+}
+
+#[test]
+fn a_killed_process_ends_all_of_them_and_leaves_a_whole_checkpoint() {
+    let root = tempfile::tempdir().unwrap();
+    for launcher in launchers("a_killed_process_ends_all_of_them_and_leaves_a_whole_checkpoint") {
+        // The second launcher does not end the other processes, so that they have to detect it themselves.
+        let lets_live: &[&str] = if launcher.1.is_empty() { &["", "-disable-auto-cleanup"] } else { &[""] };
+        for option in lets_live {
+            let dir = root.path().join(format!("{}{option}", launcher.0));
+            let more = ["--steps", "1000", "--save-steps", "1", "--set", "train.eval_samples=0"];
+            let mut command = launcher.train(3, &dir, &more);
+            if !option.is_empty() {
+                let arguments: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
+                command = Command::new(launcher.0);
+                command.arg(option).args(arguments).env("RAYON_NUM_THREADS", "1");
+                command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            }
+            let mut child = command.spawn().unwrap();
+            wait_for(&dir.join("checkpoint-1"), &mut child);
+            let processes = processes_with(dir.to_str().unwrap());
+            let victim = processes.iter().copied().find(|pid| rank_of(*pid) == Some(2)).unwrap();
+            let begin = Instant::now();
+            signal("-9", victim);
+            let output = ended(child, END_OF_ALL);
+            assert!(!output.status.success());
+            while !processes_with(dir.to_str().unwrap()).is_empty() {
+                assert!(begin.elapsed() < END_OF_ALL, "{option}: processes are left");
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            println!("{} {option}: all ended {:.2} s after kill -9", launcher.0, begin.elapsed().as_secs_f64());
+            let words = told(&output);
+            let by_launcher = words.contains("signal 9") || words.contains("KILLED BY SIGNAL: 9");
+            assert!(by_launcher || words.contains("rank 2 of 3 is gone (process"), "{words}");
+            let newest = fs::read_to_string(dir.join("checkpoint-latest")).unwrap();
+            let (steps, resume) = (newest.strip_prefix("checkpoint-").unwrap(), dir.to_str().unwrap());
+            let next = (steps.parse::<usize>().unwrap() + 1).to_string();
+            run(&dir, &["--steps", &next, "--set", "train.eval_samples=0", "--resume", resume]);
+        }
+    }
+}
+
+#[test]
+fn processes_that_are_not_alike_do_not_start_together() {
+    let root = tempfile::tempdir().unwrap();
+    for launcher in launchers("processes_that_are_not_alike_do_not_start_together") {
+        let dir = root.path().join(launcher.0);
+        let of_all = ["--output-dir", dir.to_str().unwrap()];
+        let other = [&of_all[..], &["--learning-rate", "0.5"]].concat();
+        let child = launcher.starts(&[(1, &of_all), (1, &other)]).spawn().unwrap();
+        let output = ended(child, PATIENCE);
+        let words = told(&output);
+        assert!(
+            !output.status.success() && words.contains("rank 1 differs from rank 0: grpo.learning_rate"),
+            "{words}"
+        );
+        assert!(!dir.exists(), "nothing was begun");
+    }
+}
+
+#[test]
+fn a_library_that_does_not_belong_to_the_launcher_is_refused() {
+    let root = tempfile::tempdir().unwrap();
+    for launcher in launchers("a_library_that_does_not_belong_to_the_launcher_is_refused") {
+        let dir = root.path().join(launcher.0);
+        let mut command = launcher.train(2, &dir, &[]);
+        let output = ended(command.env("GRPO_2048_MPI", "/nowhere/libmpi.so").spawn().unwrap(), PATIENCE);
+        let words = told(&output);
+        assert!(!output.status.success() && words.contains("started 2 processes, and no library of MPI"), "{words}");
+        assert!(words.contains("/nowhere/libmpi.so") && !dir.exists(), "{words}");
+    }
+}
+
+#[test]
+fn a_process_that_is_asked_to_stop_stops_all_after_the_same_step() {
+    let root = tempfile::tempdir().unwrap();
+    for launcher in launchers("a_process_that_is_asked_to_stop_stops_all_after_the_same_step") {
+        let dir = root.path().join(launcher.0);
+        let mut child = launcher.train(2, &dir, &["--steps", "1000", "--save-steps", "1000"]).spawn().unwrap();
+        wait_for(&dir.join("completions/step_00001.jsonl"), &mut child);
+        let processes = processes_with(dir.to_str().unwrap());
+        let other = processes.iter().copied().find(|pid| rank_of(*pid) == Some(1)).unwrap();
+        signal("-TERM", other);
+        let output = ended(child, PATIENCE);
+        let newest = fs::read_to_string(dir.join("checkpoint-latest")).unwrap();
+        assert!(newest != "checkpoint-0" && dir.join(&newest).is_dir(), "{newest}: {}", told(&output));
+        let steps = fs::read_dir(dir.join("completions")).unwrap().count();
+        assert_eq!(newest, format!("checkpoint-{steps}"), "the last step is in it");
+    }
+}

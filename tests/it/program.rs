@@ -1,0 +1,30 @@
+//! Runs the program as a user would.
+
+use std::path::Path;
+use std::process::Output;
+
+use assert_cmd::Command;
+use assert_cmd::cargo::cargo_bin_cmd;
+
+/// The program in `directory`, without variables of the environment that change its messages.
+pub fn program(directory: &Path) -> Command {
+    let mut command = cargo_bin_cmd!("grpo-2048");
+    command.current_dir(directory).env("NO_COLOR", "1").env_remove("RUST_LOG");
+    command
+}
+
+/// The output of a command that must succeed.
+pub fn done(directory: &Path, arguments: &[&str]) -> Output {
+    let output = program(directory).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    output
+}
+
+/// The messages of a command that the program must refuse because of the user's input.
+pub fn refused(directory: &Path, arguments: &[&str]) -> String {
+    let output = program(directory).args(arguments).output().unwrap();
+    let words = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), &*output.stdout), (Some(2), &b""[..]), "{arguments:?}: {words}");
+    assert!(words.lines().any(|line| line.starts_with("error: ")), "{words}");
+    words
+}

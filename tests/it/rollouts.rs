@@ -1,0 +1,364 @@
+//! Tests of completions by servers: runs are reproducible and resumable, and errors of a server never become a reward.
+
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+use std::thread;
+use std::time::Duration;
+
+use grpo_2048::config::{Config, RolloutConfig};
+use grpo_2048::policy::Policy;
+use grpo_2048::prompt::Prompt;
+use grpo_2048::rollout::{Assignment, Completion, RolloutError, RolloutEvent, Servers};
+use grpo_2048::seed::Seed;
+use serde_json::{Value, json};
+
+use crate::runs::{assert_same, run, train};
+use crate::served::{Answer, Mischief, Served, honest, policy};
+
+const ADAPTERS: &[&str] = &["--lora-r", "4", "--set", "train.eval_samples=0", "--save-steps", "1"];
+
+fn with<'a>(servers: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    [ADAPTERS, &["--rollouts", servers], more].concat()
+}
+
+fn output(dir: &Path, more: &[&str]) -> (Output, String) {
+    let output = train(dir, more).stderr(std::process::Stdio::piped()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
+    (output, said)
+}
+
+fn steps(run: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(run.join("metrics.jsonl")).unwrap();
+    let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    lines.filter(|record| record.get("reward").is_some()).collect()
+}
+
+#[test]
+fn two_runs_with_a_server_and_one_with_two_servers_are_the_same_byte_for_byte() {
+    let root = tempfile::tempdir().unwrap();
+    let [first, second, both] = ["first", "second", "both"].map(|name| root.path().join(name));
+    let served = [Served::start(honest), Served::start(honest)];
+    let more = ["--steps", "2"];
+    run(&first, &with(&served[0].url, &more));
+    run(&second, &with(&served[0].url, &more));
+    let urls = format!("{},{}", served[0].url, served[1].url);
+    run(&both, &with(&urls, &[&more[..], &["--set", "rollout.server_requests=2"]].concat()));
+    assert_same(&first, &second);
+    assert_same(&first, &both);
+
+    // Two policies sampled: the initial one and that after one update. Only the newest adapter remains, loaded and on
+    // disk.
+    let loaded = served[1].loaded();
+    assert_eq!(loaded.len(), 2, "{loaded:?}");
+    assert_eq!(served[1].adapters(), loaded[1..]);
+    let kept: Vec<_> = fs::read_dir(both.join("adapters")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(kept, [loaded[1].as_str()]);
+    // This server computes the same numbers as the trainer.
+    for record in steps(&first) {
+        assert!(record["sampling/sampling_logp_difference/max"].as_f64().unwrap() < 1e-4, "{record}");
+        assert!((record["sampling/importance_sampling_ratio/mean"].as_f64().unwrap() - 1.0).abs() < 1e-4, "{record}");
+        assert_eq!(record["sampling/frac_corrected"], 0.0);
+        assert!(record["time/adapter"].as_f64().unwrap() > 0.0);
+    }
+}
+
+/// A server whose log-probabilities are 0.1 nats below the trainer's.
+fn foreign(_: usize, mut answer: Value) -> Answer {
+    for token in answer["choices"][0]["logprobs"]["content"].as_array_mut().unwrap() {
+        token["logprob"] = json!(token["logprob"].as_f64().unwrap() - 0.1);
+    }
+    (200, answer.to_string())
+}
+
+#[test]
+fn what_a_foreign_sampler_gets_wrong_is_weighed_counted_and_warned_of() {
+    let root = tempfile::tempdir().unwrap();
+    let served = Served::start(foreign);
+    let of = |name: &str, more: &[&str]| {
+        let dir = root.path().join(name);
+        let (output, said) = output(&dir, &with(&served.url, &[&["--steps", "1"], more].concat()));
+        assert!(output.status.success(), "{said}");
+        (steps(&dir).remove(0), said)
+    };
+    let figure = |record: &Value, name: &str| record[format!("sampling/{name}")].as_f64().unwrap();
+    let (plain, said) = of("plain", &[]);
+    assert!((figure(&plain, "sampling_logp_difference/mean") - 0.1).abs() < 1e-3, "{plain}");
+    assert!((figure(&plain, "importance_sampling_ratio/mean") - 0.1f64.exp()).abs() < 1e-3, "{plain}");
+    assert!(said.contains("sampling and scoring differ by 0.100 nats a token (warns above 0.05)"), "{said}");
+    let (truncated, _) = of("truncated", &["--set", "rollout.correction_cap=1.05"]);
+    assert_eq!(figure(&truncated, "frac_corrected"), 1.0);
+    assert!((figure(&truncated, "importance_sampling_ratio/mean") - 1.05).abs() < 1e-6);
+    let masked = ["--set", "rollout.correction=mask", "--set", "rollout.correction_cap=1.05"];
+    let (masked, _) = of("masked", &masked);
+    assert_eq!((figure(&masked, "frac_corrected"), figure(&masked, "importance_sampling_ratio/mean")), (1.0, 0.0));
+    let (none, _) = of("none", &["--set", "rollout.correction=none"]);
+    assert!(none.get("sampling/frac_corrected").is_none());
+}
+
+/// Prompts and settings for completions by servers.
+struct Asked {
+    policy: Policy,
+    prompts: Vec<Prompt>,
+    config: RolloutConfig,
+    dir: tempfile::TempDir,
+}
+
+impl Asked {
+    fn new() -> Asked {
+        let policy = policy("");
+        let prompt = |id: u32, ids: &[u32]| Prompt {
+            id,
+            style: "plain".into(),
+            task: None,
+            text: String::new(),
+            prefill: String::new(),
+            ids: ids.to_vec(),
+            stop: None,
+            ..Prompt::default()
+        };
+        let prompts = vec![prompt(0, &[5, 6, 7]), prompt(1, &[8, 9])];
+        let rollout = Config::preset("builtin").unwrap().rollout;
+        let config = RolloutConfig { num_generations: 3, max_completion_length: 24, server_seconds: 4.0, ..rollout };
+        Asked { policy, prompts, config, dir: tempfile::tempdir().unwrap() }
+    }
+
+    fn of(&self, servers: &[&Served]) -> (Result<Vec<Completion>, RolloutError>, Vec<String>) {
+        let urls = servers.iter().map(|served| served.url.clone()).collect();
+        let config = RolloutConfig { servers: urls, ..self.config.clone() };
+        let mut servers = Servers::open(&config, 3).unwrap().unwrap();
+        servers.keep_adapters_in(self.dir.path());
+        let (mut told, mut troubles) = (Vec::new(), Vec::new());
+        let completions = self.by(&servers, &config, &mut |event| match event {
+            RolloutEvent::Finished { index, completion } => told.push((index, completion.clone())),
+            RolloutEvent::Trouble(text) => troubles.push(text.to_owned()),
+            _ => (),
+        });
+        if let Ok(completions) = &completions {
+            told.sort_by_key(|(index, _)| *index);
+            let expected: Vec<_> = completions.iter().cloned().enumerate().collect();
+            assert_eq!(told, expected, "each is handed out once");
+        }
+        (completions, troubles)
+    }
+}
+
+impl Asked {
+    fn by(
+        &self,
+        servers: &Servers,
+        config: &RolloutConfig,
+        observer: &mut dyn FnMut(RolloutEvent<'_>),
+    ) -> Result<Vec<Completion>, RolloutError> {
+        let (policy, prompts, streams) = (&self.policy, &self.prompts[..], Seed::root(7).into());
+        let loaded = servers.load_adapter(policy, observer)?;
+        let completions = servers.generate(&loaded, Assignment { policy, config, prompts, streams }, observer)?;
+        Ok(completions.into_items())
+    }
+
+    /// The warnings of two successive batches.
+    fn troubles(&self, servers: &[&Served]) -> Vec<Vec<String>> {
+        let urls = servers.iter().map(|served| served.url.clone()).collect();
+        let config = RolloutConfig { servers: urls, server_seconds: 60.0, ..self.config.clone() };
+        let mut servers = Servers::open(&config, 3).unwrap().unwrap();
+        servers.keep_adapters_in(self.dir.path());
+        let batch = |_: usize| {
+            let mut troubles = Vec::new();
+            let mut hear = |event: RolloutEvent<'_>| {
+                if let RolloutEvent::Trouble(text) = event {
+                    troubles.push(text.to_owned());
+                }
+            };
+            self.by(&servers, &config, &mut hear).unwrap();
+            troubles
+        };
+        (0..2).map(batch).collect()
+    }
+}
+
+#[test]
+fn a_server_that_fails_is_warned_of_once_a_batch_with_a_count_and_one_that_is_left_out_once() {
+    let (asked, good) = (Asked::new(), Served::start(honest));
+    let bad = Served::start(|_, _| (500, "out of memory".into()));
+    for troubles in asked.troubles(&[&bad, &good]) {
+        // Three of the six completions are requested from it first.
+        let [first, count] = &troubles[..] else { panic!("{troubles:?}") };
+        assert!(first.starts_with("completion ") && first.contains("answered 500: out of memory"), "{first}");
+        assert_eq!(*count, format!("{}: failed 3 times in this batch", bad.url));
+    }
+    let forgetful = Served::forgetful();
+    let [first, second] = &asked.troubles(&[&forgetful, &good])[..] else { panic!("two batches") };
+    assert!(matches!(&first[..], [one] if one.contains("its models are without grpo-2048-")), "{first:?}");
+    assert!(second.is_empty(), "it is left out still: {second:?}");
+}
+
+fn changed(answer: Value, change: impl FnOnce(&mut Value)) -> Answer {
+    let mut answer = answer;
+    change(&mut answer);
+    (200, answer.to_string())
+}
+
+/// Errors of a server, each with a part of the expected message.
+const MISCHIEF: &[(Mischief, &str)] = &[
+    (|_, _| (500, json!({ "error": { "message": "out of memory" } }).to_string()), "answered 500: out of memory"),
+    (|_, _| (200, "<html>".into()), "an answer that is no JSON"),
+    (|_, _| (200, "{}".into()), "an answer out of shape: missing field `choices`"),
+    (
+        |_, _| {
+            thread::sleep(Duration::from_secs(6));
+            (200, "{}".into())
+        },
+        "raise rollout.server_seconds",
+    ),
+    (
+        |_, answer| {
+            changed(answer, |answer| {
+                let choice = answer["choices"][0].clone();
+                answer["choices"].as_array_mut().unwrap().push(choice);
+            })
+        },
+        "2 completions, expected 1",
+    ),
+    (
+        |_, answer| {
+            changed(answer, |answer| {
+                answer["choices"][0]["logprobs"]["content"].as_array_mut().unwrap().pop();
+            })
+        },
+        "that are not theirs",
+    ),
+    (
+        |_, answer| {
+            changed(answer, |answer| {
+                answer["choices"][0]["token_ids"][0] = json!(1 << 20);
+                answer["choices"][0]["logprobs"]["content"][0]["token_id"] = json!(1 << 20);
+            })
+        },
+        "token 0 has the id 1048576",
+    ),
+    (
+        |_, answer| changed(answer, |answer| answer["choices"][0]["logprobs"]["content"][0]["logprob"] = json!(0.5)),
+        "token 0 has the log-probability 0.5",
+    ),
+    (
+        |_, answer| changed(answer, |answer| answer["choices"][0]["logprobs"]["content"][0]["logprob"] = Value::Null),
+        "an answer out of shape: invalid type: null",
+    ),
+    (
+        |_, answer| {
+            changed(answer, |answer| answer["choices"][0]["logprobs"]["content"][0]["logprob"] = json!(-9999.0))
+        },
+        "token 0 has the log-probability -9999",
+    ),
+    (
+        |_, answer| {
+            changed(answer, |answer| {
+                // The answer claims that the completion has ended, but it was truncated.
+                answer["choices"][0]["finish_reason"] = json!("stop");
+                answer["choices"][0]["token_ids"].as_array_mut().unwrap().truncate(1);
+                answer["choices"][0]["logprobs"]["content"].as_array_mut().unwrap().truncate(1);
+            })
+        },
+        "1 tokens that no stop ends (finish_reason stop), asked for 24",
+    ),
+    (
+        |_, answer| changed(answer, |answer| answer["model"] = json!("served")),
+        "an answer by served, expected one by grpo-2048-",
+    ),
+];
+
+#[test]
+fn whatever_a_server_does_wrong_is_named_and_becomes_no_completion() {
+    let asked = Asked::new();
+    for (mischief, expected) in MISCHIEF {
+        let served = Served::start(*mischief);
+        let (completions, troubles) = asked.of(&[&served]);
+        let Err(RolloutError::Server(fault)) = completions else { panic!("{expected}: {completions:?}") };
+        assert_eq!(fault.server, served.url);
+        assert!(fault.to_string().contains(expected), "{fault}, expected {expected}");
+        assert!(!fault.hint.is_empty() && troubles.len() >= 2, "tried again: {troubles:?}");
+    }
+    let forgetful = Served::forgetful();
+    let (completions, _) = asked.of(&[&forgetful]);
+    let Err(RolloutError::Server(fault)) = completions else { panic!("{completions:?}") };
+    assert!(fault.found.contains("its models are without grpo-2048-"), "{fault}");
+}
+
+#[test]
+fn a_good_server_makes_up_for_a_bad_one_and_a_bad_moment_passes() {
+    let asked = Asked::new();
+    let good = Served::start(honest);
+    let expected = asked.of(&[&good]).0.unwrap();
+    for (mischief, what) in MISCHIEF {
+        let bad = Served::start(*mischief);
+        let (completions, troubles) = asked.of(&[&bad, &good]);
+        assert_eq!(completions.unwrap(), expected, "{what}");
+        assert!(troubles.iter().all(|text| text.contains(&bad.url)) && !troubles.is_empty(), "{troubles:?}");
+    }
+    let forgetful = Served::forgetful();
+    assert_eq!(asked.of(&[&forgetful, &good]).0.unwrap(), expected);
+    let hiccup = Served::start(|before, answer| if before < 2 { (500, String::new()) } else { honest(before, answer) });
+    let (completions, troubles) = asked.of(&[&hiccup]);
+    assert_eq!(completions.unwrap(), expected);
+    assert_eq!(troubles.len(), 2, "{troubles:?}");
+}
+
+#[test]
+fn a_server_that_fails_stops_the_run_and_a_resumed_one_equals_an_unbroken_one() {
+    let root = tempfile::tempdir().unwrap();
+    let [unbroken, broken] = ["unbroken", "broken"].map(|name| root.path().join(name));
+    let good = Served::start(honest);
+    let more = ["--steps", "3", "--set", "rollout.resample_tied=0"];
+    run(&unbroken, &with(&good.url, &more));
+    // It answers the probe, a step of eight completions, and two completions of the next step.
+    let fails = Served::start(
+        |before, answer| if before < 11 { honest(before, answer) } else { (500, "out of memory".into()) },
+    );
+    let (stopped, said) = output(&broken, &with(&fails.url, &more));
+    assert_eq!(stopped.status.code(), Some(1), "{said}");
+    assert!(said.contains(&fails.url) && said.contains("answered 500: out of memory; its log says more"), "{said}");
+    assert!(broken.join("checkpoint-1").is_dir() && !broken.join("completions/step_00002.jsonl").exists());
+    run(&broken, &with(&good.url, &[&more[..], &["--resume", broken.to_str().unwrap()]].concat()));
+    assert_same(&unbroken, &broken);
+}
+
+#[test]
+fn one_step_ahead_the_adapter_of_the_step_before_writes_and_the_run_repeats() {
+    let root = tempfile::tempdir().unwrap();
+    let [first, second] = ["first", "second"].map(|name| root.path().join(name));
+    let served = Served::start(honest);
+    let more = ["--steps", "3", "--steps-ahead", "1", "--set", "rollout.resample_tied=0"];
+    run(&first, &with(&served.url, &more));
+    run(&second, &with(&served.url, &more));
+    assert_same(&first, &second);
+    let lags: Vec<_> = steps(&first).iter().map(|record| record["sampling/policy_lag"].clone()).collect();
+    assert_eq!(lags, [0.0, 1.0, 1.0]);
+    assert!(steps(&first)[2]["sampling/sampling_logp_difference/max"].as_f64().unwrap() > 1e-4);
+}
+
+#[test]
+fn what_cannot_be_served_is_refused_before_anything_is_written() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("run");
+    let served = Served::start(honest);
+    let other = Served::start(|_, answer| {
+        changed(answer, |answer| {
+            for token in answer["choices"][0]["logprobs"]["content"].as_array_mut().unwrap() {
+                token["logprob"] = json!(token["logprob"].as_f64().unwrap() - 1.0);
+            }
+        })
+    });
+    let refused = |more: &[&str], expected: &[&str]| {
+        let (output, said) = output(&dir, more);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        expected.iter().for_each(|expected| assert!(said.contains(expected), "{said}, expected {expected}"));
+        assert!(!dir.exists());
+    };
+    refused(&["--rollouts", &served.url], &["rollout.servers", "add --lora-r"]);
+    refused(&with("localhost:8000", &[]), &["\"localhost:8000\" (rollout.servers)", "http://localhost:8000"]);
+    refused(&with("http://127.0.0.1:9", &[]), &["--rollouts http://127.0.0.1:9: no answer", "is it up"]);
+    refused(&with(&served.url, &["--temperature", "3"]), &["rollout.temperature", "vLLM takes no other"]);
+    refused(&with(&other.url, &[]), &[&other.url, "differ from those of builtin by 1.0", "export --merge"]);
+    let long = ["--set", "rollout.max_completion_length=510"];
+    refused(&with(&served.url, &long), &["more than the 512 positions"]);
+}

@@ -1,0 +1,117 @@
+//! Small runs of the program, and the comparison of their files.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// Settings of a run that is small enough for a test and large enough to use every part of the program.
+pub const SMALL: &[&str] = &[
+    "--groups",
+    "2",
+    "--num-generations",
+    "4",
+    "--seed",
+    "11",
+    "--set",
+    "arena.games=1",
+    "--set",
+    "rollout.max_completion_length=160",
+    "--set",
+    "train.eval_samples=4",
+    "--set",
+    "train.eval_games=1",
+    "--set",
+    "sandbox.game_seconds=0.05",
+    "--set",
+    "train.preflight=false",
+    // Up to 136 games, where the whole run has 42. The tests that are about it turn it on.
+    "--set",
+    "train.settle=false",
+    "--set",
+    "train.game_seconds=0.05",
+    // Elites and the reference, so that all state is used from the second step on.
+    "--set",
+    "grpo.elite_from_step=2",
+    "--set",
+    "grpo.elite_min_games=1",
+    // Some of a group have no part in the update.
+    "--set",
+    "grpo.learn_from_best=2",
+    "--set",
+    "grpo.learn_from_worst=1",
+    "--set",
+    "grpo.beta=0.01",
+];
+
+/// Turns on what `SMALL` turns off: held-out games at the end choose the best programs.
+pub const SETTLED: &[&str] = &["--set", "train.settle=true"];
+
+/// The command of a small run in `dir`, with more arguments.
+pub fn train(dir: &Path, more: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_grpo-2048"));
+    command.arg("train").args(["--output-dir".as_ref(), dir.as_os_str()]).args(SMALL).args(more);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    command
+}
+
+/// Trains a small run to its end.
+pub fn run(dir: &Path, more: &[&str]) {
+    let output = train(dir, more).stderr(Stdio::piped()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// The files of a run that must be reproducible, without the values of clocks.
+pub fn essence(run: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    collect(run, run, &mut files);
+    files
+}
+
+fn collect(root: &Path, dir: &Path, files: &mut BTreeMap<PathBuf, Vec<u8>>) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        if path.is_dir() {
+            collect(root, &path, files);
+        } else if name.ends_with(".safetensors") || name == "hall_of_fame.json" {
+            files.insert(path.strip_prefix(root).unwrap().to_owned(), fs::read(&path).unwrap());
+        } else if name.ends_with(".jsonl") && name != "launches.jsonl" {
+            let text = fs::read_to_string(&path).unwrap();
+            let lines: Vec<String> =
+                text.lines().map(|line| without_clocks(serde_json::from_str(line).unwrap())).collect();
+            files.insert(path.strip_prefix(root).unwrap().to_owned(), lines.join("\n").into_bytes());
+        }
+    }
+}
+
+fn without_clocks(mut record: Value) -> String {
+    let clocks = ["step_time", "eval_runtime", "generate/tokens_per_s", "sandbox/p50_ms", "sandbox/p99_ms"];
+    record.as_object_mut().unwrap().retain(|key, _| !key.starts_with("time/") && !clocks.contains(&key.as_str()));
+    record.to_string()
+}
+
+/// Asserts that the reproducible files of two runs are equal.
+pub fn assert_same(left: &Path, right: &Path) {
+    let (left, right) = (essence(left), essence(right));
+    assert_eq!(left.keys().collect::<Vec<_>>(), right.keys().collect::<Vec<_>>());
+    for (path, bytes) in &left {
+        let other = &right[path];
+        let lines = |bytes: &[u8]| String::from_utf8_lossy(bytes).lines().map(str::to_owned).collect::<Vec<_>>();
+        let differing = || lines(bytes).into_iter().zip(lines(other)).find(|(left, right)| left != right);
+        assert!(bytes == other, "{} differs, first in {:?}", path.display(), differing());
+    }
+}
+
+/// Waits until a run has written `path`.
+pub fn wait_for(path: &Path, child: &mut Child) {
+    let start = Instant::now();
+    while !path.exists() {
+        assert!(child.try_wait().unwrap().is_none(), "ended before {} appeared", path.display());
+        assert!(start.elapsed() < Duration::from_secs(300), "{} never appeared", path.display());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}

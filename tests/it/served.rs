@@ -1,0 +1,197 @@
+//! A server with vLLM's protocol that samples by this program's decoder.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use grpo_2048::config::{Config, ModelConfig, RolloutConfig};
+use grpo_2048::policy::{Device, Policy};
+use grpo_2048::prompt::Prompt;
+use grpo_2048::rollout::{FinishReason, Streams, generate};
+use grpo_2048::seed::Seed;
+use serde_json::{Value, json};
+
+/// The server's name of the model.
+const BASE: &str = "served";
+
+/// How a server changes its answer to a request for tokens. The first argument is the number of earlier requests.
+pub type Mischief = fn(usize, Value) -> Answer;
+
+/// Status and body.
+pub type Answer = (u16, String);
+
+/// A correct answer.
+pub fn honest(_: usize, answer: Value) -> Answer {
+    (200, answer.to_string())
+}
+
+/// The model of all tests, with the adapter in the directory `adapter`, or a new one.
+pub fn policy(adapter: &str) -> Policy {
+    let config = Config::preset("builtin").unwrap().model;
+    let config = ModelConfig { adapter: adapter.into(), lora_r: 4, ..config };
+    Policy::load(&config, Seed::root(0), &Device::Cpu).unwrap()
+}
+
+/// A running server.
+pub struct Served {
+    pub url: String,
+    state: Arc<State>,
+}
+
+struct State {
+    mischief: Mischief,
+    /// Whether it answers that it has loaded an adapter without loading it.
+    forgets: bool,
+    /// The loaded adapters by name, and the model without an adapter.
+    models: Mutex<BTreeMap<String, Arc<Policy>>>,
+    /// Number of requests for tokens.
+    asked: Mutex<usize>,
+    /// Names of all adapters that were loaded at some time.
+    loaded: Mutex<Vec<String>>,
+}
+
+impl Served {
+    /// Starts a server, which runs until the test ends.
+    pub fn start(mischief: Mischief) -> Served {
+        Served::with(mischief, false)
+    }
+
+    /// A server that does not load adapters.
+    pub fn forgetful() -> Served {
+        Served::with(honest, true)
+    }
+
+    fn with(mischief: Mischief, forgets: bool) -> Served {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let models = Mutex::new(BTreeMap::from([(BASE.to_owned(), Arc::new(policy("")))]));
+        let state = State { mischief, forgets, models, asked: Mutex::default(), loaded: Mutex::default() };
+        let state = Arc::new(state);
+        let shared = Arc::clone(&state);
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let state = Arc::clone(&shared);
+                thread::spawn(move || state.serve(stream));
+            }
+        });
+        Served { url, state }
+    }
+
+    /// Names of the loaded adapters.
+    pub fn adapters(&self) -> Vec<String> {
+        self.state.models.lock().unwrap().keys().filter(|name| *name != BASE).cloned().collect()
+    }
+
+    /// Names of all adapters that were loaded at some time, in order.
+    pub fn loaded(&self) -> Vec<String> {
+        self.state.loaded.lock().unwrap().clone()
+    }
+}
+
+impl State {
+    fn serve(&self, mut stream: TcpStream) {
+        let Some((path, body)) = read(&mut stream) else { return };
+        let (status, body) = self.answer(&path, body);
+        let head = format!("HTTP/1.1 {status} Said\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());
+        let _ = stream.write_all((head + &body).as_bytes());
+    }
+
+    fn answer(&self, path: &str, body: Value) -> Answer {
+        let named = |key: &str| body[key].as_str().unwrap_or_default().to_owned();
+        match path {
+            "/v1/models" => {
+                let models = self.models.lock().unwrap();
+                let models = models.keys().map(|name| {
+                    let parent = (name != BASE).then_some(BASE);
+                    json!({ "id": name, "object": "model", "parent": parent, "max_model_len": 512 })
+                });
+                (200, json!({ "object": "list", "data": models.collect::<Vec<_>>() }).to_string())
+            }
+            "/v1/load_lora_adapter" => {
+                self.loaded.lock().unwrap().push(named("lora_name"));
+                if !self.forgets {
+                    let policy = Arc::new(policy(&named("lora_path")));
+                    self.models.lock().unwrap().insert(named("lora_name"), policy);
+                }
+                (200, "Success".into())
+            }
+            "/v1/unload_lora_adapter" => match self.models.lock().unwrap().remove(&named("lora_name")) {
+                Some(_) => (200, "Success".into()),
+                None => (404, json!({ "error": { "message": "no such adapter" } }).to_string()),
+            },
+            "/inference/v1/generate" => {
+                let before = {
+                    let mut asked = self.asked.lock().unwrap();
+                    *asked += 1;
+                    *asked - 1
+                };
+                let policy = self.models.lock().unwrap().get(&named("model")).cloned();
+                match policy {
+                    Some(policy) => (self.mischief)(before, written(&policy, &body)),
+                    None => (404, json!({ "error": { "message": "The model does not exist." } }).to_string()),
+                }
+            }
+            _ => (404, json!({ "detail": "Not Found" }).to_string()),
+        }
+    }
+}
+
+/// A completion in vLLM's format, sampled with the seed of the request.
+fn written(policy: &Policy, body: &Value) -> Value {
+    let sampling = &body["sampling_params"];
+    assert_eq!((&sampling["n"], &sampling["logprobs"]), (&json!(1), &json!(0)));
+    let ids: Vec<u32> = serde_json::from_value(body["token_ids"].clone()).unwrap();
+    let prompt = Prompt {
+        id: 0,
+        style: String::new(),
+        task: None,
+        text: String::new(),
+        prefill: String::new(),
+        ids,
+        stop: None,
+        ..Prompt::default()
+    };
+    let config = RolloutConfig {
+        num_generations: 1,
+        max_completion_length: sampling["max_tokens"].as_u64().unwrap() as usize,
+        temperature: sampling["temperature"].as_f64().unwrap(),
+        ..Config::preset("builtin").unwrap().rollout
+    };
+    let streams = Streams::from(Seed::root(sampling["seed"].as_u64().unwrap()));
+    let completion = generate(policy, &[prompt], &config, streams, &mut |_| ()).unwrap().into_items().remove(0);
+    let pairs = completion.ids.iter().zip(&completion.logprobs);
+    let content: Vec<Value> = pairs.map(|(id, logprob)| json!({ "token_id": id, "logprob": logprob })).collect();
+    let reason = if completion.finish == FinishReason::Stop { "stop" } else { "length" };
+    json!({
+        "model": body["model"],
+        "choices": [{
+            "index": 0,
+            "finish_reason": reason,
+            "token_ids": completion.ids,
+            "logprobs": { "content": content },
+        }],
+    })
+}
+
+/// Reads the path and the JSON of a request.
+fn read(stream: &mut TcpStream) -> Option<(String, Value)> {
+    let (mut bytes, mut chunk) = (Vec::new(), [0; 4096]);
+    loop {
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let length =
+                head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length:")?.trim().parse().ok());
+            if body.len() >= length.unwrap_or(0) {
+                let path = head.split(' ').nth(1)?.to_owned();
+                return Some((path, serde_json::from_str(body).unwrap_or(Value::Null)));
+            }
+        }
+        let count = stream.read(&mut chunk).ok()?;
+        if count == 0 {
+            return None;
+        }
+        bytes.extend_from_slice(&chunk[..count]);
+    }
+}

@@ -1,0 +1,75 @@
+//! Tests of the two tiers: both play the same games, and the reason why a program is not compiled is shown.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+const LADDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/crates/verify/src/environment/game2048/ladder");
+
+fn score(dir: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_grpo-2048")).current_dir(dir).arg("score").args(arguments).output().unwrap()
+}
+
+#[test]
+fn both_tiers_play_the_same_games() {
+    let dir = tempfile::tempdir().unwrap();
+    let files = ["monotone.py", "greedy.py", "cycle.py", "crash.py"].map(|name| format!("{LADDER}/{name}"));
+    let games = |tier: &str| -> Vec<Value> {
+        let more = ["--games", "2", "--seed", "0", "--json", "--tier", tier];
+        let arguments: Vec<&str> = files.iter().map(String::as_str).chain(more).collect();
+        let output = String::from_utf8(score(dir.path(), &arguments).stdout).unwrap();
+        let mut lines: Vec<Value> = output.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        for line in &mut lines {
+            // The tiers count fuel differently.
+            line["digest"].take();
+            line["games"].as_array_mut().unwrap().iter_mut().for_each(|game| drop(game["fuel"].take()));
+        }
+        lines
+    };
+    let interpreted = games("interpreter");
+    assert_eq!(interpreted.len(), files.len());
+    assert_eq!(games("auto"), interpreted);
+}
+
+#[test]
+fn a_program_that_is_not_compiled_is_named_with_its_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let classy =
+        "class Player:\n    def move(self):\n        return 'W'\n\ndef strategy(board):\n    return Player().move()\n";
+    let failing = "def strategy(board):\n    return 'WASD'[board[0][0]]\n";
+    for (name, source) in [("classy.py", classy), ("failing.py", failing), ("text.py", "no program")] {
+        fs::write(dir.path().join(name), source).unwrap();
+    }
+    let cycle = format!("{LADDER}/cycle.py");
+    let output = score(dir.path(), &["classy.py", "failing.py", "text.py", &cycle, "--explain"]);
+    let said = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<&str> = said.lines().collect();
+    assert!(lines[0].starts_with("classy.py: interpreted: line 1: "), "{said}");
+    assert!(lines[1].starts_with("failing.py: compiled, but given up for the interpreter while it runs: "), "{said}");
+    assert!(lines[2].starts_with("text.py: ") && !lines[2].contains("compiled"), "{said}");
+    assert!(lines[3].ends_with("cycle.py: compiled"), "{said}");
+
+    let output = score(dir.path(), &["classy.py", "--tier", "compiled", "--games", "1"]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success() && said.contains("a program leaves the compiled tier: line 1"), "{said}");
+}
+
+#[test]
+fn a_program_is_not_blamed_for_what_its_checker_is_written_in() {
+    let dir = tempfile::tempdir().unwrap();
+    let task = serde_json::json!({"id": "twice", "prompt": "Double.", "entry_point": "twice", "inputs": ["(1,)", "(2,)"],
+        "reference": "def twice(x):\n    return 2 * x",
+        "checker": "def check():\n    y = yield ('twice', 21)\n    return y == 42\n"});
+    fs::write(dir.path().join("tasks.jsonl"), task.to_string()).unwrap();
+    fs::write(dir.path().join("twice.py"), "def twice(x):\n    return x + x\n").unwrap();
+    fs::write(dir.path().join("fails.py"), "def twice(x):\n    return [0, 2, 4][x]\n").unwrap();
+    let output = score(dir.path(), &["twice.py", "fails.py", "--env", "tasks.jsonl", "--task", "twice", "--explain"]);
+    let said = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<&str> = said.lines().collect();
+    assert!(lines[0].ends_with("twice.py: compiled"), "{said}");
+    assert!(lines[1].contains("fails.py: compiled, but given up for the interpreter while it runs: "), "{said}");
+    let output = score(dir.path(), &["twice.py", "--env", "tasks.jsonl", "--task", "twice", "--tier", "compiled"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}

@@ -1,0 +1,334 @@
+//! Tests with whole runs of the built-in model: reproducible, resumable, and the same with any number of workers.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use candle_core::Device;
+use grpo_2048::evaluation::held_out_boards;
+use serde_json::Value;
+
+use crate::runs::{SETTLED, assert_same, essence, run, train, wait_for};
+
+#[test]
+fn i2_sequential_and_any_number_of_workers_train_byte_for_byte_alike() {
+    let root = tempfile::tempdir().unwrap();
+    let sequential = root.path().join("sequential");
+    run(&sequential, &[&["--steps", "2", "--sequential"], SETTLED].concat());
+    for workers in ["1", "2", "8"] {
+        let pooled = root.path().join(workers);
+        run(&pooled, &[&["--steps", "2", "--parallel-rewards", workers], SETTLED].concat());
+        assert_same(&sequential, &pooled);
+    }
+}
+
+#[test]
+fn i10_a_run_resumed_after_kill_9_equals_an_unbroken_one() {
+    let root = tempfile::tempdir().unwrap();
+    let (unbroken, killed) = (root.path().join("unbroken"), root.path().join("killed"));
+    run(&unbroken, &["--steps", "4", "--save-steps", "1"]);
+    let mut child = train(&killed, &["--steps", "4", "--save-steps", "1"]).spawn().unwrap();
+    wait_for(&killed.join("checkpoint-2"), &mut child);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    run(&killed, &["--steps", "4", "--save-steps", "1", "--resume", killed.to_str().unwrap()]);
+    assert_same(&unbroken, &killed);
+}
+
+#[test]
+fn a_run_killed_before_its_first_step_ended_equals_an_unbroken_one() {
+    let root = tempfile::tempdir().unwrap();
+    let (unbroken, killed) = (root.path().join("unbroken"), root.path().join("killed"));
+    run(&unbroken, &["--steps", "1"]);
+    let mut child = train(&killed, &["--steps", "1"]).spawn().unwrap();
+    wait_for(&killed.join("checkpoint-0"), &mut child);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    run(&killed, &["--steps", "1", "--resume", killed.to_str().unwrap()]);
+    assert_same(&unbroken, &killed);
+}
+
+#[test]
+fn a_run_at_its_end_says_so_and_one_that_goes_on_keeps_the_best_it_had() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("run");
+    run(&dir, &[&["--steps", "2"], SETTLED].concat());
+    let best = fs::read_to_string(dir.join("best.py")).unwrap();
+    let hall = || -> Vec<Value> { serde_json::from_slice(&fs::read(dir.join("hall_of_fame.json")).unwrap()).unwrap() };
+    assert_eq!(hall()[0]["source"].as_str().unwrap(), best);
+    let before = essence(&dir);
+    let resume = ["--resume", dir.to_str().unwrap(), "--steps"];
+    let again = train(&dir, &[&resume[..], &["2"]].concat()).stderr(Stdio::piped()).output().unwrap();
+    let said = String::from_utf8_lossy(&again.stderr).into_owned();
+    assert!(again.status.success() && said.contains("is at step 2 already"), "{said}");
+    assert_eq!(before, essence(&dir));
+    // The file has a program that the checkpoint does not have, which has held-out games and is better than those of
+    // the next step.
+    let mut known = hall();
+    let source = include_str!("../../crates/verify/src/environment/game2048/ladder/monotone.py");
+    known[0]["source"] = source.into();
+    known[0]["program"] = "0".repeat(64).into();
+    fs::write(dir.join("hall_of_fame.json"), serde_json::to_vec(&known).unwrap()).unwrap();
+    run(&dir, &[&resume[..], &["3"], SETTLED].concat());
+    assert!(hall().iter().any(|member| member["source"] == source), "{:?}", hall());
+}
+
+#[test]
+fn several_updates_a_rollout_over_adapters_resume_to_the_last_bit() {
+    let root = tempfile::tempdir().unwrap();
+    let (unbroken, killed) = (root.path().join("unbroken"), root.path().join("killed"));
+    let more = [
+        &["--steps", "3", "--save-steps", "1", "--lora-r", "4"][..],
+        &["--set", "grpo.num_iterations=2", "--set", "grpo.lr_scheduler_type=cosine"],
+        &["--set", "grpo.warmup_steps=2", "--set", "grpo.gradient_checkpointing=on"],
+    ]
+    .concat();
+    run(&unbroken, &more);
+    let mut child = train(&killed, &more).spawn().unwrap();
+    wait_for(&killed.join("checkpoint-1"), &mut child);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    run(&killed, &[&more[..], &["--resume", killed.to_str().unwrap()]].concat());
+    assert_same(&unbroken, &killed);
+}
+
+#[test]
+fn f16_with_dropout_resumes_to_the_last_bit_on_any_number_of_threads() {
+    let root = tempfile::tempdir().unwrap();
+    let (unbroken, resumed) = (root.path().join("unbroken"), root.path().join("resumed"));
+    let more = |steps: &'static str| {
+        [
+            &["--steps", steps, "--save-steps", "1", "--lora-r", "4", "--set", "train.eval_samples=0"][..],
+            &["--set", "model.precision=f16", "--set", "model.lora_dropout=0.2"],
+        ]
+        .concat()
+    };
+    run(&unbroken, &more("2"));
+    run(&resumed, &more("1"));
+    let again = [&more("2")[..], &["--resume", resumed.to_str().unwrap()]].concat();
+    assert!(train(&resumed, &again).env("RAYON_NUM_THREADS", "1").status().unwrap().success());
+    assert_same(&unbroken, &resumed);
+    let state = candle_core::safetensors::load(unbroken.join("checkpoint-2/optimizer.safetensors"), &Device::Cpu);
+    let scale = state.unwrap()["loss_scale"].to_vec1::<f64>().unwrap()[0];
+    assert!(scale >= 1024.0 && scale.log2().fract() == 0.0, "{scale}");
+}
+
+/// Loss, gradient norm and entropy of a run's first update.
+fn first_update(run: &Path) -> [f64; 3] {
+    let text = fs::read_to_string(run.join("metrics.jsonl")).unwrap();
+    let records = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let record = records.into_iter().find(|record| record.get("loss").is_some()).unwrap();
+    ["loss", "grad_norm", "entropy"].map(|key| record[key].as_f64().unwrap())
+}
+
+#[test]
+fn a_limit_on_memory_cuts_the_update_says_so_once_and_keeps_the_batch() {
+    let root = tempfile::tempdir().unwrap();
+    let (free, cut) = (root.path().join("free"), root.path().join("cut"));
+    let words = |dir: &Path, limit: &str| {
+        let output = train(dir, &["--steps", "1", "--set", limit]).stderr(Stdio::piped()).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, said) = words(&free, "train.memory_mib=4000");
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("\nmemory: ") && !said.contains("cut to fit"), "{said}");
+    let (code, said) = words(&cut, "train.memory_mib=285");
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(said.matches("\nmemory: cut to fit: ").count(), 1, "{said}");
+    for (free, cut) in first_update(&free).into_iter().zip(first_update(&cut)) {
+        assert!((free - cut).abs() < 1e-3 * free.abs() + 1e-5, "{free} became {cut}");
+    }
+
+    let refused = root.path().join("refused");
+    let (code, said) = words(&refused, "train.memory_mib=64");
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("error: train.memory_mib = 64: expected at least "), "{said}");
+    assert!(!refused.exists(), "a refused run leaves nothing behind");
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_and_what_schedulers_send_write_a_checkpoint_and_exit_130() {
+    let root = tempfile::tempdir().unwrap();
+    for signal in ["-INT", "-TERM", "-HUP"] {
+        let dir = root.path().join(signal);
+        let mut child = train(&dir, &["--steps", "1000", "--save-steps", "1000"]).spawn().unwrap();
+        wait_for(&dir.join("completions/step_00001.jsonl"), &mut child);
+        let status = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+        assert!(status.success());
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{signal}");
+        let newest = fs::read_to_string(dir.join("checkpoint-latest")).unwrap();
+        assert_ne!(newest, "checkpoint-0", "{signal}");
+        let launches = fs::read_to_string(dir.join("launches.jsonl")).unwrap();
+        assert!(launches.ends_with("\"how\":\"interrupted\"}\n"), "{signal}: {launches}");
+        for file in ["model.safetensors", "optimizer.safetensors", "trainer_state.json", "rng_state.json"] {
+            assert!(dir.join(&newest).join(file).is_file(), "{signal}: {file}");
+        }
+    }
+}
+
+#[test]
+fn the_reward_check_says_its_line_and_leaves_the_run_as_it_is() {
+    let root = tempfile::tempdir().unwrap();
+    let (checked, unchecked) = (root.path().join("checked"), root.path().join("unchecked"));
+    // The reference players need a larger budget than these runs have.
+    let budget = ["--set", "train.game_seconds=0.2"];
+    let words = |dir: &Path, more: &[&str]| {
+        let output = train(dir, &[&budget, more].concat()).stderr(Stdio::piped()).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let said = words(&checked, &["--steps", "1", "--set", "train.preflight=true"]);
+    assert!(said.contains("\nreward check: 10 reference players in order, cycle 0.0"), "{said}");
+    assert!(said.contains("warning: reward target: 2048 is reached in "), "{said}");
+    assert!(words(&unchecked, &["--steps", "1"]).contains("reward check: skipped (train.preflight = false)"));
+    assert_same(&checked, &unchecked);
+
+    let resume = ["--set", "train.preflight=true", "--steps", "2", "--resume", checked.to_str().unwrap()];
+    assert!(words(&checked, &resume).contains("reward check: 10 reference players in order"));
+}
+
+#[test]
+fn a_run_whose_reward_cannot_reach_the_target_is_refused() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("run");
+    let mut command = train(&dir, &["--set", "train.preflight=true", "--set", "train.game_seconds=0.03"]);
+    let output = command.stderr(Stdio::piped()).output().unwrap();
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(message.contains("error: train.game_seconds = 0.03: the reward check refuses to start"), "{message}");
+    assert!(message.contains("hint: the default is 1.0; train.preflight=false"), "{message}");
+    assert!(!dir.exists(), "a refused run leaves nothing behind");
+}
+
+#[test]
+fn a_directory_of_another_configuration_is_refused_and_left_as_it_was() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("run");
+    run(&dir, &["--steps", "1"]);
+    let before = essence(&dir);
+    for more in [&["--temperature", "0.9"][..], &["--temperature", "0.9", "--resume", dir.to_str().unwrap()]] {
+        let output = train(&dir, more).stderr(Stdio::piped()).output().unwrap();
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{message}");
+        assert!(message.contains("rollout.temperature"), "{message}");
+    }
+    assert_eq!(before, essence(&dir));
+}
+
+/// The lines of every JSONL file in a directory.
+fn lines(dir: &Path) -> Vec<Value> {
+    let mut paths: Vec<PathBuf> = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    let text = |path: &PathBuf| fs::read_to_string(path).unwrap();
+    paths
+        .iter()
+        .flat_map(|path| text(path).lines().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<_>>())
+        .collect()
+}
+
+/// The step and the seeds of the games of each line.
+fn seeds(lines: &[Value]) -> BTreeSet<(u64, String)> {
+    let of = |line: &Value| {
+        let step = line["step"].as_u64().unwrap();
+        let games = line["games"].as_array().unwrap().clone();
+        games.into_iter().map(move |game| (step, game["seed"].to_string())).collect::<Vec<_>>()
+    };
+    lines.iter().flat_map(of).collect()
+}
+
+#[test]
+fn i4_completions_and_elites_play_the_boards_of_their_step_which_no_other_step_plays() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("run");
+    run(&dir, &["--steps", "4"]);
+    let (elites, completions) = (seeds(&lines(&dir.join("elites"))), seeds(&lines(&dir.join("completions"))));
+    assert!(elites.iter().any(|(step, _)| *step == 4), "{elites:?}");
+    assert!(elites.is_subset(&completions), "{elites:?}\n{completions:?}");
+    let boards: BTreeSet<&String> = completions.iter().map(|(_, seed)| seed).collect();
+    assert!(completions.len() == 4 && boards.len() == 4, "one board a step, each of its own: {completions:?}");
+    let held_out: BTreeSet<String> =
+        held_out_boards().iter().map(|seed| serde_json::to_string(seed).unwrap()).collect();
+    assert!(boards.iter().all(|seed| !held_out.contains(*seed)));
+    let state: Value =
+        serde_json::from_str(&fs::read_to_string(dir.join("checkpoint-4/trainer_state.json")).unwrap()).unwrap();
+    let history = state["log_history"].as_array().unwrap();
+    let imitated: Vec<u64> = history.iter().map(|record| record["elites/imitated"].as_u64().unwrap()).collect();
+    assert!(imitated[0] == 0 && imitated[1..].iter().any(|count| *count > 0), "{imitated:?}");
+    let tallies = state["elites"]["tallies"].as_object().unwrap();
+    assert!(tallies.values().any(|tally| tally["games"].as_u64().unwrap() > 1), "{tallies:?}");
+}
+
+#[test]
+fn a_control_says_so_and_learns_from_rewards_that_say_nothing() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("run");
+    let output = train(&dir, &["--steps", "2", "--set", "reward.shuffled=true"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .output()
+        .unwrap();
+    assert!(output.status.success());
+    assert!(String::from_utf8_lossy(&output.stderr).contains("CONTROL: rewards are shuffled"));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("CONTROL: rewards were shuffled"));
+    let metrics = fs::read_to_string(dir.join("metrics.jsonl")).unwrap();
+    let steps: Vec<Value> = metrics.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for step in steps.iter().filter(|line| line.get("loss").is_some()) {
+        assert!(step["control/reward_correlation"].as_f64().unwrap() < 0.999);
+        assert_eq!(step["elites/imitated"], 0);
+    }
+}
+
+#[test]
+fn a_run_that_can_no_longer_learn_exits_3_and_names_the_checkpoint_of_before() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("run");
+    let more = [
+        &["--steps", "5", "--save-steps", "1", "--max-completion-length", "4"][..],
+        &["--set", "guard.window=2", "--set", "guard.grace_steps=1"],
+        &["--set", "guard.warn_clipped=0", "--set", "guard.stop_clipped=0.9"],
+    ]
+    .concat();
+    let output = train(&dir, &more).stderr(Stdio::piped()).output().unwrap();
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{message}");
+    for words in ["100% of the completions truncated over steps 1-2", "checkpoint-0; it began at step 1", "hint: "] {
+        assert!(message.contains(words), "{words} in {message}");
+    }
+    assert!(
+        dir.join("checkpoint-0").is_dir() && dir.join("checkpoint-2").is_dir() && dir.join("elites.json").is_file()
+    );
+    let resumed = train(&dir, &[&more[..], &["--resume", dir.to_str().unwrap(), "--set", "guard.stop=false"]].concat())
+        .stderr(Stdio::piped())
+        .output()
+        .unwrap();
+    assert!(resumed.status.success(), "{}", String::from_utf8_lossy(&resumed.stderr));
+}
+
+#[test]
+fn boards_are_drawn_where_nobody_names_a_seed_and_the_recorded_configuration_repeats_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let settings = "rollout.groups=1 rollout.num_generations=6 rollout.max_completion_length=160 arena.games=1 train.max_steps=1 \
+                    train.eval_samples=0 sandbox.game_seconds=0.05 train.game_seconds=0.05 train.preflight=false";
+    let train = |name: &str, more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_grpo-2048"));
+        command.current_dir(dir.path()).args(["train", "--output-dir", name]).args(more);
+        command.args(settings.split_whitespace().flat_map(|setting| ["--set", setting]));
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let config = fs::read_to_string(dir.path().join(name).join("config.toml")).unwrap();
+        let config: toml::Table = config.parse().unwrap();
+        let logged = fs::read_to_string(dir.path().join(name).join("completions/step_00001.jsonl")).unwrap();
+        let logged = logged.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let boards: BTreeSet<String> =
+            logged.filter_map(|line| Some(line["games"].get(0)?["seed"].to_string())).collect();
+        assert_eq!(boards.len(), 1, "all play the same board");
+        (config["train"]["board_salt"].as_str().unwrap().to_owned(), boards)
+    };
+    let (salt, first) = train("first", &[]);
+    let (other, second) = train("second", &[]);
+    assert!(salt.len() == 32 && salt != other && first != second, "{salt} {other}");
+    assert_eq!(train("third", &["--config", "first/config.toml"]), (salt, first));
+    assert_eq!(train("fourth", &["--seed", "0"]).0, "");
+}

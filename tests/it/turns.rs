@@ -1,0 +1,266 @@
+//! Conversations: programs are tried, their author is told, and writes again.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use candle_core::Device;
+use grpo_2048::arena::{Arena, Rules, Workers};
+use grpo_2048::config::{Config, RolloutConfig};
+use grpo_2048::corpus::vocabulary::{self, VocabularyOptions};
+use grpo_2048::environment::Environment;
+use grpo_2048::groups::Groups;
+use grpo_2048::parallel::Peers;
+use grpo_2048::policy::{DecoderConfig, Policy, Tokenizer};
+use grpo_2048::prompt::{Prompt, PromptKind, PromptSet};
+use grpo_2048::seed::Seed;
+use grpo_2048::train::Episode;
+use grpo_2048::train::scoring::{Draw, Stage};
+use grpo_sandbox::Sandbox;
+use serde_json::Value;
+
+use crate::program::{done, refused};
+use crate::runs::{assert_same, essence, run, train, wait_for};
+
+const CHATML: &str = "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
+/// One task, of whose three tests the prompt shows one.
+const TASK: &str = r#"{"id": "add", "prompt": "Add.", "entry_point": "add", "shown": 1, "tests": [{"args": "(1, 2)", "expected": "3"}, {"args": "(170, 7)", "expected": "177"}, {"args": "(4, 400)", "expected": "404"}]}"#;
+/// Two turns of the built-in model, whose context of 512 tokens leaves little room for what is told.
+const TWO: &[&str] =
+    &["--turns", "2", "--set", "rollout.max_completion_length=490", "--set", "rollout.feedback=verdict"];
+
+/// A discount, and no group that is sampled again: that depends on rewards.
+const SAMPLED_ONCE: &[&str] = &["--set", "reward.turns_gamma=0.5", "--set", "rollout.resample_tied=0"];
+
+/// A chat model of single letters with random weights.
+fn chat_policy() -> Policy {
+    let prompt_tokens = ["<|im_start|>", "<|im_end|>"].map(str::to_owned).to_vec();
+    let options = VocabularyOptions { size: 120, token_chars: 1, prompt_tokens };
+    let inner = vocabulary::train([""].into_iter(), &options).unwrap();
+    let end = inner.token_to_id("<|im_end|>").unwrap();
+    let tokenizer = Tokenizer::from_parts(inner, vec![end], Some(CHATML.to_owned()));
+    let config = DecoderConfig {
+        vocab_size: tokenizer.vocab_size(),
+        hidden_size: 16,
+        num_hidden_layers: 2,
+        num_attention_heads: 2,
+        num_key_value_heads: 1,
+        head_dim: 8,
+        intermediate_size: 24,
+        rope_theta: 10_000.0,
+        rms_norm_eps: 1e-5,
+        tie_word_embeddings: true,
+        max_position_embeddings: 8192,
+        ..DecoderConfig::LLAMA
+    };
+    Policy::initialise(config, tokenizer, Seed::root(3), &Device::Cpu).unwrap()
+}
+
+/// Conversations about the task in which every program begins with `opening`.
+fn conversations(opening: &str, turns: usize, workers: usize) -> Vec<Episode> {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("tasks.jsonl");
+    fs::write(&path, TASK).unwrap();
+    let (policy, mut config) = (chat_policy(), Config::preset("builtin").unwrap());
+    config.rollout = RolloutConfig { turns, max_completion_length: 2500, num_generations: 48, ..config.rollout };
+    let environment = Environment::open(path.to_str().unwrap()).unwrap();
+    let prompts = PromptSet::load(PromptKind::Chat, policy.tokenizer(), &environment.briefing()).unwrap();
+    let prompts = prompts.with_turns(turns, PromptKind::Chat, policy.tokenizer()).unwrap();
+    let sandbox = Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || ()).unwrap();
+    let arena = Arena::new(sandbox, environment, Rules::training(&config), Workers::new(workers)).unwrap();
+    let peers = &Peers::alone();
+    let stage = Stage { policy: &policy, servers: None, arena: &arena, config: &config, peers, turns: prompts.turns() };
+    let prompt = Prompt { prefill: opening.into(), ..prompts.prompts()[0].clone() };
+    let draw = Draw { streams: Seed::root(4).into(), boards: &[Seed::root(1)], step: 1 };
+    let (episodes, _) = stage.episodes(&[prompt], &config.rollout, draw, &mut |_| ()).unwrap();
+    Groups::into_items(episodes)
+}
+
+#[test]
+fn a_conversation_goes_on_until_its_program_passes_or_its_turns_are_used_up() {
+    // What the model writes goes on in the same line, and few characters leave the program right.
+    let episodes = conversations("def add(a, b): return a + b", 3, 8);
+    let mut seen = BTreeSet::new();
+    for episode in &episodes {
+        let passes: Vec<bool> = episode.turns.iter().map(|turn| turn.evaluation.plays()).collect();
+        let (last, earlier) = passes.split_last().unwrap();
+        assert!(earlier.iter().all(|passes| !passes), "{passes:?}");
+        let lengths = episode.turns.iter().map(|turn| turn.completion.ids.len());
+        assert!(*last || passes.len() == 3 || lengths.max() > Some(500), "{passes:?}");
+        assert_eq!(episode.turns[0].told.text, "");
+        for turn in &episode.turns[1..] {
+            let told = &turn.told.text;
+            assert!(told.starts_with("The program ") || told.starts_with("There is no program "), "{told}");
+        }
+        assert_eq!(episode.returns, [episode.turns.last().unwrap().reward.value]);
+        seen.insert((passes.len(), *last));
+    }
+    let all = [(1, true), (3, false), (3, true)];
+    assert!(all.iter().all(|end| seen.contains(end)), "programs pass at once, in a later turn, and in none: {seen:?}");
+}
+
+#[test]
+fn a_shown_test_is_told_and_hidden_ones_are_not() {
+    let told = |opening: &str| -> Vec<String> {
+        let episodes = conversations(opening, 2, 2);
+        let texts = episodes.iter().filter_map(|episode| Some(episode.turns.get(1)?.told.text.clone()));
+        // Those with more than a line do not compile.
+        texts.filter(|text| !text.contains("does not compile")).collect()
+    };
+    let shown = told("def add(a, b): return a - b #");
+    assert!(!shown.is_empty());
+    assert!(shown.iter().all(|text| text.starts_with("The program fails a test: add(1, 2) gave -1, expected 3.\n")));
+    let hidden = told("def add(a, b): return 3 if a == 1 else b / 0 #");
+    assert!(!hidden.is_empty());
+    for text in hidden {
+        assert!(text.starts_with("The program passes the tests that were shown, and fails others.\n"), "{text}");
+        assert!(!text.contains("17") && !text.contains("40") && !text.contains("Zero"), "{text}");
+    }
+}
+
+/// What a turn read and wrote: ids that were told, ids that were sampled, and their log-probabilities.
+type TurnIds = (Vec<u32>, Vec<u32>, Vec<f32>);
+
+#[test]
+fn one_turn_is_the_first_of_several_and_workers_change_nothing() {
+    let opening = "def add(a, b): return a + b #";
+    let tokens = |episodes: &[Episode], most: usize| -> Vec<Vec<TurnIds>> {
+        let of = |episode: &Episode| {
+            let turns = episode.turns.iter().take(most);
+            turns
+                .map(|turn| (turn.told.ids.clone(), turn.completion.ids.clone(), turn.completion.logprobs.clone()))
+                .collect()
+        };
+        episodes.iter().map(of).collect()
+    };
+    let three = conversations(opening, 3, 8);
+    assert_eq!(tokens(&conversations(opening, 1, 8), 3), tokens(&three, 1));
+    for workers in [0, 1] {
+        assert_eq!(tokens(&conversations(opening, 3, workers), 3), tokens(&three, 3), "{workers} workers");
+    }
+}
+
+fn lines(path: &Path) -> Vec<Value> {
+    fs::read_to_string(path).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn two_turns_train_byte_for_byte_alike_on_any_number_of_workers_and_after_a_kill() {
+    let root = tempfile::tempdir().unwrap();
+    let [sequential, killed] = ["sequential", "killed"].map(|name| root.path().join(name));
+    let more = [TWO, &["--steps", "3", "--save-steps", "1"]].concat();
+    run(&sequential, &[&more[..], &["--sequential"]].concat());
+    for workers in ["1", "2", "8"] {
+        let pooled = root.path().join(workers);
+        let more = [&more[..], &["--parallel-rewards", workers]].concat();
+        assert!(train(&pooled, &more).env("RAYON_NUM_THREADS", workers).status().unwrap().success());
+        assert_same(&sequential, &pooled);
+    }
+    let mut child = train(&killed, &more).spawn().unwrap();
+    wait_for(&killed.join("checkpoint-2"), &mut child);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    run(&killed, &[&more[..], &["--resume", killed.to_str().unwrap()]].concat());
+    assert_same(&sequential, &killed);
+
+    let records = lines(&sequential.join("metrics.jsonl"));
+    for record in records.iter().filter(|record| record.get("reward").is_some()) {
+        let number = |key: &str| record[key].as_f64().unwrap();
+        assert!(number("turns/mean") > 1.0 && number("turns/mean") <= 2.0, "{record}");
+        assert_eq!(number("turns/succeeded/2"), number("game/frac_played"), "the last program counts: {record}");
+        assert!((0.0..=1.0).contains(&number("repair/broken")), "{record}");
+        if let Some(difference) = record.get("sampling/sampling_logp_difference/max") {
+            assert!(difference.as_f64().unwrap() < 1e-4, "sampled and scored alike over turns: {record}");
+        }
+    }
+    let completions = lines(&sequential.join("completions/step_00001.jsonl"));
+    let talked: Vec<&Value> = completions.iter().filter(|line| line["turns"].as_array().unwrap().len() == 2).collect();
+    assert!(!talked.is_empty());
+    for line in talked {
+        let [first, second] = [&line["turns"][0], &line["turns"][1]];
+        assert_eq!((first["told"].as_str(), &line["completion"]), (Some(""), &second["completion"]));
+        assert!(second["told"].as_str().unwrap().ends_with("Write the whole program again, so that it scores more."));
+        let tokens = |of: &Value| of["tokens"].as_u64().unwrap();
+        assert_eq!(tokens(line), tokens(first) + tokens(second), "what was told is in no length");
+    }
+}
+
+#[test]
+fn rewards_over_turns_are_those_of_the_last_the_best_or_each() {
+    let root = tempfile::tempdir().unwrap();
+    let read = |kind: &str| {
+        let dir = root.path().join(kind);
+        let setting = format!("reward.turns={kind}");
+        run(&dir, &[TWO, &["--steps", "1", "--set", &setting], SAMPLED_ONCE].concat());
+        lines(&dir.join("completions/step_00001.jsonl"))
+    };
+    let [last, best, discounted] = ["last", "best", "discounted"].map(read);
+    let turns = |line: &Value| -> Vec<f64> {
+        line["turns"].as_array().unwrap().iter().map(|turn| turn["reward"].as_f64().unwrap()).collect()
+    };
+    let mut per_turn = 0;
+    for ((last, best), discounted) in last.iter().zip(&best).zip(&discounted) {
+        let rewards = turns(last);
+        assert_eq!((turns(best), turns(discounted)), (rewards.clone(), rewards.clone()), "the same conversations");
+        let reward = |line: &Value| line["reward"].as_f64().unwrap();
+        assert_eq!(reward(last), *rewards.last().unwrap());
+        assert_eq!(reward(best), rewards.iter().copied().fold(f64::NEG_INFINITY, f64::max));
+        // A second turn that was not taken counts as the first.
+        let second = *rewards.last().unwrap();
+        assert!((reward(discounted) - (rewards[0] + 0.5 * second)).abs() < 1e-6, "{discounted}");
+        // Those that are not learnt from have none.
+        let advantages = discounted["turns"].as_array().unwrap().iter().map(|turn| turn["advantage"].as_f64());
+        let advantages: Vec<f64> = advantages.flatten().collect();
+        per_turn += usize::from(advantages.len() == 2 && advantages[0] != advantages[1]);
+    }
+    assert!(per_turn > 0, "turns have advantages of their own");
+}
+
+#[test]
+fn one_turn_leaves_every_file_as_it_is() {
+    let root = tempfile::tempdir().unwrap();
+    let [without, with] = ["without", "with"].map(|name| root.path().join(name));
+    run(&without, &["--steps", "1"]);
+    run(
+        &with,
+        &["--steps", "1", "--turns", "1", "--set", "reward.turns=discounted", "--set", "rollout.feedback=verdict"],
+    );
+    assert_same(&without, &with);
+    let text = String::from_utf8(essence(&with)[Path::new("completions/step_00001.jsonl")].clone()).unwrap();
+    assert!(!text.contains("\"turns\""), "{text}");
+    let metrics = String::from_utf8(essence(&with)[Path::new("metrics.jsonl")].clone()).unwrap();
+    assert!(!metrics.contains("turns/") && !metrics.contains("repair/"), "{metrics}");
+}
+
+#[test]
+fn what_does_not_go_with_several_turns_is_refused_by_name() {
+    let place = tempfile::tempdir().unwrap();
+    for (more, expected) in [
+        (&["--steps-ahead", "1"][..], "expected 1 with train.steps_ahead = 1"),
+        (&["--set", "reward.shuffled=true", "--set", "reward.turns=discounted"], "expected 1 with reward.shuffled"),
+    ] {
+        let said = refused(place.path(), &[&["train", "--dry-run", "--turns", "2"], more].concat());
+        assert!(said.contains("rollout.turns") && said.contains(expected), "{said}");
+    }
+}
+
+#[test]
+fn the_page_about_turns_shows_what_judge_answers() {
+    let page = include_str!("../../docs/turns.md");
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| `def add")?.strip_suffix("` |"));
+    let rows: Vec<(String, &str)> =
+        rows.filter_map(|row| row.split_once("` | `")).map(|(code, told)| (format!("def add{code}"), told)).collect();
+    assert_eq!(rows.len(), 3);
+    let lines = rows.iter().map(|(code, _)| serde_json::json!({"id": "add", "completion": code}).to_string() + "\n");
+    let place = tempfile::tempdir().unwrap();
+    let input = place.path().join("completions.jsonl");
+    fs::write(&input, lines.collect::<String>()).unwrap();
+    let tasks = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/tasks/micro.jsonl");
+    let answers = done(place.path(), &["judge", "--env", tasks, input.to_str().unwrap()]).stdout;
+    let again = "Write the whole program again, so that it passes every test.";
+    assert!(page.contains(again));
+    for (answer, (code, told)) in String::from_utf8(answers).unwrap().lines().zip(rows) {
+        let answer: Value = serde_json::from_str(answer).unwrap();
+        assert_eq!(answer["feedback"], format!("{told}\n{again}"), "{code}");
+    }
+}

@@ -1,0 +1,434 @@
+//! Rules of the program's structure: which module may use which, which module may use a library, and limits of size.
+
+mod sources;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use sources::{Function, Module, functions, modules, names};
+
+/// Each module and the modules that it may use. It may not use others.
+const USES: &[(&str, &[&str])] = &[
+    ("start", &[]),
+    ("seed", &[]),
+    ("groups", &[]),
+    ("files", &[]),
+    ("stats", &[]),
+    ("plural", &[]),
+    ("http", &[]),
+    ("config", &[]),
+    ("corpus", &[]),
+    ("environment", &["config", "files", "program", "seed"]),
+    ("program", &[]),
+    ("arena", &["config", "environment", "program", "seed", "stats"]),
+    ("policy", &["config", "files", "seed"]),
+    ("prompt", &["environment", "policy", "seed"]),
+    ("rollout", &["config", "files", "groups", "policy", "prompt", "seed"]),
+    ("evaluation", &["arena", "environment", "program", "seed", "stats"]),
+    ("feedback", &["arena", "config", "environment", "program"]),
+    ("reward", &["arena", "config", "environment", "program", "stats"]),
+    ("preflight", &["arena", "config", "environment", "plural", "program", "reward", "seed", "stats"]),
+    ("judge", &["arena", "config", "environment", "feedback", "http", "program", "reward", "seed"]),
+    ("parallel", &["config"]),
+    ("grpo", &["config", "files", "groups", "parallel", "policy", "prompt", "rollout", "seed", "stats"]),
+    ("metrics", &["environment", "files", "plural", "stats"]),
+    ("hardware", &[]),
+    (
+        "train",
+        &[
+            "arena",
+            "config",
+            "environment",
+            "evaluation",
+            "feedback",
+            "files",
+            "groups",
+            "grpo",
+            "metrics",
+            "parallel",
+            "plural",
+            "policy",
+            "program",
+            "prompt",
+            "reward",
+            "rollout",
+            "seed",
+            "stats",
+        ],
+    ),
+    ("sft", &["config", "corpus", "environment", "files", "grpo", "policy", "prompt", "seed", "train"]),
+    ("report", &["environment", "http", "metrics", "plural", "seed", "stats", "train"]),
+    (
+        "cli",
+        &[
+            "arena",
+            "config",
+            "corpus",
+            "environment",
+            "evaluation",
+            "files",
+            "hardware",
+            "http",
+            "judge",
+            "metrics",
+            "parallel",
+            "plural",
+            "policy",
+            "preflight",
+            "program",
+            "prompt",
+            "report",
+            "reward",
+            "seed",
+            "sft",
+            "stats",
+            "train",
+        ],
+    ),
+];
+
+/// Rooms of the command line, each with the rooms that it may use.
+const ROOMS: &[(&str, &[&str])] = &[
+    ("said", &[]),
+    ("arguments", &["said"]),
+    ("opened", &["arguments", "said"]),
+    ("commands", &["arguments", "opened", "said"]),
+];
+
+/// Libraries, each with the modules that may use it.
+const HOMES: &[(&str, &[&str])] = &[
+    ("candle_core", &["policy", "grpo", "parallel", "rollout", "sft", "train"]),
+    ("candle_nn", &["policy", "grpo"]),
+    ("grpo_tensor", &["policy", "grpo", "parallel", "sft", "train"]),
+    ("grpo_sandbox", &["arena", "cli", "judge"]),
+    ("wasmtime", &[]),
+    ("crossbeam", &["arena"]),
+    ("httparse", &["http"]),
+    ("indicatif", &["metrics"]),
+    ("parquet", &["cli"]),
+    ("grpo_mpi", &["parallel"]),
+    ("nvml_wrapper", &["hardware"]),
+    ("clap", &["cli"]),
+    ("hf_hub", &["policy"]),
+    ("ureq", &["policy", "rollout"]),
+    ("minijinja", &["prompt"]),
+    ("serde_saphyr", &["config"]),
+    ("ruff_python_parser", &["environment", "program"]),
+];
+
+/// Functions whose results differ from run to run, each with the modules that may call it. Clocks are for measurements
+/// and time limits only.
+const ASKS: &[(&str, &[&str])] = &[
+    (
+        "Instant::now",
+        &["arena", "cli", "hardware", "judge", "metrics", "parallel", "report", "rollout", "sft", "train"],
+    ),
+    ("SystemTime::now", &["cli", "hardware", "metrics"]),
+    ("env::var", &["cli", "metrics", "policy"]),
+    ("env::var_os", &["start"]),
+    ("env::vars", &[]),
+    ("env::current_dir", &[]),
+    ("thread::current", &[]),
+];
+
+/// Libraries that speak to other machines, which no test may name.
+const NETWORK: &[&str] = &["hf_hub", "reqwest", "ureq"];
+
+/// Chance that no seed repeats, which no test may ask for.
+const CHANCE: &[&str] =
+    &["rand::rng", "rand::random", "thread_rng", "OsRng", "from_os_rng", "from_entropy", "getrandom::fill"];
+
+/// Files of tests that may ask for the time, and what for.
+const TEST_CLOCKS: &[(&str, &str)] = &[
+    ("bench/src/model/tests.rs", "times as an input"),
+    ("sandbox/compiled/tests/promises.rs", "what must end is given up after many times what it takes; measurements"),
+    ("sandbox/tests/tiers/hunt.rs", "a search that goes on for as long as it is told to"),
+    ("crates/verify/src/arena/tests.rs", "times as an input, and their order"),
+    ("crates/verify/src/environment/tasks/tests.rs", "reading a large file is given up after many times what it takes"),
+    ("crates/learn/src/grpo/tests.rs", "a measurement"),
+    ("crates/verify/src/judge/server/tests/slow_clients.rs", "limits that are times"),
+    ("crates/record/src/trace.rs", "times as an input"),
+    ("src/report/follow.rs", "a limit that is a time"),
+    ("crates/learn/src/rollout/tests.rs", "a measurement"),
+    ("tensor/src/tests/tiles.rs", "a ratio of processor times, with a bound that only scalar code exceeds"),
+    ("tests/it/judge.rs", "limits that are times"),
+    ("tests/it/memory_refused.rs", "a process is given up"),
+    ("tests/mutations.rs", "a process is given up"),
+    ("tests/it/parallel.rs", "processes are given up"),
+    ("tests/it/runs.rs", "a process is given up"),
+];
+
+/// The places that may contain unsafe code: kernels and drivers, the place that loads machine code, and the start of
+/// the program.
+const UNSAFE: &[&str] = &["mpi", "tensor", "sandbox/src/engine.rs", "src/start.rs"];
+
+/// Maximum number of lines of a file, without tests, and of a function.
+const LONGEST_FILE: usize = 400;
+const LONGEST_FUNCTION: usize = 70;
+
+/// Crates whose modules have rows of their own.
+const IN_ROWS: &[&str] = &["", "crates/base", "crates/learn", "crates/verify"];
+
+/// Crates that are one row, by the name that the others know them by.
+const ONE_ROW: &[(&str, &str)] = &[
+    ("crates/config", "config"),
+    ("crates/corpus", "corpus"),
+    ("crates/decoder", "policy"),
+    ("crates/record", "metrics"),
+];
+
+/// The row of a module of the main package or of `crates/`.
+fn row_of(module: &Module) -> Option<&str> {
+    match IN_ROWS.contains(&&*module.package) {
+        true => module.path.first().map(String::as_str),
+        false => ONE_ROW.iter().find(|(package, _)| *package == module.package).map(|(_, row)| *row),
+    }
+}
+
+/// The modules that have a row in the table: name, allowed modules, module.
+fn with_rows(modules: &[Module]) -> impl Iterator<Item = (&str, &[&str], &Module)> {
+    modules.iter().filter_map(|module| {
+        let (row, allowed) = USES.iter().find(|(row, _)| row_of(module) == Some(row))?;
+        Some((*row, *allowed, module))
+    })
+}
+
+fn assert_none(wrong: Vec<String>) {
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn modules_use_only_what_the_table_allows() {
+    let mut wrong = Vec::new();
+    for (row, allowed, module) in with_rows(&modules()) {
+        for name in names(module) {
+            let [start, used, ..] = &name[..] else { continue };
+            let is_known = start == "crate" && USES.iter().any(|(known, _)| known == used);
+            if is_known && used != row && !allowed.contains(&used.as_str()) {
+                wrong.push(format!("{}: {row} may not use {used}", module.file.display()));
+            }
+        }
+    }
+    assert_none(wrong);
+}
+
+#[test]
+fn rooms_of_the_command_line_use_only_those_below() {
+    let mut wrong = Vec::new();
+    for module in modules() {
+        let [top, room, ..] = &module.path[..] else { continue };
+        let Some((_, allowed)) = ROOMS.iter().find(|(name, _)| top == "cli" && name == room) else { continue };
+        for name in names(&module) {
+            let [start, top, used, ..] = &name[..] else { continue };
+            if start == "crate" && top == "cli" && used != room && !allowed.contains(&used.as_str()) {
+                wrong.push(format!("{}: {room} may not use {used}", module.file.display()));
+            }
+        }
+    }
+    assert_none(wrong);
+}
+
+/// The package of a module, and its path in it.
+type Place<'a> = (&'a str, &'a [String]);
+
+/// A module and those inside of it may use each other.
+#[test]
+fn modules_import_each_other_in_no_circle() {
+    let modules = modules();
+    let paths: BTreeSet<Place<'_>> = modules.iter().map(|module| (&*module.package, &*module.path)).collect();
+    let mut uses: BTreeMap<Place<'_>, BTreeSet<Place<'_>>> = BTreeMap::new();
+    for module in &modules {
+        let own = (&*module.package, &*module.path);
+        for name in names(module).iter().filter(|name| name.first().is_some_and(|start| start == "crate")) {
+            let of_length = |end| paths.iter().find(|path| path.0 == own.0 && *path.1 == name[1..end]);
+            let used = (1..=name.len()).rev().find_map(of_length);
+            let used = used.filter(|used| !used.1.starts_with(own.1) && !own.1.starts_with(used.1));
+            uses.entry(own).or_default().extend(used);
+        }
+    }
+    // What uses nothing that is left, or is used by nothing that is left, is in no circle.
+    loop {
+        let used: BTreeSet<_> = uses.values().flatten().copied().collect();
+        let (before, left) = (uses.len(), uses.keys().copied().collect::<BTreeSet<_>>());
+        uses.retain(|module, uses| used.contains(module) && uses.iter().any(|used| left.contains(used)));
+        if uses.len() == before {
+            break;
+        }
+    }
+    assert_none(uses.keys().map(|(package, path)| format!("{package} {}: in a circle", path.join("::"))).collect());
+}
+
+#[test]
+fn heavy_libraries_stay_at_home() {
+    let mut wrong = Vec::new();
+    for (row, _, module) in with_rows(&modules()) {
+        let named: BTreeSet<String> = names(module).into_iter().filter_map(|name| name.into_iter().next()).collect();
+        for (library, homes) in HOMES {
+            if named.contains(*library) && !homes.contains(&row) {
+                wrong.push(format!("{}: {library} does not live in {row}", module.file.display()));
+            }
+        }
+    }
+    assert_none(wrong);
+}
+
+#[test]
+fn what_differs_from_run_to_run_is_handed_in() {
+    let mut wrong = Vec::new();
+    for (row, _, module) in with_rows(&modules()) {
+        for name in names(module) {
+            let [.., kind, function] = &name[..] else { continue };
+            let asked = ASKS.iter().find(|(asked, _)| *asked == format!("{kind}::{function}"));
+            if let Some((asked, _)) = asked.filter(|(_, allowed)| !allowed.contains(&row)) {
+                wrong.push(format!("{}: {row} may not ask for {asked}", module.file.display()));
+            }
+        }
+    }
+    assert_none(wrong);
+}
+
+#[test]
+fn what_is_unsafe_has_its_places() {
+    let modules = modules();
+    let placed = |module: &&Module| UNSAFE.iter().any(|place| module.file.starts_with(place));
+    let wrong = modules.iter().filter(|module| sources::is_unsafe(module)).filter(|module| !placed(module));
+    assert_none(wrong.map(|module| format!("{}: unsafe", module.file.display())).collect());
+}
+
+/// A result of a test depends on its sources alone. A program that a test starts is not seen here.
+#[test]
+fn i12_tests_use_no_network_no_unseeded_chance_and_no_clock_but_to_give_up() {
+    let (mut wrong, mut asking) = (Vec::new(), BTreeSet::new());
+    for module in sources::tests() {
+        let file = module.file.display().to_string();
+        for name in names(&module) {
+            let (library, end) =
+                (name.first().map_or("", String::as_str), name[name.len().saturating_sub(2)..].join("::"));
+            if NETWORK.contains(&library) || CHANCE.iter().any(|asked| end.ends_with(asked)) {
+                wrong.push(format!("{file}: {}", name.join("::")));
+            }
+            if end.ends_with("::now") {
+                asking.insert(file.clone());
+            }
+        }
+    }
+    let listed = TEST_CLOCKS.iter().map(|(file, _)| (*file).to_owned()).collect();
+    wrong.extend(
+        asking.symmetric_difference(&listed).map(|file| format!("{file}: asks for the time, or no longer does")),
+    );
+    assert_none(wrong);
+}
+
+/// The lints of the workspace apply to every member.
+#[test]
+fn every_package_has_the_workspace_s_lints() {
+    let packages: BTreeSet<String> = modules().into_iter().map(|module| module.package).collect();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let without = packages.iter().filter(|package| {
+        let manifest: toml::Table = fs::read_to_string(root.join(package).join("Cargo.toml")).unwrap().parse().unwrap();
+        manifest.get("lints").and_then(|lints| lints.get("workspace")).and_then(toml::Value::as_bool) != Some(true)
+    });
+    assert_none(without.map(|package| format!("{package}/Cargo.toml: no `lints.workspace = true`")).collect());
+}
+
+#[test]
+fn every_module_is_in_the_table() {
+    let all = modules();
+    let missing: BTreeSet<&str> =
+        all.iter().filter_map(row_of).filter(|row| !USES.iter().any(|(known, _)| known == row)).collect();
+    assert_none(missing.into_iter().map(|row| format!("{row} has no row")).collect());
+}
+
+#[test]
+fn files_are_short() {
+    let modules = modules();
+    let lengths = modules.iter().filter_map(|module| Some((module, module.lines?)));
+    let long = lengths.filter(|(_, lines)| *lines > LONGEST_FILE);
+    assert_none(long.map(|(module, lines)| format!("{}: {lines} lines", module.file.display())).collect());
+}
+
+#[test]
+fn functions_are_short() {
+    assert_none(functions_where(|function| {
+        (function.lines > LONGEST_FUNCTION).then(|| format!("{} lines", function.lines))
+    }));
+}
+
+/// What `wrong` says of each function, with the function's name and file.
+fn functions_where(wrong: impl Fn(&Function<'_>) -> Option<String>) -> Vec<String> {
+    let of_module = |module: &Module| -> Vec<String> {
+        let said = |function: Function<'_>| Some((wrong(&function)?, function.name));
+        let said = functions(module).into_iter().filter_map(said);
+        said.map(|(wrong, name)| format!("{}: {name}: {wrong}", module.file.display())).collect()
+    };
+    modules().iter().flat_map(of_module).collect()
+}
+
+/// A parameter with a tuple type hides the number of parameters and their names.
+#[test]
+fn parameters_are_no_tuples() {
+    let modules = modules();
+    let items = modules.iter().flat_map(|module| &module.items);
+    let aliases: Vec<&syn::Ident> = items
+        .filter_map(|item| match item {
+            syn::Item::Type(alias) if is_tuple(&alias.ty, &[]) => Some(&alias.ident),
+            _ => None,
+        })
+        .collect();
+    assert_none(functions_where(|function| {
+        let typed = |input: &syn::FnArg| match input {
+            syn::FnArg::Typed(typed) => is_tuple(&typed.ty, &aliases),
+            syn::FnArg::Receiver(_) => false,
+        };
+        function.signature.inputs.iter().any(typed).then(|| "a parameter is a tuple".to_owned())
+    }));
+}
+
+/// Whether this is a tuple, a reference to one, or one of the `aliases` of tuples.
+fn is_tuple(kind: &syn::Type, aliases: &[&syn::Ident]) -> bool {
+    match kind {
+        syn::Type::Reference(reference) => is_tuple(&reference.elem, aliases),
+        syn::Type::Tuple(tuple) => !tuple.elems.is_empty(),
+        syn::Type::Path(path) => path.path.segments.last().is_some_and(|last| aliases.contains(&&last.ident)),
+        _ => false,
+    }
+}
+
+/// Every public type has its own name, so that a search finds it.
+#[test]
+fn public_types_have_names_of_their_own() {
+    let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for module in modules() {
+        for name in module.items.iter().filter_map(public_type) {
+            places.entry(name).or_default().push(module.file.display().to_string());
+        }
+    }
+    let repeated = places.into_iter().filter(|(_, places)| places.len() > 1);
+    assert_none(repeated.map(|(name, places)| format!("{name}: {}", places.join(" "))).collect());
+}
+
+fn public_type(item: &syn::Item) -> Option<String> {
+    let (visibility, name) = match item {
+        syn::Item::Struct(item) => (&item.vis, &item.ident),
+        syn::Item::Enum(item) => (&item.vis, &item.ident),
+        syn::Item::Trait(item) => (&item.vis, &item.ident),
+        syn::Item::Type(item) => (&item.vis, &item.ident),
+        _ => return None,
+    };
+    matches!(visibility, syn::Visibility::Public(_)).then(|| name.to_string())
+}
+
+/// Items after a file's first test are read as well, and so are names in macros and with `super`.
+#[test]
+fn sources_are_read_whole() {
+    let text = "#[cfg(test)] mod tests { use crate::cli; } \
+                fn late() { let _ = super::super::config::keys(); println!(\"{}\", crate::files::x()); }";
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/learn/src/grpo/late.rs");
+    let mut read = Vec::new();
+    let path = vec!["grpo".to_owned(), "late".to_owned()];
+    sources::add("", &file, path, syn::parse_file(text).unwrap().items, &mut read);
+    let named: BTreeSet<Vec<String>> = read.iter().flat_map(names).collect();
+    let is_named = |used: &str| named.iter().any(|name| name[..].starts_with(&["crate".to_owned(), used.to_owned()]));
+    assert!(is_named("config") && is_named("files") && !is_named("cli"), "{named:?}");
+}

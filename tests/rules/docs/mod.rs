@@ -1,0 +1,169 @@
+//! Tests that everything named in the documents exists: files, settings, flags, commands, metrics, functions and the
+//! targets of links; and that the commands in them work.
+
+mod help;
+mod markdown;
+mod names;
+mod running;
+mod transcripts;
+mod tree;
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use grpo_2048::config::{self, DEFAULT_TOML};
+use toml::Table;
+
+use markdown::Document;
+use names::Names;
+use tree::Tree;
+
+/// How many invariants the program has.
+const INVARIANTS: usize = 14;
+
+/// The documents that describe the present program. The changelog describes the past, and prompts are texts for models.
+fn documents(tree: &Tree) -> Vec<Document> {
+    let all = tree.files().filter(|path| path.ends_with(".md"));
+    let ours = all.filter(|path| *path != "CHANGELOG.md" && !path.starts_with("prompts/"));
+    ours.map(|path| Document::read(tree.root(), path)).collect()
+}
+
+/// Fails with a line for each error.
+fn assert_none(wrong: Vec<String>) {
+    assert!(wrong.is_empty(), "{} wrong in the documents:\n{}\n", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn what_code_spans_name_exists() {
+    let tree = Tree::read();
+    let names = Names::read(&tree);
+    let mut wrong = Vec::new();
+    for document in documents(&tree) {
+        for span in &document.spans {
+            if let Err(why) = names.look_up(&span.text, &document.path) {
+                wrong.push(format!("{}:{}: `{}`: {why}", document.path, span.line, span.text));
+            }
+        }
+    }
+    assert_none(wrong);
+}
+
+#[test]
+fn commands_in_blocks_are_taken() {
+    let tree = Tree::read();
+    let names = Names::read(&tree);
+    let mut wrong = Vec::new();
+    for document in documents(&tree) {
+        for (line, command) in document.commands() {
+            if let Err(why) = names.command_line(&command) {
+                wrong.push(format!("{}:{line}: {command}\n    {why}", document.path));
+            }
+        }
+    }
+    assert_none(wrong);
+}
+
+/// Every `key = value` in docs/algorithm.md is a default, and all sections about the algorithm are documented.
+#[test]
+fn the_algorithm_has_every_default() {
+    let defaults: Table = DEFAULT_TOML.parse().unwrap();
+    let document = Document::read(Tree::read().root(), "docs/algorithm.md");
+    let mut wrong = Vec::new();
+    let mut told = BTreeSet::new();
+    for span in &document.spans {
+        let Some((key, value)) = span.text.split_once(" = ") else { continue };
+        let Some((section, name)) = key.split_once('.') else { continue };
+        let written: Table = format!("value = {value}").parse().unwrap();
+        if defaults[section].get(name) != Some(&written["value"]) {
+            wrong.push(format!("docs/algorithm.md:{}: `{}` is not the default", span.line, span.text));
+        }
+        told.insert(key.to_owned());
+    }
+    let sections = ["rollout.", "reward.", "grpo."];
+    let keys = config::keys().into_iter().filter(|key| sections.iter().any(|section| key.starts_with(section)));
+    wrong.extend(keys.filter(|key| !told.contains(key)).map(|key| format!("docs/algorithm.md: {key} is missing")));
+    assert_none(wrong);
+}
+
+/// The table of invariants in docs/algorithm.md names all tests that begin with an invariant's number, and at least one of
+/// each.
+#[test]
+fn every_invariant_has_a_test_with_its_number() {
+    let tree = Tree::read();
+    let names = Names::read(&tree);
+    let text = fs::read_to_string(tree.root().join("docs/algorithm.md")).unwrap();
+    let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("| I")).collect();
+    assert_eq!(rows.len(), INVARIANTS);
+    let mut wrong = Vec::new();
+    for (number, row) in (1..).zip(rows) {
+        let told: BTreeSet<&str> = row.split('`').skip(1).step_by(2).collect();
+        let written = names.items().filter(|name| name.starts_with(&format!("i{number}_"))).collect();
+        if !row.starts_with(&format!("| I{number} ")) || told.is_empty() || told != written {
+            wrong.push(format!("I{number}: the table names {told:?}, the tests are {written:?}"));
+        }
+    }
+    assert_none(wrong);
+}
+
+#[test]
+fn links_lead_somewhere() {
+    let tree = Tree::read();
+    let mut wrong = Vec::new();
+    let changelog = Document::read(tree.root(), "CHANGELOG.md");
+    for document in documents(&tree).iter().chain([&changelog]) {
+        for link in &document.links {
+            if let Err(why) = follow(&link.text, document, &tree) {
+                wrong.push(format!("{}:{}: ({}): {why}", document.path, link.line, link.text));
+            }
+        }
+    }
+    assert_none(wrong);
+}
+
+/// Checks a link to a file of the repository and to a heading in it.
+fn follow(link: &str, from: &Document, tree: &Tree) -> Result<(), String> {
+    if link.starts_with("https://") {
+        return Ok(());
+    }
+    let (file, anchor) = link.split_once('#').map_or((link, None), |(file, anchor)| (file, Some(anchor)));
+    let path = if file.is_empty() { from.path.clone() } else { tree::join(&from.path, file) };
+    if !tree.has(&path) {
+        return Err(format!("no {path}"));
+    }
+    let Some(anchor) = anchor else { return Ok(()) };
+    let headings = Document::read(tree.root(), &path).anchors;
+    if headings.iter().any(|heading| heading == anchor) { Ok(()) } else { Err(format!("{path} has only {headings:?}")) }
+}
+
+/// The tests above are meaningful only if their look-ups can fail.
+#[test]
+fn what_does_not_exist_is_found() {
+    let tree = Tree::read();
+    let names = Names::read(&tree);
+    let unknown = [
+        "train.resample_tied",
+        "grpo.beta = many",
+        "tests/gpu.rs",
+        "src/nowhere/*.rs",
+        "nowhere.rs",
+        "no-such-folder/",
+        "--no-such-flag",
+        "train --no-such-flag",
+        "grpo-2048 trian",
+        "make nothing",
+        "game/mean_scores",
+        "grpo::clipped_surrogat",
+        "Session::no_such_call",
+        "no_test_has_a_name_like_this",
+        "[grpoo]",
+        "GRPO_2048_NOTHING",
+    ];
+    for span in unknown {
+        assert!(names.look_up(span, "docs/faq.md").is_err(), "`{span}` passes");
+    }
+    let page = Document::parse("docs/faq.md", "# One thing\n\n[a](#one-thing) [b](#another) [c](nowhere.md)\n");
+    let followed: Vec<bool> = page.links.iter().map(|link| follow(&link.text, &page, &tree).is_ok()).collect();
+    // The first heading is searched in the file, which does not have it.
+    assert_eq!(followed, [false, false, false]);
+    assert_eq!(page.anchors, ["one-thing"]);
+}

@@ -1,0 +1,79 @@
+//! What packages are made of: the image's files are there and reach its builder, and archives are called what their readers
+//! look for.
+
+use std::fs;
+use std::path::Path;
+
+use toml::Table;
+
+fn read(path: &str) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    fs::read_to_string(root.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// Whether `.dockerignore` keeps a path of the repository from the builder; the last line that fits decides.
+fn is_ignored(path: &str) -> bool {
+    let text = read(".dockerignore");
+    let lines = text.lines().filter(|line| !line.is_empty());
+    let fits = |pattern: &str| {
+        let pattern = glob::Pattern::new(pattern).unwrap();
+        Path::new(path).ancestors().any(|part| pattern.matches_path(part))
+    };
+    lines.fold(false, |ignored, line| match line.strip_prefix('!') {
+        Some(kept) => ignored && !fits(kept),
+        None => ignored || fits(line),
+    })
+}
+
+#[test]
+fn what_the_image_is_built_from_is_there_and_reaches_its_builder() {
+    let (dockerfile, manifest): (String, Table) = (read("Dockerfile"), read("Cargo.toml").parse().unwrap());
+    let members = manifest["workspace"]["members"].as_array().unwrap().iter().filter_map(|member| member.as_str());
+    let mut needed: Vec<String> = members.map(|member| format!("{member}/Cargo.toml")).collect();
+    needed.extend(
+        ["Cargo.lock", "src/main.rs", "models/builtin/model.safetensors", "prompts/tasks/system.md"].map(String::from),
+    );
+    let copied = dockerfile.lines().filter_map(|line| line.strip_prefix("COPY ")).flat_map(|line| line.split(' '));
+    let of_source = copied.filter_map(|word| word.strip_prefix("/source/"));
+    needed.extend(of_source.map(str::to_owned));
+    assert!(dockerfile.contains("\nCOPY . .\n") && needed.iter().any(|path| path == "LICENSE-MIT"), "{needed:?}");
+    for path in &needed {
+        assert!(Path::new(env!("CARGO_MANIFEST_DIR")).join(path).exists(), "the image needs {path}");
+        assert!(!is_ignored(path), ".dockerignore leaves out {path}");
+    }
+    assert!(
+        is_ignored("target/release/grpo-2048")
+            && is_ignored("models/smollm2/config.json")
+            && is_ignored("python/data/x")
+    );
+    let rust = manifest["workspace"]["package"]["rust-version"].as_str().unwrap();
+    assert!(dockerfile.contains(&format!("FROM rust:{rust}-slim")), "the image builds with another Rust than {rust}");
+}
+
+#[test]
+fn archives_are_called_what_binstall_and_the_installer_look_for() {
+    let manifest: Table = read("Cargo.toml").parse().unwrap();
+    let metadata = &manifest["package"]["metadata"]["binstall"];
+    let (url, inside) = (metadata["pkg-url"].as_str().unwrap(), metadata["bin-dir"].as_str().unwrap());
+    let filled = |text: &str, [name, version, target]: [&str; 3]| {
+        let text = text.replace("{ name }", name).replace("{ version }", version).replace("{ target }", target);
+        text.replace("{ bin }", name).replace("{ binary-ext }", "")
+    };
+    let shell = ["grpo-2048", "$version", "$target"];
+    let archive = filled(url.rsplit('/').next().unwrap(), shell);
+    let (release, installer) = (read("scripts/release.sh"), read("scripts/install.sh"));
+    let name = archive.strip_suffix(".tar.gz").expect("tgz");
+    assert!(
+        release.contains(&format!("local name={}", name.replace("$target", "$1")))
+            && release.contains("\"$out.tar.gz\"")
+    );
+    assert!(installer.contains(&format!("\nname={name}\n")) && installer.contains("$from/$file"));
+    assert_eq!(filled(inside, shell), format!("{name}/grpo-2048"));
+    assert!(release.contains("\"$out/grpo-2048\"") && installer.contains("\"$scratch/$name/grpo-2048\""));
+    // The oldest C library that archives are linked for is the one that the installer asks for.
+    let minor = release.split("$target.2.").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+    assert!(installer.contains(&format!("-ge {minor} ]")), "{minor}");
+    let targets =
+        read("Makefile").lines().find_map(|line| line.strip_prefix("WHEEL_TARGETS ?= ").map(str::to_owned)).unwrap();
+    assert!(targets.split(' ').all(|target| installer.contains(&format!("target={target} "))), "{targets}");
+}
