@@ -14,7 +14,7 @@ export GRPO_2048_COMMIT := $(shell git describe --always --dirty --exclude "*" 2
 PREFIX ?= /usr/local
 DATA_DIR ?= $(or $(XDG_DATA_HOME),$(HOME)/.local/share)
 
-.PHONY: train llm test build cuda gpu-check gpu-emulated fuzz fuzz-tier fuzz-tier-python tier-exhaustive tier-mutants public-programs costs soak readers page wheel wheel-test guest builtin-model smollm2 check release bench bench-rewards bench-generate bench-train install install-completions clean help tools
+.PHONY: train llm test build cuda gpu-check gpu-emulated fuzz fuzz-tier fuzz-tier-python tier-exhaustive tier-mutants public-programs costs soak readers page wheel wheels wheel-test guest builtin-model smollm2 check site workflows proofs archive release bench bench-rewards bench-generate bench-train install install-completions clean help tools
 
 LLM := models/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
 LLM_DIR ?= runs/llm
@@ -42,7 +42,7 @@ test: tools ## Run the whole test suite
 	$(CARGO) test --release --workspace --locked
 
 build: tools ## Leave the binary at target/release/grpo-2048, its sandbox compiled
-	$(CARGO) build --release --workspace --locked
+	$(CARGO) build --release --locked
 	$(BIN) doctor
 
 cuda: tools ## Build for NVIDIA GPUs: target/cuda/grpo-2048 (needs neither a GPU nor nvcc; PyPI where there is no nvcc)
@@ -54,15 +54,39 @@ gpu-check: tools ## Pack GPU tests and benchmarks into target/gpu-check.tar.gz, 
 gpu-emulated: tools ## Run the CUDA build's tests and two training steps on a GPU in software (needs no GPU)
 	CARGO=$(CARGO) scripts/gpu-emulated.sh
 
-check: tools ## Formatting, lints, the library's pages and what is linked, as CI runs them
+check: tools ## Formatting, lints, lock files, the library's pages and what is linked, as CI runs them
 	$(CARGO) fmt --all --check
+	for manifest in Cargo.toml fuzz/Cargo.toml tensor/emulator/Cargo.toml; do \
+		$(CARGO) metadata --locked --format-version 1 --manifest-path $$manifest > /dev/null || exit 1; done
 	$(CARGO) clippy --release --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --release --workspace --no-deps --locked --quiet
 	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny --locked check bans licenses sources; \
-	else echo "not checked: no cargo-deny (cargo install --locked cargo-deny); tests/dependencies.rs reads deny.toml meanwhile" >&2; fi
+	else echo "not checked: no cargo-deny (cargo install --locked cargo-deny); tests/rules/dependencies.rs reads deny.toml meanwhile" >&2; fi
 
-release: tools ## Pack target/dist: the program, completions, manual pages, licences (needs python3)
+site: target/site-tools/installed ## The documents as pages in target/site/html, links checked, with llms.txt (needs python3 and PyPI)
+	NO_MKDOCS_2_WARNING=1 target/site-tools/bin/python scripts/site.py
+
+target/site-tools/installed:
+	python3 -m venv target/site-tools
+	target/site-tools/bin/pip install --quiet --disable-pip-version-check "mkdocs-material>=9.7,<10"
+	touch $@
+
+workflows: target/wheel/installed ## Check .github/workflows against GitHub's schema and for unsafe steps (needs python3 and PyPI)
+	target/wheel/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	target/wheel/bin/zizmor --offline --no-progress --config .github/zizmor.yml .github/workflows
+
+proofs: build ## What takes hours: every boundary, ten thousand edges of budgets, mutants, generated programs, a soak
+	$(MAKE) tier-exhaustive
+	$(CARGO) test --release --workspace --locked --test it -- --ignored --nocapture ten_thousand_programs
+	$(MAKE) fuzz-tier TIER_SECONDS=3600
+	$(MAKE) soak
+	$(MAKE) tier-mutants
+
+archive: tools ## Pack target/dist for this machine: the program, completions, manual pages, licences (needs python3)
 	CARGO=$(CARGO) scripts/release.sh
+
+release: tools target/wheel/installed ## The same for WHEEL_TARGETS and glibc 2.28, with install.sh (needs python3, PyPI and rustup)
+	CARGO=$(CARGO) scripts/release.sh $(WHEEL_TARGETS)
 
 bench: tools ## Engine, sandbox, rewards and decoder
 	$(CARGO) bench --workspace --locked
@@ -84,13 +108,13 @@ fuzz: ## Fuzz every boundary for FUZZ_SECONDS each (needs nightly and cargo-fuzz
 fuzz-tier: build ## Play generated programs and mutants in both tiers for TIER_SECONDS, from TIER_SEED on, on TIER_THREADS threads
 	$(BIN) corpus --json --count 4000 > target/tier-corpus.jsonl
 	TIER_CORPUS=$(CURDIR)/target/tier-corpus.jsonl TIER_SECONDS=$(TIER_SECONDS) TIER_THREADS=$(TIER_THREADS) TIER_SEED=$(TIER_SEED) \
-		$(CARGO) test --release --locked -p grpo-sandbox --test tiers -- --ignored --nocapture no_program_tells
+		$(CARGO) test --release --workspace --locked --test tiers -- --ignored --nocapture no_program_tells
 
 fuzz-tier-python: tools ## Compare the sandboxed interpreter with this machine's python3 (3.14, or f-strings and sums differ)
-	$(CARGO) test --release --locked -p grpo-sandbox --test tiers -- --ignored --nocapture the_interpreter_answers
+	$(CARGO) test --release --workspace --locked --test tiers -- --ignored --nocapture the_interpreter_answers
 
 tier-exhaustive: tools ## Every boundary of every operator and every way out of three blocks in one another, in both tiers
-	BOUNDARIES=all $(CARGO) test --release --locked -p grpo-sandbox --test tiers -- --include-ignored --nocapture boundaries:: ways_out::
+	BOUNDARIES=all $(CARGO) test --release --workspace --locked --test tiers -- --include-ignored --nocapture boundaries:: ways_out::
 
 tier-mutants: tools ## Plant faults in what the compiled tier decides by; print which test catches each (needs python3)
 	CARGO=$(CARGO) scripts/tier-mutants.py
@@ -111,7 +135,7 @@ soak: tools ## SOAK_VERDICTS verdicts in one process: memory and results must no
 
 readers: tools target/readers/installed ## Open a run's files with TensorBoard, pandas and polars; run examples/judge (needs python3 and PyPI)
 	READERS_PYTHON=$(CURDIR)/target/readers/bin/python \
-		$(CARGO) test --release --workspace --locked --test readers -- --ignored --nocapture
+		$(CARGO) test --release --workspace --locked --test it -- --ignored --nocapture readers::
 
 target/readers/installed: tests/readers/requirements.txt
 	python3 -m venv target/readers
@@ -122,21 +146,22 @@ CHROMIUM ?= $(shell command -v chromium || command -v chromium-browser || comman
 
 page: tools ## Open the report in a browser without a window and use it (needs Chromium, or another named by CHROMIUM)
 	@test -n "$(CHROMIUM)" || { echo "error: no Chromium found; install one (Debian: apt install chromium), or say CHROMIUM=..." >&2; exit 2; }
-	CHROMIUM=$(CHROMIUM) $(CARGO) test --release --workspace --locked --test page -- --ignored --nocapture
+	CHROMIUM=$(CHROMIUM) $(CARGO) test --release --workspace --locked --test it -- --ignored --nocapture page::
 
-wheel: tools target/wheel/installed ## Build the Python package grpo-sandbox into target/wheels (needs python3 and PyPI)
-	rm -rf target/wheels
-	cd python && CARGO_TARGET_DIR=$(CURDIR)/target ../target/wheel/bin/maturin build --release --locked --out ../target/wheels
+wheel: tools target/wheel/installed ## Pack the program and the Python module into target/wheels, for this machine (needs python3 and PyPI)
+	CARGO=$(CARGO) scripts/wheel.sh
 
-# Ten minutes of a processor where nothing is built yet: not a part of CI.
-wheel-test: wheel ## Install the Python package and use it, as TRL, verl and verifiers would
-	target/wheel/bin/pip install --quiet --disable-pip-version-check --force-reinstall target/wheels/*.whl
-	target/wheel/bin/python tests/readers/judge_package.py
-	target/wheel/bin/python tests/readers/judge_examples.py
+WHEEL_TARGETS ?= x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu
+
+wheels: tools target/wheel/installed ## Pack wheels for WHEEL_TARGETS and glibc 2.28 (needs python3, PyPI and rustup)
+	CARGO=$(CARGO) scripts/wheel.sh $(WHEEL_TARGETS)
+
+wheel-test: wheel ## Install the wheel into an empty environment and use it, as TRL, verl and verifiers would
+	scripts/wheel-test.sh
 
 target/wheel/installed:
 	python3 -m venv target/wheel
-	target/wheel/bin/pip install --quiet --disable-pip-version-check "maturin>=1.9,<2"
+	target/wheel/bin/pip install --quiet --disable-pip-version-check "maturin>=1.9,<2" cargo-zigbuild ziglang==0.15.1 check-jsonschema zizmor
 	touch $@
 
 guest: ## Rebuild the sandboxed interpreter from sandbox/guest (needs python3 and PyPI)

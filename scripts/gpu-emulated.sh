@@ -10,19 +10,22 @@ cargo=${CARGO:-cargo}
 folder=target/cuda/gpu-emulator
 build=(--release --workspace --locked --features cuda --target-dir target/cuda
     --config 'profile.release.package.candle-core.codegen-units = 1')
+emulator=(--release --locked --manifest-path tensor/emulator/Cargo.toml --target-dir target/emulator)
 "$cargo" build "${build[@]}"
+"$cargo" test "${emulator[@]}"
+"$cargo" build "${emulator[@]}"
 mkdir -p "$folder"
 # One library in the place of several.
 for library in libcuda.so.1 libcublas.so.13 libcublasLt.so.13 libcurand.so.10 libnvrtc.so.13 libnccl.so.2; do
-    ln -sf "$PWD/target/cuda/release/libgpu_emulator.so" "$folder/$library"
+    ln -sf "$PWD/target/emulator/release/libgpu_emulator.so" "$folder/$library"
 done
 export GRPO_2048_CUDA_LIBS=$PWD/$folder GPU_CHECK=1
 
 "$cargo" test "${build[@]}" --test gpu -- --test-threads 1 "$@"
 [ $# -eq 0 ] || exit 0
-GRPO_2048_TEST_DEVICE=cuda "$cargo" test "${build[@]}" --test policy_goldens --test learning_goldens -- --test-threads 1 \
+GRPO_2048_TEST_DEVICE=cuda "$cargo" test "${build[@]}" --test numbers goldens:: -- --test-threads 1 \
     --skip smollm2
-"$cargo" test "${build[@]}" --test parallel by_nccl
+"$cargo" test "${build[@]}" --test it by_nccl
 echo "== two steps of training"
 run=$(mktemp -d)
 trap 'rm -rf "$run"' EXIT

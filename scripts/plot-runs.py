@@ -107,16 +107,14 @@ def main(out, *runs):
             ends = [record.get(f"{held_out}_{end}") for end in ("low", "high")]
             if None not in ends:
                 panels[0].interval(record["step"], *ends, colour)
-        curves = {"game/mean_score": [], "game/frac_played": [], "unique": [], "entropy": []}
+        curves = {"game/mean_score": [], "game/frac_played": [], "programs/frac_unique": [], "entropy": []}
         for step in steps:
-            completions = step["programs/unique"], sum(step[key] for key in step if key.startswith("verdict/"))
-            values = {**step, "unique": completions[0] / completions[1]}
             for key, points in curves.items():
-                if key in values:
-                    points.append((step["step"], values[key]))
+                if key in step:
+                    points.append((step["step"], step[key]))
         panels[1].curve(smoothed(curves["game/mean_score"]), colour)
         panels[2].curve(smoothed(curves["game/frac_played"]), colour)
-        panels[2].curve(smoothed(curves["unique"]), colour, dashed=True)
+        panels[2].curve(smoothed(curves["programs/frac_unique"]), colour, dashed=True)
         panels[3].curve(smoothed(curves["entropy"]), colour)
     legend = "".join(
         f'<circle cx="{LEFT + 130 * at}" cy="{2 * HEIGHT + 16}" r="4" fill="{colour}"/>'

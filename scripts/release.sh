@@ -1,42 +1,63 @@
 #!/usr/bin/env bash
-# Packs target/dist/grpo-2048-VERSION-TARGET.tar.gz and its .sha256: the program, completions, manual pages, licences.
-# Needs what `make build` needs, and python3 for the list of licences. The same commit gives the same archive where compiler and
-# folder are the same. BIN names a program that is built already.
+# Packs target/dist: for each target an archive grpo-2048-VERSION-TARGET.tar.gz with its .sha256 (the program, completions, manual
+# pages, licences), and an install.sh that knows the version and, where RELEASES is set, its address. Needs what `make build` needs, and
+# python3 for the list of licences. The same commit gives the same archive where compiler and folder are the same.
+#
+#   scripts/release.sh             for this machine and its C library; BIN names a program that is built already
+#   scripts/release.sh TARGET ..   for these, such as aarch64-unknown-linux-gnu, and glibc 2.28: zig links, from PyPI (target/wheel)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 cargo=${CARGO:-cargo}
 version=$("$cargo" metadata --format-version 1 --no-deps --locked --offline |
     python3 -c 'import json, sys; print(next(p["version"] for p in json.load(sys.stdin)["packages"] if p["name"] == "grpo-2048"))')
-target=$("$cargo" -vV | sed -n 's/^host: //p')
-name=grpo-2048-$version-$target
-
+host=$("$cargo" -vV | sed -n 's/^host: //p')
+GRPO_2048_COMMIT=$(git describe --always --dirty --exclude "*" 2>/dev/null || true)
+CARGO_TARGET_DIR=$PWD/target
+export GRPO_2048_COMMIT CARGO_TARGET_DIR
+epoch=$(git log -1 --format=%ct 2>/dev/null || echo 0)
+# The program of this machine says what its completions and manual pages are.
 if [ -z "${BIN:-}" ]; then
-    GRPO_2048_COMMIT=$(git describe --always --dirty --exclude "*" 2>/dev/null || true)
-    export GRPO_2048_COMMIT
     "$cargo" build --release --locked
     BIN=target/release/grpo-2048
 fi
 
-rm -rf "target/dist/$name"
-mkdir -p "target/dist/$name"/{completions,man/man1,licences}
-out=target/dist/$name
-install -m 755 "$BIN" "$out/grpo-2048"
-strip "$out/grpo-2048"
-for shell in bash zsh fish; do
-    "$out/grpo-2048" completions $shell > "$out/completions/grpo-2048.$shell"
-done
-"$out/grpo-2048" man "$out/man/man1" > /dev/null
-cp README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE "$out"
-cp sandbox/artifact/LICENSES "$out/licences/interpreter"
-cp sandbox/compiled/artifact/LICENSES "$out/licences/compiled-tier"
-CARGO=$cargo scripts/third-party.py > "$out/licences/THIRD-PARTY.md"
+# pack TARGET PROGRAM
+pack() {
+    local name=grpo-2048-$version-$1
+    local out=target/dist/$name
+    rm -rf "$out"
+    mkdir -p "$out"/{completions,man/man1,licences}
+    install -m 755 "$2" "$out/grpo-2048"
+    for shell in bash zsh fish; do
+        "$BIN" completions $shell > "$out/completions/grpo-2048.$shell"
+    done
+    "$BIN" man "$out/man/man1" > /dev/null
+    cp README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE "$out"
+    cp sandbox/artifact/LICENSES "$out/licences/interpreter"
+    cp sandbox/compiled/artifact/LICENSES "$out/licences/compiled-tier"
+    CARGO=$cargo scripts/third-party.py > "$out/licences/THIRD-PARTY.md"
+    tar -C target/dist --sort=name --mtime="@$epoch" --owner=0 --group=0 --numeric-owner -cf - "$name" | gzip -n -9 > "$out.tar.gz"
+    (cd target/dist && sha256sum "$name.tar.gz" > "$name.tar.gz.sha256")
+    # The oldest C library that it starts with.
+    echo "$name needs glibc $(objdump -T "$out/grpo-2048" | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -n 1 | cut -d_ -f2)"
+    ls -l "$out.tar.gz"
+    cat "$out.tar.gz.sha256"
+}
 
-# The oldest C library that it starts with.
-echo "needs glibc $(objdump -T "$out/grpo-2048" | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -n 1 | cut -d_ -f2)"
-
-epoch=$(git log -1 --format=%ct 2>/dev/null || echo 0)
-tar -C target/dist --sort=name --mtime="@$epoch" --owner=0 --group=0 --numeric-owner -cf - "$name" | gzip -n -9 > "$out.tar.gz"
-(cd target/dist && sha256sum "$name.tar.gz" > "$name.tar.gz.sha256")
-ls -l "$out.tar.gz"
-cat "$out.tar.gz.sha256"
+mkdir -p target/dist
+if [ $# -eq 0 ]; then
+    strip -o target/dist/stripped "$BIN"
+    pack "$host" target/dist/stripped
+    rm target/dist/stripped
+else
+    SOURCE_DATE_EPOCH=$epoch
+    export SOURCE_DATE_EPOCH PATH=$PWD/target/wheel/bin:$PATH CARGO_PROFILE_RELEASE_STRIP=symbols
+    for target; do
+        rustup target add "$target" > /dev/null
+        "$cargo" zigbuild --release --locked --target "$target.2.28"
+        pack "$target" "target/$target/release/grpo-2048"
+    done
+fi
+sed -e "s|^version=\$|version=$version|" -e "s|^from=.*|from=\${GRPO_2048_RELEASES:-${RELEASES:-}}|" scripts/install.sh > target/dist/install.sh
+chmod +x target/dist/install.sh

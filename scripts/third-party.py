@@ -21,7 +21,7 @@ def linked():
 
 
 def main():
-    packages = json.loads(cargo("metadata", "--format-version", "1", "--locked", "--offline"))["packages"]
+    packages = json.loads(cargo("metadata", "--format-version", "1", "--locked"))["packages"]
     wanted = linked()
     texts = {}
     print("# What grpo-2048 is linked from\n\n| library | licence | source |\n|---|---|---|")

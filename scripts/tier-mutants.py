@@ -38,7 +38,6 @@ TESTS = [
 
 # By file, the test that most likely catches a mutant and so runs before the others.
 LIKELY = {
-    "emit/purity.rs": "gone_through::what_changes_rows",
     "emit/iteration.rs": "gone_through::what_changes_rows",
     "emit/reduce.rs": "gone_through::what_changes_rows",
     "emit/extreme.rs": "gone_through::what_changes_rows",
@@ -118,20 +117,16 @@ def plant(mutants):
 
 
 def build():
-    """The built tests by package and target."""
-    built = {}
-    for package in sorted({package for package, *_ in TESTS}):
-        targets = sorted({target for other, target, _ in TESTS if other == package})
-        named = [word for target in targets for word in ("--test", target)]
-        command = [os.environ.get("CARGO", "cargo"), "test", "--release", "--locked", "--no-run", "--message-format=json", "-p", package, *named]
-        environment = {**os.environ, "CARGO_TARGET_DIR": str(TARGET), "CARGO_INCREMENTAL": "1"}
-        told = subprocess.run(command, cwd=COPY, env=environment, stdout=subprocess.PIPE, text=True)
-        if told.returncode:
-            sys.exit("the mutants do not build")
-        for message in map(json.loads, told.stdout.splitlines()):
-            if message.get("executable"):
-                built[package, message["target"]["name"]] = message["executable"]
-    return built
+    """The built tests by their targets."""
+    named = [word for target in sorted({target for _, target, _ in TESTS}) for word in ("--test", target)]
+    # The whole workspace chooses the features of libraries, so that a folder of builds that is at hand can be used.
+    command = [os.environ.get("CARGO", "cargo"), "test", "--release", "--locked", "--no-run", "--message-format=json", "--workspace", *named]
+    environment = {**os.environ, "CARGO_TARGET_DIR": str(TARGET), "CARGO_INCREMENTAL": "1"}
+    told = subprocess.run(command, cwd=COPY, env=environment, stdout=subprocess.PIPE, text=True)
+    if told.returncode:
+        sys.exit("the mutants do not build")
+    messages = map(json.loads, told.stdout.splitlines())
+    return {message["target"]["name"]: message["executable"] for message in messages if message.get("executable")}
 
 
 def run(built, test, mutant):
@@ -139,7 +134,7 @@ def run(built, test, mutant):
     package, target, name = test
     environment = {**os.environ, "TIER_MUTANT": str(mutant)}
     folder = COPY / "sandbox" / ("compiled" if package.endswith("compiled") else "")
-    command = [built[package, target], "--test-threads=1", *([name] if name else [])]
+    command = [built[target], "--test-threads=1", *([name] if name else [])]
     try:
         told = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=900)
     except subprocess.TimeoutExpired:

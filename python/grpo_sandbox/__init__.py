@@ -5,7 +5,7 @@ import os
 
 from .native import Native
 
-__all__ = ["Judge"]
+__all__ = ["Conversation", "Judge"]
 
 
 class Judge:
@@ -25,7 +25,8 @@ class Judge:
         self._process = os.getpid()
 
     def judge(self, completions, ids):
-        """A dict for each completion, in their order: id, reward, verdict, passed, tests, score, fuel, parts, reason."""
+        """A dict for each completion, in their order: id, reward, verdict, passed, tests, score, fuel, parts, reason,
+        feedback."""
         if os.getpid() != self._process:
             raise RuntimeError("this judge was made in another process; make one in each process")
         return json.loads(self._native.judge([_text(completion) for completion in completions], list(ids)))
@@ -37,6 +38,50 @@ class Judge:
                 raise TypeError("expected a column `id` that names the task of each completion")
             id = [""] * len(completions)
         return [judgement["reward"] for judgement in self.judge(completions, id)]
+
+
+class Conversation:
+    """Several attempts at one task: a program is tried, its author is told, and writes again.
+
+    The interface is that of TRL's ``environment_factory``: TRL calls ``reset`` with the columns of a row, offers the method
+    ``run`` to the model as a tool, and asks for ``get_reward`` in the end. One judge serves any number of conversations:
+
+        judge = Judge(env="tasks.jsonl")
+        GRPOTrainer(..., environment_factory=lambda: Conversation(judge))    # the data set has a column `id`
+
+    The reward is that of the last program, or with ``best=True`` that of the best; ``empty`` where none was tried.
+    """
+
+    def __init__(self, judge, best=False, empty=0.0):
+        self._judge, self._best, self._empty = judge, best, empty
+        self._id, self._judgements = "", []
+
+    def reset(self, **row):
+        """Begins anew with the task that the column ``id`` names."""
+        if "id" not in row and self._judge._native.has_tasks:
+            raise TypeError("expected a column `id` that names the task")
+        self._id, self._judgements = row.get("id", ""), []
+
+    def run(self, code: str) -> str:
+        """
+        Runs a Python program on the tests of the task and says what came of it.
+
+        Args:
+            code: The whole program.
+
+        Returns:
+            What failed, or that every test is passed.
+        """
+        judgement = self._judge.judge([code], [self._id])[0]
+        self._judgements.append(judgement)
+        return judgement["feedback"]
+
+    def get_reward(self):
+        """The reward of the programs that were tried since ``reset``."""
+        rewards = [judgement["reward"] for judgement in self._judgements]
+        if not rewards:
+            return self._empty
+        return max(rewards) if self._best else rewards[-1]
 
 
 def _text(completion):

@@ -1,12 +1,12 @@
 //! The judge for Python. The class that people use is `grpo_sandbox.Judge`, in Python; this is what it stands on.
 
-use grpo_2048::arena::{self, Arena, Rules, Workers};
-use grpo_2048::config::Layers;
-use grpo_2048::environment::Environment;
-use grpo_2048::judge::{Item, Judge, JudgeError};
-use grpo_2048::reward::Rule;
-use grpo_2048::seed::Seed;
 use grpo_sandbox::{Sandbox, THREAD_STACK};
+use grpo_verify::arena::{self, Arena, Rules, Workers};
+use grpo_verify::config::Layers;
+use grpo_verify::environment::Environment;
+use grpo_verify::judge::{Item, Judge, JudgeError};
+use grpo_verify::reward::Rule;
+use grpo_verify::seed::Seed;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
@@ -72,7 +72,7 @@ fn open(env: &str, workers: u32, games: Vec<Seed>, settings: &[String]) -> PyRes
         return Err(user(first));
     }
     let arena = Arena::new(sandbox, environment, rules, Workers::new(workers)).map_err(machine)?;
-    Ok(Judge::new(arena, &config.reward, games))
+    Ok(Judge::new(arena, &config.reward, games).telling(config.rollout.feedback))
 }
 
 /// On a thread with as much stack as a program needs; Python's own may have less.

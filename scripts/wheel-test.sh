@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Installs the wheel of `make wheel` into an empty environment and uses it: a first verdict with nothing compiled yet, the program,
+# the Python package, and the examples for TRL, verl and verifiers, with the package and with the program alone.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+wheels=(target/wheels/*.whl)
+megabytes=$(($(stat -c %s "${wheels[0]}") / 1000000))
+[ "$megabytes" -le 40 ] || { echo "error: ${wheels[0]} has $megabytes MB; expected 40 at most" >&2; exit 1; }
+
+begin=$(date +%s)
+empty=$(mktemp -d)
+trap 'rm -rf "$empty"' EXIT
+python3 -m venv "$empty/venv"
+export PATH=$empty/venv/bin:$PATH
+pip install --quiet --disable-pip-version-check --no-index "${wheels[0]}"
+echo '{"id": "add", "completion": "def add(a, b):\n    return a + b"}' > "$empty/completions.jsonl"
+XDG_CACHE_HOME=$empty/cache grpo-2048 judge --env examples/tasks/micro.jsonl < "$empty/completions.jsonl" | grep -q '"verdict":"passed"'
+echo "a wheel of $megabytes MB; $(($(date +%s) - begin)) s from an empty environment to the first verdict"
+
+[ "$(command -v grpo-2048)" = "$empty/venv/bin/grpo-2048" ]
+[ -s "$empty/venv/share/man/man1/grpo-2048.1" ] && [ -s "$empty/venv/share/doc/grpo-2048/THIRD-PARTY.md" ]
+(cd "$empty" && grpo-2048 --quiet demo > demo.txt && grep -q "what next" demo.txt && [ -s runs/demo-001/report.html ])
+python - "$empty/runs/demo-001/metrics.jsonl" <<'PY'
+import json, sys
+
+scores = [line["eval_game/mean_score"] for line in map(json.loads, open(sys.argv[1])) if "eval_game/mean_score" in line]
+print(f"held-out mean score of the demonstration: {scores[0]:.0f}, after its last step {scores[-1]:.0f}")
+assert scores[-1] > 2 * scores[0]
+PY
+python tests/readers/judge_package.py
+python tests/readers/judge_examples.py
+pip uninstall --quiet --yes grpo-2048
+mkdir "$empty/program" && install -m 755 target/release/grpo-2048 "$empty/program"
+PATH=$empty/program:$PATH python tests/readers/judge_examples.py
